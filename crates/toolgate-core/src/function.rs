@@ -1,9 +1,8 @@
-//! A tool made of one Rust function.
+//! A definition and what stands behind it: the one way to make a tool without a type of its own.
 
-use std::marker::PhantomData;
 use std::sync::Arc;
 
-use futures::future::BoxFuture;
+use futures::future::{BoxFuture, ready};
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde::Serialize;
@@ -12,11 +11,13 @@ use serde_json::Value;
 use tokio::sync::Semaphore;
 
 use crate::{
-    CallContext, DefinitionBuilder, DefinitionError, Tool, ToolDefinition, ToolError, ToolFuture,
-    ToolOutput, ValidArguments,
+    CallContext, DefinitionBuilder, DefinitionError, Handler, Tool, ToolDefinition, ToolError,
+    ToolFuture, ToolOutput, ValidArguments,
 };
 
-/// A tool whose argument type says its schema and whose function does the work.
+/// A tool whose argument type says its schema and whose function does the work. The schema may
+/// also be written by hand ([`defined`](Self::defined)), and a [`Handler`] may stand in for the
+/// function ([`with_handler`](Self::with_handler)).
 ///
 /// ```
 /// use toolgate_core::{FunctionTool, ToolError};
@@ -37,66 +38,104 @@ use crate::{
 /// # assert_eq!(add.definition().parameters()["properties"]["a"]["description"], "The first number.");
 /// # Ok::<_, toolgate_core::DefinitionError>(())
 /// ```
-pub struct FunctionTool<T> {
+pub struct FunctionTool {
     definition: ToolDefinition,
-    run: Run<T>,
-    arguments: PhantomData<fn(T)>,
+    handler: Arc<dyn Handler>,
 }
 
-type Run<T> =
-    Box<dyn Fn(T, CallContext) -> BoxFuture<'static, Result<ToolOutput, ToolError>> + Send + Sync>;
+/// What a function may return: a [`ToolOutput`], or anything else that can be written as JSON.
+pub trait FunctionResult {
+    /// Fails if it cannot be written as JSON.
+    fn into_output(self) -> Result<ToolOutput, ToolError>;
+}
 
-impl<T: DeserializeOwned + JsonSchema + 'static> FunctionTool<T> {
-    /// From an async function. What it returns is serialized as the result.
-    pub fn new<F, W, R, E>(
+impl<R: Serialize> FunctionResult for R {
+    fn into_output(self) -> Result<ToolOutput, ToolError> {
+        let value: Value = serde_json::to_value(self).map_err(|error| {
+            ToolError::failed_because("The result can not be written as JSON", error)
+        })?;
+        Ok(ToolOutput::json(value))
+    }
+}
+
+impl FunctionResult for ToolOutput {
+    fn into_output(self) -> Result<ToolOutput, ToolError> {
+        Ok(self)
+    }
+}
+
+impl FunctionTool {
+    /// From an async function. What it returns is the result.
+    pub fn new<T, F, W, R, E>(
         name: impl Into<String>,
         description: impl Into<String>,
         run: F,
     ) -> Result<Self, DefinitionError>
     where
+        T: DeserializeOwned + JsonSchema + 'static,
         F: Fn(T, CallContext) -> W + Send + Sync + 'static,
         W: Future<Output = Result<R, E>> + Send + 'static,
-        R: Serialize,
+        R: FunctionResult,
         E: Into<ToolError>,
     {
         Self::defined(ToolDefinition::for_type::<T>(name, description), run)
     }
 
-    /// The same with a definition that says more, for example a timeout or annotations.
-    pub fn defined<F, W, R, E>(
+    /// The same with a definition that says more, for example a timeout, annotations or a schema
+    /// written by hand.
+    pub fn defined<T, F, W, R, E>(
         definition: DefinitionBuilder,
         run: F,
     ) -> Result<Self, DefinitionError>
     where
+        T: DeserializeOwned + 'static,
         F: Fn(T, CallContext) -> W + Send + Sync + 'static,
         W: Future<Output = Result<R, E>> + Send + 'static,
-        R: Serialize,
+        R: FunctionResult,
         E: Into<ToolError>,
     {
-        let run = move |arguments, context| {
-            let work = run(arguments, context);
-            Box::pin(async move { to_output(work.await) }) as BoxFuture<'static, _>
+        let handler =
+            Function::new(
+                move |arguments: ValidArguments, context: &CallContext| match arguments.parse() {
+                    Ok(typed) => {
+                        let work = run(typed, context.clone());
+                        Box::pin(async move { work.await.map_err(Into::into)?.into_output() })
+                    }
+                    Err(error) => Box::pin(ready(Err(error))) as BoxFuture<'static, _>,
+                },
+            );
+        Ok(Self::with_handler(definition.build()?, Arc::new(handler)))
+    }
+
+    /// From a handler that other definitions may share.
+    pub fn with_handler(definition: ToolDefinition, handler: Arc<dyn Handler>) -> Self {
+        Self {
+            definition,
+            handler,
+        }
+    }
+
+    /// A tool that gives the same answer to every call.
+    pub fn mock(definition: ToolDefinition, answer: Value) -> Self {
+        let answer = move |_: ValidArguments, _: &CallContext| {
+            Box::pin(ready(Ok(ToolOutput::json(answer.clone())))) as BoxFuture<'static, _>
         };
-        Ok(Self {
-            definition: definition.build()?,
-            run: Box::new(run),
-            arguments: PhantomData,
-        })
+        Self::with_handler(definition, Arc::new(Function::new(answer)))
     }
 
     /// From a function that blocks its thread: it runs on a thread of its own.
     ///
     /// On timeout the caller gets its outcome, but no thread can be stopped from outside: a long function must look at
     /// [`CallContext::cancellation`]. A tool that never ends can hold at most eight threads; its next calls are `overloaded`.
-    pub fn blocking<F, R, E>(
+    pub fn blocking<T, F, R, E>(
         name: impl Into<String>,
         description: impl Into<String>,
         run: F,
     ) -> Result<Self, DefinitionError>
     where
+        T: DeserializeOwned + JsonSchema + Send + 'static,
         F: Fn(T, CallContext) -> Result<R, E> + Send + Sync + 'static,
-        T: Send,
-        R: Serialize + Send + 'static,
+        R: FunctionResult + Send + 'static,
         E: Into<ToolError> + Send + 'static,
     {
         const THREADS: usize = 8;
@@ -133,16 +172,34 @@ impl<T: DeserializeOwned + JsonSchema + 'static> FunctionTool<T> {
     }
 }
 
-impl<T: DeserializeOwned + 'static> Tool for FunctionTool<T> {
+impl Tool for FunctionTool {
     fn definition(&self) -> &ToolDefinition {
         &self.definition
     }
 
     fn invoke<'a>(&'a self, arguments: ValidArguments, context: &'a CallContext) -> ToolFuture<'a> {
-        match arguments.parse() {
-            Ok(typed) => (self.run)(typed, context.clone()),
-            Err(error) => Box::pin(std::future::ready(Err(error))),
-        }
+        self.handler.call(arguments, context)
+    }
+}
+
+struct Function<F>(F);
+
+impl<F> Function<F>
+where
+    F: Fn(ValidArguments, &CallContext) -> ToolFuture<'static> + Send + Sync,
+{
+    /// Here the compiler learns that a closure takes a context of any lifetime.
+    fn new(run: F) -> Self {
+        Self(run)
+    }
+}
+
+impl<F> Handler for Function<F>
+where
+    F: Fn(ValidArguments, &CallContext) -> ToolFuture<'static> + Send + Sync,
+{
+    fn call<'a>(&'a self, arguments: ValidArguments, context: &'a CallContext) -> ToolFuture<'a> {
+        (self.0)(arguments, context)
     }
 }
 
@@ -161,13 +218,4 @@ impl ToolDefinition {
         schema.remove("title");
         Self::builder(name, description, schema.into())
     }
-}
-
-fn to_output<R: Serialize, E: Into<ToolError>>(
-    result: Result<R, E>,
-) -> Result<ToolOutput, ToolError> {
-    let value: Value = serde_json::to_value(result.map_err(Into::into)?).map_err(|error| {
-        ToolError::failed_because("The result can not be written as JSON", error)
-    })?;
-    Ok(ToolOutput::json(value))
 }

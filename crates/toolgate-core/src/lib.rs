@@ -96,7 +96,7 @@ pub use definition::{DefinitionBuilder, DefinitionError, ToolDefinition};
 pub use deserialize_error::{describe_mismatch, unknown_word};
 pub use error::{ErrorKind, HandlerKind, ToolError};
 pub use executor::{Rehearsal, ToolExecutor, ToolExecutorBuilder};
-pub use function::FunctionTool;
+pub use function::{FunctionResult, FunctionTool};
 pub use handler::Handler;
 pub use json::{JsonError, StrictObject, parse_json, parse_object, parse_object_within};
 pub use letters::fold;

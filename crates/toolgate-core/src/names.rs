@@ -16,19 +16,6 @@ use crate::redact::cut;
 use crate::schema::DeclaredNames;
 use crate::{SchemaLimits, ToolError};
 
-/// Parameter names that ship, by the tool's name on its server: those of the Z-Wave server.
-const SHIPPED: &[(&str, &[(&str, &str)])] = &[
-    (
-        "control_zwave_device",
-        &[
-            ("device_name", "deviceName"),
-            ("command", "action"),
-            ("brightness", "level"),
-        ],
-    ),
-    ("get_device_sensor_data", &[("device_name", "deviceName")]),
-];
-
 /// Parameters that got another name: from, to.
 pub(crate) type Renames = Vec<(String, String)>;
 
@@ -89,22 +76,6 @@ impl ParameterNames {
             declared: Arc::default(),
             declared_as: Arc::default(),
         }
-    }
-
-    /// For the tool that a server calls `original_name`. What ships for tools of that name holds on any server; `configured`
-    /// adds to it, and wins.
-    pub fn of_server_tool(
-        mode: Normalize,
-        original_name: &str,
-        configured: &HashMap<String, String>,
-    ) -> Self {
-        let shipped = SHIPPED.iter().filter(|(tool, _)| *tool == original_name);
-        let shipped = shipped.flat_map(|(_, names)| names.iter());
-        let mut mapped: HashMap<String, String> = shipped
-            .map(|(from, to)| ((*from).to_owned(), (*to).to_owned()))
-            .collect();
-        mapped.extend(configured.clone());
-        Self::new(mode, mapped)
     }
 
     /// The same, knowing which names a schema declares.

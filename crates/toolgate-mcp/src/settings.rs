@@ -1,6 +1,7 @@
 //! One MCP server, as configured.
 
 mod container;
+mod home;
 mod package_runner;
 mod read;
 mod sandbox;
@@ -17,7 +18,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use toolgate_core::{Normalize, ParameterNames, Pattern};
+use toolgate_core::{Normalize, Pattern};
 
 use crate::EraChoice;
 use crate::client::stdio;
@@ -61,6 +62,8 @@ pub struct ServerSettings {
     pub check: Option<String>,
     /// Which of its tools says whether it can do its work.
     pub health: HealthTool,
+    /// Whether it serves a home, as declared; none: see [`is_home`](Self::is_home).
+    pub home: Option<bool>,
     /// What happens to tools that aren't what was agreed to.
     pub pin: PinPolicy,
     /// Named, but not started.
@@ -78,7 +81,7 @@ pub struct ServerSettings {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum HealthTool {
-    /// `check_zwave_health` of a server that runs `zwave-mcp-server`; none of any other.
+    /// That of a known home server, such as `zwave-mcp-server`; none of any other.
     #[default]
     Usual,
     /// None is asked.
@@ -156,6 +159,7 @@ impl ServerSettings {
             parameter_names: HashMap::new(),
             check: None,
             health: HealthTool::Usual,
+            home: None,
             pin: PinPolicy::default(),
             disabled: false,
             blocked: None,
@@ -215,13 +219,6 @@ impl ServerSettings {
                 usual.saturating_mul(if slow { SLOW_PATIENCE } else { 1 })
             }
         }
-    }
-
-    /// How the parameters of one of its tools are renamed.
-    pub(crate) fn names_of(&self, tool: &str) -> ParameterNames {
-        let none = HashMap::new();
-        let configured = self.parameter_names.get(tool).unwrap_or(&none);
-        ParameterNames::of_server_tool(self.normalize, tool, configured)
     }
 }
 

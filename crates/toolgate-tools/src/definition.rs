@@ -7,11 +7,11 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 use toolgate_core::{
-    DefinitionError, HandlerKind, Source, Tool, ToolDefinition, nearest, unknown_word,
+    DefinitionError, FunctionTool, HandlerKind, Source, Tool, ToolDefinition, nearest, unknown_word,
 };
 
 use crate::Handlers;
-use crate::handlers::{HandlerTool, Implementation};
+use crate::handlers::MissingHandler;
 
 /// What came of a list of definitions.
 ///
@@ -106,22 +106,37 @@ impl Entry<'_> {
         if !wrong.is_empty() {
             return Err(wrong);
         }
-        let (source, implementation) = self
-            .implementation(&written["implementation"], handlers)
-            .map_err(|problem| vec![problem])?;
+        let implementation = &written["implementation"];
+        let (source, kind) = match implementation["type"].as_str() {
+            Some("builtin") => (Source::Builtin, Some(HandlerKind::Builtin)),
+            Some("internal") => (Source::Internal, Some(HandlerKind::Internal)),
+            _ => (Source::Mock, None),
+        };
         let text = |key: &str| written[key].as_str().unwrap_or_default();
         let parameters = written["parameters"].clone();
         let definition = ToolDefinition::builder(text("name"), text("description"), parameters)
             .source(source)
-            .build()
-            .map_err(|error| vec![self.refused(&error)])?;
-        let problem = match &implementation {
-            Implementation::Missing(kind, name) => {
-                Some(self.missing_handler(handlers, *kind, name))
-            }
-            _ => None,
+            .build();
+        let define = || definition.map_err(|error| vec![self.refused(&error)]);
+        let Some(kind) = kind else {
+            let answer = implementation["mock_response"].clone();
+            return Ok((Arc::new(FunctionTool::mock(define()?, answer)), None));
         };
-        Ok((HandlerTool::shared(definition, implementation), problem))
+        let name = implementation["handler"].as_str().unwrap_or_default();
+        let found = handlers.find(kind, name).map_err(|error| {
+            let text = format!("{kind} handler '{name}' {error}");
+            vec![self.left_out(["implementation", "handler"], &text)]
+        })?;
+        let problem = match found {
+            Some(_) => None,
+            None => Some(self.missing_handler(handlers, kind, name)),
+        };
+        let handler = found.unwrap_or_else(|| {
+            let name = name.to_owned();
+            Arc::new(MissingHandler { kind, name })
+        });
+        let tool = FunctionTool::with_handler(define()?, handler);
+        Ok((Arc::new(tool), problem))
     }
 
     /// What is missing, has the wrong type or is an unknown word.
@@ -179,28 +194,6 @@ impl Entry<'_> {
                 Some(self.left_out(["implementation"], &text))
             }
         }
-    }
-
-    /// What answers its calls, once it is known to be written well.
-    fn implementation(
-        &self,
-        written: &Value,
-        handlers: &Handlers,
-    ) -> Result<(Source, Implementation), Problem> {
-        let name = written["handler"].as_str().unwrap_or_default();
-        let (source, kind) = match written["type"].as_str() {
-            Some("builtin") => (Source::Builtin, HandlerKind::Builtin),
-            Some("internal") => (Source::Internal, HandlerKind::Internal),
-            _ => {
-                let answer = written["mock_response"].clone();
-                return Ok((Source::Mock, Implementation::Mock(answer)));
-            }
-        };
-        let found = handlers.find(kind, name).map_err(|error| {
-            let text = format!("{kind} handler '{name}' {error}");
-            self.left_out(["implementation", "handler"], &text)
-        });
-        Ok((source, found?))
     }
 
     fn unknown_keys(&self) -> Vec<Problem> {

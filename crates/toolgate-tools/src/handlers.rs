@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use toolgate_core::{
-    CallContext, Handler, HandlerKind, Schema, SchemaError, SchemaLimits, Source, Tool,
-    ToolDefinition, ToolError, ToolFuture, ToolOutput, ValidArguments,
+    CallContext, FunctionTool, Handler, HandlerKind, Schema, SchemaError, SchemaLimits, Source,
+    Tool, ToolDefinition, ToolError, ToolFuture, ValidArguments,
 };
 
 use crate::builtin::{self, Builtin, BuiltinSettings};
@@ -78,9 +78,8 @@ impl Handlers {
             .build();
             match definition {
                 Ok(definition) => {
-                    let implementation =
-                        Implementation::Handler(Arc::clone(&builtin.handler), None);
-                    Some(HandlerTool::shared(definition, implementation))
+                    let handler = Arc::clone(&builtin.handler);
+                    Some(Arc::new(FunctionTool::with_handler(definition, handler)) as Arc<dyn Tool>)
                 }
                 Err(error) => {
                     tracing::error!(%error, "a builtin tool is left out");
@@ -91,14 +90,14 @@ impl Handlers {
         tools.collect()
     }
 
-    /// The implementation behind a handler's name; a name that is not there becomes an error of each call.
+    /// The handler of this name, if there is one.
     ///
     /// The definition that refers to it may let through what the handler can not take, so the handler's own schema is asked too.
     pub(crate) fn find(
         &self,
         kind: HandlerKind,
         name: &str,
-    ) -> Result<Implementation, SchemaError> {
+    ) -> Result<Option<Arc<dyn Handler>>, SchemaError> {
         let found = match kind {
             HandlerKind::Internal => self
                 .internal
@@ -110,10 +109,13 @@ impl Handlers {
                 .map(|builtin| (&builtin.handler, &builtin.parameters)),
         };
         let Some((handler, parameters)) = found else {
-            return Ok(Implementation::Missing(kind, name.to_owned()));
+            return Ok(None);
         };
         let accepts = Schema::compile(parameters.clone(), &SchemaLimits::default())?;
-        Ok(Implementation::Handler(Arc::clone(handler), Some(accepts)))
+        Ok(Some(Arc::new(CheckedHandler {
+            handler: Arc::clone(handler),
+            accepts,
+        })))
     }
 
     /// All names of one kind, for suggestions.
@@ -125,54 +127,33 @@ impl Handlers {
     }
 }
 
-/// What stands behind a tool of this crate.
-pub(crate) enum Implementation {
-    /// A canned answer.
-    Mock(Value),
-    /// A handler, and its own schema where the definition is somebody else's.
-    Handler(Arc<dyn Handler>, Option<Schema>),
-    /// A name without a handler.
-    Missing(HandlerKind, String),
+/// A handler behind a definition that is not its own.
+struct CheckedHandler {
+    handler: Arc<dyn Handler>,
+    accepts: Schema,
 }
 
-/// A tool of this crate: a definition and what stands behind it.
-pub(crate) struct HandlerTool {
-    definition: ToolDefinition,
-    implementation: Implementation,
-}
-
-impl HandlerTool {
-    pub(crate) fn shared(
-        definition: ToolDefinition,
-        implementation: Implementation,
-    ) -> Arc<dyn Tool> {
-        Arc::new(Self {
-            definition,
-            implementation,
-        })
+impl Handler for CheckedHandler {
+    fn call<'a>(&'a self, arguments: ValidArguments, context: &'a CallContext) -> ToolFuture<'a> {
+        match self.accepts.check(Value::Object(arguments.into_map())) {
+            Ok(arguments) => self.handler.call(arguments, context),
+            Err(error) => Box::pin(std::future::ready(Err(error))),
+        }
     }
 }
 
-impl Tool for HandlerTool {
-    fn definition(&self) -> &ToolDefinition {
-        &self.definition
-    }
+/// A name without a handler: each call says so.
+pub(crate) struct MissingHandler {
+    pub(crate) kind: HandlerKind,
+    pub(crate) name: String,
+}
 
-    fn invoke<'a>(&'a self, arguments: ValidArguments, context: &'a CallContext) -> ToolFuture<'a> {
-        let answer = match &self.implementation {
-            Implementation::Handler(handler, None) => return handler.call(arguments, context),
-            Implementation::Handler(handler, Some(accepts)) => {
-                match accepts.check(Value::Object(arguments.into_map())) {
-                    Ok(arguments) => return handler.call(arguments, context),
-                    Err(error) => Err(error),
-                }
-            }
-            Implementation::Mock(answer) => Ok(ToolOutput::json(answer.clone())),
-            Implementation::Missing(kind, name) => Err(ToolError::HandlerNotFound {
-                kind: *kind,
-                name: name.clone(),
-            }),
+impl Handler for MissingHandler {
+    fn call<'a>(&'a self, _: ValidArguments, _: &'a CallContext) -> ToolFuture<'a> {
+        let error = ToolError::HandlerNotFound {
+            kind: self.kind,
+            name: self.name.clone(),
         };
-        Box::pin(std::future::ready(answer))
+        Box::pin(std::future::ready(Err(error)))
     }
 }

@@ -13,6 +13,8 @@ pub(crate) use help::parse;
 pub(crate) use options::*;
 pub(crate) use secret_options::{SecretAction, SecretOptions};
 
+use crate::commands::home_server::HomeServer;
+
 const STYLES: Styles = Styles::styled()
     .header(Style::new().bold().underline())
     .usage(Style::new().bold().underline())
@@ -264,9 +266,8 @@ Examples:
   toolgate mcp --deny volume --deny 'house/*_lock'
   toolgate --config house.json mcp --allow datetime --allow 'house/*'")]
     Mcp(McpOptions),
-    /// Offer Z-Wave devices behind zwave-js-ui as an MCP server on stdin and stdout
-    #[command(after_help = zwave_mcp_server::help("toolgate zwave-mcp-server"))]
-    ZwaveMcpServer(zwave_mcp_server::Options),
+    #[command(flatten)]
+    HomeServer(HomeServer),
     /// Write a configuration to start from
     #[command(after_help = "\
 Examples:

@@ -111,7 +111,7 @@ fn run(cli: &Cli) -> anyhow::Result<Exit> {
         Command::Replay(options) => commands::replay::run(&cli.global, options),
         Command::Serve(options) => commands::serve::run(&cli.global, options),
         Command::Mcp(options) => commands::mcp::run(&cli.global, options),
-        Command::ZwaveMcpServer(options) => commands::zwave_mcp_server::run(options),
+        Command::HomeServer(server) => server.run(),
         Command::Init(options) => commands::init::run(&cli.global, options),
         Command::Doctor(options) => commands::doctor::run(&cli.global, options),
         Command::Health(options) => commands::health::run(&cli.global, options),

@@ -2,6 +2,7 @@
 
 mod json;
 
+use toolgate_home::DIALECTS;
 use tracing::level_filters::LevelFilter;
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::fmt::format::JsonFields;
@@ -14,7 +15,7 @@ use crate::say;
 /// WARN for commands that end by themselves, INFO for those that serve; `-v` is one more, `-vv` two.
 pub(crate) fn start(options: &Global, command: &Command) {
     let serves = match command {
-        Command::Serve(_) | Command::Mcp(_) | Command::ZwaveMcpServer(_) => true,
+        Command::Serve(_) | Command::Mcp(_) | Command::HomeServer(_) => true,
         // Where a person looks, they see what happens.
         Command::Voice(_) => !say::is_read(),
         _ => false,
@@ -30,7 +31,7 @@ pub(crate) fn start(options: &Global, command: &Command) {
         _ => LevelFilter::TRACE,
     };
     let ours = match command {
-        Command::ZwaveMcpServer(options) => options.log_level().unwrap_or(ours),
+        Command::HomeServer(server) => server.log_level().unwrap_or(ours),
         _ => ours,
     };
     let others = ours.min(LevelFilter::WARN);
@@ -61,7 +62,7 @@ pub(crate) fn start(options: &Global, command: &Command) {
         .with_target("toolgate_mcp", supervision)
         .with_target("toolgate_core::tools", clashes)
         .with_target("toolgate_voice", speech)
-        .with_target("zwave", ours);
+        .with_targets(DIALECTS.map(|dialect| (dialect.id, ours)));
     let lines = tracing_subscriber::fmt::layer()
         .with_writer(|| Lines)
         .with_target(false);

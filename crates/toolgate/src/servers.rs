@@ -16,7 +16,7 @@ use tracing::warn;
 
 pub(crate) use owners::{needed, owners};
 pub(crate) use readiness::{StartingServers, UnseenServers};
-use spoken::{is_house, spoken};
+use spoken::spoken;
 
 use crate::config::{Config, ConfiguredServer, state_folder, user_file};
 use crate::elicit::TerminalElicitor;
@@ -65,8 +65,8 @@ pub(crate) struct Fleet {
     pub(crate) servers: Servers,
     /// Those that can't be started as they are configured.
     blocked: Vec<String>,
-    /// Those that are for the house, by name.
-    houses: Vec<String>,
+    /// Those of a smart home, by name.
+    homes: Vec<String>,
 }
 
 impl Fleet {
@@ -98,11 +98,11 @@ impl Fleet {
         let blocked = blocked.map(|settings| settings.name.clone()).collect();
         servers.apply(settings);
         let all = config.servers.iter().map(|server| &server.settings);
-        let houses = all.filter(|settings| is_house(settings));
+        let homes = all.filter(|settings| settings.is_home());
         Self {
             servers,
             blocked,
-            houses: houses.map(|settings| settings.name.clone()).collect(),
+            homes: homes.map(|settings| settings.name.clone()).collect(),
         }
     }
 
@@ -264,7 +264,7 @@ impl Fleet {
             matches!(status.state, Failed | Stopped) || status.degraded().is_some()
         };
         let away = self.names(is_of_no_use);
-        spoken(away.iter(), &self.houses)
+        spoken(away.iter(), &self.homes)
     }
 
     /// True if no server's tools are missing.

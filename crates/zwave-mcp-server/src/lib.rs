@@ -1,22 +1,21 @@
 //! Z-Wave devices as MCP tools on stdin and stdout.
 //!
 //! ```text
-//!  options.rs  what a person sets             home.rs   the house, as the tools see it
-//!  serve.rs    stdin to stdout, until told    told.rs   outcomes in words
-//!  nowhere.rs  when there is no broker to try tools/    one file for each tool
+//!  options.rs       what a person sets
+//!  serve.rs         stdin to stdout, until it is told to end
+//!  offline_mqtt.rs  when there is no broker to try
 //! ```
+//!
+//! The tools are those of every home protocol, in `toolgate_home`.
 //!
 //! stdout holds JSON-RPC and nothing else; the log goes to stderr. Nothing that is missing keeps the server from starting:
 //! every tool says what it lacks and what to do.
 
-mod home;
-#[cfg(test)]
-mod memory;
-mod nowhere;
+mod offline_mqtt;
 mod options;
 mod serve;
-mod told;
-mod tools;
+#[cfg(test)]
+mod tests;
 
 pub use options::{Options, help};
 pub use serve::run;

@@ -7,15 +7,14 @@ use std::time::Duration;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 use toolgate_core::{Limits, ToolExecutor, ToolManager};
+use toolgate_home::{HomeAccess, ZWAVE, home_tools};
 use toolgate_mcp::{McpServer, ServeOptions};
 use toolgate_mqtt::{Client, Mqtt};
 use tracing::{debug, info, warn};
 use zwave::House;
 
-use crate::home::Home;
-use crate::nowhere::Nowhere;
+use crate::offline_mqtt::OfflineMqtt;
 use crate::options::{Chosen, Options, environment};
-use crate::tools;
 
 /// How long an orderly end may take.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -70,7 +69,7 @@ async fn told(interrupt: &mut Signal, terminate: &mut Signal) {
 }
 
 /// Begins to connect, and waits for nothing.
-fn open(chosen: Chosen) -> Home {
+fn open(chosen: Chosen) -> HomeAccess {
     let mqtt: Arc<dyn Mqtt> = match chosen.broker {
         Ok(settings) => {
             info!(
@@ -82,20 +81,21 @@ fn open(chosen: Chosen) -> Home {
         }
         Err(reason) => {
             warn!("{reason}");
-            Arc::new(Nowhere::new(reason))
+            Arc::new(OfflineMqtt::new(reason))
         }
     };
-    Home::new(House::open(mqtt, chosen.house), chosen.locks)
+    let house = Arc::new(House::open(mqtt, chosen.house));
+    HomeAccess::new(house, &ZWAVE, chosen.locks)
 }
 
 /// The tools of a house as a server.
-pub(crate) fn server(home: &Home) -> io::Result<McpServer> {
+pub(crate) fn server(home: &HomeAccess) -> io::Result<McpServer> {
     let manager = Arc::new(ToolManager::new());
-    manager.add_all(tools::all(home).map_err(io::Error::other)?);
+    manager.add_all(home_tools(home).map_err(io::Error::other)?);
     let mut limits = Limits::default();
     limits.slow_after = SLOW;
     let executor = ToolExecutor::builder(manager).limits(limits).build();
-    let mut options = ServeOptions::new("zwave-mcp-server", env!("CARGO_PKG_VERSION"));
+    let mut options = ServeOptions::new(ZWAVE.server(), env!("CARGO_PKG_VERSION"));
     options.instructions = Some(INSTRUCTIONS.to_owned());
     Ok(McpServer::new(executor, options))
 }

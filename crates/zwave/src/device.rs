@@ -2,12 +2,12 @@
 
 use std::time::{Duration, SystemTime};
 
-use serde::Serialize;
 use serde_json::Value as Json;
+use toolgate_home::{Device, DeviceKind, Reading};
 
-use crate::kind::{DeviceKind, kind};
-use crate::node::{Node, Source, Value, one_line};
-use crate::value::{NodeId, NodeStatus, ValueId};
+use crate::kind::kind;
+use crate::node::{Node, Value};
+use crate::value::ValueId;
 
 /// The command classes that matter to people.
 pub(crate) mod class {
@@ -25,59 +25,6 @@ pub(crate) mod class {
     pub(crate) const BATTERY: u16 = 128;
 }
 
-/// One thing that a device measures or tells.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Reading {
-    /// Such as `Air temperature`.
-    pub label: String,
-    /// `None`: nobody knows.
-    pub value: Option<Json>,
-    /// Such as `°C`.
-    pub unit: Option<String>,
-    /// The value for a person, such as `21.6 °C`, `open` or `unknown`.
-    pub words: String,
-    /// When it became known; `None` if nobody told.
-    #[serde(skip)]
-    pub at: Option<SystemTime>,
-    /// How it became known.
-    pub source: Source,
-}
-
-/// A device of the house.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Device {
-    /// Its number.
-    pub node: NodeId,
-    /// Its name; `nodeID_6` if nobody named it.
-    pub name: String,
-    /// The room or place; may be empty.
-    pub location: String,
-    /// What it is for.
-    pub kind: DeviceKind,
-    /// What the gateway says of it.
-    pub status: NodeStatus,
-    /// True if nobody keeps what is known of it current: the broker or the gateway is away.
-    pub stale: bool,
-    /// When it was last heard.
-    #[serde(skip)]
-    pub last_seen: Option<SystemTime>,
-    /// What it measures and tells.
-    pub readings: Vec<Reading>,
-    /// How it is, in words: `on`, `on at 60 %`, `locked`, `heat, set to 21 °C`, `unknown`.
-    pub state: String,
-}
-
-impl Device {
-    /// Name and location, as people say it.
-    pub fn title(&self) -> String {
-        if self.location.is_empty() {
-            one_line(&self.name)
-        } else {
-            one_line(&format!("{} in {}", self.name, self.location))
-        }
-    }
-}
-
 /// The device that a node is.
 pub(crate) fn device(node: &Node, stale: bool) -> Device {
     let outline = outline(node, stale);
@@ -92,7 +39,7 @@ pub(crate) fn device(node: &Node, stale: bool) -> Device {
 /// What a device is, without what it measures: enough to find it by its name.
 pub(crate) fn outline(node: &Node, stale: bool) -> Device {
     Device {
-        node: node.id,
+        id: node.id.into(),
         name: node.title(),
         location: node.location.clone(),
         kind: kind(node),

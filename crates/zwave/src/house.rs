@@ -4,24 +4,24 @@ mod act;
 mod keep;
 mod scenes;
 
-pub use scenes::Scene;
-
 use std::collections::HashMap;
-use std::fmt;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
+use futures::future::{BoxFuture, FutureExt};
 use serde::Deserialize;
 use serde_json::Value as Json;
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout_at};
-use toolgate_mqtt::{Mqtt, State as Link};
+use toolgate_home::{
+    Command, CommandOutcome, Device, DeviceId, DeviceStatus, Home, HomeHealth, Scene,
+};
+use toolgate_mqtt::{Mqtt, PublishError, State as Link};
 
 use crate::api::{self, AskError, Function, Questions};
-use crate::device::{Device, device, outline};
-use crate::names::{self, Unresolved};
+use crate::device::{device, outline};
 use crate::node::Node;
 use crate::state::{Gateway, State};
 use crate::value::NodeId;
@@ -50,45 +50,6 @@ impl Default for HouseSettings {
     }
 }
 
-/// Whether the house is known yet.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Readiness {
-    /// The gateway told its nodes, and keeps them current.
-    Ready,
-    /// Not yet, or not any more.
-    NotReady {
-        /// What is missing and what to do, for a person.
-        reason: String,
-    },
-}
-
-/// How everything between us and the devices is.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Health {
-    /// The connection to the broker.
-    pub broker: Link,
-    /// The gateway's name, if one was ever seen.
-    pub gateway: Option<String>,
-    /// Whether it is there.
-    pub gateway_alive: bool,
-    /// Its version, if it told.
-    pub gateway_version: Option<String>,
-    /// Other gateways that are there under the same prefix; they are not used.
-    pub other_gateways: Vec<String>,
-    /// Whether the radio works; `None` if nobody told.
-    pub driver: Option<bool>,
-    /// How many devices there are.
-    pub nodes: usize,
-    /// How many of them do not answer.
-    pub dead: usize,
-    /// True if nobody keeps what is known current.
-    pub stale: bool,
-    /// When the gateway last told its nodes.
-    pub answered: Option<SystemTime>,
-    /// What is missing and what to do, for a person; `None` if all is well.
-    pub problem: Option<String>,
-}
-
 /// A house of Z-Wave devices behind a gateway. Clones are the same house; it is given up with the last one.
 #[derive(Clone)]
 pub struct House {
@@ -105,17 +66,9 @@ pub(crate) struct Inner {
     changes: watch::Sender<u64>,
     /// The nodes should be asked for.
     wake: Notify,
-    /// One command at a time for every node: a proof must belong to its own command.
-    busy: Mutex<HashMap<NodeId, Arc<tokio::sync::Mutex<()>>>>,
+    /// One command at a time for every device: a proof must belong to its own command.
+    busy: Mutex<HashMap<DeviceId, Arc<tokio::sync::Mutex<()>>>>,
     next_watch: AtomicU64,
-}
-
-impl fmt::Debug for House {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("House")
-            .field("health", &self.health())
-            .finish()
-    }
 }
 
 impl House {
@@ -144,110 +97,116 @@ impl House {
         }
     }
 
-    /// Waits until the gateway told its nodes, for at most so long.
-    pub async fn ready(&self, patience: Duration) -> Readiness {
-        let deadline = Instant::now() + patience;
-        let mut changes = self.changes();
-        loop {
-            changes.borrow_and_update();
-            let Some(reason) = self.health().problem else {
-                return Readiness::Ready;
-            };
-            match timeout_at(deadline, changes.changed()).await {
-                Ok(Ok(())) => {}
-                Ok(Err(_)) | Err(_) => return Readiness::NotReady { reason },
-            }
-        }
-    }
-
-    /// Changes whenever something came; await its `changed`.
-    pub fn changes(&self) -> watch::Receiver<u64> {
-        self.inner.changes.subscribe()
-    }
-
-    /// How everything between us and the devices is.
-    pub fn health(&self) -> Health {
-        let state = self.inner.state();
-        let gateway = state.gateways.current().cloned();
-        let nodes = state.nodes.values().filter(|node| is_shown(node));
-        let dead = nodes
-            .clone()
-            .filter(|node| node.status == crate::NodeStatus::Dead);
-        Health {
-            broker: state.link.clone(),
-            gateway: gateway.as_ref().map(|one| one.name.clone()),
-            gateway_alive: gateway.as_ref().is_some_and(|one| one.alive),
-            gateway_version: gateway.as_ref().and_then(|one| one.version.clone()),
-            other_gateways: state
-                .gateways
-                .alive()
-                .filter(|name| gateway.as_ref().is_none_or(|one| one.name != **name))
-                .map(str::to_owned)
-                .collect(),
-            driver: state.driver,
-            nodes: nodes.count(),
-            dead: dead.count(),
-            stale: !state.is_current(),
-            answered: state.answered,
-            problem: missing(&state, &self.inner.settings.prefix)
-                .or_else(|| not_told(&state, gateway.as_ref())),
-        }
-    }
-
-    /// All devices, by name.
-    pub fn devices(&self) -> Vec<Device> {
-        self.each(device)
-    }
-
     fn each(&self, of: fn(&Node, bool) -> Device) -> Vec<Device> {
         let state = self.inner.state();
         let stale = !state.is_current();
         let shown = state.nodes.values().filter(|node| is_shown(node));
         let mut devices = shown.map(|node| of(node, stale)).collect::<Vec<_>>();
-        devices.sort_by(|one, other| (&one.name, one.node).cmp(&(&other.name, other.node)));
+        devices.sort_by(|one, other| (&one.name, one.id).cmp(&(&other.name, other.id)));
         devices
     }
+}
 
-    /// One device, as it is now.
-    pub fn device(&self, node: NodeId) -> Option<Device> {
+impl Home for House {
+    fn devices(&self) -> Vec<Device> {
+        self.each(device)
+    }
+
+    fn outlines(&self) -> Vec<Device> {
+        self.each(outline)
+    }
+
+    fn device(&self, id: DeviceId) -> Option<Device> {
         let state = self.inner.state();
-        let stale = !state.is_current();
-        state.nodes.get(&node).map(|node| device(node, stale))
+        let node = state.nodes.get(&NodeId::try_from(id).ok()?)?;
+        Some(device(node, !state.is_current()))
     }
 
-    /// Finds the device that people mean.
-    pub fn resolve(&self, said: &str) -> Result<Device, Unresolved> {
-        self.filled(names::resolve(&self.each(outline), said))
+    fn changes(&self) -> watch::Receiver<u64> {
+        self.inner.changes.subscribe()
     }
 
-    /// The devices of a room or place.
-    pub fn room(&self, said: &str) -> Vec<Device> {
-        names::room(&self.devices(), said)
-    }
-
-    /// The devices that have all of these words in name, location or kind, for a list: the one that is meant comes first.
-    pub fn search(&self, said: &str) -> Vec<Device> {
-        names::search(&self.devices(), said)
-    }
-
-    /// Finds a device by its exact name alone, for locks.
-    pub fn resolve_exact(&self, said: &str) -> Result<Device, Unresolved> {
-        self.filled(names::resolve_exact(&self.each(outline), said))
-    }
-
-    /// What was found by name, with all that is known of it.
-    fn filled(&self, found: Result<Device, Unresolved>) -> Result<Device, Unresolved> {
-        let fill = |device: Device| self.device(device.node).unwrap_or(device);
-        let fill_all = |devices: Vec<Device>| devices.into_iter().map(fill).collect();
-        match found {
-            Ok(device) => Ok(fill(device)),
-            Err(Unresolved::NotFound { nearest }) => Err(Unresolved::NotFound {
-                nearest: fill_all(nearest),
-            }),
-            Err(Unresolved::Ambiguous { candidates }) => Err(Unresolved::Ambiguous {
-                candidates: fill_all(candidates),
-            }),
+    fn health(&self) -> HomeHealth {
+        let state = self.inner.state();
+        let gateway = state.gateways.current();
+        let nodes = state.nodes.values().filter(|node| is_shown(node));
+        let dead = nodes
+            .clone()
+            .filter(|node| node.status == DeviceStatus::Dead);
+        HomeHealth {
+            broker_connected: state.link == Link::Online,
+            gateway: gateway.map(|one| one.name.clone()),
+            gateway_alive: gateway.is_some_and(|one| one.alive),
+            gateway_version: gateway.and_then(|one| one.version.clone()),
+            other_gateways: state
+                .gateways
+                .alive()
+                .filter(|name| gateway.is_none_or(|one| one.name != **name))
+                .map(str::to_owned)
+                .collect(),
+            radio: state.driver,
+            devices: nodes.count(),
+            dead: dead.count(),
+            stale: !state.is_current(),
+            problem: missing(&state, &self.inner.settings.prefix)
+                .or_else(|| not_told(&state, gateway)),
         }
+    }
+
+    fn command<'a>(
+        &'a self,
+        device: &'a Device,
+        command: Command,
+    ) -> BoxFuture<'a, CommandOutcome> {
+        async move {
+            let deadline = Instant::now() + self.inner.settings.command_timeout;
+            let busy = self.inner.busy(device.id);
+            let Ok(_alone) = timeout_at(deadline, busy.lock()).await else {
+                return CommandOutcome::Refused {
+                    reason: format!(
+                        "'{}' is still busy with another command; nothing was sent.",
+                        device.name
+                    ),
+                };
+            };
+            let prepared = match self.inner.prepare(device, &command) {
+                Ok(prepared) => prepared,
+                Err(outcome) => return outcome,
+            };
+            let deadline = Instant::now() + self.inner.settings.command_timeout;
+            let payload = prepared.plan.payload();
+            let sent = timeout_at(
+                deadline,
+                self.inner.mqtt.publish(&prepared.topic, payload, false),
+            )
+            .await;
+            let doubt = match sent {
+                Ok(Ok(())) => None,
+                Ok(Err(PublishError::Offline { reason })) => {
+                    return CommandOutcome::Offline { reason };
+                }
+                Ok(Err(PublishError::Refused { reason })) => {
+                    return CommandOutcome::Refused { reason };
+                }
+                Ok(Err(error)) => Some(error.to_string()),
+                Err(_) => Some("The MQTT broker did not confirm the command.".to_owned()),
+            };
+            if prepared.asleep && doubt.is_none() {
+                return CommandOutcome::Asleep {
+                    last: prepared.last(),
+                };
+            }
+            prepared.follow(doubt).await
+        }
+        .boxed()
+    }
+
+    fn scenes(&self) -> BoxFuture<'_, Result<Vec<Scene>, String>> {
+        scenes::scenes(&self.inner).boxed()
+    }
+
+    fn activate<'a>(&'a self, scene: &'a Scene) -> BoxFuture<'a, CommandOutcome> {
+        scenes::activate(&self.inner, scene).boxed()
     }
 }
 

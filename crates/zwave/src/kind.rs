@@ -1,60 +1,10 @@
 //! What a device is for: by what it can do, by the class that it belongs to, and by its name.
 
-use std::fmt;
-
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
+use toolgate_home::DeviceKind;
 
 use crate::device::class;
-use crate::names::words;
 use crate::node::Node;
-
-/// What a device is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum DeviceKind {
-    /// On or off.
-    Switch,
-    /// A light with a level.
-    Dimmer,
-    /// A blind, shutter, curtain or awning, with a level that says how far it is open.
-    Blind,
-    /// A fan with a speed.
-    Fan,
-    /// Locks a door.
-    Lock,
-    /// Heats or cools to a temperature.
-    Thermostat,
-    /// Measures or notices.
-    Sensor,
-    /// Counts what is used.
-    Meter,
-    /// Anything else: remotes, repeaters, and nodes that were not asked yet.
-    Other,
-}
-
-impl DeviceKind {
-    /// True if it can be set to a level from 0 to 100.
-    pub fn has_level(self) -> bool {
-        matches!(self, Self::Dimmer | Self::Blind | Self::Fan)
-    }
-}
-
-impl fmt::Display for DeviceKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Switch => "switch",
-            Self::Dimmer => "dimmer",
-            Self::Blind => "blind",
-            Self::Fan => "fan",
-            Self::Lock => "lock",
-            Self::Thermostat => "thermostat",
-            Self::Sensor => "sensor",
-            Self::Meter => "meter",
-            Self::Other => "device",
-        })
-    }
-}
 
 /// What a node says it is, in the numbers of the standard.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize)]
@@ -92,8 +42,6 @@ fn has(node: &Node, class: u16) -> bool {
 fn with_level(node: &Node) -> DeviceKind {
     const WINDOW_COVERING: u8 = 9;
     const MULTILEVEL_SWITCH: u8 = 17;
-    const BLINDS: [&str; 5] = ["blind", "shade", "shutter", "curtain", "awning"];
-    const FANS: [&str; 2] = ["fan", "ventilator"];
     let DeviceClass { generic, specific } = node.device_class;
     match (generic, specific) {
         _ if has(node, class::WINDOW_COVERING) => return DeviceKind::Blind,
@@ -103,23 +51,8 @@ fn with_level(node: &Node) -> DeviceKind {
         (Some(MULTILEVEL_SWITCH), Some(8)) => return DeviceKind::Fan,
         _ => {}
     }
-    let name = words(&node.name);
-    let has_word = |known: &[&str]| {
-        name.iter().any(|word| {
-            let singular = word.strip_suffix('s').unwrap_or(word);
-            known.contains(&singular)
-        })
-    };
-    match () {
-        () if has_word(&LIGHTS) => DeviceKind::Dimmer,
-        () if has_word(&BLINDS) => DeviceKind::Blind,
-        () if has_word(&FANS) => DeviceKind::Fan,
-        () => DeviceKind::Dimmer,
-    }
+    DeviceKind::with_level(&node.name)
 }
-
-/// What people call a light.
-pub(crate) const LIGHTS: [&str; 2] = ["light", "lamp"];
 
 #[cfg(test)]
 mod tests {

@@ -1,30 +1,24 @@
 //! Z-Wave devices behind zwave-js-ui, over MQTT.
 //!
 //! ```text
-//!  topics, payloads ─▶ House: nodes and their values, kept current ─▶ Device: what people talk about
+//!  topics, payloads ─▶ House: nodes and their values, kept current ─▶ toolgate_home::Device
 //!                         │
-//!                         └─ command: one publish, then wait for what was achieved
+//!                         └─ command: one publish, then wait for its proof
 //! ```
 //!
-//! [`sim`] is a house that speaks the same dialect.
+//! [`House`] is a [`toolgate_home::Home`]. [`sim`] is a house that speaks the same dialect.
 
 mod api;
-mod command;
 mod device;
 mod house;
 mod kind;
-mod names;
 mod node;
 mod payload;
+mod plan;
 pub mod sim;
 mod state;
 mod topic;
 mod value;
 
-pub use command::{Achieved, Command, Last, Unit};
-pub use device::{Device, Reading};
-pub use house::{Health, House, HouseSettings, Readiness, Scene};
-pub use kind::DeviceKind;
-pub use names::{Unresolved, same_name};
-pub use node::Source;
-pub use value::{NodeId, NodeStatus, ValueId};
+pub use house::{House, HouseSettings};
+pub use value::{NodeId, ValueId};

@@ -8,10 +8,11 @@ use std::sync::Arc;
 use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value as Json;
+use toolgate_home::{DeviceStatus, ReadingSource, one_line};
 
 use crate::kind::DeviceClass;
 use crate::payload::keep;
-use crate::value::{NodeId, NodeStatus, ValueId};
+use crate::value::{NodeId, ValueId};
 
 /// More nodes than this are not a house; a Z-Wave network has 232, one of long range 4,000.
 pub(crate) const MAX_NODES: usize = 5_000;
@@ -27,19 +28,6 @@ const MAX_STATES: usize = 256;
 /// Virtual nodes: everybody, everybody in long range; and groups from 4096 on.
 const BROADCAST: [NodeId; 2] = [255, 4095];
 const FIRST_GROUP: NodeId = 4096;
-
-/// Where something known of a value came from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, serde::Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Source {
-    /// The gateway's list of nodes.
-    #[default]
-    Nodes,
-    /// A message that the broker had kept from before.
-    Retained,
-    /// A message of the moment.
-    Report,
-}
 
 /// One value of a node.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -57,7 +45,7 @@ pub(crate) struct Value {
     pub value: Option<Json>,
     /// Milliseconds since 1970 at which it became known.
     pub updated: Option<u64>,
-    pub source: Source,
+    pub source: ReadingSource,
     /// Where it was seen published, without the prefix.
     pub topic: Option<Arc<str>>,
 }
@@ -79,7 +67,7 @@ pub(crate) struct Node {
     pub name: String,
     pub location: String,
     pub device_class: DeviceClass,
-    pub status: NodeStatus,
+    pub status: DeviceStatus,
     /// Milliseconds since 1970 at which it was last heard.
     pub last_active: Option<u64>,
     pub values: BTreeMap<ValueId, Value>,
@@ -96,11 +84,6 @@ impl Node {
             one_line(&self.name)
         }
     }
-}
-
-/// A name as it can be shown: whoever named a device does not write the rest of the text.
-pub(crate) fn one_line(name: &str) -> String {
-    name.replace(char::is_control, " ")
 }
 
 /// Whether a number is that of a device, and not everybody's or a group's.
@@ -125,7 +108,7 @@ pub(crate) struct DescribedNode {
     #[serde(default, deserialize_with = "lenient")]
     device_class: Option<DeviceClass>,
     #[serde(default, deserialize_with = "lenient")]
-    status: Option<NodeStatus>,
+    status: Option<DeviceStatus>,
     #[serde(default, deserialize_with = "lenient")]
     last_active: Option<u64>,
     #[serde(default)]
@@ -211,7 +194,7 @@ impl Described {
             writeable: self.writeable,
             value: self.value,
             updated: self.last_update,
-            source: Source::Nodes,
+            source: ReadingSource::Gateway,
             topic: None,
         }
     }
@@ -347,7 +330,7 @@ mod tests {
             (node.title().as_str(), node.location.as_str()),
             ("nodeID_2", "7")
         );
-        assert_eq!(node.status, NodeStatus::Unknown);
+        assert_eq!(node.status, DeviceStatus::Unknown);
         let ids = node.values.keys().map(ValueId::to_string);
         assert_eq!(
             ids.collect::<Vec<_>>(),

@@ -3,8 +3,7 @@
 //! A gateway is set to one of three forms: time and value, the whole description of the value, or the bare value.
 //! Whatever can not be read is an unknown value, never an old one and never a default.
 
-use bytes::Bytes;
-use serde_json::{Map, Value as Json, json};
+use serde_json::{Map, Value as Json};
 
 use crate::node::Described;
 
@@ -93,14 +92,10 @@ pub(crate) fn flag(payload: &[u8]) -> Option<bool> {
     report(payload).value.as_ref().and_then(Json::as_bool)
 }
 
-/// A command. Always JSON: bare texts are guessed at by the gateway.
-pub(crate) fn command(value: &Json) -> Bytes {
-    Bytes::from(json!({ "value": value }).to_string())
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+    use serde_json::json;
 
     use super::*;
 
@@ -171,13 +166,6 @@ mod tests {
         assert_eq!(described.id().unwrap().to_string(), "67-0-setpoint-1");
         assert_eq!(described.unit.as_deref(), Some("°C"));
         assert_eq!(report.time, Some(1_794_766_195_675));
-    }
-
-    #[test]
-    fn a_command_is_always_json() {
-        assert_eq!(command(&json!(true)), r#"{"value":true}"#);
-        assert_eq!(command(&json!(99)), r#"{"value":99}"#);
-        assert_eq!(command(&json!(20.5)), r#"{"value":20.5}"#);
     }
 
     proptest! {

@@ -12,12 +12,12 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use tokio::time::Instant;
+use toolgate_home::{CommandProof, DeviceStatus};
 use toolgate_mqtt::{Message, State as Link};
 
-use crate::command::Watch;
 use crate::node::{MAX_ALL_VALUES, MAX_NODES, Node};
 use crate::topic::{self, About, Style, Topics};
-use crate::value::{NodeId, NodeStatus, ValueId};
+use crate::value::{NodeId, ValueId};
 use bases::Bases;
 use gateways::Gateways;
 
@@ -52,12 +52,12 @@ impl Now {
 
 /// A command that waits for its proof.
 #[derive(Debug)]
-pub(crate) struct Watched {
+pub(crate) struct PendingCommand {
     pub number: u64,
     pub node: NodeId,
     pub current: ValueId,
     pub target: ValueId,
-    pub watch: Watch,
+    pub proof: CommandProof,
 }
 
 #[derive(Debug)]
@@ -71,7 +71,7 @@ pub(crate) struct State {
     pub answered: Option<SystemTime>,
     /// The nodes should be asked for again.
     pub ask_again: bool,
-    pub watched: Vec<Watched>,
+    pub watched: Vec<PendingCommand>,
     /// Nodes that are no devices: the controller and virtual ones.
     left_out: BTreeSet<NodeId>,
     bases: Bases,
@@ -193,9 +193,9 @@ impl State {
     }
 
     /// Tells the commands that wait.
-    fn tell_status(&mut self, id: NodeId, status: NodeStatus) {
+    fn tell_status(&mut self, id: NodeId, status: DeviceStatus) {
         for watched in self.watched.iter_mut().filter(|one| one.node == id) {
-            watched.watch.take_status(status);
+            watched.proof.take_status(status);
         }
     }
 }

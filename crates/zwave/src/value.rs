@@ -26,22 +26,6 @@ pub struct ValueId {
     pub key: Option<String>,
 }
 
-/// What the gateway says of a node.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
-pub enum NodeStatus {
-    /// Not told.
-    #[default]
-    Unknown,
-    /// Sleeps between its reports; commands wait until it wakes.
-    Asleep,
-    /// A sleeping device that listens for the moment.
-    Awake,
-    /// Does not answer.
-    Dead,
-    /// Answers.
-    Alive,
-}
-
 impl ValueId {
     /// Without a key.
     pub fn new(command_class: u16, endpoint: u16, property: impl Into<String>) -> Self {

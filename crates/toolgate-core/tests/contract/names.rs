@@ -10,7 +10,13 @@ use toolgate_core::{Normalize, ParameterNames, Source, ToolCall, ToolExecutor, T
 use crate::support::{Log, Recorder, builder_of, logging, scripted, with_schema};
 
 fn zwave(mode: Normalize) -> ParameterNames {
-    ParameterNames::of_server_tool(mode, "control_zwave_device", &HashMap::new())
+    let mapped = [
+        ("device_name", "deviceName"),
+        ("command", "action"),
+        ("brightness", "level"),
+    ];
+    let mapped = mapped.map(|(from, to)| (from.to_owned(), to.to_owned()));
+    ParameterNames::new(mode, HashMap::from(mapped))
 }
 
 fn lamp(mode: Normalize, schema: Value) -> crate::support::Scripted {
@@ -65,61 +71,6 @@ async fn pn1_the_device_and_its_command_reach_the_server_as_it_calls_them() {
         received(&executor, asked).await,
         r#"{"deviceName":"Switch One","action":"on"}"#
     );
-}
-
-#[tokio::test]
-async fn pn2_the_zwave_names_ship_for_any_server_and_configuration_adds_to_them() {
-    let none = HashMap::new();
-    let configured = HashMap::from(
-        [("room", "area"), ("command", "verb")].map(|(from, to)| (from.to_owned(), to.to_owned())),
-    );
-    let asked = || json!({ "device_name": "x", "command": "on", "brightness": 5, "room": "r" });
-    for (server, tool, configured, expected) in [
-        (
-            "zwave",
-            "control_zwave_device",
-            &none,
-            r#"{"deviceName":"x","action":"on","level":5,"room":"r"}"#,
-        ),
-        (
-            "house",
-            "control_zwave_device",
-            &none,
-            r#"{"deviceName":"x","action":"on","level":5,"room":"r"}"#,
-        ),
-        (
-            "zwave",
-            "get_device_sensor_data",
-            &none,
-            r#"{"deviceName":"x","command":"on","brightness":5,"room":"r"}"#,
-        ),
-        (
-            "zwave",
-            "other",
-            &none,
-            r#"{"deviceName":"x","command":"on","brightness":5,"room":"r"}"#,
-        ),
-        (
-            "zwave",
-            "control_zwave_device",
-            &configured,
-            r#"{"deviceName":"x","verb":"on","level":5,"area":"r"}"#,
-        ),
-        (
-            "zwave",
-            "other",
-            &configured,
-            r#"{"deviceName":"x","verb":"on","brightness":5,"area":"r"}"#,
-        ),
-    ] {
-        let names = ParameterNames::of_server_tool(Normalize::Undeclared, tool, configured);
-        let source = Source::Mcp(server.to_owned());
-        assert_eq!(
-            sent(source, tool, names, json!({}), asked()).await,
-            expected,
-            "{tool}"
-        );
-    }
 }
 
 #[tokio::test]

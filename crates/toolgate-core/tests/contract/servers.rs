@@ -16,10 +16,9 @@ fn recording(schema: Value, validate: bool) -> (crate::support::Scripted, Arc<Mu
     let sends = Arc::clone(&sent);
     let definition = with_schema("t", schema)
         .source(Source::Mcp("house".to_owned()))
-        .names(ParameterNames::of_server_tool(
+        .names(ParameterNames::new(
             Normalize::Undeclared,
-            "t",
-            &std::collections::HashMap::new(),
+            std::collections::HashMap::new(),
         ))
         .validate(validate);
     let tool = scripted(definition, move |arguments, _| {

@@ -14,9 +14,6 @@ const BYTES: usize = 4096;
 /// The longest thing else that is shown, such as a URL.
 const LONGEST: usize = 500;
 
-/// The server that ships with Toolgate. It is of no use without a broker, and nearly always it is the broker that is missing.
-const ZWAVE: &str = "zwave-mcp-server";
-
 /// Everything the block is filled in with.
 pub(crate) struct Block<'a> {
     pub(crate) settings: &'a ServerSettings,
@@ -92,10 +89,12 @@ pub fn what_to_check(
         Some(file) => escape(&file.display().to_string()),
         None => "the configuration".to_owned(),
     };
+    if let Connection::Stdio(program) = &settings.connection
+        && let Some(dialect) = program.home_dialect()
+    {
+        return format!("{} running, {} installed", dialect.needs, dialect.server());
+    }
     match &settings.connection {
-        Connection::Stdio(program) if program.runs(ZWAVE) => {
-            format!("MQTT broker running, {ZWAVE} installed")
-        }
         Connection::Stdio(Program {
             container: Some(container),
             ..

@@ -1,6 +1,6 @@
 //! Asks a connected server's own health tool whether the server can do its work.
 //!
-//! A server may answer every message and still be of no use: the Z-Wave server without its MQTT broker. Each server's task runs
+//! A server may answer every message and still be of no use: a home's server without its MQTT broker. Each server's task runs
 //! one [`HealthCheck`] beside its connection, so that a health tool that hangs holds up nobody else. The calls pass an executor
 //! like any other, one without a log and a journal: what counts is the change, and that is told once.
 
@@ -15,15 +15,12 @@ use tokio::time::{Instant, sleep};
 use toolgate_core::{
     ErrorKind, Redactor, Tool, ToolCall, ToolDefinition, ToolError, ToolExecutor, escape,
 };
+use toolgate_home::HomeTool;
 use tracing::{debug, info, warn};
 
 use super::status::Board;
-use crate::{Connection, HealthTool, ServerSettings};
+use crate::{Connection, HealthTool, Program, ServerSettings};
 
-/// The health tool of `zwave-mcp-server`, which is asked unless the configuration says otherwise.
-const ZWAVE_HEALTH: &str = "check_zwave_health";
-/// Its program.
-const ZWAVE_SERVER: &str = "zwave-mcp-server";
 /// How long a health tool may take to answer.
 const TIMEOUT: Duration = Duration::from_secs(10);
 /// A server that was connected just now may still be reaching what it needs: so long, bad news is asked for again.
@@ -63,17 +60,17 @@ pub enum HealthState {
 /// The tool to ask, by its name on the server. A usual one must say that it only reads; one that a person named need not, but
 /// isn't called if it says that it changes something.
 pub(super) fn health_tool(settings: &ServerSettings, tools: &[Arc<dyn Tool>]) -> Option<String> {
-    let is_offered = |tool: &Arc<dyn Tool>| {
-        let definition = tool.definition();
-        definition.original_name() == ZWAVE_HEALTH
-            && definition.annotations().read_only == Some(true)
+    let usual = |program: &Program| {
+        let name = HomeTool::CheckHealth.name(program.home_dialect()?);
+        let is_offered = |tool: &Arc<dyn Tool>| {
+            let definition = tool.definition();
+            definition.original_name() == name && definition.annotations().read_only == Some(true)
+        };
+        tools.iter().any(is_offered).then_some(name)
     };
     match (&settings.health, &settings.connection) {
         (HealthTool::Named(name), _) => Some(name.clone()),
-        (HealthTool::Usual, Connection::Stdio(program)) if program.runs(ZWAVE_SERVER) => {
-            let offered = tools.iter().any(is_offered);
-            offered.then(|| ZWAVE_HEALTH.to_owned())
-        }
+        (HealthTool::Usual, Connection::Stdio(program)) => usual(program),
         (HealthTool::Off | HealthTool::Usual, _) => None,
     }
 }

@@ -9,6 +9,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha512};
+use toolgate_home::DIALECTS;
 
 use super::Program;
 
@@ -150,8 +151,8 @@ impl Program {
         }
     }
 
-    /// True if it starts Toolgate with the configuration that this program finds too, and so itself without end. Its Z-Wave
-    /// server has no servers, and one with another configuration, or at a gateway, ends.
+    /// True if it starts Toolgate with the configuration that this program finds too, and so itself without end. Its home
+    /// servers have no servers, and one with another configuration, or at a gateway, ends.
     pub(crate) fn starts_itself(&self) -> bool {
         // A container has files of its own, and so another configuration.
         if self.container.is_some() {
@@ -162,10 +163,8 @@ impl Program {
         };
         let is_elsewhere = |word: &String| {
             let option = word.split('=').next().unwrap_or_default();
-            matches!(
-                option,
-                "zwave-mcp-server" | "--config" | "--at" | "--help" | "--version"
-            )
+            matches!(option, "--config" | "--at" | "--help" | "--version")
+                || DIALECTS.iter().any(|dialect| dialect.server() == option)
         };
         !self.env.contains_key("TOOLGATE_CONFIG") && !words.iter().any(is_elsewhere)
     }

@@ -11,7 +11,7 @@ use toolgate_core::{Pattern, bytes_from_json, escape, nearest};
 pub(super) use keys::KEYS;
 use keys::{
     ALLOWED, ARGS, CHECK, COMMAND, CONTAINER, CWD, DISABLED, ENV, ERA, EXCLUDED, HEADERS, HEALTH,
-    INHERIT_ENV, Key, MAX_MEMORY, NORMALIZE, OVERRIDE, PARAMETER_NAMES, PIN, RUN, SANDBOX,
+    HOME, INHERIT_ENV, Key, MAX_MEMORY, NORMALIZE, OVERRIDE, PARAMETER_NAMES, PIN, RUN, SANDBOX,
     START_TIMEOUT, TIMEOUT, TYPE, URL, VALIDATE,
 };
 
@@ -183,6 +183,7 @@ impl<'a> Entry<'a> {
         if let Some(given) = self.given(OVERRIDE)? {
             settings.overrides = truth(given)?;
         }
+        settings.home = self.given(HOME)?.map(truth).transpose()?;
         Ok(())
     }
 

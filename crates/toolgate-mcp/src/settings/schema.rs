@@ -95,6 +95,10 @@ impl ServerSettings {
                     "description": "A read-only tool of the server that says whether it can do its work; false asks none; unless set, check_zwave_health of zwave-mcp-server" }),
             ),
             (
+                "home",
+                json!({ "type": "boolean", "description": "Whether it is the server of a smart home; unless set, as its name or its program tells" }),
+            ),
+            (
                 "pin",
                 json!({ "enum": ["warn", "ask", "off"], "description": "What happens to a tool that is new or changed since you agreed to the server's tools: warn tells, ask withholds it until 'toolgate trust SERVER'; unless set, ask for tools that are or were destructive or aren't read-only any more, and warn for the rest" }),
             ),

@@ -8,6 +8,7 @@ use futures::future::join_all;
 use serde_json::{Map, Value};
 use tokio::time::Instant;
 use toolgate_core::{Tool, ToolCall};
+use toolgate_home::HomeTool;
 
 use super::engine::{Engine, Filling};
 use super::items::{Kinds, items};
@@ -233,18 +234,19 @@ fn presence(tool: Option<&str>, list: &ToolList) -> Presence {
     }
 }
 
-/// Tools that are listed under a name, else those that have it where they come from.
+/// Tools that are listed under a name, else those that have it where they come from. Each home
+/// protocol has a name of its own for the same tool.
 pub(super) fn with_name<'a>(name: &str, list: &'a ToolList) -> Vec<&'a Arc<dyn Tool>> {
     let listed = list
         .tools()
         .iter()
         .find(|tool| tool.definition().name() == name);
-    let original = || {
-        list.tools()
-            .iter()
-            .filter(|tool| tool.definition().original_name() == name)
-            .collect()
+    let home_tool = HomeTool::from_name(name);
+    let is_same = |tool: &&Arc<dyn Tool>| {
+        let original = tool.definition().original_name();
+        original == name || (home_tool.is_some() && HomeTool::from_name(original) == home_tool)
     };
+    let original = || list.tools().iter().filter(is_same).collect();
     listed.map_or_else(original, |tool| vec![tool])
 }
 

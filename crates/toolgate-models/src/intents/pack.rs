@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
+use toolgate_home::{DIALECTS, HomeTool};
 
 use super::answer::Answer;
 use super::dates::Dates;
@@ -261,7 +262,8 @@ impl Pack {
             );
             return Err(PackError::whole(reason));
         }
-        serde_json::from_str(json.trim_start_matches('\u{feff}')).map_err(|error| {
+        let pack = serde_json::from_str(json.trim_start_matches('\u{feff}'));
+        pack.map(Self::with_home_tools).map_err(|error| {
             let text = error.to_string();
             let reason = text
                 .rsplit_once(" at line ")
@@ -272,6 +274,23 @@ impl Pack {
                 reason: toolgate_core::escape(reason),
             }
         })
+    }
+
+    /// Sentences name the tools of a home by what they are for, such as `home.control_device`. They
+    /// are looked up under the names of the first protocol, which those of the others answer to.
+    fn with_home_tools(mut self) -> Self {
+        let intents = self.intents.iter_mut();
+        let intents = intents.filter_map(|intent| intent.tool.as_mut());
+        let lists = self.slots.values_mut().filter_map(|slot| match slot {
+            SlotKind::List(source) => Some(&mut source.tool),
+            _ => None,
+        });
+        for tool in intents.chain(lists) {
+            if let Some(role) = HomeTool::from_role(tool) {
+                *tool = role.name(DIALECTS[0]);
+            }
+        }
+        self
     }
 
     /// This one and more sentences. Where both understand a sentence equally well, the added one wins; its texts and slots
@@ -355,6 +374,29 @@ mod tests {
             .unwrap()
             .check()
             .unwrap();
+    }
+
+    #[test]
+    fn sentences_name_the_tools_of_a_home_by_what_they_are_for() {
+        let pack = Pack::read(
+            r#"{ "slots": { "x": { "list": { "tool": "home.list_devices", "pointer": "/", "noun": "x", "nouns": "x" } } },
+                 "intents": [{ "tool": "home.control_device" }, { "tool": "home.other" }, { "tool": "echo" }] }"#,
+        )
+        .unwrap();
+        let tools = pack.intents.iter().map(|intent| intent.tool.as_deref());
+        let expected = ["control_zwave_device", "home.other", "echo"].map(Some);
+        assert_eq!(tools.collect::<Vec<_>>(), expected);
+        assert!(
+            matches!(&pack.slots["x"], SlotKind::List(source) if source.tool == "list_zwave_devices")
+        );
+        let english = Pack::english().intents;
+        let tools = english.iter().filter_map(|intent| intent.tool.as_deref());
+        assert!(tools.into_iter().all(|tool| !tool.starts_with("home.")));
+        let shipped = include_str!("en.json");
+        assert!(
+            !shipped.contains("_zwave_"),
+            "a protocol's tool in a sentence"
+        );
     }
 
     #[test]

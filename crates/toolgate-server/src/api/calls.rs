@@ -6,10 +6,7 @@ use axum::response::{IntoResponse, Response};
 use http::{HeaderMap, StatusCode};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use toolgate_core::{
-    CallContext, Source, Tool, ToolCall, ToolDefinition, ToolFuture, ToolOutput, ValidArguments,
-    is_redacted,
-};
+use toolgate_core::{FunctionTool, Source, ToolCall, ToolDefinition, is_redacted};
 use toolgate_journal::{CallSummary, OUTCOMES};
 use toolgate_mcp::CallerTrace;
 use utoipa::{IntoParams, ToSchema};
@@ -278,7 +275,7 @@ pub(crate) async fn mock(
     let original = executor.find_in(&call.summary.tool, &caller.scope).ok();
     let original = original.as_ref().map(|tool| tool.definition());
     let definition = mock_entry(&mock.name, original, &call.summary.tool, &answer);
-    let made = Mock::new(&definition)?;
+    let made = mock_tool(&definition)?;
     let kept = match gateway.parts().workshop {
         Some(_) => {
             let definition = definition.clone();
@@ -302,23 +299,14 @@ pub(crate) async fn mock(
     Ok((StatusCode::CREATED, Json(saved)).into_response())
 }
 
-/// A tool that always answers the same.
-struct Mock {
-    definition: ToolDefinition,
-    answer: Value,
-}
-
-impl Mock {
-    fn new(entry: &Value) -> Result<Self, Problem> {
-        let text = |key: &str| entry[key].as_str().unwrap_or_default();
-        let (name, description) = (text("name"), text("description"));
-        let definition = ToolDefinition::builder(name, description, entry["parameters"].clone());
-        let definition = definition.source(Source::Mock).build();
-        Ok(Self {
-            definition: definition.map_err(|error| unfit(error.to_string()))?,
-            answer: entry["implementation"]["mock_response"].clone(),
-        })
-    }
+fn mock_tool(entry: &Value) -> Result<FunctionTool, Problem> {
+    let text = |key: &str| entry[key].as_str().unwrap_or_default();
+    let (name, description) = (text("name"), text("description"));
+    let definition = ToolDefinition::builder(name, description, entry["parameters"].clone());
+    let definition = definition.source(Source::Mock).build();
+    let definition = definition.map_err(|error| unfit(error.to_string()))?;
+    let answer = entry["implementation"]["mock_response"].clone();
+    Ok(FunctionTool::mock(definition, answer))
 }
 
 /// An entry for `tools` of the configuration: a mock that always gives this answer of a tool, which may be gone by now.
@@ -338,16 +326,6 @@ pub fn mock_entry(
         "parameters": parameters.unwrap_or_else(|| json!({ "type": "object" })),
         "implementation": { "type": "mock", "mock_response": answer },
     })
-}
-
-impl Tool for Mock {
-    fn definition(&self) -> &ToolDefinition {
-        &self.definition
-    }
-
-    fn invoke<'a>(&'a self, _: ValidArguments, _: &'a CallContext) -> ToolFuture<'a> {
-        Box::pin(async { Ok(ToolOutput::json(self.answer.clone())) })
-    }
 }
 
 /// A call that something is to be done with: nothing is guessed from the beginning of its id.

@@ -9,6 +9,7 @@ pub(crate) mod completions;
 pub(crate) mod demo;
 pub(crate) mod doctor;
 pub(crate) mod health;
+pub(crate) mod home_server;
 pub(crate) mod import;
 pub(crate) mod init;
 pub(crate) mod inspect;
@@ -23,7 +24,6 @@ mod tool_list;
 pub(crate) mod trust;
 mod trust_tools;
 pub(crate) mod voice;
-pub(crate) mod zwave_mcp_server;
 
 use comfy_table::presets::NOTHING;
 use comfy_table::{ContentArrangement, Table};

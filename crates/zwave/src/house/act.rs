@@ -6,25 +6,28 @@ use std::time::{Duration, SystemTime};
 
 use futures::future::{self, BoxFuture};
 use serde_json::{Value as Json, json};
-use tokio::time::{Instant, sleep_until, timeout_at};
-use toolgate_mqtt::PublishError;
+use tokio::time::{Instant, sleep_until};
+use toolgate_home::{
+    Command, CommandOutcome, CommandProof, Device, DeviceId, DeviceStatus, LastState, ProofStep,
+    ReadingSource,
+};
 
-use super::{House, Inner, missing};
+use super::{Inner, missing};
 use crate::api::Function;
-use crate::command::{Achieved, Command, Last, Plan, Step, Watch, plan};
-use crate::device::{Device, amount, class, device, level, locked, switched};
-use crate::node::{Node, Source};
+use crate::device::{amount, class, device, level, locked, switched};
+use crate::node::Node;
 use crate::payload;
-use crate::state::{Now, State, Watched};
-use crate::value::{NodeId, NodeStatus};
+use crate::plan::{Plan, plan};
+use crate::state::{Now, PendingCommand, State};
+use crate::value::NodeId;
 
 /// A command that was registered and not sent yet.
-struct Prepared<'a> {
+pub(super) struct Prepared<'a> {
     inner: &'a Inner,
     node: NodeId,
-    plan: Plan,
-    topic: String,
-    asleep: bool,
+    pub(super) plan: Plan,
+    pub(super) topic: String,
+    pub(super) asleep: bool,
     number: u64,
 }
 
@@ -38,84 +41,48 @@ impl Drop for Prepared<'_> {
     }
 }
 
-impl House {
-    /// Tells a device something, once, and waits for what comes of it.
-    pub async fn command(&self, device: &Device, command: Command) -> Achieved {
-        let inner = &*self.inner;
-        let deadline = Instant::now() + inner.settings.command_timeout;
-        let busy = inner.busy(device.node);
-        let Ok(_alone) = timeout_at(deadline, busy.lock()).await else {
-            return Achieved::Refused {
-                reason: format!(
-                    "'{}' is still busy with another command; nothing was sent.",
-                    device.name
-                ),
-            };
-        };
-        let prepared = match inner.prepare(device, &command) {
-            Ok(prepared) => prepared,
-            Err(achieved) => return achieved,
-        };
-        let deadline = Instant::now() + inner.settings.command_timeout;
-        let payload = payload::command(&prepared.plan.send);
-        let sent = timeout_at(
-            deadline,
-            inner.mqtt.publish(&prepared.topic, payload, false),
-        )
-        .await;
-        let doubt = match sent {
-            Ok(Ok(())) => None,
-            Ok(Err(PublishError::Offline { reason })) => return Achieved::Offline { reason },
-            Ok(Err(PublishError::Refused { reason })) => return Achieved::Refused { reason },
-            Ok(Err(error)) => Some(error.to_string()),
-            Err(_) => Some("The MQTT broker did not confirm the command.".to_owned()),
-        };
-        if prepared.asleep && doubt.is_none() {
-            return Achieved::Asleep {
-                last: prepared.last(),
-            };
-        }
-        prepared.follow(doubt).await
-    }
-}
-
 impl Inner {
-    fn busy(&self, node: NodeId) -> Arc<tokio::sync::Mutex<()>> {
+    pub(super) fn busy(&self, device: DeviceId) -> Arc<tokio::sync::Mutex<()>> {
         let mut busy = self.busy.lock().unwrap_or_else(PoisonError::into_inner);
         busy.retain(|_, one| Arc::strong_count(one) > 1);
-        Arc::clone(busy.entry(node).or_default())
+        Arc::clone(busy.entry(device).or_default())
     }
 
     /// Decides all that can be decided before anything is sent. The watch begins before the publish: the proof may be
     /// faster than the broker's word.
-    fn prepare(&self, device: &Device, command: &Command) -> Result<Prepared<'_>, Achieved> {
+    pub(super) fn prepare(
+        &self,
+        device: &Device,
+        command: &Command,
+    ) -> Result<Prepared<'_>, CommandOutcome> {
         let mut state = self.state();
         if let Some(reason) = missing(&state, &self.settings.prefix) {
-            return Err(Achieved::Offline { reason });
+            return Err(CommandOutcome::Offline { reason });
         }
-        let refused = |reason| Achieved::Refused { reason };
-        let Some(node) = state.nodes.get(&device.node) else {
+        let refused = |reason| CommandOutcome::Refused { reason };
+        let node = NodeId::try_from(device.id).ok();
+        let Some(node) = node.and_then(|id| state.nodes.get(&id)) else {
             return Err(refused(format!("'{}' is not there any more.", device.name)));
         };
         let plan = plan(node, command).map_err(refused)?;
-        if node.status == NodeStatus::Dead {
-            return Err(Achieved::Dead {
+        if node.status == DeviceStatus::Dead {
+            return Err(CommandOutcome::Dead {
                 last: last(node, &plan),
             });
         }
         let topic = state.set_topic(node, &plan.target).map_err(refused)?;
         let number = self.next_watch.fetch_add(1, Ordering::Relaxed);
-        let asleep = node.status == NodeStatus::Asleep;
-        state.watched.push(Watched {
+        let (node, asleep) = (node.id, node.status == DeviceStatus::Asleep);
+        state.watched.push(PendingCommand {
             number,
-            node: device.node,
+            node,
             current: plan.current.clone(),
             target: plan.target.clone(),
-            watch: Watch::new(plan.wanted, Instant::now(), self.settings.command_timeout),
+            proof: CommandProof::new(plan.wanted, Instant::now(), self.settings.command_timeout),
         });
         Ok(Prepared {
             inner: self,
-            node: device.node,
+            node,
             plan,
             topic,
             asleep,
@@ -125,27 +92,27 @@ impl Inner {
 }
 
 impl Prepared<'_> {
-    /// Follows the value until it is clear what came of the command.
-    async fn follow(&self, doubt: Option<String>) -> Achieved {
+    /// Follows the value until the outcome of the command is clear.
+    pub(super) async fn follow(&self, doubt: Option<String>) -> CommandOutcome {
         let mut changes = self.inner.changes.subscribe();
         let mut asking: BoxFuture<'_, Option<Json>> = Box::pin(future::pending());
         loop {
             changes.borrow_and_update();
             let until = match self.step() {
-                Step::Done => {
-                    return Achieved::Done {
+                ProofStep::Done => {
+                    return CommandOutcome::Done {
                         state: self.last().state,
                     };
                 }
-                Step::Contrary(value) => return self.contrary(&value),
-                Step::Dead => return Achieved::Dead { last: self.last() },
-                Step::Asleep => return Achieved::Asleep { last: self.last() },
-                Step::Over => return self.unknown(doubt),
-                Step::Ask => {
+                ProofStep::Contrary(value) => return self.contrary(&value),
+                ProofStep::Dead => return CommandOutcome::Dead { last: self.last() },
+                ProofStep::Asleep => return CommandOutcome::Asleep { last: self.last() },
+                ProofStep::Over => return self.unknown(doubt),
+                ProofStep::Ask => {
                     asking = Box::pin(self.read());
                     continue;
                 }
-                Step::Wait(until) => until,
+                ProofStep::Wait(until) => until,
             };
             tokio::select! {
                 _ = changes.changed() => {}
@@ -160,14 +127,14 @@ impl Prepared<'_> {
         }
     }
 
-    fn step(&self) -> Step {
+    fn step(&self) -> ProofStep {
         let mut state = self.inner.state();
         let Some(watched) = find(&mut state, self.number) else {
-            return Step::Over;
+            return ProofStep::Over;
         };
-        let step = watched.watch.step(Instant::now());
-        if step == Step::Ask {
-            watched.watch.asked();
+        let step = watched.proof.step(Instant::now());
+        if step == ProofStep::Ask {
+            watched.proof.asked();
         }
         step
     }
@@ -198,7 +165,7 @@ impl Prepared<'_> {
         let now = Now::read();
         let mut state = self.inner.state();
         if let Some(watched) = find(&mut state, self.number) {
-            watched.watch.take_answer(&answer, now.instant);
+            watched.proof.take_answer(&answer, now.instant);
         }
         let value = state
             .nodes
@@ -207,14 +174,14 @@ impl Prepared<'_> {
         if let Some(value) = value {
             value.value = Some(answer);
             value.updated = Some(now.wall);
-            value.source = Source::Report;
+            value.source = ReadingSource::Report;
         }
     }
 
-    fn last(&self) -> Last {
+    pub(super) fn last(&self) -> LastState {
         match self.inner.state().nodes.get(&self.node) {
             Some(node) => last(node, &self.plan),
-            None => Last {
+            None => LastState {
                 state: "unknown".to_owned(),
                 at: None,
             },
@@ -229,7 +196,7 @@ impl Prepared<'_> {
             .map_or_else(String::new, Node::title)
     }
 
-    fn contrary(&self, value: &Json) -> Achieved {
+    fn contrary(&self, value: &Json) -> CommandOutcome {
         let words = match self.plan.current.command_class {
             class::SWITCH => switched(value),
             class::DIMMER => level(value),
@@ -237,7 +204,7 @@ impl Prepared<'_> {
             _ => value.as_f64().map(|number| amount(number, None)),
         };
         let words = words.unwrap_or_else(|| value.to_string());
-        Achieved::Refused {
+        CommandOutcome::Refused {
             reason: format!(
                 "'{}' was told, but did not do it: it reports {words}.",
                 self.name()
@@ -245,7 +212,7 @@ impl Prepared<'_> {
         }
     }
 
-    fn unknown(&self, doubt: Option<String>) -> Achieved {
+    fn unknown(&self, doubt: Option<String>) -> CommandOutcome {
         let seconds = self.inner.settings.command_timeout.as_secs_f64();
         let reason = doubt.unwrap_or_else(|| {
             format!(
@@ -253,23 +220,23 @@ impl Prepared<'_> {
                 self.name()
             )
         });
-        Achieved::Unknown {
+        CommandOutcome::Unknown {
             reason,
             last: self.last(),
         }
     }
 }
 
-fn find(state: &mut State, number: u64) -> Option<&mut Watched> {
+fn find(state: &mut State, number: u64) -> Option<&mut PendingCommand> {
     state.watched.iter_mut().find(|one| one.number == number)
 }
 
-fn last(node: &Node, plan: &Plan) -> Last {
+fn last(node: &Node, plan: &Plan) -> LastState {
     let updated = node
         .values
         .get(&plan.current)
         .and_then(|value| value.updated);
-    Last {
+    LastState {
         state: device(node, false).state,
         at: updated.and_then(|at| SystemTime::UNIX_EPOCH.checked_add(Duration::from_millis(at))),
     }

@@ -7,7 +7,8 @@ use super::options::Payloads;
 use super::value::Value;
 use super::world::{Out, World};
 use crate::topic;
-use crate::value::{NodeId, NodeStatus};
+use crate::value::NodeId;
+use toolgate_home::DeviceStatus;
 
 /// Every new name of a node makes new ones.
 const MAX_ROUTES: usize = 100_000;
@@ -44,7 +45,7 @@ impl World {
         );
         let ids = self.nodes.keys().copied().collect::<Vec<_>>();
         for id in &ids {
-            self.publish_status(*id, NodeStatus::Unknown);
+            self.publish_status(*id, DeviceStatus::Unknown);
         }
         for id in ids {
             self.announce_node(id);
@@ -126,8 +127,8 @@ impl World {
     }
 
     /// Publishes a status that a node may not have yet.
-    pub(super) fn publish_status(&mut self, id: NodeId, status: NodeStatus) {
-        let there = status != NodeStatus::Dead;
+    pub(super) fn publish_status(&mut self, id: NodeId, status: DeviceStatus) {
+        let there = status != DeviceStatus::Dead;
         let told = match self.options.payloads {
             Payloads::Raw => json!(there),
             _ => json!({ "time": self.wall(), "value": there, "status": status, "nodeId": id }),

@@ -7,12 +7,12 @@ use serde_json::Value as Json;
 use tokio::sync::{Notify, broadcast, mpsc};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep_until};
+use toolgate_home::Device;
 use toolgate_mqtt::{Mqtt, State};
 
 use super::options::{ApiFault, Faults, Options};
 use super::plan::Plan;
 use super::world::{Out, World};
-use crate::device::Device;
 use crate::value::{NodeId, ValueId};
 
 /// Messages that wait for the broker; a large building announces itself with so many.

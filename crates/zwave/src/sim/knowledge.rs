@@ -9,7 +9,8 @@ use super::device::{effect, moves, verified};
 use super::house::Change;
 use super::radio::{Job, Reply, Work};
 use super::world::{Due, World};
-use crate::value::{NodeId, NodeStatus};
+use crate::value::NodeId;
+use toolgate_home::DeviceStatus;
 
 /// After a command the gateway reads the device back: most at once, dimmers when they have faded.
 const VERIFY: Duration = Duration::from_secs(1);
@@ -147,17 +148,17 @@ impl World {
     }
 
     /// What the gateway thinks of a node changes.
-    pub(super) fn status(&mut self, id: NodeId, status: NodeStatus) {
+    pub(super) fn status(&mut self, id: NodeId, status: DeviceStatus) {
         let Some(node) = self.nodes.get_mut(&id) else {
             return;
         };
         node.status = status;
         let summary = node.summary();
         let event = match status {
-            NodeStatus::Dead => "node_dead",
-            NodeStatus::Asleep => "node_sleep",
-            NodeStatus::Awake => "node_wakeup",
-            NodeStatus::Alive | NodeStatus::Unknown => "node_alive",
+            DeviceStatus::Dead => "node_dead",
+            DeviceStatus::Asleep => "node_sleep",
+            DeviceStatus::Awake => "node_wakeup",
+            DeviceStatus::Alive | DeviceStatus::Unknown => "node_alive",
         };
         self.publish_status(id, status);
         self.event("node", event, &json!([summary]));

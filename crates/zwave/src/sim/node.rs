@@ -11,9 +11,10 @@ use super::options::Faults;
 use super::plan::{PlannedNode, PlannedPart, Rest};
 use super::radio::Job;
 use super::value::Value;
-use crate::device::{Device, device};
+use crate::device::device;
 use crate::node::DescribedNode;
-use crate::value::{NodeId, NodeStatus, ValueId};
+use crate::value::{NodeId, ValueId};
+use toolgate_home::{Device, DeviceStatus};
 
 /// A simulated node.
 #[derive(Debug)]
@@ -22,7 +23,7 @@ pub(super) struct Node {
     pub name: String,
     pub location: String,
     pub parts: Vec<PlannedPart>,
-    pub status: NodeStatus,
+    pub status: DeviceStatus,
     /// How long it sleeps, if it does.
     pub sleeps: Option<Duration>,
     pub values: Vec<Value>,
@@ -55,9 +56,9 @@ impl Node {
             location: planned.location,
             parts: planned.parts,
             status: match planned.rest {
-                Rest::Awake => NodeStatus::Alive,
-                Rest::WakesEvery(_) => NodeStatus::Asleep,
-                Rest::Dead => NodeStatus::Dead,
+                Rest::Awake => DeviceStatus::Alive,
+                Rest::WakesEvery(_) => DeviceStatus::Asleep,
+                Rest::Dead => DeviceStatus::Dead,
             },
             sleeps: match planned.rest {
                 Rest::WakesEvery(seconds) => Some(Duration::from_secs(seconds.max(1).into())),
@@ -135,7 +136,7 @@ impl Node {
         let class = json!({ "basic": basic.0, "generic": generic.0, "specific": specific.0 });
         let mut all = object(json!({
             "id": self.id, "name": self.name, "loc": self.location, "neighbors": [],
-            "ready": true, "available": self.status != NodeStatus::Dead, "failed": false, "inited": true,
+            "ready": true, "available": self.status != DeviceStatus::Dead, "failed": false, "inited": true,
             "eventsQueue": [], "status": self.status, "interviewStage": "Complete",
             "nodeType": 1, "endpointsCount": 0, "lastActive": self.last_active,
             "endpoints": [{ "index": 0, "label": "Root Endpoint", "deviceClass": class }],
@@ -240,13 +241,13 @@ fn same_for_all() -> Map<String, Json> {
     }))
 }
 
-fn number(status: NodeStatus) -> u8 {
+fn number(status: DeviceStatus) -> u8 {
     match status {
-        NodeStatus::Unknown => 0,
-        NodeStatus::Asleep => 1,
-        NodeStatus::Awake => 2,
-        NodeStatus::Dead => 3,
-        NodeStatus::Alive => 4,
+        DeviceStatus::Unknown => 0,
+        DeviceStatus::Asleep => 1,
+        DeviceStatus::Awake => 2,
+        DeviceStatus::Dead => 3,
+        DeviceStatus::Alive => 4,
     }
 }
 

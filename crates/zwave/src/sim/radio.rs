@@ -6,7 +6,8 @@ use serde_json::{Value as Json, json};
 
 use super::device::effect;
 use super::world::{Due, MAX_WAITING, World};
-use crate::value::{NodeId, NodeStatus};
+use crate::value::NodeId;
+use toolgate_home::DeviceStatus;
 
 const WRITE: Duration = Duration::from_millis(80);
 const READ: Duration = Duration::from_millis(90);
@@ -67,7 +68,7 @@ impl World {
     /// Sends as soon as the radio is free and the node listens.
     pub(super) fn enqueue(&mut self, job: Job) {
         let asleep = match self.nodes.get_mut(&job.node) {
-            Some(node) if node.status == NodeStatus::Asleep => Some(&mut node.waiting),
+            Some(node) if node.status == DeviceStatus::Asleep => Some(&mut node.waiting),
             _ => None,
         };
         let queue = asleep.unwrap_or(&mut self.queue);
@@ -112,16 +113,16 @@ impl World {
             return;
         };
         if node.faults.dead {
-            if node.status != NodeStatus::Dead {
-                self.status(job.node, NodeStatus::Dead);
+            if node.status != DeviceStatus::Dead {
+                self.status(job.node, DeviceStatus::Dead);
             }
             return self.failed(
                 &job,
                 "Failed to send the command after 3 attempts (Status NoAck) (ZW0204)",
             );
         }
-        if node.status == NodeStatus::Dead {
-            self.status(job.node, NodeStatus::Alive);
+        if node.status == DeviceStatus::Dead {
+            self.status(job.node, DeviceStatus::Alive);
         }
         match job.work {
             Work::Write { value, wish } => self.written(job.node, value, &wish, job.reply),

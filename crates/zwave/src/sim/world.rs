@@ -15,7 +15,8 @@ use super::plan::{Plan, PlannedScene};
 use super::radio::{Job, Reply, Work};
 use super::value::Value;
 use crate::topic::{Style, Topics};
-use crate::value::{NodeId, NodeStatus};
+use crate::value::NodeId;
+use toolgate_home::DeviceStatus;
 
 /// The radio is quick, and what waits for it is little; whoever floods it is not heard.
 pub(super) const MAX_WAITING: usize = 10_000;
@@ -278,7 +279,7 @@ impl World {
             return;
         };
         self.after(sleeps, Due::Wake { node: id });
-        self.status(id, NodeStatus::Awake);
+        self.status(id, DeviceStatus::Awake);
         // As long as a device stays awake when it is told nothing more.
         let stay = Duration::from_secs(2)
             + Duration::from_millis(200) * u32::try_from(waiting.len()).unwrap_or(0);
@@ -288,6 +289,6 @@ impl World {
     }
 
     fn sleep(&mut self, id: NodeId) {
-        self.status(id, NodeStatus::Asleep);
+        self.status(id, DeviceStatus::Asleep);
     }
 }

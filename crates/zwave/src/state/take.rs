@@ -11,7 +11,8 @@ use super::{Now, State};
 use crate::node::{DescribedNode, MAX_NODES, Node, is_device};
 use crate::payload::{self, MAX_PAYLOAD};
 use crate::topic::{self, About, UNNAMED};
-use crate::value::{NodeId, NodeStatus};
+use crate::value::NodeId;
+use toolgate_home::DeviceStatus;
 
 /// The payload of a node's status, if it is more than yes or no.
 #[derive(Debug, Deserialize)]
@@ -20,7 +21,7 @@ struct Status {
     #[serde(default)]
     value: Option<bool>,
     #[serde(default)]
-    status: Option<NodeStatus>,
+    status: Option<DeviceStatus>,
     #[serde(default)]
     node_id: Option<NodeId>,
 }
@@ -86,7 +87,7 @@ impl State {
         }
     }
 
-    fn take_status(&mut self, id: NodeId, status: NodeStatus) {
+    fn take_status(&mut self, id: NodeId, status: DeviceStatus) {
         if let Some(node) = self.nodes.get_mut(&id) {
             node.status = status;
             self.tell_status(id, status);
@@ -135,13 +136,13 @@ impl State {
         let was = self
             .nodes
             .get(&id)
-            .map_or(NodeStatus::Unknown, |node| node.status);
+            .map_or(DeviceStatus::Unknown, |node| node.status);
         let status = match (there, told.and_then(|told| told.status)) {
-            (Some(false), _) => NodeStatus::Dead,
+            (Some(false), _) => DeviceStatus::Dead,
             (_, Some(status)) => status,
             // A bare `true` is also said of nodes that sleep.
-            (Some(true), None) if matches!(was, NodeStatus::Dead | NodeStatus::Unknown) => {
-                NodeStatus::Alive
+            (Some(true), None) if matches!(was, DeviceStatus::Dead | DeviceStatus::Unknown) => {
+                DeviceStatus::Alive
             }
             _ => was,
         };
@@ -228,7 +229,7 @@ fn guess(base: &str, id: NodeId) -> Node {
 }
 
 /// The node of an event, and its status.
-fn subject(payload: &[u8]) -> Option<(NodeId, Option<NodeStatus>)> {
+fn subject(payload: &[u8]) -> Option<(NodeId, Option<DeviceStatus>)> {
     #[derive(Deserialize)]
     struct Event {
         data: Vec<Json>,
@@ -240,10 +241,10 @@ fn subject(payload: &[u8]) -> Option<(NodeId, Option<NodeStatus>)> {
     let node = event.data.first()?;
     let id = NodeId::try_from(node.get("id")?.as_u64()?).ok()?;
     let status = match node.get("status").and_then(Json::as_u64) {
-        Some(1) => Some(NodeStatus::Asleep),
-        Some(2) => Some(NodeStatus::Awake),
-        Some(3) => Some(NodeStatus::Dead),
-        Some(4) => Some(NodeStatus::Alive),
+        Some(1) => Some(DeviceStatus::Asleep),
+        Some(2) => Some(DeviceStatus::Awake),
+        Some(3) => Some(DeviceStatus::Dead),
+        Some(4) => Some(DeviceStatus::Alive),
         _ => None,
     };
     Some((id, status))

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use toolgate_mqtt::Message;
 
 use super::{MAX_PENDING, MAX_PENDING_BYTES, MAX_ROUTES, Now, State};
-use crate::node::{MAX_ALL_VALUES, MAX_NODES, MAX_VALUES, Node, Source, Value};
+use crate::node::{MAX_ALL_VALUES, MAX_NODES, MAX_VALUES, Node, Value};
 use crate::payload::{self, Report};
 use crate::topic::{self, Form, Style, Suffix};
 use crate::value::{NodeId, ValueId};
+use toolgate_home::ReadingSource;
 
 impl State {
     pub(super) fn take_value(&mut self, rest: &str, message: &Message, now: Now) {
@@ -121,7 +122,7 @@ impl State {
             value.topic = Some(Arc::clone(topic));
         }
         // What was kept may be older than what the gateway told since.
-        let told = value.source != Source::Retained && value.value.is_some();
+        let told = value.source != ReadingSource::Retained && value.value.is_some();
         if retained && told && report.time <= value.updated {
             return;
         }
@@ -131,9 +132,9 @@ impl State {
             (None, false) => Some(now.wall),
         };
         value.source = if retained {
-            Source::Retained
+            ReadingSource::Retained
         } else {
-            Source::Report
+            ReadingSource::Report
         };
         value.value.clone_from(&report.value);
         if retained {
@@ -151,10 +152,10 @@ impl State {
             // A value that is its own target is a report, not an echo.
             if watched.current == *id {
                 watched
-                    .watch
+                    .proof
                     .take_report(report.value.as_ref(), report.time, now.instant);
             } else if watched.target == *id {
-                watched.watch.take_echo(now.instant);
+                watched.proof.take_echo(now.instant);
             }
         }
     }

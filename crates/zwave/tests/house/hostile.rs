@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::{Value as Json, json};
-use zwave::{Achieved, Command};
+use toolgate_home::{Command, CommandOutcome, Home};
 
 use crate::memory::{GATEWAY, device, recorded, settle, with_nodes};
 
@@ -71,10 +71,10 @@ async fn garbage_on_every_topic_leaves_the_house_as_it_is() {
         }
     }
     settle().await;
-    let states = |devices: Vec<zwave::Device>| {
+    let states = |devices: Vec<toolgate_home::Device>| {
         devices
             .into_iter()
-            .map(|one| (one.node, one.name, one.status, one.state))
+            .map(|one| (one.id, one.name, one.status, one.state))
             .collect::<Vec<_>>()
     };
     assert_eq!(states(house.devices()), states(before));
@@ -204,7 +204,7 @@ async fn many_devices_are_listed_quickly() {
     assert_eq!(house.devices().len(), 999);
     // Ten times the promise, for machines that are busy.
     assert!(start.elapsed().unwrap() < Duration::from_millis(500));
-    assert_eq!(house.resolve("lamp 700").unwrap().node, 700);
+    assert_eq!(house.resolve("lamp 700").unwrap().id, 700);
 }
 
 #[tokio::test(start_paused = true)]
@@ -234,6 +234,9 @@ async fn a_command_to_a_node_that_left_is_refused() {
         .await;
     settle().await;
     let achieved = house.command(&gone, Command::On).await;
-    assert!(matches!(achieved, Achieved::Refused { .. }), "{achieved:?}");
+    assert!(
+        matches!(achieved, CommandOutcome::Refused { .. }),
+        "{achieved:?}"
+    );
     assert_eq!(memory.commands(), []);
 }

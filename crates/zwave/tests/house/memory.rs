@@ -8,8 +8,9 @@ use futures::future::BoxFuture;
 use serde_json::{Value as Json, json};
 use tokio::sync::{mpsc, watch};
 use tokio::time::sleep;
+use toolgate_home::{Device, Home, Readiness};
 use toolgate_mqtt::{Message, Mqtt, PublishError, State, Subscription};
-use zwave::{Device, House, HouseSettings, Readiness};
+use zwave::{House, HouseSettings};
 
 pub(crate) const GATEWAY: &str = "zwave/_CLIENTS/ZWAVE_GATEWAY-Zwave_Test";
 const NODES: &str = include_str!("../data/getNodes.json");
@@ -229,6 +230,6 @@ pub(crate) async fn with_nodes(nodes: Json, lines: &str) -> (Arc<Memory>, House)
 
 pub(crate) fn device(house: &House, node: u16) -> Device {
     house
-        .device(node)
+        .device(node.into())
         .unwrap_or_else(|| panic!("no node {node}"))
 }

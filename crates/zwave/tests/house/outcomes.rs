@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use serde_json::{Value as Json, json};
 use tokio::time::{Instant, timeout};
+use toolgate_home::{Command, CommandOutcome, Home, Readiness};
 use toolgate_mqtt::{PublishError, State};
-use zwave::{Achieved, Command, Readiness};
 
 use crate::memory::{GATEWAY, Memory, device, open, recorded, settle, with_nodes};
 
@@ -44,7 +44,7 @@ async fn a_lock_is_locked_when_it_says_so() {
     let achieved = house.command(&front, Command::Lock).await;
     assert_eq!(
         achieved,
-        Achieved::Done {
+        CommandOutcome::Done {
             state: "locked".to_owned()
         }
     );
@@ -72,13 +72,13 @@ async fn a_lock_moves_at_most_once_whatever_the_broker_says() {
         memory.fail(Some(fails.clone()));
         let achieved = house.command(&device(&house, 7), Command::Unlock).await;
         match (&fails, &achieved) {
-            (PublishError::Unknown { .. }, Achieved::Unknown { reason, last }) => {
+            (PublishError::Unknown { .. }, CommandOutcome::Unknown { reason, last }) => {
                 assert_eq!(
                     (reason.as_str(), last.state.as_str()),
                     ("No word from the broker.", "unknown")
                 );
             }
-            (PublishError::Refused { .. }, Achieved::Refused { .. }) => {}
+            (PublishError::Refused { .. }, CommandOutcome::Refused { .. }) => {}
             other => panic!("{other:?}"),
         }
         tokio::time::sleep(Duration::from_secs(120)).await;
@@ -102,7 +102,7 @@ async fn a_lost_word_of_the_broker_is_made_good_by_the_device() {
     let achieved = house.command(&device(&house, 7), Command::Unlock).await;
     assert_eq!(
         achieved,
-        Achieved::Done {
+        CommandOutcome::Done {
             state: "unlocked".to_owned()
         }
     );
@@ -120,7 +120,7 @@ async fn nothing_is_sent_while_the_broker_is_away_and_nothing_later() {
     assert!(house.devices().iter().all(|device| device.stale));
     let start = Instant::now();
     let achieved = house.command(&device(&house, 2), Command::On).await;
-    assert_eq!(achieved, Achieved::Offline { reason });
+    assert_eq!(achieved, CommandOutcome::Offline { reason });
     assert_eq!(start.elapsed(), Duration::ZERO);
     memory.link(State::Online);
     tokio::time::sleep(Duration::from_secs(60)).await;
@@ -148,7 +148,10 @@ async fn what_the_broker_kept_is_no_proof() {
         }
     };
     let (achieved, ()) = tokio::join!(command, kept);
-    assert!(matches!(achieved, Achieved::Unknown { .. }), "{achieved:?}");
+    assert!(
+        matches!(achieved, CommandOutcome::Unknown { .. }),
+        "{achieved:?}"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -156,7 +159,10 @@ async fn a_device_that_sleeps_gets_it_when_it_wakes() {
     let (memory, house) = with_nodes(lock("Asleep"), "").await;
     let start = Instant::now();
     let achieved = house.command(&device(&house, 7), Command::Lock).await;
-    assert!(matches!(achieved, Achieved::Asleep { .. }), "{achieved:?}");
+    assert!(
+        matches!(achieved, CommandOutcome::Asleep { .. }),
+        "{achieved:?}"
+    );
     assert_eq!(start.elapsed(), Duration::ZERO);
     assert_eq!(memory.commands().len(), 1);
 }
@@ -166,7 +172,7 @@ async fn silence_ends_in_unknown_with_the_last_state_and_its_time() {
     let (memory, house) = recorded(NAMED).await;
     let start = Instant::now();
     let achieved = house.command(&device(&house, 2), Command::On).await;
-    let Achieved::Unknown { reason, last } = achieved else {
+    let CommandOutcome::Unknown { reason, last } = achieved else {
         panic!("{achieved:?}");
     };
     assert_eq!(start.elapsed(), Duration::from_secs(10));
@@ -203,13 +209,13 @@ async fn commands_to_one_device_wait_for_each_other() {
     );
     assert_eq!(
         on,
-        Achieved::Done {
+        CommandOutcome::Done {
             state: "on".to_owned()
         }
     );
     assert_eq!(
         off,
-        Achieved::Done {
+        CommandOutcome::Done {
             state: "off".to_owned()
         }
     );
@@ -246,7 +252,7 @@ async fn two_devices_of_one_name_and_place_are_not_commanded() {
     let (memory, house) = with_nodes(json!([node(2), node(3)]), "").await;
     assert!(house.resolve("lamp").is_err(), "ambiguous");
     let achieved = house.command(&device(&house, 2), Command::On).await;
-    let Achieved::Refused { reason } = achieved else {
+    let CommandOutcome::Refused { reason } = achieved else {
         panic!("{achieved:?}");
     };
     assert!(reason.contains("shares its MQTT topic"), "{reason}");

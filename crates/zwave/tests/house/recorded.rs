@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::json;
-use zwave::{Achieved, Command, DeviceKind, NodeStatus, Source};
+use toolgate_home::{Command, CommandOutcome, DeviceKind, DeviceStatus, Home, ReadingSource};
 
 use crate::memory::{GATEWAY, Memory, device, nodes, open, recorded, settle, with_nodes};
 
@@ -18,9 +18,9 @@ const RETAINED: &str = include_str!("../data/retained-named-time-value.txt");
 async fn the_house_is_known_from_the_list_of_nodes() {
     let (_, house) = recorded("").await;
     let told = house.devices().into_iter().map(|device| {
-        assert_eq!((device.status, device.stale), (NodeStatus::Alive, false));
+        assert_eq!((device.status, device.stale), (DeviceStatus::Alive, false));
         (
-            device.node,
+            device.id,
             device.name,
             device.location,
             device.kind,
@@ -147,7 +147,7 @@ async fn every_recorded_form_tells_the_same_house() {
     for lines in [NAMED, WHOLE, RAW] {
         let (_, house) = recorded(lines).await;
         let devices = house.devices().into_iter();
-        houses.push(devices.map(|one| (one.node, one.state)).collect::<Vec<_>>());
+        houses.push(devices.map(|one| (one.id, one.state)).collect::<Vec<_>>());
     }
     assert_eq!(houses[0], houses[1]);
     assert_eq!(houses[0], houses[2]);
@@ -161,7 +161,7 @@ async fn reports_keep_the_house_current() {
     assert_eq!(device(&house, 4).state, "30.5 °C");
     assert_eq!(device(&house, 2).state, "off");
     assert_eq!(device(&house, 3).state, "on at 25 %");
-    assert_eq!(device(&house, 6).status, NodeStatus::Dead);
+    assert_eq!(device(&house, 6).status, DeviceStatus::Dead);
     assert_eq!(house.health().dead, 1);
 }
 
@@ -187,7 +187,7 @@ async fn without_the_gateway_the_broker_remembers_and_it_is_stale() {
     let devices = house.devices();
     let names = devices
         .iter()
-        .map(|one| (one.node, one.name.as_str(), one.state.as_str()));
+        .map(|one| (one.id, one.name.as_str(), one.state.as_str()));
     assert_eq!(
         names.collect::<Vec<_>>(),
         [
@@ -201,11 +201,14 @@ async fn without_the_gateway_the_broker_remembers_and_it_is_stale() {
     );
     assert!(devices.iter().all(|one| one.stale));
     let reading = &device(&house, 4).readings[0];
-    assert_eq!(reading.source, Source::Retained);
+    assert_eq!(reading.source, ReadingSource::Retained);
     assert!(reading.at.is_some());
     assert_eq!(device(&house, 2).location, "Kitchen");
     let achieved = house.command(&device(&house, 2), Command::On).await;
-    assert!(matches!(achieved, Achieved::Offline { .. }), "{achieved:?}");
+    assert!(
+        matches!(achieved, CommandOutcome::Offline { .. }),
+        "{achieved:?}"
+    );
     assert_eq!(memory.commands(), []);
 }
 
@@ -258,7 +261,7 @@ async fn scenes_are_listed_and_started() {
     let achieved = house.activate(&scenes[0]).await;
     assert_eq!(
         achieved,
-        Achieved::Done {
+        CommandOutcome::Done {
             state: "started".to_owned()
         }
     );

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use tokio::time::Instant;
-use zwave::{Achieved, Command, NodeStatus};
+use toolgate_home::{Command, CommandOutcome, DeviceStatus, Home};
 
 use crate::memory::{GATEWAY, device, nodes, recorded, settle};
 
@@ -27,8 +27,8 @@ fn level(time: u64, value: &str) -> String {
     format!(r#"{{"time":{time},"value":{value},"nodeName":"Dimmer Two","nodeLocation":""}}"#)
 }
 
-fn done(state: &str) -> Achieved {
-    Achieved::Done {
+fn done(state: &str) -> CommandOutcome {
+    CommandOutcome::Done {
         state: state.to_owned(),
     }
 }
@@ -78,7 +78,7 @@ async fn trap_2_a_switch_that_falls_back_is_a_failure() {
     memory.on(SET, &later);
     let achieved = house.command(&device(&house, 2), Command::On).await;
     let reason = "'Switch One' was told, but did not do it: it reports off.".to_owned();
-    assert_eq!(achieved, Achieved::Refused { reason });
+    assert_eq!(achieved, CommandOutcome::Refused { reason });
     assert_eq!(memory.commands().len(), 1);
 }
 
@@ -104,12 +104,15 @@ async fn trap_2_a_dimmer_is_read_rather_than_waited_for() {
 async fn trap_3_a_level_beyond_the_device_is_never_sent() {
     let (memory, house) = recorded(NAMED).await;
     let achieved = house.command(&device(&house, 3), Command::Dim(150)).await;
-    assert!(matches!(achieved, Achieved::Refused { .. }), "{achieved:?}");
+    assert!(
+        matches!(achieved, CommandOutcome::Refused { .. }),
+        "{achieved:?}"
+    );
     assert_eq!(memory.commands(), []);
     // And a target that moves nothing proves nothing.
     memory.on(DIM, &[(80, DIM_TARGET, level(10, "60"))]);
     let achieved = house.command(&device(&house, 3), Command::Dim(60)).await;
-    let Achieved::Unknown { last, .. } = achieved else {
+    let CommandOutcome::Unknown { last, .. } = achieved else {
         panic!("{achieved:?}");
     };
     assert_eq!(last.state, "off");
@@ -120,7 +123,10 @@ async fn trap_4_success_of_a_question_is_no_success_of_a_command() {
     let (memory, house) = recorded(NAMED).await;
     memory.answer("pollValue", 100, json!({ "status": 2 }));
     let achieved = house.command(&device(&house, 2), Command::On).await;
-    assert!(matches!(achieved, Achieved::Unknown { .. }), "{achieved:?}");
+    assert!(
+        matches!(achieved, CommandOutcome::Unknown { .. }),
+        "{achieved:?}"
+    );
     assert!(
         !memory
             .questions()
@@ -138,17 +144,20 @@ async fn trap_5_a_node_that_died_is_told_by_its_status() {
     );
     let start = Instant::now();
     let achieved = house.command(&device(&house, 6), Command::Off).await;
-    let Achieved::Dead { last } = achieved else {
+    let CommandOutcome::Dead { last } = achieved else {
         panic!("{achieved:?}");
     };
     assert_eq!(
         (last.state.as_str(), start.elapsed().as_millis()),
         ("on", 4_000)
     );
-    assert_eq!(device(&house, 6).status, NodeStatus::Dead);
+    assert_eq!(device(&house, 6).status, DeviceStatus::Dead);
     // Now it is known: nothing more is sent.
     let achieved = house.command(&device(&house, 6), Command::Off).await;
-    assert!(matches!(achieved, Achieved::Dead { .. }), "{achieved:?}");
+    assert!(
+        matches!(achieved, CommandOutcome::Dead { .. }),
+        "{achieved:?}"
+    );
     assert_eq!(memory.commands().len(), 1);
 }
 
@@ -157,7 +166,10 @@ async fn trap_6_a_write_that_was_dropped_is_found_out() {
     let (memory, house) = recorded(NAMED).await;
     memory.answer("pollValue", 100, json!(false));
     let achieved = house.command(&device(&house, 2), Command::On).await;
-    assert!(matches!(achieved, Achieved::Refused { .. }), "{achieved:?}");
+    assert!(
+        matches!(achieved, CommandOutcome::Refused { .. }),
+        "{achieved:?}"
+    );
     assert_eq!(memory.commands().len(), 1, "and not sent again");
 }
 
@@ -213,7 +225,7 @@ async fn trap_7_what_the_broker_kept_under_an_old_name_does_not_count() {
 #[tokio::test(start_paused = true)]
 async fn trap_8_controller_and_broadcast_are_no_devices() {
     let (_, house) = recorded(NAMED).await;
-    let nodes = house.devices().into_iter().map(|device| device.node);
+    let nodes = house.devices().into_iter().map(|device| device.id);
     let nodes = nodes.collect::<std::collections::BTreeSet<_>>();
     assert_eq!(nodes.into_iter().collect::<Vec<_>>(), [2, 3, 4, 5, 6, 8]);
     assert!(house.resolve("Broadcast").is_err());
@@ -254,7 +266,7 @@ async fn trap_10_values_beside_a_dead_gateway_are_stale() {
     assert_eq!(health.gateway.as_deref(), Some("ZWAVE_GATEWAY-Zwave_Test"));
     assert!(house.devices().iter().all(|device| device.stale));
     let achieved = house.command(&device(&house, 2), Command::On).await;
-    let Achieved::Offline { reason } = achieved else {
+    let CommandOutcome::Offline { reason } = achieved else {
         panic!("{achieved:?}");
     };
     assert!(

@@ -4,9 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::{sleep, timeout};
+use toolgate_home::{Command, CommandOutcome, Home, Readiness};
 use toolgate_mqtt::{Broker, BrokerSettings, Client, Settings};
 use zwave::sim::{House as Simulated, Options, Plan};
-use zwave::{Achieved, Command, House, HouseSettings, Readiness};
+use zwave::{House, HouseSettings};
 
 const HANG: Duration = Duration::from_secs(60);
 
@@ -25,9 +26,9 @@ async fn a_light_goes_on_over_a_real_connection() {
     let light = house.resolve("the kitchen light").unwrap();
     let on = timeout(HANG, house.command(&light, Command::On)).await;
     let state = "on".to_owned();
-    assert_eq!(on.unwrap(), Achieved::Done { state });
+    assert_eq!(on.unwrap(), CommandOutcome::Done { state });
     assert_eq!(simulated.snapshot()[0].state, "on");
-    assert_eq!(simulated.commands(light.node).moved, 1);
+    assert_eq!(simulated.commands(light.id.try_into().unwrap()).moved, 1);
 }
 
 #[tokio::test]

@@ -50,7 +50,8 @@ async fn temperatures_stay_near_and_lights_are_left_alone() {
         assert!(told.iter().any(|(topic, _)| topic.contains(part)), "{part}");
     }
     let moved = stage.house.snapshot().into_iter();
-    let moved = moved.filter(|device| stage.house.commands(device.node).moved > 0);
+    let moved =
+        moved.filter(|device| stage.house.commands(device.id.try_into().unwrap()).moved > 0);
     assert_eq!(moved.count(), 0);
 }
 

@@ -4,9 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
+use toolgate_home::{Command, CommandOutcome, DeviceKind, Home, Readiness};
 use toolgate_mqtt::Mqtt;
 use zwave::sim::{Faults, Options, Payloads, Plan, TopicForm};
-use zwave::{Achieved, Command, DeviceKind, House, HouseSettings, Readiness};
+use zwave::{House, HouseSettings};
 
 use crate::{Stage, faults, recorded_options};
 
@@ -18,13 +19,13 @@ async fn open(options: Options) -> (Stage, House) {
     (stage, house)
 }
 
-async fn told(house: &House, name: &str, command: Command) -> Achieved {
+async fn told(house: &House, name: &str, command: Command) -> CommandOutcome {
     let device = house.resolve(name).unwrap();
     house.command(&device, command).await
 }
 
-fn done(state: &str) -> Achieved {
-    Achieved::Done {
+fn done(state: &str) -> CommandOutcome {
+    CommandOutcome::Done {
         state: state.to_owned(),
     }
 }
@@ -63,9 +64,12 @@ async fn what_becomes_of_commands_in_the_demo() {
     let warmer = told(&house, "thermostat", Command::Setpoint(22.5, None)).await;
     assert_eq!(warmer, done("heat, set to 22.5 °C"));
     let dead = told(&house, "garage light", Command::On).await;
-    assert!(matches!(dead, Achieved::Dead { .. }), "{dead:?}");
+    assert!(matches!(dead, CommandOutcome::Dead { .. }), "{dead:?}");
     let asleep = told(&house, "radiator", Command::Setpoint(20.0, None)).await;
-    assert!(matches!(asleep, Achieved::Asleep { .. }), "{asleep:?}");
+    assert!(
+        matches!(asleep, CommandOutcome::Asleep { .. }),
+        "{asleep:?}"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -120,7 +124,7 @@ async fn a_lock_moves_at_most_once_whatever_goes_wrong() {
         assert!(stage.house.commands(9).moved <= 1, "{name}");
         if !may_be_done {
             assert!(
-                !matches!(achieved, Achieved::Done { .. }),
+                !matches!(achieved, CommandOutcome::Done { .. }),
                 "{name} {achieved:?}"
             );
         }
@@ -145,7 +149,7 @@ async fn the_demo_has_a_warm_bedroom_and_scenes() {
 async fn our_client_and_the_house_agree_on_everything() {
     let (stage, house) = open(recorded_options()).await;
     let mut ours = house.devices();
-    ours.sort_by_key(|device| device.node);
+    ours.sort_by_key(|device| device.id);
     let real = stage.house.snapshot();
     assert_eq!(ours.len(), real.len());
     for (our, real) in ours.iter().zip(&real) {

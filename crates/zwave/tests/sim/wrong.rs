@@ -4,9 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value as Json, json};
+use toolgate_home::DeviceStatus;
 use toolgate_mqtt::Mqtt;
 use zwave::sim::{ApiFault, Count, Faults, House, Plan};
-use zwave::{NodeStatus, ValueId};
+use zwave::{NodeId, ValueId};
 
 use crate::{LIGHT, LOCK, Stage, faults, recorded_options, told};
 
@@ -110,17 +111,19 @@ async fn a_dead_device_comes_back_when_it_answers() {
     let status = |stage: &Stage| {
         let all = stage.house.snapshot();
         all.iter()
-            .find(|device| device.node == garage)
+            .find(|device| device.id == garage)
             .unwrap()
             .status
     };
-    assert_eq!(status(&stage), NodeStatus::Dead);
+    assert_eq!(status(&stage), DeviceStatus::Dead);
     let ping = stage.ask("pingNode", json!([garage]), 5_000).await.unwrap();
     assert_eq!(ping["result"], json!(false));
-    stage.house.set_faults(garage, Faults::default());
+    stage
+        .house
+        .set_faults(NodeId::try_from(garage).unwrap(), Faults::default());
     let ping = stage.ask("pingNode", json!([garage]), 5_000).await.unwrap();
     assert_eq!(ping["result"], json!(true));
-    assert_eq!(status(&stage), NodeStatus::Alive);
+    assert_eq!(status(&stage), DeviceStatus::Alive);
 }
 
 #[tokio::test(start_paused = true)]

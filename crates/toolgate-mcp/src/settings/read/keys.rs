@@ -23,13 +23,14 @@ pub(super) const OVERRIDE: Key = &["override"];
 pub(super) const PARAMETER_NAMES: Key = &["parameterNames"];
 pub(super) const CHECK: Key = &["check"];
 pub(super) const HEALTH: Key = &["health"];
+pub(super) const HOME: Key = &["home"];
 pub(super) const PIN: Key = &["pin"];
 pub(super) const MAX_MEMORY: Key = &["maxMemory"];
 pub(super) const SANDBOX: Key = &["sandbox"];
 pub(super) const CONTAINER: Key = &["container"];
 
 /// Every setting there is.
-pub(in crate::settings) const KEYS: [Key; 24] = [
+pub(in crate::settings) const KEYS: [Key; 25] = [
     COMMAND,
     ARGS,
     ENV,
@@ -50,6 +51,7 @@ pub(in crate::settings) const KEYS: [Key; 24] = [
     PARAMETER_NAMES,
     CHECK,
     HEALTH,
+    HOME,
     PIN,
     MAX_MEMORY,
     SANDBOX,

@@ -501,6 +501,23 @@ fn a_health_tool_is_named_or_switched_off() {
 }
 
 #[test]
+fn a_server_may_be_declared_to_be_that_of_a_home() {
+    for (entry, expected) in [
+        (json!({ "command": "x" }), None),
+        (json!({ "command": "x", "home": true }), Some(true)),
+        (json!({ "command": "x", "home": false }), Some(false)),
+    ] {
+        assert_eq!(good(&entry).home, expected, "{entry}");
+    }
+    let (settings, problems) = read(&json!({ "command": "x", "home": "yes" }));
+    assert!(settings.is_none());
+    assert!(
+        problems[0].starts_with("server 's' is left out: home: must be"),
+        "{problems:?}"
+    );
+}
+
+#[test]
 fn what_a_server_runs_is_its_program_or_a_word_of_its_arguments() {
     for (command, args, expected) in [
         ("zwave-mcp-server", &[][..], true),

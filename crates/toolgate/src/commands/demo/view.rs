@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::LocalBoxFuture;
+use toolgate_home::{Device, DeviceId, DeviceKind, DeviceStatus, Reading};
 use toolgate_models::Turn;
-use zwave::{Device, DeviceKind, NodeId, NodeStatus, Reading, sim};
+use zwave::sim;
 
 use crate::commands::chat::Onlooker;
 use crate::say;
@@ -66,7 +67,7 @@ impl Onlooker for View {
 /// The state of a device as a person would say it. A sensor of a door or of motion is told by the device in the words of its
 /// standard: `Window/door is closed`, `idle`.
 fn short_state(device: &Device) -> String {
-    if device.status == NodeStatus::Dead {
+    if device.status == DeviceStatus::Dead {
         return "does not answer".to_owned();
     }
     let door = |reading: &Reading| {
@@ -95,10 +96,10 @@ fn changes(before: &[Device], now: &[Device], answer: &str) -> Vec<String> {
     let answer = answer.to_lowercase();
     let old = before
         .iter()
-        .map(|device| (device.node, device.state.as_str()));
-    let old = old.collect::<BTreeMap<NodeId, &str>>();
+        .map(|device| (device.id, device.state.as_str()));
+    let old = old.collect::<BTreeMap<DeviceId, &str>>();
     let moved = now.iter().filter_map(|device| {
-        let before = old.get(&device.node)?;
+        let before = old.get(&device.id)?;
         let moves = !matches!(device.kind, DeviceKind::Sensor | DeviceKind::Meter);
         let is_new = *before != device.state;
         let is_told = answer.contains(&device.name.to_lowercase());

@@ -104,7 +104,8 @@ async fn a_house_that_is_not_there_yet_is_waited_for_a_moment_and_then_told() {
     let broker = Memory::new();
     let house = House::open(broker.clone(), HouseSettings::default());
     let manager = Arc::new(ToolManager::new());
-    manager.add_all(all(&Home::new(house, false)).unwrap());
+    let access = HomeAccess::new(Arc::new(house), &ZWAVE, false);
+    manager.add_all(home_tools(&access).unwrap());
     let executor = ToolExecutor::builder(manager).unobserved().build();
     let options = sim::Options {
         life: false,

@@ -1,13 +1,13 @@
 use super::*;
-use crate::value::NodeStatus;
+use crate::{DeviceId, DeviceStatus};
 
-fn device(node: u16, name: &str, location: &str, kind: DeviceKind) -> Device {
+fn device(id: DeviceId, name: &str, location: &str, kind: DeviceKind) -> Device {
     Device {
-        node,
+        id,
         name: name.to_owned(),
         location: location.to_owned(),
         kind,
-        status: NodeStatus::Alive,
+        status: DeviceStatus::Alive,
         stale: false,
         last_seen: None,
         readings: Vec::new(),
@@ -36,19 +36,19 @@ fn house() -> Vec<Device> {
 }
 
 /// The number of the device, or `not found`, or `ambiguous` with the numbers.
-fn told(found: Result<Device, Unresolved>) -> String {
+fn told(found: Result<Device, ResolveError>) -> String {
     match found {
-        Ok(device) => device.node.to_string(),
-        Err(Unresolved::NotFound { nearest }) => {
-            let numbers = nearest.iter().map(|device| device.node.to_string());
+        Ok(device) => device.id.to_string(),
+        Err(ResolveError::NotFound { nearest }) => {
+            let numbers = nearest.iter().map(|device| device.id.to_string());
             ["none".to_owned()]
                 .into_iter()
                 .chain(numbers)
                 .collect::<Vec<_>>()
                 .join(" ")
         }
-        Err(Unresolved::Ambiguous { candidates }) => {
-            let numbers = candidates.iter().map(|device| device.node.to_string());
+        Err(ResolveError::Ambiguous { candidates }) => {
+            let numbers = candidates.iter().map(|device| device.id.to_string());
             ["several".to_owned()]
                 .into_iter()
                 .chain(numbers)
@@ -161,8 +161,8 @@ fn look_alikes_are_different_devices() {
     assert_eq!(told(resolve(&devices, "the switch one")), "several 2 4");
 }
 
-fn numbers(found: &[Device]) -> Vec<u16> {
-    found.iter().map(|device| device.node).collect()
+fn numbers(found: &[Device]) -> Vec<DeviceId> {
+    found.iter().map(|device| device.id).collect()
 }
 
 #[test]

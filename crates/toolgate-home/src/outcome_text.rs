@@ -4,7 +4,8 @@ use std::time::SystemTime;
 
 use serde_json::{Map, Value, json};
 use toolgate_core::{Content, ToolError, ToolOutput};
-use zwave::{Achieved, Device, Last, NodeStatus, Reading, Source};
+
+use crate::{CommandOutcome, Device, DeviceStatus, HomeDialect, LastState, Reading, ReadingSource};
 
 /// A sentence for everybody, and fields for programs: the sentence is among them.
 pub(crate) fn output(message: impl Into<String>, fields: Value) -> ToolOutput {
@@ -23,8 +24,12 @@ pub(crate) fn with_text(message: String, text: String, fields: Value) -> ToolOut
     output
 }
 
-/// What came of a command. Anything but what was wanted is an error, save a command that waits for its device to wake.
-pub(crate) fn achieved(device: &Device, achieved: Achieved) -> Result<ToolOutput, ToolError> {
+/// The outcome of a command. Anything but what was wanted is an error, save a command that waits for its device to wake.
+pub(crate) fn command_output(
+    dialect: &HomeDialect,
+    device: &Device,
+    outcome: CommandOutcome,
+) -> Result<ToolOutput, ToolError> {
     let title = device.title();
     let fields = |status: &str, state: &str| {
         json!({
@@ -35,35 +40,35 @@ pub(crate) fn achieved(device: &Device, achieved: Achieved) -> Result<ToolOutput
         })
     };
     let failed = |text: String| Err(ToolError::failed(text));
-    match achieved {
-        Achieved::Done { state } => Ok(output(
+    match outcome {
+        CommandOutcome::Done { state } => Ok(output(
             format!("{title} is now {state}."),
             fields("done", &state),
         )),
-        Achieved::Asleep { last } => Ok(output(
+        CommandOutcome::Asleep { last } => Ok(output(
             format!(
                 "{title} sleeps. The gateway keeps the command, and it will apply when the device wakes. {}",
                 last_known(&last)
             ),
             fields("waiting", &last.state),
         )),
-        Achieved::Dead { last } => failed(format!(
-            "{title} does not answer: the Z-Wave network counts it as dead. Check that it has power and is in range. {}",
+        CommandOutcome::Dead { last } => failed(format!(
+            "{title} does not answer: the {} network counts it as dead. Check that it has power and is in range. {}",
+            dialect.name,
             last_known(&last)
         )),
-        Achieved::Refused { reason } => failed(reason),
-        Achieved::Unknown { reason, last } => failed(format!(
+        CommandOutcome::Refused { reason } => failed(reason),
+        CommandOutcome::Unknown { reason, last } => failed(format!(
             "It is not known whether {title} did it. {reason} It was sent once and is not repeated. {}",
             last_known(&last)
         )),
-        Achieved::Offline { reason } => {
+        CommandOutcome::Offline { reason } => {
             failed(format!("{reason} Nothing was sent, and nothing will be."))
         }
-        other => failed(format!("{title}: the outcome is not known ({other:?}).")),
     }
 }
 
-fn last_known(last: &Last) -> String {
+fn last_known(last: &LastState) -> String {
     match age(last.at) {
         Some(age) => format!("Last known state: {} ({}).", last.state, ago(age)),
         None => format!("Last known state: {}.", last.state),
@@ -78,7 +83,7 @@ pub(crate) fn device(device: &Device) -> Value {
         "type": device.kind,
         "status": status(device.status),
         "state": device.state,
-        "node": device.node,
+        "node": device.id,
     });
     if let Some(age) = age(device.last_seen) {
         fields["lastSeenSecondsAgo"] = age.into();
@@ -89,23 +94,23 @@ pub(crate) fn device(device: &Device) -> Value {
     fields
 }
 
-/// What the Z-Wave network says of a device.
-pub(crate) fn status(status: NodeStatus) -> &'static str {
+/// What the network says of a device.
+pub(crate) fn status(status: DeviceStatus) -> &'static str {
     match status {
-        NodeStatus::Unknown => "unknown",
-        NodeStatus::Asleep => "asleep",
-        NodeStatus::Awake => "awake",
-        NodeStatus::Dead => "dead",
-        NodeStatus::Alive => "alive",
+        DeviceStatus::Unknown => "unknown",
+        DeviceStatus::Asleep => "asleep",
+        DeviceStatus::Awake => "awake",
+        DeviceStatus::Dead => "dead",
+        DeviceStatus::Alive => "alive",
     }
 }
 
 /// A reading, with its age and where it comes from.
 pub(crate) fn reading(reading: &Reading) -> Value {
     let source = match reading.source {
-        Source::Nodes => "gateway",
-        Source::Retained => "retained",
-        Source::Report => "report",
+        ReadingSource::Gateway => "gateway",
+        ReadingSource::Retained => "retained",
+        ReadingSource::Report => "report",
     };
     json!({
         "label": reading.label,

@@ -75,19 +75,19 @@ fn a_command_is_one_write() {
         ),
         (
             thermostat(1),
-            Command::Setpoint(20.5, Some(Unit::Celsius)),
+            Command::Setpoint(20.5, Some(TemperatureUnit::Celsius)),
             "67-0-setpoint-1",
             json!(20.5),
         ),
         (
             thermostat(1),
-            Command::Setpoint(70.0, Some(Unit::Fahrenheit)),
+            Command::Setpoint(70.0, Some(TemperatureUnit::Fahrenheit)),
             "67-0-setpoint-1",
             json!(21.1),
         ),
         (
             thermostat(2),
-            Command::Setpoint(25.0, Some(Unit::Celsius)),
+            Command::Setpoint(25.0, Some(TemperatureUnit::Celsius)),
             "67-0-setpoint-2",
             json!(77),
         ),
@@ -159,14 +159,29 @@ fn what_can_not_be_done_is_refused_in_words() {
 #[test]
 fn only_the_right_value_is_a_proof() {
     for (wanted, yes, no) in [
-        (Wanted::Is(true), json!(true), json!(1)),
-        (Wanted::On, json!(1), json!(0)),
-        (Wanted::Locked, json!(255), json!(254)),
-        (Wanted::Unlocked, json!(0), json!(false)),
-        (Wanted::Number(20.5), json!(20.5), json!(20)),
-        (Wanted::Level(99), json!(99), json!("99")),
+        (WantedState::Is(true), json!(true), json!(1)),
+        (WantedState::On, json!(1), json!(0)),
+        (WantedState::Bolt(&[LOCKED]), json!(255), json!(254)),
+        (WantedState::Bolt(&UNLOCKED), json!(0), json!(false)),
+        (WantedState::Number(20.5), json!(20.5), json!(20)),
+        (WantedState::Level(99), json!(99), json!("99")),
     ] {
         assert!(wanted.is_met(&yes), "{wanted:?}");
         assert!(!wanted.is_met(&no), "{wanted:?}");
+    }
+}
+
+#[test]
+fn a_command_is_always_json() {
+    for (send, payload) in [
+        (json!(true), r#"{"value":true}"#),
+        (json!(99), r#"{"value":99}"#),
+        (json!(20.5), r#"{"value":20.5}"#),
+    ] {
+        let plan = Plan {
+            send,
+            ..plan(&switch(), &Command::On).unwrap()
+        };
+        assert_eq!(plan.payload(), payload);
     }
 }

@@ -2,17 +2,18 @@
 
 mod commands;
 mod looking;
+mod memory;
 mod troubles;
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use memory::Memory;
 use serde_json::Value;
 use toolgate_core::{ToolCall, ToolExecutor, ToolManager};
+use toolgate_home::{Home, HomeAccess, Readiness, ZWAVE, home_tools};
 use zwave::sim::{self, Plan};
-use zwave::{House, HouseSettings, Readiness};
-
-use super::*;
-use crate::memory::Memory;
+use zwave::{House, HouseSettings};
 
 struct Stage {
     broker: Arc<Memory>,
@@ -39,7 +40,8 @@ async fn stage_of(plan: Plan, locks: bool) -> Stage {
     let house = House::open(broker.clone(), HouseSettings::default());
     assert_eq!(house.ready(Duration::from_secs(60)).await, Readiness::Ready);
     let manager = Arc::new(ToolManager::new());
-    manager.add_all(all(&Home::new(house, locks)).unwrap());
+    let access = HomeAccess::new(Arc::new(house), &ZWAVE, locks);
+    manager.add_all(home_tools(&access).unwrap());
     let executor = ToolExecutor::builder(manager).unobserved().build();
     Stage {
         broker,

@@ -1,10 +1,12 @@
 //! What to send, and what proves that it was done.
 
+use bytes::Bytes;
 use serde_json::{Value as Json, json};
 
-use super::{Command, Unit};
+use toolgate_home::{Command, DeviceKind, TemperatureUnit, WantedState};
+
 use crate::device::{amount, class, find, setpoint};
-use crate::kind::{DeviceKind, kind};
+use crate::kind::kind;
 use crate::node::{Node, Value};
 use crate::value::ValueId;
 
@@ -13,7 +15,8 @@ const LAST_LEVEL: u64 = 255;
 /// All the way: there is no 100 on the air.
 const OPEN: u64 = 99;
 const LOCKED: u64 = 255;
-const UNLOCKED: u64 = 0;
+/// With and without a timeout.
+const UNLOCKED: [u64; 2] = [0, 1];
 
 /// The modes that every thermostat knows, for those that did not tell theirs.
 const MODES: [(&str, u64); 4] = [("off", 0), ("heat", 1), ("cool", 2), ("auto", 3)];
@@ -24,37 +27,13 @@ pub(crate) struct Plan {
     pub target: ValueId,
     pub current: ValueId,
     pub send: Json,
-    pub wanted: Wanted,
+    pub wanted: WantedState,
 }
 
-/// What a value must be.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Wanted {
-    Is(bool),
-    /// A level; devices round it.
-    Level(u64),
-    /// Any level but 0.
-    On,
-    Locked,
-    Unlocked,
-    Number(f64),
-}
-
-impl Wanted {
-    pub(crate) fn is_met(self, value: &Json) -> bool {
-        match self {
-            Self::Is(wanted) => value.as_bool() == Some(wanted),
-            Self::Level(0) => value.as_u64() == Some(0),
-            Self::Level(wanted) => value
-                .as_u64()
-                .is_some_and(|level| level > 0 && level.abs_diff(wanted) <= 1),
-            Self::On => value.as_u64().is_some_and(|level| level > 0),
-            Self::Locked => value.as_u64() == Some(LOCKED),
-            Self::Unlocked => matches!(value.as_u64(), Some(0 | 1)),
-            Self::Number(wanted) => value
-                .as_f64()
-                .is_some_and(|number| (number - wanted).abs() < 0.05),
-        }
+impl Plan {
+    /// What is published. Always JSON: bare texts are guessed at by the gateway.
+    pub(crate) fn payload(&self) -> Bytes {
+        Bytes::from(json!({ "value": self.send }).to_string())
     }
 }
 
@@ -67,22 +46,26 @@ pub(crate) fn plan(node: &Node, command: &Command) -> Result<Plan, String> {
         }
         (Command::On | Command::Off, DeviceKind::Switch) => {
             let on = *command == Command::On;
-            target(node, class::SWITCH, json!(on), Wanted::Is(on))
+            target(node, class::SWITCH, json!(on), WantedState::Is(on))
         }
-        (Command::On, DeviceKind::Blind) => target(node, class::DIMMER, json!(OPEN), Wanted::On),
+        (Command::On, DeviceKind::Blind) => {
+            target(node, class::DIMMER, json!(OPEN), WantedState::On)
+        }
         (Command::On, kind) if kind.has_level() => {
-            target(node, class::DIMMER, json!(LAST_LEVEL), Wanted::On)
+            target(node, class::DIMMER, json!(LAST_LEVEL), WantedState::On)
         }
         (Command::Off, kind) if kind.has_level() => {
-            target(node, class::DIMMER, json!(0), Wanted::Level(0))
+            target(node, class::DIMMER, json!(0), WantedState::Level(0))
         }
         (Command::Dim(level), kind) if kind.has_level() => {
             // There is no 100 on the air.
             let level = u64::from(*level).min(99);
-            target(node, class::DIMMER, json!(level), Wanted::Level(level))
+            target(node, class::DIMMER, json!(level), WantedState::Level(level))
         }
-        (Command::Lock, DeviceKind::Lock) => lock(node, LOCKED, Wanted::Locked),
-        (Command::Unlock, DeviceKind::Lock) => lock(node, UNLOCKED, Wanted::Unlocked),
+        (Command::Lock, DeviceKind::Lock) => lock(node, LOCKED, WantedState::Bolt(&[LOCKED])),
+        (Command::Unlock, DeviceKind::Lock) => {
+            lock(node, UNLOCKED[0], WantedState::Bolt(&UNLOCKED))
+        }
         (Command::Mode(mode), DeviceKind::Thermostat) => thermostat_mode(node, mode)?,
         (Command::Setpoint(number, unit), DeviceKind::Thermostat) => {
             temperature(node, *number, *unit)?
@@ -127,11 +110,11 @@ fn cannot(node: &Node, kind: DeviceKind, command: &Command) -> String {
     }
 }
 
-fn target(node: &Node, class: u16, send: Json, wanted: Wanted) -> Plan {
+fn target(node: &Node, class: u16, send: Json, wanted: WantedState) -> Plan {
     pair(node, class, ["targetValue", "currentValue"], send, wanted)
 }
 
-fn lock(node: &Node, mode: u64, wanted: Wanted) -> Plan {
+fn lock(node: &Node, mode: u64, wanted: WantedState) -> Plan {
     pair(
         node,
         class::LOCK,
@@ -142,7 +125,13 @@ fn lock(node: &Node, mode: u64, wanted: Wanted) -> Plan {
 }
 
 /// The value to write and the value to watch, on one endpoint.
-fn pair(node: &Node, class: u16, [target, current]: [&str; 2], send: Json, wanted: Wanted) -> Plan {
+fn pair(
+    node: &Node,
+    class: u16,
+    [target, current]: [&str; 2],
+    send: Json,
+    wanted: WantedState,
+) -> Plan {
     let endpoint = find(node, class, target)
         .or_else(|| find(node, class, current))
         .map_or(0, |(id, _)| id.endpoint);
@@ -167,7 +156,7 @@ fn itself(id: &ValueId, number: f64) -> Plan {
         target: id.clone(),
         current: id.clone(),
         send,
-        wanted: Wanted::Number(number),
+        wanted: WantedState::Number(number),
     }
 }
 
@@ -201,7 +190,7 @@ fn thermostat_mode(node: &Node, mode: &str) -> Result<Plan, String> {
     }
 }
 
-fn temperature(node: &Node, number: f64, unit: Option<Unit>) -> Result<Plan, String> {
+fn temperature(node: &Node, number: f64, unit: Option<TemperatureUnit>) -> Result<Plan, String> {
     let Some((id, value)) = setpoint(node) else {
         return Err(format!("'{}' has no temperature to set.", node.title()));
     };
@@ -223,11 +212,11 @@ fn temperature(node: &Node, number: f64, unit: Option<Unit>) -> Result<Plan, Str
 }
 
 /// In the unit of the device, to a tenth.
-fn converted(number: f64, unit: Option<Unit>, value: &Value) -> f64 {
+fn converted(number: f64, unit: Option<TemperatureUnit>, value: &Value) -> f64 {
     let own = value.unit.as_deref().unwrap_or_default();
     let number = match unit {
-        Some(Unit::Fahrenheit) if own.contains('C') => (number - 32.0) / 1.8,
-        Some(Unit::Celsius) if own.contains('F') => number * 1.8 + 32.0,
+        Some(TemperatureUnit::Fahrenheit) if own.contains('C') => (number - 32.0) / 1.8,
+        Some(TemperatureUnit::Celsius) if own.contains('F') => number * 1.8 + 32.0,
         _ => number,
     };
     (number * 10.0).round() / 10.0

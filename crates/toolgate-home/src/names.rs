@@ -7,8 +7,8 @@ mod words;
 
 pub(crate) use words::words;
 
-use crate::device::Device;
-use crate::kind::{DeviceKind, LIGHTS};
+use crate::kind::LIGHTS;
+use crate::{Device, DeviceKind};
 
 /// More suggestions help nobody.
 const MAX_NEAREST: usize = 3;
@@ -17,7 +17,7 @@ const ALIKE: f64 = 0.7;
 
 /// Why no device was found.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Unresolved {
+pub enum ResolveError {
     /// No device goes by this name.
     NotFound {
         /// Devices whose names are close, nearest first.
@@ -31,7 +31,7 @@ pub enum Unresolved {
 }
 
 /// Finds the device that is meant by the way people talk.
-pub(crate) fn resolve(devices: &[Device], said: &str) -> Result<Device, Unresolved> {
+pub(crate) fn resolve(devices: &[Device], said: &str) -> Result<Device, ResolveError> {
     let meant = words(said);
     let rules: [&dyn Fn(&Device) -> bool; 6] = [
         &|device| same(&device.name, said),
@@ -42,7 +42,7 @@ pub(crate) fn resolve(devices: &[Device], said: &str) -> Result<Device, Unresolv
         &|device| is_kind_and_location(device, &meant),
     ];
     if meant.is_empty() {
-        return Err(Unresolved::NotFound {
+        return Err(ResolveError::NotFound {
             nearest: Vec::new(),
         });
     }
@@ -56,7 +56,7 @@ pub(crate) fn resolve(devices: &[Device], said: &str) -> Result<Device, Unresolv
 
 /// Finds a device by its name alone, for what must not go wrong: capitals do not count, everything else does. Where two
 /// devices have one name, the location before it says which.
-pub(crate) fn resolve_exact(devices: &[Device], said: &str) -> Result<Device, Unresolved> {
+pub(crate) fn resolve_exact(devices: &[Device], said: &str) -> Result<Device, ResolveError> {
     let full = |device: &Device| format!("{} {}", device.location, device.name);
     only(devices.iter().filter(|device| same(&device.name, said)))
         .or_else(|| only(devices.iter().filter(|device| same(&full(device), said))))
@@ -64,11 +64,7 @@ pub(crate) fn resolve_exact(devices: &[Device], said: &str) -> Result<Device, Un
 }
 
 /// True if two names are the same to people: capitals, accents, articles and how numbers are written do not count.
-///
-/// ```
-/// assert!(zwave::same_name("Movie Night 2", "the movie night two"));
-/// ```
-pub fn same_name(one: &str, other: &str) -> bool {
+pub(crate) fn same_name(one: &str, other: &str) -> bool {
     let meant = words(one);
     !meant.is_empty() && meant == words(other)
 }
@@ -96,7 +92,7 @@ pub(crate) fn search(devices: &[Device], said: &str) -> Vec<Device> {
         .cloned()
         .collect::<Vec<_>>();
     if let Ok(one) = resolve(devices, said) {
-        found.retain(|device| device.node != one.node);
+        found.retain(|device| device.id != one.id);
         found.insert(0, one);
     }
     found
@@ -123,7 +119,7 @@ fn is_among(word: &str, known: &[String]) -> bool {
 }
 
 /// `None` if nobody; an error if several.
-fn only<'a>(mut found: impl Iterator<Item = &'a Device>) -> Option<Result<Device, Unresolved>> {
+fn only<'a>(mut found: impl Iterator<Item = &'a Device>) -> Option<Result<Device, ResolveError>> {
     let first = found.next()?;
     let others = found.cloned().collect::<Vec<_>>();
     Some(if others.is_empty() {
@@ -131,7 +127,7 @@ fn only<'a>(mut found: impl Iterator<Item = &'a Device>) -> Option<Result<Device
     } else {
         let mut candidates = vec![first.clone()];
         candidates.extend(others);
-        Err(Unresolved::Ambiguous { candidates })
+        Err(ResolveError::Ambiguous { candidates })
     })
 }
 
@@ -150,7 +146,7 @@ fn is_name_and_location(device: &Device, meant: &[String]) -> bool {
 /// `node 6` and `nodeID_6`.
 fn is_number(device: &Device, meant: &[String]) -> bool {
     match meant {
-        [node, number] if node == "node" || node == "nodeid" => *number == device.node.to_string(),
+        [node, number] if node == "node" || node == "nodeid" => *number == device.id.to_string(),
         _ => false,
     }
 }
@@ -194,7 +190,7 @@ fn kinds(device: &Device) -> Vec<&'static str> {
     kinds
 }
 
-fn not_found(devices: &[Device], meant: &[String]) -> Unresolved {
+fn not_found(devices: &[Device], meant: &[String]) -> ResolveError {
     let said = meant.join(" ");
     let mut near = devices
         .iter()
@@ -202,7 +198,7 @@ fn not_found(devices: &[Device], meant: &[String]) -> Unresolved {
         .filter(|(likeness, _)| *likeness >= ALIKE)
         .collect::<Vec<_>>();
     near.sort_by(|(one, _), (other, _)| other.total_cmp(one));
-    Unresolved::NotFound {
+    ResolveError::NotFound {
         nearest: near
             .into_iter()
             .take(MAX_NEAREST)

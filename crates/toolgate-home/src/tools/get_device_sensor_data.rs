@@ -2,15 +2,12 @@
 
 use std::sync::Arc;
 
-use futures::FutureExt;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use toolgate_core::{DefinitionError, Tool, ToolError, escape};
-use zwave::{Device, NodeStatus};
 
-use super::{About, Answer, looks, name, object};
-use crate::home::Home;
-use crate::told;
+use super::{Answer, build, define, looks, name, object};
+use crate::{Device, DeviceStatus, HomeAccess, HomeTool, outcome_text};
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -18,52 +15,49 @@ struct Arguments {
     device_name: String,
 }
 
-pub(super) fn tool(home: &Home) -> Result<Arc<dyn Tool>, DefinitionError> {
-    About {
-        name: "get_device_sensor_data",
-        title: "Read Z-Wave sensors",
-        description: "Reads what a device measures or knows: temperature, humidity, motion, open or closed, locked or unlocked, \
-                      power, energy, battery; with unit and age. Given a room, it reads everything in the room.",
-        parameters: object(
-            &json!({ "deviceName": name("The name of a device, such as \"Front Door\", or of a room, such as \"Bedroom\"") }),
-            &["deviceName"],
-        ),
-        annotations: looks(),
-        run: |home, arguments| read(home, arguments).boxed(),
-    }
-    .of(home)
+pub(super) fn tool(access: &HomeAccess) -> Result<Arc<dyn Tool>, DefinitionError> {
+    let parameters = json!({ "deviceName": name("The name of a device, such as \"Front Door\", or of a room, such as \"Bedroom\"") });
+    let definition = define(
+        access,
+        HomeTool::ReadSensors,
+        format!("Read {} sensors", access.dialect.name),
+        "Reads what a device measures or knows: temperature, humidity, motion, open or closed, locked or unlocked, power, \
+         energy, battery; with unit and age. Given a room, it reads everything in the room.",
+        object(&parameters, &["deviceName"]),
+    );
+    build(access, definition.annotations(looks()), read)
 }
 
-async fn read(home: Home, arguments: Arguments) -> Answer {
-    home.known().await?;
-    let devices = meant(&home, &arguments.device_name)?;
+async fn read(access: HomeAccess, arguments: Arguments) -> Answer {
+    access.known().await?;
+    let devices = meant(&access, &arguments.device_name)?;
     let sentences = devices.iter().map(sentence).collect::<Vec<_>>();
-    let message = home.with_problem(sentences.join(" "));
+    let message = access.with_problem(sentences.join(" "));
     let fields = devices.iter().map(|device| {
-        let mut fields = told::device(device);
+        let mut fields = outcome_text::device(device);
         fields["readings"] = device
             .readings
             .iter()
-            .map(told::reading)
+            .map(outcome_text::reading)
             .collect::<Vec<Value>>()
             .into();
         fields
     });
     let mut fields = json!({ "devices": fields.collect::<Vec<_>>() });
-    if let Some(problem) = home.problem() {
+    if let Some(problem) = access.problem() {
         fields["problem"] = problem.into();
     }
-    Ok(told::output(message, fields))
+    Ok(outcome_text::output(message, fields))
 }
 
 /// The device; or, if a room is meant, all in it that measure something.
-fn meant(home: &Home, said: &str) -> Result<Vec<Device>, ToolError> {
-    let found = home.house.resolve(said);
-    let room = home.house.room(said);
+fn meant(access: &HomeAccess, said: &str) -> Result<Vec<Device>, ToolError> {
+    let found = access.home.resolve(said);
+    let room = access.home.room(said);
     match found {
         // A lamp that is called like its room, or is alone there, does not hide the thermometer.
         Ok(device) if !device.readings.is_empty() || room.len() < 2 => Ok(vec![device]),
-        Err(why) if room.is_empty() => Err(home.unresolved(said, why)),
+        Err(why) if room.is_empty() => Err(access.unresolved(said, why)),
         _ => {
             let measuring = room
                 .into_iter()
@@ -71,7 +65,7 @@ fn meant(home: &Home, said: &str) -> Result<Vec<Device>, ToolError> {
             let measuring = measuring.collect::<Vec<_>>();
             if measuring.is_empty() {
                 let text = format!("Nothing in {} measures anything.", escape(said.trim()));
-                return Err(ToolError::failed(home.with_problem(text)));
+                return Err(ToolError::failed(access.with_problem(text)));
             }
             Ok(measuring)
         }
@@ -84,10 +78,10 @@ fn sentence(device: &Device) -> String {
     let readings = device
         .readings
         .iter()
-        .map(told::reading_in_words)
+        .map(outcome_text::reading_in_words)
         .collect::<Vec<_>>();
     let note = match device.status {
-        NodeStatus::Dead => " It does not answer, so this is the last that is known.",
+        DeviceStatus::Dead => " It does not answer, so this is the last that is known.",
         _ => "",
     };
     let readings = readings.join(", ");

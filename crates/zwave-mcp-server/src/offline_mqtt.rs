@@ -8,14 +8,14 @@ use tokio::sync::{mpsc, watch};
 use toolgate_mqtt::{Message, Mqtt, PublishError, State, Subscription};
 
 /// Always offline, and says why: the tools then can.
-pub(crate) struct Nowhere {
+pub(crate) struct OfflineMqtt {
     state: watch::Sender<State>,
     reason: String,
     /// Of subscriptions on which nothing ever comes.
     silent: Mutex<Vec<mpsc::Sender<Message>>>,
 }
 
-impl Nowhere {
+impl OfflineMqtt {
     pub(crate) fn new(reason: String) -> Self {
         let state = State::Offline {
             reason: reason.clone(),
@@ -28,7 +28,7 @@ impl Nowhere {
     }
 }
 
-impl Mqtt for Nowhere {
+impl Mqtt for OfflineMqtt {
     fn publish<'a>(
         &'a self,
         _: &'a str,

@@ -2,15 +2,13 @@
 
 use std::sync::Arc;
 
-use futures::FutureExt;
 use serde::Deserialize;
 use serde_json::json;
 use toolgate_core::{DefinitionError, Tool, ToolError, escape, nearest};
-use zwave::{Achieved, Scene, same_name};
 
-use super::{About, Answer, changes, endangers, name, object};
-use crate::home::Home;
-use crate::told;
+use super::{Answer, build, changes, define, endangers, name, object};
+use crate::names::same_name;
+use crate::{CommandOutcome, HomeAccess, HomeTool, Scene, outcome_text};
 
 /// More names help nobody.
 const MOST_NAMES: usize = 20;
@@ -21,67 +19,70 @@ struct Arguments {
     scene_name: String,
 }
 
-pub(super) fn tool(home: &Home) -> Result<Arc<dyn Tool>, DefinitionError> {
-    About {
-        name: "activate_scene",
-        title: "Activate a scene",
-        description: "Activates a scene: several devices set at once, as arranged in zwave-js-ui. With a wrong name it tells the \
-                      names there are.",
-        parameters: object(&json!({ "sceneName": name("The scene's name, such as \"Dinner\"") }), &["sceneName"]),
-        // A scene that moves locks is only let through where locks are allowed.
-        annotations: if home.locks { endangers() } else { changes() },
-        run: |home, arguments| activate(home, arguments).boxed(),
-    }
-    .of(home)
+pub(super) fn tool(access: &HomeAccess) -> Result<Arc<dyn Tool>, DefinitionError> {
+    let parameters = json!({ "sceneName": name("The scene's name, such as \"Dinner\"") });
+    let definition = define(
+        access,
+        HomeTool::ActivateScene,
+        "Activate a scene",
+        format!(
+            "Activates a scene: several devices set at once, as arranged in {}. With a wrong name it tells the names there are.",
+            access.dialect.gateway
+        ),
+        object(&parameters, &["sceneName"]),
+    );
+    // A scene that moves locks is only let through where locks are allowed.
+    let annotations = if access.locks { endangers() } else { changes() };
+    build(access, definition.annotations(annotations), activate)
 }
 
-async fn activate(home: Home, arguments: Arguments) -> Answer {
-    home.settle().await;
-    if let Some(problem) = home.problem() {
+async fn activate(access: HomeAccess, arguments: Arguments) -> Answer {
+    access.settle().await;
+    if let Some(problem) = access.problem() {
         return Err(ToolError::failed(format!("{problem} Nothing was sent.")));
     }
-    let scenes = home
-        .house
+    let scenes = access
+        .home
         .scenes()
         .await
         .map_err(|reason| ToolError::failed(format!("{reason} Nothing was sent.")))?;
-    let scene = meant(&scenes, &arguments.scene_name)?;
+    let scene = meant(&access, &scenes, &arguments.scene_name)?;
     let label = &scene.label;
-    if scene.moves_locks && !home.locks {
+    if scene.moves_locks && !access.locks {
         return Err(ToolError::failed(format!(
-            "The scene '{label}' moves a lock, and locks are off here. Start the server with ZWAVE_ALLOW_LOCKS=1 to allow it."
+            "The scene '{label}' moves a lock, and locks are off here. Start the server with {}=1 to allow it.",
+            access.dialect.variable("ALLOW_LOCKS")
         )));
     }
-    match home.house.activate(scene).await {
-        Achieved::Done { .. } => Ok(told::output(
+    match access.home.activate(scene).await {
+        CommandOutcome::Done { .. } => Ok(outcome_text::output(
             format!(
                 "The gateway started the scene '{label}'. It does not tell what became of each device."
             ),
             json!({ "scene": label, "outcome": "started" }),
         )),
-        Achieved::Offline { reason } => Err(ToolError::failed(format!(
+        CommandOutcome::Offline { reason } => Err(ToolError::failed(format!(
             "{reason} Nothing was sent, and nothing will be."
         ))),
-        Achieved::Unknown { reason, .. } => Err(ToolError::failed(format!(
+        CommandOutcome::Unknown { reason, .. } => Err(ToolError::failed(format!(
             "It is not known whether the scene '{label}' was started. {reason} It was sent once and is not repeated."
         ))),
-        Achieved::Refused { reason } => Err(ToolError::failed(reason)),
+        CommandOutcome::Refused { reason } => Err(ToolError::failed(reason)),
         other => Err(ToolError::failed(format!(
             "The scene '{label}' was not started ({other:?})."
         ))),
     }
 }
 
-fn meant<'a>(scenes: &'a [Scene], said: &str) -> Result<&'a Scene, ToolError> {
+fn meant<'a>(access: &HomeAccess, scenes: &'a [Scene], said: &str) -> Result<&'a Scene, ToolError> {
+    let gateway = access.dialect.gateway;
     let found = scenes.iter().filter(|scene| same_name(&scene.label, said));
     let found = found.collect::<Vec<_>>();
     let said = escape(said.trim());
     let text = match found.as_slice() {
         [only] => return Ok(only),
         [] if scenes.is_empty() => {
-            format!(
-                "No scene is called '{said}': there are no scenes. They are made in zwave-js-ui."
-            )
+            format!("No scene is called '{said}': there are no scenes. They are made in {gateway}.")
         }
         [] => {
             let names = scenes
@@ -98,7 +99,7 @@ fn meant<'a>(scenes: &'a [Scene], said: &str) -> Result<&'a Scene, ToolError> {
             format!("No scene is called '{said}'.{hint} The scenes are: {names}.")
         }
         _ => {
-            format!("Several scenes are called '{said}'. Give them different names in zwave-js-ui.")
+            format!("Several scenes are called '{said}'. Give them different names in {gateway}.")
         }
     };
     Err(ToolError::failed(text))

@@ -1,10 +1,12 @@
-//! The house, as the tools see it.
+//! A home, as its tools see it.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
 use toolgate_core::{ToolError, escape};
-use zwave::{Device, House, Unresolved};
+
+use crate::{Device, Home, HomeDialect, HomeTool, ResolveError};
 
 /// So long after the start, calls wait for the first news from the gateway. Later, what is missing is told at once.
 const SETTLING: Duration = Duration::from_secs(3);
@@ -13,19 +15,22 @@ const PATIENCE: Duration = Duration::from_millis(1500);
 /// More candidates help nobody.
 const MOST_NAMES: usize = 8;
 
-/// The house, and what may be done with it. Clones are the same house.
-#[derive(Debug, Clone)]
-pub(crate) struct Home {
-    pub(crate) house: House,
+/// A home, and what may be done with it. Clones are the same home.
+#[derive(Clone)]
+pub struct HomeAccess {
+    pub(crate) home: Arc<dyn Home>,
+    pub(crate) dialect: &'static HomeDialect,
     /// Whether locks may be moved.
     pub(crate) locks: bool,
     settled: Instant,
 }
 
-impl Home {
-    pub(crate) fn new(house: House, locks: bool) -> Self {
+impl HomeAccess {
+    /// To a home that was just opened. With `locks`, doors may be locked and unlocked.
+    pub fn new(home: Arc<dyn Home>, dialect: &'static HomeDialect, locks: bool) -> Self {
         Self {
-            house,
+            home,
+            dialect,
             locks,
             settled: Instant::now() + SETTLING,
         }
@@ -33,14 +38,14 @@ impl Home {
 
     /// What is missing and what to do; `None` if all is well.
     pub(crate) fn problem(&self) -> Option<String> {
-        self.house.health().problem
+        self.home.health().problem
     }
 
-    /// Gives a house that was just opened a moment to become known.
+    /// Gives a home that was just opened a moment to become known.
     pub(crate) async fn settle(&self) {
         let left = self.settled.saturating_duration_since(Instant::now());
         if !left.is_zero() {
-            self.house.ready(left.min(PATIENCE)).await;
+            self.home.ready(left.min(PATIENCE)).await;
         }
     }
 
@@ -48,33 +53,25 @@ impl Home {
     pub(crate) async fn known(&self) -> Result<(), ToolError> {
         self.settle().await;
         match self.problem() {
-            Some(problem) if self.house.devices().is_empty() => Err(ToolError::failed(problem)),
+            Some(problem) if self.home.devices().is_empty() => Err(ToolError::failed(problem)),
             _ => Ok(()),
         }
     }
 
-    /// The device that is meant.
-    pub(crate) fn find(&self, said: &str) -> Result<Device, ToolError> {
-        self.house
-            .resolve(said)
-            .map_err(|why| self.unresolved(said, why))
-    }
-
     /// Why no device was found, and what to do.
-    pub(crate) fn unresolved(&self, said: &str, why: Unresolved) -> ToolError {
+    pub(crate) fn unresolved(&self, said: &str, why: ResolveError) -> ToolError {
         let said = escape(said.trim());
+        let list = HomeTool::ListDevices.name(self.dialect);
         let text = match why {
-            Unresolved::Ambiguous { candidates } => format!(
+            ResolveError::Ambiguous { candidates } => format!(
                 "'{said}' could be any of several devices: {}. Say which one, by its name and room.",
                 titles(&candidates)
             ),
-            Unresolved::NotFound { nearest } if nearest.is_empty() => {
-                format!(
-                    "No device is called '{said}'. list_zwave_devices shows the names there are."
-                )
+            ResolveError::NotFound { nearest } if nearest.is_empty() => {
+                format!("No device is called '{said}'. {list} shows the names there are.")
             }
-            Unresolved::NotFound { nearest } => format!(
-                "No device is called '{said}'. Did you mean {}? list_zwave_devices shows the names there are.",
+            ResolveError::NotFound { nearest } => format!(
+                "No device is called '{said}'. Did you mean {}? {list} shows the names there are.",
                 titles(&nearest)
             ),
         };

@@ -1,27 +1,11 @@
-//! Commands, and what came of them.
-//!
-//! ```text
-//!  plan ─▶ one publish on the value's own `…/set` topic ─▶ watch the value ─▶ done
-//!                                                              │
-//!                                                              └─ nothing more comes: ask the gateway to read the device once
-//! ```
-//!
-//! A gateway shows the new value as soon as the radio has sent the command (~80 ms), and reads the device later: a switch
-//! after ~1 s, a dimmer after ~7 s, a device that confirms its commands never. So the first value that fits proves
-//! nothing; a later one does, and so does a reading that we ask for.
+//! Commands, and their outcomes.
 
-mod plan;
-mod watch;
-
-pub(crate) use plan::{Plan, plan};
-pub(crate) use watch::{Step, Watch};
-
-use std::fmt;
 use std::time::SystemTime;
+
+use serde::Deserialize;
 
 /// What a device is told.
 #[derive(Debug, Clone, PartialEq)]
-#[non_exhaustive]
 pub enum Command {
     /// On; a dimmer goes to its last level.
     On,
@@ -36,40 +20,31 @@ pub enum Command {
     /// The mode of a thermostat, by the name that the device has for it: `heat`, `off`.
     Mode(String),
     /// The temperature of a thermostat, in its own unit unless one is given.
-    Setpoint(f64, Option<Unit>),
+    Setpoint(f64, Option<TemperatureUnit>),
 }
 
 /// Of a temperature.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Unit {
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum TemperatureUnit {
     /// °C
     Celsius,
     /// °F
     Fahrenheit,
 }
 
-impl fmt::Display for Unit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Celsius => "°C",
-            Self::Fahrenheit => "°F",
-        })
-    }
-}
-
 /// The last that is known of a device.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Last {
+pub struct LastState {
     /// In words.
     pub state: String,
     /// When it became known; `None` if nobody told.
     pub at: Option<SystemTime>,
 }
 
-/// What came of a command. It was sent at most once, whatever came of it.
+/// The outcome of a command. It was sent at most once, whatever came of it.
 #[derive(Debug, Clone, PartialEq)]
-#[non_exhaustive]
-pub enum Achieved {
+pub enum CommandOutcome {
     /// The device is as it was told to be, verified.
     Done {
         /// How it is now, in words.
@@ -78,12 +53,12 @@ pub enum Achieved {
     /// The device sleeps; the gateway keeps the command and sends it when the device wakes.
     Asleep {
         /// The last that is known.
-        last: Last,
+        last: LastState,
     },
     /// The device does not answer.
     Dead {
         /// The last that is known.
-        last: Last,
+        last: LastState,
     },
     /// It can not be done and nothing was sent, or the device did not do it.
     Refused {
@@ -95,7 +70,7 @@ pub enum Achieved {
         /// What happened, for a person.
         reason: String,
         /// The last that is known.
-        last: Last,
+        last: LastState,
     },
     /// Broker, gateway or radio is away. Nothing was sent, and nothing will be.
     Offline {

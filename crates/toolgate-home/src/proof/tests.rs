@@ -1,0 +1,204 @@
+use serde_json::json;
+
+use super::*;
+
+const TIMEOUT: Duration = Duration::from_secs(10);
+
+/// What happens, at a time in milliseconds after the command.
+enum Happens {
+    Echo,
+    Report(Json, u64),
+    Bare(Json),
+    Status(DeviceStatus),
+    Answer(Json),
+}
+use Happens::{Answer, Bare, Echo, Report, Status};
+
+/// Lets it happen, and follows the steps to the end: how it ended, and when; asked or not.
+fn play(wanted: WantedState, events: Vec<(u64, Happens)>) -> (ProofStep, u64, bool) {
+    let start = Instant::now();
+    let mut proof = CommandProof::new(wanted, start, TIMEOUT);
+    let mut events = events.into_iter().peekable();
+    let mut now = 0;
+    loop {
+        let instant = start + Duration::from_millis(now);
+        while let Some((_, event)) = events.next_if(|(at, _)| *at <= now) {
+            match event {
+                Echo => proof.take_echo(instant),
+                Report(value, time) => proof.take_report(Some(&value), Some(time), instant),
+                Bare(value) => proof.take_report(Some(&value), None, instant),
+                Status(status) => proof.take_status(status),
+                Answer(value) => proof.take_answer(&value, instant),
+            }
+        }
+        let until = match proof.step(instant) {
+            ProofStep::Wait(until) => u64::try_from((until - start).as_millis()).unwrap(),
+            ProofStep::Ask => {
+                proof.asked();
+                continue;
+            }
+            end => return (end, now, proof.asked),
+        };
+        now = events.peek().map_or(until, |(at, _)| until.min(*at));
+    }
+}
+
+#[test]
+fn the_first_value_is_no_proof_and_the_second_is() {
+    let events = vec![
+        (80, Echo),
+        (81, Report(json!(true), 1)),
+        (1_170, Report(json!(true), 2)),
+    ];
+    assert_eq!(
+        play(WantedState::Is(true), events),
+        (ProofStep::Done, 1_170, false)
+    );
+    // Without times.
+    let events = vec![
+        (80, Echo),
+        (80, Bare(json!(false))),
+        (1_170, Bare(json!(false))),
+    ];
+    assert_eq!(
+        play(WantedState::Is(false), events),
+        (ProofStep::Done, 1_170, false)
+    );
+}
+
+#[test]
+fn the_first_value_delivered_twice_is_no_proof() {
+    let events = vec![
+        (80, Echo),
+        (81, Report(json!(true), 1)),
+        (90, Report(json!(true), 1)),
+        (1_170, Report(json!(false), 2)),
+    ];
+    let (end, at, _) = play(WantedState::Is(true), events);
+    assert_eq!((end, at), (ProofStep::Contrary(json!(false)), 2_170));
+}
+
+#[test]
+fn a_device_that_reports_by_itself_is_believed_at_once() {
+    let events = vec![
+        (80, Echo),
+        (81, Report(json!(true), 1)),
+        (230, Report(json!(true), 2)),
+    ];
+    assert_eq!(
+        play(WantedState::Is(true), events),
+        (ProofStep::Done, 230, false)
+    );
+    // A lock that turns: no expected value, but its own word later.
+    let events = vec![(80, Echo), (3_000, Report(json!(255), 9))];
+    let (end, at, _) = play(WantedState::Bolt(&[255]), events);
+    assert_eq!((end, at), (ProofStep::Done, 3_000));
+}
+
+#[test]
+fn a_switch_that_falls_back_did_not_switch() {
+    let events = vec![
+        (80, Echo),
+        (81, Report(json!(true), 1)),
+        (1_100, Report(json!(false), 2)),
+    ];
+    assert_eq!(
+        play(WantedState::Is(true), events),
+        (ProofStep::Contrary(json!(false)), 2_100, false)
+    );
+}
+
+#[test]
+fn a_dimmer_on_its_way_is_waited_for() {
+    let events = vec![
+        (80, Echo),
+        (81, Report(json!(50), 1)),
+        (2_200, Answer(json!(30))),
+        (7_100, Report(json!(50), 2)),
+    ];
+    assert_eq!(
+        play(WantedState::Level(50), events),
+        (ProofStep::Done, 7_100, true)
+    );
+}
+
+#[test]
+fn a_level_that_the_device_rounds_is_the_level() {
+    let events = vec![(80, Echo), (81, Bare(json!(50))), (7_000, Bare(json!(49)))];
+    assert_eq!(play(WantedState::Level(50), events).0, ProofStep::Done);
+    assert!(
+        !WantedState::Level(1).is_met(&json!(0)),
+        "off is not rounding"
+    );
+    assert!(!WantedState::Level(0).is_met(&json!(1)));
+}
+
+#[test]
+fn where_nothing_more_comes_the_device_is_read() {
+    let events = vec![
+        (80, Echo),
+        (81, Report(json!(true), 1)),
+        (2_150, Answer(json!(true))),
+    ];
+    assert_eq!(
+        play(WantedState::Is(true), events),
+        (ProofStep::Done, 2_150, true)
+    );
+    // Not even an echo: the gateway dropped it, and the device says so.
+    let events = vec![(5_100, Answer(json!(false)))];
+    let (end, at, asked) = play(WantedState::Is(true), events);
+    assert_eq!(
+        (end, at, asked),
+        (ProofStep::Contrary(json!(false)), 6_100, true)
+    );
+}
+
+#[test]
+fn silence_is_no_answer() {
+    assert_eq!(
+        play(WantedState::Is(true), vec![]),
+        (ProofStep::Over, 10_000, true)
+    );
+    let events = vec![(80, Echo), (81, Report(json!(true), 1))];
+    assert_eq!(
+        play(WantedState::Is(true), events),
+        (ProofStep::Over, 10_000, true)
+    );
+}
+
+#[test]
+fn a_target_beyond_the_device_moves_nothing() {
+    // As recorded: `targetValue` becomes 150, `currentValue` stays, and no error comes.
+    assert_eq!(
+        play(WantedState::Level(150), vec![(80, Echo)]).0,
+        ProofStep::Over
+    );
+}
+
+#[test]
+fn a_node_that_dies_or_sleeps_ends_it() {
+    let events = vec![(4_000, Status(DeviceStatus::Dead))];
+    assert_eq!(
+        play(WantedState::Is(true), events),
+        (ProofStep::Dead, 4_000, false)
+    );
+    let events = vec![(50, Status(DeviceStatus::Asleep))];
+    assert_eq!(
+        play(WantedState::Is(true), events),
+        (ProofStep::Asleep, 50, false)
+    );
+}
+
+#[test]
+fn what_came_before_the_expected_value_does_not_count() {
+    let events = vec![
+        (10, Report(json!(false), 1)),
+        (80, Echo),
+        (81, Report(json!(true), 2)),
+        (1_100, Report(json!(true), 3)),
+    ];
+    assert_eq!(
+        play(WantedState::Is(true), events),
+        (ProofStep::Done, 1_100, false)
+    );
+}

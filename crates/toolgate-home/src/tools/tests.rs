@@ -1,0 +1,146 @@
+//! The tools over a home of a protocol that nobody else has heard of.
+
+use std::sync::{Arc, Mutex};
+
+use futures::future::{BoxFuture, FutureExt};
+use serde_json::{Value, json};
+use tokio::sync::watch;
+use toolgate_core::{ToolCall, ToolExecutor, ToolManager};
+
+use crate::{
+    Command, CommandOutcome, Device, DeviceId, DeviceKind, DeviceStatus, Home, HomeAccess,
+    HomeDialect, HomeHealth, LastState, Scene, home_tools,
+};
+
+static SMOKE: HomeDialect = HomeDialect {
+    id: "smoke",
+    name: "Smoke Signals",
+    gateway: "the hill",
+    needs: "fire",
+};
+
+#[derive(Default)]
+struct TwoLamps {
+    commands: Mutex<Vec<(DeviceId, Command)>>,
+}
+
+impl Home for TwoLamps {
+    fn devices(&self) -> Vec<Device> {
+        let lamp = |id, location: &str| Device {
+            id,
+            name: "Lamp".to_owned(),
+            location: location.to_owned(),
+            kind: DeviceKind::Dimmer,
+            status: DeviceStatus::Alive,
+            stale: false,
+            last_seen: None,
+            readings: Vec::new(),
+            state: "off".to_owned(),
+        };
+        vec![lamp(1, "Cave"), lamp(2, "Tent")]
+    }
+
+    fn device(&self, id: DeviceId) -> Option<Device> {
+        self.devices().into_iter().find(|device| device.id == id)
+    }
+
+    fn health(&self) -> HomeHealth {
+        HomeHealth {
+            broker_connected: true,
+            gateway: Some("SMOKE_GATEWAY-North".to_owned()),
+            gateway_alive: true,
+            gateway_version: None,
+            other_gateways: Vec::new(),
+            radio: None,
+            devices: 2,
+            dead: 1,
+            stale: false,
+            problem: None,
+        }
+    }
+
+    fn changes(&self) -> watch::Receiver<u64> {
+        watch::Sender::new(0).subscribe()
+    }
+
+    fn command<'a>(
+        &'a self,
+        device: &'a Device,
+        command: Command,
+    ) -> BoxFuture<'a, CommandOutcome> {
+        self.commands.lock().unwrap().push((device.id, command));
+        let state = "on".to_owned();
+        let outcome = match device.id {
+            1 => CommandOutcome::Done { state },
+            _ => CommandOutcome::Dead {
+                last: LastState { state, at: None },
+            },
+        };
+        async { outcome }.boxed()
+    }
+
+    fn scenes(&self) -> BoxFuture<'_, Result<Vec<Scene>, String>> {
+        async { Ok(Vec::new()) }.boxed()
+    }
+
+    fn activate<'a>(&'a self, _: &'a Scene) -> BoxFuture<'a, CommandOutcome> {
+        let reason = "nobody looks".to_owned();
+        async { CommandOutcome::Refused { reason } }.boxed()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_second_protocol_needs_nothing_but_a_home_and_a_dialect() {
+    let home = Arc::new(TwoLamps::default());
+    let access = HomeAccess::new(home.clone(), &SMOKE, false);
+    let manager = Arc::new(ToolManager::new());
+    manager.add_all(home_tools(&access).unwrap());
+    let executor = ToolExecutor::builder(manager).unobserved().build();
+    let call = async |tool: &str, arguments: Value| {
+        let outcome = executor.execute(ToolCall::new(tool, arguments)).await;
+        match outcome.result {
+            Ok(output) => output.content[0].as_text().unwrap().to_owned(),
+            Err(error) => error.to_string(),
+        }
+    };
+    let control = |name: &str| json!({ "deviceName": name, "action": "dim", "level": 40 });
+    for (tool, arguments, expected) in [
+        (
+            "list_smoke_devices",
+            json!({ "location": "tent" }),
+            "There is 1 Smoke Signals device in tent.\n- Lamp in Tent (dimmer): off",
+        ),
+        (
+            "control_smoke_device",
+            control("the lamp in the cave"),
+            "Lamp in Cave is now on.",
+        ),
+        (
+            "control_smoke_device",
+            control("tent"),
+            "Lamp in Tent does not answer: the Smoke Signals network counts it as dead. Check that it has power and is in \
+             range. Last known state: on.",
+        ),
+        (
+            "control_smoke_device",
+            control("radio"),
+            "No device is called 'radio'. list_smoke_devices shows the names there are.",
+        ),
+        (
+            "activate_scene",
+            json!({ "sceneName": "Dusk" }),
+            "No scene is called 'Dusk': there are no scenes. They are made in the hill.",
+        ),
+        (
+            "check_smoke_health",
+            json!({}),
+            "The Smoke Signals system is well: the gateway North has 2 devices. 1 of them does not answer: \
+             list_smoke_devices with state \"dead\" tells which. Locks are off: start the server with SMOKE_ALLOW_LOCKS=1 \
+             to offer control_lock.",
+        ),
+    ] {
+        assert_eq!(call(tool, arguments).await, expected);
+    }
+    let sent = home.commands.lock().unwrap().clone();
+    assert_eq!(sent, [(1, Command::Dim(40)), (2, Command::Dim(40))]);
+}

@@ -1,0 +1,161 @@
+//! Servers of homes: what is known of them before they have answered, by protocol.
+
+use std::collections::HashMap;
+
+use toolgate_core::ParameterNames;
+use toolgate_home::{DIALECTS, HomeDialect, HomeTool};
+
+use super::{Connection, Program, ServerSettings};
+
+impl ServerSettings {
+    /// True if it serves a home: as it is declared, else as far as its name or its program tells.
+    ///
+    /// ```
+    /// use toolgate_mcp::{Connection, Program, ServerSettings};
+    ///
+    /// let mut settings = ServerSettings::new("upstairs", Connection::Stdio(Program::default()));
+    /// assert!(!settings.is_home());
+    /// settings.home = Some(true);
+    /// assert!(settings.is_home());
+    /// ```
+    pub fn is_home(&self) -> bool {
+        let is_named = |word: &str| DIALECTS.iter().any(|dialect| dialect.is_named_in(word));
+        let is_program = |word: &String| {
+            let file = word.rsplit('/').next().unwrap_or(word);
+            is_named(file) && file.to_lowercase().contains("mcp")
+        };
+        let by_program = || match &self.connection {
+            Connection::Stdio(program) => {
+                let mut words = std::iter::once(&program.command).chain(&program.args);
+                words.any(is_program)
+            }
+            Connection::Http { .. } => false,
+        };
+        self.home
+            .unwrap_or_else(|| is_named(&self.name) || by_program())
+    }
+
+    /// How the parameters of one of its tools are renamed. What ships for home tools holds on any
+    /// server that calls a tool so; the configuration adds to it, and wins.
+    pub(crate) fn names_of(&self, tool: &str) -> ParameterNames {
+        let shipped = HomeTool::from_name(tool).map_or(&[][..], HomeTool::parameter_names);
+        let shipped = shipped.iter().copied();
+        let mut names: HashMap<String, String> = shipped
+            .map(|(from, to)| (from.to_owned(), to.to_owned()))
+            .collect();
+        names.extend(self.parameter_names.get(tool).cloned().unwrap_or_default());
+        ParameterNames::new(self.normalize, names)
+    }
+}
+
+impl Program {
+    /// The home protocol whose server it runs.
+    pub(crate) fn home_dialect(&self) -> Option<&'static HomeDialect> {
+        let mut dialects = DIALECTS.into_iter();
+        dialects.find(|dialect| self.runs(&dialect.server()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+    use toolgate_core::{
+        FunctionTool, Source, ToolCall, ToolDefinition, ToolError, ToolExecutor, ToolManager,
+    };
+
+    use super::*;
+
+    fn server(name: &str, command: &str) -> ServerSettings {
+        let mut words = command.split(' ').map(str::to_owned);
+        let program = Program {
+            command: words.next().unwrap(),
+            args: words.collect(),
+            ..Program::default()
+        };
+        ServerSettings::new(name, Connection::Stdio(program))
+    }
+
+    #[test]
+    fn a_house_is_known_by_zwave_in_its_name_or_its_program() {
+        for (name, command, expected) in [
+            ("zwave", "x", true),
+            ("My-Z-Wave", "x", true),
+            ("upstairs", "/opt/zwave-mcp-server", true),
+            ("upstairs", "/opt/toolgate zwave-mcp-server", true),
+            ("upstairs", "npx -y @somebody/zwave-js-mcp", true),
+            ("warehouse", "stock-mcp", false),
+            ("homepage", "web-mcp", false),
+            ("notes", "files-mcp /home/ada/zwave-mcp/notes", false),
+            ("notes", "files-mcp zwave.txt", false),
+        ] {
+            let mut settings = server(name, command);
+            assert_eq!(settings.is_home(), expected, "{name} {command}");
+            for declared in [true, false] {
+                settings.home = Some(declared);
+                assert_eq!(settings.is_home(), declared, "what is declared counts");
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn pn2_the_zwave_names_ship_for_any_server_and_configuration_adds_to_them() {
+        let none = HashMap::new();
+        let configured = HashMap::from(
+            [("room", "area"), ("command", "verb")]
+                .map(|(from, to)| (from.to_owned(), to.to_owned())),
+        );
+        let asked = json!({ "device_name": "x", "command": "on", "brightness": 5, "room": "r" });
+        for (name, tool, configured, expected) in [
+            (
+                "zwave",
+                "control_zwave_device",
+                &none,
+                r#"{"deviceName":"x","action":"on","level":5,"room":"r"}"#,
+            ),
+            (
+                "house",
+                "control_zwave_device",
+                &none,
+                r#"{"deviceName":"x","action":"on","level":5,"room":"r"}"#,
+            ),
+            (
+                "zwave",
+                "get_device_sensor_data",
+                &none,
+                r#"{"deviceName":"x","command":"on","brightness":5,"room":"r"}"#,
+            ),
+            (
+                "zwave",
+                "other",
+                &none,
+                r#"{"deviceName":"x","command":"on","brightness":5,"room":"r"}"#,
+            ),
+            (
+                "zwave",
+                "control_zwave_device",
+                &configured,
+                r#"{"deviceName":"x","verb":"on","level":5,"area":"r"}"#,
+            ),
+            (
+                "zwave",
+                "other",
+                &configured,
+                r#"{"deviceName":"x","verb":"on","brightness":5,"area":"r"}"#,
+            ),
+        ] {
+            let mut settings = server(name, "x");
+            settings.parameter_names = HashMap::from([(tool.to_owned(), configured.clone())]);
+            let definition = ToolDefinition::builder("t", "Tells what it got", json!({}))
+                .source(Source::Mcp(name.to_owned()))
+                .original_name(tool)
+                .names(settings.names_of(tool));
+            let told =
+                |arguments: Value, _| async move { Ok::<_, ToolError>(arguments.to_string()) };
+            let manager = ToolManager::new();
+            manager.add(FunctionTool::defined(definition, told).unwrap());
+            let executor = ToolExecutor::new(manager.into());
+            let outcome = executor.execute(ToolCall::new("t", asked.clone())).await;
+            assert_eq!(outcome.to_model_text(), expected, "{tool}");
+        }
+    }
+}
