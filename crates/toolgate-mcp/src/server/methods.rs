@@ -151,7 +151,9 @@ impl McpService {
             RequestParams::Initialize(params) => {
                 return Ok(MethodResult::Initialize(self.initialize(&params)));
             }
-            RequestParams::Listen(params) => return self.listen(&id, params, context).await,
+            RequestParams::Listen(params) => {
+                return Box::pin(self.listen(&id, params, context)).await;
+            }
             RequestParams::Json { method, params } => (method, params),
         };
         let is_modern = context.lifecycle.is_modern();
@@ -164,7 +166,7 @@ impl McpService {
             ("server/discover", _) => Ok(MethodResult::Json(self.discover())),
             ("ping", Lifecycle::Session) => nothing(json!({})),
             ("ping", _) => Err(other_revision()),
-            ("tools/list", lifecycle) => self.list_tools(&params, lifecycle).await,
+            ("tools/list", lifecycle) => Box::pin(self.list_tools(&params, lifecycle)).await,
             // Older clients ask for lists of anything, whatever a server says it has: those are empty.
             // In 2026-07-28 nobody asks for what `server/discover` does not name.
             ("prompts/list", _) if !is_modern => nothing(json!({ "prompts": [] })),

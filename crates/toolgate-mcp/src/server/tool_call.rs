@@ -52,7 +52,9 @@ impl McpService {
                 let reports = Arc::new(ProgressReports::default());
                 let added = Arc::clone(&reports);
                 let call = call.on_progress(move |progress| added.add(progress));
-                relay_progress(self.executor.execute(call), &reports, &token, sink).await
+                let running = self.executor.execute(call);
+                // Boxed like all that few calls need: it would make the future of each one larger.
+                Box::pin(relay_progress(running, &reports, &token, sink)).await
             }
         };
         if let Err(error @ ToolError::NotFound { .. }) = &mut outcome.result {
@@ -79,10 +81,8 @@ impl McpService {
             if has_waited || !may_come {
                 return (name.to_owned(), tool);
             }
-            tokio::select! {
-                () = self.wait_for_tool(asked) => {}
-                () = stop.cancelled() => {}
-            }
+            let waiting = Box::pin(self.wait_for_tool(asked));
+            stop.run_until_cancelled(waiting).await;
             has_waited = true;
         }
     }
