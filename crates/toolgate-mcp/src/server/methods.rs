@@ -268,7 +268,7 @@ impl McpService {
             if accepted.tools_list_changed == Some(true) {
                 tell_changes(watch, json!({ "_meta": &meta }), sink).await;
             }
-            std::future::pending().await
+            std::future::pending::<()>().await;
         };
         tokio::select! {
             () = context.stop.cancelled() => {}
