@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use crate::context::ProgressSink;
 use crate::hex::Hex;
 use crate::policy::CallFlow;
-use crate::{FlowState, Progress, Scope, ToolError, parse_object_within};
+use crate::{FlowState, Progress, Scope, Tool, ToolError, parse_object_within};
 
 /// A request to run one tool once.
 ///
@@ -28,6 +28,7 @@ use crate::{FlowState, Progress, Scope, ToolError, parse_object_within};
 pub struct ToolCall {
     pub(crate) id: CallId,
     pub(crate) name: String,
+    pub(crate) tool: Option<Arc<dyn Tool>>,
     pub(crate) arguments: Given,
     pub(crate) origin: Origin,
     pub(crate) timeout: Option<Duration>,
@@ -112,6 +113,7 @@ impl ToolCall {
         Self {
             id: CallId::next(),
             name,
+            tool: None,
             arguments,
             origin: Origin::Library,
             timeout: None,
@@ -151,6 +153,14 @@ impl ToolCall {
     #[must_use]
     pub fn on_progress(mut self, listen: impl Fn(&Progress) + Send + Sync + 'static) -> Self {
         self.progress = Some(Arc::new(listen));
+        self
+    }
+
+    /// The tool that [`find_in`](crate::ToolExecutor::find_in) found under the call's name a moment
+    /// ago, so that it isn't looked up again. It runs only if the rules still show it to the caller.
+    #[must_use]
+    pub fn found(mut self, tool: Arc<dyn Tool>) -> Self {
+        self.tool = Some(tool);
         self
     }
 

@@ -78,7 +78,7 @@ impl ToolExecutor {
         rules: &Rules,
         flight: &mut Flight<'_>,
     ) -> Result<ToolOutput, ToolError> {
-        let tool = flight.found(self.find_under(rules, &call.name, &call.scope)?); // 1 find
+        let tool = flight.found(self.find_for(rules, &mut call)?); // 1 find
         // Rename before validating: the schema speaks the server's names, the model may not.
         let named = tool.definition().names().apply(call.arguments()?)?; // 2 rename
         let arguments = validate(&rules.limits, &call.name, tool.definition(), named.checked)?; // 3 validate

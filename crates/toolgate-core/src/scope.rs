@@ -20,6 +20,9 @@ use crate::{Pattern, ToolDefinition};
 #[derive(Debug, Clone, Default)]
 pub struct Scope {
     patterns: Option<Arc<[Pattern]>>,
+    denied: Option<Arc<[Pattern]>>,
+    /// The share this one was taken from, if that one left something out.
+    outer: Option<Arc<Scope>>,
     caller: Option<Arc<str>>,
 }
 
@@ -28,8 +31,50 @@ impl Scope {
     pub fn only(patterns: Vec<Pattern>) -> Self {
         Self {
             patterns: Some(patterns.into()),
-            caller: None,
+            ..Self::default()
         }
+    }
+
+    /// This share without what one of these patterns matches.
+    ///
+    /// ```
+    /// use serde_json::json;
+    /// use toolgate_core::{Pattern, Scope, ToolDefinition};
+    ///
+    /// let echo = ToolDefinition::builder("echo", "Echoes", json!({ "type": "object" })).build()?;
+    /// let quiet = Scope::default().except(vec![Pattern::new("echo")]);
+    /// assert!(!quiet.has(&echo) && !quiet.is_everything());
+    /// # Ok::<_, toolgate_core::DefinitionError>(())
+    /// ```
+    #[must_use]
+    pub fn except(mut self, patterns: Vec<Pattern>) -> Self {
+        self.denied = (!patterns.is_empty()).then(|| patterns.into());
+        self
+    }
+
+    /// Of this share only what `outer` has as well. The caller stays the same.
+    ///
+    /// ```
+    /// use serde_json::json;
+    /// use toolgate_core::{Pattern, Scope, ToolDefinition};
+    ///
+    /// let echo = ToolDefinition::builder("echo", "Echoes", json!({ "type": "object" })).build()?;
+    /// let all = Scope::default().of("kitchen");
+    /// let lights = all.within(&Scope::only(vec![Pattern::new("*_light")]));
+    /// assert!(!lights.has(&echo));
+    /// assert_eq!(lights.caller(), Some("kitchen"));
+    /// # Ok::<_, toolgate_core::DefinitionError>(())
+    /// ```
+    #[must_use]
+    pub fn within(mut self, outer: &Scope) -> Self {
+        if !outer.is_everything() {
+            let outer = match &self.outer {
+                None => outer.clone(),
+                Some(own) => Self::clone(own).within(outer),
+            };
+            self.outer = Some(Arc::new(outer));
+        }
+        self
     }
 
     /// The share of a caller of this name, which stands in the log and in the journal.
@@ -48,8 +93,8 @@ impl Scope {
     #[must_use]
     pub fn without_limit(&self) -> Self {
         Self {
-            patterns: None,
             caller: self.caller.clone(),
+            ..Self::default()
         }
     }
 
@@ -59,18 +104,19 @@ impl Scope {
 
     /// True if the caller may use this tool.
     pub fn has(&self, tool: &ToolDefinition) -> bool {
-        match &self.patterns {
-            None => true,
-            Some(patterns) => patterns.iter().any(|pattern| pattern.grants(tool)),
-        }
+        let grants = |patterns: &[Pattern]| patterns.iter().any(|pattern| pattern.grants(tool));
+        let denies = |patterns: &[Pattern]| patterns.iter().any(|pattern| pattern.matches(tool));
+        self.patterns.as_deref().is_none_or(grants)
+            && !self.denied.as_deref().is_some_and(denies)
+            && self.outer.as_ref().is_none_or(|outer| outer.has(tool))
     }
 
     /// True if it leaves nothing out.
     pub fn is_everything(&self) -> bool {
-        self.patterns.is_none()
+        self.patterns.is_none() && self.denied.is_none() && self.outer.is_none()
     }
 
-    /// The patterns, if it leaves something out.
+    /// The patterns of [`only`](Self::only).
     pub fn patterns(&self) -> Option<&[Pattern]> {
         self.patterns.as_deref()
     }

@@ -62,7 +62,7 @@ async fn serve(stream: TcpStream, mcp: McpHttp) -> hyper::Result<()> {
             *refused.status_mut() = StatusCode::FORBIDDEN;
             return Ok::<_, Infallible>(refused);
         }
-        Ok(mcp.handle(request, 0).await.map(BodyExt::boxed_unsync))
+        Ok(mcp.respond(request, 0).await.map(BodyExt::boxed_unsync))
     });
     let connection = http1::Builder::new().serve_connection(TokioIo::new(stream), service);
     connection.await

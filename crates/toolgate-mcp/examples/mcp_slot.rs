@@ -165,7 +165,7 @@ async fn http(port: u16, server: &[&str]) -> Result<(), Failure> {
         let mcp = mcp.clone();
         tokio::spawn(async move {
             let service =
-                service_fn(|request| async { Ok::<_, Infallible>(mcp.handle(request, 0).await) });
+                service_fn(|request| async { Ok::<_, Infallible>(mcp.respond(request, 0).await) });
             let stream = TokioIo::new(stream);
             http1::Builder::new()
                 .serve_connection(stream, service)

@@ -8,6 +8,13 @@ use serde::{Deserialize, Serialize};
 pub(crate) const LEGACY: &str = "2025-11-25";
 /// The revision without `initialize`.
 pub(crate) const MODERN: &str = "2026-07-28";
+/// All revisions that begin with `initialize`.
+pub(crate) const LEGACY_REVISIONS: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", LEGACY];
+/// All revisions we speak, oldest first. They are dates, so their text compares like their age.
+pub(crate) const REVISIONS: [&str; 5] = {
+    let [a, b, c, d] = LEGACY_REVISIONS;
+    [a, b, c, d, MODERN]
+};
 
 /// How a server is spoken to.
 ///

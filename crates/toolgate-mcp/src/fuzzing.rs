@@ -2,12 +2,12 @@
 //! random bytes: a property that no longer compiles is noticed every day.
 
 use crate::client::{http::sse, message};
-use crate::server::request;
+use crate::server::client_message;
 
 /// A JSON-RPC message, as a server and as a client might send it.
 pub fn json_rpc(bytes: &[u8]) {
     message::expect_same_again(bytes);
-    request::expect_both_ways_agree(bytes);
+    client_message::expect_both_ways_agree(bytes);
 }
 
 /// A stream of server-sent events; the first byte says how it is cut.

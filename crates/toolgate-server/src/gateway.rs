@@ -16,7 +16,7 @@ use toolgate_mcp::{ServerState, ServerStatus, Servers};
 use toolgate_models::ModelSettings;
 
 use crate::api::chat::Chats;
-use crate::api::mcp::Endpoint;
+use crate::api::mcp::McpEndpoint;
 use crate::api::{openapi, status};
 use crate::guard::{self, Rooms, Tokens};
 use crate::operator::OperatorKeys;
@@ -104,7 +104,7 @@ struct Inner {
     /// Bytes that requests may take once they are parsed.
     memory: Rooms,
     chats: Chats,
-    mcp: Endpoint,
+    mcp: McpEndpoint,
     /// The description of the API.
     document: OnceLock<Bytes>,
 }
@@ -117,7 +117,7 @@ impl Gateway {
         parts.feed.equip(redactor, &parts.command, journal);
         let patience = parts.executor.rules().limits.approval;
         parts.approvals.equip(redactor.clone(), patience);
-        let mcp = Endpoint::new(&parts);
+        let mcp = McpEndpoint::new(&parts);
         Self(Arc::new(Inner {
             mcp,
             started: Instant::now(),
@@ -213,7 +213,7 @@ impl Gateway {
     }
 
     /// What MCP clients speak to.
-    pub(crate) fn mcp(&self) -> &Endpoint {
+    pub(crate) fn mcp(&self) -> &McpEndpoint {
         &self.0.mcp
     }
 

@@ -56,8 +56,6 @@ pub(crate) fn start(options: &Global, command: &Command) {
     };
     let filter = Targets::new()
         .with_default(others)
-        // It warns of every error that a client is answered with; the call's own record tells more.
-        .with_target("rmcp", LevelFilter::ERROR)
         .with_target("toolgate", ours)
         .with_target("toolgate_mcp", supervision)
         .with_target("toolgate_core::tools", clashes)

@@ -60,8 +60,6 @@ pub fn main() -> ExitCode {
 fn log(ours: LevelFilter) {
     let filter = Targets::new()
         .with_default(ours.min(LevelFilter::WARN))
-        // It warns of every error that a client is answered with; the call's own record tells more.
-        .with_target("rmcp", ours.min(LevelFilter::ERROR))
         .with_target("toolgate", ours)
         .with_target("zwave", ours);
     let lines = tracing_subscriber::fmt::layer()

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::ToolExecutor;
 use crate::tools::of_server;
-use crate::{Rules, Scope, Source, Tool, ToolDefinition, ToolError, nearest};
+use crate::{Rules, Scope, Source, Tool, ToolCall, ToolDefinition, ToolError, nearest};
 
 impl ToolExecutor {
     /// A tool by name. One that the policy hides is not found, so that nothing is learnt of it.
@@ -15,6 +15,18 @@ impl ToolExecutor {
     /// The same for a caller with a share of the tools.
     pub fn find_in(&self, name: &str, scope: &Scope) -> Result<Arc<dyn Tool>, ToolError> {
         self.find_under(&self.shared.rules.load(), name, scope)
+    }
+
+    /// The tool of one call, under its rules. What was found before may have been hidden since.
+    pub(super) fn find_for(
+        &self,
+        rules: &Rules,
+        call: &mut ToolCall,
+    ) -> Result<Arc<dyn Tool>, ToolError> {
+        match call.tool.take() {
+            Some(tool) if rules.shows(tool.definition(), &call.scope) => Ok(tool),
+            _ => self.find_under(rules, &call.name, &call.scope),
+        }
     }
 
     /// The same under the rules of one call.

@@ -10,11 +10,8 @@ use tracing::{debug, warn};
 use super::message::RpcError;
 use super::session::{Failure, Request, Session};
 use super::transport::Status;
-use crate::era::{LEGACY, MODERN};
+use crate::era::{LEGACY, LEGACY_REVISIONS, MODERN};
 use crate::{Era, EraChoice};
-
-/// Revisions of the legacy era.
-const LEGACY_REVISIONS: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", LEGACY];
 
 /// Why there was no agreement.
 #[derive(Debug)]

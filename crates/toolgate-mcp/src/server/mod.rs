@@ -1,45 +1,45 @@
-//! An executor as an MCP server: what a client is offered, and how bytes become calls.
+//! An executor as an MCP server. Bytes become a message, one dispatcher answers it, whatever it came
+//! on:
 //!
 //! ```text
-//!  request.rs  bytes → a request                service.rs  what is answered, in either era
-//!  lines.rs    a stream → bounded lines         listing.rs  tools, as MCP lists them
-//!  pipe.rs     rmcp's transport over lines      answer.rs   outcomes, as MCP answers them
-//!  stdio.rs    stdin and stdout                 progress.rs what a running tool reports
-//!  handler.rs  a session in rmcp's service loop  http/      streamable HTTP
-//!  watched.rs  requests, for traces
+//!  http/             streamable HTTP   ┐                        ┌ service.rs    what is offered
+//!  line_session.rs   stdin and stdout  ├─▶ methods.rs dispatch ─┤ tool_list.rs  its tools
+//!  client_message.rs bytes → a message ┘   the list of methods  └ tool_call.rs  calls of them
+//!
+//!  lines.rs, stdio.rs, outbox.rs  bytes in and out     jsonrpc.rs   results and errors → bytes
+//!  in_flight.rs  cancellation by id                    progress.rs  what a running tool reports
+//!  content_block.rs  what clients can read             request_tracker.rs  requests, for traces
 //! ```
 
-mod answer;
-mod handler;
+pub(crate) mod client_message;
+mod content_block;
 mod http;
+mod in_flight;
+mod jsonrpc;
+mod line_session;
 mod lines;
-mod listing;
-mod pipe;
+mod methods;
+mod outbox;
 mod progress;
-pub(crate) mod request;
+mod request_tracker;
 mod service;
 mod stdio;
-mod watched;
+mod tool_call;
+mod tool_list;
 
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::BoxFuture;
-use rmcp::ServerHandler;
-use rmcp::service::{ServerInitializeError, serve_server_with_ct};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 use toolgate_core::{Pattern, Scope, ToolExecutor};
-use tracing::{debug, info};
 
-pub use self::http::{HttpBody, HttpOptions, McpHttp};
-pub use self::watched::{AnsweredRequest, CallerTrace, RequestObserver};
+pub use self::http::{CallerTrace, HttpBody, HttpOptions, McpHttp};
+pub use self::request_tracker::{AnsweredRequest, RequestObserver};
 
-use handler::Handler;
-use listing::Catalogue;
-use pipe::Pipe;
-use service::Life;
+use service::McpService;
 
 /// How long calls may still take once the client has closed its end. SDKs wait 2 s before they send a signal.
 const GRACE: Duration = Duration::from_secs(1);
@@ -135,14 +135,14 @@ pub trait Readiness: Send + Sync {
 /// ```
 #[derive(Clone)]
 pub struct McpServer {
-    catalogue: Arc<Catalogue>,
+    service: Arc<McpService>,
 }
 
 impl McpServer {
     /// Offers the tools of an executor.
     pub fn new(executor: ToolExecutor, options: ServeOptions) -> Self {
         Self {
-            catalogue: Arc::new(Catalogue::new(executor, options)),
+            service: Arc::new(McpService::new(executor, options)),
         }
     }
 
@@ -150,24 +150,19 @@ impl McpServer {
     #[must_use]
     pub fn within(&self, scope: Scope) -> Self {
         Self {
-            catalogue: Arc::new(self.catalogue.within(scope)),
+            service: Arc::new(self.service.within(scope)),
         }
     }
 
     /// Lists wait for what is on its way, for a while; calls of a name that is not there yet wait too. Called once, before
     /// clients come.
     pub fn wait_for(&self, readiness: impl Readiness + 'static) {
-        drop(self.catalogue.readiness.set(Box::new(readiness)));
+        drop(self.service.shared.readiness.set(Box::new(readiness)));
     }
 
     /// Tells of every request over HTTP once it is answered. Called once, before clients come.
     pub fn tell(&self, observer: impl RequestObserver + 'static) {
-        drop(self.catalogue.requests.set(Arc::new(observer)));
-    }
-
-    /// What answers the requests of one client, whatever they travel on.
-    pub fn handler(&self) -> impl ServerHandler + use<> {
-        Handler::new(Arc::clone(&self.catalogue), Life::default())
+        drop(self.service.shared.observer.set(Arc::new(observer)));
     }
 
     /// Serves the client on this process's stdin and stdout.
@@ -183,55 +178,8 @@ impl McpServer {
         writer: impl AsyncWrite + Send + Unpin + 'static,
         stop: CancellationToken,
     ) -> io::Result<()> {
-        let max_values = self.catalogue.executor.rules().limits.max_message_values();
-        let pipe = Pipe::new(reader, writer, max_values);
-        let life = Life {
-            ending: stop.child_token(),
-            calls: stop.child_token(),
-        };
-        let _nothing_runs_on = life.calls.clone().drop_guard();
-        tokio::select! {
-            () = self.sessions(&pipe, &life, &stop) => {}
-            never = wind_down(&pipe, &life) => match never {},
-        }
-        pipe.end()
+        line_session::serve_lines(&self.service, reader, writer, stop).await
     }
-
-    /// A handshake that goes wrong is answered and not the end: the client may try again.
-    async fn sessions<R, W>(&self, pipe: &Pipe<R, W>, life: &Life, stop: &CancellationToken)
-    where
-        R: AsyncRead + Send + Unpin + 'static,
-        W: AsyncWrite + Send + Unpin + 'static,
-    {
-        loop {
-            let handler = Handler::new(Arc::clone(&self.catalogue), life.clone());
-            match serve_server_with_ct(handler, pipe.clone(), stop.child_token()).await {
-                Ok(session) => {
-                    let end = session.waiting().await;
-                    info!(?end, "the client's session is over");
-                    return;
-                }
-                Err(
-                    error @ (ServerInitializeError::ExpectedInitializeRequest(_)
-                    | ServerInitializeError::InitializeFailed(_)
-                    | ServerInitializeError::UnexpectedInitializeResponse(_)),
-                ) => debug!(%error, "no session yet"),
-                Err(error) => {
-                    info!(%error, "the client left before a session began");
-                    return;
-                }
-            }
-        }
-    }
-}
-
-/// Once the client has closed its end: no more subscriptions, and calls only for a moment.
-async fn wind_down<R, W>(pipe: &Pipe<R, W>, life: &Life) -> std::convert::Infallible {
-    pipe.ended().await;
-    life.ending.cancel();
-    tokio::time::sleep(GRACE).await;
-    life.calls.cancel();
-    std::future::pending().await
 }
 
 #[cfg(test)]

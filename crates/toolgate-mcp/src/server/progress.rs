@@ -3,21 +3,24 @@
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 
-use rmcp::model::{ProgressNotificationParam, ProgressToken};
+use serde_json::json;
 use tokio::sync::Notify;
 use toolgate_core::Progress;
 
-/// Reports that wait for a slow client; beyond that the newest takes the place of the one before.
+use super::jsonrpc::{RequestId, notification};
+use super::methods::ClientSink;
+
+/// ProgressReports that wait for a slow client; beyond that the newest takes the place of the one before.
 const MOST_WAITING: usize = 64;
 
 /// Takes reports from a tool, which must not wait, and hands them on to the client, which may be slow.
 #[derive(Default)]
-pub(super) struct Reports {
+pub(super) struct ProgressReports {
     waiting: Mutex<VecDeque<Progress>>,
     added: Notify,
 }
 
-impl Reports {
+impl ProgressReports {
     /// Called by the tool.
     pub(super) fn add(&self, progress: &Progress) {
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
@@ -34,17 +37,17 @@ impl Reports {
     }
 }
 
-/// Runs `call` while its reports go to the client, by `tell`, which says whether there still is one. Nothing is under way any
-/// more when it returns: a report after the answer would be about a request that is over.
-pub(super) async fn relayed<T, F: Future<Output = bool>>(
+/// Runs `call` while its reports go to the client. Nothing is under way any more when it returns: a
+/// report after the answer would be about a request that is over.
+pub(super) async fn relay_progress<T>(
     call: impl Future<Output = T>,
-    reports: &Reports,
-    token: ProgressToken,
-    tell: impl Fn(ProgressNotificationParam) -> F,
+    reports: &ProgressReports,
+    token: &RequestId,
+    sink: &dyn ClientSink,
 ) -> T {
-    let mut relay = Relay {
+    let mut relay = ProgressRelay {
         reports,
-        tell,
+        sink,
         token,
         last: f64::NEG_INFINITY,
     };
@@ -75,18 +78,14 @@ pub(super) async fn relayed<T, F: Future<Output = bool>>(
     }
 }
 
-struct Relay<'a, T> {
-    reports: &'a Reports,
-    tell: T,
-    token: ProgressToken,
+struct ProgressRelay<'a> {
+    reports: &'a ProgressReports,
+    sink: &'a dyn ClientSink,
+    token: &'a RequestId,
     last: f64,
 }
 
-impl<T, F> Relay<'_, T>
-where
-    T: Fn(ProgressNotificationParam) -> F,
-    F: Future<Output = bool>,
-{
+impl ProgressRelay<'_> {
     async fn send_waiting(&mut self) {
         while let Some(progress) = self.reports.take() {
             // MCP wants it to grow with every notification; what is no number has no place in JSON.
@@ -94,10 +93,15 @@ where
                 continue;
             }
             self.last = progress.done;
-            let mut told = ProgressNotificationParam::new(self.token.clone(), progress.done);
-            told.total = progress.total.filter(|total| total.is_finite());
-            told.message = progress.message;
-            if !(self.tell)(told).await {
+            let mut params = json!({ "progressToken": self.token, "progress": progress.done });
+            if let Some(total) = progress.total.filter(|total| total.is_finite()) {
+                params["total"] = json!(total);
+            }
+            if let Some(message) = progress.message {
+                params["message"] = json!(message);
+            }
+            let message = notification("notifications/progress", params);
+            if !self.sink.send(message).await {
                 return; // The client is gone; the call ends by itself.
             }
         }

@@ -66,7 +66,7 @@ async fn accept(listener: TcpListener, mcp: McpHttp) {
         let mcp = mcp.clone();
         tokio::spawn(async move {
             let service =
-                service_fn(|request| async { Ok::<_, Infallible>(mcp.handle(request, 0).await) });
+                service_fn(|request| async { Ok::<_, Infallible>(mcp.respond(request, 0).await) });
             let stream = TokioIo::new(stream);
             let connection = http1::Builder::new().serve_connection(stream, service);
             drop(connection.await);

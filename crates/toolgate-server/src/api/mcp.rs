@@ -13,13 +13,13 @@ use crate::guard::Caller;
 use crate::{Gateway, Parts};
 
 /// What MCP clients speak to: one set of sessions, and for each caller the tools that are there for it.
-pub(crate) struct Endpoint {
+pub(crate) struct McpEndpoint {
     whole: McpHttp,
     /// By the caller's number: there are no more of them than tokens.
     shares: Mutex<HashMap<u64, McpHttp>>,
 }
 
-impl Endpoint {
+impl McpEndpoint {
     pub(crate) fn new(parts: &Parts) -> Self {
         let options = ServeOptions::gateway(env!("CARGO_PKG_VERSION"));
         let server = McpServer::new(parts.executor.clone(), options);
@@ -33,24 +33,19 @@ impl Endpoint {
         }
     }
 
-    fn of(&self, caller: &Caller) -> McpHttp {
-        let mut shares = self.shares.lock().unwrap_or_else(PoisonError::into_inner);
-        let its = shares
-            .entry(caller.number)
-            .or_insert_with(|| self.whole.within(caller.scope.clone()));
-        its.clone()
+    async fn respond(&self, caller: &Caller, request: Request) -> Response {
+        let mcp = {
+            let mut shares = self.shares.lock().unwrap_or_else(PoisonError::into_inner);
+            let share = || self.whole.within(caller.scope.clone());
+            shares.entry(caller.number).or_insert_with(share).clone()
+        };
+        mcp.respond(request, caller.number).await.map(Body::new)
     }
 
     /// Ends all streams and sessions; calls have the time of `grace`.
     pub(crate) async fn close(&self, grace: Duration) {
         self.whole.close(grace).await;
     }
-}
-
-async fn handle(gateway: &Gateway, caller: &Caller, request: Request) -> Response {
-    let endpoint = gateway.mcp();
-    let answered = endpoint.of(caller).handle(request, caller.number).await;
-    answered.map(Body::new)
 }
 
 /// An MCP message; the answer is JSON or a stream of events.
@@ -69,7 +64,7 @@ pub(crate) async fn post(
     caller: Caller,
     request: Request,
 ) -> Response {
-    handle(&gateway, &caller, request).await
+    gateway.mcp().respond(&caller, request).await
 }
 
 /// What the server says of itself, in a session of a revision up to 2025-11-25.
@@ -85,7 +80,7 @@ pub(crate) async fn get(
     caller: Caller,
     request: Request,
 ) -> Response {
-    handle(&gateway, &caller, request).await
+    gateway.mcp().respond(&caller, request).await
 }
 
 /// Ends a session of a revision up to 2025-11-25.
@@ -99,5 +94,5 @@ pub(crate) async fn delete(
     caller: Caller,
     request: Request,
 ) -> Response {
-    handle(&gateway, &caller, request).await
+    gateway.mcp().respond(&caller, request).await
 }

@@ -94,7 +94,7 @@ mod tests {
             .header("mcp-name", "broken")
             .body(message.to_string());
         let mcp = server.http(HttpOptions::default());
-        assert_eq!(mcp.handle(request.unwrap(), 1).await.status(), 200);
+        assert_eq!(mcp.respond(request.unwrap(), 1).await.status(), 200);
         traces.flush().await;
 
         let spans = kept.0.lock().unwrap();

@@ -69,29 +69,29 @@ impl std::fmt::Debug for HttpBody {
 
 /// Why a request's body is not there.
 #[derive(Debug, PartialEq)]
-pub(super) enum Unread {
+pub(super) enum BodyError {
     TooLarge,
     /// The client broke off, or whoever hands the body on has had enough of it.
     Broken(String),
 }
 
 /// Reads a body of at most `longest` bytes; one that came in one piece is not copied.
-pub(super) async fn read<B>(body: B, longest: usize) -> Result<Bytes, Unread>
+pub(super) async fn read<B>(body: B, longest: usize) -> Result<Bytes, BodyError>
 where
     B: Body<Data = Bytes, Error: std::fmt::Display>,
 {
     if body.size_hint().lower() > longest as u64 {
-        return Err(Unread::TooLarge);
+        return Err(BodyError::TooLarge);
     }
     let mut body = pin!(body);
     let (mut first, mut more) = (Bytes::new(), BytesMut::new());
     while let Some(frame) = poll_fn(|context| body.as_mut().poll_frame(context)).await {
-        let frame = frame.map_err(|error| Unread::Broken(error.to_string()))?;
+        let frame = frame.map_err(|error| BodyError::Broken(error.to_string()))?;
         let Ok(piece) = frame.into_data() else {
             continue;
         };
         if first.len() + more.len() + piece.len() > longest {
-            return Err(Unread::TooLarge);
+            return Err(BodyError::TooLarge);
         }
         if first.is_empty() {
             first = piece;

@@ -6,20 +6,16 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures::stream::unfold;
-use http::{Response, StatusCode};
-use rmcp::model::{RequestId, SubscriptionFilter, SubscriptionsListenResult};
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::body::HttpBody;
 use super::events::{EventId, comment, event, priming};
-use super::headers::Accepts;
-use super::reply::{self, Refusal, answered};
-use super::session::Listening;
-use super::streams::notification;
-use super::table::InUse;
-use super::{McpHttp, Shared};
-use crate::server::listing::{Catalogue, Watch};
+use super::session::SessionStream;
+use super::table::SessionGuard;
+use super::{HttpState, McpHttp};
+use crate::server::methods::list_changed;
+use crate::server::tool_list::ToolListWatch;
 
 /// The number of a session's stream of what nobody asked for.
 pub(super) const UNASKED: u64 = 0;
@@ -28,8 +24,8 @@ impl McpHttp {
     /// Tells a session's client that the list of tools is another one, from the list on that it knows.
     pub(super) fn changes(
         &self,
-        session: InUse,
-        listening: Listening,
+        session: SessionGuard,
+        stream: SessionStream,
         read: Option<u64>,
     ) -> HttpBody {
         let (seen, told) = session.knows();
@@ -39,88 +35,37 @@ impl McpHttp {
         };
         let missed = read.is_some_and(|read| read < told);
         let first = if missed {
-            event(Some(place(told)), &list_changed(None))
+            event(Some(place(told)), &list_changed(Value::Null))
         } else if session.is_primed() {
             priming(place(told))
         } else {
             comment()
         };
-        let changes = Changes {
-            watch: self.server.catalogue.watch_from(seen),
+        let changes = ChangeStream {
+            watch: ToolListWatch::from_list(&self.service, seen),
             first: Some(first),
-            over: listening.over.clone(),
-            keep_alive: self.shared.options.keep_alive,
+            over: stream.over.clone(),
+            keep_alive: self.state.options.keep_alive,
         };
         HttpBody::events(unfold(
-            (changes, session, listening),
-            move |(mut changes, session, listening)| async move {
+            (changes, session, stream),
+            move |(mut changes, session, stream)| async move {
                 let bytes = match changes.next().await? {
                     Change::Other(bytes) => bytes,
                     Change::OfTheList => {
                         let number = session.told(changes.watch.seen());
-                        event(Some(place(number)), &list_changed(None))
+                        event(Some(place(number)), &list_changed(Value::Null))
                     }
                 };
-                Some((bytes, (changes, session, listening)))
+                Some((bytes, (changes, session, stream)))
             },
         ))
-    }
-
-    /// In 2026-07-28 changes are told to whoever listens, until the connection ends.
-    pub(super) fn listen(
-        &self,
-        accepts: Accepts,
-        id: &RequestId,
-        requested: &SubscriptionFilter,
-    ) -> Result<Response<HttpBody>, Refusal> {
-        if !accepts.events {
-            let text = "Not Acceptable: accept text/event-stream";
-            return Err(Refusal::of_http(StatusCode::NOT_ACCEPTABLE, text));
-        }
-        let Some(listener) = Listener::new(&self.shared) else {
-            let text = "too many clients listen; try again later";
-            return Err(Refusal::busy(text));
-        };
-        let catalogue = &self.server.catalogue;
-        let accepted = Catalogue::accepted(requested);
-        let params = json!({
-            "_meta": { "io.modelcontextprotocol/subscriptionId": id },
-            "notifications": accepted,
-        });
-        let mut end = SubscriptionsListenResult::complete(id.clone());
-        end.meta.set_server_info(catalogue.implementation());
-        let end = event(None, &answered(id, &end));
-        let acknowledged = notification("subscriptions/acknowledged", &params);
-        let changes = Changes {
-            watch: catalogue.watch(),
-            first: Some(event(None, &acknowledged)),
-            over: self.shared.life.ending.clone(),
-            keep_alive: self.shared.options.keep_alive,
-        };
-        let tells = accepted.tools_list_changed == Some(true);
-        let change = event(None, &list_changed(Some(id)));
-        let state = (changes, Some(end), listener);
-        let body = unfold(state, move |(mut changes, mut end, listener)| {
-            let change = change.clone();
-            async move {
-                let bytes = loop {
-                    match changes.next().await {
-                        Some(Change::Other(bytes)) => break bytes,
-                        Some(Change::OfTheList) if tells => break change,
-                        Some(Change::OfTheList) => {}
-                        None => break end.take()?,
-                    }
-                };
-                Some((bytes, (changes, end, listener)))
-            }
-        });
-        Ok(reply::events(HttpBody::events(body)))
     }
 }
 
 /// What happens on a stream of changes.
-struct Changes {
-    watch: Watch,
+struct ChangeStream {
+    watch: ToolListWatch,
     first: Option<Bytes>,
     over: CancellationToken,
     keep_alive: Duration,
@@ -131,7 +76,7 @@ enum Change {
     Other(Bytes),
 }
 
-impl Changes {
+impl ChangeStream {
     async fn next(&mut self) -> Option<Change> {
         if let Some(first) = self.first.take() {
             return Some(Change::Other(first));
@@ -145,26 +90,18 @@ impl Changes {
     }
 }
 
-fn list_changed(subscription: Option<&RequestId>) -> Vec<u8> {
-    let params = subscription.map_or(
-        Value::Null,
-        |id| json!({ "_meta": { "io.modelcontextprotocol/subscriptionId": id } }),
-    );
-    notification("tools/list_changed", &params)
-}
-
 /// One of the clients that listen; there are no more than sessions.
-struct Listener(Arc<AtomicUsize>);
+pub(super) struct ListenerPermit(Arc<AtomicUsize>);
 
-impl Listener {
-    fn new(shared: &Shared) -> Option<Self> {
-        let before = shared.listening.fetch_add(1, Ordering::Relaxed);
-        let listener = Self(Arc::clone(&shared.listening));
-        (before < shared.options.max_sessions).then_some(listener)
+impl ListenerPermit {
+    pub(super) fn take(state: &HttpState) -> Option<Self> {
+        let before = state.listening.fetch_add(1, Ordering::Relaxed);
+        let permit = Self(Arc::clone(&state.listening));
+        (before < state.options.max_sessions).then_some(permit)
     }
 }
 
-impl Drop for Listener {
+impl Drop for ListenerPermit {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }

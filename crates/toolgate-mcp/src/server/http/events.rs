@@ -6,7 +6,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures::future::BoxFuture;
 use tokio::sync::Notify;
+
+use crate::server::methods::ClientSink;
 
 /// After a line like this a client that lost its connection waits so long. A second is short for a person and long for a network.
 const RETRY: Duration = Duration::from_secs(1);
@@ -127,10 +130,10 @@ impl EventLog {
     }
 
     /// Starts to read, behind the event of this number. Whoever read so far reads no more: its connection is broken.
-    pub(super) fn read_from(self: &Arc<Self>, number: u64) -> Reader {
+    pub(super) fn read_from(self: &Arc<Self>, number: u64) -> EventReader {
         let mut state = self.state();
         state.reader += 1;
-        let reader = Reader {
+        let reader = EventReader {
             number: state.reader,
             read: number,
             log: Arc::clone(self),
@@ -138,6 +141,14 @@ impl EventLog {
         drop(state);
         self.news.notify_waiters();
         reader
+    }
+}
+
+/// A client that doesn't read holds up nobody: the log is bounded, and gives up old reports.
+impl ClientSink for EventLog {
+    fn send(&self, message: Vec<u8>) -> BoxFuture<'_, bool> {
+        self.push(&message);
+        Box::pin(std::future::ready(true))
     }
 }
 
@@ -149,13 +160,13 @@ impl Drop for EventLog {
 }
 
 /// Reads the events of one answer.
-pub(super) struct Reader {
+pub(super) struct EventReader {
     pub(super) log: Arc<EventLog>,
     number: u64,
     read: u64,
 }
 
-impl Reader {
+impl EventReader {
     /// The next event; none at the end, and none when another one reads. A dropped call loses nothing.
     pub(super) async fn next(&mut self) -> Option<Bytes> {
         loop {

@@ -3,13 +3,21 @@
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use http::header::{ACCEPT, CONTENT_TYPE};
-use http::{HeaderMap, HeaderName};
+use http::{HeaderMap, HeaderName, StatusCode};
 use serde_json::{Map, Value};
+
+use super::reply::HttpError;
+use crate::era::{MODERN, REVISIONS};
+use crate::server::client_message::RequestMeta;
+use crate::server::jsonrpc::RequestError;
+use crate::server::methods::{Lifecycle, unsupported_revision};
 
 pub(super) const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 pub(super) const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
 const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 const METHOD: HeaderName = HeaderName::from_static("mcp-method");
+const TRACE_PARENT: HeaderName = HeaderName::from_static("traceparent");
+const TRACE_STATE: HeaderName = HeaderName::from_static("tracestate");
 const NAME: HeaderName = HeaderName::from_static("mcp-name");
 
 /// The forms of an answer that a client takes.
@@ -73,8 +81,48 @@ pub(super) fn is_json(headers: &HeaderMap) -> bool {
 }
 
 /// The revision the client speaks.
-pub(super) fn version(headers: &HeaderMap) -> Result<Option<&str>, String> {
+fn version(headers: &HeaderMap) -> Result<Option<&str>, String> {
     only(headers, &VERSION)
+}
+
+/// True if the client says that it speaks a revision without sessions.
+pub(super) fn is_modern(headers: &HeaderMap) -> bool {
+    version(headers).ok().flatten() == Some(MODERN)
+}
+
+/// Refuses a client that says it speaks a revision we don't.
+pub(super) fn known_version(headers: &HeaderMap) -> Result<(), HttpError> {
+    match version(headers).map_err(HttpError::bad_request)? {
+        Some(version) if !REVISIONS.contains(&version) => {
+            Err(bad_request(unsupported_revision(version)))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Header and body of a request without a session name the same revision, and one we know.
+pub(super) fn check_revision(
+    headers: &HeaderMap,
+    meta: &RequestMeta,
+) -> Result<Lifecycle, HttpError> {
+    let in_header = version(headers).map_err(HttpError::header_mismatch)?;
+    match (meta.protocol_version(), in_header) {
+        (None, _) => known_version(headers)?,
+        (Some(_), None) => {
+            let text = "the header MCP-Protocol-Version is missing; the body has a revision";
+            return Err(HttpError::header_mismatch(text));
+        }
+        (Some(in_body), Some(in_header)) if in_header != in_body => {
+            let text = "the header MCP-Protocol-Version names another revision than the body";
+            return Err(HttpError::header_mismatch(text));
+        }
+        (Some(_), Some(_)) => {}
+    }
+    Lifecycle::from_meta(meta).map_err(bad_request)
+}
+
+fn bad_request(error: RequestError) -> HttpError {
+    HttpError::new(StatusCode::BAD_REQUEST, error)
 }
 
 /// The only value of a header. Two would let whoever stands in between act on another one than we do.
@@ -123,16 +171,52 @@ pub(super) fn check_name(headers: &HeaderMap, name: &str) -> Result<(), String> 
     }
 }
 
+/// The trace that a request's headers name, in the words of the W3C.
+///
+/// ```
+/// use toolgate_mcp::CallerTrace;
+///
+/// let mut headers = http::HeaderMap::new();
+/// assert!(CallerTrace::of(&headers).is_none());
+/// headers.insert("traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01".parse()?);
+/// headers.append("tracestate", "a=1".parse()?);
+/// headers.append("tracestate", "b=2".parse()?);
+/// let trace = CallerTrace::of(&headers);
+/// assert_eq!(trace.and_then(|trace| trace.state).as_deref(), Some("a=1,b=2"));
+/// # Ok::<_, http::header::InvalidHeaderValue>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CallerTrace {
+    /// `traceparent`, whatever it says.
+    pub parent: String,
+    /// `tracestate`, which may be spread over several headers.
+    pub state: Option<String>,
+}
+
+impl CallerTrace {
+    /// None if they name none.
+    pub fn of(headers: &HeaderMap) -> Option<Self> {
+        let parent = headers.get(TRACE_PARENT)?.to_str().ok()?;
+        let states = headers.get_all(TRACE_STATE).iter();
+        let states: Result<Vec<&str>, _> = states.map(http::HeaderValue::to_str).collect();
+        let states = states.ok().filter(|states| !states.is_empty());
+        Some(Self {
+            parent: parent.to_owned(),
+            state: states.map(|states| states.join(",")),
+        })
+    }
+}
+
 /// A parameter that clients repeat in a header, because its schema says so.
 #[derive(Debug, Clone, PartialEq)]
-pub(in crate::server) struct Mirrored {
+pub(in crate::server) struct MirroredHeader {
     path: Vec<String>,
     header: HeaderName,
 }
 
-impl Mirrored {
+impl MirroredHeader {
     /// All that a tool's schema asks for with `x-mcp-header`, along chains of `properties`.
-    pub(in crate::server) fn of(schema: &Map<String, Value>) -> Vec<Self> {
+    pub(in crate::server) fn of_schema(schema: &Map<String, Value>) -> Vec<Self> {
         let mut found = Vec::new();
         collect(schema.get("properties"), &mut Vec::new(), &mut found);
         found
@@ -170,7 +254,7 @@ fn same(said: &str, expected: &str) -> bool {
     said == expected || number(said).is_some_and(|said| number(expected) == Some(said))
 }
 
-fn collect(properties: Option<&Value>, path: &mut Vec<String>, found: &mut Vec<Mirrored>) {
+fn collect(properties: Option<&Value>, path: &mut Vec<String>, found: &mut Vec<MirroredHeader>) {
     let Some(Value::Object(properties)) = properties else {
         return;
     };
@@ -181,7 +265,7 @@ fn collect(properties: Option<&Value>, path: &mut Vec<String>, found: &mut Vec<M
         let header =
             header.map(|header| HeaderName::try_from(format!("mcp-param-{header}").as_str()));
         if let Some(Ok(header)) = header {
-            found.push(Mirrored {
+            found.push(MirroredHeader {
                 path: path.clone(),
                 header,
             });

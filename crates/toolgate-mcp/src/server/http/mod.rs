@@ -1,18 +1,17 @@
 //! `/mcp`: streamable HTTP in both eras. Up to 2025-11-25 a client has a session; in 2026-07-28 every request stands alone.
 //!
 //! ```text
-//!  post.rs     one message and its answer                     era.rs      who asks, and in which revision
-//!  streams.rs  answers in pieces                              headers.rs  what a request's headers say
-//!  changes.rs  changes of the tools, as they happen           reply.rs    responses
-//!  session.rs  a client of the older era                      body.rs     bodies, bounded
-//!  table.rs    all of them, bounded                           events.rs   events, kept for clients that come back
+//!  post.rs     one message, to the dispatcher and back    headers.rs  what a request's headers say
+//!  streams.rs  answers in pieces                          reply.rs    responses
+//!  changes.rs  changes of the tools, as they happen       body.rs     bodies, bounded
+//!  session.rs  a client of the older era                  events.rs   events, kept for who comes back
+//!  table.rs    all of them, bounded
 //! ```
 //!
 //! An answer that needs no stream costs no task: the request's own future runs the call, and dropping it cancels the call.
 
 mod body;
 mod changes;
-mod era;
 mod events;
 mod headers;
 mod post;
@@ -32,15 +31,16 @@ use tokio_util::task::TaskTracker;
 use toolgate_core::Scope;
 
 pub use body::HttpBody;
-pub(in crate::server) use headers::Mirrored;
+pub use headers::CallerTrace;
+pub(in crate::server) use headers::MirroredHeader;
 
-use super::service::Life;
+use super::in_flight::Lifetime;
+use super::service::McpService;
 use super::{GRACE, McpServer};
-use body::Unread;
-use era::{is_modern, known_version};
-use headers::Accepts;
-use reply::Refusal;
-use table::Sessions;
+use body::BodyError;
+use headers::{Accepts, is_modern, known_version};
+use reply::HttpError;
+use table::SessionTable;
 
 /// What a message holds beside a tool's arguments.
 const ROOM: usize = 64 * 1024;
@@ -90,19 +90,19 @@ impl Default for HttpOptions {
 /// let server = McpServer::new(executor, ServeOptions::new("house", "1.0.0"));
 /// let mcp = server.http(HttpOptions::default());
 /// let request = http::Request::get("/mcp").body(String::new()).unwrap();
-/// assert_eq!(mcp.handle(request, 1).await.status(), 406);
+/// assert_eq!(mcp.respond(request, 1).await.status(), 406);
 /// # });
 /// ```
 #[derive(Clone)]
 pub struct McpHttp {
-    server: McpServer,
-    shared: Arc<Shared>,
+    service: Arc<McpService>,
+    state: Arc<HttpState>,
 }
 
-struct Shared {
+struct HttpState {
     options: HttpOptions,
-    sessions: Arc<Sessions>,
-    life: Life,
+    sessions: Arc<SessionTable>,
+    lifetime: Lifetime,
     /// Calls under way.
     calls: TaskTracker,
     /// Clients of 2026-07-28 that listen.
@@ -115,15 +115,15 @@ impl McpServer {
     /// Serves over HTTP, with sessions of its own.
     pub fn http(&self, options: HttpOptions) -> McpHttp {
         McpHttp {
-            shared: Arc::new(Shared {
-                sessions: Arc::new(Sessions::new(&options)),
+            state: Arc::new(HttpState {
+                sessions: Arc::new(SessionTable::new(&options)),
                 options,
-                life: Life::default(),
+                lifetime: Lifetime::default(),
                 calls: TaskTracker::new(),
                 listening: Arc::default(),
                 kept: Arc::default(),
             }),
-            server: self.clone(),
+            service: Arc::clone(&self.service),
         }
     }
 }
@@ -133,39 +133,39 @@ impl McpHttp {
     #[must_use]
     pub fn within(&self, scope: Scope) -> Self {
         Self {
-            server: self.server.within(scope),
-            shared: Arc::clone(&self.shared),
+            service: Arc::new(self.service.within(scope)),
+            state: Arc::clone(&self.state),
         }
     }
 
     /// Answers one request. `owner` is whoever asks, as a number; a session is found by its owner only.
     ///
     /// Dropping the future or the body of the response tells that the client is gone.
-    pub async fn handle<B: Body<Data = Bytes, Error: std::fmt::Display>>(
+    pub async fn respond<B: Body<Data = Bytes, Error: std::fmt::Display>>(
         &self,
         request: Request<B>,
         owner: u64,
     ) -> Response<HttpBody> {
         let (parts, body) = request.into_parts();
         let headers = &parts.headers;
-        if self.shared.life.ending.is_cancelled() {
+        if self.state.lifetime.ending.is_cancelled() {
             let text = "the server is shutting down; try again later";
-            return Refusal::busy(text).under(None);
+            return HttpError::busy(text).into_response(None);
         }
         match parts.method {
             Method::POST => match self.read(headers, body).await {
                 Ok((accepts, message)) => self.post(headers, accepts, &message, owner).await,
-                Err(refusal) => refusal.under(None),
+                Err(error) => error.into_response(None),
             },
             Method::GET if is_modern(headers) => reply::method_not_allowed("POST"),
             Method::DELETE if is_modern(headers) => reply::method_not_allowed("POST"),
             Method::GET => match self.get(headers, owner) {
                 Ok(response) => response,
-                Err(refusal) => refusal.under(None),
+                Err(error) => error.into_response(None),
             },
             Method::DELETE => match self.delete(headers, owner) {
                 Ok(response) => response,
-                Err(refusal) => refusal.under(None),
+                Err(error) => error.into_response(None),
             },
             _ => reply::method_not_allowed("GET, POST, DELETE"),
         }
@@ -173,18 +173,20 @@ impl McpHttp {
 
     /// How many sessions there are.
     pub fn sessions(&self) -> usize {
-        self.shared.sessions.len()
+        self.state.sessions.len()
     }
 
     /// Ends all streams and sessions, and answers no more. Calls that are under way have the time of `grace` to finish; then they
     /// are cancelled.
     pub async fn close(&self, grace: Duration) {
-        let Shared { life, calls, .. } = &*self.shared;
-        life.ending.cancel();
+        let HttpState {
+            lifetime, calls, ..
+        } = &*self.state;
+        lifetime.ending.cancel();
         calls.close();
         drop(tokio::time::timeout(grace, calls.wait()).await);
-        life.calls.cancel();
-        self.shared.sessions.close_all();
+        lifetime.calls.cancel();
+        self.state.sessions.close_all();
         drop(tokio::time::timeout(GRACE, calls.wait()).await);
     }
 
@@ -192,38 +194,36 @@ impl McpHttp {
         &self,
         headers: &HeaderMap,
         body: B,
-    ) -> Result<(Accepts, Bytes), Refusal> {
+    ) -> Result<(Accepts, Bytes), HttpError> {
         let accepts = Accepts::of(headers);
         if accepts.nothing() {
             let text = "Not Acceptable: accept application/json and text/event-stream";
-            return Err(Refusal::of_http(StatusCode::NOT_ACCEPTABLE, text));
+            return Err(HttpError::of_http(StatusCode::NOT_ACCEPTABLE, text));
         }
         if !headers::is_json(headers) {
             let text = "Unsupported Media Type: the Content-Type is application/json";
-            return Err(Refusal::of_http(StatusCode::UNSUPPORTED_MEDIA_TYPE, text));
+            return Err(HttpError::of_http(StatusCode::UNSUPPORTED_MEDIA_TYPE, text));
         }
-        let limits = &self.server.catalogue.executor.rules().limits;
+        let limits = &self.service.executor.rules().limits;
         let longest = limits.max_arguments.saturating_add(ROOM);
         match body::read(body, longest).await {
             Ok(message) => Ok((accepts, message)),
-            Err(Unread::TooLarge) => {
-                let mut refusal = Refusal::of_http(StatusCode::PAYLOAD_TOO_LARGE, "");
+            Err(BodyError::TooLarge) => {
                 let text = format!("the message is longer than {longest} bytes");
-                refusal.error.message = text.into();
-                Err(refusal)
+                Err(HttpError::of_http(StatusCode::PAYLOAD_TOO_LARGE, text))
             }
-            Err(Unread::Broken(reason)) => {
+            Err(BodyError::Broken(reason)) => {
                 let reason = toolgate_core::escape(&reason);
                 let text = format!("the message could not be read: {reason}");
-                Err(Refusal::bad_request(text))
+                Err(HttpError::bad_request(text))
             }
         }
     }
 
-    fn delete(&self, headers: &HeaderMap, owner: u64) -> Result<Response<HttpBody>, Refusal> {
+    fn delete(&self, headers: &HeaderMap, owner: u64) -> Result<Response<HttpBody>, HttpError> {
         known_version(headers)?;
-        let session = self.shared.sessions.find(headers, owner)?;
-        self.shared.sessions.close(&session);
+        let session = self.state.sessions.find(headers, owner)?;
+        self.state.sessions.close(&session);
         Ok(reply::empty(StatusCode::NO_CONTENT))
     }
 }

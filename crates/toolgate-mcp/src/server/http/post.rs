@@ -1,21 +1,44 @@
-//! One message of a client: who asks, in which era, and the answer.
+//! One message of a client: from HTTP to the dispatcher and back.
+
+use std::sync::Arc;
 
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
-use rmcp::model::{
-    ClientNotification, ClientRequest, EmptyResult, ErrorCode, ErrorData, GetMeta,
-    InitializeRequestParams, RequestId, ServerResult,
-};
+use serde_json::Map;
+use tokio_util::sync::CancellationToken;
 use tracing::debug;
 
 use super::McpHttp;
 use super::body::HttpBody;
-use super::era::{Asker, is_modern, known_version};
-use super::headers::{self, Accepts, SESSION};
-use super::reply::{self, Refusal, answered, failed};
-use crate::server::handler::connected;
-use crate::server::request::{self, Incoming};
-use crate::server::service::{self, Call, Life};
-use crate::server::watched::Watched;
+use super::changes::ListenerPermit;
+use super::headers::{self, Accepts, CallerTrace, SESSION, is_modern, known_version};
+use super::reply::{self, HttpError};
+use super::table::SessionGuard;
+use crate::server::client_message::{
+    self, ClientMessage, ClientNotification, ClientRequest, RequestParams,
+};
+use crate::server::in_flight::InFlightRequest;
+use crate::server::jsonrpc::{RequestError, RequestId, response};
+use crate::server::methods::{InitializeResult, Lifecycle, MethodResult, RequestContext};
+use crate::server::request_tracker::RequestTracker;
+
+/// Who sends a request.
+pub(super) enum Requester {
+    /// A client that begins a session with it.
+    New,
+    Session(SessionGuard),
+    SelfContained {
+        is_modern: bool,
+    },
+}
+
+impl Requester {
+    pub(super) fn lifecycle(&self) -> Lifecycle {
+        match *self {
+            Self::New | Self::Session(_) => Lifecycle::Session,
+            Self::SelfContained { is_modern } => Lifecycle::SelfContained { is_modern },
+        }
+    }
+}
 
 impl McpHttp {
     pub(super) async fn post(
@@ -25,243 +48,219 @@ impl McpHttp {
         message: &[u8],
         owner: u64,
     ) -> Response<HttpBody> {
-        let max_values = self
-            .server
-            .catalogue
-            .executor
-            .rules()
-            .limits
-            .max_message_values();
-        match request::read(message, max_values) {
-            Incoming::Call { id, mut call } => {
-                let asked = ("tools/call", Some(&*call.name));
-                let watched = self
-                    .server
-                    .catalogue
-                    .watched(asked, &id, headers, &mut call.meta);
-                call.watched = watched;
-                match self.asker(headers, "tools/call", &call.meta, owner) {
-                    Ok(asker) => self.call(headers, accepts, id, call, asker).await,
-                    Err(refusal) => refused(call.watched, refusal, &id),
-                }
+        let mut request = match client_message::read(message, self.service.max_message_values()) {
+            ClientMessage::Request(request) => request,
+            ClientMessage::Notification(notification) => {
+                return self.accept(headers, Some(&notification), owner);
             }
-            Incoming::Request { id, request } => {
-                let asked = (request.method(), None);
-                let mut meta = request.get_meta().clone();
-                let catalogue = &self.server.catalogue;
-                let mut watched = catalogue.watched(asked, &id, headers, &mut meta);
-                let answered = self.request(headers, accepts, &id, *request, owner, &mut watched);
-                match answered.await {
-                    Ok(response) => response,
-                    Err(refusal) => refused(watched, refusal, &id),
-                }
+            ClientMessage::Ignored(_) if message.trim_ascii().is_empty() => {
+                let text = "the body is empty; send one message";
+                let error = RequestError::new(RequestError::PARSE_ERROR, text);
+                return HttpError::new(StatusCode::BAD_REQUEST, error).into_response(None);
             }
-            Incoming::Notification(notification) => {
-                let noted = self.note(headers, Some(&notification), owner);
-                noted.unwrap_or_else(|refusal| refusal.under(None))
-            }
-            Incoming::Ignored(_) if message.trim_ascii().is_empty() => {
-                let error = ErrorData::parse_error("the body is empty; send one message", None);
-                Refusal::new(StatusCode::BAD_REQUEST, error).under(None)
-            }
-            Incoming::Ignored(why) => {
+            ClientMessage::Ignored(why) => {
                 debug!(why, "ignored a message");
-                let noted = self.note(headers, None, owner);
-                noted.unwrap_or_else(|refusal| refusal.under(None))
+                return self.accept(headers, None, owner);
             }
-            Incoming::Refused { id, error } => {
+            ClientMessage::Invalid { id, error } => {
                 debug!(problem = %error.message, "a client sent what is no request");
-                Refusal::new(StatusCode::BAD_REQUEST, error).under(id.as_ref())
+                return HttpError::new(StatusCode::BAD_REQUEST, error).into_response(id.as_ref());
             }
+        };
+        // A client that knows HTTP better than MCP says its trace in headers.
+        if request.meta.trace().0.is_none()
+            && let Some(CallerTrace { parent, state }) = CallerTrace::of(headers)
+        {
+            request.meta.set_trace(parent, state);
         }
+        let id = request.id.clone();
+        let observer = self.service.shared.observer.get();
+        let mut tracker =
+            observer.map(|observer| RequestTracker::start(observer, &mut request, headers));
+        let answer = match self.requester(headers, &request, owner) {
+            Ok(requester) => {
+                let answer = self.answer(accepts, request, requester, owner, &mut tracker);
+                answer.await
+            }
+            Err(error) => Err(error),
+        };
+        answer.unwrap_or_else(|error| {
+            if let Some(tracker) = &mut tracker {
+                tracker.answered_early(Some(&error.error));
+            }
+            error.into_response(Some(&id))
+        })
     }
 
-    async fn request(
+    /// Finds out who sends a request, and refuses what contradicts itself.
+    pub(super) fn requester(
         &self,
         headers: &HeaderMap,
-        accepts: Accepts,
-        id: &RequestId,
-        request: ClientRequest,
+        request: &ClientRequest,
         owner: u64,
-        watched: &mut Option<Box<Watched>>,
-    ) -> Result<Response<HttpBody>, Refusal> {
-        if let ClientRequest::InitializeRequest(request) = request {
-            headers::check_method(headers, "initialize", false).map_err(Refusal::mismatch)?;
-            let response = self.initialize(accepts, id, &request.params, owner)?;
-            told(watched, None);
-            return Ok(response);
+    ) -> Result<Requester, HttpError> {
+        let method = request.method();
+        let says_version = request.meta.protocol_version().is_some();
+        let is_initialize = matches!(request.params, RequestParams::Initialize(_))
+            || method == "initialize" && !is_modern(headers);
+        let is_self_contained =
+            !is_initialize && (says_version || method == "server/discover" || is_modern(headers));
+        let checked = is_self_contained.then(|| headers::check_revision(headers, &request.meta));
+        let lifecycle = checked.transpose()?;
+        headers::check_method(headers, method, is_self_contained)
+            .map_err(HttpError::header_mismatch)?;
+        if let Some(Lifecycle::SelfContained { is_modern }) = lifecycle {
+            self.check_tool(headers, request)?;
+            return Ok(Requester::SelfContained { is_modern });
         }
-        if request.method() == "initialize" && !is_modern(headers) {
-            let error = service::unknown("initialize");
-            return Err(Refusal::new(StatusCode::BAD_REQUEST, error));
+        if is_initialize {
+            return Ok(Requester::New);
         }
-        let asker = self.asker(headers, request.method(), request.get_meta(), owner)?;
-        if let (ClientRequest::SubscriptionsListenRequest(request), Asker::Alone(_)) =
-            (&request, &asker)
-        {
-            let response = self.listen(accepts, id, &request.params.notifications)?;
-            told(watched, None);
-            return Ok(response);
-        }
-        let modern = matches!(asker, Asker::Alone(true));
-        match self.answer(request, &asker, modern).await {
-            Ok(result) => {
-                told(watched, None);
-                Ok(reply::message(accepts, answered(id, &result)))
-            }
-            Err(error) if modern && error.code == ErrorCode::METHOD_NOT_FOUND => {
-                Err(Refusal::new(StatusCode::NOT_FOUND, error))
-            }
-            Err(error) => {
-                told(watched, Some(&error));
-                Ok(reply::message(accepts, failed(Some(id), &error)))
-            }
-        }
+        known_version(headers)?;
+        let session = self.state.sessions.find(headers, owner)?;
+        Ok(Requester::Session(session))
     }
 
-    /// The answer to what is no call.
+    /// In 2026-07-28 the headers of a call name its tool, and some of its arguments.
+    fn check_tool(&self, headers: &HeaderMap, request: &ClientRequest) -> Result<(), HttpError> {
+        let RequestParams::CallTool(call) = &request.params else {
+            return Ok(());
+        };
+        let nothing = Map::new();
+        let arguments = call.arguments.as_ref().unwrap_or(&nothing);
+        let list = self.service.tool_list();
+        headers::check_name(headers, &call.name)
+            .and_then(|()| list.check_mirrored(headers, &call.name, arguments))
+            .map_err(HttpError::header_mismatch)
+    }
+
+    /// The request's own future runs the method, unless the client takes its answer in pieces.
     async fn answer(
         &self,
-        request: ClientRequest,
-        asker: &Asker,
-        modern: bool,
-    ) -> Result<ServerResult, ErrorData> {
-        let catalogue = &self.server.catalogue;
-        match (request, asker) {
-            (ClientRequest::DiscoverRequest(_), _) => {
-                Ok(ServerResult::DiscoverResult(catalogue.discover()))
-            }
-            (ClientRequest::PingRequest(_), Asker::Session(_)) => {
-                Ok(ServerResult::EmptyResult(EmptyResult {}))
-            }
-            (ClientRequest::ListToolsRequest(request), asker) => {
-                if let Asker::Session(session) = asker {
-                    catalogue.listed().await;
-                    session.saw(catalogue.tools());
-                }
-                let listed = catalogue.list(request.params, modern).await;
-                listed.map(ServerResult::ListToolsResult)
-            }
-            (ClientRequest::SubscriptionsListenRequest(_), _) => Err(other_era()),
-            (ClientRequest::PingRequest(_), _) => Err(other_era()),
-            (ClientRequest::CustomRequest(request), Asker::Alone(_))
-                if request.method == "initialize" =>
-            {
-                Err(other_era())
-            }
-            (ClientRequest::CustomRequest(request), _) => Err(service::unknown(&request.method)),
-            (request, _) => service::beside_tools(request.method(), modern),
-        }
-    }
-
-    /// Begins a session.
-    fn initialize(
-        &self,
         accepts: Accepts,
-        id: &RequestId,
-        params: &InitializeRequestParams,
+        request: ClientRequest,
+        requester: Requester,
         owner: u64,
-    ) -> Result<Response<HttpBody>, Refusal> {
-        let catalogue = &self.server.catalogue;
-        let answer = catalogue.initialize(&params.protocol_version);
-        let life = Life {
-            ending: self.shared.life.ending.child_token(),
-            calls: self.shared.life.calls.child_token(),
-        };
-        let version = answer.protocol_version.clone();
-        let sessions = &self.shared.sessions;
-        let Some(session) = sessions.open(owner, version, catalogue.tools(), life) else {
-            let text = "too many sessions are in use; try again later";
-            return Err(Refusal::busy(text));
-        };
-        connected(&params.client_info, &session.version);
-        let mut response = reply::message(accepts, answered(id, &answer));
-        if let Ok(id) = HeaderValue::try_from(format!("{:032x}", session.id)) {
-            response.headers_mut().insert(SESSION, id);
+        tracker: &mut Option<Box<RequestTracker>>,
+    ) -> Result<Response<HttpBody>, HttpError> {
+        let lifecycle = requester.lifecycle();
+        match &request.params {
+            RequestParams::CallTool(_) if takes_pieces(accepts, &request) => {
+                return Ok(self.stream(request, requester, tracker.take(), None));
+            }
+            RequestParams::Listen(_) if matches!(requester, Requester::SelfContained { .. }) => {
+                let permit = self.permit_to_listen(accepts)?;
+                if let Some(mut tracker) = tracker.take() {
+                    // It may last for months.
+                    tracker.answered_early(None);
+                }
+                return Ok(self.stream(request, requester, None, Some(permit)));
+            }
+            _ => {}
         }
-        Ok(response)
+        let _under_way = self.state.calls.token();
+        let id = request.id.clone();
+        let (stop, running) = self.begin(&id, &requester);
+        let context = RequestContext {
+            lifecycle,
+            stop: &stop,
+            ending: &self.state.lifetime.ending,
+            sink: None,
+        };
+        let result = self.service.dispatch(request, &context).await;
+        if let Some(tracker) = tracker {
+            tracker.answered(&result);
+        }
+        if accepts.events && running.is_some_and(|running| running.is_cancelled_by_client()) {
+            // Nobody is to be answered, but HTTP wants a response.
+            return Ok(reply::events(HttpBody::whole("")));
+        }
+        match (&result, requester) {
+            (Ok(MethodResult::Initialize(answer)), _) => {
+                let session = self.open_session(answer, owner)?;
+                let mut response = reply::message(accepts, response(&id, &result));
+                response.headers_mut().insert(SESSION, session);
+                return Ok(response);
+            }
+            (Ok(MethodResult::ListTools(list)), Requester::Session(session)) => {
+                session.saw(Arc::clone(&list.tools));
+            }
+            (Err(error), Requester::New) => {
+                return Err(HttpError::new(StatusCode::BAD_REQUEST, error.clone()));
+            }
+            (Err(error), _)
+                if lifecycle.is_modern() && error.code == RequestError::METHOD_NOT_FOUND =>
+            {
+                return Err(HttpError::new(StatusCode::NOT_FOUND, error.clone()));
+            }
+            _ => {}
+        }
+        Ok(reply::message(accepts, response(&id, &result)))
     }
 
-    /// What asks for no answer: a notification, or an answer to nothing.
-    fn note(
+    /// Begins a request, so that it can be stopped: by the client in its session, else only by us.
+    pub(super) fn begin(
+        &self,
+        id: &RequestId,
+        requester: &Requester,
+    ) -> (CancellationToken, Option<InFlightRequest>) {
+        match requester {
+            Requester::Session(session) => {
+                let running = session.requests.begin(id.clone(), &session.lifetime.calls);
+                (running.stop.clone(), Some(running))
+            }
+            _ => (self.state.lifetime.calls.child_token(), None),
+        }
+    }
+
+    fn permit_to_listen(&self, accepts: Accepts) -> Result<ListenerPermit, HttpError> {
+        if !accepts.events {
+            let text = "Not Acceptable: accept text/event-stream";
+            return Err(HttpError::of_http(StatusCode::NOT_ACCEPTABLE, text));
+        }
+        let busy = || HttpError::busy("too many clients listen; try again later");
+        ListenerPermit::take(&self.state).ok_or_else(busy)
+    }
+
+    /// The id of a new session.
+    fn open_session(
+        &self,
+        answer: &InitializeResult,
+        owner: u64,
+    ) -> Result<HeaderValue, HttpError> {
+        let busy = || HttpError::busy("too many sessions are in use; try again later");
+        let seen = Arc::clone(&self.service.tool_list().tools);
+        let lifetime = self.state.lifetime.child();
+        let sessions = &self.state.sessions;
+        let session = sessions.open(owner, answer.protocol_version, seen, lifetime);
+        let id = session.ok_or_else(busy)?.id;
+        HeaderValue::try_from(format!("{id:032x}")).map_err(|_| busy())
+    }
+
+    /// Takes what asks for no answer: a notification, or an answer to nothing.
+    fn accept(
         &self,
         headers: &HeaderMap,
         notification: Option<&ClientNotification>,
         owner: u64,
-    ) -> Result<Response<HttpBody>, Refusal> {
-        if is_modern(headers) {
-            // Without a session there is nothing it could be about: calls are cancelled by closing their stream.
-            return Ok(reply::empty(StatusCode::ACCEPTED));
-        }
-        known_version(headers)?;
-        let session = self.shared.sessions.find(headers, owner)?;
-        if let Some(ClientNotification::CancelledNotification(cancelled)) = notification
-            && let Some(id) = &cancelled.params.request_id
-        {
-            session.cancel(id);
-        }
-        Ok(reply::empty(StatusCode::ACCEPTED))
-    }
-
-    async fn call(
-        &self,
-        headers: &HeaderMap,
-        accepts: Accepts,
-        id: RequestId,
-        call: Box<Call>,
-        asker: Asker,
     ) -> Response<HttpBody> {
-        let catalogue = &self.server.catalogue;
-        if matches!(asker, Asker::Alone(_))
-            && let Err(problem) = headers::check_name(headers, &call.name)
-                .and_then(|()| catalogue.check_mirrored(headers, &call))
-        {
-            return refused(call.watched, Refusal::mismatch(problem), &id);
-        }
-        let wants_progress = call.meta.get_progress_token().is_some();
-        if accepts.events && (wants_progress || !accepts.json) {
-            return self.streamed(id, call, asker);
-        }
-        let _under_way = self.shared.calls.token();
-        let result = match asker {
-            Asker::Session(session) => {
-                let begun = session.begin(id.clone());
-                let result = catalogue.call(call, false, &begun.stop, None).await;
-                if accepts.events && begun.is_withdrawn() {
-                    // Nobody is to be answered, but HTTP wants a response.
-                    return reply::events(HttpBody::whole(""));
-                }
-                result
+        // Without a session there is nothing it could be about: calls are cancelled by closing their stream.
+        if !is_modern(headers) {
+            let session =
+                known_version(headers).and_then(|()| self.state.sessions.find(headers, owner));
+            let session = match session {
+                Ok(session) => session,
+                Err(error) => return error.into_response(None),
+            };
+            if let Some(id) = notification.and_then(ClientNotification::cancelled_request) {
+                session.requests.cancel(&id);
             }
-            Asker::Alone(modern) => {
-                let stop = self.shared.life.calls.child_token();
-                catalogue.call(call, modern, &stop, None).await
-            }
-        };
-        reply::message(accepts, answered(&id, &result))
+        }
+        reply::empty(StatusCode::ACCEPTED)
     }
 }
 
-/// A request that is watched is answered.
-fn told(watched: &mut Option<Box<Watched>>, error: Option<&ErrorData>) {
-    match (watched, error) {
-        (Some(watched), Some(error)) => watched.failed(error.code.0.to_string()),
-        (Some(watched), None) => watched.succeeded(),
-        (None, _) => {}
-    }
-}
-
-fn refused(
-    mut watched: Option<Box<Watched>>,
-    refusal: Refusal,
-    id: &RequestId,
-) -> Response<HttpBody> {
-    told(&mut watched, Some(&refusal.error));
-    refusal.under(Some(id))
-}
-
-/// For a method that we know, but not in this revision.
-fn other_era() -> ErrorData {
-    let text = "this method belongs to another revision of MCP";
-    ErrorData::new(ErrorCode::METHOD_NOT_FOUND, text, None)
+/// True if the client wants to hear of a call before its result, or takes nothing but events.
+fn takes_pieces(accepts: Accepts, request: &ClientRequest) -> bool {
+    accepts.events && (!accepts.json || request.meta.progress_token().is_some())
 }

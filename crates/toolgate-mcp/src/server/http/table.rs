@@ -7,14 +7,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use http::HeaderMap;
-use rmcp::model::{ProtocolVersion, Tool};
 use tokio::time::Instant;
 
 use super::HttpOptions;
 use super::headers::{SESSION, only};
-use super::reply::Refusal;
-use super::session::Session;
-use crate::server::service::Life;
+use super::reply::HttpError;
+use super::session::HttpSession;
+use crate::server::in_flight::Lifetime;
+use crate::server::tool_list::ListedTool;
 
 /// How often sessions that nobody uses are looked for, at most.
 const SWEEP: Duration = Duration::from_secs(30);
@@ -22,8 +22,8 @@ const SWEEP: Duration = Duration::from_secs(30);
 const SHARE: usize = 64;
 
 /// All sessions of a server.
-pub(super) struct Sessions {
-    table: Mutex<HashMap<u128, Arc<Session>>>,
+pub(super) struct SessionTable {
+    table: Mutex<HashMap<u128, Arc<HttpSession>>>,
     most: usize,
     idle: Duration,
     started: Instant,
@@ -31,7 +31,7 @@ pub(super) struct Sessions {
     swept: AtomicU64,
 }
 
-impl Sessions {
+impl SessionTable {
     pub(super) fn new(options: &HttpOptions) -> Self {
         Self {
             table: Mutex::default(),
@@ -42,7 +42,7 @@ impl Sessions {
         }
     }
 
-    fn table(&self) -> MutexGuard<'_, HashMap<u128, Arc<Session>>> {
+    fn table(&self) -> MutexGuard<'_, HashMap<u128, Arc<HttpSession>>> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -60,11 +60,11 @@ impl Sessions {
     pub(super) fn open(
         &self,
         owner: u64,
-        version: ProtocolVersion,
-        seen: Arc<Vec<Tool>>,
-        life: Life,
-    ) -> Option<Arc<Session>> {
-        let session = Arc::new(Session::new(random()?, owner, version, seen, life));
+        version: &'static str,
+        seen: Arc<Vec<ListedTool>>,
+        lifetime: Lifetime,
+    ) -> Option<Arc<HttpSession>> {
+        let session = Arc::new(HttpSession::new(random()?, owner, version, seen, lifetime));
         session.used.store(self.now(), Ordering::Relaxed);
         let mut table = self.table();
         self.sweep_sometimes(&mut table);
@@ -87,28 +87,28 @@ impl Sessions {
         self: &Arc<Self>,
         headers: &HeaderMap,
         owner: u64,
-    ) -> Result<InUse, Refusal> {
-        let Some(id) = only(headers, &SESSION).map_err(Refusal::bad_request)? else {
-            return Err(Refusal::bad_request(
-                "the header Mcp-Session-Id is missing; send initialize first",
+    ) -> Result<SessionGuard, HttpError> {
+        let Some(id) = only(headers, &SESSION).map_err(HttpError::bad_request)? else {
+            return Err(HttpError::bad_request(
+                "the header Mcp-HttpSession-Id is missing; send initialize first",
             ));
         };
-        let id = parse_id(id).ok_or_else(Refusal::no_such_session)?;
+        let id = parse_id(id).ok_or_else(HttpError::no_such_session)?;
         let mut table = self.table();
         self.sweep_sometimes(&mut table);
         let session = table.get(&id).filter(|session| session.owner == owner);
-        let session = Arc::clone(session.ok_or_else(Refusal::no_such_session)?);
+        let session = Arc::clone(session.ok_or_else(HttpError::no_such_session)?);
         if self.is_forgotten(&session, self.now()) {
             table.remove(&id);
             session.end();
-            return Err(Refusal::no_such_session());
+            return Err(HttpError::no_such_session());
         }
         session.busy.fetch_add(1, Ordering::Relaxed);
         let sessions = Arc::clone(self);
-        Ok(InUse { session, sessions })
+        Ok(SessionGuard { session, sessions })
     }
 
-    pub(super) fn close(&self, session: &Session) {
+    pub(super) fn close(&self, session: &HttpSession) {
         self.table().remove(&session.id);
         session.end();
     }
@@ -119,19 +119,19 @@ impl Sessions {
         }
     }
 
-    fn is_forgotten(&self, session: &Session, now: u64) -> bool {
+    fn is_forgotten(&self, session: &HttpSession, now: u64) -> bool {
         let idle = now.saturating_sub(session.used.load(Ordering::Relaxed));
         session.busy.load(Ordering::Relaxed) == 0 && u128::from(idle) >= self.idle.as_millis()
     }
 
-    fn sweep_sometimes(&self, table: &mut HashMap<u128, Arc<Session>>) {
+    fn sweep_sometimes(&self, table: &mut HashMap<u128, Arc<HttpSession>>) {
         let since = self.now() - self.swept.load(Ordering::Relaxed).min(self.now());
         if u128::from(since) >= SWEEP.as_millis() {
             self.sweep(table);
         }
     }
 
-    fn sweep(&self, table: &mut HashMap<u128, Arc<Session>>) {
+    fn sweep(&self, table: &mut HashMap<u128, Arc<HttpSession>>) {
         let now = self.now();
         self.swept.store(now, Ordering::Relaxed);
         table.retain(|_, session| {
@@ -146,7 +146,7 @@ impl Sessions {
 
 /// The sessions that have been unused longest, of the owner that has most: nobody drives out the others.
 fn oldest_idle(
-    table: &HashMap<u128, Arc<Session>>,
+    table: &HashMap<u128, Arc<HttpSession>>,
     count: usize,
 ) -> impl Iterator<Item = u128> + use<> {
     let mut idle: HashMap<u64, Vec<(u64, u128)>> = HashMap::new();
@@ -183,19 +183,19 @@ fn parse_id(text: &str) -> Option<u128> {
 }
 
 /// A session while a request or a stream uses it.
-pub(super) struct InUse {
-    session: Arc<Session>,
-    sessions: Arc<Sessions>,
+pub(super) struct SessionGuard {
+    session: Arc<HttpSession>,
+    sessions: Arc<SessionTable>,
 }
 
-impl Deref for InUse {
-    type Target = Arc<Session>;
-    fn deref(&self) -> &Arc<Session> {
+impl Deref for SessionGuard {
+    type Target = Arc<HttpSession>;
+    fn deref(&self) -> &Arc<HttpSession> {
         &self.session
     }
 }
 
-impl Drop for InUse {
+impl Drop for SessionGuard {
     fn drop(&mut self) {
         self.session
             .used

@@ -80,7 +80,7 @@ impl Caller {
 
     async fn send(&self, method: &str, body: impl Into<Bytes>) -> Response<HttpBody> {
         let request = self.request(method, body);
-        self.mcp.handle(request, self.owner).await
+        self.mcp.respond(request, self.owner).await
     }
 
     async fn post(&self, message: Value) -> Response<HttpBody> {

@@ -330,7 +330,7 @@ async fn a_message_that_is_too_large_is_not_read() {
     for (pieces, expected) in [(17, (400, -32700)), (18, (413, -32000))] {
         let (parts, _) = caller.request("POST", "").into_parts();
         let request = Request::from_parts(parts, Pieces(pieces));
-        assert_eq!(told(mcp.handle(request, 1).await).await, expected);
+        assert_eq!(told(mcp.respond(request, 1).await).await, expected);
     }
     let params = json!({ "name": "echo", "arguments": { "a": "x".repeat(1 << 20) } });
     let answer = caller.ask("tools/call", params).await;

@@ -1,0 +1,341 @@
+//! Bytes become a message, or the reason why they are none. Duplicate keys are found here, where
+//! bytes become JSON.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use toolgate_core::{JsonError, StrictObject, ToolError, has_more_values, parse_json};
+
+use super::jsonrpc::{RequestError, RequestId};
+use super::lines;
+
+/// What a client sent.
+#[derive(Debug)]
+pub(super) enum ClientMessage {
+    Request(ClientRequest),
+    Notification(ClientNotification),
+    /// To be answered with this error, under the request's id if there is one.
+    Invalid {
+        id: Option<RequestId>,
+        error: RequestError,
+    },
+    /// Nothing that asks for an answer, and why it is passed over.
+    Ignored(&'static str),
+}
+
+/// A request, ready to be dispatched.
+#[derive(Debug)]
+pub(super) struct ClientRequest {
+    pub(super) id: RequestId,
+    pub(super) params: RequestParams,
+    pub(super) meta: RequestMeta,
+}
+
+/// The parameters of a request. Those that decide what happens to the request itself are read with
+/// the message; all others are left to the method.
+#[derive(Debug)]
+pub(super) enum RequestParams {
+    CallTool(ToolCallParams),
+    Initialize(InitializeParams),
+    Listen(ListenParams),
+    Json { method: String, params: Value },
+}
+
+/// What `tools/call` asks for.
+#[derive(Debug)]
+pub(super) struct ToolCallParams {
+    pub(super) name: String,
+    pub(super) arguments: Result<Map<String, Value>, Box<ArgumentsError>>,
+}
+
+/// Arguments as they came, and what is wrong with them: the call is on record, and ends in this error.
+#[derive(Debug)]
+pub(super) struct ArgumentsError {
+    pub(super) arguments: Value,
+    pub(super) error: ToolError,
+}
+
+/// What `initialize` asks for. A client has to name its capabilities, although we use none of them.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct InitializeParams {
+    pub(super) protocol_version: String,
+    #[serde(rename = "capabilities")]
+    _capabilities: Map<String, Value>,
+    pub(super) client_info: ClientInfo,
+}
+
+/// What `subscriptions/listen` asks for.
+#[derive(Debug, Deserialize)]
+pub(super) struct ListenParams {
+    pub(super) notifications: SubscriptionFilter,
+}
+
+/// The notifications that a client wants; here only those that we can send.
+#[derive(Debug, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct SubscriptionFilter {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) tools_list_changed: Option<bool>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct ClientInfo {
+    pub(super) name: String,
+    pub(super) version: String,
+}
+
+#[derive(Debug)]
+pub(super) struct ClientNotification {
+    pub(super) method: String,
+    params: Value,
+}
+
+impl ClientNotification {
+    /// The request that this one cancels.
+    pub(super) fn cancelled_request(&self) -> Option<RequestId> {
+        let id = self.params.get("requestId")?;
+        let id = (self.method == "notifications/cancelled").then_some(id)?;
+        RequestId::deserialize(id).ok()
+    }
+}
+
+impl ClientRequest {
+    pub(super) fn method(&self) -> &str {
+        match &self.params {
+            RequestParams::CallTool(_) => "tools/call",
+            RequestParams::Initialize(_) => "initialize",
+            RequestParams::Listen(_) => "subscriptions/listen",
+            RequestParams::Json { method, .. } => method,
+        }
+    }
+}
+
+/// `_meta` of a request.
+#[derive(Debug, Default)]
+pub(super) struct RequestMeta(Map<String, Value>);
+
+impl RequestMeta {
+    pub(super) const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
+    pub(super) const CLIENT_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+
+    /// The revision that a request of 2026-07-28 names.
+    pub(super) fn protocol_version(&self) -> Option<&str> {
+        self.text(Self::PROTOCOL_VERSION)
+    }
+
+    pub(super) fn has_capabilities(&self) -> bool {
+        let capabilities = self.0.get(Self::CLIENT_CAPABILITIES);
+        capabilities.is_some_and(Value::is_object)
+    }
+
+    /// Set if the client wants to hear of the progress of its call.
+    pub(super) fn progress_token(&self) -> Option<RequestId> {
+        RequestId::deserialize(self.0.get("progressToken")?).ok()
+    }
+
+    /// The W3C `traceparent` and `tracestate`.
+    pub(super) fn trace(&self) -> (Option<&str>, Option<&str>) {
+        (self.text("traceparent"), self.text("tracestate"))
+    }
+
+    /// Leaves a `tracestate` as it is if there is no other one.
+    pub(super) fn set_trace(&mut self, parent: String, state: Option<String>) {
+        self.0.insert("traceparent".to_owned(), parent.into());
+        if let Some(state) = state {
+            self.0.insert("tracestate".to_owned(), state.into());
+        }
+    }
+
+    fn text(&self, key: &str) -> Option<&str> {
+        self.0.get(key).and_then(Value::as_str)
+    }
+
+    /// Takes `_meta` out of a request's parameters.
+    fn take(params: &mut Map<String, Value>) -> Self {
+        match params.remove("_meta") {
+            Some(Value::Object(meta)) => Self(meta),
+            _ => Self::default(),
+        }
+    }
+}
+
+/// A call as nearly all of them are written. Whatever is anything else, or has something wrong with it, takes the long way.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PlainCall {
+    #[serde(rename = "jsonrpc")]
+    _version: Version,
+    id: RequestId,
+    #[serde(rename = "method")]
+    _method: Method,
+    params: PlainParams,
+}
+
+#[derive(Deserialize)]
+enum Version {
+    #[serde(rename = "2.0")]
+    Two,
+}
+
+#[derive(Deserialize)]
+enum Method {
+    #[serde(rename = "tools/call")]
+    Call,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PlainParams {
+    name: String,
+    arguments: Option<StrictObject>,
+    #[serde(rename = "_meta")]
+    meta: Option<StrictObject>,
+}
+
+impl From<PlainCall> for ClientMessage {
+    fn from(PlainCall { id, params, .. }: PlainCall) -> Self {
+        let object =
+            |object: Option<StrictObject>| object.map(|object| object.0).unwrap_or_default();
+        Self::Request(ClientRequest {
+            id,
+            meta: RequestMeta(object(params.meta)),
+            params: RequestParams::CallTool(ToolCallParams {
+                name: params.name,
+                arguments: Ok(object(params.arguments)),
+            }),
+        })
+    }
+}
+
+/// Reads one message of at most so many values. Of one with more, only the id is made out.
+pub(super) fn read(line: &[u8], max_values: usize) -> ClientMessage {
+    if has_more_values(line, max_values) {
+        let id = lines::id_of(line).and_then(|id| serde_json::from_value(id).ok());
+        let text = format!("the message holds more than {max_values} values, which is the limit");
+        return invalid(id, text);
+    }
+    match serde_json::from_slice::<PlainCall>(line) {
+        Ok(call) => call.into(),
+        Err(_) => read_any(line.trim_ascii()),
+    }
+}
+
+/// The short way and the long way must agree on every line, or what is checked isn't what runs.
+#[cfg(any(test, fuzzing))]
+pub(crate) fn expect_both_ways_agree(line: &[u8]) {
+    const MAX_VALUES: usize = 10_000;
+    if has_more_values(line, MAX_VALUES) {
+        return;
+    }
+    let either = format!("{:?}", read(line, MAX_VALUES));
+    let long = format!("{:?}", read_any(line.trim_ascii()));
+    assert_eq!(either, long);
+}
+
+fn read_any(line: &[u8]) -> ClientMessage {
+    if line.is_empty() {
+        return ClientMessage::Ignored("a blank line");
+    }
+    match parse_json(line) {
+        Ok(Value::Object(message)) => read_message(message, None),
+        Ok(Value::Array(_)) => invalid(
+            None,
+            "batches are not supported; send one message at a time",
+        ),
+        Ok(_) => invalid(None, "a message is a JSON object"),
+        Err(twice @ JsonError::Duplicate { .. }) => match serde_json::from_slice(line) {
+            Ok(Value::Object(message)) => read_message(message, Some(twice)),
+            _ => invalid(None, twice.to_string()),
+        },
+        Err(error) => ClientMessage::Invalid {
+            id: None,
+            error: RequestError::new(RequestError::PARSE_ERROR, error.to_string()),
+        },
+    }
+}
+
+fn read_message(mut message: Map<String, Value>, twice: Option<JsonError>) -> ClientMessage {
+    let id = match message.remove("id").map(serde_json::from_value) {
+        None => None,
+        Some(Ok(id)) => Some(id),
+        Some(Err(_)) => return invalid(None, "an id is a string or an integer"),
+    };
+    if message.get("jsonrpc").and_then(Value::as_str) != Some("2.0") {
+        return invalid(id, "a message says \"jsonrpc\": \"2.0\"");
+    }
+    let method = match message.remove("method") {
+        Some(Value::String(method)) => method,
+        None if message.contains_key("result") || message.contains_key("error") => {
+            return ClientMessage::Ignored("an answer, though nothing was asked");
+        }
+        _ => return invalid(id, "a request has a method"),
+    };
+    let params = message.remove("params");
+    match (id, twice) {
+        (Some(id), twice) if method == "tools/call" => read_call(id, params, twice),
+        (Some(id), Some(twice)) => invalid(Some(id), twice.to_string()),
+        (Some(id), None) => read_request(id, method, params.unwrap_or_default()),
+        (None, Some(_)) => ClientMessage::Ignored("a notification with a key given twice"),
+        (None, None) => {
+            let params = params.unwrap_or_default();
+            ClientMessage::Notification(ClientNotification { method, params })
+        }
+    }
+}
+
+fn read_call(id: RequestId, params: Option<Value>, twice: Option<JsonError>) -> ClientMessage {
+    let bad_params = |id, text: &'static str| ClientMessage::Invalid {
+        id: Some(id),
+        error: RequestError::invalid_params(text),
+    };
+    let Some(Value::Object(mut params)) = params else {
+        return bad_params(id, "tools/call needs params with the name of a tool");
+    };
+    let Some(Value::String(name)) = params.remove("name") else {
+        return bad_params(id, "tools/call needs the name of a tool");
+    };
+    let unusable = |arguments, error| Err(Box::new(ArgumentsError { arguments, error }));
+    let arguments = match (params.remove("arguments"), twice) {
+        (arguments, Some(twice)) => {
+            unusable(arguments.unwrap_or_default(), twice.into_tool_error(&name))
+        }
+        (None | Some(Value::Null), None) => Ok(Map::new()),
+        (Some(Value::Object(arguments)), None) => Ok(arguments),
+        (Some(arguments), None) => {
+            unusable(arguments, ToolError::invalid("arguments", "must be object"))
+        }
+    };
+    ClientMessage::Request(ClientRequest {
+        id,
+        meta: RequestMeta::take(&mut params),
+        params: RequestParams::CallTool(ToolCallParams { name, arguments }),
+    })
+}
+
+fn read_request(id: RequestId, method: String, mut params: Value) -> ClientMessage {
+    let meta = params.as_object_mut().map(RequestMeta::take);
+    let read = match &*method {
+        "initialize" => InitializeParams::deserialize(&params)
+            .map(RequestParams::Initialize)
+            .ok(),
+        "subscriptions/listen" => ListenParams::deserialize(&params)
+            .map(RequestParams::Listen)
+            .ok(),
+        _ => None,
+    };
+    ClientMessage::Request(ClientRequest {
+        id,
+        meta: meta.unwrap_or_default(),
+        params: read.unwrap_or(RequestParams::Json { method, params }),
+    })
+}
+
+fn invalid(id: Option<RequestId>, text: impl Into<String>) -> ClientMessage {
+    ClientMessage::Invalid {
+        id,
+        error: RequestError::invalid_request(text.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

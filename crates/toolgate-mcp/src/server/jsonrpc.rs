@@ -1,0 +1,148 @@
+//! JSON-RPC as both transports write it: ids, errors, and whole messages as bytes.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::Arc;
+
+use serde::de::{Deserializer, Error, Visitor};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use tracing::warn;
+
+/// A request's id, or a progress token: MCP has the same form for both.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
+pub(crate) enum RequestId {
+    Number(i64),
+    Text(Arc<str>),
+}
+
+impl fmt::Display for RequestId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Number(number) => number.fmt(f),
+            Self::Text(text) => text.fmt(f),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for RequestId {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct IdVisitor;
+        impl Visitor<'_> for IdVisitor {
+            type Value = RequestId;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a string or an integer")
+            }
+
+            fn visit_i64<E: Error>(self, number: i64) -> Result<RequestId, E> {
+                Ok(RequestId::Number(number))
+            }
+
+            fn visit_u64<E: Error>(self, number: u64) -> Result<RequestId, E> {
+                i64::try_from(number)
+                    .map(RequestId::Number)
+                    .map_err(E::custom)
+            }
+
+            /// `1.0` and `1e2` are integers too. From 2^53 on, a float doesn't say which one was sent.
+            fn visit_f64<E: Error>(self, number: f64) -> Result<RequestId, E> {
+                const FIRST_INEXACT: f64 = 9_007_199_254_740_992.0;
+                if number.fract() == 0.0 && number.abs() < FIRST_INEXACT {
+                    Ok(RequestId::Number(number as i64))
+                } else {
+                    Err(E::custom("not an integer"))
+                }
+            }
+
+            fn visit_str<E: Error>(self, text: &str) -> Result<RequestId, E> {
+                Ok(RequestId::Text(text.into()))
+            }
+        }
+        deserializer.deserialize_any(IdVisitor)
+    }
+}
+
+/// Why a request has no result, in the form in which the client reads it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(super) struct RequestError {
+    pub(super) code: i32,
+    pub(super) message: Cow<'static, str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) data: Option<Value>,
+}
+
+impl RequestError {
+    pub(super) const PARSE_ERROR: i32 = -32700;
+    pub(super) const INVALID_REQUEST: i32 = -32600;
+    pub(super) const METHOD_NOT_FOUND: i32 = -32601;
+    pub(super) const INVALID_PARAMS: i32 = -32602;
+    pub(super) const INTERNAL_ERROR: i32 = -32603;
+    pub(super) const HEADER_MISMATCH: i32 = -32020;
+    pub(super) const UNSUPPORTED_REVISION: i32 = -32022;
+
+    pub(super) fn new(code: i32, message: impl Into<Cow<'static, str>>) -> Self {
+        Self {
+            code,
+            message: message.into(),
+            data: None,
+        }
+    }
+
+    pub(super) fn invalid_request(message: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(Self::INVALID_REQUEST, message)
+    }
+
+    pub(super) fn invalid_params(message: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(Self::INVALID_PARAMS, message)
+    }
+
+    /// For a method that we have, but whose parameters we can't read.
+    pub(super) fn wrong_params(method: &str) -> Self {
+        Self::invalid_params(format!("wrong parameters for {method}"))
+    }
+}
+
+/// The message that answers a request.
+pub(super) fn response<T: Serialize>(id: &RequestId, result: &Result<T, RequestError>) -> Vec<u8> {
+    let result = match result {
+        Ok(result) => result,
+        Err(error) => return error_response(Some(id), error),
+    };
+    let mut message = Vec::with_capacity(256);
+    message.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
+    let written = serde_json::to_writer(&mut message, id).and_then(|()| {
+        message.extend_from_slice(br#","result":"#);
+        serde_json::to_writer(&mut message, result)
+    });
+    match written {
+        Ok(()) => message.push(b'}'),
+        Err(error) => {
+            warn!(%error, "an answer can not be written as JSON");
+            let text = "the answer can not be written as JSON";
+            let error = RequestError::new(RequestError::INTERNAL_ERROR, text);
+            return error_response(Some(id), &error);
+        }
+    }
+    message
+}
+
+/// The message that says why a request has no result. MCP leaves the id out where it could not be read.
+pub(super) fn error_response(id: Option<&RequestId>, error: &RequestError) -> Vec<u8> {
+    let mut message = serde_json::json!({ "jsonrpc": "2.0" });
+    if let Some(id) = id {
+        message["id"] = serde_json::json!(id);
+    }
+    message["error"] = serde_json::json!(error);
+    message.to_string().into_bytes()
+}
+
+/// A message that asks for no answer; without `params` if they are null.
+pub(super) fn notification(method: &str, params: Value) -> Vec<u8> {
+    let mut message = serde_json::json!({ "jsonrpc": "2.0", "method": method });
+    if !params.is_null() {
+        message["params"] = params;
+    }
+    message.to_string().into_bytes()
+}
