@@ -7,8 +7,9 @@
 //!                  └─ ToolExecutor ◀─ calls the model asks for
 //! ```
 //!
-//! Start reading in `conversation/`. Each client is three small parts: what it sends (`request`), what it understands of the
-//! stream that comes back (`stream`), both without a socket, and the wire between them. Tools are converted at the client's
+//! Start reading in `conversation/`. One client serves all providers (`provider_client`); a provider is a folder with
+//! its wire format: what it sends (`request`), what it understands of the stream that comes back (`stream`), both without a
+//! socket, and one row of the table in `provider`. Tools are converted at the client's
 //! edge, once per change of the tool set: [`Catalog`].
 
 mod anthropic;
@@ -26,8 +27,10 @@ mod message;
 pub mod ollama;
 mod openai;
 mod provider;
+mod provider_client;
 mod ranking;
 mod readiness;
+mod reply_buffer;
 mod rescue;
 mod retry;
 #[cfg(test)]
@@ -36,7 +39,7 @@ mod settings;
 mod think;
 mod tokens;
 mod toolbox;
-mod words;
+mod wire_format;
 
 pub use anthropic::AnthropicClient;
 pub use catalog::{Catalog, CatalogTool, LeftOut, Offer};

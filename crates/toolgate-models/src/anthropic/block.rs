@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value};
 
-use super::stream::Trouble;
 use super::wire::read;
+use crate::wire_format::StreamError;
 use crate::{CallArguments, Catalog, ModelCall, Part, Provider};
 
 /// A piece of an answer while it comes.
@@ -48,7 +48,7 @@ impl Block {
 
 impl Content {
     /// As it is kept.
-    pub(super) fn part(self, catalog: &Catalog) -> Result<Option<Part>, Trouble> {
+    pub(super) fn part(self, catalog: &Catalog) -> Result<Option<Part>, StreamError> {
         Ok(Some(match self {
             Self::Text(text) if text.is_empty() => return Ok(None),
             Self::Text(text) => Part::Text { text },

@@ -2,12 +2,14 @@
 
 use std::time::Duration;
 
-use reqwest::header::{AUTHORIZATION, HeaderMap};
+use futures::future::BoxFuture;
+use reqwest::header::HeaderMap;
 use serde_json::Value;
 use tokio::time::Instant;
 
-use crate::http::{self, Http};
+use crate::http::Http;
 use crate::ollama::{ModelInfo, OllamaClient, ToolUse};
+use crate::provider::ProbedModel;
 use crate::{ModelError, ModelSettings, Provider};
 
 /// A longer name is none.
@@ -96,6 +98,38 @@ pub(super) async fn ollama(
     })
 }
 
+/// For a provider that is not asked before it has to be.
+pub(crate) fn nothing(_: &ModelSettings, _: Duration) -> BoxFuture<'_, Option<ProbedModel>> {
+    Box::pin(std::future::ready(None))
+}
+
+/// The best model that an Ollama has.
+pub(crate) fn ollama_model(
+    settings: &ModelSettings,
+    patience: Duration,
+) -> BoxFuture<'_, Option<ProbedModel>> {
+    Box::pin(async move {
+        let models = ollama(settings, patience).await.ok()?;
+        let name = models.usable("").or_else(|| models.any())?;
+        Some(ProbedModel { name, window: None })
+    })
+}
+
+/// The model of a server of one's own; OpenAI itself has too many.
+pub(crate) fn openai_model(
+    settings: &ModelSettings,
+    patience: Duration,
+) -> BoxFuture<'_, Option<ProbedModel>> {
+    Box::pin(async move {
+        let is_usual = settings.url == Provider::OpenAi.entry().url;
+        let found = match is_usual {
+            true => None,
+            false => openai(settings, patience).await,
+        };
+        found.map(|(name, window)| ProbedModel { name, window })
+    })
+}
+
 /// The model that is named of a server that speaks OpenAI's language, else its first one, and how many tokens it holds,
 /// where that is said.
 pub(super) async fn openai(
@@ -135,11 +169,7 @@ pub(super) fn hasty(
     let provider = settings.provider.unwrap_or(Provider::Ollama);
     let mut hasty = settings.clone();
     hasty.first_byte = patience;
-    let mut headers = HeaderMap::new();
-    if !settings.key.is_empty() {
-        let key = http::secret(provider, &format!("Bearer {}", settings.key))?;
-        headers.insert(AUTHORIZATION, key);
-    }
+    let headers = (provider.entry().headers)(&settings.key)?;
     Ok((Http::new(provider, &settings.url, &hasty)?, headers))
 }
 

@@ -11,6 +11,24 @@ use crate::Catalog;
 use crate::catalog::Dialect;
 use crate::lowering::{Lowered, Rules, as_stored, lower};
 
+impl Rules {
+    /// Ollama reads a schema into a structure and loses what that has no place for.
+    pub(crate) const OLLAMA: Self = Self {
+        keywords: Some(&[
+            "anyOf",
+            "type",
+            "items",
+            "description",
+            "enum",
+            "properties",
+            "required",
+        ]),
+        is_parameter_name: |_| true,
+        longest_description: 4 << 10,
+        continued: false,
+    };
+}
+
 /// What Ollama accepts. It has no rule for names: they are only kept as short as the rest of the house keeps them.
 pub(super) const QWEN: Dialect = Dialect {
     longest_name: 128,
