@@ -1,7 +1,7 @@
 //! Models that use tools.
 //!
 //! ```text
-//!  a person ─▶ Conversation::turn ─▶ ModelClient::reply ─▶ Anthropic, Ollama, OpenAI and its like, intents
+//!  a person ─▶ Conversation::turn ─▶ ModelClient::reply ─▶ Anthropic, Gemini, Ollama, OpenAI and its like, intents
 //!                  ▲      │              │
 //!                  │      ▼              ▼
 //!                  └─ ToolExecutor ◀─ calls the model asks for
@@ -19,6 +19,7 @@ mod client;
 mod conversation;
 mod error;
 mod event;
+mod gemini;
 mod http;
 mod intents;
 mod learned;
@@ -51,6 +52,7 @@ pub use client::{ModelClient, Reply, Request, Stop, Usage};
 pub use conversation::{Conversation, Round, Saved, SavedError, Turn, TurnEnd, UsedTool};
 pub use error::ModelError;
 pub use event::{Event, Listener};
+pub use gemini::GeminiClient;
 pub use intents::{FastPath, IntentsClient, Pack, PackError, StandIn};
 pub use message::{AssistantMessage, CallArguments, Image, Message, ModelCall, Part, ToolResult};
 pub use ollama::OllamaClient;

@@ -13,8 +13,8 @@ use serde_json::Value;
 
 use crate::choose::{address, connect, listed, probe};
 use crate::{
-    AnthropicClient, ChooseError, ModelClient, ModelError, ModelSettings, OllamaClient,
-    OpenAiClient, Toolbox, anthropic, ollama, openai,
+    AnthropicClient, ChooseError, GeminiClient, ModelClient, ModelError, ModelSettings,
+    OllamaClient, OpenAiClient, Toolbox, anthropic, gemini, ollama, openai,
 };
 
 /// A kind of model client.
@@ -36,6 +36,8 @@ pub enum Provider {
     Ollama,
     /// OpenAI itself, and the many that speak its chat completions.
     OpenAi,
+    /// Google's models, by the Gemini API.
+    Gemini,
     /// Sentences matched against templates; needs no model.
     Intents,
 }
@@ -142,6 +144,24 @@ pub(crate) static PROVIDERS: [ProviderEntry; Provider::ALL.len()] = [
         connect: |settings, _| Ok(Arc::new(OpenAiClient::new(settings)?)),
     },
     ProviderEntry {
+        provider: Provider::Gemini,
+        name: "gemini",
+        key_variables: &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
+        url_variable: "GEMINI_BASE_URL",
+        url: gemini::URL,
+        default_model: "gemini-2.5-flash",
+        needs_key: true,
+        preference: Some(3),
+        has_own_servers: false,
+        owns_model: |name| name.starts_with("gemini"),
+        tidy_url: |text| address::strip_path(text, &["/v1beta/models", "/v1beta"]),
+        headers: gemini::headers,
+        models_path: gemini::MODELS,
+        read_models: gemini::read_models,
+        probe: probe::nothing,
+        connect: |settings, _| Ok(Arc::new(GeminiClient::new(settings)?)),
+    },
+    ProviderEntry {
         provider: Provider::Intents,
         name: "intents",
         key_variables: &[],
@@ -163,7 +183,13 @@ pub(crate) static PROVIDERS: [ProviderEntry; Provider::ALL.len()] = [
 
 impl Provider {
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::Anthropic, Self::Ollama, Self::OpenAi, Self::Intents];
+    pub const ALL: [Self; 5] = [
+        Self::Anthropic,
+        Self::Ollama,
+        Self::OpenAi,
+        Self::Gemini,
+        Self::Intents,
+    ];
 
     pub(crate) fn entry(self) -> &'static ProviderEntry {
         &PROVIDERS[self as usize]
