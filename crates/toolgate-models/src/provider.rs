@@ -72,20 +72,14 @@ pub(crate) struct ProviderEntry {
     pub(crate) read_models: fn(&Value) -> (Vec<String>, bool),
     /// A model that is there, where asking is cheap.
     pub(crate) probe: ModelProbe,
-    pub(crate) connect: fn(&ModelSettings, &Toolbox) -> Result<Arc<dyn ModelClient>, ChooseError>,
+    pub(crate) connect: fn(&ModelSettings, &Toolbox) -> ClientResult,
 }
 
-/// Looks for a model within a time.
+pub(crate) type ClientResult = Result<Arc<dyn ModelClient>, ChooseError>;
+
+/// Looks within a time for a model, and how many tokens it holds where that is said.
 pub(crate) type ModelProbe =
-    for<'a> fn(&'a ModelSettings, Duration) -> BoxFuture<'a, Option<ProbedModel>>;
-
-/// A model that a server has.
-#[derive(Debug, PartialEq)]
-pub(crate) struct ProbedModel {
-    pub(crate) name: String,
-    /// How many tokens it holds, where that is said.
-    pub(crate) window: Option<usize>,
-}
+    for<'a> fn(&'a ModelSettings, Duration) -> BoxFuture<'a, Option<(String, Option<usize>)>>;
 
 /// All providers, in the order of [`Provider`].
 pub(crate) static PROVIDERS: [ProviderEntry; Provider::ALL.len()] = [

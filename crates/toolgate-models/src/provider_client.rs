@@ -90,7 +90,7 @@ impl<W: WireFormat> Question<'_, W> {
         buffer.begin(format.rescues() && !request.words_only);
         let mut reader = format.reader(request);
         let first_token = read(W::FRAMING, &mut lines, &mut reader, buffer).await;
-        let first_token = first_token.map_err(|error| self.read_error(error, habits))?;
+        let first_token = first_token.map_err(|error| self.stream_error(error, habits))?;
         lines.finish();
         let reply = reader.finish(buffer);
         let mut reply = reply.map_err(|error| self.stream_error(error, habits))?;
@@ -109,16 +109,10 @@ impl<W: WireFormat> Question<'_, W> {
         self.format.explain(failure)
     }
 
-    fn read_error(&self, error: ReadError, used: W::Habits) -> ModelError {
-        match error {
-            ReadError::Model(error) => error,
-            ReadError::Stream(error) => self.stream_error(error, used),
-        }
-    }
-
     fn stream_error(&self, error: StreamError, used: W::Habits) -> ModelError {
         let (provider, http) = (W::PROVIDER, &self.format.endpoint().http);
         match error {
+            StreamError::Connection(error) => error,
             StreamError::Said(error) => {
                 let failure = Failure::in_stream(http, W::status(&error), &error);
                 self.explain(failure, used)
@@ -140,30 +134,13 @@ impl<W: WireFormat> Question<'_, W> {
     }
 }
 
-enum ReadError {
-    Model(ModelError),
-    Stream(StreamError),
-}
-
-impl From<ModelError> for ReadError {
-    fn from(error: ModelError) -> Self {
-        Self::Model(error)
-    }
-}
-
-impl From<StreamError> for ReadError {
-    fn from(error: StreamError) -> Self {
-        Self::Stream(error)
-    }
-}
-
 /// Reads an answer to its end, and tells when its first words or call came.
 async fn read(
     framing: Framing,
     lines: &mut Lines,
     reader: &mut impl ReplyReader,
     buffer: &mut ReplyBuffer<'_>,
-) -> Result<Option<Instant>, ReadError> {
+) -> Result<Option<Instant>, StreamError> {
     let mut first_token = None;
     if framing == Framing::Events && lines.is_json() {
         let whole = lines.rest().await?;
@@ -232,7 +209,10 @@ impl<W: WireFormat> ModelClient for ProviderClient<W> {
     }
 
     fn catalog(&self, tools: &Arc<ToolList>) -> Arc<Catalog> {
-        let dialect = W::dialect(self.schemas);
+        let dialect = match self.schemas {
+            SchemaForm::Lowered => W::DIALECT,
+            SchemaForm::Original => W::ORIGINAL,
+        };
         self.catalogs.get_or(tools, dialect, W::log_catalog)
     }
 

@@ -11,7 +11,7 @@ use crate::catalog::Dialect;
 use crate::http::{Failure, Http, secret};
 use crate::learned::{Habits, Learned};
 use crate::reply_buffer::ReplyBuffer;
-use crate::{Catalog, ModelError, Provider, Reply, Request, SchemaForm};
+use crate::{Catalog, ModelError, Provider, Reply, Request};
 
 /// Where requests go, and what they all carry.
 pub(crate) struct Endpoint {
@@ -34,6 +34,10 @@ pub(crate) trait WireFormat: Send + Sync + 'static {
     const FRAMING: Framing = Framing::Events;
     /// For a person, of an answer whose end didn't come.
     const CUT: &'static str = "it ended in the middle";
+    /// The form of a tool.
+    const DIALECT: &'static Dialect;
+    /// The same with schemas as they are stored.
+    const ORIGINAL: &'static Dialect;
 
     /// What is found out about the model by asking it.
     type Habits: Habits;
@@ -52,9 +56,6 @@ pub(crate) trait WireFormat: Send + Sync + 'static {
     fn most_tools(&self) -> Option<usize> {
         None
     }
-
-    /// The form of a tool.
-    fn dialect(schemas: SchemaForm) -> &'static Dialect;
 
     /// A list of tools was put into that form.
     fn log_catalog(_catalog: &Catalog) {}
@@ -145,6 +146,14 @@ pub(crate) enum StreamError {
     Cut,
     /// The model's window was full before it could say anything.
     Full,
+    /// The connection failed.
+    Connection(ModelError),
+}
+
+impl From<ModelError> for StreamError {
+    fn from(error: ModelError) -> Self {
+        Self::Connection(error)
+    }
 }
 
 /// The text of an event.

@@ -58,7 +58,7 @@ impl Content {
             },
             Self::Call { id, name, input } => Part::Call(ModelCall {
                 id: ModelCall::id_or_new(id),
-                name: listed(name, catalog),
+                name: catalog.listed_name(&name),
                 arguments: CallArguments::read(&input),
             }),
             Self::Other { mut block, input } => {
@@ -71,12 +71,5 @@ impl Content {
                 }
             }
         }))
-    }
-}
-
-fn listed(name: String, catalog: &Catalog) -> String {
-    match catalog.meant(&name) {
-        Some(tool) => tool.tool.definition().name().to_owned(),
-        None => name,
     }
 }

@@ -17,7 +17,7 @@ use crate::http::{Http, secret};
 use crate::learned::{Learned, Sent};
 use crate::provider_client::ProviderClient;
 use crate::wire_format::{Endpoint, WireFormat};
-use crate::{ModelError, ModelSettings, Provider, Request, SchemaForm};
+use crate::{ModelError, ModelSettings, Provider, Request};
 
 const PROVIDER: Provider = Provider::Anthropic;
 pub(crate) const URL: &str = "https://api.anthropic.com";
@@ -87,6 +87,8 @@ impl AnthropicClient {
 
 impl WireFormat for AnthropicFormat {
     const PROVIDER: Provider = PROVIDER;
+    const DIALECT: &'static Dialect = &tools::DIALECT;
+    const ORIGINAL: &'static Dialect = &tools::ORIGINAL;
 
     type Habits = Sent;
     type Reader<'a> = Stream<'a>;
@@ -105,13 +107,6 @@ impl WireFormat for AnthropicFormat {
 
     fn window(&self) -> usize {
         self.options.window
-    }
-
-    fn dialect(schemas: SchemaForm) -> &'static Dialect {
-        match schemas {
-            SchemaForm::Lowered => &tools::DIALECT,
-            SchemaForm::Original => &tools::ORIGINAL,
-        }
     }
 
     fn habits(&self) -> &Learned<Sent> {

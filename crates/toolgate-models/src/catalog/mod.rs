@@ -203,6 +203,12 @@ impl Catalog {
         })
     }
 
+    /// The name under which the tool is listed that a model means; its own words where there is none.
+    pub(crate) fn listed_name(&self, name: &str) -> String {
+        let tool = self.meant(name);
+        tool.map_or(name, CatalogTool::listed_name).to_owned()
+    }
+
     fn alike(&self, name: &str) -> Option<&CatalogTool> {
         let exact = self.place_of(name).or_else(|| self.place_of_listed(name));
         if let Some(place) = exact {

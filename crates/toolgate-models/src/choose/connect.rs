@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::{Choice, ChooseError, Chosen};
 use crate::intents::{FastPath, IntentsClient, Pack, StandIn};
+use crate::provider::ClientResult;
 use crate::{ModelClient, ModelSettings, Provider, Toolbox};
 
 /// Nobody writes so many sentences.
@@ -28,10 +29,7 @@ pub fn connect(choice: Choice, toolbox: &Toolbox) -> Result<Chosen, ChooseError>
 }
 
 /// Sentences alone.
-pub(crate) fn intents_client(
-    settings: &ModelSettings,
-    toolbox: &Toolbox,
-) -> Result<Arc<dyn ModelClient>, ChooseError> {
+pub(crate) fn intents_client(settings: &ModelSettings, toolbox: &Toolbox) -> ClientResult {
     Ok(Arc::new(intents(toolbox, &settings.intents)?))
 }
 
@@ -41,7 +39,7 @@ fn beside(
     settings: &ModelSettings,
     is_unasked: bool,
     toolbox: &Toolbox,
-) -> Result<Arc<dyn ModelClient>, ChooseError> {
+) -> ClientResult {
     if !settings.intents_first && !is_unasked {
         return Ok(client);
     }

@@ -172,11 +172,11 @@ impl Chooser<'_> {
             return;
         }
         let found = (entry.probe)(settings, PATIENCE).await;
-        let window = found.as_ref().and_then(|found| found.window);
+        let usual = || (entry.provider.default_model().to_owned(), None);
+        let (name, window) = found.unwrap_or_else(usual);
         settings.context_tokens = settings.context_tokens.or(window);
         if !is_named {
-            let usual = entry.provider.default_model();
-            settings.name = found.map_or_else(|| usual.to_owned(), |found| found.name);
+            settings.name = name;
         }
     }
 

@@ -8,8 +8,7 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use crate::http::Http;
-use crate::ollama::{ModelInfo, OllamaClient, ToolUse};
-use crate::provider::ProbedModel;
+use crate::ollama::{ModelInfo, OllamaClient, ToolUse, is_same};
 use crate::{ModelError, ModelSettings, Provider};
 
 /// A longer name is none.
@@ -77,11 +76,6 @@ fn best<'a>(models: impl Iterator<Item = &'a ModelInfo>) -> Option<&'a ModelInfo
     })
 }
 
-/// Ollama adds `:latest` to a name without a tag.
-fn is_same(installed: &str, asked: &str) -> bool {
-    installed == asked || installed.strip_suffix(":latest") == Some(asked)
-}
-
 /// Looks at an Ollama; the error says what is wrong with it in a few words.
 pub(super) async fn ollama(
     settings: &ModelSettings,
@@ -99,7 +93,10 @@ pub(super) async fn ollama(
 }
 
 /// For a provider that is not asked before it has to be.
-pub(crate) fn nothing(_: &ModelSettings, _: Duration) -> BoxFuture<'_, Option<ProbedModel>> {
+pub(crate) fn nothing(
+    _: &ModelSettings,
+    _: Duration,
+) -> BoxFuture<'_, Option<(String, Option<usize>)>> {
     Box::pin(std::future::ready(None))
 }
 
@@ -107,11 +104,11 @@ pub(crate) fn nothing(_: &ModelSettings, _: Duration) -> BoxFuture<'_, Option<Pr
 pub(crate) fn ollama_model(
     settings: &ModelSettings,
     patience: Duration,
-) -> BoxFuture<'_, Option<ProbedModel>> {
+) -> BoxFuture<'_, Option<(String, Option<usize>)>> {
     Box::pin(async move {
         let models = ollama(settings, patience).await.ok()?;
         let name = models.usable("").or_else(|| models.any())?;
-        Some(ProbedModel { name, window: None })
+        Some((name, None))
     })
 }
 
@@ -119,14 +116,13 @@ pub(crate) fn ollama_model(
 pub(crate) fn openai_model(
     settings: &ModelSettings,
     patience: Duration,
-) -> BoxFuture<'_, Option<ProbedModel>> {
+) -> BoxFuture<'_, Option<(String, Option<usize>)>> {
     Box::pin(async move {
         let is_usual = settings.url == Provider::OpenAi.entry().url;
-        let found = match is_usual {
+        match is_usual {
             true => None,
             false => openai(settings, patience).await,
-        };
-        found.map(|(name, window)| ProbedModel { name, window })
+        }
     })
 }
 

@@ -15,7 +15,7 @@ use crate::http::{Failure, Http, secret};
 use crate::learned::{Learned, Sent};
 use crate::provider_client::ProviderClient;
 use crate::wire_format::{Endpoint, WireFormat};
-use crate::{ModelError, ModelSettings, Provider, Request, SchemaForm};
+use crate::{ModelError, ModelSettings, Provider, Request};
 
 const PROVIDER: Provider = Provider::Gemini;
 pub(crate) const URL: &str = "https://generativelanguage.googleapis.com";
@@ -96,6 +96,8 @@ impl GeminiClient {
 
 impl WireFormat for GeminiFormat {
     const PROVIDER: Provider = PROVIDER;
+    const DIALECT: &'static Dialect = &tools::DIALECT;
+    const ORIGINAL: &'static Dialect = &tools::ORIGINAL;
 
     type Habits = ModelHabits;
     type Reader<'a> = Stream<'a>;
@@ -114,13 +116,6 @@ impl WireFormat for GeminiFormat {
 
     fn window(&self) -> usize {
         self.options.window
-    }
-
-    fn dialect(schemas: SchemaForm) -> &'static Dialect {
-        match schemas {
-            SchemaForm::Lowered => &tools::DIALECT,
-            SchemaForm::Original => &tools::ORIGINAL,
-        }
     }
 
     fn habits(&self) -> &Learned<ModelHabits> {

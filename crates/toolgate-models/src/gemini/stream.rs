@@ -158,13 +158,11 @@ impl<'a> Stream<'a> {
     }
 
     fn call(&self, call: FunctionCall<'_>) -> ModelCall {
-        let name = call.name.unwrap_or_default();
         ModelCall {
             id: ModelCall::id_or_new(call.id.unwrap_or_default()),
-            name: match self.catalog.meant(&name) {
-                Some(tool) => tool.tool.definition().name().to_owned(),
-                None => name,
-            },
+            name: self
+                .catalog
+                .listed_name(call.name.as_deref().unwrap_or_default()),
             arguments: CallArguments::read(call.args.map_or("", RawValue::get)),
         }
     }

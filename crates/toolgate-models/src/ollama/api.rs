@@ -241,7 +241,7 @@ fn size_of(value: &Value) -> Option<usize> {
 }
 
 /// A name without a tag means the one tagged `latest`.
-pub(super) fn is_same(one: &str, other: &str) -> bool {
+pub(crate) fn is_same(one: &str, other: &str) -> bool {
     let plain = |name: &str| {
         name.strip_suffix(":latest")
             .unwrap_or(name)

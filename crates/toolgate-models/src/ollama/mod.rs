@@ -25,7 +25,7 @@ use tokio::time::Instant;
 
 use self::api::{Api, Shown, within};
 pub use self::api::{ModelInfo, ToolUse};
-pub(crate) use self::api::{URL, headers};
+pub(crate) use self::api::{URL, headers, is_same};
 pub use self::diagnose::{Finding, diagnose};
 use self::request::{Prompt, Wanted};
 use self::stream::Stream;
@@ -37,7 +37,7 @@ use crate::http::Failure;
 use crate::learned::{Habits, Learned};
 use crate::provider_client::ProviderClient;
 use crate::wire_format::{Endpoint, Framing, WireFormat};
-use crate::{Catalog, ModelError, ModelSettings, Provider, Reply, Request, SchemaForm};
+use crate::{Catalog, ModelError, ModelSettings, Provider, Reply, Request};
 
 /// How long the server may take to tell of a model; without it the question is asked all the same.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -172,6 +172,8 @@ impl OllamaFormat {
 
 impl WireFormat for OllamaFormat {
     const PROVIDER: Provider = Provider::Ollama;
+    const DIALECT: &'static Dialect = &QWEN;
+    const ORIGINAL: &'static Dialect = &QWEN_ORIGINAL;
     const FRAMING: Framing = Framing::Lines;
     const CUT: &'static str = "the stream ended before the model was done";
 
@@ -192,13 +194,6 @@ impl WireFormat for OllamaFormat {
 
     fn window(&self) -> usize {
         self.window.most()
-    }
-
-    fn dialect(schemas: SchemaForm) -> &'static Dialect {
-        match schemas {
-            SchemaForm::Lowered => &QWEN,
-            SchemaForm::Original => &QWEN_ORIGINAL,
-        }
     }
 
     fn log_catalog(catalog: &Catalog) {

@@ -98,7 +98,6 @@ impl<'a> Stream<'a> {
         let function = wire.function.as_ref();
         let name = function.and_then(|function| function.name.as_deref());
         let name = name.unwrap_or_default();
-        let tool = self.tools.catalog().meant(name);
         let arguments = function.and_then(|function| function.arguments);
         let id = wire
             .id
@@ -106,9 +105,7 @@ impl<'a> Stream<'a> {
             .map(serde_json::from_str::<String>);
         ModelCall {
             id: ModelCall::id_or_new(id.and_then(Result::ok).unwrap_or_default()),
-            name: tool
-                .map_or(name, |tool| tool.tool.definition().name())
-                .to_owned(),
+            name: self.tools.catalog().listed_name(name),
             arguments: CallArguments::read(arguments.map_or("", RawValue::get)),
         }
     }

@@ -2,14 +2,13 @@
 
 use std::sync::Arc;
 
-use serde::Serialize;
 use serde_json::Value;
-use serde_json::value::{RawValue, to_raw_value};
 use toolgate_core::Tool;
 
 use crate::Catalog;
 use crate::catalog::Dialect;
-use crate::lowering::{Lowered, Rules, as_stored, lower};
+use crate::lowering::{Rules, as_stored, lower};
+use crate::openai::form;
 
 impl Rules {
     /// Ollama reads a schema into a structure and loses what that has no place for.
@@ -74,31 +73,6 @@ pub fn to_qwen(tools: &[Arc<dyn Tool>]) -> Vec<Value> {
 pub(super) fn log_converted(catalog: &Catalog) {
     let count = catalog.tools().len();
     tracing::debug!("🔧 Converted {count} tools from LangChain to Qwen format");
-}
-
-#[derive(Serialize)]
-struct Form<'a> {
-    r#type: &'static str,
-    function: Function<'a>,
-}
-
-#[derive(Serialize)]
-struct Function<'a> {
-    name: &'a str,
-    description: &'a str,
-    parameters: &'a Value,
-}
-
-fn form(lowered: &Lowered<'_>, wire_name: &str) -> Result<Box<RawValue>, String> {
-    let form = Form {
-        r#type: "function",
-        function: Function {
-            name: wire_name,
-            description: &lowered.description,
-            parameters: &lowered.schema,
-        },
-    };
-    to_raw_value(&form).map_err(|error| error.to_string())
 }
 
 #[cfg(test)]

@@ -13,12 +13,13 @@ use serde_json::Value;
 
 use self::request::{Options, ServerHabits};
 use self::stream::Stream;
+pub(crate) use self::tools::form;
 use crate::catalog::Dialect;
 use crate::http::{Failure, Http};
 use crate::learned::Learned;
 use crate::provider_client::ProviderClient;
 use crate::wire_format::{Endpoint, WireFormat, bearer};
-use crate::{ModelError, ModelSettings, Provider, Request, SchemaForm};
+use crate::{ModelError, ModelSettings, Provider, Request};
 
 const PROVIDER: Provider = Provider::OpenAi;
 pub(crate) const URL: &str = "https://api.openai.com/v1";
@@ -98,6 +99,8 @@ impl OpenAiClient {
 
 impl WireFormat for OpenAiFormat {
     const PROVIDER: Provider = PROVIDER;
+    const DIALECT: &'static Dialect = &tools::DIALECT;
+    const ORIGINAL: &'static Dialect = &tools::ORIGINAL;
 
     type Habits = ServerHabits;
     type Reader<'a> = Stream<'a>;
@@ -120,13 +123,6 @@ impl WireFormat for OpenAiFormat {
 
     fn most_tools(&self) -> Option<usize> {
         self.most_tools
-    }
-
-    fn dialect(schemas: SchemaForm) -> &'static Dialect {
-        match schemas {
-            SchemaForm::Lowered => &tools::DIALECT,
-            SchemaForm::Original => &tools::ORIGINAL,
-        }
     }
 
     fn habits(&self) -> &Learned<ServerHabits> {

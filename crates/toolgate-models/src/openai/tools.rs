@@ -43,7 +43,8 @@ struct Function<'a> {
     parameters: &'a Value,
 }
 
-fn form(lowered: &Lowered<'_>, wire_name: &str) -> Result<Box<RawValue>, String> {
+/// Ollama wants the same.
+pub(crate) fn form(lowered: &Lowered<'_>, wire_name: &str) -> Result<Box<RawValue>, String> {
     let tool = Tool {
         kind: "function",
         function: Function {
