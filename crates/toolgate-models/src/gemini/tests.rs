@@ -7,7 +7,7 @@ use toolgate_core::Tool;
 use super::*;
 use crate::http::loopback::{HANG, Loopback, Step, answer, chunked};
 use crate::samples::tool;
-use crate::{Catalog, Event, Message, ModelClient, Offer, Reply, Stop, ToolList};
+use crate::{Catalog, Choice, Event, Listed, Message, ModelClient, Offer, Reply, Stop, ToolList};
 
 const KEY: &str = "AIza-very-secret";
 const HELLO: &str = "data: {\"candidates\":[{\"content\":{\"role\":\"model\",\"parts\":[{\"text\":\"Hello\"}]},\"finishReason\":\"STOP\",\"index\":0}],\"usageMetadata\":{\"promptTokenCount\":9,\"candidatesTokenCount\":4}}\n\n";
@@ -195,6 +195,36 @@ fn google_itself_wants_a_key() {
     assert_eq!(client.format.endpoint.http.shown(), "http://localhost:1");
     assert!(client.format.endpoint.headers.is_empty());
     assert_eq!(client.model(), Provider::Gemini.default_model());
+}
+
+#[tokio::test]
+async fn its_models_are_listed_with_the_key_in_a_header() {
+    let body = r#"{"models":[{"name":"models/gemini-x"},{"name":"models/gemini-y"}]}"#;
+    let mut server = Loopback::answers(&[&answer(200, "", body)]).await;
+    let settings = ModelSettings {
+        provider: Some(PROVIDER),
+        url: server.url.clone(),
+        ..settings("")
+    };
+    let choice = Choice {
+        provider: PROVIDER,
+        settings,
+        why: String::new(),
+        passed_over: Vec::new(),
+        is_unasked: false,
+    };
+    let names = ["gemini-x", "gemini-y"].map(str::to_owned).to_vec();
+    let is_all = true;
+    assert_eq!(
+        crate::check(&choice).await,
+        Ok(Listed::Models { names, is_all })
+    );
+    let request = server.request().await;
+    assert!(
+        request.starts_with("GET /v1beta/models?pageSize=1000 "),
+        "{request}"
+    );
+    assert!(request.contains("x-goog-api-key"), "{request}");
 }
 
 #[test]
