@@ -6,8 +6,8 @@
 //!                        └────▶ the next answer of the script, in the provider's stream: whole, in pieces, late, cut
 //! ```
 //!
-//! One listener on the loopback speaks Anthropic's Messages, Ollama's `/api/chat` and OpenAI's chat completions: the path
-//! decides. Every request is kept with its bytes.
+//! One listener on the loopback speaks Anthropic's Messages, Ollama's `/api/chat`, OpenAI's chat completions and Google's
+//! `streamGenerateContent`: the path decides. Every request is kept with its bytes.
 
 mod answer;
 mod http;

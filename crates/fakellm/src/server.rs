@@ -289,6 +289,9 @@ impl Shared {
             ("GET", "/v1/models") => {
                 json!({ "object": "list", "data": [{ "id": name, "object": "model" }] })
             }
+            ("GET", path) if path.starts_with("/v1beta/models") => {
+                json!({ "models": [{ "name": format!("models/{name}"), "inputTokenLimit": 1_048_576 }] })
+            }
             _ => return Answer::fails(404, "not_found_error", "there is nothing here"),
         };
         Answer::raw(body.to_string()).header("content-type", "application/json")

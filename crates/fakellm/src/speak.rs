@@ -13,16 +13,20 @@ const WHOLE_PROMPT: u64 = 4000;
 pub(crate) fn body(answer: &Answer, api: Api) -> Vec<Vec<u8>> {
     match &answer.body {
         Body::Raw(bytes) => vec![bytes.clone()],
-        Body::Error { kind, message } => vec![error(api, kind, message).to_string().into_bytes()],
+        Body::Error { kind, message } => {
+            let error = error(api, answer.status, kind, message);
+            vec![error.to_string().into_bytes()]
+        }
         Body::Said(said) => match api {
             Api::Anthropic => anthropic(said),
             Api::Ollama => ollama(said),
             Api::OpenAi => openai(said),
+            Api::Gemini => gemini(said),
         },
     }
 }
 
-fn error(api: Api, kind: &str, message: &str) -> Value {
+fn error(api: Api, status: u16, kind: &str, message: &str) -> Value {
     match api {
         Api::Anthropic => {
             json!({ "type": "error", "error": { "type": kind, "message": message }, "request_id": "req_1" })
@@ -30,6 +34,9 @@ fn error(api: Api, kind: &str, message: &str) -> Value {
         Api::Ollama => json!({ "error": message }),
         Api::OpenAi => {
             json!({ "error": { "message": message, "type": kind, "param": null, "code": kind } })
+        }
+        Api::Gemini => {
+            json!({ "error": { "code": status, "message": message, "status": kind.to_uppercase() } })
         }
     }
 }
@@ -228,5 +235,58 @@ fn openai(said: &Said) -> Vec<Vec<u8>> {
         json!({ "prompt_tokens": read, "completion_tokens": 12, "total_tokens": read + 12 });
     events.push(event(json!([]), usage));
     events.push(b"data: [DONE]\n\n".to_vec());
+    events
+}
+
+/// A signature comes with the first call behind the thinking, else with an empty part at the end.
+fn gemini(said: &Said) -> Vec<Vec<u8>> {
+    let event = |candidate: Value, usage: Value| {
+        let mut candidate = candidate;
+        candidate["index"] = 0.into();
+        let data = json!({ "candidates": [candidate], "usageMetadata": usage, "modelVersion": "fake", "responseId": "r1" });
+        format!("data: {data}\n\n")
+    };
+    let read = said.prompt_tokens.unwrap_or(25);
+    let so_far = json!({ "promptTokenCount": read, "totalTokenCount": read });
+    let part = |part: Value| {
+        let content = json!({ "content": { "role": "model", "parts": [part] } });
+        event(content, so_far.clone()).into_bytes()
+    };
+    let mut events = Vec::new();
+    let mut unsigned = None;
+    for said in &said.parts {
+        match said {
+            Say::Text(text) => {
+                let halves = halves(text).into_iter();
+                events.extend(halves.map(|half| part(json!({ "text": half }))));
+            }
+            Say::Thinking { text, signature } => {
+                events.push(part(json!({ "text": text, "thought": true })));
+                unsigned = Some(signature);
+            }
+            Say::Call {
+                id,
+                name,
+                arguments,
+            } => {
+                let mut call = json!({ "functionCall": { "name": name, "args": HERE } });
+                if !id.is_empty() {
+                    call["functionCall"]["id"] = json!(id);
+                }
+                if let Some(signature) = unsigned.take() {
+                    call["thoughtSignature"] = json!(signature);
+                }
+                let event = String::from_utf8_lossy(&part(call)).into_owned();
+                let here = json!(HERE).to_string();
+                events.push(event.replacen(&here, &as_json(arguments), 1).into_bytes());
+            }
+        }
+    }
+    if let Some(signature) = unsigned {
+        events.push(part(json!({ "text": "", "thoughtSignature": signature })));
+    }
+    let stop = said.stop.as_deref().unwrap_or("STOP");
+    let usage = json!({ "promptTokenCount": read, "candidatesTokenCount": 12, "totalTokenCount": read + 12 });
+    events.push(event(json!({ "finishReason": stop }), usage).into_bytes());
     events
 }

@@ -5,8 +5,16 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use crate::retry::Told;
-use crate::{Event, Listener, ModelError};
+use crate::ModelError;
+
+/// How a model or its server wants to be asked.
+pub(crate) trait Habits: Copy + PartialEq + Send + Sync {
+    /// What is known after a request was refused in these words; the same if they tell nothing.
+    fn after(self, status: u16, message: &str) -> Self;
+
+    /// For a person: what is done differently from `before`, by what error that was learned.
+    fn notices(self, before: Self, model: &str, error: &ModelError) -> Vec<String>;
+}
 
 /// What is known by now, for all questions of a client.
 #[derive(Debug)]
@@ -39,9 +47,9 @@ pub(crate) struct Sent {
     pub(crate) think: bool,
 }
 
-impl Sent {
-    /// What is sent after a request was refused in these words; the same if they do not refuse a setting that was sent.
-    pub(crate) fn after(mut self, status: u16, message: &str) -> Self {
+impl Habits for Sent {
+    /// The same if the words do not refuse a setting that was sent.
+    fn after(mut self, status: u16, message: &str) -> Self {
         /// A refusal of a tool, its schema or what was said: they may have something of the same name in them.
         const ELSEWHERE: [&str; 5] = ["tools", "function", "schema", "properties", "messages"];
         let message = message.to_lowercase();
@@ -72,20 +80,17 @@ impl Sent {
         self
     }
 
-    /// Tells which settings are sent no more, and by what error that was learned.
-    pub(crate) fn tell(self, before: Self, model: &str, error: &ModelError, told: &mut Told<'_>) {
-        let model = toolgate_core::escape(model);
-        for (was, is, setting) in [
+    fn notices(self, before: Self, model: &str, error: &ModelError) -> Vec<String> {
+        let settings = [
             (before.temperature, self.temperature, "model.temperature"),
             (before.seed, self.seed, "model.seed"),
             (before.think, self.think, "model.think"),
-        ] {
-            if was && !is {
-                told.event(Event::Notice(&format!(
-                    "the model '{model}' is asked without {setting} from now on ({error})"
-                )));
-            }
-        }
+        ];
+        let dropped = settings.into_iter().filter(|(was, is, _)| *was && !is);
+        let notice = |(_, _, setting)| {
+            format!("the model '{model}' is asked without {setting} from now on ({error})")
+        };
+        dropped.map(notice).collect()
     }
 }
 

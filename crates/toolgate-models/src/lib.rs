@@ -1,14 +1,15 @@
 //! Models that use tools.
 //!
 //! ```text
-//!  a person ─▶ Conversation::turn ─▶ ModelClient::reply ─▶ Anthropic, Ollama, OpenAI and its like, intents
+//!  a person ─▶ Conversation::turn ─▶ ModelClient::reply ─▶ Anthropic, Gemini, Ollama, OpenAI and its like, intents
 //!                  ▲      │              │
 //!                  │      ▼              ▼
 //!                  └─ ToolExecutor ◀─ calls the model asks for
 //! ```
 //!
-//! Start reading in `conversation/`. Each client is three small parts: what it sends (`request`), what it understands of the
-//! stream that comes back (`stream`), both without a socket, and the wire between them. Tools are converted at the client's
+//! Start reading in `conversation/`. One client serves all providers (`provider_client`); a provider is a folder with
+//! its wire format: what it sends (`request`), what it understands of the stream that comes back (`stream`), both without a
+//! socket, and one row of the table in `provider`. Tools are converted at the client's
 //! edge, once per change of the tool set: [`Catalog`].
 
 mod anthropic;
@@ -18,6 +19,7 @@ mod client;
 mod conversation;
 mod error;
 mod event;
+mod gemini;
 mod http;
 mod intents;
 mod learned;
@@ -26,8 +28,10 @@ mod message;
 pub mod ollama;
 mod openai;
 mod provider;
+mod provider_client;
 mod ranking;
 mod readiness;
+mod reply_buffer;
 mod rescue;
 mod retry;
 #[cfg(test)]
@@ -36,7 +40,7 @@ mod settings;
 mod think;
 mod tokens;
 mod toolbox;
-mod words;
+mod wire_format;
 
 pub use anthropic::AnthropicClient;
 pub use catalog::{Catalog, CatalogTool, LeftOut, Offer};
@@ -48,6 +52,7 @@ pub use client::{ModelClient, Reply, Request, Stop, Usage};
 pub use conversation::{Conversation, Round, Saved, SavedError, Turn, TurnEnd, UsedTool};
 pub use error::ModelError;
 pub use event::{Event, Listener};
+pub use gemini::GeminiClient;
 pub use intents::{FastPath, IntentsClient, Pack, PackError, StandIn};
 pub use message::{AssistantMessage, CallArguments, Image, Message, ModelCall, Part, ToolResult};
 pub use ollama::OllamaClient;

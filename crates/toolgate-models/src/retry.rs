@@ -7,6 +7,7 @@ use futures::future::BoxFuture;
 use tokio::time::Instant;
 
 use crate::error::NOT_BEGUN;
+use crate::reply_buffer::ReplyBuffer;
 use crate::{Event, Listener, ModelError};
 
 /// How often a client asks again. In the long run that is once in five questions: many who ask again at once keep a provider
@@ -52,13 +53,13 @@ pub(crate) async fn retrying<'a, T>(
     deadline: Instant,
     listener: &'a mut dyn Listener,
     // Boxed, and for the listener's lifetime: an async closure that borrows its client is not known to be `Send`.
-    mut ask: impl for<'t> FnMut(&'t mut Told<'a>) -> BoxFuture<'t, Result<T, ModelError>>,
+    mut ask: impl for<'t> FnMut(&'t mut ReplyBuffer<'a>) -> BoxFuture<'t, Result<T, ModelError>>,
 ) -> Result<T, ModelError> {
     retries.save();
-    let mut told = Told::new(listener);
+    let mut buffer = ReplyBuffer::new(listener);
     let mut attempt = 1;
     loop {
-        let error = match ask(&mut told).await {
+        let error = match ask(&mut buffer).await {
             Ok(answer) => return Ok(answer),
             Err(error) => error,
         };
@@ -69,8 +70,8 @@ pub(crate) async fn retrying<'a, T>(
         if attempt >= retries.most || !may_help || left.is_zero() || !retries.spend() {
             return Err(error);
         }
-        told.take_back();
-        told.event(Event::Retrying {
+        buffer.take_back();
+        buffer.event(Event::Retrying {
             error: &error,
             after: pause,
         });
@@ -82,61 +83,6 @@ pub(crate) async fn retrying<'a, T>(
 /// Nothing came at all, and there is as much time again: another connection cures one that died unseen.
 fn is_silent(error: &ModelError, left: Duration) -> bool {
     matches!(error, ModelError::TimedOut { what: NOT_BEGUN, after, .. } if *after <= left)
-}
-
-/// A listener that remembers which words it was told, and of how many retries.
-pub(crate) struct Told<'a> {
-    listener: &'a mut dyn Listener,
-    words: bool,
-    text: String,
-    retries: u32,
-}
-
-impl<'a> Told<'a> {
-    pub(crate) fn new(listener: &'a mut dyn Listener) -> Self {
-        Self {
-            listener,
-            words: false,
-            text: String::new(),
-            retries: 0,
-        }
-    }
-
-    /// The words for the person that count.
-    pub(crate) fn text(&self) -> &str {
-        &self.text
-    }
-
-    pub(crate) fn retries(&self) -> u32 {
-        self.retries
-    }
-
-    /// Declares void what was told, if anything was.
-    pub(crate) fn take_back(&mut self) {
-        if self.words {
-            self.event(Event::Void);
-        }
-    }
-}
-
-impl Listener for Told<'_> {
-    fn event(&mut self, event: Event<'_>) {
-        match event {
-            Event::Text(text) => {
-                self.words = true;
-                self.text.push_str(text);
-            }
-            Event::Thinking(_) => self.words = true,
-            Event::WasThinking => self.text.clear(),
-            Event::Void => {
-                self.words = false;
-                self.text.clear();
-            }
-            Event::Retrying { .. } => self.retries += 1,
-            _ => {}
-        }
-        self.listener.event(event);
-    }
 }
 
 /// Twice as long each time, a quarter more or less by chance so that many clients do not come back at once, up to 30 s.
@@ -198,7 +144,7 @@ mod tests {
         let mut attempts = 0;
         let retries = Retries::new(most);
         let deadline = started + Duration::from_secs(seconds);
-        let result = retrying(&retries, deadline, &mut listener, |told| {
+        let result = retrying(&retries, deadline, &mut listener, |buffer| {
             attempts += 1;
             let answer = answers.get(attempts as usize - 1);
             Box::pin(async move {
@@ -206,7 +152,7 @@ mod tests {
                     return Ok(());
                 };
                 if !words.is_empty() {
-                    told.event(Event::Text(words));
+                    buffer.tell_text(words);
                 }
                 Err(error.clone())
             })

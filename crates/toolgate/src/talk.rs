@@ -1,6 +1,5 @@
 //! What `ask`, `chat` and `voice` share: a model, the tools it may use, and a conversation between them.
 
-mod heard;
 mod wanted;
 
 use std::convert::Infallible;
@@ -30,7 +29,6 @@ use crate::spinner::Spinner;
 use crate::wiring::{self, Services, Tools};
 use crate::{exit, file, patterns, say};
 
-use heard::Heard;
 use wanted::{for_provider, split};
 pub(crate) use wanted::{named, wanted};
 
@@ -332,17 +330,15 @@ pub(crate) async fn turn(
     display: &Display,
     text: &str,
 ) -> Option<Result<Turn, ModelError>> {
-    let mut heard = Heard::new(display.clone());
-    let turn = conversation.turn(text, &mut heard);
+    let mut listener = display.clone();
+    let turn = conversation.turn(text, &mut listener);
     let answered = tokio::select! {
         answered = beside(display, turn) => Some(answered),
         () = exit::interrupted() => None,
     };
     display.end();
-    if answered.is_none()
-        && let Some(words) = heard.words()
-    {
-        conversation.keep_spoken(words);
+    if answered.is_none() {
+        conversation.keep_told();
     }
     answered
 }

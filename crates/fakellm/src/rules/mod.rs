@@ -2,6 +2,7 @@
 //! providers where that proves more: a key nobody documents is refused everywhere.
 
 mod anthropic;
+mod gemini;
 mod ollama;
 mod openai;
 
@@ -21,6 +22,8 @@ pub enum Api {
     Ollama,
     /// Chat completions.
     OpenAi,
+    /// `streamGenerateContent`.
+    Gemini,
 }
 
 impl Api {
@@ -30,14 +33,19 @@ impl Api {
             "/v1/messages" => Some(Self::Anthropic),
             "/api/chat" => Some(Self::Ollama),
             "/v1/chat/completions" => Some(Self::OpenAi),
-            _ => None,
+            _ => {
+                let model = path.strip_prefix("/v1beta/models/")?;
+                let is_stream = model.ends_with(":streamGenerateContent?alt=sse");
+                is_stream.then_some(Self::Gemini)
+            }
         }
     }
 
     pub(crate) fn of_path(path: &str) -> Self {
-        let other = || match path.starts_with("/api/") {
-            true => Self::Ollama,
-            false => Self::OpenAi,
+        let other = || match path {
+            _ if path.starts_with("/api/") => Self::Ollama,
+            _ if path.starts_with("/v1beta/") => Self::Gemini,
+            _ => Self::OpenAi,
         };
         Self::of_chat(path).unwrap_or_else(other)
     }
@@ -73,6 +81,14 @@ impl Issued {
     }
 }
 
+impl Issued {
+    /// The signature that a call came with, where it had one.
+    fn signature_of(&self, call: &str) -> Option<&str> {
+        let before = self.before_call.get(call)?;
+        before.last().map(String::as_str)
+    }
+}
+
 /// Who is behind an address that is spoken to like OpenAI.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Server {
@@ -93,6 +109,7 @@ pub(crate) fn check(request: &Recorded, api: Api, server: Server, issued: &Issue
         Api::Anthropic => anthropic::check(request, body, issued),
         Api::Ollama => ollama::check(body),
         Api::OpenAi => openai::check(request, body, server),
+        Api::Gemini => gemini::check(request, body, issued),
     }
 }
 

@@ -1,4 +1,5 @@
 mod anthropic;
+mod gemini;
 mod ollama;
 mod openai;
 

@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value};
 
-use super::stream::Trouble;
 use super::wire::read;
+use crate::wire_format::StreamError;
 use crate::{CallArguments, Catalog, ModelCall, Part, Provider};
 
 /// A piece of an answer while it comes.
@@ -48,7 +48,7 @@ impl Block {
 
 impl Content {
     /// As it is kept.
-    pub(super) fn part(self, catalog: &Catalog) -> Result<Option<Part>, Trouble> {
+    pub(super) fn part(self, catalog: &Catalog) -> Result<Option<Part>, StreamError> {
         Ok(Some(match self {
             Self::Text(text) if text.is_empty() => return Ok(None),
             Self::Text(text) => Part::Text { text },
@@ -58,7 +58,7 @@ impl Content {
             },
             Self::Call { id, name, input } => Part::Call(ModelCall {
                 id: ModelCall::id_or_new(id),
-                name: listed(name, catalog),
+                name: catalog.listed_name(&name),
                 arguments: CallArguments::read(&input),
             }),
             Self::Other { mut block, input } => {
@@ -71,12 +71,5 @@ impl Content {
                 }
             }
         }))
-    }
-}
-
-fn listed(name: String, catalog: &Catalog) -> String {
-    match catalog.meant(&name) {
-        Some(tool) => tool.tool.definition().name().to_owned(),
-        None => name,
     }
 }

@@ -1,6 +1,5 @@
 //! What comes back, understood event by event, without a socket.
 
-use serde_json::Value;
 use serde_json::value::RawValue;
 use toolgate_core::Arguments;
 
@@ -9,29 +8,17 @@ use super::wire::{
     BlockDelta, BlockStart, BlockStop, CallBlock, Counts, Delta, Kind, MessageDelta, MessageStart,
     TextBlock, ThinkingBlock, Whole, read,
 };
-use crate::http::ServerEvent;
 use crate::message::MOST_PARTS;
-use crate::{AssistantMessage, CallArguments, Catalog, Event, Listener, Part, Reply, Stop};
+use crate::reply_buffer::ReplyBuffer;
+use crate::wire_format::{Progress, ReplyReader, StreamError, utf8};
+use crate::{AssistantMessage, CallArguments, Catalog, Part, Reply, Stop};
 
-/// Why there is no reply.
-#[derive(Debug, PartialEq)]
-pub(super) enum Trouble {
-    /// The provider says so: an error event, or an error instead of an answer.
-    Said(Value),
-    /// This is not what the provider sends.
-    Garbled(String),
-    /// The answer ended before its end.
-    Cut,
-    /// The model's window was full before it could say anything.
-    Full,
-}
-
-fn garbled(reason: &str) -> Trouble {
-    Trouble::Garbled(reason.to_owned())
+fn garbled(reason: &str) -> StreamError {
+    StreamError::Garbled(reason.to_owned())
 }
 
 /// An answer while it comes.
-pub(super) struct Stream<'a> {
+pub(crate) struct Stream<'a> {
     catalog: &'a Catalog,
     blocks: Vec<Block>,
     stop: Option<String>,
@@ -50,95 +37,29 @@ impl<'a> Stream<'a> {
         }
     }
 
-    /// True once the first words or the first call came.
-    pub(super) fn has_begun(&self) -> bool {
-        !self.blocks.is_empty()
-    }
-
-    /// True once the provider said that this is all.
-    pub(super) fn is_finished(&self) -> bool {
-        self.finished
-    }
-
-    pub(super) fn event(
-        &mut self,
-        event: &ServerEvent,
-        listener: &mut dyn Listener,
-    ) -> Result<(), Trouble> {
-        let data = event.data.as_str();
-        let kind = read::<Kind<'_>>(data)?.kind;
-        match kind.as_deref().unwrap_or(&event.name) {
-            "message_start" => {
-                let start: MessageStart = read(data)?;
-                self.counts.update(start.message.usage);
-            }
-            "content_block_start" => {
-                let start: BlockStart<'_> = read(data)?;
-                self.begin(start.index, start.content_block, listener)?;
-            }
-            "content_block_delta" => {
-                let delta: BlockDelta<'_> = read(data)?;
-                self.grow(delta.index, &delta.delta, listener)?;
-            }
-            "content_block_stop" => {
-                let stop: BlockStop = read(data)?;
-                self.open(stop.index)?.closed = true;
-            }
-            "message_delta" => {
-                let delta: MessageDelta = read(data)?;
-                self.stop = delta.delta.stop_reason.or(self.stop.take());
-                self.counts.update(delta.usage);
-            }
-            "message_stop" => self.finished = true,
-            "error" => return Err(Trouble::Said(read(data)?)),
-            // `ping`, and what is yet to come.
-            _ => {}
-        }
-        Ok(())
-    }
-
-    /// The answer of a server that does not stream.
-    pub(super) fn whole(
-        &mut self,
-        body: &[u8],
-        listener: &mut dyn Listener,
-    ) -> Result<(), Trouble> {
-        let text = String::from_utf8_lossy(body);
-        if read::<Kind<'_>>(&text)?.kind.as_deref() == Some("error") {
-            return Err(Trouble::Said(read(&text)?));
-        }
-        let whole: Whole<'_> = read(&text)?;
-        for (index, block) in (0..).zip(whole.content) {
-            self.begin(index, block, listener)?;
-            self.open(index)?.closed = true;
-        }
-        self.stop = whole.stop_reason;
-        self.counts.update(whole.usage);
-        self.finished = true;
-        Ok(())
-    }
-
     fn begin(
         &mut self,
         index: u64,
         block: &RawValue,
-        listener: &mut dyn Listener,
-    ) -> Result<(), Trouble> {
+        reply: &mut ReplyBuffer<'_>,
+    ) -> Result<(), StreamError> {
         if self.open(index).is_ok() {
             return Err(garbled("a block begins twice"));
         }
         if self.blocks.len() == MOST_PARTS {
-            return Err(Trouble::Garbled(format!("more than {MOST_PARTS} blocks")));
+            return Err(StreamError::Garbled(format!(
+                "more than {MOST_PARTS} blocks"
+            )));
         }
         let content = match read::<Kind<'_>>(block.get())?.kind.as_deref() {
             Some("text") => {
                 let block: TextBlock = read(block.get())?;
-                tell(listener, Event::Text(&block.text));
+                reply.tell_text(&block.text);
                 Content::Text(block.text)
             }
             Some("thinking") => {
                 let block: ThinkingBlock = read(block.get())?;
-                tell(listener, Event::Thinking(&block.thinking));
+                reply.tell_thinking(&block.thinking);
                 Content::Thinking {
                     text: block.thinking,
                     signature: block.signature,
@@ -173,17 +94,17 @@ impl<'a> Stream<'a> {
         &mut self,
         index: u64,
         delta: &Delta<'_>,
-        listener: &mut dyn Listener,
-    ) -> Result<(), Trouble> {
+        reply: &mut ReplyBuffer<'_>,
+    ) -> Result<(), StreamError> {
         let block = self.open(index)?;
         match (&*delta.kind, &mut block.content) {
             ("text_delta", Content::Text(text)) => {
                 text.push_str(&delta.text);
-                tell(listener, Event::Text(&delta.text));
+                reply.tell_text(&delta.text);
             }
             ("thinking_delta", Content::Thinking { text, .. }) => {
                 text.push_str(&delta.thinking);
-                tell(listener, Event::Thinking(&delta.thinking));
+                reply.tell_thinking(&delta.thinking);
             }
             ("signature_delta", Content::Thinking { signature, .. }) => {
                 signature.push_str(&delta.signature);
@@ -200,17 +121,83 @@ impl<'a> Stream<'a> {
         Ok(())
     }
 
-    fn open(&mut self, index: u64) -> Result<&mut Block, Trouble> {
+    fn open(&mut self, index: u64) -> Result<&mut Block, StreamError> {
         let mut blocks = self.blocks.iter_mut().rev();
         blocks
             .find(|block| block.index == index && !block.closed)
             .ok_or_else(|| garbled("a piece of a block that did not begin"))
     }
+}
 
-    /// The reply, if all of it came. How long it took is not known here.
-    pub(super) fn finish(self) -> Result<Reply, Trouble> {
+impl ReplyReader for Stream<'_> {
+    fn read(
+        &mut self,
+        name: &str,
+        data: &[u8],
+        reply: &mut ReplyBuffer<'_>,
+    ) -> Result<(), StreamError> {
+        let data = utf8(data)?;
+        let kind = read::<Kind<'_>>(data)?.kind;
+        match kind.as_deref().unwrap_or(name) {
+            "message_start" => {
+                let start: MessageStart = read(data)?;
+                self.counts.update(start.message.usage);
+            }
+            "content_block_start" => {
+                let start: BlockStart<'_> = read(data)?;
+                self.begin(start.index, start.content_block, reply)?;
+            }
+            "content_block_delta" => {
+                let delta: BlockDelta<'_> = read(data)?;
+                self.grow(delta.index, &delta.delta, reply)?;
+            }
+            "content_block_stop" => {
+                let stop: BlockStop = read(data)?;
+                self.open(stop.index)?.closed = true;
+            }
+            "message_delta" => {
+                let delta: MessageDelta = read(data)?;
+                self.stop = delta.delta.stop_reason.or(self.stop.take());
+                self.counts.update(delta.usage);
+            }
+            "message_stop" => self.finished = true,
+            "error" => return Err(StreamError::Said(read(data)?)),
+            // `ping`, and what is yet to come.
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn read_whole(&mut self, body: &[u8], reply: &mut ReplyBuffer<'_>) -> Result<(), StreamError> {
+        let text = String::from_utf8_lossy(body);
+        if read::<Kind<'_>>(&text)?.kind.as_deref() == Some("error") {
+            return Err(StreamError::Said(read(&text)?));
+        }
+        let whole: Whole<'_> = read(&text)?;
+        for (index, block) in (0..).zip(whole.content) {
+            self.begin(index, block, reply)?;
+            self.open(index)?.closed = true;
+        }
+        self.stop = whole.stop_reason;
+        self.counts.update(whole.usage);
+        self.finished = true;
+        Ok(())
+    }
+
+    fn has_begun(&self, _: &ReplyBuffer<'_>) -> bool {
+        !self.blocks.is_empty()
+    }
+
+    fn progress(&self) -> Progress {
+        match self.finished {
+            true => Progress::Done,
+            false => Progress::Open,
+        }
+    }
+
+    fn finish(self, _: &mut ReplyBuffer<'_>) -> Result<Reply, StreamError> {
         if !self.finished {
-            return Err(Trouble::Cut);
+            return Err(StreamError::Cut);
         }
         let stop = self.stop.as_deref().unwrap_or_default();
         let is_full = stop == "model_context_window_exceeded";
@@ -236,13 +223,13 @@ impl<'a> Stream<'a> {
                 continue;
             }
             if !block.closed && block.is_half_a_call() {
-                return Err(Trouble::Cut);
+                return Err(StreamError::Cut);
             }
             parts.extend(block.content.part(self.catalog)?);
         }
         let is_use = |part: &Part| matches!(part, Part::Text { .. } | Part::Call(_));
         if is_full && !parts.iter().any(is_use) {
-            return Err(Trouble::Full);
+            return Err(StreamError::Full);
         }
         Ok(Reply {
             message: AssistantMessage { parts },
@@ -250,12 +237,6 @@ impl<'a> Stream<'a> {
             usage: self.counts.usage(),
             first_token: None,
         })
-    }
-}
-
-fn tell(listener: &mut dyn Listener, event: Event<'_>) {
-    if !matches!(event, Event::Text("") | Event::Thinking("")) {
-        listener.event(event);
     }
 }
 

@@ -1,10 +1,13 @@
+use std::sync::Arc;
+
 use serde_json::{Value, json};
+use tokio::time::Instant;
 use toolgate_core::Tool;
 
 use super::*;
 use crate::http::loopback::{HANG, Loopback, Step, answer, chunked, dribbled};
 use crate::samples::{call, tool};
-use crate::{Event, Message, Offer, Stop};
+use crate::{Catalog, Event, Message, ModelClient, Offer, Reply, Stop, ToolList};
 
 const KEY: &str = "sk-ant-very-secret";
 const SSE: &str = "text/event-stream; charset=utf-8";
@@ -350,7 +353,10 @@ fn settings_are_read_once_and_checked() {
         })
     };
     let client = new("", KEY).unwrap();
-    assert_eq!(client.http.shown(), "https://api.anthropic.com");
+    assert_eq!(
+        client.format.endpoint.http.shown(),
+        "https://api.anthropic.com"
+    );
     assert_eq!((client.model(), client.window()), ("claude-x", 9000));
     assert_eq!(client.provider(), Provider::Anthropic);
     for url in [
@@ -359,8 +365,12 @@ fn settings_are_read_once_and_checked() {
         "http://localhost:1/",
     ] {
         let client = new(url, "").unwrap();
-        assert_eq!(client.http.shown(), "http://localhost:1", "{url}");
-        assert!(!client.headers.contains_key("x-api-key"));
+        assert_eq!(
+            client.format.endpoint.http.shown(),
+            "http://localhost:1",
+            "{url}"
+        );
+        assert!(!client.format.endpoint.headers.contains_key("x-api-key"));
     }
     assert_eq!(
         new("", " ").err().unwrap().to_string(),

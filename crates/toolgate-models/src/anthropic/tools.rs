@@ -7,6 +7,19 @@ use serde_json::value::{RawValue, to_raw_value};
 use crate::catalog::Dialect;
 use crate::lowering::{Lowered, Rules, as_stored, lower};
 
+impl Rules {
+    /// The Messages API refuses a request whole if one tool has a combinator at its root or a property with an unusual name.
+    pub(crate) const ANTHROPIC: Self = Self {
+        keywords: None,
+        is_parameter_name: |name| {
+            let usual = |byte: u8| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte);
+            (1..=64).contains(&name.len()) && name.bytes().all(usual)
+        },
+        longest_description: 16 << 10,
+        continued: false,
+    };
+}
+
 /// The API takes names of up to 128 characters, other programs that speak it only of 64.
 pub(super) const DIALECT: Dialect = Dialect {
     longest_name: 64,

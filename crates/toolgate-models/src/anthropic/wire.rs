@@ -5,13 +5,13 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::stream::Trouble;
 use crate::Usage;
+use crate::wire_format::StreamError;
 
-pub(super) fn read<'a, T: Deserialize<'a>>(json: &'a str) -> Result<T, Trouble> {
+pub(super) fn read<'a, T: Deserialize<'a>>(json: &'a str) -> Result<T, StreamError> {
     serde_json::from_str(json).map_err(|error| {
         let start: String = json.chars().take(200).collect();
-        Trouble::Garbled(format!("{error}: {start}"))
+        StreamError::Garbled(format!("{error}: {start}"))
     })
 }
 

@@ -90,6 +90,16 @@ pub(crate) struct CatalogCache(Mutex<Option<(Arc<ToolList>, Arc<Catalog>)>>);
 
 impl CatalogCache {
     pub(crate) fn get(&self, tools: &Arc<ToolList>, dialect: &Dialect) -> Arc<Catalog> {
+        self.get_or(tools, dialect, |_| {})
+    }
+
+    /// Like [`get`](Self::get); `converted` sees each new catalog.
+    pub(crate) fn get_or(
+        &self,
+        tools: &Arc<ToolList>,
+        dialect: &Dialect,
+        converted: impl FnOnce(&Catalog),
+    ) -> Arc<Catalog> {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((of, catalog)) = &*kept
             && Arc::ptr_eq(of, tools)
@@ -98,6 +108,7 @@ impl CatalogCache {
         }
         let last = kept.as_ref().map(|(_, catalog)| &**catalog);
         let catalog = Arc::new(Catalog::build_after(last, tools.tools(), dialect));
+        converted(&catalog);
         *kept = Some((Arc::clone(tools), Arc::clone(&catalog)));
         catalog
     }
@@ -190,6 +201,12 @@ impl Catalog {
             let rest = name.strip_prefix(prefix)?;
             self.alike(rest.strip_prefix(['.', ':', '/'])?.trim())
         })
+    }
+
+    /// The name under which the tool is listed that a model means; its own words where there is none.
+    pub(crate) fn listed_name(&self, name: &str) -> String {
+        let tool = self.meant(name);
+        tool.map_or(name, CatalogTool::listed_name).to_owned()
     }
 
     fn alike(&self, name: &str) -> Option<&CatalogTool> {

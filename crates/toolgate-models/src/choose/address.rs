@@ -9,35 +9,26 @@ use crate::Provider;
 /// Where Ollama listens unless told otherwise.
 const OLLAMA_PORT: u16 = 11434;
 
-/// Where a provider usually is; for Ollama on this machine.
-pub(super) fn usual(provider: Provider) -> &'static str {
-    match provider {
-        Provider::Anthropic => "https://api.anthropic.com",
-        Provider::OpenAi => "https://api.openai.com/v1",
-        Provider::Ollama => "http://127.0.0.1:11434",
-        Provider::Intents => "",
+/// The address a client builds on: without the path that the client adds itself, and without a slash at its end.
+pub(crate) fn tidy(provider: Provider, text: &str) -> Result<String, String> {
+    let entry = provider.entry();
+    match text.trim().trim_matches(['"', '\'']).trim() {
+        "" => Ok(entry.url.to_owned()),
+        text => (entry.tidy_url)(text),
     }
 }
 
-/// The address a client builds on: without the path that the client adds itself, and without a slash at its end.
-pub(super) fn tidy(provider: Provider, text: &str) -> Result<String, String> {
-    let text = text.trim().trim_matches(['"', '\'']).trim();
-    match provider {
-        Provider::Intents => Ok(String::new()),
-        _ if text.is_empty() => Ok(usual(provider).to_owned()),
-        Provider::Ollama => ollama(text),
-        Provider::Anthropic => {
-            let url = read(text)?;
-            Ok(without(&url, &["/v1/messages", "/v1"]))
-        }
-        Provider::OpenAi => {
-            let url = read(text)?;
-            let base = without(&url, &["/chat/completions"]);
-            // Nobody but a few serves it at the root, and those serve it under /v1 too.
-            let is_bare = matches!(url.path(), "" | "/" | "/chat/completions");
-            Ok(if is_bare { format!("{base}/v1") } else { base })
-        }
-    }
+/// Without the first of these ends that it has.
+pub(crate) fn strip_path(text: &str, ends: &[&str]) -> Result<String, String> {
+    Ok(without(&read(text)?, ends))
+}
+
+pub(crate) fn openai(text: &str) -> Result<String, String> {
+    let url = read(text)?;
+    let base = without(&url, &["/chat/completions"]);
+    // Nobody but a few serves it at the root, and those serve it under /v1 too.
+    let is_bare = matches!(url.path(), "" | "/" | "/chat/completions");
+    Ok(if is_bare { format!("{base}/v1") } else { base })
 }
 
 fn ip(url: &Url) -> Option<IpAddr> {
@@ -67,7 +58,7 @@ fn without(url: &Url, ends: &[&str]) -> String {
 
 /// `OLLAMA_HOST` is shared with the server, which reads it as the place to listen at: `host`, `host:port`, `:port`, a whole
 /// address, or all of the machine's addresses, of which one is as good as the other.
-fn ollama(text: &str) -> Result<String, String> {
+pub(crate) fn ollama(text: &str) -> Result<String, String> {
     let bare = !text.contains("://");
     let with_scheme = match text {
         _ if !bare => text.to_owned(),
@@ -116,6 +107,11 @@ mod tests {
             (Ollama, "[::]:8000", "http://[::1]:8000"),
             (Ollama, "::1", "http://[::1]:11434"),
             (Ollama, " \"nas\" ", "http://nas:11434"),
+            (Ollama, "http://127.0.0.1:11434/", "http://127.0.0.1:11434"),
+            (Ollama, "https://h/ollama", "https://h/ollama"),
+            (Ollama, "nas/ollama", "http://nas:11434/ollama"),
+            (Ollama, "[::]:11434", "http://[::1]:11434"),
+            (Ollama, "[::1]", "http://[::1]:11434"),
             (Anthropic, "", "https://api.anthropic.com"),
             (Anthropic, "http://h:1", "http://h:1"),
             (Anthropic, "http://h:1/", "http://h:1"),

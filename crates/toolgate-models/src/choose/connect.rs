@@ -5,10 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::{Choice, ChooseError, Chosen};
-use crate::anthropic::AnthropicClient;
 use crate::intents::{FastPath, IntentsClient, Pack, StandIn};
-use crate::ollama::OllamaClient;
-use crate::openai::OpenAiClient;
+use crate::provider::ClientResult;
 use crate::{ModelClient, ModelSettings, Provider, Toolbox};
 
 /// Nobody writes so many sentences.
@@ -17,12 +15,7 @@ const LARGEST_PACK: u64 = 4 << 20;
 /// Makes the client of a choice. Nothing is asked yet.
 pub fn connect(choice: Choice, toolbox: &Toolbox) -> Result<Chosen, ChooseError> {
     let settings = choice.settings;
-    let client: Arc<dyn ModelClient> = match choice.provider {
-        Provider::Anthropic => Arc::new(AnthropicClient::new(&settings)?),
-        Provider::Ollama => Arc::new(OllamaClient::new(&settings)?),
-        Provider::OpenAi => Arc::new(OpenAiClient::new(&settings)?),
-        Provider::Intents => Arc::new(intents(toolbox, &settings.intents)?),
-    };
+    let client = (choice.provider.entry().connect)(&settings, toolbox)?;
     let client = match choice.provider {
         Provider::Intents => client,
         _ => beside(client, &settings, choice.is_unasked, toolbox)?,
@@ -35,13 +28,18 @@ pub fn connect(choice: Choice, toolbox: &Toolbox) -> Result<Chosen, ChooseError>
     })
 }
 
+/// Sentences alone.
+pub(crate) fn intents_client(settings: &ModelSettings, toolbox: &Toolbox) -> ClientResult {
+    Ok(Arc::new(intents(toolbox, &settings.intents)?))
+}
+
 /// A model with sentences before it, behind it, or neither.
 fn beside(
     mut client: Arc<dyn ModelClient>,
     settings: &ModelSettings,
     is_unasked: bool,
     toolbox: &Toolbox,
-) -> Result<Arc<dyn ModelClient>, ChooseError> {
+) -> ClientResult {
     if !settings.intents_first && !is_unasked {
         return Ok(client);
     }

@@ -3,12 +3,11 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use reqwest::header::{AUTHORIZATION, HeaderValue};
 use serde_json::Value;
 use tokio::time::Instant;
 
 use super::probe::{LONGEST_NAME, hasty};
-use crate::{ModelError, ModelSettings, Provider, http};
+use crate::{ModelError, ModelSettings, Provider};
 
 /// What a provider tells of its models.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,17 +41,10 @@ pub(super) async fn listed(
     settings: &ModelSettings,
     patience: Duration,
 ) -> Result<Listed, ModelError> {
-    let (http, mut headers) = hasty(settings, patience)?;
+    let (http, headers) = hasty(settings, patience)?;
     let deadline = Instant::now() + patience;
-    let path = match settings.provider {
-        Some(provider @ Provider::Anthropic) => {
-            headers.remove(AUTHORIZATION);
-            headers.insert("x-api-key", http::secret(provider, &settings.key)?);
-            headers.insert("anthropic-version", HeaderValue::from_static("2023-06-01"));
-            "/v1/models"
-        }
-        _ => "/models",
-    };
+    let entry = settings.provider.unwrap_or(Provider::OpenAi).entry();
+    let path = entry.models_path;
     let has_list = AtomicBool::new(true);
     let get = http.get_json(path, headers, deadline, |failure| {
         has_list.store(!matches!(failure.status, 404 | 405), Ordering::Relaxed);
@@ -62,18 +54,23 @@ pub(super) async fn listed(
         Err(_) if !has_list.load(Ordering::Relaxed) => Ok(Listed::Nothing {
             at: format!("{}{path}", http.shown().trim_end_matches('/')),
         }),
-        answer => answer.map(|answer| read(&answer)),
+        answer => answer.map(|answer| {
+            let (mut names, has_more) = (entry.read_models)(&answer);
+            names.retain(|name| !name.is_empty() && name.len() <= LONGEST_NAME);
+            Listed::Models {
+                names,
+                is_all: !has_more,
+            }
+        }),
     }
 }
 
-fn read(answer: &Value) -> Listed {
+/// As most list their models.
+pub(crate) fn read_ids(answer: &Value) -> (Vec<String>, bool) {
     let models = answer["data"].as_array().into_iter().flatten();
     let names = models.filter_map(|model| model["id"].as_str());
-    let names = names.filter(|name| !name.is_empty() && name.len() <= LONGEST_NAME);
-    Listed::Models {
-        names: names.map(str::to_owned).collect(),
-        is_all: answer["has_more"] != true,
-    }
+    let names = names.map(str::to_owned).collect();
+    (names, answer["has_more"] == true)
 }
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
 //! Which model, where nobody said, and where it is.
 
-mod address;
-mod connect;
-mod listed;
-mod probe;
+pub(crate) mod address;
+pub(crate) mod connect;
+pub(crate) mod listed;
+pub(crate) mod probe;
 #[cfg(test)]
 mod tests;
 
@@ -12,6 +12,7 @@ use std::time::Duration;
 
 pub use self::connect::connect;
 pub use self::listed::{Listed, is_listed};
+use crate::provider::{PROVIDERS, ProviderEntry, join_names};
 use crate::{ModelClient, ModelError, ModelSettings, Provider, Toolbox};
 
 /// A model on this machine answers at once, or is not there.
@@ -118,9 +119,15 @@ impl Chooser<'_> {
         Some(value.trim().to_owned()).filter(|value| !value.is_empty())
     }
 
+    /// The first variable that holds a key of the provider.
+    fn key_variable(&self, provider: Provider) -> Option<&'static str> {
+        let mut keys = provider.entry().key_variables.iter().copied();
+        keys.find(|key| self.variable(key).is_some())
+    }
+
     /// The settings of a provider, with what its variables say where the settings say nothing.
     fn filled(&self, provider: Provider) -> Result<ModelSettings, ChooseError> {
-        let [key, url] = provider.variables();
+        let [_, url] = provider.variables();
         let mut settings = self.settings.clone();
         settings.provider = Some(provider);
         let mut said_by = "model.url";
@@ -131,16 +138,16 @@ impl Chooser<'_> {
         settings.url = address::tidy(provider, &settings.url)
             .map_err(|wrong| ChooseError::Settings(format!("{said_by}: {wrong}")))?;
         if settings.key.is_empty() {
-            settings.key = self.variable(key).unwrap_or_default();
+            let key = self.key_variable(provider);
+            settings.key = key.and_then(|key| self.variable(key)).unwrap_or_default();
         }
         Ok(settings)
     }
 
     async fn given(&self, provider: Provider, said_by: &str) -> Result<Choice, ChooseError> {
         let mut settings = self.filled(provider)?;
-        let is_usual = settings.url == address::usual(provider);
-        let needs_key = matches!(provider, Provider::Anthropic | Provider::OpenAi) && is_usual;
-        if needs_key && settings.key.is_empty() {
+        let entry = provider.entry();
+        if entry.needs_key && settings.url == entry.url && settings.key.is_empty() {
             let (key, [_, url]) = (provider.key_setting(), provider.variables());
             return Err(ChooseError::Settings(format!(
                 "{provider} needs a key: set {key} (or {url}, if it is served elsewhere)"
@@ -159,38 +166,28 @@ impl Chooser<'_> {
     /// Where no model is named it is one the provider has, else the table's; whether that can be reached is found out when
     /// it is asked. A server of one's own is asked how much the model holds, be it named or not.
     async fn complete(&self, settings: &mut ModelSettings) {
-        let provider = settings.provider.unwrap_or(Provider::Intents);
-        let is_usual = settings.url == address::usual(provider);
+        let entry = settings.provider.unwrap_or(Provider::Intents).entry();
         let is_named = !settings.name.is_empty();
-        let there = match provider {
-            _ if is_named
-                && (provider != Provider::OpenAi || settings.context_tokens.is_some()) =>
-            {
-                return;
-            }
-            Provider::Ollama => {
-                let models = probe::ollama(settings, PATIENCE).await.ok();
-                models.and_then(|models| models.usable("").or_else(|| models.any()))
-            }
-            Provider::OpenAi if !is_usual => {
-                let found = probe::openai(settings, PATIENCE).await;
-                found.map(|(name, window)| {
-                    settings.context_tokens = settings.context_tokens.or(window);
-                    name
-                })
-            }
-            _ => None,
-        };
+        if is_named && (!entry.has_own_servers || settings.context_tokens.is_some()) {
+            return;
+        }
+        let found = (entry.probe)(settings, PATIENCE).await;
+        let usual = || (entry.provider.default_model().to_owned(), None);
+        let (name, window) = found.unwrap_or_else(usual);
+        settings.context_tokens = settings.context_tokens.or(window);
         if !is_named {
-            settings.name = there.unwrap_or_else(|| provider.default_model().to_owned());
+            settings.name = name;
         }
     }
 
     async fn whoever_is_there(&self) -> Result<Choice, ChooseError> {
         for (key, value) in [("url", &self.settings.url), ("key", &self.settings.key)] {
             if !value.is_empty() {
+                let tried = PROVIDERS.iter().filter(|entry| entry.preference.is_some());
+                let names: Vec<&str> = tried.map(|entry| entry.provider.as_str()).collect();
+                let names = join_names(&names, "or");
                 return Err(ChooseError::Settings(format!(
-                    "model.{key} needs model.provider beside it, which says whose {key} it is: anthropic, ollama or openai"
+                    "model.{key} needs model.provider beside it, which says whose {key} it is: {names}"
                 )));
             }
         }
@@ -203,7 +200,7 @@ impl Chooser<'_> {
             )));
         }
         let mut passed_over = Vec::new();
-        for provider in [Provider::Ollama, Provider::Anthropic, Provider::OpenAi] {
+        for provider in by_preference() {
             let found = match provider {
                 Provider::Ollama => self.ollama().await?,
                 _ => self.remote(provider)?,
@@ -273,22 +270,21 @@ impl Chooser<'_> {
     }
 
     fn remote(&self, provider: Provider) -> Result<Candidate, ChooseError> {
-        let [key, url] = provider.variables();
-        let set = |name: &str| self.variable(name).is_some();
-        let why = match provider {
-            Provider::OpenAi if set(url) => format!("{url} is set"),
-            _ if set(key) => format!("{key} is set"),
-            Provider::OpenAi => return Ok(Err(format!("neither {key} nor {url} is set"))),
-            _ => return Ok(Err(format!("{key} is not set"))),
+        let ([key, url], entry) = (provider.variables(), provider.entry());
+        let why = match self.key_variable(provider) {
+            _ if entry.has_own_servers && self.variable(url).is_some() => format!("{url} is set"),
+            Some(key) => format!("{key} is set"),
+            None if entry.has_own_servers => {
+                return Ok(Err(format!("neither {key} nor {url} is set")));
+            }
+            None => return Ok(Err(format!("{key} is not set"))),
         };
         let settings = self.filled(provider)?;
         let name = &settings.name;
-        let is_usual = settings.url == address::usual(provider);
-        let is_its = match provider {
-            Provider::Anthropic => name.starts_with("claude"),
-            // A server of one's own may call its models anything.
-            _ => !name.starts_with("claude") && (!is_usual || is_of_openai(name)),
-        };
+        // A server of one's own may call its models anything but what is another's that was tried before.
+        let may_have_any = entry.has_own_servers && settings.url != entry.url;
+        let is_its = (entry.owns_model)(name)
+            || may_have_any && owner(name).is_none_or(|owner| owner.preference > entry.preference);
         if !name.is_empty() && !is_its {
             let name = toolgate_core::escape(name);
             return Ok(Err(format!("'{name}' is no model of {provider}")));
@@ -299,27 +295,34 @@ impl Chooser<'_> {
 
 /// What helps if a name means what such names usually do.
 fn likely(name: &str) -> String {
-    let provider = match name {
-        _ if name.starts_with("claude") => Provider::Anthropic,
-        _ if is_of_openai(name) => Provider::OpenAi,
-        _ if is_tagged(name) => {
-            return "for ollama start it with 'ollama serve', or ".to_owned();
-        }
-        _ => return String::new(),
-    };
-    format!("for {provider} set {}, or ", provider.key_setting())
+    match owner(name) {
+        Some(owner) => format!(
+            "for {} set {}, or ",
+            owner.provider,
+            owner.provider.key_setting()
+        ),
+        None if is_tagged(name) => "for ollama start it with 'ollama serve', or ".to_owned(),
+        None => String::new(),
+    }
 }
 
 /// `qwen3:4b`, as Ollama writes names; a fine-tuned model of OpenAI begins with `ft:`.
 fn is_tagged(name: &str) -> bool {
-    name.contains(':') && !is_of_openai(name)
+    name.contains(':') && owner(name).is_none()
 }
 
-/// What OpenAI calls its own models.
-fn is_of_openai(name: &str) -> bool {
-    let is_numbered = |rest: &str| rest.starts_with(|c: char| c.is_ascii_digit());
-    ["gpt-", "chatgpt-", "codex-", "ft:"]
+/// Whose model a name usually means.
+fn owner(name: &str) -> Option<&'static ProviderEntry> {
+    let mut entries = Provider::ALL.into_iter().map(Provider::entry);
+    entries.find(|entry| (entry.owns_model)(name))
+}
+
+/// Those that are tried where nobody names one, in turn.
+fn by_preference() -> Vec<Provider> {
+    let mut tried: Vec<_> = PROVIDERS
         .iter()
-        .any(|start| name.starts_with(start))
-        || name.strip_prefix('o').is_some_and(is_numbered)
+        .filter_map(|entry| Some((entry.preference?, entry.provider)))
+        .collect();
+    tried.sort_unstable_by_key(|(preference, _)| *preference);
+    tried.into_iter().map(|(_, provider)| provider).collect()
 }

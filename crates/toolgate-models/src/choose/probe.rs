@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
-use reqwest::header::{AUTHORIZATION, HeaderMap};
+use futures::future::BoxFuture;
+use reqwest::header::HeaderMap;
 use serde_json::Value;
 use tokio::time::Instant;
 
-use crate::http::{self, Http};
-use crate::ollama::{ModelInfo, OllamaClient, ToolUse};
+use crate::http::Http;
+use crate::ollama::{ModelInfo, OllamaClient, ToolUse, is_same};
 use crate::{ModelError, ModelSettings, Provider};
 
 /// A longer name is none.
@@ -75,11 +76,6 @@ fn best<'a>(models: impl Iterator<Item = &'a ModelInfo>) -> Option<&'a ModelInfo
     })
 }
 
-/// Ollama adds `:latest` to a name without a tag.
-fn is_same(installed: &str, asked: &str) -> bool {
-    installed == asked || installed.strip_suffix(":latest") == Some(asked)
-}
-
 /// Looks at an Ollama; the error says what is wrong with it in a few words.
 pub(super) async fn ollama(
     settings: &ModelSettings,
@@ -93,6 +89,40 @@ pub(super) async fn ollama(
         ModelError::Key { .. } => "the key is not accepted",
         ModelError::Failed { .. } => "it answers with an error",
         _ => "something else than Ollama answers",
+    })
+}
+
+/// For a provider that is not asked before it has to be.
+pub(crate) fn nothing(
+    _: &ModelSettings,
+    _: Duration,
+) -> BoxFuture<'_, Option<(String, Option<usize>)>> {
+    Box::pin(std::future::ready(None))
+}
+
+/// The best model that an Ollama has.
+pub(crate) fn ollama_model(
+    settings: &ModelSettings,
+    patience: Duration,
+) -> BoxFuture<'_, Option<(String, Option<usize>)>> {
+    Box::pin(async move {
+        let models = ollama(settings, patience).await.ok()?;
+        let name = models.usable("").or_else(|| models.any())?;
+        Some((name, None))
+    })
+}
+
+/// The model of a server of one's own; OpenAI itself has too many.
+pub(crate) fn openai_model(
+    settings: &ModelSettings,
+    patience: Duration,
+) -> BoxFuture<'_, Option<(String, Option<usize>)>> {
+    Box::pin(async move {
+        let is_usual = settings.url == Provider::OpenAi.entry().url;
+        match is_usual {
+            true => None,
+            false => openai(settings, patience).await,
+        }
     })
 }
 
@@ -135,11 +165,7 @@ pub(super) fn hasty(
     let provider = settings.provider.unwrap_or(Provider::Ollama);
     let mut hasty = settings.clone();
     hasty.first_byte = patience;
-    let mut headers = HeaderMap::new();
-    if !settings.key.is_empty() {
-        let key = http::secret(provider, &format!("Bearer {}", settings.key))?;
-        headers.insert(AUTHORIZATION, key);
-    }
+    let headers = (provider.entry().headers)(&settings.key)?;
     Ok((Http::new(provider, &settings.url, &hasty)?, headers))
 }
 

@@ -98,6 +98,7 @@ async fn without_anything_sentences_are_matched_and_the_reasons_are_said() {
             "ollama: nobody answers at http://127.0.0.1:1",
             "anthropic: ANTHROPIC_API_KEY is not set",
             "openai: neither OPENAI_API_KEY nor OPENAI_BASE_URL is set",
+            "gemini: GEMINI_API_KEY is not set",
         ]
     );
 }

@@ -7,17 +7,17 @@ use tokio::time::Instant;
 
 use super::history::History;
 use super::running::{Running, millis};
+use super::turn_words::ReplyListener;
 use super::window::{Fit, Keep};
 use super::{Conversation, Round, TurnEnd, system};
 use crate::error::NOT_FINISHED;
-use crate::retry::Told;
-use crate::{AssistantMessage, Event, ModelError, Reply, Request, Stop, Usage};
+use crate::{AssistantMessage, Event, Listener, ModelError, Reply, Request, Stop, Usage};
 
 /// A client keeps the deadline itself; this is for one that does not.
 const GRACE: Duration = Duration::from_secs(1);
 
 /// Words that were told until the time was up are an answer, if half of one; of any other failure they are void.
-fn cut_short(error: ModelError, mut told: Told<'_>) -> Result<Reply, ModelError> {
+fn cut_short(error: ModelError, mut told: ReplyListener<'_>) -> Result<Reply, ModelError> {
     let is_late = matches!(
         error,
         ModelError::TimedOut {
@@ -25,12 +25,14 @@ fn cut_short(error: ModelError, mut told: Told<'_>) -> Result<Reply, ModelError>
             ..
         }
     );
-    if !is_late || told.text().trim().is_empty() {
-        told.take_back();
+    if !is_late || told.words.reply().trim().is_empty() {
+        if told.was_heard {
+            told.event(Event::Void);
+        }
         return Err(error);
     }
     Ok(Reply {
-        message: AssistantMessage::text(told.text()),
+        message: AssistantMessage::text(told.words.reply()),
         stop: Stop::Length,
         usage: Usage::default(),
         first_token: None,
@@ -69,7 +71,7 @@ impl Running<'_> {
 
     async fn ask_once(&mut self, words_only: bool) -> Result<Reply, ModelError> {
         let round = self.rounds.len() + 1;
-        self.listener.event(Event::Asking {
+        self.tell(Event::Asking {
             round,
             tools: if words_only { 0 } else { self.offer.len() },
         });
@@ -83,7 +85,12 @@ impl Running<'_> {
             words_only,
             deadline: self.deadline,
         };
-        let mut told = Told::new(self.listener);
+        let mut told = ReplyListener {
+            listener: self.listener,
+            words: &mut self.conversation.turn_words,
+            retries: 0,
+            was_heard: false,
+        };
         let reply = client.reply(request, &mut told);
         let reply = tokio::time::timeout_at(self.deadline + GRACE, reply).await;
         let reply = reply.unwrap_or_else(|_| {
@@ -93,7 +100,7 @@ impl Running<'_> {
                 after: self.conversation.settings.timeout,
             })
         });
-        let retries = told.retries();
+        let retries = told.retries;
         let reply = match reply {
             Err(error) => cut_short(error, told)?,
             Ok(reply) => reply,

@@ -2,7 +2,8 @@
 //!
 //! `running` is a turn that goes on and decides what comes next, `asking` puts one question to the model, `offering` chooses
 //! its tools, `calls` runs what it asks for, `cut` says what it is told of the results. `history` keeps all of it in order,
-//! `window` says how much of it is sent, `flow` knows what kinds of things it holds, `whole` keeps results that are sent only in part, `saved` is its form in a file, `spoken` is what was heard of a spoken answer.
+//! `window` says how much of it is sent, `flow` knows what kinds of things it holds, `whole` keeps results that are sent only in part, `saved` is its form in a file, `spoken` is what was heard of a spoken answer,
+//! `turn_words` what was told of a turn that may yet be dropped.
 
 mod asking;
 mod calls;
@@ -15,6 +16,7 @@ mod saved;
 mod spoken;
 #[cfg(test)]
 mod tests;
+mod turn_words;
 mod whole;
 mod window;
 
@@ -32,6 +34,7 @@ use cut::FullResults;
 use flow::Flow;
 use history::History;
 use running::{Next, Running};
+use turn_words::TurnWords;
 
 use crate::{
     Catalog, Event, Listener, Message, ModelClient, ModelError, ModelSettings, Stop, Toolbox,
@@ -65,6 +68,8 @@ pub struct Conversation {
     trace: Option<(String, Option<String>)>,
     /// What its tools have brought, for `policy.flow`.
     flow: Flow,
+    /// What was told of the last turn.
+    turn_words: TurnWords,
 }
 
 /// What came of a turn.
@@ -152,6 +157,7 @@ impl Conversation {
             told: None,
             trace: None,
             flow: Flow::default(),
+            turn_words: TurnWords::default(),
         }
     }
 
@@ -209,6 +215,7 @@ impl Conversation {
         text: &str,
         listener: &mut dyn Listener,
     ) -> Result<Turn, ModelError> {
+        self.turn_words = TurnWords::default();
         let mut noting = Noting::new(listener);
         let mut turn = self.run_turn(text, &mut noting).await?;
         turn.notices = noting.notices;

@@ -105,6 +105,11 @@ impl<'a> Running<'a> {
         }
     }
 
+    pub(super) fn tell(&mut self, event: Event<'_>) {
+        self.conversation.turn_words.see(&event);
+        self.listener.event(event);
+    }
+
     /// Why tools, after some were used, may not be used any more.
     pub(super) fn limit(&self) -> Option<TurnEnd> {
         if self.tool_rounds == 0 {
@@ -140,7 +145,7 @@ impl<'a> Running<'a> {
         if has_words || stop == Stop::Pause && !message.parts.is_empty() {
             self.conversation.history.reply(message);
         } else if has_said {
-            self.listener.event(Event::Void);
+            self.tell(Event::Void);
         }
         match stop {
             Stop::Refusal => Next::End(TurnEnd::Refusal),
@@ -184,10 +189,10 @@ impl<'a> Running<'a> {
             message
                 .parts
                 .retain(|part| !matches!(part, Part::Text { text } if text.trim().is_empty()));
-            self.listener.event(Event::Void);
+            self.tell(Event::Void);
             for part in &message.parts {
                 if let Part::Text { text } = part {
-                    self.listener.event(Event::Text(text));
+                    self.tell(Event::Text(text));
                 }
             }
         }
@@ -245,7 +250,7 @@ impl<'a> Running<'a> {
                 ),
                 _ => "The model gave no answer, also when it was asked again.".to_owned(),
             };
-            self.listener.event(Event::Text(&answer));
+            self.tell(Event::Text(&answer));
             answer
         });
         let error = is_missing.then(|| answer.clone());
@@ -266,7 +271,7 @@ impl<'a> Running<'a> {
         let answer = format!(
             "There is no answer: {why}, and when it was asked for one, this happened: {error}."
         );
-        self.listener.event(Event::Text(&answer));
+        self.tell(Event::Text(&answer));
         let (error, kind) = (error.to_string(), error.kind());
         Ok(self.record(answer, end, Some(error), Some(kind)))
     }

@@ -11,6 +11,13 @@ impl Conversation {
         self.history.keep_spoken(spoken);
     }
 
+    /// The last turn was stopped: what the model had said by then stays. Nothing changes if it was not asked yet.
+    pub fn keep_told(&mut self) {
+        if let Some(told) = self.turn_words.text() {
+            self.history.keep_spoken(told);
+        }
+    }
+
     /// The person does not want to answer what was asked back last: a yes that comes later means something else.
     pub fn drop_question(&mut self) {
         self.history.drop_question();

@@ -8,7 +8,7 @@ use reqwest::{Response, StatusCode, Url};
 use serde_json::Value;
 use tokio::time::{Instant, timeout_at};
 
-use super::retry_after::retry_after;
+use super::retry_after::{LONGEST, retry_after};
 use super::{Http, SHOWN, shown};
 use crate::{ModelError, Provider};
 
@@ -50,7 +50,9 @@ impl Failure {
             }
         }
         body.truncate(LONGEST_BODY);
-        let (mut message, kind, code) = said(&String::from_utf8_lossy(&body));
+        let body = String::from_utf8_lossy(&body);
+        let (mut message, kind, code) = said(&body);
+        let retry_after = retry_after.or_else(|| retry_delay(&body));
         if message.trim().is_empty() {
             message = usual_words(status);
         }
@@ -131,7 +133,7 @@ impl Failure {
         }
     }
 
-    fn wrong_key(self) -> ModelError {
+    pub(crate) fn wrong_key(self) -> ModelError {
         let setting = self.provider.key_setting();
         ModelError::Key {
             provider: self.provider,
@@ -139,7 +141,7 @@ impl Failure {
         }
     }
 
-    fn limited(self) -> ModelError {
+    pub(crate) fn limited(self) -> ModelError {
         let when = match self.retry_after {
             Some(after) => format!("try again in {} s", after.as_secs_f64().ceil()),
             None => "try again in a minute".to_owned(),
@@ -209,6 +211,17 @@ fn said(body: &str) -> (String, String, String) {
     let field = |name: &str| error.get(name).and_then(text).unwrap_or_default();
     let message = words(&value, 5).unwrap_or_else(|| body.to_owned());
     (message, field("type"), field("code"))
+}
+
+/// The pause that Google's services tell among the details of an error, as in `"retryDelay": "36.5s"`.
+fn retry_delay(body: &str) -> Option<Duration> {
+    let value: Value = serde_json::from_str(body).ok()?;
+    let details = value.pointer("/error/details")?.as_array()?;
+    let mut delays = details.iter().filter_map(|detail| {
+        let seconds = detail.get("retryDelay")?.as_str()?.strip_suffix('s')?;
+        Duration::try_from_secs_f64(seconds.parse().ok()?).ok()
+    });
+    delays.next().map(|delay| delay.min(LONGEST))
 }
 
 /// The sentence for a person in the JSON of an error.

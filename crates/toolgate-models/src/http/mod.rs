@@ -168,7 +168,14 @@ impl Http {
             return url.clone();
         }
         let mut url = self.base.clone();
-        url.set_path(&format!("{}{path}", self.base.path().trim_end_matches('/')));
+        let (below, query) = path.split_once('?').unwrap_or((path, ""));
+        url.set_path(&format!(
+            "{}{below}",
+            self.base.path().trim_end_matches('/')
+        ));
+        if !query.is_empty() {
+            url.query_pairs_mut().extend_pairs(query.split_once('='));
+        }
         *last = Some((path.to_owned(), url.clone()));
         url
     }

@@ -30,15 +30,15 @@ use toolgate_core::ToolDefinition;
 use copy::{Copier, Detail, LARGEST};
 use text::{add, is_shown, shown, split};
 
-/// What a provider keeps of a JSON Schema. The root is always an object without combinators, and references are never kept.
+/// What a provider keeps of a JSON Schema; each one's stand beside its form of a tool. The root is always an object without combinators, and references are never kept.
 pub(crate) struct Rules {
     /// The keywords it knows below the root; `None`: all of them.
-    keywords: Option<&'static [&'static str]>,
-    is_parameter_name: fn(&str) -> bool,
+    pub(crate) keywords: Option<&'static [&'static str]>,
+    pub(crate) is_parameter_name: fn(&str) -> bool,
     /// In characters.
-    longest_description: usize,
+    pub(crate) longest_description: usize,
     /// True if what is too long for the tool's description may follow in that of the schema.
-    continued: bool,
+    pub(crate) continued: bool,
 }
 
 /// A tool in a provider's terms.
@@ -48,43 +48,6 @@ pub(crate) struct Lowered<'a> {
     pub(crate) description: Cow<'a, str>,
     /// Always has `type: "object"` and `properties`.
     pub(crate) schema: Cow<'a, Value>,
-}
-
-impl Rules {
-    /// The Messages API refuses a request whole if one tool has a combinator at its root or a property with an unusual name.
-    pub(crate) const ANTHROPIC: Self = Self {
-        keywords: None,
-        is_parameter_name: |name| {
-            let usual = |byte: u8| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte);
-            (1..=64).contains(&name.len()) && name.bytes().all(usual)
-        },
-        longest_description: 16 << 10,
-        continued: false,
-    };
-
-    /// Ollama reads a schema into a structure and loses what that has no place for.
-    pub(crate) const OLLAMA: Self = Self {
-        keywords: Some(&[
-            "anyOf",
-            "type",
-            "items",
-            "description",
-            "enum",
-            "properties",
-            "required",
-        ]),
-        is_parameter_name: |_| true,
-        longest_description: 4 << 10,
-        continued: false,
-    };
-
-    /// Chat completions without `strict`, of OpenAI and the many that speak them.
-    pub(crate) const OPENAI: Self = Self {
-        keywords: None,
-        is_parameter_name: |_| true,
-        longest_description: 1024,
-        continued: true,
-    };
 }
 
 /// How much of a schema is shown: all of it, then less and less until it is small enough.

@@ -4,18 +4,19 @@ use std::time::Duration;
 
 use futures::StreamExt;
 use futures::stream;
-use reqwest::header::{AUTHORIZATION, HeaderMap};
+use reqwest::header::HeaderMap;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::errors;
-use crate::http::{Http, secret};
+use crate::choose::address;
+use crate::http::Http;
+use crate::wire_format::{Endpoint, bearer};
 use crate::{ModelError, ModelSettings, Provider};
 
 /// Where Ollama listens unless told otherwise.
-pub(super) const USUAL: &str = "http://127.0.0.1:11434";
-const USUAL_PORT: u16 = 11434;
+pub(crate) const URL: &str = "http://127.0.0.1:11434";
 /// Models that are looked at; a server with more is asked for the first ones only.
 const MOST_MODELS: usize = 64;
 const AT_ONCE: usize = 8;
@@ -83,31 +84,34 @@ pub(super) struct Loaded {
 
 /// A server.
 pub(super) struct Api {
-    pub(super) http: Http,
-    headers: HeaderMap,
+    pub(super) endpoint: Endpoint,
 }
 
 impl Api {
     pub(super) fn new(settings: &ModelSettings) -> Result<Self, ModelError> {
-        let http = Http::new(Provider::Ollama, &address(&settings.url), settings)?;
-        let mut headers = HeaderMap::new();
-        let key = settings.key.trim();
-        if !key.is_empty() {
-            let value = secret(Provider::Ollama, &format!("Bearer {key}"))?;
-            headers.insert(AUTHORIZATION, value);
-        }
-        Ok(Self { http, headers })
+        // What is no address is told apart by the one who reads it last.
+        let url = address::tidy(Provider::Ollama, &settings.url);
+        let url = url.unwrap_or_else(|_| settings.url.clone());
+        let endpoint = Endpoint {
+            http: Http::new(Provider::Ollama, &url, settings)?,
+            headers: headers(&settings.key)?,
+        };
+        Ok(Self { endpoint })
     }
 
-    pub(super) fn headers(&self) -> HeaderMap {
-        self.headers.clone()
+    pub(super) fn http(&self) -> &Http {
+        &self.endpoint.http
+    }
+
+    fn headers(&self) -> HeaderMap {
+        self.endpoint.headers.clone()
     }
 
     pub(super) async fn version(&self, deadline: Instant) -> Result<String, ModelError> {
         let value = self.get("/api/version", deadline).await?;
         let version = value.get("version").and_then(Value::as_str);
         version
-            .map(|version| self.http.line(version))
+            .map(|version| self.http().line(version))
             .ok_or_else(|| self.no_ollama("no version"))
     }
 
@@ -124,7 +128,7 @@ impl Api {
         let body = json!({ "model": model }).to_string().into_bytes();
         let explain = |failure| errors::explain(model, failure);
         let value = self
-            .http
+            .http()
             .post_json("/api/show", self.headers(), body, deadline, explain);
         Ok(Shown::read(&value.await?))
     }
@@ -168,7 +172,7 @@ impl Api {
 
     async fn get(&self, path: &str, deadline: Instant) -> Result<Value, ModelError> {
         let explain = |failure| errors::explain("", failure);
-        self.http
+        self.http()
             .get_json(path, self.headers(), deadline, explain)
             .await
     }
@@ -176,9 +180,13 @@ impl Api {
     fn no_ollama(&self, reason: &str) -> ModelError {
         ModelError::Garbled {
             provider: Provider::Ollama,
-            reason: format!("{reason}; is it an Ollama at {}?", self.http.shown()),
+            reason: format!("{reason}; is it an Ollama at {}?", self.http().shown()),
         }
     }
+}
+
+pub(crate) fn headers(key: &str) -> Result<HeaderMap, ModelError> {
+    bearer(Provider::Ollama, key)
 }
 
 impl Shown {
@@ -233,46 +241,13 @@ fn size_of(value: &Value) -> Option<usize> {
 }
 
 /// A name without a tag means the one tagged `latest`.
-pub(super) fn is_same(one: &str, other: &str) -> bool {
+pub(crate) fn is_same(one: &str, other: &str) -> bool {
     let plain = |name: &str| {
         name.strip_suffix(":latest")
             .unwrap_or(name)
             .to_ascii_lowercase()
     };
     plain(one) == plain(other)
-}
-
-/// An address as people write it in `OLLAMA_HOST`: without `http://`, without the port, or the one that the server listens on.
-fn address(text: &str) -> String {
-    let text = text.trim().trim_end_matches('/');
-    if text.is_empty() {
-        return USUAL.to_owned();
-    }
-    let (scheme, rest) = match text.split_once("://") {
-        Some((scheme, rest)) => (scheme, rest.to_owned()),
-        None => ("http", with_port(text)),
-    };
-    // It listens on all addresses; it is reached on this one.
-    let rest = match rest.strip_prefix("0.0.0.0") {
-        Some(port) if port.is_empty() || port.starts_with([':', '/']) => format!("127.0.0.1{port}"),
-        _ => rest.replacen("[::]", "[::1]", 1),
-    };
-    format!("{scheme}://{rest}")
-}
-
-fn with_port(text: &str) -> String {
-    let (host, path) = text.split_at(text.find('/').unwrap_or(text.len()));
-    let name = host.rsplit_once(']').map_or(host, |(_, after)| after);
-    let host = if host.starts_with(':') {
-        format!("127.0.0.1{host}")
-    } else {
-        host.to_owned()
-    };
-    if name.contains(':') {
-        format!("{host}{path}")
-    } else {
-        format!("{host}:{USUAL_PORT}{path}")
-    }
 }
 
 /// At most this long from now.
@@ -283,29 +258,6 @@ pub(super) fn within(limit: Duration) -> Instant {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn an_address_is_understood_as_people_write_it() {
-        for (written, expected) in [
-            ("", "http://127.0.0.1:11434"),
-            ("http://127.0.0.1:11434/", "http://127.0.0.1:11434"),
-            (
-                "https://models.example/ollama",
-                "https://models.example/ollama",
-            ),
-            ("box", "http://box:11434"),
-            ("box:80", "http://box:80"),
-            ("box/ollama", "http://box:11434/ollama"),
-            (":8000", "http://127.0.0.1:8000"),
-            ("0.0.0.0", "http://127.0.0.1:11434"),
-            ("0.0.0.0:8000", "http://127.0.0.1:8000"),
-            ("http://0.0.0.0:11434", "http://127.0.0.1:11434"),
-            ("[::]:11434", "http://[::1]:11434"),
-            ("[::1]", "http://[::1]:11434"),
-        ] {
-            assert_eq!(address(written), expected, "{written}");
-        }
-    }
 
     #[test]
     fn a_model_without_a_tag_is_the_latest() {

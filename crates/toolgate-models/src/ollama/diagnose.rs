@@ -88,7 +88,7 @@ async fn look(
         .map_err(|error| unreachable(&error))?;
     findings.push(Finding::good(format!(
         "Ollama {version} answers at {}",
-        api.http.shown()
+        api.http().shown()
     )));
     let there = api.models(deadline).await.map_err(|error| failed(&error))?;
     findings.push(is_there(&api, model, there, deadline).await?);

@@ -3,10 +3,8 @@
 use crate::http::Failure;
 use crate::{ModelError, ModelSettings, Provider};
 
-/// True if the model can not be asked to think.
-pub(super) fn is_no_thinking(failure: &Failure) -> bool {
-    has(failure, &["does not support thinking"])
-}
+/// Words of a model that can not be asked to think.
+pub(super) const NO_THINKING: &str = "does not support thinking";
 
 /// True if the model wrote a call that the server could not take apart.
 pub(super) fn is_unread_call(failure: &Failure) -> bool {
@@ -48,6 +46,11 @@ pub(super) fn explain(model: &str, failure: Failure) -> ModelError {
     let provider = Provider::Ollama;
     let recommended = provider.default_model();
     match failure.status {
+        // In a stream it has the status of a failure, and is none: it is asked again at once.
+        _ if has(&failure, &[NO_THINKING]) => ModelError::Refused {
+            provider,
+            reason: failure.message,
+        },
         _ if has(&failure, &["does not support tools"]) => ModelError::Model {
             reason: format!(
                 "the model '{name}' can not use tools ({said}); get one that can with 'ollama pull {recommended}', and \

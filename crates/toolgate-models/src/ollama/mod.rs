@@ -15,28 +15,29 @@ mod stream;
 mod tools;
 mod window;
 
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
 use futures::future::BoxFuture;
+use serde_json::Value;
 use tokio::time::Instant;
 
 use self::api::{Api, Shown, within};
 pub use self::api::{ModelInfo, ToolUse};
+pub(crate) use self::api::{URL, headers, is_same};
 pub use self::diagnose::{Finding, diagnose};
 use self::request::{Prompt, Wanted};
-use self::stream::{Answer, Stream, Trouble};
+use self::stream::Stream;
 pub use self::tools::to_qwen;
 use self::tools::{QWEN, QWEN_ORIGINAL, log_converted};
 use self::window::{Read, Window};
-use crate::catalog::CatalogCache;
+use crate::catalog::Dialect;
 use crate::http::Failure;
-use crate::retry::{Retries, retrying};
-use crate::{
-    Catalog, Event, Listener, ModelClient, ModelError, ModelSettings, Provider, Reply, Request,
-    SchemaForm, ToolList,
-};
+use crate::learned::{Habits, Learned};
+use crate::provider_client::ProviderClient;
+use crate::wire_format::{Endpoint, Framing, WireFormat};
+use crate::{Catalog, ModelError, ModelSettings, Provider, Reply, Request};
 
 /// How long the server may take to tell of a model; without it the question is asked all the same.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -59,38 +60,57 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// # Ok(())
 /// # }
 /// ```
-pub struct OllamaClient {
+pub type OllamaClient = ProviderClient<OllamaFormat>;
+
+/// Ollama's `/api/chat`.
+pub struct OllamaFormat {
     api: Api,
     model: String,
     settings: ModelSettings,
-    retries: Retries,
-    catalogs: CatalogCache,
-    /// The catalog that was logged last.
-    converted: Mutex<Weak<Catalog>>,
+    habits: Learned<ThinkHabit>,
     window: Window,
     /// What the server tells of the model, once it was asked.
     shown: OnceLock<Shown>,
-    /// The model refused to be told whether to think.
-    no_thinking: AtomicBool,
     /// It was told that the model may not know what tools are.
     told_of_tools: AtomicBool,
+}
+
+/// Whether the model is told whether to think.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ThinkHabit {
+    is_sent: bool,
+}
+
+impl Habits for ThinkHabit {
+    fn after(self, _status: u16, message: &str) -> Self {
+        let is_refused = message.to_lowercase().contains(errors::NO_THINKING);
+        Self {
+            is_sent: self.is_sent && !is_refused,
+        }
+    }
+
+    fn notices(self, _before: Self, model: &str, _error: &ModelError) -> Vec<String> {
+        vec![format!(
+            "the model '{model}' can not think before it answers; it is asked without"
+        )]
+    }
 }
 
 impl OllamaClient {
     /// For a model at an address; nothing is asked yet. An empty name means the usual model, an empty address this machine.
     pub fn new(settings: &ModelSettings) -> Result<Self, ModelError> {
-        Ok(Self {
+        let format = OllamaFormat {
             api: Api::new(settings)?,
             model: model_of(settings).to_owned(),
             settings: settings.clone(),
-            retries: Retries::new(settings.attempts),
-            catalogs: CatalogCache::default(),
-            converted: Mutex::default(),
+            habits: Learned::new(ThinkHabit {
+                is_sent: settings.think.is_some(),
+            }),
             window: Window::new(settings.context_tokens),
             shown: OnceLock::new(),
-            no_thinking: AtomicBool::new(false),
             told_of_tools: AtomicBool::new(false),
-        })
+        };
+        Ok(Self::with_format(format, settings))
     }
 
     /// All models that the server at an address has, with what they can do, asked for within `limit` altogether. An empty
@@ -103,7 +123,9 @@ impl OllamaClient {
         let models = api.models(deadline).await?;
         Ok(api.infos(models, deadline).await)
     }
+}
 
+impl OllamaFormat {
     /// Asks the server what the model is, unless it told already. One that can not tell is asked the question all the same.
     async fn get_to_know(&self, deadline: Instant) {
         let deadline = deadline.min(within(PATIENCE));
@@ -120,77 +142,20 @@ impl OllamaClient {
         self.window.learn(self.shown.get_or_init(|| shown).context);
     }
 
-    /// One attempt; two where the model does not want to be told whether to think.
-    async fn ask(
-        &self,
-        request: Request<'_>,
-        listener: &mut dyn Listener,
-    ) -> Result<Reply, ModelError> {
-        self.tell_of_tools(&request, listener);
-        let think = self
-            .settings
-            .think
-            .filter(|_| !self.no_thinking.load(Ordering::Relaxed));
-        let reply = self.ask_thinking(&request, think, listener).await;
-        if think.is_none() || reply.is_ok() || !self.no_thinking.load(Ordering::Relaxed) {
-            return reply;
-        }
-        let model = toolgate_core::escape(&self.model);
-        listener.event(Event::Notice(&format!(
-            "the model '{model}' can not think before it answers; it is asked without"
-        )));
-        self.ask_thinking(&request, None, listener).await
-    }
-
-    /// A server may leave tools out without a word where the model has no place for them; that is said once.
-    fn tell_of_tools(&self, request: &Request<'_>, listener: &mut dyn Listener) {
-        let shown = self.shown.get();
-        let can_not = shown.is_some_and(|it| it.capabilities.is_some() && !it.can("tools"));
-        let has_tools = !request.words_only && !request.tools.is_empty();
-        if can_not && has_tools && !self.told_of_tools.swap(true, Ordering::Relaxed) {
-            let model = toolgate_core::escape(&self.model);
-            listener.event(Event::Notice(&format!(
-                "the model '{model}' can not use tools, as Ollama says: it may never see them ('toolgate doctor' tells what helps)"
-            )));
-        }
-    }
-
-    async fn ask_thinking(
-        &self,
-        request: &Request<'_>,
-        think: Option<bool>,
-        listener: &mut dyn Listener,
-    ) -> Result<Reply, ModelError> {
-        let pictures = self.shown.get().is_some_and(|shown| shown.can("vision"));
-        let prompt = Prompt::new(request, pictures);
-        let window = self.window.fit(prompt.tokens, self.settings.max_tokens);
-        let wanted = Wanted { window, think };
-        let body = prompt.body(&self.model, &self.settings, wanted);
-        let body = body.map_err(|error| ModelError::Refused {
-            provider: Provider::Ollama,
-            reason: format!("the question can not be written as JSON ({error})"),
-        })?;
-        let estimate = prompt.tokens;
-        drop(prompt);
-        let (answer, first_token) = self.answer(request, body, listener).await?;
+    /// Compares what the server says it read with what was sent; a sentence for the person where it was cut.
+    async fn check_window(&self, request: &Request<'_>, reply: &Reply) -> Option<String> {
+        let estimate = request::tokens(request);
         let read = Read {
             estimate,
-            window,
-            read: answer.usage.input,
+            // It never shrinks: the one that was asked for, unless another question needed more since.
+            window: self.window.fit(estimate, self.settings.max_tokens),
+            read: reply.usage.input,
         };
         let held = match self.window.is_doubtful(read) {
             true => self.held(request.deadline).await,
             false => None,
         };
-        if let Some(notice) = self.window.check(read, held) {
-            listener.event(Event::Notice(&notice));
-        }
-        Ok(Reply {
-            message: answer.said.message(),
-            stop: answer.stop,
-            usage: answer.usage,
-            first_token,
-        })
+        self.window.check(read, held)
     }
 
     /// The window that the server holds the model with now, where it tells.
@@ -203,38 +168,69 @@ impl OllamaClient {
         }
         held
     }
+}
 
-    async fn answer(
-        &self,
-        request: &Request<'_>,
-        body: Vec<u8>,
-        listener: &mut dyn Listener,
-    ) -> Result<(Answer, Option<Instant>), ModelError> {
-        let explain = |failure| self.explain(failure);
-        let lines = self.api.http.post(
-            "/api/chat",
-            self.api.headers(),
-            body,
-            request.deadline,
-            explain,
-        );
-        let mut lines = lines.await?;
-        let rescue = self.settings.rescue && !request.words_only;
-        let mut stream = Stream::new(request.tools, rescue);
-        let mut first_token = None;
-        while let Some(line) = lines.next().await? {
-            let read = stream.line(&line, listener);
-            read.map_err(|trouble| self.error(trouble))?;
-            if first_token.is_none() && stream.has_begun() {
-                first_token = Some(Instant::now());
-            }
-            if stream.is_done() {
-                lines.finish();
-                break;
-            }
-        }
-        let answer = stream.finish(listener);
-        Ok((answer.map_err(|trouble| self.error(trouble))?, first_token))
+impl WireFormat for OllamaFormat {
+    const PROVIDER: Provider = Provider::Ollama;
+    const DIALECT: &'static Dialect = &QWEN;
+    const ORIGINAL: &'static Dialect = &QWEN_ORIGINAL;
+    const FRAMING: Framing = Framing::Lines;
+    const CUT: &'static str = "the stream ended before the model was done";
+
+    type Habits = ThinkHabit;
+    type Reader<'a> = Stream<'a>;
+
+    fn endpoint(&self) -> &Endpoint {
+        &self.api.endpoint
+    }
+
+    fn path(&self) -> &str {
+        "/api/chat"
+    }
+
+    fn model(&self) -> &str {
+        &self.model
+    }
+
+    fn window(&self) -> usize {
+        self.window.most()
+    }
+
+    fn log_catalog(catalog: &Catalog) {
+        log_converted(catalog);
+    }
+
+    fn habits(&self) -> &Learned<ThinkHabit> {
+        &self.habits
+    }
+
+    fn rescues(&self) -> bool {
+        self.settings.rescue
+    }
+
+    fn body(&self, request: &Request<'_>, habit: ThinkHabit) -> Result<Vec<u8>, String> {
+        let pictures = self.shown.get().is_some_and(|shown| shown.can("vision"));
+        let wanted = Wanted {
+            window: self
+                .window
+                .fit(request::tokens(request), self.settings.max_tokens),
+            think: self.settings.think.filter(|_| habit.is_sent),
+        };
+        Prompt::new(request, pictures)
+            .body(&self.model, &self.settings, wanted)
+            .map_err(|error| format!("the question can not be written as JSON ({error})"))
+    }
+
+    fn reader<'a>(&self, request: &Request<'a>) -> Stream<'a> {
+        Stream::new(request.tools)
+    }
+
+    fn status(error: &Value) -> u16 {
+        let mut keys = ["status", "status_code"].iter();
+        let status = keys.find_map(|key| error.get(key)?.as_u64());
+        status
+            .and_then(|status| u16::try_from(status).ok())
+            .unwrap_or(500)
     }
 
     fn explain(&self, failure: Failure) -> ModelError {
@@ -242,45 +238,7 @@ impl OllamaClient {
         if errors::is_unread_call(&failure) {
             return errors::unread_call(&self.model, &self.settings, &failure);
         }
-        if errors::is_no_thinking(&failure) {
-            self.no_thinking.store(true, Ordering::Relaxed);
-        }
         errors::explain(&self.model, failure)
-    }
-
-    fn error(&self, trouble: Trouble) -> ModelError {
-        let provider = Provider::Ollama;
-        match trouble {
-            Trouble::Said(value) => {
-                let status = ["status", "status_code"]
-                    .iter()
-                    .find_map(|key| value.get(key)?.as_u64());
-                let status = status.and_then(|status| u16::try_from(status).ok());
-                self.explain(Failure::in_stream(
-                    &self.api.http,
-                    status.unwrap_or(500),
-                    &value,
-                ))
-            }
-            Trouble::Garbled(reason) => ModelError::Garbled {
-                provider,
-                reason: self.api.http.line(&reason),
-            },
-            Trouble::Cut => ModelError::Cut {
-                provider,
-                reason: "the stream ended before the model was done".to_owned(),
-            },
-        }
-    }
-}
-
-impl ModelClient for OllamaClient {
-    fn provider(&self) -> Provider {
-        Provider::Ollama
-    }
-
-    fn model(&self) -> &str {
-        &self.model
     }
 
     fn prepare(&self, deadline: Instant) -> BoxFuture<'_, ()> {
@@ -290,39 +248,26 @@ impl ModelClient for OllamaClient {
         Box::pin(self.get_to_know(deadline))
     }
 
-    fn window(&self) -> usize {
-        self.window.most()
-    }
-
-    fn catalog(&self, tools: &Arc<ToolList>) -> Arc<Catalog> {
-        let dialect = match self.settings.schemas {
-            SchemaForm::Lowered => &QWEN,
-            SchemaForm::Original => &QWEN_ORIGINAL,
-        };
-        let catalog = self.catalogs.get(tools, dialect);
-        let mut converted = self
-            .converted
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        if !std::ptr::eq(Weak::as_ptr(&converted), Arc::as_ptr(&catalog)) {
-            log_converted(&catalog);
-            *converted = Arc::downgrade(&catalog);
+    /// A server may leave tools out without a word where the model has no place for them; that is said once.
+    fn caution(&self, request: &Request<'_>) -> Option<String> {
+        let shown = self.shown.get();
+        let can_not = shown.is_some_and(|it| it.capabilities.is_some() && !it.can("tools"));
+        let has_tools = !request.words_only && !request.tools.is_empty();
+        if !can_not || !has_tools || self.told_of_tools.swap(true, Ordering::Relaxed) {
+            return None;
         }
-        catalog
+        let model = toolgate_core::escape(&self.model);
+        Some(format!(
+            "the model '{model}' can not use tools, as Ollama says: it may never see them ('toolgate doctor' tells what helps)"
+        ))
     }
 
-    fn reply<'a>(
+    fn review<'a>(
         &'a self,
-        request: Request<'a>,
-        listener: &'a mut dyn Listener,
-    ) -> BoxFuture<'a, Result<Reply, ModelError>> {
-        Box::pin(async move {
-            self.prepare(request.deadline).await;
-            retrying(&self.retries, request.deadline, listener, move |told| {
-                Box::pin(self.ask(request, told))
-            })
-            .await
-        })
+        request: &'a Request<'_>,
+        reply: &'a Reply,
+    ) -> BoxFuture<'a, Option<String>> {
+        Box::pin(self.check_window(request, reply))
     }
 }
 

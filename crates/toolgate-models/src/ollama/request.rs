@@ -11,8 +11,16 @@ use crate::{AssistantMessage, Message, ModelSettings, Offer, Part, Request, Tool
 pub(super) struct Prompt<'a> {
     messages: Vec<Wire<'a>>,
     tools: Option<&'a Offer>,
-    /// About how many tokens it has, tools included.
-    pub(super) tokens: usize,
+}
+
+/// About how many tokens a question has, tools included.
+pub(super) fn tokens(request: &Request<'_>) -> usize {
+    request.tokens + offered(request).map_or(0, Offer::tokens)
+}
+
+/// There is no way to offer tools and forbid them: a model that must answer in words is not told of any.
+fn offered<'a>(request: &Request<'a>) -> Option<&'a Offer> {
+    Some(request.tools).filter(|tools| !request.words_only && !tools.is_empty())
 }
 
 /// What is asked for beside the prompt.
@@ -94,12 +102,9 @@ impl<'a> Prompt<'a> {
                 }
             }
         }
-        // There is no way to offer tools and forbid them: a model that must answer in words is not told of any.
-        let tools = Some(tools).filter(|tools| !request.words_only && !tools.is_empty());
         Self {
-            tokens: request.tokens + tools.map_or(0, Offer::tokens),
             messages,
-            tools,
+            tools: offered(request),
         }
     }
 

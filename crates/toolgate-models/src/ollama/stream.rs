@@ -7,34 +7,15 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::message::MOST_PARTS;
-use crate::words::{self, Words};
-use crate::{CallArguments, Listener, ModelCall, Offer, Stop, Usage};
+use crate::reply_buffer::ReplyBuffer;
+use crate::wire_format::{Progress, ReplyReader, StreamError};
+use crate::{CallArguments, ModelCall, Offer, Reply, Stop, Usage};
 
 /// What is understood of an answer so far.
-pub(super) struct Stream<'a> {
+pub(crate) struct Stream<'a> {
     tools: &'a Offer,
-    words: Words,
     calls: Vec<ModelCall>,
     done: Option<Done>,
-}
-
-/// A whole answer.
-#[derive(Debug, PartialEq)]
-pub(super) struct Answer {
-    pub(super) said: words::Said,
-    pub(super) stop: Stop,
-    pub(super) usage: Usage,
-}
-
-/// Why there is no answer.
-#[derive(Debug, PartialEq)]
-pub(super) enum Trouble {
-    /// The server said so.
-    Said(Value),
-    /// It sent something else.
-    Garbled(String),
-    /// It stopped before it was done.
-    Cut,
 }
 
 #[derive(Debug, Default)]
@@ -87,28 +68,57 @@ struct WireFunction<'a> {
 }
 
 impl<'a> Stream<'a> {
-    /// `rescue`: whether calls are looked for in what was said.
-    pub(super) fn new(tools: &'a Offer, rescue: bool) -> Self {
+    pub(super) fn new(tools: &'a Offer) -> Self {
         Self {
             tools,
-            words: Words::new(rescue),
             calls: Vec::new(),
             done: None,
         }
     }
 
-    /// True once there were words, thoughts or a call.
-    pub(super) fn has_begun(&self) -> bool {
-        self.words.have_begun() || !self.calls.is_empty()
+    fn message(&mut self, said: Said<'_>, reply: &mut ReplyBuffer<'_>) -> Result<(), StreamError> {
+        reply.thinking(&said.thinking.unwrap_or_default());
+        reply.text(&said.content.unwrap_or_default());
+        for call in said.tool_calls.into_iter().flatten() {
+            self.call(&call)?;
+        }
+        Ok(())
     }
 
-    /// True once the server said that it is done.
-    pub(super) fn is_done(&self) -> bool {
-        self.done.is_some()
+    fn call(&mut self, wire: &WireCall<'_>) -> Result<(), StreamError> {
+        if self.calls.len() >= MOST_PARTS {
+            let reason = format!("it asks for more than {MOST_PARTS} tools at once");
+            return Err(StreamError::Garbled(reason));
+        }
+        self.calls.push(self.model_call(wire));
+        Ok(())
     }
 
+    fn model_call(&self, wire: &WireCall<'_>) -> ModelCall {
+        let function = wire.function.as_ref();
+        let name = function.and_then(|function| function.name.as_deref());
+        let name = name.unwrap_or_default();
+        let arguments = function.and_then(|function| function.arguments);
+        let id = wire
+            .id
+            .map(RawValue::get)
+            .map(serde_json::from_str::<String>);
+        ModelCall {
+            id: ModelCall::id_or_new(id.and_then(Result::ok).unwrap_or_default()),
+            name: self.tools.catalog().listed_name(name),
+            arguments: CallArguments::read(arguments.map_or("", RawValue::get)),
+        }
+    }
+}
+
+impl ReplyReader for Stream<'_> {
     /// One line of the answer. An empty one means nothing.
-    pub(super) fn line(&mut self, line: &[u8], listener: &mut dyn Listener) -> Result<(), Trouble> {
+    fn read(
+        &mut self,
+        _name: &str,
+        line: &[u8],
+        reply: &mut ReplyBuffer<'_>,
+    ) -> Result<(), StreamError> {
         if line.trim_ascii().is_empty() {
             return Ok(());
         }
@@ -119,16 +129,27 @@ impl<'a> Stream<'a> {
         };
         self.done = read.to_done();
         match read.message {
-            Some(message) => self.message(message, listener),
-            None if self.is_done() => Ok(()),
+            Some(message) => self.message(message, reply),
+            None if self.done.is_some() => Ok(()),
             None => odd_key(line),
         }
     }
 
-    /// Nothing more comes. A call that was written as text is found here, when all of it can be read.
-    pub(super) fn finish(mut self, listener: &mut dyn Listener) -> Result<Answer, Trouble> {
+    fn has_begun(&self, reply: &ReplyBuffer<'_>) -> bool {
+        reply.has_begun() || !self.calls.is_empty()
+    }
+
+    fn progress(&self) -> Progress {
+        match self.done {
+            Some(_) => Progress::Done,
+            None => Progress::Open,
+        }
+    }
+
+    /// A call that was written as text is found here, when all of it can be read.
+    fn finish(mut self, reply: &mut ReplyBuffer<'_>) -> Result<Reply, StreamError> {
         let Some(done) = self.done.take() else {
-            return Err(Trouble::Cut);
+            return Err(StreamError::Cut);
         };
         let asked = self.calls.len();
         if done.length {
@@ -138,7 +159,7 @@ impl<'a> Stream<'a> {
         }
         let is_half = self.calls.len() < asked;
         let offer = Some(self.tools).filter(|_| self.calls.is_empty());
-        let mut said = self.words.finish(offer, done.length, listener);
+        let mut said = reply.finish(offer, done.length);
         said.calls.extend(self.calls);
         let stop = match done.length {
             _ if !said.calls.is_empty() => Stop::Calls,
@@ -146,49 +167,12 @@ impl<'a> Stream<'a> {
             true => Stop::Length,
             false => Stop::End,
         };
-        Ok(Answer {
-            said,
+        Ok(Reply {
+            message: said.message(),
             stop,
             usage: done.usage,
+            first_token: None,
         })
-    }
-
-    fn message(&mut self, said: Said<'_>, listener: &mut dyn Listener) -> Result<(), Trouble> {
-        let thinking = said.thinking.unwrap_or_default();
-        self.words.thinking(&thinking, listener);
-        self.words.text(&said.content.unwrap_or_default(), listener);
-        for call in said.tool_calls.into_iter().flatten() {
-            self.call(&call)?;
-        }
-        Ok(())
-    }
-
-    fn call(&mut self, wire: &WireCall<'_>) -> Result<(), Trouble> {
-        if self.calls.len() >= MOST_PARTS {
-            let reason = format!("it asks for more than {MOST_PARTS} tools at once");
-            return Err(Trouble::Garbled(reason));
-        }
-        self.calls.push(self.read(wire));
-        Ok(())
-    }
-
-    fn read(&self, wire: &WireCall<'_>) -> ModelCall {
-        let function = wire.function.as_ref();
-        let name = function.and_then(|function| function.name.as_deref());
-        let name = name.unwrap_or_default();
-        let tool = self.tools.catalog().meant(name);
-        let arguments = function.and_then(|function| function.arguments);
-        let id = wire
-            .id
-            .map(RawValue::get)
-            .map(serde_json::from_str::<String>);
-        ModelCall {
-            id: ModelCall::id_or_new(id.and_then(Result::ok).unwrap_or_default()),
-            name: tool
-                .map_or(name, |tool| tool.tool.definition().name())
-                .to_owned(),
-            arguments: CallArguments::read(arguments.map_or("", RawValue::get)),
-        }
     }
 }
 
@@ -218,16 +202,16 @@ fn read(line: &[u8]) -> serde_json::Result<Line<'_>> {
 }
 
 /// A line that is JSON but not of the usual shape is an error of a proxy or the like, in its own words.
-fn odd(line: &[u8], error: &serde_json::Error) -> Trouble {
+fn odd(line: &[u8], error: &serde_json::Error) -> StreamError {
     let value = serde_json::from_slice::<Value>(line).unwrap_or_default();
     if value.get("message").is_some_and(Value::is_string) || value.get("error").is_some() {
-        return Trouble::Said(value);
+        return StreamError::Said(value);
     }
-    Trouble::Garbled(format!("a line is no message of a chat ({error})"))
+    StreamError::Garbled(format!("a line is no message of a chat ({error})"))
 }
 
 /// A line without a message means nothing, unless it complains.
-fn odd_key(line: &[u8]) -> Result<(), Trouble> {
+fn odd_key(line: &[u8]) -> Result<(), StreamError> {
     const COMPLAINTS: [&str; 6] = [
         "detail",
         "errors",
@@ -239,13 +223,13 @@ fn odd_key(line: &[u8]) -> Result<(), Trouble> {
     ];
     let value = serde_json::from_slice::<Value>(line).unwrap_or_default();
     if COMPLAINTS.iter().any(|key| value.get(key).is_some()) {
-        return Err(Trouble::Said(value));
+        return Err(StreamError::Said(value));
     }
     Ok(())
 }
 
-fn said(line: &[u8]) -> Trouble {
-    Trouble::Said(serde_json::from_slice(line).unwrap_or_default())
+fn said(line: &[u8]) -> StreamError {
+    StreamError::Said(serde_json::from_slice(line).unwrap_or_default())
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use toolgate_core::{Tool, ToolExecutor, ToolManager};
 use super::samples::{Heard, offer, offer_of, remote, weather};
 use super::*;
 use crate::http::loopback::{HANG, Loopback, Step, answer, chunked};
-use crate::{Conversation, Message, Offer, Part, Stop, Toolbox};
+use crate::{Conversation, Message, ModelClient, Offer, Part, Stop, Toolbox};
 
 const NDJSON: &str = "application/x-ndjson";
 

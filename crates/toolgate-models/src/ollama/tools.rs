@@ -2,14 +2,31 @@
 
 use std::sync::Arc;
 
-use serde::Serialize;
 use serde_json::Value;
-use serde_json::value::{RawValue, to_raw_value};
 use toolgate_core::Tool;
 
 use crate::Catalog;
 use crate::catalog::Dialect;
-use crate::lowering::{Lowered, Rules, as_stored, lower};
+use crate::lowering::{Rules, as_stored, lower};
+use crate::openai::form;
+
+impl Rules {
+    /// Ollama reads a schema into a structure and loses what that has no place for.
+    pub(crate) const OLLAMA: Self = Self {
+        keywords: Some(&[
+            "anyOf",
+            "type",
+            "items",
+            "description",
+            "enum",
+            "properties",
+            "required",
+        ]),
+        is_parameter_name: |_| true,
+        longest_description: 4 << 10,
+        continued: false,
+    };
+}
 
 /// What Ollama accepts. It has no rule for names: they are only kept as short as the rest of the house keeps them.
 pub(super) const QWEN: Dialect = Dialect {
@@ -56,31 +73,6 @@ pub fn to_qwen(tools: &[Arc<dyn Tool>]) -> Vec<Value> {
 pub(super) fn log_converted(catalog: &Catalog) {
     let count = catalog.tools().len();
     tracing::debug!("🔧 Converted {count} tools from LangChain to Qwen format");
-}
-
-#[derive(Serialize)]
-struct Form<'a> {
-    r#type: &'static str,
-    function: Function<'a>,
-}
-
-#[derive(Serialize)]
-struct Function<'a> {
-    name: &'a str,
-    description: &'a str,
-    parameters: &'a Value,
-}
-
-fn form(lowered: &Lowered<'_>, wire_name: &str) -> Result<Box<RawValue>, String> {
-    let form = Form {
-        r#type: "function",
-        function: Function {
-            name: wire_name,
-            description: &lowered.description,
-            parameters: &lowered.schema,
-        },
-    };
-    to_raw_value(&form).map_err(|error| error.to_string())
 }
 
 #[cfg(test)]

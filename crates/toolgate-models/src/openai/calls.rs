@@ -82,10 +82,7 @@ impl Calls {
         calls
             .map(|(_, call)| ModelCall {
                 id: ModelCall::id_or_new(call.id),
-                name: match catalog.meant(&call.name) {
-                    Some(tool) => tool.tool.definition().name().to_owned(),
-                    None => call.name,
-                },
+                name: catalog.listed_name(&call.name),
                 arguments: CallArguments::read(&call.arguments),
             })
             .collect()

@@ -7,28 +7,22 @@ mod tools;
 mod transcript;
 mod wire;
 
-use std::sync::Arc;
-use std::time::Duration;
-
-use futures::future::BoxFuture;
 use reqwest::Url;
-use reqwest::header::{AUTHORIZATION, HeaderMap};
+use reqwest::header::HeaderMap;
 use serde_json::Value;
-use tokio::time::{Instant, timeout};
 
-use self::request::{Habits, Options};
-use self::stream::{Stream, Trouble};
-use crate::catalog::CatalogCache;
-use crate::http::{Failure, Http, Lines, ServerEvent, secret};
+use self::request::{Options, ServerHabits};
+use self::stream::Stream;
+pub(crate) use self::tools::form;
+use crate::catalog::Dialect;
+use crate::http::{Failure, Http};
 use crate::learned::Learned;
-use crate::retry::{Retries, Told, retrying};
-use crate::{
-    Catalog, Listener, ModelClient, ModelError, ModelSettings, Provider, Reply, Request,
-    SchemaForm, ToolList,
-};
+use crate::provider_client::ProviderClient;
+use crate::wire_format::{Endpoint, WireFormat, bearer};
+use crate::{ModelError, ModelSettings, Provider, Request};
 
 const PROVIDER: Provider = Provider::OpenAi;
-const URL: &str = "https://api.openai.com/v1";
+pub(crate) const URL: &str = "https://api.openai.com/v1";
 const PATH: &str = "/chat/completions";
 /// What OpenAI's own models can hold at least.
 const WINDOW: usize = 128_000;
@@ -36,8 +30,6 @@ const WINDOW: usize = 128_000;
 const WINDOW_ELSEWHERE: usize = 8192;
 /// OpenAI refuses a request with more.
 const MOST_TOOLS: usize = 128;
-/// How long to wait for what comes after the answer: what it cost.
-const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A client of OpenAI, or of another server that speaks its chat completions.
 ///
@@ -53,17 +45,16 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// assert_eq!((client.model(), client.window()), ("qwen3", 8192));
 /// # Ok::<_, toolgate_models::ModelError>(())
 /// ```
-pub struct OpenAiClient {
-    http: Http,
-    headers: HeaderMap,
+pub type OpenAiClient = ProviderClient<OpenAiFormat>;
+
+/// The chat completions.
+pub struct OpenAiFormat {
+    endpoint: Endpoint,
     options: Options,
     rescue: bool,
     /// What was found out about the server.
-    habits: Learned<Habits>,
-    retries: Retries,
+    habits: Learned<ServerHabits>,
     most_tools: Option<usize>,
-    schemas: SchemaForm,
-    catalogs: CatalogCache,
 }
 
 impl OpenAiClient {
@@ -75,6 +66,9 @@ impl OpenAiClient {
             url => url.trim_end_matches('/').trim_end_matches(PATH),
         };
         let official = is_official(url);
+        if settings.key.trim().is_empty() && official {
+            return Err(PROVIDER.no_key());
+        }
         let model = match settings.name.trim() {
             "" => PROVIDER.default_model(),
             name => name,
@@ -88,113 +82,35 @@ impl OpenAiClient {
             seed: settings.seed,
             enable_thinking: settings.think.filter(|_| !official),
         };
-        Ok(Self {
-            http: Http::new(PROVIDER, url, settings)?,
-            headers: headers(official, &settings.key)?,
-            habits: Learned::new(Habits::new(official, &options)),
+        let format = OpenAiFormat {
+            endpoint: Endpoint {
+                http: Http::new(PROVIDER, url, settings)?,
+                headers: headers(&settings.key)?,
+            },
+            habits: Learned::new(ServerHabits::new(official, &options)),
             options,
             // Its own models never write a call as text: what looks like one is an example.
             rescue: settings.rescue && !official,
-            retries: Retries::new(settings.attempts),
             most_tools: official.then_some(MOST_TOOLS),
-            schemas: settings.schemas,
-            catalogs: CatalogCache::default(),
-        })
-    }
-
-    /// One attempt, and again at once each time something was learned about the server.
-    async fn ask(&self, request: Request<'_>, told: &mut Told<'_>) -> Result<Reply, ModelError> {
-        loop {
-            let habits = self.habits.get();
-            let reply = self.ask_once(habits, request, told).await;
-            let learned = self.habits.get();
-            match reply {
-                Err(error @ ModelError::Refused { .. }) if learned != habits => {
-                    told.take_back();
-                    let model = &self.options.model;
-                    learned.sent.tell(habits.sent, model, &error, told);
-                }
-                reply => return reply,
-            }
-        }
-    }
-
-    async fn ask_once(
-        &self,
-        habits: Habits,
-        request: Request<'_>,
-        told: &mut Told<'_>,
-    ) -> Result<Reply, ModelError> {
-        let body = request::body(&self.options, habits, &request);
-        let body = body.map_err(|reason| ModelError::Refused {
-            provider: PROVIDER,
-            reason,
-        })?;
-        let headers = self.headers.clone();
-        let explain = |failure: Failure| self.explain(failure, habits);
-        let answer = self
-            .http
-            .post(PATH, headers, body, request.deadline, explain);
-        let mut lines = answer.await?;
-        let rescue = self.rescue && !request.words_only;
-        let mut stream = Stream::new(request.tools, rescue);
-        let mut first_token = None;
-        if lines.is_json() {
-            let whole = lines.rest().await?;
-            first_token = Some(Instant::now());
-            let read = stream.whole(&whole, told);
-            read.map_err(|trouble| self.error(trouble, habits))?;
-        }
-        while !stream.is_done()
-            && let Some(event) = next(&mut lines, stream.has_ended()).await?
-        {
-            let read = stream.data(&event.data, told);
-            read.map_err(|trouble| self.error(trouble, habits))?;
-            if stream.has_begun() {
-                first_token = first_token.or_else(|| Some(Instant::now()));
-            }
-        }
-        lines.finish();
-        let reply = stream.finish(told);
-        let reply = reply.map_err(|trouble| self.error(trouble, habits))?;
-        Ok(Reply {
-            first_token,
-            ..reply
-        })
-    }
-
-    fn explain(&self, mut failure: Failure, used: Habits) -> ModelError {
-        self.habits.learn(used, |habits| {
-            habits.after(failure.status, &failure.message)
-        });
-        if failure.status == 404 && !self.http.shown().ends_with("/v1") {
-            failure.message += "; the address usually ends in /v1";
-        }
-        failure.usual(&self.options.model)
-    }
-
-    fn error(&self, trouble: Trouble, used: Habits) -> ModelError {
-        let provider = PROVIDER;
-        match trouble {
-            Trouble::Said(error) => {
-                let failure = Failure::in_stream(&self.http, status(&error), &error);
-                self.explain(failure, used)
-            }
-            Trouble::Garbled(reason) => ModelError::Garbled {
-                provider,
-                reason: self.http.line(&reason),
-            },
-            Trouble::Cut => ModelError::Cut {
-                provider,
-                reason: "it ended in the middle".to_owned(),
-            },
-        }
+        };
+        Ok(Self::with_format(format, settings))
     }
 }
 
-impl ModelClient for OpenAiClient {
-    fn provider(&self) -> Provider {
-        PROVIDER
+impl WireFormat for OpenAiFormat {
+    const PROVIDER: Provider = PROVIDER;
+    const DIALECT: &'static Dialect = &tools::DIALECT;
+    const ORIGINAL: &'static Dialect = &tools::ORIGINAL;
+
+    type Habits = ServerHabits;
+    type Reader<'a> = Stream<'a>;
+
+    fn endpoint(&self) -> &Endpoint {
+        &self.endpoint
+    }
+
+    fn path(&self) -> &str {
+        PATH
     }
 
     fn model(&self) -> &str {
@@ -209,38 +125,31 @@ impl ModelClient for OpenAiClient {
         self.most_tools
     }
 
-    fn catalog(&self, tools: &Arc<ToolList>) -> Arc<Catalog> {
-        let dialect = match self.schemas {
-            SchemaForm::Lowered => &tools::DIALECT,
-            SchemaForm::Original => &tools::ORIGINAL,
-        };
-        self.catalogs.get(tools, dialect)
+    fn habits(&self) -> &Learned<ServerHabits> {
+        &self.habits
     }
 
-    fn reply<'a>(
-        &'a self,
-        request: Request<'a>,
-        listener: &'a mut dyn Listener,
-    ) -> BoxFuture<'a, Result<Reply, ModelError>> {
-        let deadline = request.deadline;
-        Box::pin(retrying(&self.retries, deadline, listener, move |told| {
-            Box::pin(self.ask(request, told))
-        }))
+    fn rescues(&self) -> bool {
+        self.rescue
     }
-}
 
-/// The next event. Once the answer is complete, what breaks breaks nothing.
-async fn next(lines: &mut Lines, has_ended: bool) -> Result<Option<ServerEvent>, ModelError> {
-    if !has_ended {
-        return lines.next_event().await;
+    fn body(&self, request: &Request<'_>, habits: ServerHabits) -> Result<Vec<u8>, String> {
+        request::body(&self.options, habits, request)
     }
-    match timeout(PATIENCE, lines.next_event()).await {
-        Ok(Ok(event)) => Ok(event),
-        Ok(Err(error)) => {
-            tracing::debug!(%error, "the answer was complete already");
-            Ok(None)
+
+    fn reader<'a>(&self, request: &Request<'a>) -> Stream<'a> {
+        Stream::new(request.tools)
+    }
+
+    fn status(error: &Value) -> u16 {
+        status(error)
+    }
+
+    fn explain(&self, mut failure: Failure) -> ModelError {
+        if failure.status == 404 && !self.endpoint.http.shown().ends_with("/v1") {
+            failure.message += "; the address usually ends in /v1";
         }
-        Err(_) => Ok(None),
+        failure.usual(&self.options.model)
     }
 }
 
@@ -249,18 +158,17 @@ fn is_official(url: &str) -> bool {
     url.is_some_and(|url| url.host_str() == Some("api.openai.com"))
 }
 
-fn headers(official: bool, key: &str) -> Result<HeaderMap, ModelError> {
-    let mut headers = HeaderMap::new();
-    let key = key.trim();
-    if !key.is_empty() {
-        headers.insert(AUTHORIZATION, secret(PROVIDER, &format!("Bearer {key}"))?);
-    } else if official {
-        return Err(ModelError::Key {
-            provider: PROVIDER,
-            reason: format!("there is none; set {}", PROVIDER.key_setting()),
-        });
-    }
-    Ok(headers)
+pub(crate) fn headers(key: &str) -> Result<HeaderMap, ModelError> {
+    bearer(PROVIDER, key)
+}
+
+/// What OpenAI calls its own models.
+pub(crate) fn owns_model(name: &str) -> bool {
+    let is_numbered = |rest: &str| rest.starts_with(|c: char| c.is_ascii_digit());
+    ["gpt-", "chatgpt-", "codex-", "ft:"]
+        .iter()
+        .any(|start| name.starts_with(start))
+        || name.strip_prefix('o').is_some_and(is_numbered)
 }
 
 /// The status that an error would have had, had it come before the stream began.

@@ -3,8 +3,8 @@
 use serde::Serialize;
 
 use super::transcript::{self, Message};
-use crate::learned::{Sent, is_unwanted};
-use crate::{Offer, Request};
+use crate::learned::{Habits, Sent, is_unwanted};
+use crate::{ModelError, Offer, Request};
 
 /// What is the same in all requests of one client.
 #[derive(Debug, Clone)]
@@ -21,7 +21,7 @@ pub(super) struct Options {
 
 /// What servers differ in, found out by asking.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Habits {
+pub(crate) struct ServerHabits {
     /// It tells what an answer cost only when it is asked to, and some do not understand the question.
     asks_usage: bool,
     limit: LimitName,
@@ -39,7 +39,7 @@ enum LimitName {
     MaxCompletionTokens,
 }
 
-impl Habits {
+impl ServerHabits {
     /// OpenAI itself knows the new names, others rather the old ones.
     pub(super) fn new(official: bool, options: &Options) -> Self {
         Self {
@@ -57,9 +57,10 @@ impl Habits {
             },
         }
     }
+}
 
-    /// What is known after a request was refused in these words; the same if they tell nothing.
-    pub(super) fn after(mut self, status: u16, message: &str) -> Self {
+impl Habits for ServerHabits {
+    fn after(mut self, status: u16, message: &str) -> Self {
         if !matches!(status, 400 | 422) {
             return self;
         }
@@ -78,12 +79,16 @@ impl Habits {
         }
         self
     }
+
+    fn notices(self, before: Self, model: &str, error: &ModelError) -> Vec<String> {
+        self.sent.notices(before.sent, model, error)
+    }
 }
 
 /// The body of a request.
 pub(super) fn body(
     options: &Options,
-    habits: Habits,
+    habits: ServerHabits,
     request: &Request<'_>,
 ) -> Result<Vec<u8>, String> {
     let has_tools = !request.tools.is_empty();

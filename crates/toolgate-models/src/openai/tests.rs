@@ -1,10 +1,13 @@
+use std::sync::Arc;
+
 use serde_json::json;
+use tokio::time::Instant;
 use toolgate_core::Tool;
 
 use super::*;
 use crate::http::loopback::{HANG, Loopback, Step, answer, chunked, dribbled};
 use crate::samples::{call, tool};
-use crate::{Event, Message, Offer, Stop};
+use crate::{Catalog, Event, Message, ModelClient, Offer, Reply, Stop, ToolList};
 
 const KEY: &str = "sk-proj-very-secret";
 const SSE: &str = "text/event-stream; charset=utf-8";
@@ -347,7 +350,7 @@ fn openai_itself_wants_a_key_and_has_a_larger_window() {
         (client.model(), client.window()),
         (Provider::OpenAi.default_model(), 128_000)
     );
-    assert!(!client.rescue);
+    assert!(!client.format.rescue);
     assert_eq!(client.most_tools(), Some(128));
     let error = OpenAiClient::new(&ModelSettings::default()).err().unwrap();
     assert_eq!(
@@ -361,7 +364,7 @@ fn openai_itself_wants_a_key_and_has_a_larger_window() {
     };
     let client = OpenAiClient::new(&elsewhere).unwrap();
     assert_eq!(client.window(), 32_000);
-    assert!(client.rescue);
+    assert!(client.format.rescue);
     assert_eq!(client.most_tools(), None);
 }
 

@@ -7,6 +7,16 @@ use serde_json::value::{RawValue, to_raw_value};
 use crate::catalog::Dialect;
 use crate::lowering::{Lowered, Rules, as_stored, lower};
 
+impl Rules {
+    /// Chat completions without `strict`, of OpenAI and the many that speak them.
+    pub(crate) const OPENAI: Self = Self {
+        keywords: None,
+        is_parameter_name: |_| true,
+        longest_description: 1024,
+        continued: true,
+    };
+}
+
 pub(super) const DIALECT: Dialect = Dialect {
     longest_name: 64,
     original_names: false,
@@ -33,7 +43,8 @@ struct Function<'a> {
     parameters: &'a Value,
 }
 
-fn form(lowered: &Lowered<'_>, wire_name: &str) -> Result<Box<RawValue>, String> {
+/// Ollama wants the same.
+pub(crate) fn form(lowered: &Lowered<'_>, wire_name: &str) -> Result<Box<RawValue>, String> {
     let tool = Tool {
         kind: "function",
         function: Function {

@@ -10,7 +10,7 @@
 //!
 //! Arguments in XML are text and typed by the schema; so are strings in JSON that the schema does not take as strings.
 
-mod hold;
+mod detector;
 mod json;
 mod last;
 mod mark;
@@ -22,7 +22,7 @@ mod xml;
 
 use std::ops::Range;
 
-pub(crate) use hold::Hold;
+pub(crate) use detector::CallDetector;
 
 use crate::{ModelCall, Offer};
 use mark::{Seen, Walk};
@@ -40,6 +40,13 @@ pub(crate) struct Rescued {
     pub(crate) text: String,
     /// Where that stood.
     kept: Vec<Range<usize>>,
+}
+
+impl Rescued {
+    /// What is left for the person behind `from`: what stands before was told already.
+    pub(crate) fn rest(&self, text: &str, from: usize) -> String {
+        words(text, &self.kept, from)
+    }
 }
 
 /// Something that is written like one or more calls.

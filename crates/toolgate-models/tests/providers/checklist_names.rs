@@ -6,7 +6,7 @@ use toolgate_core::{ToolDefinition, ToolOutput};
 
 use crate::checklist::with_arguments;
 use crate::house::House;
-use crate::talk::{APIS, Talk};
+use crate::talk::{APIS, Talk, history};
 
 #[tokio::test]
 async fn an_unknown_name_is_answered_with_the_names_there_are_nearest_first() {
@@ -68,10 +68,10 @@ async fn dotted_long_and_colliding_names_come_back_as_the_tools_they_are() {
         });
         // All that is offered is called, by the names on the wire, which the double has found legal and unique.
         let script = Script::by(move |request| {
-            let tools = request.json()["tools"]
-                .as_array()
-                .cloned()
-                .unwrap_or_default();
+            let body = request.json();
+            let declared = body["tools"][0].get("functionDeclarations");
+            let tools = declared.unwrap_or(&body["tools"]).as_array();
+            let tools = tools.cloned().unwrap_or_default();
             let names = tools.iter().map(|tool| {
                 tool["name"]
                     .as_str()
@@ -79,7 +79,7 @@ async fn dotted_long_and_colliding_names_come_back_as_the_tools_they_are() {
                     .unwrap()
                     .to_owned()
             });
-            let called = request.json()["messages"].to_string().contains("opened it");
+            let called = history(&body).to_string().contains("opened it");
             if called {
                 return Answer::text("Done.");
             }

@@ -11,7 +11,7 @@ use toolgate_models::TurnEnd;
 
 use crate::checklist::with_arguments;
 use crate::house::House;
-use crate::talk::{APIS, Talk, asks_for_oslo, golden};
+use crate::talk::{APIS, Talk, asks_for_oslo, golden, history};
 
 #[tokio::test]
 async fn words_before_a_call_are_told_and_kept() {
@@ -25,7 +25,7 @@ async fn words_before_a_call_are_told_and_kept() {
             "{api:?}: {:?}",
             talk.heard
         );
-        let sent = talk.last()["messages"].to_string();
+        let sent = history(&talk.last()).to_string();
         assert!(sent.contains("Let me look."), "{api:?}: {sent}");
     }
 }
@@ -124,7 +124,7 @@ async fn a_picture_reaches_who_can_look_and_is_named_to_who_can_not() {
         talk.says("look").await;
         let text = talk.texts().remove(0);
         assert!(text.contains("The garden"), "{api:?}: {text}");
-        let sent = talk.last()["messages"].to_string();
+        let sent = history(&talk.last()).to_string();
         if api == Api::Anthropic {
             assert!(sent.contains("aGVsbG8="), "{sent}");
         } else {
@@ -177,7 +177,7 @@ async fn sounds_and_links_are_named_in_words() {
         talk.says("who is there?").await;
         let told = "The doorbell\n[audio: audio/wav, 6 bytes, can not be played]\n[resource file:///bell.pdf: The manual]";
         assert_eq!(talk.texts(), [told], "{api:?}");
-        let sent = talk.last()["messages"].to_string();
+        let sent = history(&talk.last()).to_string();
         assert!(!sent.contains("aGVsbG8h"), "{api:?}: no base64: {sent}");
     }
 }
@@ -194,7 +194,9 @@ async fn nothing_as_a_result_is_said_so() {
 fn must_answer(request: &Recorded) -> bool {
     let body = request.json();
     let none = body["tools"].as_array().is_none_or(Vec::is_empty);
-    none || body["tool_choice"] == "none" || body["tool_choice"]["type"] == "none"
+    none || body["tool_choice"] == "none"
+        || body["tool_choice"]["type"] == "none"
+        || body["toolConfig"]["functionCallingConfig"]["mode"] == "NONE"
 }
 
 #[tokio::test]

@@ -86,7 +86,7 @@ async fn e1_what_can_not_pass_is_never_tried_again() {
                 "Your credit balance is too low to access the API.",
             ),
             Api::Ollama => Answer::fails(403, "", "this model requires a subscription"),
-            Api::OpenAi => Answer::fails(
+            Api::OpenAi | Api::Gemini => Answer::fails(
                 429,
                 "insufficient_quota",
                 "You exceeded your current quota, please check your plan and billing details.",
@@ -157,11 +157,15 @@ async fn e1_an_error_after_200_is_tried_again_and_its_words_do_not_count() {
             Api::OpenAi => {
                 "data: {\"error\":{\"message\":\"The server had an error\",\"type\":\"server_error\",\"code\":null}}\n\n"
             }
+            Api::Gemini => {
+                "data: {\"error\":{\"code\":503,\"message\":\"The model is overloaded.\",\"status\":\"UNAVAILABLE\"}}\n\n"
+            }
         };
         let marker: &[u8] = match api {
             Api::Anthropic => b"event: content_block_stop",
             Api::Ollama => b"{\"model\":\"fake\",\"created_at\":\"2026-11-16T00:00:01",
             Api::OpenAi => b"data: {\"id\":\"chatcmpl-1\",\"object\":\"chat.completion.chunk\",\"created\":1,\"model\":\"fake\",\"choices\":[{\"index\":0,\"delta\":{},",
+            Api::Gemini => b"data: {\"candidates\":[{\"finishReason\"",
         };
         let at = begun
             .windows(marker.len())
@@ -207,6 +211,7 @@ async fn e1_a_stream_without_its_end_is_no_answer() {
             Api::Anthropic => b"event: message_delta",
             Api::Ollama => b"{\"model\":\"fake\",\"created_at\":\"2026-11-16T00:00:01",
             Api::OpenAi => b"data: {\"id\":\"chatcmpl-1\",\"object\":\"chat.completion.chunk\",\"created\":1,\"model\":\"fake\",\"choices\":[{\"index\":0,\"delta\":{},",
+            Api::Gemini => b"data: {\"candidates\":[{\"finishReason\"",
         };
         let at = whole
             .windows(end.len())

@@ -8,6 +8,7 @@ mod checklist_names;
 mod checklist_rounds;
 mod faults; // of the way to a model: E1
 mod faults_calls; // E2 to E5, D3
+mod gemini;
 mod house;
 mod ollama;
 mod openai;

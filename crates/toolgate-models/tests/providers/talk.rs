@@ -7,8 +7,8 @@ use fakellm::{Answer, Api, FakeLlm, Model, Recorded, Script};
 use serde_json::{Value, json};
 use tokio::time::timeout;
 use toolgate_models::{
-    AnthropicClient, Conversation, Event, ModelClient, ModelError, ModelSettings, OllamaClient,
-    OpenAiClient, Turn,
+    AnthropicClient, Conversation, Event, GeminiClient, ModelClient, ModelError, ModelSettings,
+    OllamaClient, OpenAiClient, Turn,
 };
 
 use crate::house::House;
@@ -16,8 +16,8 @@ use crate::house::House;
 /// Far more than any test needs: it would hang.
 pub(crate) const HANG: Duration = Duration::from_secs(120);
 
-/// All three.
-pub(crate) const APIS: [Api; 3] = [Api::Anthropic, Api::Ollama, Api::OpenAi];
+/// All of them.
+pub(crate) const APIS: [Api; 4] = [Api::Anthropic, Api::Ollama, Api::OpenAi, Api::Gemini];
 
 /// The name of the double's model.
 pub(crate) const MODEL: &str = "qwen3:4b";
@@ -114,9 +114,14 @@ impl Talk {
     /// The tools of the last request: name and schema.
     pub(crate) fn offered(&self) -> Vec<(String, Value)> {
         let last = self.last();
-        let tools = last["tools"].as_array().cloned().unwrap_or_default();
+        let tools = match self.api {
+            Api::Gemini => &last["tools"][0]["functionDeclarations"],
+            _ => &last["tools"],
+        };
+        let tools = tools.as_array().cloned().unwrap_or_default();
         let tools = tools.iter().map(|tool| match self.api {
             Api::Anthropic => (&tool["name"], &tool["input_schema"]),
+            Api::Gemini => (&tool["name"], &tool["parametersJsonSchema"]),
             _ => (&tool["function"]["name"], &tool["function"]["parameters"]),
         });
         tools
@@ -127,7 +132,11 @@ impl Talk {
 
 pub(crate) fn settings(api: Api, url: &str) -> ModelSettings {
     let mut settings = ModelSettings::default();
-    settings.name = MODEL.to_owned();
+    settings.name = match api {
+        // A colon in it would be taken for the end.
+        Api::Gemini => "gemini-x".to_owned(),
+        _ => MODEL.to_owned(),
+    };
     settings.key = "test-key-1234567890".to_owned();
     settings.url = match api {
         Api::OpenAi => format!("{url}/v1"),
@@ -141,12 +150,18 @@ pub(crate) fn client(api: Api, settings: &ModelSettings) -> Arc<dyn ModelClient>
         Api::Anthropic => Arc::new(AnthropicClient::new(settings).unwrap()),
         Api::Ollama => Arc::new(OllamaClient::new(settings).unwrap()),
         Api::OpenAi => Arc::new(OpenAiClient::new(settings).unwrap()),
+        Api::Gemini => Arc::new(GeminiClient::new(settings).unwrap()),
     }
+}
+
+/// What was said so far, under the name that the provider has for it.
+pub(crate) fn history(body: &Value) -> &Value {
+    body.get("contents").unwrap_or(&body["messages"])
 }
 
 /// Results in the order they are sent.
 pub(crate) fn results(api: Api, body: &Value) -> Vec<(String, String)> {
-    let messages = body["messages"].as_array().unwrap();
+    let messages = history(body).as_array().unwrap();
     let text = |value: &Value| match value {
         Value::String(text) => text.clone(),
         blocks => blocks.as_array().map_or_else(String::new, |blocks| {
@@ -167,6 +182,21 @@ pub(crate) fn results(api: Api, body: &Value) -> Vec<(String, String)> {
             let blocks = blocks.filter(|block| block["type"] == "tool_result");
             blocks
                 .map(|block| (own(&block["tool_use_id"]), text(&block["content"])))
+                .collect()
+        }
+        Api::Gemini => {
+            let holds = |content: &&Value| content["parts"][0].get("functionResponse").is_some();
+            let Some(content) = messages.iter().rev().find(holds) else {
+                return Vec::new();
+            };
+            let parts = content["parts"].as_array().unwrap().iter();
+            let responses = parts.filter_map(|part| part.get("functionResponse"));
+            let said = |response: &Value| match &response["output"] {
+                Value::Null => text(&response["error"]),
+                output => text(output),
+            };
+            responses
+                .map(|one| (own(&one["id"]), said(&one["response"])))
                 .collect()
         }
         Api::Ollama | Api::OpenAi => {

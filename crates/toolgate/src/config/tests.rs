@@ -179,7 +179,7 @@ fn what_is_wrong_is_said_with_file_line_column_key_and_what_to_write() {
         ),
         (
             r#"{"model": {"provider": "gpt"}}"#,
-            r#"1:12: model.provider: 'gpt' is unknown; known are: anthropic, ollama, openai, intents"#,
+            r#"1:12: model.provider: 'gpt' is unknown; known are: anthropic, ollama, openai, gemini, intents"#,
         ),
         (
             r#"{"model": {"think": "true"}}"#,

@@ -95,6 +95,7 @@ fn without_any_model_sentences_are_understood_all_the_same() {
         "ollama: nobody answers at http://127.0.0.1:1",
         "anthropic: ",
         "openai: ",
+        "gemini: ",
     ];
     assert_eq!(reasons.len(), expected.len(), "{record}");
     for (reason, expected) in reasons.iter().zip(expected) {

@@ -12,7 +12,7 @@ use crate::run::Run;
 pub(crate) const KEY: &str = "sentinel-key-5e1f";
 /// Ten times what anything should take.
 pub(crate) const HANG: Duration = Duration::from_secs(30);
-pub(crate) const PROVIDERS: [&str; 3] = ["anthropic", "ollama", "openai"];
+pub(crate) const PROVIDERS: [&str; 4] = ["anthropic", "ollama", "openai", "gemini"];
 
 /// The double, and the threads it runs on.
 pub(crate) struct Llm {
@@ -68,6 +68,9 @@ impl Llm {
             "openai" => run
                 .env("OPENAI_API_KEY", KEY)
                 .env("OPENAI_BASE_URL", &format!("{}/v1", self.url())),
+            "gemini" => run
+                .env("GOOGLE_API_KEY", KEY)
+                .env("GEMINI_BASE_URL", self.url()),
             _ => run.env("OLLAMA_HOST", self.url()),
         }
     }

@@ -27,6 +27,11 @@ fn what_is_wrong_with_the_usage_or_the_settings_is_said_and_nothing_is_printed()
             "openai needs a key: set OPENAI_API_KEY",
         ),
         (
+            &["ask", "-p", "gemini", "x"],
+            "{}",
+            "gemini needs a key: set GEMINI_API_KEY",
+        ),
+        (
             &["ask", "-p", "openai", "-m", "ollama:x", "x"],
             "{}",
             "are two providers",

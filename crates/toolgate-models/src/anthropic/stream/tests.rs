@@ -1,15 +1,15 @@
 mod calls;
 
 use proptest::prelude::*;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::super::tests::catalog;
 use super::*;
 use crate::samples::tool;
-use crate::{Part, Provider};
+use crate::{Event, Part, Provider};
 
 /// Events as `data` of a stream, and what came of them: the reply and what was heard.
-fn run(events: &[&str]) -> (Result<Reply, Trouble>, String) {
+fn run(events: &[&str]) -> (Result<Reply, StreamError>, String) {
     let tools = catalog(&[
         tool("home.time", "Tells the time", json!({ "type": "object" })),
         tool("dice", "Rolls dice", json!({ "type": "object" })),
@@ -21,14 +21,11 @@ fn run(events: &[&str]) -> (Result<Reply, Trouble>, String) {
         other => panic!("{other:?}"),
     };
     let mut stream = Stream::new(&tools);
-    let result = events.iter().try_for_each(|data| {
-        let event = ServerEvent {
-            name: String::new(),
-            data: (*data).to_owned(),
-        };
-        stream.event(&event, &mut listener)
-    });
-    (result.and_then(|()| stream.finish()), heard)
+    let mut buffer = ReplyBuffer::new(&mut listener);
+    let mut events = events.iter();
+    let result = events.try_for_each(|data| stream.read("", data.as_bytes(), &mut buffer));
+    let result = result.and_then(|()| stream.finish(&mut buffer));
+    (result, heard)
 }
 
 const START: &str = r#"{"type":"message_start","message":{"id":"msg_1","type":"message","role":"assistant","content":[],"model":"claude-x","stop_reason":null,"stop_sequence":null,"usage":{"input_tokens":10,"cache_creation_input_tokens":200,"cache_read_input_tokens":3000,"output_tokens":1}}}"#;
@@ -102,7 +99,7 @@ fn a_stream_that_ends_anywhere_before_its_end_is_cut() {
         START, TEXT, HELLO, END_0, &start, &half, &rest, END_1, &end, STOP,
     ];
     for length in 0..whole.len() {
-        assert_eq!(run(&whole[..length]).0, Err(Trouble::Cut), "{length}");
+        assert_eq!(run(&whole[..length]).0, Err(StreamError::Cut), "{length}");
     }
     assert!(run(&whole).0.is_ok());
 }
@@ -114,7 +111,10 @@ fn a_block_that_is_never_closed_counts_only_if_it_is_whole() {
         let (reply, _) = run(&[&start, &piece(0, pieces), &ended("tool_use"), STOP]);
         match reply {
             Ok(reply) => assert!(whole && reply.message.calls().count() == 1, "{pieces}"),
-            Err(trouble) => assert!(!whole && trouble == Trouble::Cut, "{pieces}: {trouble:?}"),
+            Err(trouble) => assert!(
+                !whole && trouble == StreamError::Cut,
+                "{pieces}: {trouble:?}"
+            ),
         }
     }
 }
@@ -142,7 +142,7 @@ fn each_reason_to_stop_is_understood() {
         &[START, &full, STOP][..],
         &[START, TEXT, END_0, &full, STOP],
     ] {
-        assert_eq!(run(nothing).0, Err(Trouble::Full));
+        assert_eq!(run(nothing).0, Err(StreamError::Full));
     }
 }
 
@@ -192,7 +192,7 @@ fn an_error_in_mid_stream_is_the_providers_own() {
     assert_eq!(heard, "Hello");
     assert_eq!(
         reply,
-        Err(Trouble::Said(serde_json::from_str(error).unwrap()))
+        Err(StreamError::Said(serde_json::from_str(error).unwrap()))
     );
 }
 
@@ -230,7 +230,7 @@ fn what_makes_no_sense_is_said_and_never_a_panic() {
         (many, "more than 1024 blocks"),
     ] {
         match run(&events).0 {
-            Err(Trouble::Garbled(reason)) => {
+            Err(StreamError::Garbled(reason)) => {
                 assert!(reason.starts_with(expected), "{reason}");
                 assert!(reason.len() < 500);
             }
@@ -254,10 +254,11 @@ fn an_answer_in_one_piece_is_understood_too() {
     let mut heard = String::new();
     let mut listener = |event: Event<'_>| heard.push_str(&format!("{event:?}"));
     let mut stream = Stream::new(&tools);
+    let mut buffer = ReplyBuffer::new(&mut listener);
     stream
-        .whole(body.to_string().as_bytes(), &mut listener)
+        .read_whole(body.to_string().as_bytes(), &mut buffer)
         .unwrap();
-    let reply = stream.finish().unwrap();
+    let reply = stream.finish(&mut buffer).unwrap();
     assert_eq!(heard, r#"Text("Hello")"#);
     assert_eq!(reply.stop, Stop::Calls);
     assert_eq!((reply.usage.input, reply.usage.output), (1, 2));
@@ -266,14 +267,18 @@ fn an_answer_in_one_piece_is_understood_too() {
         [said("Hello"), call("t", "home.time", r#"{"zone":"UTC"}"#)]
     );
     let error = json!({ "type": "error", "error": { "message": "no" } });
-    let said = Stream::new(&tools).whole(error.to_string().as_bytes(), &mut |_: Event<'_>| {});
-    assert_eq!(said, Err(Trouble::Said(error)));
+    let mut listener = |_: Event<'_>| {};
+    let mut buffer = ReplyBuffer::new(&mut listener);
+    let said = Stream::new(&tools).read_whole(error.to_string().as_bytes(), &mut buffer);
+    assert_eq!(said, Err(StreamError::Said(error)));
 }
 
 #[test]
 fn the_name_of_an_event_counts_where_its_data_does_not_tell() {
     let tools = catalog(&[]);
     let mut stream = Stream::new(&tools);
+    let mut listener = |_: Event<'_>| {};
+    let mut buffer = ReplyBuffer::new(&mut listener);
     for (name, data) in [
         (
             "content_block_start",
@@ -282,12 +287,9 @@ fn the_name_of_an_event_counts_where_its_data_does_not_tell() {
         ("content_block_stop", r#"{"index":0}"#),
         ("message_stop", "{}"),
     ] {
-        let (name, data) = (name.to_owned(), data.to_owned());
-        stream
-            .event(&ServerEvent { name, data }, &mut |_: Event<'_>| {})
-            .unwrap();
+        stream.read(name, data.as_bytes(), &mut buffer).unwrap();
     }
-    assert_eq!(stream.finish().unwrap().message.to_text(), "Hi");
+    assert_eq!(stream.finish(&mut buffer).unwrap().message.to_text(), "Hi");
 }
 
 fn any_event() -> impl Strategy<Value = String> {

@@ -4,7 +4,12 @@ use super::*;
 
 #[tokio::test]
 async fn a_provider_that_was_named_is_the_one() {
-    let variables = [NOBODY, ("ANTHROPIC_API_KEY", "k"), ("OPENAI_API_KEY", "o")];
+    let variables = [
+        NOBODY,
+        ("ANTHROPIC_API_KEY", "k"),
+        ("OPENAI_API_KEY", "o"),
+        ("GOOGLE_API_KEY", "g"),
+    ];
     for provider in Provider::ALL {
         let choice = chosen(&settings(Some(provider), ""), &variables)
             .await
@@ -151,7 +156,7 @@ async fn what_is_missing_is_said() {
     lost.url = "http://h".to_owned();
     assert_eq!(
         chosen(&lost, &[NOBODY]).await.unwrap_err(),
-        "model.url needs model.provider beside it, which says whose url it is: anthropic, ollama or openai"
+        "model.url needs model.provider beside it, which says whose url it is: anthropic, ollama, openai or gemini"
     );
 }
 
@@ -167,10 +172,14 @@ async fn who_names_a_model_that_nobody_has_is_told_what_its_name_usually_needs()
             "; for openai set OPENAI_API_KEY, or model.key in the configuration, or say whose it is with --provider",
         ),
         (
+            "gemini-9",
+            "; for gemini set GEMINI_API_KEY, or model.key in the configuration, or say whose it is with --provider",
+        ),
+        (
             "qwen3:4b",
             "; for ollama start it with 'ollama serve', or say whose it is with --provider",
         ),
-        ("mine", " is set); say whose it is with --provider"),
+        ("mine", " is not set); say whose it is with --provider"),
     ] {
         let error = chosen(&settings(None, name), &[NOBODY]).await.unwrap_err();
         assert!(error.ends_with(expected), "{error}");

@@ -53,6 +53,8 @@ pub(super) enum Answer {
     Break(&'static str, ModelError),
     /// After a while.
     Late(Duration, Reply),
+    /// Nothing after these words.
+    Stuck(&'static str),
     Never,
 }
 
@@ -150,6 +152,10 @@ impl ModelClient for Script {
                 Answer::Late(after, reply) => {
                     tokio::time::sleep(after).await;
                     reply
+                }
+                Answer::Stuck(words) => {
+                    listener.event(Event::Text(words));
+                    std::future::pending().await
                 }
                 Answer::Never => std::future::pending().await,
             };

@@ -77,6 +77,21 @@ async fn what_was_spoken_of_an_answer_that_was_dropped_is_kept() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_was_told_of_a_turn_that_was_dropped_is_kept() {
+    let script = Script::new([words("Hello.").into(), Answer::Stuck("Once upon a ")]);
+    let mut conversation = conversation(&script, []);
+    say(&mut conversation, "Hi").await;
+    conversation.keep_told();
+    assert_eq!(said(&conversation), ["Hello."], "it ended well");
+    let mut heard = Heard::default();
+    let turn = conversation.turn("Tell me a story.", &mut heard);
+    let over = tokio::time::timeout(Duration::from_secs(1), turn).await;
+    assert!(over.is_err());
+    conversation.keep_told();
+    assert_eq!(said(&conversation), ["Hello.", "Once upon a"]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn nothing_was_spoken_of_an_empty_conversation() {
     let mut conversation = conversation(&Script::new([words("")]), []);
     conversation.keep_spoken("Hello");

@@ -243,8 +243,7 @@ fn an_answer_never_fills_the_window() {
 #[test]
 fn tools_and_all_that_was_said_count_for_the_size_of_a_prompt() {
     let (none, some) = (offer_of(&[]), offer());
-    let size =
-        |messages: &[Message], tools: &Offer| Prompt::new(&request(messages, tools), false).tokens;
+    let size = |messages: &[Message], tools: &Offer| tokens(&request(messages, tools));
     let question = [user(&"word ".repeat(300))];
     assert!(size(&question, &none) > 300, "{}", size(&question, &none));
     assert_eq!(

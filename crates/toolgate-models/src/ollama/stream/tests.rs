@@ -1,21 +1,50 @@
 use serde_json::json;
 
 use super::*;
+use crate::Part;
 use crate::ollama::samples::{Heard, offer};
+use crate::reply_buffer::ReplyText;
 
 const DONE: &str = r#"{"done":true,"done_reason":"stop","prompt_eval_count":30,"eval_count":5}"#;
 
-/// What comes of these lines, and what was heard meanwhile.
-fn read(lines: &[&str]) -> (Result<Answer, Trouble>, Vec<String>) {
-    let offer = offer();
-    let mut heard = Heard::default();
-    let mut stream = Stream::new(&offer, true);
-    for line in lines {
-        if let Err(trouble) = stream.line(line.as_bytes(), &mut heard) {
-            return (Err(trouble), heard.0);
+/// A reply, by what it is made of.
+#[derive(Debug, PartialEq)]
+struct Answer {
+    said: ReplyText,
+    stop: Stop,
+    usage: Usage,
+}
+
+impl From<Reply> for Answer {
+    fn from(reply: Reply) -> Self {
+        let mut said = ReplyText::default();
+        for part in reply.message.parts {
+            match part {
+                Part::Thinking { text, .. } => said.thoughts = text,
+                Part::Text { text } => said.text = text,
+                Part::Call(call) => said.calls.push(call),
+                other => panic!("{other:?}"),
+            }
+        }
+        Self {
+            said,
+            stop: reply.stop,
+            usage: reply.usage,
         }
     }
-    (stream.finish(&mut heard), heard.0)
+}
+
+/// What comes of these lines, and what was heard meanwhile.
+fn read(lines: &[&str]) -> (Result<Answer, StreamError>, Vec<String>) {
+    let offer = offer();
+    let mut heard = Heard::default();
+    let mut stream = Stream::new(&offer);
+    let mut buffer = ReplyBuffer::new(&mut heard);
+    buffer.begin(true);
+    let mut lines = lines.iter();
+    let read = lines.try_for_each(|line| stream.read("", line.as_bytes(), &mut buffer));
+    let reply = read.and_then(|()| stream.finish(&mut buffer));
+    (reply.map(Answer::from), heard.0)
 }
 
 fn answer(lines: &[&str]) -> Answer {
@@ -46,9 +75,9 @@ fn words_are_told_as_they_come_and_counted_at_the_end() {
     let (answer, heard) = read(&[&one, "", "  ", &two, DONE]);
     assert_eq!(heard, ["text Good ", "text morning, größer!"]);
     let expected = Answer {
-        said: words::Said {
+        said: ReplyText {
             text: "Good morning, größer!".to_owned(),
-            ..words::Said::default()
+            ..ReplyText::default()
         },
         stop: Stop::End,
         usage: Usage {
@@ -215,7 +244,10 @@ fn two_hundred_calls_are_kept_and_thousands_are_not() {
         )
     };
     assert_eq!(answer(&[&many(200)]).said.calls.len(), 200);
-    assert!(matches!(read(&[&many(5000)]).0, Err(Trouble::Garbled(_))));
+    assert!(matches!(
+        read(&[&many(5000)]).0,
+        Err(StreamError::Garbled(_))
+    ));
 }
 
 #[test]
@@ -245,7 +277,7 @@ fn a_stream_that_ends_before_it_is_done_is_cut_whatever_came() {
     );
     let words = content("It is");
     for lines in [&[][..], &[words.as_str()], &[call.as_str()]] {
-        assert_eq!(read(lines).0, Err(Trouble::Cut));
+        assert_eq!(read(lines).0, Err(StreamError::Cut));
     }
 }
 
@@ -261,7 +293,7 @@ fn an_error_inside_a_stream_is_an_error_under_any_key() {
         r#"{"error parsing tool call":"invalid character 'c' looking for beginning of value"}"#,
         r#"{"error":"out of memory","message":{"role":"assistant","content":"x"},"done":true}"#,
     ] {
-        let expected = Trouble::Said(serde_json::from_str(line).unwrap());
+        let expected = StreamError::Said(serde_json::from_str(line).unwrap());
         assert_eq!(read(&[&words, line, DONE]).0, Err(expected));
     }
 }
@@ -277,7 +309,10 @@ fn what_is_no_line_of_a_chat_is_garbled() {
         "\u{0}",
     ] {
         let (read, _) = read(&[line]);
-        assert!(matches!(read, Err(Trouble::Garbled(_))), "{line}: {read:?}");
+        assert!(
+            matches!(read, Err(StreamError::Garbled(_))),
+            "{line}: {read:?}"
+        );
     }
 }
 
@@ -396,11 +431,12 @@ fn text_that_only_looks_like_a_call_is_text() {
 fn a_call_is_not_looked_for_where_that_is_switched_off() {
     let written = "<tool_call>{\"name\": \"weather\", \"arguments\": {}}</tool_call>";
     let (offer, mut heard) = (offer(), Heard::default());
-    let mut stream = Stream::new(&offer, false);
+    let mut stream = Stream::new(&offer);
+    let mut buffer = ReplyBuffer::new(&mut heard);
     for line in [content(written), DONE.to_owned()] {
-        stream.line(line.as_bytes(), &mut heard).unwrap();
+        stream.read("", line.as_bytes(), &mut buffer).unwrap();
     }
-    let answer = stream.finish(&mut heard).unwrap();
+    let answer = Answer::from(stream.finish(&mut buffer).unwrap());
     assert_eq!(
         (answer.said.text.as_str(), answer.said.calls.len()),
         (written, 0)

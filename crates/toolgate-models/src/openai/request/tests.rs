@@ -17,7 +17,7 @@ fn options() -> Options {
 }
 
 fn sent(options: &Options, request: &Request<'_>) -> String {
-    String::from_utf8(body(options, Habits::new(true, options), request).unwrap()).unwrap()
+    String::from_utf8(body(options, ServerHabits::new(true, options), request).unwrap()).unwrap()
 }
 
 /// Only the messages.
@@ -83,7 +83,7 @@ fn a_whole_round_of_tools_goes_out_in_the_form_of_the_chat_completions() {
 fn other_servers_are_asked_with_the_old_name_of_the_limit() {
     let body = body(
         &options(),
-        Habits::new(false, &options()),
+        ServerHabits::new(false, &options()),
         &ask("", &[user("Hi")], &offer(&[])),
     );
     let body = String::from_utf8(body.unwrap()).unwrap();
@@ -100,14 +100,14 @@ fn what_a_server_does_not_know_is_not_said_again() {
         temperature: Some(0.5),
         ..options()
     };
-    let old = Habits::new(false, &hot);
-    let new = Habits::new(true, &options());
+    let old = ServerHabits::new(false, &hot);
+    let new = ServerHabits::new(true, &options());
     for (habits, status, message, expected) in [
         (
             old,
             400,
             "Unrecognized request argument supplied: stream_options",
-            Habits {
+            ServerHabits {
                 asks_usage: false,
                 ..old
             },
@@ -116,7 +116,7 @@ fn what_a_server_does_not_know_is_not_said_again() {
             old,
             422,
             "body.stream_options: Extra inputs are not permitted",
-            Habits {
+            ServerHabits {
                 asks_usage: false,
                 ..old
             },
@@ -125,7 +125,7 @@ fn what_a_server_does_not_know_is_not_said_again() {
             old,
             400,
             "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.",
-            Habits {
+            ServerHabits {
                 limit: LimitName::MaxCompletionTokens,
                 swapped: true,
                 ..old
@@ -135,7 +135,7 @@ fn what_a_server_does_not_know_is_not_said_again() {
             new,
             400,
             "Unrecognized request argument supplied: max_completion_tokens",
-            Habits {
+            ServerHabits {
                 limit: LimitName::MaxTokens,
                 swapped: true,
                 ..new
@@ -152,7 +152,7 @@ fn what_a_server_does_not_know_is_not_said_again() {
             old,
             400,
             "Unsupported parameter: 'temperature'",
-            Habits {
+            ServerHabits {
                 sent: Sent {
                     temperature: false,
                     ..old.sent
@@ -164,13 +164,13 @@ fn what_a_server_does_not_know_is_not_said_again() {
         (new, 400, "Unsupported parameter: 'temperature'", new),
         (old, 500, "stream_options", old),
         (
-            Habits {
+            ServerHabits {
                 swapped: true,
                 ..old
             },
             400,
             "unknown field max_tokens",
-            Habits {
+            ServerHabits {
                 swapped: true,
                 ..old
             },
@@ -188,7 +188,7 @@ fn a_setting_that_was_refused_is_not_in_the_next_request() {
         enable_thinking: Some(false),
         ..options()
     };
-    let mut habits = Habits::new(false, &options);
+    let mut habits = ServerHabits::new(false, &options);
     let keys = ["temperature", "seed", "chat_template_kwargs"];
     for (index, key) in keys.iter().enumerate() {
         habits = habits.after(400, &format!("Unknown parameter: '{key}'."));

@@ -18,9 +18,9 @@ fn tools() -> Offer {
 }
 
 /// What was heard, text and thinking in parentheses, and what came of it.
-fn read(rescue: bool, events: &[&str]) -> (String, Result<Reply, Trouble>) {
+fn read(rescue: bool, events: &[&str]) -> (String, Result<Reply, StreamError>) {
     let tools = tools();
-    let mut stream = Stream::new(&tools, rescue);
+    let mut stream = Stream::new(&tools);
     let mut heard = String::new();
     let mut listener = |event: Event<'_>| match event {
         Event::Text(text) => heard.push_str(text),
@@ -29,10 +29,12 @@ fn read(rescue: bool, events: &[&str]) -> (String, Result<Reply, Trouble>) {
         Event::Notice(_) => heard.push('!'),
         other => panic!("{other:?}"),
     };
+    let mut buffer = ReplyBuffer::new(&mut listener);
+    buffer.begin(rescue);
     let read = events
         .iter()
-        .try_for_each(|event| stream.data(event, &mut listener));
-    let reply = read.and_then(|()| stream.finish(&mut listener));
+        .try_for_each(|event| stream.read("", event.as_bytes(), &mut buffer));
+    let reply = read.and_then(|()| stream.finish(&mut buffer));
     (heard, reply)
 }
 
@@ -94,7 +96,7 @@ fn e2_a_stream_that_is_cut_is_no_answer() {
         &[&words, &half],
         &[&half, "[DONE]"],
     ] {
-        assert_eq!(read(true, events).1, Err(Trouble::Cut), "{events:?}");
+        assert_eq!(read(true, events).1, Err(StreamError::Cut), "{events:?}");
     }
     // The connection may go once the model has said that it is done, and some only say that.
     assert_eq!(reply(&[&text("Hello"), &end("stop")]).stop, Stop::End);
@@ -179,12 +181,15 @@ fn an_error_in_the_stream_is_told_in_its_own_words() {
         json!({ "error": "oops", "choices": "none" }),
     ] {
         let (heard, reply) = read(true, &[&text("Hel"), &error.to_string()]);
-        assert_eq!((heard.as_str(), reply), ("Hel", Err(Trouble::Said(error))));
+        assert_eq!(
+            (heard.as_str(), reply),
+            ("Hel", Err(StreamError::Said(error)))
+        );
     }
     for garbled in ["no JSON", "{\"choices\":[", "{\"choices\":5}", "5"] {
         let reply = read(true, &[garbled]).1;
         assert!(
-            matches!(reply, Err(Trouble::Garbled(_))),
+            matches!(reply, Err(StreamError::Garbled(_))),
             "{garbled}: {reply:?}"
         );
     }
@@ -217,19 +222,21 @@ fn a_whole_answer_is_understood_too() {
         "usage": { "prompt_tokens": 5, "completion_tokens": 2 }
     });
     let tools = tools();
-    let mut stream = Stream::new(&tools, true);
+    let mut stream = Stream::new(&tools);
     let mut listener = |_: Event<'_>| ();
+    let mut buffer = ReplyBuffer::new(&mut listener);
+    buffer.begin(true);
     stream
-        .whole(body.to_string().as_bytes(), &mut listener)
+        .read_whole(body.to_string().as_bytes(), &mut buffer)
         .unwrap();
-    assert!(stream.is_done());
-    let reply = stream.finish(&mut listener).unwrap();
+    assert_eq!(stream.progress(), Progress::Done);
+    let reply = stream.finish(&mut buffer).unwrap();
     assert_eq!((reply.stop, reply.usage.input), (Stop::Calls, 5));
     assert_eq!(reply.message.to_text(), "I look.");
-    let mut stream = Stream::new(&tools, true);
+    let mut stream = Stream::new(&tools);
     let error = json!({ "error": { "message": "oops" } });
-    let read = stream.whole(error.to_string().as_bytes(), &mut listener);
-    assert_eq!(read, Err(Trouble::Said(error)));
+    let read = stream.read_whole(error.to_string().as_bytes(), &mut buffer);
+    assert_eq!(read, Err(StreamError::Said(error)));
 }
 
 proptest! {

@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::reply_buffer::ReplyBuffer;
 
 #[test]
 fn a_flood_of_calls_is_bounded() {
@@ -55,23 +56,24 @@ fn hostile_text_takes_linear_time() {
     ] {
         let text = mebibyte(piece);
         let _calls = rescue(&text, &offer());
-        let mut hold = Hold::new(true);
         let mut heard = 0;
         let mut listener = |event: crate::Event<'_>| {
             if let crate::Event::Text(text) = event {
                 heard += text.len();
             }
         };
+        let mut buffer = ReplyBuffer::new(&mut listener);
+        buffer.begin(true);
         let mut rest = text.as_str();
         while !rest.is_empty() {
             let end = (0..=rest.len().min(64))
                 .rev()
                 .find(|end| rest.is_char_boundary(*end))
                 .unwrap();
-            hold.push(&rest[..end], &mut listener);
+            buffer.push(&rest[..end]);
             rest = &rest[end..];
         }
-        let (kept, _) = hold.finish(None, &mut listener);
+        let (kept, _) = buffer.finish_text(None);
         assert_eq!((kept.len(), heard), (text.len(), text.len()), "{piece}");
     }
     // About ten seconds without optimization; the square of a mebibyte would take hours.
@@ -141,14 +143,15 @@ proptest! {
     fn holding_back_loses_nothing_and_tells_nothing_twice(text in scraps(), size in 1_usize..9) {
         for with_offer in [false, true] {
             let offer = offer();
-            let mut hold = Hold::new(true);
             let mut heard = String::new();
             let mut listener = |event: crate::Event<'_>| if let crate::Event::Text(text) = event { heard.push_str(text) };
+            let mut buffer = ReplyBuffer::new(&mut listener);
+            buffer.begin(true);
             let chars: Vec<char> = text.chars().collect();
             for piece in chars.chunks(size) {
-                hold.push(&piece.iter().collect::<String>(), &mut listener);
+                buffer.push(&piece.iter().collect::<String>());
             }
-            let (kept, calls) = hold.finish(with_offer.then_some(&offer), &mut listener);
+            let (kept, calls) = buffer.finish_text(with_offer.then_some(&offer));
             if calls.is_empty() {
                 prop_assert_eq!(&heard, &text);
                 prop_assert_eq!(&kept, &text);

@@ -343,5 +343,5 @@ fn more_calls_than_anybody_means_are_refused() {
         .map(|index| json!({ "index": index, "function": { "name": "time", "arguments": "{}" } }))
         .collect();
     let reply = read(true, &[&pieces(&json!(many)), &end("tool_calls")]).1;
-    assert!(matches!(reply, Err(Trouble::Garbled(_))), "{reply:?}");
+    assert!(matches!(reply, Err(StreamError::Garbled(_))), "{reply:?}");
 }

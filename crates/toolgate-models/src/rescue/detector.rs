@@ -1,9 +1,7 @@
-//! Text on its way to the person, held back where a call may be written in it.
+//! Tells where a call may begin in text that is still coming, so that it can be held back.
 
 use super::last::Last;
 use super::mark::{FENCE, Mark, Seen, Walk, tag};
-use super::{rescue, words};
-use crate::{Event, Listener, ModelCall, Offer};
 
 /// How far ahead it is decided whether JSON or a fence may be a call.
 const FAR_ENOUGH: usize = 256;
@@ -14,14 +12,10 @@ const MOST_EXAMPLES: usize = 32;
 /// The first key of a call in JSON.
 const FIRST_KEYS: [&str; 6] = ["name", "function", "type", "id", "arguments", "parameters"];
 
-/// Gathers the text of a reply, and tells each piece at once unless it may be the beginning of a call: then it is told when
-/// it turns out to be none, as an example is that more words come after, at the latest when the reply ends.
+/// Looks at a text that grows. The text itself is kept by whoever asks.
 #[derive(Debug, Default)]
-pub(crate) struct Hold {
-    /// `None`: nothing is held back.
-    walk: Option<Walk>,
-    text: String,
-    told: usize,
+pub(crate) struct CallDetector {
+    walk: Walk,
     /// What stands where the walk does and looks like a call, unless more comes after it.
     last: Option<(Seen, Last)>,
     examples: usize,
@@ -33,57 +27,11 @@ enum Verdict {
     Text,
 }
 
-impl Hold {
-    /// Without `rescue`, it tells everything at once and finds no calls.
-    pub(crate) fn new(rescue: bool) -> Self {
-        Self {
-            walk: rescue.then(Walk::default),
-            ..Self::default()
-        }
-    }
-
-    /// True if any of it was told.
-    pub(crate) fn has_told(&self) -> bool {
-        self.told > 0
-    }
-
-    /// More text.
-    pub(crate) fn push(&mut self, piece: &str, listener: &mut dyn Listener) {
-        self.text.push_str(piece);
-        let until = self.decided();
-        self.tell(until, listener);
-    }
-
-    /// The reply has ended. With an offer, calls of its tools are taken out of the text; without, the text is what it is.
-    pub(crate) fn finish(
-        mut self,
-        offer: Option<&Offer>,
-        listener: &mut dyn Listener,
-    ) -> (String, Vec<ModelCall>) {
-        let offer = offer.filter(|_| self.walk.is_some());
-        let Some(rescued) = offer.and_then(|offer| rescue(&self.text, offer)) else {
-            self.tell(self.text.len(), listener);
-            return (self.text, Vec::new());
-        };
-        let rest = words(&self.text, &rescued.kept, self.told);
-        if !rest.is_empty() {
-            listener.event(Event::Text(&rest));
-        }
-        for call in &rescued.calls {
-            let name = toolgate_core::escape(&call.name);
-            listener.event(Event::Notice(&format!(
-                "the model wrote its call of '{name}' as text; it was understood"
-            )));
-        }
-        (rescued.text, rescued.calls)
-    }
-
-    /// Up to where the text is certain to be no call.
-    fn decided(&mut self) -> usize {
-        let Some(walk) = self.walk.as_mut() else {
-            return self.text.len();
-        };
-        let bytes = self.text.as_bytes();
+impl CallDetector {
+    /// Up to where the text is certain to hold no call: JSON is one only until more words come after it.
+    pub(crate) fn decided(&mut self, text: &str) -> usize {
+        let bytes = text.as_bytes();
+        let walk = &mut self.walk;
         loop {
             if let Some((seen, last)) = &mut self.last {
                 if self.examples == MOST_EXAMPLES || !last.is_example(bytes) {
@@ -94,20 +42,13 @@ impl Hold {
                 self.last = None;
             }
             let Some(seen) = walk.next(bytes) else {
-                return self.text.len();
+                return text.len();
             };
             match judge(seen, &bytes[walk.at()..]) {
                 Verdict::Text => walk.pass(seen),
                 Verdict::Maybe => return walk.at(),
                 Verdict::Call => self.last = Some((seen, Last::from(walk.at()))),
             }
-        }
-    }
-
-    fn tell(&mut self, until: usize, listener: &mut dyn Listener) {
-        if until > self.told {
-            listener.event(Event::Text(&self.text[self.told..until]));
-            self.told = until;
         }
     }
 }
@@ -176,29 +117,31 @@ fn json(rest: &[u8]) -> Verdict {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Mutex;
+
     use super::super::tests::offer;
     use super::*;
+    use crate::Event;
+    use crate::reply_buffer::ReplyBuffer;
 
     /// What is told at once of each piece, and at the end; `!` stands for a call.
     fn told(pieces: &[&str]) -> Vec<String> {
-        let mut hold = Hold::new(true);
+        let now = Mutex::new(String::new());
+        let mut listener = |event: Event<'_>| match event {
+            Event::Text(text) => now.lock().unwrap().push_str(text),
+            Event::Notice(_) => now.lock().unwrap().push('!'),
+            _ => {}
+        };
+        let taken = || std::mem::take(&mut *now.lock().unwrap());
+        let mut buffer = ReplyBuffer::new(&mut listener);
+        buffer.begin(true);
         let mut told = Vec::new();
         for piece in pieces {
-            let mut now = String::new();
-            hold.push(piece, &mut |event: Event<'_>| {
-                if let Event::Text(text) = event {
-                    now.push_str(text);
-                }
-            });
-            told.push(now);
+            buffer.push(piece);
+            told.push(taken());
         }
-        let mut last = String::new();
-        hold.finish(Some(&offer()), &mut |event: Event<'_>| match event {
-            Event::Text(text) => last.push_str(text),
-            Event::Notice(_) => last.push('!'),
-            _ => {}
-        });
-        told.push(last);
+        buffer.finish_text(Some(&offer()));
+        told.push(taken());
         told
     }
 
@@ -304,9 +247,9 @@ mod tests {
     #[test]
     fn examples_without_end_are_read_a_bounded_number_of_times() {
         let deep = format!("{}1{} x", "{\"name\":\n".repeat(50_000), "}".repeat(50_000));
-        let mut hold = Hold::new(true);
-        hold.push(&deep, &mut |_: Event<'_>| {});
-        assert_eq!(hold.examples, MOST_EXAMPLES);
+        let mut detector = CallDetector::default();
+        detector.decided(&deep);
+        assert_eq!(detector.examples, MOST_EXAMPLES);
     }
 
     #[test]
@@ -334,12 +277,12 @@ mod tests {
 
     #[test]
     fn nothing_is_held_back_where_nothing_is_rescued() {
-        let mut hold = Hold::new(false);
         let mut heard = Vec::new();
         let call = r#"<tool_call>{"name":"datetime"}</tool_call>"#;
         let mut listener = |event: Event<'_>| heard.push(format!("{event:?}"));
-        hold.push(call, &mut listener);
-        let (text, calls) = hold.finish(Some(&offer()), &mut listener);
+        let mut buffer = ReplyBuffer::new(&mut listener);
+        buffer.push(call);
+        let (text, calls) = buffer.finish_text(Some(&offer()));
         assert_eq!((text.as_str(), calls.len()), (call, 0));
         assert_eq!(heard, [format!("Text({call:?})")]);
     }

@@ -1,0 +1,185 @@
+use super::super::tests::catalog;
+use super::*;
+use crate::Event;
+use crate::samples::{call, said, tool};
+
+/// What was heard, thinking in parentheses, and what came of it.
+fn read(events: &[&str]) -> (String, Result<Reply, StreamError>) {
+    let tools = catalog(&[
+        tool("home.time", "The time", json!({ "type": "object" })),
+        tool("dice", "Rolls dice", json!({ "type": "object" })),
+    ]);
+    let mut heard = String::new();
+    let mut listener = |event: Event<'_>| match event {
+        Event::Text(text) => heard.push_str(text),
+        Event::Thinking(text) => heard.push_str(&format!("({text})")),
+        other => panic!("{other:?}"),
+    };
+    let mut stream = Stream::new(&tools);
+    let mut buffer = ReplyBuffer::new(&mut listener);
+    let mut events = events.iter();
+    let read = events.try_for_each(|event| stream.read("", event.as_bytes(), &mut buffer));
+    let reply = read.and_then(|()| stream.finish(&mut buffer));
+    (heard, reply)
+}
+
+fn reply(events: &[&str]) -> Reply {
+    read(events).1.unwrap()
+}
+
+fn parts(parts: &Value) -> String {
+    json!({ "candidates": [{ "content": { "role": "model", "parts": parts }, "index": 0 }] })
+        .to_string()
+}
+
+fn end(reason: &str) -> String {
+    json!({ "candidates": [{ "finishReason": reason, "index": 0 }] }).to_string()
+}
+
+fn signed(signature: &str) -> Part {
+    Part::Opaque {
+        provider: PROVIDER,
+        value: json!({ "thoughtSignature": signature }),
+    }
+}
+
+#[test]
+fn words_are_told_as_they_come_and_tokens_counted() {
+    let last = json!({
+        "candidates": [{ "content": { "parts": [{ "text": "lo" }] }, "finishReason": "STOP" },
+            { "content": { "parts": [{ "text": "another" }] }, "index": 1 }],
+        "usageMetadata": { "promptTokenCount": 12, "cachedContentTokenCount": 8, "candidatesTokenCount": 3, "thoughtsTokenCount": 40 },
+        "modelVersion": "x", "somethingNew": 7,
+    });
+    let (heard, reply) = read(&[&parts(&json!([{ "text": "Hel" }])), "", &last.to_string()]);
+    let reply = reply.unwrap();
+    assert_eq!(heard, "Hello");
+    assert_eq!(reply.message, AssistantMessage::text("Hello"));
+    assert_eq!(reply.stop, Stop::End);
+    let usage = Usage {
+        input: 12,
+        output: 43,
+        cached: 8,
+    };
+    assert_eq!(reply.usage, usage);
+}
+
+#[test]
+fn a_stream_without_a_reason_is_cut() {
+    let words = parts(&json!([{ "text": "Hel" }]));
+    let calls = parts(&json!([{ "functionCall": { "name": "dice", "args": {} } }]));
+    for events in [&[][..], &[words.as_str()], &[&words, &calls]] {
+        assert_eq!(read(events).1, Err(StreamError::Cut), "{events:?}");
+    }
+}
+
+#[test]
+fn thinking_is_told_from_words_and_signatures_stay_with_their_parts() {
+    let (heard, reply) = read(&[
+        &parts(&json!([{ "text": "Hm", "thought": true }])),
+        &parts(
+            &json!([{ "text": ".", "thought": true }, { "text": "Let me " }, { "text": "look." }]),
+        ),
+        &parts(
+            &json!([{ "functionCall": { "id": "c1", "name": "home_time", "args": { "zone": "UTC" } }, "thoughtSignature": "A" },
+            { "functionCall": { "name": "dice" } }]),
+        ),
+        &parts(&json!([{ "text": "", "thoughtSignature": "B" }])),
+        &end("STOP"),
+    ]);
+    let reply = reply.unwrap();
+    assert_eq!(heard, "(Hm)(.)Let me look.");
+    let thinking = Part::Thinking {
+        text: "Hm.".to_owned(),
+        signature: None,
+    };
+    let parts = &reply.message.parts;
+    assert_eq!(parts[..3], [thinking, said("Let me look."), signed("A")]);
+    assert_eq!(parts[3], call("c1", "home.time", r#"{"zone":"UTC"}"#));
+    assert!(matches!(&parts[4], Part::Call(call) if call.name == "dice" && call.id.len() == 9));
+    assert_eq!(parts[5..], [signed("B")]);
+    assert_eq!(reply.stop, Stop::Calls);
+}
+
+#[test]
+fn every_reason_to_finish_has_its_meaning() {
+    let words = parts(&json!([{ "text": "Hi" }]));
+    let calls = parts(&json!([{ "functionCall": { "name": "dice", "args": {} } }]));
+    for (reason, with_words, with_calls) in [
+        ("STOP", Stop::End, Stop::Calls),
+        ("MAX_TOKENS", Stop::Length, Stop::Calls),
+        ("SAFETY", Stop::Refusal, Stop::Refusal),
+        ("RECITATION", Stop::Refusal, Stop::Refusal),
+        ("PROHIBITED_CONTENT", Stop::Refusal, Stop::Refusal),
+        ("OTHER", Stop::End, Stop::Calls),
+        ("SOMETHING_NEW", Stop::End, Stop::Calls),
+    ] {
+        assert_eq!(reply(&[&words, &end(reason)]).stop, with_words, "{reason}");
+        let reply = reply(&[&calls, &end(reason)]);
+        assert_eq!(reply.stop, with_calls, "{reason}");
+        let runs = reply.message.calls().count();
+        assert_eq!(runs, usize::from(with_calls == Stop::Calls), "{reason}");
+    }
+    for reason in ["MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL"] {
+        let Err(StreamError::Said(error)) = read(&[&end(reason)]).1 else {
+            panic!("{reason}");
+        };
+        assert_eq!(error["error"]["code"], 500);
+    }
+}
+
+#[test]
+fn a_question_that_is_blocked_is_refused() {
+    let blocked =
+        r#"{"promptFeedback":{"blockReason":"SAFETY"},"usageMetadata":{"promptTokenCount":4}}"#;
+    let reply = reply(&[blocked]);
+    assert_eq!(
+        (reply.stop, reply.message.parts.len(), reply.usage.input),
+        (Stop::Refusal, 0, 4)
+    );
+    let said = r#"{"promptFeedback":{"blockReason":"OTHER","blockReasonMessage":"Not this."}}"#;
+    assert_eq!(read(&[said]).0, "Not this.");
+}
+
+#[test]
+fn a_list_is_understood_and_an_error_in_it_too() {
+    let list = format!("[{},{}]", parts(&json!([{ "text": "Hi" }])), end("STOP"));
+    assert_eq!(reply(&[&list]).message.to_text(), "Hi");
+    let error = json!({ "error": { "code": 429, "message": "no" } });
+    for text in [error.to_string(), format!("[{error}]")] {
+        assert_eq!(read(&[&text]).1, Err(StreamError::Said(error.clone())));
+    }
+}
+
+#[test]
+fn what_is_no_answer_is_garbled_and_never_a_panic() {
+    for odd in [
+        "no JSON",
+        "7",
+        "{\"candidates\":7}",
+        "{\"candidates\":[{\"content\":{\"parts\":[7]}}]}",
+        "[7]",
+    ] {
+        let read = read(&[odd]).1;
+        assert!(
+            matches!(read, Err(StreamError::Garbled(_))),
+            "{odd}: {read:?}"
+        );
+    }
+    let many: Vec<Value> = (0..=MOST_PARTS)
+        .map(|_| json!({ "functionCall": { "name": "dice" } }))
+        .collect();
+    let read = read(&[&parts(&json!(many))]).1;
+    assert!(matches!(read, Err(StreamError::Garbled(_))), "{read:?}");
+}
+
+#[test]
+fn arguments_are_kept_as_they_were_written() {
+    let twice = r#"{"candidates":[{"content":{"parts":[{"functionCall":{"name":"dice","args":{"n":1,"n":2}}}]},"finishReason":"STOP"}]}"#;
+    let reply = reply(&[twice]);
+    let call = reply.message.calls().next().unwrap();
+    assert!(
+        matches!(call.arguments, CallArguments::Unusable(_)),
+        "{call:?}"
+    );
+}
