@@ -254,6 +254,17 @@ mod tests {
         }
     }
 
+    /// An error about a value quoted what its variable stands for.
+    #[test]
+    fn what_the_fuzzer_found_stays_mended() {
+        let long = "\u{5}".repeat(90);
+        let file = format!(
+            r#"{{"search":{{"backend":"${{KEY}}","key":"${{NONE}}"}},"limits":{{"oImeout":"5s","perTool":{{"x":{{"timeout":"${{KEY}}{long}"}}}}}}}}"#
+        );
+        config(file.as_bytes());
+        config(file.replace('\u{5}', "\\u0005").as_bytes());
+    }
+
     /// In the shapes that once took time or memory by the square.
     #[test]
     fn a_large_file_is_read_in_seconds() {
