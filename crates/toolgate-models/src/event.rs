@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use toolgate_core::{CallId, ToolOutcome};
+use toolgate_core::{CallId, ToolOutcome, ToolWait};
 
 use crate::{ModelCall, ModelError, Stop, Usage};
 
@@ -88,5 +88,17 @@ pub trait Listener: Send {
 impl<F: FnMut(Event<'_>) + Send> Listener for F {
     fn event(&mut self, event: Event<'_>) {
         self(event);
+    }
+}
+
+/// Passes waits for tools on to a listener.
+pub(crate) fn tell_waits(
+    listener: &mut (impl Listener + ?Sized),
+) -> impl FnMut(ToolWait<'_>) + Send {
+    |wait| {
+        listener.event(match wait {
+            ToolWait::Started(tool) => Event::Waiting { tool },
+            ToolWait::Ended => Event::Waited,
+        });
     }
 }

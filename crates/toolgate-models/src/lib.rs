@@ -27,7 +27,6 @@ pub mod ollama;
 mod openai;
 mod provider;
 mod ranking;
-mod readiness;
 mod rescue;
 mod retry;
 #[cfg(test)]
@@ -35,7 +34,6 @@ mod samples;
 mod settings;
 mod think;
 mod tokens;
-mod toolbox;
 mod words;
 
 pub use anthropic::AnthropicClient;
@@ -53,6 +51,5 @@ pub use message::{AssistantMessage, CallArguments, Image, Message, ModelCall, Pa
 pub use ollama::OllamaClient;
 pub use openai::OpenAiClient;
 pub use provider::Provider;
-pub use readiness::ToolReadiness;
 pub use settings::{ModelSettings, SchemaForm};
-pub use toolbox::{ToolList, Toolbox};
+pub use toolgate_core::{ToolList, ToolReadiness, Toolbox};

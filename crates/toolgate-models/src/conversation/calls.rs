@@ -11,7 +11,7 @@ use serde::{Serialize, Serializer};
 use serde_json::Value;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
-use toolgate_core::{ToolCall, ToolError, ToolOutcome, escape, nearest};
+use toolgate_core::{ToolCall, ToolError, ToolOutcome, ToolWait, escape, nearest};
 use tracing::Instrument;
 
 use super::offering::remember;
@@ -339,7 +339,7 @@ async fn came(toolbox: &Toolbox, name: &str, left: Duration) -> Duration {
         return left;
     }
     let began = Instant::now();
-    let mut nobody = |_: Event<'_>| {};
+    let mut nobody = |_: ToolWait<'_>| {};
     let coming = toolbox.wait_for_tool(name, &mut nobody);
     // What remains is for the call itself: nothing would be left of a turn that is waited away.
     let _is_there = tokio::time::timeout(left / 2, coming).await.is_ok();

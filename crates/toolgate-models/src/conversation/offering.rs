@@ -6,6 +6,7 @@ use toolgate_core::escape;
 
 use super::Conversation;
 use super::running::Running;
+use crate::event::tell_waits;
 use crate::intents::PATIENCE;
 use crate::ranking::{self, Choice};
 use crate::{Catalog, Event, Listener, Offer};
@@ -62,7 +63,7 @@ impl Conversation {
         }
         let wants_all = tokio::time::timeout(PATIENCE, self.client.wants_all_tools(text));
         if wants_all.await.unwrap_or(true) {
-            self.toolbox.wait_for_all(listener).await;
+            self.toolbox.wait_for_all(&mut tell_waits(listener)).await;
         }
     }
 

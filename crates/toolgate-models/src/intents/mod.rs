@@ -195,7 +195,9 @@ impl IntentsClient {
         let Some(tool) = self.awaited_tool(text, before) else {
             return meaning;
         };
-        self.toolbox.wait_for_tool(&tool, listener).await;
+        self.toolbox
+            .wait_for_tool(&tool, &mut crate::event::tell_waits(listener))
+            .await;
         self.understood_now(text, before, listener).await
     }
 

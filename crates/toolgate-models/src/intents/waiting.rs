@@ -26,7 +26,11 @@ impl IntentsClient {
         let there = lists.filter(|tool| !with_name(tool, &list).is_empty());
         for tool in there.collect::<BTreeSet<_>>() {
             match waits {
-                Some(listener) => self.toolbox.wait_for_tool(tool, &mut **listener).await,
+                Some(listener) => {
+                    self.toolbox
+                        .wait_for_tool(tool, &mut crate::event::tell_waits(&mut **listener))
+                        .await
+                }
                 None if !self.toolbox.is_decided(tool) => return false,
                 None => {}
             }

@@ -1,10 +1,9 @@
-//! Which tools a conversation may use.
+//! Which tools one caller may use: a conversation, or sentences that need no model.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use toolgate_core::{Origin, Pattern, Rules, Scope, Tool, ToolExecutor, Tools};
-
 use crate::readiness::Awaited;
+use crate::{Origin, Pattern, Rules, Scope, Tool, ToolExecutor, Tools};
 
 /// An executor with a choice of its tools.
 #[derive(Clone)]
@@ -123,9 +122,9 @@ impl Toolbox {
 #[cfg(test)]
 mod tests {
     use serde_json::json;
-    use toolgate_core::{FunctionTool, Limits, ToolError, ToolManager};
 
     use super::*;
+    use crate::{FunctionTool, Limits, ToolError, ToolManager};
 
     #[test]
     fn the_list_follows_the_policy() {

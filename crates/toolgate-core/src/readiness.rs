@@ -1,9 +1,11 @@
 //! Tools that are still on their way: a conversation may begin while the servers of its tools start.
 //!
-//! A request waits only for what it needs. What needs a certain tool waits for that one ([`Toolbox::wait_for_tool`]): a sentence
-//! of `intents`, the list of names that it is understood by, a call of a name that nobody has yet. A model has to be told of its
-//! tools before it is asked, and nobody knows what it will want: it is asked once all tools are there, or a few seconds later
-//! ([`Toolbox::wait_for_all`]). Both waits are bounded, and told, so that a voice can say that it takes a moment.
+//! A request waits only for what it needs. What needs a certain tool waits for that one
+//! ([`Toolbox::wait_for_tool`]): a sentence, the list of names that it is understood by, a call of a
+//! name that nobody has yet. A model has to be told of its tools before it is asked, and nobody
+//! knows what it will want: it is asked once all tools are there, or a few seconds later
+//! ([`Toolbox::wait_for_all`]). Both waits are bounded, and told, so that a voice can say that it
+//! takes a moment.
 
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
@@ -12,19 +14,19 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use tokio::time::timeout;
 
-use crate::{Event, Listener, Toolbox};
+use crate::Toolbox;
 
 /// How long a request waits for a tool that it certainly needs.
-pub(crate) const FOR_A_TOOL: Duration = Duration::from_secs(15);
+const FOR_A_TOOL: Duration = Duration::from_secs(15);
 /// How long a model is not asked because there may be more tools. Once that was in vain, no later question waits for the same
 /// servers: only when one of them has settled since, or another one is starting.
-pub(crate) const FOR_ALL: Duration = Duration::from_secs(5);
+const FOR_ALL: Duration = Duration::from_secs(5);
 
 /// Knows which tools are still on their way.
 ///
 /// ```
 /// use futures::future::{BoxFuture, FutureExt, ready};
-/// use toolgate_models::ToolReadiness;
+/// use toolgate_core::ToolReadiness;
 ///
 /// struct AllThere;
 ///
@@ -54,6 +56,18 @@ pub trait ToolReadiness: Send + Sync {
     fn callable<'a>(&'a self, tool: &'a str) -> BoxFuture<'a, ()>;
 }
 
+/// The beginning or the end of a wait for tools whose servers are still starting.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ToolWait<'a> {
+    /// A request waits for this tool; for all tools if there is none.
+    Started(Option<&'a str>),
+    /// It goes on, with what came or without.
+    Ended,
+}
+
+/// Is told of waits. Not called at all where nothing has to be waited for.
+pub type ToolWaitListener<'a> = &'a mut (dyn FnMut(ToolWait<'_>) + Send);
+
 /// What a toolbox and its clones know of tools that are still on their way.
 #[derive(Clone, Default)]
 pub(crate) struct Awaited {
@@ -75,26 +89,26 @@ impl Toolbox {
     }
 
     /// False while there may be more tools soon.
-    pub(crate) fn has_all(&self) -> bool {
+    pub fn has_all(&self) -> bool {
         let readiness = self.awaited().readiness.get();
         readiness.is_none_or(|readiness| readiness.all_offered().now_or_never().is_some())
     }
 
     /// False while it is not certain whether a tool of this name can be called.
-    pub(crate) fn is_decided(&self, tool: &str) -> bool {
+    pub fn is_decided(&self, tool: &str) -> bool {
         let readiness = self.awaited().readiness.get();
         readiness.is_none_or(|readiness| readiness.callable(tool).now_or_never().is_some())
     }
 
     /// Waits a while for a tool of this name.
-    pub(crate) async fn wait_for_tool(&self, tool: &str, listener: &mut dyn Listener) {
+    pub async fn wait_for_tool(&self, tool: &str, listener: ToolWaitListener<'_>) {
         let Some(readiness) = self.awaited().readiness.get() else {
             return;
         };
         let coming = timeout(FOR_A_TOOL, readiness.callable(tool));
         if told(Some(tool), coming, listener).await.is_err() {
             tracing::warn!(
-                tool = %toolgate_core::escape(tool),
+                tool = %crate::escape(tool),
                 waited_s = FOR_A_TOOL.as_secs(),
                 "a request goes on without a tool whose server is still starting"
             );
@@ -102,7 +116,7 @@ impl Toolbox {
     }
 
     /// Waits a while until no further tools are expected.
-    pub(crate) async fn wait_for_all(&self, listener: &mut dyn Listener) {
+    pub async fn wait_for_all(&self, listener: ToolWaitListener<'_>) {
         let awaited = self.awaited();
         let Some(readiness) = awaited.readiness.get() else {
             return;
@@ -125,14 +139,14 @@ impl Toolbox {
 async fn told<T>(
     tool: Option<&str>,
     coming: impl Future<Output = T>,
-    listener: &mut dyn Listener,
+    listener: ToolWaitListener<'_>,
 ) -> T {
     let mut coming = std::pin::pin!(coming);
     if let Some(came) = coming.as_mut().now_or_never() {
         return came;
     }
-    listener.event(Event::Waiting { tool });
+    listener(ToolWait::Started(tool));
     let came = coming.await;
-    listener.event(Event::Waited);
+    listener(ToolWait::Ended);
     came
 }
