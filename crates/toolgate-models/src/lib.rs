@@ -1,16 +1,17 @@
 //! Models that use tools.
 //!
 //! ```text
-//!  a person ─▶ Conversation::turn ─▶ ModelClient::reply ─▶ Anthropic, Ollama, OpenAI and its like, intents
-//!                  ▲      │              │
+//!  a person ─▶ Conversation::turn ─▶ SentenceRouter ─▶ ModelClient::reply ─▶ Anthropic, Ollama, OpenAI and its like
+//!                  ▲      │              │    └─▶ toolgate-intents: first, last, alone or never
 //!                  │      ▼              ▼
-//!                  └─ ToolExecutor ◀─ calls the model asks for
+//!                  └─ ToolExecutor ◀─ calls that a sentence or the model asks for
 //! ```
 //!
 //! Start reading in `conversation/`. Each client is three small parts: what it sends (`request`), what it understands of the
 //! stream that comes back (`stream`), both without a socket, and the wire between them. Tools are converted at the client's
 //! edge, once per change of the tool set: [`Catalog`].
 
+mod answer_source;
 mod anthropic;
 mod catalog;
 mod choose;
@@ -19,7 +20,6 @@ mod conversation;
 mod error;
 mod event;
 mod http;
-mod intents;
 mod learned;
 mod lowering;
 mod message;
@@ -29,6 +29,7 @@ mod provider;
 mod ranking;
 mod rescue;
 mod retry;
+mod router;
 #[cfg(test)]
 mod samples;
 mod settings;
@@ -36,20 +37,21 @@ mod think;
 mod tokens;
 mod words;
 
+pub use answer_source::AnswerSource;
 pub use anthropic::AnthropicClient;
 pub use catalog::{Catalog, CatalogTool, LeftOut, Offer};
 pub use choose::{
     Choice, ChooseError, Chosen, Environment, Listed, check, choice, choose, connect, is_listed,
-    is_this_machine,
+    is_this_machine, sentences,
 };
 pub use client::{ModelClient, Reply, Request, Stop, Usage};
 pub use conversation::{Conversation, Round, Saved, SavedError, Turn, TurnEnd, UsedTool};
 pub use error::ModelError;
 pub use event::{Event, Listener};
-pub use intents::{FastPath, IntentsClient, Pack, PackError, StandIn};
 pub use message::{AssistantMessage, CallArguments, Image, Message, ModelCall, Part, ToolResult};
 pub use ollama::OllamaClient;
 pub use openai::OpenAiClient;
 pub use provider::Provider;
+pub use router::SentenceRouter;
 pub use settings::{ModelSettings, SchemaForm};
 pub use toolgate_core::{ToolList, ToolReadiness, Toolbox};

@@ -25,13 +25,11 @@ pub enum Provider {
     Ollama,
     /// OpenAI itself, and the many that speak its chat completions.
     OpenAi,
-    /// Sentences matched against templates; needs no model.
-    Intents,
 }
 
 impl Provider {
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::Anthropic, Self::Ollama, Self::OpenAi, Self::Intents];
+    pub const ALL: [Self; 3] = [Self::Anthropic, Self::Ollama, Self::OpenAi];
 
     /// As it is written in the configuration and on the command line.
     pub fn as_str(self) -> &'static str {
@@ -39,17 +37,15 @@ impl Provider {
             Self::Anthropic => "anthropic",
             Self::Ollama => "ollama",
             Self::OpenAi => "openai",
-            Self::Intents => "intents",
         }
     }
 
-    /// The variables that hold its key and its address; empty where there is neither.
+    /// The variables that hold its key and its address.
     pub fn variables(self) -> [&'static str; 2] {
         match self {
             Self::Anthropic => ["ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"],
             Self::OpenAi => ["OPENAI_API_KEY", "OPENAI_BASE_URL"],
             Self::Ollama => ["OLLAMA_API_KEY", "OLLAMA_HOST"],
-            Self::Intents => ["", ""],
         }
     }
 
@@ -71,7 +67,6 @@ impl Provider {
             Self::Anthropic => "claude-sonnet-5",
             Self::Ollama => "qwen3:4b-instruct",
             Self::OpenAi => "gpt-5-mini",
-            Self::Intents => "en",
         }
     }
 }

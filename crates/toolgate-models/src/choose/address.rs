@@ -15,7 +15,6 @@ pub(super) fn usual(provider: Provider) -> &'static str {
         Provider::Anthropic => "https://api.anthropic.com",
         Provider::OpenAi => "https://api.openai.com/v1",
         Provider::Ollama => "http://127.0.0.1:11434",
-        Provider::Intents => "",
     }
 }
 
@@ -23,7 +22,6 @@ pub(super) fn usual(provider: Provider) -> &'static str {
 pub(super) fn tidy(provider: Provider, text: &str) -> Result<String, String> {
     let text = text.trim().trim_matches(['"', '\'']).trim();
     match provider {
-        Provider::Intents => Ok(String::new()),
         _ if text.is_empty() => Ok(usual(provider).to_owned()),
         Provider::Ollama => ollama(text),
         Provider::Anthropic => {

@@ -8,7 +8,7 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use super::probe::{LONGEST_NAME, hasty};
-use crate::{ModelError, ModelSettings, Provider, http};
+use crate::{AnswerSource, ModelError, ModelSettings, Provider, http};
 
 /// What a provider tells of its models.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,7 +44,7 @@ pub(super) async fn listed(
 ) -> Result<Listed, ModelError> {
     let (http, mut headers) = hasty(settings, patience)?;
     let deadline = Instant::now() + patience;
-    let path = match settings.provider {
+    let path = match settings.provider.and_then(AnswerSource::provider) {
         Some(provider @ Provider::Anthropic) => {
             headers.remove(AUTHORIZATION);
             headers.insert("x-api-key", http::secret(provider, &settings.key)?);
@@ -126,7 +126,7 @@ mod tests {
 
     fn settings(provider: Provider, server: &Loopback) -> ModelSettings {
         ModelSettings {
-            provider: Some(provider),
+            provider: Some(provider.into()),
             url: server.url.clone(),
             name: "m".to_owned(),
             ..ModelSettings::default()

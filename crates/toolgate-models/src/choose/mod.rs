@@ -7,12 +7,11 @@ mod probe;
 #[cfg(test)]
 mod tests;
 
-use std::sync::Arc;
 use std::time::Duration;
 
-pub use self::connect::connect;
+pub use self::connect::{connect, sentences};
 pub use self::listed::{Listed, is_listed};
-use crate::{ModelClient, ModelError, ModelSettings, Provider, Toolbox};
+use crate::{AnswerSource, ModelError, ModelSettings, Provider, SentenceRouter, Toolbox};
 
 /// A model on this machine answers at once, or is not there.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -24,8 +23,8 @@ pub type Environment<'a> = &'a (dyn Fn(&str) -> Option<String> + Sync);
 
 /// A model, and why it is this one.
 pub struct Chosen {
-    /// What is asked.
-    pub client: Arc<dyn ModelClient>,
+    /// Who is asked.
+    pub router: SentenceRouter,
     /// The settings it was made of: provider, name, address and key are filled in.
     pub settings: ModelSettings,
     /// For a person: why this one.
@@ -38,8 +37,8 @@ pub struct Chosen {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Choice {
-    /// Whose model.
-    pub provider: Provider,
+    /// Whose model, or that sentences do without.
+    pub provider: AnswerSource,
     /// With provider, name, address and key filled in.
     pub settings: ModelSettings,
     /// For a person: why this one.
@@ -88,7 +87,8 @@ pub async fn choice(
         environment,
     };
     match settings.provider {
-        Some(provider) => chooser.given(provider, said_by).await,
+        Some(AnswerSource::Model(provider)) => chooser.given(provider, said_by).await,
+        Some(AnswerSource::Sentences) => Ok(chooser.sentences(said_by.to_owned())),
         None => chooser.whoever_is_there().await,
     }
 }
@@ -122,7 +122,7 @@ impl Chooser<'_> {
     fn filled(&self, provider: Provider) -> Result<ModelSettings, ChooseError> {
         let [key, url] = provider.variables();
         let mut settings = self.settings.clone();
-        settings.provider = Some(provider);
+        settings.provider = Some(provider.into());
         let mut said_by = "model.url";
         if settings.url.is_empty() {
             said_by = url;
@@ -146,9 +146,9 @@ impl Chooser<'_> {
                 "{provider} needs a key: set {key} (or {url}, if it is served elsewhere)"
             )));
         }
-        self.complete(&mut settings).await;
+        self.complete(provider, &mut settings).await;
         Ok(Choice {
-            provider,
+            provider: provider.into(),
             settings,
             why: said_by.to_owned(),
             passed_over: Vec::new(),
@@ -158,8 +158,7 @@ impl Chooser<'_> {
 
     /// Where no model is named it is one the provider has, else the table's; whether that can be reached is found out when
     /// it is asked. A server of one's own is asked how much the model holds, be it named or not.
-    async fn complete(&self, settings: &mut ModelSettings) {
-        let provider = settings.provider.unwrap_or(Provider::Intents);
+    async fn complete(&self, provider: Provider, settings: &mut ModelSettings) {
         let is_usual = settings.url == address::usual(provider);
         let is_named = !settings.name.is_empty();
         let there = match provider {
@@ -195,7 +194,7 @@ impl Chooser<'_> {
             }
         }
         if let Some((provider, name)) = self.settings.name.split_once(':')
-            && let Ok(provider) = provider.parse::<Provider>()
+            && let Ok(provider) = provider.parse::<AnswerSource>()
         {
             let name = toolgate_core::escape(name);
             return Err(ChooseError::Settings(format!(
@@ -210,9 +209,9 @@ impl Chooser<'_> {
             };
             match found {
                 Ok((mut settings, why)) => {
-                    self.complete(&mut settings).await;
+                    self.complete(provider, &mut settings).await;
                     return Ok(Choice {
-                        provider,
+                        provider: provider.into(),
                         settings,
                         why,
                         passed_over,
@@ -236,17 +235,28 @@ impl Chooser<'_> {
                 likely(name)
             )));
         }
-        let provider = Provider::Intents;
-        let mut settings = self.settings.clone();
-        settings.provider = Some(provider);
-        settings.name = provider.default_model().to_owned();
         Ok(Choice {
-            provider,
-            settings,
-            why: "no model is configured or reachable".to_owned(),
             passed_over,
             is_unasked: true,
+            ..self.sentences("no model is configured or reachable".to_owned())
         })
+    }
+
+    /// No model at all.
+    fn sentences(&self, why: String) -> Choice {
+        let mut settings = self.settings.clone();
+        settings.provider = Some(AnswerSource::Sentences);
+        settings.url.clear();
+        if settings.name.is_empty() {
+            "en".clone_into(&mut settings.name);
+        }
+        Choice {
+            provider: AnswerSource::Sentences,
+            settings,
+            why,
+            passed_over: Vec::new(),
+            is_unasked: false,
+        }
     }
 
     async fn ollama(&self) -> Result<Candidate, ChooseError> {
