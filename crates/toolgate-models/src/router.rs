@@ -2,13 +2,12 @@
 //! chat, the gateway and voice alike, is decided here and nowhere else.
 
 mod answers;
+mod fallback;
 #[cfg(test)]
 mod tests;
 
-use std::future::poll_fn;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
-use std::task::Poll;
 use std::time::Duration;
 
 use serde_json::json;
@@ -18,6 +17,7 @@ use toolgate_core::ToolDefinition;
 use toolgate_intents::{Interpretation, SentenceContext, SentenceInterpreter};
 
 use self::answers::{PendingTurn, to_reply};
+use self::fallback::{Routed, ask, is_absence};
 use crate::catalog::{CatalogCache, Dialect};
 use crate::error::NOT_FINISHED;
 use crate::event::tell_waits;
@@ -71,13 +71,6 @@ struct RoutedSentences {
     interpreter: Arc<SentenceInterpreter>,
     is_first: bool,
     is_last: bool,
-}
-
-/// What came of a question to the model.
-enum Routed {
-    Model(Reply),
-    /// The model is away, for this reason, and sentences have an answer.
-    Sentences(Interpretation, ModelError),
 }
 
 /// Without a model, names and all are taken as they are listed.
@@ -283,7 +276,10 @@ impl SentenceRouter {
             return Ok(tell(answer, &request, listener));
         }
         let routed = match routed.filter(|_| is_last && !was_away) {
-            Some(routed) => ask(model.as_ref(), routed, &turn, request, listener).await,
+            Some(routed) => {
+                let sentences = &routed.interpreter;
+                ask(model.as_ref(), sentences, &turn, request, listener).await
+            }
             None => model.reply(request, listener).await.map(Routed::Model),
         };
         let away = match &routed {
@@ -335,59 +331,6 @@ impl SentenceRouter {
 async fn is_certain(sentences: &SentenceInterpreter, text: &str) -> bool {
     let context = SentenceContext::default();
     sentences.certain_calls(text, &context).await.is_some()
-}
-
-/// True if the model was not there, rather than there and of no use.
-fn is_absence(error: &ModelError) -> bool {
-    matches!(
-        error,
-        ModelError::Unreachable { .. } | ModelError::TimedOut { .. }
-    )
-}
-
-/// The model's reply, or the answer of sentences as soon as the model is found to be away: its
-/// further attempts are waited for only where sentences have no answer. Words of the model that
-/// were told cannot be taken back from somebody who heard them, so it goes on alone then.
-async fn ask(
-    model: &dyn ModelClient,
-    routed: &RoutedSentences,
-    turn: &PendingTurn<'_>,
-    request: Request<'_>,
-    listener: &mut dyn Listener,
-) -> Result<Routed, ModelError> {
-    let (away, has_spoken) = (OnceLock::new(), AtomicBool::new(false));
-    let mut watching = |event: Event<'_>| {
-        match &event {
-            Event::Text(_) | Event::Thinking(_) => has_spoken.store(true, Ordering::Relaxed),
-            Event::Retrying {
-                error: error @ ModelError::Unreachable { .. },
-                ..
-            } if !has_spoken.load(Ordering::Relaxed) => drop(away.set((*error).clone())),
-            _ => {}
-        }
-        listener.event(event);
-    };
-    let mut asking = model.reply(request, &mut watching);
-    let first = poll_fn(|context| match asking.as_mut().poll(context) {
-        Poll::Ready(reply) => Poll::Ready(Some(reply)),
-        Poll::Pending if away.get().is_some() => Poll::Ready(None),
-        Poll::Pending => Poll::Pending,
-    });
-    let failed = match first.await {
-        None => None,
-        Some(Err(error)) if is_absence(&error) && !has_spoken.load(Ordering::Relaxed) => {
-            Some(error)
-        }
-        Some(reply) => return reply.map(Routed::Model),
-    };
-    let answer = turn.instead(&routed.interpreter, &mut |_| {}).await;
-    match (answer, failed.clone().or_else(|| away.get().cloned())) {
-        (Some(answer), Some(error)) => Ok(Routed::Sentences(answer, error)),
-        _ => match failed {
-            Some(error) => Err(error),
-            None => asking.await.map(Routed::Model),
-        },
-    }
 }
 
 /// Tells the words of an answer and makes a reply of it.

@@ -204,12 +204,11 @@ impl Conversation {
 
     /// Who answered the last turn: sentences if they had a part in it, else the model.
     pub fn last_source(&self) -> AnswerSource {
-        let turn = self.history.messages()[self.history.turn()..].iter();
-        let mut answers = turn.filter_map(|message| match message {
-            Message::Assistant(message) => Some(self.source_of(message)),
-            _ => None,
+        let mut turn = self.history.messages()[self.history.turn()..].iter();
+        let by_sentences = turn.any(|message| match message {
+            Message::Assistant(message) => message.sentence_memory().is_some(),
+            _ => false,
         });
-        let by_sentences = answers.any(|source| source == AnswerSource::Sentences);
         match by_sentences {
             true => AnswerSource::Sentences,
             false => self.router.source(),

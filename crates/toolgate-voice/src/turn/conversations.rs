@@ -70,9 +70,10 @@ impl Conversations {
         let who = |router: &SentenceRouter| (router.source(), router.model_name().to_owned());
         if answers.router.source() == AnswerSource::Sentences {
             let sentences = answers.router.sentences().cloned();
+            let router = chosen.router;
             answers.router = match sentences {
-                Some(sentences) => chosen.router.sentences_last(sentences),
-                None => chosen.router,
+                Some(sentences) => router.sentences_last(sentences),
+                None => router,
             };
         } else if who(&answers.router) != who(&chosen.router) {
             return false;

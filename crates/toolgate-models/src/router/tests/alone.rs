@@ -108,3 +108,50 @@ async fn a_history_it_can_not_go_on_from_is_answered_too() {
     ];
     assert!(shown(&ask(&client, &history).await).starts_with("I did not understand"));
 }
+
+#[tokio::test]
+async fn events_and_history_say_that_a_sentence_asked_for_a_call() {
+    let toolbox = everything();
+    let router =
+        SentenceRouter::new(Arc::new(Model)).sentences_first(sentences_of(toolbox.clone()));
+    let mut conversation = Conversation::new(router, toolbox, ModelSettings::default());
+    for (text, expected) in [
+        ("what is 2 plus 2", AnswerSource::Sentences),
+        ("sing a song", AnswerSource::Model(Provider::Ollama)),
+    ] {
+        let (mut replied, mut called) = (Vec::new(), Vec::new());
+        let mut listener = |event: Event<'_>| match event {
+            Event::Replied { source, .. } => replied.push(source),
+            Event::Calling { source, .. } | Event::Called { source, .. } => called.push(source),
+            _ => {}
+        };
+        conversation.turn(text, &mut listener).await.unwrap();
+        assert!(replied.iter().all(|source| *source == expected), "{text}");
+        assert!(called.iter().all(|source| *source == expected), "{text}");
+        let is_sentence = expected == AnswerSource::Sentences;
+        assert_eq!(called.len(), if is_sentence { 2 } else { 0 }, "{text}");
+        assert_eq!(conversation.last_source(), expected, "{text}");
+    }
+}
+
+#[tokio::test]
+async fn a_conversation_saved_when_sentences_were_a_provider_goes_on() {
+    let toolbox = everything();
+    let router = SentenceRouter::sentences_only(sentences_of(toolbox.clone()));
+    let new = || Conversation::new(router.clone(), toolbox.clone(), ModelSettings::default());
+    let mut conversation = new();
+    let question = conversation.turn("turn on the kitchen", &mut |_: Event<'_>| {});
+    question.await.unwrap();
+    let mut saved: Value = serde_json::from_str(&conversation.save().to_json()).unwrap();
+    for part in saved["messages"][1]["parts"].as_array_mut().unwrap() {
+        if part["type"] == "sentence" {
+            let memory = part["memory"].take();
+            *part = json!({ "type": "opaque", "provider": "intents", "value": memory });
+        }
+    }
+    let saved = crate::Saved::read(saved.to_string().as_bytes()).unwrap();
+    assert_eq!(saved.provider, AnswerSource::Sentences);
+    let mut resumed = new().resumed(saved.messages);
+    let turn = resumed.turn("the lamp", &mut |_: Event<'_>| {}).await;
+    assert_eq!(turn.unwrap().answer, "It is done.");
+}

@@ -188,3 +188,102 @@ async fn what_the_model_did_last_is_not_what_it_means_here() {
     let answer = outcome(&client, &history).await;
     assert!(!answer.contains("Switch 1"), "{answer}");
 }
+
+#[tokio::test(start_paused = true)]
+async fn that_the_model_is_away_is_told_whether_sentences_answer_or_not() {
+    for (sentence, expected) in [
+        ("what is 2 plus 2", ["away", "notice"].as_slice()),
+        ("tell me a story", &["away"]),
+    ] {
+        let client = last(Fleeting::away());
+        let history = [user(sentence)];
+        let offer = offer(&client);
+        let mut told = Vec::new();
+        let mut listener = |event: Event<'_>| match event {
+            Event::ModelAway { .. } => told.push("away"),
+            Event::Notice(_) => told.push("notice"),
+            _ => {}
+        };
+        let reply = client.reply(request(&history, &offer), &mut listener).await;
+        assert_eq!(reply.is_ok(), expected.len() == 2, "{sentence}");
+        assert_eq!(told, expected, "{sentence}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn while_it_is_away_a_sentence_is_understood_without_it_and_all_tools_are_not_waited_for() {
+    let sum = "what is 2 plus 2";
+    let client = last(Fleeting::away());
+    assert!(!client.understands(sum).await, "the model would be asked");
+    assert!(client.wants_all_tools("tell me a story").await);
+    ask(&client, &[user(sum)]).await;
+    assert!(client.understands(sum).await);
+    assert!(!client.wants_all_tools("tell me a story").await);
+    // Somebody else saw it: the clones know too.
+    client.clone().set_available();
+    assert!(!client.understands(sum).await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_sentence_whose_call_failed_is_explained_by_the_model_if_it_is_there() {
+    for is_there in [true, false] {
+        let model = Fleeting::away();
+        model.is_there.store(is_there, Ordering::Relaxed);
+        let sentences = sentences_of(everything());
+        let client = SentenceRouter::new(model)
+            .sentences_first(Arc::clone(&sentences))
+            .sentences_last(sentences);
+        let history = vec![user("what is 7 divided by zero")];
+        let reply = ask(&client, &history).await;
+        let history = with_result(with(history, &reply), "It broke", true);
+        let expected = if is_there { "the model" } else { "It broke" };
+        assert_eq!(outcome(&client, &history).await, expected);
+    }
+}
+
+/// Says a word, and is gone.
+struct Fading;
+
+impl ModelClient for Fading {
+    fn provider(&self) -> Provider {
+        Model.provider()
+    }
+
+    fn model(&self) -> &str {
+        "big"
+    }
+
+    fn window(&self) -> usize {
+        Model.window()
+    }
+
+    fn catalog(&self, tools: &Arc<ToolList>) -> Arc<Catalog> {
+        Model.catalog(tools)
+    }
+
+    fn reply<'a>(
+        &'a self,
+        _: Request<'a>,
+        listener: &'a mut dyn Listener,
+    ) -> BoxFuture<'a, Result<Reply, ModelError>> {
+        listener.event(Event::Text("Well, "));
+        let error = ModelError::TimedOut {
+            provider: self.provider(),
+            what: NOT_FINISHED,
+            after: Duration::from_secs(1),
+        };
+        Box::pin(std::future::ready(Err(error)))
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_model_that_has_begun_to_speak_is_not_talked_over() {
+    let sentences = sentences_of(everything());
+    let client = SentenceRouter::new(Arc::new(Fading)).sentences_last(sentences);
+    let sum = [user("what is 2 plus 2")];
+    let error = outcome(&client, &sum).await;
+    assert!(!error.contains("math_eval"), "{error}");
+    // From then on it counts as away.
+    let answer = outcome(&client, &sum).await;
+    assert!(answer.contains("math_eval"), "{answer}");
+}
