@@ -34,7 +34,7 @@ impl ModelClient for Model {
     }
 
     fn window(&self) -> usize {
-        99
+        9999
     }
 
     fn catalog(&self, _: &Arc<ToolList>) -> Arc<Catalog> {

@@ -140,7 +140,8 @@ async fn a_conversation_saved_when_sentences_were_a_provider_goes_on() {
     let router = SentenceRouter::sentences_only(sentences_of(toolbox.clone()));
     let new = || Conversation::new(router.clone(), toolbox.clone(), ModelSettings::default());
     let mut conversation = new();
-    let question = conversation.turn("turn on the kitchen", &mut |_: Event<'_>| {});
+    let mut nobody = |_: Event<'_>| {};
+    let question = conversation.turn("turn on the kitchen", &mut nobody);
     question.await.unwrap();
     let mut saved: Value = serde_json::from_str(&conversation.save().to_json()).unwrap();
     for part in saved["messages"][1]["parts"].as_array_mut().unwrap() {
@@ -152,6 +153,6 @@ async fn a_conversation_saved_when_sentences_were_a_provider_goes_on() {
     let saved = crate::Saved::read(saved.to_string().as_bytes()).unwrap();
     assert_eq!(saved.provider, AnswerSource::Sentences);
     let mut resumed = new().resumed(saved.messages);
-    let turn = resumed.turn("the lamp", &mut |_: Event<'_>| {}).await;
+    let turn = resumed.turn("the lamp", &mut nobody).await;
     assert_eq!(turn.unwrap().answer, "It is done.");
 }

@@ -7,7 +7,7 @@ async fn in_front_of_a_model_only_what_is_certain_is_answered() {
     let client = first();
     assert_eq!(
         (client.source(), client.model_name(), client.window()),
-        (Provider::Ollama.into(), "big", 99)
+        (Provider::Ollama.into(), "big", 9999)
     );
     for (text, expected) in [
         (
