@@ -36,18 +36,6 @@ pub trait ModelClient: Send + Sync {
     /// The tools in this model's form. Made once for a list of tools and kept.
     fn catalog(&self, tools: &Arc<ToolList>) -> Arc<Catalog>;
 
-    /// True if it is certain, without a model being asked, what is to be done about this sentence at the beginning of a
-    /// conversation.
-    fn understands<'a>(&'a self, _text: &'a str) -> BoxFuture<'a, bool> {
-        Box::pin(std::future::ready(false))
-    }
-
-    /// True if it should know all tools before it is asked about this sentence, even those whose servers are still starting.
-    /// What is certain without a model needs no more tools than it has.
-    fn wants_all_tools<'a>(&'a self, text: &'a str) -> BoxFuture<'a, bool> {
-        Box::pin(async move { !self.understands(text).await })
-    }
-
     /// Asks the model once; retries what may be retried until the request's deadline. Words are told as they arrive.
     fn reply<'a>(
         &'a self,

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use toolgate_core::{CallId, ToolOutcome};
+use toolgate_core::{CallId, ToolOutcome, ToolWait};
 
-use crate::{ModelCall, ModelError, Stop, Usage};
+use crate::{AnswerSource, ModelCall, ModelError, Stop, Usage};
 
 /// Something that happened.
 #[derive(Debug)]
@@ -32,8 +32,15 @@ pub enum Event<'a> {
         /// When.
         after: Duration,
     },
-    /// The model has said all it had to say in this round.
+    /// The model is away, which is told where sentences are asked last: they answer, or the turn fails.
+    ModelAway {
+        /// Why it could not be asked.
+        error: &'a ModelError,
+    },
+    /// All that there is to say in this round was said.
     Replied {
+        /// Who answered.
+        source: AnswerSource,
         /// Counted from 1.
         round: usize,
         /// Why it stopped.
@@ -54,15 +61,19 @@ pub enum Event<'a> {
     Waited,
     /// A tool starts.
     Calling {
-        /// What the model asked for.
+        /// What is called.
         call: &'a ModelCall,
+        /// Who asked for it.
+        source: AnswerSource,
         /// The executor's id of it.
         id: CallId,
     },
     /// A tool is done, well or not.
     Called {
-        /// What the model asked for.
+        /// What was called.
         call: &'a ModelCall,
+        /// Who asked for it.
+        source: AnswerSource,
         /// What came of it.
         outcome: &'a ToolOutcome,
     },
@@ -88,5 +99,17 @@ pub trait Listener: Send {
 impl<F: FnMut(Event<'_>) + Send> Listener for F {
     fn event(&mut self, event: Event<'_>) {
         self(event);
+    }
+}
+
+/// Passes waits for tools on to a listener.
+pub(crate) fn tell_waits(
+    listener: &mut (impl Listener + ?Sized),
+) -> impl FnMut(ToolWait<'_>) + Send {
+    |wait| {
+        listener.event(match wait {
+            ToolWait::Started(tool) => Event::Waiting { tool },
+            ToolWait::Ended => Event::Waited,
+        });
     }
 }

@@ -1,10 +1,10 @@
 //! Models that use tools.
 //!
 //! ```text
-//!  a person ─▶ Conversation::turn ─▶ ModelClient::reply ─▶ Anthropic, Gemini, Ollama, OpenAI and its like, intents
-//!                  ▲      │              │
+//!  a person ─▶ Conversation::turn ─▶ SentenceRouter ─▶ ModelClient::reply ─▶ Anthropic, Gemini, Ollama, OpenAI and its like
+//!                  ▲      │              │    └─▶ toolgate-intents: first, last, alone or never
 //!                  │      ▼              ▼
-//!                  └─ ToolExecutor ◀─ calls the model asks for
+//!                  └─ ToolExecutor ◀─ calls that a sentence or the model asks for
 //! ```
 //!
 //! Start reading in `conversation/`. One client serves all providers (`provider_client`); a provider is a folder with
@@ -12,6 +12,7 @@
 //! socket, and one row of the table in `provider`. Tools are converted at the client's
 //! edge, once per change of the tool set: [`Catalog`].
 
+mod answer_source;
 mod anthropic;
 mod catalog;
 mod choose;
@@ -21,7 +22,6 @@ mod error;
 mod event;
 mod gemini;
 mod http;
-mod intents;
 mod learned;
 mod lowering;
 mod message;
@@ -30,34 +30,33 @@ mod openai;
 mod provider;
 mod provider_client;
 mod ranking;
-mod readiness;
 mod reply_buffer;
 mod rescue;
 mod retry;
+mod router;
 #[cfg(test)]
 mod samples;
 mod settings;
 mod think;
 mod tokens;
-mod toolbox;
 mod wire_format;
 
+pub use answer_source::AnswerSource;
 pub use anthropic::AnthropicClient;
 pub use catalog::{Catalog, CatalogTool, LeftOut, Offer};
 pub use choose::{
     Choice, ChooseError, Chosen, Environment, Listed, check, choice, choose, connect, is_listed,
-    is_this_machine,
+    is_this_machine, sentences,
 };
 pub use client::{ModelClient, Reply, Request, Stop, Usage};
 pub use conversation::{Conversation, Round, Saved, SavedError, Turn, TurnEnd, UsedTool};
 pub use error::ModelError;
 pub use event::{Event, Listener};
 pub use gemini::GeminiClient;
-pub use intents::{FastPath, IntentsClient, Pack, PackError, StandIn};
 pub use message::{AssistantMessage, CallArguments, Image, Message, ModelCall, Part, ToolResult};
 pub use ollama::OllamaClient;
 pub use openai::OpenAiClient;
 pub use provider::Provider;
-pub use readiness::ToolReadiness;
+pub use router::SentenceRouter;
 pub use settings::{ModelSettings, SchemaForm};
-pub use toolbox::{ToolList, Toolbox};
+pub use toolgate_core::{ToolList, ToolReadiness, Toolbox};

@@ -2,9 +2,10 @@
 
 use std::borrow::Cow;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 use toolgate_core::{Arguments, Limits, ToolCall, parse_object_within};
+use toolgate_intents::SentenceMemory;
 
 use crate::Provider;
 
@@ -60,8 +61,19 @@ pub enum Part {
         /// The block.
         value: Value,
     },
+    /// Sentences gave this answer, or asked for its calls, and no model had a part in it.
+    Sentence {
+        /// What the next sentence has to know. One that cannot be read is an empty one.
+        #[serde(deserialize_with = "memory")]
+        memory: SentenceMemory,
+    },
     /// A tool it wants to be called.
     Call(ModelCall),
+}
+
+fn memory<'de, D: Deserializer<'de>>(deserializer: D) -> Result<SentenceMemory, D::Error> {
+    let value = Value::deserialize(deserializer)?;
+    Ok(SentenceMemory::deserialize(value).unwrap_or_default())
 }
 
 /// A call that a model asks for.
@@ -212,6 +224,14 @@ impl AssistantMessage {
             _ => None,
         });
         texts.collect()
+    }
+
+    /// What sentences remember of it; none if a model said it.
+    pub(crate) fn sentence_memory(&self) -> Option<&SentenceMemory> {
+        self.parts.iter().find_map(|part| match part {
+            Part::Sentence { memory } => Some(memory),
+            _ => None,
+        })
     }
 
     /// The calls it asks for, in order.

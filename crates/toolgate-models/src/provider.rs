@@ -11,10 +11,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::choose::{address, connect, listed, probe};
+use crate::choose::{address, listed, probe};
 use crate::{
-    AnthropicClient, ChooseError, GeminiClient, ModelClient, ModelError, ModelSettings,
-    OllamaClient, OpenAiClient, Toolbox, anthropic, gemini, ollama, openai,
+    AnswerSource, AnthropicClient, GeminiClient, ModelClient, ModelError, ModelSettings,
+    OllamaClient, OpenAiClient, anthropic, gemini, ollama, openai,
 };
 
 /// A kind of model client.
@@ -38,8 +38,6 @@ pub enum Provider {
     OpenAi,
     /// Google's models, by the Gemini API.
     Gemini,
-    /// Sentences matched against templates; needs no model.
-    Intents,
 }
 
 /// What has to be known of a provider without a client of it.
@@ -55,8 +53,8 @@ pub(crate) struct ProviderEntry {
     default_model: &'static str,
     /// Whether it wants a key at its usual address.
     pub(crate) needs_key: bool,
-    /// Where nobody names a provider, the lowest is tried first; `None`: it is not tried.
-    pub(crate) preference: Option<u8>,
+    /// Where nobody names a provider, the lowest is tried first.
+    pub(crate) preference: u8,
     /// Servers of one's own speak its language: an address is reason enough to ask one, its models may have any name, and it
     /// says how much they hold.
     pub(crate) has_own_servers: bool,
@@ -72,10 +70,10 @@ pub(crate) struct ProviderEntry {
     pub(crate) read_models: fn(&Value) -> (Vec<String>, bool),
     /// A model that is there, where asking is cheap.
     pub(crate) probe: ModelProbe,
-    pub(crate) connect: fn(&ModelSettings, &Toolbox) -> ClientResult,
+    pub(crate) connect: fn(&ModelSettings) -> ClientResult,
 }
 
-pub(crate) type ClientResult = Result<Arc<dyn ModelClient>, ChooseError>;
+pub(crate) type ClientResult = Result<Arc<dyn ModelClient>, ModelError>;
 
 /// Looks within a time for a model, and how many tokens it holds where that is said.
 pub(crate) type ModelProbe =
@@ -91,7 +89,7 @@ pub(crate) static PROVIDERS: [ProviderEntry; Provider::ALL.len()] = [
         url: anthropic::URL,
         default_model: "claude-sonnet-5",
         needs_key: true,
-        preference: Some(1),
+        preference: 1,
         has_own_servers: false,
         owns_model: |name| name.starts_with("claude"),
         tidy_url: |text| address::strip_path(text, &["/v1/messages", "/v1"]),
@@ -99,7 +97,7 @@ pub(crate) static PROVIDERS: [ProviderEntry; Provider::ALL.len()] = [
         models_path: "/v1/models",
         read_models: listed::read_ids,
         probe: probe::nothing,
-        connect: |settings, _| Ok(Arc::new(AnthropicClient::new(settings)?)),
+        connect: |settings| Ok(Arc::new(AnthropicClient::new(settings)?)),
     },
     ProviderEntry {
         provider: Provider::Ollama,
@@ -109,7 +107,7 @@ pub(crate) static PROVIDERS: [ProviderEntry; Provider::ALL.len()] = [
         url: ollama::URL,
         default_model: "qwen3:4b-instruct",
         needs_key: false,
-        preference: Some(0),
+        preference: 0,
         has_own_servers: false,
         owns_model: |_| false,
         tidy_url: address::ollama,
@@ -117,7 +115,7 @@ pub(crate) static PROVIDERS: [ProviderEntry; Provider::ALL.len()] = [
         models_path: "/v1/models",
         read_models: listed::read_ids,
         probe: probe::ollama_model,
-        connect: |settings, _| Ok(Arc::new(OllamaClient::new(settings)?)),
+        connect: |settings| Ok(Arc::new(OllamaClient::new(settings)?)),
     },
     ProviderEntry {
         provider: Provider::OpenAi,
@@ -127,7 +125,7 @@ pub(crate) static PROVIDERS: [ProviderEntry; Provider::ALL.len()] = [
         url: openai::URL,
         default_model: "gpt-5-mini",
         needs_key: true,
-        preference: Some(2),
+        preference: 2,
         has_own_servers: true,
         owns_model: openai::owns_model,
         tidy_url: address::openai,
@@ -135,7 +133,7 @@ pub(crate) static PROVIDERS: [ProviderEntry; Provider::ALL.len()] = [
         models_path: "/models",
         read_models: listed::read_ids,
         probe: probe::openai_model,
-        connect: |settings, _| Ok(Arc::new(OpenAiClient::new(settings)?)),
+        connect: |settings| Ok(Arc::new(OpenAiClient::new(settings)?)),
     },
     ProviderEntry {
         provider: Provider::Gemini,
@@ -145,7 +143,7 @@ pub(crate) static PROVIDERS: [ProviderEntry; Provider::ALL.len()] = [
         url: gemini::URL,
         default_model: "gemini-2.5-flash",
         needs_key: true,
-        preference: Some(3),
+        preference: 3,
         has_own_servers: false,
         owns_model: |name| name.starts_with("gemini"),
         tidy_url: |text| address::strip_path(text, &["/v1beta/models", "/v1beta"]),
@@ -153,37 +151,13 @@ pub(crate) static PROVIDERS: [ProviderEntry; Provider::ALL.len()] = [
         models_path: gemini::MODELS,
         read_models: gemini::read_models,
         probe: probe::nothing,
-        connect: |settings, _| Ok(Arc::new(GeminiClient::new(settings)?)),
-    },
-    ProviderEntry {
-        provider: Provider::Intents,
-        name: "intents",
-        key_variables: &[],
-        url_variable: "",
-        url: "",
-        default_model: "en",
-        needs_key: false,
-        preference: None,
-        has_own_servers: false,
-        owns_model: |_| false,
-        tidy_url: |_| Ok(String::new()),
-        headers: |_| Ok(HeaderMap::new()),
-        models_path: "",
-        read_models: listed::read_ids,
-        probe: probe::nothing,
-        connect: connect::intents_client,
+        connect: |settings| Ok(Arc::new(GeminiClient::new(settings)?)),
     },
 ];
 
 impl Provider {
     /// All of them.
-    pub const ALL: [Self; 5] = [
-        Self::Anthropic,
-        Self::Ollama,
-        Self::OpenAi,
-        Self::Gemini,
-        Self::Intents,
-    ];
+    pub const ALL: [Self; 4] = [Self::Anthropic, Self::Ollama, Self::OpenAi, Self::Gemini];
 
     pub(crate) fn entry(self) -> &'static ProviderEntry {
         &PROVIDERS[self as usize]
@@ -194,7 +168,7 @@ impl Provider {
         self.entry().name
     }
 
-    /// The variables that hold its key and its address; empty where there is neither.
+    /// The variables that hold its key and its address.
     pub fn variables(self) -> [&'static str; 2] {
         let entry = self.entry();
         let key = entry.key_variables.first().copied();
@@ -250,7 +224,7 @@ impl FromStr for Provider {
             .find(|provider| provider.as_str() == text);
         found.ok_or_else(|| {
             let text = toolgate_core::escape(text);
-            let names = join_names(&Self::ALL.map(Self::as_str), "and");
+            let names = join_names(&AnswerSource::NAMES, "and");
             format!("'{text}' is no provider: there are {names}")
         })
     }

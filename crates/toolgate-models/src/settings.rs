@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, de};
 use toolgate_core::{deserialize_bytes, deserialize_duration};
 
-use crate::Provider;
+use crate::AnswerSource;
 
 /// More attempts help nobody: the deadline would end them anyway.
 const MOST_ATTEMPTS: u32 = 20;
@@ -23,7 +23,7 @@ const SMALLEST_WINDOW: usize = 512;
 /// use toolgate_models::{ModelSettings, Provider};
 ///
 /// let settings: ModelSettings = serde_json::from_str(r#"{ "provider": "ollama", "keepAlive": "5m", "key": "s3cret" }"#).unwrap();
-/// assert_eq!((settings.provider, settings.keep_alive, settings.max_tool_rounds), (Some(Provider::Ollama), 300, 10));
+/// assert_eq!((settings.provider, settings.keep_alive, settings.max_tool_rounds), (Some(Provider::Ollama.into()), 300, 10));
 /// assert!(!format!("{settings:?}").contains("s3cret"));
 /// ```
 #[derive(Clone, PartialEq, Deserialize, JsonSchema)]
@@ -33,8 +33,8 @@ const SMALLEST_WINDOW: usize = 512;
 pub struct ModelSettings {
     /// Who answers; left out: whoever is there.
     #[serde(deserialize_with = "some")]
-    #[schemars(with = "Provider")]
-    pub provider: Option<Provider>,
+    #[schemars(with = "AnswerSource")]
+    pub provider: Option<AnswerSource>,
     /// Which model; empty: the provider's usual one.
     pub name: String,
     /// Where it is; empty: the variable of the provider, else its usual address.
@@ -321,7 +321,7 @@ mod tests {
             "timeout": "1m",
         }));
         let expected = ModelSettings {
-            provider: Some(Provider::OpenAi),
+            provider: Some(AnswerSource::Model(crate::Provider::OpenAi)),
             name: "m".to_owned(),
             url: "http://h/v1".to_owned(),
             key: "k".to_owned(),

@@ -17,7 +17,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use toolgate_core::{ToolExecutor, ToolManager};
 use toolgate_journal::TurnOutcome;
-use toolgate_models::{Chosen, IntentsClient, ModelClient, ModelSettings, Pack, Toolbox};
+use toolgate_models::{Chosen, ModelSettings, SentenceRouter, Toolbox};
 use toolgate_tools::Handlers;
 use toolgate_tools::builtin::BuiltinSettings;
 use toolgate_voice::{Input, Loudness, Mode, Parts, Reach, SpokenApprovals, VoiceSettings};
@@ -61,11 +61,11 @@ fn parts(asr: &str, files: Vec<PathBuf>, told: Told) -> Result<Parts, Failure> {
     let manager = Arc::new(ToolManager::new());
     manager.add_all(Handlers::new(&BuiltinSettings::default()).builtin_tools());
     let toolbox = Toolbox::new(ToolExecutor::new(manager));
-    let client: Arc<dyn ModelClient> =
-        Arc::new(IntentsClient::new(toolbox.clone(), Pack::english())?);
+    let sentences = toolgate_models::sentences(&ModelSettings::default(), &toolbox)?;
+    let router = SentenceRouter::sentences_only(sentences);
     let model = move || {
         let chosen = Chosen {
-            client: Arc::clone(&client),
+            router: router.clone(),
             settings: ModelSettings::default(),
             why: "it needs no engine".to_owned(),
             passed_over: Vec::new(),

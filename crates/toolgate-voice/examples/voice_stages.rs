@@ -114,7 +114,7 @@ fn transcriber(
     let speaks: Address = tts.address().parse()?;
     let voice = Arc::new(WyomingTts::new(speaks, ""));
     let equipment = Equipment {
-        model: Arc::new(OllamaClient::new(&model_settings)?),
+        router: Arc::new(OllamaClient::new(&model_settings)?).into(),
         model_settings,
         toolbox: Toolbox::new(ToolExecutor::new(Arc::new(ToolManager::new()))),
         transcribe: Arc::new(WyomingAsr::new(hears, "en", Duration::from_secs(10))),

@@ -8,7 +8,6 @@ mod offers;
 mod outlet;
 mod run;
 mod satellite;
-mod stand_in;
 mod words;
 
 use std::sync::Arc;

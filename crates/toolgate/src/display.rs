@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use anstyle::{AnsiColor, Style};
 use tokio::time::Instant;
 use toolgate_core::{Redactor, ToolOutcome, escape};
-use toolgate_models::{Event, Listener, ModelCall};
+use toolgate_models::{AnswerSource, Event, Listener, ModelCall};
 
 use crate::clean::{Cleaner, clean};
 use crate::say;
@@ -164,17 +164,21 @@ impl Screen {
                 self.wait_for("waiting to ask again");
             }
             Event::Replied { .. } => self.stop_waiting(),
-            Event::Calling { call, .. } => {
+            Event::Calling { call, source, .. } => {
                 self.stop_waiting();
                 self.end_line();
-                self.is_sentence |= untold::is_sentence(call);
+                self.is_sentence |= *source == AnswerSource::Sentences;
                 self.running.push(Running {
                     id: call.id.clone(),
                     title: title(call, &self.redactor),
                     since: Instant::now(),
                 });
             }
-            Event::Called { call, outcome } => self.called(call, outcome),
+            Event::Called {
+                call,
+                source,
+                outcome,
+            } => self.called(call, *source, outcome),
             Event::Notice(text) => {
                 let text = self.redactor.line(text, SHOWN_NOTICE);
                 match self.manner.progress {
@@ -259,7 +263,7 @@ impl Screen {
         }
     }
 
-    fn called(&mut self, call: &ModelCall, outcome: &ToolOutcome) {
+    fn called(&mut self, call: &ModelCall, source: AnswerSource, outcome: &ToolOutcome) {
         let known = self
             .running
             .iter()
@@ -282,7 +286,7 @@ impl Screen {
         );
         let error = outcome.error().and_then(|error| {
             let shown = format!("    {}", self.redactor.line(&error, SHOWN_ERROR));
-            let is_kept = self.manner.streams && self.untold.keep(call, &error, &shown);
+            let is_kept = self.manner.streams && self.untold.keep(source, &error, &shown);
             (!is_kept).then(|| format!("\n{shown}"))
         });
         self.say(format!(

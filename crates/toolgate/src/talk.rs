@@ -11,8 +11,8 @@ use anyhow::{Context, bail};
 use toolgate_core::{Origin, Pattern, Redactor, escape};
 use toolgate_mcp::ServerSettings;
 use toolgate_models::{
-    Choice, ChooseError, Chosen, Conversation, ModelError, ModelSettings, Provider, Saved, Toolbox,
-    Turn, TurnEnd,
+    AnswerSource, Choice, ChooseError, Chosen, Conversation, ModelError, ModelSettings, Saved,
+    Toolbox, Turn, TurnEnd,
 };
 use toolgate_voice::SpokenApprovals;
 
@@ -269,8 +269,8 @@ impl Setting {
         chosen: &Chosen,
         resume: Option<&Path>,
     ) -> anyhow::Result<Conversation> {
-        let client = Arc::clone(&chosen.client);
-        let new = Conversation::new(client, self.toolbox.clone(), chosen.settings.clone());
+        let router = chosen.router.clone();
+        let new = Conversation::new(router, self.toolbox.clone(), chosen.settings.clone());
         Ok(match resume {
             Some(file) => new.resumed(read(file)?.messages),
             None => new,
@@ -435,14 +435,14 @@ pub(crate) fn exit_of(error: &ChooseError) -> Exit {
 
 /// Models write Markdown, matched sentences don't.
 pub(crate) fn answer_format(chosen: &Chosen) -> AnswerFormat {
-    match chosen.client.provider() {
-        Provider::Intents => AnswerFormat::Plain,
-        _ => AnswerFormat::Markdown,
+    match chosen.router.source() {
+        AnswerSource::Sentences => AnswerFormat::Plain,
+        AnswerSource::Model(_) => AnswerFormat::Markdown,
     }
 }
 
 /// Who answers, for a person.
 pub(crate) fn described(chosen: &Chosen) -> String {
-    let name = escape(chosen.client.model());
-    format!("{} {name}", chosen.client.provider())
+    let name = escape(chosen.router.model_name());
+    format!("{} {name}", chosen.router.source())
 }

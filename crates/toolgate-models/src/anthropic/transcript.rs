@@ -144,7 +144,7 @@ impl<'a> Transcript<'a> {
                     thinking: text,
                     signature,
                 }),
-                Part::Thinking { .. } => None,
+                Part::Thinking { .. } | Part::Sentence { .. } => None,
                 Part::Opaque { provider, value } => {
                     (*provider == Provider::Anthropic).then_some(Block::Opaque(value))
                 }

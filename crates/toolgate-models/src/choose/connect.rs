@@ -1,62 +1,50 @@
-//! From a choice to a client.
+//! From a choice to what answers.
 
 use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
+use toolgate_intents::{Pack, SentenceInterpreter};
+
 use super::{Choice, ChooseError, Chosen};
-use crate::intents::{FastPath, IntentsClient, Pack, StandIn};
-use crate::provider::ClientResult;
-use crate::{ModelClient, ModelSettings, Provider, Toolbox};
+use crate::{AnswerSource, ModelSettings, SentenceRouter, Toolbox};
 
 /// Nobody writes so many sentences.
 const LARGEST_PACK: u64 = 4 << 20;
 
-/// Makes the client of a choice. Nothing is asked yet.
+/// Makes what answers for a choice. Nothing is asked yet.
 pub fn connect(choice: Choice, toolbox: &Toolbox) -> Result<Chosen, ChooseError> {
     let settings = choice.settings;
-    let client = (choice.provider.entry().connect)(&settings, toolbox)?;
-    let client = match choice.provider {
-        Provider::Intents => client,
-        _ => beside(client, &settings, choice.is_unasked, toolbox)?,
+    let router = match choice.provider {
+        AnswerSource::Sentences => SentenceRouter::sentences_only(sentences(&settings, toolbox)?),
+        AnswerSource::Model(provider) => {
+            let mut router = SentenceRouter::new((provider.entry().connect)(&settings)?);
+            if settings.intents_first {
+                router = router.sentences_first(sentences(&settings, toolbox)?);
+            }
+            if choice.is_unasked {
+                let known = router.sentences().map(Arc::clone);
+                let sentences = known.map_or_else(|| sentences(&settings, toolbox), Ok)?;
+                router = router.sentences_last(sentences);
+            }
+            router
+        }
     };
     Ok(Chosen {
-        client,
+        router,
         settings,
         why: choice.why,
         passed_over: choice.passed_over,
     })
 }
 
-/// Sentences alone.
-pub(crate) fn intents_client(settings: &ModelSettings, toolbox: &Toolbox) -> ClientResult {
-    Ok(Arc::new(intents(toolbox, &settings.intents)?))
-}
-
-/// A model with sentences before it, behind it, or neither.
-fn beside(
-    mut client: Arc<dyn ModelClient>,
-    settings: &ModelSettings,
-    is_unasked: bool,
-    toolbox: &Toolbox,
-) -> ClientResult {
-    if !settings.intents_first && !is_unasked {
-        return Ok(client);
-    }
-    let sentences = Arc::new(intents(toolbox, &settings.intents)?);
-    if settings.intents_first {
-        client = Arc::new(FastPath::new(Arc::clone(&sentences), client));
-    }
-    if is_unasked {
-        client = Arc::new(StandIn::new(sentences, client));
-    }
-    Ok(client)
-}
-
 /// The sentences that ship, and those of the person.
-fn intents(toolbox: &Toolbox, files: &[PathBuf]) -> Result<IntentsClient, ChooseError> {
+pub fn sentences(
+    settings: &ModelSettings,
+    toolbox: &Toolbox,
+) -> Result<Arc<SentenceInterpreter>, ChooseError> {
     let mut all = Pack::english();
-    for file in files {
+    for file in &settings.intents {
         let text = read(file).map_err(|error| unusable(file, &error.to_string()))?;
         let pack = Pack::read(&text).map_err(|error| unusable(file, &error.to_string()))?;
         all = all.with(pack);
@@ -64,8 +52,9 @@ fn intents(toolbox: &Toolbox, files: &[PathBuf]) -> Result<IntentsClient, Choose
         all.check()
             .map_err(|error| unusable(file, &error.to_string()))?;
     }
-    let client = IntentsClient::new(toolbox.clone(), all);
-    client.map_err(|error| ChooseError::Settings(format!("model.intents: {error}")))
+    let sentences = SentenceInterpreter::new(toolbox.clone(), all);
+    let problem = |error| ChooseError::Settings(format!("model.intents: {error}"));
+    sentences.map(Arc::new).map_err(problem)
 }
 
 fn unusable(file: &Path, reason: &str) -> ChooseError {

@@ -7,7 +7,7 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use super::probe::{LONGEST_NAME, hasty};
-use crate::{ModelError, ModelSettings, Provider};
+use crate::{AnswerSource, ModelError, ModelSettings, Provider};
 
 /// What a provider tells of its models.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,7 +43,8 @@ pub(super) async fn listed(
 ) -> Result<Listed, ModelError> {
     let (http, headers) = hasty(settings, patience)?;
     let deadline = Instant::now() + patience;
-    let entry = settings.provider.unwrap_or(Provider::OpenAi).entry();
+    let provider = settings.provider.and_then(AnswerSource::provider);
+    let entry = provider.unwrap_or(Provider::OpenAi).entry();
     let path = entry.models_path;
     let has_list = AtomicBool::new(true);
     let get = http.get_json(path, headers, deadline, |failure| {
@@ -123,7 +124,7 @@ mod tests {
 
     fn settings(provider: Provider, server: &Loopback) -> ModelSettings {
         ModelSettings {
-            provider: Some(provider),
+            provider: Some(provider.into()),
             url: server.url.clone(),
             name: "m".to_owned(),
             ..ModelSettings::default()

@@ -1,19 +1,18 @@
 //! Which model, where nobody said, and where it is.
 
 pub(crate) mod address;
-pub(crate) mod connect;
+mod connect;
 pub(crate) mod listed;
 pub(crate) mod probe;
 #[cfg(test)]
 mod tests;
 
-use std::sync::Arc;
 use std::time::Duration;
 
-pub use self::connect::connect;
+pub use self::connect::{connect, sentences};
 pub use self::listed::{Listed, is_listed};
-use crate::provider::{PROVIDERS, ProviderEntry, join_names};
-use crate::{ModelClient, ModelError, ModelSettings, Provider, Toolbox};
+use crate::provider::{ProviderEntry, join_names};
+use crate::{AnswerSource, ModelError, ModelSettings, Provider, SentenceRouter, Toolbox};
 
 /// A model on this machine answers at once, or is not there.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -25,8 +24,8 @@ pub type Environment<'a> = &'a (dyn Fn(&str) -> Option<String> + Sync);
 
 /// A model, and why it is this one.
 pub struct Chosen {
-    /// What is asked.
-    pub client: Arc<dyn ModelClient>,
+    /// Who is asked.
+    pub router: SentenceRouter,
     /// The settings it was made of: provider, name, address and key are filled in.
     pub settings: ModelSettings,
     /// For a person: why this one.
@@ -39,8 +38,8 @@ pub struct Chosen {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Choice {
-    /// Whose model.
-    pub provider: Provider,
+    /// Whose model, or that sentences do without.
+    pub provider: AnswerSource,
     /// With provider, name, address and key filled in.
     pub settings: ModelSettings,
     /// For a person: why this one.
@@ -89,7 +88,8 @@ pub async fn choice(
         environment,
     };
     match settings.provider {
-        Some(provider) => chooser.given(provider, said_by).await,
+        Some(AnswerSource::Model(provider)) => chooser.given(provider, said_by).await,
+        Some(AnswerSource::Sentences) => Ok(chooser.sentences(said_by.to_owned())),
         None => chooser.whoever_is_there().await,
     }
 }
@@ -129,7 +129,7 @@ impl Chooser<'_> {
     fn filled(&self, provider: Provider) -> Result<ModelSettings, ChooseError> {
         let [_, url] = provider.variables();
         let mut settings = self.settings.clone();
-        settings.provider = Some(provider);
+        settings.provider = Some(provider.into());
         let mut said_by = "model.url";
         if settings.url.is_empty() {
             said_by = url;
@@ -153,9 +153,9 @@ impl Chooser<'_> {
                 "{provider} needs a key: set {key} (or {url}, if it is served elsewhere)"
             )));
         }
-        self.complete(&mut settings).await;
+        self.complete(provider, &mut settings).await;
         Ok(Choice {
-            provider,
+            provider: provider.into(),
             settings,
             why: said_by.to_owned(),
             passed_over: Vec::new(),
@@ -165,14 +165,14 @@ impl Chooser<'_> {
 
     /// Where no model is named it is one the provider has, else the table's; whether that can be reached is found out when
     /// it is asked. A server of one's own is asked how much the model holds, be it named or not.
-    async fn complete(&self, settings: &mut ModelSettings) {
-        let entry = settings.provider.unwrap_or(Provider::Intents).entry();
+    async fn complete(&self, provider: Provider, settings: &mut ModelSettings) {
+        let entry = provider.entry();
         let is_named = !settings.name.is_empty();
         if is_named && (!entry.has_own_servers || settings.context_tokens.is_some()) {
             return;
         }
         let found = (entry.probe)(settings, PATIENCE).await;
-        let usual = || (entry.provider.default_model().to_owned(), None);
+        let usual = || (provider.default_model().to_owned(), None);
         let (name, window) = found.unwrap_or_else(usual);
         settings.context_tokens = settings.context_tokens.or(window);
         if !is_named {
@@ -183,16 +183,14 @@ impl Chooser<'_> {
     async fn whoever_is_there(&self) -> Result<Choice, ChooseError> {
         for (key, value) in [("url", &self.settings.url), ("key", &self.settings.key)] {
             if !value.is_empty() {
-                let tried = PROVIDERS.iter().filter(|entry| entry.preference.is_some());
-                let names: Vec<&str> = tried.map(|entry| entry.provider.as_str()).collect();
-                let names = join_names(&names, "or");
+                let names = join_names(&Provider::ALL.map(Provider::as_str), "or");
                 return Err(ChooseError::Settings(format!(
                     "model.{key} needs model.provider beside it, which says whose {key} it is: {names}"
                 )));
             }
         }
         if let Some((provider, name)) = self.settings.name.split_once(':')
-            && let Ok(provider) = provider.parse::<Provider>()
+            && let Ok(provider) = provider.parse::<AnswerSource>()
         {
             let name = toolgate_core::escape(name);
             return Err(ChooseError::Settings(format!(
@@ -207,9 +205,9 @@ impl Chooser<'_> {
             };
             match found {
                 Ok((mut settings, why)) => {
-                    self.complete(&mut settings).await;
+                    self.complete(provider, &mut settings).await;
                     return Ok(Choice {
-                        provider,
+                        provider: provider.into(),
                         settings,
                         why,
                         passed_over,
@@ -233,17 +231,28 @@ impl Chooser<'_> {
                 likely(name)
             )));
         }
-        let provider = Provider::Intents;
-        let mut settings = self.settings.clone();
-        settings.provider = Some(provider);
-        settings.name = provider.default_model().to_owned();
         Ok(Choice {
-            provider,
-            settings,
-            why: "no model is configured or reachable".to_owned(),
             passed_over,
             is_unasked: true,
+            ..self.sentences("no model is configured or reachable".to_owned())
         })
+    }
+
+    /// No model at all.
+    fn sentences(&self, why: String) -> Choice {
+        let mut settings = self.settings.clone();
+        settings.provider = Some(AnswerSource::Sentences);
+        settings.url.clear();
+        if settings.name.is_empty() {
+            "en".clone_into(&mut settings.name);
+        }
+        Choice {
+            provider: AnswerSource::Sentences,
+            settings,
+            why,
+            passed_over: Vec::new(),
+            is_unasked: false,
+        }
     }
 
     async fn ollama(&self) -> Result<Candidate, ChooseError> {
@@ -318,11 +327,8 @@ fn owner(name: &str) -> Option<&'static ProviderEntry> {
 }
 
 /// Those that are tried where nobody names one, in turn.
-fn by_preference() -> Vec<Provider> {
-    let mut tried: Vec<_> = PROVIDERS
-        .iter()
-        .filter_map(|entry| Some((entry.preference?, entry.provider)))
-        .collect();
-    tried.sort_unstable_by_key(|(preference, _)| *preference);
-    tried.into_iter().map(|(_, provider)| provider).collect()
+fn by_preference() -> [Provider; Provider::ALL.len()] {
+    let mut tried = Provider::ALL;
+    tried.sort_unstable_by_key(|provider| provider.entry().preference);
+    tried
 }

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 use crate::http::Http;
 use crate::ollama::{ModelInfo, OllamaClient, ToolUse, is_same};
-use crate::{ModelError, ModelSettings, Provider};
+use crate::{AnswerSource, ModelError, ModelSettings, Provider};
 
 /// A longer name is none.
 pub(super) const LONGEST_NAME: usize = 256;
@@ -162,7 +162,8 @@ pub(super) fn hasty(
     settings: &ModelSettings,
     patience: Duration,
 ) -> Result<(Http, HeaderMap), ModelError> {
-    let provider = settings.provider.unwrap_or(Provider::Ollama);
+    let provider = settings.provider.and_then(AnswerSource::provider);
+    let provider = provider.unwrap_or(Provider::Ollama);
     let mut hasty = settings.clone();
     hasty.first_byte = patience;
     let headers = (provider.entry().headers)(&settings.key)?;
@@ -189,7 +190,7 @@ mod tests {
                 r#"{"data":[{"id":"a","max_model_len":4096},{"id":"b","max_model_len":131072}]}"#;
             let server = Loopback::start(vec![json(list)]).await;
             let settings = ModelSettings {
-                provider: Some(Provider::OpenAi),
+                provider: Some(Provider::OpenAi.into()),
                 url: server.url.clone(),
                 name: meant.to_owned(),
                 ..ModelSettings::default()

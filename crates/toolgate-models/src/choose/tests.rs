@@ -81,7 +81,7 @@ async fn chosen(settings: &ModelSettings, variables: &[(&str, &str)]) -> Result<
 
 fn settings(provider: Option<Provider>, name: &str) -> ModelSettings {
     ModelSettings {
-        provider,
+        provider: provider.map(Into::into),
         name: name.to_owned(),
         ..ModelSettings::default()
     }
@@ -90,7 +90,7 @@ fn settings(provider: Option<Provider>, name: &str) -> ModelSettings {
 #[tokio::test]
 async fn without_anything_sentences_are_matched_and_the_reasons_are_said() {
     let choice = chosen(&settings(None, ""), &[NOBODY]).await.unwrap();
-    assert_eq!(choice.provider, Provider::Intents);
+    assert_eq!(choice.provider, AnswerSource::Sentences);
     assert_eq!(choice.why, "no model is configured or reachable");
     assert_eq!(
         choice.passed_over,
@@ -162,7 +162,7 @@ async fn variables_choose_in_a_fixed_order() {
         let choice = chosen(&settings(None, ""), variables).await.unwrap();
         let ours = &choice.settings;
         let got = (
-            choice.provider,
+            choice.provider.provider().unwrap(),
             ours.name.as_str(),
             ours.key.as_str(),
             ours.url.as_str(),
@@ -187,7 +187,7 @@ async fn ollama_goes_first_if_one_of_its_models_can_use_tools() {
     let choice = chosen(&settings(None, ""), &variables).await.unwrap();
     assert_eq!(
         (choice.provider, choice.settings.name.as_str()),
-        (Provider::Ollama, "qwen3:0.6b")
+        (Provider::Ollama.into(), "qwen3:0.6b")
     );
     let why = format!(
         "it answers at {} and its qwen3:0.6b can use tools",
@@ -217,7 +217,7 @@ async fn an_ollama_without_such_a_model_is_passed_over_with_the_command_that_hel
         let choice = chosen(&settings(None, ""), &variables).await.unwrap();
         assert_eq!(
             (choice.provider, choice.passed_over),
-            (Provider::Anthropic, vec![expected.to_owned()])
+            (Provider::Anthropic.into(), vec![expected.to_owned()])
         );
     }
 }

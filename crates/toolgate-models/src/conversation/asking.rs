@@ -1,6 +1,5 @@
 //! One question to the model: what it is sent, and what is told of its reply.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -76,7 +75,7 @@ impl Running<'_> {
             tools: if words_only { 0 } else { self.offer.len() },
         });
         let asked = Instant::now();
-        let client = Arc::clone(&self.conversation.client);
+        let router = self.conversation.router.clone();
         let request = Request {
             system: system(&self.conversation.settings),
             messages: self.conversation.history.sent(),
@@ -91,15 +90,9 @@ impl Running<'_> {
             retries: 0,
             was_heard: false,
         };
-        let reply = client.reply(request, &mut told);
+        let reply = router.reply(request, &mut told);
         let reply = tokio::time::timeout_at(self.deadline + GRACE, reply).await;
-        let reply = reply.unwrap_or_else(|_| {
-            Err(ModelError::TimedOut {
-                provider: client.provider(),
-                what: NOT_FINISHED,
-                after: self.conversation.settings.timeout,
-            })
-        });
+        let reply = reply.unwrap_or_else(|_| router.overdue(self.conversation.settings.timeout));
         let retries = told.retries;
         let reply = match reply {
             Err(error) => cut_short(error, told)?,
@@ -123,6 +116,7 @@ impl Running<'_> {
             "the model replied"
         );
         self.listener.event(Event::Replied {
+            source: self.conversation.source_of(&reply.message),
             round,
             stop,
             usage,
@@ -144,14 +138,14 @@ impl Running<'_> {
     /// Keeps what is sent within the model's window, with room for the answer.
     fn fit(&mut self) -> Result<(), ModelError> {
         let conversation = &*self.conversation;
-        let window = conversation.client.window();
+        let window = conversation.router.window();
         let tools = self.offer.tokens();
         let room = conversation.settings.max_tokens.min(window / 4);
         let around = room + tools + conversation.system_tokens;
         let budget = window.saturating_sub(around);
         let fit = self.shortening(|history, keep| history.fit(budget, keep));
         if fit.tokens + around > window {
-            let model = self.conversation.client.model().to_owned();
+            let model = self.conversation.router.model_name().to_owned();
             let needed = fit.tokens + around;
             let reason = format!(
                 "it takes about {needed} tokens, {tools} of them for tools, and the model holds {window}. Ask for less at \

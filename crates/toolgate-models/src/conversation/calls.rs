@@ -11,14 +11,14 @@ use serde::{Serialize, Serializer};
 use serde_json::Value;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
-use toolgate_core::{ToolCall, ToolError, ToolOutcome, escape, nearest};
+use toolgate_core::{ToolCall, ToolError, ToolOutcome, ToolWait, escape, nearest};
 use tracing::Instrument;
 
 use super::offering::remember;
 use super::running::Running;
 use super::window::Keep;
 use super::{Conversation, cut};
-use crate::{CallArguments, Catalog, Event, ModelCall, Toolbox};
+use crate::{AnswerSource, CallArguments, Catalog, Event, ModelCall, Toolbox};
 
 /// More calls in one reply are no plan but an accident.
 const MOST_CALLS: usize = 128;
@@ -103,16 +103,16 @@ impl Made {
 pub(super) struct Planned {
     verdict: Verdict,
     is_beyond_the_limit: bool,
-    /// It is what the person said, not what a model chose.
-    is_said: bool,
+    /// A sentence is what the person said; a model chooses.
+    source: AnswerSource,
 }
 
 impl Planned {
-    pub(super) fn new(place: usize, verdict: Verdict, is_said: bool) -> Self {
+    pub(super) fn new(place: usize, verdict: Verdict, source: AnswerSource) -> Self {
         Self {
             verdict,
             is_beyond_the_limit: place >= MOST_CALLS,
-            is_said,
+            source,
         }
     }
 
@@ -153,7 +153,7 @@ impl Conversation {
     /// token is about three bytes.
     fn largest_result(&self) -> impl Fn(usize) -> usize + use<> {
         const LEAST: usize = 1000;
-        let (window, most) = (self.client.window(), self.settings.max_result);
+        let (window, most) = (self.router.window(), self.settings.max_result);
         move |results| most.min((window / results.max(1)).max(LEAST))
     }
 
@@ -185,9 +185,10 @@ impl Running<'_> {
         {
             let toolbox = &self.conversation.toolbox;
             let tool_call = planned.to_call(call, toolbox, &catalog).flow(&flow);
-            let tool_call = match planned.is_said {
-                true => tool_call.user_initiated(),
-                false => tool_call,
+            let source = planned.source;
+            let tool_call = match source {
+                AnswerSource::Sentences => tool_call.user_initiated(),
+                AnswerSource::Model(_) => tool_call,
             };
             let id = tool_call.id();
             let tool_call = match &self.conversation.trace {
@@ -200,14 +201,14 @@ impl Running<'_> {
                 }
                 None => tool_call.trace_of(*self.first.get_or_insert(id)),
             };
-            self.listener.event(Event::Calling { call, id });
+            self.listener.event(Event::Calling { call, source, id });
             let work = execute(toolbox, tool_call, left);
             running.begin(place, work);
         }
         while let Some(done) = running.next().await {
             // What panicked or was aborted leaves its place open: it counts as interrupted.
             if let Some((place, outcome)) = done {
-                used[place] = self.called(place, outcome, &catalog, most);
+                used[place] = self.called((place, plan[place].source), outcome, &catalog, most);
             }
         }
         self.conversation.history.settle();
@@ -218,7 +219,7 @@ impl Running<'_> {
 
     fn called(
         &mut self,
-        place: usize,
+        (place, source): (usize, AnswerSource),
         mut outcome: ToolOutcome,
         catalog: &Catalog,
         most: usize,
@@ -231,6 +232,7 @@ impl Running<'_> {
         }
         self.listener.event(Event::Called {
             call,
+            source,
             outcome: &outcome,
         });
         let outcome = Arc::new(outcome);
@@ -339,7 +341,7 @@ async fn came(toolbox: &Toolbox, name: &str, left: Duration) -> Duration {
         return left;
     }
     let began = Instant::now();
-    let mut nobody = |_: Event<'_>| {};
+    let mut nobody = |_: ToolWait<'_>| {};
     let coming = toolbox.wait_for_tool(name, &mut nobody);
     // What remains is for the call itself: nothing would be left of a turn that is waited away.
     let _is_there = tokio::time::timeout(left / 2, coming).await.is_ok();

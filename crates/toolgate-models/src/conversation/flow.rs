@@ -1,11 +1,11 @@
-//! What a conversation has met, for `policy.flow`, and whose decision a call is.
+//! What a conversation has met, for `policy.flow`.
 
 use std::sync::{Arc, Weak};
 
 use toolgate_core::{FlowState, Rules};
 
 use super::Conversation;
-use crate::{AssistantMessage, Message, Part, Provider};
+use crate::Message;
 
 /// Sticky for the whole conversation, not for a turn: what a tool brought stays in what the model
 /// is sent, and what it was talked into stays in its own words.
@@ -38,13 +38,4 @@ impl Conversation {
         }
         Arc::clone(&self.flow.state)
     }
-}
-
-/// True if the calls of a reply are what the person said, word for word: no model had a part in it.
-pub(super) fn is_said(message: &AssistantMessage) -> bool {
-    let mut parts = message.parts.iter();
-    parts.any(|part| match part {
-        Part::Opaque { provider, .. } => *provider == Provider::Intents,
-        _ => false,
-    })
 }

@@ -37,8 +37,8 @@ use running::{Next, Running};
 use turn_words::TurnWords;
 
 use crate::{
-    Catalog, Event, Listener, Message, ModelClient, ModelError, ModelSettings, Stop, Toolbox,
-    Usage, tokens,
+    AnswerSource, AssistantMessage, Catalog, Event, Listener, Message, ModelError, ModelSettings,
+    SentenceRouter, Stop, Toolbox, Usage, tokens,
 };
 
 /// What a model is told first where the configuration says nothing. No date: it would make the provider's cache of the
@@ -51,7 +51,7 @@ it asks for unless the person did. Answer briefly, in the language of the person
 /// One person and one model, with tools between them. Dropping the future of [`turn`](Self::turn) stops the turn, not the
 /// conversation: what was said and done stays in its history.
 pub struct Conversation {
-    client: Arc<dyn ModelClient>,
+    router: SentenceRouter,
     toolbox: Toolbox,
     settings: ModelSettings,
     /// About how many tokens the words before all others are.
@@ -144,9 +144,13 @@ pub struct Round {
 
 impl Conversation {
     /// An empty one.
-    pub fn new(client: Arc<dyn ModelClient>, toolbox: Toolbox, settings: ModelSettings) -> Self {
+    pub fn new(
+        router: impl Into<SentenceRouter>,
+        toolbox: Toolbox,
+        settings: ModelSettings,
+    ) -> Self {
         Self {
-            client,
+            router: router.into(),
             toolbox,
             system_tokens: system_tokens(&settings),
             settings,
@@ -177,8 +181,8 @@ impl Conversation {
     /// The same, as it can be kept in a file, with the whole results: another model may hold more of them.
     pub fn save(&self) -> Saved {
         Saved::new(
-            self.client.provider(),
-            self.client.model(),
+            self.router.source(),
+            self.router.model_name(),
             self.history.whole_messages(),
         )
     }
@@ -199,9 +203,34 @@ impl Conversation {
         self.trace = parent.map(|parent| (parent, state));
     }
 
+    /// Who answers.
+    pub fn router(&self) -> &SentenceRouter {
+        &self.router
+    }
+
+    /// Who answered the last turn: sentences if they had a part in it, else the model.
+    pub fn last_source(&self) -> AnswerSource {
+        let mut turn = self.history.messages()[self.history.turn()..].iter();
+        let by_sentences = turn.any(|message| match message {
+            Message::Assistant(message) => message.sentence_memory().is_some(),
+            _ => false,
+        });
+        match by_sentences {
+            true => AnswerSource::Sentences,
+            false => self.router.source(),
+        }
+    }
+
+    fn source_of(&self, message: &AssistantMessage) -> AnswerSource {
+        match message.sentence_memory() {
+            Some(_) => AnswerSource::Sentences,
+            None => self.router.source(),
+        }
+    }
+
     /// Goes on with another model.
-    pub fn set_client(&mut self, client: Arc<dyn ModelClient>) {
-        self.client = client;
+    pub fn set_router(&mut self, router: impl Into<SentenceRouter>) {
+        self.router = router.into();
         self.history.send_all();
         self.has_other_cuts = true;
     }

@@ -6,15 +6,16 @@ use toolgate_core::escape;
 
 use super::Conversation;
 use super::running::Running;
-use crate::intents::PATIENCE;
+use crate::event::tell_waits;
 use crate::ranking::{self, Choice};
+use crate::router::PATIENCE;
 use crate::{Catalog, Event, Listener, Offer};
 
 impl Running<'_> {
     /// Looks whether there are other tools now; the model is offered the same ones as long as that is not so.
     pub(super) fn refresh_tools(&mut self) {
         let tools = self.conversation.toolbox.current();
-        let catalog = self.conversation.client.catalog(&tools);
+        let catalog = self.conversation.router.catalog(&tools);
         if !Arc::ptr_eq(&catalog, &self.catalog) {
             self.offer = choose(self.conversation, &catalog, self.text, self.listener);
             self.catalog = catalog;
@@ -37,13 +38,13 @@ pub(super) fn choose(
 fn offered(conversation: &Conversation, catalog: &Arc<Catalog>, text: &str) -> Offer {
     let settings = &conversation.settings;
     let tokens = match settings.max_tool_tokens {
-        0 => conversation.client.window() / 2,
+        0 => conversation.router.window() / 2,
         tokens => tokens,
     };
     let choice = Choice {
         most: settings.max_tools,
         tokens,
-        limit: conversation.client.most_tools(),
+        limit: conversation.router.most_tools(),
         pinned: &settings.pinned_tools,
         remembered: &conversation.used_tools,
     };
@@ -60,15 +61,15 @@ impl Conversation {
         if self.toolbox.has_all() {
             return;
         }
-        let wants_all = tokio::time::timeout(PATIENCE, self.client.wants_all_tools(text));
+        let wants_all = tokio::time::timeout(PATIENCE, self.router.wants_all_tools(text));
         if wants_all.await.unwrap_or(true) {
-            self.toolbox.wait_for_all(listener).await;
+            self.toolbox.wait_for_all(&mut tell_waits(listener)).await;
         }
     }
 
     /// The names in the settings' `pinned_tools` that mean no tool.
     pub fn unknown_pins(&self) -> Vec<String> {
-        let catalog = self.client.catalog(&self.toolbox.current());
+        let catalog = self.router.catalog(&self.toolbox.current());
         let pinned = self.settings.pinned_tools.iter();
         let is_unknown =
             |name: &&String| catalog.places(std::slice::from_ref(*name)).next().is_none();
@@ -77,7 +78,7 @@ impl Conversation {
 
     /// The tools that a question would go out with.
     pub fn offer(&self, text: &str) -> Offer {
-        let catalog = self.client.catalog(&self.toolbox.current());
+        let catalog = self.router.catalog(&self.toolbox.current());
         offered(self, &catalog, text)
     }
 
@@ -87,15 +88,15 @@ impl Conversation {
         if offered == offer.catalog().tools().len() {
             return None;
         }
-        let (settings, provider) = (&self.settings, self.client.provider());
-        Some(match self.client.most_tools() {
+        let (settings, provider) = (&self.settings, self.router.source());
+        Some(match self.router.most_tools() {
             Some(most) if offered == most => format!("{provider} takes no more at once"),
             _ if (1..=offered).contains(&settings.max_tools) => "model.maxTools says so".to_owned(),
             _ if settings.max_tool_tokens > 0 => "more would exceed model.maxToolTokens".to_owned(),
             _ => format!(
                 "more would take over half of the {} tokens that the model holds (model.contextTokens, \
                  model.maxToolTokens)",
-                self.client.window()
+                self.router.window()
             ),
         })
     }
@@ -127,7 +128,7 @@ fn tell_once(
         return;
     }
     conversation.told = Some(Arc::clone(catalog));
-    let provider = conversation.client.provider();
+    let provider = conversation.router.source();
     if let Some(names) = left_out(catalog) {
         let text = format!("{provider} can not be offered the tool {names}");
         listener.event(Event::Notice(&text));
@@ -138,7 +139,7 @@ fn tell_once(
         .filter(|name| !offer.iter().any(|tool| tool.wire_name == **name))
         .map(|name| format!("'{}'", escape(name)))
         .collect();
-    if let Some(most) = conversation.client.most_tools()
+    if let Some(most) = conversation.router.most_tools()
         && !names.is_empty()
     {
         listener.event(Event::Notice(&format!(

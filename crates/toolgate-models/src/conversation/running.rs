@@ -7,7 +7,6 @@ use tokio::time::Instant;
 use toolgate_core::CallId;
 
 use super::calls::{Made, Planned};
-use super::flow::is_said;
 use super::offering::choose;
 use super::{Conversation, Round, Turn, TurnEnd};
 use crate::rescue::rescue;
@@ -76,12 +75,12 @@ impl<'a> Running<'a> {
     ) -> Self {
         let started = Instant::now();
         let limit = conversation.settings.timeout.min(LONGEST);
-        conversation.client.prepare(started + limit).await;
+        conversation.router.prepare(started + limit).await;
         // Before history knows of the turn: whoever breaks off here has said nothing.
         conversation.wait_for_tools(text, listener).await;
         conversation.cut_results();
         conversation.history.begin(text.to_owned());
-        let catalog = conversation.client.catalog(&conversation.toolbox.current());
+        let catalog = conversation.router.catalog(&conversation.toolbox.current());
         let offer = choose(conversation, &catalog, text, listener);
         Self {
             catalog,
@@ -209,7 +208,7 @@ impl<'a> Running<'a> {
             conversation, made, ..
         } = self;
         let most = conversation.settings.max_same_calls.max(1);
-        let is_said = is_said(&message);
+        let source = conversation.source_of(&message);
         drop_echoes(&mut message);
         let mut plan = Vec::new();
         for part in &mut message.parts {
@@ -217,7 +216,7 @@ impl<'a> Running<'a> {
                 call.name
                     .truncate(call.name.floor_char_boundary(LONGEST_NAME));
                 let verdict = made.judge(&call.id, call, most);
-                plan.push(Planned::new(plan.len(), verdict, is_said));
+                plan.push(Planned::new(plan.len(), verdict, source));
                 if let Some(id) = conversation.history.claim_id(&call.id) {
                     call.id = id;
                 }

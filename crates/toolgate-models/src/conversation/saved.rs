@@ -1,9 +1,10 @@
 //! A conversation in a file.
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 use super::window::{MOST_BYTES, MOST_MESSAGES};
-use crate::{Message, Provider};
+use crate::{AnswerSource, Message};
 
 /// The form that is written today.
 const VERSION: u32 = 1;
@@ -26,7 +27,7 @@ pub struct Saved {
     /// Of the form.
     version: u32,
     /// Who answered last.
-    pub provider: Provider,
+    pub provider: AnswerSource,
     /// Which model.
     pub model: String,
     /// All that was said, for [`Conversation::resumed`](crate::Conversation::resumed).
@@ -67,7 +68,7 @@ impl Saved {
     /// No larger file is read. What a message takes in JSON may be several times what it holds: escapes, names of fields.
     pub const LARGEST_FILE: usize = 4 * MOST_BYTES;
 
-    pub(super) fn new(provider: Provider, model: &str, messages: Vec<Message>) -> Self {
+    pub(super) fn new(provider: AnswerSource, model: &str, messages: Vec<Message>) -> Self {
         Self {
             version: VERSION,
             provider,
@@ -87,7 +88,11 @@ impl Saved {
         if version != u64::from(VERSION) {
             return Err(SavedError::Version { version });
         }
-        let saved: Self = serde_json::from_slice(json).map_err(malformed)?;
+        let saved = serde_json::from_slice(json).or_else(|error| {
+            let renamed = rename_sentence_parts(json).ok_or(error)?;
+            serde_json::from_value(renamed)
+        });
+        let saved: Self = saved.map_err(malformed)?;
         expect_at_most(saved.messages.len(), MOST_MESSAGES)?;
         Ok(saved)
     }
@@ -96,6 +101,19 @@ impl Saved {
     pub fn to_json(&self) -> String {
         serde_json::to_string_pretty(self).unwrap_or_default()
     }
+}
+
+/// A file of the time when sentences were kept as what a provider wants back.
+fn rename_sentence_parts(json: &[u8]) -> Option<Value> {
+    let mut saved: Value = serde_json::from_slice(json).ok()?;
+    let messages = saved["messages"].as_array_mut()?.iter_mut();
+    let parts = messages.filter_map(|message| message.get_mut("parts")?.as_array_mut());
+    for part in parts.flatten() {
+        if part["type"] == "opaque" && part["provider"] == "intents" {
+            *part = json!({ "type": "sentence", "memory": part["value"].take() });
+        }
+    }
+    Some(saved)
 }
 
 fn expect_at_most(size: usize, most: usize) -> Result<(), SavedError> {

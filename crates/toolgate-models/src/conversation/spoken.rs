@@ -2,7 +2,7 @@
 
 use super::Conversation;
 use super::history::{History, NO_ANSWER};
-use crate::{Message, Part, Provider};
+use crate::{Message, Part};
 
 impl Conversation {
     /// Of the model's words in the last turn only these were spoken; the others are forgotten, so that it does not take for
@@ -27,12 +27,12 @@ impl Conversation {
 impl History {
     /// Only the sentences remember what they asked; a model sees what it said.
     fn drop_question(&mut self) {
-        let is_memory = |part: &Part| match part {
-            Part::Opaque { provider, .. } => *provider == Provider::Intents,
-            _ => false,
-        };
         if let Some(Message::Assistant(message)) = self.messages.last_mut() {
-            message.parts.retain(|part| !is_memory(part));
+            for part in &mut message.parts {
+                if let Part::Sentence { memory } = part {
+                    memory.drop_question();
+                }
+            }
             self.measure(self.messages.len() - 1);
         }
     }

@@ -174,6 +174,9 @@ pub(super) fn size(message: &Message) -> Size {
                         size.add(signature.as_deref().unwrap_or_default());
                     }
                     Part::Opaque { value, .. } => size.add(&value.to_string()),
+                    Part::Sentence { memory } => {
+                        size.add(&serde_json::to_string(memory).unwrap_or_default());
+                    }
                     Part::Call(call) => {
                         size.tokens += AROUND;
                         size.add(&call.name);

@@ -202,12 +202,12 @@ async fn its_models_are_listed_with_the_key_in_a_header() {
     let body = r#"{"models":[{"name":"models/gemini-x"},{"name":"models/gemini-y"}]}"#;
     let mut server = Loopback::answers(&[&answer(200, "", body)]).await;
     let settings = ModelSettings {
-        provider: Some(PROVIDER),
+        provider: Some(PROVIDER.into()),
         url: server.url.clone(),
         ..settings("")
     };
     let choice = Choice {
-        provider: PROVIDER,
+        provider: PROVIDER.into(),
         settings,
         why: String::new(),
         passed_over: Vec::new(),

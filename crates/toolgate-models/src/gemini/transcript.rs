@@ -122,7 +122,7 @@ impl<'a> Transcript<'a> {
                 }
                 Part::Text { text } => self.text(Role::Model, text, signature.take()),
                 Part::Call(call) => self.call(call, catalog, signature.take()),
-                Part::Thinking { .. } | Part::Opaque { .. } => {}
+                Part::Thinking { .. } | Part::Opaque { .. } | Part::Sentence { .. } => {}
             }
         }
         self.text(Role::Model, "", signature);

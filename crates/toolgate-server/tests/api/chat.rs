@@ -16,7 +16,7 @@ use crate::home::{Home, Plan, SECRET, long, token, until};
 async fn with(script: Script, settings: ServeSettings) -> (Home, FakeLlm) {
     let fake = FakeLlm::start(script).await;
     let mut model = ModelSettings::default();
-    model.provider = Some(Provider::OpenAi);
+    model.provider = Some(Provider::OpenAi.into());
     model.url = format!("{}/v1", fake.url());
     model.name = "small".to_owned();
     let plan = Plan {
@@ -198,7 +198,7 @@ async fn what_makes_no_sense_is_refused() {
         refused.problem();
     }
     let mut model = ModelSettings::default();
-    model.provider = Some(Provider::OpenAi);
+    model.provider = Some(Provider::OpenAi.into());
     model.url = "not an address".to_owned();
     let home = Home::of(Plan {
         model,

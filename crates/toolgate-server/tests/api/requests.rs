@@ -74,7 +74,7 @@ async fn what_is_logged_of_a_request_names_it_also_where_it_goes_on_by_itself() 
     let two = Answer::call("c1", "echo", &json!({ "n": 1 })).and_call("c2", "echo", &json!({}));
     let fake = FakeLlm::start(Script::new([two, Answer::text("Done.")])).await;
     let mut model = ModelSettings::default();
-    model.provider = Some(Provider::OpenAi);
+    model.provider = Some(Provider::OpenAi.into());
     model.url = format!("{}/v1", fake.url());
     model.name = "small".to_owned();
     let plan = Plan {

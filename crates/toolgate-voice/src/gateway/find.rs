@@ -5,14 +5,13 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout};
-use toolgate_models::{ChooseError, Chosen, IntentsClient, ModelClient, Pack, Toolbox};
+use toolgate_models::{ChooseError, Chosen};
 use toolgate_mqtt::{Client, Mqtt};
 use tracing::warn;
 
 use super::hub::Hub;
 use super::listening::comes_again;
 use super::outlet::{Outlet, Voice};
-use super::stand_in::StandIn;
 use super::{FindModel, GatewayError, Reach, words};
 use crate::hear::{self, Input, Opened};
 use crate::turn::{BackgroundTranscriber, Engines};
@@ -199,7 +198,6 @@ impl Finder {
     pub(super) async fn look_after_model(
         self,
         find: FindModel,
-        stand_in: Arc<StandIn>,
         transcriber: Weak<BackgroundTranscriber>,
     ) {
         loop {
@@ -208,11 +206,9 @@ impl Finder {
                 continue;
             }
             if let Ok(chosen) = find().await
-                && stand_in.find(&chosen)
+                && let Some(transcriber) = transcriber.upgrade()
+                && transcriber.use_model(chosen)
             {
-                if let Some(transcriber) = transcriber.upgrade() {
-                    transcriber.use_model(&chosen.settings);
-                }
                 self.engines.worked(Role::Model);
             }
         }
@@ -284,13 +280,5 @@ fn offers(info: &Info, role: Role) -> bool {
         Role::Speech => !info.tts.is_empty(),
         Role::Wake => !info.wake.is_empty(),
         _ => true,
-    }
-}
-
-/// Plain sentences need nothing.
-pub(super) fn sentences(toolbox: &Toolbox) -> Result<Arc<dyn ModelClient>, GatewayError> {
-    match IntentsClient::new(toolbox.clone(), Pack::english()) {
-        Ok(client) => Ok(Arc::new(client)),
-        Err(error) => Err(GatewayError::Settings(error.to_string())),
     }
 }

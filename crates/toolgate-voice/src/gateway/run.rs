@@ -9,17 +9,16 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use toolgate_core::Origin;
 use toolgate_journal::Journal;
-use toolgate_models::{Chosen, ModelClient, ModelSettings, Toolbox};
+use toolgate_models::{ChooseError, Chosen, ModelSettings, SentenceRouter, Toolbox};
 use tracing::info;
 
 use super::addresses::Addresses;
-use super::find::{self, Finder};
+use super::find::Finder;
 use super::hub::{self, Hub};
 use super::listening::{Ear, Memory, can_wait};
 use super::offers::Ports;
 use super::outlet::{Outlet, Voice};
 use super::satellite::Satellite;
-use super::stand_in::StandIn;
 use super::{FindModel, GatewayError, Key, Mode, Parts, Reach, Summary, words};
 use crate::hear::{Input, Opened};
 use crate::house::House;
@@ -246,20 +245,15 @@ impl Running {
         background: &mut JoinSet<()>,
     ) -> Result<Arc<BackgroundTranscriber>, GatewayError> {
         let engines = Arc::clone(&self.finder.engines);
-        let stand_in = StandIn::new(find::sentences(&self.toolbox)?, Arc::clone(&engines));
-        let stand_in = Arc::new(stand_in);
-        let model_settings = match model {
-            Some(chosen) => {
-                stand_in.find(&chosen);
-                chosen.settings
-            }
-            None => self.model_settings.clone(),
+        let (router, model_settings) = match model {
+            Some(chosen) => (Some(chosen.router), chosen.settings),
+            None => (None, self.model_settings.clone()),
         };
         let settings = &self.settings;
         let address = self.addresses.asr.clone();
         let asr = WyomingAsr::new(address, &settings.language, settings.asr_timeout);
         let equipment = Equipment {
-            model: Arc::clone(&stand_in) as Arc<dyn ModelClient>,
+            router: self.with_fallback(router, &model_settings)?,
             model_settings,
             toolbox: self.toolbox.clone(),
             transcribe: Arc::new(asr),
@@ -275,8 +269,26 @@ impl Running {
         }
         let (find, finder) = (Arc::clone(&self.model), self.finder.clone());
         let asked = Arc::downgrade(&transcriber);
-        background.spawn(finder.look_after_model(find, stand_in, asked));
+        background.spawn(finder.look_after_model(find, asked));
         Ok(transcriber)
+    }
+
+    /// Whoever speaks wants the light on now, whether somebody named the model or not.
+    fn with_fallback(
+        &self,
+        router: Option<SentenceRouter>,
+        settings: &ModelSettings,
+    ) -> Result<SentenceRouter, GatewayError> {
+        let sentences = match router.as_ref().and_then(SentenceRouter::sentences) {
+            Some(sentences) => Ok(Arc::clone(sentences)),
+            None => toolgate_models::sentences(settings, &self.toolbox),
+        };
+        let unusable = |error: ChooseError| GatewayError::Settings(error.to_string());
+        let sentences = sentences.map_err(unusable)?;
+        Ok(match router {
+            Some(router) => router.sentences_last(sentences),
+            None => SentenceRouter::sentences_only(sentences),
+        })
     }
 
     fn look_after_engines(&self, hears: bool, background: &mut JoinSet<()>) {

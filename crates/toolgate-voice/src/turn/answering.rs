@@ -4,9 +4,7 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 use toolgate_journal::TurnOutcome;
-use toolgate_models::{
-    Conversation, Message, ModelClient, ModelError, Part, Provider, Turn, TurnEnd,
-};
+use toolgate_models::{AnswerSource, Conversation, ModelError, Turn, TurnEnd};
 use tracing::warn;
 
 use super::consent::AloudTurn;
@@ -86,7 +84,7 @@ impl Shared {
         if !spoken.complete && is_of_the_model && progress.has_asked() {
             conversation.keep_spoken(&spoken.text);
         }
-        let model = who(self.conversations.client(), &conversation);
+        let model = who(&conversation);
         drop(conversation);
         self.settle(&self.source, verdict.as_ref());
         self.came(verdict, &spoken, model, &progress)
@@ -204,7 +202,7 @@ impl Shared {
         let done = converse(&mut conversation, &asked.heard, &progress, to, stop).await;
         let verdict = done.result.map(verdict);
         let is_refusal = verdict.as_ref().is_some_and(|verdict| verdict.is_refusal);
-        let model = who(self.conversations.client(), &conversation);
+        let model = who(&conversation);
         drop(conversation);
         self.settle(&place, verdict.as_ref());
         let spoken = Spoken {
@@ -224,7 +222,12 @@ impl Shared {
 
     fn progress(&self, way: Way) -> Progress {
         let executor = self.conversations.toolbox().executor().clone();
-        Progress::new(Arc::clone(&self.watcher), executor, way)
+        Progress::new(
+            Arc::clone(&self.engines),
+            Arc::clone(&self.watcher),
+            executor,
+            way,
+        )
     }
 
     fn settle(&self, place: &str, verdict: Option<&Verdict>) {
@@ -293,25 +296,11 @@ fn failed(words: &str, error: String) -> Came {
     }
 }
 
-/// Who answered the last turn: the model, or the sentences in front of it.
-fn who(client: &dyn ModelClient, conversation: &Conversation) -> String {
-    let messages = conversation.history().iter().rev();
-    let mut turn = messages.take_while(|message| !matches!(message, Message::User { .. }));
-    let by_intents = turn.any(is_of_intents);
-    match client.provider() {
-        Provider::Intents => format!("intents {}", client.model()),
-        _ if by_intents => Provider::Intents.to_string(),
-        provider => format!("{provider} {}", client.model()),
+/// Who answered the last turn: the model, or sentences.
+fn who(conversation: &Conversation) -> String {
+    let router = conversation.router();
+    match (router.source(), conversation.last_source()) {
+        (AnswerSource::Model(_), AnswerSource::Sentences) => AnswerSource::Sentences.to_string(),
+        (source, _) => format!("{source} {}", router.model_name()),
     }
-}
-
-/// True for what the sentences said or called that need no model.
-pub(crate) fn is_of_intents(message: &Message) -> bool {
-    let Message::Assistant(message) = message else {
-        return false;
-    };
-    message.parts.iter().any(|part| match part {
-        Part::Opaque { provider, .. } => *provider == Provider::Intents,
-        _ => false,
-    })
 }

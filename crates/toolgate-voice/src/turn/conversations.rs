@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::sync::{Mutex as Lock, OwnedMutexGuard};
 use tokio::time::Instant;
 use toolgate_core::Origin;
-use toolgate_models::{Conversation, ModelClient, ModelSettings, Toolbox};
+use toolgate_models::{AnswerSource, Chosen, Conversation, ModelSettings, SentenceRouter, Toolbox};
 
 /// More are not kept: the one that nobody went on with for the longest time is forgotten.
 const MOST: usize = 32;
@@ -27,11 +27,16 @@ type Talk = Arc<Lock<Conversation>>;
 
 /// Conversations by where they take place.
 pub(super) struct Conversations {
-    client: Arc<dyn ModelClient>,
     toolbox: Toolbox,
-    settings: Mutex<ModelSettings>,
+    answers: Mutex<Answers>,
     forget_after: Duration,
     kept: Mutex<HashMap<String, Kept>>,
+}
+
+/// Who answers, and how a model is used in conversations that begin.
+struct Answers {
+    router: SentenceRouter,
+    settings: ModelSettings,
 }
 
 struct Kept {
@@ -43,27 +48,43 @@ struct Kept {
 
 impl Conversations {
     pub(super) fn new(
-        client: Arc<dyn ModelClient>,
+        router: SentenceRouter,
         toolbox: Toolbox,
         settings: ModelSettings,
         forget_after: Duration,
     ) -> Self {
         Self {
-            client,
             toolbox: toolbox.asked_by(Origin::Voice),
-            settings: Mutex::new(spoken(settings)),
+            answers: Mutex::new(Answers {
+                router,
+                settings: spoken(settings),
+            }),
             forget_after,
             kept: Mutex::default(),
         }
     }
 
-    /// For conversations that begin from now on.
-    pub(super) fn use_model(&self, settings: ModelSettings) {
-        *lock(&self.settings) = spoken(settings);
+    /// A model was found. The first one stays: only it can come back. False if this is another.
+    pub(super) fn use_model(&self, chosen: Chosen) -> bool {
+        let mut answers = lock(&self.answers);
+        let who = |router: &SentenceRouter| (router.source(), router.model_name().to_owned());
+        if answers.router.source() == AnswerSource::Sentences {
+            let sentences = answers.router.sentences().cloned();
+            let router = chosen.router;
+            answers.router = match sentences {
+                Some(sentences) => router.sentences_last(sentences),
+                None => router,
+            };
+        } else if who(&answers.router) != who(&chosen.router) {
+            return false;
+        }
+        answers.router.set_available();
+        answers.settings = spoken(chosen.settings);
+        true
     }
 
-    pub(super) fn client(&self) -> &dyn ModelClient {
-        &*self.client
+    pub(super) fn router(&self) -> SentenceRouter {
+        lock(&self.answers).router.clone()
     }
 
     pub(super) fn toolbox(&self) -> &Toolbox {
@@ -101,6 +122,10 @@ impl Conversations {
             conversation.drop_question();
         }
         drop(kept);
+        let router = self.router();
+        if !conversation.router().is_same(&router) {
+            conversation.set_router(router);
+        }
         conversation
     }
 
@@ -123,9 +148,9 @@ impl Conversations {
     }
 
     fn begin(&self) -> Conversation {
-        let client = Arc::clone(&self.client);
-        let settings = lock(&self.settings).clone();
-        Conversation::new(client, self.toolbox.clone(), settings)
+        let answers = lock(&self.answers);
+        let (router, settings) = (answers.router.clone(), answers.settings.clone());
+        Conversation::new(router, self.toolbox.clone(), settings)
     }
 }
 

@@ -152,13 +152,13 @@ impl Shared {
     async fn request_in(&self, text: &str, utterance: &Utterance) -> String {
         let name = utterance.wake_word.as_deref().unwrap_or_default();
         let heard = plain(without_wake_word(text, name, utterance.in_one_breath));
-        let client = self.conversations.client();
-        if !utterance.in_one_breath || name.is_empty() || client.understands(&heard).await {
+        let router = self.conversations.router();
+        if !utterance.in_one_breath || name.is_empty() || router.understands(&heard).await {
             return heard;
         }
         let mut understood = Vec::new();
         for request in behind_remnant(&heard, name) {
-            if is_cancel(request) || client.understands(request).await {
+            if is_cancel(request) || router.understands(request).await {
                 understood.push(request);
             }
         }

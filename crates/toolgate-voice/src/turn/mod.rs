@@ -35,10 +35,9 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use toolgate_journal::{Journal, VoiceTurn};
-use toolgate_models::{ModelClient, ModelSettings, Toolbox};
+use toolgate_models::{Chosen, ModelSettings, SentenceRouter, Toolbox};
 use tracing::{debug, error, warn};
 
-pub(crate) use answering::is_of_intents;
 pub use consent::SpokenApprovals;
 pub(crate) use engines::Engines;
 pub use reason::{Overrun, Reason};
@@ -65,8 +64,8 @@ const LAST_CALL: Duration = Duration::from_secs(10);
 
 /// What answers need.
 pub struct Equipment {
-    /// Who answers, `intents` in front of it if so configured.
-    pub model: Arc<dyn ModelClient>,
+    /// Who answers: a model, sentences, or one in front of the other.
+    pub router: SentenceRouter,
     /// How it is used.
     pub model_settings: ModelSettings,
     /// The executor that every call goes through, with a choice of its tools.
@@ -231,9 +230,9 @@ impl BackgroundTranscriber {
         self.shared.consent.expected()
     }
 
-    /// How the model is used from now on, in new conversations.
-    pub(crate) fn use_model(&self, settings: &ModelSettings) {
-        self.shared.conversations.use_model(settings.clone());
+    /// The model is there, for the first time or again. False if it is not the one that is missed.
+    pub(crate) fn use_model(&self, chosen: Chosen) -> bool {
+        self.shared.conversations.use_model(chosen)
     }
 
     /// How often something that was heard was not answered for this reason.
@@ -289,7 +288,7 @@ impl Shared {
         source: &str,
     ) -> Self {
         let Equipment {
-            model,
+            router,
             model_settings,
             toolbox,
             transcribe,
@@ -300,7 +299,7 @@ impl Shared {
         let is_english = settings.language.is_empty() || settings.language.starts_with("en");
         Self {
             conversations: Conversations::new(
-                model,
+                router,
                 toolbox,
                 model_settings,
                 settings.forget_after,

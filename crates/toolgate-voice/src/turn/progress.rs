@@ -5,14 +5,18 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use serde_json::Value;
 use tokio::time::Instant;
 use toolgate_core::{CallId, ToolExecutor};
-use toolgate_models::{CallArguments, Event as ModelEvent, Listener, ModelCall, Turn, TurnEnd};
+use toolgate_models::{
+    AnswerSource, CallArguments, Event as ModelEvent, Listener, ModelCall, Turn, TurnEnd,
+};
 
+use super::Engines;
 use super::brief::{brief, reason};
-use crate::{Event, Script, State, Watcher};
+use crate::{Event, Role, Script, State, Watcher};
 
 /// Hears the model, and is asked by whoever runs the turn. Clones are the same.
 #[derive(Clone)]
 pub(super) struct Progress {
+    engines: Arc<Engines>,
     watcher: Arc<dyn Watcher>,
     executor: ToolExecutor,
     way: Way,
@@ -60,8 +64,14 @@ struct Running {
 }
 
 impl Progress {
-    pub(super) fn new(watcher: Arc<dyn Watcher>, executor: ToolExecutor, way: Way) -> Self {
+    pub(super) fn new(
+        engines: Arc<Engines>,
+        watcher: Arc<dyn Watcher>,
+        executor: ToolExecutor,
+        way: Way,
+    ) -> Self {
         Self {
+            engines,
             watcher,
             executor,
             way,
@@ -273,11 +283,17 @@ impl Listener for Progress {
             }
             ModelEvent::Waiting { .. } => self.waits(true),
             ModelEvent::Waited => self.waits(false),
-            ModelEvent::Calling { call, id } => self.calling(call, id),
+            ModelEvent::Calling { call, id, .. } => self.calling(call, id),
             ModelEvent::Called { outcome, .. } => {
                 self.watcher.event(Event::Called(outcome));
                 self.called(outcome.call_id);
             }
+            ModelEvent::ModelAway { error } => self.engines.lost(Role::Model, &error.to_string()),
+            // Sentences in front of a model are no sign of life.
+            ModelEvent::Replied {
+                source: AnswerSource::Model(_),
+                ..
+            } => self.engines.worked(Role::Model),
             ModelEvent::Notice(text) => tracing::debug!("{text}"),
             _ => {}
         }

@@ -129,7 +129,7 @@ async fn the_model_dies_while_it_answers() {
     let stage = stage.with(|parts, _| {
         parts.model = Arc::new(move || {
             let chosen = Chosen {
-                client: Arc::clone(&client),
+                router: Arc::clone(&client).into(),
                 settings: settings.clone(),
                 why: "the test says so".to_owned(),
                 passed_over: Vec::new(),

@@ -209,7 +209,7 @@ impl Stage {
 
 fn found(client: Arc<dyn ModelClient>) -> BoxFuture<'static, Result<Chosen, ChooseError>> {
     let chosen = Chosen {
-        client,
+        router: client.into(),
         settings: ModelSettings::default(),
         why: "the test says so".to_owned(),
         passed_over: Vec::new(),

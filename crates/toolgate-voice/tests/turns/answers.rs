@@ -6,8 +6,9 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::time::advance;
 use toolgate_core::{Annotations, FunctionTool, Redactor, Tool, ToolDefinition, ToolError};
+use toolgate_intents::{Pack, SentenceInterpreter};
 use toolgate_journal::{Journal, JournalSettings, TurnOutcome};
-use toolgate_models::{FastPath, IntentsClient, Message, ModelError, Pack, Provider};
+use toolgate_models::{Message, ModelError, Provider, SentenceRouter};
 use toolgate_voice::EngineError;
 
 use crate::support::{Plan, Say, Text, Work, away};
@@ -337,8 +338,8 @@ async fn names_are_understood_as_engines_write_them() {
     )
     .with(switches());
     plan.client = |toolbox, script| {
-        let intents = IntentsClient::new(toolbox.clone(), Pack::english()).unwrap();
-        Arc::new(FastPath::new(intents, script))
+        let sentences = SentenceInterpreter::new(toolbox.clone(), Pack::english()).unwrap();
+        SentenceRouter::from(script).sentences_first(Arc::new(sentences))
     };
     let house = plan.build();
     for (device, model) in [

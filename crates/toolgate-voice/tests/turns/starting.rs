@@ -6,8 +6,9 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 use toolgate_core::{Annotations, FunctionTool, Tool, ToolDefinition, ToolError};
+use toolgate_intents::{Pack, SentenceInterpreter};
 use toolgate_journal::{TurnOutcome, VoiceTurn};
-use toolgate_models::{FastPath, IntentsClient, Pack};
+use toolgate_models::SentenceRouter;
 
 use crate::support::{House, Plan, Say, Text, Work, utterance};
 
@@ -91,8 +92,8 @@ async fn vo1_what_local_tools_answer_is_not_delayed_by_a_mute_server() {
     // The same with a model behind the sentences.
     let mut plan = Plan::new([Text::Is("what time is it")], [Say::Never]).starting();
     plan.client = |toolbox, model| {
-        let sentences = IntentsClient::new(toolbox.clone(), Pack::english()).unwrap();
-        Arc::new(FastPath::new(sentences, model))
+        let sentences = SentenceInterpreter::new(toolbox.clone(), Pack::english()).unwrap();
+        SentenceRouter::from(model).sentences_first(Arc::new(sentences))
     };
     let house = plan.with([clock()]).build();
     let turn = house.turn().await;

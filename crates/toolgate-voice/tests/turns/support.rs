@@ -23,8 +23,9 @@ use tokio::time::{Instant, sleep};
 use toolgate_core::{
     Annotations, FunctionTool, Tool, ToolDefinition, ToolError, ToolExecutor, ToolManager,
 };
+use toolgate_intents::{Pack, SentenceInterpreter};
 use toolgate_journal::{Journal, VoiceTurn};
-use toolgate_models::{IntentsClient, ModelClient, ModelSettings, Pack, Toolbox};
+use toolgate_models::{ModelSettings, SentenceRouter, Toolbox};
 use toolgate_voice::audio::Format;
 use toolgate_voice::{
     BackgroundTranscriber, EngineError, Equipment, Loudness, Output, Playing, SoundStream, Speaker,
@@ -222,7 +223,7 @@ pub(crate) struct Plan {
     pub(crate) ear: Arc<dyn Transcribe>,
     pub(crate) model: Arc<Script>,
     /// What is asked, made of the tools and the script.
-    pub(crate) client: fn(&Toolbox, Arc<Script>) -> Arc<dyn ModelClient>,
+    pub(crate) client: fn(&Toolbox, Arc<Script>) -> SentenceRouter,
     pub(crate) tools: Vec<Arc<dyn Tool>>,
     pub(crate) settings: VoiceSettings,
     pub(crate) model_settings: ModelSettings,
@@ -240,7 +241,7 @@ impl Plan {
         Self {
             ear: Ear::new(texts),
             model: Script::new(says),
-            client: |_, script| script,
+            client: |_, script| script.into(),
             tools: Vec::new(),
             settings: VoiceSettings::default(),
             model_settings: ModelSettings::default(),
@@ -259,8 +260,8 @@ impl Plan {
     /// Without a model.
     pub(crate) fn by_sentences(mut self, tools: impl IntoIterator<Item = Arc<dyn Tool>>) -> House {
         self.client = |toolbox, _| {
-            let sentences = IntentsClient::new(toolbox.clone(), Pack::english());
-            Arc::new(sentences.unwrap())
+            let sentences = SentenceInterpreter::new(toolbox.clone(), Pack::english());
+            SentenceRouter::sentences_only(Arc::new(sentences.unwrap()))
         };
         self.with(tools).build()
     }
@@ -284,10 +285,10 @@ impl Plan {
         };
         let heard = Arc::clone(&room.heard);
         let engine: Arc<dyn Synthesize> = Arc::<Mouth>::clone(&mouth);
-        let model = (self.client)(&toolbox, Arc::clone(&self.model));
+        let router = (self.client)(&toolbox, Arc::clone(&self.model));
         let speaker = Speaker::new(engine, Arc::new(room), Loudness::default());
         let equipment = Equipment {
-            model,
+            router,
             model_settings: self.model_settings,
             toolbox,
             transcribe: self.ear,

@@ -10,7 +10,7 @@ use clap::builder::{
 };
 use clap::{Args, ValueEnum};
 use clap_complete::Shell;
-use toolgate_models::Provider;
+use toolgate_models::AnswerSource;
 use toolgate_voice::wyoming::Address;
 
 /// A gateway that runs already.
@@ -163,7 +163,7 @@ pub(crate) struct ReplayOptions {
 pub(crate) struct ChoiceOptions {
     /// Whose model [default: the configuration's, else whoever is there]
     #[arg(short, long, value_name = "PROVIDER", value_parser = providers())]
-    pub(crate) provider: Option<Provider>,
+    pub(crate) provider: Option<AnswerSource>,
     /// Which model: a name, or PROVIDER:NAME
     #[arg(short, long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) model: Option<String>,
@@ -313,9 +313,8 @@ fn wyoming_or_none(text: &str) -> Result<String, String> {
 }
 
 /// Known to the shell's completion too.
-fn providers() -> impl TypedValueParser<Value = Provider> {
-    let names = Provider::ALL.map(Provider::as_str);
-    PossibleValuesParser::new(names).try_map(|name| name.parse::<Provider>())
+fn providers() -> impl TypedValueParser<Value = AnswerSource> {
+    PossibleValuesParser::new(AnswerSource::NAMES).try_map(|name| name.parse::<AnswerSource>())
 }
 
 /// Who may have asked, as the journal writes it.

@@ -6,7 +6,7 @@ use anyhow::{Context, bail};
 use serde_json::{Value, json};
 use toolgate_core::ToolError;
 use toolgate_models::{
-    ChooseError, Chosen, Conversation, Message, ModelError, Provider, Turn, TurnEnd,
+    AnswerSource, ChooseError, Chosen, Conversation, Message, ModelError, Turn, TurnEnd,
 };
 
 use super::{rendered, runtime};
@@ -182,7 +182,7 @@ fn answer(setting: &Setting, chosen: &Chosen, turn: &Turn, as_json: bool, stream
 
 /// True if sentences are matched because there is no model, and not because somebody wanted it so.
 fn stands_in(chosen: &Chosen) -> bool {
-    chosen.client.provider() == Provider::Intents && !chosen.passed_over.is_empty()
+    chosen.router.source() == AnswerSource::Sentences && !chosen.passed_over.is_empty()
 }
 
 fn needed_approval(turn: &Turn) -> bool {
@@ -200,8 +200,8 @@ fn has_no_calls(turn: &Turn) -> bool {
 /// The whole record of a turn, for programs.
 fn record(chosen: &Chosen, turn: Value) -> Value {
     let mut object = json!({
-        "provider": chosen.client.provider(),
-        "model": chosen.client.model(),
+        "provider": chosen.router.source(),
+        "model": chosen.router.model_name(),
         "why": chosen.why,
         "passed_over": chosen.passed_over,
     });

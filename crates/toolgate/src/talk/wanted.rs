@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::bail;
 use toolgate_core::escape;
-use toolgate_models::{ModelSettings, Provider, Saved};
+use toolgate_models::{AnswerSource, ModelSettings, Saved};
 
 use super::SAVED;
 use crate::cli::ChoiceOptions;
@@ -42,7 +42,9 @@ pub(crate) fn wanted(
 }
 
 /// The provider and the model that the command line names.
-pub(crate) fn named(options: &ChoiceOptions) -> anyhow::Result<(Option<Provider>, Option<&str>)> {
+pub(crate) fn named(
+    options: &ChoiceOptions,
+) -> anyhow::Result<(Option<AnswerSource>, Option<&str>)> {
     let (prefix, name) = match options.model.as_deref().map(split) {
         Some((prefix, name)) => (prefix, name),
         None => (None, None),
@@ -97,7 +99,7 @@ fn is_open(config: &Config, options: &ChoiceOptions) -> bool {
 }
 
 /// The configured settings as far as they mean this provider: another one's name, address and key are not for it.
-pub(super) fn for_provider(configured: &ModelSettings, provider: Provider) -> ModelSettings {
+pub(super) fn for_provider(configured: &ModelSettings, provider: AnswerSource) -> ModelSettings {
     let mut settings = configured.clone();
     if configured.provider != Some(provider) {
         settings.name.clear();
@@ -113,7 +115,7 @@ pub(super) fn for_provider(configured: &ModelSettings, provider: Provider) -> Mo
 }
 
 /// `provider`, `provider:name`, or a name, which may hold a colon of its own.
-pub(super) fn split(text: &str) -> (Option<Provider>, Option<&str>) {
+pub(super) fn split(text: &str) -> (Option<AnswerSource>, Option<&str>) {
     let (first, rest) = match text.split_once(':') {
         Some((first, rest)) => (first, Some(rest).filter(|rest| !rest.is_empty())),
         None => (text, None),
@@ -126,16 +128,18 @@ pub(super) fn split(text: &str) -> (Option<Provider>, Option<&str>) {
 
 #[cfg(test)]
 mod tests {
+    use toolgate_models::Provider;
+
     use super::*;
 
     #[test]
     fn a_model_is_named_with_or_without_its_provider() {
         for (text, expected) in [
-            ("ollama", (Some(Provider::Ollama), None)),
-            ("ollama:", (Some(Provider::Ollama), None)),
+            ("ollama", (Some(Provider::Ollama.into()), None)),
+            ("ollama:", (Some(Provider::Ollama.into()), None)),
             (
                 "ollama:qwen3:4b",
-                (Some(Provider::Ollama), Some("qwen3:4b")),
+                (Some(Provider::Ollama.into()), Some("qwen3:4b")),
             ),
             ("qwen3:4b", (None, Some("qwen3:4b"))),
             ("gpt-9", (None, Some("gpt-9"))),
@@ -148,14 +152,17 @@ mod tests {
     #[test]
     fn another_provider_does_not_get_the_configured_key_or_address() {
         let mut configured = ModelSettings::default();
-        configured.provider = Some(Provider::OpenAi);
+        configured.provider = Some(Provider::OpenAi.into());
         configured.name = "m".to_owned();
         configured.url = "http://h/v1".to_owned();
         configured.key = "k".to_owned();
         configured.max_tokens = 7;
         configured.context_tokens = Some(600);
-        assert_eq!(for_provider(&configured, Provider::OpenAi), configured);
-        let other = for_provider(&configured, Provider::Anthropic);
+        assert_eq!(
+            for_provider(&configured, Provider::OpenAi.into()),
+            configured
+        );
+        let other = for_provider(&configured, Provider::Anthropic.into());
         assert_eq!(
             (
                 other.name.as_str(),
@@ -167,7 +174,7 @@ mod tests {
         );
         assert_eq!(other.context_tokens, None);
         configured.provider = None;
-        let other = for_provider(&configured, Provider::Anthropic);
+        let other = for_provider(&configured, Provider::Anthropic.into());
         assert_eq!((other.key.as_str(), other.context_tokens), ("", Some(600)));
     }
 }

@@ -1,5 +1,7 @@
 //! A provider, a model or an address that somebody named.
 
+use std::sync::Arc;
+
 use super::*;
 
 #[tokio::test]
@@ -10,12 +12,14 @@ async fn a_provider_that_was_named_is_the_one() {
         ("OPENAI_API_KEY", "o"),
         ("GOOGLE_API_KEY", "g"),
     ];
-    for provider in Provider::ALL {
-        let choice = chosen(&settings(Some(provider), ""), &variables)
-            .await
-            .unwrap();
+    for provider in AnswerSource::NAMES {
+        let provider: AnswerSource = provider.parse().unwrap();
+        let mut settings = settings(None, "");
+        settings.provider = Some(provider);
+        let choice = chosen(&settings, &variables).await.unwrap();
         assert_eq!(choice.provider, provider);
-        assert_eq!(choice.settings.name, provider.default_model());
+        let usual = provider.provider().map_or("en", Provider::default_model);
+        assert_eq!(choice.settings.name, usual);
         assert_eq!(choice.why, "the configuration says so");
         assert!(!choice.is_unasked);
     }
@@ -35,7 +39,7 @@ async fn a_named_model_is_looked_for_where_it_can_be() {
     let choice = chosen(&settings(None, "qwen3"), &variables).await.unwrap();
     assert_eq!(
         (choice.provider, choice.settings.name.as_str()),
-        (Provider::Ollama, "qwen3:latest")
+        (Provider::Ollama.into(), "qwen3:latest")
     );
 
     let variables = [NOBODY, ("ANTHROPIC_API_KEY", "k"), ("OPENAI_API_KEY", "o")];
@@ -46,7 +50,7 @@ async fn a_named_model_is_looked_for_where_it_can_be() {
         let choice = chosen(&settings(None, name), &variables).await.unwrap();
         assert_eq!(
             (choice.provider, choice.settings.name.as_str()),
-            (expected, name)
+            (expected.into(), name)
         );
     }
     let error = chosen(&settings(None, "gpt-9"), &[NOBODY])
@@ -224,7 +228,7 @@ async fn a_name_with_a_tag_is_for_ollama_alone() {
         let choice = chosen(&settings(None, name), &there).await;
         assert_eq!(
             choice.ok().map(|choice| choice.provider),
-            expected,
+            expected.map(AnswerSource::Model),
             "{name}"
         );
     }
@@ -245,7 +249,8 @@ async fn a_file_of_sentences_that_can_not_be_used_is_named() {
     ] {
         let file = folder.path().join("mine.json");
         std::fs::write(&file, text).unwrap();
-        let mut ours = settings(Some(Provider::Intents), "");
+        let mut ours = settings(None, "");
+        ours.provider = Some(AnswerSource::Sentences);
         ours.intents = vec![file];
         let choice = choice(&ours, "", &|_| None).await.unwrap();
         let manager = Arc::new(toolgate_core::ToolManager::new());

@@ -114,10 +114,8 @@ async fn a_policy_that_is_edited_in_between_looks_back() {
 
 #[tokio::test(start_paused = true)]
 async fn what_the_person_said_word_for_word_is_an_order() {
-    let said = Part::Opaque {
-        provider: Provider::Intents,
-        value: json!({ "called": [] }),
-    };
+    let memory = Default::default();
+    let said = Part::Sentence { memory };
     let reply = calls([said, call("intent_1", "control_lock", json!({}))]);
     let house = House::new("{}");
     let mut conversation = house.conversation([reply, words("Unlocked.")]);

@@ -77,7 +77,7 @@ async fn what_was_saved_is_resumed_as_it_was() {
     let saved = Saved::read(file.as_bytes()).unwrap();
     assert_eq!(
         (saved.provider, saved.model.as_str()),
-        (Provider::OpenAi, "script")
+        (Provider::OpenAi.into(), "script")
     );
     assert_eq!(saved.messages, conversation.history());
 

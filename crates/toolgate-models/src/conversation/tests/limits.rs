@@ -157,7 +157,7 @@ async fn the_same_call_is_not_made_for_ever() {
     assert!(script.last_asked().words_only);
     // The next turn is a new one.
     let script = Script::new([same(20), words("Again.")]);
-    conversation.set_client(script);
+    conversation.set_router(script);
     assert_eq!(say(&mut conversation, "again").await.end, TurnEnd::Answered);
     assert_eq!(runs.load(Ordering::SeqCst), 4);
 }

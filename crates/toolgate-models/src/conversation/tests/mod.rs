@@ -28,8 +28,8 @@ use toolgate_core::{
 use super::*;
 use crate::catalog::{CatalogCache, Dialect};
 use crate::{
-    AssistantMessage, CallArguments, Event, ModelCall, Part, Provider, Reply, Request, ToolList,
-    ToolResult,
+    AssistantMessage, CallArguments, Event, ModelCall, ModelClient, Part, Provider, Reply, Request,
+    ToolList, ToolResult,
 };
 
 pub(super) fn is_from(message: &Message, mark: &str) -> bool {
@@ -333,7 +333,7 @@ impl Listener for Heard {
             Event::Thinking(text) => format!("thinking {text}"),
             Event::Replied { round, stop, .. } => format!("replied {round} {stop:?}"),
             Event::Calling { call, .. } => format!("calling {}", call.id),
-            Event::Called { call, outcome } => {
+            Event::Called { call, outcome, .. } => {
                 format!("called {} {}", call.id, outcome.is_success())
             }
             Event::Notice(text) => format!("notice {text}"),
@@ -342,6 +342,7 @@ impl Listener for Heard {
             Event::Retrying { .. } => "retrying".to_owned(),
             Event::Waiting { .. } => "waiting".to_owned(),
             Event::Waited => "waited".to_owned(),
+            Event::ModelAway { error } => format!("away: {error}"),
         });
     }
 }

@@ -236,7 +236,7 @@ async fn words_that_lead_up_to_a_call_that_was_cut_are_no_answer() {
     assert_eq!(conversation.history().len(), 2);
 
     let script = Script::new([cut(), cut()]);
-    conversation.set_client(script);
+    conversation.set_router(script);
     let turn = say(&mut conversation, "Again.").await;
     assert_eq!(
         (turn.answer.as_str(), turn.end),

@@ -48,7 +48,7 @@ async fn e4_the_oldest_turns_are_left_out_whole_when_the_window_is_full() {
     );
 
     let larger = Script::with_window(1_000_000, [words("I remember.")]);
-    conversation.set_client(larger.clone());
+    conversation.set_router(larger.clone());
     say(&mut conversation, "And now?").await;
     assert_eq!(
         larger.last_asked().messages.len(),
@@ -230,7 +230,7 @@ async fn e4_another_model_is_sent_as_much_of_earlier_results_as_it_can_hold() {
     let mut conversation = with_a_small_model(&whole).await;
     for (window, expected) in [(200_000, 50_000), (20_000, 20_000), (200_000, 50_000)] {
         let script = Script::with_window(window, [words("I see.")]);
-        conversation.set_client(script.clone());
+        conversation.set_router(script.clone());
         say(&mut conversation, "And now?").await;
         let sent = script.last_asked().messages;
         let first = results(&sent)[0];

@@ -224,11 +224,11 @@ impl Listener for Teller {
                 text: text.to_owned(),
             },
             Event::Void | Event::WasThinking => ChatEvent::Void {},
-            Event::Calling { call, id } => {
+            Event::Calling { call, id, .. } => {
                 self.running.send_modify(|running| *running += 1);
                 self.call(call, id)
             }
-            Event::Called { call, outcome } => {
+            Event::Called { call, outcome, .. } => {
                 self.running
                     .send_modify(|running| *running = running.saturating_sub(1));
                 self.result(call, outcome)

@@ -126,8 +126,11 @@ async fn begin(gateway: &Gateway, caller: &Caller) -> Result<Arc<Chat>, Problem>
         .await
         .map_err(|_| unavailable("the model could not be chosen; the gateway's log says why"))?
         .map_err(|error| unavailable(parts.redactor.line(&error, 1000)))?;
-    let (provider, model) = (chosen.client.provider(), chosen.client.model().to_owned());
-    let conversation = Conversation::new(Arc::clone(&chosen.client), toolbox, chosen.settings);
+    let (provider, model) = (
+        chosen.router.source(),
+        chosen.router.model_name().to_owned(),
+    );
+    let conversation = Conversation::new(chosen.router, toolbox, chosen.settings);
     let chat = Chat::new(
         conversation,
         provider.to_string(),

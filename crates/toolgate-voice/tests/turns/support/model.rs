@@ -8,9 +8,10 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use tokio::time::{Instant, sleep};
 use toolgate_core::{ToolExecutor, ToolManager};
+use toolgate_intents::{Pack, SentenceInterpreter};
 use toolgate_models::{
-    AssistantMessage, CallArguments, Catalog, Event, IntentsClient, Listener, Message, ModelCall,
-    ModelClient, ModelError, Pack, Part, Provider, Reply, Request, Stop, ToolList, Toolbox, Usage,
+    AssistantMessage, CallArguments, Catalog, Event, Listener, Message, ModelCall, ModelClient,
+    ModelError, Part, Provider, Reply, Request, SentenceRouter, Stop, ToolList, Toolbox, Usage,
 };
 
 /// What it does when it is asked.
@@ -37,7 +38,7 @@ pub(crate) struct Script {
     /// How many tools it was offered each time, and when.
     offered: Mutex<Vec<(usize, Instant)>>,
     /// Knows how tools are listed.
-    lists: IntentsClient,
+    lists: SentenceRouter,
     keeps: bool,
     /// How long it takes to get ready.
     pub(crate) prepares: Mutex<Duration>,
@@ -55,11 +56,12 @@ impl Script {
 
     fn of(says: impl IntoIterator<Item = Say>, keeps: bool) -> Self {
         let toolbox = Toolbox::new(ToolExecutor::new(Arc::new(ToolManager::new())));
+        let sentences = SentenceInterpreter::new(toolbox, Pack::english()).unwrap();
         Self {
             says: Mutex::new(says.into_iter().collect()),
             asked: Mutex::default(),
             offered: Mutex::default(),
-            lists: IntentsClient::new(toolbox, Pack::english()).unwrap(),
+            lists: SentenceRouter::sentences_only(Arc::new(sentences)),
             keeps,
             prepares: Mutex::default(),
         }

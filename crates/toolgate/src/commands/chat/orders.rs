@@ -1,7 +1,6 @@
 //! What can be typed besides a question: `/tools`, `/model` and the like.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use anyhow::{Context, bail};
 use toolgate_core::{Pattern, ToolDefinition, escape, nearest};
@@ -95,7 +94,7 @@ impl Chat<'_> {
             return say::note("no tools like that");
         }
         say::result(&tool_list::shown(&rows));
-        let catalog = self.chosen.client.catalog(&list);
+        let catalog = self.chosen.router.catalog(&list);
         for left_out in catalog.left_out() {
             let (name, reason) = (escape(&left_out.name), escape(&left_out.reason));
             say::note(&format!("{name} is not offered to this model: {reason}"));
@@ -117,7 +116,7 @@ impl Chat<'_> {
             () = exit::interrupted() => bail!("stopped; the model stays as it is"),
         };
         let chosen = self.setting.connect(choice)?;
-        self.conversation.set_client(Arc::clone(&chosen.client));
+        self.conversation.set_router(chosen.router.clone());
         self.display.set_format(talk::answer_format(&chosen));
         self.chosen = chosen;
         say::note(&format!("now {}", talk::described(&self.chosen)));

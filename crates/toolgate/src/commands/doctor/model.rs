@@ -1,12 +1,12 @@
 //! The model that `ask` and `chat` would use.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
 use toolgate_core::{escape, nearest};
 use toolgate_models::{
-    Choice, ChooseError, Chosen, Conversation, Listed, ModelSettings, Provider, Toolbox, ollama,
+    AnswerSource, Choice, ChooseError, Chosen, Conversation, Listed, ModelSettings, Provider,
+    Toolbox, ollama,
 };
 
 use super::{Finding, Report, detail};
@@ -61,23 +61,25 @@ impl Report {
         self.add("model", &Finding::Good(format!("{who}: {}", chosen.why)));
         detail("passed over", &chosen.passed_over);
         // An Ollama tells how much its model holds: a small one is offered fewer tools.
-        let client = Arc::clone(&chosen.client);
-        client.prepare(Instant::now() + PATIENCE).await;
-        let question = Conversation::new(client, toolbox.clone(), choice.settings.clone());
+        let router = chosen.router.clone();
+        router.prepare(Instant::now() + PATIENCE).await;
+        let question = Conversation::new(router, toolbox.clone(), choice.settings.clone());
         let offer = question.offer("");
         self.on_offer(&question, toolbox, &offer);
         match choice.provider {
-            Provider::Ollama => self.on_ollama(wanted, choice, offer.tokens()).await,
-            Provider::Intents => {}
-            _ => self.on_listed(wanted, choice).await,
+            AnswerSource::Sentences => {}
+            AnswerSource::Model(Provider::Ollama) => {
+                self.on_ollama(wanted, choice, offer.tokens()).await;
+            }
+            AnswerSource::Model(provider) => self.on_listed(wanted, choice, provider).await,
         }
     }
 
-    async fn on_listed(&mut self, wanted: &ModelSettings, choice: &Choice) {
-        let (provider, name) = (choice.provider.as_str(), choice.settings.name.as_str());
+    async fn on_listed(&mut self, wanted: &ModelSettings, choice: &Choice, of: Provider) {
+        let (provider, name) = (of.as_str(), choice.settings.name.as_str());
         let (models, is_all) = match toolgate_models::check(choice).await {
             Ok(Listed::Models { names, is_all }) => (names, is_all),
-            Ok(Listed::Nothing { at }) => return self.on_untold(choice, &at),
+            Ok(Listed::Nothing { at }) => return self.on_untold(choice, of, &at),
             Ok(_) => return,
             Err(error) => return self.add(provider, &missed(wanted, error.to_string())),
         };
@@ -100,16 +102,16 @@ impl Report {
     }
 
     /// It may answer questions all the same, which are not asked here: they cost something.
-    fn on_untold(&mut self, choice: &Choice, at: &str) {
+    fn on_untold(&mut self, choice: &Choice, provider: Provider, at: &str) {
         let name = escape(&choice.settings.name);
         let text = format!(
             "it answers, and has no list of models at {at}: whether it has '{name}' can not be told without a question"
         );
-        self.add(choice.provider.as_str(), &Finding::Warning(text));
-        let [key, url] = choice.provider.variables();
+        self.add(provider.as_str(), &Finding::Warning(text));
+        let [key, url] = provider.variables();
         let mut todo =
             format!("if a question fails, check {url} and {key}, or model.url and model.key");
-        if choice.provider == Provider::OpenAi && !at.ends_with("/v1/models") {
+        if provider == Provider::OpenAi && !at.ends_with("/v1/models") {
             todo.push_str("; the address usually ends in /v1");
         }
         detail("do", &[todo]);

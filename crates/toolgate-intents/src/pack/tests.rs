@@ -1,0 +1,97 @@
+use super::*;
+
+#[test]
+fn the_pack_that_ships_fits_together() {
+    Pack::read(include_str!("../en.json"))
+        .unwrap()
+        .check()
+        .unwrap();
+}
+
+#[test]
+fn sentences_name_the_tools_of_a_home_by_what_they_are_for() {
+    let pack = Pack::read(
+        r#"{ "slots": { "x": { "list": { "tool": "home.list_devices", "pointer": "/", "noun": "x", "nouns": "x" } } },
+             "intents": [{ "tool": "home.control_device" }, { "tool": "home.other" }, { "tool": "echo" }] }"#,
+    )
+    .unwrap();
+    let tools = pack.intents.iter().map(|intent| intent.tool.as_deref());
+    let expected = ["control_zwave_device", "home.other", "echo"].map(Some);
+    assert_eq!(tools.collect::<Vec<_>>(), expected);
+    assert!(
+        matches!(&pack.slots["x"], SlotKind::List(source) if source.tool == "list_zwave_devices")
+    );
+    let english = Pack::english().intents;
+    let tools = english.iter().filter_map(|intent| intent.tool.as_deref());
+    assert!(tools.into_iter().all(|tool| !tool.starts_with("home.")));
+    let shipped = include_str!("../en.json");
+    assert!(
+        !shipped.contains("_zwave_"),
+        "a protocol's tool in a sentence"
+    );
+}
+
+#[test]
+fn a_wrong_pack_is_refused_with_the_place_and_the_reason() {
+    for (json, expected) in [
+        (
+            "{\n \"intents\": 5 }",
+            "line 2, column 13: invalid type: integer `5`, expected a sequence",
+        ),
+        (
+            "{ \"intent\": [] }",
+            "line 1, column 10: unknown field `intent`",
+        ),
+        (
+            "{ \"slots\": { \"a\": \"numbr\" } }",
+            "line 1, column 25: unknown variant `numbr`",
+        ),
+        (
+            "{ \"slots\": { \"a\": { \"list\": { \"tool\": \"t\" } } } }",
+            "line 1, column 43: missing field `pointer`",
+        ),
+    ] {
+        let error = Pack::read(json).unwrap_err().to_string();
+        assert!(error.starts_with(expected), "{error}");
+    }
+    let long = " ".repeat(LARGEST + 1);
+    assert!(Pack::read(&long).unwrap_err().to_string().contains("bytes"));
+}
+
+#[test]
+fn what_does_not_fit_together_is_named() {
+    for (json, expected) in [
+        (
+            r#"{ "intents": [{ "sentences": ["do {x}"], "tool": "t" }] }"#,
+            "the sentence 'do {x}' has a slot 'x' that nothing is known of",
+        ),
+        (
+            r#"{ "intents": [{ "sentences": ["do"], "tool": "t", "arguments": { "a": "{y}" } }] }"#,
+            "no sentence of the intent 'do' has the slot 'y' that its arguments want",
+        ),
+        (
+            r#"{ "intents": [{ "sentences": ["do"] }] }"#,
+            "the intent 'do' needs one of `tool`, `say`, `ask` and `help`",
+        ),
+        (
+            r#"{ "intents": [{ "tool": "t" }] }"#,
+            "an intent for the tool 't' has no sentences",
+        ),
+        (
+            r#"{ "intents": [{ "sentences": ["do"], "tool": "t", "any": "level" }] }"#,
+            "any 'level' may be meant, but no slot of that name has a list",
+        ),
+        (
+            r#"{ "slots": { "x": { "values": [] } } }"#,
+            "the slot 'x' has no values",
+        ),
+    ] {
+        let error = Pack::english()
+            .with(Pack::read(json).unwrap())
+            .check()
+            .unwrap_err();
+        assert_eq!(error.to_string(), expected);
+    }
+    let bare = Pack::read("{}").unwrap().check().unwrap_err();
+    assert!(bare.to_string().starts_with("the text '"), "{bare}");
+}

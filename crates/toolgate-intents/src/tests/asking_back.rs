@@ -1,0 +1,207 @@
+//! Questions back, and what was spoken of before.
+
+use super::*;
+
+/// What comes of an answer to the question that a sentence leads to.
+pub(super) async fn answered(client: &SentenceInterpreter, sentence: &str, answer: &str) -> String {
+    let history = vec![user(sentence)];
+    let asked = ask(client, &history).await;
+    assert_eq!(asked.calls.len(), 0, "{sentence}");
+    assert_eq!(asked.stop, Stop::End, "a question is no failure");
+    let mut history = with(history, &asked);
+    history.push(user(answer));
+    shown(&ask(client, &history).await)
+}
+
+#[tokio::test]
+async fn an_answer_to_a_question_back_is_understood() {
+    let client = everything();
+    let lamp = r#"control_zwave_device {"deviceName":"Kitchen Lamp","action":"on"}"#;
+    let light = r#"control_zwave_device {"deviceName":"Kitchen Light","action":"on"}"#;
+    let one = r#"control_zwave_device {"deviceName":"Switch 1","action":"on"}"#;
+    let unlock = r#"control_lock {"deviceName":"Front Door","action":"unlock"}"#;
+    for (question, answer, expected) in [
+        ("turn on the kitchen", "the lamp", lamp),
+        ("turn on the kitchen", "Kitchen Lamp.", lamp),
+        ("turn on the kitchen", "I mean the lamp please", lamp),
+        ("turn on the kitchen", "the lmap", lamp),
+        ("turn on the kitchen", "the second one", lamp),
+        ("turn on the kitchen", "the last one", lamp),
+        ("turn on the kitchen", "the first", light),
+        (
+            "turn on the kitchen",
+            "kitchen",
+            "Which one: Kitchen Light or Kitchen Lamp?",
+        ),
+        (
+            "turn on the kitchen",
+            "yes",
+            "Which one: Kitchen Light or Kitchen Lamp?",
+        ),
+        ("turn on the kitchen", "no", "All right, I leave it."),
+        (
+            "turn on the kitchen",
+            "never mind",
+            "All right, I leave it.",
+        ),
+        ("turn on the kitchen", "turn on switch 1", one),
+        (
+            "turn on the kitchen",
+            "what is 2 plus 2",
+            r#"math_eval {"expression":"2 + 2"}"#,
+        ),
+        ("turn on the switch", "one", one),
+        ("turn on the switch", "switch 1", one),
+        ("unlock the front", "yes", unlock),
+        ("unlock the front", "no", "All right, I leave it."),
+        ("unlock the front", "front door", unlock),
+        // A lock is not moved by an answer that is nearly one.
+        (
+            "unlock the frnt door",
+            "frnt door",
+            "Which one: Front Door or Font Door?",
+        ),
+        ("unlock the frnt door", "front", unlock),
+    ] {
+        let text = answered(&client, question, answer).await;
+        assert!(
+            text == expected || answer == "frnt door" && !text.contains('{'),
+            "{answer}: {text}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn all_that_was_asked_about_may_be_meant() {
+    let client = everything();
+    let both = r#"control_zwave_device {"deviceName":"Kitchen Light","action":"on"} + control_zwave_device {"deviceName":"Kitchen Lamp","action":"on"}"#;
+    for (question, answer, expected) in [
+        ("turn on the kitchen", "both", both),
+        ("turn on the kitchen", "all of them", both),
+        (
+            "turn on",
+            "the bedroom light",
+            r#"control_zwave_device {"deviceName":"Bedroom Light","action":"on"}"#,
+        ),
+        (
+            "turn on",
+            "what is 1 + 1",
+            r#"math_eval {"expression":"1 + 1"}"#,
+        ),
+        (
+            "turn on the bathroom light",
+            "yes",
+            r#"control_zwave_device {"deviceName":"Bedroom Light","action":"on"}"#,
+        ),
+    ] {
+        let text = answered(&client, question, answer).await;
+        assert_eq!(text, expected, "{answer}");
+    }
+}
+
+#[tokio::test]
+async fn it_is_what_was_spoken_of_last() {
+    let client = everything();
+    let off = r#"control_zwave_device {"deviceName":"Bedroom Light","action":"off"}"#;
+    let both = r#"control_zwave_device {"deviceName":"Switch 1","action":"off"} + control_zwave_device {"deviceName":"Switch 2","action":"off"}"#;
+    for (first, second, expected) in [
+        ("turn on the bedroom light", "turn it off", off),
+        ("dim the bedroom light to 30 percent", "turn that off", off),
+        ("is the bedroom light on", "switch it off", off),
+        ("turn on switch 1 and switch 2", "turn them off", both),
+        (
+            "turn on the bedroom light",
+            "dim it to 20 percent",
+            r#"control_zwave_device {"deviceName":"Bedroom Light","action":"dim","level":20}"#,
+        ),
+        (
+            "turn on the bedroom light",
+            "turn it up",
+            r#"volume {"action":"up"}"#,
+        ),
+        (
+            "is the front door locked",
+            "unlock it",
+            "Do you mean “unlock Front Door”?",
+        ),
+        (
+            "what is 1 + 1",
+            "turn it off",
+            "I don't know what “it” is. Please say its name.",
+        ),
+    ] {
+        let history = vec![user(first)];
+        let reply = ask(&client, &history).await;
+        let mut history = with(history, &reply);
+        let results = reply.calls.iter().map(|_| ("ok".to_owned(), false));
+        history.push(Message::Results(results.collect()));
+        let reply = ask(&client, &history).await;
+        let mut history = with(history, &reply);
+        history.push(user(second));
+        assert_eq!(shown(&ask(&client, &history).await), expected, "{second}");
+    }
+}
+
+#[tokio::test]
+async fn a_question_is_forgotten_with_the_next_message() {
+    let client = everything();
+    let mut history = vec![user("turn on the kitchen")];
+    for text in ["what is 1 plus 1", "the lamp"] {
+        let reply = ask(&client, &history).await;
+        history = with(history, &reply);
+        history.push(user(text));
+    }
+    let text = shown(&ask(&client, &history).await);
+    assert!(text.starts_with("I did not understand"), "{text}");
+}
+
+#[tokio::test]
+async fn what_measures_is_asked_for_where_it_is_left_out() {
+    let device = |name: &str, kind: &str| json!({ "name": name, "location": "Hall", "type": kind });
+    let devices = json!({ "devices": [
+        device("Climate Sensor", "sensor"), device("Balcony Door", "sensor"), device("Motion Sensor", "sensor"),
+        device("Heater", "switch"), device("Danfoss", "thermostat"),
+    ] });
+    let client = client_of(&manager_of(house_tools(move || Ok(devices.clone()))));
+    let read = |name: &str| format!(r#"get_device_sensor_data {{"deviceName":"{name}"}}"#);
+    let which = "Which one: Climate Sensor or Danfoss?";
+    for (text, expected) in [
+        ("what is the temperature", which),
+        ("what's the temperature?", which),
+        ("how warm is it in here", which),
+        ("temperature", which),
+        ("what is the humidity", &read("Climate Sensor")),
+        ("is there any motion", &read("Motion Sensor")),
+        ("what is the battery", "The battery of which device?"),
+        ("what is the power usage", "The power of which device?"),
+    ] {
+        assert_eq!(say(&client, text).await, expected, "{text}");
+    }
+    for (sentence, answer, name) in [
+        ("what is the temperature", "the second one", "Danfoss"),
+        (
+            "what is the temperature",
+            "climate sensor",
+            "Climate Sensor",
+        ),
+        ("what is the battery", "motion sensor", "Motion Sensor"),
+        ("what is the battery", "of the balcony door", "Balcony Door"),
+    ] {
+        let text = answered(&client, sentence, answer).await;
+        assert_eq!(text, read(name), "{sentence} / {answer}");
+    }
+    let none = client_of(&manager_of(house_tools(|| Ok(json!({ "devices": [] })))));
+    let text = say(&none, "what is the temperature").await;
+    assert_eq!(text, "I know no device that measures a temperature here.");
+    let away = house_tools(|| Err(ToolError::failed("The gateway is away")));
+    let text = say(&client_of(&manager_of(away)), "what is the temperature").await;
+    assert!(
+        text.contains("could not be read: The gateway is away"),
+        "{text}"
+    );
+    let no_house = client_of(&manager_of(Vec::new()));
+    for text in ["what is the temperature", "what is the battery"] {
+        let text = say(&no_house, text).await;
+        assert!(text.starts_with("I can't read sensors here"), "{text}");
+    }
+}

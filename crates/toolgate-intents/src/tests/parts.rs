@@ -1,0 +1,184 @@
+//! Several wishes in one sentence.
+
+use super::*;
+
+const LAMP_ON: &str = r#"control_zwave_device {"deviceName":"Kitchen Lamp","action":"on"}"#;
+const LAMP_OFF: &str = r#"control_zwave_device {"deviceName":"Kitchen Lamp","action":"off"}"#;
+const LAMP_DIM: &str =
+    r#"control_zwave_device {"deviceName":"Kitchen Lamp","action":"dim","level":30}"#;
+const BOTH_ON: &str = r#"control_zwave_device {"deviceName":"Kitchen Lamp","action":"on"} + control_zwave_device {"deviceName":"Bedroom Light","action":"on"}"#;
+const SUM: &str = r#"math_eval {"expression":"2 + 2"}"#;
+const UNLOCK: &str = r#"control_lock {"deviceName":"Front Door","action":"unlock"}"#;
+
+/// What is done one after the other.
+async fn steps(client: &SentenceInterpreter, text: &str) -> Vec<String> {
+    let (mut history, mut steps) = (vec![user(text)], Vec::new());
+    loop {
+        let reply = ask(client, &history).await;
+        if reply.stop != Stop::Calls {
+            return steps;
+        }
+        steps.push(shown(&reply));
+        let done = r#"{"message":"It is done."}"#;
+        history = with_result(with(history, &reply), done, false);
+    }
+}
+
+#[tokio::test]
+async fn two_wishes_are_both_done_one_after_the_other() {
+    let client = everything();
+    for (text, expected) in [
+        (
+            "turn on the kitchen lamp and what is 2 plus 2",
+            &[LAMP_ON, SUM][..],
+        ),
+        ("Turn on the kitchen lamp. What is 2 + 2?", &[LAMP_ON, SUM]),
+        (
+            "what is 2 plus 2, and then turn off the kitchen lamp please",
+            &[SUM, LAMP_OFF],
+        ),
+        (
+            "turn off the kitchen lamp then turn on the kitchen lamp",
+            &[LAMP_OFF, LAMP_ON],
+        ),
+        (
+            "turn on the kitchen lamp and the bedroom light and what is 2 plus 2",
+            &[BOTH_ON, SUM],
+        ),
+        (
+            "turn on the kitchen lamp and dim it to 30",
+            &[LAMP_ON, LAMP_DIM],
+        ),
+        (
+            "unlock the front door and turn on the kitchen lamp, then what is 2 plus 2",
+            &[UNLOCK, LAMP_ON, SUM],
+        ),
+        ("turn on the kitchen lamp and thank you", &[LAMP_ON]),
+        (
+            "turn on the kichen lamp and what is 2 plus 2",
+            &[LAMP_ON, SUM],
+        ),
+    ] {
+        assert_eq!(steps(&client, text).await, expected, "{text}");
+    }
+}
+
+#[tokio::test]
+async fn a_sentence_of_which_half_is_not_understood_does_nothing() {
+    let client = everything();
+    for (text, expected) in [
+        (
+            "turn on the kitchen lamp and sing a song",
+            "I understood “turn on the kitchen lamp”, but not “sing a song”, so I did nothing.",
+        ),
+        (
+            "if nobody is there, turn on the kitchen lamp",
+            "I understood “turn on the kitchen lamp”, but not “if nobody is there”, so I did nothing.",
+        ),
+        (
+            "turn on the kitchen lamp and don't turn off the bedroom light",
+            "I understood “turn on the kitchen lamp”, but not “don't turn off the bedroom light”, so I did nothing.",
+        ),
+        (
+            "what is 2 plus 2 and turn on the kitchen",
+            "I understood “what is 2 plus 2”, but not “turn on the kitchen”, so I did nothing.",
+        ),
+        (
+            "search for cats and turn on the kitchen lamp",
+            "I am not sure what belongs together there, so I did nothing. Please say one thing at a time.",
+        ),
+    ] {
+        assert_eq!(say(&client, text).await, expected, "{text}");
+    }
+}
+
+#[tokio::test]
+async fn a_name_with_and_in_it_is_a_name() {
+    let devices = || {
+        let device = |name: &str| json!({ "name": name, "location": "", "state": "on" });
+        Ok(json!({ "devices": [device("Salt and Pepper Lamp"), device("Salt"), device("Fan")] }))
+    };
+    let mut tools = Handlers::new(&BuiltinSettings::default()).builtin_tools();
+    tools.extend(house_tools(devices));
+    let client = client_of(&manager_of(tools));
+    let lamp = r#"control_zwave_device {"deviceName":"Salt and Pepper Lamp","action":"on"}"#;
+    for (text, expected) in [
+        ("turn on the salt and pepper lamp", &[lamp][..]),
+        (
+            "turn on the salt and pepper lamp and what is 2 plus 2",
+            &[lamp, SUM],
+        ),
+        (
+            "what is 2 plus 2 and turn on the salt and pepper lamp",
+            &[SUM, lamp],
+        ),
+        (
+            "turn on the salt and turn on the fan",
+            &[
+                r#"control_zwave_device {"deviceName":"Salt","action":"on"}"#,
+                r#"control_zwave_device {"deviceName":"Fan","action":"on"}"#,
+            ],
+        ),
+    ] {
+        assert_eq!(steps(&client, text).await, expected, "{text}");
+    }
+}
+
+#[tokio::test]
+async fn the_answers_of_all_wishes_are_given_in_order() {
+    let client = everything();
+    let first = vec![user("what is 2 plus 2 and turn on the kitchen lamp")];
+    for (is_error, answer, stop) in [
+        (false, "2 + 2 = 4\nIt is done.", Stop::End),
+        (true, "It broke.\nIt is done.", Stop::Refusal),
+    ] {
+        let result = if is_error {
+            "It broke."
+        } else {
+            r#"{"result":4}"#
+        };
+        let reply = ask(&client, &first).await;
+        let history = with_result(with(first.clone(), &reply), result, is_error);
+        let reply = ask(&client, &history).await;
+        assert_eq!(
+            shown(&reply),
+            LAMP_ON,
+            "one that fails does not stop the other"
+        );
+        let done = r#"{"message":"It is done."}"#;
+        let history = with_result(with(history, &reply), done, false);
+        let reply = ask(&client, &history).await;
+        assert_eq!((reply.text.as_str(), reply.stop), (answer, stop));
+    }
+}
+
+#[tokio::test]
+async fn where_no_more_calls_are_allowed_the_rest_is_said_not_to_be_done() {
+    let client = everything();
+    let history = vec![user("what is 2 plus 2 and turn on the kitchen lamp")];
+    let reply = ask(&client, &history).await;
+    let history = with_result(with(history, &reply), r#"{"result":4}"#, false);
+    let reply = ask_where(&client, &history, false).await;
+    assert_eq!(
+        (reply.text.as_str(), reply.stop),
+        (
+            "2 + 2 = 4\nThat was all I could do at once; the rest is not done.",
+            Stop::Refusal
+        )
+    );
+}
+
+#[tokio::test]
+async fn sentences_that_may_part_in_many_places_end_soon() {
+    let client = everything();
+    let started = Instant::now();
+    for text in [
+        "turn on, and, then, and, ".repeat(10),
+        "and ".repeat(64),
+        "a, b and c then d and it".to_owned(),
+    ] {
+        assert_eq!(steps(&client, &text).await, [""; 0], "{text}");
+    }
+    // A hang guard: parts are looked at once, however many ways there are to part.
+    assert!(started.elapsed() < Duration::from_secs(30));
+}

@@ -1,0 +1,100 @@
+//! Sentences while the server of the house is still starting.
+
+use tokio::sync::watch;
+use toolgate_core::ToolReadiness;
+
+use super::*;
+
+/// The server of these tools, until it is there.
+struct Starting(watch::Sender<bool>);
+
+impl Starting {
+    fn new() -> Arc<Self> {
+        Arc::new(Self(watch::Sender::new(false)))
+    }
+}
+
+impl ToolReadiness for Starting {
+    fn all_offered(&self) -> BoxFuture<'_, ()> {
+        let mut is_there = self.0.subscribe();
+        Box::pin(async move { drop(is_there.wait_for(|is_there| *is_there).await) })
+    }
+
+    fn starting(&self) -> Vec<String> {
+        vec!["house".to_owned()]
+    }
+
+    fn callable<'a>(&'a self, tool: &'a str) -> BoxFuture<'a, ()> {
+        let is_local = ["datetime", "math_eval", "search", "volume"].contains(&tool);
+        match is_local {
+            true => Box::pin(std::future::ready(())),
+            false => self.all_offered(),
+        }
+    }
+}
+
+#[test]
+fn each_sentence_awaits_the_tool_that_it_needs() {
+    let local = Handlers::new(&BuiltinSettings::default()).builtin_tools();
+    let client = client_of(&manager_of(local));
+    let starting = Starting::new();
+    client.toolbox.wait_for(Arc::<Starting>::clone(&starting));
+    for (text, expected) in [
+        ("turn on the kitchen light", Some("control_zwave_device")),
+        ("trun on the kitchen light", Some("control_zwave_device")),
+        (
+            "dim the bedside lamp to 30 percent",
+            Some("control_zwave_device"),
+        ),
+        ("how warm is the bedroom", Some("get_device_sensor_data")),
+        ("unlock the front door", Some("control_lock")),
+        ("set the thermostat to 21 degrees", Some("set_thermostat")),
+        (
+            "what time is it and turn on the kitchen light",
+            Some("control_zwave_device"),
+        ),
+        ("what time is it", None),
+        ("what is 2 plus 2", None),
+        ("set the volume to 40 percent", None),
+        ("search the web for the tallest mountain", None),
+        ("sing a song for the bear", None),
+        ("thanks", None),
+    ] {
+        assert_eq!(
+            client
+                .awaited_tool(text, &SentenceContext::default())
+                .as_deref(),
+            expected,
+            "{text}"
+        );
+    }
+    starting.0.send_replace(true);
+    let light = "turn on the kitchen light";
+    assert_eq!(
+        client.awaited_tool(light, &SentenceContext::default()),
+        None
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn names_are_read_once_the_server_of_a_listed_tool_can_be_asked() {
+    let client = client_of(&manager_of(house_tools(|| Ok(devices()))));
+    let starting = Starting::new();
+    client.toolbox.wait_for(Arc::<Starting>::clone(&starting));
+    let begin = Instant::now();
+    // Who only wants to know whether it is certain does not wait, and spoils nothing.
+    let light = "turn on the kitchen light";
+    let context = SentenceContext::default();
+    assert!(client.certain_calls(light, &context).await.is_none());
+    assert_eq!(begin.elapsed(), Duration::ZERO);
+    let arriving = async {
+        tokio::time::sleep(Duration::from_secs(4)).await;
+        starting.0.send_replace(true);
+    };
+    let (said, ()) = tokio::join!(say(&client, "turn on the kitchen light"), arriving);
+    assert_eq!(
+        said,
+        r#"control_zwave_device {"deviceName":"Kitchen Light","action":"on"}"#
+    );
+    assert_eq!(begin.elapsed(), Duration::from_secs(4));
+}

@@ -1,0 +1,200 @@
+//! A conversation's history as sentences see it, and their answers as a conversation keeps them.
+
+use tokio::time::Instant;
+use toolgate_core::ToolWaitListener;
+use toolgate_intents::{
+    CompletedCalls, Interpretation, SentenceContext, SentenceInterpreter, SentenceMemory,
+};
+
+use crate::{
+    AssistantMessage, CallArguments, Message, ModelCall, Part, Reply, Request, Stop, Usage,
+};
+
+/// A turn that waits for its next answer.
+pub(super) struct PendingTurn<'a> {
+    messages: &'a [Message],
+    may_call: bool,
+}
+
+impl<'a> PendingTurn<'a> {
+    pub(super) fn new(request: &Request<'a>) -> Self {
+        // Of a turn that must end, a conversation says so behind the last results: nobody's words,
+        // and nothing to be understood.
+        let messages = match request.messages {
+            [said @ .., Message::User { .. }]
+                if request.words_only && matches!(said, [.., Message::Tool { .. }]) =>
+            {
+                said
+            }
+            all => all,
+        };
+        Self {
+            messages,
+            may_call: !request.words_only,
+        }
+    }
+
+    /// True if the person has just spoken.
+    pub(super) fn is_beginning(&self) -> bool {
+        matches!(self.messages, [.., Message::User { .. }])
+    }
+
+    /// True if sentences made the last calls.
+    fn is_begun(&self) -> bool {
+        match self.messages {
+            [.., called, Message::Tool { .. }] => memory_of(called).is_some(),
+            _ => false,
+        }
+    }
+
+    /// True if sentences made the last calls and none of them failed: a failure is for the model to
+    /// explain, if there is one.
+    pub(super) fn is_well_begun(&self) -> bool {
+        match self.messages.last() {
+            Some(Message::Tool { results }) => {
+                self.is_begun() && !results.iter().any(|result| result.is_error)
+            }
+            _ => false,
+        }
+    }
+
+    /// The answer of sentences, whatever it is.
+    pub(super) async fn answer(
+        &self,
+        sentences: &SentenceInterpreter,
+        waits: ToolWaitListener<'_>,
+    ) -> Interpretation {
+        match self.messages {
+            [.., _, Message::Tool { .. }] => sentences.after_calls(&self.rounds(), self.may_call),
+            [before @ .., Message::User { text }] => {
+                let words = words_of(before);
+                let context = context(before, &words);
+                sentences
+                    .interpret(text, &context, self.may_call, waits)
+                    .await
+            }
+            _ => sentences.say_again(),
+        }
+    }
+
+    /// The answer of sentences in place of a model that is away, if they have one. That something is
+    /// not understood is none: why the model gave none is. Calls of the model are not taken over.
+    pub(super) async fn instead(
+        &self,
+        sentences: &SentenceInterpreter,
+        waits: ToolWaitListener<'_>,
+    ) -> Option<Interpretation> {
+        let is_beginning = self.is_beginning();
+        if !is_beginning && !self.is_begun() {
+            return None;
+        }
+        let answer = self.answer(sentences, waits).await;
+        let is_failure = matches!(answer, Interpretation::Failure(_));
+        (!is_beginning || !is_failure).then_some(answer)
+    }
+
+    /// The calls that the person's words mean without any doubt.
+    pub(super) async fn certain(&self, sentences: &SentenceInterpreter) -> Option<Interpretation> {
+        let [before @ .., Message::User { text }] = self.messages else {
+            return None;
+        };
+        if !self.may_call {
+            return None;
+        }
+        let words = words_of(before);
+        let context = context(before, &words);
+        sentences.certain_calls(text, &context).await
+    }
+
+    /// The calls since the person spoke, with their results.
+    fn rounds(&self) -> Vec<CompletedCalls<'a>> {
+        let is_user = |message: &Message| matches!(message, Message::User { .. });
+        let spoken = self.messages.iter().rposition(is_user);
+        let pairs = self.messages[spoken.map_or(0, |at| at + 1)..].windows(2);
+        let rounds = pairs.filter_map(|pair| match pair {
+            [called, Message::Tool { results }] => Some(CompletedCalls {
+                memory: memory_of(called),
+                results: results
+                    .iter()
+                    .map(|result| (result.text.as_str(), result.is_error))
+                    .collect(),
+            }),
+            _ => None,
+        });
+        rounds.collect()
+    }
+}
+
+fn context<'a>(before: &'a [Message], words: &'a str) -> SentenceContext<'a> {
+    let has_called = |message: &&Message| match message {
+        Message::Assistant(message) => message.calls().next().is_some(),
+        _ => false,
+    };
+    let answer = before.last().and_then(memory_of);
+    SentenceContext {
+        answer: answer.map(|memory| (memory, words)),
+        calls: before.iter().rev().find(has_called).and_then(memory_of),
+    }
+}
+
+/// The words of the last message, if it is an answer.
+fn words_of(before: &[Message]) -> String {
+    match before.last() {
+        Some(Message::Assistant(message)) => message.to_text(),
+        _ => String::new(),
+    }
+}
+
+fn memory_of(message: &Message) -> Option<&SentenceMemory> {
+    match message {
+        Message::Assistant(message) => message.sentence_memory(),
+        _ => None,
+    }
+}
+
+/// An answer as a conversation keeps it, behind these messages.
+pub(super) fn to_reply(answer: Interpretation, messages: &[Message]) -> Reply {
+    let (text, calls, memory, stop) = match answer {
+        Interpretation::Calls { calls, memory } => (String::new(), calls, memory, Stop::Calls),
+        Interpretation::Question { text, memory } => (text, Vec::new(), memory, Stop::End),
+        Interpretation::Answer(text) => (text, Vec::new(), SentenceMemory::default(), Stop::End),
+        // A program that asks sees by this that nothing came of it.
+        Interpretation::Failure(text) => {
+            (text, Vec::new(), SentenceMemory::default(), Stop::Refusal)
+        }
+    };
+    let mut parts = Vec::new();
+    if !text.is_empty() {
+        parts.push(Part::Text { text });
+    }
+    parts.push(Part::Sentence { memory });
+    let calls = (next_id(messages)..)
+        .zip(calls)
+        .map(|(id, call)| ModelCall {
+            id: format!("{CALL_ID}{id}"),
+            name: call.tool,
+            arguments: CallArguments::Object(call.arguments),
+        });
+    parts.extend(calls.map(Part::Call));
+    Reply {
+        message: AssistantMessage { parts },
+        stop,
+        usage: Usage::default(),
+        first_token: Some(Instant::now()),
+    }
+}
+
+/// For people who read a saved conversation; nothing is concluded from it.
+const CALL_ID: &str = "intent_";
+
+/// A number that no call before has.
+fn next_id(messages: &[Message]) -> u64 {
+    let calls = messages.iter().filter_map(|message| match message {
+        Message::Assistant(message) => Some(message.calls()),
+        _ => None,
+    });
+    let used = calls
+        .flatten()
+        .filter_map(|call| call.id.strip_prefix(CALL_ID)?.parse::<u32>().ok());
+    used.max().map_or(1, |last| u64::from(last) + 1)
+}

@@ -1,0 +1,289 @@
+//! Instead of a model that can not be reached.
+
+use super::*;
+
+/// A model that is there or not.
+struct Fleeting {
+    is_there: AtomicBool,
+    asked: AtomicUsize,
+    /// How long its further attempts take.
+    attempts: Duration,
+}
+
+impl Fleeting {
+    fn away() -> Arc<Self> {
+        Self::away_after(Duration::ZERO)
+    }
+
+    fn away_after(attempts: Duration) -> Arc<Self> {
+        Arc::new(Self {
+            is_there: AtomicBool::new(false),
+            asked: AtomicUsize::new(0),
+            attempts,
+        })
+    }
+
+    fn asked(&self) -> usize {
+        self.asked.load(Ordering::Relaxed)
+    }
+}
+
+impl ModelClient for Fleeting {
+    fn provider(&self) -> Provider {
+        Model.provider()
+    }
+
+    fn model(&self) -> &str {
+        "big"
+    }
+
+    fn window(&self) -> usize {
+        Model.window()
+    }
+
+    fn catalog(&self, tools: &Arc<ToolList>) -> Arc<Catalog> {
+        Model.catalog(tools)
+    }
+
+    fn reply<'a>(
+        &'a self,
+        request: Request<'a>,
+        listener: &'a mut dyn Listener,
+    ) -> BoxFuture<'a, Result<Reply, ModelError>> {
+        self.asked.fetch_add(1, Ordering::Relaxed);
+        if self.is_there.load(Ordering::Relaxed) {
+            return Box::pin(async move { Model.reply(request, listener).await });
+        }
+        let error = ModelError::Unreachable {
+            provider: self.provider(),
+            url: "http://nowhere".to_owned(),
+            reason: "nobody answers".to_owned(),
+        };
+        Box::pin(async move {
+            if !self.attempts.is_zero() {
+                let (error, after) = (&error, self.attempts);
+                listener.event(Event::Retrying { error, after });
+                tokio::time::sleep(after).await;
+            }
+            Err(error)
+        })
+    }
+}
+
+fn last(model: Arc<Fleeting>) -> SentenceRouter {
+    SentenceRouter::new(model).sentences_last(sentences_of(everything()))
+}
+
+/// What comes of a sentence, behind the notices that were told.
+async fn outcome(client: &SentenceRouter, history: &[Message]) -> String {
+    let offer = offer(client);
+    let request = request(history, &offer);
+    let mut told = String::new();
+    let mut listener = |event: Event<'_>| {
+        if let Event::Notice(notice) = event {
+            told = format!("[{notice}] ");
+        }
+    };
+    let reply = client.reply(request, &mut listener).await;
+    let answer = reply.map_or_else(|error| error.to_string(), |reply| shown(&reply));
+    told + &answer
+}
+
+const AWAY: &str = "[ollama can not be reached: what needs no model is answered without one] ";
+
+#[tokio::test(start_paused = true)]
+async fn what_needs_no_model_is_answered_while_it_is_away_and_the_rest_is_its_error() {
+    let model = Fleeting::away();
+    let client = last(Arc::clone(&model));
+    let sum = || vec![user("what is 2 plus 2")];
+    let call = format!("{AWAY}math_eval {{\"expression\":\"2 + 2\"}}");
+    assert_eq!(outcome(&client, &sum()).await, call);
+    let error = outcome(&client, &[user("tell me a story")]).await;
+    assert!(error.contains("nobody answers"), "{error}");
+    assert_eq!(model.asked(), 2);
+
+    // It is not tried in vain for what needs none.
+    assert_eq!(outcome(&client, &sum()).await, call);
+    assert_eq!(model.asked(), 2);
+
+    // Back again, it is asked everything.
+    model.is_there.store(true, Ordering::Relaxed);
+    assert_eq!(outcome(&client, &[user("a story")]).await, "the model");
+    assert_eq!(outcome(&client, &sum()).await, "the model");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_turn_that_began_without_a_model_ends_without_one() {
+    let model = Fleeting::away();
+    let client = last(Arc::clone(&model));
+    for (sentence, result, is_error, expected) in [
+        ("what is 2 plus 2", r#"{"result":4}"#, false, "2 + 2 = 4"),
+        (
+            "what is 7 divided by zero",
+            "It is Infinity",
+            true,
+            "It is Infinity",
+        ),
+    ] {
+        let history = vec![user(sentence)];
+        let reply = ask(&client, &history).await;
+        let history = with_result(with(history, &reply), result, is_error);
+        assert_eq!(outcome(&client, &history).await, expected);
+    }
+    assert_eq!(model.asked(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_of_the_model_is_not_taken_over() {
+    let client = last(Fleeting::away());
+    let called = model_call("math_eval", "");
+    let history = with_result(vec![user("what is 2 plus 2"), called], "4", false);
+    let error = outcome(&client, &history).await;
+    assert!(error.contains("nobody answers"), "{error}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn further_attempts_are_waited_for_only_where_nothing_is_understood() {
+    let attempts = Duration::from_secs(20);
+    for (sentence, is_understood) in [("what is 2 plus 2", true), ("tell me a story", false)] {
+        let client = last(Fleeting::away_after(attempts));
+        let started = Instant::now();
+        let answer = outcome(&client, &[user(sentence)]).await;
+        assert_eq!(answer.contains("math_eval"), is_understood, "{answer}");
+        assert_eq!(started.elapsed() < attempts, is_understood, "{sentence}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_turn_that_must_end_tells_what_was_done() {
+    let client = last(Fleeting::away());
+    let history = vec![user("what is 2 plus 2")];
+    let reply = ask(&client, &history).await;
+    let mut history = with_result(with(history, &reply), r#"{"result":4}"#, false);
+    history.push(user("(No more tools can be used in this turn.)"));
+    let offer = offer(&client);
+    let mut request = request(&history, &offer);
+    request.words_only = true;
+    let reply = client.reply(request, &mut |_: Event<'_>| {}).await.unwrap();
+    assert_eq!(shown(&reply), "2 + 2 = 4");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_the_model_did_last_is_not_what_it_means_here() {
+    let client = last(Fleeting::away());
+    let history = vec![user("turn on switch one")];
+    let reply = ask(&client, &history).await;
+    let history = with_result(with(history, &reply), "{}", false);
+    let reply = ask(&client, &history).await;
+    let mut history = with(history, &reply);
+    let it = [history.clone(), vec![user("turn it off")]].concat();
+    let answer = outcome(&client, &it).await;
+    assert!(answer.contains("Switch 1"), "{answer}");
+
+    let arguments = r#"{"deviceName":"Fan","action":"on"}"#;
+    let called = model_call("control_zwave_device", arguments);
+    history.extend([user("the fan, too"), called]);
+    let mut history = with_result(history, "{}", false);
+    history.push(user("turn it off"));
+    let answer = outcome(&client, &history).await;
+    assert!(!answer.contains("Switch 1"), "{answer}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn that_the_model_is_away_is_told_whether_sentences_answer_or_not() {
+    for (sentence, expected) in [
+        ("what is 2 plus 2", ["away", "notice"].as_slice()),
+        ("tell me a story", &["away"]),
+    ] {
+        let client = last(Fleeting::away());
+        let history = [user(sentence)];
+        let offer = offer(&client);
+        let mut told = Vec::new();
+        let mut listener = |event: Event<'_>| match event {
+            Event::ModelAway { .. } => told.push("away"),
+            Event::Notice(_) => told.push("notice"),
+            _ => {}
+        };
+        let reply = client.reply(request(&history, &offer), &mut listener).await;
+        assert_eq!(reply.is_ok(), expected.len() == 2, "{sentence}");
+        assert_eq!(told, expected, "{sentence}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn while_it_is_away_a_sentence_is_understood_without_it_and_all_tools_are_not_waited_for() {
+    let sum = "what is 2 plus 2";
+    let client = last(Fleeting::away());
+    assert!(!client.understands(sum).await, "the model would be asked");
+    assert!(client.wants_all_tools("tell me a story").await);
+    ask(&client, &[user(sum)]).await;
+    assert!(client.understands(sum).await);
+    assert!(!client.wants_all_tools("tell me a story").await);
+    // Somebody else saw it: the clones know too.
+    client.clone().set_available();
+    assert!(!client.understands(sum).await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_sentence_whose_call_failed_is_explained_by_the_model_if_it_is_there() {
+    for is_there in [true, false] {
+        let model = Fleeting::away();
+        model.is_there.store(is_there, Ordering::Relaxed);
+        let sentences = sentences_of(everything());
+        let client = SentenceRouter::new(model)
+            .sentences_first(Arc::clone(&sentences))
+            .sentences_last(sentences);
+        let history = vec![user("what is 7 divided by zero")];
+        let reply = ask(&client, &history).await;
+        let history = with_result(with(history, &reply), "It broke", true);
+        let expected = if is_there { "the model" } else { "It broke" };
+        assert_eq!(outcome(&client, &history).await, expected);
+    }
+}
+
+/// Says a word, and is gone.
+struct Fading;
+
+impl ModelClient for Fading {
+    fn provider(&self) -> Provider {
+        Model.provider()
+    }
+
+    fn model(&self) -> &str {
+        "big"
+    }
+
+    fn window(&self) -> usize {
+        Model.window()
+    }
+
+    fn catalog(&self, tools: &Arc<ToolList>) -> Arc<Catalog> {
+        Model.catalog(tools)
+    }
+
+    fn reply<'a>(
+        &'a self,
+        _: Request<'a>,
+        listener: &'a mut dyn Listener,
+    ) -> BoxFuture<'a, Result<Reply, ModelError>> {
+        listener.event(Event::Text("Well, "));
+        let error = ModelError::TimedOut {
+            provider: self.provider(),
+            what: NOT_FINISHED,
+            after: Duration::from_secs(1),
+        };
+        Box::pin(std::future::ready(Err(error)))
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_model_that_has_begun_to_speak_is_not_talked_over() {
+    let sentences = sentences_of(everything());
+    let client = SentenceRouter::new(Arc::new(Fading)).sentences_last(sentences);
+    let sum = [user("what is 2 plus 2")];
+    let error = outcome(&client, &sum).await;
+    assert!(!error.contains("math_eval"), "{error}");
+    // From then on it counts as away.
+    let answer = outcome(&client, &sum).await;
+    assert!(answer.contains("math_eval"), "{answer}");
+}
