@@ -42,7 +42,6 @@ pub use anthropic::AnthropicClient;
 pub use catalog::{Catalog, CatalogTool, LeftOut, Offer};
 pub use choose::{
     Choice, ChooseError, Chosen, Environment, Listed, check, choice, choose, connect, is_listed,
-    is_this_machine,
 };
 pub use client::{ModelClient, Reply, Request, Stop, Usage};
 pub use conversation::{Conversation, Round, Saved, SavedError, Turn, TurnEnd, UsedTool};
