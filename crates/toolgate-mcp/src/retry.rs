@@ -7,6 +7,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, de};
 use tokio::time::Instant;
+use toolgate_core::DURATION_PATTERN;
 use toolgate_net::{backoff, jittered};
 
 /// How often a server is tried before it counts as failed.
@@ -45,11 +46,11 @@ pub struct RetryPolicy {
     pub attempts: u32,
     /// The wait before the second attempt; it doubles with each further one.
     #[serde(deserialize_with = "toolgate_core::deserialize_duration")]
-    #[schemars(with = "String", regex(pattern = r"^[0-9.]+\s*(ms|s|m|h)$"))]
+    #[schemars(with = "String", regex(pattern = DURATION_PATTERN))]
     pub base_delay: Duration,
     /// The longest wait between two attempts.
     #[serde(deserialize_with = "toolgate_core::deserialize_duration")]
-    #[schemars(with = "String", regex(pattern = r"^[0-9.]+\s*(ms|s|m|h)$"))]
+    #[schemars(with = "String", regex(pattern = DURATION_PATTERN))]
     pub max_delay: Duration,
 }
 
