@@ -126,8 +126,8 @@ pub use tools::{Rank, Tools};
 pub use trace::Trace;
 pub use typed::{comma_separated_lists, command_line_arguments, typed_arguments};
 pub use units::{
-    bytes_from_json, deserialize_bytes, deserialize_duration, duration_from_json, parse_bytes,
-    parse_duration,
+    BYTES_PATTERN, DURATION_PATTERN, bytes_from_json, deserialize_bytes, deserialize_duration,
+    duration_from_json, parse_bytes, parse_duration,
 };
 pub use value_counter::{ValueCounter, has_more_values};
 pub use visible::{is_visible, visible, visible_schema};

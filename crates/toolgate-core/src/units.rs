@@ -7,6 +7,11 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, de};
 use serde_json::Value;
 
+/// What a duration looks like, for the schema of a configuration.
+pub const DURATION_PATTERN: &str = r"^[0-9.]+\s*(ms|s|m|h)$";
+/// What a size looks like, for the schema of a configuration.
+pub const BYTES_PATTERN: &str = r"^[0-9.]+\s*(B|KiB|MiB|GiB)$";
+
 /// Reads a duration: a number and one of `ms`, `s`, `m`, `h`. Zero and more than a week are refused.
 ///
 /// ```
@@ -142,7 +147,7 @@ impl JsonSchema for DurationText {
         "Duration".into()
     }
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "string", "pattern": r"^[0-9.]+\s*(ms|s|m|h)$", "examples": ["30s"] })
+        json_schema!({ "type": "string", "pattern": DURATION_PATTERN, "examples": ["30s"] })
     }
 }
 
@@ -151,7 +156,7 @@ impl JsonSchema for BytesText {
         "Size".into()
     }
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "string", "pattern": r"^[0-9.]+\s*(B|KiB|MiB|GiB)$", "examples": ["1MiB"] })
+        json_schema!({ "type": "string", "pattern": BYTES_PATTERN, "examples": ["1MiB"] })
     }
 }
 

@@ -1,22 +1,13 @@
 //! Properties of bytes that strangers send. `fuzz/` runs them under libFuzzer, the tests here with
 //! random bytes: a property that no longer compiles is noticed every day.
 
-use crate::client::{http::sse, message};
+use crate::client::message;
 use crate::server::client_message;
 
 /// A JSON-RPC message, as a server and as a client might send it.
 pub fn json_rpc(bytes: &[u8]) {
     message::expect_same_again(bytes);
     client_message::expect_both_ways_agree(bytes);
-}
-
-/// A stream of server-sent events; the first byte says how it is cut.
-pub fn sse(bytes: &[u8]) {
-    let Some((cut, stream)) = bytes.split_first() else {
-        return;
-    };
-    let chunks: Vec<&[u8]> = stream.chunks(usize::from(*cut).max(1)).collect();
-    sse::expect_same_events(stream, &chunks);
 }
 
 #[cfg(test)]
@@ -43,11 +34,6 @@ mod tests {
                 r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"t","arguments":{arguments}}}}}"#
             );
             json_rpc(line.as_bytes());
-        }
-
-        #[test]
-        fn any_bytes_are_a_stream(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
-            sse(&bytes);
         }
     }
 }

@@ -1,11 +1,14 @@
 //! When a server is tried, and when not.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, de};
 use tokio::time::Instant;
+use toolgate_core::DURATION_PATTERN;
+use toolgate_net::{backoff, jittered};
 
 /// How often a server is tried before it counts as failed.
 pub const MCP_RETRY_ATTEMPTS: u32 = 3;
@@ -17,7 +20,7 @@ const MAX_DELAY: Duration = Duration::from_secs(60);
 /// More attempts in a row help nobody: after the round come the slow ones.
 const MOST_ATTEMPTS: u32 = 20;
 /// How far a slow retry is moved at random, so that many servers do not come back in step.
-const JITTER: f64 = 0.2;
+const JITTER: Range<f64> = 0.8..1.2;
 /// So many starts within [`WINDOW`], then it waits.
 const STARTS: usize = 5;
 const WINDOW: Duration = Duration::from_secs(60);
@@ -43,11 +46,11 @@ pub struct RetryPolicy {
     pub attempts: u32,
     /// The wait before the second attempt; it doubles with each further one.
     #[serde(deserialize_with = "toolgate_core::deserialize_duration")]
-    #[schemars(with = "String", regex(pattern = r"^[0-9.]+\s*(ms|s|m|h)$"))]
+    #[schemars(with = "String", regex(pattern = DURATION_PATTERN))]
     pub base_delay: Duration,
     /// The longest wait between two attempts.
     #[serde(deserialize_with = "toolgate_core::deserialize_duration")]
-    #[schemars(with = "String", regex(pattern = r"^[0-9.]+\s*(ms|s|m|h)$"))]
+    #[schemars(with = "String", regex(pattern = DURATION_PATTERN))]
     pub max_delay: Duration,
 }
 
@@ -67,14 +70,12 @@ impl RetryPolicy {
         let Some(doublings) = attempt.checked_sub(2) else {
             return Duration::ZERO;
         };
-        let factor = 2_u32.saturating_pow(doublings);
-        self.base_delay.saturating_mul(factor).min(self.max_delay)
+        backoff(self.base_delay, doublings, self.max_delay)
     }
 
     /// The wait before a slow retry, moved a little at random.
     pub(crate) fn slow_delay(&self, attempt: u32) -> Duration {
-        let shift = 1.0 + JITTER * (2.0 * fastrand::f64() - 1.0);
-        self.delay(attempt).mul_f64(shift)
+        jittered(self.delay(attempt), JITTER)
     }
 
     /// The wait before a retry that will hardly help.

@@ -46,7 +46,7 @@ pub use anthropic::AnthropicClient;
 pub use catalog::{Catalog, CatalogTool, LeftOut, Offer};
 pub use choose::{
     Choice, ChooseError, Chosen, Environment, Listed, check, choice, choose, connect, is_listed,
-    is_this_machine, sentences,
+    sentences,
 };
 pub use client::{ModelClient, Reply, Request, Stop, Usage};
 pub use conversation::{Conversation, Round, Saved, SavedError, Turn, TurnEnd, UsedTool};

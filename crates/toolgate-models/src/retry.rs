@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use futures::future::BoxFuture;
 use tokio::time::Instant;
+use toolgate_net::{backoff, jittered};
 
 use crate::error::NOT_BEGUN;
 use crate::reply_buffer::ReplyBuffer;
@@ -87,14 +88,14 @@ fn is_silent(error: &ModelError, left: Duration) -> bool {
 
 /// Twice as long each time, a quarter more or less by chance so that many clients do not come back at once, up to 30 s.
 fn pause(attempt: u32) -> Duration {
-    let base = Duration::from_millis(500) * 2u32.pow(attempt.saturating_sub(1).min(6));
-    base.mul_f64(0.75 + fastrand::f64() / 2.0)
-        .min(Duration::from_secs(30))
+    let [first, last] = [500, 32_000].map(Duration::from_millis);
+    let delay = backoff(first, attempt.saturating_sub(1), last);
+    jittered(delay, 0.75..1.25).min(Duration::from_secs(30))
 }
 
 /// A tenth later at the most: a provider tells many clients the same.
 fn later(pause: Duration) -> Duration {
-    pause.saturating_add(pause.mul_f64(fastrand::f64() / 10.0))
+    jittered(pause, 1.0..1.1)
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, de};
-use toolgate_core::{deserialize_bytes, deserialize_duration};
+use toolgate_core::{BYTES_PATTERN, DURATION_PATTERN, deserialize_bytes, deserialize_duration};
 
 use crate::AnswerSource;
 
@@ -88,7 +88,7 @@ pub struct ModelSettings {
     pub pinned_tools: Vec<String>,
     /// How much of a tool's result a model is given; the rest is cut, visibly.
     #[serde(deserialize_with = "deserialize_bytes")]
-    #[schemars(with = "String", regex(pattern = r"^[0-9.]+\s*(B|KiB|MiB|GiB)$"))]
+    #[schemars(with = "String", regex(pattern = BYTES_PATTERN))]
     pub max_result: usize,
     /// Whether a call that a model wrote as text is understood.
     pub rescue: bool,
@@ -102,11 +102,11 @@ pub struct ModelSettings {
     pub attempts: u32,
     /// How long to wait for the first byte of an answer; a model may have to be loaded first.
     #[serde(rename = "firstByteTimeout", deserialize_with = "deserialize_duration")]
-    #[schemars(with = "String", regex(pattern = r"^[0-9.]+\s*(ms|s|m|h)$"))]
+    #[schemars(with = "String", regex(pattern = DURATION_PATTERN))]
     pub first_byte: Duration,
     /// How long one turn may take, tools included.
     #[serde(deserialize_with = "deserialize_duration")]
-    #[schemars(with = "String", regex(pattern = r"^[0-9.]+\s*(ms|s|m|h)$"))]
+    #[schemars(with = "String", regex(pattern = DURATION_PATTERN))]
     pub timeout: Duration,
 }
 
@@ -290,7 +290,7 @@ fn keep_alive_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
     schemars::json_schema!({
         "anyOf": [
             { "type": "integer", "minimum": -1 },
-            { "type": "string", "pattern": r"^[0-9.]+\s*(ms|s|m|h)$" },
+            { "type": "string", "pattern": DURATION_PATTERN },
         ],
     })
 }

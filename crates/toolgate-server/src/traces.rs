@@ -239,10 +239,8 @@ fn exporter(address: &Url) -> Result<SpanExporter, String> {
         let path = format!("{}/v1/traces", address.path().trim_end_matches('/'));
         endpoint.set_path(&path);
     }
-    toolgate_tls::provide();
-    let client = reqwest::Client::builder()
+    let client = toolgate_net::client_builder(toolgate_net::is_this_machine(address))
         .timeout(PATIENCE)
-        .redirect(reqwest::redirect::Policy::none())
         .build()
         .map_err(|error| error.to_string())?;
     let mut exporter = SpanExporter::builder()

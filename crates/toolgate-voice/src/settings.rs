@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, de};
-use toolgate_core::deserialize_duration;
+use toolgate_core::{DURATION_PATTERN, deserialize_duration};
 
 /// How the gateway hears and speaks. The defaults are the documented ones of the configuration's `voice`.
 ///
@@ -41,27 +41,27 @@ pub struct VoiceSettings {
     pub tts_voice: String,
     /// How long it must be quiet for speech to be over.
     #[serde(deserialize_with = "deserialize_duration")]
-    #[schemars(with = "String", regex(pattern = r"^[0-9.]+\s*(ms|s|m|h)$"))]
+    #[schemars(with = "String", regex(pattern = DURATION_PATTERN))]
     pub silence: Duration,
     /// How much is kept from before speech was noticed.
     #[serde(deserialize_with = "deserialize_duration")]
-    #[schemars(with = "String", regex(pattern = r"^[0-9.]+\s*(ms|s|m|h)$"))]
+    #[schemars(with = "String", regex(pattern = DURATION_PATTERN))]
     pub pre_roll: Duration,
     /// How long somebody must speak for speech to have begun.
     #[serde(deserialize_with = "deserialize_duration")]
-    #[schemars(with = "String", regex(pattern = r"^[0-9.]+\s*(ms|s|m|h)$"))]
+    #[schemars(with = "String", regex(pattern = DURATION_PATTERN))]
     pub min_speech: Duration,
     /// The shortest request: speech is not over before.
     #[serde(deserialize_with = "deserialize_duration")]
-    #[schemars(with = "String", regex(pattern = r"^[0-9.]+\s*(ms|s|m|h)$"))]
+    #[schemars(with = "String", regex(pattern = DURATION_PATTERN))]
     pub min_command: Duration,
     /// The longest request; it is cut there.
     #[serde(deserialize_with = "deserialize_duration")]
-    #[schemars(with = "String", regex(pattern = r"^[0-9.]+\s*(ms|s|m|h)$"))]
+    #[schemars(with = "String", regex(pattern = DURATION_PATTERN))]
     pub max_command: Duration,
     /// How long a wake word is good for if nobody speaks after it.
     #[serde(deserialize_with = "deserialize_duration")]
-    #[schemars(with = "String", regex(pattern = r"^[0-9.]+\s*(ms|s|m|h)$"))]
+    #[schemars(with = "String", regex(pattern = DURATION_PATTERN))]
     pub wake_patience: Duration,
     /// How sure the detector must be that this is speech, from 0 to 1.
     #[serde(deserialize_with = "share")]
@@ -73,15 +73,15 @@ pub struct VoiceSettings {
     pub queue: usize,
     /// How long transcription may take.
     #[serde(deserialize_with = "deserialize_duration")]
-    #[schemars(with = "String", regex(pattern = r"^[0-9.]+\s*(ms|s|m|h)$"))]
+    #[schemars(with = "String", regex(pattern = DURATION_PATTERN))]
     pub asr_timeout: Duration,
     /// How long a tool may work before the gateway says that it is at it.
     #[serde(deserialize_with = "deserialize_duration")]
-    #[schemars(with = "String", regex(pattern = r"^[0-9.]+\s*(ms|s|m|h)$"))]
+    #[schemars(with = "String", regex(pattern = DURATION_PATTERN))]
     pub filler_after: Duration,
     /// A conversation nobody continues for this long is over.
     #[serde(deserialize_with = "deserialize_duration")]
-    #[schemars(with = "String", regex(pattern = r"^[0-9.]+\s*(ms|s|m|h)$"))]
+    #[schemars(with = "String", regex(pattern = DURATION_PATTERN))]
     pub forget_after: Duration,
     /// Whether tones are played at the wake word, while it works, and when something fails.
     pub tones: bool,

@@ -2,8 +2,7 @@
 
 mod events;
 
-use std::error::Error;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use anyhow::{anyhow, bail};
@@ -196,10 +195,7 @@ impl Remote {
 
     fn away(&self, error: &reqwest::Error) -> Trouble {
         let shown = self.shown();
-        let mut cause: &dyn Error = error;
-        while let Some(next) = cause.source() {
-            cause = next;
-        }
+        let cause = toolgate_net::root_cause(error);
         Trouble::Away(match error.is_connect() {
             true => format!("no gateway answers at {shown} ({cause}); 'toolgate serve' starts one"),
             false => format!("the gateway at {shown} went away before it answered ({cause})"),
@@ -244,22 +240,11 @@ fn address(text: &str) -> anyhow::Result<Url> {
 
 /// `reached` is where a gateway listens whose key is sent: nobody else on this machine gets it.
 fn client(base: &Url, reached: Option<IpAddr>) -> anyhow::Result<Client> {
-    toolgate_tls::provide();
-    // A redirect would carry the token to an address nobody named.
-    let builder = Client::builder()
-        .redirect(reqwest::redirect::Policy::none())
-        .retry(reqwest::retry::never())
-        .user_agent(concat!("toolgate/", env!("CARGO_PKG_VERSION")))
-        .connect_timeout(CONNECT)
-        .tcp_nodelay(true);
-    let builder = if toolgate_models::is_this_machine(base.as_str()) {
-        let both: [IpAddr; 2] = [Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()];
-        let ips = reached.map_or(both.to_vec(), |ip| vec![ip]);
-        let addresses: Vec<_> = ips.into_iter().map(|ip| SocketAddr::new(ip, 0)).collect();
-        builder.no_proxy().resolve_to_addrs("localhost", &addresses)
-    } else {
-        builder
-    };
+    let is_local = toolgate_net::is_this_machine(base);
+    let mut builder = toolgate_net::client_builder(is_local).connect_timeout(CONNECT);
+    if let Some(ip) = reached.filter(|_| is_local) {
+        builder = builder.resolve_to_addrs("localhost", &[SocketAddr::new(ip, 0)]);
+    }
     builder
         .build()
         .map_err(|error| anyhow!("no HTTP client could be made: {error}"))
@@ -267,7 +252,7 @@ fn client(base: &Url, reached: Option<IpAddr>) -> anyhow::Result<Client> {
 
 /// True if what is sent there goes over a network as it is.
 fn is_overheard(base: &Url) -> bool {
-    base.scheme() == "http" && !toolgate_models::is_this_machine(base.as_str())
+    base.scheme() == "http" && !toolgate_net::is_this_machine(base)
 }
 
 #[cfg(test)]

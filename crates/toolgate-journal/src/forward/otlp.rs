@@ -26,10 +26,8 @@ impl Collector {
             let path = format!("{}/v1/logs", endpoint.path().trim_end_matches('/'));
             endpoint.set_path(&path);
         }
-        toolgate_tls::provide();
-        let client = reqwest::Client::builder()
+        let client = toolgate_net::client_builder(toolgate_net::is_this_machine(&endpoint))
             .timeout(PATIENCE)
-            .redirect(reqwest::redirect::Policy::none())
             .build()
             .map_err(|error| error.to_string())?;
         Ok(Self {

@@ -2,9 +2,10 @@
 
 use std::io;
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncReadExt};
+use toolgate_net::{self as net, LineBuffer};
 
 /// A line as it came.
 #[derive(Debug, PartialEq)]
@@ -18,22 +19,17 @@ pub(super) enum Line {
 /// Reads lines. What is read so far stays here, so that a dropped [`next`](Self::next) loses nothing.
 pub(super) struct Lines<R> {
     reader: R,
-    buffer: BytesMut,
-    /// How much of the buffer is known to hold no newline.
-    searched: usize,
+    lines: LineBuffer,
     /// In the middle of a line that is too long.
     skipping: Option<IdSearch>,
-    longest: usize,
 }
 
 impl<R: AsyncRead + Unpin> Lines<R> {
     pub(super) fn new(reader: R, longest: usize) -> Self {
         Self {
             reader,
-            buffer: BytesMut::new(),
-            searched: 0,
+            lines: LineBuffer::new(longest),
             skipping: None,
-            longest,
         }
     }
 
@@ -41,44 +37,29 @@ impl<R: AsyncRead + Unpin> Lines<R> {
     pub(super) async fn next(&mut self) -> io::Result<Option<Line>> {
         const CHUNK: usize = 16 * 1024;
         loop {
-            if let Some(line) = self.take() {
-                return Ok(Some(line));
+            while let Some(line) = self.lines.next() {
+                if let Some(line) = self.take(line) {
+                    return Ok(Some(line));
+                }
             }
-            self.buffer.reserve(CHUNK);
-            if self.reader.read_buf(&mut self.buffer).await? == 0 {
-                let rest = self.buffer.split();
-                self.searched = 0;
-                let is_nothing = rest.is_empty() && self.skipping.is_none();
-                return Ok((!is_nothing).then(|| self.line(rest)));
+            if self.reader.read_buf(self.lines.space(CHUNK)).await? == 0 {
+                let rest = self.lines.finish();
+                return Ok(rest.and_then(|rest| self.take(rest)));
             }
         }
     }
 
-    fn take(&mut self) -> Option<Line> {
-        let unsearched = &self.buffer[self.searched..];
-        if let Some(at) = unsearched.iter().position(|byte| *byte == b'\n') {
-            let mut line = self.buffer.split_to(self.searched + at + 1);
-            self.searched = 0;
-            line.truncate(line.len() - 1);
-            return Some(self.line(line));
-        }
-        self.searched = self.buffer.len();
-        if self.searched > self.longest || self.skipping.is_some() {
-            let search = self.skipping.get_or_insert_default();
-            search.read(&self.buffer);
-            self.buffer = BytesMut::new();
-            self.searched = 0;
-        }
-        None
-    }
-
-    fn line(&mut self, bytes: BytesMut) -> Line {
-        match self.skipping.take() {
-            None if bytes.len() <= self.longest => Line::Whole(bytes.freeze()),
-            search => {
-                let mut search = search.unwrap_or_default();
-                search.read(&bytes);
-                Line::TooLong { id: search.id }
+    fn take(&mut self, line: net::Line) -> Option<Line> {
+        match line {
+            net::Line::Whole(line) => Some(Line::Whole(line)),
+            net::Line::Oversized { part, is_last } => {
+                let mut search = self.skipping.take().unwrap_or_default();
+                search.read(&part);
+                if is_last {
+                    return Some(Line::TooLong { id: search.id });
+                }
+                self.skipping = Some(search);
+                None
             }
         }
     }

@@ -1,6 +1,7 @@
 //! What an entry looks like to an editor.
 
 use serde_json::{Map, Value, json};
+use toolgate_core::{BYTES_PATTERN, DURATION_PATTERN};
 
 use super::ServerSettings;
 
@@ -9,7 +10,7 @@ impl ServerSettings {
     pub fn entry_schema() -> Value {
         let texts = json!({ "type": "array", "items": { "type": "string" } });
         let map = json!({ "type": "object", "additionalProperties": { "type": ["string", "number", "boolean"] } });
-        let duration = |meaning: &str| json!({ "type": "string", "pattern": r"^[0-9.]+\s*(ms|s|m|h)$", "description": meaning });
+        let duration = |meaning: &str| json!({ "type": "string", "pattern": DURATION_PATTERN, "description": meaning });
         let truth = |meaning: &str, default: bool| json!({ "type": "boolean", "default": default, "description": meaning });
         let described = |schema: &Value, meaning: &str| {
             let mut schema = schema.clone();
@@ -104,7 +105,7 @@ impl ServerSettings {
             ),
             (
                 "maxMemory",
-                json!({ "type": "string", "pattern": r"^[0-9.]+\s*(B|KiB|MiB|GiB)$", "description": "What its processes may hold together" }),
+                json!({ "type": "string", "pattern": BYTES_PATTERN, "description": "What its processes may hold together" }),
             ),
             ("sandbox", sandbox(&texts)),
             ("container", container(&texts)),

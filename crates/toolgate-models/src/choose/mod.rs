@@ -99,11 +99,6 @@ pub async fn check(choice: &Choice) -> Result<Listed, ModelError> {
     listed::listed(&choice.settings, CHECK).await
 }
 
-/// True if an address is on this machine, where nobody else listens.
-pub fn is_this_machine(url: &str) -> bool {
-    reqwest::Url::parse(url).is_ok_and(|url| crate::http::is_this_machine(&url))
-}
-
 /// The settings of a provider that is there and why it is taken, or why it is not.
 type Candidate = Result<(ModelSettings, String), String>;
 

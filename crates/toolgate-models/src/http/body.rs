@@ -7,9 +7,9 @@ use reqwest::Response;
 use reqwest::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use tokio::time::{Instant, timeout_at};
 use toolgate_core::Redactor;
+use toolgate_net::root_cause;
 
 use super::SHOWN;
-use super::failure::root;
 use crate::error::{NOT_BEGUN, NOT_FINISHED, seconds};
 use crate::{ModelError, Provider};
 
@@ -124,7 +124,7 @@ impl Body {
         chunk: Result<Option<Bytes>, reqwest::Error>,
     ) -> Result<Option<Bytes>, ModelError> {
         let chunk = chunk.map_err(|error| {
-            let cause = self.redactor.line(&root(&error.without_url()), 200);
+            let cause = self.redactor.line(&root_cause(&error.without_url()), 200);
             self.cut(format!("the connection broke off ({cause})"))
         })?;
         self.ended = chunk.is_none();

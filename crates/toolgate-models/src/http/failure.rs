@@ -7,6 +7,7 @@ use std::time::{Duration, SystemTime};
 use reqwest::{Response, StatusCode, Url};
 use serde_json::Value;
 use tokio::time::{Instant, timeout_at};
+use toolgate_net::root_cause;
 
 use super::retry_after::{LONGEST, retry_after};
 use super::{Http, SHOWN, shown};
@@ -316,15 +317,15 @@ fn cause(url: &Url, error: &(dyn Error + 'static)) -> String {
     }
     match error.downcast_ref::<reqwest::Error>() {
         Some(error) if error.is_timeout() => {
-            let limit = super::CONNECT.as_secs();
+            let limit = toolgate_net::CONNECT_TIMEOUT.as_secs();
             format!("no connection within {limit} s")
         }
-        _ => toolgate_core::escape(&root(error)),
+        _ => toolgate_core::escape(&root_cause(error)),
     }
 }
 
 fn line(error: &dyn Error) -> String {
-    let text: String = root(error).chars().take(SHOWN).collect();
+    let text: String = root_cause(error).chars().take(SHOWN).collect();
     toolgate_core::escape(&text)
 }
 
@@ -341,13 +342,5 @@ fn chain<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn 
 }
 
 /// The innermost reason of an error: what the layers above it say is of no use to a person.
-pub(super) fn root(error: &dyn Error) -> String {
-    let mut root = error;
-    while let Some(cause) = root.source() {
-        root = cause;
-    }
-    root.to_string()
-}
-
 #[cfg(test)]
 mod tests;

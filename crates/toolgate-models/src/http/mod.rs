@@ -5,33 +5,28 @@ mod failure;
 mod lines;
 mod retry_after;
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
 use reqwest::header::{ACCEPT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue, LOCATION};
-use reqwest::{Client, Method, Response, Url, redirect};
+use reqwest::{Client, Method, Response, Url};
 use serde_json::Value;
 use tokio::time::{Instant, timeout_at};
 use toolgate_core::Redactor;
+use toolgate_net::root_cause;
 
 use self::body::{Body, Limit};
 pub(crate) use self::failure::Failure;
-use self::failure::{root, unreachable};
+use self::failure::unreachable;
 
 pub(crate) use self::lines::{Lines, ServerEvent};
 use crate::{ModelError, ModelSettings, Provider};
 
-const AGENT: &str = concat!("toolgate/", env!("CARGO_PKG_VERSION"));
-const CONNECT: Duration = Duration::from_secs(10);
 /// Many servers on the own machine close an idle connection after five seconds: a request on a closing one would be lost.
 const IDLE_AT_HOME: Duration = Duration::from_secs(4);
 /// Others keep it longer, and a new one costs a handshake: tools may run for a while between two rounds.
 const IDLE_OUTSIDE: Duration = Duration::from_secs(50);
-/// Finds out that the other machine is gone while a stream is silent.
-const KEEP_ALIVE: Duration = Duration::from_secs(30);
-const MOST_HEADERS: usize = 100;
 /// The part of a foreign text or address that is shown.
 const SHOWN: usize = 500;
 
@@ -189,7 +184,7 @@ impl Http {
                 reason: unreachable(provider, url, &error),
             };
         }
-        let cause = self.line(&root(&error.without_url()));
+        let cause = self.line(&root_cause(&error.without_url()));
         let reason = format!("the connection broke off before an answer ({cause})");
         ModelError::Cut { provider, reason }
     }
@@ -237,39 +232,12 @@ fn read_url(provider: Provider, text: &str) -> Result<Url, ModelError> {
 }
 
 fn client(base: &Url) -> Result<Client, String> {
-    toolgate_tls::provide();
-    let local = is_this_machine(base);
-    let at_home = local || base.scheme() == "http";
-    let builder = Client::builder()
-        .redirect(redirect::Policy::none())
-        .retry(reqwest::retry::never())
-        .user_agent(AGENT)
-        .connect_timeout(CONNECT)
+    let is_local = toolgate_net::is_this_machine(base);
+    let at_home = is_local || base.scheme() == "http";
+    toolgate_net::client_builder(is_local)
         .pool_idle_timeout(if at_home { IDLE_AT_HOME } else { IDLE_OUTSIDE })
-        .tcp_nodelay(true)
-        .tcp_keepalive(KEEP_ALIVE)
-        .tcp_keepalive_interval(KEEP_ALIVE)
-        .tcp_keepalive_retries(3)
-        .http1_max_headers(MOST_HEADERS);
-    let builder = if local {
-        // Both, whatever this machine's table of hosts says: servers listen on either. The port is the address's own.
-        let both = [Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()];
-        let both = both.map(|ip: IpAddr| SocketAddr::new(ip, 0));
-        builder.no_proxy().resolve_to_addrs("localhost", &both)
-    } else {
-        builder
-    };
-    builder.build().map_err(|error| root(&error))
-}
-
-/// This machine is not reached by a proxy, however it is written.
-pub(crate) fn is_this_machine(url: &Url) -> bool {
-    let host = url.host_str().unwrap_or_default();
-    let ip = host.trim_matches(['[', ']']).parse::<IpAddr>();
-    match ip.map(|ip| ip.to_canonical()) {
-        Ok(ip) => ip.is_loopback() || ip.is_unspecified(),
-        Err(_) => host == "localhost" || host.ends_with(".localhost"),
-    }
+        .build()
+        .map_err(|error| root_cause(&error))
 }
 
 fn shown(url: &Url) -> String {

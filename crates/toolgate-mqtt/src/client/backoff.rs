@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use tokio::time::Instant;
+use toolgate_net::{backoff, jittered};
 
 use super::trouble::Trouble;
 
@@ -34,16 +35,12 @@ impl Backoff {
         {
             self.failures = 0;
         }
-        let longest = Self::FIRST
-            .saturating_mul(1 << self.failures.min(10))
-            .min(Self::LONGEST);
-        self.failures += 1;
-        let longest = if trouble.needs_a_person() {
-            longest.max(Self::SLOW)
-        } else {
-            longest
-        };
-        longest.mul_f64(0.5 + fastrand::f64() / 2.0)
+        let mut longest = backoff(Self::FIRST, self.failures, Self::LONGEST);
+        self.failures = self.failures.saturating_add(1);
+        if trouble.needs_a_person() {
+            longest = longest.max(Self::SLOW);
+        }
+        jittered(longest, 0.5..1.0)
     }
 }
 

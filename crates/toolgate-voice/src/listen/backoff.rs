@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use toolgate_net::{backoff, jittered};
+
 /// Longer each time, and never the same for two clients of one engine.
 #[derive(Debug, Default)]
 pub(crate) struct Backoff {
@@ -14,11 +16,9 @@ impl Backoff {
 
     /// After a failure.
     pub(crate) fn next(&mut self) -> Duration {
-        let longest = Self::FIRST
-            .saturating_mul(1 << self.failures.min(10))
-            .min(Self::LONGEST);
+        let longest = backoff(Self::FIRST, self.failures, Self::LONGEST);
         self.failures = self.failures.saturating_add(1);
-        longest.mul_f64(0.5 + fastrand::f64() / 2.0)
+        jittered(longest, 0.5..1.0)
     }
 
     /// It works again.

@@ -1,9 +1,10 @@
 //! Where a service is.
 
 use std::fmt;
-use std::net::IpAddr;
 use std::path::PathBuf;
 use std::str::FromStr;
+
+use toolgate_net::is_this_host;
 
 /// Where a Wyoming service listens.
 ///
@@ -40,20 +41,14 @@ impl Address {
                     port: taken,
                 },
             ) => {
-                let is_same = host.eq_ignore_ascii_case(at) || is_here(host) && is_here(at);
+                let is_same =
+                    host.eq_ignore_ascii_case(at) || is_this_host(host) && is_this_host(at);
                 // Whoever leaves the port to the system gets one that nobody has.
                 port == taken && *port != 0 && is_same
             }
             _ => false,
         }
     }
-}
-
-/// True for loopback addresses, and for those that stand for every address of this machine.
-fn is_here(host: &str) -> bool {
-    let address = host.parse::<IpAddr>().map(|address| address.to_canonical());
-    host.eq_ignore_ascii_case("localhost")
-        || address.is_ok_and(|address| address.is_loopback() || address.is_unspecified())
 }
 
 /// Text that is no address.

@@ -1,10 +1,10 @@
 //! What a gateway tells as it happens.
 
-use std::collections::VecDeque;
 use std::time::Duration;
 
 use reqwest::StatusCode;
 use serde_json::Value;
+use toolgate_net::{SseEvent, SseParser};
 
 use super::{Answer, Remote, Trouble, detail};
 
@@ -17,8 +17,7 @@ const LARGEST: usize = 16 << 20;
 pub(crate) struct Events<'a> {
     remote: &'a Remote,
     response: reqwest::Response,
-    rest: Vec<u8>,
-    read: VecDeque<Event>,
+    parser: SseParser,
 }
 
 /// One of them.
@@ -44,8 +43,7 @@ impl Remote {
         Ok(Events {
             remote: self,
             response,
-            rest: Vec::new(),
-            read: VecDeque::new(),
+            parser: SseParser::new(LARGEST),
         })
     }
 }
@@ -53,55 +51,40 @@ impl Remote {
 impl Events<'_> {
     /// The next one. That there are no more is trouble too: nobody asked the gateway to end.
     pub(crate) async fn next(&mut self) -> Result<Event, Trouble> {
+        let gone = |remote: &Remote, how: &str| {
+            let shown = remote.shown();
+            Trouble::Away(format!("the gateway at {shown} {how}"))
+        };
         loop {
-            if let Some(event) = self.read.pop_front() {
-                return Ok(event);
+            while let Some(event) = self.parser.next() {
+                match event {
+                    SseEvent::Data { kind, data } => {
+                        if let Some(event) = read(kind, &data) {
+                            return Ok(event);
+                        }
+                    }
+                    SseEvent::TooLarge { .. } => {
+                        return Err(gone(self.remote, "sends an event without an end"));
+                    }
+                }
             }
-            let gone = |how: &str| {
-                let shown = self.remote.shown();
-                Trouble::Away(format!("the gateway at {shown} {how}"))
-            };
-            let chunk = tokio::time::timeout(SILENCE, self.response.chunk()).await;
-            match chunk {
-                Err(_) => return Err(gone("has fallen silent")),
+            match tokio::time::timeout(SILENCE, self.response.chunk()).await {
+                Err(_) => return Err(gone(self.remote, "has fallen silent")),
                 Ok(Err(error)) => return Err(self.remote.away(&error)),
                 Ok(Ok(None)) => {
-                    return Err(gone("tells no more: it has ended, or we were too slow"));
+                    let ended = "tells no more: it has ended, or we were too slow";
+                    return Err(gone(self.remote, ended));
                 }
-                Ok(Ok(Some(chunk))) => self.rest.extend_from_slice(&chunk),
+                Ok(Ok(Some(chunk))) => self.parser.feed(&chunk),
             }
-            if self.rest.len() > LARGEST {
-                return Err(gone("sends an event without an end"));
-            }
-            self.read.extend(complete(&mut self.rest));
         }
     }
 }
 
-/// Takes what is complete out of the bytes. Comments, and what can not be read, are passed over.
-fn complete(bytes: &mut Vec<u8>) -> Vec<Event> {
-    const END: &[u8] = b"\n\n";
-    let Some(end) = bytes.windows(END.len()).rposition(|window| window == END) else {
-        return Vec::new();
-    };
-    let whole: Vec<u8> = bytes.drain(..end + END.len()).collect();
-    let text = String::from_utf8_lossy(&whole);
-    text.split("\n\n").filter_map(event).collect()
-}
-
-fn event(block: &str) -> Option<Event> {
-    let field = |name: &str| {
-        let mut lines = block.lines();
-        lines.find_map(|line| {
-            line.strip_prefix(name)?
-                .strip_prefix(':')
-                .map(str::trim_start)
-        })
-    };
-    Some(Event {
-        name: field("event")?.to_owned(),
-        data: serde_json::from_str(field("data")?).ok()?,
-    })
+/// None for what can't be read, which is passed over.
+fn read(name: String, data: &[u8]) -> Option<Event> {
+    let data = serde_json::from_slice(data).ok()?;
+    Some(Event { name, data })
 }
 
 #[cfg(test)]
@@ -114,18 +97,20 @@ mod tests {
     fn events_are_read_however_they_are_cut() {
         let sent = ": hello\n\nevent: call\nid: 7\ndata: {\"ä\":1}\n\n:\n\nevent: x\ndata: {\n\nevent: lagged\ndata:{\"missed\":3}\n\n";
         for piece in 1..sent.len() {
-            let (mut rest, mut read) = (Vec::new(), Vec::new());
+            let (mut parser, mut events) = (SseParser::new(LARGEST), Vec::new());
             for bytes in sent.as_bytes().chunks(piece) {
-                rest.extend_from_slice(bytes);
-                read.extend(complete(&mut rest));
+                parser.feed(bytes);
+                while let Some(SseEvent::Data { kind, data }) = parser.next() {
+                    events.extend(read(kind, &data));
+                }
             }
-            let read: Vec<(&str, &Value)> = read
+            let read: Vec<(&str, &Value)> = events
                 .iter()
                 .map(|event| (event.name.as_str(), &event.data))
                 .collect();
             let (call, lagged) = (json!({ "ä": 1 }), json!({ "missed": 3 }));
             assert_eq!(read, [("call", &call), ("lagged", &lagged)], "{piece}");
-            assert!(rest.is_empty());
+            assert_eq!(parser.finish(), None);
         }
     }
 }

@@ -49,7 +49,7 @@ struct Answer {
 impl Registry {
     /// In front of `upstream`, sending so many bytes a second; none if that cannot be reached.
     pub(crate) fn start(upstream: &str, rate: u64) -> Option<Self> {
-        toolgate_tls::provide();
+        toolgate_net::install_tls_provider();
         let runtime = Runtime::new().unwrap();
         let upstream = reqwest::Url::parse(upstream).unwrap();
         let client = reqwest::Client::new();

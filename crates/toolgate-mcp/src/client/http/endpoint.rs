@@ -1,6 +1,5 @@
 //! The one address a server may be reached at. Wherever it sends us, we stay on its origin: nothing else is ever fetched.
 
-use std::error::Error;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -10,6 +9,7 @@ use reqwest::header::{
 };
 use reqwest::{Method, Response, Url};
 use toolgate_core::{Redactor, escape};
+use toolgate_net::root_cause;
 
 use super::Shared;
 use crate::Headers;
@@ -165,7 +165,7 @@ impl Endpoint {
 
     pub(super) fn trouble(&self, error: reqwest::Error) -> Trouble {
         let (connect, unsent) = (error.is_connect(), error.is_builder());
-        let cause = self.line(&root(&error.without_url()), SHOWN);
+        let cause = self.line(&root_cause(&error.without_url()), SHOWN);
         if connect {
             let at = shown(&self.url);
             return Trouble::Unreachable(format!(
@@ -193,14 +193,6 @@ fn shown(url: &Url) -> String {
 }
 
 /// The innermost reason of an error: what the layers above it say is of no use to a person.
-pub(super) fn root(error: &dyn Error) -> String {
-    let mut root = error;
-    while let Some(cause) = root.source() {
-        root = cause;
-    }
-    root.to_string()
-}
-
 fn header_map(headers: &Headers) -> Result<HeaderMap, String> {
     let mut map = HeaderMap::new();
     for (name, value) in &headers.0 {

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use reqwest::Response;
 use serde_json::Value;
+use toolgate_net::{SseEvent, SseParser};
 
 use super::response::{self, Content, NoBody, Refusal};
-use super::sse::{Event, Parser};
 use super::stream::{self, FRUITLESS, Opened};
 use super::wire::{EXPIRED, Wire};
 use crate::client::message::{Message, Outgoing};
@@ -88,7 +88,7 @@ async fn whole(wire: &Wire, id: u64, mut response: Response) {
 }
 
 async fn events(wire: &Wire, id: u64, mut response: Response) {
-    let mut parser = Parser::new(wire.endpoint.max_message());
+    let mut parser = SseParser::new(wire.endpoint.max_message());
     let mut fruitless = 0;
     loop {
         let reason = match hear(wire, id, &mut response, &mut parser).await {
@@ -125,13 +125,13 @@ enum Heard {
     End(String),
 }
 
-async fn hear(wire: &Wire, id: u64, response: &mut Response, parser: &mut Parser) -> Heard {
+async fn hear(wire: &Wire, id: u64, response: &mut Response, parser: &mut SseParser) -> Heard {
     let mut unreadable = None;
     let end = loop {
         let data = match stream::next(response, parser).await {
-            Ok(Some(Event::Data { kind, data })) if kind == "message" => data,
-            Ok(Some(Event::Data { .. })) => continue,
-            Ok(Some(Event::TooLarge { bytes, .. })) => {
+            Ok(Some(SseEvent::Data { kind, data })) if kind == "message" => data,
+            Ok(Some(SseEvent::Data { .. })) => continue,
+            Ok(Some(SseEvent::TooLarge { bytes, .. })) => {
                 let limit = wire.endpoint.max_message() as u64;
                 return Heard::Lost(Lost::TooLarge { bytes, limit });
             }
@@ -163,7 +163,7 @@ struct CanNot;
 /// Takes a stream up again behind its last event, if the server named its events. The modern era does not have that.
 async fn come_back(
     wire: &Wire,
-    parser: &mut Parser,
+    parser: &mut SseParser,
     fruitless: &mut u32,
 ) -> Result<Opened, CanNot> {
     if wire.is_modern() || parser.last_id().is_none() {

@@ -16,7 +16,6 @@ mod headers;
 mod oldest;
 mod outlet;
 mod response;
-pub(crate) mod sse;
 mod stream;
 mod tasks;
 mod wire;

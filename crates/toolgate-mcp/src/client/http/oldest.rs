@@ -2,11 +2,11 @@
 
 use bytes::Bytes;
 use reqwest::{Method, Response, Url};
+use toolgate_net::{SseEvent, SseParser};
 
 use super::endpoint::Endpoint;
 use super::headers;
 use super::response::{self, Content, Refusal};
-use super::sse::{Event, Parser};
 use super::stream;
 use super::wire::Wire;
 use crate::client::transport::TransportError;
@@ -14,7 +14,7 @@ use crate::client::transport::TransportError;
 /// The stream, from the first message on.
 pub(super) struct Stream {
     response: Response,
-    parser: Parser,
+    parser: SseParser,
 }
 
 /// Opens the stream and waits for the address that messages go to.
@@ -35,11 +35,11 @@ pub(super) async fn connect(endpoint: &Endpoint) -> Result<(Stream, Url), Transp
         Content::Json => return Err(interrupted("the server answered with no stream of events")),
         Content::Unfit(reason) => return Err(TransportError::Interrupted(reason)),
     }
-    let mut parser = Parser::new(endpoint.max_message());
+    let mut parser = SseParser::new(endpoint.max_message());
     let post_to = loop {
         let event = stream::next(&mut response, &mut parser).await;
         match event.map_err(|error| endpoint.trouble(error))? {
-            Some(Event::Data { kind, data }) if kind == "endpoint" => {
+            Some(SseEvent::Data { kind, data }) if kind == "endpoint" => {
                 break endpoint.steered(url, String::from_utf8_lossy(&data).trim())?;
             }
             // Anything before it answers nothing: nothing was asked.

@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use reqwest::Response;
 use tokio::time::Instant;
+use toolgate_net::{SseEvent, SseParser};
 use tracing::{debug, warn};
 
 use super::endpoint::Trouble;
 use super::response::{self, Content};
-use super::sse::{Event, Parser};
 use super::wire::Wire;
 use crate::client::message::Message;
 use crate::client::transport::Lost;
@@ -35,7 +35,7 @@ pub(super) enum Opened {
 }
 
 /// Opens the stream of the session, behind the last event that was heard.
-pub(super) async fn open(wire: &Wire, parser: &mut Parser) -> Opened {
+pub(super) async fn open(wire: &Wire, parser: &mut SseParser) -> Opened {
     let response = match wire.open_stream(parser.last_id()).await {
         Ok(response) => response,
         Err(Trouble::Unreachable(reason)) => return Opened::Gone(reason),
@@ -65,8 +65,8 @@ pub(super) async fn open(wire: &Wire, parser: &mut Parser) -> Opened {
 /// The next event; none at the end.
 pub(super) async fn next(
     response: &mut Response,
-    parser: &mut Parser,
-) -> Result<Option<Event>, reqwest::Error> {
+    parser: &mut SseParser,
+) -> Result<Option<SseEvent>, reqwest::Error> {
     loop {
         if let Some(event) = parser.next() {
             return Ok(Some(event));
@@ -79,14 +79,14 @@ pub(super) async fn next(
 }
 
 /// How long to wait before coming back: as the server wants it, within reason.
-pub(super) fn pause(parser: &Parser, otherwise: Duration) -> Duration {
+pub(super) fn pause(parser: &SseParser, otherwise: Duration) -> Duration {
     const SHORTEST: Duration = Duration::from_millis(100);
     const LONGEST: Duration = Duration::from_secs(300);
     parser.retry().unwrap_or(otherwise).clamp(SHORTEST, LONGEST)
 }
 
 /// Delivers everything a stream says, to its end.
-pub(super) async fn deliver(wire: &Wire, response: &mut Response, parser: &mut Parser) {
+pub(super) async fn deliver(wire: &Wire, response: &mut Response, parser: &mut SseParser) {
     loop {
         match next(response, parser).await {
             Ok(Some(event)) => deliver_event(wire, event),
@@ -99,16 +99,16 @@ pub(super) async fn deliver(wire: &Wire, response: &mut Response, parser: &mut P
     }
 }
 
-fn deliver_event(wire: &Wire, event: Event) {
+fn deliver_event(wire: &Wire, event: SseEvent) {
     match event {
-        Event::Data { kind, data } if kind == "message" => match Message::parse(&data) {
+        SseEvent::Data { kind, data } if kind == "message" => match Message::parse(&data) {
             Ok(message) => wire.outlet.message(message),
             Err(error) => wire
                 .outlet
                 .lost(id_in(&data), Lost::Broken(error.to_string())),
         },
-        Event::Data { .. } => {}
-        Event::TooLarge { bytes, head } => {
+        SseEvent::Data { .. } => {}
+        SseEvent::TooLarge { bytes, head } => {
             let limit = wire.endpoint.max_message() as u64;
             let problem = Lost::TooLarge { bytes, limit };
             wire.outlet.lost(id_in(&head), problem);
@@ -118,7 +118,7 @@ fn deliver_event(wire: &Wire, event: Event) {
 
 /// Listens to what the server has to say on its own, for as long as there is a session.
 pub(super) async fn listen(wire: &Wire) {
-    let mut parser = Parser::new(wire.endpoint.max_message());
+    let mut parser = SseParser::new(wire.endpoint.max_message());
     let mut was_open = false;
     let mut fruitless = 0;
     let server = &wire.server;
@@ -194,8 +194,9 @@ mod tests {
             ("retry: 0\n\n", 100),
             ("retry: 99999999999999999999\n\n", 300_000),
         ] {
-            let mut parser = Parser::new(100);
+            let mut parser = SseParser::new(100);
             parser.feed(text.as_bytes());
+            assert_eq!(parser.next(), None);
             let pause = pause(&parser, Duration::from_millis(700));
             assert_eq!(pause, Duration::from_millis(expected), "{text}");
         }

@@ -3,13 +3,16 @@
 use std::sync::Arc;
 
 use tokio::io::{AsyncRead, AsyncReadExt};
+use toolgate_net::{Line, LineBuffer};
 
-use super::lines::{Ends, Line, Lines};
+use super::lines::OversizedLine;
 use super::salvage::{Marks, Part, take_apart};
 use crate::client::diagnostics::Diagnostics;
 use crate::client::message::Message;
 use crate::client::transport::{Inbox, Lost};
 
+/// How much is asked for at a time: what a pipe holds.
+const CHUNK: usize = 64 * 1024;
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// Where the parts of stdout go.
@@ -23,36 +26,45 @@ pub(super) struct Stdout {
 impl Stdout {
     /// Delivers until the stream ends. Dropping the future loses nothing that was complete.
     pub(super) async fn read(self, mut from: impl AsyncRead + Unpin) {
-        let mut lines = Lines::new(self.limit);
-        let mut told = false;
+        let mut lines = LineBuffer::new(self.limit);
+        let mut oversized = None;
         // Everything that is there is handled before more is asked for: answers that came together cost one read.
-        while let Ok(1..) = from.read_buf(lines.space()).await {
+        while let Ok(1..) = from.read_buf(lines.space(CHUNK)).await {
             while let Some(line) = lines.next() {
-                self.handle(line, &mut told);
+                self.handle(line, &mut oversized);
             }
         }
-        if let Some(line) = lines.last() {
-            self.handle(line, &mut told);
+        if let Some(line) = lines.finish() {
+            self.handle(line, &mut oversized);
         }
     }
 
-    /// `told`: the inbox knows already that the current line is lost.
-    fn handle(&self, line: Line<'_>, told: &mut bool) {
+    /// `oversized`: the line that is being thrown away.
+    fn handle(&self, line: Line, oversized: &mut Option<OversizedLine>) {
         match line {
-            Line::Whole(line) => self.whole(line),
-            Line::TooLong { head } => {
-                let marks = Marks::of(head, b"");
-                *told = marks.message && marks.id.is_some();
-                if *told {
-                    self.too_large(marks, self.limit as u64 + 1);
+            Line::Whole(line) => self.whole(&line),
+            Line::Oversized { part, is_last } => {
+                let is_first = oversized.is_none();
+                let line = oversized.get_or_insert_default();
+                line.add(&part);
+                if is_first {
+                    line.is_reported = self.report_early(&line.head);
                 }
-            }
-            Line::ThrownAway(ends) => {
-                if !std::mem::take(told) {
-                    self.thrown_away(&ends);
+                if is_last && let Some(line) = oversized.take().filter(|line| !line.is_reported) {
+                    self.thrown_away(&line);
                 }
             }
         }
+    }
+
+    /// Whoever waits for the answer that this line begins doesn't have to wait for its end.
+    fn report_early(&self, head: &[u8]) -> bool {
+        let marks = Marks::of(head, b"");
+        let is_answer = marks.message && marks.id.is_some();
+        if is_answer {
+            self.too_large(marks, self.limit as u64 + 1);
+        }
+        is_answer
     }
 
     fn whole(&self, line: &[u8]) {
@@ -83,12 +95,12 @@ impl Stdout {
         }
     }
 
-    fn thrown_away(&self, ends: &Ends) {
-        let marks = Marks::of(&ends.head, &ends.tail);
+    fn thrown_away(&self, line: &OversizedLine) {
+        let marks = Marks::of(&line.head, &line.tail);
         if marks.message {
-            self.too_large(marks, ends.bytes);
+            self.too_large(marks, line.bytes);
         } else {
-            self.diagnostics.quarantine(&ends.head, ends.bytes);
+            self.diagnostics.quarantine(&line.head, line.bytes);
         }
     }
 

@@ -4,7 +4,6 @@ use reqwest::header::{ACCEPT, HeaderValue};
 use reqwest::{Method, Request};
 use serde_json::Value;
 
-use super::http::is_loopback;
 use super::{Asked, Found, Hit, Outage, SearchSettings};
 
 pub(super) fn request(settings: &SearchSettings, asked: &Asked) -> Result<Request, Outage> {
@@ -19,7 +18,7 @@ pub(super) fn request(settings: &SearchSettings, asked: &Asked) -> Result<Reques
     token.set_sensitive(true);
 
     let mut url = settings.address("https://api.search.brave.com/res/v1/web/search")?;
-    if url.scheme() != "https" && !is_loopback(&url) {
+    if url.scheme() != "https" && !toolgate_net::is_this_machine(&url) {
         return Err(Outage::new(
             "`search.url` is not https, so anyone on the way could read the key; change it to https",
         ));

@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::time::Duration;
 
-use reqwest::{Client, Request, Response, StatusCode, Url, redirect};
+use reqwest::{Client, Request, Response, StatusCode};
 use serde_json::Value;
 use tokio::sync::OnceCell;
 use tokio::time::timeout;
@@ -13,7 +13,6 @@ use super::SearchBackend;
 
 const TIMEOUT: Duration = Duration::from_secs(10);
 const LARGEST: usize = 1 << 20;
-const AGENT: &str = concat!("toolgate/", env!("CARGO_PKG_VERSION"));
 const NO_CLIENT: &str =
     "no HTTPS client could be made; are the machine's CA certificates installed?";
 
@@ -67,7 +66,7 @@ impl Http {
     ) -> Result<Value, Outage> {
         let client = self
             .0
-            .get_or_try_init(|| client(is_loopback(request.url())))
+            .get_or_try_init(|| client(toolgate_net::is_this_machine(request.url())))
             .await?;
         let name = backend.name();
         match timeout(TIMEOUT, fetch(client, backend, &request)).await {
@@ -80,25 +79,14 @@ impl Http {
     }
 }
 
-/// A proxy from the environment is used, but not to reach this machine itself.
-async fn client(local: bool) -> Result<Client, Outage> {
+async fn client(is_local: bool) -> Result<Client, Outage> {
     let made = tokio::task::spawn_blocking(move || {
-        toolgate_tls::provide();
-        // No redirects: the key must not travel to a host nobody configured.
-        let builder = Client::builder()
-            .redirect(redirect::Policy::none())
-            .user_agent(AGENT);
-        let builder = if local { builder.no_proxy() } else { builder };
-        builder
+        toolgate_net::client_builder(is_local)
             .build()
             .map_err(|error| Outage::because(NO_CLIENT, &error))
     });
     made.await
         .unwrap_or_else(|error| Err(Outage::because(NO_CLIENT, &error)))
-}
-
-pub(super) fn is_loopback(url: &Url) -> bool {
-    matches!(url.host_str(), Some("localhost" | "127.0.0.1" | "[::1]"))
 }
 
 async fn fetch(
