@@ -1,8 +1,9 @@
 //! Makes text of speech, by a script.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use crate::fake::{Part, Reply, Session, is_a_fake, lock};

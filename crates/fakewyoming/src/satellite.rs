@@ -1,7 +1,8 @@
 //! A microphone and a loudspeaker in a room.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use crate::fake::{Part, Reply, Session, is_a_fake, lock};

@@ -2,9 +2,10 @@
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use arc_swap::ArcSwap;
+use parking_lot::Mutex;
 use tokio::sync::watch;
 use tracing::warn;
 
@@ -172,7 +173,7 @@ impl ToolManager {
     }
 
     fn change(&self, change: impl FnOnce(&mut Vec<Registered>)) {
-        let _one_at_a_time = self.change.lock().unwrap_or_else(PoisonError::into_inner);
+        let _one_at_a_time = self.change.lock();
         let before = self.tools.load();
         let mut all = before.registered().cloned().collect();
         change(&mut all);

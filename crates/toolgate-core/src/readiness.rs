@@ -7,11 +7,12 @@
 //! ([`Toolbox::wait_for_all`]). Both waits are bounded, and told, so that a voice can say that it
 //! takes a moment.
 
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
+use parking_lot::{Mutex, MutexGuard};
 use tokio::time::timeout;
 
 use crate::Toolbox;
@@ -78,7 +79,7 @@ pub(crate) struct Awaited {
 
 impl Awaited {
     fn in_vain(&self) -> MutexGuard<'_, Vec<String>> {
-        self.in_vain.lock().unwrap_or_else(PoisonError::into_inner)
+        self.in_vain.lock()
     }
 }
 

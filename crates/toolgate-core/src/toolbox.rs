@@ -1,6 +1,8 @@
 //! Which tools one caller may use: a conversation, or sentences that need no model.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 
 use crate::readiness::Awaited;
 use crate::{Origin, Pattern, Rules, Scope, Tool, ToolExecutor, Tools};
@@ -93,7 +95,7 @@ impl Toolbox {
     /// The tools at this moment: the same list as long as nothing changes.
     pub fn current(&self) -> Arc<ToolList> {
         let (tools, rules) = (self.executor.manager().tools(), self.executor.rules());
-        let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut current = self.current.lock();
         if let Some((of, under, list)) = &*current
             && Arc::ptr_eq(of, &tools)
             && Arc::ptr_eq(under, &rules)

@@ -1,10 +1,11 @@
 //! The names a slot may be filled with, asked of tools and kept for a while.
 
 use std::collections::{BTreeSet, HashMap};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::join_all;
+use parking_lot::Mutex;
 use serde_json::{Map, Value};
 use tokio::time::Instant;
 use toolgate_core::{Tool, ToolCall, ToolList, Toolbox};
@@ -48,7 +49,7 @@ impl Live {
     /// What is known and still good.
     pub(crate) fn snapshot(&self, engine: &Engine, list: &Arc<ToolList>) -> Snapshot {
         let now = Instant::now();
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.kept.lock();
         let is_same = kept
             .as_ref()
             .is_some_and(|kept| Arc::ptr_eq(&kept.of, list));
@@ -97,7 +98,7 @@ impl Live {
 
     /// Those of these lists that nobody has read meanwhile; none if the tools have changed, and with them all lists.
     fn missing(&self, mut slots: BTreeSet<usize>, list: &Arc<ToolList>) -> BTreeSet<usize> {
-        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = self.kept.lock();
         let Some(kept) = kept.as_ref().filter(|kept| Arc::ptr_eq(&kept.of, list)) else {
             return BTreeSet::new();
         };
@@ -132,7 +133,7 @@ impl Live {
             .map(|(tool, arguments)| ask(tool, arguments, toolbox, list));
         let told = join_all(asked).await;
         let now = Instant::now();
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.kept.lock();
         let Some(kept) = kept.as_mut().filter(|kept| Arc::ptr_eq(&kept.of, list)) else {
             return;
         };

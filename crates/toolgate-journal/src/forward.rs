@@ -13,11 +13,12 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Read};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
+use parking_lot::{Condvar, Mutex};
 use rusqlite::{Connection, OpenFlags, params};
 use sha2::{Digest, Sha256};
 use tokio::sync::oneshot;
@@ -117,9 +118,9 @@ impl Forwarder {
 
     fn end(&self) -> Option<oneshot::Receiver<()>> {
         let (is_over, called) = &*self.end;
-        *is_over.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        *is_over.lock() = true;
         called.notify_all();
-        let mut is_done = self.is_done.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut is_done = self.is_done.lock();
         is_done.take()
     }
 }
@@ -207,9 +208,9 @@ impl Worker {
     /// True once it is over.
     fn wait(&self, patience: Duration) -> bool {
         let (is_over, called) = &*self.end;
-        let guard = is_over.lock().unwrap_or_else(PoisonError::into_inner);
-        let waited = called.wait_timeout_while(guard, patience, |is_over| !*is_over);
-        *waited.unwrap_or_else(PoisonError::into_inner).0
+        let mut guard = is_over.lock();
+        called.wait_while_for(&mut guard, |is_over| !*is_over, patience);
+        *guard
     }
 
     fn send_all(&mut self, first: Option<i64>, until: Option<Instant>) -> Result<(), ForwardError> {

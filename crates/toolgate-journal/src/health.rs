@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 use std::fmt::Display;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use jiff::Timestamp;
+use parking_lot::{Mutex, MutexGuard};
 use serde::Serialize;
 use tokio::time::Instant;
 use tracing::{info, warn};
@@ -145,7 +145,7 @@ impl Health {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     /// Rows that will never be written.
@@ -212,7 +212,7 @@ mod tests {
 
     impl io::Write for Log {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.0.lock().unwrap().extend(bytes);
+            self.0.lock().extend(bytes);
             Ok(bytes.len())
         }
         fn flush(&mut self) -> io::Result<()> {
@@ -235,7 +235,7 @@ mod tests {
         evicts(3);
         evicts(4);
         evicts(5);
-        let said = || String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
+        let said = || String::from_utf8(log.0.lock().clone()).unwrap();
         assert_eq!(
             said().matches("the journal is full").count(),
             1,

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -52,8 +52,7 @@ impl Opening {
         let run_seq = run.enter(&connection).map_err(sqlite)?;
         let (spool, spooled) = spool::files(&run.path());
         // Where every row waits for the disk, or nobody for any, there is no use for it.
-        *self.spool.lock().unwrap_or_else(PoisonError::into_inner) =
-            Some(spool).filter(|_| sync == Sync::Normal);
+        *self.spool.lock() = Some(spool).filter(|_| sync == Sync::Normal);
         Ok(Writer {
             file: file.clone(),
             sync,

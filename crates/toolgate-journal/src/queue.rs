@@ -2,9 +2,10 @@
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, mpsc};
+use std::sync::mpsc;
 use std::time::Duration;
 
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use tokio::sync::{Notify, oneshot};
 
 use crate::row::Row;
@@ -108,7 +109,7 @@ pub(crate) enum Refused {
 
 impl Queue {
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     /// Takes a job if there is room, and calls the thread. What is no row always has room.
@@ -192,15 +193,16 @@ impl Queue {
 
     /// Until the thread is called, or patience ends. Where nobody waits for a row, some more may come together before that.
     pub(crate) fn wait(&self, patience: Duration, gather: Duration) {
-        let wait = |state, patience, goes_on: fn(&mut State) -> bool| {
-            let waited = self.called.wait_timeout_while(state, patience, goes_on);
-            waited.unwrap_or_else(PoisonError::into_inner).0
-        };
-        let state = wait(self.state(), patience, |state| !state.is_called);
+        let wait =
+            |state: &mut MutexGuard<'_, State>, patience, goes_on: fn(&mut State) -> bool| {
+                self.called.wait_while_for(state, goes_on, patience);
+            };
+        let mut state = self.state();
+        wait(&mut state, patience, |state| !state.is_called);
         if state.is_called {
-            drop(wait(state, gather, |state| {
+            wait(&mut state, gather, |state| {
                 !state.is_urgent && !state.is_much()
-            }));
+            });
         }
     }
 

@@ -8,9 +8,9 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, TryLockError};
 use std::time::Duration;
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::time::Instant;
 use tracing::{debug, warn};
 
@@ -51,9 +51,8 @@ pub(crate) struct Spool {
 pub(crate) fn lock(spool: &SharedSpool) -> Option<MutexGuard<'_, Option<Spool>>> {
     for _ in 0..TRIES {
         match spool.try_lock() {
-            Ok(guard) => return Some(guard),
-            Err(TryLockError::Poisoned(poisoned)) => return Some(poisoned.into_inner()),
-            Err(TryLockError::WouldBlock) => std::thread::yield_now(),
+            Some(guard) => return Some(guard),
+            None => std::thread::yield_now(),
         }
     }
     None

@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use rusqlite::Connection;
@@ -309,7 +309,7 @@ impl Writer {
         if let Err(error) = self.run.leave(&mut self.connection, self.open.drain()) {
             debug!(%error, "the end of the run could not be recorded");
         }
-        let mut guard = self.spool.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut guard = self.spool.lock();
         if let Some(spool) = guard.take() {
             spool.remove(&self.spooled);
         }

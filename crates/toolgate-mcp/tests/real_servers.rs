@@ -5,9 +5,10 @@
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use toolgate_core::{ToolCall, ToolExecutor, ToolManager};
@@ -147,10 +148,10 @@ async fn everything(real: &Real) {
         "trigger-long-running-operation",
         json!({ "duration": 0.5, "steps": 3 }),
     )
-    .on_progress(move |_| *heard.lock().unwrap() += 1);
+    .on_progress(move |_| *heard.lock() += 1);
     let outcome = real.executor.execute(call).await;
     assert!(outcome.is_success(), "{:?}", outcome.error());
-    assert_eq!(*steps.lock().unwrap(), 3);
+    assert_eq!(*steps.lock(), 3);
 }
 
 #[tokio::test]
@@ -314,7 +315,7 @@ async fn mc4_a_real_server_that_dies_at_its_start_is_shown_with_its_traceback() 
     );
     let real = Real::start(sqlite).await;
     assert!(real.tools().is_empty());
-    let log = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
+    let log = String::from_utf8(log.0.lock().clone()).unwrap();
     for part in [
         "❌ Failed to initialize MCP tools after 3 attempts",
         "   Reason: Connection to stdio server 'real' failed",
@@ -332,7 +333,7 @@ struct Log(Arc<Mutex<Vec<u8>>>);
 
 impl std::io::Write for Log {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().unwrap().extend_from_slice(bytes);
+        self.0.lock().extend_from_slice(bytes);
         Ok(bytes.len())
     }
 

@@ -11,10 +11,11 @@
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use fakellm::{Answer, FakeLlm, Script};
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 use toolgate_core::{
@@ -211,7 +212,7 @@ async fn first_token(count: usize) -> Result<Value, Failure> {
         };
         conversation.turn("hello", &mut listener).await?;
         let heard = heard.ok_or("no word was heard")?;
-        let written = *written.lock().unwrap_or_else(PoisonError::into_inner);
+        let written = *written.lock();
         delays.push(heard.duration_since(written).as_secs_f64() * 1e6);
     }
     delays.sort_by(f64::total_cmp);
@@ -248,7 +249,7 @@ fn answer(mut stream: std::net::TcpStream, written: &Mutex<Instant>) -> std::io:
         b"HTTP/1.1 200 OK\r\ncontent-type: application/x-ndjson\r\nconnection: close\r\n\r\n",
     )?;
     std::thread::sleep(Duration::from_millis(5));
-    *written.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+    *written.lock() = Instant::now();
     stream.write_all(
         b"{\"message\":{\"role\":\"assistant\",\"content\":\"Hello\"},\"done\":false}\n",
     )?;

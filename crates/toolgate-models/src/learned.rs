@@ -3,7 +3,7 @@
 //! New models refuse what old ones take (`temperature`), old ones what new ones take (`thinking`), and servers differ in what
 //! they know. No list of names keeps up with that, and a provider says in its refusal what it does not want.
 
-use std::sync::{Mutex, PoisonError};
+use parking_lot::Mutex;
 
 use crate::ModelError;
 
@@ -26,13 +26,13 @@ impl<T: Copy + PartialEq> Learned<T> {
     }
 
     pub(crate) fn get(&self) -> T {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.0.lock()
     }
 
     /// What the answer to a question tells that was asked with this knowledge. If another one has learned since, it tells
     /// nothing new: it is asked again with that first.
     pub(crate) fn learn(&self, used: T, more: impl FnOnce(T) -> T) {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.0.lock();
         if *known == used {
             *known = more(used);
         }

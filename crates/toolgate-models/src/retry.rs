@@ -1,9 +1,9 @@
 //! Asking again: how often, when, and within which deadline.
 
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use futures::future::BoxFuture;
+use parking_lot::Mutex;
 use tokio::time::Instant;
 use toolgate_net::{backoff, jittered};
 
@@ -33,12 +33,12 @@ impl Retries {
     }
 
     fn save(&self) {
-        let mut saved = self.saved.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut saved = self.saved.lock();
         *saved = (*saved + 0.2).min(Self::most_saved(self.most));
     }
 
     fn spend(&self) -> bool {
-        let mut saved = self.saved.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut saved = self.saved.lock();
         let has_one = *saved >= 1.0;
         if has_one {
             *saved -= 1.0;

@@ -1,10 +1,11 @@
 //! Questions for the person at the dashboard.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime};
 
 use futures::future::BoxFuture;
+use parking_lot::{Mutex, MutexGuard};
 use serde::Serialize;
 use serde_json::Value;
 use tokio::sync::{broadcast, oneshot, watch};
@@ -209,7 +210,7 @@ impl Approver for Approvals {
 
 impl Desk {
     fn open(&self) -> MutexGuard<'_, BTreeMap<String, Open>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+        self.open.lock()
     }
 
     /// Puts a question; none if nobody listens, or too many wait already.

@@ -1,12 +1,13 @@
 //! What the routes work with.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use bytes::Bytes;
 use http::StatusCode;
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::Value;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -175,7 +176,7 @@ impl Gateway {
 
     pub(crate) fn configuration(&self) -> MutexGuard<'_, ConfigurationState> {
         let configuration = &self.0.configuration;
-        configuration.lock().unwrap_or_else(PoisonError::into_inner)
+        configuration.lock()
     }
 
     /// Returns when no call runs any more, or those that do are told to end: [`serve`](crate::serve) has stopped, or is about to.

@@ -5,10 +5,11 @@ mod process;
 use std::collections::HashSet;
 use std::fmt;
 use std::ops::Deref;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use indexmap::IndexMap;
+use parking_lot::Mutex;
 use prometheus_client::encoding::{EncodeLabelSet, text};
 use prometheus_client::metrics::counter::{ConstCounter, Counter};
 use prometheus_client::metrics::family::Family;
@@ -180,7 +181,7 @@ impl Metrics {
 
     fn tool(&self, record: &CallRecord) -> Option<Arc<Tool>> {
         let definition = record.definition()?;
-        let mut tools = self.0.tools.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut tools = self.0.tools.lock();
         let key = ToolKeyRef::of(definition);
         if let Some(tool) = tools.get(&key) {
             return Some(Arc::clone(tool));
@@ -218,7 +219,7 @@ impl Metrics {
     /// What a caller is called here: nothing where callers are not told apart.
     fn label_of(&self, caller: &str) -> Arc<str> {
         let callers = &self.0.callers;
-        let mut callers = callers.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut callers = callers.lock();
         if let Some(known) = callers.get(caller) {
             return Arc::clone(known);
         }
@@ -240,7 +241,7 @@ impl Metrics {
 
 impl Tool {
     fn called(&self, origin: Origin, caller: &str, metrics: &Metrics) {
-        let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut calls = self.calls.lock();
         let find = |calls: &[Calls], caller: &str| {
             let is_known = |calls: &&Calls| calls.origin == origin && *calls.caller == *caller;
             calls.iter().find(is_known).map(|calls| calls.counter.inc())

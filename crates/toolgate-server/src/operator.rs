@@ -1,11 +1,12 @@
 //! How the one who started the gateway is known: by a link for a browser, and by a key for commands
 //! of the same user.
 
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
+use parking_lot::Mutex;
 use subtle::ConstantTimeEq;
 use tokio::time::Instant;
 
@@ -34,13 +35,13 @@ impl OperatorKeys {
             hash: digest(key.as_bytes()),
             ends: Instant::now() + LINK_LIFE,
         };
-        *self.link.lock().unwrap_or_else(PoisonError::into_inner) = Some(link);
+        *self.link.lock() = Some(link);
     }
 
     /// True once for the key of the last link.
     pub(crate) fn take_link(&self, key: &[u8]) -> bool {
         let hash = digest(key);
-        let mut link = self.link.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut link = self.link.lock();
         let is_it = |link: &Link| bool::from(link.hash.ct_eq(&hash)) && link.ends > Instant::now();
         let is_it = link.as_ref().is_some_and(is_it);
         if is_it {

@@ -1,8 +1,9 @@
 //! The last calls, in memory: what `/api/calls` shows where there is no journal, or while it fails.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::Value;
 use toolgate_core::{CallId, CallRecord, CallStarted, Redactor, kept};
 use toolgate_journal::{CallDetail, CallSummary, is_called_by};
@@ -101,7 +102,7 @@ impl Recent {
     }
 
     fn calls(&self) -> MutexGuard<'_, Calls> {
-        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
+        self.calls.lock()
     }
 }
 

@@ -3,11 +3,11 @@
 //! Nothing waits for the broker: one that is away costs the messages of that time, and the status is told once it is back.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
 use jiff::Timestamp;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, timeout};
@@ -108,8 +108,8 @@ impl House {
         }
     }
 
-    fn memory(&self) -> std::sync::MutexGuard<'_, Memory> {
-        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+    fn memory(&self) -> parking_lot::MutexGuard<'_, Memory> {
+        self.memory.lock()
     }
 
     fn heard(&self, input: &str, text: &str, took: Duration) {

@@ -9,9 +9,10 @@ pub(crate) use answer::AnswerFormat;
 pub(crate) use line::seconds;
 
 use std::convert::Infallible;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use anstyle::{AnsiColor, Style};
+use parking_lot::{Mutex, MutexGuard};
 use tokio::time::Instant;
 use toolgate_core::{Redactor, ToolOutcome, escape};
 use toolgate_models::{AnswerSource, Event, Listener, ModelCall};
@@ -128,7 +129,7 @@ impl Display {
     }
 
     fn screen(&self) -> MutexGuard<'_, Screen> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

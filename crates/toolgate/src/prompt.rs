@@ -1,7 +1,8 @@
 //! The line that a person is typing, and what is said meanwhile: that stands above the line, which is drawn again below it.
 
 use std::sync::mpsc::{SyncSender, sync_channel};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use parking_lot::{Mutex, MutexGuard};
 
 /// More than this at once is written where it falls: nobody waits for a terminal.
 const MOST_WAITING: usize = 256;
@@ -53,5 +54,5 @@ pub(crate) fn say_above(bytes: &[u8]) -> bool {
 }
 
 fn above() -> MutexGuard<'static, Option<SyncSender<String>>> {
-    ABOVE.lock().unwrap_or_else(PoisonError::into_inner)
+    ABOVE.lock()
 }

@@ -2,9 +2,10 @@
 
 use std::convert::Infallible;
 use std::io::{IsTerminal, Write};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::time::Instant;
 use toolgate_core::Progress;
 use unicode_width::UnicodeWidthChar;
@@ -50,13 +51,13 @@ pub(crate) fn clear_line() {
 
 /// Leaves the last lines where they are: others have written below them.
 pub(crate) fn leave_drawn() {
-    let mut drawn = DRAWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut drawn = DRAWN.lock();
     drawn.clear();
 }
 
 /// What takes back the lines that were drawn last.
 fn taken_back() -> String {
-    let mut drawn = DRAWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut drawn = DRAWN.lock();
     match rows(&std::mem::take(&mut *drawn), width() + 1) {
         0 => String::new(),
         rows => format!("\r\x1b[2K{}", "\x1b[1A\x1b[2K".repeat(rows - 1)),
@@ -90,7 +91,7 @@ pub(crate) fn draw(lines: &[String]) {
     let mut err = std::io::stderr().lock();
     let text = format!("{}{}", taken_back(), lines.join("\n"));
     drop(err.write_all(text.as_bytes()).and_then(|()| err.flush()));
-    let mut drawn = DRAWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut drawn = DRAWN.lock();
     *drawn = lines.iter().map(|line| seen(line)).collect();
 }
 
@@ -173,7 +174,7 @@ impl Spinner {
     }
 
     fn line(&self) -> MutexGuard<'_, Line> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

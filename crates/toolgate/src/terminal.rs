@@ -4,9 +4,10 @@ use std::convert::Infallible;
 use std::fs::File;
 use std::io::{IsTerminal, Stdin};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::{LazyLock, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{LazyLock, OnceLock};
 use std::time::Duration;
 
+use parking_lot::{Mutex, MutexGuard};
 use rustix::process::{Signal, getpgrp, kill_current_process_group};
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcgetpgrp, tcsetattr};
 use tokio::runtime::Handle;
@@ -136,7 +137,7 @@ impl Wishes {
 }
 
 fn wishes() -> MutexGuard<'static, Wishes> {
-    WISHES.lock().unwrap_or_else(PoisonError::into_inner)
+    WISHES.lock()
 }
 
 /// Gives back what was changed, where nothing is dropped any more.

@@ -13,7 +13,7 @@ use crate::edit::{ServerFile, Taken};
 pub(crate) struct FileWorkshop {
     file: Option<(PathBuf, Place)>,
     /// One change after the other: each reads the file and replaces it.
-    turn: std::sync::Mutex<()>,
+    turn: parking_lot::Mutex<()>,
 }
 
 impl FileWorkshop {
@@ -21,7 +21,7 @@ impl FileWorkshop {
         let file = config.file().map(|path| (path.to_owned(), config.place));
         Self {
             file,
-            turn: std::sync::Mutex::default(),
+            turn: parking_lot::Mutex::default(),
         }
     }
 
@@ -29,10 +29,7 @@ impl FileWorkshop {
         &self,
         change: impl FnOnce(&ServerFile) -> anyhow::Result<()>,
     ) -> anyhow::Result<String> {
-        let _turn = self
-            .turn
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        let _turn = self.turn.lock();
         let Some((path, place)) = &self.file else {
             anyhow::bail!(
                 "this gateway runs without a configuration file; 'toolgate init' writes one, and after a restart with it things can be added"
@@ -102,7 +99,7 @@ mod tests {
         std::fs::write(&path, text).unwrap();
         let workshop = FileWorkshop {
             file: Some((path.clone(), Place::Named)),
-            turn: std::sync::Mutex::default(),
+            turn: parking_lot::Mutex::default(),
         };
         (workshop, path, folder)
     }
@@ -152,7 +149,7 @@ mod tests {
     fn without_a_file_of_ours_nothing_is_written() {
         let shared = FileWorkshop {
             file: Some((".mcp.json".into(), Place::Here)),
-            turn: std::sync::Mutex::default(),
+            turn: parking_lot::Mutex::default(),
         };
         let none = FileWorkshop::new(&Config::default());
         for workshop in [shared, none] {

@@ -1,9 +1,8 @@
 //! The connection of a server that was told no usable address.
 
-use std::sync::{Mutex, PoisonError};
-
 use bytes::Bytes;
 use futures::future::{self, BoxFuture, FutureExt};
+use parking_lot::Mutex;
 use tokio::sync::{mpsc, watch};
 use toolgate_mqtt::{Message, Mqtt, PublishError, State, Subscription};
 
@@ -43,10 +42,7 @@ impl Mqtt for OfflineMqtt {
 
     fn subscribe(&self, _: &str) -> Subscription {
         let (sender, receiver) = mpsc::channel(1);
-        self.silent
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push(sender);
+        self.silent.lock().push(sender);
         Subscription::new(receiver)
     }
 

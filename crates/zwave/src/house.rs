@@ -5,11 +5,12 @@ mod keep;
 mod scenes;
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures::future::{BoxFuture, FutureExt};
+use parking_lot::{Mutex, MutexGuard};
 use serde::Deserialize;
 use serde_json::Value as Json;
 use tokio::sync::{Notify, watch};
@@ -212,13 +213,11 @@ impl Home for House {
 
 impl Inner {
     pub(crate) fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     fn questions(&self) -> MutexGuard<'_, Questions> {
-        self.questions
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        self.questions.lock()
     }
 
     /// What is missing for anything to be sent.

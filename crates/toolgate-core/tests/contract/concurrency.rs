@@ -1,10 +1,11 @@
 //! Many calls at once, and tools that block their thread.
 
+use std::sync::Arc;
 use std::sync::mpsc;
-use std::sync::{Arc, Mutex};
 
 use futures::FutureExt;
 use futures::future::join_all;
+use parking_lot::Mutex;
 use serde_json::json;
 use tokio::time::Instant;
 use toolgate_core::{
@@ -170,7 +171,7 @@ fn blocking() -> (ToolExecutor, mpsc::Sender<()>) {
     let (release, wait) = mpsc::channel();
     let wait = Arc::new(Mutex::new(wait));
     let blocking = FunctionTool::blocking("blocking", "Waits", move |_: Nothing, _| {
-        wait.lock().unwrap().recv().unwrap();
+        wait.lock().recv().unwrap();
         Ok::<_, ToolError>("released")
     });
     let manager = ToolManager::new();
@@ -210,8 +211,8 @@ async fn ex9_a_tool_that_blocks_inside_invoke_holds_up_no_other_call() {
     let (release, wait) = mpsc::channel::<()>();
     let (begun, wait) = (Mutex::new(begun), Mutex::new(wait));
     let rude = scripted(open("rude"), move |_, _| {
-        begun.lock().unwrap().send(()).unwrap();
-        wait.lock().unwrap().recv().unwrap();
+        begun.lock().send(()).unwrap();
+        wait.lock().recv().unwrap();
         async { Ok(toolgate_core::ToolOutput::text("released")) }
     });
     let executor = executor_of([rude, echo(open("echo"))]);

@@ -1,8 +1,9 @@
 //! What holds for all calls and all schemas, tried on many that nobody thought of. `PROPTEST_CASES` asks for more.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
@@ -161,13 +162,13 @@ proptest! {
             .source(Source::Mcp("s".to_owned()))
             .names(ParameterNames::new(mode, mapped));
         let tool = scripted(definition, move |arguments, _| {
-            *receive.lock().unwrap() = Some(arguments.as_value().to_string());
+            *receive.lock() = Some(arguments.as_value().to_string());
             async { Ok(ToolOutput::json(1)) }
         });
         let (outcome, recorder) = run(tool, ToolCall::new("t", asked.clone()));
         let record = recorder.only();
         prop_assert_eq!(&*record.asked, &asked);
-        let received = received.lock().unwrap().take();
+        let received = received.lock().take();
         prop_assert_eq!(received.is_some(), outcome.is_success());
         let Some(received) = received else { return Ok(()) };
         // To the order of the keys.

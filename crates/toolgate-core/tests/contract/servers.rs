@@ -1,7 +1,8 @@
 //! VA5 and VA7: what a tool of a server gets, and who checks it. EX5: what it answers comes out as it came in.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use toolgate_core::{
     Content, Limits, Normalize, ParameterNames, Schema, SchemaLimits, Source, ToolCall,
@@ -22,7 +23,7 @@ fn recording(schema: Value, validate: bool) -> (crate::support::Scripted, Arc<Mu
         ))
         .validate(validate);
     let tool = scripted(definition, move |arguments, _| {
-        sends.lock().unwrap().push(arguments.as_value().to_string());
+        sends.lock().push(arguments.as_value().to_string());
         async { Ok(ToolOutput::json(1)) }
     });
     (tool, sent)
@@ -56,7 +57,7 @@ async fn va5_a_server_gets_unknown_arguments_unless_its_schema_allows_no_others(
         let executor = builder_of([tool]).observer(recorder.clone()).build();
         let asked = json!({ "z": 1, "a": 2, "b": { "c": 3 } });
         assert_eq!(error(&executor, asked).await, None);
-        assert_eq!(*received.lock().unwrap(), [sent]);
+        assert_eq!(*received.lock(), [sent]);
         assert_eq!(recorder.only().dropped, dropped);
     }
 }
@@ -76,7 +77,7 @@ async fn va7_the_tools_of_servers_are_validated_too() {
     ] {
         assert_eq!(error(&executor, arguments).await.as_deref(), expected);
     }
-    assert_eq!(*sent.lock().unwrap(), [r#"{"level":5}"#]);
+    assert_eq!(*sent.lock(), [r#"{"level":5}"#]);
 }
 
 #[tokio::test]
@@ -117,7 +118,7 @@ async fn va7_validate_false_leaves_the_checking_to_the_server() {
         assert_eq!(error(&executor, arguments).await.as_deref(), expected);
     }
     assert_eq!(
-        *sent.lock().unwrap(),
+        *sent.lock(),
         [r#"{"z":1,"level":"5","x_y":null,"aB":1}"#, "{}"],
         "renamed, but nothing else"
     );

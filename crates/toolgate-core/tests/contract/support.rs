@@ -1,10 +1,11 @@
 //! What every test here needs: tools made of closures, an observer that remembers, a log that can be read.
 
 use std::io;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::BoxFuture;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use toolgate_core::{
     CallRecord, CallStarted, DefinitionBuilder, LogObserver, Observer, Redactor, Schema,
@@ -82,11 +83,11 @@ pub(crate) struct Recorder {
 
 impl Recorder {
     pub(crate) fn records(&self) -> Vec<CallRecord> {
-        self.finished.lock().unwrap().clone()
+        self.finished.lock().clone()
     }
 
     pub(crate) fn started(&self) -> Vec<CallStarted> {
-        self.started.lock().unwrap().clone()
+        self.started.lock().clone()
     }
 
     /// The only record there is.
@@ -99,11 +100,11 @@ impl Recorder {
 
 impl Observer for Recorder {
     fn started<'a>(&'a self, call: &'a CallStarted) -> Option<BoxFuture<'a, ()>> {
-        self.started.lock().unwrap().push(call.clone());
+        self.started.lock().push(call.clone());
         None
     }
     fn finished<'a>(&'a self, record: &'a CallRecord) -> Option<BoxFuture<'a, ()>> {
-        self.finished.lock().unwrap().push(record.clone());
+        self.finished.lock().push(record.clone());
         None
     }
 }
@@ -146,7 +147,7 @@ impl Log {
     }
 
     pub(crate) fn written(&self) -> String {
-        String::from_utf8(self.written.lock().unwrap().clone()).unwrap()
+        String::from_utf8(self.written.lock().clone()).unwrap()
     }
 
     pub(crate) fn lines(&self) -> Vec<String> {
@@ -167,7 +168,7 @@ struct Sink(Arc<Mutex<Vec<u8>>>);
 
 impl io::Write for Sink {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap().extend_from_slice(bytes);
+        self.0.lock().extend_from_slice(bytes);
         Ok(bytes.len())
     }
     fn flush(&mut self) -> io::Result<()> {

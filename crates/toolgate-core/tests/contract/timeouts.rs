@@ -168,7 +168,7 @@ async fn ex6_the_limit_of_a_call_is_absolute() {
 
 #[tokio::test(start_paused = true)]
 async fn ex6_the_caller_hears_the_progress() {
-    let heard = Arc::new(std::sync::Mutex::new(Vec::new()));
+    let heard = Arc::new(parking_lot::Mutex::new(Vec::new()));
     let hear = Arc::clone(&heard);
     let executor = executor_of([scripted(open("t"), |_, context| async move {
         for done in [1.0, 2.0] {
@@ -180,10 +180,10 @@ async fn ex6_the_caller_hears_the_progress() {
         }
         Ok(ToolOutput::json(1))
     })]);
-    let call = ToolCall::new("t", json!({}))
-        .on_progress(move |progress| hear.lock().unwrap().push(progress.done));
+    let call =
+        ToolCall::new("t", json!({})).on_progress(move |progress| hear.lock().push(progress.done));
     executor.execute(call).await;
-    assert_eq!(*heard.lock().unwrap(), [1.0, 2.0]);
+    assert_eq!(*heard.lock(), [1.0, 2.0]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,8 +1,9 @@
 //! The tools over a home of a protocol that nobody else has heard of.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use futures::future::{BoxFuture, FutureExt};
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 use toolgate_core::{ToolCall, ToolExecutor, ToolManager};
@@ -68,7 +69,7 @@ impl Home for TwoLamps {
         device: &'a Device,
         command: Command,
     ) -> BoxFuture<'a, CommandOutcome> {
-        self.commands.lock().unwrap().push((device.id, command));
+        self.commands.lock().push((device.id, command));
         let state = "on".to_owned();
         let outcome = match device.id {
             1 => CommandOutcome::Done { state },
@@ -141,6 +142,6 @@ async fn a_second_protocol_needs_nothing_but_a_home_and_a_dialect() {
     ] {
         assert_eq!(call(tool, arguments).await, expected);
     }
-    let sent = home.commands.lock().unwrap().clone();
+    let sent = home.commands.lock().clone();
     assert_eq!(sent, [(1, Command::Dim(40)), (2, Command::Dim(40))]);
 }

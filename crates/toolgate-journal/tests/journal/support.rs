@@ -3,9 +3,10 @@
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use rusqlite::Connection;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -99,13 +100,13 @@ impl House {
     pub(crate) fn journal_with(&self, settings: &JournalSettings) -> Journal {
         let opened = Journal::open(&self.file(), settings, Redactor::default(), "test");
         let journal = opened.unwrap();
-        self.readers.lock().unwrap().push(journal.reader());
+        self.readers.lock().push(journal.reader());
         journal
     }
 
     /// As another process would read, but not before everything that was recorded here is in the database.
     pub(crate) fn reader(&self) -> Reader {
-        for reader in &*self.readers.lock().unwrap() {
+        for reader in &*self.readers.lock() {
             reader.position().unwrap();
         }
         self.other_reader()
@@ -204,7 +205,7 @@ pub(crate) struct Log(Arc<Mutex<Vec<u8>>>);
 
 impl io::Write for Log {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap().extend(bytes);
+        self.0.lock().extend(bytes);
         Ok(bytes.len())
     }
     fn flush(&mut self) -> io::Result<()> {
@@ -236,7 +237,7 @@ impl Log {
     }
 
     pub(crate) fn text(&self) -> String {
-        String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
+        String::from_utf8(self.0.lock().clone()).unwrap()
     }
 }
 

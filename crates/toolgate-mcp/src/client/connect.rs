@@ -2,10 +2,11 @@
 
 use std::collections::HashMap;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::BoxFuture;
+use parking_lot::Mutex;
 use serde_json::json;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -114,7 +115,7 @@ impl Dialer {
     }
 
     fn known(&self, server: &str, change: impl FnOnce(&mut Known)) -> Known {
-        let mut all = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.known.lock();
         let known = all.entry(server.to_owned()).or_insert_with(|| Known {
             diagnostics: Diagnostics::new(server, self.redactor.clone()),
             era: None,

@@ -1,9 +1,10 @@
 //! What a server said that nobody can use: kept for reports across restarts, and kept from flooding the log.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::time::Instant;
 use toolgate_core::{Redactor, bounded, escape};
 
@@ -197,7 +198,7 @@ impl Diagnostics {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 
@@ -230,7 +231,7 @@ mod tests {
 
     impl Write for Log {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.0.lock().unwrap().write(bytes)
+            self.0.lock().write(bytes)
         }
         fn flush(&mut self) -> io::Result<()> {
             Ok(())
@@ -246,7 +247,7 @@ mod tests {
 
     impl Log {
         fn take(&self) -> Vec<String> {
-            let bytes = std::mem::take(&mut *self.0.lock().unwrap());
+            let bytes = std::mem::take(&mut *self.0.lock());
             let text = String::from_utf8(bytes).unwrap();
             text.lines().map(str::to_owned).collect()
         }

@@ -9,8 +9,8 @@ mod difference;
 mod tests;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::{Value, json};
 use toolgate_core::{Redactor, Withheld, escape, shown_name};
 use tracing::warn;
@@ -299,7 +299,7 @@ impl ToolPins {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 

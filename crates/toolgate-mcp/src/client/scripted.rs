@@ -1,8 +1,9 @@
 //! For tests: a server that is a function from what it gets to what it answers.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use futures::future::BoxFuture;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use toolgate_core::Redactor;
 
@@ -51,7 +52,7 @@ impl Scripted {
 
     /// Where it delivers.
     pub(crate) fn sent(&self) -> Vec<Value> {
-        self.sent.lock().unwrap().clone()
+        self.sent.lock().clone()
     }
 
     /// The server is gone.
@@ -69,14 +70,14 @@ impl Scripted {
     }
 
     pub(crate) fn agreed(&self) -> Option<Era> {
-        *self.agreed.lock().unwrap()
+        *self.agreed.lock()
     }
 }
 
 impl Transport for Scripted {
     fn send(&self, message: Outgoing) -> BoxFuture<'_, Result<(), TransportError>> {
         let body: Value = serde_json::from_slice(&message.body).unwrap();
-        self.sent.lock().unwrap().push(body.clone());
+        self.sent.lock().push(body.clone());
         let deed = (self.script)(message.method.unwrap_or_default(), &body["params"]);
         if let Some(id) = message.id {
             match deed {
@@ -97,7 +98,7 @@ impl Transport for Scripted {
     }
 
     fn agreed(&self, era: Era, _revision: &str) {
-        *self.agreed.lock().unwrap() = Some(era);
+        *self.agreed.lock() = Some(era);
     }
 
     fn close(&self) -> BoxFuture<'_, ()> {

@@ -5,9 +5,10 @@ mod mailbox;
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use parking_lot::{Mutex, MutexGuard};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use tokio::sync::{Notify, Semaphore, oneshot, watch};
@@ -217,7 +218,7 @@ impl Session {
     }
 
     fn waiting(&self) -> MutexGuard<'_, Waiting> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+        self.waiting.lock()
     }
 
     fn ended_as(&self) -> End {

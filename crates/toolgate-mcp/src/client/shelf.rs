@@ -1,8 +1,9 @@
 //! Where a server's tools are offered: the one place that puts them into the manager.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use toolgate_core::{
     CallContext, Rank, Source, Tool, ToolDefinition, ToolFuture, ToolManager, ValidArguments,
     Withheld,
@@ -124,8 +125,8 @@ impl Shelf {
             .replace(&self.source, goods.rank, tools.collect());
     }
 
-    fn goods(&self) -> std::sync::MutexGuard<'_, Goods> {
-        self.goods.lock().unwrap_or_else(PoisonError::into_inner)
+    fn goods(&self) -> parking_lot::MutexGuard<'_, Goods> {
+        self.goods.lock()
     }
 }
 

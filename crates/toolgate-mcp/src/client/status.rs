@@ -1,9 +1,10 @@
 //! What is known of the servers at this moment.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use parking_lot::{Mutex, MutexGuard};
 use serde::{Serialize, Serializer};
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -199,12 +200,12 @@ impl Roster {
 
     /// All there are from now on.
     pub(crate) fn set(&self, boards: Vec<Arc<Board>>) {
-        *self.boards.lock().unwrap_or_else(PoisonError::into_inner) = boards;
+        *self.boards.lock() = boards;
         self.version.send_modify(|version| *version += 1);
     }
 
     pub(crate) fn boards(&self) -> Vec<Arc<Board>> {
-        let boards = self.boards.lock().unwrap_or_else(PoisonError::into_inner);
+        let boards = self.boards.lock();
         boards.clone()
     }
 
@@ -361,7 +362,7 @@ impl Board {
     }
 
     fn facts(&self) -> MutexGuard<'_, Facts> {
-        self.facts.lock().unwrap_or_else(PoisonError::into_inner)
+        self.facts.lock()
     }
 }
 

@@ -1,7 +1,8 @@
 //! Requests of one client that are not answered yet, so that it can cancel them by their ids.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio_util::sync::CancellationToken;
 
 use super::jsonrpc::RequestId;
@@ -38,7 +39,7 @@ struct State {
 
 impl InFlightRequests {
     fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     /// A number that was not given before.

@@ -1,9 +1,9 @@
 //! What goes to a client that reads lines.
 
 use std::io;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use futures::future::BoxFuture;
+use parking_lot::{Mutex, MutexGuard};
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
@@ -35,7 +35,7 @@ impl Outbox {
     }
 
     fn waiting(&self) -> MutexGuard<'_, Vec<u8>> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+        self.waiting.lock()
     }
 
     /// Queues a message at once: messages leave in the order in which they were pushed.
@@ -75,7 +75,7 @@ impl Outbox {
 
     /// The connection is of no use any more; there is nobody left to tell.
     pub(super) fn fail(&self, error: io::Error) {
-        let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut failure = self.failure.lock();
         failure.get_or_insert(error);
         self.broken.cancel();
     }
@@ -87,7 +87,7 @@ impl Outbox {
 
     /// How it ended. A client that went away is no failure.
     pub(super) fn outcome(&self) -> io::Result<()> {
-        let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut failure = self.failure.lock();
         match failure.take() {
             None => Ok(()),
             Some(error) => match error.kind() {

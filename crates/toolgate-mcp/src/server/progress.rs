@@ -1,8 +1,8 @@
 //! What a running tool reports, on its way to the client that asked for it.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, PoisonError};
 
+use parking_lot::Mutex;
 use serde_json::json;
 use tokio::sync::Notify;
 use toolgate_core::Progress;
@@ -23,7 +23,7 @@ pub(super) struct ProgressReports {
 impl ProgressReports {
     /// Called by the tool.
     pub(super) fn add(&self, progress: &Progress) {
-        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut waiting = self.waiting.lock();
         if waiting.len() == MOST_WAITING {
             waiting.pop_back();
         }
@@ -32,7 +32,7 @@ impl ProgressReports {
     }
 
     fn take(&self) -> Option<Progress> {
-        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut waiting = self.waiting.lock();
         waiting.pop_front()
     }
 }

@@ -3,11 +3,12 @@
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::Command;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures::future::BoxFuture;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::time::Instant;
@@ -164,7 +165,7 @@ impl House {
 
     /// What was sent for the last call, if anything was: the revision of the protocol.
     pub(crate) fn last_sent(&self) -> Option<String> {
-        let ended = self.finished.0.lock().unwrap();
+        let ended = self.finished.0.lock();
         let sent = ended.last().unwrap().as_ref();
         sent.map(|sent| sent.revision.to_string())
     }
@@ -260,7 +261,7 @@ impl House {
             );
         }
         assert_eq!(
-            self.finished.0.lock().unwrap().len(),
+            self.finished.0.lock().len(),
             self.asked.load(Ordering::Relaxed),
             "exactly one record for every call"
         );
@@ -292,7 +293,7 @@ struct Ended(Arc<Mutex<Vec<Option<Sent>>>>);
 
 impl Observer for Ended {
     fn finished<'a>(&'a self, record: &'a CallRecord) -> Option<BoxFuture<'a, ()>> {
-        self.0.lock().unwrap().push(record.sent.clone());
+        self.0.lock().push(record.sent.clone());
         None
     }
 }
@@ -316,13 +317,13 @@ impl Log {
     }
 
     fn text(&self) -> String {
-        String::from_utf8_lossy(&self.0.lock().unwrap()).into_owned()
+        String::from_utf8_lossy(&self.0.lock()).into_owned()
     }
 }
 
 impl Write for Log {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().unwrap().extend_from_slice(bytes);
+        self.0.lock().extend_from_slice(bytes);
         Ok(bytes.len())
     }
 

@@ -6,8 +6,9 @@ mod tests;
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
+use parking_lot::Mutex;
 use serde::Serialize;
 use serde::ser::{SerializeSeq, Serializer};
 use serde_json::value::RawValue;
@@ -100,7 +101,7 @@ impl CatalogCache {
         dialect: &Dialect,
         converted: impl FnOnce(&Catalog),
     ) -> Arc<Catalog> {
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.0.lock();
         if let Some((of, catalog)) = &*kept
             && Arc::ptr_eq(of, tools)
         {

@@ -5,10 +5,10 @@ mod failure;
 mod lines;
 mod retry_after;
 
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
+use parking_lot::Mutex;
 use reqwest::header::{ACCEPT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue, LOCATION};
 use reqwest::{Client, Method, Response, Url};
 use serde_json::Value;
@@ -156,7 +156,7 @@ impl Http {
     }
 
     fn url(&self, path: &str) -> Url {
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = self.last.lock();
         if let Some((of, url)) = &*last
             && of == path
         {

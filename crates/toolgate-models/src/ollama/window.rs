@@ -5,7 +5,8 @@
 //! asked for with every request, in few steps, and never gets smaller again.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+
+use parking_lot::Mutex;
 
 /// The smallest window: room for a few tools and an answer.
 const LEAST: usize = 8192;
@@ -87,7 +88,7 @@ impl Window {
     /// holds the model with, unless it did not tell before. No server has one so small that a short prompt is cut.
     pub(super) fn is_doubtful(&self, Read { estimate, read, .. }: Read) -> bool {
         const SHORT: usize = 2048;
-        let reading = self.reading.lock().unwrap_or_else(PoisonError::into_inner);
+        let reading = self.reading.lock();
         let read = usize::try_from(read).unwrap_or(usize::MAX);
         let may_tell = !reading.silent && !reading.warned;
         may_tell && read < estimate && estimate > SHORT.max(reading.safe)
@@ -95,7 +96,7 @@ impl Window {
 
     /// The server was asked which window it holds the model with, and did not tell.
     pub(super) fn not_told(&self) {
-        let mut reading = self.reading.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut reading = self.reading.lock();
         reading.silent = true;
     }
 
@@ -114,7 +115,7 @@ impl Window {
             read,
         } = prompt;
         let read = usize::try_from(read).unwrap_or(usize::MAX);
-        let mut reading = self.reading.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut reading = self.reading.lock();
         let with_cache = read.saturating_add(reading.before);
         reading.before = with_cache.min(estimate).max(read);
         let missing = estimate.saturating_sub(with_cache);

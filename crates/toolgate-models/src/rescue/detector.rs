@@ -117,7 +117,7 @@ fn json(rest: &[u8]) -> Verdict {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Mutex;
+    use parking_lot::Mutex;
 
     use super::super::tests::offer;
     use super::*;
@@ -128,11 +128,11 @@ mod tests {
     fn told(pieces: &[&str]) -> Vec<String> {
         let now = Mutex::new(String::new());
         let mut listener = |event: Event<'_>| match event {
-            Event::Text(text) => now.lock().unwrap().push_str(text),
-            Event::Notice(_) => now.lock().unwrap().push('!'),
+            Event::Text(text) => now.lock().push_str(text),
+            Event::Notice(_) => now.lock().push('!'),
             _ => {}
         };
-        let taken = || std::mem::take(&mut *now.lock().unwrap());
+        let taken = || std::mem::take(&mut *now.lock());
         let mut buffer = ReplyBuffer::new(&mut listener);
         buffer.begin(true);
         let mut told = Vec::new();

@@ -1,8 +1,9 @@
 //! Tools that remember how they were called.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use futures::future::BoxFuture;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use toolgate_core::{
     CallContext, Content, Policy, Tool, ToolDefinition, ToolError, ToolExecutor, ToolFuture,
@@ -36,7 +37,7 @@ impl Tool for Device {
     fn invoke<'a>(&'a self, arguments: ValidArguments, _: &'a CallContext) -> ToolFuture<'a> {
         let arguments = Value::Object(arguments.into_map());
         let name = self.definition.name().to_owned();
-        self.calls.lock().unwrap().push((name, arguments.clone()));
+        self.calls.lock().push((name, arguments.clone()));
         Box::pin(async move {
             (self.wait)(&arguments).await;
             (self.work)(&arguments)
@@ -131,7 +132,7 @@ impl House {
 
     /// What ran, in the order it began.
     pub(crate) fn calls(&self) -> Vec<(String, Value)> {
-        self.calls.lock().unwrap().clone()
+        self.calls.lock().clone()
     }
 
     /// The same, the names alone.

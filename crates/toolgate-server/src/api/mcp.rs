@@ -1,12 +1,12 @@
 //! `/mcp`: the same tools for MCP clients, over streamable HTTP.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::response::Response;
+use parking_lot::Mutex;
 use toolgate_mcp::{HttpOptions, McpHttp, McpServer, ServeOptions};
 
 use crate::guard::Caller;
@@ -35,7 +35,7 @@ impl McpEndpoint {
 
     async fn respond(&self, caller: &Caller, request: Request) -> Response {
         let mcp = {
-            let mut shares = self.shares.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut shares = self.shares.lock();
             let share = || self.whole.within(caller.scope.clone());
             shares.entry(caller.number).or_insert_with(share).clone()
         };

@@ -1,8 +1,9 @@
 //! Places for those who can't be told apart: whoever comes takes the place of the oldest.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio_util::sync::CancellationToken;
 
 /// What is under way, the oldest first. With more than there are places for, the oldest has to go, so that whoever
@@ -64,5 +65,5 @@ impl Drop for EvictingPlace {
 }
 
 fn locked(all: &Mutex<VecDeque<CancellationToken>>) -> MutexGuard<'_, VecDeque<CancellationToken>> {
-    all.lock().unwrap_or_else(PoisonError::into_inner)
+    all.lock()
 }

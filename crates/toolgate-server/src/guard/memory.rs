@@ -1,7 +1,8 @@
 //! How much memory requests under way may take together, once they are parsed.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use toolgate_core::{Limits, ValueCounter};
 
 use super::Caller;
@@ -45,7 +46,7 @@ impl MemoryLease {
 
     /// True if it now has as much as that.
     fn extend(&self, bytes: usize) -> bool {
-        let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut taken = self.taken.lock();
         let (size, places) = &mut *taken;
         if bytes <= *size + UNCOUNTED {
             return true;

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 use std::net::IpAddr;
-use std::sync::{Mutex, PoisonError};
 
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
 /// Buckets kept at once; beyond that, whoever is new shares one.
@@ -58,7 +58,7 @@ impl Rate {
     /// Takes one; an error is the number of seconds after which there is one again.
     pub(super) fn take(&self, who: Who) -> Result<(), u32> {
         let now = Instant::now();
-        let mut buckets = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut buckets = self.buckets.lock();
         let full = Bucket {
             left: self.burst,
             at: now,
@@ -129,14 +129,10 @@ mod tests {
         assert_eq!(rate.take(of(1_000_000)), Ok(()));
         assert_eq!(rate.take(of(1_000_001)), Ok(()));
         assert_eq!(rate.take(of(1_000_002)), Err(1));
-        assert_eq!(rate.buckets.lock().unwrap().len(), MOST + 1);
+        assert_eq!(rate.buckets.lock().len(), MOST + 1);
         tokio::time::advance(Duration::from_secs(2)).await;
         assert_eq!(rate.take(of(1_000_003)), Ok(()));
-        assert_eq!(
-            rate.buckets.lock().unwrap().len(),
-            1,
-            "full buckets are let go"
-        );
+        assert_eq!(rate.buckets.lock().len(), 1, "full buckets are let go");
     }
 
     #[test]

@@ -1,12 +1,12 @@
 //! Sessions: a browser that has signed in shows a cookie instead of the token.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use http::{HeaderMap, HeaderValue, header};
+use parking_lot::{Mutex, MutexGuard};
 use tokio::time::Instant;
 
 use super::token::digest;
@@ -81,7 +81,7 @@ impl Sessions {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<[u8; 32], Session>> {
-        self.all.lock().unwrap_or_else(PoisonError::into_inner)
+        self.all.lock()
     }
 
     /// On plain HTTP without `Secure`: a browser would not keep it. Where a proxy adds TLS, the page that signs in says so.

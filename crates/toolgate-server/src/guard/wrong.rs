@@ -2,11 +2,12 @@
 
 use std::collections::HashMap;
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::response::{IntoResponse, Response};
 use http::StatusCode;
+use parking_lot::Mutex;
 use tracing::warn;
 
 use super::rate::{Rate, Who};
@@ -88,6 +89,6 @@ impl WrongTokens {
     }
 }
 
-fn locked(untold: &Mutex<HashMap<Who, u64>>) -> std::sync::MutexGuard<'_, HashMap<Who, u64>> {
-    untold.lock().unwrap_or_else(PoisonError::into_inner)
+fn locked(untold: &Mutex<HashMap<Who, u64>>) -> parking_lot::MutexGuard<'_, HashMap<Who, u64>> {
+    untold.lock()
 }

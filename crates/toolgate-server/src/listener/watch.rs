@@ -1,14 +1,15 @@
 //! What is known of a connection, and how long it may do nothing.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::{
     AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed,
 };
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 use std::time::Duration;
 
 use futures::task::AtomicWaker;
+use parking_lot::{Mutex, MutexGuard};
 
 use super::head::Heads;
 
@@ -302,6 +303,6 @@ impl Patrol {
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, Arc<Watch>>> {
-        self.watches.lock().unwrap_or_else(PoisonError::into_inner)
+        self.watches.lock()
     }
 }

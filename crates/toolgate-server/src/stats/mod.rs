@@ -4,11 +4,12 @@ mod latency;
 mod series;
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use futures::future::BoxFuture;
 use indexmap::IndexMap;
+use parking_lot::{Mutex, MutexGuard};
 use serde::Serialize;
 use tokio::time::Instant;
 use toolgate_core::{CallId, CallRecord, CallStarted, Observer, Source, ToolDefinition, ToolError};
@@ -232,7 +233,7 @@ impl Sum {
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+    mutex.lock()
 }
 
 fn steps_in(time: Duration) -> u64 {

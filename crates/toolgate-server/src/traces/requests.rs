@@ -97,7 +97,7 @@ mod tests {
         assert_eq!(mcp.respond(request.unwrap(), 1).await.status(), 200);
         traces.flush().await;
 
-        let spans = kept.0.lock().unwrap();
+        let spans = kept.0.lock();
         let [call, request] = &spans[..] else {
             panic!("{spans:?}");
         };

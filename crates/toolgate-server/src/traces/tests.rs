@@ -134,11 +134,11 @@ impl SpanExport for Broken {
 
 /// Keeps what it is given.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Kept(pub(super) Arc<std::sync::Mutex<Vec<SpanData>>>);
+pub(super) struct Kept(pub(super) Arc<parking_lot::Mutex<Vec<SpanData>>>);
 
 impl SpanExport for Kept {
     async fn export(&self, batch: Vec<SpanData>) -> opentelemetry_sdk::error::OTelSdkResult {
-        self.0.lock().unwrap().extend(batch);
+        self.0.lock().extend(batch);
         Ok(())
     }
 }
@@ -151,7 +151,7 @@ async fn what_others_keep_beside_a_trace_is_handed_on_unless_it_is_none() {
         let call = ToolCall::new("broken", json!({})).trace_parent(CALLER);
         gate(&traces).execute(call.trace_state(state)).await;
         traces.flush().await;
-        let spans = kept.0.lock().unwrap();
+        let spans = kept.0.lock();
         assert_eq!(spans[0].span_context.trace_state().header(), expected);
     }
 }
@@ -195,7 +195,7 @@ impl toolgate_core::Tool for Theirs {
 
 #[tokio::test]
 async fn only_what_was_sent_to_a_server_is_told_as_a_request_to_it() {
-    let kinds = Arc::<std::sync::Mutex<Vec<(SpanKind, String)>>>::default();
+    let kinds = Arc::<parking_lot::Mutex<Vec<(SpanKind, String)>>>::default();
     let kept = Arc::clone(&kinds);
     let traces = Traces::start(&settings("127.0.0.1:9"), Redactor::default());
     let traces = traces.unwrap().unwrap();
@@ -208,7 +208,7 @@ async fn only_what_was_sent_to_a_server_is_told_as_a_request_to_it() {
             is_wire.then(|| format!("{key}={}", pair.value.as_str()))
         });
         let told: Vec<String> = told.collect();
-        kept.lock().unwrap().push((span.span_kind, told.join(" ")));
+        kept.lock().push((span.span_kind, told.join(" ")));
     };
     let parameters = json!({ "type": "object", "properties": { "n": { "type": "integer" } } });
     let definition = ToolDefinition::builder("theirs", "Of a server", parameters);
@@ -220,7 +220,7 @@ async fn only_what_was_sent_to_a_server_is_told_as_a_request_to_it() {
     for arguments in [json!({ "n": 1 }), json!({ "n": "x" })] {
         executor.execute(ToolCall::new("theirs", arguments)).await;
     }
-    let seen = kinds.lock().unwrap().clone();
+    let seen = kinds.lock().clone();
     let wire = "mcp.method.name=tools/call mcp.protocol.version=2025-11-25 jsonrpc.request.id=7";
     assert_eq!(
         seen,

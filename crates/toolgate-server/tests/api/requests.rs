@@ -1,10 +1,11 @@
 //! A request has a name, by which what the gateway says of it can be found.
 
 use std::io;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use fakellm::{Answer, FakeLlm, Script};
 use http::Method;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use toolgate_models::{ModelSettings, Provider};
 
@@ -17,7 +18,7 @@ struct Log(Arc<Mutex<Vec<u8>>>);
 
 impl io::Write for Log {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap().extend(bytes);
+        self.0.lock().extend(bytes);
         Ok(bytes.len())
     }
 
@@ -40,7 +41,7 @@ impl Log {
 
     /// How many lines about this request say this.
     fn lines(&self, id: &str, text: &str) -> usize {
-        let written = String::from_utf8(self.0.lock().unwrap().clone()).unwrap();
+        let written = String::from_utf8(self.0.lock().clone()).unwrap();
         let request = format!("request{{id=\"{id}\"}}");
         let mut lines = written.lines().filter(|line| line.contains(&request));
         let found = lines.by_ref().filter(|line| line.contains(text)).count();

@@ -1,7 +1,6 @@
 //! What the measurements have in common: turns as they end, and the time between their stages.
 
-use std::sync::{Mutex, PoisonError};
-
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use toolgate_journal::{TurnStages, VoiceTurn};
@@ -23,7 +22,7 @@ impl Told {
 impl Watcher for Told {
     fn event(&self, event: Event<'_>) {
         if let Event::Turn(turn) = event {
-            let tell = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let tell = self.0.lock();
             // Nobody listens any more at the end.
             drop(tell.send(turn.clone()));
         }

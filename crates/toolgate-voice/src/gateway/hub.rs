@@ -1,9 +1,10 @@
 //! Everything that happens passes here: it is logged, remembered where others need it, and told to all who watch.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::watch;
 use toolgate_journal::TurnOutcome;
 use tracing::{info, warn};
@@ -152,7 +153,7 @@ impl Hub {
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+    mutex.lock()
 }
 
 impl Watcher for Hub {

@@ -1,9 +1,10 @@
 //! The voice and where it is played, looked for when they are needed: what is missing today may be installed tomorrow, and a
 //! satellite that comes back is another connection.
 
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use futures::future::BoxFuture;
+use parking_lot::Mutex;
 
 use crate::audio::Format;
 use crate::hear::SatelliteLink;
@@ -61,13 +62,13 @@ impl Outlet {
     /// Where nothing else is named, what is said from now on is played by this satellite.
     pub(super) fn connect(&self, link: SatelliteLink) {
         if self.name.is_empty() {
-            *self.found.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(link));
+            *self.found.lock() = Some(Arc::new(link));
         }
     }
 
     /// The output, if it can be had.
     pub(super) fn find(&self) -> Result<Arc<dyn Output>, EngineError> {
-        let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut found = self.found.lock();
         if let Some(output) = &*found {
             return Ok(Arc::clone(output));
         }

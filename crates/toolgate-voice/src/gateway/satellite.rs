@@ -1,6 +1,6 @@
 //! A satellite is told how its request goes: it lights up, and it stops sending sound once its words are known.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::hear::SatelliteLink;
 use crate::turn::HANDLE;
@@ -46,7 +46,7 @@ impl Satellite {
     }
 
     fn lock(&self) -> MutexGuard<'_, Connected> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

@@ -5,9 +5,10 @@ use std::ffi::OsStr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::Stdio;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
@@ -101,7 +102,7 @@ impl Running {
 
     /// An error of this program, with the end of what it said.
     pub(crate) fn failed(&self, why: &str) -> EngineError {
-        let tail = self.tail.lock().unwrap_or_else(PoisonError::into_inner);
+        let tail = self.tail.lock();
         let words = String::from_utf8_lossy(&tail);
         let mut lines: Vec<&str> = words.lines().map(str::trim).collect();
         // A library of ALSA's tells of each of its steps that failed, and the program after that in one line what did.
@@ -145,7 +146,7 @@ fn failed(program: &str, why: &str) -> EngineError {
 async fn keep_tail(mut stderr: ChildStderr, tail: Arc<Mutex<Vec<u8>>>) {
     let mut buffer = [0; TAIL];
     while let Ok(read @ 1..) = stderr.read(&mut buffer).await {
-        let mut tail = tail.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut tail = tail.lock();
         tail.extend_from_slice(&buffer[..read]);
         let surplus = tail.len().saturating_sub(TAIL);
         tail.drain(..surplus);

@@ -9,9 +9,10 @@
 //! is lost.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::{Notify, mpsc};
 use tokio::time::{Instant, interval_at, sleep, sleep_until};
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -111,7 +112,7 @@ struct Sound {
 
 impl Waiting {
     fn lock(&self) -> MutexGuard<'_, Sound> {
-        self.sound.lock().unwrap_or_else(PoisonError::into_inner)
+        self.sound.lock()
     }
 
     fn feed(&self, samples: &[i16]) {

@@ -1,10 +1,11 @@
 //! A call that waits for a spoken yes. Consent is never guessed: a yes counts only if the whole
 //! question was heard before it, and everything else is a no.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use futures::future::BoxFuture;
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::{Mutex as Lock, oneshot, watch};
 use tokio::time::{Instant, sleep, timeout};
 use toolgate_core::{
@@ -237,7 +238,7 @@ impl AloudTurn {
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+    mutex.lock()
 }
 
 #[cfg(test)]

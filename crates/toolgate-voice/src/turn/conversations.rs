@@ -1,9 +1,10 @@
 //! Who talks about what: a conversation for each source, forgotten when nobody goes on with it.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::{Mutex as Lock, OwnedMutexGuard};
 use tokio::time::Instant;
 use toolgate_core::Origin;
@@ -165,5 +166,5 @@ fn spoken(mut settings: ModelSettings) -> ModelSettings {
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+    mutex.lock()
 }

@@ -1,8 +1,9 @@
 //! An engine that is lost is told once, and once that it is back; whoever watches logs it.
 
 use std::collections::HashSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use tracing::warn;
 
 use crate::{EngineError, Event, Role, Spoken, Watcher};
@@ -63,7 +64,7 @@ impl Engines {
 
     /// Those that are lost.
     pub(crate) fn all_lost(&self) -> Vec<Role> {
-        let lost = self.lost.lock().unwrap_or_else(PoisonError::into_inner);
+        let lost = self.lost.lock();
         lost.iter().copied().collect()
     }
 
@@ -75,7 +76,7 @@ impl Engines {
     }
 
     fn change(&self, change: impl FnOnce(&mut HashSet<Role>) -> bool) -> bool {
-        let mut lost = self.lost.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut lost = self.lost.lock();
         change(&mut lost)
     }
 }

@@ -1,8 +1,8 @@
 //! Requests that wait for their answer, in order. Whoever is given up leaves at once, wherever it stands.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Notify;
 
 use super::listening::Request;
@@ -41,6 +41,6 @@ impl Line {
     }
 
     fn lock(&self) -> MutexGuard<'_, VecDeque<Request>> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+        self.waiting.lock()
     }
 }

@@ -24,12 +24,13 @@ mod stages;
 
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
+use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
@@ -348,17 +349,11 @@ impl Shared {
     }
 
     fn answering(&self) -> Option<u64> {
-        *self
-            .answering
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        *self.answering.lock()
     }
 
     fn answers(&self, number: Option<u64>) {
-        *self
-            .answering
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner) = number;
+        *self.answering.lock() = number;
     }
 
     fn is_given_up(&self, number: u64) -> bool {

@@ -1,8 +1,9 @@
 //! What is no event, or too much of one, and somebody who sends it in the middle of a conversation.
 
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
@@ -127,6 +128,6 @@ async fn carry(gateway: TcpStream, engine: TcpStream, plot: Arc<Plot>) {
 impl Plot {
     fn poison_after(&self, seen: &[u8]) -> Option<Vec<u8>> {
         let is_time = String::from_utf8_lossy(seen).contains(self.trigger);
-        is_time.then(|| self.poison.lock().unwrap().take())?
+        is_time.then(|| self.poison.lock().take())?
     }
 }

@@ -266,7 +266,7 @@ async fn a_voice_that_is_lost_is_told_once_and_the_answer_is_kept() {
         (Some(error), TurnOutcome::Failed),
         (None, TurnOutcome::Answered),
     ] {
-        *house.mouth.fails.lock().unwrap() = fails;
+        *house.mouth.fails.lock() = fails;
         let turn = house.turn().await;
         assert_eq!((turn.outcome, turn.answer.as_str()), (outcome, "Hi."));
     }

@@ -12,9 +12,9 @@ use crate::support::{House, Plan, Say, Text, Work, utterance};
 /// Silence, and no later than promised.
 async fn expect_silence(house: &House) {
     sleep(Duration::from_millis(150)).await;
-    let heard = *house.heard.lock().unwrap();
+    let heard = *house.heard.lock();
     sleep(Duration::from_secs(60)).await;
-    assert_eq!(*house.heard.lock().unwrap(), heard, "it still sounds");
+    assert_eq!(*house.heard.lock(), heard, "it still sounds");
 }
 
 #[tokio::test(start_paused = true)]
@@ -60,7 +60,7 @@ async fn while_thinking_the_models_stream_is_cancelled() {
 async fn before_the_model_is_asked_nothing_is_forgotten() {
     let house = Plan::new([Text::Is("Hello")], [Say::Words("Hi.")]).build();
     house.turn().await;
-    *house.model.prepares.lock().unwrap() = Duration::from_secs(10);
+    *house.model.prepares.lock() = Duration::from_secs(10);
     house.ears.hear(utterance()).unwrap();
     house.watch.seen("state thinking", 2).await;
     sleep(Duration::from_secs(1)).await;
@@ -192,10 +192,10 @@ async fn what_sounds_after_an_interruption_is_not_cut_off_by_it() {
     house.watch.seen("state speaking", 1).await;
     sleep(Duration::from_millis(300)).await;
     house.ears.interrupt();
-    let before = *house.heard.lock().unwrap();
+    let before = *house.heard.lock();
     house.speaker.tone(Tone::Wake);
     sleep(Duration::from_secs(1)).await;
-    let heard = *house.heard.lock().unwrap() - before;
+    let heard = *house.heard.lock() - before;
     assert!(heard > Duration::from_millis(140), "{heard:?}");
 }
 

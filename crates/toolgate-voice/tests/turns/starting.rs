@@ -145,7 +145,7 @@ async fn vo1_a_model_waits_again_once_a_server_settled_or_another_one_starts() {
         (&["mute"], false),
         (&["mute", "new"], true),
     ] {
-        *coming.starting.lock().unwrap() = starting.iter().map(|name| (*name).to_owned()).collect();
+        *coming.starting.lock() = starting.iter().map(|name| (*name).to_owned()).collect();
         let waited = thought_ms(&house.turn().await);
         assert_eq!(waited >= 5000.0, waits, "{starting:?}: {waited}");
     }

@@ -11,13 +11,14 @@ pub(crate) use model::{Say, Script};
 pub(crate) use watch::Watch;
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
 use futures::future::BoxFuture;
 use futures::{FutureExt, StreamExt, stream};
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 use toolgate_core::{
@@ -74,7 +75,7 @@ impl Ear {
 impl Transcribe for Ear {
     fn transcribe<'a>(&'a self, _: &'a Utterance) -> BoxFuture<'a, Result<String, EngineError>> {
         self.begun.fetch_add(1, Ordering::Relaxed);
-        let mut texts = self.texts.lock().unwrap();
+        let mut texts = self.texts.lock();
         let text = match texts.len() {
             1 => texts.front().cloned(),
             _ => texts.pop_front(),
@@ -111,10 +112,10 @@ pub(crate) struct Mouth {
 
 impl Synthesize for Mouth {
     fn synthesize<'a>(&'a self, text: &'a str) -> BoxFuture<'a, Result<SoundStream, EngineError>> {
-        self.asked.lock().unwrap().push(text.to_owned());
+        self.asked.lock().push(text.to_owned());
         let words = text.split_whitespace().count();
         let chunk: Bytes = [0x10_u8, 0x20].repeat(3200).into();
-        let fails = self.fails.lock().unwrap().clone();
+        let fails = self.fails.lock().clone();
         let sound = SoundStream {
             format: Format::HEARD,
             chunks: stream::iter(vec![Ok(chunk); words]).boxed(),
@@ -156,7 +157,7 @@ impl Playing for Sounding {
                 sleep(length).await;
             }
             self.heard += length;
-            *self.all.lock().unwrap() += length;
+            *self.all.lock() += length;
             Ok(())
         }
         .boxed()
@@ -320,6 +321,6 @@ impl House {
 
     /// Everything that was given to the speech engine.
     pub(crate) fn spoken(&self) -> String {
-        self.mouth.asked.lock().unwrap().join(" ")
+        self.mouth.asked.lock().join(" ")
     }
 }

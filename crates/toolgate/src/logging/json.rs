@@ -116,8 +116,9 @@ impl Visit for Record {
 #[cfg(test)]
 mod tests {
     use std::io;
-    use std::sync::{Arc, Mutex};
+    use std::sync::Arc;
 
+    use parking_lot::Mutex;
     use tracing::{error_span, info};
     use tracing_subscriber::layer::SubscriberExt;
 
@@ -128,7 +129,7 @@ mod tests {
 
     impl io::Write for Written {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.0.lock().unwrap().extend(bytes);
+            self.0.lock().extend(bytes);
             Ok(bytes.len())
         }
 
@@ -145,7 +146,7 @@ mod tests {
             .fmt_fields(JsonFields::new())
             .event_format(Json);
         tracing::subscriber::with_default(tracing_subscriber::registry().with(layer), log);
-        let text = String::from_utf8(written.0.lock().unwrap().clone()).unwrap();
+        let text = String::from_utf8(written.0.lock().clone()).unwrap();
         let lines = text.lines().map(|line| serde_json::from_str(line).unwrap());
         lines.collect()
     }

@@ -1,6 +1,7 @@
 use std::io::Write;
-use std::sync::{Mutex, OnceLock};
+use std::sync::OnceLock;
 
+use parking_lot::Mutex;
 use serde_json::json;
 use tokio::time::Instant;
 use toolgate_mcp::{ServerState, ServersOptions};
@@ -138,7 +139,7 @@ struct Log(Arc<Mutex<Vec<u8>>>);
 
 impl Write for Log {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().unwrap().write(bytes)
+        self.0.lock().write(bytes)
     }
 
     fn flush(&mut self) -> std::io::Result<()> {
@@ -157,7 +158,7 @@ impl Log {
     }
 
     fn count(&self, text: &str) -> usize {
-        let bytes = self.0.lock().unwrap().clone();
+        let bytes = self.0.lock().clone();
         String::from_utf8(bytes).unwrap().matches(text).count()
     }
 

@@ -4,9 +4,10 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -62,7 +63,7 @@ impl Gateway {
         let kept = Arc::clone(&log);
         std::thread::spawn(move || {
             for line in lines.map_while(Result::ok) {
-                kept.lock().unwrap().push_str(&format!("{line}\n"));
+                kept.lock().push_str(&format!("{line}\n"));
             }
         });
         let home = folder.path().to_owned();
@@ -81,7 +82,7 @@ impl Gateway {
     }
 
     pub(crate) fn log(&self) -> String {
-        self.log.lock().unwrap().clone()
+        self.log.lock().clone()
     }
 
     pub(crate) fn url(&self) -> String {

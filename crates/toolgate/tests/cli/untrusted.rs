@@ -6,10 +6,11 @@ use std::net::TcpListener;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 use std::process::Command;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use fakellm::Answer;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use crate::gateway::{Gateway, wait_until};
@@ -39,7 +40,7 @@ impl Attacker {
                 stream.set_read_timeout(patience).unwrap();
                 let length = stream.read(&mut bytes).unwrap_or(0);
                 let text = String::from_utf8_lossy(&bytes[..length]).into_owned();
-                kept.lock().unwrap().push(text);
+                kept.lock().push(text);
                 let answer = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{}";
                 drop(stream.write_all(answer.as_bytes()));
             }
@@ -48,7 +49,7 @@ impl Attacker {
     }
 
     fn seen(&self) -> Vec<String> {
-        self.seen.lock().unwrap().clone()
+        self.seen.lock().clone()
     }
 
     /// A configuration that uses every way there is to reach the attacker or to do harm.

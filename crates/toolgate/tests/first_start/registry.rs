@@ -1,10 +1,11 @@
 //! A package registry on loopback that is as slow as asked: it fetches from the one that this machine is set up for.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Runtime;
@@ -132,7 +133,7 @@ async fn serve(stream: TcpStream, shared: &Shared) -> std::io::Result<()> {
 impl Shared {
     async fn fetch(&self, path: &str, headers: Vec<(String, String)>) -> Arc<Answer> {
         let key = format!("{path} {headers:?}");
-        if let Some(known) = self.known.lock().unwrap().get(&key) {
+        if let Some(known) = self.known.lock().get(&key) {
             return Arc::clone(known);
         }
         let url = match path
@@ -150,7 +151,7 @@ impl Shared {
             Ok(response) => Arc::new(self.answer(response).await),
             Err(error) => panic!("{path}: {error:?}"),
         };
-        self.known.lock().unwrap().insert(key, Arc::clone(&answer));
+        self.known.lock().insert(key, Arc::clone(&answer));
         answer
     }
 
@@ -183,7 +184,7 @@ impl Shared {
     async fn wait_for(&self, bytes: u64) {
         self.sent.fetch_add(bytes, Ordering::Relaxed);
         let free_at = {
-            let mut free_at = self.free_at.lock().unwrap();
+            let mut free_at = self.free_at.lock();
             let cost = Duration::from_secs_f64(bytes as f64 / self.rate as f64);
             *free_at = (*free_at).max(Instant::now()) + cost;
             *free_at

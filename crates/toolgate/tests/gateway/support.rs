@@ -5,9 +5,10 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::{Arc, Mutex, mpsc};
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
@@ -44,7 +45,7 @@ impl Gateway {
         let log = Arc::new(Mutex::new(String::new()));
         let address = follow(&mut child, &log);
         if let Some(key) = operator_key(folder, &address) {
-            KEYS.lock().unwrap().insert(address.clone(), key);
+            KEYS.lock().insert(address.clone(), key);
         }
         Self {
             child,
@@ -58,7 +59,7 @@ impl Gateway {
     }
 
     pub(crate) fn operator_key(&self) -> Option<String> {
-        KEYS.lock().unwrap().get(&self.address).cloned()
+        KEYS.lock().get(&self.address).cloned()
     }
 
     /// The link that signs the operator in, once; none where tokens do.
@@ -72,7 +73,7 @@ impl Gateway {
 
     /// What it has said so far.
     pub(crate) fn log(&self) -> String {
-        self.log.lock().unwrap().clone()
+        self.log.lock().clone()
     }
 
     /// Waits until every server that is to come has come.
@@ -150,7 +151,7 @@ fn follow(child: &mut Child, log: &Arc<Mutex<String>>) -> String {
     let kept = Arc::clone(log);
     std::thread::spawn(move || {
         for line in stderr.lines().map_while(Result::ok) {
-            let mut kept = kept.lock().unwrap();
+            let mut kept = kept.lock();
             if kept.len() > LONGEST_LOG {
                 kept.clear();
             }
@@ -164,7 +165,7 @@ fn follow(child: &mut Child, log: &Arc<Mutex<String>>) -> String {
         }
     });
     let address = address.recv_timeout(PATIENCE);
-    address.unwrap_or_else(|_| panic!("no address:\n{}", log.lock().unwrap()))
+    address.unwrap_or_else(|_| panic!("no address:\n{}", log.lock()))
 }
 
 /// A server of one tool after another, for a configuration.
@@ -248,7 +249,7 @@ impl Line {
         let is_operators = ["/api/calls", "/api/servers", "/api/status", "/api/stats"]
             .iter()
             .any(|start| path.starts_with(start));
-        let key = KEYS.lock().unwrap().get(host).cloned();
+        let key = KEYS.lock().get(host).cloned();
         let key = key.filter(|_| is_operators).map_or(String::new(), |key| {
             format!("authorization: Bearer {key}\r\n")
         });

@@ -1,10 +1,11 @@
 //! A broker in memory, for tests.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use futures::future::{BoxFuture, FutureExt};
+use parking_lot::Mutex;
 use tokio::sync::{mpsc, watch};
 use toolgate_mqtt::{Message, Mqtt, PublishError, State, Subscription};
 
@@ -36,19 +37,16 @@ impl Memory {
 
     /// What devices were told so far.
     pub(crate) fn commands(&self) -> Vec<(String, String)> {
-        self.commands.lock().unwrap().clone()
+        self.commands.lock().clone()
     }
 
     fn deliver(&self, topic: &str, payload: &Bytes, retain: bool) {
         if retain {
-            self.kept
-                .lock()
-                .unwrap()
-                .insert(topic.to_owned(), payload.clone());
+            self.kept.lock().insert(topic.to_owned(), payload.clone());
         }
         if topic.ends_with("/set") && !topic.contains("/_CLIENTS/") {
             let text = String::from_utf8(payload.to_vec()).unwrap();
-            self.commands.lock().unwrap().push((topic.to_owned(), text));
+            self.commands.lock().push((topic.to_owned(), text));
         }
         let message = Message {
             topic: topic.to_owned(),
@@ -57,7 +55,6 @@ impl Memory {
         };
         self.subscribers
             .lock()
-            .unwrap()
             .retain(|subscriber| subscriber.try_send(message.clone()).is_ok());
     }
 }
@@ -81,7 +78,7 @@ impl Mqtt for Memory {
 
     fn subscribe(&self, _: &str) -> Subscription {
         let (sender, receiver) = mpsc::channel(100_000);
-        for (topic, payload) in self.kept.lock().unwrap().iter() {
+        for (topic, payload) in self.kept.lock().iter() {
             let message = Message {
                 topic: topic.clone(),
                 payload: payload.clone(),
@@ -89,7 +86,7 @@ impl Mqtt for Memory {
             };
             sender.try_send(message).unwrap();
         }
-        self.subscribers.lock().unwrap().push(sender);
+        self.subscribers.lock().push(sender);
         Subscription::new(receiver)
     }
 

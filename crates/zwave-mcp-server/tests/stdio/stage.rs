@@ -1,8 +1,9 @@
 //! A simulated house behind a broker, and somebody who listens.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
@@ -175,7 +176,7 @@ impl Witness {
         let writes = Arc::clone(&seen);
         let task = tokio::spawn(async move {
             while let Some(message) = messages.next().await {
-                writes.lock().unwrap().push(message);
+                writes.lock().push(message);
             }
         });
         let witness = Self {
@@ -201,7 +202,7 @@ impl Witness {
 
     /// The messages whose topic ends so.
     pub(crate) fn on(&self, topic: &str) -> Vec<Message> {
-        let seen = self.seen.lock().unwrap();
+        let seen = self.seen.lock();
         let those = seen.iter().filter(|message| message.topic.ends_with(topic));
         those.cloned().collect()
     }

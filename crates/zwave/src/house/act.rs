@@ -1,7 +1,7 @@
 //! Commands, from the publish to the proof.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use futures::future::{self, BoxFuture};
@@ -43,7 +43,7 @@ impl Drop for Prepared<'_> {
 
 impl Inner {
     pub(super) fn busy(&self, device: DeviceId) -> Arc<tokio::sync::Mutex<()>> {
-        let mut busy = self.busy.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut busy = self.busy.lock();
         busy.retain(|_, one| Arc::strong_count(one) > 1);
         Arc::clone(busy.entry(device).or_default())
     }

@@ -1,8 +1,9 @@
 //! A running house.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use futures::{StreamExt, stream};
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::Value as Json;
 use tokio::sync::{Notify, broadcast, mpsc};
 use tokio::task::JoinHandle;
@@ -146,7 +147,7 @@ impl House {
 
 impl Shared {
     fn world(&self) -> MutexGuard<'_, World> {
-        self.world.lock().unwrap_or_else(PoisonError::into_inner)
+        self.world.lock()
     }
 
     /// Lets a time come, and something happen then; what follows goes out. Tells when the next thing happens.

@@ -1,10 +1,11 @@
 //! A broker in memory with a gateway behind it: whatever is published can be answered after a while.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use futures::future::BoxFuture;
+use parking_lot::Mutex;
 use serde_json::{Value as Json, json};
 use tokio::sync::{mpsc, watch};
 use tokio::time::sleep;
@@ -44,7 +45,7 @@ impl Memory {
             payload: payload.into(),
             retained,
         };
-        let subscribers = self.subscribers.lock().unwrap().clone();
+        let subscribers = self.subscribers.lock().clone();
         for subscriber in subscribers {
             subscriber.send(message.clone()).await.ok();
         }
@@ -68,14 +69,14 @@ impl Memory {
     }
 
     pub(crate) fn fail(&self, error: Option<PublishError>) {
-        *self.fails.lock().unwrap() = error;
+        *self.fails.lock() = error;
     }
 
     pub(crate) fn react(
         &self,
         reaction: impl Fn(&str, &str) -> Vec<Later> + Send + Sync + 'static,
     ) {
-        self.reactions.lock().unwrap().push(Box::new(reaction));
+        self.reactions.lock().push(Box::new(reaction));
     }
 
     /// Answers a command on a topic with what comes later.
@@ -113,12 +114,12 @@ impl Memory {
 
     /// Forgets all reactions.
     pub(crate) fn forget(&self) {
-        self.reactions.lock().unwrap().clear();
+        self.reactions.lock().clear();
     }
 
     /// All that was published but questions: topic, payload, retained.
     pub(crate) fn commands(&self) -> Vec<(String, String, bool)> {
-        let sent = self.sent.lock().unwrap().clone();
+        let sent = self.sent.lock().clone();
         sent.into_iter()
             .filter(|(topic, _, _)| !topic.contains("/api/"))
             .collect()
@@ -127,7 +128,7 @@ impl Memory {
     /// How often something was asked.
     pub(crate) fn asked(&self, function: &str) -> usize {
         let end = format!("/api/{function}/set");
-        let sent = self.sent.lock().unwrap();
+        let sent = self.sent.lock();
         sent.iter()
             .filter(|(topic, _, _)| topic.ends_with(&end))
             .count()
@@ -135,7 +136,7 @@ impl Memory {
 
     /// What was asked, of any function.
     pub(crate) fn questions(&self) -> Vec<String> {
-        let sent = self.sent.lock().unwrap();
+        let sent = self.sent.lock();
         let functions = sent.iter().filter_map(|(topic, _, _)| {
             let (_, function) = topic.split_once("/api/")?;
             function.strip_suffix("/set").map(str::to_owned)
@@ -162,8 +163,8 @@ impl Mqtt for Broker {
             }
             let text = String::from_utf8(payload.to_vec()).unwrap();
             let sent = (topic.to_owned(), text.clone(), retain);
-            memory.sent.lock().unwrap().push(sent);
-            let reactions = memory.reactions.lock().unwrap();
+            memory.sent.lock().push(sent);
+            let reactions = memory.reactions.lock();
             let later = reactions.iter().flat_map(|react| react(topic, &text));
             for (after, topic, payload) in later {
                 let memory = Arc::clone(memory);
@@ -172,14 +173,14 @@ impl Mqtt for Broker {
                     memory.deliver(&topic, payload, false).await;
                 });
             }
-            memory.fails.lock().unwrap().clone().map_or(Ok(()), Err)
+            memory.fails.lock().clone().map_or(Ok(()), Err)
         })
     }
 
     fn subscribe(&self, filter: &str) -> Subscription {
         assert!(filter.ends_with("/#"), "{filter}");
         let (sender, receiver) = mpsc::channel(1_000);
-        self.0.subscribers.lock().unwrap().push(sender);
+        self.0.subscribers.lock().push(sender);
         Subscription::new(receiver)
     }
 

@@ -1,10 +1,11 @@
 //! A broker without a network: everybody hears what is published, and what is kept is told to newcomers.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use futures::future::BoxFuture;
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::Value as Json;
 use tokio::sync::{mpsc, watch};
 use toolgate_mqtt::{Message, Mqtt, PublishError, State, Subscription};
@@ -75,7 +76,7 @@ impl Wire {
     }
 
     fn inner(&self) -> MutexGuard<'_, Inner> {
-        self.inner.lock().unwrap()
+        self.inner.lock()
     }
 }
 

@@ -1,6 +1,8 @@
 //! The way to the inbox, until the connection is over.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::{Mutex, MutexGuard};
 
 use super::endpoint::Trouble;
 use crate::client::message::Message;
@@ -54,6 +56,6 @@ impl Outlet {
     }
 
     fn inbox(&self) -> MutexGuard<'_, Option<Arc<dyn Inbox>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }

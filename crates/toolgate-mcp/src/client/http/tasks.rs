@@ -1,8 +1,9 @@
 //! The tasks of one connection: one per request, and one for the server's own messages.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::task::JoinHandle;
 
 #[derive(Default)]
@@ -68,6 +69,6 @@ impl Tasks {
     }
 
     fn running(&self) -> MutexGuard<'_, Running> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }

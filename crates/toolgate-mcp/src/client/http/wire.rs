@@ -1,8 +1,7 @@
 //! What the requests of one connection have in common: where they go, what they carry, and where their answers are put.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
 use bytes::Bytes;
+use parking_lot::{Mutex, MutexGuard};
 use reqwest::header::{HeaderMap, HeaderValue};
 use reqwest::{Method, Response, Url};
 
@@ -162,6 +161,6 @@ impl Wire {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }

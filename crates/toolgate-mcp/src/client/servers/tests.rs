@@ -89,17 +89,11 @@ impl Reach for Stage {
         patience: Duration,
     ) -> BoxFuture<'a, Result<Reached, ConnectError>> {
         let name = settings.name.clone();
-        self.starts
-            .lock()
-            .unwrap()
-            .push((name.clone(), Instant::now()));
-        self.links
-            .lock()
-            .unwrap()
-            .insert(name.clone(), link.clone());
-        self.patience.lock().unwrap().push(patience);
+        self.starts.lock().push((name.clone(), Instant::now()));
+        self.links.lock().insert(name.clone(), link.clone());
+        self.patience.lock().push(patience);
         let act = {
-            let mut scripts = self.scripts.lock().unwrap();
+            let mut scripts = self.scripts.lock();
             let script = scripts.get_mut(&name).unwrap();
             match script.len() {
                 1 => script[0].clone(),
@@ -116,7 +110,7 @@ impl Reach for Stage {
     }
 
     fn cleared<'a>(&'a self, _server: &'a str) -> BoxFuture<'a, ()> {
-        let clearing = *self.clearing.lock().unwrap();
+        let clearing = *self.clearing.lock();
         Box::pin(sleep(clearing))
     }
 
@@ -170,7 +164,7 @@ impl Stage {
             Act::Die(after) => Some(after),
         };
         let mut player = Player::new(name);
-        if let Some(health) = self.health.lock().unwrap().get(name) {
+        if let Some(health) = self.health.lock().get(name) {
             player.health = Arc::clone(health);
         }
         let player = Arc::new(player);
@@ -184,7 +178,6 @@ impl Stage {
         let offer = player.offering().unwrap();
         self.peers
             .lock()
-            .unwrap()
             .insert(name.to_owned(), Arc::clone(&player));
         Ok(Reached {
             peer: player,
@@ -193,16 +186,16 @@ impl Stage {
     }
 
     fn peer(&self, name: &str) -> Arc<Player> {
-        Arc::clone(&self.peers.lock().unwrap()[name])
+        Arc::clone(&self.peers.lock()[name])
     }
 
     fn link(&self, name: &str) -> Link {
-        self.links.lock().unwrap()[name].clone()
+        self.links.lock()[name].clone()
     }
 
     /// When a server was started, in seconds.
     fn starts(&self, name: &str, begin: Instant) -> Vec<f64> {
-        let starts = self.starts.lock().unwrap();
+        let starts = self.starts.lock();
         let of = starts.iter().filter(|(server, _)| server == name);
         of.map(|(_, at)| ((*at - begin).as_secs_f64() * 10.0).round() / 10.0)
             .collect()
@@ -225,20 +218,13 @@ impl Player {
     }
 
     fn offering(&self) -> Result<Offer, String> {
-        let tools = self.tools.lock().unwrap().clone()?;
+        let tools = self.tools.lock().clone()?;
         let tools = tools
             .iter()
             .map(|(name, text)| tool(name, text, Source::Mcp(self.server.clone())));
         Ok(Offer {
             tools: tools.chain(self.health.tool(&self.server)).collect(),
-            listed: self
-                .tools
-                .lock()
-                .unwrap()
-                .clone()?
-                .iter()
-                .map(definition)
-                .collect(),
+            listed: self.tools.lock().clone()?.iter().map(definition).collect(),
             refused: Vec::new(),
         })
     }
@@ -247,7 +233,7 @@ impl Player {
         let owned = tools
             .iter()
             .map(|(name, text)| ((*name).to_owned(), (*text).to_owned()));
-        *self.tools.lock().unwrap() = Ok(owned.collect());
+        *self.tools.lock() = Ok(owned.collect());
         self.changed.notify_one();
     }
 
@@ -281,7 +267,7 @@ impl Peer for Player {
     }
     fn close(&self) -> BoxFuture<'_, ()> {
         self.closed.store(true, Ordering::SeqCst);
-        Box::pin(sleep(*self.close_takes.lock().unwrap()))
+        Box::pin(sleep(*self.close_takes.lock()))
     }
 }
 
@@ -327,7 +313,7 @@ struct Log(Arc<Mutex<Vec<u8>>>);
 
 impl Write for Log {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().unwrap().write(bytes)
+        self.0.lock().write(bytes)
     }
     fn flush(&mut self) -> std::io::Result<()> {
         Ok(())
@@ -336,7 +322,7 @@ impl Write for Log {
 
 impl Log {
     fn text(&self) -> String {
-        String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
+        String::from_utf8(self.0.lock().clone()).unwrap()
     }
 
     fn count(&self, part: &str) -> usize {
@@ -363,11 +349,7 @@ impl House {
         let stage = Arc::new(Stage::default());
         for (name, acts) in scripts {
             let script = acts.iter().cloned().collect();
-            stage
-                .scripts
-                .lock()
-                .unwrap()
-                .insert((*name).to_owned(), script);
+            stage.scripts.lock().insert((*name).to_owned(), script);
         }
         let manager = Arc::new(ToolManager::new());
         manager.add_all(["volume", "datetime"].map(|name| tool(name, "Local", Source::Builtin)));

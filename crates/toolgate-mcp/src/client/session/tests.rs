@@ -17,7 +17,7 @@ struct Recorder {
 
 impl Recorder {
     fn sent(&self) -> Vec<Value> {
-        self.sent.lock().unwrap().clone()
+        self.sent.lock().clone()
     }
 }
 
@@ -25,7 +25,7 @@ impl Transport for Recorder {
     fn send(&self, message: Outgoing) -> BoxFuture<'_, Result<(), TransportError>> {
         assert_eq!(message.body.last(), Some(&b'\n'));
         let body: Value = serde_json::from_slice(&message.body).unwrap();
-        self.sent.lock().unwrap().push(body);
+        self.sent.lock().push(body);
         let answer = match self.broken {
             true => Err(TransportError::NotSent("the pipe is closed".to_owned())),
             false => Ok(()),
@@ -33,7 +33,7 @@ impl Transport for Recorder {
         Box::pin(async { answer })
     }
     fn forget(&self, id: u64) {
-        self.forgotten.lock().unwrap().push(id);
+        self.forgotten.lock().push(id);
     }
     fn close(&self) -> BoxFuture<'_, ()> {
         self.closed.store(true, Ordering::Relaxed);
@@ -115,7 +115,7 @@ async fn a_dropped_request_is_cancelled_and_its_late_answer_reaches_nobody() {
     let cancelled = &recorder.sent()[1];
     assert_eq!(cancelled["method"], "notifications/cancelled");
     assert_eq!(cancelled["params"]["requestId"], FIRST_ID);
-    assert_eq!(*recorder.forgotten.lock().unwrap(), [FIRST_ID]);
+    assert_eq!(*recorder.forgotten.lock(), [FIRST_ID]);
     let next = ask(&session);
     settle().await;
     inbox.message(response(FIRST_ID, json!("late")));

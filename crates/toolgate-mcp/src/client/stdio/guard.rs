@@ -11,11 +11,12 @@ use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures::future::join_all;
+use parking_lot::Mutex;
 use rustix::process::{Pid, Signal};
 use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
 use tokio::net::unix::pipe;
@@ -142,7 +143,7 @@ impl Guard {
 impl Inner {
     /// Changes the state, and tells the watcher; one that is gone is replaced and told everything.
     fn tell(&self, change: impl FnOnce(&mut State) -> String) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock();
         let line = change(&mut state);
         let Some((program, args)) = &self.program else {
             return;

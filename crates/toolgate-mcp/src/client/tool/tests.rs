@@ -1,5 +1,5 @@
+use parking_lot::Mutex;
 use std::collections::HashMap;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::json;
@@ -440,14 +440,14 @@ async fn calls_wait_while_the_server_is_being_connected_and_fail_at_once_when_it
         let (executor, results) = (executor.clone(), Arc::clone(&results));
         async move {
             let outcome = executor.execute(ToolCall::new("t", json!({}))).await;
-            results.lock().unwrap().push(outcome.is_success());
+            results.lock().push(outcome.is_success());
         }
     });
     tokio::time::sleep(std::time::Duration::from_secs(5)).await;
-    assert!(results.lock().unwrap().is_empty());
+    assert!(results.lock().is_empty());
     link.up(session);
     waiting.await.unwrap();
-    assert_eq!(*results.lock().unwrap(), [true]);
+    assert_eq!(*results.lock(), [true]);
     link.down(
         "its server 'house' is not running (exit status 3)",
         Some("stderr: boom".to_owned()),

@@ -1,8 +1,9 @@
 //! Sessions of clients up to 2025-11-25. They cost no task: what runs in one belongs to a request or to a stream.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio_util::sync::CancellationToken;
 
 use super::events::EventLog;
@@ -62,7 +63,7 @@ impl HttpSession {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     pub(super) fn end(&self) {

@@ -2,11 +2,12 @@
 
 use std::collections::HashMap;
 use std::ops::Deref;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use http::HeaderMap;
+use parking_lot::{Mutex, MutexGuard};
 use tokio::time::Instant;
 
 use super::HttpOptions;
@@ -43,7 +44,7 @@ impl SessionTable {
     }
 
     fn table(&self) -> MutexGuard<'_, HashMap<u128, Arc<HttpSession>>> {
-        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+        self.table.lock()
     }
 
     fn now(&self) -> u64 {

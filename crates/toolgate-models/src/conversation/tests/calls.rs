@@ -52,18 +52,16 @@ async fn calls_run_at_the_same_time_and_are_answered_in_their_order() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn calls_run_in_parallel_and_not_only_by_turns() {
     // Each waits for the other while it holds its thread.
-    let arrived = Arc::new((Mutex::new(0), std::sync::Condvar::new()));
+    let arrived = Arc::new((Mutex::new(0), parking_lot::Condvar::new()));
     let meet = tool("meet", move |_| {
         let arrived = Arc::clone(&arrived);
         async move {
             let (count, changed) = &*arrived;
-            let mut count = count.lock().unwrap();
+            let mut count = count.lock();
             *count += 1;
             changed.notify_all();
             let patience = Duration::from_secs(10);
-            let (_count, waited) = changed
-                .wait_timeout_while(count, patience, |count| *count < 2)
-                .unwrap();
+            let waited = changed.wait_while_for(&mut count, |count| *count < 2, patience);
             Ok(ToolOutput::text(if waited.timed_out() {
                 "alone"
             } else {
@@ -284,7 +282,7 @@ impl Observer for Records {
             Err(error) => error.kind().as_str(),
         };
         let origin = record.origin.to_string();
-        self.0.lock().unwrap().push((origin, kind.to_owned()));
+        self.0.lock().push((origin, kind.to_owned()));
         None
     }
 }
@@ -321,7 +319,7 @@ async fn a_turn_that_is_dropped_stops_its_calls_and_keeps_what_is_done() {
         "I see."
     );
     tokio::task::yield_now().await;
-    let records = records.0.lock().unwrap().clone();
+    let records = records.0.lock().clone();
     let expected = [("chat", "ok"), ("chat", "cancelled")];
     assert_eq!(
         records,
@@ -344,7 +342,7 @@ async fn calls_that_are_not_made_are_on_record_too_and_say_who_asked() {
     let toolbox = Toolbox::new(executor).asked_by(Origin::Voice);
     let mut conversation = Conversation::new(script, toolbox, settings);
     say(&mut conversation, "?").await;
-    let mut records = records.0.lock().unwrap().clone();
+    let mut records = records.0.lock().clone();
     records.sort();
     let expected = ["denied", "not_found", "ok"];
     assert_eq!(

@@ -33,7 +33,7 @@ impl House {
             let definition = ToolDefinition::builder(name, "Does something", parameters);
             let definition = definition.annotations(annotations.unwrap_or_default());
             defined(definition, move |_| {
-                ran.lock().unwrap().push(name);
+                ran.lock().push(name);
                 async move { Ok(ToolOutput::text(text)) }
             })
         });
@@ -43,7 +43,7 @@ impl House {
     }
 
     fn ran(&self) -> Vec<&'static str> {
-        std::mem::take(&mut *self.ran.lock().unwrap())
+        std::mem::take(&mut *self.ran.lock())
     }
 
     fn conversation(&self, replies: impl IntoIterator<Item = Reply>) -> Conversation {

@@ -14,10 +14,11 @@ mod spoken;
 mod window;
 
 use std::collections::{HashSet, VecDeque};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::BoxFuture;
+use parking_lot::Mutex;
 use serde_json::{Value, json, value::RawValue};
 use tokio::time::Instant;
 use toolgate_core::{
@@ -84,7 +85,7 @@ impl Script {
     }
 
     pub(super) fn asked(&self) -> Vec<Asked> {
-        self.asked.lock().unwrap().clone()
+        self.asked.lock().clone()
     }
 
     pub(super) fn last_asked(&self) -> Asked {
@@ -130,7 +131,7 @@ impl ModelClient for Script {
         listener: &'a mut dyn Listener,
     ) -> BoxFuture<'a, Result<Reply, ModelError>> {
         expect_in_order(request.messages, true);
-        self.asked.lock().unwrap().push(Asked {
+        self.asked.lock().push(Asked {
             system: request.system.to_owned(),
             messages: request.messages.to_vec(),
             tools: request
@@ -140,7 +141,7 @@ impl ModelClient for Script {
                 .collect(),
             words_only: request.words_only,
         });
-        let answer = self.answers.lock().unwrap().pop_front();
+        let answer = self.answers.lock().pop_front();
         Box::pin(async move {
             let reply = match answer.unwrap_or_else(|| words("done").into()) {
                 Answer::Reply(reply) => reply,

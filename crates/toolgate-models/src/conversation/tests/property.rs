@@ -99,7 +99,7 @@ fn counted(
     let runs = Arc::clone(runs);
     tool(name, move |arguments| {
         let key = (name.to_owned(), arguments["n"].as_u64().unwrap());
-        *runs.lock().unwrap().entry(key).or_default() += 1;
+        *runs.lock().entry(key).or_default() += 1;
         work()
     })
 }
@@ -135,7 +135,7 @@ async fn live(turns: &[(Vec<Step>, Option<u64>)]) {
         settings.max_result = 5000;
     });
     for (steps, stop_after) in turns {
-        *script.answers.lock().unwrap() = steps.iter().map(answer).collect();
+        *script.answers.lock() = steps.iter().map(answer).collect();
         for step in steps {
             if let Step::Calls(asks) | Step::CutBehindCalls(asks) = step {
                 for asks in asks {
@@ -173,7 +173,7 @@ async fn live(turns: &[(Vec<Step>, Option<u64>)]) {
             .count();
         assert!(called == calling || stop_after.is_some());
     }
-    let runs = runs.lock().unwrap();
+    let runs = runs.lock();
     for (call, times) in &*runs {
         assert!(
             times <= asked.get(call).unwrap_or(&0),

@@ -13,7 +13,7 @@ async fn e4_the_oldest_turns_are_left_out_whole_when_the_window_is_full() {
     let mut conversation = conversation(&script, [echo()]);
     let mut heard = Heard::default();
     for turn in 0..20 {
-        script.answers.lock().unwrap().extend([
+        script.answers.lock().extend([
             calls([call(
                 &format!("id{turn}"),
                 "echo",

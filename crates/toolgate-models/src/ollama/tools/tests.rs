@@ -1,6 +1,6 @@
 use std::io;
-use std::sync::{Mutex, PoisonError};
 
+use parking_lot::Mutex;
 use serde_json::json;
 
 use super::*;
@@ -342,7 +342,7 @@ fn logged<T>(work: impl FnOnce() -> T) -> (T, Vec<String>) {
         .with_max_level(tracing::Level::DEBUG)
         .with_writer(move || Sink(Arc::clone(&sink)));
     let value = tracing::subscriber::with_default(format.finish(), work);
-    let written = written.lock().unwrap_or_else(PoisonError::into_inner);
+    let written = written.lock();
     let lines = String::from_utf8(written.clone()).unwrap();
     (
         value,
@@ -354,7 +354,7 @@ struct Sink(Arc<Mutex<Vec<u8>>>);
 
 impl io::Write for Sink {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap().extend_from_slice(bytes);
+        self.0.lock().extend_from_slice(bytes);
         Ok(bytes.len())
     }
     fn flush(&mut self) -> io::Result<()> {

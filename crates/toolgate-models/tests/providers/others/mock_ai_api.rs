@@ -1,10 +1,11 @@
 //! `mock-ai-api`: the ways a provider fails, as somebody else understood them.
 
 use std::process::Command;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use fakellm::Api;
+use parking_lot::Mutex;
 use serde_json::json;
 use toolgate_core::ToolOutput;
 use toolgate_models::{Event, ModelError, Turn};
@@ -46,11 +47,11 @@ async fn ask(program: &Program, api: Api, mode: &str) -> Said {
     });
     let mut listener = move |event: Event<'_>| {
         if let Event::Retrying { .. } = event {
-            *counter.lock().unwrap() += 1;
+            *counter.lock() += 1;
         }
     };
     let turn = conversation.turn("go", &mut listener).await;
-    let retries = *retries.lock().unwrap();
+    let retries = *retries.lock();
     Said {
         turn,
         house,

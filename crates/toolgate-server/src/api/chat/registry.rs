@@ -1,9 +1,10 @@
 //! The conversations that go on: bounded, each its caller's alone.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Mutex as TurnMutex;
 use tokio::time::Instant;
 use toolgate_models::Conversation;
@@ -63,11 +64,11 @@ impl Chat {
 
     /// Its idle time begins anew.
     pub(super) fn touch(&self) {
-        *self.touched.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+        *self.touched.lock() = Instant::now();
     }
 
     fn touched(&self) -> Instant {
-        *self.touched.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.touched.lock()
     }
 
     fn is_busy(&self) -> bool {
@@ -113,7 +114,7 @@ impl Chats {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

@@ -8,13 +8,14 @@ mod signing_in;
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::{Arc, LazyLock, Mutex};
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use axum::Router;
 use bytes::Bytes;
 use http::{HeaderMap, Request, StatusCode};
 use http_body_util::{BodyExt, Full};
+use parking_lot::Mutex;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -174,7 +175,7 @@ pub(crate) struct Log(Arc<Mutex<Vec<u8>>>);
 
 impl io::Write for Log {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap().extend(bytes);
+        self.0.lock().extend(bytes);
         Ok(bytes.len())
     }
 
@@ -199,7 +200,7 @@ impl Log {
 
     /// The lines that say this.
     pub(crate) fn lines(&self, text: &str) -> Vec<String> {
-        let written = String::from_utf8(self.0.lock().unwrap().clone()).unwrap();
+        let written = String::from_utf8(self.0.lock().clone()).unwrap();
         let lines = written.lines().filter(|line| line.contains(text));
         lines.map(str::to_owned).collect()
     }

@@ -35,10 +35,10 @@ const LOUDEST: u32 = 100;
 ///
 /// impl Sounding for Voice {
 ///     fn volume(&self) -> VolumeState {
-///         *self.0.lock().unwrap()
+///         *self.0.lock()
 ///     }
 ///     fn set_volume(&self, state: VolumeState) {
-///         *self.0.lock().unwrap() = state;
+///         *self.0.lock() = state;
 ///     }
 /// }
 ///
@@ -79,7 +79,7 @@ pub(super) fn builtin(sounding: Option<&Arc<dyn Sounding>>) -> Builtin {
              level, `up` and `down` for louder and quieter, `mute` for silence and `unmute` to bring the voice back.",
             Arc::new(Own {
                 sounding: sounding.clone(),
-                one_at_a_time: std::sync::Mutex::new(()),
+                one_at_a_time: parking_lot::Mutex::new(()),
             }),
         ),
         None => (
@@ -207,7 +207,7 @@ impl Volume {
 struct Own {
     sounding: Arc<dyn Sounding>,
     /// No other call comes between reading and changing.
-    one_at_a_time: std::sync::Mutex<()>,
+    one_at_a_time: parking_lot::Mutex<()>,
 }
 
 impl Handler for Own {

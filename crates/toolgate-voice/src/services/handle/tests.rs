@@ -1,4 +1,4 @@
-use std::sync::Mutex;
+use parking_lot::Mutex;
 use std::time::Duration;
 
 use serde_json::{Map, json};
@@ -19,7 +19,7 @@ impl Respond for Parrot {
     fn respond(&self, asked: Asked, _: Arc<Script>) -> BoxFuture<'_, Answered> {
         let ok = !asked.text.starts_with("do not");
         let text = format!("You said: {}", asked.text);
-        self.0.lock().unwrap().push(asked);
+        self.0.lock().push(asked);
         async move { Answered { text, ok } }.boxed()
     }
 }
@@ -96,7 +96,7 @@ async fn home_assistant_asks_and_is_answered_with_its_context() {
         answers,
         [handled("You said: Turn on the light.", Some(context))]
     );
-    let asked = parrot.0.lock().unwrap().pop().unwrap();
+    let asked = parrot.0.lock().pop().unwrap();
     let text = |text: &str| Some(text.to_owned());
     let expected = Asked {
         text: "Turn on the light.".to_owned(),
@@ -117,7 +117,7 @@ async fn requests_of_one_connection_are_known_as_such() {
         let sent = [transcript("One", None), transcript("Two", None)];
         talk(&address, &sent, 2).await;
     }
-    let asked = parrot.0.lock().unwrap();
+    let asked = parrot.0.lock();
     let connections: Vec<u64> = asked.iter().map(|asked| asked.connection).collect();
     assert_eq!(connections, [0, 0, 1, 1]);
     stop.cancel();
@@ -180,7 +180,7 @@ async fn nobody_is_asked_about_nothing() {
             std::slice::from_ref(&expected)
         );
     }
-    assert!(parrot.0.lock().unwrap().is_empty());
+    assert!(parrot.0.lock().is_empty());
     stop.cancel();
 }
 
@@ -358,7 +358,7 @@ async fn what_is_not_for_it_is_ignored_and_requests_may_follow_each_other() {
         handled("You said: two", None),
     ];
     assert_eq!(talk(&address, &sent, 2).await, expected);
-    assert_eq!(parrot.0.lock().unwrap().len(), 2);
+    assert_eq!(parrot.0.lock().len(), 2);
     stop.cancel();
 }
 
@@ -376,7 +376,7 @@ async fn a_request_that_is_too_long_is_refused_whole_or_in_pieces() {
             matches!(&answers[0], Event::Error { text, .. } if text == "a request has at most 4096 bytes")
         );
     }
-    assert!(parrot.0.lock().unwrap().is_empty());
+    assert!(parrot.0.lock().is_empty());
     let longest = [transcript(&text(LONGEST), None)];
     assert!(matches!(
         talk(&address, &longest, 1).await[0],

@@ -1,4 +1,4 @@
-use std::sync::Mutex;
+use parking_lot::Mutex;
 use std::time::Duration;
 
 use futures::stream;
@@ -21,7 +21,7 @@ struct Letters(Mutex<Vec<String>>);
 
 impl Synthesize for Letters {
     fn synthesize<'a>(&'a self, text: &'a str) -> BoxFuture<'a, Result<SoundStream, EngineError>> {
-        self.0.lock().unwrap().push(text.to_owned());
+        self.0.lock().push(text.to_owned());
         let problem = || EngineError::Program {
             program: "letters".to_owned(),
             why: "at tcp://secret:1".to_owned(),
@@ -107,7 +107,7 @@ async fn a_text_is_one_run_of_whole_frames() {
     // Five letters are 15 bytes, of which three whole frames of four come out: 3, 6→4, 9→8, 12, 15→12.
     let seen = talk(&address, &[whole("Hello", None)], "stop").await;
     assert_eq!(seen, "start 22050 <4> <4> <4> stop");
-    assert_eq!(*letters.0.lock().unwrap(), ["Hello"]);
+    assert_eq!(*letters.0.lock(), ["Hello"]);
     stop.cancel();
 }
 
@@ -126,7 +126,7 @@ async fn text_in_pieces_is_spoken_sentence_by_sentence() {
     let seen = talk(&address, &sent, "synthesize-stopped").await;
     assert!(seen.ends_with("stop synthesize-stopped"), "{seen}");
     assert_eq!(seen.matches("start 22050").count(), 2, "{seen}");
-    let spoken = letters.0.lock().unwrap().join("|");
+    let spoken = letters.0.lock().join("|");
     assert!(
         spoken.starts_with("It is after") && spoken.ends_with("|The light is on."),
         "{spoken}"
@@ -143,7 +143,7 @@ async fn a_sentence_without_an_end_is_spoken_in_parts() {
     sent.push(Event::SynthesizeStop);
     let seen = talk(&address, &sent, "synthesize-stopped").await;
     assert!(seen.ends_with("stop synthesize-stopped"), "{seen}");
-    let spoken = letters.0.lock().unwrap().clone();
+    let spoken = letters.0.lock().clone();
     assert_eq!(spoken.join(" ").matches("and").count(), 7000);
     let longest = LONGEST_SENTENCE + 490;
     assert!(spoken.iter().all(|part| part.len() <= longest));

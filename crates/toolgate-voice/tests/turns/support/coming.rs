@@ -1,9 +1,10 @@
 //! A server of tools that is still starting.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
+use parking_lot::Mutex;
 use tokio::sync::watch;
 use toolgate_core::{Tool, ToolManager};
 use toolgate_models::{ToolReadiness, Toolbox};
@@ -42,7 +43,7 @@ impl ToolReadiness for Coming {
     }
 
     fn starting(&self) -> Vec<String> {
-        self.starting.lock().unwrap().clone()
+        self.starting.lock().clone()
     }
 
     fn callable<'a>(&'a self, tool: &'a str) -> BoxFuture<'a, ()> {

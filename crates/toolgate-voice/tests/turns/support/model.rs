@@ -1,11 +1,12 @@
 //! A model that says what a test tells it to.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
+use parking_lot::Mutex;
 use tokio::time::{Instant, sleep};
 use toolgate_core::{ToolExecutor, ToolManager};
 use toolgate_intents::{Pack, SentenceInterpreter};
@@ -69,12 +70,12 @@ impl Script {
 
     /// What it was sent each time.
     pub(crate) fn asked(&self) -> Vec<Vec<Message>> {
-        self.asked.lock().unwrap().clone()
+        self.asked.lock().clone()
     }
 
     /// How many tools it was offered each time, and when.
     pub(crate) fn offered(&self) -> Vec<(usize, Instant)> {
-        self.offered.lock().unwrap().clone()
+        self.offered.lock().clone()
     }
 
     /// The words of the assistant in what it was sent last.
@@ -88,7 +89,7 @@ impl Script {
     }
 
     fn next(&self) -> Say {
-        let mut says = self.says.lock().unwrap();
+        let mut says = self.says.lock();
         match says.len() {
             1 => says.front().cloned(),
             _ => says.pop_front(),
@@ -107,7 +108,7 @@ impl ModelClient for Script {
     }
 
     fn prepare(&self, _: Instant) -> BoxFuture<'_, ()> {
-        sleep(*self.prepares.lock().unwrap()).boxed()
+        sleep(*self.prepares.lock()).boxed()
     }
 
     fn window(&self) -> usize {
@@ -124,9 +125,9 @@ impl ModelClient for Script {
         listener: &'a mut dyn Listener,
     ) -> BoxFuture<'a, Result<Reply, ModelError>> {
         if self.keeps {
-            self.asked.lock().unwrap().push(request.messages.to_vec());
+            self.asked.lock().push(request.messages.to_vec());
             let offered = (request.tools.len(), Instant::now());
-            self.offered.lock().unwrap().push(offered);
+            self.offered.lock().push(offered);
         }
         let say = self.next();
         async move {

@@ -1,6 +1,6 @@
 //! Keeps what can be seen.
 
-use std::sync::Mutex;
+use parking_lot::Mutex;
 use std::time::Duration;
 
 use tokio::sync::Notify;
@@ -30,9 +30,9 @@ impl Watcher for Watch {
         }
         if !self.is_brief.load(Relaxed) {
             if let Event::Turn(turn) = event {
-                self.turns.lock().unwrap().push(turn.clone());
+                self.turns.lock().push(turn.clone());
             }
-            self.events.lock().unwrap().push(words(&event));
+            self.events.lock().push(words(&event));
         }
         self.changed.notify_waiters();
     }
@@ -60,11 +60,11 @@ fn words(event: &Event<'_>) -> String {
 
 impl Watch {
     pub(crate) fn events(&self) -> Vec<String> {
-        self.events.lock().unwrap().clone()
+        self.events.lock().clone()
     }
 
     pub(crate) fn turns(&self) -> Vec<VoiceTurn> {
-        self.turns.lock().unwrap().clone()
+        self.turns.lock().clone()
     }
 
     /// How often this was seen.

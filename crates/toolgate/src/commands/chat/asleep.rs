@@ -1,8 +1,9 @@
 //! Ctrl-Z at the prompt. The editor's own way takes the terminal again before the program has stopped, so it leaves instead, and
 //! comes back with the same line.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use rustyline::{Cmd, ConditionalEventHandler, Event, EventContext, RepeatCount};
 
 /// The line that was there when Ctrl-Z was pressed, before the cursor and behind it. Clones are the same line.
@@ -12,7 +13,7 @@ pub(super) struct Asleep(Arc<Mutex<Option<(String, String)>>>);
 impl Asleep {
     /// The line to go on with, if the editor left for that.
     pub(super) fn take(&self) -> Option<(String, String)> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+        self.0.lock().take()
     }
 }
 
@@ -26,7 +27,7 @@ impl ConditionalEventHandler for Asleep {
     ) -> Option<Cmd> {
         let (before, behind) = context.line().split_at_checked(context.pos())?;
         let line = (before.to_owned(), behind.to_owned());
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(line);
+        *self.0.lock() = Some(line);
         Some(Cmd::Interrupt)
     }
 }

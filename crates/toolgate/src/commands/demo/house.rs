@@ -1,8 +1,9 @@
 //! The broker, the house on it, and the server that offers the house.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use anyhow::Context;
+use parking_lot::{Mutex, MutexGuard};
 use toolgate_mcp::{Connection, Program, ServerSettings};
 use toolgate_mqtt::{Broker, BrokerSettings, Client, ClientId, Settings};
 use toolgate_tools::builtin::{Sounding, VolumeState};
@@ -75,7 +76,7 @@ impl Default for SimulatedSpeakers {
 
 impl SimulatedSpeakers {
     fn state(&self) -> MutexGuard<'_, VolumeState> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

@@ -1,9 +1,10 @@
 //! The thread that prints and draws: whoever has something to tell never waits for whoever reads it.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use tokio::time::Instant;
 
 use super::line::Line;
@@ -131,20 +132,19 @@ impl Canvas {
 
     /// Until there is something new, or the next picture is due.
     fn wait(&self, is_moving: bool) {
-        let sheet = self.sheet();
+        let mut sheet = self.sheet();
         if sheet.closed {
             return;
         }
         if is_moving {
-            drop(self.0.changed.wait_timeout(sheet, TURN));
+            self.0.changed.wait_for(&mut sheet, TURN);
         } else if sheet.unsaid.is_empty() {
-            drop(self.0.changed.wait(sheet));
+            self.0.changed.wait(&mut sheet);
         }
     }
 
     fn sheet(&self) -> MutexGuard<'_, Sheet> {
-        let sheet = self.0.sheet.lock();
-        sheet.unwrap_or_else(PoisonError::into_inner)
+        self.0.sheet.lock()
     }
 
     #[cfg(test)]

@@ -4,10 +4,11 @@
 use std::collections::HashSet;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use anstyle::{AnsiColor, Style};
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -112,13 +113,11 @@ impl View {
     }
 
     fn calls(&self) -> MutexGuard<'_, Calls> {
-        let calls = self.0.calls.lock();
-        calls.unwrap_or_else(PoisonError::into_inner)
+        self.0.calls.lock()
     }
 
     fn known_lost(&self) -> MutexGuard<'_, HashSet<String>> {
-        let lost = self.0.lost.lock();
-        lost.unwrap_or_else(PoisonError::into_inner)
+        self.0.lost.lock()
     }
 
     /// A line for a person, else another one for the log.
@@ -204,12 +203,12 @@ impl View {
     /// Files are heard one after the other, each to the end of its answers.
     fn file(&self, file: &Path) {
         let file = file.to_string_lossy().into_owned();
-        *self.0.file.lock().unwrap_or_else(PoisonError::into_inner) = Some(file);
+        *self.0.file.lock() = Some(file);
     }
 
     /// A line for programs: what became of something that was heard, and in which file that was.
     fn record(&self, source: &str, mut record: Value) {
-        let file = self.0.file.lock().unwrap_or_else(PoisonError::into_inner);
+        let file = self.0.file.lock();
         // Who asks in writing is in no file.
         if let Some(file) = file.as_ref().filter(|_| source == FILES) {
             record["file"] = json!(file);

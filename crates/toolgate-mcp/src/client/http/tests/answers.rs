@@ -184,8 +184,8 @@ async fn an_answer_beyond_the_limit_fails_its_request_at_once() {
         ("unannounced", unannounced),
         ("event", event),
     ] {
-        let steps = std::sync::Mutex::new(Some(steps));
-        let server = Server::start(move |_| steps.lock().unwrap().take().unwrap()).await;
+        let steps = parking_lot::Mutex::new(Some(steps));
+        let server = Server::start(move |_| steps.lock().take().unwrap()).await;
         let mut client = Client::new(&server.url());
         client.ask(7, "tools/call").await;
         let got = client.next().await;

@@ -1,8 +1,9 @@
 //! A server on this machine that says what a test tells it to, byte by byte, and an inbox that writes everything down.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Notify, mpsc};
@@ -134,7 +135,7 @@ impl Server {
                     let Some(request) = read(&mut stream).await else {
                         return;
                     };
-                    seen.lock().unwrap().push(request.clone());
+                    seen.lock().push(request.clone());
                     for step in script(&request) {
                         match step {
                             Step::Write(bytes) => drop(stream.write_all(&bytes).await),
@@ -162,7 +163,7 @@ impl Server {
     }
 
     pub(super) fn requests(&self) -> Vec<Request> {
-        self.requests.lock().unwrap().clone()
+        self.requests.lock().clone()
     }
 
     /// From now on nobody is there, and all connections are cut.

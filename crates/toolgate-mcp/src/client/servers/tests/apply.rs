@@ -163,7 +163,7 @@ async fn all_are_stopped_side_by_side_and_can_be_started_again() {
 async fn a_server_that_does_not_end_is_not_waited_for_beyond_ten_seconds() {
     let house = House::started(&[("a", &[UP]), ("b", &[UP])]);
     house.servers.settled().await;
-    *house.stage.peer("a").close_takes.lock().unwrap() = seconds(1000);
+    *house.stage.peer("a").close_takes.lock() = seconds(1000);
     house.servers.stop().await;
     assert_eq!(house.now(), 10.0);
     assert!(!house.has("a_tool") && !house.has("b_tool"));
@@ -200,7 +200,6 @@ async fn when_the_last_handle_is_gone_everything_ends() {
         stage
             .starts
             .lock()
-            .unwrap()
             .iter()
             .filter(|(name, _)| name == "b")
             .count(),

@@ -151,7 +151,7 @@ async fn mc4_a_failed_server_is_retried_slowly_and_its_tools_appear_when_it_is_b
         "{starts:?}"
     );
     // The first ones are impatient.
-    let patience = house.stage.patience.lock().unwrap().clone();
+    let patience = house.stage.patience.lock().clone();
     assert_eq!(
         patience.iter().map(Duration::as_secs).collect::<Vec<_>>(),
         [10, 10, 10, 60, 60, 60]
@@ -273,7 +273,7 @@ async fn a_start_timeout_in_the_file_wins_over_the_five_minutes() {
     settings.start_timeout = Some(seconds(20));
     house.apply([settings]);
     house.servers.settled().await;
-    assert_eq!(*house.stage.patience.lock().unwrap(), [seconds(20); 3]);
+    assert_eq!(*house.stage.patience.lock(), [seconds(20); 3]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -282,10 +282,7 @@ async fn a_package_runner_that_has_connected_has_the_usual_time_again() {
     house.apply([runner("a")]);
     house.at(110.0).await;
     assert_eq!(house.state("a"), ServerState::Connected);
-    assert_eq!(
-        *house.stage.patience.lock().unwrap(),
-        [seconds(300), seconds(10)]
-    );
+    assert_eq!(*house.stage.patience.lock(), [seconds(300), seconds(10)]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -306,7 +303,7 @@ async fn a_package_that_was_deleted_after_a_failure_has_five_minutes_again() {
     std::fs::remove_dir_all(&package).unwrap();
     house.at(200.0).await;
     assert_eq!(house.state("firecrawl-mcp"), ServerState::Connected);
-    let patience = house.stage.patience.lock().unwrap().clone();
+    let patience = house.stage.patience.lock().clone();
     assert_eq!(patience, [300, 10, 300, 300].map(seconds));
 }
 
@@ -331,7 +328,7 @@ async fn one_package_is_installed_by_one_server_at_a_time_and_others_do_not_wait
         ("other", &[Act::Connect(seconds(5))]),
     ];
     let house = House::with(scripts, options);
-    *house.stage.clearing.lock().unwrap() = seconds(1);
+    *house.stage.clearing.lock() = seconds(1);
     house.apply([named("one"), named("two"), runner("other")]);
     house.servers.settled().await;
     assert_eq!(house.starts("other"), [1.0]);
@@ -357,7 +354,7 @@ async fn stopping_waits_for_a_download_that_is_taken_back_and_for_nothing_else_s
         let house = House::new(&[("a", &[Act::Hang])]);
         house.apply([settings]);
         house.at(1.0).await;
-        *house.stage.clearing.lock().unwrap() = seconds(takes);
+        *house.stage.clearing.lock() = seconds(takes);
         house.servers.stop().await;
         assert_eq!(house.now(), expected);
     }

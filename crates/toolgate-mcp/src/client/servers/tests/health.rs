@@ -30,7 +30,7 @@ impl Answers {
     }
 
     fn set(&self, answer: Value) {
-        *self.answer.lock().unwrap() = answer;
+        *self.answer.lock() = answer;
     }
 
     fn asked(&self) -> usize {
@@ -39,12 +39,12 @@ impl Answers {
 
     /// `check_zwave_health`, unless the server has no health tool. `"hang"` never answers, `"fail"` is an error.
     pub(super) fn tool(self: &Arc<Self>, server: &str) -> Option<Arc<dyn Tool>> {
-        if self.answer.lock().unwrap().is_null() {
+        if self.answer.lock().is_null() {
             return None;
         }
         let mut annotations = Annotations::default();
-        annotations.read_only = *self.read_only.lock().unwrap();
-        annotations.destructive = *self.destructive.lock().unwrap();
+        annotations.read_only = *self.read_only.lock();
+        annotations.destructive = *self.destructive.lock();
         let schema = json!({ "type": "object" });
         let definition = ToolDefinition::builder("check_zwave_health", "Checks", schema)
             .annotations(annotations)
@@ -54,7 +54,7 @@ impl Answers {
             let answers = Arc::clone(&answers);
             async move {
                 answers.asked.fetch_add(1, Ordering::SeqCst);
-                let answer = answers.answer.lock().unwrap().clone();
+                let answer = answers.answer.lock().clone();
                 match answer.as_str() {
                     Some("hang") => std::future::pending().await,
                     Some("fail") => Err(ToolError::failed("No gateway answers.")),
@@ -75,7 +75,7 @@ fn down() -> Value {
 /// A server that runs `zwave-mcp-server`, whose health tool answers so.
 fn zwave(health: &Arc<Answers>) -> (House, ServerSettings) {
     let house = House::new(&[("house", &[Act::Connect(NOW)]), ("other", &[Act::Hang])]);
-    let mut all = house.stage.health.lock().unwrap();
+    let mut all = house.stage.health.lock();
     all.insert("house".to_owned(), Arc::clone(health));
     drop(all);
     let mut settings = server("house");
@@ -181,7 +181,7 @@ async fn only_a_read_only_tool_is_asked_unless_a_person_named_it() {
         ("something-else", None, named, true),
     ] {
         let health = Answers::new(json!({ "healthy": true }));
-        *health.read_only.lock().unwrap() = read_only;
+        *health.read_only.lock() = read_only;
         let (house, mut settings) = zwave(&health);
         settings.connection = Connection::Stdio(Program {
             command: command.to_owned(),
@@ -203,8 +203,8 @@ async fn only_a_read_only_tool_is_asked_unless_a_person_named_it() {
 async fn a_named_health_tool_that_is_not_read_only_is_never_called() {
     for (read_only, destructive) in [(Some(false), None), (None, Some(true))] {
         let health = Answers::new(json!({ "healthy": true }));
-        *health.read_only.lock().unwrap() = read_only;
-        *health.destructive.lock().unwrap() = destructive;
+        *health.read_only.lock() = read_only;
+        *health.destructive.lock() = destructive;
         let (house, mut settings) = zwave(&health);
         settings.health = HealthTool::Named("check_zwave_health".to_owned());
         house.apply([settings]);

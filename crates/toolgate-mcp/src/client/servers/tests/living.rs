@@ -133,7 +133,7 @@ async fn a_list_that_does_not_come_leaves_the_old_tools() {
     let house = House::started(&[("a", &[UP])]);
     house.at(10.0).await;
     let peer = house.stage.peer("a");
-    *peer.tools.lock().unwrap() = Err("no\nsense".to_owned());
+    *peer.tools.lock() = Err("no\nsense".to_owned());
     peer.changed.notify_one();
     house.at(12.0).await;
     assert!(house.has("a_tool"));
@@ -149,11 +149,11 @@ async fn a_list_that_did_not_come_is_asked_for_again() {
     let house = House::started(&[("a", &[UP])]);
     house.at(10.0).await;
     let peer = house.stage.peer("a");
-    *peer.tools.lock().unwrap() = Err("busy".to_owned());
+    *peer.tools.lock() = Err("busy".to_owned());
     peer.changed.notify_one();
     house.at(12.0).await;
     // The server does not say again that they changed.
-    *peer.tools.lock().unwrap() = Ok(vec![("new".to_owned(), "Is there".to_owned())]);
+    *peer.tools.lock() = Ok(vec![("new".to_owned(), "Is there".to_owned())]);
     house.at(39.0).await;
     assert!(!house.has("new"));
     house.at(42.0).await;

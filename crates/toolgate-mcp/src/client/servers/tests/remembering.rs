@@ -61,7 +61,7 @@ async fn tm8_local_tools_and_then_remembered_ones_are_there_before_any_server_is
     let house = House::with(&[("a", &[UP]), ("b", &[UP])], options(&catalogue));
     house.apply([known("a"), known("b")]);
     // No server's task has had a turn.
-    assert!(house.stage.starts.lock().unwrap().is_empty());
+    assert!(house.stage.starts.lock().is_empty());
     let expected = ["volume", "datetime", "b_tool", "b__volume"];
     assert_eq!(names(&house), expected);
     assert_eq!(
@@ -230,7 +230,7 @@ async fn on_demand_only_the_server_of_a_called_tool_is_started() {
     house.servers.tools_known().await;
     house.servers.settled_for("two_tool").await;
     house.at(100.0).await;
-    assert!(house.stage.starts.lock().unwrap().is_empty());
+    assert!(house.stage.starts.lock().is_empty());
     assert_eq!(house.state("two"), ServerState::Idle);
     // Its server has gone by the time it is connected, so that the call ends.
     let answer = call(&house, "one_tool").await;
@@ -252,7 +252,7 @@ async fn a_server_that_was_never_needed_is_stopped_without_having_been_started()
     assert_eq!((house.state("a"), house.now()), (ServerState::Stopped, 0.0));
     let answer = call(&house, "a_tool").await;
     assert_eq!(answer["error_kind"], "unavailable", "{answer}");
-    assert!(house.stage.starts.lock().unwrap().is_empty());
+    assert!(house.stage.starts.lock().is_empty());
 }
 
 #[tokio::test(start_paused = true)]
@@ -320,7 +320,7 @@ async fn a_server_that_was_tried_in_vain_lately_holds_up_no_list() {
     next.servers.start_unseen();
     next.servers.tools_known().await;
     assert_eq!(next.now(), 0.0);
-    assert!(next.has("good_tool") && next.stage.starts.lock().unwrap().is_empty());
+    assert!(next.has("good_tool") && next.stage.starts.lock().is_empty());
     assert_eq!(next.servers.failure("mute"), Some(failure));
     // Nor a slip in the name of a tool, for longer than a tool that is new may take to be found.
     next.servers.settled_for("nothing").await;
@@ -394,7 +394,7 @@ async fn a_tool_that_is_not_what_it_was_in_the_last_run_is_told() {
 impl House {
     /// The link of a server that has been started.
     async fn stage_link(&self, name: &str) -> Link {
-        while !self.stage.links.lock().unwrap().contains_key(name) {
+        while !self.stage.links.lock().contains_key(name) {
             tokio::task::yield_now().await;
         }
         self.stage.link(name)

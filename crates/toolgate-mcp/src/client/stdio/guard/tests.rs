@@ -46,7 +46,7 @@ fn as_program() {
             .unwrap();
         guard.add(Pid::from_child(&child), None);
     }
-    let watcher = guard.0.state.lock().unwrap().watcher.as_ref().unwrap().id();
+    let watcher = guard.0.state.lock().watcher.as_ref().unwrap().id();
     println!("ready {watcher} {}.", guard.0.token);
     io::stdin().read_to_end(&mut Vec::new()).unwrap();
 }
@@ -130,7 +130,7 @@ async fn servers_end_with_a_program_that_is_killed() {
 async fn a_watcher_that_died_is_replaced_and_told_everything() {
     let guard = Guard::new("sh", ["-c", "cat >/dev/null"]);
     let watcher = |guard: &Guard| {
-        let mut state = guard.0.state.lock().unwrap();
+        let mut state = guard.0.state.lock();
         let watcher = state.watcher.as_mut().unwrap();
         (watcher.id(), watcher.try_wait().unwrap().is_some())
     };
@@ -144,10 +144,10 @@ async fn a_watcher_that_died_is_replaced_and_told_everything() {
     until("the watcher does not die", || watcher(&guard).1).await;
     guard.marker();
     assert_ne!(watcher(&guard), (first, true));
-    assert_eq!(guard.0.state.lock().unwrap().groups.len(), 1);
+    assert_eq!(guard.0.state.lock().groups.len(), 1);
     guard.remove(Pid::INIT);
-    assert!(guard.0.state.lock().unwrap().groups.is_empty());
-    let mut state = guard.0.state.lock().unwrap();
+    assert!(guard.0.state.lock().groups.is_empty());
+    let mut state = guard.0.state.lock();
     let mut last = state.watcher.take().unwrap();
     last.kill().unwrap();
     last.wait().unwrap();

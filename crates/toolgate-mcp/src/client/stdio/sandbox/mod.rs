@@ -31,8 +31,9 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
+use std::sync::{Arc, Once};
 
+use parking_lot::{Mutex, MutexGuard};
 use serde::{Deserialize, Serialize};
 
 pub(crate) use self::denial::advice;
@@ -99,8 +100,7 @@ impl Launcher {
     }
 
     fn folders(&self) -> MutexGuard<'_, Vec<PathBuf>> {
-        let folders = self.0.folders.lock();
-        folders.unwrap_or_else(PoisonError::into_inner)
+        self.0.folders.lock()
     }
 
     /// The command that becomes the server, confined as its settings say.

@@ -1,6 +1,6 @@
 //! Requests, as whoever records traces hears of them.
 
-use std::sync::Mutex;
+use parking_lot::Mutex;
 
 use toolgate_core::{CallRecord, Observer};
 
@@ -16,20 +16,20 @@ struct Heard(Arc<Mutex<Vec<AnsweredRequest>>>, Arc<Mutex<Vec<String>>>);
 
 impl RequestObserver for Heard {
     fn answered(&self, request: &AnsweredRequest) {
-        self.0.lock().unwrap().push(request.clone());
+        self.0.lock().push(request.clone());
     }
 }
 
 impl Observer for Heard {
     fn finished<'a>(&'a self, record: &'a CallRecord) -> Option<BoxFuture<'a, ()>> {
-        self.1.lock().unwrap().extend(record.trace.parent_id());
+        self.1.lock().extend(record.trace.parent_id());
         None
     }
 }
 
 impl Heard {
     fn take(&self) -> Vec<AnsweredRequest> {
-        std::mem::take(&mut self.0.lock().unwrap())
+        std::mem::take(&mut self.0.lock())
     }
 }
 
@@ -91,7 +91,7 @@ async fn a_call_belongs_to_its_request_and_that_to_whoever_asked() {
         let answer = who.ask("tools/call", params).await;
         let told = answer["result"]["content"][0]["text"].as_str().unwrap();
         let request = heard.take().remove(0).trace;
-        assert_eq!(heard.1.lock().unwrap().pop(), Some(request.span_id()));
+        assert_eq!(heard.1.lock().pop(), Some(request.span_id()));
         assert_eq!(request.trace_id(), told[3..35]);
         assert_eq!(request.trace_id(), trace.unwrap_or(told)[3..35]);
         assert_eq!(

@@ -7,15 +7,15 @@ use crate::Handlers;
 use crate::builtin::BuiltinSettings;
 
 #[derive(Debug)]
-struct Voice(std::sync::Mutex<VolumeState>, Option<&'static str>);
+struct Voice(parking_lot::Mutex<VolumeState>, Option<&'static str>);
 
 impl Sounding for Voice {
     fn volume(&self) -> VolumeState {
-        *self.0.lock().unwrap()
+        *self.0.lock()
     }
 
     fn set_volume(&self, state: VolumeState) {
-        *self.0.lock().unwrap() = state;
+        *self.0.lock() = state;
     }
 
     fn unheard(&self) -> Option<String> {
@@ -39,7 +39,7 @@ async fn a_voice_of_its_own_is_governed_in_place_of_the_machine() {
         level: 40,
         muted: false,
     };
-    let voice = Arc::new(Voice(std::sync::Mutex::new(state), None));
+    let voice = Arc::new(Voice(parking_lot::Mutex::new(state), None));
     let executor = executor(&voice);
     let call = async |arguments: Value| {
         let outcome = executor.execute(ToolCall::new("volume", arguments)).await;
@@ -70,7 +70,7 @@ async fn of_a_voice_that_nobody_hears_no_volume_is_told_or_changed() {
         muted: false,
     };
     let voice = Arc::new(Voice(
-        std::sync::Mutex::new(state),
+        parking_lot::Mutex::new(state),
         Some("Nobody hears me."),
     ));
     let executor = executor(&voice);

@@ -211,10 +211,10 @@ async fn indexing_reports_progress_and_a_cancelled_one_goes_on_later() {
         library.age(&format!("{n:03}.md"));
     }
     let documents = library.documents();
-    let reports = Arc::new(std::sync::Mutex::new(Vec::new()));
+    let reports = Arc::new(parking_lot::Mutex::new(Vec::new()));
     let (heard, told) = (Arc::clone(&reports), Arc::clone(&reports));
-    let cancelled = move || !told.lock().unwrap().is_empty();
-    let report = move |done, total| heard.lock().unwrap().push((done, total));
+    let cancelled = move || !told.lock().is_empty();
+    let report = move |done, total| heard.lock().push((done, total));
     let result = documents
         .blocking(cancelled, report, |store, scan, watch| {
             store.with(|connection| update(connection, scan, watch))
@@ -224,6 +224,6 @@ async fn indexing_reports_progress_and_a_cancelled_one_goes_on_later() {
         matches!(result, Err(DocumentsError::Cancelled)),
         "{result:?}"
     );
-    assert_eq!(*reports.lock().unwrap(), [(256, 600)]);
+    assert_eq!(*reports.lock(), [(256, 600)]);
     assert_eq!(documents.updated().await.read, 344);
 }

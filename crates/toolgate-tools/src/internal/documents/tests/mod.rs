@@ -364,10 +364,10 @@ async fn a_call_without_folders_is_unavailable() {
 #[tokio::test]
 async fn a_caller_hears_how_far_the_indexing_is() {
     let library = Library::new(&[("a.md", "apple")]);
-    let heard = Arc::new(std::sync::Mutex::new(Vec::new()));
+    let heard = Arc::new(parking_lot::Mutex::new(Vec::new()));
     let ears = Arc::clone(&heard);
     let call = ToolCall::new("search_documents", json!({ "query": "apple" }))
-        .on_progress(move |progress| ears.lock().unwrap().push(progress.clone()));
+        .on_progress(move |progress| ears.lock().push(progress.clone()));
     assert!(
         executor(library.documents(), &Documents::parameters())
             .execute(call)
@@ -376,7 +376,7 @@ async fn a_caller_hears_how_far_the_indexing_is() {
     );
     let message = Some("indexing documents: 1 of 1".to_owned());
     assert_eq!(
-        *heard.lock().unwrap(),
+        *heard.lock(),
         [Progress {
             done: 1.0,
             total: Some(1.0),

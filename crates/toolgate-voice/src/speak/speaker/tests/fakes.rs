@@ -1,12 +1,13 @@
 //! An engine and an output that do what they are told.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use futures::future::{self, BoxFuture};
 use futures::stream::{self, StreamExt};
+use parking_lot::Mutex;
 
 use crate::EngineError;
 use crate::audio::Format;
@@ -51,7 +52,7 @@ pub(super) struct Engine {
 
 impl Engine {
     pub(super) fn texts(&self) -> Vec<String> {
-        self.texts.lock().unwrap().clone()
+        self.texts.lock().clone()
     }
 
     pub(super) fn hang(&self) {
@@ -60,7 +61,7 @@ impl Engine {
 
     /// The next texts fare like this.
     pub(super) fn fail(&self, faults: impl IntoIterator<Item = Fault>) {
-        self.faults.lock().unwrap().extend(faults);
+        self.faults.lock().extend(faults);
     }
 
     pub(super) fn sound_of(text: &str) -> Vec<u8> {
@@ -75,13 +76,8 @@ fn letter() -> Vec<u8> {
 
 impl Synthesize for Engine {
     fn synthesize<'a>(&'a self, text: &'a str) -> BoxFuture<'a, Result<SoundStream, EngineError>> {
-        self.texts.lock().unwrap().push(text.to_owned());
-        let fault = self
-            .faults
-            .lock()
-            .unwrap()
-            .pop_front()
-            .unwrap_or(Fault::None);
+        self.texts.lock().push(text.to_owned());
+        let fault = self.faults.lock().pop_front().unwrap_or(Fault::None);
         let letters = stream::iter(
             text.chars()
                 .map(|_| Ok(Bytes::from(letter())))
@@ -130,51 +126,51 @@ impl Ear {
     pub(super) const BYTES_PER_MS: usize = 32;
 
     pub(super) fn heard(&self) -> Vec<u8> {
-        self.state.lock().unwrap().bytes.clone()
+        self.state.lock().bytes.clone()
     }
 
     pub(super) fn forget(&self) {
-        self.state.lock().unwrap().bytes.clear();
+        self.state.lock().bytes.clear();
     }
 
     pub(super) fn is_open(&self) -> bool {
-        self.state.lock().unwrap().open > 0
+        self.state.lock().open > 0
     }
 
     pub(super) fn most_at_once(&self) -> usize {
-        self.state.lock().unwrap().most
+        self.state.lock().most
     }
 
     pub(super) fn begun(&self) -> usize {
-        self.state.lock().unwrap().begun
+        self.state.lock().begun
     }
 
     pub(super) fn hang_on_stop(&self) {
-        self.state.lock().unwrap().hang_on_stop = true;
+        self.state.lock().hang_on_stop = true;
     }
 
     pub(super) fn hang_on_begin(&self) {
-        self.state.lock().unwrap().hang_on_begin = true;
+        self.state.lock().hang_on_begin = true;
     }
 
     /// Cannot be opened so many times.
     pub(super) fn refuse(&self, times: usize) {
-        self.state.lock().unwrap().refuse = times;
+        self.state.lock().refuse = times;
     }
 
     pub(super) fn break_after(&self, slices: impl IntoIterator<Item = usize>) {
-        self.state.lock().unwrap().breaks.extend(slices);
+        self.state.lock().breaks.extend(slices);
     }
 }
 
 impl Output for Ear {
     fn begin(&self, format: Format) -> BoxFuture<'_, Result<Box<dyn Playing>, EngineError>> {
         let state = self.state.clone();
-        if state.lock().unwrap().hang_on_begin {
+        if state.lock().hang_on_begin {
             return Box::pin(future::pending());
         }
         Box::pin(async move {
-            let mut heard = state.lock().unwrap();
+            let mut heard = state.lock();
             if heard.refuse > 0 {
                 heard.refuse -= 1;
                 return Err(broken());
@@ -209,7 +205,7 @@ impl Playing for Open {
                 *left = left.checked_sub(1).ok_or_else(broken)?;
             }
             self.pace.gave(self.format.duration(bytes.len()));
-            self.state.lock().unwrap().bytes.extend(&bytes);
+            self.state.lock().bytes.extend(&bytes);
             Ok(())
         })
     }
@@ -226,7 +222,7 @@ impl Playing for Open {
     }
 
     fn stop(&mut self) -> BoxFuture<'_, ()> {
-        match self.state.lock().unwrap().hang_on_stop {
+        match self.state.lock().hang_on_stop {
             true => Box::pin(future::pending()),
             false => Box::pin(future::ready(())),
         }
@@ -235,6 +231,6 @@ impl Playing for Open {
 
 impl Drop for Open {
     fn drop(&mut self) {
-        self.state.lock().unwrap().open -= 1;
+        self.state.lock().open -= 1;
     }
 }
