@@ -107,8 +107,8 @@ Examples:
     #[command(after_help = "\
 The answer goes to stdout and nothing else does; what goes on beside it is shown on a terminal.
 Without --provider and configuration it is Ollama, if it runs and has a model that can use
-tools, else Anthropic or OpenAI by their usual variables, else a matcher of sentences that needs
-no model.
+tools, else Anthropic, OpenAI or Gemini by their usual variables, else a matcher of sentences
+that needs no model.
 
 Examples:
   toolgate ask what time is it in Oslo

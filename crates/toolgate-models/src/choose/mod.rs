@@ -65,7 +65,7 @@ pub enum ChooseError {
 /// Makes the client of the model that the settings and the environment mean.
 ///
 /// A provider in the settings is the one, for the reason `said_by`, such as `the configuration says so`. Else it is Ollama if
-/// it answers within a second and has a model that can use tools, else Anthropic or OpenAI if their variables are set, else
+/// it answers within a second and has a model that can use tools, else Anthropic, OpenAI or Gemini if their variables are set, else
 /// `intents`, which needs no model.
 pub async fn choose(
     settings: &ModelSettings,
