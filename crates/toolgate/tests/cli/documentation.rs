@@ -110,7 +110,7 @@ fn whoever_names_the_usual_model_of_ollama_names_the_one_that_is_chosen() {
         ),
         (
             "crates/toolgate/src/commands/init.jsonc",
-            "\"provider\": \"ollama\", // anthropic, ollama, openai (also llama.cpp, vLLM, LM Studio and the like), intents\n  //   \"name\": \"",
+            "\"provider\": \"ollama\", // anthropic, gemini, ollama, openai (also llama.cpp, vLLM, LM Studio and the like), intents\n  //   \"name\": \"",
             "\"",
         ),
         (
