@@ -1,13 +1,10 @@
-//! How long to wait before the next try.
-//!
-//! The usual crates for it add their jitter on top of the longest delay and by one fixed share; here
-//! each caller says how far a delay may move.
+//! How long to wait before the next try. Each caller says how far a delay may move at random.
 
 use std::ops::Range;
 use std::time::Duration;
 
-/// The delay after a number of `failures` in a row, of which the current one isn't counted: `first`,
-/// doubled with each, up to `longest`.
+/// The delay after a number of `failures` in a row, of which the current one isn't counted:
+/// `first`, doubled with each, up to `longest`.
 ///
 /// ```
 /// use std::time::Duration;

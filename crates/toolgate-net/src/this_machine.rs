@@ -4,8 +4,8 @@ use std::net::IpAddr;
 
 use reqwest::Url;
 
-/// True if a request to `url` doesn't leave this machine: no proxy is needed to reach it, and nobody
-/// in between can read it.
+/// True if a request to `url` doesn't leave this machine: no proxy is needed to reach it, and
+/// nobody in between can read it.
 pub fn is_this_machine(url: &Url) -> bool {
     url.host_str().is_some_and(is_this_host)
 }
