@@ -100,10 +100,14 @@ async fn read(response: http::Response<Incoming>) -> Reply {
     }
 }
 
-/// An answer or an error of JSON-RPC.
+/// An answer or an error of JSON-RPC. An id that couldn't be read is left out: MCP knows no `null`.
 fn is_message(message: &Value) -> bool {
     let answers = message.get("result").is_some() != message.get("error").is_some();
-    message["jsonrpc"] == "2.0" && message.get("id").is_some() && answers
+    let names_its_request = match message.get("id") {
+        Some(id) => !id.is_null(),
+        None => message.get("error").is_some(),
+    };
+    message["jsonrpc"] == "2.0" && names_its_request && answers
 }
 
 /// What is wrong with an answer.

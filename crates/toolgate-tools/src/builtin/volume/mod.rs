@@ -27,7 +27,9 @@ const LOUDEST: u32 = 100;
 /// Something that sounds and has a volume of its own, in place of the machine's speakers.
 ///
 /// ```
-/// use std::sync::{Arc, Mutex};
+/// use std::sync::Arc;
+///
+/// use parking_lot::Mutex;
 /// use toolgate_tools::builtin::{BuiltinSettings, Sounding, VolumeState};
 ///
 /// #[derive(Debug)]
