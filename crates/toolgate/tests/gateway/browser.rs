@@ -42,10 +42,10 @@ pub(crate) fn drive(tools: &Path, script: &str, gateway: &Gateway, more: &[&str]
         .unwrap();
     assert!(
         done.status.success(),
-        "{}\n{}\nthe gateway's log:\n{}",
+        "the gateway's log:\n{}\n{}\n{}",
+        gateway.log(),
         String::from_utf8_lossy(&done.stdout),
-        String::from_utf8_lossy(&done.stderr),
-        gateway.log()
+        String::from_utf8_lossy(&done.stderr)
     );
 }
 
