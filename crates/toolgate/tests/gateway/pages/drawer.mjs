@@ -86,7 +86,9 @@ export async function drawer(bench) {
     await bench.id('mock-copy').click();
     await bench.until('the definition', async () => /root_of_two/.test(await bench.clipboard()));
     await page.getByRole('button', { name: 'Done' }).click();
-    assert.deepEqual((await bench.call('root_of_two', { expression: 'anything' })).result, result);
+    // The file was written; the gateway takes an edit up a moment later.
+    const mock = await bench.until('the mock answers', async () => (await bench.call('root_of_two', { expression: 'anything' })).result);
+    assert.deepEqual(mock, result);
     await open(bench, (await bench.call('echo', { password: 'hunter2' })).call_id);
     await bench.id('save-mock').click();
     await bench.id('mock-name').fill('told_nothing');
