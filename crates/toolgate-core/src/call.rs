@@ -263,9 +263,10 @@ pub enum Origin {
     Worker,
 }
 
-impl fmt::Display for Origin {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
+impl Origin {
+    /// Its name, as in the journal.
+    pub fn as_str(self) -> &'static str {
+        match self {
             Self::Library => "library",
             Self::CommandLine => "cli",
             Self::Chat => "chat",
@@ -273,7 +274,13 @@ impl fmt::Display for Origin {
             Self::Http => "http",
             Self::Mcp => "mcp",
             Self::Worker => "worker",
-        })
+        }
+    }
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::queue::{Ack, Job, MOST_BYTES, MOST_ROWS, Waits};
+use crate::queue::{Ack, Job, MOST_BYTES, MOST_ROWS, Queue, Waits};
 use crate::row::Row;
 
 /// Rows that wait, bounded like the queue.
@@ -16,6 +16,8 @@ pub(crate) struct Backlog {
     pub(crate) closing: Option<Ack>,
     /// Someone wants to know now.
     pub(crate) is_urgent: bool,
+    /// Empty between batches; kept because it takes as much memory as many rows.
+    taken: VecDeque<Job>,
 }
 
 /// Rows that there is no room for.
@@ -28,9 +30,11 @@ pub(crate) struct LeftOver {
 }
 
 impl Backlog {
-    pub(crate) fn add(&mut self, jobs: VecDeque<Job>) -> LeftOver {
+    /// Takes all that waits in the queue.
+    pub(crate) fn take_from(&mut self, queue: &Queue) -> LeftOver {
         let mut left_over = LeftOver::default();
-        for job in jobs {
+        queue.take_into(&mut self.taken);
+        while let Some(job) = self.taken.pop_front() {
             match job {
                 Job::Write(row, waits) => {
                     let is_kept = self.keep(row);
@@ -71,6 +75,12 @@ impl Backlog {
 
     pub(crate) fn clear(&mut self) {
         self.rows.clear();
+        (self.bytes, self.spooled) = (0, 0);
+    }
+
+    /// The same of rows that are written.
+    pub(crate) fn clear_into(&mut self, queue: &Queue) {
+        queue.give_back(&mut self.rows, self.bytes);
         (self.bytes, self.spooled) = (0, 0);
     }
 }

@@ -7,12 +7,13 @@ use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{CachedStatement, Connection, OptionalExtension, params, params_from_iter};
 use toolgate_core::Redactor;
 
-use crate::chain::{Chain, Kind};
+use crate::chain::Chain;
 use crate::columns::{self, CallEnd, CallStart, INSERT, UPDATE};
+use crate::digest::{self, Digester};
 use crate::key::Key;
 use crate::place::{self, NEARBY};
 use crate::row::{EndRow, Row, StartRow};
-use crate::{digest, time, turns};
+use crate::{time, turns};
 
 /// The same row; whether the chain counts it already.
 const OPEN: &str = "
@@ -59,11 +60,13 @@ pub(crate) fn add<'a>(
         chain: Chain::resume(connection, key)?,
         run,
         run_digest: digest::run(connection, run)?,
+        digester: Digester::default(),
         redactor,
         last: None,
         displaced: 0,
     };
     batch.add(rows)?;
+    batch.chain.flush()?;
     Ok(batch.displaced)
 }
 
@@ -82,6 +85,7 @@ struct Batch<'a> {
     chain: Chain<'a>,
     run: i64,
     run_digest: Vec<u8>,
+    digester: Digester,
     redactor: &'a Redactor,
     /// When the last call ended; only known once one of these does.
     last: Option<i64>,
@@ -96,8 +100,9 @@ impl Batch<'_> {
             Row::Start(row) => Some((row.id.as_str(), &**row)),
             Row::End(_) | Row::Turn(_) => None,
         };
-        let mut starts: HashMap<&str, &StartRow> = rows.clone().filter_map(start).collect();
-        for row in rows.clone() {
+        let mut starts: HashMap<&str, &StartRow> = HashMap::with_capacity(rows.size_hint().0);
+        starts.extend(rows.clone().filter_map(start));
+        for row in rows {
             match row {
                 Row::Start(_) => {}
                 Row::End(end) => match starts.remove(end.id.as_str()) {
@@ -107,12 +112,10 @@ impl Batch<'_> {
                 Row::Turn(turn) => turns::write(self.connection, turn)?,
             }
         }
-        for (id, start) in rows.filter_map(start) {
-            if starts.contains_key(id) {
-                self.insert(start, None)?;
-            }
-        }
-        Ok(())
+        let mut open: Vec<&StartRow> = starts.into_values().collect();
+        open.sort_unstable_by(|one, other| one.id.cmp(&other.id));
+        open.into_iter()
+            .try_for_each(|start| self.insert(start, None))
     }
 
     fn insert(&mut self, row: &StartRow, end: Option<&EndRow>) -> rusqlite::Result<()> {
@@ -135,8 +138,8 @@ impl Batch<'_> {
             let bound = values.iter().map(|value| ToSqlOutput::Borrowed(*value));
             let rows = self.insert.execute(params_from_iter(bound))?;
             if rows > 0 {
-                let digest = digest::of_values(&self.run_digest, &values);
-                return self.chain.append(Kind::Call, place, 1, &digest);
+                let digest = self.digester.of_values(&self.run_digest, &values);
+                return self.chain.append_new_call(place, &digest);
             }
             if self.has(&row.id, place..place + 1)? {
                 return end.map_or(Ok(()), |end| self.update(end.row).map(drop));

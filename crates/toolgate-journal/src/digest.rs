@@ -13,18 +13,21 @@ const RUN_COLUMNS: [&str; 5] = ["id", "command", "pid", "version", "started_at"]
 /// Longer values are hashed where they stand.
 const SHORT: usize = 1024;
 
-/// Collects short values, so that few pieces are hashed.
-struct Digester {
+/// Collects short values, so that few pieces are hashed. Makes one digest after the other.
+#[derive(Default)]
+pub(crate) struct Digester {
     hash: Sha256,
     short: Vec<u8>,
 }
 
 impl Digester {
-    fn new(run: &[u8]) -> Self {
-        let mut short = Vec::with_capacity(2 * SHORT);
-        short.extend_from_slice(run);
-        let hash = Sha256::new();
-        Self { hash, short }
+    /// The digest of a row that is about to be written.
+    pub(crate) fn of_values(&mut self, run: &[u8], values: &[ValueRef<'_>; COUNT]) -> Hash {
+        self.short.extend_from_slice(run);
+        for column in &DIGESTED {
+            self.add(COLUMNS[*column].name, values[*column]);
+        }
+        self.finish()
     }
 
     /// Names, kinds and lengths are part of it: no value can be taken for another, nor for the beginning of the next.
@@ -56,9 +59,10 @@ impl Digester {
         }
     }
 
-    fn finish(mut self) -> Hash {
+    fn finish(&mut self) -> Hash {
         self.hash.update(&self.short);
-        self.hash.finalize().into()
+        self.short.clear();
+        self.hash.finalize_reset().into()
     }
 }
 
@@ -66,7 +70,7 @@ impl Digester {
 pub(crate) fn run(connection: &Connection, run: i64) -> rusqlite::Result<Vec<u8>> {
     let sql = format!("SELECT {} FROM runs WHERE seq = ?", RUN_COLUMNS.join(", "));
     let found = connection.prepare_cached(&sql)?.query_row([run], |row| {
-        let mut digester = Digester::new(b"");
+        let mut digester = Digester::default();
         for (index, name) in RUN_COLUMNS.iter().enumerate() {
             digester.add(name, row.get_ref(index)?);
         }
@@ -75,22 +79,13 @@ pub(crate) fn run(connection: &Connection, run: i64) -> rusqlite::Result<Vec<u8>
     Ok(found.optional()?.unwrap_or_default())
 }
 
-/// The digest of a row that is about to be written.
-pub(crate) fn of_values(run: &[u8], values: &[ValueRef<'_>; COUNT]) -> Hash {
-    let mut digester = Digester::new(run);
-    for column in &DIGESTED {
-        digester.add(COLUMNS[*column].name, values[*column]);
-    }
-    digester.finish()
-}
-
-/// The same of a row that [`SELECT_BY_SEQ`] found.
+/// The digest of a row that [`SELECT_BY_SEQ`] found.
 pub(crate) fn of_row(run: &[u8], row: &Row<'_>) -> rusqlite::Result<Hash> {
     let mut values = [ValueRef::Null; COUNT];
     for (column, value) in values.iter_mut().enumerate() {
         *value = row.get_ref(column)?;
     }
-    Ok(of_values(run, &values))
+    Ok(Digester::default().of_values(run, &values))
 }
 
 /// The same of a row of the table; none if it isn't there.

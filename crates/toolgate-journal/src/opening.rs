@@ -100,7 +100,7 @@ impl Opening {
         let mut tried = Instant::now();
         loop {
             self.queue.wait(RETRY, RETRY);
-            let left_over = backlog.add(self.queue.take());
+            let left_over = backlog.take_from(&self.queue);
             self.health.loses(left_over.lost);
             // Whoever waits goes on.
             backlog.acks.clear();

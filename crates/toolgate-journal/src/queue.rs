@@ -18,6 +18,8 @@ pub(crate) const MOST_BYTES: usize = 32 << 20;
 /// So many rows, or a part of the bytes, are worth a transaction of their own.
 const MANY_ROWS: usize = MOST_ROWS / 4;
 const MANY_BYTES: usize = MOST_BYTES / 4;
+/// Written rows of more bytes than this are not worth keeping until somebody frees them.
+const MOST_SPENT_BYTES: usize = 4 << 20;
 
 /// Someone who waits until a row is written. Dropped without an answer, it was not.
 pub(crate) enum Ack {
@@ -80,6 +82,8 @@ pub(crate) struct Queue {
 struct State {
     jobs: VecDeque<Job>,
     bytes: usize,
+    /// Rows that are written; whoever puts in the next ones frees them.
+    spent: VecDeque<Row>,
     is_closed: bool,
     /// The thread has something to do.
     is_called: bool,
@@ -130,12 +134,15 @@ impl Queue {
         state.is_closed = matches!(job, Job::Close(_));
         state.bytes += bytes;
         state.jobs.push_back(job);
+        let spent = state.spent.pop_front();
         let is_news = state.is_much() && !was_much || is_urgent && !state.is_urgent;
         if is_news || !state.is_called {
             self.called.notify_one();
         }
         state.is_called = true;
         state.is_urgent |= is_urgent;
+        drop(state);
+        drop(spent);
         Ok(())
     }
 
@@ -206,18 +213,28 @@ impl Queue {
         }
     }
 
-    /// Everything there is.
-    pub(crate) fn take(&self) -> VecDeque<Job> {
+    /// Everything there is, into an empty buffer, which the queue fills next: both keep their size.
+    pub(crate) fn take_into(&self, jobs: &mut VecDeque<Job>) {
+        debug_assert!(jobs.is_empty());
         let mut state = self.state();
         let was_much = state.is_much();
-        let jobs = std::mem::take(&mut state.jobs);
+        std::mem::swap(&mut state.jobs, jobs);
         state.bytes = 0;
         (state.is_called, state.is_urgent) = (false, false);
         drop(state);
         if was_much {
             self.space.notify_waiters();
         }
-        jobs
+    }
+
+    /// Leaves written rows to the threads that make new ones, and frees what is left of those before. Memory that
+    /// one thread allocates and another one frees costs both of them several times as much.
+    pub(crate) fn give_back(&self, rows: &mut VecDeque<Row>, bytes: usize) {
+        if bytes > MOST_SPENT_BYTES {
+            rows.clear();
+        }
+        std::mem::swap(&mut self.state().spent, rows);
+        rows.clear();
     }
 }
 
@@ -233,6 +250,12 @@ mod tests {
         Job::Write(Row::sample(), Waits::Nobody)
     }
 
+    fn take(queue: &Queue) -> usize {
+        let mut jobs = VecDeque::new();
+        queue.take_into(&mut jobs);
+        jobs.len()
+    }
+
     #[tokio::test(start_paused = true)]
     async fn a_full_queue_takes_a_row_once_there_is_room() {
         let queue = Queue::default();
@@ -245,10 +268,24 @@ mod tests {
         let mut late = std::pin::pin!(late);
         let patience = Duration::from_secs(1);
         assert!(tokio::time::timeout(patience, &mut late).await.is_err());
-        assert_eq!(queue.take().len(), MOST_ROWS + 1);
+        assert_eq!(take(&queue), MOST_ROWS + 1);
         let put = tokio::time::timeout(patience, late).await;
         assert!(matches!(put, Ok(Ok(()))));
-        assert_eq!(queue.take().len(), 1);
+        assert_eq!(take(&queue), 1);
+    }
+
+    #[test]
+    fn written_rows_are_freed_one_by_one_or_all_at_once() {
+        let queue = Queue::default();
+        let mut rows: VecDeque<Row> = (0..3).map(|_| Row::sample()).collect();
+        queue.give_back(&mut rows, 3);
+        assert!(queue.put(row()).is_ok());
+        assert_eq!((queue.state().spent.len(), rows.len()), (2, 0));
+        queue.give_back(&mut rows, 0);
+        assert_eq!((queue.state().spent.len(), rows.len()), (0, 0));
+        rows.push_back(Row::sample());
+        queue.give_back(&mut rows, MOST_SPENT_BYTES + 1);
+        assert_eq!((queue.state().spent.len(), rows.len()), (0, 0));
     }
 
     #[tokio::test]
@@ -264,6 +301,6 @@ mod tests {
             queue.put_when_possible(row()).await,
             Err(Refused::Closed)
         ));
-        assert_eq!(queue.take().len(), 1);
+        assert_eq!(take(&queue), 1);
     }
 }

@@ -28,23 +28,28 @@ pub(crate) enum Row {
     Turn(Box<VoiceTurn>),
 }
 
-/// A call that is about to run, or never did.
+/// A call that is about to run, or never did. What it lacks is left out of its line in the spool: calls wait for that.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct StartRow {
     pub(crate) id: String,
     pub(crate) tool: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) source: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) server: Option<String>,
-    pub(crate) origin: String,
+    pub(crate) origin: Cow<'static, str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) caller: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) trace_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) parent_span_id: Option<String>,
     pub(crate) started_at: i64,
     pub(crate) asked: String,
     /// Only where they differ from what was asked.
     pub(crate) executed: Executed,
     /// An [`ApprovalInfo`] as JSON. Nothing in the spool of an older version.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) approval: Option<String>,
     /// The tool says of itself that what it does can't be undone. Nothing in the spool of an older version.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -70,13 +75,16 @@ impl Executed {
     }
 }
 
-/// How a call ended.
+/// How a call ended, in the spool like its start.
 #[derive(Default, Serialize, Deserialize)]
 pub(crate) struct EndRow {
     pub(crate) id: String,
     pub(crate) outcome: Cow<'static, str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) error: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) hint: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) details: Option<String>,
     pub(crate) duration: i64,
     pub(crate) check: i64,
@@ -85,13 +93,19 @@ pub(crate) struct EndRow {
     #[serde(default)]
     pub(crate) queue: Option<i64>,
     pub(crate) invoke: i64,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) renamed: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) dropped: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) result: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) result_bytes: Option<i64>,
     pub(crate) result_cut: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) content: Option<String>,
     /// Of a call that never started.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) start: Option<Box<StartRow>>,
     /// Of one that did, for the case that its start was lost.
     #[serde(skip)]
@@ -221,7 +235,7 @@ impl StartRow {
             tool: kept::name(redactor, call.tool_name),
             source: call.source().map(Source::to_string),
             server: call.server(),
-            origin: call.origin.to_string(),
+            origin: call.origin.as_str().into(),
             caller: call.caller.map(|caller| kept::name(redactor, caller)),
             trace_id: Some(call.trace.trace_id()),
             parent_span_id: call.trace.parent_id(),
@@ -247,7 +261,7 @@ impl StartRow {
             tool: id.to_owned(),
             source: None,
             server: None,
-            origin: "library".to_owned(),
+            origin: "library".into(),
             caller: None,
             trace_id: None,
             parent_span_id: None,

@@ -147,7 +147,7 @@ impl Writer {
     fn take(&mut self) {
         // First the spool: whatever stands in the part that is put away was in the queue before.
         self.with_spool(Spool::turn);
-        let left_over = self.backlog.add(self.queue.take());
+        let left_over = self.backlog.take_from(&self.queue);
         self.health.loses(left_over.lost);
         if left_over.is_spooled {
             // In one of them.
@@ -200,8 +200,8 @@ impl Writer {
         if !self.backlog.rows.is_empty() {
             self.upkeep.wrote(self.backlog.bytes);
             self.log += PAGES + self.backlog.bytes / PAGE;
-            self.backlog.clear();
         }
+        self.backlog.clear_into(&self.queue);
         self.spooled.clear();
         self.failed = None;
         self.backlog.is_urgent = false;

@@ -162,6 +162,9 @@ pub(crate) fn expect_json(headers: &HeaderMap) -> Result<(), Problem> {
     let Some(kind) = headers.get(header::CONTENT_TYPE) else {
         return Ok(());
     };
+    if kind == "application/json" {
+        return Ok(());
+    }
     let kind = kind.to_str().unwrap_or("?");
     let essence = kind.split(';').next().unwrap_or("").trim();
     let essence = essence.to_ascii_lowercase();

@@ -6,6 +6,7 @@ use std::time::Duration;
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::response::Response;
+use futures::future::BoxFuture;
 use parking_lot::Mutex;
 use toolgate_mcp::{HttpOptions, McpHttp, McpServer, ServeOptions};
 
@@ -33,13 +34,15 @@ impl McpEndpoint {
         }
     }
 
-    async fn respond(&self, caller: &Caller, request: Request) -> Response {
+    /// Boxed, since the router moves the handler's future several times.
+    fn respond(&self, caller: &Caller, request: Request) -> BoxFuture<'static, Response> {
         let mcp = {
             let mut shares = self.shares.lock();
             let share = || self.whole.within(caller.scope.clone());
             shares.entry(caller.number).or_insert_with(share).clone()
         };
-        mcp.respond(request, caller.number).await.map(Body::new)
+        let number = caller.number;
+        Box::pin(async move { mcp.respond(request, number).await.map(Body::new) })
     }
 
     /// Ends all streams and sessions; calls have the time of `grace`.

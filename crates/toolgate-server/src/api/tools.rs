@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use axum::Json;
 use axum::extract::{Request, State};
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
+use http::request::Parts;
 use http::{HeaderValue, StatusCode, Uri, header};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -225,16 +226,23 @@ pub(crate) async fn call(
             return unfit(request.uri(), &problem);
         }
     };
-    let trace = CallerTrace::of(request.headers());
+    let (Parts { mut headers, .. }, body) = request.into_parts();
+    let trace = CallerTrace::of(&headers);
+    headers.clear();
     let limit = gateway.executor().rules().limits.max_arguments;
-    let (call, refused) = match read(request.into_body(), limit).await {
+    let (call, refused) = match read(body, limit).await {
         Ok(body) => arguments(name, &body),
         Err(error) => (unread(name, &error, limit), None),
     };
     let (call, is_timeless) = timeout(call, query.timeout.as_deref());
     let refused = refused.or(is_timeless.then_some(StatusCode::BAD_REQUEST));
-    let outcome = run(&gateway, &caller, traced(call, trace)).await;
-    envelope(&outcome, refused)
+    // Boxed, since the router moves the handler's future several times.
+    let outcome = Box::pin(run(&gateway, &caller, traced(call, trace))).await;
+    let mut response = envelope(&outcome, refused);
+    // The request's map has room for all that the guard adds; a new one would have to grow.
+    headers.extend(std::mem::take(response.headers_mut()));
+    *response.headers_mut() = headers;
+    response
 }
 
 /// What can not be read as a call is no call, and is answered like one all the same.
@@ -248,10 +256,15 @@ fn unfit(uri: &Uri, problem: &Problem) -> Response {
 /// Runs a call for a caller.
 pub(crate) async fn run(gateway: &Gateway, caller: &Caller, call: ToolCall) -> ToolOutcome {
     let executor = gateway.executor();
-    if executor.find_in(call.name(), &caller.scope).is_err() {
-        let decided = gateway.parts().servers.settled_for(call.name());
-        drop(tokio::time::timeout(COMING, decided).await);
-    }
+    let call = match executor.find_in(call.name(), &caller.scope) {
+        Ok(tool) => call.found(tool),
+        Err(_) => {
+            let decided = gateway.parts().servers.settled_for(call.name());
+            // Boxed like all that few calls need: it would make the future of each one larger.
+            drop(Box::pin(tokio::time::timeout(COMING, decided)).await);
+            call
+        }
+    };
     let call = call
         .origin(Origin::Http)
         .scope(caller.scope.clone())
@@ -274,7 +287,12 @@ pub(crate) fn envelope(outcome: &ToolOutcome, refused: Option<StatusCode>) -> Re
         Err(_) => refused.unwrap_or(StatusCode::OK),
         Ok(_) => StatusCode::OK,
     };
-    let mut response = (status, Json(outcome)).into_response();
+    // Not by `Json`: its buffer takes each piece of the text by itself.
+    let body = serde_json::to_vec(outcome).unwrap_or_default();
+    let mut response = Response::new(body.into());
+    *response.status_mut() = status;
+    let json = HeaderValue::from_static("application/json");
+    response.headers_mut().insert(header::CONTENT_TYPE, json);
     if status == StatusCode::SERVICE_UNAVAILABLE {
         let soon = HeaderValue::from_static("1");
         response.headers_mut().insert(header::RETRY_AFTER, soon);

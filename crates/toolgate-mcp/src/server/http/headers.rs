@@ -30,9 +30,10 @@ pub(super) struct Accepts {
 impl Accepts {
     /// Without the header, everything.
     pub(super) fn of(headers: &HeaderMap) -> Self {
+        let is_anything = !headers.contains_key(ACCEPT);
         let mut accepts = Self {
-            json: !headers.contains_key(ACCEPT),
-            events: !headers.contains_key(ACCEPT),
+            json: is_anything,
+            events: is_anything,
         };
         for range in ranges(headers) {
             let either = range == "*/*";

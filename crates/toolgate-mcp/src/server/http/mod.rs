@@ -152,7 +152,7 @@ impl McpHttp {
             let text = "the server is shutting down; try again later";
             return HttpError::busy(text).into_response(None);
         }
-        match parts.method {
+        let response = match parts.method {
             Method::POST => match self.read(headers, body).await {
                 Ok((accepts, message)) => self.post(headers, accepts, &message, owner).await,
                 Err(error) => error.into_response(None),
@@ -168,7 +168,8 @@ impl McpHttp {
                 Err(error) => error.into_response(None),
             },
             _ => reply::method_not_allowed("GET, POST, DELETE"),
-        }
+        };
+        reply::with_map(parts.headers, response)
     }
 
     /// How many sessions there are.

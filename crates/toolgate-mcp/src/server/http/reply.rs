@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER};
-use http::{HeaderName, HeaderValue, Response, StatusCode};
+use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
 
 use super::body::HttpBody;
 use super::events::event;
@@ -88,6 +88,15 @@ pub(super) fn events(body: HttpBody) -> Response<HttpBody> {
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
     // Proxies of a common make would hold events back.
     headers.insert(BUFFERING, HeaderValue::from_static("no"));
+    response
+}
+
+/// The same response, its headers in the map of the request's. That one has room for all that whoever serves this adds; a
+/// map that has to grow costs more than all checks of a request's headers.
+pub(super) fn with_map(mut map: HeaderMap, mut response: Response<HttpBody>) -> Response<HttpBody> {
+    map.clear();
+    map.extend(std::mem::take(response.headers_mut()));
+    *response.headers_mut() = map;
     response
 }
 

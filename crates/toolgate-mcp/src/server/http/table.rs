@@ -66,9 +66,10 @@ impl SessionTable {
         lifetime: Lifetime,
     ) -> Option<Arc<HttpSession>> {
         let session = Arc::new(HttpSession::new(random()?, owner, version, seen, lifetime));
-        session.used.store(self.now(), Ordering::Relaxed);
+        let now = self.now();
+        session.used.store(now, Ordering::Relaxed);
         let mut table = self.table();
-        self.sweep_sometimes(&mut table);
+        self.sweep_sometimes(&mut table, now);
         if table.len() >= self.most {
             for id in oldest_idle(&table, self.most.div_ceil(SHARE)) {
                 if let Some(session) = table.remove(&id) {
@@ -95,11 +96,12 @@ impl SessionTable {
             ));
         };
         let id = parse_id(id).ok_or_else(HttpError::no_such_session)?;
+        let now = self.now();
         let mut table = self.table();
-        self.sweep_sometimes(&mut table);
+        self.sweep_sometimes(&mut table, now);
         let session = table.get(&id).filter(|session| session.owner == owner);
         let session = Arc::clone(session.ok_or_else(HttpError::no_such_session)?);
-        if self.is_forgotten(&session, self.now()) {
+        if self.is_forgotten(&session, now) {
             table.remove(&id);
             session.end();
             return Err(HttpError::no_such_session());
@@ -125,8 +127,8 @@ impl SessionTable {
         session.busy.load(Ordering::Relaxed) == 0 && u128::from(idle) >= self.idle.as_millis()
     }
 
-    fn sweep_sometimes(&self, table: &mut HashMap<u128, Arc<HttpSession>>) {
-        let since = self.now() - self.swept.load(Ordering::Relaxed).min(self.now());
+    fn sweep_sometimes(&self, table: &mut HashMap<u128, Arc<HttpSession>>, now: u64) {
+        let since = now.saturating_sub(self.swept.load(Ordering::Relaxed));
         if u128::from(since) >= SWEEP.as_millis() {
             self.sweep(table);
         }
