@@ -56,6 +56,8 @@ impl Traces {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use opentelemetry::trace::SpanId;
     use serde_json::json;
     use toolgate_core::Redactor;
@@ -76,7 +78,7 @@ mod tests {
         let kept = Kept::default();
         let traces = Traces::through(kept.clone(), "test".to_owned(), Redactor::default());
         let server = McpServer::new(gate(&traces), ServeOptions::new("test", "1"));
-        server.tell(traces.clone());
+        server.tell(Arc::new(traces.clone()));
         let meta = json!({
             "io.modelcontextprotocol/protocolVersion": "2026-07-28",
             "io.modelcontextprotocol/clientCapabilities": {},

@@ -9,7 +9,7 @@ use super::Chat;
 use crate::commands::table;
 use crate::commands::tool_list::{self, ToolRow};
 use crate::config::resolved;
-use crate::{exit, say, talk, wiring};
+use crate::{exit, say, talk, wanted_model, wiring};
 
 /// Every order, how it is written, and what it does.
 pub(super) const ORDERS: [(&str, &str, &str); 8] = [
@@ -103,7 +103,7 @@ impl Chat<'_> {
 
     async fn model(&mut self, text: &str) -> anyhow::Result<()> {
         if text.is_empty() {
-            let who = talk::described(&self.chosen);
+            let who = wanted_model::described(&self.chosen);
             say::note(&format!("{who}: {}", self.chosen.why));
             for reason in &self.chosen.passed_over {
                 say::note(&format!("· {reason}"));
@@ -119,7 +119,7 @@ impl Chat<'_> {
         self.conversation.set_router(chosen.router.clone());
         self.display.set_format(talk::answer_format(&chosen));
         self.chosen = chosen;
-        say::note(&format!("now {}", talk::described(&self.chosen)));
+        say::note(&format!("now {}", wanted_model::described(&self.chosen)));
         Ok(())
     }
 
