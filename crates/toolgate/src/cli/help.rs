@@ -23,9 +23,8 @@ pub(crate) fn parse() -> Result<Cli, clap::Error> {
 
 /// A command that this build was made without is no misspelt one.
 fn about_missing(error: clap::Error, command: &mut Command) -> clap::Error {
-    let word = match error.get(ContextKind::InvalidSubcommand) {
-        Some(ContextValue::String(word)) => word,
-        _ => return error,
+    let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else {
+        return error;
     };
     match features::missing_command(word) {
         Some(text) => command.error(ErrorKind::InvalidSubcommand, format!("{word}: {text}")),

@@ -32,8 +32,6 @@ mod trust_tools;
 #[cfg(feature = "voice")]
 pub(crate) mod voice;
 
-use comfy_table::presets::NOTHING;
-use comfy_table::{ContentArrangement, Table};
 use serde_json::{Value, json};
 use toolgate_core::{Source, ToolDefinition, is_unseen};
 
@@ -90,16 +88,6 @@ fn escaped(json: &str) -> String {
         }
     }
     shown
-}
-
-/// Fits its rows to the width of the terminal.
-fn table<const N: usize>(rows: Vec<[String; N]>) -> Table {
-    let mut table = Table::new();
-    table
-        .load_style(NOTHING)
-        .set_content_arrangement(ContentArrangement::Dynamic)
-        .add_rows(rows);
-    table
 }
 
 #[cfg(test)]

@@ -7,7 +7,8 @@ mod find;
 mod mqtt;
 mod ownership;
 mod reading;
-#[cfg(test)]
+// It describes every section, and so needs the parts that read them.
+#[cfg(all(test, feature = "otlp", feature = "voice"))]
 mod schema;
 mod sections;
 pub(crate) mod servers;

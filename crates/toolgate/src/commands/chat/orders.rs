@@ -3,10 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
+use comfy_table::presets::NOTHING;
+use comfy_table::{ContentArrangement, Table};
 use toolgate_core::{Pattern, ToolDefinition, escape, nearest};
 
 use super::Chat;
-use crate::commands::table;
 use crate::commands::tool_list::{self, ToolRow};
 use crate::config::resolved;
 use crate::{exit, say, talk, wanted_model, wiring};
@@ -209,7 +210,15 @@ fn help() {
         ),
     ];
     let keys = keys.map(|(key, what)| [key.to_owned(), what.to_owned()]);
-    say::result(&table(orders.chain(keys).collect()).trim_fmt());
+    let mut table = Table::new();
+    table
+        .load_style(NOTHING)
+        .set_content_arrangement(ContentArrangement::Dynamic)
+        .add_rows(orders.chain(keys));
+    if let Some(width) = say::width().and_then(|width| u16::try_from(width).ok()) {
+        table.set_width(width);
+    }
+    say::result(&table.trim_fmt());
 }
 
 #[cfg(test)]
