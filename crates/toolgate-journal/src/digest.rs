@@ -1,11 +1,11 @@
 //! The digest of a call as it stands in its row, with the run it belongs to.
 
+use ring::digest::{Context, SHA256};
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, Row};
-use sha2::{Digest, Sha256};
 
 use crate::columns::{COLUMNS, COUNT, DIGESTED, SELECT_BY_SEQ, column};
-use crate::key::Hash;
+use crate::key::{Hash, to_hash};
 
 /// Of a run, what never changes: who made the call.
 const RUN_COLUMNS: [&str; 5] = ["id", "command", "pid", "version", "started_at"];
@@ -15,7 +15,7 @@ const SHORT: usize = 1024;
 
 /// Collects short values, so that few pieces are hashed.
 struct Digester {
-    hash: Sha256,
+    hash: Context,
     short: Vec<u8>,
 }
 
@@ -23,7 +23,7 @@ impl Digester {
     fn new(run: &[u8]) -> Self {
         let mut short = Vec::with_capacity(2 * SHORT);
         short.extend_from_slice(run);
-        let hash = Sha256::new();
+        let hash = Context::new(&SHA256);
         Self { hash, short }
     }
 
@@ -58,7 +58,7 @@ impl Digester {
 
     fn finish(mut self) -> Hash {
         self.hash.update(&self.short);
-        self.hash.finalize().into()
+        to_hash(self.hash.finish().as_ref())
     }
 }
 
