@@ -80,6 +80,7 @@ main() {
         "")
             tools
             quick
+            gateway_alone
             documentation
             dependencies
             ;;
@@ -110,6 +111,11 @@ quick() {
     run "scripts of the dashboard" node --test crates/toolgate-server/tests/js/*.test.mjs
     # The same random cases every time: a run of the tests must not fail by chance. `soak` draws new ones.
     run "tests" env PROPTEST_RNG_SEED="${PROPTEST_RNG_SEED:-20261115}" cargo test --workspace --locked
+}
+
+# A build with the least: what is gated must compile, and must say what is missing.
+gateway_alone() {
+    run "the gateway alone" cargo test --locked --package toolgate --lib --no-default-features --features serve features::
 }
 
 documentation() {

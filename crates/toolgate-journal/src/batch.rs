@@ -60,7 +60,7 @@ pub(crate) fn add<'a>(
         chain: Chain::resume(connection, key)?,
         run,
         run_digest: digest::run(connection, run)?,
-        digester: Digester::default(),
+        digester: Digester::new(),
         redactor,
         last: None,
         displaced: 0,

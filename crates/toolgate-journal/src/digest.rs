@@ -1,11 +1,11 @@
 //! The digest of a call as it stands in its row, with the run it belongs to.
 
+use ring::digest::{Context, SHA256};
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, Row};
-use sha2::{Digest, Sha256};
 
 use crate::columns::{COLUMNS, COUNT, DIGESTED, SELECT_BY_SEQ, column};
-use crate::key::Hash;
+use crate::key::{Hash, to_hash};
 
 /// Of a run, what never changes: who made the call.
 const RUN_COLUMNS: [&str; 5] = ["id", "command", "pid", "version", "started_at"];
@@ -14,13 +14,17 @@ const RUN_COLUMNS: [&str; 5] = ["id", "command", "pid", "version", "started_at"]
 const SHORT: usize = 1024;
 
 /// Collects short values, so that few pieces are hashed. Makes one digest after the other.
-#[derive(Default)]
 pub(crate) struct Digester {
-    hash: Sha256,
+    hash: Context,
     short: Vec<u8>,
 }
 
 impl Digester {
+    pub(crate) fn new() -> Self {
+        let (hash, short) = (Context::new(&SHA256), Vec::with_capacity(2 * SHORT));
+        Self { hash, short }
+    }
+
     /// The digest of a row that is about to be written.
     pub(crate) fn of_values(&mut self, run: &[u8], values: &[ValueRef<'_>; COUNT]) -> Hash {
         self.short.extend_from_slice(run);
@@ -62,7 +66,8 @@ impl Digester {
     fn finish(&mut self) -> Hash {
         self.hash.update(&self.short);
         self.short.clear();
-        self.hash.finalize_reset().into()
+        let hash = std::mem::replace(&mut self.hash, Context::new(&SHA256));
+        to_hash(hash.finish().as_ref())
     }
 }
 
@@ -70,7 +75,7 @@ impl Digester {
 pub(crate) fn run(connection: &Connection, run: i64) -> rusqlite::Result<Vec<u8>> {
     let sql = format!("SELECT {} FROM runs WHERE seq = ?", RUN_COLUMNS.join(", "));
     let found = connection.prepare_cached(&sql)?.query_row([run], |row| {
-        let mut digester = Digester::default();
+        let mut digester = Digester::new();
         for (index, name) in RUN_COLUMNS.iter().enumerate() {
             digester.add(name, row.get_ref(index)?);
         }
@@ -85,7 +90,7 @@ pub(crate) fn of_row(run: &[u8], row: &Row<'_>) -> rusqlite::Result<Hash> {
     for (column, value) in values.iter_mut().enumerate() {
         *value = row.get_ref(column)?;
     }
-    Ok(Digester::default().of_values(run, &values))
+    Ok(Digester::new().of_values(run, &values))
 }
 
 /// The same of a row of the table; none if it isn't there.

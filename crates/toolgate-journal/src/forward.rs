@@ -19,8 +19,8 @@ use std::thread;
 use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
+use ring::digest::{SHA256, digest};
 use rusqlite::{Connection, OpenFlags, params};
-use sha2::{Digest, Sha256};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 use tracing::{info, warn};
@@ -133,7 +133,7 @@ impl Drop for Forwarder {
 
 /// One file for each destination.
 fn position_file(database: &Path, to: &Forward) -> io::Result<File> {
-    let id = key::hex(&Sha256::digest(to.to_string())[..4]);
+    let id = key::hex(&digest(&SHA256, to.to_string().as_bytes()).as_ref()[..4]);
     let path = runs::folder(database)?.join(format!("forward-{id}"));
     OpenOptions::new()
         .read(true)

@@ -5,7 +5,9 @@ use std::io::{self, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
-use sha2::{Digest, Sha256};
+use ring::digest::{SHA256, digest};
+use ring::hmac;
+use ring::rand::{SecureRandom, SystemRandom};
 use tracing::warn;
 
 use crate::store::suffixed;
@@ -13,16 +15,14 @@ use crate::store::suffixed;
 /// What a hash is made of: SHA-256.
 pub(crate) type Hash = [u8; 32];
 
-const BLOCK: usize = 64;
 const BYTES: usize = 32;
 
-/// A key of `journal.db.key`. It stays in memory as the two states that every keyed hash (HMAC, RFC 2104) begins with.
+/// A key of `journal.db.key`, for keyed hashes (HMAC, RFC 2104).
 #[derive(Clone)]
 pub(crate) struct Key {
     /// Says which key it is without giving it away.
     pub(crate) id: i64,
-    inner: Sha256,
-    outer: Sha256,
+    hmac: hmac::Key,
 }
 
 impl Key {
@@ -61,22 +61,15 @@ impl Key {
             made => made?,
         };
         let mut secret = [0; BYTES];
-        getrandom::fill(&mut secret).map_err(io::Error::other)?;
+        let filled = SystemRandom::new().fill(&mut secret);
+        filled.map_err(|_| io::Error::other("the system has no random numbers to give"))?;
         file.write_all(format!("{}\n", hex(&secret)).as_bytes())
     }
 
     fn new(secret: &[u8]) -> Self {
-        let mut block = [0; BLOCK];
-        if secret.len() > BLOCK {
-            block[..BYTES].copy_from_slice(&Sha256::digest(secret));
-        } else {
-            block[..secret.len()].copy_from_slice(secret);
-        }
-        let padded = |pad: u8| Sha256::new_with_prefix(block.map(|byte| byte ^ pad));
         let mut key = Self {
             id: 0,
-            inner: padded(0x36),
-            outer: padded(0x5c),
+            hmac: hmac::Key::new(hmac::HMAC_SHA256, secret),
         };
         let id = key.hash(b"the id of this key");
         key.id = i64::from_be_bytes([id[0], id[1], id[2], id[3], id[4], id[5], id[6], id[7]]);
@@ -84,8 +77,7 @@ impl Key {
     }
 
     fn hash(&self, message: &[u8]) -> Hash {
-        let inner = self.inner.clone().chain_update(message).finalize();
-        self.outer.clone().chain_update(inner).finalize().into()
+        to_hash(hmac::sign(&self.hmac, message).as_ref())
     }
 }
 
@@ -93,8 +85,15 @@ impl Key {
 pub(crate) fn hash(key: Option<&Key>, message: &[u8]) -> Hash {
     match key {
         Some(key) => key.hash(message),
-        None => Sha256::digest(message).into(),
+        None => to_hash(digest(&SHA256, message).as_ref()),
     }
+}
+
+/// `ring` gives back a hash without its length in the type.
+pub(crate) fn to_hash(bytes: &[u8]) -> Hash {
+    let mut hash = Hash::default();
+    hash.copy_from_slice(bytes);
+    hash
 }
 
 pub(crate) fn hex(bytes: &[u8]) -> String {

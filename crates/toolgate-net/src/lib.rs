@@ -3,12 +3,14 @@
 //! events are read from a stream, how long to wait before the next try.
 
 mod backoff;
+mod command_words;
 mod http;
 mod lines;
 mod sse;
 mod this_machine;
 
 pub use backoff::{backoff, jittered};
+pub use command_words::command_words;
 pub use http::{CONNECT_TIMEOUT, client_builder, install_tls_provider, root_cause};
 pub use lines::{Line, LineBuffer};
 #[cfg(any(test, fuzzing))]

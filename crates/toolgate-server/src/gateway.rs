@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use toolgate_core::{Redactor, ToolExecutor};
 use toolgate_journal::Journal;
-use toolgate_mcp::{ServerState, ServerStatus, Servers};
+use toolgate_mcp::{RequestObserver, ServerState, ServerStatus, Servers};
 use toolgate_models::ModelSettings;
 
 use crate::api::chat::Chats;
@@ -22,7 +22,7 @@ use crate::api::{openapi, status};
 use crate::guard::{self, Rooms, Tokens};
 use crate::operator::OperatorKeys;
 use crate::problem::Problem;
-use crate::{Approvals, Feed, Metrics, ServeSettings, Stats, Traces};
+use crate::{Approvals, Feed, Metrics, ServeSettings, Stats};
 
 /// How long `/readyz` waits for servers that have neither answered nor failed.
 const FIRST_ATTEMPTS: Duration = Duration::from_secs(5);
@@ -41,7 +41,7 @@ pub struct Parts {
     /// Counts them for Prometheus.
     pub metrics: Metrics,
     /// Sends the requests of MCP clients as traces; the calls go to it as to any observer.
-    pub traces: Option<Traces>,
+    pub traces: Option<Arc<dyn RequestObserver>>,
     /// Asks the person at the dashboard.
     pub approvals: Approvals,
     /// Knows what must not be shown.

@@ -31,6 +31,7 @@ mod settings;
 mod sight;
 mod stats;
 mod tool_key;
+#[cfg(feature = "otlp")]
 mod traces;
 
 pub use api::calls::mock_entry;
@@ -43,4 +44,5 @@ pub use operator::random_key;
 pub use rights::Right;
 pub use settings::{ServeSettings, TokenSettings, parse_bind};
 pub use stats::Stats;
+#[cfg(feature = "otlp")]
 pub use traces::{TelemetrySettings, Traces};

@@ -7,6 +7,7 @@ use std::time::Duration;
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use parking_lot::Mutex;
+use ring::rand::{SecureRandom, SystemRandom};
 use subtle::ConstantTimeEq;
 use tokio::time::Instant;
 
@@ -70,7 +71,7 @@ impl OperatorKeys {
 /// ```
 pub fn random_key() -> Option<String> {
     let mut key = [0_u8; 16];
-    getrandom::fill(&mut key).ok()?;
+    SystemRandom::new().fill(&mut key).ok()?;
     Some(BASE64_URL_SAFE_NO_PAD.encode(key))
 }
 

@@ -1,6 +1,9 @@
 //! Calls as spans, for whoever collects traces: OTLP over HTTP, in the words of the GenAI and MCP conventions.
 
+mod collector;
+mod protobuf;
 mod requests;
+mod span;
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -9,13 +12,6 @@ use std::time::{Duration, SystemTime};
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use opentelemetry::trace::{
-    SpanContext, SpanId, SpanKind, Status, TraceFlags, TraceId, TraceState,
-};
-use opentelemetry::{InstrumentationScope, KeyValue};
-use opentelemetry_otlp::{SpanExporter, WithExportConfig, WithHttpConfig};
-use opentelemetry_sdk::Resource;
-use opentelemetry_sdk::trace::{SpanData, SpanEvents, SpanExporter as SpanExport, SpanLinks};
 use reqwest::Url;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -26,15 +22,15 @@ use toolgate_core::{
 };
 use tracing::{error, info, warn};
 
+use collector::{Collector, SpanExport};
+use span::{Span, SpanKind, valid_state};
+
 /// Spans that wait for the collector; more are dropped and counted.
 const WAITING: usize = 4096;
 /// Spans in one request.
 const BATCH: usize = 512;
 /// A span waits for others this long.
 const GATHER: Duration = Duration::from_secs(1);
-/// A collector that does not answer by then is not there.
-const PATIENCE: Duration = Duration::from_secs(5);
-
 /// The end of the program waits for it this long.
 const FLUSH: Duration = Duration::from_secs(2);
 /// So many panics within [`WINDOW`] are too many.
@@ -61,11 +57,10 @@ pub struct Traces {
 struct Shared {
     redactor: Redactor,
     dropped: AtomicU64,
-    scope: InstrumentationScope,
 }
 
 enum Order {
-    Span(Box<SpanData>),
+    Span(Box<Span>),
     /// Everything before it is to be sent now.
     Flush(oneshot::Sender<()>),
 }
@@ -103,7 +98,7 @@ impl Traces {
         let Some(address) = settings.address().map_err(wrong)? else {
             return Ok(None);
         };
-        let exporter = exporter(&address).map_err(|problem| wrong(&problem))?;
+        let exporter = Collector::new(&address).map_err(|problem| wrong(&problem))?;
         Ok(Some(Self::through(exporter, shown(&address), redactor)))
     }
 
@@ -113,9 +108,6 @@ impl Traces {
         let shared = Shared {
             redactor,
             dropped: AtomicU64::new(0),
-            scope: InstrumentationScope::builder("toolgate")
-                .with_version(env!("CARGO_PKG_VERSION"))
-                .build(),
         };
         Self {
             queue,
@@ -138,86 +130,51 @@ impl Traces {
         }
     }
 
-    fn span(&self, record: &CallRecord) -> SpanData {
+    fn span(&self, record: &CallRecord) -> Span {
         let tool = kept::name(&self.shared.redactor, &record.outcome.tool_name);
         let server = match record.definition().map(ToolDefinition::source) {
             Some(Source::Mcp(server)) => Some(server.clone()),
             _ => None,
         };
         let mut attributes = vec![
-            KeyValue::new("gen_ai.operation.name", "execute_tool"),
-            KeyValue::new("gen_ai.tool.name", tool.clone()),
-            KeyValue::new("gen_ai.tool.call.id", record.outcome.call_id.to_string()),
-            KeyValue::new("gen_ai.tool.type", "function"),
-            KeyValue::new("toolgate.origin", record.origin.to_string()),
+            ("gen_ai.operation.name", "execute_tool".to_owned()),
+            ("gen_ai.tool.name", tool.clone()),
+            ("gen_ai.tool.call.id", record.outcome.call_id.to_string()),
+            ("gen_ai.tool.type", "function".to_owned()),
+            ("toolgate.origin", record.origin.to_string()),
         ];
         if let Some(server) = server {
-            attributes.push(KeyValue::new("toolgate.server", server));
+            attributes.push(("toolgate.server", server));
         }
         // Not every call of a server's tool reaches the server: it may be refused before.
         let (name, kind) = match &record.sent {
             Some(sent) => {
                 attributes.extend([
-                    KeyValue::new("mcp.method.name", "tools/call"),
-                    KeyValue::new("mcp.protocol.version", sent.revision.to_string()),
-                    KeyValue::new("jsonrpc.request.id", sent.id.to_string()),
+                    ("mcp.method.name", "tools/call".to_owned()),
+                    ("mcp.protocol.version", sent.revision.to_string()),
+                    ("jsonrpc.request.id", sent.id.to_string()),
                 ]);
                 (format!("tools/call {tool}"), SpanKind::Client)
             }
             None => (format!("execute_tool {tool}"), SpanKind::Internal),
         };
-        let status = match &record.outcome.result {
-            Ok(_) => Status::Unset,
-            Err(error) => {
-                attributes.push(KeyValue::new("error.type", error.kind().as_str()));
-                Status::error(self.shared.redactor.line(&error.to_string(), 500))
-            }
-        };
+        let error = record.outcome.result.as_ref().err().map(|error| {
+            attributes.push(("error.type", error.kind().as_str().to_owned()));
+            self.shared.redactor.line(&error.to_string(), 500)
+        });
         let took = record.outcome.elapsed + record.timings.approval;
         // The parent of an MCP client's call is its request, which is a span of our own.
         let is_remote = record.origin != Origin::Mcp;
-        let mut span = self.data(&record.trace, is_remote, (record.started_at, took));
-        span.name = name.into();
-        span.span_kind = kind;
-        span.attributes = attributes;
-        span.status = status;
-        span
-    }
-
-    /// A span at its place in a trace, with nothing said of it yet.
-    fn data(
-        &self,
-        trace: &Trace,
-        is_remote: bool,
-        (started_at, took): (SystemTime, Duration),
-    ) -> SpanData {
-        let state = trace.state().and_then(|state| state.parse().ok());
-        let (trace, span, parent) = trace.ids();
-        let context = SpanContext::new(
-            TraceId::from_bytes(trace),
-            SpanId::from_bytes(span),
-            TraceFlags::SAMPLED,
-            false,
-            state.unwrap_or(TraceState::NONE),
-        );
-        SpanData {
-            span_context: context,
-            parent_span_id: parent.map_or(SpanId::INVALID, SpanId::from_bytes),
-            parent_span_is_remote: parent.is_some() && is_remote,
-            span_kind: SpanKind::Internal,
-            name: "".into(),
-            start_time: started_at,
-            end_time: started_at + took,
-            attributes: Vec::new(),
-            dropped_attributes_count: 0,
-            events: SpanEvents::default(),
-            links: SpanLinks::default(),
-            status: Status::Unset,
-            instrumentation_scope: self.shared.scope.clone(),
+        Span {
+            name,
+            kind,
+            attributes,
+            error,
+            ..span_at(&record.trace, is_remote, (record.started_at, took))
         }
     }
 
-    fn send(&self, span: SpanData) {
+    fn send(&self, span: Span) {
         if self.queue.try_send(Order::Span(Box::new(span))).is_err() {
             self.shared.dropped.fetch_add(1, Ordering::Relaxed);
         }
@@ -233,29 +190,22 @@ impl Observer for Traces {
     }
 }
 
-fn exporter(address: &Url) -> Result<SpanExporter, String> {
-    let mut endpoint = address.clone();
-    if !endpoint.path().ends_with("/v1/traces") {
-        let path = format!("{}/v1/traces", address.path().trim_end_matches('/'));
-        endpoint.set_path(&path);
+/// A span at its place in a trace, with nothing said of it yet.
+fn span_at(trace: &Trace, is_remote: bool, (started_at, took): (SystemTime, Duration)) -> Span {
+    let (trace_id, span_id, parent_id) = trace.ids();
+    Span {
+        trace_id,
+        span_id,
+        parent_id,
+        parent_is_remote: parent_id.is_some() && is_remote,
+        state: valid_state(trace.state().unwrap_or_default()).to_owned(),
+        kind: SpanKind::Internal,
+        name: String::new(),
+        started_at,
+        ended_at: started_at + took,
+        attributes: Vec::new(),
+        error: None,
     }
-    let client = toolgate_net::client_builder(toolgate_net::is_this_machine(address))
-        .timeout(PATIENCE)
-        .build()
-        .map_err(|error| error.to_string())?;
-    let mut exporter = SpanExporter::builder()
-        .with_http()
-        .with_http_client(client)
-        .with_endpoint(endpoint)
-        .with_timeout(PATIENCE)
-        .build()
-        .map_err(|error| error.to_string())?;
-    let resource = Resource::builder_empty()
-        .with_service_name("toolgate")
-        .with_attribute(KeyValue::new("service.version", env!("CARGO_PKG_VERSION")))
-        .build();
-    exporter.set_resource(&resource);
-    Ok(exporter)
 }
 
 /// Without a login or a key that may be part of it.
@@ -298,7 +248,7 @@ async fn export(
         let (spans, waiting) = gather(first, orders).await;
         if !spans.is_empty() {
             let sent = exporter.export(spans).await;
-            tell(is_well, sent.err().map(|error| error.to_string()), address);
+            tell(is_well, sent.err(), address);
         }
         for done in waiting {
             done.send(()).ok();
@@ -310,7 +260,7 @@ async fn export(
 async fn gather(
     first: Order,
     orders: &mut mpsc::Receiver<Order>,
-) -> (Vec<SpanData>, Vec<oneshot::Sender<()>>) {
+) -> (Vec<Span>, Vec<oneshot::Sender<()>>) {
     let (mut spans, mut waiting) = (Vec::new(), Vec::new());
     let mut take = |order| match order {
         Order::Span(span) => {

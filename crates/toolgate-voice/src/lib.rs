@@ -28,7 +28,6 @@ pub mod wyoming;
 pub use engine::{EngineError, Problem, Role};
 pub use event::{Event, State, Watcher};
 pub use gateway::{FindModel, GatewayError, Key, Mode, Parts, Reach, Summary, run};
-pub use hear::words::words as command_words;
 pub use hear::{Heard, Input, InputError, Opened, Recorder, SatelliteLink, Source, open, paced};
 pub use listen::{Listening, Notice, Segmenter, Utterance, Wake, WakeNotice};
 pub use services::{Answered, Asked, HandleService, Respond, TtsService};

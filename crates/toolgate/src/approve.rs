@@ -1,11 +1,16 @@
 //! Approval by the person at the terminal, or in the room.
 
+#[cfg(feature = "voice")]
+mod aloud;
+
 use futures::future::BoxFuture;
 use toolgate_core::{
     Approval, ApprovalBy, ApprovalMeans, ApprovalReason, ApprovalRequest, Approver, Origin,
     Redactor, Source, reveal,
 };
-use toolgate_voice::SpokenApprovals;
+
+#[cfg(feature = "voice")]
+pub(crate) use aloud::AloudApprover;
 
 use crate::spinner::Spinner;
 use crate::{questions, say, terminal};
@@ -52,26 +57,6 @@ impl Approver for TerminalApprover {
                 true => Approval::Granted(by),
                 false => Approval::Refused(by),
             }
-        })
-    }
-}
-
-/// Asks aloud; what nobody can be asked about aloud, at the terminal.
-pub(crate) struct AloudApprover {
-    pub(crate) spoken: SpokenApprovals,
-    pub(crate) terminal: TerminalApprover,
-}
-
-impl Approver for AloudApprover {
-    fn ask<'a>(&'a self, request: ApprovalRequest<'a>) -> BoxFuture<'a, Approval> {
-        Box::pin(async move {
-            if !self.terminal.agreed {
-                match self.spoken.ask(request).await {
-                    Approval::Nobody => {}
-                    answer => return answer,
-                }
-            }
-            self.terminal.ask(request).await
         })
     }
 }

@@ -2,7 +2,10 @@
 
 mod help;
 mod options;
+#[cfg(feature = "keyring")]
 mod secret_options;
+#[cfg(feature = "voice")]
+mod voice_options;
 
 use std::path::PathBuf;
 
@@ -11,8 +14,12 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub(crate) use help::parse;
 pub(crate) use options::*;
+#[cfg(feature = "keyring")]
 pub(crate) use secret_options::{SecretAction, SecretOptions};
+#[cfg(feature = "voice")]
+pub(crate) use voice_options::VoiceOptions;
 
+#[cfg(feature = "zwave")]
 use crate::commands::home_server::HomeServer;
 
 const STYLES: Styles = Styles::styled()
@@ -104,6 +111,7 @@ Examples:
   toolgate call --at localhost:7460 datetime     by a gateway that runs, with no server to start")]
     Call(CallOptions),
     /// Ask a model that may use the tools, and print its answer
+    #[cfg(feature = "chat")]
     #[command(after_help = "\
 The answer goes to stdout and nothing else does; what goes on beside it is shown on a terminal.
 Without --provider and configuration it is Ollama, if it runs and has a model that can use
@@ -118,6 +126,7 @@ Examples:
   toolgate ask --json what is 2^64 | jq .rounds")]
     Ask(AskOptions),
     /// Talk to a model that may use the tools
+    #[cfg(feature = "chat")]
     #[command(after_help = "\
 /help shows what else can be typed. Ctrl-C stops the answer, Ctrl-D leaves. Piped in, one line
 is one turn.
@@ -129,6 +138,7 @@ Examples:
   printf 'what time is it\\nwhat time is it in Oslo\\n' | toolgate chat")]
     Chat(ChatOptions),
     /// Hear requests, let a model use the tools, and speak the answers
+    #[cfg(feature = "voice")]
     #[command(after_help = "\
 Needs a Wyoming service that makes text of speech, such as wyoming-faster-whisper, and a program
 that speaks, such as espeak-ng: 'toolgate doctor' looks for everything and says how it is
@@ -147,6 +157,7 @@ Examples:
   toolgate voice --handle tcp://127.0.0.1:10800 --mic arecord    and listens here too")]
     Voice(VoiceOptions),
     /// Try it all in a simulated house, with nothing to install
+    #[cfg(feature = "demo")]
     #[command(after_help = "\
 A house of a dozen Z-Wave devices, the MQTT broker they speak to, and the MCP server that offers
 them as tools, beside all built-in tools, and the dashboard at the address that is shown.
@@ -189,6 +200,7 @@ Examples:
   toolgate import ~/projects/house/.vscode/mcp.json")]
     Import(ImportOptions),
     /// Keep secrets of the configuration in the keyring, to be written as ${keyring:NAME}
+    #[cfg(feature = "keyring")]
     #[command(after_help = "\
 The keyring is the Secret Service of a Linux desktop (GNOME Keyring, KWallet, KeePassXC) or the
 keychain of macOS. A machine without a desktop has none: write ${file:PATH} there. A secret is
@@ -244,6 +256,7 @@ Examples:
   toolgate replay 019a8c2f41d0 --yes | jq .result")]
     Replay(ReplayOptions),
     /// Serve all tools over HTTP: an API, MCP, and a dashboard
+    #[cfg(feature = "serve")]
     #[command(after_help = "\
 Only this machine gets in. Others do with a token: in $TOOLGATE_TOKEN, or in the configuration's
 section serve. docs/deploy.md shows how it is kept running, and docs/clients.md how MCP clients
@@ -266,6 +279,7 @@ Examples:
   toolgate mcp --deny volume --deny 'house/*_lock'
   toolgate --config house.json mcp --allow datetime --allow 'house/*'")]
     Mcp(McpOptions),
+    #[cfg(feature = "zwave")]
     #[command(flatten)]
     HomeServer(HomeServer),
     /// Write a configuration to start from

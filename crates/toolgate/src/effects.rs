@@ -4,9 +4,9 @@
 use std::collections::HashSet;
 use std::path::Path;
 
+use ring::digest::{SHA256, digest};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use sha2::{Digest, Sha256};
 use toolgate_core::{Redactor, escape};
 use toolgate_mcp::ServerSettings;
 
@@ -30,10 +30,13 @@ pub(crate) struct Effect {
 
 impl Effect {
     fn new(text: &str, value: &Value) -> Self {
-        let hash = Sha256::digest(value.to_string().as_bytes());
+        let hash = digest(&SHA256, value.to_string().as_bytes());
         Self {
             text: escape(text),
-            digest: hash[..8].iter().map(|byte| format!("{byte:02x}")).collect(),
+            digest: hash.as_ref()[..8]
+                .iter()
+                .map(|byte| format!("{byte:02x}"))
+                .collect(),
         }
     }
 }

@@ -6,7 +6,7 @@ use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use sha2::{Digest, Sha256};
+use ring::digest::{SHA256, digest};
 use toolgate_mcp::Connection;
 
 use crate::config::{self, Config, ConfigErrors, Document, Environment, Place, Reading, Uses};
@@ -88,8 +88,11 @@ impl FolderFile {
     }
 
     pub(crate) fn sha256(&self) -> String {
-        let hash = Sha256::digest(&self.bytes);
-        hash.iter().map(|byte| format!("{byte:02x}")).collect()
+        let hash = digest(&SHA256, &self.bytes);
+        hash.as_ref()
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect()
     }
 
     /// Its values, with no variable expanded.

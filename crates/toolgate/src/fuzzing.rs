@@ -200,10 +200,13 @@ fn expect_right_verbs(config: &Config, effects: &[Effect]) {
 fn settings_text(config: &Config) -> String {
     let of_calls = (&config.limits, &config.policy, &config.retry, &config.tools);
     let of_tools = (&config.search, &config.documents, &config.servers);
-    let of_commands = (&config.model, &config.serve, &config.telemetry);
-    let of_voice = (&config.journal, &config.voice, &config.mqtt);
-    let all = (of_calls, of_tools, of_commands, of_voice, config.secrets());
-    format!("{all:?}")
+    let of_commands = (&config.model, &config.serve, &config.journal);
+    let text = format!("{:?}", (of_calls, of_tools, of_commands, config.secrets()));
+    #[cfg(feature = "otlp")]
+    let text = format!("{text}{:?}", config.telemetry);
+    #[cfg(feature = "voice")]
+    let text = format!("{text}{:?}", (&config.voice, &config.mqtt));
+    text
 }
 
 #[cfg(test)]

@@ -1,34 +1,33 @@
 //! The gateway over HTTP, as `serve` and `demo` put it together.
 
+#[cfg(feature = "chat")]
+mod beside;
+#[cfg(feature = "serve")]
+mod reached;
+
 use std::io::ErrorKind;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
 
 use anyhow::{Context, anyhow};
 use futures::future::{BoxFuture, Either, select};
 use tokio::net::{TcpListener, TcpSocket};
-use tokio::task::JoinHandle;
-use tokio_util::sync::CancellationToken;
 use toolgate_core::{
-    Approval, ApprovalRequest, Approver, Origin, ToolExecutor, ToolExecutorBuilder, escape,
+    Approval, ApprovalRequest, Approver, Origin, ToolExecutor, ToolExecutorBuilder,
 };
-use toolgate_mcp::Servers;
-use toolgate_server::{
-    Approvals, Feed, Gateway, Metrics, Parts, ServeSettings, Stats, Traces, Workshop,
-};
+use toolgate_mcp::{RequestObserver, Servers};
+use toolgate_server::{Approvals, Feed, Gateway, Metrics, Parts, ServeSettings, Stats, Workshop};
+
+#[cfg(feature = "chat")]
+pub(crate) use beside::Beside;
+#[cfg(feature = "serve")]
+pub(crate) use reached::{names_to_add, reached_at};
 
 use crate::approve::TerminalApprover;
 use crate::config::Config;
 use crate::journal::Record;
-use crate::operator_key::OperatorKeyFile;
-use crate::servers::Fleet;
-use crate::talk::Setting;
 use crate::terminal;
 use crate::wiring::{self, Tools};
-
-/// How long calls of others may hold up the end of a chat.
-const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Everything that sees the calls for the gateway's sake.
 #[derive(Clone, Default)]
@@ -36,7 +35,7 @@ pub(crate) struct Watch {
     feed: Feed,
     stats: Stats,
     metrics: Metrics,
-    traces: Option<Traces>,
+    traces: Option<Arc<dyn RequestObserver>>,
     pub(crate) approvals: Approvals,
     /// Where the calls are recorded, if they are.
     record: Record,
@@ -51,8 +50,9 @@ impl Watch {
     }
 
     /// The requests of MCP clients are traced.
-    pub(crate) fn tracing(mut self, traces: Option<&Traces>) -> Self {
-        self.traces = traces.cloned();
+    #[cfg(feature = "otlp")]
+    pub(crate) fn tracing(mut self, traces: Option<&toolgate_server::Traces>) -> Self {
+        self.traces = traces.map(|traces| Arc::new(traces.clone()) as Arc<dyn RequestObserver>);
         self
     }
 
@@ -134,80 +134,6 @@ impl<T: Approver> Approver for Nearest<T> {
     }
 }
 
-/// A gateway that waits for the servers of a chat, to run beside it.
-pub(crate) struct Beside {
-    watch: Watch,
-    listener: TcpListener,
-    address: SocketAddr,
-    sign_in_key: Option<String>,
-}
-
-/// A gateway that runs beside a chat.
-pub(crate) struct Running {
-    stop: CancellationToken,
-    serving: JoinHandle<std::io::Result<()>>,
-    _key: Option<OperatorKeyFile>,
-}
-
-impl Beside {
-    /// On this machine alone: at the usual port, else at a free one.
-    pub(crate) async fn listen(watch: Watch) -> anyhow::Result<Self> {
-        let usual = ServeSettings::default().bind;
-        let free = SocketAddr::new(usual.ip(), 0);
-        let (listener, address) = match listen(usual).await {
-            Ok(listening) => listening,
-            Err(_taken) => listen(free).await?,
-        };
-        Ok(Self {
-            watch,
-            listener,
-            address,
-            sign_in_key: toolgate_server::random_key(),
-        })
-    }
-
-    /// Where its dashboard is: a link that signs the person at this terminal in.
-    pub(crate) fn url(&self) -> String {
-        sign_in_link(&url(self.address), self.sign_in_key.as_deref())
-    }
-
-    /// Serves what the chat has. Nothing of the configuration opens it to others.
-    pub(crate) fn start(self, setting: &Setting, fleet: &Fleet) -> Running {
-        let mut settings = ServeSettings::default();
-        settings.bind = self.address;
-        let configured = &setting.config.serve;
-        settings.token.clone_from(&configured.token);
-        settings.tokens.clone_from(&configured.tokens);
-        let executor = setting.toolbox.executor().clone();
-        let servers = fleet.servers.clone();
-        let (config, tools) = (&setting.config, &setting.tools);
-        let watch = self.watch.reading(&setting.record);
-        let gateway = watch.gateway(config, tools, executor, servers, settings, None);
-        if let Some(key) = &self.sign_in_key {
-            gateway.accept_sign_in_key(key);
-        }
-        let key = OperatorKeyFile::make(&gateway, self.address, configured);
-        let stop = CancellationToken::new();
-        let serving = toolgate_server::serve(gateway, self.listener, stop.clone());
-        Running {
-            stop,
-            serving: tokio::spawn(serving),
-            _key: key,
-        }
-    }
-}
-
-impl Running {
-    /// Ends it; whoever leaves a chat does not wait for others' calls.
-    pub(crate) async fn stop(self) {
-        self.stop.cancel();
-        let ending = self.serving.abort_handle();
-        if tokio::time::timeout(PATIENCE, self.serving).await.is_err() {
-            ending.abort();
-        }
-    }
-}
-
 /// As `TcpListener::bind` does, with a longer queue: while it is full, whoever connects waits a second for another try.
 fn bind(address: SocketAddr) -> std::io::Result<TcpListener> {
     const QUEUE: u32 = 4096;
@@ -257,79 +183,9 @@ pub(crate) fn sign_in_link(url: &str, key: Option<&str>) -> String {
     }
 }
 
-/// Every address and name under which the gateway answers, the one to open first.
-pub(crate) fn reached_at(address: SocketAddr, hosts: &[String]) -> Vec<String> {
-    let mut reached = vec![url(address)];
-    if address.ip().is_unspecified() {
-        reached.extend(own_addresses(address));
-    } else if address.ip().is_loopback() {
-        reached.push(format!("http://localhost:{}", address.port()));
-    }
-    reached.extend(hosts.iter().map(|host| escape(host)));
-    reached.dedup();
-    reached
-}
-
-/// What listening on all addresses comes to on this machine. Those that only hold on one link name that link, which no `Host`
-/// header does.
-fn own_addresses(address: SocketAddr) -> Vec<String> {
-    let found = if_addrs::get_if_addrs().unwrap_or_default();
-    let is_link_local = |ip: &IpAddr| match ip {
-        IpAddr::V4(ip) => ip.is_link_local(),
-        IpAddr::V6(ip) => ip.is_unicast_link_local(),
-    };
-    let ips = found.into_iter().map(|interface| interface.ip());
-    ips.filter(|ip| !is_link_local(ip) && (address.is_ipv6() || ip.is_ipv4()))
-        .map(|ip| format!("http://{}", SocketAddr::new(ip, address.port())))
-        .collect()
-}
-
-/// How names are added under which other machines reach a gateway; nothing where they don't reach it at all.
-pub(crate) fn names_to_add(address: SocketAddr, hosts: &[String]) -> Option<String> {
-    if address.ip().is_loopback() {
-        return None;
-    }
-    let names = match hosts.is_empty() {
-        true => "alone",
-        false => "or by a name in serve.hosts",
-    };
-    Some(format!(
-        "other machines get in by an address in numbers {names}; to add a name: \"serve\": {{ \"hosts\": [\"tools.example.org\"] }} in the configuration"
-    ))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn every_name_under_which_it_is_reached_is_told() {
-        let hosts = ["tools.example.org".to_owned()];
-        let at = |address: &str| reached_at(address.parse().unwrap(), &hosts);
-        assert_eq!(
-            at("127.0.0.1:7460"),
-            [
-                "http://127.0.0.1:7460",
-                "http://localhost:7460",
-                "tools.example.org"
-            ]
-        );
-        let everywhere = at("0.0.0.0:7460");
-        assert_eq!(everywhere[0], "http://localhost:7460");
-        assert!(
-            everywhere.contains(&"http://127.0.0.1:7460".to_owned()),
-            "{everywhere:?}"
-        );
-        assert!(
-            everywhere.iter().all(|url| !url.contains('[')),
-            "{everywhere:?}"
-        );
-        let both = at("[::]:7460");
-        assert!(
-            both.contains(&"http://127.0.0.1:7460".to_owned()),
-            "{both:?}"
-        );
-    }
 
     #[test]
     fn an_address_is_one_that_a_browser_can_open() {

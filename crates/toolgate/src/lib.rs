@@ -1,16 +1,28 @@
 //! The program: command line, configuration, wiring. What a command does lives in `commands/`, one file each.
 //! It is a library only so that `fuzz/` can reach the configuration; `main.rs` calls [`main`].
 
+#![cfg_attr(
+    not(all(
+        feature = "chat",
+        feature = "demo",
+        feature = "keyring",
+        feature = "serve"
+    )),
+    expect(dead_code, reason = "helpers of a part that this build leaves out")
+)]
+
 mod approve;
 mod clean;
 mod cli;
 mod commands;
 mod config;
+#[cfg(feature = "chat")]
 mod display;
 mod edit;
 mod effects;
 mod elicit;
 mod exit;
+mod features;
 mod file;
 mod folder_file;
 pub mod fuzzing;
@@ -29,10 +41,13 @@ mod secrets;
 mod servers;
 mod signals;
 mod spinner;
+#[cfg(feature = "chat")]
 mod talk;
 mod terminal;
 mod trust;
+mod wanted_model;
 mod wiring;
+#[cfg(feature = "serve")]
 mod workshop;
 mod wrap;
 
@@ -98,19 +113,26 @@ fn run(cli: &Cli) -> anyhow::Result<Exit> {
         Command::List(options) => commands::list::run(&cli.global, options),
         Command::Inspect(options) => commands::inspect::run(&cli.global, options),
         Command::Call(options) => commands::call::run(&cli.global, options),
+        #[cfg(feature = "chat")]
         Command::Ask(options) => commands::ask::run(&cli.global, options),
+        #[cfg(feature = "chat")]
         Command::Chat(options) => commands::chat::run(&cli.global, options),
+        #[cfg(feature = "voice")]
         Command::Voice(options) => commands::voice::run(&cli.global, options),
+        #[cfg(feature = "demo")]
         Command::Demo(options) => commands::demo::run(&cli.global, options),
         Command::Add(options) => commands::add::run(&cli.global, options),
         Command::Remove(options) => commands::remove::run(&cli.global, options),
         Command::Import(options) => commands::import::run(&cli.global, options),
+        #[cfg(feature = "keyring")]
         Command::Secret(options) => commands::secret::run(&cli.global, options),
         Command::Trust(options) => commands::trust::run(&cli.global, options),
         Command::Calls(options) => commands::calls::run(&cli.global, options),
         Command::Replay(options) => commands::replay::run(&cli.global, options),
+        #[cfg(feature = "serve")]
         Command::Serve(options) => commands::serve::run(&cli.global, options),
         Command::Mcp(options) => commands::mcp::run(&cli.global, options),
+        #[cfg(feature = "zwave")]
         Command::HomeServer(server) => server.run(),
         Command::Init(options) => commands::init::run(&cli.global, options),
         Command::Doctor(options) => commands::doctor::run(&cli.global, options),

@@ -15,8 +15,13 @@ use crate::say;
 /// WARN for commands that end by themselves, INFO for those that serve; `-v` is one more, `-vv` two.
 pub(crate) fn start(options: &Global, command: &Command) {
     let serves = match command {
-        Command::Serve(_) | Command::Mcp(_) | Command::HomeServer(_) => true,
+        Command::Mcp(_) => true,
+        #[cfg(feature = "serve")]
+        Command::Serve(_) => true,
+        #[cfg(feature = "zwave")]
+        Command::HomeServer(_) => true,
         // Where a person looks, they see what happens.
+        #[cfg(feature = "voice")]
         Command::Voice(_) => !say::is_read(),
         _ => false,
     };
@@ -31,12 +36,14 @@ pub(crate) fn start(options: &Global, command: &Command) {
         _ => LevelFilter::TRACE,
     };
     let ours = match command {
+        #[cfg(feature = "zwave")]
         Command::HomeServer(server) => server.log_level().unwrap_or(ours),
         _ => ours,
     };
     let others = ours.min(LevelFilter::WARN);
     // The same again would stand between the lines that a person reads.
     let speech = match command {
+        #[cfg(feature = "voice")]
         Command::Voice(_) if say::is_read() && options.verbose == 0 => LevelFilter::ERROR,
         _ => ours,
     };
@@ -47,11 +54,9 @@ pub(crate) fn start(options: &Global, command: &Command) {
     };
     // Which of two tools has a name is a question for who looks at tools, not for each call of one.
     let clashes = match command {
-        Command::Call(_) | Command::Replay(_) | Command::Ask(_) | Command::Chat(_)
-            if options.verbose == 0 =>
-        {
-            LevelFilter::ERROR
-        }
+        Command::Call(_) | Command::Replay(_) if options.verbose == 0 => LevelFilter::ERROR,
+        #[cfg(feature = "chat")]
+        Command::Ask(_) | Command::Chat(_) if options.verbose == 0 => LevelFilter::ERROR,
         _ => ours,
     };
     let filter = Targets::new()
@@ -61,14 +66,19 @@ pub(crate) fn start(options: &Global, command: &Command) {
         .with_target("toolgate_core::tools", clashes)
         .with_target("toolgate_voice", speech)
         .with_targets(DIALECTS.map(|dialect| (dialect.id, ours)));
+    // A gateway runs for months, and not everywhere is there somebody else who notes the time.
+    let is_timed = match command {
+        #[cfg(feature = "serve")]
+        Command::Serve(_) => true,
+        #[cfg(feature = "voice")]
+        Command::Voice(_) => serves,
+        _ => false,
+    };
     let lines = tracing_subscriber::fmt::layer()
         .with_writer(|| Lines)
         .with_target(false);
     let lines = match options.log_format {
-        // A gateway runs for months, and not everywhere is there somebody else who notes the time.
-        LogFormat::Text if serves && matches!(command, Command::Serve(_) | Command::Voice(_)) => {
-            lines.with_ansi(say::colours()).boxed()
-        }
+        LogFormat::Text if is_timed => lines.with_ansi(say::colours()).boxed(),
         LogFormat::Text => lines.with_ansi(say::colours()).without_time().boxed(),
         LogFormat::Json => lines
             .fmt_fields(JsonFields::new())

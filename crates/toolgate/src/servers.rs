@@ -1,6 +1,7 @@
 //! The MCP servers of a configuration, as one command uses them: chosen, started, waited for, stopped.
 
 mod owners;
+#[cfg(feature = "chat")]
 mod readiness;
 mod spoken;
 
@@ -15,6 +16,7 @@ use toolgate_mcp::{Catalogue, ServerSettings, ServerState, ServerStatus, Servers
 use tracing::warn;
 
 pub(crate) use owners::{needed, owners};
+#[cfg(feature = "chat")]
 pub(crate) use readiness::{StartingServers, UnseenServers};
 use spoken::spoken;
 

@@ -1,7 +1,5 @@
 //! What `ask`, `chat` and `voice` share: a model, the tools it may use, and a conversation between them.
 
-mod wanted;
-
 use std::convert::Infallible;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,9 +12,12 @@ use toolgate_models::{
     AnswerSource, Choice, ChooseError, Chosen, Conversation, ModelError, ModelSettings, Saved,
     Toolbox, Turn, TurnEnd,
 };
+#[cfg(feature = "voice")]
 use toolgate_voice::SpokenApprovals;
 
-use crate::approve::{AloudApprover, TerminalApprover};
+#[cfg(feature = "voice")]
+use crate::approve::AloudApprover;
+use crate::approve::TerminalApprover;
 use crate::cli::{Global, ModelOptions};
 use crate::config::{Config, ConfiguredServer, Uses};
 use crate::display::{AnswerFormat, Display, Manner};
@@ -26,19 +27,14 @@ use crate::journal::Record;
 use crate::patterns::ToolName;
 use crate::servers::{self, Fleet, Start, UnseenServers};
 use crate::spinner::Spinner;
+use crate::wanted_model::{SAVED, for_provider, split, wanted};
 use crate::wiring::{self, Services, Tools};
-use crate::{exit, file, patterns, say};
-
-use wanted::{for_provider, split};
-pub(crate) use wanted::{named, wanted};
+use crate::{exit, file, patterns, say, wanted_model};
 
 /// How long `--tools` that nobody is known to have are waited for.
 const NAMED_TOOLS: Duration = Duration::from_secs(5);
 /// A demo is nothing without its house.
 const HOUSE: Duration = Duration::from_secs(15);
-
-/// Why it is the model of a conversation that is resumed.
-const SAVED: &str = "the saved conversation was with it";
 
 /// Everything that does not change between two questions.
 pub(crate) struct Setting {
@@ -57,6 +53,7 @@ pub(crate) struct Setting {
     /// Where calls are recorded; closed at the end.
     pub(crate) record: Record,
     /// Asks aloud, once there is a voice.
+    #[cfg(feature = "voice")]
     pub(crate) spoken: SpokenApprovals,
     is_play: bool,
 }
@@ -138,8 +135,10 @@ impl Setting {
             false => wiring::logged(&config, &tools),
         };
         let door = record.keep(door);
+        #[cfg(feature = "voice")]
         let spoken = SpokenApprovals::new(tools.redactor.clone());
         let executor = match occasion.watch {
+            #[cfg(feature = "voice")]
             None if occasion.origin == Origin::Voice => door.approver(AloudApprover {
                 spoken: spoken.clone(),
                 terminal: approver,
@@ -167,6 +166,7 @@ impl Setting {
             patterns: options.tools.clone(),
             spinner,
             record,
+            #[cfg(feature = "voice")]
             spoken,
             is_play: occasion.is_play,
         })
@@ -308,7 +308,7 @@ impl Setting {
 impl Setting {
     /// What looks at the model of these settings.
     pub(crate) fn doctor(&self, model: &ModelSettings) -> String {
-        let command = wanted::doctor(self.file.as_deref(), &self.config.model, model);
+        let command = wanted_model::doctor(self.file.as_deref(), &self.config.model, model);
         format!("'{command}' looks at the model and says what to do")
     }
 
@@ -439,10 +439,4 @@ pub(crate) fn answer_format(chosen: &Chosen) -> AnswerFormat {
         AnswerSource::Sentences => AnswerFormat::Plain,
         AnswerSource::Model(_) => AnswerFormat::Markdown,
     }
-}
-
-/// Who answers, for a person.
-pub(crate) fn described(chosen: &Chosen) -> String {
-    let name = escape(chosen.router.model_name());
-    format!("{} {name}", chosen.router.source())
 }

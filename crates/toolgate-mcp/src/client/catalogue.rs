@@ -12,9 +12,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use ring::digest::{SHA256, digest};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use sha2::{Digest, Sha256};
 use tempfile::NamedTempFile;
 use toolgate_core::escape;
 use tracing::{debug, warn};
@@ -343,8 +343,11 @@ impl RememberedTool {
 
 /// SHA-256 in hexadecimal digits.
 pub(crate) fn hash(value: &Value) -> String {
-    let hash = Sha256::digest(value.to_string());
-    hash.iter().map(|byte| format!("{byte:02x}")).collect()
+    let hash = digest(&SHA256, value.to_string().as_bytes());
+    hash.as_ref()
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
 }
 
 fn stored(settings: &ServerSettings, tools: Vec<RememberedTool>) -> Vec<u8> {

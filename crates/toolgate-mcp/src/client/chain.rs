@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use sha2::{Digest, Sha256};
+use ring::digest::{SHA256, digest};
 
 /// The variable that holds the chain: a hash of each configuration file, the first one first.
 pub(super) const VARIABLE: &str = "TOOLGATE_CHAIN";
@@ -85,8 +85,9 @@ fn link(file: Option<&Path>) -> String {
     };
     // The path, not the text: a file that is edited meanwhile is still the same list of servers.
     let real = std::fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
-    let hash = Sha256::digest(real.as_os_str().as_encoded_bytes());
-    hash.iter()
+    let hash = digest(&SHA256, real.as_os_str().as_encoded_bytes());
+    hash.as_ref()
+        .iter()
         .take(8)
         .map(|byte| format!("{byte:02x}"))
         .collect()

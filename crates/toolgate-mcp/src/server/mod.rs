@@ -161,8 +161,8 @@ impl McpServer {
     }
 
     /// Tells of every request over HTTP once it is answered. Called once, before clients come.
-    pub fn tell(&self, observer: impl RequestObserver + 'static) {
-        drop(self.service.shared.observer.set(Arc::new(observer)));
+    pub fn tell(&self, observer: Arc<dyn RequestObserver>) {
+        drop(self.service.shared.observer.set(observer));
     }
 
     /// Serves the client on this process's stdin and stdout.

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-use sha2::{Digest, Sha512};
+use ring::digest::{SHA512, digest};
 use toolgate_home::DIALECTS;
 
 use super::Program;
@@ -198,8 +198,9 @@ impl Program {
             return None;
         }
         packages.sort_unstable();
-        let digest = Sha512::digest(packages.join("\n"));
+        let digest = digest(&SHA512, packages.join("\n").as_bytes());
         let hash: String = digest
+            .as_ref()
             .iter()
             .take(8)
             .map(|byte| format!("{byte:02x}"))

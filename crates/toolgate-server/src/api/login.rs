@@ -8,8 +8,8 @@ use axum::{Extension, Form, Json};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
+use ring::digest::{SHA256, digest};
 use serde::Deserialize;
-use sha2::{Digest, Sha256};
 use tracing::info;
 use utoipa::ToSchema;
 
@@ -108,7 +108,7 @@ pub(crate) fn page(status: StatusCode, message: Option<&'static str>) -> Respons
     const LOGO: &str = include_str!("../../assets/logo.svg");
     // Its style stands in the page: nothing else is served to somebody who is not in yet.
     static POLICY: LazyLock<String> = LazyLock::new(|| {
-        let hash = BASE64_STANDARD.encode(Sha256::digest(STYLE));
+        let hash = BASE64_STANDARD.encode(digest(&SHA256, STYLE.as_bytes()));
         format!(
             "default-src 'none'; style-src 'sha256-{hash}'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
         )

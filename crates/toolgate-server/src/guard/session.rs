@@ -7,6 +7,7 @@ use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use http::{HeaderMap, HeaderValue, header};
 use parking_lot::{Mutex, MutexGuard};
+use ring::rand::{SecureRandom, SystemRandom};
 use tokio::time::Instant;
 
 use super::token::digest;
@@ -44,7 +45,7 @@ impl Sessions {
     /// Opens one; the answer is the cookie to set. Nothing if the system has no randomness to give.
     pub(crate) fn open(&self, number: u64, headers: &HeaderMap) -> Option<HeaderValue> {
         let mut id = [0_u8; 32];
-        getrandom::fill(&mut id).ok()?;
+        SystemRandom::new().fill(&mut id).ok()?;
         let id = BASE64_URL_SAFE_NO_PAD.encode(id);
         let now = Instant::now();
         let mut sessions = self.lock();

@@ -11,57 +11,117 @@ pub(super) fn figures() -> Registry {
 /// What can't be read is left out.
 #[cfg(target_os = "linux")]
 pub(super) fn figures() -> Registry {
-    use procfs::process::{LimitValue, Process};
     use prometheus_client::metrics::counter::ConstCounter;
     use prometheus_client::metrics::gauge::ConstGauge;
     use prometheus_client::registry::Unit;
+    use rustix::param::{clock_ticks_per_second, page_size};
+    use rustix::process::{Resource, getrlimit};
 
     let mut registry = Registry::with_prefix("process");
-    let Ok(process) = Process::myself() else {
-        return registry;
-    };
     let gauge = |number: u64| ConstGauge::new(number as i64);
-    if let Ok(stat) = process.stat() {
-        let ticks = procfs::ticks_per_second() as f64;
+    if let Some(stat) = linux::Stat::read() {
+        let ticks = clock_ticks_per_second() as f64;
         registry.register_with_unit(
             "cpu",
             "Time on processors, in user and system mode",
             Unit::Seconds,
-            ConstCounter::new((stat.utime + stat.stime) as f64 / ticks),
+            ConstCounter::new(stat.cpu_ticks as f64 / ticks),
         );
         registry.register_with_unit(
             "resident_memory",
             "Memory that is in RAM",
             Unit::Bytes,
-            gauge(stat.rss.saturating_mul(procfs::page_size())),
+            gauge(stat.resident_pages.saturating_mul(page_size() as u64)),
         );
         registry.register_with_unit(
             "virtual_memory",
             "Memory that is reserved",
             Unit::Bytes,
-            gauge(stat.vsize),
+            gauge(stat.virtual_bytes),
         );
-        registry.register("threads", "Threads", ConstGauge::new(stat.num_threads));
-        if let Ok(boot) = procfs::boot_time_secs() {
+        registry.register("threads", "Threads", gauge(stat.threads));
+        if let Some(boot) = linux::boot_time() {
             registry.register_with_unit(
                 "start_time",
                 "When it was started, in seconds since 1970",
                 Unit::Seconds,
-                ConstGauge::new(boot as f64 + stat.starttime as f64 / ticks),
+                ConstGauge::new(boot as f64 + stat.start_ticks as f64 / ticks),
             );
         }
     }
-    if let Ok(open) = process.fd_count() {
+    if let Ok(open) = std::fs::read_dir("/proc/self/fd") {
         registry.register(
             "open_fds",
             "Files and sockets that are open",
-            gauge(open as u64),
+            gauge(open.count() as u64),
         );
     }
-    if let Ok(limits) = process.limits()
-        && let LimitValue::Value(most) = limits.max_open_files.soft_limit
-    {
+    if let Some(most) = getrlimit(Resource::Nofile).current {
         registry.register("max_fds", "Files and sockets that may be open", gauge(most));
     }
     registry
+}
+
+/// The few files of `/proc` that are needed, as `proc(5)` describes them.
+#[cfg(target_os = "linux")]
+mod linux {
+    use std::fs;
+
+    pub(super) struct Stat {
+        pub(super) cpu_ticks: u64,
+        pub(super) threads: u64,
+        /// Since the machine was started.
+        pub(super) start_ticks: u64,
+        pub(super) virtual_bytes: u64,
+        pub(super) resident_pages: u64,
+    }
+
+    impl Stat {
+        pub(super) fn read() -> Option<Self> {
+            Self::parse(&fs::read_to_string("/proc/self/stat").ok()?)
+        }
+
+        fn parse(text: &str) -> Option<Self> {
+            // The name of the program stands in brackets, and may hold blanks and brackets.
+            let (_, rest) = text.rsplit_once(')')?;
+            let fields: Vec<&str> = rest.split_whitespace().collect();
+            // The manual counts from 1, and the first of these is its third.
+            let field = |number: usize| fields.get(number - 3)?.parse::<u64>().ok();
+            Some(Self {
+                cpu_ticks: field(14)? + field(15)?,
+                threads: field(20)?,
+                start_ticks: field(22)?,
+                virtual_bytes: field(23)?,
+                resident_pages: field(24)?,
+            })
+        }
+    }
+
+    /// In seconds since 1970.
+    pub(super) fn boot_time() -> Option<u64> {
+        let text = fs::read_to_string("/proc/stat").ok()?;
+        let mut lines = text.lines();
+        lines
+            .find_map(|line| line.strip_prefix("btime "))?
+            .trim()
+            .parse()
+            .ok()
+    }
+
+    #[cfg(test)]
+    mod tests {
+        use super::*;
+
+        #[test]
+        fn a_name_with_brackets_shifts_no_field() {
+            let text = "7 (a) b (c) S 1 7 7 0 -1 4194304 1 0 0 0 30 12 0 0 20 0 5 0 999 4096 3 \
+                        18446744073709551615 1";
+            let stat = Stat::parse(text).unwrap();
+            assert_eq!((stat.cpu_ticks, stat.threads), (42, 5));
+            assert_eq!((stat.start_ticks, stat.virtual_bytes), (999, 4096));
+            assert_eq!(stat.resident_pages, 3);
+            assert!(Stat::read().is_some_and(|stat| stat.resident_pages > 0));
+            assert!(boot_time().is_some());
+        }
+    }
 }

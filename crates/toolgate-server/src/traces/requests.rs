@@ -1,12 +1,10 @@
 //! Requests of MCP clients as spans of kind SERVER: the parents of the calls that they ask for.
 
-use opentelemetry::KeyValue;
-use opentelemetry::trace::{SpanKind, Status};
-use opentelemetry_sdk::trace::SpanData;
 use toolgate_core::kept;
 use toolgate_mcp::{AnsweredRequest, RequestObserver};
 
-use super::Traces;
+use super::span::{Span, SpanKind};
+use super::{Traces, span_at};
 
 /// Characters of what a client may write as it likes.
 const LONGEST: usize = 64;
@@ -20,43 +18,46 @@ impl RequestObserver for Traces {
 }
 
 impl Traces {
-    pub(super) fn request_span(&self, request: &AnsweredRequest) -> SpanData {
+    pub(super) fn request_span(&self, request: &AnsweredRequest) -> Span {
         let redactor = &self.shared.redactor;
         let method = redactor.line(&request.method, LONGEST);
         let mut attributes = vec![
-            KeyValue::new("mcp.method.name", method.clone()),
-            KeyValue::new("jsonrpc.request.id", redactor.line(&request.id, LONGEST)),
-            KeyValue::new("network.transport", "tcp"),
-            KeyValue::new("network.protocol.name", "http"),
+            ("mcp.method.name", method.clone()),
+            ("jsonrpc.request.id", redactor.line(&request.id, LONGEST)),
+            ("network.transport", "tcp".to_owned()),
+            ("network.protocol.name", "http".to_owned()),
         ];
         let mut name = method;
         if let Some(tool) = &request.tool {
             let tool = kept::name(redactor, tool);
             name = format!("{name} {tool}");
             attributes.extend([
-                KeyValue::new("gen_ai.operation.name", "execute_tool"),
-                KeyValue::new("gen_ai.tool.name", tool),
+                ("gen_ai.operation.name", "execute_tool".to_owned()),
+                ("gen_ai.tool.name", tool),
             ]);
         }
         if let Some(revision) = &request.revision {
             let revision = redactor.line(revision, LONGEST);
-            attributes.push(KeyValue::new("mcp.protocol.version", revision));
+            attributes.push(("mcp.protocol.version", revision));
         }
-        let mut span = self.data(&request.trace, true, (request.started_at, request.elapsed));
-        if let Some(error) = &request.error {
-            attributes.push(KeyValue::new("error.type", error.clone()));
-            span.status = Status::error("");
+        let error = request.error.as_ref().map(|error| {
+            attributes.push(("error.type", error.clone()));
+            String::new()
+        });
+        Span {
+            name,
+            kind: SpanKind::Server,
+            attributes,
+            error,
+            ..span_at(&request.trace, true, (request.started_at, request.elapsed))
         }
-        span.span_kind = SpanKind::Server;
-        span.name = name.into();
-        span.attributes = attributes;
-        span
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use opentelemetry::trace::SpanId;
+    use std::sync::Arc;
+
     use serde_json::json;
     use toolgate_core::Redactor;
     use toolgate_mcp::{HttpOptions, McpServer, ServeOptions};
@@ -65,10 +66,10 @@ mod tests {
     use crate::traces::tests::{CALLER, Kept, gate};
 
     /// What a span says under a key.
-    fn said(span: &SpanData, key: &str) -> String {
+    fn said(span: &Span, key: &str) -> String {
         let mut pairs = span.attributes.iter();
-        let pair = pairs.find(|pair| pair.key.as_str() == key);
-        pair.map_or(String::new(), |pair| pair.value.as_str().into_owned())
+        let pair = pairs.find(|pair| pair.0 == key);
+        pair.map_or(String::new(), |pair| pair.1.clone())
     }
 
     #[tokio::test]
@@ -76,7 +77,7 @@ mod tests {
         let kept = Kept::default();
         let traces = Traces::through(kept.clone(), "test".to_owned(), Redactor::default());
         let server = McpServer::new(gate(&traces), ServeOptions::new("test", "1"));
-        server.tell(traces.clone());
+        server.tell(Arc::new(traces.clone()));
         let meta = json!({
             "io.modelcontextprotocol/protocolVersion": "2026-07-28",
             "io.modelcontextprotocol/clientCapabilities": {},
@@ -101,16 +102,16 @@ mod tests {
         let [call, request] = &spans[..] else {
             panic!("{spans:?}");
         };
-        assert_eq!(request.span_kind, SpanKind::Server);
+        assert_eq!(request.kind, SpanKind::Server);
         assert_eq!(request.name, "tools/call broken");
-        let client = SpanId::from_bytes(0xb7ad_6b71_6920_3331_u64.to_be_bytes());
-        assert_eq!(request.parent_span_id, client);
-        assert!(request.parent_span_is_remote && !call.parent_span_is_remote);
-        assert_eq!(call.parent_span_id, request.span_context.span_id());
+        let client = 0xb7ad_6b71_6920_3331_u64.to_be_bytes();
+        assert_eq!(request.parent_id, Some(client));
+        assert!(request.parent_is_remote && !call.parent_is_remote);
+        assert_eq!(call.parent_id, Some(request.span_id));
         for span in [call, request] {
-            let trace = span.span_context.trace_id();
-            assert_eq!(trace.to_string(), CALLER[3..35]);
-            assert_eq!(span.span_context.trace_state().header(), "a=1");
+            let trace = u128::from_be_bytes(span.trace_id);
+            assert_eq!(format!("{trace:032x}"), CALLER[3..35]);
+            assert_eq!(span.state, "a=1");
             assert_eq!(said(span, "error.type"), "tool_error");
         }
         for (key, expected) in [

@@ -2,8 +2,9 @@
 
 use std::path::PathBuf;
 
+use toolgate_net::command_words;
+
 use super::Recorder;
-use super::words::words;
 use crate::audio::RATE;
 use crate::wyoming::{Address, AddressError};
 
@@ -78,7 +79,7 @@ impl Input {
         {
             return Ok(Self::Program(recorder));
         }
-        let command = words(text).ok_or_else(|| InputError::Quote {
+        let command = command_words(text).ok_or_else(|| InputError::Quote {
             command: toolgate_core::escape(text),
         })?;
         match command.as_slice() {

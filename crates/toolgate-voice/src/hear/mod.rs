@@ -16,7 +16,6 @@ mod recorder;
 pub(crate) mod server;
 mod service;
 mod stream;
-pub(crate) mod words;
 
 use std::path::PathBuf;
 use std::time::Duration;

@@ -1,10 +1,11 @@
 //! Help that fits the terminal: it is written in lines of 100 columns, and a terminal may have fewer.
 
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Command, CommandFactory, FromArgMatches};
 use unicode_width::UnicodeWidthStr;
 
 use super::Cli;
-use crate::say;
+use crate::{features, say};
 
 /// Wider lines are hard to read; clap does not make its own any wider either.
 const WIDEST: usize = 100;
@@ -14,8 +15,21 @@ pub(crate) fn parse() -> Result<Cli, clap::Error> {
     let width = say::width().map_or(WIDEST, |width| width.min(WIDEST));
     let fitted = |command| fitted(command, width);
     let mut command = fitted(Cli::command()).mut_subcommands(fitted);
-    let matches = command.try_get_matches_from_mut(std::env::args_os())?;
+    let matches = command
+        .try_get_matches_from_mut(std::env::args_os())
+        .map_err(|error| about_missing(error, &mut command))?;
     Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
+}
+
+/// A command that this build was made without is no misspelt one.
+fn about_missing(error: clap::Error, command: &mut Command) -> clap::Error {
+    let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else {
+        return error;
+    };
+    match features::missing_command(word) {
+        Some(text) => command.error(ErrorKind::InvalidSubcommand, format!("{word}: {text}")),
+        None => error,
+    }
 }
 
 fn fitted(command: Command, width: usize) -> Command {
@@ -32,7 +46,7 @@ fn fitted(command: Command, width: usize) -> Command {
 fn reflow(help: &str, width: usize) -> String {
     let mut lines: Vec<String> = Vec::new();
     let mut is_open = false;
-    for line in help.lines() {
+    for line in help.lines().filter(|line| !is_of_missing(line)) {
         let is_prose = !line.is_empty() && !line.starts_with(' ') && !line.ends_with(':');
         match (lines.last_mut(), split(line)) {
             (Some(paragraph), _) if is_open && is_prose => {
@@ -48,6 +62,13 @@ fn reflow(help: &str, width: usize) -> String {
         is_open = is_prose;
     }
     lines.join("\n")
+}
+
+/// True for an example of a command that this build was made without.
+fn is_of_missing(line: &str) -> bool {
+    let words = line.strip_prefix("  toolgate ");
+    let word = words.and_then(|words| words.split(' ').next());
+    word.is_some_and(|word| features::missing_command(word).is_some())
 }
 
 /// An example and what it does, if both stand in the line.

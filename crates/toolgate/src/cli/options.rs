@@ -11,7 +11,6 @@ use clap::builder::{
 use clap::{Args, ValueEnum};
 use clap_complete::Shell;
 use toolgate_models::AnswerSource;
-use toolgate_voice::wyoming::Address;
 
 /// A gateway that runs already.
 #[derive(Debug, Args)]
@@ -238,78 +237,9 @@ pub(crate) struct ChatOptions {
     pub(crate) resume: ResumeOptions,
 }
 
-#[derive(Debug, Args)]
-pub(crate) struct VoiceOptions {
-    /// Where sound comes from: - for raw mono PCM of 16 bits on stdin, a program such as arecord, a whole command, the address of a Wyoming microphone or satellite, or none [default: the configuration's, else the first program there is; none where --handle or --serve-tts serves others and no wake word or key is set up]
-    #[arg(
-        long,
-        value_name = "SOURCE",
-        allow_hyphen_values = true,
-        conflicts_with = "wav",
-        help_heading = HEARING
-    )]
-    pub(crate) mic: Option<String>,
-    /// Samples per second on stdin [default: 16000]
-    #[arg(long, value_name = "HZ", requires = "mic", value_parser = clap::value_parser!(u32).range(8000..=192_000), help_heading = HEARING)]
-    pub(crate) rate: Option<u32>,
-    /// Answer what is said in these files, and end
-    #[arg(long, value_name = "FILE", num_args = 1.., help_heading = HEARING)]
-    pub(crate) wav: Vec<PathBuf>,
-    /// The Wyoming service that makes text of speech [default: the configuration's, else tcp://127.0.0.1:10300]
-    #[arg(long, value_name = "ADDRESS", value_parser = wyoming, help_heading = HEARING)]
-    pub(crate) asr: Option<String>,
-    /// The Wyoming service that hears the wake word; none: every request counts
-    #[arg(long, value_name = "ADDRESS", value_parser = wyoming_or_none, help_heading = HEARING)]
-    pub(crate) wake: Option<String>,
-    /// A wake word that counts, such as hey_jarvis; can be given several times [default: the configuration's]
-    #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new(), conflicts_with = "push_to_talk", help_heading = HEARING)]
-    pub(crate) wake_word: Vec<String>,
-    /// Listen only after Enter was pressed; the same key stops an answer
-    #[arg(long, conflicts_with_all = ["wake", "wav"], help_heading = HEARING)]
-    pub(crate) push_to_talk: bool,
-    /// What speaks: espeak-ng, piper, flite, say, a whole command, a Wyoming address, or none [default: the configuration's, else the first program there is]
-    #[arg(long, value_name = "ENGINE", value_parser = NonEmptyStringValueParser::new(), help_heading = SPEAKING)]
-    pub(crate) tts: Option<String>,
-    /// Where it is played: a file that ends in .wav, a program such as aplay, a whole command, a Wyoming address, or none [default: the configuration's, else the satellite, else the first program there is]
-    #[arg(long, value_name = "PLACE", value_parser = NonEmptyStringValueParser::new(), help_heading = SPEAKING)]
-    pub(crate) out: Option<String>,
-    /// Be a conversation agent there, as Home Assistant uses it; whoever reaches the address may use the tools
-    #[arg(long, value_name = "ADDRESS", value_parser = wyoming, help_heading = OFFERING)]
-    pub(crate) handle: Option<String>,
-    /// Offer the voice there as a Wyoming service
-    #[arg(long, value_name = "ADDRESS", value_parser = wyoming, help_heading = OFFERING)]
-    pub(crate) serve_tts: Option<String>,
-    /// End after one request
-    #[arg(long)]
-    pub(crate) once: bool,
-    /// Print each request and what became of it as a JSON object
-    #[arg(long)]
-    pub(crate) json: bool,
-    #[command(flatten)]
-    pub(crate) model: ModelOptions,
-}
-
-const HEARING: &str = "Hearing";
-const SPEAKING: &str = "Speaking";
-const OFFERING: &str = "Offering";
-
 /// A pattern, without the space that people write after a comma.
 fn trimmed(text: &str) -> Result<String, Infallible> {
     Ok(text.trim().to_owned())
-}
-
-/// An address that can be one.
-fn wyoming(text: &str) -> Result<String, String> {
-    let address: Address = text.parse().map_err(|error| format!("{error}"))?;
-    Ok(address.to_string())
-}
-
-/// The same where there may be no service.
-fn wyoming_or_none(text: &str) -> Result<String, String> {
-    match text {
-        "none" => Ok(String::new()),
-        _ => wyoming(text),
-    }
 }
 
 /// Known to the shell's completion too.

@@ -15,7 +15,7 @@ use crate::display::{self, Manner};
 use crate::exit::Exit;
 use crate::servers::{Fleet, Start};
 use crate::talk::{self, Occasion, Setting};
-use crate::{patterns, say};
+use crate::{patterns, say, wanted_model};
 
 /// For a sentence that was not understood.
 const NO_MODEL: &str =
@@ -141,7 +141,7 @@ fn keep(conversation: &Conversation, options: &AskOptions) -> anyhow::Result<()>
 
 /// Which model, and why: on a terminal, or in the log.
 fn introduce(chosen: &Chosen, is_followed: bool) {
-    let text = format!("{}: {}", talk::described(chosen), chosen.why);
+    let text = format!("{}: {}", wanted_model::described(chosen), chosen.why);
     if is_followed {
         let dim = anstyle::Style::new().dimmed();
         say::line(&format!("{dim}{text}{dim:#}"));

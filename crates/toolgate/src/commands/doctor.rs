@@ -4,6 +4,7 @@ mod at;
 mod gateway;
 mod model;
 mod offer;
+#[cfg(feature = "voice")]
 mod voice;
 
 use std::time::Duration;
@@ -20,7 +21,7 @@ use crate::remote::Remote;
 use crate::servers::{self, Fleet, Start};
 use crate::spinner::Spinner;
 use crate::wiring::{self, Tools};
-use crate::{patterns, say, talk, wrap};
+use crate::{patterns, say, wanted_model, wrap};
 
 /// Where the text of a row begins.
 const TEXT: usize = 24;
@@ -46,7 +47,7 @@ impl Finding {
 
 pub(crate) fn run(global: &Global, options: &DoctorOptions) -> anyhow::Result<Exit> {
     // What makes no sense is wrong usage, and nothing that was found.
-    talk::named(&options.choice)?;
+    wanted_model::named(&options.choice)?;
     if let Some(remote) = Remote::of(&options.remote)? {
         return at::run(&remote);
     }
@@ -77,8 +78,10 @@ pub(crate) fn run(global: &Global, options: &DoctorOptions) -> anyhow::Result<Ex
         }
         report.on_tools(&config, &tools, fleet.as_ref()).await;
         report.on_journal(&config, &tools).await;
+        #[cfg(feature = "serve")]
         report.on_gateway(&config).await;
         report.on_model(&config, &options.choice, &tools).await;
+        #[cfg(feature = "voice")]
         report.on_voice(&config).await;
         if let Some(fleet) = &fleet {
             fleet.stop().await;

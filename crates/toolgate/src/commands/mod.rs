@@ -1,14 +1,18 @@
 //! One file per command.
 
 pub(crate) mod add;
+#[cfg(feature = "chat")]
 pub(crate) mod ask;
 pub(crate) mod call;
 pub(crate) mod calls;
+#[cfg(feature = "chat")]
 pub(crate) mod chat;
 pub(crate) mod completions;
+#[cfg(feature = "demo")]
 pub(crate) mod demo;
 pub(crate) mod doctor;
 pub(crate) mod health;
+#[cfg(feature = "zwave")]
 pub(crate) mod home_server;
 pub(crate) mod import;
 pub(crate) mod init;
@@ -17,16 +21,17 @@ pub(crate) mod list;
 pub(crate) mod mcp;
 pub(crate) mod remove;
 pub(crate) mod replay;
+#[cfg(feature = "keyring")]
 pub(crate) mod secret;
+#[cfg(feature = "serve")]
 pub(crate) mod serve;
 mod server;
 mod tool_list;
 pub(crate) mod trust;
 mod trust_tools;
+#[cfg(feature = "voice")]
 pub(crate) mod voice;
 
-use comfy_table::presets::NOTHING;
-use comfy_table::{ContentArrangement, Table};
 use serde_json::{Value, json};
 use toolgate_core::{Source, ToolDefinition, is_unseen};
 
@@ -83,16 +88,6 @@ fn escaped(json: &str) -> String {
         }
     }
     shown
-}
-
-/// Fits its rows to the width of the terminal.
-fn table<const N: usize>(rows: Vec<[String; N]>) -> Table {
-    let mut table = Table::new();
-    table
-        .load_style(NOTHING)
-        .set_content_arrangement(ContentArrangement::Dynamic)
-        .add_rows(rows);
-    table
 }
 
 #[cfg(test)]

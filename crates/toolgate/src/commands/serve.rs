@@ -7,7 +7,9 @@ use anyhow::{Context, bail};
 use tokio::signal::unix::Signal;
 use tokio_util::sync::CancellationToken;
 use toolgate_core::ToolExecutor;
-use toolgate_server::{Gateway, ServeSettings, Traces, Workshop};
+#[cfg(feature = "otlp")]
+use toolgate_server::Traces;
+use toolgate_server::{Gateway, ServeSettings, Workshop};
 use tracing::{info, warn};
 
 use crate::approve::TerminalApprover;
@@ -66,9 +68,10 @@ pub(super) fn settings(
     if let Some(unset) = config.unset_for_serve() {
         bail!(unset.clone());
     }
-    let telemetry = config.telemetry.problem();
-    let telemetry = telemetry.and_then(|text| config.error_about("telemetry", "otlp", text));
-    if let Some(error) = telemetry {
+    #[cfg(feature = "otlp")]
+    if let Some(text) = config.telemetry.problem()
+        && let Some(error) = config.error_about("telemetry", "otlp", text)
+    {
         bail!(error);
     }
     let mut settings = config.serve.clone();
@@ -113,8 +116,11 @@ async fn serve(
         }
     };
     let record = Record::open_when_possible(&config, tools, "toolgate serve");
+    let watch = Watch::default().reading(&record);
+    #[cfg(feature = "otlp")]
     let traces = traces(&config, tools);
-    let watch = Watch::default().reading(&record).tracing(traces.as_ref());
+    #[cfg(feature = "otlp")]
+    let watch = watch.tracing(traces.as_ref());
     let approver = Anywhere {
         dashboard: watch.approvals.clone(),
         terminal: TerminalApprover {
@@ -123,10 +129,12 @@ async fn serve(
             redactor: tools.redactor.clone(),
         },
     };
-    let mut door = wiring::logged(&config, tools).approver(approver);
-    if let Some(traces) = &traces {
-        door = door.observer(traces.clone()).traced();
-    }
+    let door = wiring::logged(&config, tools).approver(approver);
+    #[cfg(feature = "otlp")]
+    let door = match &traces {
+        Some(traces) => door.observer(traces.clone()).traced(),
+        None => door,
+    };
     let executor = watch.keep(record.keep(door)).build();
     let all = servers::settings(&config.servers);
     let fleet = Fleet::start(&config, tools, all, Start::AtOnce, None);
@@ -153,7 +161,9 @@ async fn serve(
     let reload = reload.map(|reload| governed(reload, &gateway, bind).on(hangup));
     let (stop, over) = (CancellationToken::new(), gateway.over());
     let serving = toolgate_server::serve(gateway, listener, stop.clone());
-    let mut serving = std::pin::pin!(sent(serving, traces));
+    #[cfg(feature = "otlp")]
+    let serving = sent(serving, traces);
+    let mut serving = std::pin::pin!(serving);
     let exit = tokio::select! {
         end = &mut serving => match end {
             Ok(()) => Exit::Failure,
@@ -217,6 +227,7 @@ fn governed(reload: Reload, gateway: &Gateway, bind: Option<SocketAddr>) -> Relo
 }
 
 /// With the end of the serving, what waits to be sent is sent.
+#[cfg(feature = "otlp")]
 async fn sent<T>(serving: impl Future<Output = T>, traces: Option<Traces>) -> T {
     let end = serving.await;
     if let Some(traces) = traces {
@@ -226,6 +237,7 @@ async fn sent<T>(serving: impl Future<Output = T>, traces: Option<Traces>) -> T 
 }
 
 /// Where calls are sent as traces. One that can not be sent to is told of, and is no reason to serve nothing.
+#[cfg(feature = "otlp")]
 fn traces(config: &Config, tools: &Tools) -> Option<Traces> {
     let traces = Traces::start(&config.telemetry, tools.redactor.clone());
     traces.unwrap_or_else(|problem| {

@@ -3,16 +3,19 @@
 mod document;
 mod error;
 mod find;
+#[cfg(feature = "voice")]
 mod mqtt;
 mod ownership;
 mod reading;
-#[cfg(test)]
+// It describes every section, and so needs the parts that read them.
+#[cfg(all(test, feature = "otlp", feature = "voice"))]
 mod schema;
 mod sections;
 pub(crate) mod servers;
 mod syntax;
 mod uses;
 pub(crate) mod variables;
+#[cfg(feature = "voice")]
 mod voice;
 
 use std::path::{Path, PathBuf};
@@ -22,12 +25,16 @@ use toolgate_core::{Limits, Policy, Redactor, nearest};
 use toolgate_journal::{Forward, JournalSettings};
 use toolgate_mcp::RetryPolicy;
 use toolgate_models::ModelSettings;
-use toolgate_server::{ServeSettings, TelemetrySettings};
+use toolgate_server::ServeSettings;
+#[cfg(feature = "otlp")]
+use toolgate_server::TelemetrySettings;
 use toolgate_tools::Problem;
 use toolgate_tools::builtin::SearchSettings;
 use toolgate_tools::internal::DocumentsSettings;
+#[cfg(feature = "voice")]
 use toolgate_voice::VoiceSettings;
 
+use crate::features;
 use crate::folder_file::Waiting;
 use crate::secrets::{FetchedSecrets, SecretFetcher, SecretReference};
 use sections::Sections;
@@ -36,12 +43,14 @@ use variables::Lookup;
 pub(crate) use document::Document;
 pub(crate) use error::{ConfigError, ConfigErrors};
 pub(crate) use find::{Place, in_folder, named, state_folder, user_file};
+#[cfg(feature = "voice")]
 pub(crate) use mqtt::MqttSettings;
 pub(crate) use ownership::check as check_owner;
 pub(crate) use reading::{Reading, Uses};
 pub(crate) use servers::{ConfiguredServer, ServerProblem};
 pub(crate) use variables::References;
-pub(crate) use voice::{is_installed, is_wav, offers, only_serves, quoted};
+#[cfg(feature = "voice")]
+pub(crate) use voice::{is_installed, is_wav, offers, only_serves};
 
 /// How a variable is looked up.
 pub(crate) type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
@@ -65,9 +74,12 @@ pub(crate) struct Config {
     pub(crate) documents: DocumentsSettings,
     pub(crate) model: ModelSettings,
     pub(crate) serve: ServeSettings,
+    #[cfg(feature = "otlp")]
     pub(crate) telemetry: TelemetrySettings,
     pub(crate) journal: JournalSettings,
+    #[cfg(feature = "voice")]
     pub(crate) voice: VoiceSettings,
+    #[cfg(feature = "voice")]
     pub(crate) mqtt: MqttSettings,
     /// Definitions as they stand in the file; `toolgate-tools` reads them.
     pub(crate) tools: Vec<Value>,
@@ -156,6 +168,7 @@ impl Config {
             return Err(document.error_at::<&str>(&[], text).into());
         };
         let (warnings, mut errors) = unknown_root_keys(&document, root);
+        errors.extend(features::missing_sections(&document, root));
         let mut config = Self {
             warnings,
             ..Self::default()
@@ -176,10 +189,16 @@ impl Config {
         config.documents = sections.read("documents");
         config.model = sections.read("model");
         config.serve = sections.read("serve");
-        config.telemetry = sections.read("telemetry");
         config.journal = sections.read("journal");
-        config.voice = sections.read("voice");
-        config.mqtt = sections.read("mqtt");
+        #[cfg(feature = "otlp")]
+        {
+            config.telemetry = sections.read("telemetry");
+        }
+        #[cfg(feature = "voice")]
+        {
+            config.voice = sections.read("voice");
+            config.mqtt = sections.read("mqtt");
+        }
         config.unset = sections.unset;
         errors.extend(sections.errors);
         if let Some(list) = config.policy.flow.missing_list() {
@@ -207,9 +226,10 @@ impl Config {
         for path in paths.chain(&mut config.journal.file).chain(forward) {
             *path = resolved(path, folder, environment);
         }
-        if voice::is_wav(&config.voice.output) {
+        #[cfg(feature = "voice")]
+        if is_wav(&config.voice.output) {
             let file = resolved(Path::new(&config.voice.output), folder, environment);
-            config.voice.output = voice::quoted(&file.to_string_lossy());
+            config.voice.output = crate::pairs::quoted(&file.to_string_lossy());
         }
         config.document = Some(document);
         Ok(config)

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::{Config, Document, Environment};
-use crate::secrets::keyring::{Keyring, SystemKeyring};
+use crate::secrets::keyring::Keyring;
 
 /// Whose secrets a command fetches. One that runs a command or asks a person to unlock a keyring without need would be a
 /// nuisance.
@@ -39,7 +39,8 @@ impl Uses {
 pub(crate) struct Reading<'a> {
     pub(crate) environment: Environment<'a>,
     pub(crate) uses: Uses,
-    pub(crate) keyring: &'a dyn Keyring,
+    /// `None` in a build that has no keyring.
+    pub(crate) keyring: Option<&'a dyn Keyring>,
     /// What commands printed for this configuration is taken again, if the file says the same.
     pub(crate) before: Option<&'a Config>,
 }
@@ -49,7 +50,7 @@ impl<'a> Reading<'a> {
         Self {
             environment,
             uses,
-            keyring: &SystemKeyring,
+            keyring: system_keyring(),
             before: None,
         }
     }
@@ -57,6 +58,13 @@ impl<'a> Reading<'a> {
     pub(crate) fn with_uses(self, uses: Uses) -> Self {
         Self { uses, ..self }
     }
+}
+
+fn system_keyring() -> Option<&'static dyn Keyring> {
+    #[cfg(feature = "keyring")]
+    return Some(&crate::secrets::keyring::SystemKeyring);
+    #[cfg(not(feature = "keyring"))]
+    return None;
 }
 
 /// Where the file really is: a link in a folder of somebody else doesn't make them the owner of what is read beside it.

@@ -44,7 +44,7 @@ impl Folder {
 
     fn read(&self, uses: Uses, before: Option<&Config>) -> Config {
         let reading = Reading {
-            keyring: &self.keyring,
+            keyring: Some(&self.keyring),
             before,
             ..Reading::new(&|_| None, uses)
         };

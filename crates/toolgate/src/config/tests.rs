@@ -430,6 +430,7 @@ fn the_journal_lies_beside_the_file_or_in_the_home_folder() {
 }
 
 #[test]
+#[cfg(feature = "voice")]
 fn what_is_said_of_voices_is_read_and_counts_where_it_is_used() {
     let config = read(
         r#"{ "voice": { "silence": "1s", "output": "spoken.wav" },

@@ -11,6 +11,7 @@ const OF_TOOLS: [&str; 2] = ["documents", "search"];
 /// Sections that only the gateway reads.
 const OF_SERVE: [&str; 2] = ["serve", "telemetry"];
 /// Sections that only the voice gateway reads.
+#[cfg(feature = "voice")]
 const OF_VOICE: [&str; 2] = ["mqtt", "voice"];
 /// Who may read a file besides its owner.
 const GROUP_MAY_READ: u32 = 0o040;
@@ -36,6 +37,7 @@ impl Config {
     }
 
     /// An unset variable that matters to the voice gateway.
+    #[cfg(feature = "voice")]
     pub(crate) fn unset_for_voice(&self) -> Option<&ConfigError> {
         self.unset_in(|section| OF_VOICE.contains(&section)).next()
     }
@@ -68,9 +70,12 @@ impl Config {
         let ours = [
             Some(self.search.key.as_str()),
             password(&self.search.url),
+            #[cfg(feature = "otlp")]
             password(&self.telemetry.otlp),
             Some(self.serve.token.as_str()),
+            #[cfg(feature = "voice")]
             Some(self.mqtt.password.as_str()),
+            #[cfg(feature = "voice")]
             password(&self.mqtt.url),
         ];
         // What is not started says nothing.

@@ -22,15 +22,6 @@ pub(crate) fn is_wav(output: &str) -> bool {
     is_one && output.ends_with(".wav")
 }
 
-/// One word for whoever takes a command apart, whatever is in it.
-pub(crate) fn quoted(word: &str) -> String {
-    let is_plain = !word.contains(|c: char| c.is_whitespace() || "'\"\\".contains(c));
-    match is_plain {
-        true => word.to_owned(),
-        false => format!("'{}'", word.replace('\'', r"'\''")),
-    }
-}
-
 /// True if the gateway serves others.
 pub(crate) fn offers(settings: &VoiceSettings) -> bool {
     !settings.handle.is_empty() || !settings.serve_tts.is_empty()

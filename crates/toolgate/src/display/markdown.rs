@@ -1,9 +1,7 @@
 //! Markdown as a terminal shows it: a parser of others finds out what is meant, and here it becomes lines.
 
 use anstyle::{AnsiColor, Style};
-use comfy_table::{
-    Attribute, Cell, CellAlignment, ContentArrangement, LineStyle, Table, TableStyle,
-};
+use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
 use pulldown_cmark::{Alignment, Event, Options, Parser, Tag, TagEnd};
 
 use crate::clean::clean;
@@ -322,11 +320,7 @@ fn drawn(rows: &TableRows, width: usize, colours: bool) -> String {
         .set_width(u16::try_from(width).unwrap_or(u16::MAX));
     let mut cells = rows.cells.iter();
     if let Some(head) = cells.next() {
-        let titles = head.iter().map(|title| match colours {
-            true => Cell::new(title).add_attribute(Attribute::Bold),
-            false => Cell::new(title),
-        });
-        table.set_header(titles);
+        table.set_header(head);
     }
     table.add_rows(cells);
     for (column, alignment) in table.column_iter_mut().zip(&rows.alignments) {
@@ -336,7 +330,25 @@ fn drawn(rows: &TableRows, width: usize, colours: bool) -> String {
             Alignment::Left | Alignment::None => CellAlignment::Left,
         });
     }
-    table.trim_fmt()
+    let text = table.trim_fmt();
+    match colours {
+        true => with_bold_head(&text),
+        false => text,
+    }
+}
+
+/// The titles stand above the line. Their style can't be part of the cells: it has no width.
+fn with_bold_head(table: &str) -> String {
+    let bold = Style::new().bold();
+    let mut is_head = true;
+    let lines = table.lines().map(|line| {
+        is_head &= !line.starts_with('─');
+        match is_head {
+            true => format!("{bold}{line}{bold:#}"),
+            false => line.to_owned(),
+        }
+    });
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::time::Instant;
 use toolgate_core::Redactor;
-use toolgate_voice::command_words;
+use toolgate_net::command_words;
 
 use super::{LARGEST, read_bounded, text};
 

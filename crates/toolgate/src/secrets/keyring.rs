@@ -1,13 +1,13 @@
 //! The keyring of the desktop: the Secret Service of Linux (GNOME Keyring, KWallet, KeePassXC) or the keychain of macOS.
 
-#[cfg(target_os = "macos")]
+#[cfg(all(feature = "keyring", target_os = "macos"))]
 mod keychain;
-#[cfg(not(target_os = "macos"))]
+#[cfg(all(feature = "keyring", not(target_os = "macos")))]
 mod secret_service;
 
-#[cfg(target_os = "macos")]
+#[cfg(all(feature = "keyring", target_os = "macos"))]
 pub(crate) use keychain::SystemKeyring;
-#[cfg(not(target_os = "macos"))]
+#[cfg(all(feature = "keyring", not(target_os = "macos")))]
 pub(crate) use secret_service::SystemKeyring;
 
 /// What our entries are filed under, with their name beside it: as other programs that use keyrings do.

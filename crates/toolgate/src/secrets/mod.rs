@@ -13,6 +13,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use crate::config::Environment;
+use crate::features;
 use keyring::Keyring;
 
 /// Longest secret.
@@ -127,7 +128,7 @@ pub(crate) struct SecretFetcher<'a> {
     /// Where relative paths start from, and commands run.
     folder: PathBuf,
     environment: Environment<'a>,
-    keyring: &'a dyn Keyring,
+    keyring: Option<&'a dyn Keyring>,
     /// What commands printed earlier stays in use.
     before: Option<&'a FetchedSecrets>,
     fetched: RefCell<FetchedSecrets>,
@@ -137,7 +138,7 @@ impl<'a> SecretFetcher<'a> {
     pub(crate) fn new(
         folder: PathBuf,
         environment: Environment<'a>,
-        keyring: &'a dyn Keyring,
+        keyring: Option<&'a dyn Keyring>,
         before: Option<&'a FetchedSecrets>,
     ) -> Self {
         Self {
@@ -172,7 +173,8 @@ impl<'a> SecretFetcher<'a> {
             }
             SecretReference::Keyring(name) => {
                 index::check_name(name)?;
-                match self.keyring.get(name) {
+                let keyring = self.keyring.ok_or_else(|| features::missing("keyring"))?;
+                match keyring.get(name) {
                     Ok(Some(value)) => Ok(value),
                     Ok(None) => Err(format!(
                         "the keyring has no secret '{name}'; 'toolgate secret set {name}' puts it there"

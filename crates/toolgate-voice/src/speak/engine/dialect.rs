@@ -1,7 +1,8 @@
 //! How the programs that speak want to be asked.
 
+use toolgate_net::command_words;
+
 use crate::EngineError;
-use crate::hear::words::words;
 
 /// Where a word of a command stands for the text.
 const TEXT: &str = "{text}";
@@ -31,7 +32,7 @@ pub(super) fn command(setting: &str, voice: &str) -> Result<Vec<String>, EngineE
             &["-v"],
         ),
         whole => {
-            return words(whole).ok_or_else(|| problem("a quote is not closed"));
+            return command_words(whole).ok_or_else(|| problem("a quote is not closed"));
         }
     };
     let mut words: Vec<String> = fixed.split(' ').map(str::to_owned).collect();

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
+use toolgate_net::command_words;
+
 use crate::wyoming::Address;
 use crate::{EngineError, SatelliteLink};
 
 use super::{NoOutput, Output};
-use crate::hear::words::words;
 
 mod file;
 mod program;
@@ -44,8 +45,8 @@ pub fn output(
             Arc::new(WyomingSnd::new(address))
         }
         command => {
-            let words =
-                words(command).ok_or_else(|| problem("a quote is not closed".to_owned()))?;
+            let words = command_words(command)
+                .ok_or_else(|| problem("a quote is not closed".to_owned()))?;
             match words.as_slice() {
                 [file] if file.ends_with(".wav") => Arc::new(WavFile::new(file)),
                 _ => Arc::new(Program::new(words)),

@@ -6,7 +6,7 @@ use anyhow::{Context, bail};
 use serde_json::{Map, Value, json};
 use toolgate_core::{ToolCall, ToolError};
 
-use crate::config::quoted;
+use crate::pairs::quoted;
 use crate::{pairs, say};
 
 /// What was typed or piped in.

@@ -8,9 +8,10 @@ use toolgate_server::mock_entry;
 use crate::cli::Global;
 use crate::commands::add::word_about_trust;
 use crate::commands::rendered;
-use crate::config::{Config, quoted};
+use crate::config::Config;
 use crate::edit::ServerFile;
 use crate::exit::Exit;
+use crate::pairs::quoted;
 use crate::{say, wiring};
 
 /// Prints the definition, and puts it into our file unless it is only looked at.

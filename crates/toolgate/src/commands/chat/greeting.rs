@@ -1,12 +1,12 @@
 //! The first words of a chat.
 
 use super::{Chat, Source};
-use crate::{say, talk};
+use crate::{say, wanted_model};
 
 impl Chat<'_> {
     /// Who answers, and how to go on.
     pub(super) fn introduce(&self, source: &Source) {
-        let who = talk::described(&self.chosen);
+        let who = wanted_model::described(&self.chosen);
         let text = format!("{who}: {}", self.chosen.why);
         tracing::info!("{text}");
         for reason in &self.chosen.passed_over {

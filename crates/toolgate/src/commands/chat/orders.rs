@@ -3,13 +3,14 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
+use comfy_table::presets::NOTHING;
+use comfy_table::{ContentArrangement, Table};
 use toolgate_core::{Pattern, ToolDefinition, escape, nearest};
 
 use super::Chat;
-use crate::commands::table;
 use crate::commands::tool_list::{self, ToolRow};
 use crate::config::resolved;
-use crate::{exit, say, talk, wiring};
+use crate::{exit, say, talk, wanted_model, wiring};
 
 /// Every order, how it is written, and what it does.
 pub(super) const ORDERS: [(&str, &str, &str); 8] = [
@@ -103,7 +104,7 @@ impl Chat<'_> {
 
     async fn model(&mut self, text: &str) -> anyhow::Result<()> {
         if text.is_empty() {
-            let who = talk::described(&self.chosen);
+            let who = wanted_model::described(&self.chosen);
             say::note(&format!("{who}: {}", self.chosen.why));
             for reason in &self.chosen.passed_over {
                 say::note(&format!("· {reason}"));
@@ -119,7 +120,7 @@ impl Chat<'_> {
         self.conversation.set_router(chosen.router.clone());
         self.display.set_format(talk::answer_format(&chosen));
         self.chosen = chosen;
-        say::note(&format!("now {}", talk::described(&self.chosen)));
+        say::note(&format!("now {}", wanted_model::described(&self.chosen)));
         Ok(())
     }
 
@@ -209,7 +210,15 @@ fn help() {
         ),
     ];
     let keys = keys.map(|(key, what)| [key.to_owned(), what.to_owned()]);
-    say::result(&table(orders.chain(keys).collect()).trim_fmt());
+    let mut table = Table::new();
+    table
+        .load_style(NOTHING)
+        .set_content_arrangement(ContentArrangement::Dynamic)
+        .add_rows(orders.chain(keys));
+    if let Some(width) = say::width().and_then(|width| u16::try_from(width).ok()) {
+        table.set_width(width);
+    }
+    say::result(&table.trim_fmt());
 }
 
 #[cfg(test)]

@@ -6,10 +6,14 @@ use jiff::{SignedDuration, Timestamp};
 use toolgate_journal::{Filter, JournalHealth, Reader, VerifyOptions};
 
 use super::{Finding, Report};
-use crate::commands::{calls, serve};
+use crate::commands::calls;
+#[cfg(feature = "serve")]
+use crate::commands::serve;
 use crate::config::Config;
+#[cfg(feature = "serve")]
+use crate::gateway;
+use crate::journal;
 use crate::wiring::Tools;
-use crate::{gateway, journal};
 
 impl Report {
     /// Opens the journal as a command would.
@@ -35,6 +39,7 @@ impl Report {
     }
 
     /// What `serve` would say before it starts.
+    #[cfg(feature = "serve")]
     pub(super) async fn on_gateway(&mut self, config: &Config) {
         if let Some(text) = config.open_secret() {
             self.add("serve", &Finding::Warning(text));
@@ -90,6 +95,7 @@ fn name(file: &Path) -> std::borrow::Cow<'_, str> {
     file.file_name().unwrap_or_default().to_string_lossy()
 }
 
+#[cfg(feature = "serve")]
 async fn of_gateway(config: &Config) -> Finding {
     // Unset variables are told with the configuration.
     if config.unset_for_serve().is_some() {

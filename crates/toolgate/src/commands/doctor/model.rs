@@ -12,7 +12,7 @@ use toolgate_models::{
 use super::{Finding, Report, detail};
 use crate::cli::ChoiceOptions;
 use crate::config::Config;
-use crate::talk;
+use crate::wanted_model;
 use crate::wiring::{self, Tools};
 
 /// How long an Ollama may take to tell of its model.
@@ -31,7 +31,7 @@ impl Report {
         if config.unset_for_model().is_some() {
             return;
         }
-        let (wanted, said_by) = match talk::wanted(config, options, None) {
+        let (wanted, said_by) = match wanted_model::wanted(config, options, None) {
             Ok(wanted) => wanted,
             Err(error) => return self.add("model", &Finding::Bad(format!("{error:#}"))),
         };
@@ -57,7 +57,7 @@ impl Report {
         chosen: &Chosen,
         toolbox: &Toolbox,
     ) {
-        let who = talk::described(chosen);
+        let who = wanted_model::described(chosen);
         self.add("model", &Finding::Good(format!("{who}: {}", chosen.why)));
         detail("passed over", &chosen.passed_over);
         // An Ollama tells how much its model holds: a small one is offered fewer tools.

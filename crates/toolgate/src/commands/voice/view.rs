@@ -24,7 +24,7 @@ use crate::clean::clean;
 use crate::commands::rendered;
 use crate::display::seconds;
 use crate::spinner::Spinner;
-use crate::talk;
+use crate::wanted_model;
 
 /// How much of a call's arguments is shown.
 const SHOWN_ARGUMENTS: usize = 120;
@@ -130,7 +130,7 @@ impl View {
 
     /// Which model answers, and why.
     pub(super) fn introduce(&self, chosen: &Chosen) {
-        let text = format!("{}: {}", talk::described(chosen), chosen.why);
+        let text = format!("{}: {}", wanted_model::described(chosen), chosen.why);
         let dim = Style::new().dimmed();
         self.remark(|| format!("{dim}{text}{dim:#}"), || text.clone());
     }

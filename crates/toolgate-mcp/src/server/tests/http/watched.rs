@@ -37,7 +37,7 @@ fn watched() -> (McpHttp, Heard) {
     let heard = Heard::default();
     let executor = ToolExecutor::builder(manager()).observer(heard.clone());
     let server = McpServer::new(executor.build(), ServeOptions::new("test", "1.2.3"));
-    server.tell(heard.clone());
+    server.tell(Arc::new(heard.clone()));
     (server.http(HttpOptions::default()), heard)
 }
 

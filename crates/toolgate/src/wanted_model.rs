@@ -4,11 +4,13 @@ use std::path::Path;
 
 use anyhow::bail;
 use toolgate_core::escape;
-use toolgate_models::{AnswerSource, ModelSettings, Saved};
+use toolgate_models::{AnswerSource, Chosen, ModelSettings, Saved};
 
-use super::SAVED;
 use crate::cli::ChoiceOptions;
 use crate::config::Config;
+
+/// Why it is the model of a conversation that is resumed.
+pub(crate) const SAVED: &str = "the saved conversation was with it";
 
 /// What the configuration and the command line want; the command line goes first.
 pub(crate) fn wanted(
@@ -58,7 +60,7 @@ pub(crate) fn named(
 }
 
 /// The command that looks at the model that is wanted: what the configuration does not say by itself is in it.
-pub(super) fn doctor(
+pub(crate) fn doctor(
     file: Option<&Path>,
     configured: &ModelSettings,
     wanted: &ModelSettings,
@@ -99,7 +101,7 @@ fn is_open(config: &Config, options: &ChoiceOptions) -> bool {
 }
 
 /// The configured settings as far as they mean this provider: another one's name, address and key are not for it.
-pub(super) fn for_provider(configured: &ModelSettings, provider: AnswerSource) -> ModelSettings {
+pub(crate) fn for_provider(configured: &ModelSettings, provider: AnswerSource) -> ModelSettings {
     let mut settings = configured.clone();
     if configured.provider != Some(provider) {
         settings.name.clear();
@@ -115,7 +117,7 @@ pub(super) fn for_provider(configured: &ModelSettings, provider: AnswerSource) -
 }
 
 /// `provider`, `provider:name`, or a name, which may hold a colon of its own.
-pub(super) fn split(text: &str) -> (Option<AnswerSource>, Option<&str>) {
+pub(crate) fn split(text: &str) -> (Option<AnswerSource>, Option<&str>) {
     let (first, rest) = match text.split_once(':') {
         Some((first, rest)) => (first, Some(rest).filter(|rest| !rest.is_empty())),
         None => (text, None),
@@ -124,6 +126,12 @@ pub(super) fn split(text: &str) -> (Option<AnswerSource>, Option<&str>) {
         Ok(provider) => (Some(provider), rest),
         Err(_) => (None, Some(text).filter(|text| !text.is_empty())),
     }
+}
+
+/// Who answers, for a person.
+pub(crate) fn described(chosen: &Chosen) -> String {
+    let name = escape(chosen.router.model_name());
+    format!("{} {name}", chosen.router.source())
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 /// The words of a command, as a shell would take them apart: quotes and backslashes keep blanks together. Nothing else has a
 /// meaning, because no shell ever sees it. None if a quote is not closed or there is no word at all.
-pub fn words(command: &str) -> Option<Vec<String>> {
+pub fn command_words(command: &str) -> Option<Vec<String>> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;
     let mut quote = None;
@@ -50,7 +50,7 @@ mod tests {
             ("say 'hello", None),
             ("say \\", None),
         ] {
-            let found = words(command);
+            let found = command_words(command);
             let expected = expected.map(|words| words.into_iter().map(str::to_owned).collect());
             assert_eq!(found, expected, "{command}");
         }

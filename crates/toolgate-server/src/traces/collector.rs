@@ -1,0 +1,93 @@
+//! Where spans are sent: a collector that speaks OTLP over HTTP.
+
+use std::time::Duration;
+
+use http::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use percent_encoding::percent_decode_str;
+use reqwest::{Client, Url};
+use toolgate_net::root_cause;
+
+use super::span::{Span, encoded};
+
+/// A collector that does not answer by then is not there.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// What OpenTelemetry's own exporters take headers from, such as a key; the first that is set.
+const HEADERS: [&str; 2] = [
+    "OTEL_EXPORTER_OTLP_TRACES_HEADERS",
+    "OTEL_EXPORTER_OTLP_HEADERS",
+];
+
+/// Takes spans. A trait so that tests see what would be sent.
+pub(super) trait SpanExport: Send + Sync {
+    fn export(&self, spans: Vec<Span>) -> impl Future<Output = Result<(), String>> + Send;
+}
+
+pub(super) struct Collector {
+    client: Client,
+    endpoint: Url,
+    headers: HeaderMap,
+}
+
+impl Collector {
+    pub(super) fn new(address: &Url) -> Result<Self, String> {
+        let mut endpoint = address.clone();
+        if !endpoint.path().ends_with("/v1/traces") {
+            let path = format!("{}/v1/traces", address.path().trim_end_matches('/'));
+            endpoint.set_path(&path);
+        }
+        let client = toolgate_net::client_builder(toolgate_net::is_this_machine(address))
+            .timeout(PATIENCE)
+            .build()
+            .map_err(|error| error.to_string())?;
+        let given = HEADERS.iter().find_map(|name| std::env::var(name).ok());
+        Ok(Self {
+            client,
+            endpoint,
+            headers: headers(&given.unwrap_or_default()),
+        })
+    }
+}
+
+impl SpanExport for Collector {
+    async fn export(&self, spans: Vec<Span>) -> Result<(), String> {
+        let request = self
+            .client
+            .post(self.endpoint.clone())
+            .headers(self.headers.clone())
+            .header(CONTENT_TYPE, "application/x-protobuf")
+            .body(encoded(&spans));
+        let answer = request.send().await.map_err(|error| root_cause(&error))?;
+        match answer.status() {
+            status if status.is_success() => Ok(()),
+            status => Err(format!("the collector answered {status}")),
+        }
+    }
+}
+
+/// `name=value,name=value`, the values percent-encoded. What can't be a header is left out.
+fn headers(text: &str) -> HeaderMap {
+    let pairs = text.split(',').filter_map(|pair| pair.split_once('='));
+    pairs
+        .filter_map(|(name, value)| {
+            let value = percent_decode_str(value.trim()).decode_utf8().ok()?;
+            let name: HeaderName = name.trim().parse().ok()?;
+            let mut value: HeaderValue = value.parse().ok()?;
+            value.set_sensitive(true);
+            Some((name, value))
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headers_are_read_as_other_exporters_read_them() {
+        let found = headers("api-key=a%20b, x-team = one,nonsense,=3,bad name=1");
+        assert_eq!(found.len(), 2, "{found:?}");
+        assert_eq!(found["api-key"], "a b");
+        assert_eq!(found["x-team"], "one");
+        assert!(!format!("{found:?}").contains("a b"));
+    }
+}
