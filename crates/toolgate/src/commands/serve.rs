@@ -15,7 +15,7 @@ use crate::cli::{Global, ServeOptions};
 use crate::config::{Config, Uses};
 use crate::exit::Exit;
 use crate::gateway::{self, Anywhere, Watch};
-use crate::journal::{self, Record};
+use crate::journal::{self, Patience, Record};
 use crate::operator_key::OperatorKeyFile;
 use crate::reload::{self, Reload};
 use crate::say;
@@ -112,7 +112,7 @@ async fn serve(
             return Ok(Exit::Failure);
         }
     };
-    let record = Record::open_when_possible(&config, tools, "toolgate serve");
+    let record = Record::open(&config, tools, "toolgate serve", Patience::Endless);
     let traces = traces(&config, tools);
     let watch = Watch::default().reading(&record).tracing(traces.as_ref());
     let approver = Anywhere {
