@@ -208,8 +208,8 @@ impl ToolCall {
         self
     }
 
-    /// The arguments, if they are usable at all.
-    pub(crate) fn arguments(&self) -> Result<&Arc<Value>, ToolError> {
+    /// The arguments as they were asked; an error if they aren't a JSON object.
+    pub fn arguments(&self) -> Result<&Arc<Value>, ToolError> {
         match &self.arguments {
             Given::Object(object) => Ok(object),
             Given::Unusable { error, .. } => Err(error.clone()),

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use clap::builder::styling::{AnsiColor, Style, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-pub(crate) use help::parse;
+pub(crate) use help::parse_with_fitted_help;
 pub(crate) use options::*;
 #[cfg(feature = "keyring")]
 pub(crate) use secret_options::{SecretAction, SecretOptions};

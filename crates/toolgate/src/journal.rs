@@ -8,7 +8,8 @@ use std::time::Duration;
 use anyhow::{Context, anyhow, bail};
 use tempfile::TempDir;
 use toolgate_core::ToolExecutorBuilder;
-use toolgate_journal::{Journal, NoJournal, Patience, Reader};
+pub(crate) use toolgate_journal::Patience;
+use toolgate_journal::{Journal, NoJournal, Reader};
 use tracing::warn;
 
 use crate::config::{Config, state_folder};
@@ -30,15 +31,10 @@ pub(crate) struct Record {
 }
 
 impl Record {
-    /// Opens the journal of a command that makes one call. `command` says for people what this run is.
-    pub(crate) fn open(config: &Config, tools: &Tools, command: &str) -> Self {
-        let opened = opened(config, tools, command, Patience::None);
-        Self::of(opened, config, tools, command)
-    }
-
-    /// The same for a command that goes on: a journal that can not be opened yet is tried again.
-    pub(crate) fn open_when_possible(config: &Config, tools: &Tools, command: &str) -> Self {
-        let opened = opened(config, tools, command, Patience::Endless);
+    /// `command` says for people what this run is. With endless patience, which is for commands
+    /// that go on, a journal that can't be opened yet is tried again.
+    pub(crate) fn open(config: &Config, tools: &Tools, command: &str, patience: Patience) -> Self {
+        let opened = opened(config, tools, command, patience);
         Self::of(opened, config, tools, command)
     }
 

@@ -53,6 +53,7 @@ mod wrap;
 
 use std::process::ExitCode;
 
+use clap::Parser;
 use cli::{Cli, Command};
 use exit::Exit;
 use toolgate_mcp::{Chain, sandbox};
@@ -63,7 +64,8 @@ pub fn main() -> ExitCode {
     if let Some(exit) = run_as_helper() {
         return exit.into();
     }
-    let cli = match cli::parse() {
+    // Fitting all the help takes longer than reading a command line, and most runs show none.
+    let cli = match Cli::try_parse().or_else(|_| cli::parse_with_fitted_help()) {
         Ok(cli) => cli,
         Err(error) => return exit::from_clap(&error),
     };

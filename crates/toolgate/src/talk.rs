@@ -23,7 +23,7 @@ use crate::config::{Config, ConfiguredServer, Uses};
 use crate::display::{AnswerFormat, Display, Manner};
 use crate::exit::Exit;
 use crate::gateway::{Nearest, Watch};
-use crate::journal::Record;
+use crate::journal::{Patience, Record};
 use crate::patterns::ToolName;
 use crate::servers::{self, Fleet, Start, UnseenServers};
 use crate::spinner::Spinner;
@@ -122,7 +122,7 @@ impl Setting {
         let record = if occasion.is_play {
             Record::passing(&config, &tools, occasion.command)
         } else {
-            Record::open_when_possible(&config, &tools, occasion.command)
+            Record::open(&config, &tools, occasion.command, Patience::Endless)
         };
         let approver = TerminalApprover {
             agreed: options.yes,

@@ -16,7 +16,7 @@ use crate::config::{self, ConfigErrors, Document, Environment, state_folder};
 use crate::effects::{self, Effect};
 use crate::file;
 use crate::folder_file::FolderFile;
-use crate::{questions, say, terminal};
+use crate::{questions, say, terminal, wiring};
 
 /// Of the file that holds the agreements. Version 1 had a hash of each server.
 const VERSION: u64 = 2;
@@ -204,15 +204,11 @@ fn store(environment: Environment<'_>) -> Option<PathBuf> {
 
 /// Asks on the terminal whether a file may be used. A no is remembered, and so is a yes. Nobody
 /// there, a file that can't be used anyway, or one too long to show is a no for now.
-pub(crate) fn ask(
-    file: &FolderFile,
-    trust: &mut Trust,
-    environment: Environment<'_>,
-) -> Option<Scope> {
+pub(crate) fn ask(file: &FolderFile, trust: &mut Trust) -> Option<Scope> {
     if !terminal::can_ask() || trust.same(file).is_some() || file.check_owner().is_err() {
         return None;
     }
-    let effects = file.effects(&Scope::Whole, environment).ok()?;
+    let effects = file.effects(&Scope::Whole, &wiring::environment).ok()?;
     let question = question(file, trust, &effects);
     let length: usize = question.iter().map(String::len).sum();
     if question.len() > MOST_LINES || length > MOST_CHARACTERS {
@@ -228,7 +224,7 @@ pub(crate) fn ask(
         true => Scope::Whole,
         false => Scope::Servers(Vec::new()),
     };
-    if let Err(error) = trust.agree(file, &scope, environment) {
+    if let Err(error) = trust.agree(file, &scope, &wiring::environment) {
         // It holds for this time.
         say::note(&format!("{error:#}"));
     }

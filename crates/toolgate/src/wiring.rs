@@ -4,11 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Context;
-use futures::future::BoxFuture;
-use toolgate_core::{
-    Approver, CallRecord, LogObserver, Observer, Redactor, ToolExecutor, ToolExecutorBuilder,
-    ToolManager,
-};
+use toolgate_core::{LogObserver, Redactor, ToolExecutor, ToolExecutorBuilder, ToolManager};
 use toolgate_journal::RecentCalls;
 use toolgate_mcp::ServerHealth;
 use toolgate_tools::Handlers;
@@ -31,27 +27,23 @@ pub(crate) fn environment(name: &str) -> Option<String> {
 
 /// Finds and reads the configuration, and tells of a file in the working folder that isn't in use.
 pub(crate) fn configuration(global: &Global, uses: Uses) -> anyhow::Result<Config> {
-    told(find_configuration(global, uses, |_, _| None)?)
+    let config = find_configuration(global, uses, |_, _| None)?;
+    tell_waiting(&config);
+    Ok(config)
 }
 
 /// Like [`configuration`], for a command that a person waits for: on a terminal it asks whether to
 /// use the file in the working folder.
 pub(crate) fn configuration_or_ask(global: &Global, uses: Uses) -> anyhow::Result<Config> {
-    told(find_configuration_or_ask(global, uses)?)
+    let config = find_configuration(global, uses, trust::ask)?;
+    tell_waiting(&config);
+    Ok(config)
 }
 
-/// Like [`configuration_or_ask`], for a command that tells of the file in its own way.
-pub(crate) fn find_configuration_or_ask(global: &Global, uses: Uses) -> anyhow::Result<Config> {
-    find_configuration(global, uses, |file, trust| {
-        trust::ask(file, trust, &environment)
-    })
-}
-
-fn told(config: Config) -> anyhow::Result<Config> {
+fn tell_waiting(config: &Config) {
     if let Some(waiting) = &config.waiting {
         say::note(&waiting.note());
     }
-    Ok(config)
 }
 
 /// `--config`, else `$TOOLGATE_CONFIG`, else `toolgate.json` or `.mcp.json` here if the person has
@@ -191,32 +183,6 @@ pub(crate) fn warn_about_servers(config: &Config) {
     }
 }
 
-/// The door, as the command line uses it.
-pub(crate) fn executor(
-    config: &Config,
-    tools: &Tools,
-    approver: impl Approver + 'static,
-    record: &Record,
-) -> ToolExecutor {
-    let door = match say::shows_twice() {
-        true => quiet(config, tools).observer(WithoutFailures(log(tools))),
-        false => logged(config, tools),
-    };
-    record.keep(door.approver(approver)).build()
-}
-
-/// Logs what succeeds, such as a slow call: the envelope on the same terminal tells of what fails.
-struct WithoutFailures(LogObserver);
-
-impl Observer for WithoutFailures {
-    fn finished<'a>(&'a self, record: &'a CallRecord) -> Option<BoxFuture<'a, ()>> {
-        match record.outcome.is_success() {
-            true => self.0.finished(record),
-            false => None,
-        }
-    }
-}
-
 /// The door where nobody can be asked: what needs approval is denied.
 pub(crate) fn unattended(config: &Config, tools: &Tools, record: &Record) -> ToolExecutor {
     record.keep(logged(config, tools)).build()
@@ -229,11 +195,8 @@ pub(crate) fn probe(config: &Config, tools: &Tools) -> ToolExecutor {
 
 /// A door whose calls are logged.
 pub(crate) fn logged(config: &Config, tools: &Tools) -> ToolExecutorBuilder {
-    quiet(config, tools).observer(log(tools))
-}
-
-fn log(tools: &Tools) -> LogObserver {
-    LogObserver::default().redactor(tools.redactor.clone())
+    let log = LogObserver::default().redactor(tools.redactor.clone());
+    quiet(config, tools).observer(log)
 }
 
 /// A door whose calls nobody hears of.

@@ -10,8 +10,8 @@ use crate::{features, say};
 /// Wider lines are hard to read; clap does not make its own any wider either.
 const WIDEST: usize = 100;
 
-/// Reads the command line.
-pub(crate) fn parse() -> Result<Cli, clap::Error> {
+/// Reads the command line once more, for an error whose help fits the terminal.
+pub(crate) fn parse_with_fitted_help() -> Result<Cli, clap::Error> {
     let width = say::width().map_or(WIDEST, |width| width.min(WIDEST));
     let fitted = |command| fitted(command, width);
     let mut command = fitted(Cli::command()).mut_subcommands(fitted);

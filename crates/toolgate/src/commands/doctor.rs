@@ -21,7 +21,7 @@ use crate::remote::Remote;
 use crate::servers::{self, Fleet, Start};
 use crate::spinner::Spinner;
 use crate::wiring::{self, Tools};
-use crate::{patterns, say, wanted_model, wrap};
+use crate::{patterns, say, trust, wanted_model, wrap};
 
 /// Where the text of a row begins.
 const TEXT: usize = 24;
@@ -51,7 +51,7 @@ pub(crate) fn run(global: &Global, options: &DoctorOptions) -> anyhow::Result<Ex
     if let Some(remote) = Remote::of(&options.remote)? {
         return at::run(&remote);
     }
-    let config = match wiring::find_configuration_or_ask(global, Uses::Everything) {
+    let config = match wiring::find_configuration(global, Uses::Everything, trust::ask) {
         Ok(config) => config,
         Err(error) => {
             show_broken(&error);

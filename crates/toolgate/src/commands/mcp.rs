@@ -12,7 +12,7 @@ use tracing::warn;
 use crate::cli::{Global, McpOptions};
 use crate::config::Uses;
 use crate::exit::Exit;
-use crate::journal::Record;
+use crate::journal::{Patience, Record};
 use crate::reload::{self, Reload};
 use crate::servers::{self, Fleet, Start};
 use crate::signals::Signals;
@@ -35,7 +35,7 @@ pub(crate) fn run(global: &Global, options: &McpOptions) -> anyhow::Result<Exit>
     serve.allow = patterns(&options.allow);
     serve.deny = patterns(&options.deny);
     wiring::warn_about_servers(&config);
-    let record = Record::open_when_possible(&config, &tools, "toolgate mcp");
+    let record = Record::open(&config, &tools, "toolgate mcp", Patience::Endless);
     let executor = wiring::unattended(&config, &tools, &record);
     let server = McpServer::new(executor.clone(), serve);
     if std::io::stdin().is_terminal() {

@@ -7,8 +7,7 @@ use serde_json::Value;
 use toolgate_core::{ToolCall, ToolExecutor, escape, is_redacted};
 use toolgate_journal::{CallDetail, JournalError, Reader};
 
-use super::call::Request;
-use super::call::arguments::Given;
+use super::call::{CallRequest, CliArguments};
 use super::calls;
 use crate::cli::{Global, ReplayOptions};
 use crate::config::Uses;
@@ -45,9 +44,9 @@ pub(crate) fn run(global: &Global, options: &ReplayOptions) -> anyhow::Result<Ex
         ));
         return Ok(Exit::Failure);
     }
-    let request = Request {
+    let request = CallRequest {
         tool: &call.summary.tool,
-        given: Given::Json(call.asked.clone()),
+        arguments: CliArguments::Value(call.asked.clone()),
         timeout: options.timeout,
         dry_run: false,
         yes: options.yes,

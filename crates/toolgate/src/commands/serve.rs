@@ -17,7 +17,7 @@ use crate::cli::{Global, ServeOptions};
 use crate::config::{Config, Uses};
 use crate::exit::Exit;
 use crate::gateway::{self, Anywhere, Watch};
-use crate::journal::{self, Record};
+use crate::journal::{self, Patience, Record};
 use crate::operator_key::OperatorKeyFile;
 use crate::reload::{self, Reload};
 use crate::say;
@@ -115,7 +115,7 @@ async fn serve(
             return Ok(Exit::Failure);
         }
     };
-    let record = Record::open_when_possible(&config, tools, "toolgate serve");
+    let record = Record::open(&config, tools, "toolgate serve", Patience::Endless);
     let watch = Watch::default().reading(&record);
     #[cfg(feature = "otlp")]
     let traces = traces(&config, tools);

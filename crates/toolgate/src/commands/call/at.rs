@@ -5,8 +5,8 @@ use reqwest::StatusCode;
 use serde_json::{Map, Value, json};
 use toolgate_core::{ErrorKind, ToolCall, ToolError, ToolOutcome};
 
-use super::arguments::{Asked, Given};
-use super::{print, tell_what_to_do};
+use super::CliArguments;
+use super::report::{print_cancelled, print_refused, tell_what_to_do};
 use crate::cli::CallOptions;
 use crate::commands::{rendered, runtime};
 use crate::exit::{self, Exit};
@@ -14,18 +14,17 @@ use crate::remote::{self, Answer, Remote, Trouble};
 use crate::say;
 use crate::spinner::Spinner;
 
-pub(super) fn run(options: &CallOptions, given: &Given) -> anyhow::Result<Exit> {
+pub(super) fn run(options: &CallOptions, arguments: &CliArguments) -> anyhow::Result<Exit> {
     let remote = Remote::of(&options.remote)?.context("--at names no gateway")?;
     let runtime = runtime().context("cannot start")?;
     let exit = runtime.block_on(async {
         let spinner = Spinner::new(&options.tool);
         tokio::select! {
-            exit = ask(&remote, options, given) => exit,
+            exit = ask(&remote, options, arguments) => exit,
             never = spinner.turn() => match never {},
             () = exit::interrupted() => {
                 // The gateway cancels a call whose caller is gone.
-                let tool = options.tool.clone();
-                print(&refused(&options.tool, ToolError::Cancelled { tool }));
+                print_cancelled(&options.tool);
                 Ok(Exit::Interrupted)
             }
         }
@@ -34,21 +33,31 @@ pub(super) fn run(options: &CallOptions, given: &Given) -> anyhow::Result<Exit> 
     exit
 }
 
-async fn ask(remote: &Remote, options: &CallOptions, given: &Given) -> anyhow::Result<Exit> {
-    let schema = match given.needs_schema() {
-        true => schema(remote, &options.tool).await,
-        false => Ok(Value::Null),
+async fn ask(
+    remote: &Remote,
+    options: &CallOptions,
+    arguments: &CliArguments,
+) -> anyhow::Result<Exit> {
+    let schema = match arguments {
+        CliArguments::Pairs(_) => schema(remote, &options.tool).await,
+        _ => Ok(Value::Null),
     };
     let schema = match schema {
         Ok(schema) => schema,
         Err(trouble) => return Ok(unanswered(&options.tool, trouble)),
     };
-    let body = match given.asked(&schema)? {
-        Asked::Value(value) => value.to_string().into_bytes(),
-        Asked::Text(bytes) => bytes,
-        Asked::Unusable(_, error) => {
-            print(&refused(&options.tool, error));
-            return Ok(Exit::Failure);
+    let body = match arguments {
+        // The gateway judges it, and has it on record.
+        CliArguments::Json(bytes) => bytes.clone(),
+        CliArguments::Value(value) => value.to_string().into_bytes(),
+        CliArguments::Pairs(_) | CliArguments::Unusable(..) => {
+            match arguments.to_call(&options.tool, &schema).arguments() {
+                Ok(arguments) => arguments.to_string().into_bytes(),
+                Err(error) => {
+                    print_refused(&options.tool, error);
+                    return Ok(Exit::Failure);
+                }
+            }
         }
     };
     let answered = match options.dry_run {
@@ -72,7 +81,7 @@ async fn ask(remote: &Remote, options: &CallOptions, given: &Given) -> anyhow::R
                 false => envelope(&options.tool, &answer),
             };
             if is_invalid(&answer.body) {
-                given.tell_of_lists(&schema);
+                arguments.tell_of_lists(&schema);
             }
             exit
         }
@@ -124,7 +133,7 @@ fn rehearsed(options: &CallOptions, answer: &Answer) -> Exit {
             },
             _ => ToolError::unavailable(&options.tool, remote::detail(answer)),
         };
-        print(&refused(&options.tool, error));
+        print_refused(&options.tool, error);
         return Exit::Failure;
     };
     if !is_valid {
@@ -153,11 +162,7 @@ fn rehearsed(options: &CallOptions, answer: &Answer) -> Exit {
 /// The envelope all the same where the gateway is away; else it is wrong usage.
 pub(in crate::commands) fn unanswered(tool: &str, trouble: Trouble) -> Exit {
     if let Trouble::Away(reason) = &trouble {
-        print(&refused(tool, ToolError::unavailable(tool, reason.clone())));
+        print_refused(tool, ToolError::unavailable(tool, reason.clone()));
     }
     trouble.told()
-}
-
-fn refused(tool: &str, error: ToolError) -> ToolOutcome {
-    ToolOutcome::refused(&ToolCall::new(tool, json!({})), error)
 }

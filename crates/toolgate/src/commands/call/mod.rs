@@ -1,42 +1,39 @@
-//! `toolgate call TOOL …`: runs one tool and prints its envelope.
+//! `toolgate call TOOL …`: runs one tool and prints its envelope. The whole way of a call is here,
+//! from the words of the command line to the executor; what a person is told is in `report.rs`.
 
-pub(crate) mod arguments;
 pub(super) mod at;
+mod report;
 
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Read};
 use std::time::Duration;
 
 use anyhow::{Context, bail};
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
-use toolgate_core::{
-    Decision, ErrorKind, Origin, ToolCall, ToolError, ToolExecutor, ToolOutcome, nearest,
-};
-use toolgate_mcp::{ServerHealth, ServerSettings};
-use tracing::warn;
+use toolgate_core::{ErrorKind, Origin, ToolCall, ToolError, ToolExecutor};
+use toolgate_mcp::ServerHealth;
 
 use super::replay::Again;
-use super::{rendered, runtime};
+use super::runtime;
 use crate::approve::TerminalApprover;
 use crate::cli::{CallOptions, Global};
 use crate::config::{Config, Uses};
 use crate::exit::{self, Exit};
-use crate::journal::Record;
+use crate::journal::{Patience, Record};
 use crate::servers::{self, Fleet, Start};
 use crate::spinner::Spinner;
-use crate::wiring::{self, Tools};
-use crate::{patterns, say};
-use arguments::Given;
+use crate::{pairs, patterns, say, wiring};
+use report::CallReporter;
 
 pub(crate) fn run(global: &Global, options: &CallOptions) -> anyhow::Result<Exit> {
     let config = wiring::configuration_or_ask(global, Uses::Tools)?;
-    let given = Given::read(&options.arguments, config.limits.max_arguments)?;
+    let arguments = CliArguments::read(&options.arguments, config.limits.max_arguments)?;
     if options.remote.at.is_some() {
-        return at::run(options, &given);
+        return at::run(options, &arguments);
     }
-    let request = Request {
+    let request = CallRequest {
         tool: &options.tool,
-        given,
+        arguments,
         timeout: options.timeout,
         dry_run: options.dry_run,
         yes: options.yes,
@@ -45,20 +42,111 @@ pub(crate) fn run(global: &Global, options: &CallOptions) -> anyhow::Result<Exit
     request.run(&config, "toolgate call")
 }
 
-/// One call, from the words of the command line to the envelope.
-pub(crate) struct Request<'a> {
+/// Arguments as they were given. What is asked is the [`ToolCall`] that they become.
+pub(crate) enum CliArguments {
+    /// `key=value`: the tool's schema says what the values mean.
+    Pairs(Vec<(String, String)>),
+    /// Typed or piped in as JSON, and not read yet.
+    Json(Vec<u8>),
+    /// JSON that was read already, such as that of a recorded call.
+    Value(Value),
+    /// What the record shall show, and why the call is refused.
+    Unusable(Value, &'static str),
+}
+
+impl CliArguments {
+    /// Reads stdin if it is asked for: before anything is started, since its writer may be slow.
+    fn read(words: &[String], limit: usize) -> anyhow::Result<Self> {
+        Ok(match words {
+            [] => Self::Value(json!({})),
+            [dash] if dash == "-" => match read_stdin(limit)? {
+                blank if blank.trim_ascii().is_empty() => Self::Unusable(
+                    Value::Null,
+                    "must be a JSON object, and stdin was empty; give {} for none",
+                ),
+                bytes => Self::Json(bytes),
+            },
+            [json] if json.starts_with(['{', '[', '"']) => Self::Json(json.clone().into_bytes()),
+            [word] if !word.contains('=') => match toolgate_core::parse_json(word.as_bytes()) {
+                Ok(value) => Self::Value(value),
+                Err(_) => Self::Unusable(json!(word), "must be a JSON object, or key=value pairs"),
+            },
+            words => {
+                let pairs = words.iter().map(|word| {
+                    let pair = pairs::split(word).with_context(|| {
+                        let word = toolgate_core::escape(word);
+                        format!("'{word}' is no key=value pair; give pairs, one JSON object, or - for stdin")
+                    });
+                    pair.map(|(key, text)| (key.to_owned(), text.to_owned()))
+                });
+                Self::Pairs(pairs.collect::<anyhow::Result<_>>()?)
+            }
+        })
+    }
+
+    /// `schema` is only looked at for pairs.
+    fn to_call(&self, tool: &str, schema: &Value) -> ToolCall {
+        match self {
+            Self::Json(bytes) => ToolCall::from_json(tool, bytes),
+            Self::Value(value) => ToolCall::new(tool, value.clone()),
+            Self::Unusable(raw, problem) => {
+                let error = ToolError::invalid("arguments", *problem);
+                ToolCall::refused(tool, raw.clone(), error)
+            }
+            Self::Pairs(pairs) => {
+                match toolgate_core::command_line_arguments(&borrowed(pairs), schema) {
+                    Ok(arguments) => ToolCall::new(tool, Value::Object(arguments)),
+                    Err(error) => {
+                        // As an object, so that secrets are known by their keys.
+                        let raw = pairs.iter().map(|(key, text)| (key.clone(), json!(text)));
+                        let raw = Value::Object(raw.collect::<Map<_, _>>());
+                        ToolCall::refused(tool, raw, error.into_tool_error(tool))
+                    }
+                }
+            }
+        }
+    }
+
+    /// Tells how the lists are typed that were given as `a,b`. For arguments that were refused.
+    fn tell_of_lists(&self, schema: &Value) {
+        if let Self::Pairs(pairs) = self {
+            for hint in report::list_hints(&borrowed(pairs), schema) {
+                say::note(&format!("a list is typed item by item: {hint}"));
+            }
+        }
+    }
+}
+
+fn borrowed(pairs: &[(String, String)]) -> Vec<(&str, &str)> {
+    let pairs = pairs.iter();
+    pairs.map(|(key, text)| (&**key, &**text)).collect()
+}
+
+/// White space may double the size of what fits; more can't fit, and isn't read.
+fn read_stdin(limit: usize) -> anyhow::Result<Vec<u8>> {
+    if std::io::stdin().is_terminal() {
+        say::note("reading a JSON object from the terminal; end it with Ctrl-D");
+    }
+    let mut bytes = Vec::new();
+    let mut input = std::io::stdin().lock().take(2 * limit as u64);
+    input.read_to_end(&mut bytes).context("cannot read stdin")?;
+    Ok(bytes)
+}
+
+/// One call that a person wants.
+pub(crate) struct CallRequest<'a> {
     pub(crate) tool: &'a str,
-    pub(crate) given: Given,
+    pub(crate) arguments: CliArguments,
     pub(crate) timeout: Option<Duration>,
     pub(crate) dry_run: bool,
     /// Whatever the policy asks about is approved.
     pub(crate) yes: bool,
-    /// The call was made before: what is not read-only is asked about.
+    /// The call was made before: what isn't read-only is asked about.
     pub(crate) again: Option<Again>,
 }
 
-impl Request<'_> {
-    /// Starts what the tool needs, and runs it. `command` says for the record what this is.
+impl CallRequest<'_> {
+    /// Starts what the tool needs, and runs it. `command` says for the record what this run is.
     pub(crate) fn run(self, config: &Config, command: &str) -> anyhow::Result<Exit> {
         if let Some(unset) = config.unset_for(self.tool) {
             bail!(unset.clone());
@@ -67,29 +155,30 @@ impl Request<'_> {
         wiring::warn_about(config, &tools);
         patterns::warn_of_unmatched_policy(config, &tools);
         let spinner = Spinner::new(self.tool);
-        let approver = TerminalApprover {
-            agreed: self.yes,
-            spinner: spinner.clone(),
-            redactor: tools.redactor.clone(),
-        };
         let record = match self.dry_run {
             true => Record::default(),
-            false => Record::open(config, &tools, command),
+            false => Record::open(config, &tools, command, Patience::None),
         };
-        let servers = needed_servers(config, &tools, self.tool);
-        let job = Job {
-            executor: wiring::executor(config, &tools, approver, &record),
-            spinner,
-            reports_on_servers: config.is_made_of(self.tool, ServerHealth::NAME),
-            request: self,
-        };
+        // No server has to be known for most local tools.
+        let needed = servers::owners(config, &tools.manager, &servers::catalogue(), self.tool);
+        if tools.manager.find(self.tool).is_none() || !needed.is_empty() {
+            wiring::warn_about_servers(config);
+        }
+        let executor = wiring::quiet(config, &tools)
+            .observer(CallReporter::new(&tools))
+            .approver(TerminalApprover {
+                agreed: self.yes,
+                spinner: spinner.clone(),
+                redactor: tools.redactor.clone(),
+            });
+        let executor = record.keep(executor).build();
         let runtime = runtime().context("cannot start")?;
         let exit = runtime.block_on(async {
-            let fleet = servers.map(|them| {
-                let spinner = Some(&job.spinner);
-                Fleet::start(config, &tools, them, Start::WhenNeeded, spinner)
+            let fleet = (!needed.is_empty()).then(|| {
+                let needed = servers::settings(needed);
+                Fleet::start(config, &tools, needed, Start::WhenNeeded, Some(&spinner))
             });
-            let exit = job.run(fleet.as_ref()).await;
+            let exit = self.call(config, &executor, &spinner, fleet.as_ref()).await;
             if let Some(fleet) = &fleet {
                 fleet.stop().await;
             }
@@ -100,152 +189,70 @@ impl Request<'_> {
         runtime.shutdown_background();
         exit
     }
-}
 
-/// The servers to start; none for most local tools.
-fn needed_servers(config: &Config, tools: &Tools, tool: &str) -> Option<Vec<ServerSettings>> {
-    let catalogue = servers::catalogue();
-    let needed = servers::owners(config, &tools.manager, &catalogue, tool);
-    if tools.manager.find(tool).is_none() || !needed.is_empty() {
-        wiring::warn_about_servers(config);
-    }
-    (!needed.is_empty()).then(|| servers::settings(needed))
-}
-
-/// A request, and what it needs.
-struct Job<'a> {
-    request: Request<'a>,
-    executor: ToolExecutor,
-    spinner: Spinner,
-    reports_on_servers: bool,
-}
-
-impl Job<'_> {
-    async fn run(&self, fleet: Option<&Fleet>) -> anyhow::Result<Exit> {
-        let name = self.request.tool;
+    async fn call(
+        &self,
+        config: &Config,
+        executor: &ToolExecutor,
+        spinner: &Spinner,
+        fleet: Option<&Fleet>,
+    ) -> anyhow::Result<Exit> {
         if let Some(fleet) = fleet {
-            if !fleet.wait(&self.spinner, self.ready(fleet)).await {
-                let tool = name.to_owned();
-                let call = ToolCall::new(name, json!({}));
-                print(&ToolOutcome::refused(&call, ToolError::Cancelled { tool }));
+            let ready = self.wait_for_servers(config, executor, fleet);
+            if !fleet.wait(spinner, ready).await {
+                report::print_cancelled(self.tool);
                 return Ok(Exit::Interrupted);
             }
-            self.spinner.title(name);
+            spinner.title(self.tool);
         }
-        let mut call = self.call()?.origin(Origin::CommandLine);
-        if let Some(timeout) = self.request.timeout {
+        // Nothing for a tool that isn't there: the executor says so.
+        let schema = executor
+            .find(self.tool)
+            .map_or(Value::Null, |tool| tool.definition().parameters().clone());
+        let call = self.arguments.to_call(self.tool, &schema);
+        let mut call = call.origin(Origin::CommandLine);
+        if let Some(timeout) = self.timeout {
             call = call.timeout(timeout);
         }
-        if self.request.dry_run {
-            warn_about_unknown(&self.executor, &call);
-            let refused = rehearse(&self.executor, &call).err();
-            self.help_with(refused.as_ref().map(ToolError::kind));
-            return Ok(match refused {
-                None => Exit::Success,
-                Some(_) => Exit::Failure,
-            });
-        }
-        if let Some(again) = &self.request.again
-            && !again.agreed(&self.executor, &call, &self.spinner).await?
-        {
-            return Ok(Exit::Failure);
-        }
-        warn_about_unknown(&self.executor, &call);
-        let (outcome, interrupted) = execute(&self.executor, call, &self.spinner).await;
-        let exit = match outcome.is_success() {
-            _ if interrupted => Exit::Interrupted,
-            true => Exit::Success,
-            false => Exit::Failure,
+        let (exit, kind) = if self.dry_run {
+            report::rehearse(executor, &call)
+        } else {
+            if let Some(again) = &self.again
+                && !again.agreed(executor, &call, spinner).await?
+            {
+                return Ok(Exit::Failure);
+            }
+            execute(executor, call, spinner).await
         };
-        let kind = outcome.result.as_ref().err().map(ToolError::kind);
-        // Printing may wait for a reader, and Ctrl-C must end that too.
-        let exit = tokio::select! {
-            _ = tokio::task::spawn_blocking(move || print(&outcome)) => exit,
-            () = exit::interrupted() => Exit::Interrupted,
-        };
-        self.help_with(kind);
+        if kind == Some(ErrorKind::InvalidArguments) {
+            self.arguments.tell_of_lists(&schema);
+        }
         if let (Some(ErrorKind::NotFound), Some(fleet)) = (kind, fleet) {
             fleet.tell_missing();
         }
         Ok(exit)
     }
 
-    /// When the tool is decided, or everything it reports on.
-    async fn ready(&self, fleet: &Fleet) {
-        if self.reports_on_servers {
-            fleet.servers.settled().await;
-        } else {
-            fleet.servers.settled_for(self.request.tool).await;
-            // Here rather than within the call, whose limit is the tool's own.
-            if !self.request.dry_run && self.executor.find(self.request.tool).is_ok() {
-                fleet.servers.connected_for(self.request.tool).await;
-            }
+    /// Returns when the tool is decided, or everything that it reports on.
+    async fn wait_for_servers(&self, config: &Config, executor: &ToolExecutor, fleet: &Fleet) {
+        if config.is_made_of(self.tool, ServerHealth::NAME) {
+            return fleet.servers.settled().await;
         }
-    }
-
-    fn call(&self) -> anyhow::Result<ToolCall> {
-        let asked = self.request.given.asked(&self.schema())?;
-        Ok(asked.call(self.request.tool))
-    }
-
-    /// Nothing for a tool that is not there.
-    fn schema(&self) -> Value {
-        let tool = self.executor.find(self.request.tool);
-        tool.map_or(Value::Null, |tool| tool.definition().parameters().clone())
-    }
-
-    fn help_with(&self, kind: Option<ErrorKind>) {
-        if kind == Some(ErrorKind::InvalidArguments) {
-            self.request.given.tell_of_lists(&self.schema());
+        fleet.servers.settled_for(self.tool).await;
+        // Here rather than within the call, whose limit is the tool's own.
+        if !self.dry_run && executor.find(self.tool).is_ok() {
+            fleet.servers.connected_for(self.tool).await;
         }
     }
 }
 
-/// A parameter the tool does not know is left out, or passed on to a server that may ignore it; a person who mistyped it
-/// should hear of that.
-fn warn_about_unknown(executor: &ToolExecutor, call: &ToolCall) {
-    let Ok(rehearsal) = executor.rehearse(call) else {
-        return;
-    };
-    let parameters = rehearsal.tool.definition().parameters();
-    let declared = parameters.get("properties").and_then(Value::as_object);
-    let known: Vec<&str> = declared
-        .into_iter()
-        .flat_map(Map::keys)
-        .map(String::as_str)
-        .collect();
-    let passed_on = rehearsal.arguments.as_value().as_object();
-    let passed_on = passed_on.into_iter().flat_map(Map::keys);
-    let unknown = |name: &&String| !known.contains(&name.as_str());
-    let meant = |name: &str| nearest(name, known.iter().copied(), 1).pop();
-    for name in rehearsal.arguments.dropped().iter().filter(unknown) {
-        let hint = meant(name).map(|name| format!("; did you mean '{name}'?"));
-        warn!(
-            "'{}' is not a parameter of this tool and is ignored{}",
-            toolgate_core::escape(name),
-            hint.unwrap_or_default()
-        );
-    }
-    // Other names than those that are declared are fine where the schema is open, unless one of them looks like a slip.
-    // The name that was typed counts: with `"normalize": "always"` a declared one is sent under another.
-    let typed = |sent: &'_ String| {
-        let renamed = rehearsal.renamed.iter().find(|(_, to)| to == sent);
-        renamed.map_or(sent, |(from, _)| from).clone()
-    };
-    for name in passed_on.map(typed).filter(|name| unknown(&name)) {
-        if let Some(meant) = meant(&name) {
-            let name = toolgate_core::escape(&name);
-            warn!("'{name}' is not a declared parameter of this tool; did you mean '{meant}'?");
-        }
-    }
-}
-
-/// Runs the call with a spinner beside it. Ctrl-C cancels the call; a second one ends the program at once.
+/// Runs the call with a spinner beside it and prints its envelope. Ctrl-C cancels the call; a
+/// second one ends the program at once.
 async fn execute(
     executor: &ToolExecutor,
     call: ToolCall,
     spinner: &Spinner,
-) -> (ToolOutcome, bool) {
+) -> (Exit, Option<ErrorKind>) {
     let cancellation = CancellationToken::new();
     let progress = spinner.clone();
     let call = call
@@ -253,67 +260,30 @@ async fn execute(
         .on_progress(move |step| progress.show(step));
     let running = executor.execute(call);
     tokio::pin!(running);
-    tokio::select! {
-        outcome = &mut running => return (outcome, false),
+    let finished = tokio::select! {
+        outcome = &mut running => Some(outcome),
         never = spinner.turn() => match never {},
-        () = exit::interrupted() => {}
-    }
-    say::note(
-        "cancelling the call; it may already have had an effect (Ctrl-C again to leave at once)",
-    );
-    cancellation.cancel();
-    tokio::select! {
-        outcome = running => (outcome, true),
-        () = exit::interrupted() => std::process::exit(i32::from(Exit::Interrupted.code())),
-    }
-}
-
-fn rehearse(executor: &ToolExecutor, call: &ToolCall) -> Result<(), ToolError> {
-    match executor.rehearse(call) {
-        Ok(rehearsal) => {
-            let renamed: Map<String, Value> = rehearsal
-                .renamed
-                .iter()
-                .map(|(from, to)| (from.clone(), json!(to)))
-                .collect();
-            let answer = json!({
-                "dry_run": true,
-                "tool_name": call.name(),
-                "source": rehearsal.tool.definition().source().to_string(),
-                "arguments": rehearsal.arguments.as_value(),
-                "renamed": renamed,
-                "dropped": rehearsal.arguments.dropped(),
-                "needs_approval": rehearsal.decision == Decision::Ask,
-            });
-            say::result(&rendered(&answer));
-            Ok(())
+        () = exit::interrupted() => None,
+    };
+    let (outcome, exit) = match finished {
+        Some(outcome) if outcome.is_success() => (outcome, Exit::Success),
+        Some(outcome) => (outcome, Exit::Failure),
+        None => {
+            say::note(
+                "cancelling the call; it may already have had an effect (Ctrl-C again to leave at once)",
+            );
+            cancellation.cancel();
+            tokio::select! {
+                outcome = running => (outcome, Exit::Interrupted),
+                () = exit::interrupted() => std::process::exit(i32::from(Exit::Interrupted.code())),
+            }
         }
-        Err(error) => {
-            print(&ToolOutcome::refused(call, error.clone()));
-            Err(error)
-        }
-    }
-}
-
-fn print(outcome: &ToolOutcome) {
-    say::result(&rendered(&outcome.to_envelope()));
-    // The envelope says it for programs; a person who looks at the terminal is told what to do.
-    let Err(error) = &outcome.result else { return };
-    tell_what_to_do(error.kind(), &outcome.tool_name);
-}
-
-fn tell_what_to_do(kind: ErrorKind, tool: &str) {
-    match kind {
-        ErrorKind::Denied if !std::io::stdin().is_terminal() => {
-            say::note("approve it at a terminal, or beforehand with --yes");
-        }
-        ErrorKind::NotFound if say::is_watched() => {
-            say::note("'toolgate list' shows the tools there are");
-        }
-        ErrorKind::InvalidArguments if say::is_watched() => {
-            let tool = toolgate_core::escape(tool);
-            say::note(&format!("'toolgate inspect {tool}' shows the parameters"));
-        }
-        _ => {}
-    }
+    };
+    let kind = outcome.result.as_ref().err().map(ToolError::kind);
+    // Printing may wait for a reader, and Ctrl-C must end that too.
+    let exit = tokio::select! {
+        _ = tokio::task::spawn_blocking(move || report::print(&outcome)) => exit,
+        () = exit::interrupted() => Exit::Interrupted,
+    };
+    (exit, kind)
 }
