@@ -61,7 +61,7 @@ fn try_built(package: &str, example: Option<&str>) -> Result<PathBuf, String> {
 
 /// The folder where `./test.sh` installs real MCP servers. If it has not: none, which is said; with `CI=true` a panic.
 pub fn real_servers() -> Option<PathBuf> {
-    thirdparty::installed("mcp", &["npm.txt", "pypi.txt"])
+    thirdparty::MCP_SERVERS.folder()
 }
 
 /// The Node that `./test.sh` installs beside the servers.

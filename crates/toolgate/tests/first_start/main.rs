@@ -73,7 +73,7 @@ struct Newcomer {
 impl Newcomer {
     /// Nothing where the package managers or the registries are not to be had; with `CI=true` that is a failure.
     fn new() -> Option<Self> {
-        let folder = thirdparty::installed("mcp", &["pypi.txt", "python/bin/uvx"])?;
+        let folder = thirdparty::MCP_SERVERS.folder()?;
         if !thirdparty::has_programs(&["npm", "npx"]) {
             return None;
         }
@@ -85,9 +85,9 @@ impl Newcomer {
             registry
         };
         let npm = Registry::start(&npm_registry(), RATE);
-        let npm = there(npm, "npm's registry can't be reached")?;
+        let npm = there(npm, "npm's registry within reach")?;
         let pypi = Registry::start(&index(&bin), RATE);
-        let pypi = there(pypi, "PyPI's index can't be reached")?;
+        let pypi = there(pypi, "PyPI's index within reach")?;
         let path = std::env::var("PATH").unwrap();
         Some(Self {
             home: tempfile::tempdir().unwrap(),
