@@ -73,6 +73,21 @@ pub fn node(servers: &Path) -> PathBuf {
     servers.join(format!("node_modules/node-linux-{machine}/bin/node"))
 }
 
+/// Sends a signal, such as `-INT`. By the shell: a minimal system has no other `kill`.
+///
+/// # Panics
+/// If it can't be sent.
+pub fn send_signal(name: &str, pid: u32) {
+    let pid = pid.to_string();
+    let sent = Command::new("sh")
+        .args(["-c", r#"kill "$0" "$1""#, name, &pid])
+        .status();
+    assert!(
+        sent.is_ok_and(|status| status.success()),
+        "kill {name} {pid}"
+    );
+}
+
 /// The processes, zombies left out, whose environment carries this mark.
 pub fn processes(mark: &str) -> Vec<u32> {
     let wanted = format!("{MARK}={mark}");

@@ -145,8 +145,7 @@ impl Newcomer {
     fn interrupt(&self, server: Server, is_time: impl Fn() -> bool) -> (Option<i32>, f64) {
         let (name, child) = (server.0, self.add(server));
         until("the moment", is_time);
-        let pid = child.id().to_string();
-        Command::new("kill").args(["-INT", &pid]).status().unwrap();
+        fakemcp::send_signal("-INT", child.id());
         let began = Instant::now();
         let output = child.wait_with_output().unwrap();
         let mark = self.mark(name);
