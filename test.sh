@@ -9,6 +9,8 @@ cache=${TOOLGATE_TEST_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/toolgate-tests}
 skipped=()
 step="starting"
 started=0
+# What to do about skipped tests, where a longer run would help.
+advice=
 
 source scripts/third-parties.sh
 source scripts/soak.sh
@@ -68,7 +70,10 @@ main() {
             documentation
             dependencies
             ;;
-        quick) quick ;;
+        quick)
+            advice='./test.sh installs what is missing and runs everything.'
+            quick
+            ;;
         install)
             install_third_parties
             install_cargo_deny || skip "dependencies" "cargo-deny can't be installed"
@@ -98,8 +103,16 @@ quick() {
     else
         skip "lints" "they need clippy (rustup component add clippy)"
     fi
+    tests
+}
+
+tests() {
     # The same random cases every time: a run must not fail by chance. `soak` draws new ones.
-    run "tests" env PROPTEST_RNG_SEED="${PROPTEST_RNG_SEED:-20261115}" cargo test --workspace --locked
+    local seed=${PROPTEST_RNG_SEED:-20261115}
+    # More than there are cores: most tests wait for other processes or a deadline.
+    local threads=${RUST_TEST_THREADS:-$((3 * $(nproc || echo 2)))}
+    run "tests" env PROPTEST_RNG_SEED="$seed" RUST_TEST_THREADS="$threads" \
+        cargo test --workspace --locked
 }
 
 documentation() {
@@ -160,7 +173,7 @@ finish() {
         printf '\nFAILED: %s\n' "$step" >&2
     elif ((${#skipped[@]} > 0)); then
         printf '\nAll steps passed in %d s. Skipped: %s.\n' "$SECONDS" "$(IFS=,; echo "${skipped[*]}")"
-        printf './test.sh installs what is missing (see --help) and runs everything.\n'
+        [[ -z $advice ]] || printf '%s\n' "$advice"
     else
         printf '\nAll steps passed in %d s.\n' "$SECONDS"
     fi
