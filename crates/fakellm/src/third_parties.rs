@@ -4,5 +4,5 @@ use std::path::PathBuf;
 
 /// The folder where `./test.sh` installs them. If it has not: none, which is said; with `CI=true` a panic.
 pub fn third_parties() -> Option<PathBuf> {
-    thirdparty::installed("models", &["npm.txt", "pypi.txt", "model.txt"])
+    thirdparty::MODELS.folder()
 }

@@ -61,7 +61,7 @@ fn try_built(package: &str, example: Option<&str>) -> Result<PathBuf, String> {
 
 /// The folder where `./test.sh` installs real MCP servers. If it has not: none, which is said; with `CI=true` a panic.
 pub fn real_servers() -> Option<PathBuf> {
-    thirdparty::installed("mcp", &["npm.txt", "pypi.txt"])
+    thirdparty::MCP_SERVERS.folder()
 }
 
 /// The Node that `./test.sh` installs beside the servers.
@@ -71,6 +71,21 @@ pub fn node(servers: &Path) -> PathBuf {
         _ => "x64",
     };
     servers.join(format!("node_modules/node-linux-{machine}/bin/node"))
+}
+
+/// Sends a signal, such as `-INT`. By the shell: a minimal system has no other `kill`.
+///
+/// # Panics
+/// If it can't be sent.
+pub fn send_signal(name: &str, pid: u32) {
+    let pid = pid.to_string();
+    let sent = Command::new("sh")
+        .args(["-c", r#"kill "$0" "$1""#, name, &pid])
+        .status();
+    assert!(
+        sent.is_ok_and(|status| status.success()),
+        "kill {name} {pid}"
+    );
 }
 
 /// The processes, zombies left out, whose environment carries this mark.

@@ -1,14 +1,16 @@
-//! Where `./test.sh` puts programs that others wrote, for tests against them.
+//! Programs that others wrote, for tests against them: where `./test.sh` puts them, and what a test
+//! does without them.
 //!
-//! A test asks for what it needs and leaves if that is not there:
+//! A test asks for what it needs and returns if that is missing:
 //!
 //! ```no_run
-//! let Some(clients) = thirdparty::installed("mcp-clients", &["npm.txt", "pypi.txt"]) else { return };
+//! let Some(clients) = thirdparty::MCP_CLIENTS.folder() else { return };
+//! if !thirdparty::has_programs(&["tmux"]) { return }
 //! ```
 //!
-//! Rust's test harness counts such a test as passed: it can't be told while it runs that a test is to be ignored. So each says that
-//! it was skipped, on stderr and in the file that `TOOLGATE_TEST_SKIPPED` names, and `./test.sh` lists them at its end. With
-//! `CI=true` it fails instead.
+//! Rust's test harness counts such a test as passed: a running test can't tell it otherwise. So
+//! each skipped test is a line on stderr, which the harness doesn't capture, and in the file that
+//! `TOOLGATE_TEST_SKIPPED` names, which `./test.sh` counts. With `CI=true` the test fails instead.
 
 use std::backtrace::Backtrace;
 use std::env;
@@ -16,19 +18,79 @@ use std::fs::OpenOptions;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// A folder of the cache in which all these files are. If one is missing, the test is [skipped](skip).
-///
-/// # Panics
-/// With `CI=true`, if something is missing.
-pub fn installed(folder: &str, files: &[&str]) -> Option<PathBuf> {
-    let folder = cache().join(folder);
-    let mut files = files.iter().map(|file| folder.join(file));
-    match files.find(|file| !file.exists()) {
-        Some(missing) => {
-            skip(&missing_text(&missing.display().to_string()));
-            None
+/// Packages of npm and PyPI that `./test.sh` installs together, in a folder of the test cache.
+#[derive(Clone, Copy)]
+pub struct Packages {
+    folder: &'static str,
+    /// What they are, for people.
+    contents: &'static str,
+    /// There only once everything is. The Pythons are links that a system upgrade can break.
+    files: &'static [&'static str],
+    /// What runs them.
+    programs: &'static [&'static str],
+}
+
+/// Looks at the gateway from outside.
+pub const HTTP: Packages = Packages {
+    folder: "http",
+    contents: "Playwright and Schemathesis",
+    files: &["npm.txt", "pypi.txt", "python/bin/python"],
+    programs: &["node"],
+};
+
+/// The expression parser that ours is compared with.
+pub const MATHJS: Packages = Packages {
+    folder: "npm",
+    contents: "mathjs",
+    files: &["node_modules/mathjs/package.json"],
+    programs: &["node"],
+};
+
+/// Both generations of the TypeScript SDK, the inspector, and the Python SDK.
+pub const MCP_CLIENTS: Packages = Packages {
+    folder: "mcp-clients",
+    contents: "the MCP SDKs and the inspector",
+    files: &["npm.txt", "pypi.txt", "python/bin/python"],
+    programs: &["node"],
+};
+
+/// MCP servers, the conformance suite, and the Node they run on.
+pub const MCP_SERVERS: Packages = Packages {
+    folder: "mcp",
+    contents: "real MCP servers",
+    files: &["npm.txt", "pypi.txt", "python/bin/python"],
+    programs: &["git"],
+};
+
+/// Scripted and real model servers, and LangChain.
+pub const MODELS: Packages = Packages {
+    folder: "models",
+    contents: "LangChain, aimock and a small model",
+    files: &["npm.txt", "pypi.txt", "model.txt", "python/bin/python"],
+    programs: &["node"],
+};
+
+/// Whisper and a wake word detector.
+pub const SPEECH: Packages = Packages {
+    folder: "voice",
+    contents: "Whisper and openWakeWord",
+    files: &["pypi.txt", "model", "asr/bin/python", "wake/bin/python"],
+    programs: &["espeak-ng"],
+};
+
+impl Packages {
+    /// Where they are. If they or a program that runs them are missing, the test is
+    /// [skipped](skip).
+    ///
+    /// # Panics
+    /// With `CI=true`, if something is missing.
+    pub fn folder(self) -> Option<PathBuf> {
+        let folder = cache().join(self.folder);
+        if self.files.iter().any(|file| !folder.join(file).exists()) {
+            skip(self.contents);
+            return None;
         }
-        None => Some(folder),
+        has_programs(self.programs).then_some(folder)
     }
 }
 
@@ -37,33 +99,37 @@ pub fn installed(folder: &str, files: &[&str]) -> Option<PathBuf> {
 /// # Panics
 /// With `CI=true`, if one is missing.
 pub fn has_programs(programs: &[&str]) -> bool {
-    let path = env::var_os("PATH").unwrap_or_default();
-    let is_there = |name: &str| env::split_paths(&path).any(|it| it.join(name).is_file());
-    match programs.iter().find(|name| !is_there(name)) {
-        Some(missing) => {
-            skip(&missing_text(missing));
-            false
-        }
-        None => true,
+    let missing = programs.iter().find(|program| !is_on_path(program));
+    if let Some(missing) = missing {
+        skip(missing);
     }
+    missing.is_none()
 }
 
-/// The test that calls this can't run, and returns: says so where people look, and where `./test.sh` counts.
-///
-/// # Panics
-/// With `CI=true`: there, everything has to be installed.
-pub fn skip(why: &str) {
-    assert!(env::var("CI").as_deref() != Ok("true"), "{why}");
-    skip_optional(why);
+/// Whether a program is on the `PATH`, for tests that have something to do without it too.
+pub fn is_on_path(program: &str) -> bool {
+    let path = env::var_os("PATH").unwrap_or_default();
+    env::split_paths(&path).any(|folder| folder.join(program).is_file())
 }
 
-/// Like [`skip`], but never a failure: for what nobody has to have, such as a suite that isn't released or IPv6.
+/// Says that the calling test needs something that `./test.sh` installs. The test then returns.
 ///
 /// # Panics
-/// If it can't be written down.
-pub fn skip_optional(why: &str) {
-    let line = skipped(why);
-    // Past the test harness, which hides what passing tests print.
+/// With `CI=true`: everything has to be installed there.
+pub fn skip(needed: &str) {
+    let needed = format!("{needed} (./test.sh installs it)");
+    assert!(env::var("CI").as_deref() != Ok("true"), "needs {needed}");
+    skip_optional(&needed);
+}
+
+/// Like [`skip`], but never a failure: for what `./test.sh` can't install, such as IPv6, or what
+/// nobody has to have.
+///
+/// # Panics
+/// If the file that `TOOLGATE_TEST_SKIPPED` names can't be written.
+pub fn skip_optional(needed: &str) {
+    let line = skipped(needed);
+    // Not `eprint!`: the harness captures that and drops it when the test passes.
     drop(io::stderr().write_all(line.as_bytes()));
     if let Some(file) = env::var_os("TOOLGATE_TEST_SKIPPED").filter(|file| !file.is_empty())
         && let Err(error) = add_line(Path::new(&file), &line)
@@ -72,14 +138,15 @@ pub fn skip_optional(why: &str) {
     }
 }
 
-/// `skipped: NAME OF THE TEST: WHY`, a line.
-fn skipped(why: &str) -> String {
-    format!("skipped: {}: {why}\n", test_name())
+/// `./test.sh` reads the lines of this form.
+fn skipped(needed: &str) -> String {
+    format!("skipped: {} needs {needed}\n", test_name())
 }
 
 /// The test that runs now.
 fn test_name() -> String {
-    // The harness names the thread of a test after it. With `--test-threads=1` tests run on the main thread.
+    // The harness names the thread of a test after it. With `--test-threads=1` tests run on the
+    // main thread.
     let thread = std::thread::current();
     let is_its_own = |name: &&str| *name != "main" && !name.starts_with("tokio-");
     let of_thread = thread.name().filter(is_its_own).map(str::to_owned);
@@ -93,7 +160,8 @@ fn test_name() -> String {
     of_thread.or_else(of_stack).unwrap_or_else(of_program)
 }
 
-/// The function that the harness called, by the names of a backtrace, innermost first: `crate::module::name::{{closure}}`.
+/// The function that the harness called, by the names of a backtrace, innermost first:
+/// `crate::module::name::{{closure}}`.
 fn test_in(backtrace: &str) -> Option<String> {
     let frames = backtrace.lines().filter_map(|line| line.split_once(": "));
     let frames = frames.filter(|(number, _)| number.trim().parse::<usize>().is_ok());
@@ -116,10 +184,6 @@ fn add_line(file: &Path, line: &str) -> io::Result<()> {
     file.write_all(line.as_bytes())
 }
 
-fn missing_text(missing: &str) -> String {
-    format!("{missing} is not installed; ./test.sh does it")
-}
-
 /// The cache, as `./test.sh` finds it.
 fn cache() -> PathBuf {
     let folder = |name| {
@@ -139,9 +203,8 @@ mod tests {
 
     #[test]
     fn a_skipped_test_is_named_with_the_reason() {
-        let line = skipped(&missing_text("mosquitto"));
-        let expected = "skipped: tests::a_skipped_test_is_named_with_the_reason: mosquitto is not installed; \
-                        ./test.sh does it\n";
+        let line = skipped("mosquitto");
+        let expected = "skipped: tests::a_skipped_test_is_named_with_the_reason needs mosquitto\n";
         assert_eq!(line, expected);
     }
 

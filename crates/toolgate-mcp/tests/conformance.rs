@@ -123,7 +123,7 @@ fn our_server_outlives_the_next_official_suite() {
     };
     let suite = servers.with_file_name(NEXT);
     if !suite.join("npm.txt").exists() {
-        thirdparty::skip_optional("the next conformance suite is not installed; ./test.sh does it");
+        thirdparty::skip_optional("the next conformance suite (./test.sh installs it)");
         return;
     }
     let mut server = Server::start();

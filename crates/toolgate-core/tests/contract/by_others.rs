@@ -144,7 +144,7 @@ fn va1_schemas_of_servers_are_judged_as_the_standard_says() {
 
 #[test]
 fn va1_the_verdict_is_that_of_a_validator_that_others_wrote() {
-    let Some(clients) = thirdparty::installed("mcp-clients", &["pypi.txt"]) else {
+    let Some(clients) = thirdparty::MCP_CLIENTS.folder() else {
         return;
     };
     let rng = TestRng::deterministic_rng(Config::default().rng_algorithm);

@@ -1,9 +1,8 @@
 //! The real mathjs, in a node process of its own.
 
-use std::env;
 use std::fmt;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use serde_json::Value;
@@ -32,18 +31,7 @@ pub(crate) struct Answer {
 impl Mathjs {
     /// Nothing when node or mathjs is missing, after saying so; with `CI=true` that is a failure.
     pub(crate) fn start() -> Option<Self> {
-        let started = Self::try_start();
-        started.inspect_err(|why| thirdparty::skip(why)).ok()
-    }
-
-    fn try_start() -> Result<Self, String> {
-        let modules = node_modules();
-        if !modules.join("mathjs").is_dir() {
-            return Err(format!(
-                "mathjs is not in {}; ./test.sh installs it",
-                modules.display()
-            ));
-        }
+        let modules = thirdparty::MATHJS.folder()?.join("node_modules");
         let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/differential/mathjs.mjs");
         let mut process = Command::new("node")
             .arg(program)
@@ -51,10 +39,10 @@ impl Mathjs {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
-            .map_err(|error| format!("node does not start ({error}); install Node.js"))?;
+            .expect("node starts");
         let questions = process.stdin.take();
         let answers = BufReader::new(process.stdout.take().expect("stdout is piped"));
-        Ok(Self {
+        Some(Self {
             process,
             questions,
             answers,
@@ -92,20 +80,6 @@ impl Drop for Mathjs {
         drop(self.questions.take());
         drop(self.process.wait());
     }
-}
-
-/// Where `./test.sh` installs mathjs.
-fn node_modules() -> PathBuf {
-    let folder = |name| {
-        env::var_os(name)
-            .filter(|value| !value.is_empty())
-            .map(PathBuf::from)
-    };
-    let cache = || folder("XDG_CACHE_HOME").or_else(|| Some(folder("HOME")?.join(".cache")));
-    folder("TOOLGATE_TEST_CACHE")
-        .or_else(|| Some(cache()?.join("toolgate-tests")))
-        .unwrap_or_default()
-        .join("npm/node_modules")
 }
 
 impl Reply {

@@ -2,7 +2,6 @@
 
 use std::io::Write;
 use std::path::PathBuf;
-use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -280,11 +279,8 @@ pub(crate) async fn within<T>(limit: Duration, future: impl Future<Output = T>) 
 
 /// Sends a signal: `STOP`, `CONT`, `KILL`.
 pub(crate) fn signal(name: &str, pid: &Value) {
-    let pid = pid.to_string();
-    let status = Command::new("kill")
-        .args([&format!("-{name}"), &pid])
-        .status();
-    assert!(status.unwrap().success(), "kill -{name} {pid}");
+    let pid = u32::try_from(pid.as_u64().unwrap()).unwrap();
+    fakemcp::send_signal(&format!("-{name}"), pid);
 }
 
 /// Keeps what was sent for each call that ended.

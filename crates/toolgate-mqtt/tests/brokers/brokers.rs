@@ -189,15 +189,7 @@ impl Drop for Running {
 
 /// False after saying so; with `CI=true` that is a failure.
 pub(crate) fn mosquitto_is_there() -> bool {
-    let there = Command::new("mosquitto")
-        .arg("-h")
-        .stdout(Stdio::null())
-        .status()
-        .is_ok();
-    if !there {
-        thirdparty::skip("mosquitto is not there; ./test.sh installs it");
-    }
-    there
+    thirdparty::has_programs(&["mosquitto", "mosquitto_passwd"])
 }
 
 /// Below those that outgoing connections get: nobody else takes it while its broker is away.

@@ -117,6 +117,10 @@ fn openssl(folder: &Path, one: &[&str], two: &[&str]) {
     );
 }
 
+fn tools_are_there() -> bool {
+    mosquitto_is_there() && thirdparty::has_programs(&["openssl"])
+}
+
 fn over_tls(broker: &Running, host: &str, authority: Option<&Certificates>) -> Settings {
     let mut settings = settings(&format!("mqtts://{host}:{}", broker.addr().port()));
     settings.ca_file = authority.map(|authority| authority.file("ca.pem").into());
@@ -125,7 +129,7 @@ fn over_tls(broker: &Running, host: &str, authority: Option<&Certificates>) -> S
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_broker_of_a_known_authority_is_trusted() {
-    if !mosquitto_is_there() {
+    if !tools_are_there() {
         return;
     }
     let certificates = Certificates::good();
@@ -145,7 +149,7 @@ async fn a_broker_of_a_known_authority_is_trusted() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_wrong_certificate_is_named_and_nothing_is_sent() {
-    if !mosquitto_is_there() {
+    if !tools_are_there() {
         return;
     }
     let good = Certificates::good();
@@ -188,7 +192,7 @@ async fn every_wrong_certificate_is_named_and_nothing_is_sent() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_certificate_for_another_name_is_named() {
-    if !mosquitto_is_there() {
+    if !tools_are_there() {
         return;
     }
     let certificates = Certificates::good();

@@ -242,11 +242,7 @@ async fn without_a_watch_sighup_still_reloads() {
     let edited = json!({ "tools": [], "policy": { "deny": ["volum"] } });
     std::fs::create_dir(&inner).unwrap();
     std::fs::write(&path, edited.to_string()).unwrap();
-    let own = std::process::id().to_string();
-    let sent = std::process::Command::new("kill")
-        .args(["-HUP", &own])
-        .status();
-    assert!(sent.unwrap().success());
+    fakemcp::send_signal("-HUP", std::process::id());
     log.has("policy.deny: 'volum' matches no tool").await;
     assert!(executor.manager().find("first").is_none());
 }

@@ -1,7 +1,7 @@
 //! Whatever becomes of the program, the servers it started do not outlive it.
 
 use std::io::Read;
-use std::process::{Child, Command};
+use std::process::Child;
 use std::time::Duration;
 
 use serde_json::json;
@@ -43,9 +43,7 @@ fn pause(time: Duration) {
 }
 
 pub(crate) fn signal(name: &str, child: &Child) {
-    let pid = child.id().to_string();
-    let sent = Command::new("kill").args([name, &pid]).status().unwrap();
-    assert!(sent.success(), "kill {name} {pid}");
+    fakemcp::send_signal(name, child.id());
 }
 
 #[test]

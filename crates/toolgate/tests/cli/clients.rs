@@ -11,7 +11,7 @@ use crate::run::Done;
 
 /// Where `./test.sh` puts them. Nothing if they are missing, after saying so; with `CI=true` that is a failure.
 fn installed(what: &str) -> Option<PathBuf> {
-    Some(thirdparty::installed("mcp-clients", &[what])?.join(what))
+    Some(thirdparty::MCP_CLIENTS.folder()?.join(what))
 }
 
 fn script(name: &str) -> PathBuf {

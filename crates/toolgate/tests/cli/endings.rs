@@ -1,6 +1,6 @@
 use std::io::Read;
 use std::net::TcpListener;
-use std::process::{Child, Command};
+use std::process::Child;
 use std::time::Duration;
 
 use fakellm::Answer;
@@ -21,9 +21,7 @@ fn silent() -> (TcpListener, String) {
 
 /// What Ctrl-C does.
 fn interrupt(child: &Child) {
-    let mut kill = Command::new("kill");
-    let status = kill.args(["-INT", &child.id().to_string()]).status();
-    assert!(status.unwrap().success());
+    fakemcp::send_signal("-INT", child.id());
 }
 
 #[test]

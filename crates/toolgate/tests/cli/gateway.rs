@@ -150,11 +150,7 @@ impl Drop for Gateway {
 }
 
 pub(crate) fn signal(name: &str, child: &Child) {
-    let pid = child.id().to_string();
-    let sent = std::process::Command::new("kill")
-        .args([name, &pid])
-        .status();
-    assert!(sent.unwrap().success(), "kill {name} {pid}");
+    fakemcp::send_signal(name, child.id());
 }
 
 /// One request on a connection of its own.

@@ -228,10 +228,7 @@ fn signals_end_it_in_an_orderly_way() {
         // Open to the end: its end would end the program too.
         let _stdin = child.stdin.take();
         let started = Instant::now();
-        let sent = Command::new("kill")
-            .args([signal, &child.id().to_string()])
-            .status();
-        assert!(sent.unwrap().success());
+        fakemcp::send_signal(signal, child.id());
         assert_eq!(child.wait().unwrap().code(), Some(code), "{signal}");
         let mut rest = String::new();
         lines.read_to_string(&mut rest).unwrap();

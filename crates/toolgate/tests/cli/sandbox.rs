@@ -88,7 +88,7 @@ impl Home {
 fn can_confine() -> bool {
     let can = kernel_support().closes_files();
     if !can {
-        thirdparty::skip_optional("this kernel has no Landlock");
+        thirdparty::skip_optional("a kernel with Landlock");
     }
     can
 }
@@ -361,11 +361,11 @@ for name, way, port in [
 #[test]
 fn a_strict_server_reaches_only_listed_ports() {
     if !kernel_support().closes_ports() {
-        thirdparty::skip_optional("this kernel's Landlock can't close ports");
+        thirdparty::skip_optional("a kernel whose Landlock closes ports");
         return;
     }
     if !Path::new("/usr/bin/python3").exists() {
-        thirdparty::skip_optional("/usr/bin/python3 is not installed");
+        thirdparty::skip_optional("/usr/bin/python3");
         return;
     }
     let home = Home::new();

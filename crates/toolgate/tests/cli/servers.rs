@@ -231,10 +231,7 @@ fn ctrl_c_while_servers_start_ends_everything() {
     while fakemcp::processes(mark).len() < 3 && started.elapsed() < Duration::from_secs(20) {
         std::thread::yield_now();
     }
-    let kill = Command::new("kill")
-        .args(["-INT", &child.id().to_string()])
-        .status();
-    assert!(kill.unwrap().success());
+    fakemcp::send_signal("-INT", child.id());
     let done = Done::from(child.wait_with_output().unwrap());
     assert_eq!(done.code, Some(130), "{done:?}");
     assert_eq!(done.json()["error_kind"], "cancelled");

@@ -46,8 +46,7 @@ impl Terminal {
         command: &str,
         (columns, rows): (usize, usize),
     ) -> Option<Self> {
-        if Command::new("tmux").arg("-V").output().is_err() {
-            thirdparty::skip("tmux is not there; ./test.sh installs it");
+        if !thirdparty::has_programs(&["tmux"]) {
             return None;
         }
         let terminal = Self {

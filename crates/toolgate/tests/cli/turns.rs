@@ -1,5 +1,3 @@
-use std::process::Command;
-
 use fakellm::{Answer, Script};
 use serde_json::json;
 
@@ -71,10 +69,7 @@ fn ctrl_c_leaves_the_question_and_the_model_hears_of_it() {
         let llm = Llm::new([Answer::black_hole()]);
         let (child, _folder) = llm.ask(provider, &["x"]).start();
         llm.asked(1);
-        let killed = Command::new("kill")
-            .args(["-INT", &child.id().to_string()])
-            .status();
-        assert!(killed.unwrap().success());
+        fakemcp::send_signal("-INT", child.id());
         let done = Done::from(child.wait_with_output().unwrap());
         assert_eq!(
             (done.stdout.as_str(), done.code),
@@ -225,8 +220,7 @@ fn a_signal_to_terminate_is_seen_in_the_exit_code() {
     let llm = Llm::new([Answer::black_hole()]);
     let (child, _folder) = llm.ask("ollama", &["x"]).start();
     llm.asked(1);
-    let killed = Command::new("kill").arg(child.id().to_string()).status();
-    assert!(killed.unwrap().success());
+    fakemcp::send_signal("-TERM", child.id());
     let done = Done::from(child.wait_with_output().unwrap());
     assert_eq!((done.stdout.as_str(), done.code), ("", Some(143)));
 }

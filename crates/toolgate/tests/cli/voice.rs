@@ -65,10 +65,12 @@ fn wrong_usage_is_told_before_anything_starts() {
     let unset = r#"{ "mqtt": { "url": "localhost", "password": "${NOPE}" } }"#;
     let address = r#"{ "voice": { "handle": "localhost" } }"#;
     let broker = r#"{ "mqtt": { "url": "http://localhost" } }"#;
+    // Without a program that records, that is what it says.
+    let recorder = r#"{ "voice": { "input": "true" } }"#;
     for (arguments, config, expected) in [
         (&["--wav", "none.wav"][..], "{}", "cannot read none.wav"),
         (&["--wav", NO_SOUND], "{}", "this is not WAV"),
-        (&["--push-to-talk"], "{}", "needs a terminal"),
+        (&["--push-to-talk"], recorder, "needs a terminal"),
         (&["--asr", "localhost"], "{}", "is no Wyoming address"),
         (&["--mic", "none"], "{}", "nothing to answer"),
         (&["--mic", "-"], unset, "mqtt.password: the variable NOPE"),

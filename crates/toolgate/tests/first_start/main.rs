@@ -73,7 +73,7 @@ struct Newcomer {
 impl Newcomer {
     /// Nothing where the package managers or the registries are not to be had; with `CI=true` that is a failure.
     fn new() -> Option<Self> {
-        let folder = thirdparty::installed("mcp", &["pypi.txt", "python/bin/uvx"])?;
+        let folder = thirdparty::MCP_SERVERS.folder()?;
         if !thirdparty::has_programs(&["npm", "npx"]) {
             return None;
         }
@@ -85,9 +85,9 @@ impl Newcomer {
             registry
         };
         let npm = Registry::start(&npm_registry(), RATE);
-        let npm = there(npm, "npm's registry can't be reached")?;
+        let npm = there(npm, "npm's registry within reach")?;
         let pypi = Registry::start(&index(&bin), RATE);
-        let pypi = there(pypi, "PyPI's index can't be reached")?;
+        let pypi = there(pypi, "PyPI's index within reach")?;
         let path = std::env::var("PATH").unwrap();
         Some(Self {
             home: tempfile::tempdir().unwrap(),
@@ -145,8 +145,7 @@ impl Newcomer {
     fn interrupt(&self, server: Server, is_time: impl Fn() -> bool) -> (Option<i32>, f64) {
         let (name, child) = (server.0, self.add(server));
         until("the moment", is_time);
-        let pid = child.id().to_string();
-        Command::new("kill").args(["-INT", &pid]).status().unwrap();
+        fakemcp::send_signal("-INT", child.id());
         let began = Instant::now();
         let output = child.wait_with_output().unwrap();
         let mark = self.mark(name);

@@ -11,7 +11,7 @@ use toolgate_core::{
 };
 use toolgate_journal::{Journal, JournalSettings};
 
-use crate::support::{Gateway, fake_server, installed};
+use crate::support::{Gateway, browser_tools, fake_server};
 
 const TOKEN: &str = "correct-horse-battery-staple";
 const KITCHEN: &str = "kettle-spoon-oven-table";
@@ -79,7 +79,7 @@ fn house(folder: &Path) -> Value {
 
 #[test]
 fn every_element_of_the_dashboard_works_in_a_browser() {
-    let Some(tools) = installed("http", &["node", "chromium"]) else {
+    let Some(tools) = browser_tools() else {
         return;
     };
     let folder = tempfile::tempdir().unwrap();
@@ -90,7 +90,7 @@ fn every_element_of_the_dashboard_works_in_a_browser() {
 
 #[test]
 fn a_degraded_server_and_edits_that_need_a_restart_are_shown() {
-    let Some(tools) = installed("http", &["node", "chromium"]) else {
+    let Some(tools) = browser_tools() else {
         return;
     };
     let folder = tempfile::tempdir().unwrap();
@@ -109,7 +109,7 @@ fn a_degraded_server_and_edits_that_need_a_restart_are_shown() {
 
 #[test]
 fn a_changed_tool_is_shown_and_agreed_to() {
-    let Some(tools) = installed("http", &["node", "chromium"]) else {
+    let Some(tools) = browser_tools() else {
         return;
     };
     let folder = tempfile::tempdir().unwrap();
@@ -126,7 +126,7 @@ fn a_changed_tool_is_shown_and_agreed_to() {
 
 #[test]
 fn the_sign_in_page_lets_in_who_has_the_token_and_nobody_else() {
-    let Some(tools) = installed("http", &["node", "chromium"]) else {
+    let Some(tools) = browser_tools() else {
         return;
     };
     let folder = tempfile::tempdir().unwrap();
@@ -142,7 +142,7 @@ fn the_sign_in_page_lets_in_who_has_the_token_and_nobody_else() {
 
 #[test]
 fn a_token_with_a_list_is_shown_only_what_it_may_do() {
-    let Some(tools) = installed("http", &["node", "chromium"]) else {
+    let Some(tools) = browser_tools() else {
         return;
     };
     let folder = tempfile::tempdir().unwrap();
@@ -157,7 +157,7 @@ fn a_token_with_a_list_is_shown_only_what_it_may_do() {
 
 #[test]
 fn the_list_stays_quick_with_ten_thousand_calls() {
-    let Some(tools) = installed("http", &["node", "chromium"]) else {
+    let Some(tools) = browser_tools() else {
         return;
     };
     let folder = tempfile::tempdir().unwrap();

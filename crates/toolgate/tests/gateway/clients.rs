@@ -7,7 +7,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use crate::support::{Gateway, fake_server, get, installed};
+use crate::support::{Gateway, fake_server, get};
 
 /// Runs a client that prints JSON.
 fn run(program: &Path, arguments: &[&str]) -> Value {
@@ -37,7 +37,7 @@ fn expect_all_is_well(seen: &Value, who: &str) {
 
 #[test]
 fn the_sdks_and_the_inspector_work_with_the_whole_gateway() {
-    let Some(clients) = installed("mcp-clients", &["node"]) else {
+    let Some(clients) = thirdparty::MCP_CLIENTS.folder() else {
         return;
     };
     // A search engine that takes questions and says nothing.

@@ -4,13 +4,13 @@ use std::process::Command;
 
 use serde_json::json;
 
-use crate::support::{Gateway, fake_server, get, installed};
+use crate::support::{Gateway, fake_server, get};
 
 const CHECKS: &str = "not_a_server_error,status_code_conformance,content_type_conformance,response_headers_conformance,response_schema_conformance";
 
 #[test]
 fn requests_made_from_the_apis_document_are_answered_as_it_says() {
-    let Some(tools) = installed("http", &[]) else {
+    let Some(tools) = thirdparty::HTTP.folder() else {
         return;
     };
     let folder = tempfile::tempdir().unwrap();

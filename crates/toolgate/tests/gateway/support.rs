@@ -284,9 +284,8 @@ fn cut() -> std::io::Error {
     std::io::ErrorKind::UnexpectedEof.into()
 }
 
-/// Where `./test.sh` puts what looks at the gateway: `http` or `mcp-clients`. Nothing if that or one of the programs is
-/// missing, after saying so; with `CI=true` a failure.
-pub(crate) fn installed(what: &str, programs: &[&str]) -> Option<PathBuf> {
-    let tools = thirdparty::installed(what, &["npm.txt", "pypi.txt"])?;
-    thirdparty::has_programs(programs).then_some(tools)
+/// Where Playwright is. Nothing if that or the browser is missing, after saying so; with `CI=true` a failure.
+pub(crate) fn browser_tools() -> Option<PathBuf> {
+    let tools = thirdparty::HTTP.folder()?;
+    thirdparty::has_programs(&["chromium"]).then_some(tools)
 }

@@ -8,11 +8,11 @@ use toolgate_core::{ToolCall, ToolExecutor};
 use toolgate_journal::{TurnOutcome, TurnStages, VoiceTurn};
 
 use crate::browser::{beside, drive};
-use crate::support::{Gateway, installed, pause};
+use crate::support::{Gateway, browser_tools, pause};
 
 #[test]
 fn turns_of_a_voice_gateway_are_seen_as_they_end() {
-    let Some(tools) = installed("http", &["node", "chromium"]) else {
+    let Some(tools) = browser_tools() else {
         return;
     };
     let folder = tempfile::tempdir().unwrap();

@@ -2,7 +2,7 @@
 
 use std::io::Read;
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -18,16 +18,10 @@ pub(crate) struct Engine {
     address: SocketAddr,
 }
 
-/// Where `./test.sh` puts them, if all that is needed to hear and to speak is there.
-fn installed() -> Option<PathBuf> {
-    let folder = thirdparty::installed("voice", &["pypi.txt", "model", "asr", "wake"])?;
-    thirdparty::has_programs(&["espeak-ng"]).then_some(folder)
-}
-
 impl Engine {
     /// Whisper, with its smallest model for English.
     pub(crate) fn whisper() -> Option<Self> {
-        let folder = installed()?;
+        let folder = thirdparty::SPEECH.folder()?;
         let python = folder.join("asr/bin/python");
         let model = folder.join("model");
         Some(Self::start(
@@ -49,7 +43,7 @@ impl Engine {
 
     /// Hears "hey jarvis" and some other names.
     pub(crate) fn open_wake_word() -> Option<Self> {
-        let python = installed()?.join("wake/bin/python");
+        let python = thirdparty::SPEECH.folder()?.join("wake/bin/python");
         let module = "wyoming_openwakeword";
         Some(Self::start(&python, module, &["--threshold", "0.3"]))
     }

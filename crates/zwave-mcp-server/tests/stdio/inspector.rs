@@ -12,7 +12,7 @@ use crate::stage::{GUARD, Stage};
 /// Where `./test.sh` puts it.
 fn inspector() -> Option<PathBuf> {
     const INSPECTOR: &str = "node_modules/.bin/mcp-inspector";
-    Some(thirdparty::installed("mcp-clients", &[INSPECTOR])?.join(INSPECTOR))
+    Some(thirdparty::MCP_CLIENTS.folder()?.join(INSPECTOR))
 }
 
 #[tokio::test(flavor = "multi_thread")]

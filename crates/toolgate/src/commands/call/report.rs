@@ -12,7 +12,7 @@ use toolgate_core::{
 use tracing::warn;
 
 use crate::commands::rendered;
-use crate::config::quoted;
+use crate::pairs::quoted;
 use crate::exit::Exit;
 use crate::say;
 use crate::wiring::Tools;

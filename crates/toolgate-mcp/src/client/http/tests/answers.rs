@@ -244,7 +244,7 @@ async fn this_machine_is_found_by_name_and_by_either_protocol() {
         ("[::1]:0", "localhost"),
     ] {
         if tokio::net::TcpListener::bind(bound).await.is_err() {
-            thirdparty::skip_optional(&format!("this machine has no {bound}"));
+            thirdparty::skip_optional(&format!("an address {bound} on this machine"));
             continue;
         }
         let server = Server::start_at(bound, |_| json(&answer(7))).await;

@@ -21,9 +21,7 @@ impl PulseAudio {
     async fn start() -> Option<Self> {
         let real = |program| Programs::default().find(program);
         let (Some(pulseaudio), Some(pactl)) = (real("pulseaudio"), real("pactl")) else {
-            thirdparty::skip(
-                "pulseaudio and pulseaudio-utils are not there; ./test.sh installs them",
-            );
+            thirdparty::skip("pulseaudio and pactl");
             return None;
         };
         let machine = Machine::new(&[]);
