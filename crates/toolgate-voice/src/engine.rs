@@ -38,11 +38,11 @@ impl fmt::Display for Role {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{error}")]
 #[non_exhaustive]
-pub struct Problem {
+pub(crate) struct Problem {
     /// What it does.
-    pub role: Role,
+    pub(crate) role: Role,
     /// What happened.
-    pub error: EngineError,
+    pub(crate) error: EngineError,
 }
 
 impl Problem {

@@ -14,9 +14,10 @@ use super::listening::comes_again;
 use super::outlet::{Outlet, Voice};
 use super::{FindModel, GatewayError, Reach, words};
 use crate::hear::{self, Input, Opened};
+use crate::speak::Speaker;
 use crate::turn::{BackgroundTranscriber, Engines};
 use crate::wyoming::{Address, Connection, Info, describe};
-use crate::{EngineError, Event, Role, Speaker, Watcher};
+use crate::{EngineError, Event, Role, Watcher};
 
 /// What a program that speaks is tried with. Nobody hears it.
 const TRIED: &str = "Hello.";

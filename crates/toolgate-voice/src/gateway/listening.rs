@@ -16,8 +16,9 @@ use super::satellite::Satellite;
 use super::{Key, Mode};
 use crate::hear::{self, Heard, Input, Opened, SatelliteLink};
 use crate::listen::{Listening, Notice, Segmenter, Wake, WakeNotice};
+use crate::speak::{Speaker, Tone};
 use crate::turn::{BackgroundTranscriber, Engines};
-use crate::{EngineError, Event, Role, Speaker, State, Tone, VoiceSettings, Watcher};
+use crate::{EngineError, Event, Role, State, VoiceSettings, Watcher};
 
 /// Waits between two looks for a microphone that is away.
 const RETRY: [Duration; 4] = [

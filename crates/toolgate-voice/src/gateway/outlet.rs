@@ -9,7 +9,8 @@ use parking_lot::Mutex;
 use crate::audio::Format;
 use crate::hear::SatelliteLink;
 use crate::speak;
-use crate::{EngineError, Output, Playing, SoundStream, Synthesize, VoiceSettings};
+use crate::speak::{Output, Playing, SoundStream, Synthesize};
+use crate::{EngineError, VoiceSettings};
 
 /// The engine that the settings name.
 pub(super) struct Voice {

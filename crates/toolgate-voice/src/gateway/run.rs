@@ -23,11 +23,10 @@ use super::{FindModel, GatewayError, Key, Mode, Parts, Reach, Summary, words};
 use crate::hear::{Input, Opened};
 use crate::house::House;
 use crate::listen::Wake;
+use crate::speak::{Output, Speaker, Synthesize, Tone};
 use crate::transcribe::WyomingAsr;
 use crate::turn::{BackgroundTranscriber, Engines, Equipment, HANDLE};
-use crate::{
-    Event, Output, Role, Speaker, SpokenApprovals, Synthesize, Tone, VoiceSettings, Watcher,
-};
+use crate::{Event, Role, SpokenApprovals, VoiceSettings, Watcher};
 
 pub(super) async fn run(parts: Parts, stop: CancellationToken) -> Result<Summary, GatewayError> {
     let mut parts = parts;
@@ -262,7 +261,7 @@ impl Running {
             journal: self.journal.clone(),
         };
         let source = input.map_or(HANDLE, source);
-        let transcriber = BackgroundTranscriber::beside(engines, equipment, settings, source);
+        let transcriber = BackgroundTranscriber::start(engines, equipment, settings, source);
         let transcriber = Arc::new(transcriber);
         if input.is_some_and(|input| !can_wait(input)) {
             self.approvals.use_voice(&transcriber);

@@ -57,7 +57,6 @@ pub(super) async fn open(address: &Address) -> Result<Opened, EngineError> {
             heard: source,
             _stop: stop.drop_guard(),
         }),
-        name: kind.name(),
         link: (kind == Kind::Satellite).then_some(link),
         room: info.satellite.and_then(|satellite| satellite.area),
     })
@@ -73,13 +72,6 @@ enum Kind {
 }
 
 impl Kind {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Microphone => "microphone",
-            Self::Satellite => "satellite",
-        }
-    }
-
     /// How long it may say nothing at all, before it has shown that it answers.
     fn silent(self) -> Option<Duration> {
         match self {

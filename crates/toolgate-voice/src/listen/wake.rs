@@ -43,7 +43,7 @@ const NEWS: usize = 16;
 
 /// What the wake word service has to tell.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum WakeNotice {
+pub(crate) enum WakeNotice {
     /// Somebody called.
     Woken {
         /// Which wake word it was, if the service says so.
@@ -58,7 +58,7 @@ pub enum WakeNotice {
 }
 
 /// Listens for wake words through a Wyoming service, which it finds again whenever it is lost. Dropping it ends that.
-pub struct Wake {
+pub(crate) struct Wake {
     waiting: Arc<Waiting>,
     _stop: DropGuard,
 }
@@ -67,7 +67,10 @@ impl Wake {
     /// Starts to listen for these wake words, or all that the service knows if there are none. The news come from the receiver.
     ///
     /// Must be called inside of a runtime.
-    pub fn start(address: Address, wake_words: Vec<String>) -> (Self, mpsc::Receiver<WakeNotice>) {
+    pub(crate) fn start(
+        address: Address,
+        wake_words: Vec<String>,
+    ) -> (Self, mpsc::Receiver<WakeNotice>) {
         let waiting = Arc::new(Waiting::default());
         let (news, receiver) = mpsc::channel(NEWS);
         let stop = CancellationToken::new();
@@ -87,7 +90,7 @@ impl Wake {
     }
 
     /// Lets the service hear this too. Never waits.
-    pub fn feed(&self, samples: &[i16]) {
+    pub(crate) fn feed(&self, samples: &[i16]) {
         self.waiting.feed(samples);
     }
 }

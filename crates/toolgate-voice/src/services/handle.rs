@@ -9,8 +9,9 @@ use serde_json::Value;
 use tracing::debug;
 
 use super::{artifact, or_english};
+use crate::EngineError;
+use crate::speak::Script;
 use crate::wyoming::{Context, Event, Guest, HandleProgram, Info, Model, Service};
-use crate::{EngineError, Script};
 
 /// The longest request, in bytes. Nobody says more in one breath.
 const LONGEST: usize = 4096;
@@ -19,26 +20,26 @@ const LONGEST_ID: usize = 256;
 
 /// A request that came over Wyoming.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Asked {
+pub(crate) struct Asked {
     /// What somebody said, without blanks around it.
-    pub text: String,
+    pub(crate) text: String,
     /// Requests with the same id belong together.
-    pub conversation_id: Option<String>,
+    pub(crate) conversation_id: Option<String>,
     /// The device somebody spoke to.
-    pub device_id: Option<String>,
+    pub(crate) device_id: Option<String>,
     /// The satellite somebody spoke to.
-    pub satellite_id: Option<String>,
+    pub(crate) satellite_id: Option<String>,
     /// Requests over the same connection have the same number.
-    pub connection: u64,
+    pub(crate) connection: u64,
 }
 
 /// What is answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Answered {
+pub(crate) struct Answered {
     /// What somebody is told.
-    pub text: String,
+    pub(crate) text: String,
     /// False if the request was not carried out.
-    pub ok: bool,
+    pub(crate) ok: bool,
 }
 
 impl Answered {
@@ -56,14 +57,14 @@ impl Answered {
 }
 
 /// Answers requests. It bounds its own time.
-pub trait Respond: Send + Sync {
+pub(crate) trait Respond: Send + Sync {
     /// The answer; a failure is told in words. Words that go into the script are told at once, the rest with the answer.
     /// Dropped if nobody waits for it any more.
     fn respond(&self, asked: Asked, script: Arc<Script>) -> BoxFuture<'_, Answered>;
 }
 
 /// The Wyoming service `handle`.
-pub struct HandleService {
+pub(crate) struct HandleService {
     respond: Arc<dyn Respond>,
     languages: Vec<String>,
     connections: AtomicU64,
@@ -71,7 +72,7 @@ pub struct HandleService {
 
 impl HandleService {
     /// Offers what `respond` says, for requests in these languages; without any, in English.
-    pub fn new(respond: Arc<dyn Respond>, languages: Vec<String>) -> Self {
+    pub(crate) fn new(respond: Arc<dyn Respond>, languages: Vec<String>) -> Self {
         Self {
             respond,
             languages: or_english(languages),

@@ -21,7 +21,7 @@ const LONGEST_SENTENCE: usize = 2 << 10;
 const CHUNK: usize = 16 << 10;
 
 /// The Wyoming service `tts`.
-pub struct TtsService {
+pub(crate) struct TtsService {
     engine: Arc<dyn Synthesize>,
     voice: String,
     languages: Vec<String>,
@@ -50,7 +50,7 @@ const FAILED: Refusal = Refusal::Because(
 impl TtsService {
     /// Lends an engine, which has one voice for these languages; without any, for English. A voice without a name cannot be chosen:
     /// it gets one.
-    pub fn new(engine: Arc<dyn Synthesize>, voice: &str, languages: Vec<String>) -> Self {
+    pub(crate) fn new(engine: Arc<dyn Synthesize>, voice: &str, languages: Vec<String>) -> Self {
         let voice = if voice.is_empty() { "toolgate" } else { voice };
         Self {
             engine,

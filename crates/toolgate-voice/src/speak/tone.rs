@@ -7,7 +7,7 @@ use crate::audio::{Format, Sound};
 /// A sign that needs no words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Tone {
+pub(crate) enum Tone {
     /// It heard its name and listens.
     Wake,
     /// It is at it.

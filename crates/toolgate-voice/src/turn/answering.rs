@@ -13,8 +13,10 @@ use super::listening::Deaf;
 use super::progress::{Progress, Way};
 use super::stages::{Asked, Came, record};
 use super::{Question, Reason, Shared, sorry, survive};
+use crate::services::Answered;
+use crate::speak::{Script, Speech, Spoken, Tone};
 use crate::transcribe::{is_cancel, plain};
-use crate::{Answered, Event, Script, Speech, Spoken, State, Tone};
+use crate::{Event, State};
 
 /// The name of a conversation is a key, not a text, in bytes.
 const LONGEST_PLACE: usize = 200;

@@ -10,7 +10,7 @@ use toolgate_models::{Conversation, ModelError, Turn};
 
 use super::progress::Progress;
 use super::sorry;
-use crate::{Script, Speaker, Speech, Tone};
+use crate::speak::{Script, Speaker, Speech, Tone};
 
 /// How a tool that takes long is bridged.
 #[derive(Clone, Copy)]

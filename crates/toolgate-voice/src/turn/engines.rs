@@ -6,7 +6,8 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use tracing::warn;
 
-use crate::{EngineError, Event, Role, Spoken, Watcher};
+use crate::speak::Spoken;
+use crate::{EngineError, Event, Role, Watcher};
 
 /// Which engines are lost.
 pub(crate) struct Engines {

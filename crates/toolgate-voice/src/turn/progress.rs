@@ -12,7 +12,8 @@ use toolgate_models::{
 
 use super::Engines;
 use super::brief::{brief, reason};
-use crate::{Event, Role, Script, State, Watcher};
+use crate::speak::Script;
+use crate::{Event, Role, State, Watcher};
 
 /// Hears the model, and is asked by whoever runs the turn. Clones are the same.
 #[derive(Clone)]

@@ -10,13 +10,13 @@ use super::{Frame, Info, sound};
 use crate::audio::Format;
 
 /// What a client wants to be told again, such as `conversation_id`.
-pub type Context = Map<String, Value>;
+pub(crate) type Context = Map<String, Value>;
 
 /// An event. Fields that are `None` are absent or null on the wire, as the reference implementation writes them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", content = "data", rename_all = "kebab-case")]
 #[non_exhaustive]
-pub enum Event {
+pub(crate) enum Event {
     /// Sound begins.
     AudioStart {
         /// Its format.
@@ -312,32 +312,32 @@ pub enum Event {
 
 /// A voice that is asked for, by name or by language.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct VoiceChoice {
+pub(crate) struct VoiceChoice {
     /// Its name.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub name: Option<String>,
+    pub(crate) name: Option<String>,
     /// Its language.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub language: Option<String>,
+    pub(crate) language: Option<String>,
     /// One of its speakers.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub speaker: Option<String>,
+    pub(crate) speaker: Option<String>,
 }
 
 /// Something an intent is about.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Entity {
+pub(crate) struct Entity {
     /// What it is.
-    pub name: String,
+    pub(crate) name: String,
     /// Its value.
     #[serde(default)]
-    pub value: Value,
+    pub(crate) value: Value,
 }
 
 /// A stage of a pipeline, in the order they are run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Stage {
+pub(crate) enum Stage {
     /// A wake word is heard.
     Wake,
     /// Speech becomes text.
@@ -352,10 +352,10 @@ pub enum Stage {
 
 /// What is said to the house when a timer is over.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct TimerCommand {
+pub(crate) struct TimerCommand {
     /// The request.
-    pub text: String,
+    pub(crate) text: String,
     /// Its language.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub language: Option<String>,
+    pub(crate) language: Option<String>,
 }

@@ -41,7 +41,7 @@ pub(crate) use ownership::check as check_owner;
 pub(crate) use reading::{Reading, Uses};
 pub(crate) use servers::{ConfiguredServer, ServerProblem};
 pub(crate) use variables::References;
-pub(crate) use voice::{is_installed, is_wav, offers, only_serves, quoted};
+pub(crate) use voice::quoted;
 
 /// How a variable is looked up.
 pub(crate) type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
@@ -207,7 +207,7 @@ impl Config {
         for path in paths.chain(&mut config.journal.file).chain(forward) {
             *path = resolved(path, folder, environment);
         }
-        if voice::is_wav(&config.voice.output) {
+        if toolgate_voice::is_wav(&config.voice.output) {
             let file = resolved(Path::new(&config.voice.output), folder, environment);
             config.voice.output = voice::quoted(&file.to_string_lossy());
         }

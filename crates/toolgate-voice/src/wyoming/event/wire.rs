@@ -79,7 +79,7 @@ impl Event {
     }
 
     /// The event as it is sent.
-    pub fn to_frame(&self) -> Result<Frame, FrameError> {
+    pub(crate) fn to_frame(&self) -> Result<Frame, FrameError> {
         let payload = match self {
             Self::Other(frame) => return Ok(frame.clone()),
             Self::AudioChunk { bytes, .. } => bytes.clone(),

@@ -9,9 +9,9 @@ use toolgate_core::{Annotations, FunctionTool, Redactor, Tool, ToolDefinition, T
 use toolgate_intents::{Pack, SentenceInterpreter};
 use toolgate_journal::{Journal, JournalSettings, TurnOutcome};
 use toolgate_models::{Message, ModelError, Provider, SentenceRouter};
-use toolgate_voice::EngineError;
+use crate::EngineError;
 
-use crate::support::{Plan, Say, Text, Work, away};
+use super::support::{Plan, Say, Text, Work, away};
 
 fn model_away() -> ModelError {
     ModelError::Unreachable {
