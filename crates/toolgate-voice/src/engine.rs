@@ -39,9 +39,7 @@ impl fmt::Display for Role {
 #[error("{error}")]
 #[non_exhaustive]
 pub(crate) struct Problem {
-    /// What it does.
     pub(crate) role: Role,
-    /// What happened.
     pub(crate) error: EngineError,
 }
 

@@ -137,7 +137,6 @@ impl Suffix<'_> {
     }
 }
 
-/// Reads a whole suffix.
 pub(crate) fn parse_suffix(text: &str) -> Option<Suffix<'_>> {
     let mut parts = text.split('/');
     let (class, endpoint) = (parts.next()?, parts.next()?);
@@ -204,7 +203,6 @@ pub(crate) enum About<'a> {
     Set,
     /// Whether a gateway runs.
     GatewayStatus { gateway: &'a str },
-    /// Which version a gateway is.
     GatewayVersion { gateway: &'a str },
     /// The answer to a question.
     Reply { gateway: &'a str, function: &'a str },
@@ -222,7 +220,6 @@ pub(crate) enum About<'a> {
     Other,
 }
 
-/// The topics of one prefix.
 #[derive(Debug, Clone)]
 pub(crate) struct Topics {
     prefix: String,
@@ -236,7 +233,6 @@ impl Topics {
         }
     }
 
-    /// Everything.
     pub(crate) fn all(&self) -> String {
         self.whole("#")
     }
@@ -251,7 +247,6 @@ impl Topics {
         self.whole(&format!("{CLIENTS}/{gateway}/api/{function}/set"))
     }
 
-    /// What a topic is about.
     pub(crate) fn about<'a>(&self, topic: &'a str) -> About<'a> {
         let rest = topic
             .strip_prefix(&self.prefix)

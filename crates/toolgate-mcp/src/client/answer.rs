@@ -6,7 +6,6 @@ use toolgate_core::{Content, ToolError, ToolOutput, escape};
 use super::session::Failure;
 use super::transport::{End, Lost, apart};
 
-/// What came back.
 pub(crate) enum Answer {
     /// The end of the call.
     Done(Result<ToolOutput, ToolError>),

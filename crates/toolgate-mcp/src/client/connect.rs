@@ -46,7 +46,6 @@ pub(crate) struct ConnectError {
     pub(crate) not_started: bool,
 }
 
-/// Makes real connections.
 pub(crate) struct Dialer {
     pub(crate) stdio: stdio::Shared,
     pub(crate) http: Arc<http::Shared>,
@@ -59,7 +58,6 @@ pub(crate) struct Dialer {
 #[derive(Clone)]
 struct Known {
     diagnostics: Arc<Diagnostics>,
-    /// The era that worked.
     era: Option<Era>,
     /// Cancelled once nothing is left of its latest process.
     gone: Option<CancellationToken>,
@@ -154,7 +152,6 @@ impl Reach for Dialer {
     }
 }
 
-/// One attempt to connect.
 struct Attempt<'a> {
     dialer: &'a Dialer,
     settings: &'a ServerSettings,
@@ -337,7 +334,6 @@ fn takes_no_posts(refusal: &Disagreement) -> bool {
     )
 }
 
-/// A connected server.
 struct Live {
     session: Arc<Session>,
     era: Era,

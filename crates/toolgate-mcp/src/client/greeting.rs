@@ -137,7 +137,6 @@ fn client_info() -> Value {
     json!({ "name": "toolgate", "version": env!("CARGO_PKG_VERSION") })
 }
 
-/// For a person.
 pub(crate) fn explain(disagreement: &Disagreement) -> String {
     match disagreement {
         Disagreement::Revisions(theirs) => {

@@ -50,7 +50,6 @@ pub(crate) enum Failure {
         status: Status,
         body: Option<String>,
     },
-    /// The server answered with an error.
     Rpc(RpcError),
     /// The answer was thrown away.
     Lost(Lost),
@@ -72,7 +71,6 @@ pub(crate) struct Session {
     strikes: AtomicU64,
     /// What every request of the modern era carries.
     meta: OnceLock<Map<String, Value>>,
-    /// The revision that was agreed on.
     revision: OnceLock<Arc<str>>,
 }
 
@@ -170,7 +168,6 @@ impl Session {
             .unwrap_or_else(|_| Err(Failure::Stopped(self.ended_as())))
     }
 
-    /// Tells the server something.
     pub(crate) async fn notify<P: Serialize>(
         &self,
         method: &'static str,

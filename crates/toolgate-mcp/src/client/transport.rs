@@ -9,7 +9,6 @@ use crate::Era;
 
 /// Where a transport delivers what arrives. Called from the transport's own tasks, in the order of arrival; never blocks.
 pub(crate) trait Inbox: Send + Sync + 'static {
-    /// A message.
     fn message(&self, message: Message);
     /// A message that was thrown away: too large, or broken beyond reading. `id` if it could be made out.
     fn lost(&self, id: Option<u64>, problem: Lost);
@@ -19,7 +18,6 @@ pub(crate) trait Inbox: Send + Sync + 'static {
     fn closed(&self, end: End);
 }
 
-/// Why a message was thrown away.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Lost {
     /// More bytes than the limit allows.
@@ -28,7 +26,6 @@ pub(crate) enum Lost {
     Broken(String),
 }
 
-/// How a connection ended.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct End {
     /// For a person: `exit status 3`, `signal 9 (killed)`, `connection closed`, `session expired`.
@@ -54,7 +51,6 @@ pub(crate) enum TransportError {
     },
 }
 
-/// An HTTP status with its meaning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Status(pub(crate) u16);
 
@@ -72,7 +68,6 @@ impl fmt::Display for Status {
     }
 }
 
-/// A connection to one server.
 pub(crate) trait Transport: Send + Sync + 'static {
     /// Hands one message over. `Ok` means that it is on its way, not that it arrived; answers come through the inbox.
     ///

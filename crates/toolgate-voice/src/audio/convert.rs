@@ -23,7 +23,6 @@ pub(crate) struct ToHeard {
 }
 
 impl ToHeard {
-    /// For sound of this format.
     pub(crate) fn new(format: Format) -> Result<Self, FormatError> {
         let format = format.check()?;
         let resampling = match format.rate {
@@ -86,7 +85,6 @@ fn to_sample(value: f32) -> i16 {
     (value * 32_768.0).round() as i16
 }
 
-/// The change of the rate.
 struct Resampling {
     resampler: Async<f32>,
     /// What is too little for a piece.

@@ -23,7 +23,6 @@ pub(crate) struct Format {
     pub(crate) rate: u32,
     /// Bytes per sample.
     pub(crate) width: u16,
-    /// Channels.
     pub(crate) channels: u16,
 }
 
@@ -76,9 +75,7 @@ pub(crate) enum FormatError {
 /// A piece of sound on its way out, in the format of whoever made it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Sound {
-    /// Its format.
     pub(crate) format: Format,
-    /// Whole frames.
     pub(crate) bytes: Bytes,
 }
 

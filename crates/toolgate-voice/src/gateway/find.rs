@@ -157,7 +157,6 @@ impl Finder {
         self.phase(&role.to_string(), looking, Option::clone).await;
     }
 
-    /// An engine behind an address.
     pub(super) async fn engine(self, role: Role, address: Address) {
         let found = async { self.look(role, &address).await.err() };
         self.part(role, found).await;
@@ -241,7 +240,6 @@ impl Finder {
         }
     }
 
-    /// One look.
     async fn look(&self, role: Role, address: &Address) -> Result<(), EngineError> {
         match describe(address, PATIENCE).await {
             Ok(info) if offers(&info, role) => {

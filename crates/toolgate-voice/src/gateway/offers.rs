@@ -33,7 +33,6 @@ impl Ports {
         })
     }
 
-    /// Everything that is to be offered.
     pub(super) fn offers(
         self,
         transcriber: Arc<BackgroundTranscriber>,

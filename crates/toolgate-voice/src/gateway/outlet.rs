@@ -12,7 +12,6 @@ use crate::speak;
 use crate::speak::{Output, Playing, SoundStream, Synthesize};
 use crate::{EngineError, VoiceSettings};
 
-/// The engine that the settings name.
 pub(super) struct Voice {
     name: String,
     voice: String,
@@ -46,7 +45,6 @@ impl Synthesize for Voice {
     }
 }
 
-/// The output that the settings name.
 pub(super) struct Outlet {
     name: String,
     found: Mutex<Option<Arc<dyn Output>>>,

@@ -100,7 +100,6 @@ pub(super) async fn run(parts: Parts, stop: CancellationToken) -> Result<Summary
     })
 }
 
-/// A gateway on its way.
 struct Running {
     settings: VoiceSettings,
     input: Option<Input>,
@@ -350,7 +349,6 @@ fn is_silent_file(settings: &VoiceSettings) -> bool {
     settings.tts.trim() == "none" && settings.output.trim().ends_with(".wav")
 }
 
-/// For the record of turns.
 pub(super) fn source(input: &Input) -> &'static str {
     match input {
         Input::Stdin { .. } => "stdin",

@@ -25,7 +25,6 @@ impl Recorder {
     /// All of them, the best first.
     pub(crate) const ALL: [Self; 3] = [Self::PwRecord, Self::Parecord, Self::Arecord];
 
-    /// The name of its program.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::PwRecord => "pw-record",

@@ -62,10 +62,8 @@ pub(super) async fn open(address: &Address) -> Result<Opened, EngineError> {
     })
 }
 
-/// What a service is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
-    /// It sends sound all the time.
     Microphone,
     /// It sends sound when it likes, and plays it.
     Satellite,
@@ -95,10 +93,8 @@ async fn greet(connection: &mut Connection) -> Result<Info, EngineError> {
     }
 }
 
-/// What the task behind it gives.
 struct Incoming {
     heard: mpsc::Receiver<Result<Heard, EngineError>>,
-    /// The connection ends with the source.
     _stop: DropGuard,
 }
 

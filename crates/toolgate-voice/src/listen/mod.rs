@@ -15,7 +15,6 @@ pub(crate) use self::wake::{Wake, WakeNotice};
 /// Something somebody said: 16-bit mono at 16 kHz, with what came just before.
 #[derive(Debug, Clone)]
 pub(crate) struct Utterance {
-    /// The sound.
     pub(crate) samples: Arc<[i16]>,
     /// When the wake word was heard, if one was needed, else when speech began.
     pub(crate) began: Instant,

@@ -27,7 +27,6 @@ const TOO_LONG: &str = "the request was longer than 'maxCommand' allows; the res
 /// Whether everything that is said counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Listening {
-    /// Everything.
     Always,
     /// Only what follows [`Segmenter::arm`].
     WhenWoken,
@@ -39,14 +38,11 @@ const BREATH: usize = 20;
 /// The pauses within words, before a plosive for example, in frames: a fifth of a second.
 const WITHIN_WORDS: usize = 12;
 
-/// What the segmenter found.
 #[derive(Debug, Clone)]
 pub(crate) enum Notice {
-    /// Somebody speaks.
     Began,
     /// How loud it is, from 0 to 1.
     Level(f32),
-    /// A request is complete.
     Over(Utterance),
     /// The last request, which is being answered, was cut; the text says why.
     Cut(&'static str),
@@ -67,7 +63,6 @@ pub(crate) struct Segmenter {
     woken: Option<(Option<String>, Instant)>,
     /// Less than a frame.
     rest: Vec<i16>,
-    /// What was heard last.
     recent: VecDeque<Frame>,
     /// How much of `recent`, at its end, was heard since the wake word.
     since_woken: usize,

@@ -44,7 +44,6 @@ const NEWS: usize = 16;
 /// What the wake word service has to tell.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum WakeNotice {
-    /// Somebody called.
     Woken {
         /// Which wake word it was, if the service says so.
         wake_word: Option<String>,
@@ -142,7 +141,6 @@ impl Waiting {
         };
     }
 
-    /// The next piece for the service.
     async fn chunk(&self) -> Event {
         loop {
             if let Some(chunk) = self.lock().chunk() {
@@ -186,7 +184,6 @@ fn milliseconds(samples: u64) -> i64 {
     (samples * 1000 / u64::from(RATE)) as i64
 }
 
-/// Keeps up the connection.
 struct Keeper {
     address: Address,
     wake_words: Vec<String>,
@@ -293,7 +290,6 @@ impl Keeper {
     }
 }
 
-/// The words that a service knows.
 fn known(info: &Info) -> Vec<String> {
     let models = info.wake.iter().flat_map(|program| &program.models);
     models.map(|model| model.artifact.name.clone()).collect()

@@ -18,32 +18,26 @@ const LONGEST: usize = 4096;
 /// The longest id that is of use: somebody keeps them.
 const LONGEST_ID: usize = 256;
 
-/// A request that came over Wyoming.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Asked {
     /// What somebody said, without blanks around it.
     pub(crate) text: String,
     /// Requests with the same id belong together.
     pub(crate) conversation_id: Option<String>,
-    /// The device somebody spoke to.
     pub(crate) device_id: Option<String>,
-    /// The satellite somebody spoke to.
     pub(crate) satellite_id: Option<String>,
     /// Requests over the same connection have the same number.
     pub(crate) connection: u64,
 }
 
-/// What is answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Answered {
-    /// What somebody is told.
     pub(crate) text: String,
     /// False if the request was not carried out.
     pub(crate) ok: bool,
 }
 
 impl Answered {
-    /// It was carried out.
     pub(crate) fn done(text: &str) -> Self {
         let text = text.to_owned();
         Self { text, ok: true }
@@ -149,7 +143,6 @@ impl Request {
     }
 }
 
-/// An answer on its way.
 struct Reply {
     context: Option<Context>,
     streaming: bool,
@@ -166,7 +159,6 @@ impl Reply {
         }
     }
 
-    /// Sends a piece of the answer.
     async fn tell(&mut self, guest: &mut Guest, words: &str) -> Result<(), EngineError> {
         let is_apart = |text: &str| text.is_empty() || text.ends_with(char::is_whitespace);
         let mut text = words.to_owned();
@@ -216,7 +208,6 @@ impl Reply {
     }
 }
 
-/// Makes requests of events.
 #[derive(Default)]
 struct Inbox {
     connection: u64,
@@ -266,7 +257,6 @@ impl Inbox {
     }
 }
 
-/// The service that would answer this.
 fn elsewhere(event: &Event) -> Option<&'static str> {
     match event {
         Event::Synthesize { .. } | Event::SynthesizeStart { .. } => Some("speech"),

@@ -100,7 +100,6 @@ impl TtsService {
         Ok(())
     }
 
-    /// One run of sound.
     async fn say(&self, guest: &mut Guest, text: &str) -> Result<(), Refusal> {
         let text = speakable(text);
         if text.trim().is_empty() {
@@ -145,7 +144,6 @@ fn plain(text_format: Option<&str>) -> Result<(), Refusal> {
     }
 }
 
-/// Text that comes in pieces.
 #[derive(Default)]
 struct Pieces {
     sentences: Sentences,

@@ -23,7 +23,6 @@ struct State {
     sentences: Sentences,
     waiting: VecDeque<(u64, Piece)>,
     bytes: usize,
-    /// Counts up with every flush.
     round: u64,
     ended: bool,
     /// Words were left out, because too many waited.

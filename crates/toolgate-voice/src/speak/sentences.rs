@@ -54,7 +54,6 @@ const AFTER_A_TIME: &[&str] = &[
     "cest",
 ];
 
-/// A piece of an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Piece {
     /// Its words as they came: all pieces together are the answer, to the last blank.
@@ -130,7 +129,6 @@ impl Sentences {
 enum Fence {
     Yes,
     No,
-    /// It takes another letter to tell.
     Unknown,
 }
 

@@ -13,7 +13,6 @@ use crate::audio::Format;
 
 /// Sound as an engine makes it, piece by piece. Dropped before its end, it stops the engine.
 pub(crate) struct SoundStream {
-    /// The format of all pieces.
     pub(crate) format: Format,
     /// The pieces; a frame may be cut between two of them.
     pub(crate) chunks: BoxStream<'static, Result<Bytes, EngineError>>,
@@ -27,7 +26,6 @@ impl fmt::Debug for SoundStream {
     }
 }
 
-/// Makes speech of text.
 pub(crate) trait Synthesize: Send + Sync {
     /// The sound of this text. It bounds its own time: neither the first piece nor the next may hang for ever.
     fn synthesize<'a>(&'a self, text: &'a str) -> BoxFuture<'a, Result<SoundStream, EngineError>>;

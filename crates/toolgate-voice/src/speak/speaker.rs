@@ -17,7 +17,6 @@ use crate::engine::Problem;
 #[derive(Clone)]
 pub(crate) struct Speaker {
     mouth: Arc<Mouth>,
-    /// Ends what sounds now.
     current: Arc<Mutex<Current>>,
 }
 
@@ -132,7 +131,6 @@ impl Speech {
     }
 }
 
-/// What became of a speech.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Spoken {
     /// The words as they were given, up to and with the word whose sound was last heard to its end. What was passed over in

@@ -8,13 +8,9 @@ use crate::audio::{Format, Sound};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub(crate) enum Tone {
-    /// It heard its name and listens.
     Wake,
-    /// It is at it.
     Working,
-    /// Something failed.
     Error,
-    /// It can be spoken to.
     Ready,
 }
 

@@ -38,7 +38,6 @@ pub(super) struct Mouth {
     pub(super) engine: Arc<dyn Synthesize>,
     pub(super) output: Arc<dyn Output>,
     pub(super) loudness: Loudness,
-    /// Held by whoever sounds.
     pub(super) turn: Arc<Mutex<()>>,
     /// Held by a tone as long as it sounds.
     pub(super) tone: Mutex<()>,

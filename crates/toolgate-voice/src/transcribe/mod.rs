@@ -24,7 +24,6 @@ pub(crate) use worth::worth;
 use crate::EngineError;
 use crate::listen::Utterance;
 
-/// Makes text of speech.
 pub(crate) trait Transcribe: Send + Sync {
     /// What was said, as the engine writes it; empty if it heard no words. It bounds its own time.
     fn transcribe<'a>(

@@ -58,7 +58,6 @@ fn length(samples: usize) -> Duration {
     Duration::from_secs_f64(samples as f64 / f64::from(RATE))
 }
 
-/// The root of the mean square.
 fn loudness(samples: &[i16]) -> f32 {
     let square = |sample: &i16| f64::from(*sample) * f64::from(*sample);
     let sum: f64 = samples.iter().map(square).sum();

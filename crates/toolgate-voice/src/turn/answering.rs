@@ -242,11 +242,9 @@ impl Shared {
 
 /// What a turn that was not broken off comes to.
 struct Verdict {
-    /// What is told the person.
     answer: String,
     /// The same, if it is not the model's and was not told yet.
     sorry: Option<&'static str>,
-    /// For an operator.
     error: Option<String>,
     /// True if nothing can come of this conversation any more.
     forget: bool,

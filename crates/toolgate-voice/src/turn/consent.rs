@@ -109,12 +109,10 @@ pub(super) struct Consent {
     expected: watch::Sender<u64>,
 }
 
-/// A turn that is answered aloud.
 #[derive(Clone)]
 pub(super) struct AloudTurn {
     pub(super) number: u64,
     pub(super) progress: Progress,
-    /// Its words.
     pub(super) script: Arc<Script>,
 }
 

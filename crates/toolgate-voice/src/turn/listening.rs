@@ -42,7 +42,6 @@ impl From<Reason> for Dropped {
     }
 }
 
-/// The engine failed.
 pub(super) struct Deaf {
     pub(super) error: EngineError,
     /// False if the person was told of it before.

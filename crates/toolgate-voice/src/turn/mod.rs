@@ -65,7 +65,6 @@ const MOST_ASKS: usize = 16;
 /// How long a tool that must not be stopped has when the program ends.
 const LAST_CALL: Duration = Duration::from_secs(10);
 
-/// What answers need.
 pub(crate) struct Equipment {
     /// Who answers: a model, sentences, or one in front of the other.
     pub(crate) router: SentenceRouter,
@@ -73,11 +72,8 @@ pub(crate) struct Equipment {
     pub(crate) model_settings: ModelSettings,
     /// The executor that every call goes through, with a choice of its tools.
     pub(crate) toolbox: Toolbox,
-    /// What makes text of speech.
     pub(crate) transcribe: Arc<dyn Transcribe>,
-    /// The voice.
     pub(crate) speaker: Speaker,
-    /// Who sees what happens.
     pub(crate) watcher: Arc<dyn Watcher>,
     /// Where turns are kept.
     pub(crate) journal: Option<Journal>,
@@ -86,7 +82,6 @@ pub(crate) struct Equipment {
 /// A request in words, of somebody who reads the answer.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Question {
-    /// The words.
     pub(crate) text: String,
     /// Where it comes from, such as `handle`.
     pub(crate) source: String,
@@ -102,13 +97,11 @@ pub(crate) struct Question {
 pub(crate) struct BackgroundTranscriber {
     shared: Arc<Shared>,
     queue: mpsc::Sender<Job>,
-    /// Everything that is under way.
     tasks: TaskTracker,
     /// Ends it, whatever it does.
     cut: CancellationToken,
 }
 
-/// What both tasks know.
 struct Shared {
     conversations: Conversations,
     transcribe: Arc<dyn Transcribe>,
@@ -120,7 +113,6 @@ struct Shared {
     engines: Arc<Engines>,
     source: String,
     counts: Counts,
-    /// The number of the next request.
     next: AtomicU64,
     /// All requests with a smaller number are given up.
     given_up: watch::Sender<u64>,
@@ -135,7 +127,6 @@ struct Shared {
     consent: Consent,
 }
 
-/// Something that was heard.
 struct Job {
     number: u64,
     utterance: Utterance,

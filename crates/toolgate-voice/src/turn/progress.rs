@@ -25,7 +25,6 @@ pub(super) struct Progress {
     inner: Arc<Mutex<Inner>>,
 }
 
-/// How an answer is given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Way {
     /// It is spoken here: its states are those of the gateway.
@@ -42,7 +41,6 @@ struct Inner {
     first_token: Option<Instant>,
     has_asked: bool,
     is_speaking: bool,
-    /// Words of this round were told.
     has_told: bool,
     is_over: bool,
     /// Since when a tool is at work, or waited for.
@@ -96,7 +94,6 @@ impl Progress {
         self.lock().first_token
     }
 
-    /// The ids of all calls.
     pub(super) fn calls(&self) -> Vec<String> {
         self.lock().calls.clone()
     }

@@ -66,7 +66,6 @@ pub(crate) struct Overrun {
     pub(crate) waiting: usize,
 }
 
-/// How often each happened.
 #[derive(Debug, Default)]
 pub(super) struct Counts([AtomicU64; Reason::ALL.len()]);
 

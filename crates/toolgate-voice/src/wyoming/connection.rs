@@ -30,7 +30,6 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    /// Connects.
     pub(crate) async fn connect(address: &Address, within: Duration) -> Result<Self, EngineError> {
         let at = address.to_string();
         match timeout(within, open(address, &at)).await {
@@ -118,7 +117,6 @@ async fn open(address: &Address, at: &str) -> io::Result<Connection> {
     }
 }
 
-/// The direction towards the peer.
 pub(crate) struct Sender {
     write: Box<dyn AsyncWrite + Send + Sync + Unpin>,
     at: String,
@@ -144,7 +142,6 @@ impl Sender {
     }
 }
 
-/// The direction from the peer.
 pub(crate) struct Receiver {
     read: Box<dyn AsyncRead + Send + Sync + Unpin>,
     decoder: Decoder,
@@ -223,7 +220,6 @@ impl fmt::Debug for Receiver {
     }
 }
 
-/// Asks a service what it is.
 pub(crate) async fn describe(address: &Address, within: Duration) -> Result<Info, EngineError> {
     let asking = async {
         let mut connection = Connection::connect(address, within).await?;

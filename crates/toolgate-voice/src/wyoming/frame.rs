@@ -12,7 +12,6 @@ use toolgate_core::{Redactor, parse_object};
 pub(crate) const LONGEST_HEADER: usize = 64 << 10;
 /// The longest block of data.
 pub(crate) const LONGEST_DATA: usize = 1 << 20;
-/// The longest payload.
 pub(crate) const LONGEST_PAYLOAD: usize = 1 << 20;
 
 /// What a header says of the writer: the version of the protocol these events are from.
@@ -41,7 +40,6 @@ pub(crate) enum FrameError {
     /// The header line cannot be used.
     #[error("a header line cannot be used: {why}")]
     Header {
-        /// What is wrong with it.
         why: String,
     },
     /// The header claims more than is read.
@@ -49,11 +47,8 @@ pub(crate) enum FrameError {
     TooLong {
         /// The type of the event, escaped and cut.
         kind: String,
-        /// Data or payload.
         part: &'static str,
-        /// What it claims.
         length: u64,
-        /// What is allowed.
         limit: usize,
     },
     /// The data is not what this type of event has.
@@ -61,7 +56,6 @@ pub(crate) enum FrameError {
     Data {
         /// The type of the event, escaped and cut.
         kind: String,
-        /// What is wrong with it.
         why: String,
     },
 }

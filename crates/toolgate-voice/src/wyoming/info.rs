@@ -10,19 +10,13 @@ use crate::audio::Format;
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Info {
-    /// What makes text of speech.
     pub(crate) asr: Vec<AsrProgram>,
-    /// What makes speech of text.
     pub(crate) tts: Vec<TtsProgram>,
-    /// What answers a request.
     pub(crate) handle: Vec<HandleProgram>,
     /// What finds the intent of a request.
     pub(crate) intent: Vec<IntentProgram>,
-    /// What hears wake words.
     pub(crate) wake: Vec<WakeProgram>,
-    /// Microphones.
     pub(crate) mic: Vec<MicProgram>,
-    /// Loudspeakers.
     pub(crate) snd: Vec<SndProgram>,
     /// The satellite, if the service is one.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -35,13 +29,10 @@ pub(crate) struct Info {
 pub(crate) struct Artifact {
     /// Its name, by which it is asked for.
     pub(crate) name: String,
-    /// Who made it.
     pub(crate) attribution: Attribution,
     /// Whether it can be used at once.
     pub(crate) installed: bool,
-    /// What a person reads.
     pub(crate) description: Option<String>,
-    /// Its version.
     #[serde(deserialize_with = "version")]
     pub(crate) version: Option<String>,
 }
@@ -55,11 +46,9 @@ fn version<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>,
     })
 }
 
-/// Who made something.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Attribution {
-    /// Their name.
     pub(crate) name: String,
     /// Where it comes from.
     pub(crate) url: String,
@@ -69,10 +58,8 @@ pub(crate) struct Attribution {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Model {
-    /// Name and origin.
     #[serde(flatten)]
     pub(crate) artifact: Artifact,
-    /// The languages it knows.
     pub(crate) languages: Vec<String>,
 }
 
@@ -80,7 +67,6 @@ pub(crate) struct Model {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct AsrProgram {
-    /// Name and origin.
     #[serde(flatten)]
     pub(crate) artifact: Artifact,
     /// Its models.
@@ -100,23 +86,18 @@ fn yes() -> bool {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct TtsProgram {
-    /// Name and origin.
     #[serde(flatten)]
     pub(crate) artifact: Artifact,
-    /// Its voices.
     pub(crate) voices: Vec<TtsVoice>,
     /// Whether it takes text in pieces.
     pub(crate) supports_synthesize_streaming: bool,
 }
 
-/// A voice.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct TtsVoice {
-    /// Name and origin.
     #[serde(flatten)]
     pub(crate) artifact: Artifact,
-    /// The languages it speaks.
     pub(crate) languages: Vec<String>,
     /// Its speakers, if there are several.
     pub(crate) speakers: Option<Vec<Speaker>>,
@@ -126,15 +107,12 @@ pub(crate) struct TtsVoice {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Speaker {
-    /// Its name.
     pub(crate) name: String,
 }
 
-/// A program that answers requests.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct HandleProgram {
-    /// Name and origin.
     #[serde(flatten)]
     pub(crate) artifact: Artifact,
     /// Its models.
@@ -145,61 +123,47 @@ pub(crate) struct HandleProgram {
     pub(crate) supports_home_control: bool,
 }
 
-/// A program that finds intents.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct IntentProgram {
-    /// Name and origin.
     #[serde(flatten)]
     pub(crate) artifact: Artifact,
     /// Its models.
     pub(crate) models: Vec<Model>,
 }
 
-/// A program that hears wake words.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct WakeProgram {
-    /// Name and origin.
     #[serde(flatten)]
     pub(crate) artifact: Artifact,
     /// Its wake words.
     pub(crate) models: Vec<WakeModel>,
 }
 
-/// A wake word.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct WakeModel {
-    /// Name and origin.
     #[serde(flatten)]
     pub(crate) artifact: Artifact,
-    /// The languages it is for.
     pub(crate) languages: Vec<String>,
-    /// What is said.
     pub(crate) phrase: Option<String>,
 }
 
-/// A microphone.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct MicProgram {
-    /// Name and origin.
     #[serde(flatten)]
     pub(crate) artifact: Artifact,
-    /// What it sends.
     #[serde(with = "sound::optional")]
     pub(crate) mic_format: Option<Format>,
 }
 
-/// A loudspeaker.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct SndProgram {
-    /// Name and origin.
     #[serde(flatten)]
     pub(crate) artifact: Artifact,
-    /// What it takes.
     #[serde(with = "sound::optional")]
     pub(crate) snd_format: Option<Format>,
 }
@@ -208,14 +172,11 @@ pub(crate) struct SndProgram {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Satellite {
-    /// Name and origin.
     #[serde(flatten)]
     pub(crate) artifact: Artifact,
-    /// The room it is in.
     pub(crate) area: Option<String>,
     /// Whether it finds the end of speech itself.
     pub(crate) has_vad: Option<bool>,
-    /// The wake words it listens for.
     pub(crate) active_wake_words: Option<Vec<String>>,
     /// How many wake words it can listen for at once.
     pub(crate) max_active_wake_words: Option<u32>,

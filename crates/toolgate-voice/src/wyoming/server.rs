@@ -27,16 +27,13 @@ const BACK_OFF: Duration = Duration::from_millis(100);
 /// Such a system is reported this often.
 const REPORT: Duration = Duration::from_secs(60);
 
-/// What a server offers.
 pub(crate) trait Service: Send + Sync {
-    /// What it tells of itself.
     fn info(&self) -> Info;
 
     /// Talks with one client. The connection ends with it; an error is told to the client.
     fn attend<'a>(&'a self, guest: &'a mut Guest) -> BoxFuture<'a, Result<(), EngineError>>;
 }
 
-/// A listener for one service.
 #[derive(Debug)]
 pub(crate) struct Server {
     listener: Listener,
@@ -175,7 +172,6 @@ impl Guest {
         Ok(None)
     }
 
-    /// Sends an event.
     pub(crate) async fn send(&mut self, event: &Event) -> Result<(), EngineError> {
         self.connection.send(event).await
     }

@@ -86,7 +86,6 @@ impl Endpoint {
         self.redactor.line(text, longest)
     }
 
-    /// One request with its redirects.
     pub(super) async fn request(
         &self,
         method: Method,

@@ -118,7 +118,6 @@ async fn events(wire: &Wire, id: u64, mut response: Response) {
     }
 }
 
-/// What a stream brought.
 enum Heard {
     Answer,
     Lost(Lost),

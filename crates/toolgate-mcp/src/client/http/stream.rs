@@ -20,7 +20,6 @@ const COME_BACK: Duration = Duration::from_secs(1);
 /// A stream that lasted this long was worth opening, even if nothing was said.
 const WORTHWHILE: Duration = Duration::from_secs(5);
 
-/// What came of opening a stream.
 pub(super) enum Opened {
     /// It is there.
     Stream(Response),

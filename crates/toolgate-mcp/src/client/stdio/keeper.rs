@@ -41,7 +41,6 @@ pub(super) struct Keeper {
     pub(super) stop: CancellationToken,
 }
 
-/// What happens first.
 enum Event {
     Exited,
     ClosedStdout,
@@ -146,7 +145,6 @@ impl Drop for Keeper {
     }
 }
 
-/// A task that reads a pipe.
 pub(super) struct Reading {
     abort: AbortHandle,
     /// It has come to its end, or was aborted.

@@ -71,7 +71,6 @@ struct Open {
 
 struct Writing {
     path: PathBuf,
-    /// The format of what comes.
     from: Format,
     open: Open,
     given: Duration,
