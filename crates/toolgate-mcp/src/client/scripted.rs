@@ -56,7 +56,7 @@ impl Scripted {
 
     pub(crate) fn die(&self) {
         self.inbox.closed(End {
-            status: "exit status 3".to_owned(),
+            status: "exit status 3".into(),
             stderr: vec!["boom".to_owned()],
         });
     }

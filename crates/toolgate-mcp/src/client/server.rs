@@ -424,7 +424,8 @@ fn overdue(patience: Duration) -> ConnectError {
         reason: format!(
             "it was not connected within {} s; a slow server needs a longer 'startTimeout'",
             patience.as_secs_f64()
-        ),
+        )
+        .into(),
         stderr: Vec::new(),
         hopeless: false,
         not_started: false,

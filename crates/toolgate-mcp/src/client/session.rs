@@ -20,7 +20,7 @@ use self::mailbox::Mailbox;
 use super::diagnostics::Diagnostics;
 use super::message::RpcError;
 use super::questions::Questions;
-use super::transport::{End, Inbox, Lost, Status, Transport, TransportError};
+use super::transport::{End, Inbox, Lost, Reason, Status, Transport, TransportError};
 use crate::Era;
 
 /// Far from where servers begin to count: an echo of our answer to their request is no answer to a request of ours.
@@ -40,11 +40,11 @@ const OPEN_QUESTIONS: usize = 16;
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Failure {
     /// The server has certainly not seen it: asking again is safe.
-    NotSent(String),
+    NotSent(Reason),
     /// The connection ended while it was open.
     Stopped(End),
     /// Only this request was lost.
-    Interrupted(String),
+    Interrupted(Reason),
     /// HTTP said no.
     Refused {
         status: Status,
@@ -210,7 +210,7 @@ impl Session {
     }
 
     fn transport(&self) -> Result<&Arc<dyn Transport>, Failure> {
-        let missing = || Failure::NotSent("the connection is not there yet".to_owned());
+        let missing = || Failure::NotSent("the connection is not there yet".into());
         self.transport.get().ok_or_else(missing)
     }
 
@@ -226,10 +226,9 @@ impl Session {
         let mut waiting = self.waiting();
         // Asked under the lock, so that no request slips in behind the end.
         if let Some(end) = &*self.end.borrow() {
-            return Err(Failure::NotSent(format!(
-                "the server stopped ({})",
-                end.status
-            )));
+            return Err(Failure::NotSent(
+                end.status.within("the server stopped (", ")"),
+            ));
         }
         waiting.requests.insert(id, asked);
         Ok(())

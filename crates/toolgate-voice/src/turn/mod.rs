@@ -380,3 +380,6 @@ async fn survive<T>(work: impl Future<Output = T>) -> Option<T> {
     done.inspect_err(|_| error!("a request broke the gateway; it goes on with the next"))
         .ok()
 }
+
+#[cfg(test)]
+mod tests;

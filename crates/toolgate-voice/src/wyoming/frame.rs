@@ -39,9 +39,7 @@ pub(crate) enum FrameError {
     HeaderTooLong,
     /// The header line cannot be used.
     #[error("a header line cannot be used: {why}")]
-    Header {
-        why: String,
-    },
+    Header { why: String },
     /// The header claims more than is read.
     #[error("'{kind}' comes with {length} bytes of {part}, and at most {limit} are allowed")]
     TooLong {

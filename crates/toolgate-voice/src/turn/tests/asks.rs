@@ -3,15 +3,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::services::{Asked, Respond};
+use crate::speak::Script;
+use crate::turn::Question;
 use futures::future::join_all;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep, timeout};
 use toolgate_core::{Annotations, FunctionTool, Tool, ToolDefinition, ToolError};
 use toolgate_journal::TurnOutcome;
 use toolgate_models::{ModelError, Provider};
-use crate::services::{Asked, Respond};
-use crate::turn::Question;
-use crate::speak::Script;
 
 use super::support::{Plan, Say, Text, Work, utterance};
 

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
+use crate::Reason;
+use crate::speak::Tone;
 use tokio::time::{Instant, sleep};
 use toolgate_core::Annotations;
 use toolgate_journal::TurnOutcome;
-use crate::Reason;
-use crate::speak::Tone;
 
 use super::support::{House, Plan, Say, Text, Work, utterance};
 

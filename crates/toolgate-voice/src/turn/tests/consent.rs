@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
+use crate::Reason;
+use crate::turn::Question;
 use tokio::time::sleep;
 use toolgate_core::Annotations;
-use crate::turn::Question;
-use crate::Reason;
 
 use super::support::{House, Plan, Say, Text, Work, utterance};
 

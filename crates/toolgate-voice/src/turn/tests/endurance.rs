@@ -3,10 +3,10 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use tokio::runtime::Handle;
-use toolgate_core::Annotations;
 use crate::Reason;
 use crate::listen::Utterance;
+use tokio::runtime::Handle;
+use toolgate_core::Annotations;
 
 use super::support::{Plan, Say, Script, Text, Work, alone, resident, utterance};
 

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use fakewyoming::{FakeAsr, Fault};
-use toolgate_journal::TurnOutcome;
-use crate::wyoming::Address;
 use crate::Reason;
 use crate::transcribe::WyomingAsr;
+use crate::wyoming::Address;
+use fakewyoming::{FakeAsr, Fault};
+use toolgate_journal::TurnOutcome;
 
 use super::support::{House, Plan, Say, utterance};
 

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use toolgate_core::Annotations;
 use crate::listen::Utterance;
+use toolgate_core::Annotations;
 
 use super::support::{Plan, Say, Text, Work, utterance};
 

@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use crate::Reason;
+use crate::listen::Utterance;
 use tokio::time::{Instant, sleep};
 use toolgate_core::Annotations;
 use toolgate_journal::TurnOutcome;
-use crate::Reason;
-use crate::listen::Utterance;
 
 use super::support::{Ear, Plan, Say, Text, Work, utterance};
 

@@ -15,6 +15,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use crate::audio::Format;
+use crate::listen::Utterance;
+use crate::services::Answered;
+use crate::speak::{Output, Playing, SoundStream, Speaker, Synthesize};
+use crate::transcribe::Transcribe;
+use crate::turn::{BackgroundTranscriber, Engines, Equipment, Question};
+use crate::{EngineError, Loudness, Reason, SpokenApprovals, VoiceSettings};
 use bytes::Bytes;
 use futures::future::BoxFuture;
 use futures::{FutureExt, StreamExt, stream};
@@ -27,13 +34,6 @@ use toolgate_core::{
 use toolgate_intents::{Pack, SentenceInterpreter};
 use toolgate_journal::{Journal, VoiceTurn};
 use toolgate_models::{ModelSettings, SentenceRouter, Toolbox};
-use crate::audio::Format;
-use crate::services::Answered;
-use crate::turn::{BackgroundTranscriber, Engines, Equipment, Question};
-use crate::{EngineError, Loudness, Reason, SpokenApprovals, VoiceSettings};
-use crate::speak::{Output, Playing, SoundStream, Speaker, Synthesize};
-use crate::transcribe::Transcribe;
-use crate::listen::Utterance;
 
 /// Begins, with engines of which all are there.
 pub(crate) fn start(

@@ -10,20 +10,20 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::listen::Utterance;
+use crate::speak::{NoOutput, Program, Speaker, engine};
+use crate::transcribe::WyomingAsr;
+use crate::turn::{BackgroundTranscriber, Equipment};
+use crate::wyoming::Address;
+use crate::{Loudness, VoiceSettings};
 use fakellm::{Answer, FakeLlm, Script};
 use fakewyoming::{FakeAsr, FakeTts};
 use tokio::time::Instant;
 use toolgate_core::{ToolExecutor, ToolManager};
 use toolgate_models::{ModelSettings, OllamaClient, Toolbox};
-use crate::wyoming::Address;
-use crate::turn::{BackgroundTranscriber, Equipment};
-use crate::{Loudness, VoiceSettings};
-use crate::speak::{NoOutput, Program, Speaker, WyomingTts};
-use crate::listen::Utterance;
-use crate::transcribe::WyomingAsr;
 
-use super::support::start;
 use super::measure::{Failure, Times, Told, println, report, whole};
+use super::support::start;
 
 /// Not measured: connections are made, and everything is in memory.
 const WARM_UP: usize = 20;
@@ -85,7 +85,7 @@ fn kept(what: &str, times: &Times, promised: f64) -> Result<(), Failure> {
 
 /// From a stop to the end of the program that plays.
 async fn interrupted(tts: &FakeTts, count: usize) -> Result<Times, Failure> {
-    let voice = Arc::new(WyomingTts::new(tts.address().parse()?, ""));
+    let voice = engine(&tts.address().to_string(), "")?;
     let folder = tempfile::tempdir()?;
     let played = folder.path().join("played.wav");
     let play = format!("exec cat >'{}'", played.display());
@@ -122,7 +122,7 @@ fn transcriber(
     model_settings.url = model.url().to_owned();
     let hears: Address = asr.address().parse()?;
     let speaks: Address = tts.address().parse()?;
-    let voice = Arc::new(WyomingTts::new(speaks, ""));
+    let voice = engine(&speaks.to_string(), "")?;
     let equipment = Equipment {
         router: Arc::new(OllamaClient::new(&model_settings)?).into(),
         model_settings,
