@@ -73,7 +73,8 @@ beside_langchain() {
 
 # What a spoken request costs besides its engines, which fails if that is too much; then with real ones, if they are installed.
 voice_stages() {
-    run "voice: our own time" cargo run --profile dist --locked -p toolgate-voice --example voice_stages -- 200
+    run "voice: our own time" env VOICE_STAGES=200 cargo test --profile dist --locked -p toolgate-voice --lib -- \
+        --ignored --exact --nocapture turn::tests::voice_stages::voice_stages
     if ! command -v espeak-ng >/dev/null || ! install_voice; then
         skip "voice with real engines" "Whisper or espeak-ng can't be installed"
         return

@@ -110,12 +110,10 @@ pub(crate) enum Say {
     },
 }
 
-/// How an answer goes wrong.
 #[derive(Clone, Copy)]
 pub(crate) enum Fault {
     /// The connection is closed.
     Cut,
-    /// The connection is reset.
     Reset,
     /// Nothing more comes.
     Stall,

@@ -156,7 +156,6 @@ impl Server {
         result
     }
 
-    /// All requests and notifications so far.
     pub(crate) fn heard(&self) -> Vec<Value> {
         lock(&self.heard).clone()
     }

@@ -23,7 +23,6 @@ pub struct Fake {
     listening: Option<JoinHandle<()>>,
 }
 
-/// What one kind of double does.
 pub(crate) trait Part: Send + Sync {
     /// Its answer to `describe`.
     fn info(&self) -> Value;
@@ -37,7 +36,6 @@ pub(crate) trait Part: Send + Sync {
     fn on(&self, event: &Got, session: &mut Session) -> Result<Reply, String>;
 }
 
-/// What a double says.
 pub(crate) enum Reply {
     Nothing,
     /// Small talk: faults do not touch it.
@@ -239,7 +237,6 @@ impl Shared {
         self.events.send_modify(|count| *count += 1);
     }
 
-    /// What is said to an event.
     fn reply(&self, event: &Got, session: &mut Session) -> Reply {
         match event.kind.as_str() {
             "describe" => Reply::Now(vec![frame::event("info", &self.part.info(), &[])]),

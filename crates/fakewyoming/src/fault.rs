@@ -29,7 +29,6 @@ pub enum Fault {
     Refuse(String),
 }
 
-/// One step of what is sent.
 #[derive(Debug)]
 pub(crate) enum Step {
     Send(Vec<u8>),
@@ -38,7 +37,6 @@ pub(crate) enum Step {
 }
 
 impl Fault {
-    /// What is sent of an answer.
     pub(crate) fn apply(self, answer: Vec<Vec<u8>>) -> Vec<Step> {
         let send = |events: Vec<Vec<u8>>| events.into_iter().map(Step::Send);
         match self {

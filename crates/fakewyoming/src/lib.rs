@@ -11,6 +11,7 @@
 //! tested they would share its mistakes.
 
 mod asr;
+mod client;
 mod fake;
 mod fault;
 mod frame;
@@ -21,6 +22,7 @@ mod tts;
 mod wake;
 
 pub use asr::FakeAsr;
+pub use client::Client;
 pub use fake::Fake;
 pub use fault::Fault;
 pub use frame::Got;

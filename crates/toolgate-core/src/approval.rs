@@ -241,7 +241,6 @@ pub struct ApprovalRecord {
 }
 
 impl ApprovalRecord {
-    /// An answer that came just now.
     pub(crate) fn new(granted: bool, by: ApprovalBy) -> Self {
         let at = SystemTime::now();
         Self { granted, by, at }

@@ -12,7 +12,6 @@ use crate::Source;
 /// Held while a call runs.
 pub(crate) type Slot = OwnedSemaphorePermit;
 
-/// All slots of an executor.
 pub(crate) struct Slots {
     each: usize,
     local: Arc<Semaphore>,

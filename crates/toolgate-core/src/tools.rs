@@ -54,7 +54,6 @@ struct Entry {
     registered: Registered,
 }
 
-/// A tool as it was registered.
 #[derive(Clone)]
 pub(crate) struct Registered {
     pub(crate) rank: Rank,
@@ -223,7 +222,6 @@ impl Tools {
     }
 }
 
-/// Two tools of one name.
 struct Clash {
     first: String,
     second: String,

@@ -69,7 +69,6 @@ pub(crate) fn same_name(one: &str, other: &str) -> bool {
     !meant.is_empty() && meant == words(other)
 }
 
-/// The devices of a location.
 pub(crate) fn room(devices: &[Device], said: &str) -> Vec<Device> {
     let meant = words(said);
     let is_there = |device: &&Device| {

@@ -75,7 +75,6 @@ fn last_known(last: &LastState) -> String {
     }
 }
 
-/// A device in a list.
 pub(crate) fn device(device: &Device) -> Value {
     let mut fields = json!({
         "name": device.name,

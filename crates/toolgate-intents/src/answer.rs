@@ -87,7 +87,6 @@ pub(crate) struct Joining<'a> {
     pub(crate) about: &'a str,
     /// Said where a tool has nothing to say.
     pub(crate) done: &'a str,
-    /// How units are written for people.
     pub(crate) units: &'a HashMap<String, String>,
 }
 

@@ -12,7 +12,6 @@ pub(crate) struct Dates {
     pub(crate) months: HashMap<String, i8>,
     /// Days with a name, as month and day: `12-25`.
     pub(crate) days: HashMap<String, String>,
-    /// Days seen from today.
     pub(crate) from_today: HashMap<String, i32>,
     /// Counted from Monday, which is 1.
     pub(crate) weekdays: HashMap<String, i8>,

@@ -14,7 +14,6 @@ const MOST_STATES: usize = 500;
 /// Phrases that may be skipped, and whether they are mere politeness, by their first word.
 type Fillers = HashMap<String, Vec<(Vec<String>, bool)>>;
 
-/// A pack made ready.
 pub(crate) struct Engine {
     pub(crate) pack: Pack,
     pub(crate) templates: Vec<Compiled>,
@@ -32,16 +31,13 @@ pub(crate) struct Engine {
     by_name: HashMap<String, usize>,
 }
 
-/// A template made ready.
 pub(crate) struct Compiled {
     /// Which of the pack's intents.
     pub(crate) intent: usize,
-    /// Which of its sentences.
     pub(crate) sentence: usize,
     pub(crate) graph: Graph,
 }
 
-/// What a slot is filled from.
 pub(crate) enum Filling {
     Number,
     Range(Box<Range>),

@@ -18,7 +18,6 @@ pub(crate) struct Edge {
     pub(crate) on: On,
 }
 
-/// What leads along an edge.
 pub(crate) enum On {
     Nothing,
     Word(usize),

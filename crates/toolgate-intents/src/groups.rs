@@ -179,7 +179,6 @@ impl Reading<'_> {
     }
 }
 
-/// All of these together.
 fn group(entries: Vec<&Entry>, end: usize, cost: u32, how: How) -> Option<Fill> {
     let mut values: Vec<(Value, String)> = Vec::new();
     for entry in entries {

@@ -5,13 +5,11 @@ use serde_json::Value;
 use super::pack::{Everything, Kind};
 use super::words::plain_words;
 
-/// One thing that a tool told.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Item {
     pub(crate) name: String,
     /// Where it is, which tells things of the same name apart.
     pub(crate) place: Option<String>,
-    /// Which of the kinds it is one of.
     pub(crate) kinds: Vec<usize>,
     /// Whether `everything` means it too.
     pub(crate) counts: bool,

@@ -50,7 +50,6 @@ pub(crate) struct Entry {
     pub(crate) place: Option<String>,
 }
 
-/// What a name was found by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Found {
     /// All of it.
@@ -181,7 +180,6 @@ impl Names {
         self.forms.push((places, index));
     }
 
-    /// How many there are.
     pub(crate) fn len(&self) -> usize {
         self.entries.len()
     }
@@ -240,7 +238,6 @@ impl Names {
         places.iter().map(|place| &self.entries[*place]).collect()
     }
 
-    /// Names that have all these words.
     fn having(&self, set: &[String]) -> Option<Vec<usize>> {
         in_all(set, |word| self.words.get(word))
     }

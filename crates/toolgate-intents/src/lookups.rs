@@ -10,7 +10,6 @@ use super::spelling::NearWords;
 /// All that was looked up at one moment.
 #[derive(Default)]
 pub(crate) struct Lookups {
-    /// Misspelt words among those of templates.
     pub(super) templates: RefCell<NearWords>,
     /// For each slot.
     names: RefCell<HashMap<usize, NameLookups>>,

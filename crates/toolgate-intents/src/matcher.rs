@@ -34,7 +34,6 @@ pub(super) const TEXT: u32 = 5;
 /// The longest name, in words.
 pub(super) const LONGEST_NAME: usize = 10;
 
-/// How much is forgiven.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Mercy {
     /// Nothing.
@@ -79,7 +78,6 @@ pub(crate) struct Reading<'a> {
 /// What each slot can be filled with at each word.
 type Fills = HashMap<(usize, usize), Rc<[Fill]>>;
 
-/// A template that fits.
 #[derive(Debug, Clone)]
 pub(crate) struct Match {
     pub(crate) intent: usize,
@@ -102,7 +100,6 @@ pub(crate) struct Fill {
     pub(crate) values: Vec<(Value, String)>,
 }
 
-/// How well a slot is filled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum How {
     Certain,
@@ -264,7 +261,6 @@ impl<'a> Reading<'a> {
         }
     }
 
-    /// What the cheapest way went through.
     fn way_back(&self, template: &Compiled, cells: &[Cell], cost: u32) -> Match {
         let states = template.graph.states.len();
         let mut found = Match {

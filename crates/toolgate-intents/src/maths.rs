@@ -45,14 +45,12 @@ pub(crate) struct Maths {
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Pair {
-    /// Said between the two.
     pub(crate) between: Vec<String>,
     pub(crate) operator: String,
     /// True if the second one is written first.
     pub(crate) turned: bool,
 }
 
-/// A calculation.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Calculation {
     /// As `math_eval` wants it.

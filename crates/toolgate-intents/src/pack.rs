@@ -100,7 +100,6 @@ pub(crate) struct Kind {
     pub(crate) without: Vec<String>,
 }
 
-/// How a person answers a question.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Replies {
@@ -205,7 +204,6 @@ pub(crate) struct Everything {
     pub(crate) without: Vec<String>,
 }
 
-/// Sentences that mean the same.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Intent {

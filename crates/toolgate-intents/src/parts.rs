@@ -21,7 +21,6 @@ struct Break {
     next: usize,
 }
 
-/// A part that is understood.
 #[derive(Debug, Clone)]
 enum Wish {
     /// Words that mean nothing: `thank you`.
@@ -42,7 +41,6 @@ pub(super) struct Parting<'a> {
     known: HashMap<(Span, Span, Mercy), Heard>,
 }
 
-/// What a part is.
 #[derive(Debug, Clone)]
 enum Heard {
     /// Something that can be done.
@@ -174,7 +172,6 @@ impl<'a> Parting<'a> {
         Ok(Some(wishes))
     }
 
-    /// What some words mean by themselves.
     fn alone(&mut self, span: Span, mercy: Mercy) -> Result<Option<Wish>, BTreeSet<usize>> {
         self.wish(span, Span::default(), None, mercy)
     }

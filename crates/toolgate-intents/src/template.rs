@@ -12,7 +12,6 @@ use super::words::plain_words;
 const LONGEST: usize = 1000;
 const DEEPEST: usize = 16;
 
-/// A sentence with gaps.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(try_from = "String")]
 pub(crate) struct Template {
@@ -20,7 +19,6 @@ pub(crate) struct Template {
     pub(crate) parts: Vec<Part>,
 }
 
-/// A piece of a template.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Part {
     Word(String),
@@ -29,7 +27,6 @@ pub(crate) enum Part {
     OneOf(Vec<Vec<Part>>),
 }
 
-/// A gap.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Slot {
     pub(crate) name: String,
@@ -56,7 +53,6 @@ impl TryFrom<String> for Template {
 }
 
 impl Template {
-    /// Reads one.
     pub(crate) fn read(text: &str) -> Result<Self, TemplateError> {
         let letters: Vec<char> = text.chars().take(LONGEST + 1).collect();
         let mut reader = Reader {

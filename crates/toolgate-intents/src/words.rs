@@ -10,7 +10,6 @@ pub(crate) const LONGEST: usize = 600;
 /// The most words of a sentence that is looked at.
 pub(crate) const MOST_WORDS: usize = 64;
 
-/// A word of a sentence.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Token {
     /// In the plain form that all comparing is done in.
@@ -19,7 +18,6 @@ pub(crate) struct Token {
     end: usize,
 }
 
-/// What a person said.
 #[derive(Debug, Clone)]
 pub(crate) struct Sentence<'a> {
     raw: &'a str,
@@ -95,7 +93,6 @@ impl<'a> Sentence<'a> {
     }
 }
 
-/// The plain words of a text.
 pub(crate) fn plain_words(text: &str) -> Vec<String> {
     split(text).into_iter().map(|token| token.text).collect()
 }

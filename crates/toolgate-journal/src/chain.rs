@@ -86,7 +86,6 @@ impl<'a> Chain<'a> {
         })
     }
 
-    /// The number of the next entry.
     pub(crate) fn next(&self) -> i64 {
         self.n + 1
     }

@@ -13,7 +13,6 @@ use crate::row::{EndRow, Executed, StartRow};
 
 pub(crate) struct Column {
     pub(crate) name: &'static str,
-    /// Its type and constraints in SQL.
     sql: &'static str,
     /// The form of the first files that have it.
     since: i64,

@@ -190,7 +190,6 @@ impl Conditions {
     }
 }
 
-/// A pattern for LIKE.
 fn contains(text: &str) -> String {
     let mut pattern = String::from("%");
     for c in text.chars() {

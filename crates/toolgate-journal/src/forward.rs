@@ -48,7 +48,6 @@ const MOST_WAITING: i64 = 100_000;
 /// How often it is said that records were dropped.
 const QUIET: Duration = Duration::from_secs(60);
 
-/// A record on its way.
 pub(crate) struct Record {
     /// When the call began, in microseconds since 1970.
     pub(crate) started_at: i64,
@@ -60,7 +59,6 @@ pub(crate) struct Record {
     pub(crate) json: String,
 }
 
-/// What others know of the thread.
 #[derive(Default)]
 pub(crate) struct Counts {
     dropped: AtomicU64,
@@ -72,7 +70,6 @@ impl Counts {
     }
 }
 
-/// The thread that sends.
 pub(crate) struct Forwarder {
     end: Arc<(Mutex<bool>, Condvar)>,
     is_done: Mutex<Option<oneshot::Receiver<()>>>,
@@ -131,7 +128,6 @@ impl Drop for Forwarder {
     }
 }
 
-/// One file for each destination.
 fn position_file(database: &Path, to: &Forward) -> io::Result<File> {
     let id = key::hex(&digest(&SHA256, to.to_string().as_bytes()).as_ref()[..4]);
     let path = runs::folder(database)?.join(format!("forward-{id}"));

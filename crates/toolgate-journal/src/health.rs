@@ -90,7 +90,6 @@ impl Health {
         self.is_failing.load(Ordering::Relaxed)
     }
 
-    /// Writing fails.
     pub(crate) fn is_broken(&self) -> bool {
         self.is_broken.load(Ordering::Relaxed)
     }

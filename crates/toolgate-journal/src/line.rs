@@ -7,7 +7,6 @@ use serde::de::DeserializeOwned;
 /// The checksum in hexadecimal, and a space.
 const HEAD: usize = 17;
 
-/// A line with its end.
 pub(crate) fn of(value: &impl Serialize) -> Vec<u8> {
     let mut line = Vec::with_capacity(1024);
     line.resize(HEAD, b' ');

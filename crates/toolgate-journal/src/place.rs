@@ -20,7 +20,6 @@ pub(crate) fn of(id: &str) -> i64 {
     first_at(head >> 8) | process << 14 | counter
 }
 
-/// The first place of a millisecond.
 pub(crate) fn first_at(millis: i64) -> i64 {
     millis.clamp(0, (1 << 43) - 1) << 20
 }

@@ -146,7 +146,6 @@ fn is_sane_call(row: &[Value]) -> bool {
         && (*finished == Value::Null || is_time(finished))
 }
 
-/// The same of turns.
 fn is_sane_turn(row: &[Value]) -> bool {
     matches!(row, [kept, id, ..] if is_time(kept) && is_id(id))
 }

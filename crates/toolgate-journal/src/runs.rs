@@ -56,7 +56,6 @@ impl Run {
         })
     }
 
-    /// The file that is locked.
     pub(crate) fn path(&self) -> PathBuf {
         folder_of(&self.database).join(&self.entry.id)
     }

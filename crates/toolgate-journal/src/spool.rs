@@ -135,7 +135,6 @@ impl Spool {
     }
 }
 
-/// One of the two files.
 pub(crate) struct Segment {
     path: PathBuf,
     file: Option<File>,
@@ -223,7 +222,6 @@ fn write_at_once(file: &mut File, line: &[u8]) -> io::Result<()> {
     }
 }
 
-/// What stands in a spool.
 #[derive(Default)]
 pub(crate) struct Left {
     pub(crate) rows: Vec<Row>,

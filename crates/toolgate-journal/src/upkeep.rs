@@ -214,7 +214,6 @@ fn trim(connection: &mut Connection, key: Option<&Key>, file: &Path) -> rusqlite
     Ok(if is_trimmed { Step::Chain } else { Step::Runs })
 }
 
-/// How the file is divided.
 struct Pages {
     all: i64,
     free: i64,

@@ -49,7 +49,6 @@ pub(crate) fn unusable_pages(log: &Path) -> io::Result<u64> {
     }
 }
 
-/// As much as there is.
 fn read(log: &mut impl Read, frame: &mut [u8]) -> io::Result<usize> {
     let mut filled = 0;
     while filled < frame.len() {

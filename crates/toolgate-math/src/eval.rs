@@ -23,7 +23,6 @@ use crate::value::Value;
 use operators::binary;
 use spine::Spine;
 
-/// One evaluation.
 pub(crate) struct Run<'a> {
     tree: &'a Tree<'a>,
     pub(crate) meter: Meter,
@@ -41,7 +40,6 @@ pub(crate) struct Run<'a> {
     ends: Vec<(Value, usize)>,
 }
 
-/// What a name stands for.
 #[derive(Clone, Default)]
 struct Slot {
     variable: Option<Value>,
@@ -64,7 +62,6 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// The value of the whole expression.
     pub(crate) fn run(&mut self) -> Result<Value> {
         match self.tree.node(self.tree.root) {
             Node::Block(list) => self.block(list),
@@ -86,7 +83,6 @@ impl<'a> Run<'a> {
         Ok(Value::Results(Arc::new(shown)))
     }
 
-    /// The value of a node.
     pub(crate) fn eval(&mut self, node: NodeId) -> Result<Value> {
         self.meter.enter()?;
         let mark = self.spine.len();

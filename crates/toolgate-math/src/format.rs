@@ -11,7 +11,6 @@ use crate::unit::{self, System};
 use crate::value::{Object, Value};
 use numbers::{complex, decimal};
 
-/// How numbers are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Notation {
     #[default]
@@ -33,7 +32,6 @@ pub(crate) struct Style {
     pub(crate) upper: i64,
     /// Fractions as decimals with their cycle in brackets.
     pub(crate) decimal_fractions: bool,
-    /// Word size for a base notation.
     pub(crate) word: Option<u32>,
 }
 
@@ -50,7 +48,6 @@ impl Default for Style {
     }
 }
 
-/// The text of a value.
 pub(crate) fn value(
     meter: &mut Meter,
     system: &System,

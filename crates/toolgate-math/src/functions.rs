@@ -33,7 +33,6 @@ pub(crate) use combinatorics::factorial;
 pub(crate) use matrices::range;
 pub(crate) use units::convert;
 
-/// A function of the language.
 #[derive(Debug)]
 pub(crate) struct Function {
     pub(crate) name: &'static str,
@@ -48,7 +47,6 @@ pub(crate) struct Function {
     pub(crate) lazy: bool,
 }
 
-/// How a function is called.
 #[derive(Clone, Copy)]
 pub(crate) enum Body {
     /// One scalar.

@@ -92,12 +92,10 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// The text of the current token.
     pub(crate) fn lexeme(&self) -> &'a str {
         &self.text[self.start..self.index]
     }
 
-    /// An error at the current token.
     pub(crate) fn error(&self, message: impl Into<String>) -> Error {
         self.error_at(message, self.start)
     }
@@ -125,7 +123,6 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// Reads the next token.
     pub(crate) fn advance(&mut self) -> Result<()> {
         self.skip_blanks();
         self.start = self.index;

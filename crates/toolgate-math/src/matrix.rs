@@ -33,7 +33,6 @@ impl Matrix {
         self.depth
     }
 
-    /// Every cell the same.
     pub(crate) fn filled(meter: &mut Meter, size: Vec<usize>, value: &Value) -> Result<Self> {
         let cells = cell_count(meter, &size)?;
         Ok(Self::new(size, vec![value.clone(); cells]))
@@ -90,7 +89,6 @@ impl Matrix {
         }
     }
 
-    /// The side of a square matrix.
     pub(crate) fn square(&self) -> Result<usize> {
         match self.size.as_slice() {
             [1] => Ok(1),
@@ -119,7 +117,6 @@ impl Matrix {
         Ok(Self::new(self.size.clone(), data))
     }
 
-    /// Rows become columns.
     pub(crate) fn transpose(&self, meter: &mut Meter) -> Result<Self> {
         meter.cells(self.data.len())?;
         match self.size.as_slice() {
@@ -138,7 +135,6 @@ impl Matrix {
         }
     }
 
-    /// The same cells in another shape.
     pub(crate) fn reshaped(&self, size: Vec<usize>) -> Result<Self> {
         if size.iter().try_fold(1usize, |all, n| all.checked_mul(*n)) != Some(self.data.len()) {
             return Err(Error::new(format!(

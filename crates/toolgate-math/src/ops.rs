@@ -28,7 +28,6 @@ pub(crate) use compare::{
 pub(crate) use linear::{determinant, identity, inverse, is_zero, matrix_product, transpose};
 pub(crate) use logic::{not, truth, truths, xor};
 
-/// Two numbers of one kind.
 pub(crate) enum Pair {
     Number(f64, f64),
     Complex(Complex, Complex),
@@ -36,7 +35,6 @@ pub(crate) enum Pair {
     Fraction(Fraction, Fraction),
 }
 
-/// One number of any kind.
 enum Single {
     Number(f64),
     Complex(Complex),

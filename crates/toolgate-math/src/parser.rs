@@ -13,7 +13,6 @@ use crate::error::{Error, Result};
 use crate::lexer::{Lexer, Token};
 use crate::tree::{Definition, List, Name, Node, NodeId, Tree, Unary};
 
-/// Parses the whole text.
 pub(crate) fn parse<'a>(text: &'a str, budget: &Budget) -> Result<Tree<'a>> {
     if text.len() > budget.length {
         return Err(Error::exceeded(
@@ -229,7 +228,6 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// A list of one.
     fn single(&mut self, node: NodeId) -> List {
         self.tree.lists.push(node);
         List {

@@ -17,7 +17,6 @@ pub(crate) struct List {
     pub(crate) len: u32,
 }
 
-/// Operators with one operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unary {
     Minus,
@@ -30,7 +29,6 @@ pub(crate) enum Unary {
     Percent,
 }
 
-/// Operators with two operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Binary {
     Add,
@@ -65,7 +63,6 @@ pub(crate) enum Binary {
     SubtractPercent,
 }
 
-/// One node of the expression.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Node {
     Number(f64),
@@ -124,7 +121,6 @@ pub(crate) struct Definition {
     pub(crate) body: NodeId,
 }
 
-/// A whole expression.
 #[derive(Debug)]
 pub(crate) struct Tree<'a> {
     pub(crate) nodes: Vec<Node>,

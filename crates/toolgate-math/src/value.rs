@@ -27,11 +27,9 @@ pub(crate) enum Value {
     Object(Arc<Object>),
     Builtin(&'static Function),
     Closure(Arc<Closure>),
-    /// The shown values of several statements.
     Results(Arc<Vec<Value>>),
 }
 
-/// A function written in the expression.
 #[derive(Debug)]
 pub(crate) struct Closure {
     /// `f(x, y)`; an expression given as a function has only its parameter.
@@ -104,7 +102,6 @@ impl Value {
         Self::Object(Arc::new(object))
     }
 
-    /// A list of values.
     pub(crate) fn list(values: Vec<Value>) -> Self {
         Self::matrix(Matrix::vector(values))
     }
@@ -151,7 +148,6 @@ impl Value {
         }
     }
 
-    /// The count it is.
     pub(crate) fn count(&self, function: &str) -> Result<usize> {
         let number = self.number(function)?;
         if number.fract() != 0.0 || !(0.0..=9e15).contains(&number) {

@@ -40,7 +40,6 @@ impl<W> ProviderClient<W> {
     }
 }
 
-/// One question to a model.
 struct Question<'a, W> {
     format: &'a W,
     request: Request<'a>,

@@ -22,7 +22,6 @@ pub(crate) struct ReplyBuffer<'a> {
     was_heard: bool,
 }
 
-/// All the words of a reply.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct ReplyText {
     pub(crate) thoughts: String,
@@ -32,7 +31,6 @@ pub(crate) struct ReplyText {
 }
 
 impl ReplyText {
-    /// As it is kept.
     pub(crate) fn message(self) -> AssistantMessage {
         let thoughts = Some(self.thoughts).filter(|thoughts| !thoughts.is_empty());
         let thoughts = thoughts.map(|text| Part::Thinking {

@@ -17,7 +17,6 @@ use crate::{Event, Listener, ModelError};
 pub(crate) struct Retries {
     /// Attempts of one question.
     most: u32,
-    /// How many retries are saved up.
     saved: Mutex<f64>,
 }
 

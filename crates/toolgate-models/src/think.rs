@@ -50,7 +50,6 @@ impl Default for Splitter {
 }
 
 impl Splitter {
-    /// More of the answer.
     pub(crate) fn feed(&mut self, chunk: &str, each: &mut dyn FnMut(Piece<'_>)) {
         if self.pending.is_empty()
             && !self.skip_blanks

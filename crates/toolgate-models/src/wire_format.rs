@@ -70,7 +70,6 @@ pub(crate) trait WireFormat: Send + Sync + 'static {
     /// The bytes of a question.
     fn body(&self, request: &Request<'_>, habits: Self::Habits) -> Result<Vec<u8>, String>;
 
-    /// What reads the answer to it.
     fn reader<'a>(&self, request: &Request<'a>) -> Self::Reader<'a>;
 
     /// The status that an error would have had, had it come before the stream began.
@@ -125,7 +124,6 @@ pub(crate) trait ReplyReader: Send {
     fn finish(self, reply: &mut ReplyBuffer<'_>) -> Result<Reply, StreamError>;
 }
 
-/// How far an answer has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Progress {
     Open,
@@ -146,7 +144,6 @@ pub(crate) enum StreamError {
     Cut,
     /// The model's window was full before it could say anything.
     Full,
-    /// The connection failed.
     Connection(ModelError),
 }
 
@@ -156,7 +153,6 @@ impl From<ModelError> for StreamError {
     }
 }
 
-/// The text of an event.
 pub(crate) fn utf8(data: &[u8]) -> Result<&str, StreamError> {
     str::from_utf8(data).map_err(|error| StreamError::Garbled(error.to_string()))
 }

@@ -176,7 +176,6 @@ fn config(bind: SocketAddr) -> BrokerConfig {
         .with_storage(storage)
 }
 
-/// Lets one user in.
 struct Doorkeeper(BrokerSettings);
 
 impl Doorkeeper {

@@ -98,7 +98,6 @@ pub(crate) enum Fed {
     Taken,
     /// The reader is too slow.
     Dropped,
-    /// The reader is gone.
     Gone,
 }
 

@@ -22,7 +22,6 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// How long its answer may take.
 const LONGEST: Duration = Duration::from_secs(2);
 
-/// Answers questions about the journal.
 pub(crate) struct Desk {
     /// Those that are answered, and those that wait.
     places: Semaphore,

@@ -13,7 +13,6 @@ use crate::recent::Recent;
 /// Events that wait for a slow watcher; who is slower than that is told how many it missed.
 const KEPT: usize = 1024;
 
-/// Something to show.
 #[derive(Clone)]
 pub(crate) enum Event {
     /// A call is about to run.
@@ -84,7 +83,6 @@ impl Feed {
         keeps.then_some(recent)
     }
 
-    /// Everything from now on.
     pub(crate) fn watch(&self) -> broadcast::Receiver<Event> {
         self.0.events.subscribe()
     }

@@ -13,10 +13,8 @@ use crate::problem::Problem;
 use crate::recent::CallFilter;
 use crate::sight::Sight;
 
-/// The calls of a gateway.
 pub(crate) struct History<'a>(&'a Gateway);
 
-/// One call.
 pub(crate) struct Found {
     pub(crate) detail: CallDetail,
     pub(crate) asking: Asking,
@@ -24,7 +22,6 @@ pub(crate) struct Found {
     pub(crate) unverified: Option<String>,
 }
 
-/// The arguments as they were asked.
 pub(crate) enum Asking {
     /// As they were.
     Whole(Arc<Value>),
@@ -71,7 +68,6 @@ impl<'a> History<'a> {
         }
     }
 
-    /// One call.
     pub(crate) async fn find(&self, id: String) -> Result<Option<Found>, Problem> {
         let recent = self.0.parts().feed.recent();
         if let Some((detail, asked)) = recent.and_then(|recent| recent.find(&id)) {

@@ -171,7 +171,6 @@ impl Hall {
         tokio::time::sleep(BACK_OFF).await;
     }
 
-    /// Finishes or ends every call.
     async fn close(mut self) {
         self.gateway.stopping().cancel();
         self.turned_away.abort_all();

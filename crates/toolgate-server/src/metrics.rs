@@ -161,7 +161,6 @@ impl Default for Metrics {
 }
 
 impl Metrics {
-    /// Everything as Prometheus reads it.
     pub(crate) fn render(&self, now: &Now) -> String {
         self.0.in_flight.set(now.in_flight as i64);
         // From the start, so that an alert on them is not about figures that do not exist.

@@ -12,7 +12,6 @@ const MOST_CALLS: usize = 1000;
 /// All of them together, as JSON.
 const MOST_BYTES: u64 = 64 << 20;
 
-/// Which calls are wanted.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct CallFilter {
     pub(crate) tool: Option<String>,
@@ -28,7 +27,6 @@ pub(crate) struct CallFilter {
     pub(crate) limit: usize,
 }
 
-/// Keeps the last calls.
 pub(crate) struct Recent {
     redactor: Redactor,
     command: String,
@@ -96,7 +94,6 @@ impl Recent {
         Some((Arc::clone(&kept.detail), Arc::clone(&kept.asked)))
     }
 
-    /// Forgets them all.
     pub(crate) fn clear(&self) {
         *self.calls() = Calls::default();
     }

@@ -51,7 +51,6 @@ impl Sight {
         self.gateway.executor().is_visible_in(tool, &self.scope)
     }
 
-    /// How many tools there are.
     pub(crate) fn tools(&self) -> usize {
         let tools = self.gateway.executor().manager().tools();
         tools
@@ -78,7 +77,6 @@ impl Sight {
             && self.has_tool_of_call(&call.tool, call.server.as_deref())
     }
 
-    /// The same for the tool alone.
     pub(crate) fn has_tool_of_call(&self, tool: &str, server: Option<&str>) -> bool {
         if self.has_all_tools() {
             return true;

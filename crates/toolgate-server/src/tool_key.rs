@@ -18,7 +18,6 @@ pub(crate) struct ToolKeyRef<'a> {
 }
 
 impl ToolKey {
-    /// The MCP server behind it.
     pub(crate) fn server(&self) -> Option<&str> {
         match &self.source {
             Source::Mcp(server) => Some(server),

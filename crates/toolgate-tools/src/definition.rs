@@ -240,7 +240,6 @@ impl Entry<'_> {
         self.left_out([key], &error.to_string())
     }
 
-    /// A reason to leave it out.
     fn left_out<'k>(&self, way: impl IntoIterator<Item = &'k str>, text: &str) -> Problem {
         self.problem(way, &format!("{} is left out: {text}", self.title()), true)
     }

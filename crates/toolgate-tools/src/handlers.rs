@@ -24,7 +24,6 @@ pub struct Handlers {
     internal: BTreeMap<String, Service>,
 }
 
-/// A service inside the program.
 struct Service {
     /// The JSON Schema of what it takes.
     parameters: Value,

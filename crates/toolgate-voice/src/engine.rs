@@ -38,11 +38,9 @@ impl fmt::Display for Role {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{error}")]
 #[non_exhaustive]
-pub struct Problem {
-    /// What it does.
-    pub role: Role,
-    /// What happened.
-    pub error: EngineError,
+pub(crate) struct Problem {
+    pub(crate) role: Role,
+    pub(crate) error: EngineError,
 }
 
 impl Problem {

@@ -34,7 +34,6 @@ const MOST_TALKS: usize = 64;
 /// How long the goodbye may take.
 const GOODBYE: Duration = Duration::from_secs(1);
 
-/// Tells the house what happens.
 pub(crate) struct House {
     messages: mpsc::Sender<(&'static str, Value)>,
     status: watch::Sender<Status>,
@@ -42,13 +41,11 @@ pub(crate) struct House {
     forget_after: Duration,
 }
 
-/// What is told as the status.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Status {
     is_ready: bool,
     /// Servers of tools that are away, in words.
     missing: Option<String>,
-    /// Engines that are away.
     lost: Vec<Role>,
     state: &'static str,
     /// How much of what was heard was not answered.

@@ -11,9 +11,12 @@
 //! without a socket and with one; `services` are those that this program offers itself. Inside, sound is always 16-bit mono at
 //! 16 kHz on its way in, and of the engine's format on its way out.
 
-pub mod audio;
+mod audio;
+mod checks;
 mod engine;
 mod event;
+#[cfg(any(test, fuzzing))]
+pub mod fuzzing;
 mod gateway;
 mod hear;
 mod house;
@@ -25,17 +28,16 @@ mod transcribe;
 mod turn;
 pub mod wyoming;
 
-pub use engine::{EngineError, Problem, Role};
+// What tests share with those of `tests/` and `examples/` names the crate as they do.
+#[cfg(test)]
+extern crate self as toolgate_voice;
+
+pub use audio::check_wav;
+pub use checks::{EngineCheck, check_asr, check_engines, is_wav};
+pub use engine::{EngineError, Role};
 pub use event::{Event, State, Watcher};
 pub use gateway::{FindModel, GatewayError, Key, Mode, Parts, Reach, Summary, run};
-pub use hear::{Heard, Input, InputError, Opened, Recorder, SatelliteLink, Source, open, paced};
-pub use listen::{Listening, Notice, Segmenter, Utterance, Wake, WakeNotice};
-pub use services::{Answered, Asked, HandleService, Respond, TtsService};
+pub use hear::{Input, InputError};
 pub use settings::VoiceSettings;
-pub use speak::{
-    CommandTts, Loudness, NoOutput, NoSpeech, Output, Piece, Playing, Program, Script, Sentences,
-    SoundStream, Speaker, Speech, Spoken, Synthesize, Tone, WavFile, WyomingSnd, WyomingTts,
-    engine, output, speakable,
-};
-pub use transcribe::{Transcribe, WyomingAsr, is_hallucination, plain, worth};
-pub use turn::{BackgroundTranscriber, Equipment, Overrun, Question, Reason, SpokenApprovals};
+pub use speak::Loudness;
+pub use turn::{Reason, SpokenApprovals};

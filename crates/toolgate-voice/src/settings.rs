@@ -93,6 +93,19 @@ pub struct VoiceSettings {
     pub welcome: String,
 }
 
+impl VoiceSettings {
+    /// Whether the gateway serves others.
+    pub fn serves(&self) -> bool {
+        !self.handle.is_empty() || !self.serve_tts.is_empty()
+    }
+
+    /// Whether that is all it does: whoever gives another machine an agent has not asked for a
+    /// microphone that is always open.
+    pub fn only_serves(&self) -> bool {
+        self.serves() && self.input.is_empty() && self.wake.is_empty()
+    }
+}
+
 impl Default for VoiceSettings {
     fn default() -> Self {
         Self {

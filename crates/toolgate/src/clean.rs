@@ -46,7 +46,6 @@ impl Cleaner {
     }
 }
 
-/// A whole text.
 pub(crate) fn clean(text: &str) -> String {
     Cleaner::default().push(text)
 }

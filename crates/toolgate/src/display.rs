@@ -35,12 +35,10 @@ const MOST_DRAWN: usize = 12;
 #[derive(Clone)]
 pub(crate) struct Display(Arc<Mutex<Screen>>);
 
-/// What is shown of a turn.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Manner {
     /// Words go to stdout as they come.
     pub(crate) streams: bool,
-    /// How answers are written.
     pub(crate) format: AnswerFormat,
     /// Calls and waiting are shown on stderr.
     pub(crate) progress: bool,
@@ -94,7 +92,6 @@ impl Display {
         })))
     }
 
-    /// Another model answers from now on.
     pub(crate) fn set_format(&self, format: AnswerFormat) {
         self.screen().manner.format = format;
     }

@@ -109,12 +109,10 @@ impl ServerFile {
         &self.path
     }
 
-    /// How the file was chosen.
     pub(crate) fn place(&self) -> Place {
         self.place
     }
 
-    /// The names there are.
     pub(crate) fn names(&self) -> Vec<String> {
         let objects = config::servers::KEYS
             .into_iter()

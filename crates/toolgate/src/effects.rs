@@ -20,7 +20,6 @@ const DEEPEST: usize = 8;
 /// Bytes of a key that is gone into: it stands in the line of every value below it.
 const LONGEST_KEY: usize = 200;
 
-/// One thing that a file does.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(crate) struct Effect {
     pub(crate) text: String,

@@ -40,7 +40,6 @@ const FIXED: [&str; 1] = ["journal"];
 type Tell = Box<dyn Fn(ConfigurationState) + Send>;
 type Apply = Box<dyn Fn(&Config) -> anyhow::Result<Vec<&'static str>> + Send>;
 
-/// Follows one file.
 pub(crate) struct Reload {
     path: PathBuf,
     place: Place,

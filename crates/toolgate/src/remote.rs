@@ -29,7 +29,6 @@ pub(crate) struct Remote {
     has_named_token: bool,
 }
 
-/// What came of a request.
 pub(crate) struct Answer {
     pub(crate) status: StatusCode,
     pub(crate) body: Value,

@@ -71,7 +71,6 @@ pub(crate) fn width() -> Option<usize> {
     columns(std::io::stdout())
 }
 
-/// How many columns stderr has.
 pub(crate) fn side_width() -> Option<usize> {
     columns(std::io::stderr())
 }
@@ -158,7 +157,6 @@ pub(crate) fn colours() -> bool {
     AutoStream::choice(&std::io::stderr()) != ColorChoice::Never
 }
 
-/// The same for stdout.
 pub(crate) fn result_colours() -> bool {
     AutoStream::choice(&std::io::stdout()) != ColorChoice::Never
 }

@@ -24,7 +24,6 @@ static DRAWN: Mutex<Vec<usize>> = Mutex::new(Vec::new());
 #[derive(Clone)]
 pub(crate) struct Spinner(Arc<Mutex<Line>>);
 
-/// Keeps a spinner from turning.
 pub(crate) struct Held(Spinner);
 
 impl Drop for Held {

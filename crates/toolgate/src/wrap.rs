@@ -106,7 +106,6 @@ pub(crate) fn definition_list(
     lines.join("\n")
 }
 
-/// How many columns it takes.
 pub(crate) fn seen(text: &str) -> usize {
     let plain = anstream::adapter::strip_str(text);
     plain.map(UnicodeWidthStr::width).sum()

@@ -16,13 +16,9 @@ const MAX_OPEN: usize = 256;
 /// What a gateway is asked. There are dangerous functions too; they have no place here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Function {
-    /// All nodes with their values.
     GetNodes,
-    /// Reads one value from its device.
     PollValue,
-    /// The scenes that people made.
     GetScenes,
-    /// Sets the values of a scene.
     ActivateScene,
 }
 

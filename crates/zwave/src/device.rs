@@ -25,7 +25,6 @@ pub(crate) mod class {
     pub(crate) const BATTERY: u16 = 128;
 }
 
-/// The device that a node is.
 pub(crate) fn device(node: &Node, stale: bool) -> Device {
     let outline = outline(node, stale);
     let readings = readings(node);
@@ -230,7 +229,6 @@ pub(crate) fn chosen(value: &Value) -> Option<String> {
         .map(|choice| choice.text.clone())
 }
 
-/// A number with its unit.
 pub(crate) fn amount(number: f64, unit: Option<&str>) -> String {
     match unit {
         Some(unit) => format!("{number} {unit}"),

@@ -29,7 +29,6 @@ const MAX_STATES: usize = 256;
 const BROADCAST: [NodeId; 2] = [255, 4095];
 const FIRST_GROUP: NodeId = 4096;
 
-/// One value of a node.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Value {
     /// How the gateway shows the property; named topics are made from it.
@@ -59,7 +58,6 @@ pub(crate) struct Choice {
     pub value: Json,
 }
 
-/// A node.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Node {
     pub id: NodeId,

@@ -27,7 +27,6 @@ pub(crate) struct Report {
     pub node_location: Option<String>,
 }
 
-/// Reads the message of a value.
 pub(crate) fn report(payload: &[u8]) -> Report {
     if payload.len() > MAX_PAYLOAD {
         return Report::default();

@@ -137,7 +137,6 @@ impl Suffix<'_> {
     }
 }
 
-/// Reads a whole suffix.
 pub(crate) fn parse_suffix(text: &str) -> Option<Suffix<'_>> {
     let mut parts = text.split('/');
     let (class, endpoint) = (parts.next()?, parts.next()?);
@@ -203,11 +202,17 @@ pub(crate) enum About<'a> {
     /// Somebody's command or question, ours too.
     Set,
     /// Whether a gateway runs.
-    GatewayStatus { gateway: &'a str },
-    /// Which version a gateway is.
-    GatewayVersion { gateway: &'a str },
+    GatewayStatus {
+        gateway: &'a str,
+    },
+    GatewayVersion {
+        gateway: &'a str,
+    },
     /// The answer to a question.
-    Reply { gateway: &'a str, function: &'a str },
+    Reply {
+        gateway: &'a str,
+        function: &'a str,
+    },
     /// Something happened to `source` (driver, controller, node).
     Event {
         gateway: &'a str,
@@ -217,12 +222,13 @@ pub(crate) enum About<'a> {
     /// Whether the radio works.
     DriverStatus,
     /// A node or one of its values: base and the rest, not yet told apart.
-    Node { rest: &'a str },
+    Node {
+        rest: &'a str,
+    },
     /// Not for us.
     Other,
 }
 
-/// The topics of one prefix.
 #[derive(Debug, Clone)]
 pub(crate) struct Topics {
     prefix: String,
@@ -236,7 +242,6 @@ impl Topics {
         }
     }
 
-    /// Everything.
     pub(crate) fn all(&self) -> String {
         self.whole("#")
     }
@@ -251,7 +256,6 @@ impl Topics {
         self.whole(&format!("{CLIENTS}/{gateway}/api/{function}/set"))
     }
 
-    /// What a topic is about.
     pub(crate) fn about<'a>(&self, topic: &'a str) -> About<'a> {
         let rest = topic
             .strip_prefix(&self.prefix)

@@ -92,7 +92,6 @@ impl Issued {
 /// Who is behind an address that is spoken to like OpenAI.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Server {
-    /// The provider itself.
     Provider,
     /// A server of one's own, such as llama.cpp's: it runs a model's template itself, and takes options for it.
     Own,
@@ -134,7 +133,6 @@ fn text<'a>(value: Option<&'a Value>, at: &str) -> Result<&'a str, String> {
     found.ok_or_else(|| format!("{at}: must be a string"))
 }
 
-/// A string with something in it.
 fn words<'a>(value: Option<&'a Value>, at: &str) -> Result<&'a str, String> {
     let text = text(value, at)?;
     ensure(!text.trim().is_empty(), || {

@@ -29,7 +29,6 @@ pub(super) struct KnownSecrets {
 }
 
 impl KnownSecrets {
-    /// These secrets and more.
     pub(super) fn with(&self, more: &[String]) -> Self {
         let more = more.iter().filter(|secret| secret.len() >= SHORTEST);
         let mut values: Vec<String> = self.values.iter().chain(more).cloned().collect();

@@ -43,7 +43,6 @@ pub(super) struct Place {
     pub(super) item: Option<usize>,
 }
 
-/// In steps of a few nanoseconds.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Price {
     /// Of a value, whatever it is.
@@ -54,14 +53,12 @@ pub(super) struct Price {
     pub(super) byte: u64,
     /// How often items are compared with each other.
     pub(super) unique: u64,
-    /// How deep sub-schemas are stacked.
     pub(super) stacked: u64,
 }
 
 /// What validating one instance costs at most.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Bill {
-    /// Steps in all.
     pub(super) steps: u64,
     /// Checks that can fail; each would be an error to remember.
     pub(super) errors: u64,

@@ -55,7 +55,6 @@ pub(super) fn tuple(keywords: &Map<String, Value>) -> &[Value] {
     }
 }
 
-/// Schemas for items whatever their position.
 pub(super) fn other_items(keywords: &Map<String, Value>) -> impl Iterator<Item = &Value> {
     ["items", "additionalItems", "contains", "unevaluatedItems"]
         .into_iter()

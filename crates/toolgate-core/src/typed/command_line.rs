@@ -85,7 +85,6 @@ fn declared<'a>(path: &[&str], schema: &'a Value) -> &'a Value {
         .fold(schema, |inside, name| property(inside, name, schema))
 }
 
-/// What was typed for one key.
 #[derive(Default)]
 struct Given<'a> {
     texts: Vec<&'a str>,

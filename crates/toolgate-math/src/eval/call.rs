@@ -75,7 +75,6 @@ impl Run<'_> {
         }
     }
 
-    /// Calls a function value.
     pub(crate) fn call(&mut self, function: &Value, arguments: &[Value]) -> Result<Value> {
         match function {
             Value::Builtin(function) => self.call_builtin(function, arguments),
@@ -139,7 +138,6 @@ impl Run<'_> {
         Ok(value)
     }
 
-    /// How many arguments a callback takes.
     pub(crate) fn parameters_of(function: &Value) -> usize {
         match function {
             Value::Closure(closure) => closure.parameters.len(),

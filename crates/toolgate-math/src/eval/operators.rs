@@ -97,7 +97,6 @@ impl Run<'_> {
     }
 }
 
-/// A binary operator on two values.
 pub(super) fn binary(meter: &mut Meter, operator: Binary, a: &Value, b: &Value) -> Result<Value> {
     match operator {
         Binary::Add => ops::add(meter, a, b),

@@ -6,7 +6,6 @@ use crate::number::complex::Complex;
 use crate::number::decimal::Decimal;
 use crate::number::real::{Digits, to_text};
 
-/// A double.
 pub(crate) fn number(value: f64, style: &Style) -> Result<String> {
     if !value.is_finite() {
         return Ok(to_text(value));

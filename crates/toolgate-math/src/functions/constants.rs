@@ -194,7 +194,6 @@ const QUANTITIES: &[(&str, &str, &str)] = &[
     ("planckTemperature", "1.416785e32 K", "Planck temperature"),
 ];
 
-/// Every constant with its value.
 pub(super) fn values() -> impl Iterator<Item = (&'static str, Value)> {
     let mut meter = Meter::new(&Budget::default());
     let quantities = QUANTITIES.iter().filter_map(move |(name, text, _)| {

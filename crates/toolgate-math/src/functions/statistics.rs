@@ -53,7 +53,6 @@ pub(super) const TABLE: &[Function] = &[
     many("corr", "a, b", "Correlation of two lists", corr),
 ];
 
-/// All cells of all arguments.
 pub(super) fn flat(meter: &mut Meter, args: &[Value]) -> Result<Vec<Value>> {
     let mut values = Vec::new();
     for arg in args {

@@ -278,7 +278,6 @@ impl Decimal {
         }
     }
 
-    /// Towards negative infinity.
     pub(crate) fn floor(&self) -> Self {
         let whole = self.truncate();
         if self.is_negative() && whole != *self {
@@ -295,7 +294,6 @@ impl Decimal {
         }
     }
 
-    /// Towards zero.
     pub(crate) fn truncate(&self) -> Self {
         if !self.is_finite() || self.exponent >= 0 {
             return self.clone();
@@ -336,7 +334,6 @@ impl Decimal {
         (self.negative, &self.coefficient, self.exponent)
     }
 
-    /// How many decimals it has.
     pub(crate) fn decimals(&self) -> i64 {
         (-self.exponent).max(0)
     }

@@ -126,7 +126,6 @@ pub(crate) struct Digits {
 }
 
 impl Digits {
-    /// The digits of a finite number.
     pub(crate) fn of(x: f64) -> Self {
         let text = format!("{:e}", x.abs());
         let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));
@@ -194,7 +193,6 @@ impl Digits {
             .collect()
     }
 
-    /// The double these digits name.
     pub(crate) fn value(&self) -> f64 {
         let sign = if self.negative { "-" } else { "" };
         let scale = self.exponent - self.digits.len() as i64 + 1;

@@ -113,7 +113,6 @@ fn gamma_of(z: Complex) -> Complex {
     sum.mul(power).mul(t.neg().exp()).scale((2.0 * PI).sqrt())
 }
 
-/// The logarithm of the gamma function.
 pub(crate) fn lgamma(x: f64) -> f64 {
     if x < 0.0 {
         return f64::NAN;
@@ -144,7 +143,6 @@ pub(crate) fn lgamma(x: f64) -> f64 {
     0.918_938_533_204_672_7 + (x + 0.5) * log(base) - base + log(sum)
 }
 
-/// The error function.
 pub(crate) fn erf(x: f64) -> f64 {
     if x.is_nan() { x } else { libm::erf(x) }
 }

@@ -189,7 +189,6 @@ impl Decimal {
         fixed.write(&fixed.atan(&fixed.read(self)))
     }
 
-    /// π with all its digits.
     pub(crate) fn pi() -> Self {
         let fixed = Fixed::new(PRECISION + SPARE);
         fixed.write(&fixed.pi())

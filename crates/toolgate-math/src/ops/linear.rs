@@ -134,7 +134,6 @@ pub(super) fn matrix_power(meter: &mut Meter, matrix: &Matrix, exponent: f64) ->
     Ok(result)
 }
 
-/// Ones on the diagonal.
 pub(crate) fn identity(meter: &mut Meter, rows: usize, columns: usize) -> Result<Matrix> {
     let mut matrix = Matrix::filled(meter, vec![rows, columns], &Value::Number(0.0))?;
     for i in 0..rows.min(columns) {

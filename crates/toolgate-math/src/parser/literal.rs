@@ -3,7 +3,6 @@
 use crate::error::Result;
 use crate::lexer::Lexer;
 
-/// The value of the current token.
 pub(super) fn number(lexer: &Lexer<'_>) -> Result<f64> {
     let text = lexer.lexeme();
     if text.len() < 16 && text.bytes().all(|byte| byte.is_ascii_digit()) {

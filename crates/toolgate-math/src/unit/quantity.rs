@@ -2,7 +2,6 @@
 
 use super::{DIMENSIONS, Dimensions};
 
-/// A physical quantity.
 #[derive(Debug)]
 pub(crate) struct Base {
     pub(crate) index: usize,

@@ -4,9 +4,8 @@ use serde_json::Value;
 use toolgate_core::{Content, ToolError, ToolOutput, escape};
 
 use super::session::Failure;
-use super::transport::{End, Lost, apart};
+use super::transport::{End, Lost};
 
-/// What came back.
 pub(crate) enum Answer {
     /// The end of the call.
     Done(Result<ToolOutput, ToolError>),
@@ -95,18 +94,16 @@ pub(crate) fn failed(server: &str, tool: &str, failure: Failure) -> ToolError {
             ToolError::failed(message).with_details(details)
         }
         Failure::Stopped(End { status, stderr }) => {
-            let (status, cause) = apart(&status);
             let stderr = (!stderr.is_empty()).then(|| format!("stderr: {}", stderr.join("\n")));
             ToolError::ServerStopped {
                 server: server.to_owned(),
-                status,
-                details: stderr.or(cause),
+                status: status.without_cause(),
+                details: stderr.or_else(|| status.cause().map(str::to_owned)),
             }
         }
         Failure::NotSent(reason) | Failure::Interrupted(reason) => {
-            let (reason, cause) = apart(&reason);
-            let error = ToolError::unavailable(tool, reason);
-            match cause {
+            let error = ToolError::unavailable(tool, reason.without_cause());
+            match reason.cause() {
                 Some(cause) => error.with_details(cause),
                 None => error,
             }

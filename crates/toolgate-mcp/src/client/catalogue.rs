@@ -87,7 +87,6 @@ pub struct RememberedFailure {
     pub reason: String,
 }
 
-/// The content of a file.
 #[derive(Serialize, Deserialize)]
 struct Stored {
     version: u32,
@@ -102,7 +101,6 @@ struct StoredVersion {
     version: u32,
 }
 
-/// A file as it was read.
 struct StoredServer {
     version: u32,
     server: RememberedServer,
@@ -210,7 +208,6 @@ impl Catalogue {
         }
     }
 
-    /// Changes whenever the agreement is written.
     pub(crate) fn agreement_stamp(&self, settings: &ServerSettings) -> Option<AgreementStamp> {
         let about = fs::metadata(self.file(settings, AGREED)?).ok()?;
         Some(AgreementStamp {

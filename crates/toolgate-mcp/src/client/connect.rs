@@ -24,7 +24,7 @@ use super::questions::Questions;
 use super::session::{Failure, Request, Session};
 use super::stdio::{self, Stdio};
 use super::tool;
-use super::transport::{End, Status, Transport, TransportError};
+use super::transport::{End, Reason, Status, Transport, TransportError};
 use crate::{Connection, Era, EraChoice, Headers, Program, ServerSettings};
 
 /// The longest a server on HTTP is waited for to say that it is not of the modern era.
@@ -37,7 +37,7 @@ const LISTEN_AGAIN: Duration = Duration::from_secs(30);
 #[error("{reason}")]
 pub(crate) struct ConnectError {
     /// For a person, with what to do.
-    pub(crate) reason: String,
+    pub(crate) reason: Reason,
     /// The tail of stderr, redacted.
     pub(crate) stderr: Vec<String>,
     /// Trying again will not help until something is changed: 401, 403, 404.
@@ -46,7 +46,6 @@ pub(crate) struct ConnectError {
     pub(crate) not_started: bool,
 }
 
-/// Makes real connections.
 pub(crate) struct Dialer {
     pub(crate) stdio: stdio::Shared,
     pub(crate) http: Arc<http::Shared>,
@@ -59,7 +58,6 @@ pub(crate) struct Dialer {
 #[derive(Clone)]
 struct Known {
     diagnostics: Arc<Diagnostics>,
-    /// The era that worked.
     era: Option<Era>,
     /// Cancelled once nothing is left of its latest process.
     gone: Option<CancellationToken>,
@@ -154,7 +152,6 @@ impl Reach for Dialer {
     }
 }
 
-/// One attempt to connect.
 struct Attempt<'a> {
     dialer: &'a Dialer,
     settings: &'a ServerSettings,
@@ -305,9 +302,9 @@ impl Attempt<'_> {
         self.error(explain(disagreement), hopeless)
     }
 
-    fn error(&self, reason: String, hopeless: bool) -> ConnectError {
+    fn error(&self, reason: impl Into<Reason>, hopeless: bool) -> ConnectError {
         ConnectError {
-            reason,
+            reason: reason.into(),
             stderr: Vec::new(),
             hopeless,
             not_started: false,
@@ -337,7 +334,6 @@ fn takes_no_posts(refusal: &Disagreement) -> bool {
     )
 }
 
-/// A connected server.
 struct Live {
     session: Arc<Session>,
     era: Era,
@@ -371,7 +367,7 @@ impl Peer for Live {
                 Ok(listed) => {
                     Ok(tool::take(listed, &self.settings, &self.link, &self.redactor).await)
                 }
-                Err(failure) => Err(explain(&failure.into())),
+                Err(failure) => Err(explain(&failure.into()).to_string()),
             }
         })
     }

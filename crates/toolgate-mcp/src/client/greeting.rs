@@ -9,7 +9,7 @@ use tracing::{debug, warn};
 
 use super::message::RpcError;
 use super::session::{Failure, Request, Session};
-use super::transport::Status;
+use super::transport::{Reason, Status};
 use crate::era::{LEGACY, LEGACY_REVISIONS, MODERN};
 use crate::{Era, EraChoice};
 
@@ -137,20 +137,20 @@ fn client_info() -> Value {
     json!({ "name": "toolgate", "version": env!("CARGO_PKG_VERSION") })
 }
 
-/// For a person.
-pub(crate) fn explain(disagreement: &Disagreement) -> String {
+pub(crate) fn explain(disagreement: &Disagreement) -> Reason {
     match disagreement {
         Disagreement::Revisions(theirs) => {
             format!(
                 "it speaks the protocol revisions {theirs}; this version speaks {MODERN} and up to {LEGACY}"
             )
+            .into()
         }
         Disagreement::Failure(failure) => match failure {
             Failure::NotSent(reason) | Failure::Interrupted(reason) => reason.clone(),
-            Failure::Stopped(end) => format!("it stopped during the handshake ({})", end.status),
+            Failure::Stopped(end) => end.status.within("it stopped during the handshake (", ")"),
             Failure::Refused { status, body } => match body {
-                Some(body) => format!("{status}: {}", escape(body)),
-                None => status.to_string(),
+                Some(body) => format!("{status}: {}", escape(body)).into(),
+                None => status.to_string().into(),
             },
             Failure::Rpc(RpcError { code, message, .. }) => {
                 let message: String = message.chars().take(500).collect();
@@ -158,8 +158,9 @@ pub(crate) fn explain(disagreement: &Disagreement) -> String {
                     "it refused the handshake: {} (code {code})",
                     escape(&message)
                 )
+                .into()
             }
-            Failure::Lost(_) => "its answer to the handshake could not be read".to_owned(),
+            Failure::Lost(_) => "its answer to the handshake could not be read".into(),
         },
     }
 }

@@ -54,7 +54,6 @@ impl InstallLock {
         }
     }
 
-    /// The package is there.
     pub(crate) fn finish(mut self) {
         self.file = None;
     }

@@ -69,7 +69,6 @@ impl Link {
         self.state.send_replace(State::Connecting);
     }
 
-    /// Calls go through.
     pub(crate) fn up(&self, session: Arc<Session>) {
         self.state.send_replace(State::Up(session));
     }

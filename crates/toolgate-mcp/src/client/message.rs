@@ -5,7 +5,6 @@ use std::borrow::Cow;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-/// A message from a server.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Message {
     /// The answer to one of our requests. An id that is none of ours matches nothing.

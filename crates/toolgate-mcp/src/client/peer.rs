@@ -12,7 +12,6 @@ use super::link::Link;
 use super::transport::End;
 use crate::{Era, ServerSettings};
 
-/// Makes connections.
 pub(crate) trait Reach: Send + Sync + 'static {
     /// One attempt: start, handshake and first listing, within `patience`. One that fails leaves nothing behind; one that is dropped
     /// does so once it is [`cleared`](Self::cleared).
@@ -56,15 +55,12 @@ pub(crate) struct Vitals {
     pub(crate) stderr: Vec<String>,
 }
 
-/// A connected server.
 pub(crate) trait Peer: Send + Sync + 'static {
-    /// How it is spoken to.
     fn era(&self) -> Era;
     /// The revision of the protocol that was agreed on.
     fn revision(&self) -> Option<String>;
     /// Its process, if it has one here.
     fn pid(&self) -> Option<u32>;
-    /// Lets calls through.
     fn open(&self, link: &Link);
     /// Asks for its tools again.
     fn offer(&self) -> BoxFuture<'_, Result<Offer, String>>;

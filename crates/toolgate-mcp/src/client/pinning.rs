@@ -55,12 +55,10 @@ struct State {
     stamp: Option<AgreementStamp>,
     /// What is listed now, reduced to what is pinned, without what the settings leave out.
     listed: Vec<(String, RememberedTool)>,
-    /// Hashes of what was logged.
     told: HashSet<String>,
     changes: Option<ToolChanges>,
 }
 
-/// What a comparison came to.
 pub(crate) struct PinVerdict {
     /// Why tools aren't offered, by their name on the server.
     pub(crate) withheld: HashMap<String, Withheld>,

@@ -23,7 +23,6 @@ pub(crate) enum Does {
 
 type Script = dyn Fn(&str, &Value) -> Does + Send + Sync;
 
-/// Keeps what it was sent.
 pub(crate) struct Scripted {
     script: Box<Script>,
     inbox: Arc<dyn Inbox>,
@@ -55,10 +54,9 @@ impl Scripted {
         self.sent.lock().clone()
     }
 
-    /// The server is gone.
     pub(crate) fn die(&self) {
         self.inbox.closed(End {
-            status: "exit status 3".to_owned(),
+            status: "exit status 3".into(),
             stderr: vec!["boom".to_owned()],
         });
     }

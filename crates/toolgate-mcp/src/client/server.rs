@@ -86,7 +86,6 @@ pub(super) struct Course {
     waiting: Vec<Order>,
 }
 
-/// Why a connection was given up.
 enum Loss {
     Died(End),
     Ordered(Order),
@@ -233,7 +232,6 @@ impl Server {
         }
     }
 
-    /// The crash-loop breaker is open.
     fn hold_back(&self, until: Instant) {
         let why = format!(
             "it was started {} times within a minute; the next try is in {} s",
@@ -426,7 +424,8 @@ fn overdue(patience: Duration) -> ConnectError {
         reason: format!(
             "it was not connected within {} s; a slow server needs a longer 'startTimeout'",
             patience.as_secs_f64()
-        ),
+        )
+        .into(),
         stderr: Vec::new(),
         hopeless: false,
         not_started: false,

@@ -20,7 +20,7 @@ use self::mailbox::Mailbox;
 use super::diagnostics::Diagnostics;
 use super::message::RpcError;
 use super::questions::Questions;
-use super::transport::{End, Inbox, Lost, Status, Transport, TransportError};
+use super::transport::{End, Inbox, Lost, Reason, Status, Transport, TransportError};
 use crate::Era;
 
 /// Far from where servers begin to count: an echo of our answer to their request is no answer to a request of ours.
@@ -40,17 +40,16 @@ const OPEN_QUESTIONS: usize = 16;
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Failure {
     /// The server has certainly not seen it: asking again is safe.
-    NotSent(String),
+    NotSent(Reason),
     /// The connection ended while it was open.
     Stopped(End),
     /// Only this request was lost.
-    Interrupted(String),
+    Interrupted(Reason),
     /// HTTP said no.
     Refused {
         status: Status,
         body: Option<String>,
     },
-    /// The server answered with an error.
     Rpc(RpcError),
     /// The answer was thrown away.
     Lost(Lost),
@@ -72,7 +71,6 @@ pub(crate) struct Session {
     strikes: AtomicU64,
     /// What every request of the modern era carries.
     meta: OnceLock<Map<String, Value>>,
-    /// The revision that was agreed on.
     revision: OnceLock<Arc<str>>,
 }
 
@@ -170,7 +168,6 @@ impl Session {
             .unwrap_or_else(|_| Err(Failure::Stopped(self.ended_as())))
     }
 
-    /// Tells the server something.
     pub(crate) async fn notify<P: Serialize>(
         &self,
         method: &'static str,
@@ -213,7 +210,7 @@ impl Session {
     }
 
     fn transport(&self) -> Result<&Arc<dyn Transport>, Failure> {
-        let missing = || Failure::NotSent("the connection is not there yet".to_owned());
+        let missing = || Failure::NotSent("the connection is not there yet".into());
         self.transport.get().ok_or_else(missing)
     }
 
@@ -229,10 +226,9 @@ impl Session {
         let mut waiting = self.waiting();
         // Asked under the lock, so that no request slips in behind the end.
         if let Some(end) = &*self.end.borrow() {
-            return Err(Failure::NotSent(format!(
-                "the server stopped ({})",
-                end.status
-            )));
+            return Err(Failure::NotSent(
+                end.status.within("the server stopped (", ")"),
+            ));
         }
         waiting.requests.insert(id, asked);
         Ok(())

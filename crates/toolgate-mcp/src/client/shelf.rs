@@ -104,7 +104,6 @@ impl Shelf {
         self.goods().is_closed = true;
     }
 
-    /// The same tools at another rank.
     pub(crate) fn rank(&self, rank: Rank) {
         let mut goods = self.goods();
         if goods.rank != rank && !goods.is_closed {

@@ -198,7 +198,6 @@ impl Roster {
         })
     }
 
-    /// All there are from now on.
     pub(crate) fn set(&self, boards: Vec<Arc<Board>>) {
         *self.boards.lock() = boards;
         self.version.send_modify(|version| *version += 1);

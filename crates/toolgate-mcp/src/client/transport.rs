@@ -9,7 +9,6 @@ use crate::Era;
 
 /// Where a transport delivers what arrives. Called from the transport's own tasks, in the order of arrival; never blocks.
 pub(crate) trait Inbox: Send + Sync + 'static {
-    /// A message.
     fn message(&self, message: Message);
     /// A message that was thrown away: too large, or broken beyond reading. `id` if it could be made out.
     fn lost(&self, id: Option<u64>, problem: Lost);
@@ -19,7 +18,6 @@ pub(crate) trait Inbox: Send + Sync + 'static {
     fn closed(&self, end: End);
 }
 
-/// Why a message was thrown away.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Lost {
     /// More bytes than the limit allows.
@@ -28,11 +26,67 @@ pub(crate) enum Lost {
     Broken(String),
 }
 
-/// How a connection ended.
+/// Why something failed, for a person. What only an operator wants to know is a field of its own.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Reason {
+    text: String,
+    /// An address, or what the system said.
+    cause: Option<String>,
+    /// What follows the cause where all of it is shown.
+    rest: String,
+}
+
+impl Reason {
+    pub(crate) fn new(text: &str, cause: String, rest: &str) -> Self {
+        Self {
+            text: text.to_owned(),
+            cause: Some(cause),
+            rest: rest.to_owned(),
+        }
+    }
+
+    /// Inside of another sentence.
+    pub(crate) fn within(&self, before: &str, after: &str) -> Self {
+        Self {
+            text: format!("{before}{}", self.text),
+            cause: self.cause.clone(),
+            rest: format!("{}{after}", self.rest),
+        }
+    }
+
+    /// Without the cause, for whoever calls a tool.
+    pub(crate) fn without_cause(&self) -> String {
+        format!("{}{}", self.text, self.rest)
+    }
+
+    pub(crate) fn cause(&self) -> Option<&str> {
+        self.cause.as_deref()
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)?;
+        if let Some(cause) = &self.cause {
+            write!(f, " [cause: {cause}]")?;
+        }
+        f.write_str(&self.rest)
+    }
+}
+
+impl<T: Into<String>> From<T> for Reason {
+    fn from(text: T) -> Self {
+        Self {
+            text: text.into(),
+            ..Self::default()
+        }
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct End {
     /// For a person: `exit status 3`, `signal 9 (killed)`, `connection closed`, `session expired`.
-    pub(crate) status: String,
+    pub(crate) status: Reason,
     /// The tail of stderr, redacted; empty for HTTP.
     pub(crate) stderr: Vec<String>,
 }
@@ -42,10 +96,10 @@ pub(crate) struct End {
 pub(crate) enum TransportError {
     /// The server has certainly not seen the message: sending it again is safe.
     #[error("{0}")]
-    NotSent(String),
+    NotSent(Reason),
     /// The server may have seen it.
     #[error("{0}")]
-    Interrupted(String),
+    Interrupted(Reason),
     /// HTTP said no.
     #[error("{status}")]
     Refused {
@@ -54,7 +108,6 @@ pub(crate) enum TransportError {
     },
 }
 
-/// An HTTP status with its meaning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Status(pub(crate) u16);
 
@@ -72,7 +125,6 @@ impl fmt::Display for Status {
     }
 }
 
-/// A connection to one server.
 pub(crate) trait Transport: Send + Sync + 'static {
     /// Hands one message over. `Ok` means that it is on its way, not that it arrived; answers come through the inbox.
     ///
@@ -89,38 +141,19 @@ pub(crate) trait Transport: Send + Sync + 'static {
     fn close(&self) -> BoxFuture<'_, ()>;
 }
 
-/// A reason as a person reads it, and apart from it the cause in brackets, with its address and numbers.
-pub(crate) fn apart(reason: &str) -> (String, Option<String>) {
-    match (reason.find(" [cause: "), reason.rfind(']')) {
-        (Some(from), Some(to)) if from < to => {
-            let text = format!("{}{}", &reason[..from], &reason[to + 1..]);
-            let cause = &reason[from + " [cause: ".len()..to];
-            (text, Some(cause.to_owned()))
-        }
-        _ => (reason.to_owned(), None),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn what_only_an_operator_wants_to_know_stands_apart() {
-        for (reason, text, cause) in [
-            ("gone", "gone", None),
-            (
-                "broke off [cause: os error 104]",
-                "broke off",
-                Some("os error 104"),
-            ),
-            (
-                "no [cause: http://[::1]:80]; check it",
-                "no; check it",
-                Some("http://[::1]:80"),
-            ),
-        ] {
-            assert_eq!(apart(reason), (text.to_owned(), cause.map(str::to_owned)));
-        }
+    fn a_cause_is_shown_in_brackets_and_can_be_left_out() {
+        let reason = Reason::new("no", "http://[::1]:80".to_owned(), "; check it");
+        let nested = reason.within("it stopped (", ")");
+        let shown = "it stopped (no [cause: http://[::1]:80]; check it)";
+        assert_eq!(nested.to_string(), shown);
+        assert_eq!(nested.without_cause(), "it stopped (no; check it)");
+        assert_eq!(nested.cause(), Some("http://[::1]:80"));
+        let plain = Reason::from("gone");
+        assert_eq!((plain.to_string().as_str(), plain.cause()), ("gone", None));
     }
 }

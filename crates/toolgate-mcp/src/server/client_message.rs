@@ -8,7 +8,6 @@ use toolgate_core::{JsonError, StrictObject, ToolError, has_more_values, parse_j
 use super::jsonrpc::{RequestError, RequestId};
 use super::lines;
 
-/// What a client sent.
 #[derive(Debug)]
 pub(super) enum ClientMessage {
     Request(ClientRequest),
@@ -91,7 +90,6 @@ pub(super) struct ClientNotification {
 }
 
 impl ClientNotification {
-    /// The request that this one cancels.
     pub(super) fn cancelled_request(&self) -> Option<RequestId> {
         let id = self.params.get("requestId")?;
         let id = (self.method == "notifications/cancelled").then_some(id)?;

@@ -104,7 +104,6 @@ impl RequestError {
     }
 }
 
-/// The message that answers a request.
 pub(super) fn response<T: Serialize>(id: &RequestId, result: &Result<T, RequestError>) -> Vec<u8> {
     let result = match result {
         Ok(result) => result,

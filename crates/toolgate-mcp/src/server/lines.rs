@@ -7,7 +7,6 @@ use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncReadExt};
 use toolgate_net::{self as net, LineBuffer};
 
-/// A line as it came.
 #[derive(Debug, PartialEq)]
 pub(super) enum Line {
     /// Without its newline.

@@ -26,7 +26,6 @@ pub(super) const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
 /// How long a list waits for tools that are on their way; later ones are told as a change.
 const WAIT_FOR_TOOLS: Duration = Duration::from_secs(5);
 
-/// What a request builds on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Lifecycle {
     /// A session that began with `initialize`, or this very `initialize`.
@@ -91,7 +90,6 @@ pub(super) struct RequestContext<'a> {
     pub(super) sink: Option<&'a dyn ClientSink>,
 }
 
-/// The result of any method.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 pub(super) enum MethodResult {
@@ -136,7 +134,6 @@ pub(super) struct ListToolsResult {
 }
 
 impl McpService {
-    /// Answers one request of one client.
     pub(super) async fn dispatch(
         self: &Arc<Self>,
         request: ClientRequest,

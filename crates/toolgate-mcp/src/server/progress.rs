@@ -21,7 +21,6 @@ pub(super) struct ProgressReports {
 }
 
 impl ProgressReports {
-    /// Called by the tool.
     pub(super) fn add(&self, progress: &Progress) {
         let mut waiting = self.waiting.lock();
         if waiting.len() == MOST_WAITING {

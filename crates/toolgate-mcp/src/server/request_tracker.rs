@@ -78,7 +78,6 @@ impl RequestTracker {
         })
     }
 
-    /// It is answered with this.
     pub(super) fn answered(&mut self, result: &Result<MethodResult, RequestError>) {
         self.request.error = match result {
             Ok(result) => result.error_kind().map(str::to_owned),

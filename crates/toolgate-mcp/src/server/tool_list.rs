@@ -111,7 +111,6 @@ pub(super) struct ToolListWatch {
 }
 
 impl ToolListWatch {
-    /// Follows the list from now on.
     pub(super) fn new(service: &Arc<McpService>) -> Self {
         Self {
             version: service.executor.manager().subscribe(),

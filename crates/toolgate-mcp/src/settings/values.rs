@@ -15,7 +15,6 @@ pub(super) struct Wrong {
 }
 
 impl Wrong {
-    /// About the entry as a whole.
     pub(super) fn entry(text: &str) -> Self {
         Self {
             path: Vec::new(),
@@ -64,7 +63,6 @@ pub(super) const TYPES: [(&str, &str); 7] = [
     ("remote", "http"),
 ];
 
-/// One of a few words.
 pub(super) fn choice<T: Copy>(given: Given<'_>, options: &[(&str, T)]) -> Result<T, Wrong> {
     let found = given.1.as_str().and_then(|word| {
         let option = options.iter().find(|(name, _)| *name == word)?;
@@ -107,7 +105,6 @@ pub(super) fn health((key, value): Given<'_>) -> Result<HealthTool, Wrong> {
     }
 }
 
-/// A list of strings.
 pub(super) fn texts((key, value): Given<'_>) -> Result<Vec<String>, Wrong> {
     let Value::Array(list) = value else {
         return Err(Wrong::at(&[key], "must be a list of strings"));

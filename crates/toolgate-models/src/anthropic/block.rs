@@ -47,7 +47,6 @@ impl Block {
 }
 
 impl Content {
-    /// As it is kept.
     pub(super) fn part(self, catalog: &Catalog) -> Result<Option<Part>, StreamError> {
         Ok(Some(match self {
             Self::Text(text) if text.is_empty() => return Ok(None),

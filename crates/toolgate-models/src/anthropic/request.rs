@@ -24,7 +24,6 @@ pub(super) struct Options {
     pub(super) temperature: Option<f64>,
 }
 
-/// The body of a request.
 pub(super) fn body(
     options: &Options,
     sent: Sent,

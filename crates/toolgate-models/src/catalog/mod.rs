@@ -71,7 +71,6 @@ impl LeftOut {
 
 /// What a provider accepts. The functions are pure: a tool goes in, JSON comes out.
 pub(crate) struct Dialect {
-    /// The longest name it takes.
     pub(crate) longest_name: usize,
     /// True if a tool of an MCP server goes out under its name there, as far as that is unique.
     pub(crate) original_names: bool,
@@ -240,7 +239,6 @@ impl Catalog {
         }
     }
 
-    /// What the tools are about.
     pub(crate) fn index(&self) -> &Index {
         self.index.get_or_init(|| {
             let definitions = self.tools.iter().map(|tool| tool.tool.definition());
@@ -332,7 +330,6 @@ impl Offer {
 }
 
 impl Serialize for Offer {
-    /// The list as it is sent.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut list = serializer.serialize_seq(Some(self.len()))?;
         for tool in self.iter() {

@@ -108,7 +108,6 @@ struct Chooser<'a> {
 }
 
 impl Chooser<'_> {
-    /// A variable that says something.
     fn variable(&self, name: &str) -> Option<String> {
         let value = (self.environment)(name)?;
         Some(value.trim().to_owned()).filter(|value| !value.is_empty())
@@ -315,7 +314,6 @@ fn is_tagged(name: &str) -> bool {
     name.contains(':') && owner(name).is_none()
 }
 
-/// Whose model a name usually means.
 fn owner(name: &str) -> Option<&'static ProviderEntry> {
     let mut entries = Provider::ALL.into_iter().map(Provider::entry);
     entries.find(|entry| (entry.owns_model)(name))

@@ -14,7 +14,6 @@ use crate::{AnswerSource, ModelError, ModelSettings, Provider};
 /// A longer name is none.
 pub(super) const LONGEST_NAME: usize = 256;
 
-/// The models of an Ollama.
 #[derive(Debug)]
 pub(super) struct Models(Vec<ModelInfo>);
 

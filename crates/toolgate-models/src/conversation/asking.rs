@@ -43,7 +43,6 @@ impl Running<'_> {
         limit.is_some() || self.conversation.settings.max_tool_rounds == 0
     }
 
-    /// Asks the model.
     pub(super) async fn ask(&mut self, limit: Option<TurnEnd>) -> Result<Reply, ModelError> {
         const LAST: &str = "(No more tools can be used in this turn. Answer now with what you have, and say what is missing.)";
         self.refresh_tools();

@@ -48,7 +48,6 @@ fn envelope<S: Serializer>(outcome: &Arc<ToolOutcome>, serializer: S) -> Result<
     outcome.as_ref().serialize(serializer)
 }
 
-/// What was called in this turn.
 #[derive(Default)]
 pub(super) struct Made {
     calls: Vec<MadeCall>,

@@ -46,7 +46,6 @@ impl FullResults {
         true
     }
 
-    /// The oldest first.
     pub(super) fn iter(&self) -> impl Iterator<Item = &ToolOutcome> {
         self.kept.iter().map(|(_, outcome)| &**outcome)
     }
@@ -132,7 +131,6 @@ fn images(output: &ToolOutput) -> Vec<Image> {
     images.take(MOST_IMAGES).collect()
 }
 
-/// A picture that models take.
 fn image(block: &Content) -> Option<Image> {
     const KINDS: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
     let value = block.as_value();
@@ -196,7 +194,6 @@ pub(super) fn kept_as(id: Option<&str>) -> String {
     id.map(said).unwrap_or_default()
 }
 
-/// As people read sizes.
 pub(super) fn size(bytes: usize) -> String {
     match bytes {
         0..1_000 => format!("{bytes} bytes"),

@@ -35,7 +35,6 @@ pub(super) struct History {
 enum Aside {
     #[default]
     None,
-    /// A message of its own.
     Message,
     /// Behind the person's words, which were this long: two messages of a person in a row are not taken everywhere.
     Behind(usize),
@@ -88,12 +87,10 @@ impl History {
         }
     }
 
-    /// What a model is sent.
     pub(super) fn sent(&self) -> &[Message] {
         &self.messages[self.start..]
     }
 
-    /// The person says something.
     pub(super) fn begin(&mut self, text: String) {
         self.close();
         self.push(Message::User { text });
@@ -161,7 +158,6 @@ impl History {
         }
     }
 
-    /// The calls of the last message.
     pub(super) fn calls(&self) -> impl Iterator<Item = &ModelCall> {
         let message = match self.messages.last() {
             Some(Message::Assistant(message)) => Some(message),

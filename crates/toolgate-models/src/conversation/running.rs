@@ -48,7 +48,6 @@ pub(super) struct Running<'a> {
     pub(super) aside: Option<&'static str>,
 }
 
-/// What a reply leads to.
 pub(super) enum Next {
     /// Tools.
     Run(Vec<Planned>),

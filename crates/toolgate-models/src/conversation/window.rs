@@ -111,7 +111,6 @@ impl History {
         shortened
     }
 
-    /// Keeps the whole within its bounds.
     pub(super) fn forget(&mut self) {
         let mut bytes = sum(&self.sizes).bytes;
         self.forget_wholes(MOST_BYTES.saturating_sub(bytes));
@@ -153,7 +152,6 @@ pub(crate) fn tokens_of(message: &Message) -> usize {
     size(message).tokens
 }
 
-/// About how much a message is.
 pub(super) fn size(message: &Message) -> Size {
     /// What a picture costs with those who can look.
     const IMAGE: usize = 1600;

@@ -18,7 +18,6 @@ pub(super) struct Options {
     pub(super) think: Option<bool>,
 }
 
-/// Which settings the model takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ModelHabits {
     pub(super) sent: Sent,
@@ -42,7 +41,6 @@ impl Habits for ModelHabits {
     }
 }
 
-/// The body of a request.
 pub(super) fn body(
     options: &Options,
     ModelHabits { sent }: ModelHabits,

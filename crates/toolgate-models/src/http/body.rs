@@ -146,7 +146,6 @@ impl Body {
         ModelError::Garbled { provider, reason }
     }
 
-    /// Somebody else answers at the address.
     pub(super) fn not_from_there(&self, what: &str) -> ModelError {
         let address = self.limit.provider.address_setting();
         self.garbled(format!("{what}; check the address ({address})"))

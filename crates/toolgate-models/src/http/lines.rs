@@ -25,7 +25,6 @@ pub(crate) struct Lines {
     events: SseParser,
 }
 
-/// A server-sent event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ServerEvent {
     /// Empty if it has none.
@@ -105,7 +104,6 @@ impl Lines {
         })
     }
 
-    /// All that is left.
     pub(crate) async fn rest(&mut self) -> Result<Bytes, ModelError> {
         let mut bytes = BytesMut::new();
         while let Some(chunk) = self.body.next().await? {

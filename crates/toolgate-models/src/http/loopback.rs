@@ -20,7 +20,6 @@ pub(crate) enum Step {
     Hang,
 }
 
-/// Each connection plays the next script.
 pub(crate) struct Loopback {
     pub(crate) url: String,
     requests: mpsc::UnboundedReceiver<String>,

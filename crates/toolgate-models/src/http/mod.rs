@@ -110,7 +110,6 @@ impl Http {
         lines.json().await
     }
 
-    /// Gets one JSON value.
     pub(crate) async fn get_json(
         &self,
         path: &str,

@@ -18,7 +18,6 @@ pub(super) const LARGEST: usize = 64 << 10;
 pub(super) struct Detail {
     /// How often a schema may stand inside of itself.
     pub(super) repeats: usize,
-    /// How deep schemas are nested.
     pub(super) deepest: usize,
 }
 

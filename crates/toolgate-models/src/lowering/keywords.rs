@@ -4,7 +4,6 @@ use serde_json::{Map, Value};
 
 use super::text::is_shown;
 
-/// What a keyword holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Holds {
     /// Words for a reader.
@@ -13,11 +12,9 @@ pub(super) enum Holds {
     Text,
     /// `type`: a name of a type or several.
     Type,
-    /// Names of properties.
     Names,
     /// Names of properties, by the name of another.
     NamesByName,
-    /// Any value of an instance.
     Value,
     /// A list of them.
     Values,
@@ -27,13 +24,11 @@ pub(super) enum Holds {
     /// How many.
     Count,
     Flag,
-    /// A sub-schema.
     Schema,
     /// A sub-schema that is often just true or false, and may stay so.
     SchemaOrFlag,
     /// A list of sub-schemas that must not be empty.
     Schemas,
-    /// Sub-schemas by name.
     Named,
     /// `$ref`.
     Reference,

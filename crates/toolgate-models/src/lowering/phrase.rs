@@ -10,7 +10,6 @@ use super::words::{DEEPEST, few, quoted, sentences};
 /// The longest description that is told within another.
 const LONGEST_TEXT: usize = 300;
 
-/// All that a schema says.
 pub(super) fn phrase(schema: &Value, depth: usize) -> String {
     match schema {
         Value::Object(keywords) => told(keywords, "", depth),
@@ -59,7 +58,6 @@ pub(super) fn title<'a>(schema: &'a Map<String, Value>, name: &str) -> Option<&'
     title.filter(|title| letters(title) != letters(name))
 }
 
-/// What one of these allows.
 pub(super) fn alternatives(schemas: &[Value], depth: usize) -> String {
     few(schemas, 5, |schema| phrase(schema, depth), " or ")
 }
@@ -123,7 +121,6 @@ fn kind(keywords: &Map<String, Value>, depth: usize) -> (Option<String>, &'stati
     }
 }
 
-/// A sentence within another.
 pub(super) fn clause(sentence: &str) -> String {
     let mut chars = sentence.strip_suffix('.').unwrap_or(sentence).chars();
     let first = chars.next().map(|first| first.to_ascii_lowercase());

@@ -121,7 +121,6 @@ impl Form {
         })
     }
 
-    /// Both apply.
     fn and(&mut self, other: Self) {
         let demands = other.demands();
         for (name, property) in other.properties {

@@ -28,7 +28,6 @@ pub(super) fn cut(text: String, most_chars: usize) -> String {
     }
 }
 
-/// Adds a sentence to a text.
 pub(super) fn add(text: &mut String, sentence: &str) {
     if sentence.is_empty() {
         return;

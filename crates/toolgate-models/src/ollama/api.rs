@@ -82,7 +82,6 @@ pub(super) struct Loaded {
     pub(super) size_vram: u64,
 }
 
-/// A server.
 pub(super) struct Api {
     pub(super) endpoint: Endpoint,
 }
@@ -115,7 +114,6 @@ impl Api {
             .ok_or_else(|| self.no_ollama("no version"))
     }
 
-    /// All models.
     pub(super) async fn models(&self, deadline: Instant) -> Result<Vec<Listed>, ModelError> {
         let value = self.get("/api/tags", deadline).await?;
         let models = value.get("models").and_then(Value::as_array);

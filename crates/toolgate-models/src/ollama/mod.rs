@@ -271,7 +271,6 @@ impl WireFormat for OllamaFormat {
     }
 }
 
-/// The model that settings mean.
 fn model_of(settings: &ModelSettings) -> &str {
     match settings.name.trim() {
         "" => Provider::Ollama.default_model(),

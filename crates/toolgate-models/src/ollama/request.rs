@@ -26,7 +26,6 @@ fn offered<'a>(request: &Request<'a>) -> Option<&'a Offer> {
 /// What is asked for beside the prompt.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Wanted {
-    /// The size of the window.
     pub(super) window: usize,
     /// Whether the model thinks; `None`: as it likes.
     pub(super) think: Option<bool>,

@@ -10,7 +10,6 @@ use toolgate_core::{
 use super::tools::QWEN;
 use crate::{Catalog, Event, Listener, Offer};
 
-/// Answers with its arguments.
 struct Echo(ToolDefinition);
 
 impl Tool for Echo {
@@ -53,7 +52,6 @@ pub(super) fn offer() -> Offer {
     offer_of(&[weather(), remote("house__lamp", "house", "lamp")])
 }
 
-/// Remembers what happened.
 #[derive(Default)]
 pub(super) struct Heard(pub(super) Vec<String>);
 

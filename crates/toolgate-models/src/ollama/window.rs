@@ -13,7 +13,6 @@ const LEAST: usize = 8192;
 /// The largest window that is asked for without being told to: memory grows with it, by gigabytes in models of usual size.
 const MOST: usize = 32_768;
 
-/// The window of one model.
 #[derive(Debug)]
 pub(super) struct Window {
     /// As configured: then it is exactly that.
@@ -25,7 +24,6 @@ pub(super) struct Window {
     reading: Mutex<Reading>,
 }
 
-/// What the server read so far.
 #[derive(Debug, Default)]
 struct Reading {
     /// Of the request before, which the server may keep in its cache.
@@ -42,9 +40,7 @@ struct Reading {
 pub(super) struct Read {
     /// About how many tokens the prompt has.
     pub(super) estimate: usize,
-    /// The window that was asked for.
     pub(super) window: usize,
-    /// What the server says it read.
     pub(super) read: u64,
 }
 
@@ -58,7 +54,6 @@ impl Window {
         }
     }
 
-    /// What the model was trained for.
     pub(super) fn learn(&self, of_model: Option<usize>) {
         self.of_model
             .store(of_model.unwrap_or(0), Ordering::Relaxed);

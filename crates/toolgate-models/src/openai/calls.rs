@@ -88,7 +88,6 @@ impl Calls {
             .collect()
     }
 
-    /// How many were begun.
     pub(super) fn len(&self) -> usize {
         self.0.len()
     }

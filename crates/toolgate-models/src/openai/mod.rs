@@ -162,7 +162,6 @@ pub(crate) fn headers(key: &str) -> Result<HeaderMap, ModelError> {
     bearer(PROVIDER, key)
 }
 
-/// What OpenAI calls its own models.
 pub(crate) fn owns_model(name: &str) -> bool {
     let is_numbered = |rest: &str| rest.starts_with(|c: char| c.is_ascii_digit());
     ["gpt-", "chatgpt-", "codex-", "ft:"]

@@ -85,7 +85,6 @@ impl Habits for ServerHabits {
     }
 }
 
-/// The body of a request.
 pub(super) fn body(
     options: &Options,
     habits: ServerHabits,

@@ -43,7 +43,6 @@ struct Function<'a> {
     parameters: &'a Value,
 }
 
-/// Ollama wants the same.
 pub(crate) fn form(lowered: &Lowered<'_>, wire_name: &str) -> Result<Box<RawValue>, String> {
     let tool = Tool {
         kind: "function",

@@ -135,7 +135,6 @@ impl Index {
     }
 }
 
-/// The words of one tool.
 #[derive(Default)]
 struct Weighed {
     weights: HashMap<String, f64>,

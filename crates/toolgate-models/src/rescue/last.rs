@@ -26,7 +26,6 @@ enum Within {
 }
 
 impl Last {
-    /// What begins at a place.
     pub(super) fn from(at: usize) -> Self {
         Self {
             at,

@@ -35,7 +35,6 @@ pub(super) const FENCE: &str = "```";
 pub(super) enum Seen {
     /// The text ends in what may become a mark.
     Maybe,
-    /// A mark.
     Mark(Mark),
 }
 
@@ -72,7 +71,6 @@ impl Walk {
         None
     }
 
-    /// What was seen here is text.
     pub(super) fn pass(&mut self, seen: Seen) {
         let fence = seen == Seen::Mark(Mark::Fence);
         self.fenced |= fence;
@@ -80,7 +78,6 @@ impl Walk {
         self.within_line = true;
     }
 
-    /// Goes on behind a call.
     pub(super) fn leap(&mut self, to: usize) {
         self.at = to;
         self.within_line = false;

@@ -31,7 +31,6 @@ use scan::Scan;
 /// The most calls that are taken out of one text.
 const MOST_CALLS: usize = 128;
 
-/// Calls found in a text.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Rescued {
     /// In the order they were written; at least one.

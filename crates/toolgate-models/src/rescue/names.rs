@@ -10,7 +10,6 @@ pub(super) struct Names<'a> {
     offer: &'a Offer,
 }
 
-/// A tool that was meant.
 #[derive(Clone, Copy)]
 pub(super) struct Meant<'a>(&'a CatalogTool);
 

@@ -113,7 +113,6 @@ impl<'a> Scan<'a> {
         (!name.is_empty() && text.as_bytes()[at + length] != b'\n').then_some(name)
     }
 
-    /// The tool that is meant by a name.
     pub(super) fn tool(&mut self, name: &str) -> Option<Meant<'a>> {
         self.pay(self.names.len())?;
         self.names.find(name)

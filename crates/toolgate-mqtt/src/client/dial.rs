@@ -39,21 +39,18 @@ pub(super) type Writer = WriteHalf<Box<dyn Stream>>;
 pub(super) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
 
-/// A connection the broker has accepted.
 pub(super) struct Link {
     pub(super) reader: Reader,
     pub(super) writer: Writer,
     pub(super) terms: Terms,
 }
 
-/// What the broker wants.
 #[derive(Debug, Clone)]
 pub(super) struct Terms {
     /// 4 is MQTT 3.1.1.
     pub(super) version: u8,
     /// How many publishes may be unconfirmed at a time.
     pub(super) window: usize,
-    /// The largest packet it takes.
     pub(super) largest: usize,
     pub(super) retain: bool,
     /// Whether it says with a message for which filters it is.
@@ -250,7 +247,6 @@ fn connect_packet(settings: &Settings, id: &str, version: u8) -> ConnectPacket {
     ConnectPacket::new(options)
 }
 
-/// What the broker answered.
 fn terms(settings: &Settings, version: u8, given: bool, mut body: Bytes) -> Result<Terms, Trouble> {
     let mut terms = Terms {
         version,

@@ -3,7 +3,6 @@
 use bytes::{Buf, Bytes, BytesMut};
 use tokio::io::{AsyncRead, AsyncReadExt};
 
-/// One packet.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Frame {
     /// Its first byte, and what follows its length.
@@ -21,7 +20,6 @@ pub(super) enum Torn {
     NotMqtt([u8; 2]),
 }
 
-/// Cuts packets out of a stream.
 #[derive(Debug)]
 pub(super) struct Frames<R> {
     stream: R,

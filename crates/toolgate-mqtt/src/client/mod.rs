@@ -52,14 +52,12 @@ pub struct Client {
     queue: usize,
 }
 
-/// What the connection is asked for.
 #[derive(Debug)]
 enum Command {
     Publish(Publish),
     Subscribe(String, Feed),
 }
 
-/// A message to send.
 #[derive(Debug)]
 struct Publish {
     topic: String,
@@ -117,7 +115,6 @@ impl Drop for Waiting {
 
 /// How long a message may take to be confirmed.
 const CONFIRM_LIMIT: Duration = Duration::from_secs(5);
-/// Of a payload.
 const LARGEST_PAYLOAD: usize = dial::LARGEST - 128 * 1024;
 
 impl Client {

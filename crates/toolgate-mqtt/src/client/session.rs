@@ -30,14 +30,12 @@ use super::{
 };
 use crate::PublishError;
 
-/// How a conversation ended.
 pub(super) enum Ended {
     /// Nobody needs it any more.
     Closed,
     Broken(Trouble),
 }
 
-/// A conversation with a broker.
 pub(super) struct Session<'a> {
     terms: Terms,
     subscribers: &'a mut Subscribers,
@@ -204,7 +202,6 @@ impl<'a> Session<'a> {
         self.out.packet(&packet);
     }
 
-    /// What the broker sent.
     fn take(&mut self, frame: Frame) -> Result<(), Trouble> {
         self.heard = Instant::now();
         let (first, mut body) = match frame {
@@ -338,7 +335,6 @@ impl<'a> Session<'a> {
     }
 }
 
-/// Why the broker says goodbye.
 fn farewell(version: u8, body: &Bytes) -> Trouble {
     match body.first() {
         Some(code) if version == 5 && *code != 0 => Trouble::told(*code, true),

@@ -11,7 +11,6 @@ use crate::{
     message::{Fed, Feed},
 };
 
-/// Who reads what.
 #[derive(Debug, Default)]
 pub(super) struct Subscribers {
     filters: BTreeMap<String, Readers>,
@@ -19,7 +18,6 @@ pub(super) struct Subscribers {
     drops: Drops,
 }
 
-/// The readers of one filter.
 #[derive(Debug)]
 struct Readers {
     /// The broker says with each message for which filters it is, so that it does not reach a reader twice when filters overlap.
@@ -42,7 +40,6 @@ impl Subscribers {
         id
     }
 
-    /// Every filter with its number.
     pub(super) fn filters(&self) -> impl Iterator<Item = (&str, u32)> {
         self.filters
             .iter()

@@ -219,7 +219,6 @@ impl Trouble {
         }
     }
 
-    /// A TLS handshake failed.
     pub(super) fn handshake(error: &io::Error) -> Self {
         let inner = error
             .get_ref()

@@ -17,12 +17,10 @@ use crate::api::login;
 use crate::listener::Watch;
 use crate::problem::Problem;
 
-/// Let in.
 pub(super) struct Entry {
     /// None for somebody unknown, where that does not matter.
     pub(super) caller: Option<Caller>,
     pub(super) place: Option<Place>,
-    /// For somebody unknown who signs in.
     pub(super) sign_in: Option<EvictingPlace>,
 }
 
@@ -251,7 +249,6 @@ impl Guard {
     }
 }
 
-/// Paths that the guard itself knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Site {
     Health,
@@ -307,7 +304,6 @@ pub(super) fn refuse(status: StatusCode, detail: String) -> Response {
     Problem::new(status, detail).into_response()
 }
 
-/// Ends the connection with the answer.
 pub(super) fn closing(mut response: Response) -> Response {
     let close = HeaderValue::from_static("close");
     response.headers_mut().insert(header::CONNECTION, close);

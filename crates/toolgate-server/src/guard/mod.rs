@@ -115,16 +115,13 @@ impl<S: Sync> FromRequestParts<S> for Caller {
     }
 }
 
-/// The two ends of a connection.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Ends {
     /// Who is there.
     pub(crate) peer: IpAddr,
-    /// The address it came to.
     pub(crate) reached: IpAddr,
 }
 
-/// What it takes to sign in.
 pub(crate) struct Keys {
     tokens: Arc<ArcSwap<Tokens>>,
     pub(crate) sessions: Sessions,
@@ -132,7 +129,6 @@ pub(crate) struct Keys {
 }
 
 impl Keys {
-    /// The tokens there are now.
     pub(crate) fn tokens(&self) -> Arc<Tokens> {
         self.tokens.load_full()
     }
@@ -195,12 +191,10 @@ impl Guard {
         }
     }
 
-    /// Requests that are under way.
     pub(crate) fn under_way(&self) -> usize {
         self.gateway.requests().taken()
     }
 
-    /// Streams that are open.
     #[cfg(test)]
     pub(crate) fn streaming(&self) -> usize {
         self.streams.taken()

@@ -6,7 +6,6 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 
 use super::host::Hosts;
 
-/// Whose page a request comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Page {
     /// No page: a program, or a browser that a person told to go here.
@@ -17,7 +16,6 @@ pub(super) enum Page {
     Listed(HeaderValue),
 }
 
-/// Origins that the configuration lists.
 pub(super) struct Origins(Vec<Box<str>>);
 
 impl Origins {

@@ -9,7 +9,6 @@ use tokio::time::Instant;
 /// Buckets kept at once; beyond that, whoever is new shares one.
 const MOST: usize = 4096;
 
-/// Whose bucket it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Who {
     /// A token, by its number.

@@ -15,7 +15,6 @@ pub(crate) struct Rooms {
     places: usize,
 }
 
-/// A number of places.
 struct Room {
     taken: Arc<AtomicUsize>,
     places: usize,
@@ -70,7 +69,6 @@ impl Rooms {
             .ok_or_else(|| own.map_or(0, |own| own.places) + most)
     }
 
-    /// How many places are taken.
     pub(crate) fn taken(&self) -> usize {
         let own = self.own.iter().map(Room::taken);
         own.sum::<usize>() + self.common.taken()
@@ -128,7 +126,6 @@ mod tests {
         Rooms::new(places, &serde_json::from_value(settings).unwrap())
     }
 
-    /// As many as it gets.
     fn fill(rooms: &Rooms, number: u64, is_full: bool) -> Vec<Place> {
         std::iter::from_fn(|| rooms.enter(number, is_full).ok()).collect()
     }

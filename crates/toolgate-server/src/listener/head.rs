@@ -26,7 +26,6 @@ impl Default for At {
     }
 }
 
-/// One head.
 #[derive(Default)]
 struct Head {
     /// The start of the line at hand.
@@ -52,7 +51,6 @@ const BY_LENGTH: &[u8] = b"content-length:";
 const BY_CHUNKS: &[u8] = b"transfer-encoding:";
 
 impl Heads {
-    /// More of what a peer sends.
     pub(super) fn read(&mut self, mut bytes: &[u8]) {
         while !bytes.is_empty() {
             let used = match &mut self.at {
@@ -142,7 +140,6 @@ impl Head {
         is_over
     }
 
-    /// What comes behind it.
     fn next(&self) -> At {
         match self.by_length {
             _ if self.by_chunks => At::Unknown,

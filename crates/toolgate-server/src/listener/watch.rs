@@ -41,7 +41,6 @@ pub(super) enum End {
 pub(crate) enum Fault {
     Late = 1,
     TooLarge = 2,
-    /// It holds too many values.
     TooManyValues = 3,
     /// There is no memory left for it.
     NoMemory = 4,
@@ -110,13 +109,11 @@ impl Watch {
         }
     }
 
-    /// A request is being answered.
     pub(super) fn is_busy(&self) {
         self.requests.fetch_add(1, Relaxed);
         self.enter(BUSY);
     }
 
-    /// It has been answered.
     pub(crate) fn is_idle(&self) {
         self.enter(WAITING);
     }
@@ -219,7 +216,6 @@ impl Watch {
     }
 }
 
-/// All connections there are.
 #[derive(Default)]
 pub(super) struct Patrol {
     clock: Arc<AtomicU32>,

@@ -79,7 +79,6 @@ fn bucket(milliseconds: f64) -> u8 {
     ((doublings * FINENESS) as u64).min(u64::from(LAST)) as u8
 }
 
-/// The geometric middle of a bucket.
 fn middle(bucket: u8) -> f64 {
     SHORTEST * ((f64::from(bucket) + 0.5) / FINENESS).exp2()
 }

@@ -14,7 +14,7 @@ const PIECES: u32 = 100;
 const TAPS: u32 = 128;
 
 /// Makes sound of one format into 16-bit mono at 16 kHz, as it comes: pieces may end anywhere, even within a sample.
-pub struct ToHeard {
+pub(crate) struct ToHeard {
     format: Format,
     /// The beginning of a frame whose rest is not here yet.
     rest: Vec<u8>,
@@ -23,12 +23,7 @@ pub struct ToHeard {
 }
 
 impl ToHeard {
-    /// For sound of this format.
-    ///
-    /// # Errors
-    ///
-    /// If sound cannot be of this format.
-    pub fn new(format: Format) -> Result<Self, FormatError> {
+    pub(crate) fn new(format: Format) -> Result<Self, FormatError> {
         let format = format.check()?;
         let resampling = match format.rate {
             RATE => None,
@@ -42,7 +37,7 @@ impl ToHeard {
     }
 
     /// What it makes of these bytes and those before. Some of it comes with the next ones.
-    pub fn convert(&mut self, bytes: &[u8]) -> Vec<i16> {
+    pub(crate) fn convert(&mut self, bytes: &[u8]) -> Vec<i16> {
         let size = self.format.frame_bytes();
         let mut bytes = bytes;
         let mut mono = Vec::with_capacity(bytes.len() / size + 1);
@@ -66,7 +61,7 @@ impl ToHeard {
     }
 
     /// What is still inside, once no more comes. The beginning of a frame is forgotten.
-    pub fn finish(self) -> Vec<i16> {
+    pub(crate) fn finish(self) -> Vec<i16> {
         self.resampling.map_or_else(Vec::new, Resampling::finish)
     }
 }
@@ -90,7 +85,6 @@ fn to_sample(value: f32) -> i16 {
     (value * 32_768.0).round() as i16
 }
 
-/// The change of the rate.
 struct Resampling {
     resampler: Async<f32>,
     /// What is too little for a piece.

@@ -6,13 +6,7 @@ const SILENT: f32 = -60.0;
 const LOUD: f32 = -12.0;
 
 /// How loud it is to a listener, from 0 to 1: in steps of loudness, not of amplitude.
-///
-/// ```
-/// use toolgate_voice::audio::level;
-///
-/// assert_eq!((level(&[]), level(&[0; 160]), level(&[i16::MAX; 160])), (0.0, 0.0, 1.0));
-/// ```
-pub fn level(samples: &[i16]) -> f32 {
+pub(crate) fn level(samples: &[i16]) -> f32 {
     if samples.is_empty() {
         return 0.0;
     }

@@ -8,38 +8,34 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-pub use self::convert::ToHeard;
-pub use self::level::level;
-pub use self::wav::{WavError, WavStream};
+pub(crate) use self::convert::ToHeard;
+pub(crate) use self::level::level;
+pub use self::wav::check_wav;
+pub(crate) use self::wav::{WavError, WavStream};
 
 /// Samples per second of everything that is heard.
-pub const RATE: u32 = 16_000;
+pub(crate) const RATE: u32 = 16_000;
 
 /// How samples are laid out: little-endian, signed, interleaved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Format {
+pub(crate) struct Format {
     /// Samples per second and channel.
-    pub rate: u32,
+    pub(crate) rate: u32,
     /// Bytes per sample.
-    pub width: u16,
-    /// Channels.
-    pub channels: u16,
+    pub(crate) width: u16,
+    pub(crate) channels: u16,
 }
 
 impl Format {
     /// What everything that is heard is made into.
-    pub const HEARD: Self = Self {
+    pub(crate) const HEARD: Self = Self {
         rate: RATE,
         width: 2,
         channels: 1,
     };
 
     /// That sound of this format can be used. Whoever sends sound may write anything into its head.
-    ///
-    /// # Errors
-    ///
-    /// What is wrong with it.
-    pub fn check(self) -> Result<Self, FormatError> {
+    pub(crate) fn check(self) -> Result<Self, FormatError> {
         match self {
             Self { rate, .. } if !(8_000..=192_000).contains(&rate) => Err(FormatError::Rate(rate)),
             Self { width, .. } if !(1..=4).contains(&width) => Err(FormatError::Width(width)),
@@ -51,12 +47,12 @@ impl Format {
     }
 
     /// How many bytes one sample of all channels has.
-    pub fn frame_bytes(self) -> usize {
+    pub(crate) fn frame_bytes(self) -> usize {
         usize::from(self.width) * usize::from(self.channels)
     }
 
     /// How long this many bytes sound.
-    pub fn duration(self, bytes: usize) -> Duration {
+    pub(crate) fn duration(self, bytes: usize) -> Duration {
         let a_second = self.frame_bytes().max(1) as f64 * f64::from(self.rate.max(1));
         Duration::from_secs_f64(bytes as f64 / a_second)
     }
@@ -64,7 +60,7 @@ impl Format {
 
 /// Why sound of some format cannot be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum FormatError {
+pub(crate) enum FormatError {
     /// Too slow or too fast.
     #[error("sound at {0} Hz cannot be used: it must be from 8000 to 192000 Hz")]
     Rate(u32),
@@ -78,11 +74,9 @@ pub enum FormatError {
 
 /// A piece of sound on its way out, in the format of whoever made it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Sound {
-    /// Its format.
-    pub format: Format,
-    /// Whole frames.
-    pub bytes: Bytes,
+pub(crate) struct Sound {
+    pub(crate) format: Format,
+    pub(crate) bytes: Bytes,
 }
 
 /// In few words, for tables.

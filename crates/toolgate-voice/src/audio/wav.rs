@@ -1,5 +1,9 @@
 //! WAV as it comes through a pipe.
 
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
 use bytes::{Buf, Bytes, BytesMut};
 
 use super::{Format, FormatError};
@@ -11,7 +15,7 @@ const ENDLESS: u32 = 0x7fff_0000;
 
 /// Why something is not a WAV that can be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum WavError {
+pub(crate) enum WavError {
     /// It is something else, or damaged.
     #[error("this is not WAV: {0}")]
     NotWav(String),
@@ -25,18 +29,19 @@ pub enum WavError {
     Format(#[from] FormatError),
 }
 
+/// Fails if a file can't be read or doesn't begin as WAV, before anything is started for it.
+pub fn check_wav(file: &Path) -> io::Result<()> {
+    let mut header = Vec::new();
+    let file = File::open(file)?;
+    file.take(LONGEST_HEADER as u64).read_to_end(&mut header)?;
+    let begun = WavStream::default().feed(&header);
+    begun.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
+    Ok(())
+}
+
 /// Takes a WAV apart while it still comes: first its header, then its sound, of whatever length.
-///
-/// ```
-/// use toolgate_voice::audio::WavStream;
-///
-/// let mut stream = WavStream::default();
-/// assert!(stream.feed(b"RIFF").unwrap().is_empty());
-/// assert_eq!(stream.format(), None);
-/// assert!(stream.feed(b" is no header of a sound").is_err());
-/// ```
 #[derive(Debug, Default)]
-pub struct WavStream {
+pub(crate) struct WavStream {
     waiting: BytesMut,
     found: Option<Found>,
 }
@@ -59,11 +64,7 @@ enum Encoding {
 
 impl WavStream {
     /// The sound in these bytes and those before: whole frames, as [`format`](Self::format) says.
-    ///
-    /// # Errors
-    ///
-    /// If this is no WAV that can be used. It stays that way.
-    pub fn feed(&mut self, bytes: &[u8]) -> Result<Bytes, WavError> {
+    pub(crate) fn feed(&mut self, bytes: &[u8]) -> Result<Bytes, WavError> {
         self.waiting.extend_from_slice(bytes);
         if self.found.is_none() {
             let Some((found, header)) = header(&self.waiting)? else {
@@ -76,7 +77,7 @@ impl WavStream {
     }
 
     /// The format of the sound, once it is known.
-    pub fn format(&self) -> Option<Format> {
+    pub(crate) fn format(&self) -> Option<Format> {
         self.found.as_ref().map(|found| found.format)
     }
 

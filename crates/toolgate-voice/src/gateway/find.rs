@@ -14,9 +14,10 @@ use super::listening::comes_again;
 use super::outlet::{Outlet, Voice};
 use super::{FindModel, GatewayError, Reach, words};
 use crate::hear::{self, Input, Opened};
+use crate::speak::Speaker;
 use crate::turn::{BackgroundTranscriber, Engines};
 use crate::wyoming::{Address, Connection, Info, describe};
-use crate::{EngineError, Event, Role, Speaker, Watcher};
+use crate::{EngineError, Event, Role, Watcher};
 
 /// What a program that speaks is tried with. Nobody hears it.
 const TRIED: &str = "Hello.";
@@ -156,7 +157,6 @@ impl Finder {
         self.phase(&role.to_string(), looking, Option::clone).await;
     }
 
-    /// An engine behind an address.
     pub(super) async fn engine(self, role: Role, address: Address) {
         let found = async { self.look(role, &address).await.err() };
         self.part(role, found).await;
@@ -240,7 +240,6 @@ impl Finder {
         }
     }
 
-    /// One look.
     async fn look(&self, role: Role, address: &Address) -> Result<(), EngineError> {
         match describe(address, PATIENCE).await {
             Ok(info) if offers(&info, role) => {

@@ -24,7 +24,6 @@ pub(crate) struct Hub {
     over: watch::Sender<u64>,
 }
 
-/// What the ear is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ear {
     /// Nothing: the gateway is still starting.
@@ -33,7 +32,6 @@ pub(super) enum Ear {
     Resting,
     /// Waits for speech.
     Listening,
-    /// Hears speech.
     Hearing,
 }
 
@@ -82,7 +80,6 @@ impl Hub {
         self.change(|doing| (doing.ear, doing.rest) = (rest, rest));
     }
 
-    /// The ear does something else.
     pub(super) fn ear(&self, ear: Ear) {
         self.change(|doing| doing.ear = ear);
     }

@@ -16,8 +16,9 @@ use super::satellite::Satellite;
 use super::{Key, Mode};
 use crate::hear::{self, Heard, Input, Opened, SatelliteLink};
 use crate::listen::{Listening, Notice, Segmenter, Wake, WakeNotice};
+use crate::speak::{Speaker, Tone};
 use crate::turn::{BackgroundTranscriber, Engines};
-use crate::{EngineError, Event, Role, Speaker, State, Tone, VoiceSettings, Watcher};
+use crate::{EngineError, Event, Role, State, VoiceSettings, Watcher};
 
 /// Waits between two looks for a microphone that is away.
 const RETRY: [Duration; 4] = [
@@ -35,7 +36,6 @@ const NO_REQUEST: &str = "no request in this file";
 /// How long a voice that was stopped may still be heard.
 const FADING: Duration = Duration::from_millis(150);
 
-/// Everything an ear needs.
 pub(super) struct Ear<'a> {
     pub(super) settings: &'a VoiceSettings,
     pub(super) input: &'a Input,
@@ -62,7 +62,6 @@ pub(super) struct Memory {
     deaf_until: Option<Instant>,
     /// When there was sound last.
     sounded: Option<Instant>,
-    /// Somebody is speaking.
     is_heard: bool,
     /// Nothing came of this file so far.
     is_empty: bool,

@@ -7,10 +7,11 @@ use tracing::info;
 
 use super::GatewayError;
 use super::addresses::Addresses;
+use crate::VoiceSettings;
 use crate::services::{HandleService, TtsService};
+use crate::speak::Synthesize;
 use crate::turn::BackgroundTranscriber;
 use crate::wyoming::{Address, Server, Service};
-use crate::{Synthesize, VoiceSettings};
 
 /// Ports that are taken before anything starts: whoever connects early waits, and what is not to be had is told at once.
 pub(super) struct Ports {
@@ -32,7 +33,6 @@ impl Ports {
         })
     }
 
-    /// Everything that is to be offered.
     pub(super) fn offers(
         self,
         transcriber: Arc<BackgroundTranscriber>,

@@ -9,9 +9,9 @@ use parking_lot::Mutex;
 use crate::audio::Format;
 use crate::hear::SatelliteLink;
 use crate::speak;
-use crate::{EngineError, Output, Playing, SoundStream, Synthesize, VoiceSettings};
+use crate::speak::{Output, Playing, SoundStream, Synthesize};
+use crate::{EngineError, VoiceSettings};
 
-/// The engine that the settings name.
 pub(super) struct Voice {
     name: String,
     voice: String,
@@ -45,7 +45,6 @@ impl Synthesize for Voice {
     }
 }
 
-/// The output that the settings name.
 pub(super) struct Outlet {
     name: String,
     found: Mutex<Option<Arc<dyn Output>>>,

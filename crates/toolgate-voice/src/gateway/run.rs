@@ -23,11 +23,10 @@ use super::{FindModel, GatewayError, Key, Mode, Parts, Reach, Summary, words};
 use crate::hear::{Input, Opened};
 use crate::house::House;
 use crate::listen::Wake;
+use crate::speak::{Output, Speaker, Synthesize, Tone};
 use crate::transcribe::WyomingAsr;
 use crate::turn::{BackgroundTranscriber, Engines, Equipment, HANDLE};
-use crate::{
-    Event, Output, Role, Speaker, SpokenApprovals, Synthesize, Tone, VoiceSettings, Watcher,
-};
+use crate::{Event, Role, SpokenApprovals, VoiceSettings, Watcher};
 
 pub(super) async fn run(parts: Parts, stop: CancellationToken) -> Result<Summary, GatewayError> {
     let mut parts = parts;
@@ -101,7 +100,6 @@ pub(super) async fn run(parts: Parts, stop: CancellationToken) -> Result<Summary
     })
 }
 
-/// A gateway on its way.
 struct Running {
     settings: VoiceSettings,
     input: Option<Input>,
@@ -262,7 +260,7 @@ impl Running {
             journal: self.journal.clone(),
         };
         let source = input.map_or(HANDLE, source);
-        let transcriber = BackgroundTranscriber::beside(engines, equipment, settings, source);
+        let transcriber = BackgroundTranscriber::start(engines, equipment, settings, source);
         let transcriber = Arc::new(transcriber);
         if input.is_some_and(|input| !can_wait(input)) {
             self.approvals.use_voice(&transcriber);
@@ -351,7 +349,6 @@ fn is_silent_file(settings: &VoiceSettings) -> bool {
     settings.tts.trim() == "none" && settings.output.trim().ends_with(".wav")
 }
 
-/// For the record of turns.
 pub(super) fn source(input: &Input) -> &'static str {
     match input {
         Input::Stdin { .. } => "stdin",

@@ -91,7 +91,7 @@ impl Input {
     }
 
     /// The first program that records and that this machine has.
-    pub fn probe() -> Option<Self> {
+    pub(crate) fn probe() -> Option<Self> {
         Recorder::probe().map(Self::Program)
     }
 }

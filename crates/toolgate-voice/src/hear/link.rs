@@ -16,7 +16,7 @@ const NEWS: usize = 64;
 
 /// Speaks to the satellite that is heard. Cheap to clone; once the satellite is lost, it only gives errors.
 #[derive(Debug, Clone)]
-pub struct SatelliteLink {
+pub(crate) struct SatelliteLink {
     at: Arc<str>,
     sound: mpsc::Sender<Event>,
     news: mpsc::Sender<Event>,
@@ -62,21 +62,13 @@ impl SatelliteLink {
     }
 
     /// Sends `audio-start` or `audio-chunk`, as soon as the satellite takes it.
-    ///
-    /// # Errors
-    ///
-    /// If the satellite is lost.
-    pub async fn send(&self, event: Event) -> Result<(), EngineError> {
+    pub(crate) async fn send(&self, event: Event) -> Result<(), EngineError> {
         let sent = self.sound.send(event).await;
         sent.map_err(|_| self.lost())
     }
 
     /// Ends the sound, and waits until it was heard: false if the satellite does not say so in time.
-    ///
-    /// # Errors
-    ///
-    /// If the satellite is lost.
-    pub async fn finish(&self, within: Duration) -> Result<bool, EngineError> {
+    pub(crate) async fn finish(&self, within: Duration) -> Result<bool, EngineError> {
         let mut played = self.played.clone();
         played.mark_unchanged();
         self.send(Event::AudioStop { timestamp: None }).await?;
@@ -89,7 +81,7 @@ impl SatelliteLink {
 
     /// Tells the satellite how the request goes: `voice-started`, `voice-stopped`, `transcript`, `synthesize`, `error`. Never
     /// waits: a satellite that takes nothing any more is noticed by whoever hears it.
-    pub fn tell(&self, event: Event) {
+    pub(crate) fn tell(&self, event: Event) {
         if self.news.try_send(event).is_err() {
             tracing::debug!(at = %self.at, "news for the satellite were dropped");
         }

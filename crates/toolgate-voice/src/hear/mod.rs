@@ -24,9 +24,9 @@ use futures::future::BoxFuture;
 
 pub(crate) use self::begun::begun;
 pub use self::input::{Input, InputError};
-pub use self::link::SatelliteLink;
-pub use self::paced::paced;
-pub use self::recorder::Recorder;
+pub(crate) use self::link::SatelliteLink;
+pub(crate) use self::paced::paced;
+pub(crate) use self::recorder::Recorder;
 use crate::EngineError;
 use crate::audio::RATE;
 
@@ -36,14 +36,14 @@ const SILENT: Duration = Duration::from_secs(10);
 const QUIET: usize = RATE as usize * 5 / 2;
 
 /// Something that gives sound. It has to be asked all the time: what nobody takes is lost, not kept.
-pub trait Source: Send {
+pub(crate) trait Source: Send {
     /// What is heard next, or `None` once there will be no more. May be dropped and asked again: nothing is lost.
     fn next(&mut self) -> BoxFuture<'_, Result<Option<Heard>, EngineError>>;
 }
 
 /// What a source gives.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Heard {
+pub(crate) enum Heard {
     /// Sound, 16-bit mono at 16 kHz.
     Sound(Vec<i16>),
     /// The satellite heard its wake word itself, or was asked to listen: what follows is a request.
@@ -55,33 +55,26 @@ pub enum Heard {
 }
 
 /// A source that is ready.
-pub struct Opened {
+pub(crate) struct Opened {
     /// Gives the sound.
-    pub source: Box<dyn Source>,
-    /// What it is, for the journal.
-    pub name: &'static str,
+    pub(crate) source: Box<dyn Source>,
     /// Where it is, if that is known.
-    pub room: Option<String>,
+    pub(crate) room: Option<String>,
     /// The way back to a satellite.
-    pub link: Option<SatelliteLink>,
+    pub(crate) link: Option<SatelliteLink>,
 }
 
 /// Opens an input. One that fails later is opened again by whoever needs it.
-///
-/// # Errors
-///
-/// If there is no sound to be had there.
-pub async fn open(input: &Input) -> Result<Opened, EngineError> {
-    let (source, name): (Box<dyn Source>, _) = match input {
-        Input::Stdin { rate } => (stream::stdin(*rate)?, "stdin"),
-        Input::Wav(files) => (stream::files(files).await?, "wav"),
-        Input::Program(program) => (stream::recorder(&program.command().await)?, "microphone"),
-        Input::Command(words) => (stream::command(words)?, "microphone"),
+pub(crate) async fn open(input: &Input) -> Result<Opened, EngineError> {
+    let source: Box<dyn Source> = match input {
+        Input::Stdin { rate } => stream::stdin(*rate)?,
+        Input::Wav(files) => stream::files(files).await?,
+        Input::Program(program) => stream::recorder(&program.command().await)?,
+        Input::Command(words) => stream::command(words)?,
         Input::Wyoming(address) => return service::open(address).await,
     };
     Ok(Opened {
         source,
-        name,
         room: None,
         link: None,
     })

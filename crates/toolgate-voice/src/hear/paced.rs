@@ -10,7 +10,7 @@ use crate::EngineError;
 use crate::audio::RATE;
 
 /// The source, but its sound comes no faster than from a microphone: for files that a wake word service must hear in time.
-pub fn paced(source: Box<dyn Source>) -> Box<dyn Source> {
+pub(crate) fn paced(source: Box<dyn Source>) -> Box<dyn Source> {
     Box::new(Paced {
         source,
         due: None,

@@ -3,7 +3,7 @@
 use std::env;
 use std::ffi::OsStr;
 use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,14 +30,23 @@ pub(crate) fn find(program: &str) -> Option<PathBuf> {
 }
 
 fn find_on(path: &OsStr, program: &str) -> Option<PathBuf> {
-    let executable = |file: &PathBuf| {
-        let data = file.metadata();
-        data.is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)
-    };
     env::split_paths(path)
         .filter(|folder| folder.is_absolute())
         .map(|folder| folder.join(program))
-        .find(executable)
+        .find(|file| is_executable(file))
+}
+
+/// Whether a program is there, by its name or its path.
+pub(crate) fn is_installed(program: &str) -> bool {
+    match program.contains('/') {
+        true => is_executable(program.as_ref()),
+        false => find(program).is_some(),
+    }
+}
+
+fn is_executable(file: &Path) -> bool {
+    let data = file.metadata();
+    data.is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)
 }
 
 /// A program at work, in a process group of its own. Dropping it kills the whole group.

@@ -23,10 +23,9 @@ pub enum Recorder {
 
 impl Recorder {
     /// All of them, the best first.
-    pub const ALL: [Self; 3] = [Self::PwRecord, Self::Parecord, Self::Arecord];
+    pub(crate) const ALL: [Self; 3] = [Self::PwRecord, Self::Parecord, Self::Arecord];
 
-    /// The name of its program.
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::PwRecord => "pw-record",
             Self::Parecord => "parecord",

@@ -57,29 +57,19 @@ pub(super) async fn open(address: &Address) -> Result<Opened, EngineError> {
             heard: source,
             _stop: stop.drop_guard(),
         }),
-        name: kind.name(),
         link: (kind == Kind::Satellite).then_some(link),
         room: info.satellite.and_then(|satellite| satellite.area),
     })
 }
 
-/// What a service is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
-    /// It sends sound all the time.
     Microphone,
     /// It sends sound when it likes, and plays it.
     Satellite,
 }
 
 impl Kind {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Microphone => "microphone",
-            Self::Satellite => "satellite",
-        }
-    }
-
     /// How long it may say nothing at all, before it has shown that it answers.
     fn silent(self) -> Option<Duration> {
         match self {
@@ -103,10 +93,8 @@ async fn greet(connection: &mut Connection) -> Result<Info, EngineError> {
     }
 }
 
-/// What the task behind it gives.
 struct Incoming {
     heard: mpsc::Receiver<Result<Heard, EngineError>>,
-    /// The connection ends with the source.
     _stop: DropGuard,
 }
 

@@ -20,7 +20,6 @@ const READ: usize = 4096;
 
 type Bytes = Box<dyn AsyncRead + Send + Unpin>;
 
-/// What this program reads on stdin.
 pub(super) fn stdin(rate: u32) -> Result<Box<dyn Source>, EngineError> {
     let failed = |why: String| failed("stdin", why);
     if io::stdin().is_terminal() {
@@ -126,7 +125,6 @@ impl Stream {
     }
 }
 
-/// What is piped into this program.
 struct Stdin {
     stream: Stream,
     /// Nothing came so far.
@@ -205,7 +203,6 @@ impl Files {
     }
 }
 
-/// A program and what it writes.
 struct Program {
     stream: Stream,
     running: Running,

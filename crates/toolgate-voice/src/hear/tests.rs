@@ -7,10 +7,11 @@ use fakewyoming::{FakeMic, FakeSatellite};
 use tokio::time::{Instant, timeout};
 
 use super::*;
+use crate::VoiceSettings;
 use crate::audio::Format;
+use crate::listen::Utterance;
 use crate::listen::{Listening, Notice, Segmenter};
 use crate::wyoming::Event;
-use crate::{Utterance, VoiceSettings};
 
 const HANG: Duration = Duration::from_secs(60);
 

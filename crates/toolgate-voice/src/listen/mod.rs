@@ -9,22 +9,21 @@ use std::sync::Arc;
 
 use tokio::time::Instant;
 
-pub use self::segmenter::{Listening, Notice, Segmenter};
-pub use self::wake::{Wake, WakeNotice};
+pub(crate) use self::segmenter::{Listening, Notice, Segmenter};
+pub(crate) use self::wake::{Wake, WakeNotice};
 
 /// Something somebody said: 16-bit mono at 16 kHz, with what came just before.
 #[derive(Debug, Clone)]
-pub struct Utterance {
-    /// The sound.
-    pub samples: Arc<[i16]>,
+pub(crate) struct Utterance {
+    pub(crate) samples: Arc<[i16]>,
     /// When the wake word was heard, if one was needed, else when speech began.
-    pub began: Instant,
+    pub(crate) began: Instant,
     /// Which wake word, if one was heard.
-    pub wake_word: Option<String>,
+    pub(crate) wake_word: Option<String>,
     /// True if the wake word and the request were one breath: something of the word may be left in the sound.
-    pub in_one_breath: bool,
+    pub(crate) in_one_breath: bool,
     /// When speech was found to be over.
-    pub ended: Instant,
+    pub(crate) ended: Instant,
     /// Where it was said, if that is known.
-    pub room: Option<String>,
+    pub(crate) room: Option<String>,
 }

@@ -18,7 +18,6 @@ const LATE: Duration = Duration::from_secs(2);
 /// Speech this long starts the count of silence anew. A click does not.
 const RESUMED: Duration = Duration::from_millis(100);
 
-/// All times in frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Rules {
     pub(super) silence: usize,

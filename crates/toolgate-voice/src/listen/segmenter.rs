@@ -26,8 +26,7 @@ const TOO_LONG: &str = "the request was longer than 'maxCommand' allows; the res
 
 /// Whether everything that is said counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Listening {
-    /// Everything.
+pub(crate) enum Listening {
     Always,
     /// Only what follows [`Segmenter::arm`].
     WhenWoken,
@@ -39,14 +38,11 @@ const BREATH: usize = 20;
 /// The pauses within words, before a plosive for example, in frames: a fifth of a second.
 const WITHIN_WORDS: usize = 12;
 
-/// What the segmenter found.
 #[derive(Debug, Clone)]
-pub enum Notice {
-    /// Somebody speaks.
+pub(crate) enum Notice {
     Began,
     /// How loud it is, from 0 to 1.
     Level(f32),
-    /// A request is complete.
     Over(Utterance),
     /// The last request, which is being answered, was cut; the text says why.
     Cut(&'static str),
@@ -56,7 +52,7 @@ pub enum Notice {
 
 /// Cuts a stream of sound into utterances, by Home Assistant's rules but one: a short pause is forgotten as soon as speech goes
 /// on, so that somebody who halts twice in a sentence is not cut off.
-pub struct Segmenter {
+pub(crate) struct Segmenter {
     detector: Box<Detector>,
     sensitivity: f32,
     rules: Rules,
@@ -67,7 +63,6 @@ pub struct Segmenter {
     woken: Option<(Option<String>, Instant)>,
     /// Less than a frame.
     rest: Vec<i16>,
-    /// What was heard last.
     recent: VecDeque<Frame>,
     /// How much of `recent`, at its end, was heard since the wake word.
     since_woken: usize,
@@ -80,7 +75,11 @@ pub struct Segmenter {
 
 impl Segmenter {
     /// Hears nothing yet. `room` is where its microphone is.
-    pub fn new(settings: &VoiceSettings, listening: Listening, room: Option<String>) -> Self {
+    pub(crate) fn new(
+        settings: &VoiceSettings,
+        listening: Listening,
+        room: Option<String>,
+    ) -> Self {
         let rules = Rules::new(settings);
         let mut segmenter = Self {
             detector: Detector::default_boxed(),
@@ -102,7 +101,7 @@ impl Segmenter {
     }
 
     /// Hears more; its last sample was heard at `now`.
-    pub fn hear(&mut self, samples: &[i16], now: Instant) -> Vec<Notice> {
+    pub(crate) fn hear(&mut self, samples: &[i16], now: Instant) -> Vec<Notice> {
         let mut notices = Vec::new();
         let mut samples = samples;
         while self.rest.len() + samples.len() >= FRAME {
@@ -126,7 +125,7 @@ impl Segmenter {
     /// A wake word, or a key: what is said after `heard` counts, if it begins soon. What was said before is forgotten, even a
     /// request that has begun; but what is said behind a wake word in the same breath counts from its beginning, for a service reports
     /// the word when the first one of the request was said already.
-    pub fn arm(&mut self, wake_word: Option<String>, heard: Instant) -> Vec<Notice> {
+    pub(crate) fn arm(&mut self, wake_word: Option<String>, heard: Instant) -> Vec<Notice> {
         self.woken = Some((wake_word, heard));
         self.phase = Phase::Waiting {
             left: Some(self.rules.patience),
@@ -148,12 +147,12 @@ impl Segmenter {
     }
 
     /// What was heard until then is no part of a request, whatever is said behind it: it was the gateway's own voice.
-    pub fn forget_until(&mut self, then: Instant) {
+    pub(crate) fn forget_until(&mut self, then: Instant) {
         self.recent.retain(|frame| frame.at > then);
     }
 
     /// True if somebody was speaking when the wake word was reported, and still may be.
-    pub fn goes_on(&self) -> bool {
+    pub(crate) fn goes_on(&self) -> bool {
         self.recent.len() > self.since_woken
     }
 
@@ -192,7 +191,7 @@ impl Segmenter {
     }
 
     /// Whatever is being said is over now: the key was released, or no more sound will come.
-    pub fn end(&mut self, now: Instant) -> Vec<Notice> {
+    pub(crate) fn end(&mut self, now: Instant) -> Vec<Notice> {
         let mut notices = Vec::new();
         match self.phase {
             Phase::Hearing { began, .. } => self.over(began, now, &mut notices),
@@ -203,7 +202,7 @@ impl Segmenter {
     }
 
     /// Starts anew: the next sound has nothing to do with what was heard before.
-    pub fn reset(&mut self) {
+    pub(crate) fn reset(&mut self) {
         self.detector.reset();
         self.rest.clear();
         self.recent.clear();
@@ -212,7 +211,7 @@ impl Segmenter {
     }
 
     /// Starts anew, once it was quiet for a moment: the rest of a sentence whose beginning was missed is no request.
-    pub fn reset_until_quiet(&mut self) {
+    pub(crate) fn reset_until_quiet(&mut self) {
         self.reset();
         if let Listening::Always = self.listening {
             self.phase = Phase::Missed { quiet: 0 };

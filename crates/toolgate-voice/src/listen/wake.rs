@@ -43,8 +43,7 @@ const NEWS: usize = 16;
 
 /// What the wake word service has to tell.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum WakeNotice {
-    /// Somebody called.
+pub(crate) enum WakeNotice {
     Woken {
         /// Which wake word it was, if the service says so.
         wake_word: Option<String>,
@@ -58,7 +57,7 @@ pub enum WakeNotice {
 }
 
 /// Listens for wake words through a Wyoming service, which it finds again whenever it is lost. Dropping it ends that.
-pub struct Wake {
+pub(crate) struct Wake {
     waiting: Arc<Waiting>,
     _stop: DropGuard,
 }
@@ -67,7 +66,10 @@ impl Wake {
     /// Starts to listen for these wake words, or all that the service knows if there are none. The news come from the receiver.
     ///
     /// Must be called inside of a runtime.
-    pub fn start(address: Address, wake_words: Vec<String>) -> (Self, mpsc::Receiver<WakeNotice>) {
+    pub(crate) fn start(
+        address: Address,
+        wake_words: Vec<String>,
+    ) -> (Self, mpsc::Receiver<WakeNotice>) {
         let waiting = Arc::new(Waiting::default());
         let (news, receiver) = mpsc::channel(NEWS);
         let stop = CancellationToken::new();
@@ -87,7 +89,7 @@ impl Wake {
     }
 
     /// Lets the service hear this too. Never waits.
-    pub fn feed(&self, samples: &[i16]) {
+    pub(crate) fn feed(&self, samples: &[i16]) {
         self.waiting.feed(samples);
     }
 }
@@ -139,7 +141,6 @@ impl Waiting {
         };
     }
 
-    /// The next piece for the service.
     async fn chunk(&self) -> Event {
         loop {
             if let Some(chunk) = self.lock().chunk() {
@@ -183,7 +184,6 @@ fn milliseconds(samples: u64) -> i64 {
     (samples * 1000 / u64::from(RATE)) as i64
 }
 
-/// Keeps up the connection.
 struct Keeper {
     address: Address,
     wake_words: Vec<String>,
@@ -290,7 +290,6 @@ impl Keeper {
     }
 }
 
-/// The words that a service knows.
 fn known(info: &Info) -> Vec<String> {
     let models = info.wake.iter().flat_map(|program| &program.models);
     models.map(|model| model.artifact.name.clone()).collect()

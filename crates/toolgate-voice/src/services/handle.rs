@@ -9,40 +9,35 @@ use serde_json::Value;
 use tracing::debug;
 
 use super::{artifact, or_english};
+use crate::EngineError;
+use crate::speak::Script;
 use crate::wyoming::{Context, Event, Guest, HandleProgram, Info, Model, Service};
-use crate::{EngineError, Script};
 
 /// The longest request, in bytes. Nobody says more in one breath.
 const LONGEST: usize = 4096;
 /// The longest id that is of use: somebody keeps them.
 const LONGEST_ID: usize = 256;
 
-/// A request that came over Wyoming.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Asked {
+pub(crate) struct Asked {
     /// What somebody said, without blanks around it.
-    pub text: String,
+    pub(crate) text: String,
     /// Requests with the same id belong together.
-    pub conversation_id: Option<String>,
-    /// The device somebody spoke to.
-    pub device_id: Option<String>,
-    /// The satellite somebody spoke to.
-    pub satellite_id: Option<String>,
+    pub(crate) conversation_id: Option<String>,
+    pub(crate) device_id: Option<String>,
+    pub(crate) satellite_id: Option<String>,
     /// Requests over the same connection have the same number.
-    pub connection: u64,
+    pub(crate) connection: u64,
 }
 
-/// What is answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Answered {
-    /// What somebody is told.
-    pub text: String,
+pub(crate) struct Answered {
+    pub(crate) text: String,
     /// False if the request was not carried out.
-    pub ok: bool,
+    pub(crate) ok: bool,
 }
 
 impl Answered {
-    /// It was carried out.
     pub(crate) fn done(text: &str) -> Self {
         let text = text.to_owned();
         Self { text, ok: true }
@@ -56,14 +51,14 @@ impl Answered {
 }
 
 /// Answers requests. It bounds its own time.
-pub trait Respond: Send + Sync {
+pub(crate) trait Respond: Send + Sync {
     /// The answer; a failure is told in words. Words that go into the script are told at once, the rest with the answer.
     /// Dropped if nobody waits for it any more.
     fn respond(&self, asked: Asked, script: Arc<Script>) -> BoxFuture<'_, Answered>;
 }
 
 /// The Wyoming service `handle`.
-pub struct HandleService {
+pub(crate) struct HandleService {
     respond: Arc<dyn Respond>,
     languages: Vec<String>,
     connections: AtomicU64,
@@ -71,7 +66,7 @@ pub struct HandleService {
 
 impl HandleService {
     /// Offers what `respond` says, for requests in these languages; without any, in English.
-    pub fn new(respond: Arc<dyn Respond>, languages: Vec<String>) -> Self {
+    pub(crate) fn new(respond: Arc<dyn Respond>, languages: Vec<String>) -> Self {
         Self {
             respond,
             languages: or_english(languages),
@@ -148,7 +143,6 @@ impl Request {
     }
 }
 
-/// An answer on its way.
 struct Reply {
     context: Option<Context>,
     streaming: bool,
@@ -165,7 +159,6 @@ impl Reply {
         }
     }
 
-    /// Sends a piece of the answer.
     async fn tell(&mut self, guest: &mut Guest, words: &str) -> Result<(), EngineError> {
         let is_apart = |text: &str| text.is_empty() || text.ends_with(char::is_whitespace);
         let mut text = words.to_owned();
@@ -215,7 +208,6 @@ impl Reply {
     }
 }
 
-/// Makes requests of events.
 #[derive(Default)]
 struct Inbox {
     connection: u64,
@@ -265,7 +257,6 @@ impl Inbox {
     }
 }
 
-/// The service that would answer this.
 fn elsewhere(event: &Event) -> Option<&'static str> {
     match event {
         Event::Synthesize { .. } | Event::SynthesizeStart { .. } => Some("speech"),

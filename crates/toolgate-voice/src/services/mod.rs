@@ -5,8 +5,8 @@ mod tts;
 
 use crate::wyoming::{Artifact, Attribution};
 
-pub use handle::{Answered, Asked, HandleService, Respond};
-pub use tts::TtsService;
+pub(crate) use handle::{Answered, Asked, HandleService, Respond};
+pub(crate) use tts::TtsService;
 
 /// What this program tells of itself and what belongs to it.
 fn artifact(name: &str, description: &str) -> Artifact {

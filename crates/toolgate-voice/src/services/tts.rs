@@ -21,7 +21,7 @@ const LONGEST_SENTENCE: usize = 2 << 10;
 const CHUNK: usize = 16 << 10;
 
 /// The Wyoming service `tts`.
-pub struct TtsService {
+pub(crate) struct TtsService {
     engine: Arc<dyn Synthesize>,
     voice: String,
     languages: Vec<String>,
@@ -50,7 +50,7 @@ const FAILED: Refusal = Refusal::Because(
 impl TtsService {
     /// Lends an engine, which has one voice for these languages; without any, for English. A voice without a name cannot be chosen:
     /// it gets one.
-    pub fn new(engine: Arc<dyn Synthesize>, voice: &str, languages: Vec<String>) -> Self {
+    pub(crate) fn new(engine: Arc<dyn Synthesize>, voice: &str, languages: Vec<String>) -> Self {
         let voice = if voice.is_empty() { "toolgate" } else { voice };
         Self {
             engine,
@@ -100,7 +100,6 @@ impl TtsService {
         Ok(())
     }
 
-    /// One run of sound.
     async fn say(&self, guest: &mut Guest, text: &str) -> Result<(), Refusal> {
         let text = speakable(text);
         if text.trim().is_empty() {
@@ -145,7 +144,6 @@ fn plain(text_format: Option<&str>) -> Result<(), Refusal> {
     }
 }
 
-/// Text that comes in pieces.
 #[derive(Default)]
 struct Pieces {
     sentences: Sentences,

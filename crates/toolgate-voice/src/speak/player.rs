@@ -3,15 +3,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::{OwnedMutexGuard, mpsc, watch};
+use tokio::sync::{OwnedMutexGuard, mpsc};
 use tokio::time::{Instant, timeout};
 
 use super::loudness::Gain;
 use super::script::Saying;
 use super::worker::{Length, Mouth, Prepared};
 use super::{Playing, Spoken};
-use crate::Problem;
 use crate::audio::{Format, Sound};
+use crate::engine::Problem;
 
 /// How long the output is kept open after everything was heard: the next sentence may be about to come.
 const IDLE: Duration = Duration::from_millis(300);
@@ -21,7 +21,8 @@ const STOP: Duration = Duration::from_millis(100);
 
 pub(super) struct Player {
     mouth: Arc<Mouth>,
-    tell: Option<watch::Sender<Option<Instant>>>,
+    /// Its caller holds the mouth's turn.
+    holds_turn: bool,
     gain: Gain,
     open: Option<Open>,
     /// Words that were heard, or had their turn in silence.
@@ -67,19 +68,11 @@ impl Sentence {
 }
 
 impl Player {
-    pub(super) fn new(mouth: Arc<Mouth>, tell: watch::Sender<Option<Instant>>) -> Self {
-        Self {
-            tell: Some(tell),
-            ..Self::holding_the_turn(mouth)
-        }
-    }
-
-    /// For a caller that holds the mouth's turn itself.
-    pub(super) fn holding_the_turn(mouth: Arc<Mouth>) -> Self {
+    pub(super) fn new(mouth: Arc<Mouth>, holds_turn: bool) -> Self {
         Self {
             gain: Gain::new(&mouth.loudness),
             mouth,
-            tell: None,
+            holds_turn,
             open: None,
             said: String::new(),
             first_audio: None,
@@ -232,9 +225,9 @@ impl Player {
         match &mut self.open {
             Some(open) => Ok(open),
             none => {
-                let turn = match self.tell {
-                    Some(_) => Some(self.mouth.turn.clone().lock_owned().await),
-                    None => None,
+                let turn = match self.holds_turn {
+                    true => None,
+                    false => Some(self.mouth.turn.clone().lock_owned().await),
                 };
                 let playing = self.mouth.output.begin(format).await;
                 let playing = playing.map_err(Problem::of_loudspeaker)?;
@@ -263,12 +256,7 @@ impl Player {
     }
 
     fn sounded(&mut self) {
-        if self.first_audio.is_none() {
-            self.first_audio = Some(Instant::now());
-            if let Some(tell) = &self.tell {
-                tell.send_replace(self.first_audio);
-            }
-        }
+        self.first_audio.get_or_insert_with(Instant::now);
     }
 }
 

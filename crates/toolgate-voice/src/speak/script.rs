@@ -13,7 +13,7 @@ const LONGEST: usize = 64 << 10;
 
 /// The words of an answer as they come: filled by whoever has them, and emptied by whoever says or sends them.
 #[derive(Debug, Default)]
-pub struct Script {
+pub(crate) struct Script {
     state: Mutex<State>,
     changed: Notify,
 }
@@ -23,7 +23,6 @@ struct State {
     sentences: Sentences,
     waiting: VecDeque<(u64, Piece)>,
     bytes: usize,
-    /// Counts up with every flush.
     round: u64,
     ended: bool,
     /// Words were left out, because too many waited.
@@ -38,7 +37,7 @@ pub(super) struct Saying(Arc<()>);
 
 impl Script {
     /// More words. They are a piece as soon as they are a sentence.
-    pub fn push(&self, words: &str) {
+    pub(crate) fn push(&self, words: &str) {
         let mut state = self.lock();
         if state.ended {
             return;
@@ -53,7 +52,7 @@ impl Script {
     }
 
     /// Takes back the words since the last [`flush`](Self::flush) that nobody has taken yet.
-    pub fn void(&self) {
+    pub(crate) fn void(&self) {
         let mut state = self.lock();
         let round = state.round;
         state.sentences.clear();
@@ -66,7 +65,7 @@ impl Script {
     }
 
     /// What is there is a piece, be it a sentence or not. The next words are a new round.
-    pub fn flush(&self) {
+    pub(crate) fn flush(&self) {
         let mut state = self.lock();
         let rest = state.sentences.rest();
         state.add(rest);
@@ -102,11 +101,6 @@ impl Script {
             }
             self.changed.notified().await;
         }
-    }
-
-    /// True if there is a piece that nobody has taken yet.
-    pub fn has_words(&self) -> bool {
-        !self.lock().waiting.is_empty()
     }
 
     /// True if all words that came so far were said to their end.

@@ -54,29 +54,18 @@ const AFTER_A_TIME: &[&str] = &[
     "cest",
 ];
 
-/// A piece of an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Piece {
+pub(crate) struct Piece {
     /// Its words as they came: all pieces together are the answer, to the last blank.
-    pub words: String,
+    pub(crate) words: String,
     /// True for lines between two fences: nobody wants to hear them.
-    pub code: bool,
+    pub(crate) code: bool,
 }
 
 /// Cuts an answer into sentences while it still comes. The first piece of a round may be less than a sentence, for the sake of
 /// an early first sound.
-///
-/// ```
-/// use toolgate_voice::Sentences;
-///
-/// let mut sentences = Sentences::default();
-/// assert_eq!(sentences.push("It is 21.").len(), 0);
-/// let pieces = sentences.push("5 degrees. The light");
-/// assert_eq!(pieces[0].words, "It is 21.5 degrees. ");
-/// assert_eq!(sentences.rest().unwrap().words, "The light");
-/// ```
 #[derive(Debug, Default)]
-pub struct Sentences {
+pub(crate) struct Sentences {
     pending: String,
     /// A piece of this round was given: from now on, whole sentences.
     begun: bool,
@@ -87,7 +76,7 @@ pub struct Sentences {
 
 impl Sentences {
     /// Takes more words and gives the pieces that are whole by now.
-    pub fn push(&mut self, words: &str) -> Vec<Piece> {
+    pub(crate) fn push(&mut self, words: &str) -> Vec<Piece> {
         self.pending.push_str(words);
         let pending = std::mem::take(&mut self.pending);
         let mut pieces = Vec::new();
@@ -102,7 +91,7 @@ impl Sentences {
     }
 
     /// What is left, whole or not. The round is over: the next piece is a first one again.
-    pub fn rest(&mut self) -> Option<Piece> {
+    pub(crate) fn rest(&mut self) -> Option<Piece> {
         let rest = std::mem::take(&mut self.pending);
         let piece = (!rest.is_empty()).then(|| self.piece(&rest));
         self.begun = false;
@@ -110,7 +99,7 @@ impl Sentences {
     }
 
     /// Forgets what was not given yet.
-    pub fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         *self = Self::default();
     }
 
@@ -140,7 +129,6 @@ impl Sentences {
 enum Fence {
     Yes,
     No,
-    /// It takes another letter to tell.
     Unknown,
 }
 

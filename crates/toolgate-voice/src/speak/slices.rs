@@ -7,7 +7,6 @@ use crate::audio::{Format, FormatError, Sound};
 /// Slices per second: a change of the volume and a stop are heard that soon.
 const PER_SECOND: u32 = 25;
 
-/// Cuts the sound of one engine.
 pub(super) struct Slices {
     from: Format,
     /// Less than a slice.

@@ -12,11 +12,10 @@ use crate::EngineError;
 use crate::audio::Format;
 
 /// Sound as an engine makes it, piece by piece. Dropped before its end, it stops the engine.
-pub struct SoundStream {
-    /// The format of all pieces.
-    pub format: Format,
+pub(crate) struct SoundStream {
+    pub(crate) format: Format,
     /// The pieces; a frame may be cut between two of them.
-    pub chunks: BoxStream<'static, Result<Bytes, EngineError>>,
+    pub(crate) chunks: BoxStream<'static, Result<Bytes, EngineError>>,
 }
 
 impl fmt::Debug for SoundStream {
@@ -27,20 +26,19 @@ impl fmt::Debug for SoundStream {
     }
 }
 
-/// Makes speech of text.
-pub trait Synthesize: Send + Sync {
+pub(crate) trait Synthesize: Send + Sync {
     /// The sound of this text. It bounds its own time: neither the first piece nor the next may hang for ever.
     fn synthesize<'a>(&'a self, text: &'a str) -> BoxFuture<'a, Result<SoundStream, EngineError>>;
 }
 
 /// Plays sound. One [`Playing`] at a time.
-pub trait Output: Send + Sync {
+pub(crate) trait Output: Send + Sync {
     /// Gets ready for 16-bit sound of this rate and number of channels.
     fn begin(&self, format: Format) -> BoxFuture<'_, Result<Box<dyn Playing>, EngineError>>;
 }
 
 /// Sound that is being played. Dropped before its end, it falls silent.
-pub trait Playing: Send {
+pub(crate) trait Playing: Send {
     /// Plays a piece of whole frames after what came before. It resolves as soon as it is of use to give more, which keeps what
     /// was given but cannot be taken back short.
     fn play(&mut self, bytes: Bytes) -> BoxFuture<'_, Result<(), EngineError>>;
@@ -61,7 +59,7 @@ pub trait Playing: Send {
 
 /// The engine of a gateway that says nothing: no sound for any text.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct NoSpeech;
+pub(crate) struct NoSpeech;
 
 impl Synthesize for NoSpeech {
     fn synthesize<'a>(&'a self, _text: &'a str) -> BoxFuture<'a, Result<SoundStream, EngineError>> {
@@ -75,7 +73,7 @@ impl Synthesize for NoSpeech {
 
 /// Plays nowhere, at once.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct NoOutput;
+pub(crate) struct NoOutput;
 
 impl Output for NoOutput {
     fn begin(&self, format: Format) -> BoxFuture<'_, Result<Box<dyn Playing>, EngineError>> {

@@ -7,14 +7,10 @@ use crate::audio::{Format, Sound};
 /// A sign that needs no words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Tone {
-    /// It heard its name and listens.
+pub(crate) enum Tone {
     Wake,
-    /// It is at it.
     Working,
-    /// Something failed.
     Error,
-    /// It can be spoken to.
     Ready,
 }
 

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use futures::StreamExt;
-use tokio::sync::{Mutex, mpsc, watch};
-use tokio::time::{Instant, sleep, timeout};
+use tokio::sync::{Mutex, mpsc};
+use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::debug;
 
@@ -38,7 +38,6 @@ pub(super) struct Mouth {
     pub(super) engine: Arc<dyn Synthesize>,
     pub(super) output: Arc<dyn Output>,
     pub(super) loudness: Loudness,
-    /// Held by whoever sounds.
     pub(super) turn: Arc<Mutex<()>>,
     /// Held by a tone as long as it sounds.
     pub(super) tone: Mutex<()>,
@@ -90,9 +89,8 @@ pub(super) async fn speak(
     mouth: Arc<Mouth>,
     script: Arc<Script>,
     stop: CancellationToken,
-    tell: watch::Sender<Option<Instant>>,
 ) -> Spoken {
-    let mut player = Player::new(mouth.clone(), tell);
+    let mut player = Player::new(mouth.clone(), false);
     // One sentence waits here while another is played.
     let (prepared, sentences) = mpsc::channel(1);
     let work = async {
@@ -127,7 +125,7 @@ pub(super) async fn play_tone(mouth: Arc<Mouth>, tone: Tone, stop: CancellationT
         return;
     }
     let _tone = mouth.tone.lock().await;
-    let mut player = Player::holding_the_turn(mouth.clone());
+    let mut player = Player::new(mouth.clone(), true);
     let played = timeout(LONGEST_TONE, player.play_alone(tone.sound()));
     let played = stop.run_until_cancelled(played).await;
     player.fall_silent().await;

@@ -8,9 +8,10 @@ use futures::future::BoxFuture;
 use tokio::time::timeout;
 
 use super::Transcribe;
+use crate::EngineError;
 use crate::audio::Format;
+use crate::listen::Utterance;
 use crate::wyoming::{Address, Connection, Event, Receiver, Sender};
-use crate::{EngineError, Utterance};
 
 /// How long a connection may take: the engine is on this machine or next to it.
 const CONNECT: Duration = Duration::from_secs(5);
@@ -27,7 +28,7 @@ const LAST_WORDS: Duration = Duration::from_millis(200);
 /// Whisper, Vosk and their like, behind Wyoming. Every utterance has a connection of its own: an engine that was restarted is
 /// found again, and one that went wrong in the middle leaves nothing behind.
 #[derive(Debug, Clone)]
-pub struct WyomingAsr {
+pub(crate) struct WyomingAsr {
     address: Address,
     language: Option<String>,
     deadline: Duration,
@@ -36,7 +37,7 @@ pub struct WyomingAsr {
 impl WyomingAsr {
     /// At this address. The language may be empty: as the service is set up. An utterance may take until the deadline, from the
     /// connection to the last word.
-    pub fn new(address: Address, language: &str, deadline: Duration) -> Self {
+    pub(crate) fn new(address: Address, language: &str, deadline: Duration) -> Self {
         let language = Some(language.trim()).filter(|language| !language.is_empty());
         Self {
             address,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::plain::words;
 use super::worth::Measured;
-use crate::Utterance;
+use crate::listen::Utterance;
 
 /// Of films, never of a person who wants something. The whole utterance begins with one of them.
 const SUBTITLES: [&str; 14] = [
@@ -54,7 +54,7 @@ const FASTEST: f64 = 9.0;
 const PHRASE: usize = 12;
 
 /// True if these are the words of an engine that heard no speech in this sound.
-pub fn is_hallucination(text: &str, utterance: &Utterance) -> bool {
+pub(crate) fn is_hallucination(text: &str, utterance: &Utterance) -> bool {
     let words = words(&without_remarks(text));
     let said = words.join(" ");
     let sound = Measured::of(&utterance.samples);

@@ -14,17 +14,17 @@ mod worth;
 
 use futures::future::BoxFuture;
 
-pub use asr::WyomingAsr;
-pub use hallucination::is_hallucination;
-pub use plain::plain;
+pub(crate) use asr::WyomingAsr;
+pub(crate) use hallucination::is_hallucination;
+pub(crate) use plain::plain;
 pub(crate) use plain::{is_cancel, is_no, is_yes, without_wake_word};
 pub(crate) use remnant::behind_remnant;
-pub use worth::worth;
+pub(crate) use worth::worth;
 
-use crate::{EngineError, Utterance};
+use crate::EngineError;
+use crate::listen::Utterance;
 
-/// Makes text of speech.
-pub trait Transcribe: Send + Sync {
+pub(crate) trait Transcribe: Send + Sync {
     /// What was said, as the engine writes it; empty if it heard no words. It bounds its own time.
     fn transcribe<'a>(
         &'a self,

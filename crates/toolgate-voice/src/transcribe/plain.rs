@@ -70,15 +70,7 @@ const POLITE: [&str; 7] = ["please", "ok", "okay", "oh", "no", "just", "hey"];
 
 /// A transcript as a sentence: without blanks around it, unseen characters and a final dot; not in capitals only. Numbers are left
 /// as they are: names are compared with and without digits where names are known.
-///
-/// ```
-/// use toolgate_voice::plain;
-///
-/// assert_eq!(plain(" Turn on  Switch One. \n"), "Turn on Switch One");
-/// assert_eq!(plain("TURN ON SWITCH 1"), "turn on switch 1");
-/// assert_eq!(plain("What time is it?"), "What time is it?");
-/// ```
-pub fn plain(transcript: &str) -> String {
+pub(crate) fn plain(transcript: &str) -> String {
     let shown = transcript.chars().map(|letter| match letter {
         _ if letter.is_whitespace() => ' ',
         _ => letter,

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use crate::Reason;
 use crate::audio::RATE;
-use crate::{Reason, Utterance};
+use crate::listen::Utterance;
 
 /// No word is shorter.
 const SHORTEST: Duration = Duration::from_millis(150);
@@ -18,22 +19,7 @@ const SHARE: f32 = 0.1;
 const FRAME: usize = RATE as usize / 50;
 
 /// Whether an utterance should be transcribed, or why not.
-///
-/// ```
-/// use std::sync::Arc;
-/// use tokio::time::Instant;
-/// use toolgate_voice::{Reason, Utterance, worth};
-///
-/// let now = Instant::now();
-/// let utterance = |samples: Vec<i16>| Utterance {
-///     samples: Arc::from(samples), began: now, wake_word: None, in_one_breath: false, ended: now,
-///     room: None,
-/// };
-/// assert_eq!(worth(&utterance(vec![9_000; 160])), Err(Reason::TooShort));
-/// assert_eq!(worth(&utterance(vec![3; 16_000])), Err(Reason::TooQuiet));
-/// assert_eq!(worth(&utterance(vec![3_000; 16_000])), Ok(()));
-/// ```
-pub fn worth(utterance: &Utterance) -> Result<(), Reason> {
+pub(crate) fn worth(utterance: &Utterance) -> Result<(), Reason> {
     let sound = Measured::of(&utterance.samples);
     if sound.length < SHORTEST {
         Err(Reason::TooShort)
@@ -72,7 +58,6 @@ fn length(samples: usize) -> Duration {
     Duration::from_secs_f64(samples as f64 / f64::from(RATE))
 }
 
-/// The root of the mean square.
 fn loudness(samples: &[i16]) -> f32 {
     let square = |sample: &i16| f64::from(*sample) * f64::from(*sample);
     let sum: f64 = samples.iter().map(square).sum();
@@ -103,5 +88,22 @@ mod tests {
             Duration::ZERO,
             "a hum is no voice"
         );
+    }
+
+    #[test]
+    fn what_is_too_short_or_too_quiet_is_no_request() {
+        let now = tokio::time::Instant::now();
+        let utterance = |samples: Vec<i16>| Utterance {
+            samples: samples.into(),
+            began: now,
+            wake_word: None,
+            in_one_breath: false,
+            ended: now,
+            room: None,
+        };
+        let verdict = |samples| worth(&utterance(samples));
+        assert_eq!(verdict(vec![9_000; 160]), Err(Reason::TooShort));
+        assert_eq!(verdict(vec![3; 16_000]), Err(Reason::TooQuiet));
+        assert_eq!(verdict(vec![3_000; 16_000]), Ok(()));
     }
 }

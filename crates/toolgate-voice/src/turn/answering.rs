@@ -13,8 +13,10 @@ use super::listening::Deaf;
 use super::progress::{Progress, Way};
 use super::stages::{Asked, Came, record};
 use super::{Question, Reason, Shared, sorry, survive};
+use crate::services::Answered;
+use crate::speak::{Script, Speech, Spoken, Tone};
 use crate::transcribe::{is_cancel, plain};
-use crate::{Answered, Event, Script, Speech, Spoken, State, Tone};
+use crate::{Event, State};
 
 /// The name of a conversation is a key, not a text, in bytes.
 const LONGEST_PLACE: usize = 200;
@@ -240,11 +242,9 @@ impl Shared {
 
 /// What a turn that was not broken off comes to.
 struct Verdict {
-    /// What is told the person.
     answer: String,
     /// The same, if it is not the model's and was not told yet.
     sorry: Option<&'static str>,
-    /// For an operator.
     error: Option<String>,
     /// True if nothing can come of this conversation any more.
     forget: bool,

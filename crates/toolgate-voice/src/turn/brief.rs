@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::Sentences;
+use crate::speak::Sentences;
 
 /// Nobody listens for longer, in letters: twenty seconds.
 const MOST: usize = 300;

@@ -15,8 +15,9 @@ use toolgate_core::{
 
 use super::progress::Progress;
 use super::{BackgroundTranscriber, Shared};
+use crate::speak::{Script, Spoken};
 use crate::transcribe::{is_no, is_yes};
-use crate::{Event, Script, Spoken, State};
+use crate::{Event, State};
 
 /// How long a yes is waited for behind the question, the time to make text of it included.
 const PATIENCE: Duration = Duration::from_secs(15);
@@ -49,7 +50,7 @@ impl SpokenApprovals {
     }
 
     /// Asks with this voice from now on.
-    pub fn use_voice(&self, transcriber: &BackgroundTranscriber) {
+    pub(crate) fn use_voice(&self, transcriber: &BackgroundTranscriber) {
         *lock(&self.0.voice) = Arc::downgrade(&transcriber.shared);
     }
 }
@@ -108,12 +109,10 @@ pub(super) struct Consent {
     expected: watch::Sender<u64>,
 }
 
-/// A turn that is answered aloud.
 #[derive(Clone)]
 pub(super) struct AloudTurn {
     pub(super) number: u64,
     pub(super) progress: Progress,
-    /// Its words.
     pub(super) script: Arc<Script>,
 }
 

@@ -10,7 +10,7 @@ use toolgate_models::{Conversation, ModelError, Turn};
 
 use super::progress::Progress;
 use super::sorry;
-use crate::{Script, Speaker, Speech, Tone};
+use crate::speak::{Script, Speaker, Speech, Tone};
 
 /// How a tool that takes long is bridged.
 #[derive(Clone, Copy)]
@@ -31,9 +31,7 @@ pub(super) struct Aloud<'a> {
 
 /// Where an answer goes.
 pub(super) enum To<'a> {
-    /// It is spoken.
     Room(Aloud<'a>),
-    /// It is read.
     Reader(&'a Script),
 }
 
@@ -53,7 +51,6 @@ impl<'a> To<'a> {
     }
 }
 
-/// What became of a turn.
 pub(super) struct Conversed {
     /// None if it was broken off.
     pub(super) result: Option<Result<Turn, ModelError>>,

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use tracing::warn;
 
-use crate::{EngineError, Event, Role, Spoken, Watcher};
+use crate::speak::Spoken;
+use crate::{EngineError, Event, Role, Watcher};
 
-/// Which engines are lost.
 pub(crate) struct Engines {
     watcher: Arc<dyn Watcher>,
     lost: Mutex<HashSet<Role>>,
@@ -62,7 +62,6 @@ impl Engines {
         }
     }
 
-    /// Those that are lost.
     pub(crate) fn all_lost(&self) -> Vec<Role> {
         let lost = self.lost.lock();
         lost.iter().copied().collect()

@@ -8,10 +8,12 @@ use tokio::time::{Instant, timeout};
 
 use super::stages::Asked;
 use super::{Job, Reason, Shared, survive};
+use crate::listen::Utterance;
+use crate::speak::Tone;
 use crate::transcribe::{
     behind_remnant, is_cancel, is_hallucination, plain, without_wake_word, worth,
 };
-use crate::{EngineError, Event, Role, State, Tone, Utterance};
+use crate::{EngineError, Event, Role, State};
 
 /// An engine keeps its deadline itself; this is for one that does not.
 const GRACE: Duration = Duration::from_secs(1);
@@ -40,7 +42,6 @@ impl From<Reason> for Dropped {
     }
 }
 
-/// The engine failed.
 pub(super) struct Deaf {
     pub(super) error: EngineError,
     /// False if the person was told of it before.

@@ -41,7 +41,8 @@ use tracing::{debug, error, warn};
 
 pub use consent::SpokenApprovals;
 pub(crate) use engines::Engines;
-pub use reason::{Overrun, Reason};
+pub(crate) use reason::Overrun;
+pub use reason::Reason;
 
 use consent::Consent;
 use conversations::Conversations;
@@ -49,10 +50,11 @@ use converse::Filler;
 use line::Line;
 use reason::Counts;
 
+use crate::listen::Utterance;
+use crate::services::{Answered, Asked, Respond};
+use crate::speak::{Script, Speaker};
 use crate::transcribe::Transcribe;
-use crate::{
-    Answered, Asked, Event, Respond, Script, Speaker, State, Utterance, VoiceSettings, Watcher,
-};
+use crate::{Event, State, VoiceSettings, Watcher};
 
 /// Where requests in writing come from, for the record.
 pub(crate) const HANDLE: &str = "handle";
@@ -63,50 +65,43 @@ const MOST_ASKS: usize = 16;
 /// How long a tool that must not be stopped has when the program ends.
 const LAST_CALL: Duration = Duration::from_secs(10);
 
-/// What answers need.
-pub struct Equipment {
+pub(crate) struct Equipment {
     /// Who answers: a model, sentences, or one in front of the other.
-    pub router: SentenceRouter,
+    pub(crate) router: SentenceRouter,
     /// How it is used.
-    pub model_settings: ModelSettings,
+    pub(crate) model_settings: ModelSettings,
     /// The executor that every call goes through, with a choice of its tools.
-    pub toolbox: Toolbox,
-    /// What makes text of speech.
-    pub transcribe: Arc<dyn Transcribe>,
-    /// The voice.
-    pub speaker: Speaker,
-    /// Who sees what happens.
-    pub watcher: Arc<dyn Watcher>,
+    pub(crate) toolbox: Toolbox,
+    pub(crate) transcribe: Arc<dyn Transcribe>,
+    pub(crate) speaker: Speaker,
+    pub(crate) watcher: Arc<dyn Watcher>,
     /// Where turns are kept.
-    pub journal: Option<Journal>,
+    pub(crate) journal: Option<Journal>,
 }
 
 /// A request in words, of somebody who reads the answer.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Question {
-    /// The words.
-    pub text: String,
+pub(crate) struct Question {
+    pub(crate) text: String,
     /// Where it comes from, such as `handle`.
-    pub source: String,
+    pub(crate) source: String,
     /// The room, if that is known.
-    pub room: Option<String>,
+    pub(crate) room: Option<String>,
     /// The conversation it belongs to; without, all of a source are one.
-    pub conversation: Option<String>,
+    pub(crate) conversation: Option<String>,
 }
 
 /// Answers what it hears, in the background: capture never waits for it.
 ///
 /// It has no tools of its own: all calls go through the executor it was given.
-pub struct BackgroundTranscriber {
+pub(crate) struct BackgroundTranscriber {
     shared: Arc<Shared>,
     queue: mpsc::Sender<Job>,
-    /// Everything that is under way.
     tasks: TaskTracker,
     /// Ends it, whatever it does.
     cut: CancellationToken,
 }
 
-/// What both tasks know.
 struct Shared {
     conversations: Conversations,
     transcribe: Arc<dyn Transcribe>,
@@ -118,7 +113,6 @@ struct Shared {
     engines: Arc<Engines>,
     source: String,
     counts: Counts,
-    /// The number of the next request.
     next: AtomicU64,
     /// All requests with a smaller number are given up.
     given_up: watch::Sender<u64>,
@@ -133,7 +127,6 @@ struct Shared {
     consent: Consent,
 }
 
-/// Something that was heard.
 struct Job {
     number: u64,
     utterance: Utterance,
@@ -142,13 +135,7 @@ struct Job {
 
 impl BackgroundTranscriber {
     /// Begins. The source is what records of turns say of where they were heard, such as `microphone`.
-    pub fn start(equipment: Equipment, settings: &VoiceSettings, source: &str) -> Self {
-        let engines = Arc::new(Engines::new(Arc::clone(&equipment.watcher)));
-        Self::beside(engines, equipment, settings, source)
-    }
-
-    /// The same, for a gateway that knows itself which engines are lost.
-    pub(crate) fn beside(
+    pub(crate) fn start(
         engines: Arc<Engines>,
         equipment: Equipment,
         settings: &VoiceSettings,
@@ -171,7 +158,7 @@ impl BackgroundTranscriber {
     }
 
     /// Takes an utterance. Never waits: where too many requests wait already, it is dropped, counted and told.
-    pub fn hear(&self, utterance: Utterance) -> Result<(), Overrun> {
+    pub(crate) fn hear(&self, utterance: Utterance) -> Result<(), Overrun> {
         let shared = &self.shared;
         let Ok(place) = Arc::clone(&shared.waiting).try_acquire_owned() else {
             shared.drop_request(Reason::Overrun, "");
@@ -192,14 +179,10 @@ impl BackgroundTranscriber {
         Ok(())
     }
 
-    /// Answers somebody who reads, beside everything that is spoken. Dropping it breaks the answer off, but a call of a tool that
-    /// must not be stopped goes on to its end.
-    pub async fn ask(&self, question: Question) -> Answered {
-        self.ask_into(question, Arc::default()).await
-    }
-
-    /// The same, and the words go into the script as they come. Those of a call that failed afterwards may be among them.
-    pub async fn ask_into(&self, question: Question, script: Arc<Script>) -> Answered {
+    /// Answers somebody who reads, beside everything that is spoken: the words go into the script as they come. Those of a call
+    /// that failed afterwards may be among them. Dropping it breaks the answer off, but a call of a tool that must not be stopped
+    /// goes on to its end.
+    pub(crate) async fn ask_into(&self, question: Question, script: Arc<Script>) -> Answered {
         let stop = self.shared.closed.child_token();
         let _guard = stop.clone().drop_guard();
         let shared = Arc::clone(&self.shared);
@@ -217,7 +200,7 @@ impl BackgroundTranscriber {
     /// Somebody speaks, or pressed a key: silence at once, and everything asked aloud so far is given up. A call of a tool that
     /// must not be stopped goes on to its end; of an answer that broke off, history keeps what was spoken. Only a question
     /// that was just asked waits: what is said now may be the answer to it.
-    pub fn interrupt(&self) {
+    pub(crate) fn interrupt(&self) {
         if self.shared.consent.is_open() {
             self.shared.speaker.stop();
             return;
@@ -236,13 +219,8 @@ impl BackgroundTranscriber {
         self.shared.conversations.use_model(chosen)
     }
 
-    /// How often something that was heard was not answered for this reason.
-    pub fn dropped(&self, reason: Reason) -> u64 {
-        self.shared.counts.get(reason)
-    }
-
     /// Ends. What goes on is interrupted; what must not be stopped has ten seconds.
-    pub async fn close(&self) {
+    pub(crate) async fn close(&self) {
         self.end();
         self.tasks.close();
         if timeout(LAST_CALL, self.tasks.wait()).await.is_err() {
@@ -402,3 +380,6 @@ async fn survive<T>(work: impl Future<Output = T>) -> Option<T> {
     done.inspect_err(|_| error!("a request broke the gateway; it goes on with the next"))
         .ok()
 }
+
+#[cfg(test)]
+mod tests;

@@ -12,7 +12,8 @@ use toolgate_models::{
 
 use super::Engines;
 use super::brief::{brief, reason};
-use crate::{Event, Role, Script, State, Watcher};
+use crate::speak::Script;
+use crate::{Event, Role, State, Watcher};
 
 /// Hears the model, and is asked by whoever runs the turn. Clones are the same.
 #[derive(Clone)]
@@ -24,7 +25,6 @@ pub(super) struct Progress {
     inner: Arc<Mutex<Inner>>,
 }
 
-/// How an answer is given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Way {
     /// It is spoken here: its states are those of the gateway.
@@ -41,7 +41,6 @@ struct Inner {
     first_token: Option<Instant>,
     has_asked: bool,
     is_speaking: bool,
-    /// Words of this round were told.
     has_told: bool,
     is_over: bool,
     /// Since when a tool is at work, or waited for.
@@ -95,7 +94,6 @@ impl Progress {
         self.lock().first_token
     }
 
-    /// The ids of all calls.
     pub(super) fn calls(&self) -> Vec<String> {
         self.lock().calls.clone()
     }

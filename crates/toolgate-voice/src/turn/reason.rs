@@ -29,7 +29,7 @@ pub enum Reason {
 
 impl Reason {
     /// All of them.
-    pub const ALL: [Self; 9] = [
+    pub(crate) const ALL: [Self; 9] = [
         Self::TooShort,
         Self::TooQuiet,
         Self::NoWords,
@@ -61,13 +61,11 @@ impl fmt::Display for Reason {
 /// Too many requests wait; this one is lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{waiting} requests wait already; this one is dropped")]
-#[non_exhaustive]
-pub struct Overrun {
+pub(crate) struct Overrun {
     /// How many wait.
-    pub waiting: usize,
+    pub(crate) waiting: usize,
 }
 
-/// How often each happened.
 #[derive(Debug, Default)]
 pub(super) struct Counts([AtomicU64; Reason::ALL.len()]);
 
@@ -76,6 +74,7 @@ impl Counts {
         self.0[reason as usize].fetch_add(1, Ordering::Relaxed) + 1
     }
 
+    #[cfg(test)]
     pub(super) fn get(&self, reason: Reason) -> u64 {
         self.0[reason as usize].load(Ordering::Relaxed)
     }

@@ -21,7 +21,6 @@ pub(super) struct Asked {
 }
 
 impl Asked {
-    /// By somebody who wrote it.
     pub(super) fn now(question: &Question, heard: String) -> Self {
         Self {
             source: question.source.clone(),
@@ -35,7 +34,6 @@ impl Asked {
     }
 }
 
-/// What came of it.
 #[derive(Debug)]
 pub(super) struct Came {
     pub(super) answer: String,

@@ -24,14 +24,13 @@ const READ: usize = 16 << 10;
 
 /// A connection over which events are sent and received. It is closed when it is dropped.
 #[derive(Debug)]
-pub struct Connection {
+pub(crate) struct Connection {
     sender: Sender,
     receiver: Receiver,
 }
 
 impl Connection {
-    /// Connects.
-    pub async fn connect(address: &Address, within: Duration) -> Result<Self, EngineError> {
+    pub(crate) async fn connect(address: &Address, within: Duration) -> Result<Self, EngineError> {
         let at = address.to_string();
         match timeout(within, open(address, &at)).await {
             Ok(Ok(connection)) => Ok(connection),
@@ -44,7 +43,7 @@ impl Connection {
     }
 
     /// A connection over any two streams, `at` in its errors.
-    pub fn over(
+    pub(crate) fn over(
         read: impl AsyncRead + Send + Sync + Unpin + 'static,
         write: impl AsyncWrite + Send + Sync + Unpin + 'static,
         at: &str,
@@ -64,22 +63,22 @@ impl Connection {
     }
 
     /// Sends an event. See [`Sender::send`].
-    pub async fn send(&mut self, event: &Event) -> Result<(), EngineError> {
+    pub(crate) async fn send(&mut self, event: &Event) -> Result<(), EngineError> {
         self.sender.send(event).await
     }
 
     /// The next event. See [`Receiver::receive`].
-    pub async fn receive(&mut self) -> Result<Option<Event>, EngineError> {
+    pub(crate) async fn receive(&mut self) -> Result<Option<Event>, EngineError> {
         self.receiver.receive().await
     }
 
     /// The next event of a peer that has yet to answer. See [`Receiver::answer`].
-    pub async fn answer(&mut self) -> Result<Event, EngineError> {
+    pub(crate) async fn answer(&mut self) -> Result<Event, EngineError> {
         self.receiver.answer().await
     }
 
     /// Ends the connection so that what was sent last arrives: a socket that is closed while the peer still sends would throw it away.
-    pub async fn close(mut self) {
+    pub(crate) async fn close(mut self) {
         let draining = async {
             self.sender.write.shutdown().await?;
             let mut left = LINGER_BYTES;
@@ -97,7 +96,7 @@ impl Connection {
     }
 
     /// Both directions, each for a task of its own.
-    pub fn into_split(self) -> (Sender, Receiver) {
+    pub(crate) fn into_split(self) -> (Sender, Receiver) {
         (self.sender, self.receiver)
     }
 }
@@ -118,8 +117,7 @@ async fn open(address: &Address, at: &str) -> io::Result<Connection> {
     }
 }
 
-/// The direction towards the peer.
-pub struct Sender {
+pub(crate) struct Sender {
     write: Box<dyn AsyncWrite + Send + Sync + Unpin>,
     at: String,
 }
@@ -127,7 +125,7 @@ pub struct Sender {
 impl Sender {
     /// Sends an event. A peer that does not take it within ten seconds is given up. Do not go on after an error, nor after the
     /// call was dropped: half of the event may be on its way.
-    pub async fn send(&mut self, event: &Event) -> Result<(), EngineError> {
+    pub(crate) async fn send(&mut self, event: &Event) -> Result<(), EngineError> {
         let mut bytes = BytesMut::new();
         event
             .to_frame()
@@ -144,8 +142,7 @@ impl Sender {
     }
 }
 
-/// The direction from the peer.
-pub struct Receiver {
+pub(crate) struct Receiver {
     read: Box<dyn AsyncRead + Send + Sync + Unpin>,
     decoder: Decoder,
     /// Since when an event is incomplete.
@@ -156,7 +153,7 @@ pub struct Receiver {
 impl Receiver {
     /// The next event, or `None` when the peer has closed the connection between two events. It waits as long as the peer is
     /// silent, but an event that has begun must be complete within ten seconds. May be dropped and called again: nothing is lost.
-    pub async fn receive(&mut self) -> Result<Option<Event>, EngineError> {
+    pub(crate) async fn receive(&mut self) -> Result<Option<Event>, EngineError> {
         loop {
             match self.decoder.next_frame() {
                 Ok(Some(frame)) => {
@@ -179,7 +176,7 @@ impl Receiver {
     }
 
     /// The next event of a peer that has yet to answer: its `error` and the end of the connection are errors.
-    pub async fn answer(&mut self) -> Result<Event, EngineError> {
+    pub(crate) async fn answer(&mut self) -> Result<Event, EngineError> {
         match self.receive().await? {
             Some(Event::Error { text, .. }) => Err(EngineError::Refused {
                 at: self.at.clone(),
@@ -223,8 +220,7 @@ impl fmt::Debug for Receiver {
     }
 }
 
-/// Asks a service what it is.
-pub async fn describe(address: &Address, within: Duration) -> Result<Info, EngineError> {
+pub(crate) async fn describe(address: &Address, within: Duration) -> Result<Info, EngineError> {
     let asking = async {
         let mut connection = Connection::connect(address, within).await?;
         connection.send(&Event::Describe).await?;

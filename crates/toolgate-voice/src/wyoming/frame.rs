@@ -9,11 +9,10 @@ use serde_json::{Map, Value, ser};
 use toolgate_core::{Redactor, parse_object};
 
 /// The longest header line that is read or written, without its newline.
-pub const LONGEST_HEADER: usize = 64 << 10;
+pub(crate) const LONGEST_HEADER: usize = 64 << 10;
 /// The longest block of data.
-pub const LONGEST_DATA: usize = 1 << 20;
-/// The longest payload.
-pub const LONGEST_PAYLOAD: usize = 1 << 20;
+pub(crate) const LONGEST_DATA: usize = 1 << 20;
+pub(crate) const LONGEST_PAYLOAD: usize = 1 << 20;
 
 /// What a header says of the writer: the version of the protocol these events are from.
 const VERSION: &str = "1.9.0";
@@ -22,38 +21,32 @@ const EXCERPT: usize = 200;
 
 /// An event as it is on the wire: a type, a JSON object, and bytes.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Frame {
+pub(crate) struct Frame {
     /// The type, such as `audio-chunk`.
-    pub kind: String,
+    pub(crate) kind: String,
     /// The object; empty if there was none.
-    pub data: Map<String, Value>,
+    pub(crate) data: Map<String, Value>,
     /// The bytes after it.
-    pub payload: Bytes,
+    pub(crate) payload: Bytes,
 }
 
 /// Why bytes are no frame, or a frame is not the event it claims to be. The text is for an operator.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum FrameError {
+pub(crate) enum FrameError {
     /// No newline came where one had to be.
     #[error("a header line is longer than {LONGEST_HEADER} bytes")]
     HeaderTooLong,
     /// The header line cannot be used.
     #[error("a header line cannot be used: {why}")]
-    Header {
-        /// What is wrong with it.
-        why: String,
-    },
+    Header { why: String },
     /// The header claims more than is read.
     #[error("'{kind}' comes with {length} bytes of {part}, and at most {limit} are allowed")]
     TooLong {
         /// The type of the event, escaped and cut.
         kind: String,
-        /// Data or payload.
         part: &'static str,
-        /// What it claims.
         length: u64,
-        /// What is allowed.
         limit: usize,
     },
     /// The data is not what this type of event has.
@@ -61,7 +54,6 @@ pub enum FrameError {
     Data {
         /// The type of the event, escaped and cut.
         kind: String,
-        /// What is wrong with it.
         why: String,
     },
 }
@@ -80,18 +72,8 @@ pub(super) fn excerpt(text: &str) -> String {
 }
 
 /// Makes frames of bytes, in whatever pieces they come. It never holds more than one frame and one read.
-///
-/// ```
-/// use toolgate_voice::wyoming::Decoder;
-///
-/// let mut decoder = Decoder::default();
-/// decoder.feed(b"{\"type\": \"ping\", \"data_length\": 14}\n{\"text\"");
-/// assert_eq!(decoder.next_frame(), Ok(None));
-/// decoder.feed(b": \"hi\"}");
-/// assert_eq!(decoder.next_frame().unwrap().unwrap().data["text"], "hi");
-/// ```
 #[derive(Debug, Default)]
-pub struct Decoder {
+pub(crate) struct Decoder {
     buffer: BytesMut,
     state: State,
 }
@@ -115,7 +97,8 @@ impl Default for State {
 
 impl Decoder {
     /// Takes bytes in. Call [`next_frame`](Self::next_frame) until it has no more before the next bytes.
-    pub fn feed(&mut self, bytes: &[u8]) {
+    #[cfg(any(test, fuzzing))]
+    pub(crate) fn feed(&mut self, bytes: &[u8]) {
         if !matches!(self.state, State::Broken(_)) {
             self.buffer.extend_from_slice(bytes);
         }
@@ -127,12 +110,12 @@ impl Decoder {
     }
 
     /// True while a frame has begun that is not complete.
-    pub fn is_within(&self) -> bool {
+    pub(crate) fn is_within(&self) -> bool {
         !(matches!(self.state, State::Header { .. }) && self.buffer.is_empty())
     }
 
     /// The next complete frame. After an error there is no next one: every call gives the same error.
-    pub fn next_frame(&mut self) -> Result<Option<Frame>, FrameError> {
+    pub(crate) fn next_frame(&mut self) -> Result<Option<Frame>, FrameError> {
         let next = self.advance();
         if let Err(error) = &next {
             self.buffer = BytesMut::new();
@@ -239,7 +222,7 @@ impl Head {
 
 /// Appends a frame, byte for byte as the protocol's reference implementation writes it. One that no [`Decoder`] would take is an
 /// error, and nothing is appended.
-pub fn encode(frame: &Frame, out: &mut BytesMut) -> Result<(), FrameError> {
+pub(crate) fn encode(frame: &Frame, out: &mut BytesMut) -> Result<(), FrameError> {
     let mut data = Vec::new();
     if !frame.data.is_empty() {
         write_json(&frame.data, &mut data)

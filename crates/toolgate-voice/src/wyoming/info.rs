@@ -9,41 +9,32 @@ use crate::audio::Format;
 /// The answer to `describe`.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Info {
-    /// What makes text of speech.
-    pub asr: Vec<AsrProgram>,
-    /// What makes speech of text.
-    pub tts: Vec<TtsProgram>,
-    /// What answers a request.
-    pub handle: Vec<HandleProgram>,
+pub(crate) struct Info {
+    pub(crate) asr: Vec<AsrProgram>,
+    pub(crate) tts: Vec<TtsProgram>,
+    pub(crate) handle: Vec<HandleProgram>,
     /// What finds the intent of a request.
-    pub intent: Vec<IntentProgram>,
-    /// What hears wake words.
-    pub wake: Vec<WakeProgram>,
-    /// Microphones.
-    pub mic: Vec<MicProgram>,
-    /// Loudspeakers.
-    pub snd: Vec<SndProgram>,
+    pub(crate) intent: Vec<IntentProgram>,
+    pub(crate) wake: Vec<WakeProgram>,
+    pub(crate) mic: Vec<MicProgram>,
+    pub(crate) snd: Vec<SndProgram>,
     /// The satellite, if the service is one.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub satellite: Option<Satellite>,
+    pub(crate) satellite: Option<Satellite>,
 }
 
 /// What programs, models and voices have in common.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Artifact {
+pub(crate) struct Artifact {
     /// Its name, by which it is asked for.
-    pub name: String,
-    /// Who made it.
-    pub attribution: Attribution,
+    pub(crate) name: String,
+    pub(crate) attribution: Attribution,
     /// Whether it can be used at once.
-    pub installed: bool,
-    /// What a person reads.
-    pub description: Option<String>,
-    /// Its version.
+    pub(crate) installed: bool,
+    pub(crate) description: Option<String>,
     #[serde(deserialize_with = "version")]
-    pub version: Option<String>,
+    pub(crate) version: Option<String>,
 }
 
 /// Some write a version as a number.
@@ -55,41 +46,36 @@ fn version<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>,
     })
 }
 
-/// Who made something.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Attribution {
-    /// Their name.
-    pub name: String,
+pub(crate) struct Attribution {
+    pub(crate) name: String,
     /// Where it comes from.
-    pub url: String,
+    pub(crate) url: String,
 }
 
 /// A model of a program for transcription, handling or intents.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Model {
-    /// Name and origin.
+pub(crate) struct Model {
     #[serde(flatten)]
-    pub artifact: Artifact,
-    /// The languages it knows.
-    pub languages: Vec<String>,
+    pub(crate) artifact: Artifact,
+    pub(crate) languages: Vec<String>,
 }
 
 /// A program that makes text of speech.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct AsrProgram {
-    /// Name and origin.
+pub(crate) struct AsrProgram {
     #[serde(flatten)]
-    pub artifact: Artifact,
+    pub(crate) artifact: Artifact,
     /// Its models.
-    pub models: Vec<Model>,
+    pub(crate) models: Vec<Model>,
     /// Whether it sends words before it has heard all.
-    pub supports_transcript_streaming: bool,
+    pub(crate) supports_transcript_streaming: bool,
     /// Whether somebody else must find the end of speech; so it is with those that do not say.
     #[serde(default = "yes")]
-    pub requires_external_vad: bool,
+    pub(crate) requires_external_vad: bool,
 }
 
 fn yes() -> bool {
@@ -99,126 +85,101 @@ fn yes() -> bool {
 /// A program that makes speech of text.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct TtsProgram {
-    /// Name and origin.
+pub(crate) struct TtsProgram {
     #[serde(flatten)]
-    pub artifact: Artifact,
-    /// Its voices.
-    pub voices: Vec<TtsVoice>,
+    pub(crate) artifact: Artifact,
+    pub(crate) voices: Vec<TtsVoice>,
     /// Whether it takes text in pieces.
-    pub supports_synthesize_streaming: bool,
+    pub(crate) supports_synthesize_streaming: bool,
 }
 
-/// A voice.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct TtsVoice {
-    /// Name and origin.
+pub(crate) struct TtsVoice {
     #[serde(flatten)]
-    pub artifact: Artifact,
-    /// The languages it speaks.
-    pub languages: Vec<String>,
+    pub(crate) artifact: Artifact,
+    pub(crate) languages: Vec<String>,
     /// Its speakers, if there are several.
-    pub speakers: Option<Vec<Speaker>>,
+    pub(crate) speakers: Option<Vec<Speaker>>,
 }
 
 /// One speaker of a voice that has several.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Speaker {
-    /// Its name.
-    pub name: String,
+pub(crate) struct Speaker {
+    pub(crate) name: String,
 }
 
-/// A program that answers requests.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct HandleProgram {
-    /// Name and origin.
+pub(crate) struct HandleProgram {
     #[serde(flatten)]
-    pub artifact: Artifact,
+    pub(crate) artifact: Artifact,
     /// Its models.
-    pub models: Vec<Model>,
+    pub(crate) models: Vec<Model>,
     /// Whether it sends words before it has all of the answer.
-    pub supports_handled_streaming: bool,
+    pub(crate) supports_handled_streaming: bool,
     /// Whether it may switch things in the house.
-    pub supports_home_control: bool,
+    pub(crate) supports_home_control: bool,
 }
 
-/// A program that finds intents.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct IntentProgram {
-    /// Name and origin.
+pub(crate) struct IntentProgram {
     #[serde(flatten)]
-    pub artifact: Artifact,
+    pub(crate) artifact: Artifact,
     /// Its models.
-    pub models: Vec<Model>,
+    pub(crate) models: Vec<Model>,
 }
 
-/// A program that hears wake words.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct WakeProgram {
-    /// Name and origin.
+pub(crate) struct WakeProgram {
     #[serde(flatten)]
-    pub artifact: Artifact,
+    pub(crate) artifact: Artifact,
     /// Its wake words.
-    pub models: Vec<WakeModel>,
+    pub(crate) models: Vec<WakeModel>,
 }
 
-/// A wake word.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct WakeModel {
-    /// Name and origin.
+pub(crate) struct WakeModel {
     #[serde(flatten)]
-    pub artifact: Artifact,
-    /// The languages it is for.
-    pub languages: Vec<String>,
-    /// What is said.
-    pub phrase: Option<String>,
+    pub(crate) artifact: Artifact,
+    pub(crate) languages: Vec<String>,
+    pub(crate) phrase: Option<String>,
 }
 
-/// A microphone.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct MicProgram {
-    /// Name and origin.
+pub(crate) struct MicProgram {
     #[serde(flatten)]
-    pub artifact: Artifact,
-    /// What it sends.
+    pub(crate) artifact: Artifact,
     #[serde(with = "sound::optional")]
-    pub mic_format: Option<Format>,
+    pub(crate) mic_format: Option<Format>,
 }
 
-/// A loudspeaker.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct SndProgram {
-    /// Name and origin.
+pub(crate) struct SndProgram {
     #[serde(flatten)]
-    pub artifact: Artifact,
-    /// What it takes.
+    pub(crate) artifact: Artifact,
     #[serde(with = "sound::optional")]
-    pub snd_format: Option<Format>,
+    pub(crate) snd_format: Option<Format>,
 }
 
 /// A satellite: a microphone and a loudspeaker in a room.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Satellite {
-    /// Name and origin.
+pub(crate) struct Satellite {
     #[serde(flatten)]
-    pub artifact: Artifact,
-    /// The room it is in.
-    pub area: Option<String>,
+    pub(crate) artifact: Artifact,
+    pub(crate) area: Option<String>,
     /// Whether it finds the end of speech itself.
-    pub has_vad: Option<bool>,
-    /// The wake words it listens for.
-    pub active_wake_words: Option<Vec<String>>,
+    pub(crate) has_vad: Option<bool>,
+    pub(crate) active_wake_words: Option<Vec<String>>,
     /// How many wake words it can listen for at once.
-    pub max_active_wake_words: Option<u32>,
+    pub(crate) max_active_wake_words: Option<u32>,
     /// Whether a pipeline can be started from outside.
-    pub supports_trigger: Option<bool>,
+    pub(crate) supports_trigger: Option<bool>,
 }

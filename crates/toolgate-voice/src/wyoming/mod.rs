@@ -14,19 +14,15 @@ mod address;
 mod connection;
 mod event;
 mod frame;
-mod info;
+pub(crate) mod info;
 mod listener;
 mod server;
 mod sound;
 
 pub use address::{Address, AddressError};
-pub use connection::{Connection, Receiver, Sender, describe};
-pub use event::{Context, Entity, Event, Stage, TimerCommand, VoiceChoice};
-pub use frame::{
-    Decoder, Frame, FrameError, LONGEST_DATA, LONGEST_HEADER, LONGEST_PAYLOAD, encode,
-};
-pub use info::{
-    Artifact, AsrProgram, Attribution, HandleProgram, Info, IntentProgram, MicProgram, Model,
-    Satellite, SndProgram, Speaker, TtsProgram, TtsVoice, WakeModel, WakeProgram,
-};
-pub use server::{BindError, Guest, Server, Service};
+pub(crate) use connection::{Connection, Receiver, Sender, describe};
+pub(crate) use event::{Context, Event, Stage, VoiceChoice};
+pub(crate) use frame::{Decoder, Frame, FrameError, encode};
+pub(crate) use info::{Artifact, Attribution, HandleProgram, Info, Model, TtsProgram, TtsVoice};
+pub use server::BindError;
+pub(crate) use server::{Guest, Server, Service};

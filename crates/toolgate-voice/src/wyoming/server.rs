@@ -27,18 +27,15 @@ const BACK_OFF: Duration = Duration::from_millis(100);
 /// Such a system is reported this often.
 const REPORT: Duration = Duration::from_secs(60);
 
-/// What a server offers.
-pub trait Service: Send + Sync {
-    /// What it tells of itself.
+pub(crate) trait Service: Send + Sync {
     fn info(&self) -> Info;
 
     /// Talks with one client. The connection ends with it; an error is told to the client.
     fn attend<'a>(&'a self, guest: &'a mut Guest) -> BoxFuture<'a, Result<(), EngineError>>;
 }
 
-/// A listener for one service.
 #[derive(Debug)]
-pub struct Server {
+pub(crate) struct Server {
     listener: Listener,
 }
 
@@ -52,23 +49,23 @@ pub struct BindError {
 
 impl Server {
     /// Listens. A socket file that nobody listens on any more is replaced.
-    pub async fn bind(address: &Address) -> Result<Self, BindError> {
+    pub(crate) async fn bind(address: &Address) -> Result<Self, BindError> {
         let listener = Listener::bind(address).await?;
         Ok(Self { listener })
     }
 
     /// True if only programs of this machine can connect.
-    pub fn is_private(&self) -> bool {
+    pub(crate) fn is_private(&self) -> bool {
         self.listener.is_private()
     }
 
     /// Where it listens; with the port it got, if it was left to the system.
-    pub fn address(&self) -> &Address {
+    pub(crate) fn address(&self) -> &Address {
         self.listener.address()
     }
 
     /// Takes connections in until `stop`. What goes wrong with one is no matter for the others.
-    pub async fn serve(self, service: Arc<dyn Service>, stop: CancellationToken) {
+    pub(crate) async fn serve(self, service: Arc<dyn Service>, stop: CancellationToken) {
         if !self.is_private() {
             let address = self.address();
             warn!(%address, "Wyoming knows no passwords: everybody who reaches this address can use the service");
@@ -128,7 +125,7 @@ async fn rest(problem: &io::Error, open: usize, reported: &mut Option<Instant>) 
 
 /// A client, as a service sees it.
 #[derive(Debug)]
-pub struct Guest {
+pub(crate) struct Guest {
     connection: Connection,
     info: Info,
     stop: CancellationToken,
@@ -137,7 +134,7 @@ pub struct Guest {
 impl Guest {
     /// The next event that is for the service: `describe` and `ping` have their answers. `None` is the end: the client has closed,
     /// was silent for a minute, or the server stops.
-    pub async fn receive(&mut self) -> Result<Option<Event>, EngineError> {
+    pub(crate) async fn receive(&mut self) -> Result<Option<Event>, EngineError> {
         loop {
             let event = tokio::select! {
                 () = self.stop.cancelled() => return Ok(None),
@@ -158,12 +155,12 @@ impl Guest {
     /// What comes while the client waits for the service, for [`sift`](Self::sift). The client may be silent as long as it likes,
     /// and the server's stop is left to the service. May be dropped and called again. `None`: the client has closed, and wants
     /// nothing any more.
-    pub async fn receive_while_busy(&mut self) -> Result<Option<Event>, EngineError> {
+    pub(crate) async fn receive_while_busy(&mut self) -> Result<Option<Event>, EngineError> {
         self.connection.receive().await
     }
 
     /// Answers `describe` and `ping`; gives back what is for the service.
-    pub async fn sift(&mut self, event: Event) -> Result<Option<Event>, EngineError> {
+    pub(crate) async fn sift(&mut self, event: Event) -> Result<Option<Event>, EngineError> {
         match event {
             Event::Ping { text } => self.send(&Event::Pong { text }).await?,
             Event::Describe => {
@@ -175,8 +172,7 @@ impl Guest {
         Ok(None)
     }
 
-    /// Sends an event.
-    pub async fn send(&mut self, event: &Event) -> Result<(), EngineError> {
+    pub(crate) async fn send(&mut self, event: &Event) -> Result<(), EngineError> {
         self.connection.send(event).await
     }
 

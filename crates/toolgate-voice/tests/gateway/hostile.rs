@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use fakewyoming::FakeSatellite;
 use futures::future::join_all;
+use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 use toolgate_journal::TurnOutcome;
-use toolgate_voice::wyoming::Event;
 use toolgate_voice::{Input, Mode, VoiceSettings};
 
 use crate::model::Say;
@@ -176,27 +176,18 @@ async fn is_sent_away(address: &str, name: &str, frame: &[u8]) {
 }
 
 async fn told(handle: &str) -> String {
-    let question = Event::Transcript {
-        text: "turn on the light".to_owned(),
-        language: Some("en".to_owned()),
-        context: None,
-    };
-    ask(handle, &question, |event| match event {
-        Event::Handled { text, .. } => text.clone(),
-        _ => None,
-    })
-    .await
+    let question = json!({ "text": "turn on the light", "language": "en" });
+    let answer = ask(handle, "transcript", &question, &["handled"]).await;
+    answer.data["text"].as_str().unwrap().to_owned()
 }
 
 async fn spoken(tts: &str) -> String {
-    let text = Event::Synthesize {
-        text: "Hello.".to_owned(),
-        voice: None,
-        text_format: None,
-    };
-    ask(tts, &text, |event| match event {
-        Event::AudioStop { .. } => Some("sound".to_owned()),
-        _ => None,
-    })
-    .await
+    ask(
+        tts,
+        "synthesize",
+        &json!({ "text": "Hello." }),
+        &["audio-stop"],
+    )
+    .await;
+    "sound".to_owned()
 }

@@ -9,19 +9,19 @@
     dead_code,
     reason = "shared with the tests of turns, which use more of it"
 )]
-#[path = "../turns/support/model.rs"]
+#[path = "../../src/turn/tests/support/model.rs"]
 mod model;
 #[expect(
     dead_code,
     reason = "shared with the tests of turns, which use more of it"
 )]
-#[path = "../turns/support/watch.rs"]
+#[path = "../../src/turn/tests/support/watch.rs"]
 mod watch;
 
-#[path = "../turns/support/alone.rs"]
+#[path = "../../src/turn/tests/support/alone.rs"]
 mod alone;
 mod barge_in;
-#[path = "../turns/support/coming.rs"]
+#[path = "../../src/turn/tests/support/coming.rs"]
 mod coming;
 mod consent;
 mod endurance;

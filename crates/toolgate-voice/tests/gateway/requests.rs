@@ -1,11 +1,10 @@
 //! What is asked and answered.
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use fakewyoming::{FakeSatellite, Fault, Port};
+use fakewyoming::{Client, FakeSatellite, Fault, Got, Port};
+use serde_json::{Value, json};
 use toolgate_journal::TurnOutcome;
-use toolgate_voice::wyoming::{Address, Connection, Event};
 use toolgate_voice::{Input, Key, Mode};
 
 use crate::model::Say;
@@ -199,57 +198,27 @@ async fn others_ask_in_text_and_have_text_spoken() {
         stage.tts.texts().is_empty(),
         "whoever reads is not spoken to"
     );
-    let text = Event::Synthesize {
-        text: "Hello.".to_owned(),
-        voice: None,
-        text_format: None,
-    };
-    let sound = ask(&tts, &text, |event| match event {
-        Event::AudioStop { .. } => Some("sound".to_owned()),
-        _ => None,
-    });
-    assert_eq!(sound.await, "sound");
+    let text = json!({ "text": "Hello." });
+    ask(&tts, "synthesize", &text, &["audio-stop"]).await;
     stage.end().await;
 }
 
 /// Asks in writing. True if it was handled, with the answer.
 pub(crate) async fn written(address: &str, text: &str) -> (bool, String) {
-    let question = Event::Transcript {
-        text: text.to_owned(),
-        language: None,
-        context: None,
-    };
-    let is_handled = AtomicBool::new(false);
-    let answer = ask(address, &question, |event| match event {
-        Event::Handled { text, .. } => {
-            is_handled.store(true, Ordering::Relaxed);
-            text.clone()
-        }
-        Event::NotHandled { text, .. } => text.clone(),
-        _ => None,
-    });
-    let answer = answer.await;
-    (is_handled.into_inner(), answer)
+    let question = json!({ "text": text });
+    let ends = ["handled", "not-handled"];
+    let answer = ask(address, "transcript", &question, &ends).await;
+    let text = answer.data["text"].as_str().unwrap().to_owned();
+    (answer.kind == "handled", text)
 }
 
-/// Sends one event, and waits for the one that is wanted.
-pub(crate) async fn ask(
-    address: &str,
-    event: &Event,
-    wanted: impl Fn(&Event) -> Option<String>,
-) -> String {
-    let address: Address = address.parse().unwrap();
+/// Sends one event, and waits for one of those that answer it.
+pub(crate) async fn ask(address: &str, kind: &str, data: &Value, answers: &[&str]) -> Got {
     let asking = async {
-        let mut connection = Connection::connect(&address, Duration::from_secs(5))
-            .await
-            .unwrap();
-        connection.send(event).await.unwrap();
-        loop {
-            let event = connection.receive().await.unwrap().unwrap();
-            if let Some(found) = wanted(&event) {
-                return found;
-            }
-        }
+        let mut client = Client::connect(address).await?;
+        client.send(kind, data, &[]).await?;
+        client.wait_for(answers).await
     };
-    tokio::time::timeout(HANG, asking).await.unwrap()
+    let answer = tokio::time::timeout(HANG, asking).await.unwrap();
+    answer.unwrap()
 }

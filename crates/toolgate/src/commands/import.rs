@@ -19,7 +19,6 @@ use places::Source;
 /// Where the text behind `take` or `skip` begins, right of those.
 const WORD: usize = 6;
 
-/// What became of one entry.
 enum Verdict {
     Take {
         name: String,

@@ -79,7 +79,6 @@ fn show(config: &Config, tools: &Tools, fleet: Option<&Fleet>, options: &ListOpt
     tool_list::print(list.collect(), options);
 }
 
-/// The tools of a gateway.
 fn list_at(remote: &Remote, options: &ListOptions) -> anyhow::Result<Exit> {
     let runtime = runtime().context("cannot start")?;
     let query = [("withheld", "true".to_owned())];

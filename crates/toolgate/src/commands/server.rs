@@ -81,7 +81,6 @@ pub(super) fn changes(status: &ServerStatus) -> Vec<String> {
         .collect()
 }
 
-/// Everything that is known of it.
 pub(super) fn described(status: &ServerStatus) -> String {
     let bold = anstyle::Style::new().bold();
     let name = escape(&status.name);

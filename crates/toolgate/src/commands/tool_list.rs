@@ -12,7 +12,6 @@ const LONGEST_SENTENCE: usize = 240;
 /// In bytes, on a screen.
 const LONGEST_NAME: usize = 512;
 
-/// What is shown of a tool.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct ToolRow {
     name: String,
@@ -87,7 +86,6 @@ fn texts(tool: &Value) -> [&str; 3] {
     ["name", "source", "description"].map(|key| tool[key].as_str().unwrap_or_default())
 }
 
-/// Prints those that are wanted.
 pub(super) fn print(tools: Vec<Value>, options: &ListOptions) {
     let filter = ToolFilter::new(options);
     let all = tools.len();

@@ -18,7 +18,6 @@ const LARGEST: usize = 4 << 20;
 
 const START: Position = Position { line: 1, column: 1 };
 
-/// A parsed file.
 #[derive(Debug, Clone)]
 pub(crate) struct Document {
     path: PathBuf,

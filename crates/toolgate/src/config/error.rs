@@ -14,7 +14,6 @@ pub(super) struct Position {
 }
 
 impl Position {
-    /// The end of a text.
     pub(super) fn after(text: &str) -> Self {
         let last = text.rsplit('\n').next().unwrap_or_default();
         Self {

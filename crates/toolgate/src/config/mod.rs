@@ -15,8 +15,8 @@ pub(crate) mod servers;
 mod syntax;
 mod uses;
 pub(crate) mod variables;
-#[cfg(feature = "voice")]
-mod voice;
+#[cfg(all(test, feature = "voice"))]
+mod voice_tests;
 
 use std::path::{Path, PathBuf};
 
@@ -49,8 +49,6 @@ pub(crate) use ownership::check as check_owner;
 pub(crate) use reading::{Reading, Uses};
 pub(crate) use servers::{ConfiguredServer, ServerProblem};
 pub(crate) use variables::References;
-#[cfg(feature = "voice")]
-pub(crate) use voice::{is_installed, is_wav, offers, only_serves};
 
 /// How a variable is looked up.
 pub(crate) type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
@@ -227,7 +225,7 @@ impl Config {
             *path = resolved(path, folder, environment);
         }
         #[cfg(feature = "voice")]
-        if is_wav(&config.voice.output) {
+        if toolgate_voice::is_wav(&config.voice.output) {
             let file = resolved(Path::new(&config.voice.output), folder, environment);
             config.voice.output = crate::pairs::quoted(&file.to_string_lossy());
         }

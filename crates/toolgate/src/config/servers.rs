@@ -12,7 +12,6 @@ use super::{ConfigError, Document, Environment};
 /// The keys at the root that hold servers.
 pub(crate) const KEYS: [&str; 2] = ["mcpServers", "servers"];
 
-/// A server of the file.
 #[derive(Debug, Clone)]
 pub(crate) struct ConfiguredServer {
     pub(crate) settings: ServerSettings,
@@ -20,7 +19,6 @@ pub(crate) struct ConfiguredServer {
     pub(crate) entry: Value,
 }
 
-/// Something wrong or odd about one.
 #[derive(Debug, Clone)]
 pub(crate) struct ServerProblem {
     pub(crate) error: ConfigError,
@@ -28,7 +26,6 @@ pub(crate) struct ServerProblem {
     pub(crate) left_out: bool,
 }
 
-/// What came of all entries.
 #[derive(Debug, Default)]
 pub(super) struct Read {
     pub(super) servers: Vec<ConfiguredServer>,
@@ -39,7 +36,6 @@ pub(super) struct Read {
     pub(super) errors: Vec<ConfigError>,
 }
 
-/// Reads the entries of both keys.
 pub(super) fn read(document: &Document, lookup: Lookup<'_>) -> Read {
     let inside = document.folder().join("file");
     let inside = std::path::absolute(&inside).unwrap_or(inside);

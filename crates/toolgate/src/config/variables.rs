@@ -181,7 +181,6 @@ fn expand_text(text: &str, lookup: Lookup<'_>) -> Result<String, LookupError> {
     Ok(out)
 }
 
-/// A part of a string.
 enum Piece<'a> {
     Text(&'a str),
     Reference {

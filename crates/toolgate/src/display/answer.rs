@@ -9,7 +9,6 @@ use crate::wrap::fitted;
 /// A block that is longer is printed in pieces.
 const LONGEST_BLOCK: usize = 8 << 10;
 
-/// How an answer is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum AnswerFormat {
     /// As it stands, such as that to a matched sentence: `2*3*4` has no emphasis in it.
@@ -18,7 +17,6 @@ pub(crate) enum AnswerFormat {
     Markdown,
 }
 
-/// How an answer is shown.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct AnswerStyle {
     format: AnswerFormat,
@@ -27,7 +25,6 @@ pub(super) struct AnswerStyle {
 }
 
 impl AnswerStyle {
-    /// For the terminal that stdout is.
     pub(super) fn new(format: AnswerFormat) -> Self {
         Self {
             format,

@@ -14,7 +14,6 @@ pub(super) async fn changed(watch: &mut notify::Result<FileWatch>) {
     }
 }
 
-/// Returns at that time.
 pub(super) async fn passed(time: Option<Instant>) {
     match time {
         Some(time) => tokio::time::sleep_until(time).await,
@@ -22,7 +21,6 @@ pub(super) async fn passed(time: Option<Instant>) {
     }
 }
 
-/// Returns at the next signal.
 pub(super) async fn told(signal: &mut Option<Signal>) {
     if let Some(signal) = signal
         && signal.recv().await.is_some()

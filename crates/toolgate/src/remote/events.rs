@@ -13,14 +13,12 @@ const SILENCE: Duration = Duration::from_secs(60);
 /// More than any event has.
 const LARGEST: usize = 16 << 20;
 
-/// A stream of server-sent events.
 pub(crate) struct Events<'a> {
     remote: &'a Remote,
     response: reqwest::Response,
     parser: SseParser,
 }
 
-/// One of them.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Event {
     pub(crate) name: String,

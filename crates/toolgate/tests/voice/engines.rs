@@ -6,8 +6,8 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use toolgate_voice::audio::Format;
-use toolgate_voice::wyoming::{Address, Connection, Event};
+use fakewyoming::Client;
+use serde_json::json;
 
 /// Loading a model takes a while on a busy machine; only a hang takes this long.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -85,39 +85,17 @@ impl Engine {
         let mut reader = hound::WavReader::open(wav).unwrap();
         let spec = reader.spec();
         let samples: Vec<i16> = reader.samples().map(Result::unwrap).collect();
-        let format = Format {
-            rate: spec.sample_rate,
-            width: 2,
-            channels: spec.channels,
-        };
+        let format = json!({ "rate": spec.sample_rate, "width": 2, "channels": spec.channels });
         let bytes: Vec<u8> = samples.iter().flat_map(|one| one.to_le_bytes()).collect();
-        let address: Address = self.address().parse().unwrap();
-        let mut connection = Connection::connect(&address, PATIENCE).await.unwrap();
-        let start = Event::AudioStart {
-            format,
-            timestamp: None,
-        };
-        connection.send(&start).await.unwrap();
+        let mut client = Client::connect(&self.address()).await.unwrap();
+        client.send("audio-start", &format, &[]).await.unwrap();
         for bytes in bytes.chunks(4096) {
-            let chunk = Event::AudioChunk {
-                format,
-                timestamp: None,
-                bytes: bytes.to_vec().into(),
-            };
-            connection.send(&chunk).await.unwrap();
+            client.send("audio-chunk", &format, bytes).await.unwrap();
         }
-        let stop = Event::AudioStop { timestamp: None };
-        connection.send(&stop).await.unwrap();
-        let waiting = async {
-            loop {
-                match connection.receive().await.unwrap() {
-                    Some(Event::Transcript { text, .. }) => return plain(&text),
-                    Some(_) => {}
-                    None => panic!("Whisper went away"),
-                }
-            }
-        };
-        tokio::time::timeout(PATIENCE, waiting).await.unwrap()
+        client.send("audio-stop", &json!({}), &[]).await.unwrap();
+        let waiting = client.wait_for(&["transcript"]);
+        let transcript = tokio::time::timeout(PATIENCE, waiting).await.unwrap();
+        plain(transcript.unwrap().data["text"].as_str().unwrap())
     }
 }
 

@@ -4,29 +4,20 @@ use std::io::Write;
 use std::path::Path;
 
 use serde_json::json;
-use toolgate_voice::audio::{Format, RATE, ToHeard};
 
 use crate::engines::{Engine, pause, speak};
 use crate::house::Home;
 use crate::program::{Done, Folder};
 
-/// Samples of a file, as a microphone would give them.
+/// The rate of what espeak-ng says.
+const RATE: u32 = 22_050;
+
+/// Samples of a file, as a microphone of that rate would give them.
 fn heard(wav: &Path) -> Vec<i16> {
     let mut reader = hound::WavReader::open(wav).unwrap();
     let spec = reader.spec();
-    let format = Format {
-        rate: spec.sample_rate,
-        width: 2,
-        channels: spec.channels,
-    };
-    let bytes: Vec<u8> = reader
-        .samples::<i16>()
-        .flat_map(|one| one.unwrap().to_le_bytes())
-        .collect();
-    let mut resampling = ToHeard::new(format).unwrap();
-    let mut samples = resampling.convert(&bytes);
-    samples.extend(resampling.finish());
-    samples
+    assert_eq!((spec.sample_rate, spec.channels), (RATE, 1));
+    reader.samples().map(Result::unwrap).collect()
 }
 
 fn silence(ms: u32) -> Vec<i16> {
@@ -57,7 +48,8 @@ async fn heard_in(parts: &[(&str, u32)]) -> Option<(Home, Done)> {
         },
     });
     let answer = folder.path("answer.wav");
-    let arguments = ["--mic", "-", "--out", answer.to_str().unwrap()];
+    let (rate, answer) = (RATE.to_string(), answer.to_str().unwrap());
+    let arguments = ["--mic", "-", "--rate", &rate, "--out", answer];
     let mut running = folder.start(&config, &arguments);
     running.until("ready");
     let mut microphone = running.child.stdin.take().unwrap();

@@ -3,9 +3,8 @@
 use std::time::Duration;
 
 use fakellm::{Answer, FakeLlm, Model, Recorded, Script};
-use fakewyoming::{FakeAsr, FakeSatellite, FakeTts, Port};
+use fakewyoming::{Client, FakeAsr, FakeSatellite, FakeTts, Port};
 use serde_json::{Value, json};
-use toolgate_voice::wyoming::{Address, Connection, Event};
 
 use crate::brokers::{Kind, Running};
 use crate::engines::pause;
@@ -24,27 +23,16 @@ async fn qwen(answers: impl IntoIterator<Item = Answer>) -> (FakeLlm, Value) {
 
 /// Asks in writing, as soon as somebody listens.
 async fn written(address: &str, text: &str) -> String {
-    let address: Address = address.parse().unwrap();
-    let mut connection = loop {
-        match Connection::connect(&address, HANG).await {
-            Ok(connection) => break connection,
+    let mut client = loop {
+        match Client::connect(address).await {
+            Ok(client) => break client,
             Err(_) => tokio::time::sleep(Duration::from_millis(20)).await,
         }
     };
-    let question = Event::Transcript {
-        text: text.to_owned(),
-        language: None,
-        context: None,
-    };
-    connection.send(&question).await.unwrap();
-    loop {
-        match connection.receive().await.unwrap().unwrap() {
-            Event::Handled { text, .. } | Event::NotHandled { text, .. } => {
-                return text.unwrap_or_default();
-            }
-            _ => {}
-        }
-    }
+    let question = json!({ "text": text });
+    client.send("transcript", &question, &[]).await.unwrap();
+    let answer = client.wait_for(&["handled", "not-handled"]).await.unwrap();
+    answer.data["text"].as_str().unwrap_or_default().to_owned()
 }
 
 #[tokio::test(flavor = "multi_thread")]

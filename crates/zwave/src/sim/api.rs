@@ -9,7 +9,6 @@ use super::world::World;
 use crate::value::{NodeId, ValueId};
 
 impl World {
-    /// Takes a question.
     pub(super) fn ask(&mut self, function: &str, origin: Json) {
         let args = match origin.get("args") {
             Some(Json::Array(args)) => json!(args),
@@ -232,7 +231,6 @@ impl World {
         self.tell(&reply.function, told);
     }
 
-    /// Answers with an error.
     pub(super) fn refuse(&mut self, reply: &Reply, message: &str) {
         let mut told = Map::new();
         told.insert("success".to_owned(), json!(false));

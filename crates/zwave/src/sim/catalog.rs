@@ -54,7 +54,6 @@ pub(super) fn class(number: u16) -> (&'static str, u8) {
     }
 }
 
-/// The values of a part.
 pub(super) fn values(part: &PlannedPart) -> Vec<Value> {
     match part {
         PlannedPart::Switch { on } => vec![
@@ -228,7 +227,6 @@ fn basic() -> Vec<Value> {
     vec![current, target, restore(32)]
 }
 
-/// What every device has.
 pub(super) fn identity() -> Vec<Value> {
     let number = |property: &str, label: &str, value: u16| {
         Value::new(114, property, "number", label)

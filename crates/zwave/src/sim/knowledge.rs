@@ -80,7 +80,6 @@ impl World {
         });
     }
 
-    /// A device tells by itself.
     pub(super) fn report(&mut self, id: NodeId, value: usize, real: Json) {
         self.become_real(id, value, real);
         let Some(node) = self.nodes.get(&id) else {

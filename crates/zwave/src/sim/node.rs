@@ -16,7 +16,6 @@ use crate::node::DescribedNode;
 use crate::value::{NodeId, ValueId};
 use toolgate_home::{Device, DeviceStatus};
 
-/// A simulated node.
 #[derive(Debug)]
 pub(super) struct Node {
     pub id: NodeId,
@@ -165,7 +164,6 @@ impl Node {
         all
     }
 
-    /// As in events.
     pub(super) fn summary(&self) -> Json {
         let [basic, generic, specific] = self.class();
         let mut all = object(json!({

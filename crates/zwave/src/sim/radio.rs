@@ -20,7 +20,6 @@ const NO_ANSWER: Duration = Duration::from_millis(1_600);
 pub(super) const FAIL: u8 = 2;
 const INVALID: u8 = 5;
 
-/// What the radio sends.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Job {
     pub node: NodeId,
@@ -28,7 +27,6 @@ pub(super) struct Job {
     pub reply: Option<Reply>,
 }
 
-/// What for.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Work {
     Write {
@@ -42,7 +40,6 @@ pub(super) enum Work {
     Ping,
 }
 
-/// Whom to answer.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Reply {
     pub function: String,
@@ -51,12 +48,10 @@ pub(super) struct Reply {
     pub kind: Answer,
 }
 
-/// With what.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Answer {
     /// The status of a write, or whether a ping came back.
     Outcome,
-    /// The value that was read.
     Value(usize),
     /// The values that were read, by property.
     Values,

@@ -5,7 +5,6 @@ use serde_json::{Map, Value as Json, json};
 use super::catalog::class;
 use crate::value::{NodeId, ValueId};
 
-/// A value of a simulated node.
 #[derive(Debug, Clone)]
 pub(super) struct Value {
     pub id: ValueId,

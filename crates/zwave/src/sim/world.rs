@@ -24,7 +24,6 @@ pub(super) const MAX_WAITING: usize = 10_000;
 /// Longer commands and questions are not read.
 const MAX_PAYLOAD: usize = 1024 * 1024;
 
-/// What is to be published.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Out {
     pub topic: String,
@@ -45,11 +44,17 @@ pub(super) enum Due {
         reply: Option<Reply>,
     },
     /// The gateway reads the device back.
-    Verify { node: NodeId, target: usize },
-    /// A sleeping device wakes.
-    Wake { node: NodeId },
+    Verify {
+        node: NodeId,
+        target: usize,
+    },
+    Wake {
+        node: NodeId,
+    },
     /// It goes to sleep again.
-    Sleep { node: NodeId },
+    Sleep {
+        node: NodeId,
+    },
     /// Something may happen by itself.
     Tick,
     /// Something that happened is over.
@@ -59,7 +64,9 @@ pub(super) enum Due {
         to: Json,
     },
     /// What a plug draws follows its switch.
-    Draw { node: NodeId },
+    Draw {
+        node: NodeId,
+    },
 }
 
 /// The gateway, the radio and the devices.
@@ -171,7 +178,6 @@ impl World {
         self.dues.keys().next().map(|(at, _)| *at)
     }
 
-    /// Lets happen what is due.
     pub(super) fn run(&mut self, now: Instant) {
         while let Some(entry) = self.dues.first_entry() {
             let at = entry.key().0;
@@ -204,7 +210,6 @@ impl World {
         }
     }
 
-    /// Takes a message that came in.
     pub(super) fn take(&mut self, topic: &str, payload: &[u8]) {
         let prefix = self.topics.whole("");
         let Some(rest) = topic.strip_prefix(&prefix) else {

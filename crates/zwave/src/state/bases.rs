@@ -6,7 +6,6 @@ use crate::node::{MAX_NODES, Node};
 use crate::topic::{self, Form, Style, UNNAMED};
 use crate::value::NodeId;
 
-/// Who a base belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Owner {
     One(NodeId),
@@ -24,7 +23,6 @@ pub(crate) struct Bases {
 }
 
 impl Bases {
-    /// Computes the bases of all nodes.
     pub(crate) fn rebuild(&mut self, nodes: &BTreeMap<NodeId, Node>) {
         self.owners.clear();
         for (names, locations) in [(true, true), (true, false), (false, true), (false, false)] {
@@ -76,7 +74,6 @@ impl Bases {
         }
     }
 
-    /// The node of a base.
     pub(crate) fn node(&self, base: &str) -> Option<NodeId> {
         match self.owners.get(base) {
             Some(Owner::One(node)) => Some(*node),

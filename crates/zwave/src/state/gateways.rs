@@ -9,7 +9,6 @@ const MAX_GATEWAYS: usize = 16;
 /// Longer names are nobody's.
 const MAX_NAME: usize = 256;
 
-/// A gateway.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Gateway {
     pub name: String,
@@ -48,7 +47,6 @@ impl Gateways {
         }
     }
 
-    /// Names of those that are there.
     pub(crate) fn alive(&self) -> impl Iterator<Item = &str> {
         self.all
             .values()

@@ -145,7 +145,7 @@ async fn a_server_of_unknown_revisions_is_told_apart_and_explained() {
         .await
         .unwrap_err();
     assert_eq!(
-        explain(&refusal),
+        explain(&refusal).to_string(),
         "it speaks the protocol revisions [\"2031-01-01\"]; this version speaks 2026-07-28 and up to 2025-11-25"
     );
 }

@@ -46,7 +46,7 @@ impl Shared {
         .map_err(|cause| {
             Trouble::Unreachable(format!(
                 "no HTTPS client could be made ({cause}); are the machine's CA certificates installed?"
-            ))
+            ).into())
         })
     }
 }

@@ -13,7 +13,7 @@ use toolgate_net::root_cause;
 
 use super::Shared;
 use crate::Headers;
-use crate::client::transport::TransportError;
+use crate::client::transport::{Reason, TransportError};
 
 const MOST_REDIRECTS: usize = 5;
 /// The part of an address that is shown.
@@ -25,11 +25,11 @@ const RESERVED: [HeaderName; 5] = [CONNECTION, CONTENT_LENGTH, TE, TRANSFER_ENCO
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Trouble {
     /// Nobody is there.
-    Unreachable(String),
+    Unreachable(Reason),
     /// It is somewhere else, where we do not follow. It has not done what we asked.
-    Moved(String),
+    Moved(Reason),
     /// It was there. What it did with the request, nobody knows.
-    Broken(String),
+    Broken(Reason),
 }
 
 impl From<Trouble> for TransportError {
@@ -86,7 +86,6 @@ impl Endpoint {
         self.redactor.line(text, longest)
     }
 
-    /// One request with its redirects.
     pub(super) async fn request(
         &self,
         method: Method,
@@ -114,7 +113,7 @@ impl Endpoint {
         Err(Trouble::Moved(format!(
             "{} redirects more than {MOST_REDIRECTS} times; check its 'url' in the configuration",
             shown(&self.url)
-        )))
+        ).into()))
     }
 
     fn redirected(
@@ -134,10 +133,13 @@ impl Endpoint {
             307 | 308 => Ok(Some(next)),
             _ if *method == Method::GET => Ok(Some(next)),
             // It may have done what we asked, and the answer be there.
-            303 => Err(Trouble::Broken(format!(
-                "the server answers with 303, see {}, which is not followed",
-                shown(&next)
-            ))),
+            303 => Err(Trouble::Broken(
+                format!(
+                    "the server answers with 303, see {}, which is not followed",
+                    shown(&next)
+                )
+                .into(),
+            )),
             _ => Err(moved(&next)),
         }
     }
@@ -146,9 +148,7 @@ impl Endpoint {
     pub(super) fn steered(&self, from: &Url, to: &str) -> Result<Url, Trouble> {
         let mut next = from.join(to).map_err(|error| {
             let to = escape(&to.chars().take(SHOWN).collect::<String>());
-            Trouble::Moved(format!(
-                "it sends us to '{to}', which is no address ({error})"
-            ))
+            Trouble::Moved(format!("it sends us to '{to}', which is no address ({error})").into())
         })?;
         if next.origin() != self.url.origin() {
             return Err(moved(&next));
@@ -168,14 +168,16 @@ impl Endpoint {
         let cause = self.line(&root_cause(&error.without_url()), SHOWN);
         if connect {
             let at = shown(&self.url);
-            return Trouble::Unreachable(format!(
-                "the server can not be reached [cause: {at}: {cause}]; check that it runs, and its 'url' in the configuration"
+            return Trouble::Unreachable(Reason::new(
+                "the server can not be reached",
+                format!("{at}: {cause}"),
+                "; check that it runs, and its 'url' in the configuration",
             ));
         }
         if unsent {
-            return Trouble::Moved(format!("the request could not be made [cause: {cause}]"));
+            return Trouble::Moved(Reason::new("the request could not be made", cause, ""));
         }
-        Trouble::Broken(format!("the connection broke off [cause: {cause}]"))
+        Trouble::Broken(Reason::new("the connection broke off", cause, ""))
     }
 }
 
@@ -183,7 +185,7 @@ fn moved(to: &Url) -> Trouble {
     let to = shown(to);
     Trouble::Moved(format!(
         "the server sends us to {to}: if you trust that address, put it into 'url' in the configuration"
-    ))
+    ).into())
 }
 
 /// Without login and query: both may hold secrets.

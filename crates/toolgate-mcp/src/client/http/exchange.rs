@@ -10,7 +10,7 @@ use super::response::{self, Content, NoBody, Refusal};
 use super::stream::{self, FRUITLESS, Opened};
 use super::wire::{EXPIRED, Wire};
 use crate::client::message::{Message, Outgoing};
-use crate::client::transport::{Lost, TransportError};
+use crate::client::transport::{Lost, Reason, TransportError};
 
 /// Before coming back to a stream whose server named no time: a call must not wait long to hear that its server is gone.
 const COME_BACK: Duration = Duration::from_millis(300);
@@ -43,7 +43,7 @@ async fn refused(wire: &Wire, id: u64, response: Response, in_session: bool) {
         Refusal::Answer(answer) => wire.outlet.message(answer),
         Refusal::Error(error) => wire.outlet.failed(id, error),
         Refusal::SessionLost => {
-            let error = TransportError::NotSent(EXPIRED.to_owned());
+            let error = TransportError::NotSent(EXPIRED.into());
             wire.outlet.failed(id, error);
             wire.session_lost();
         }
@@ -59,11 +59,7 @@ async fn whole(wire: &Wire, id: u64, mut response: Response) {
         }
     };
     if body.trim_ascii().is_empty() {
-        return interrupted(
-            wire,
-            id,
-            "the server answered with an empty body".to_owned(),
-        );
+        return interrupted(wire, id, "the server answered with an empty body");
     }
     match Message::parse(&body) {
         Ok(message) if answers(&message, id) => wire.outlet.message(message),
@@ -77,11 +73,7 @@ async fn whole(wire: &Wire, id: u64, mut response: Response) {
         }),
         Ok(other) => {
             wire.outlet.message(other);
-            interrupted(
-                wire,
-                id,
-                "the server answered with another message".to_owned(),
-            );
+            interrupted(wire, id, "the server answered with another message");
         }
         Err(error) => wire.outlet.lost(Some(id), Lost::Broken(error.to_string())),
     }
@@ -99,11 +91,8 @@ async fn events(wire: &Wire, id: u64, mut response: Response) {
         response = match come_back(wire, &mut parser, &mut fruitless).await {
             Ok(Opened::Stream(response)) => response,
             Ok(Opened::Never(why) | Opened::Later(why)) => {
-                return interrupted(
-                    wire,
-                    id,
-                    format!("{reason}, and can not be taken up again ({why})"),
-                );
+                let before = format!("{reason}, and can not be taken up again (");
+                return interrupted(wire, id, why.within(&before, ")"));
             }
             Ok(Opened::Expired) => {
                 interrupted(wire, id, format!("{reason}, and the {EXPIRED}"));
@@ -118,11 +107,10 @@ async fn events(wire: &Wire, id: u64, mut response: Response) {
     }
 }
 
-/// What a stream brought.
 enum Heard {
     Answer,
     Lost(Lost),
-    End(String),
+    End(&'static str),
 }
 
 async fn hear(wire: &Wire, id: u64, response: &mut Response, parser: &mut SseParser) -> Heard {
@@ -154,7 +142,7 @@ async fn hear(wire: &Wire, id: u64, response: &mut Response, parser: &mut SsePar
         }
     };
     // Something unreadable and no answer: that was the answer.
-    unreadable.map_or_else(|| Heard::End(end.to_owned()), Heard::Lost)
+    unreadable.map_or_else(|| Heard::End(end), Heard::Lost)
 }
 
 /// The stream has no place to come back to.
@@ -180,13 +168,14 @@ async fn come_back(
             other => return Ok(other),
         }
     }
-    Ok(Opened::Later(format!("tried {FRUITLESS} times")))
+    Ok(Opened::Later(format!("tried {FRUITLESS} times").into()))
 }
 
 fn answers(message: &Message, id: u64) -> bool {
     matches!(message, Message::Response { id: theirs, .. } if *theirs == id)
 }
 
-fn interrupted(wire: &Wire, id: u64, reason: String) {
-    wire.outlet.failed(id, TransportError::Interrupted(reason));
+fn interrupted(wire: &Wire, id: u64, reason: impl Into<Reason>) {
+    wire.outlet
+        .failed(id, TransportError::Interrupted(reason.into()));
 }

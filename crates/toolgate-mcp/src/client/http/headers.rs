@@ -16,7 +16,6 @@ const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const BOTH: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
 
-/// For a message.
 pub(super) fn of_message(message: &Outgoing, era: Option<Era>) -> HeaderMap {
     let mut headers = HeaderMap::new();
     headers.insert(ACCEPT, BOTH);
@@ -44,7 +43,6 @@ pub(super) fn of_message(message: &Outgoing, era: Option<Era>) -> HeaderMap {
     headers
 }
 
-/// For a stream of events.
 pub(super) fn of_stream(last_event: Option<&[u8]>) -> HeaderMap {
     let mut headers = HeaderMap::new();
     headers.insert(ACCEPT, EVENTS);

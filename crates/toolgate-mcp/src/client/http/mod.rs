@@ -58,7 +58,8 @@ impl Http {
         shared: Arc<Shared>,
         inbox: Arc<dyn Inbox>,
     ) -> Result<Arc<Self>, TransportError> {
-        let endpoint = Endpoint::new(url, headers, shared).map_err(TransportError::NotSent)?;
+        let endpoint = Endpoint::new(url, headers, shared)
+            .map_err(|why| TransportError::NotSent(why.into()))?;
         let wire = Wire::new(server, endpoint, Outlet::new(inbox), None);
         Ok(Arc::new(Self {
             wire: Arc::new(wire),
@@ -75,7 +76,8 @@ impl Http {
         shared: Arc<Shared>,
         inbox: Arc<dyn Inbox>,
     ) -> Result<Arc<Self>, TransportError> {
-        let endpoint = Endpoint::new(url, headers, shared).map_err(TransportError::NotSent)?;
+        let endpoint = Endpoint::new(url, headers, shared)
+            .map_err(|why| TransportError::NotSent(why.into()))?;
         let (stream, post_to) = oldest::connect(&endpoint).await?;
         let wire = Wire::new(server, endpoint, Outlet::new(inbox), Some(post_to));
         let wire = Arc::new(wire);
@@ -126,7 +128,7 @@ impl Http {
             Refusal::Error(error) => error,
             Refusal::SessionLost | Refusal::Answer(_) => {
                 self.wire.session_lost();
-                TransportError::NotSent(EXPIRED.to_owned())
+                TransportError::NotSent(EXPIRED.into())
             }
         }
     }
@@ -140,8 +142,8 @@ impl Transport for Http {
                 self.wire.gate.pass().await;
             }
             if !self.wire.outlet.is_open() {
-                let reason = "the connection is closed".to_owned();
-                return Err(TransportError::NotSent(reason));
+                let reason = "the connection is closed";
+                return Err(TransportError::NotSent(reason.into()));
             }
             match message.id {
                 Some(id) => {
@@ -153,7 +155,7 @@ impl Transport for Http {
                     .unwrap_or_else(|_| {
                         let reason =
                             format!("the server took no message within {} s", ACCEPTED.as_secs());
-                        Err(TransportError::Interrupted(reason))
+                        Err(TransportError::Interrupted(reason.into()))
                     }),
             }
         })

@@ -33,7 +33,7 @@ pub(super) async fn connect(endpoint: &Endpoint) -> Result<(Stream, Url), Transp
     match response::content(endpoint, &response) {
         Content::Events => {}
         Content::Json => return Err(interrupted("the server answered with no stream of events")),
-        Content::Unfit(reason) => return Err(TransportError::Interrupted(reason)),
+        Content::Unfit(reason) => return Err(TransportError::Interrupted(reason.into())),
     }
     let mut parser = SseParser::new(endpoint.max_message());
     let post_to = loop {
@@ -63,5 +63,5 @@ impl Stream {
 }
 
 fn interrupted(reason: &str) -> TransportError {
-    TransportError::Interrupted(reason.to_owned())
+    TransportError::Interrupted(reason.into())
 }

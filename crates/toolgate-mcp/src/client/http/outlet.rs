@@ -6,7 +6,7 @@ use parking_lot::{Mutex, MutexGuard};
 
 use super::endpoint::Trouble;
 use crate::client::message::Message;
-use crate::client::transport::{End, Inbox, Lost, TransportError};
+use crate::client::transport::{End, Inbox, Lost, Reason, TransportError};
 
 /// Held while something is delivered, so that nothing comes after the end; empty after it.
 pub(super) struct Outlet(Mutex<Option<Arc<dyn Inbox>>>);
@@ -35,7 +35,7 @@ impl Outlet {
     }
 
     /// Says once that it is over.
-    pub(super) fn closed(&self, status: impl Into<String>) {
+    pub(super) fn closed(&self, status: impl Into<Reason>) {
         if let Some(inbox) = self.inbox().take() {
             inbox.closed(End {
                 status: status.into(),

@@ -14,11 +14,9 @@ const ERROR_BODY: usize = 64 << 10;
 const SHOWN: usize = 4 << 10;
 const SHOWN_NAME: usize = 80;
 
-/// What a successful response holds.
 pub(super) enum Content {
     /// One message, if it is any.
     Json,
-    /// Messages as events.
     Events,
     /// Not what we can read: why, for a person.
     Unfit(String),
@@ -26,7 +24,6 @@ pub(super) enum Content {
 
 /// What a response without success means.
 pub(super) enum Refusal {
-    /// An answer like any other.
     Answer(Message),
     /// The server does not know our session any more; it has not done what we asked.
     SessionLost,

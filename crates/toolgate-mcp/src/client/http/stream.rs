@@ -11,7 +11,7 @@ use super::endpoint::Trouble;
 use super::response::{self, Content};
 use super::wire::Wire;
 use crate::client::message::Message;
-use crate::client::transport::Lost;
+use crate::client::transport::{Lost, Reason};
 
 /// A stream that breaks off this often without having said anything is not opened again.
 pub(super) const FRUITLESS: u32 = 5;
@@ -20,18 +20,17 @@ const COME_BACK: Duration = Duration::from_secs(1);
 /// A stream that lasted this long was worth opening, even if nothing was said.
 const WORTHWHILE: Duration = Duration::from_secs(5);
 
-/// What came of opening a stream.
 pub(super) enum Opened {
     /// It is there.
     Stream(Response),
     /// Not now: why.
-    Later(String),
+    Later(Reason),
     /// Not here: why.
-    Never(String),
+    Never(Reason),
     /// The session is over.
     Expired,
     /// The server is not there any more: why.
-    Gone(String),
+    Gone(Reason),
 }
 
 /// Opens the stream of the session, behind the last event that was heard.
@@ -49,16 +48,16 @@ pub(super) async fn open(wire: &Wire, parser: &mut SseParser) -> Opened {
                 parser.restart();
                 Opened::Stream(response)
             }
-            Content::Json => Opened::Never("the server answered with no stream".to_owned()),
-            Content::Unfit(reason) => Opened::Never(reason),
+            Content::Json => Opened::Never("the server answered with no stream".into()),
+            Content::Unfit(reason) => Opened::Never(reason.into()),
         };
     }
     let code = status.as_u16();
     response::drain(response).await;
     match code {
         404 if wire.has_session() => Opened::Expired,
-        408 | 429 | 500..=599 => Opened::Later(format!("HTTP {code}")),
-        _ => Opened::Never(format!("HTTP {code}")),
+        408 | 429 | 500..=599 => Opened::Later(format!("HTTP {code}").into()),
+        _ => Opened::Never(format!("HTTP {code}").into()),
     }
 }
 

@@ -47,7 +47,6 @@ impl Tasks {
         }
     }
 
-    /// Ends them all.
     pub(super) fn abort(&self) {
         for task in self.take() {
             task.abort();

@@ -17,7 +17,6 @@ use crate::era::MODERN;
 const LONGEST_SESSION: usize = 1024;
 pub(super) const EXPIRED: &str = "session expired";
 
-/// One connection.
 pub(super) struct Wire {
     pub(super) server: String,
     pub(super) endpoint: Endpoint,
@@ -108,7 +107,6 @@ impl Wire {
         self.outlet.closed(EXPIRED);
     }
 
-    /// Settles what the handshake agreed on.
     pub(super) fn agreed(&self, era: Era, revision: &str) {
         let mut state = self.state();
         state.era = Some(era);

@@ -9,7 +9,7 @@ use super::super::block::{self, Block};
 use super::super::connect::ConnectError;
 use super::super::peer::Reached;
 use super::super::status::ServerState;
-use super::super::transport::{End, apart};
+use super::super::transport::End;
 use super::{Course, HEALTHY, LONGEST, Order, Server};
 use crate::Connection;
 
@@ -48,7 +48,8 @@ impl Server {
 
     pub(super) fn died(&mut self, end: &End, lived: Duration) {
         let redactor = &self.shared.options.redactor;
-        let status = redactor.line(&end.status, LONGEST);
+        let status = redactor.line(&end.status.to_string(), LONGEST);
+        let plain = redactor.line(&end.status.without_cause(), LONGEST);
         let stderr = block::stderr_tail(&end.stderr, redactor).join("\n");
         let stderr = (!stderr.is_empty()).then(|| escape(&stderr));
         warn!(server = %self.settings().name, %status, stderr, "MCP server ended");
@@ -64,12 +65,14 @@ impl Server {
             facts.error = Some(error.clone());
         });
         if self.course.used >= self.shared.retry().attempts {
-            self.give_up(&error, Some(&status), &end.stderr);
+            self.give_up(&error, &plain, Some(&plain), &end.stderr);
         }
     }
 
     pub(super) fn refused(&mut self, error: &ConnectError) {
-        let reason = self.shared.options.redactor.line(&error.reason, LONGEST);
+        let redactor = &self.shared.options.redactor;
+        let reason = redactor.line(&error.reason.to_string(), LONGEST);
+        let plain = redactor.line(&error.reason.without_cause(), LONGEST);
         self.course.hopeless = error.hopeless;
         self.board.update(|facts| {
             facts.error = Some(reason.clone());
@@ -85,10 +88,10 @@ impl Server {
         let name = &self.settings().name;
         let (attempt, attempts) = (self.course.used, self.shared.retry().attempts);
         if self.course.failed {
-            self.fail_with(&reason);
+            self.fail_with(&plain);
             debug!(server = %name, attempt, error = %reason, "MCP connection attempt {attempt} failed");
         } else if error.hopeless || attempt >= attempts {
-            self.give_up(&reason, None, &error.stderr);
+            self.give_up(&reason, &plain, None, &error.stderr);
         } else if error.not_started && attempt == 1 {
             // Nothing can be waited for here: a person should not have to wait for the last attempt to hear of it.
             warn!(server = %name, attempt, "MCP server cannot be started: {reason}; attempt {attempt} of {attempts}");
@@ -98,7 +101,8 @@ impl Server {
     }
 
     /// The round has failed: calls of its tools are told why, and slow retries begin.
-    fn give_up(&mut self, reason: &str, status: Option<&str>, stderr: &[String]) {
+    /// `plain` is the reason without its cause.
+    fn give_up(&mut self, reason: &str, plain: &str, status: Option<&str>, stderr: &[String]) {
         let attempts = self.course.used;
         if !self.course.told {
             self.tell(reason, stderr);
@@ -111,7 +115,7 @@ impl Server {
         let gone = self.gone(status);
         match status {
             Some(_) => self.shelf.fail(&gone),
-            None => self.fail_with(reason),
+            None => self.fail_with(plain),
         }
         self.link
             .down(gone, Some(details.collect::<Vec<_>>().join("\n")));
@@ -129,7 +133,6 @@ impl Server {
             Connection::Stdio(_) => "running",
             Connection::Http { .. } => "connected",
         };
-        let (reason, _cause) = apart(reason);
         self.shelf
             .fail(&format!("its server '{name}' is not {state}: {reason}"));
     }
@@ -137,10 +140,7 @@ impl Server {
     fn gone(&self, status: Option<&str>) -> String {
         let name = escape(&self.settings().name);
         match (status, &self.settings().connection) {
-            (Some(status), _) => {
-                let (status, _cause) = apart(status);
-                format!("its server '{name}' is not running ({status})")
-            }
+            (Some(status), _) => format!("its server '{name}' is not running ({status})"),
             (None, Connection::Stdio(_)) => format!("its server '{name}' is not running"),
             (None, Connection::Http { .. }) => format!("its server '{name}' can't be reached"),
         }

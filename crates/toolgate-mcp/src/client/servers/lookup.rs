@@ -130,7 +130,6 @@ impl Servers {
 }
 
 impl Inner {
-    /// Starts the idle ones among these.
     fn wake(&self, which: impl Fn(&Member) -> bool) {
         let members = self.members();
         for member in members.list.iter().filter(|member| which(member)) {

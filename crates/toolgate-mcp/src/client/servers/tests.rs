@@ -131,7 +131,7 @@ impl Stage {
         patience: Duration,
     ) -> Result<Reached, ConnectError> {
         let refused = |reason: &str, stderr: &str, hopeless| ConnectError {
-            reason: reason.to_owned(),
+            reason: reason.into(),
             stderr: stderr.lines().map(str::to_owned).collect(),
             hopeless,
             not_started: false,
@@ -273,7 +273,7 @@ impl Peer for Player {
 
 fn exit(status: &str) -> End {
     End {
-        status: status.to_owned(),
+        status: status.into(),
         stderr: vec!["Traceback".to_owned()],
     }
 }

@@ -96,7 +96,7 @@ impl Session {
 pub(super) fn line(message: &impl Serialize) -> Result<Vec<u8>, Failure> {
     let mut bytes = Vec::with_capacity(256);
     serde_json::to_writer(&mut bytes, message)
-        .map_err(|error| Failure::NotSent(error.to_string()))?;
+        .map_err(|error| Failure::NotSent(error.to_string().into()))?;
     bytes.push(b'\n');
     Ok(bytes)
 }

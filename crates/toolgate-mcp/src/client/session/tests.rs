@@ -27,7 +27,7 @@ impl Transport for Recorder {
         let body: Value = serde_json::from_slice(&message.body).unwrap();
         self.sent.lock().push(body);
         let answer = match self.broken {
-            true => Err(TransportError::NotSent("the pipe is closed".to_owned())),
+            true => Err(TransportError::NotSent("the pipe is closed".into())),
             false => Ok(()),
         };
         Box::pin(async { answer })
@@ -144,7 +144,7 @@ async fn the_end_fails_every_open_request_and_all_later_ones() {
     let open = [ask(&session), ask(&session)];
     settle().await;
     let end = End {
-        status: "exit status 3".to_owned(),
+        status: "exit status 3".into(),
         stderr: vec!["boom".to_owned()],
     };
     inbox.closed(end.clone());
@@ -163,7 +163,7 @@ async fn the_end_fails_every_open_request_and_all_later_ones() {
 async fn what_was_not_sent_is_told_apart() {
     let (session, _recorder, _inbox) = connected(true);
     let failure = ask(&session).await.unwrap().unwrap_err();
-    assert_eq!(failure, Failure::NotSent("the pipe is closed".to_owned()));
+    assert_eq!(failure, Failure::NotSent("the pipe is closed".into()));
 }
 
 #[tokio::test]

@@ -83,7 +83,6 @@ pub(super) fn environment(
     variables
 }
 
-/// The PATH among them.
 pub(super) fn path(variables: &BTreeMap<OsString, OsString>) -> &OsStr {
     variables
         .get(OsStr::new("PATH"))

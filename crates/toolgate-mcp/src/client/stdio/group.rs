@@ -27,7 +27,6 @@ pub(super) struct Group {
     removal: Option<Removal>,
     /// It may be downloading what it will run.
     installing: AtomicBool,
-    /// It was asked to end.
     asked: AtomicBool,
     /// Nothing is left of it: its number may be given to others, and must not be used any more.
     gone: AtomicBool,
@@ -68,7 +67,6 @@ impl Group {
         }
     }
 
-    /// How it has to be ended.
     pub(super) fn ending(&self) -> Ending {
         match self.installing.load(Ordering::Acquire) {
             true => Ending::INSTALLING,

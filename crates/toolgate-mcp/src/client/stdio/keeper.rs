@@ -16,7 +16,7 @@ use super::group::Group;
 use super::processes::{Ending, PATIENCE};
 use super::stderr::Ring;
 use super::stdin::Stdin;
-use crate::client::transport::{End, Inbox};
+use crate::client::transport::{End, Inbox, Reason};
 
 /// How long what a dead server has said may take to be read: a process that outlives it may hold the pipe for ever.
 const DRAINING: Duration = Duration::from_millis(200);
@@ -41,7 +41,6 @@ pub(super) struct Keeper {
     pub(super) stop: CancellationToken,
 }
 
-/// What happens first.
 enum Event {
     Exited,
     ClosedStdout,
@@ -133,7 +132,7 @@ impl Keeper {
         }
         self.stdin.close().await;
         self.inbox.closed(End {
-            status: status.unwrap_or_else(|| "cannot be killed".to_owned()),
+            status: status.map_or_else(|| "cannot be killed".into(), Reason::from),
             stderr: self.tail.tail(&self.redactor),
         });
     }
@@ -146,7 +145,6 @@ impl Drop for Keeper {
     }
 }
 
-/// A task that reads a pipe.
 pub(super) struct Reading {
     abort: AbortHandle,
     /// It has come to its end, or was aborted.

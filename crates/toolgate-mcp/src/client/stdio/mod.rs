@@ -55,7 +55,6 @@ use super::message::Outgoing;
 use super::transport::{Inbox, Transport, TransportError};
 use crate::{Program, ServerSettings};
 
-/// What all servers have in common.
 #[derive(Clone)]
 pub(crate) struct Shared {
     /// Ends the servers if this program is killed.
@@ -138,7 +137,6 @@ impl Stdio {
 }
 
 impl Stdio {
-    /// The process that was started.
     pub(crate) fn pid(&self) -> u32 {
         self.group.leader().as_raw_nonzero().get().unsigned_abs()
     }
@@ -171,7 +169,6 @@ impl Drop for Stdio {
     }
 }
 
-/// The environment that a program gets.
 pub(crate) fn variables(program: &Program) -> BTreeMap<OsString, OsString> {
     environment::environment(program, std::env::vars_os())
 }

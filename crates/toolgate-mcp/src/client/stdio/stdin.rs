@@ -54,16 +54,16 @@ impl Stdin {
             pipe.take();
         }
         let Some(pipe) = pipe.as_mut() else {
-            return Err(TransportError::NotSent(self.text(&Hindrance::Over)));
+            return Err(TransportError::NotSent(self.text(&Hindrance::Over).into()));
         };
         let begun = match self.begin(pipe, &message).await {
             Ok(written) if written == message.len() => return Ok(()),
             Ok(written) => written,
-            Err(hindrance) => return Err(TransportError::NotSent(self.text(&hindrance))),
+            Err(hindrance) => return Err(TransportError::NotSent(self.text(&hindrance).into())),
         };
         (pipe.begun, pipe.written) = (message, begun);
         let finished = self.finish(pipe).await;
-        finished.map_err(|hindrance| TransportError::Interrupted(self.text(&hindrance)))
+        finished.map_err(|hindrance| TransportError::Interrupted(self.text(&hindrance).into()))
     }
 
     /// Returns when the server has closed its end and somebody has noticed by writing.

@@ -228,7 +228,7 @@ async fn pn2_maps_of_the_configuration_add_to_those_that_ship() {
 async fn faults_of_the_connection_become_sentences() {
     let lost = || {
         Does::Fails(TransportError::Interrupted(
-            "the connection broke off".to_owned(),
+            "the connection broke off".into(),
         ))
     };
     let (outcome, _) = call(&json!({}), json!({}), move |_| lost()).await;
@@ -245,7 +245,7 @@ async fn faults_of_the_connection_become_sentences() {
         "The result of 't' takes at least 20 bytes; the limit is 10"
     );
     let end = End {
-        status: "exit status 3".to_owned(),
+        status: "exit status 3".into(),
         stderr: vec!["boom".to_owned()],
     };
     let error = answer::failed("house", "t", Failure::Stopped(end));
@@ -303,8 +303,8 @@ async fn mc6_the_end_of_a_server_fails_its_calls_at_that_moment() {
 
 #[tokio::test(start_paused = true)]
 async fn mc6_a_call_is_repeated_once_and_only_where_that_is_harmless() {
-    let interrupted = || TransportError::Interrupted("gone".to_owned());
-    let not_sent = || TransportError::NotSent("gone".to_owned());
+    let interrupted = || TransportError::Interrupted("gone".into());
+    let not_sent = || TransportError::NotSent("gone".into());
     for (annotations, error, succeeds) in [
         (json!({}), interrupted as fn() -> TransportError, false),
         (json!({ "destructiveHint": false }), interrupted, false),
@@ -321,7 +321,7 @@ async fn mc6_a_call_is_repeated_once_and_only_where_that_is_harmless() {
         assert_eq!(outcome.is_success(), succeeds, "{annotations}");
         assert_eq!(sent.len(), if succeeds { 2 } else { 1 });
     }
-    let always = move |_: &Value| Does::Fails(TransportError::NotSent("gone".to_owned()));
+    let always = move |_: &Value| Does::Fails(TransportError::NotSent("gone".into()));
     let (outcome, sent) = call(&json!({}), json!({}), always).await;
     assert!(!outcome.is_success());
     assert_eq!(sent.len(), 2, "never more than once again");

@@ -160,7 +160,6 @@ impl Drop for EventLog {
     }
 }
 
-/// Reads the events of one answer.
 pub(super) struct EventReader {
     pub(super) log: Arc<EventLog>,
     number: u64,

@@ -103,7 +103,6 @@ struct HttpState {
     options: HttpOptions,
     sessions: Arc<SessionTable>,
     lifetime: Lifetime,
-    /// Calls under way.
     calls: TaskTracker,
     /// Clients of 2026-07-28 that listen.
     listening: Arc<AtomicUsize>,

@@ -21,7 +21,6 @@ use crate::server::jsonrpc::{RequestError, RequestId, response};
 use crate::server::methods::{InitializeResult, Lifecycle, MethodResult, RequestContext};
 use crate::server::request_tracker::RequestTracker;
 
-/// Who sends a request.
 pub(super) enum Requester {
     /// A client that begins a session with it.
     New,
@@ -222,7 +221,6 @@ impl McpHttp {
         ListenerPermit::take(&self.state).ok_or_else(busy)
     }
 
-    /// The id of a new session.
     fn open_session(
         &self,
         answer: &InitializeResult,

@@ -39,7 +39,6 @@ impl HttpState {
 struct EventDelivery {
     reader: EventReader,
     keep_alive: Duration,
-    /// To be sent first.
     first: Option<Bytes>,
     /// The call, as long as a client that hangs up can only be gone for good.
     stop: Option<CancellationToken>,

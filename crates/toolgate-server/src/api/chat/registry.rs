@@ -15,7 +15,6 @@ const MOST: usize = 64;
 const MOST_OF_ONE: usize = MOST / 2;
 const IDLE: Duration = Duration::from_secs(3600);
 
-/// All conversations.
 #[derive(Default)]
 pub(crate) struct Chats(Mutex<State>);
 
@@ -26,10 +25,8 @@ struct State {
     model: Option<(String, String)>,
 }
 
-/// One conversation.
 pub(super) struct Chat {
     pub(super) id: String,
-    /// Held during a turn.
     pub(super) conversation: Arc<TurnMutex<Conversation>>,
     pub(super) provider: String,
     pub(super) model: String,
@@ -62,7 +59,6 @@ impl Chat {
         }
     }
 
-    /// Its idle time begins anew.
     pub(super) fn touch(&self) {
         *self.touched.lock() = Instant::now();
     }
@@ -77,7 +73,6 @@ impl Chat {
 }
 
 impl Chats {
-    /// A conversation of this caller.
     pub(super) fn find(&self, id: &str, caller: u64) -> Option<Arc<Chat>> {
         let mut state = self.state();
         state.forget_idle();
@@ -119,7 +114,6 @@ impl Chats {
 }
 
 impl State {
-    /// How many conversations somebody has.
     fn of(&self, owner: u64) -> usize {
         let chats = self.chats.values();
         chats.filter(|chat| chat.owner == owner).count()

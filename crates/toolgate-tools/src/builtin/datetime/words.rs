@@ -25,7 +25,6 @@ pub(super) fn from_now(until: &Point, apart: &Apart) -> String {
     }
 }
 
-/// How far two points are apart.
 pub(super) fn between(from: &Point, until: &Point, apart: &Apart) -> String {
     let (from, until, length) = (point(from), point(until), apart.length());
     match apart.sign() {

@@ -7,7 +7,6 @@ use toolgate_core::ToolError;
 use super::programs::Programs;
 use super::{amixer, pactl, wpctl};
 
-/// The words of one mixer program.
 pub(super) struct Language {
     pub(super) program: &'static str,
     /// Commands whose outputs, one after the other, tell the state of the speakers.
@@ -30,7 +29,6 @@ pub(super) struct Sink {
     pub(super) muted: Option<bool>,
 }
 
-/// A mixer program of this machine.
 pub(super) struct Mixer<'a> {
     language: &'static Language,
     path: PathBuf,

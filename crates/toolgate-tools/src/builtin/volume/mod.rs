@@ -205,7 +205,6 @@ impl Volume {
     }
 }
 
-/// The volume of what sounds here.
 struct Own {
     sounding: Arc<dyn Sounding>,
     /// No other call comes between reading and changing.

@@ -32,7 +32,6 @@ impl Query {
         (!words.is_empty()).then_some(Self { words })
     }
 
-    /// Matches documents that have every word.
     pub(super) fn all_words(&self) -> String {
         self.expression(" AND ")
     }

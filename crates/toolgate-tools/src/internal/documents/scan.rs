@@ -16,7 +16,6 @@ pub(super) struct ScanLimits {
     pub(super) file: u64,
     /// Bytes of all files.
     pub(super) total: u64,
-    /// Files in all folders.
     pub(super) files: usize,
     /// Names of any kind met on the way.
     pub(super) entries: usize,

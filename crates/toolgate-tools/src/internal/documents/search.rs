@@ -10,7 +10,6 @@ use super::text::{self, HIT_END, HIT_START};
 const RANK: &str = "bm25(pages, 5.0, 2.0, 1.0)";
 const SNIPPET_WORDS: u32 = 32;
 
-/// What a search found.
 #[derive(Debug, Default)]
 pub(super) struct Hits {
     /// The best ones, best first.
@@ -19,7 +18,6 @@ pub(super) struct Hits {
     pub(super) total: usize,
 }
 
-/// One document.
 #[derive(Debug)]
 pub(super) struct Hit {
     pub(super) file: String,

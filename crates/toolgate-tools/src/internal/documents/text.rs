@@ -14,7 +14,6 @@ const TITLE_CHARS: usize = 200;
 /// A heading further down names a chapter, not the document.
 const TITLE_WITHIN_LINES: usize = 200;
 
-/// A document as it is indexed.
 #[derive(Debug, PartialEq)]
 pub(super) struct Page {
     pub(super) title: String,

@@ -22,7 +22,6 @@ const CLOCK_STEP: Duration = Duration::from_secs(2);
 const NOTE_USE_AFTER: i64 = 24 * 3600;
 const FORGET_AFTER: i64 = 30 * 24 * 3600;
 
-/// What an update did.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Update {
     /// Files read because they were new or changed, or too young to tell.
@@ -46,7 +45,6 @@ struct Known {
     is_text: bool,
 }
 
-/// A file as it was read.
 struct Fresh<'a> {
     key: &'a [u8],
     found: &'a Found,

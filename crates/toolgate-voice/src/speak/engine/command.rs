@@ -29,30 +29,22 @@ const LARGEST: usize = 64 << 20;
 /// Speaks with a program: `espeak-ng`, `piper`, `flite`, `say`, or a whole command that writes WAV. One process per text, in a
 /// group of its own, without a shell; it gets the text on stdin, or in place of a word `{text}`.
 #[derive(Debug, Clone)]
-pub struct CommandTts {
+pub(crate) struct CommandTts {
     words: Vec<String>,
 }
 
 impl CommandTts {
     /// The programs that are looked for, in this order. `espeak-ng` speaks the most languages and needs nothing else.
-    pub const KNOWN: [&str; 4] = ["espeak-ng", "piper", "flite", "say"];
+    pub(crate) const KNOWN: [&str; 4] = ["espeak-ng", "piper", "flite", "say"];
 
     /// The program of this name, or this command.
-    ///
-    /// # Errors
-    ///
-    /// If it cannot be taken apart, or lacks a voice.
-    pub fn parse(setting: &str, voice: &str) -> Result<Self, EngineError> {
+    pub(crate) fn parse(setting: &str, voice: &str) -> Result<Self, EngineError> {
         let words = dialect::command(setting.trim(), voice)?;
         Ok(Self { words })
     }
 
     /// The first program that this machine has.
-    ///
-    /// # Errors
-    ///
-    /// If it has none.
-    pub fn probe(voice: &str) -> Result<Self, EngineError> {
+    pub(crate) fn probe(voice: &str) -> Result<Self, EngineError> {
         let works =
             |program: &&&str| find(program).is_some() && dialect::command(program, voice).is_ok();
         let program = Self::KNOWN
@@ -65,11 +57,6 @@ impl CommandTts {
                         .to_owned(),
             })?;
         Self::parse(program, voice)
-    }
-
-    /// The name of the program.
-    pub fn name(&self) -> &str {
-        self.words.first().map_or("", String::as_str)
     }
 }
 

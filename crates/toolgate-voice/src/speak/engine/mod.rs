@@ -10,16 +10,12 @@ mod command;
 mod dialect;
 mod service;
 
-pub use command::CommandTts;
-pub use service::WyomingTts;
+pub(crate) use command::CommandTts;
+pub(crate) use service::WyomingTts;
 
 /// The engine that the setting `tts` names: an address, a program, a command, or `none`. Empty, it is the first program that this
 /// machine has. An empty `voice` is the engine's usual one.
-///
-/// # Errors
-///
-/// If the setting makes no sense, or the machine has no program that speaks.
-pub fn engine(setting: &str, voice: &str) -> Result<Arc<dyn Synthesize>, EngineError> {
+pub(crate) fn engine(setting: &str, voice: &str) -> Result<Arc<dyn Synthesize>, EngineError> {
     Ok(match setting.trim() {
         "" => Arc::new(CommandTts::probe(voice)?),
         "none" => Arc::new(NoSpeech),

@@ -24,14 +24,14 @@ const NONSENSE: usize = 100;
 
 /// Speaks with a Wyoming service `tts`. One connection per text.
 #[derive(Debug, Clone)]
-pub struct WyomingTts {
+pub(crate) struct WyomingTts {
     address: Address,
     voice: Option<VoiceChoice>,
 }
 
 impl WyomingTts {
     /// The service there, with this voice; without a name, its usual one.
-    pub fn new(address: Address, voice: &str) -> Self {
+    pub(crate) fn new(address: Address, voice: &str) -> Self {
         let voice = (!voice.is_empty()).then(|| VoiceChoice {
             name: Some(voice.to_owned()),
             ..VoiceChoice::default()

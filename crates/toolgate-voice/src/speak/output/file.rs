@@ -26,14 +26,14 @@ const LARGEST: u32 = 2 << 30;
 /// Writes all sound to one file, which begins anew with the first. At every moment the file is a valid WAV: the header is
 /// corrected after each piece.
 #[derive(Debug)]
-pub struct WavFile {
+pub(crate) struct WavFile {
     path: PathBuf,
     has_begun: AtomicBool,
 }
 
 impl WavFile {
     /// Writes there. The file is made with the first sound, which decides its format; one of an earlier run is written over.
-    pub fn new(path: impl Into<PathBuf>) -> Self {
+    pub(crate) fn new(path: impl Into<PathBuf>) -> Self {
         Self {
             path: path.into(),
             has_begun: AtomicBool::new(false),
@@ -71,7 +71,6 @@ struct Open {
 
 struct Writing {
     path: PathBuf,
-    /// The format of what comes.
     from: Format,
     open: Open,
     given: Duration,

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use toolgate_net::command_words;
 
+use crate::EngineError;
+use crate::hear::SatelliteLink;
 use crate::wyoming::Address;
-use crate::{EngineError, SatelliteLink};
 
 use super::{NoOutput, Output};
 
@@ -14,17 +15,13 @@ mod program;
 mod satellite;
 mod service;
 
-pub use file::WavFile;
-pub use program::Program;
-pub use service::WyomingSnd;
+pub(crate) use file::WavFile;
+pub(crate) use program::Program;
+pub(crate) use service::WyomingSnd;
 
 /// The output that the setting `output` names: an address, a file that ends in `.wav`, a program, a command, or `none`. Empty, it
 /// is the satellite if one is heard, else the first program that this machine has.
-///
-/// # Errors
-///
-/// If the setting makes no sense, or the machine has no program that plays sound.
-pub fn output(
+pub(crate) fn output(
     setting: &str,
     satellite: Option<SatelliteLink>,
 ) -> Result<Arc<dyn Output>, EngineError> {

@@ -28,25 +28,21 @@ const ENDLESS: u32 = 0x7fff_f000;
 
 /// Plays through a program: `pw-play`, `paplay`, `aplay`, or a whole command that reads a WAV stream.
 #[derive(Debug, Clone)]
-pub struct Program {
+pub(crate) struct Program {
     words: Vec<String>,
 }
 
 impl Program {
     /// The programs that are looked for, the most modern first.
-    pub const KNOWN: [&str; 3] = ["pw-play", "paplay", "aplay"];
+    pub(crate) const KNOWN: [&str; 3] = ["pw-play", "paplay", "aplay"];
 
     /// A program this module knows, alone, or the words of a command.
-    pub fn new(words: Vec<String>) -> Self {
+    pub(crate) fn new(words: Vec<String>) -> Self {
         Self { words }
     }
 
     /// The first program that this machine has, with the sound server it needs.
-    ///
-    /// # Errors
-    ///
-    /// If it has none.
-    pub fn probe() -> Result<Self, EngineError> {
+    pub(crate) fn probe() -> Result<Self, EngineError> {
         let program = first_of(&Self::KNOWN).ok_or_else(|| EngineError::Program {
             program: "output".to_owned(),
             why: "this machine has no program to play sound; install pipewire-bin (pw-play), pulseaudio-utils (paplay) or \

@@ -7,11 +7,12 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 
 use super::service::LEAD;
+use crate::EngineError;
 use crate::audio::Format;
+use crate::hear::SatelliteLink;
 use crate::speak::pace::Pace;
 use crate::speak::{Output, Playing};
 use crate::wyoming::Event;
-use crate::{EngineError, SatelliteLink};
 
 /// How long a satellite may take to say that all was played after it must have been. Many never say so, and nobody is heard while
 /// they are waited for.

@@ -21,13 +21,13 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Plays through a Wyoming service `snd`.
 #[derive(Debug, Clone)]
-pub struct WyomingSnd {
+pub(crate) struct WyomingSnd {
     address: Address,
 }
 
 impl WyomingSnd {
     /// The service there. It is connected to for every sound.
-    pub fn new(address: Address) -> Self {
+    pub(crate) fn new(address: Address) -> Self {
         Self { address }
     }
 }

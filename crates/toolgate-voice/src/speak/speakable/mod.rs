@@ -12,14 +12,7 @@ const LONGEST: usize = 16 << 10;
 
 /// What of a text can be said, in words: no Markdown, no code, no addresses of links, no emoji, and numbers with the names of
 /// their units. Empty if nothing is left.
-///
-/// ```
-/// use toolgate_voice::speakable;
-///
-/// assert_eq!(speakable("**Kitchen**: 21.5 °C, 40% 🌡️"), "Kitchen: 21.5 degrees Celsius, 40 percent");
-/// assert_eq!(speakable("---"), "");
-/// ```
-pub fn speakable(text: &str) -> String {
+pub(crate) fn speakable(text: &str) -> String {
     let text = &text[..text.floor_char_boundary(LONGEST)];
     let mut spoken = String::new();
     for line in markdown::lines(text) {

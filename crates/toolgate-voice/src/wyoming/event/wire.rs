@@ -58,7 +58,6 @@ const KINDS: [(&str, bool); 46] = [
     ("voice-stopped", true),
 ];
 
-/// How serde sees an event.
 #[derive(Deserialize)]
 struct Tagged {
     #[serde(rename = "type")]
@@ -68,7 +67,6 @@ struct Tagged {
 }
 
 impl Event {
-    /// A piece of sound.
     pub(crate) fn chunk(format: Format, bytes: Bytes) -> Self {
         let timestamp = None;
         Self::AudioChunk {
@@ -78,8 +76,7 @@ impl Event {
         }
     }
 
-    /// The event as it is sent.
-    pub fn to_frame(&self) -> Result<Frame, FrameError> {
+    pub(crate) fn to_frame(&self) -> Result<Frame, FrameError> {
         let payload = match self {
             Self::Other(frame) => return Ok(frame.clone()),
             Self::AudioChunk { bytes, .. } => bytes.clone(),

@@ -13,7 +13,8 @@ struct Echo;
 impl Service for Echo {
     fn info(&self) -> Info {
         let mut info = Info::default();
-        info.intent.push(crate::wyoming::IntentProgram::default());
+        info.intent
+            .push(crate::wyoming::info::IntentProgram::default());
         info
     }
 

@@ -15,7 +15,6 @@ use crate::spinner::{Spinner, TURN, clear_line};
 use crate::wiring::{self, Tools};
 use crate::{say, servers};
 
-/// How a first start went.
 pub(super) enum FirstStart {
     Connected {
         tools: usize,

@@ -12,8 +12,8 @@ use toolgate_core::{
 use tracing::warn;
 
 use crate::commands::rendered;
-use crate::pairs::quoted;
 use crate::exit::Exit;
+use crate::pairs::quoted;
 use crate::say;
 use crate::wiring::Tools;
 

@@ -36,7 +36,6 @@ pub(super) struct Lines {
     columns: Columns,
 }
 
-/// How wide they are.
 struct Columns {
     time: usize,
     id: usize,

@@ -14,7 +14,6 @@ use crate::{prompt, questions, say};
 /// A longer line is no question.
 const LONGEST: usize = 4 << 20;
 
-/// What came.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Line {
     /// Something to answer.
@@ -25,11 +24,9 @@ pub(super) enum Line {
     End,
 }
 
-/// Whoever asks.
 pub(crate) enum Source {
     /// A person at a terminal, who looks at the answers too.
     Person,
-    /// Lines that are piped in.
     Pipe,
     /// Lines that are known already; each is shown before it is answered.
     Script(Vec<String>),

@@ -59,7 +59,6 @@ pub(crate) struct Company<'a> {
     pub(crate) resume: Option<&'a Path>,
     /// Whoever looks on.
     pub(crate) onlooker: Option<Box<dyn Onlooker + 'a>>,
-    /// A dashboard beside the prompt.
     pub(crate) gateway: Option<Beside>,
     /// Edits of the configuration are applied: the servers are those it names.
     pub(crate) follows: bool,
@@ -131,7 +130,6 @@ fn reload(setting: &Setting, fleet: &Fleet) -> Option<Reload> {
     Some(reload.also_fixed(&["model"]).attended())
 }
 
-/// Everything a chat goes on with.
 struct Chat<'a> {
     setting: &'a Setting,
     chosen: Chosen,

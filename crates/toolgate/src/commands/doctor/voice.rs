@@ -4,30 +4,13 @@ use std::time::Duration;
 
 use toolgate_core::escape;
 use toolgate_mqtt::{Client, Mqtt, State};
-use toolgate_voice::wyoming::{Address, Info, Server, describe};
-use toolgate_voice::{CommandTts, Program, Recorder, VoiceSettings};
+use toolgate_voice::{EngineCheck, check_asr, check_engines};
 
 use super::{Finding, Report, detail};
-use crate::config::{Config, is_installed, is_wav, only_serves};
+use crate::config::Config;
 
-/// How long an engine has to say what it is, and a broker to let us in.
+/// How long a broker has to let us in.
 const PATIENCE: Duration = Duration::from_secs(3);
-
-const START_ASR: &str = "python3 -m venv ~/whisper && ~/whisper/bin/pip install --only-binary :all: wyoming-faster-whisper; ~/whisper/bin/python -m wyoming_faster_whisper --uri tcp://127.0.0.1:10300 --model tiny.en --language en --data-dir ~/whisper/data";
-const START_WAKE: &str = "with openWakeWord installed, python -m wyoming_openwakeword --uri tcp://127.0.0.1:10400; docs/voice.md says how that is done, or which container has it";
-/// Where they are, unless the settings say otherwise.
-const ASR: &str = "tcp://127.0.0.1:10300";
-const WAKE: &str = "tcp://127.0.0.1:10400";
-const INSTALL_TTS: &str = "sudo apt-get install espeak-ng";
-const INSTALL_SOUND: &str =
-    "sudo apt-get install alsa-utils (or pipewire-bin, or pulseaudio-utils)";
-
-/// What a check found, and what to do if that is too little.
-struct Checked {
-    name: &'static str,
-    found: Result<String, String>,
-    todo: Option<String>,
-}
 
 impl Report {
     pub(super) async fn on_voice(&mut self, config: &Config) {
@@ -36,7 +19,7 @@ impl Report {
             return;
         }
         let is_wanted = config.section("voice").is_object();
-        let asr = of_asr(&config.voice).await;
+        let asr = check_asr(&config.voice).await;
         if asr.found.is_err() && !is_wanted {
             // Whoever does not talk to their tools needs to know no more.
             let text = asr.found.err().unwrap_or_default();
@@ -44,24 +27,17 @@ impl Report {
             self.add("voice", &Finding::Warning(text));
             return detail("do", asr.todo.as_slice());
         }
-        let wake = of_wake(&config.voice).await;
-        let all = [
-            Some(asr),
-            wake,
-            Some(of_tts(&config.voice).await),
-            Some(of_input(&config.voice).await),
-            Some(of_output(&config.voice).await),
-            of_offer("handle", &config.voice.handle).await,
-            of_offer("serveTts", &config.voice.serve_tts).await,
-            of_broker(config).await,
-        ];
-        for checked in all.into_iter().flatten() {
+        self.on_checked(asr, is_wanted);
+        for checked in check_engines(&config.voice).await {
+            self.on_checked(checked, is_wanted);
+        }
+        if let Some(checked) = of_broker(config).await {
             self.on_checked(checked, is_wanted);
         }
     }
 
     /// Bad, if somebody asked for a voice.
-    fn on_checked(&mut self, checked: Checked, is_wanted: bool) {
+    fn on_checked(&mut self, checked: EngineCheck, is_wanted: bool) {
         let finding = match (checked.found, is_wanted) {
             (Ok(text), _) => Finding::Good(text),
             (Err(text), true) => Finding::Bad(text),
@@ -73,207 +49,12 @@ impl Report {
     }
 }
 
-/// What a Wyoming service says of itself: `part` finds what is wanted in it, or says what it does not do.
-async fn of_service(
-    address: &str,
-    part: impl Fn(&Info) -> Result<String, String>,
-) -> Result<String, String> {
-    let parsed: Address = address.parse().map_err(|error| format!("{error}"))?;
-    let info = describe(&parsed, PATIENCE).await;
-    let info = info.map_err(|error| error.to_string())?;
-    match part(&info) {
-        Ok(text) => Ok(format!("{text} at {parsed}")),
-        Err(is_no) => Err(format!("the service at {parsed} {is_no}")),
-    }
-}
-
-async fn of_asr(settings: &VoiceSettings) -> Checked {
-    if only_serves(settings) {
-        let found = Ok("none is needed, since only others are served".to_owned());
-        return Checked {
-            name: "asr",
-            found,
-            todo: None,
-        };
-    }
-    let language = settings.language.as_str();
-    let part = |info: &Info| {
-        let program = info.asr.first()?;
-        let mut models = info.asr.iter().flat_map(|program| &program.models);
-        let knows =
-            |spoken: &String| spoken == language || spoken.starts_with(&format!("{language}-"));
-        let has = language.is_empty()
-            || models.any(|model| model.languages.is_empty() || model.languages.iter().any(knows));
-        has.then(|| escape(&program.artifact.name))
-    };
-    let is_no = match language {
-        "" => "makes no text of speech".to_owned(),
-        language => format!("makes no text of speech in '{}'", escape(language)),
-    };
-    Checked {
-        name: "asr",
-        found: of_service(&settings.asr, |info| {
-            part(info).ok_or_else(|| is_no.clone())
-        })
-        .await,
-        todo: Some(START_ASR.replace(ASR, &escape(&settings.asr))),
-    }
-}
-
-/// Only where a wake word is wanted.
-async fn of_wake(settings: &VoiceSettings) -> Option<Checked> {
-    if settings.wake.is_empty() {
-        return None;
-    }
-    let words = |info: &Info| -> Vec<String> {
-        let models = info.wake.iter().flat_map(|program| &program.models);
-        models.map(|model| model.artifact.name.clone()).collect()
-    };
-    let part = |info: &Info| {
-        let (known, wanted) = (words(info), &settings.wake_words);
-        if known.is_empty() {
-            return Err("hears no wake words".to_owned());
-        }
-        if wanted.iter().any(|word| !known.contains(word)) {
-            let wanted = escape(&wanted.join(", "));
-            return Err(format!("does not know all of {wanted}"));
-        }
-        let heard = if wanted.is_empty() { &known } else { wanted };
-        Ok(format!("hears {}", escape(&heard.join(", "))))
-    };
-    Some(Checked {
-        name: "wake",
-        found: of_service(&settings.wake, part).await,
-        todo: Some(START_WAKE.replace(WAKE, &escape(&settings.wake))),
-    })
-}
-
-async fn of_tts(settings: &VoiceSettings) -> Checked {
-    let voice = settings.tts_voice.as_str();
-    let part = |info: &Info| {
-        let program = info.tts.first()?;
-        let mut voices = info.tts.iter().flat_map(|program| &program.voices);
-        let has = voice.is_empty() || voices.any(|known| known.artifact.name == voice);
-        has.then(|| escape(&program.artifact.name))
-    };
-    let is_no = match voice {
-        "" => "does not speak".to_owned(),
-        voice => format!("has no voice '{}'", escape(voice)),
-    };
-    let found = of_engine(&settings.tts, &CommandTts::KNOWN, part, &is_no).await;
-    Checked {
-        name: "tts",
-        found,
-        todo: Some(INSTALL_TTS.to_owned()),
-    }
-}
-
-async fn of_input(settings: &VoiceSettings) -> Checked {
-    let part = |info: &Info| match (&info.satellite, info.mic.first()) {
-        (Some(satellite), _) => Some(format!("satellite {}", escape(&satellite.artifact.name))),
-        (None, Some(mic)) => Some(escape(&mic.artifact.name)),
-        (None, None) => None,
-    };
-    let programs = Recorder::ALL.map(Recorder::name);
-    let found = match only_serves(settings) {
-        true => Ok("none is used, since only others are served".to_owned()),
-        false => of_engine(&settings.input, &programs, part, "has no microphone").await,
-    };
-    Checked {
-        name: "input",
-        found,
-        todo: Some(INSTALL_SOUND.to_owned()),
-    }
-}
-
-async fn of_output(settings: &VoiceSettings) -> Checked {
-    let part = |info: &Info| Some(escape(&info.snd.first()?.artifact.name));
-    let output = settings.output.as_str();
-    let is_answered = output.is_empty() && settings.input.contains("://");
-    let found = if is_answered {
-        Ok("answers go back to where requests come from".to_owned())
-    } else if is_wav(output) || (output.starts_with('\'') && output.ends_with(".wav'")) {
-        Ok(format!("answers are kept in {}", escape(output)))
-    } else {
-        of_engine(output, &Program::KNOWN, part, "has no loudspeaker").await
-    };
-    Checked {
-        name: "output",
-        found,
-        todo: Some(INSTALL_SOUND.to_owned()),
-    }
-}
-
-/// A service, a program by its name or its command, or the first program there is.
-async fn of_engine(
-    value: &str,
-    programs: &[&str],
-    part: impl Fn(&Info) -> Option<String>,
-    is_no: &str,
-) -> Result<String, String> {
-    match value {
-        "" => match programs.iter().find(|name| is_installed(name)) {
-            Some(name) => Ok(format!("{name} is installed")),
-            None => Err(format!("none of {} is installed", programs.join(", "))),
-        },
-        "none" => Ok("none is wanted".to_owned()),
-        "-" => Ok("sound comes from stdin".to_owned()),
-        address if address.contains("://") => {
-            of_service(address, |info| part(info).ok_or_else(|| is_no.to_owned())).await
-        }
-        command => {
-            let program = command.split_whitespace().next().unwrap_or(command);
-            let shown = escape(program);
-            match is_installed(program.trim_matches(['\'', '"'])) {
-                true => Ok(format!("{shown} is installed")),
-                false => Err(format!("{shown} is not installed")),
-            }
-        }
-    }
-}
-
-/// Where others are to find a service of ours; only where one is offered.
-async fn of_offer(name: &'static str, address: &str) -> Option<Checked> {
-    let address = Some(address.trim()).filter(|address| !address.is_empty())?;
-    let found = match address.parse::<Address>() {
-        Err(error) => Err(error.to_string()),
-        Ok(address) => match Server::bind(&address).await {
-            Ok(server) if server.is_private() => Ok(format!("{address} is free")),
-            Ok(_) => Ok(format!(
-                "{address} is free; whoever reaches it may use the service, as Wyoming knows no passwords"
-            )),
-            Err(_) if is_ours(&address).await => {
-                Ok(format!("a Toolgate offers it at {address} already"))
-            }
-            Err(error) => Err(error.to_string()),
-        },
-    };
-    Some(Checked {
-        name,
-        found,
-        todo: Some(format!(
-            "end the program that listens there, or choose another address for voice.{name}"
-        )),
-    })
-}
-
-/// True if it is this program that listens there.
-async fn is_ours(address: &Address) -> bool {
-    let Ok(info) = describe(address, PATIENCE).await else {
-        return false;
-    };
-    let handle = info.handle.iter().map(|program| &program.artifact);
-    let tts = info.tts.iter().map(|program| &program.artifact);
-    let mut all = handle.chain(tts);
-    all.any(|artifact| artifact.attribution.name == "Toolgate")
-}
-
 /// Only where there is one.
-async fn of_broker(config: &Config) -> Option<Checked> {
+async fn of_broker(config: &Config) -> Option<EngineCheck> {
     let settings = match config.mqtt.broker() {
         Ok(settings) => settings?,
         Err(error) => {
-            return Some(Checked {
+            return Some(EngineCheck {
                 name: "mqtt",
                 found: Err(error.to_string()),
                 todo: None,
@@ -292,7 +73,7 @@ async fn of_broker(config: &Config) -> Option<Checked> {
             _ => format!("{address} did not let us in in time"),
         }),
     };
-    Some(Checked {
+    Some(EngineCheck {
         name: "mqtt",
         found,
         todo: Some("sudo apt-get install mosquitto, or correct the section mqtt".to_owned()),

@@ -11,7 +11,6 @@ use crate::config::Environment;
 
 const CLIENTS: [&str; 3] = ["claude", "cursor", "vscode"];
 
-/// A file with servers in it.
 pub(super) struct Source {
     pub(super) path: PathBuf,
     /// The project it belongs to: what its relative paths are relative to.

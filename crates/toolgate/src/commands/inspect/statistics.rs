@@ -14,7 +14,6 @@ const DAYS: i64 = 30;
 const MOST: usize = 20_000;
 const PAGE: usize = 1000;
 
-/// Calls of one tool.
 #[derive(Debug, PartialEq, Serialize)]
 pub(super) struct Statistics {
     days: i64,

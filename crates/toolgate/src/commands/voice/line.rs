@@ -21,7 +21,6 @@ const MOST_WORDS: usize = 4096;
 /// Where the words begin, below the state.
 const INDENT: &str = "  ";
 
-/// What is drawn.
 pub(super) struct Line {
     state: State,
     since: Instant,

@@ -14,7 +14,6 @@ use crate::spinner::{self, Spinner, TURN};
 /// What nobody reads is not kept for ever.
 const MOST_UNSAID: usize = 1000;
 
-/// Something to tell.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Said {
     /// A person, on stderr.
@@ -57,7 +56,6 @@ struct Sheet {
     closed: bool,
 }
 
-/// The thread.
 pub(super) struct Painter {
     canvas: Canvas,
     thread: JoinHandle<()>,
@@ -78,7 +76,6 @@ impl Canvas {
         }))
     }
 
-    /// Something to print.
     pub(super) fn say(&self, said: Said) {
         let mut sheet = self.sheet();
         if sheet.unsaid.len() == MOST_UNSAID {
@@ -94,7 +91,6 @@ impl Canvas {
         change(&mut self.sheet().line);
     }
 
-    /// Starts the thread.
     pub(super) fn paint(&self) -> Painter {
         let canvas = self.clone();
         Painter {

@@ -1,20 +1,15 @@
 //! What the configuration and the command line say of voices, as the gateway wants it.
 
-use std::io::{IsTerminal, Read};
-use std::path::Path;
+use std::io::IsTerminal;
 
 use anyhow::{Context, bail};
 use toolgate_core::escape;
-use toolgate_voice::audio::WavStream;
 use toolgate_voice::wyoming::Address;
-use toolgate_voice::{Input, Mode, VoiceSettings};
+use toolgate_voice::{Input, Mode, VoiceSettings, check_wav};
 
 use crate::cli::VoiceOptions;
-use crate::config::{Config, offers, only_serves};
+use crate::config::Config;
 use crate::terminal;
-
-/// A header of a WAV file is not longer, in bytes.
-const HEADER: u64 = 64 << 10;
 
 /// What the gateway is started with.
 #[derive(Debug)]
@@ -147,7 +142,7 @@ fn input(settings: &VoiceSettings, options: &VoiceOptions) -> anyhow::Result<Opt
             if !found.is_file() {
                 bail!("cannot read {shown}: it is no file");
             }
-            begins_as_wav(file).with_context(|| format!("cannot read {shown}"))?;
+            check_wav(file).with_context(|| format!("cannot read {shown}"))?;
         }
         return Ok(Some(Input::Wav(options.wav.clone())));
     }
@@ -157,27 +152,20 @@ fn input(settings: &VoiceSettings, options: &VoiceOptions) -> anyhow::Result<Opt
                 "--mic - reads sound from stdin, and that is a terminal; pipe it in: arecord -q -t raw -r 16000 -f S16_LE -c 1 | toolgate voice --mic -"
             );
         }
-        let rate = options.rate.unwrap_or(toolgate_voice::audio::RATE);
-        return Ok(Some(Input::Stdin { rate }));
+        return Ok(Some(match options.rate {
+            Some(rate) => Input::Stdin { rate },
+            None => Input::parse("-")?,
+        }));
     }
-    let is_silent = !options.push_to_talk && only_serves(settings);
+    let is_silent = !options.push_to_talk && settings.only_serves();
     match settings.input.as_str() {
-        "none" if !offers(settings) => bail!(
+        "none" if !settings.serves() => bail!(
             "without a microphone there is nothing to answer; --handle tcp://127.0.0.1:10800 takes requests as text"
         ),
         "none" => Ok(None),
         _ if is_silent => Ok(None),
         text => Ok(Some(Input::parse(text)?)),
     }
-}
-
-/// Before anything is started for it.
-fn begins_as_wav(file: &Path) -> anyhow::Result<()> {
-    let mut header = Vec::new();
-    let file = std::fs::File::open(file)?;
-    file.take(HEADER).read_to_end(&mut header)?;
-    WavStream::default().feed(&header)?;
-    Ok(())
 }
 
 fn mode(settings: &VoiceSettings, options: &VoiceOptions) -> anyhow::Result<Mode> {
@@ -296,7 +284,7 @@ mod tests {
 
     #[test]
     fn whoever_serves_others_opens_no_microphone_unless_told_to() {
-        let arecord = Some(Input::Program(toolgate_voice::Recorder::Arecord));
+        let arecord = Input::parse("arecord").ok();
         for (words, input, is_told) in [
             (&["--handle", "tcp://h:1"][..], None, true),
             (&["--serve-tts", "tcp://h:1"], None, true),
@@ -314,9 +302,9 @@ mod tests {
         // A wake word says that somebody shall listen.
         let mut settings = VoiceSettings::default();
         settings.handle = "tcp://h:1".to_owned();
-        assert!(only_serves(&settings));
+        assert!(settings.only_serves());
         settings.wake = "tcp://h:2".to_owned();
-        assert!(!only_serves(&settings));
+        assert!(!settings.only_serves());
     }
 
     #[test]

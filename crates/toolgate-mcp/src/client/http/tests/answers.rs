@@ -5,7 +5,7 @@ use crate::client::message::{Message, RpcError};
 use crate::client::transport::{Lost, Status, Transport, TransportError};
 
 fn interrupted(reason: &str) -> Got {
-    Got::Failed(7, TransportError::Interrupted(reason.to_owned()))
+    Got::Failed(7, TransportError::Interrupted(reason.into()))
 }
 
 fn refused(status: u16, body: Option<&str>) -> Got {
@@ -223,6 +223,7 @@ async fn nobody_at_the_address_ends_the_connection() {
     let Got::Failed(7, TransportError::NotSent(reason)) = client.next().await else {
         panic!("not failed");
     };
+    let reason = reason.to_string();
     assert!(
         reason.starts_with(&format!("the server can not be reached [cause: {url}: ")),
         "{reason}"

@@ -231,7 +231,7 @@ impl Inbox for Book {
         self.write(Got::Failed(id, error));
     }
     fn closed(&self, end: End) {
-        self.write(Got::Closed(end.status));
+        self.write(Got::Closed(end.status.to_string()));
     }
 }
 

@@ -105,7 +105,7 @@ async fn a_lost_session_is_told_once_and_nothing_is_tried_again() {
         let mut client = Client::new(&server.url());
         client.begin().await;
         client.ask(2, "tools/call").await;
-        let expired = TransportError::NotSent("session expired".to_owned());
+        let expired = TransportError::NotSent("session expired".into());
         assert_eq!(client.next().await, Got::Failed(2, expired));
         assert_eq!(
             client.next().await,
@@ -127,10 +127,7 @@ async fn a_session_lost_with_a_notification_is_lost_too() {
     let mut client = Client::new(&server.url());
     client.begin().await;
     let sent = client.send(notification("notifications/cancelled")).await;
-    assert_eq!(
-        sent,
-        Err(TransportError::NotSent("session expired".to_owned()))
-    );
+    assert_eq!(sent, Err(TransportError::NotSent("session expired".into())));
     assert_eq!(
         client.next().await,
         Got::Closed("session expired".to_owned())

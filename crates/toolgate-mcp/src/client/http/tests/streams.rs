@@ -12,7 +12,7 @@ use crate::Era;
 use crate::client::transport::{Lost, Transport, TransportError};
 
 fn interrupted(id: u64, reason: &str) -> Got {
-    Got::Failed(id, TransportError::Interrupted(reason.to_owned()))
+    Got::Failed(id, TransportError::Interrupted(reason.into()))
 }
 
 fn session(request: &Request) -> Option<Vec<Step>> {

@@ -38,7 +38,6 @@ pub(super) struct Named {
     pub(super) arguments: Vec<PathBuf>,
 }
 
-/// What is open to the server.
 pub(super) fn grants(confinement: &Confinement, named: &Named) -> Vec<Grant> {
     let hidden = Hidden::new(&confinement.hidden);
     let mut open = Open {

@@ -59,7 +59,6 @@ struct Inner {
     /// How to start this program as a launcher.
     program: Option<(PathBuf, Vec<OsString>)>,
     hidden: Vec<String>,
-    /// The folders of all servers.
     folders: Mutex<Vec<PathBuf>>,
 }
 
@@ -239,7 +238,6 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> String {
     launch.exec()
 }
 
-/// A server about to be started.
 struct Launch {
     file: PathBuf,
     arguments: Vec<OsString>,

@@ -155,7 +155,6 @@ const CACHES: [&str; 3] = [
     ".local/share/pnpm/store",
 ];
 
-/// Well-known secrets.
 pub(super) fn secrets(home: Option<&Path>) -> Vec<String> {
     let of_home = home.into_iter().flat_map(|home| {
         let home = home.to_string_lossy();

@@ -17,7 +17,7 @@ async fn a2_an_end_is_told_once_with_status_and_stderr_after_what_was_said_befor
             stderr,
         } = server.end().await;
         assert_eq!(
-            (said.as_str(), &stderr[..]),
+            (said.to_string().as_str(), &stderr[..]),
             (status, &["why [REDACTED]".to_owned()][..])
         );
         timeout(HANG, server.stdio.close()).await.unwrap();
@@ -35,7 +35,11 @@ async fn a8_the_death_of_a_server_is_seen_although_others_hold_its_pipes() {
     for hold in ["sleep 1000 &", "setsid sleep 1000 &"] {
         let mut server = Server::sh(&says("ready", &format!("{hold} sleep 0.1; exit 4")));
         assert_eq!(server.told().await, "ready");
-        assert_eq!(server.end().await.status, "exit status 4", "{hold}");
+        assert_eq!(
+            server.end().await.status.to_string(),
+            "exit status 4",
+            "{hold}"
+        );
         server.close().await;
     }
 }
@@ -43,7 +47,7 @@ async fn a8_the_death_of_a_server_is_seen_although_others_hold_its_pipes() {
 #[tokio::test]
 async fn a8_a_server_that_closes_a_pipe_is_ended() {
     let mut server = Server::sh("exec >&-; exec sleep 1000");
-    assert_eq!(server.end().await.status, "closed its stdout");
+    assert_eq!(server.end().await.status.to_string(), "closed its stdout");
     server.close().await;
 
     let mut server = Server::sh(&format!("exec <&-; {}", says("ready", "exec sleep 1000")));
@@ -52,10 +56,10 @@ async fn a8_a_server_that_closes_a_pipe_is_ended() {
     assert_eq!(
         sent,
         Err(TransportError::NotSent(
-            "MCP server 'test' does not read its stdin any more".to_owned()
+            "MCP server 'test' does not read its stdin any more".into()
         ))
     );
-    assert_eq!(server.end().await.status, "closed its stdin");
+    assert_eq!(server.end().await.status.to_string(), "closed its stdin");
     server.close().await;
 }
 
@@ -74,7 +78,7 @@ async fn a4_a_server_that_will_not_end_is_killed_with_its_grandchildren() {
     );
     drop(first);
     timeout(HANG, second).await.unwrap();
-    assert_eq!(server.end().await.status, "signal 9 (killed)");
+    assert_eq!(server.end().await.status.to_string(), "signal 9 (killed)");
     server.close().await;
 }
 

@@ -67,7 +67,10 @@ async fn a9_a_server_that_takes_too_much_memory_is_killed() {
         settings.max_memory = Some(30 * 1024 * 1024);
     });
     assert_eq!(server.told().await, "ready");
-    assert_eq!(server.end().await.status, "killed: memory limit (30 MiB)");
+    assert_eq!(
+        server.end().await.status.to_string(),
+        "killed: memory limit (30 MiB)"
+    );
     server.close().await;
 }
 
@@ -81,7 +84,10 @@ async fn a9_a_server_that_forks_without_end_is_killed_for_what_all_of_it_holds()
         settings.max_memory = Some(100 * 1024 * 1024);
     });
     assert_eq!(server.told().await, "ready");
-    assert_eq!(server.end().await.status, "killed: memory limit (100 MiB)");
+    assert_eq!(
+        server.end().await.status.to_string(),
+        "killed: memory limit (100 MiB)"
+    );
     server.close().await;
 }
 

@@ -18,11 +18,11 @@ async fn messages_go_there_and_back() {
     }
     timeout(HANG, server.stdio.close()).await.unwrap();
     // Nobody had to signal it: the end of its stdin was enough.
-    assert_eq!(server.end().await.status, "exit status 0");
+    assert_eq!(server.end().await.status.to_string(), "exit status 0");
     assert_eq!(
         server.send("{}").await,
         Err(TransportError::NotSent(
-            "MCP server 'test' is not running any more".to_owned()
+            "MCP server 'test' is not running any more".into()
         ))
     );
     server.close().await;
@@ -42,7 +42,7 @@ async fn a8_a_server_that_never_reads_blocks_only_those_who_wait_for_it() {
     let waiting = tokio::spawn(async move { stdio.stdin.send(vec![b'y'; 10]).await });
     tokio::task::yield_now().await;
     kill_process(server.stdio.group.leader(), Signal::KILL).unwrap();
-    assert_eq!(server.end().await.status, "signal 9 (killed)");
+    assert_eq!(server.end().await.status.to_string(), "signal 9 (killed)");
     let told = timeout(HANG, waiting).await.unwrap().unwrap();
     assert!(matches!(told, Err(TransportError::NotSent(_))), "{told:?}");
     server.close().await;
@@ -65,7 +65,10 @@ async fn a_sender_that_nobody_polls_does_not_keep_a_server_alive() {
         server.send("{}").await,
         Err(TransportError::NotSent(_))
     ));
-    assert_eq!(server.end().await.status, "signal 15 (terminated)");
+    assert_eq!(
+        server.end().await.status.to_string(),
+        "signal 15 (terminated)"
+    );
     server.close().await;
 }
 

@@ -6,7 +6,9 @@ use fakewyoming::FakeSatellite;
 use tokio::time::Instant;
 
 use super::*;
-use crate::{Input, Loudness, NoSpeech, Speaker, Tone, open};
+use crate::hear::open;
+use crate::speak::{NoSpeech, Speaker, Tone};
+use crate::{Input, Loudness};
 
 fn sound(milliseconds: usize) -> Bytes {
     7_i16.to_le_bytes().repeat(milliseconds * 16).into()

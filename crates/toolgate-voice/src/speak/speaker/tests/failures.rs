@@ -3,7 +3,7 @@
 use tokio::time::{Instant, sleep};
 
 use super::fakes::{Engine, Fault, MS, broken, voice};
-use crate::Problem;
+use crate::engine::Problem;
 
 const TEXT: &str = "The first is on. The second is off. The third too.";
 

@@ -4,26 +4,26 @@
 //! promised for none, or longer.
 //!
 //! ```text
-//! voice_stages COUNT    {"transcribed": {"p50": …, "p99": …}, "first_token": …, "first_audio": …, "end_of_speech_to_first_audio": …, "interrupted": …}
+//! VOICE_STAGES=COUNT    {"transcribed": {"p50": …, "p99": …}, "first_token": …, "first_audio": …, "end_of_speech_to_first_audio": …, "interrupted": …}
 //! ```
-
-mod measure;
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::listen::Utterance;
+use crate::speak::{NoOutput, Program, Speaker, engine};
+use crate::transcribe::WyomingAsr;
+use crate::turn::{BackgroundTranscriber, Equipment};
+use crate::wyoming::Address;
+use crate::{Loudness, VoiceSettings};
 use fakellm::{Answer, FakeLlm, Script};
 use fakewyoming::{FakeAsr, FakeTts};
 use tokio::time::Instant;
 use toolgate_core::{ToolExecutor, ToolManager};
 use toolgate_models::{ModelSettings, OllamaClient, Toolbox};
-use toolgate_voice::wyoming::Address;
-use toolgate_voice::{
-    BackgroundTranscriber, Equipment, Loudness, NoOutput, Program, Speaker, Utterance,
-    VoiceSettings, WyomingAsr, WyomingTts,
-};
 
-use crate::measure::{Failure, Times, Told, println, report, whole};
+use super::measure::{Failure, Times, Told, println, report, whole};
+use super::support::start;
 
 /// Not measured: connections are made, and everything is in memory.
 const WARM_UP: usize = 20;
@@ -36,10 +36,13 @@ const SILENT_MS: f64 = 150.0;
 
 const ANSWER: &str = "Noon.";
 
-#[tokio::main(flavor = "current_thread")]
-async fn main() -> Result<(), Failure> {
-    let count = std::env::args().nth(1).ok_or("usage: voice_stages COUNT")?;
-    let count: usize = count.parse()?;
+/// The bytes of a WAV file in front of its sound.
+const HEADER: u64 = 44;
+
+#[tokio::test]
+#[ignore = "measured by ./test.sh bench"]
+async fn voice_stages() -> Result<(), Failure> {
+    let count: usize = std::env::var("VOICE_STAGES").map_or(Ok(20), |count| count.parse())?;
     let (asr, tts) = (FakeAsr::start([]).await, FakeTts::start().await);
     let model = FakeLlm::lenient(Script::always(Answer::text(ANSWER))).await;
     let (told, mut turns) = Told::new();
@@ -82,8 +85,11 @@ fn kept(what: &str, times: &Times, promised: f64) -> Result<(), Failure> {
 
 /// From a stop to the end of the program that plays.
 async fn interrupted(tts: &FakeTts, count: usize) -> Result<Times, Failure> {
-    let voice = Arc::new(WyomingTts::new(tts.address().parse()?, ""));
-    let words = ["sh", "-c", "exec cat >/dev/null"].map(str::to_owned);
+    let voice = engine(&tts.address().to_string(), "")?;
+    let folder = tempfile::tempdir()?;
+    let played = folder.path().join("played.wav");
+    let play = format!("exec cat >'{}'", played.display());
+    let words = ["sh", "-c", &play].map(str::to_owned);
     let output = Arc::new(Program::new(words.to_vec()));
     let speaker = Speaker::new(voice, output, Loudness::default());
     let mut times = Vec::new();
@@ -91,12 +97,16 @@ async fn interrupted(tts: &FakeTts, count: usize) -> Result<Times, Failure> {
         let speech = speaker.begin();
         speech.push("This is a sentence that nobody hears to its end.");
         speech.flush();
-        speech.first_audio().await.ok_or("it does not sound")?;
+        let sounds = || std::fs::metadata(&played).is_ok_and(|file| file.len() > HEADER);
+        while !sounds() {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
         let stopped = Instant::now();
         speaker.stop();
         speech.finish().await;
         times.push(stopped.elapsed().as_secs_f64() * 1000.0);
         tts.forget();
+        std::fs::remove_file(&played)?;
     }
     Ok(Times::new(times))
 }
@@ -112,7 +122,7 @@ fn transcriber(
     model_settings.url = model.url().to_owned();
     let hears: Address = asr.address().parse()?;
     let speaks: Address = tts.address().parse()?;
-    let voice = Arc::new(WyomingTts::new(speaks, ""));
+    let voice = engine(&speaks.to_string(), "")?;
     let equipment = Equipment {
         router: Arc::new(OllamaClient::new(&model_settings)?).into(),
         model_settings,
@@ -123,7 +133,7 @@ fn transcriber(
         journal: None,
     };
     let settings = VoiceSettings::default();
-    Ok(BackgroundTranscriber::start(equipment, &settings, "wav"))
+    Ok(start(equipment, &settings, "wav"))
 }
 
 /// Two seconds that are loud enough.

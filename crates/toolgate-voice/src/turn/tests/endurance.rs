@@ -3,17 +3,18 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use crate::Reason;
+use crate::listen::Utterance;
 use tokio::runtime::Handle;
 use toolgate_core::Annotations;
-use toolgate_voice::{Reason, Utterance};
 
-use crate::support::{Plan, Say, Script, Text, Work, alone, resident, utterance};
+use super::support::{Plan, Say, Script, Text, Work, alone, resident, utterance};
 
 const MANY: usize = 10_000;
 
 #[test]
 fn ten_thousand_utterances_leave_nothing_behind() {
-    alone("endurance::ten_thousand_utterances");
+    alone("turn::tests::endurance::ten_thousand_utterances");
 }
 
 #[tokio::test(start_paused = true)]
@@ -55,7 +56,7 @@ async fn ten_thousand_utterances() {
             tokio::task::yield_now().await;
             house.ears.interrupt();
         }
-        let ended = |watch: &crate::support::Watch| watch.ends.load(Ordering::Relaxed) > index;
+        let ended = |watch: &super::support::Watch| watch.ends.load(Ordering::Relaxed) > index;
         house.watch.until("its end", ended).await;
         house.mouth.asked.lock().clear();
         if index % 100 == 0 {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use toolgate_core::Annotations;
 use toolgate_journal::TurnOutcome;
 
-use crate::support::{Plan, Say, Text, Work, utterance};
+use super::support::{Plan, Say, Text, Work, utterance};
 
 #[tokio::test(start_paused = true)]
 async fn a_slow_tool_is_bridged_once() {

@@ -3,15 +3,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::EngineError;
 use serde_json::{Value, json};
 use tokio::time::advance;
 use toolgate_core::{Annotations, FunctionTool, Redactor, Tool, ToolDefinition, ToolError};
 use toolgate_intents::{Pack, SentenceInterpreter};
 use toolgate_journal::{Journal, JournalSettings, TurnOutcome};
 use toolgate_models::{Message, ModelError, Provider, SentenceRouter};
-use toolgate_voice::EngineError;
 
-use crate::support::{Plan, Say, Text, Work, away};
+use super::support::{Plan, Say, Text, Work, away};
 
 fn model_away() -> ModelError {
     ModelError::Unreachable {

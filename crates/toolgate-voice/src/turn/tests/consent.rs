@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
+use crate::Reason;
+use crate::turn::Question;
 use tokio::time::sleep;
 use toolgate_core::Annotations;
-use toolgate_voice::{Question, Reason};
 
-use crate::support::{House, Plan, Say, Text, Work, utterance};
+use super::support::{House, Plan, Say, Text, Work, utterance};
 
 const QUESTION: &str = "words Shall I use unlock? Say yes or no. ";
 /// Longer than the question, shorter than the wait behind it.

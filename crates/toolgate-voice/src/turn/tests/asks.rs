@@ -3,15 +3,17 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::services::{Asked, Respond};
+use crate::speak::Script;
+use crate::turn::Question;
 use futures::future::join_all;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep, timeout};
 use toolgate_core::{Annotations, FunctionTool, Tool, ToolDefinition, ToolError};
 use toolgate_journal::TurnOutcome;
 use toolgate_models::{ModelError, Provider};
-use toolgate_voice::{Asked, Question, Respond, Script};
 
-use crate::support::{Plan, Say, Text, Work, utterance};
+use super::support::{Plan, Say, Text, Work, utterance};
 
 fn question(text: &str, conversation: &str) -> Question {
     Question {
@@ -94,7 +96,7 @@ async fn whoever_reads_sees_the_words_as_they_come() {
         .ask_into(question("When?", "a"), Arc::clone(&script));
     let begun = Instant::now();
     let (answer, first) = tokio::join!(asking, async {
-        while !script.has_words() {
+        while script.is_said() {
             sleep(Duration::from_millis(100)).await;
         }
         begun.elapsed()

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
+use crate::listen::Utterance;
 use toolgate_core::Annotations;
-use toolgate_voice::Utterance;
 
-use crate::support::{Plan, Say, Text, Work, utterance};
+use super::support::{Plan, Say, Text, Work, utterance};
 
 #[tokio::test(start_paused = true)]
 async fn what_is_left_of_a_name_is_taken_off_if_one_request_fits_behind_it() {

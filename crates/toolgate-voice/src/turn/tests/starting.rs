@@ -10,7 +10,7 @@ use toolgate_intents::{Pack, SentenceInterpreter};
 use toolgate_journal::{TurnOutcome, VoiceTurn};
 use toolgate_models::SentenceRouter;
 
-use crate::support::{House, Plan, Say, Text, Work, utterance};
+use super::support::{House, Plan, Say, Text, Work, utterance};
 
 const MOMENT: &str = "One moment, I'm still starting up.";
 

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::Reason;
+use crate::transcribe::WyomingAsr;
+use crate::wyoming::Address;
 use fakewyoming::{FakeAsr, Fault};
 use toolgate_journal::TurnOutcome;
-use toolgate_voice::wyoming::Address;
-use toolgate_voice::{Reason, WyomingAsr};
 
-use crate::support::{House, Plan, Say, utterance};
+use super::support::{House, Plan, Say, utterance};
 
 /// Long enough for an engine that answers, however busy the machine is.
 const DEADLINE: Duration = Duration::from_secs(3);

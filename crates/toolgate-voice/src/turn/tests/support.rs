@@ -15,6 +15,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use crate::audio::Format;
+use crate::listen::Utterance;
+use crate::services::Answered;
+use crate::speak::{Output, Playing, SoundStream, Speaker, Synthesize};
+use crate::transcribe::Transcribe;
+use crate::turn::{BackgroundTranscriber, Engines, Equipment, Question};
+use crate::{EngineError, Loudness, Reason, SpokenApprovals, VoiceSettings};
 use bytes::Bytes;
 use futures::future::BoxFuture;
 use futures::{FutureExt, StreamExt, stream};
@@ -27,11 +34,27 @@ use toolgate_core::{
 use toolgate_intents::{Pack, SentenceInterpreter};
 use toolgate_journal::{Journal, VoiceTurn};
 use toolgate_models::{ModelSettings, SentenceRouter, Toolbox};
-use toolgate_voice::audio::Format;
-use toolgate_voice::{
-    BackgroundTranscriber, EngineError, Equipment, Loudness, Output, Playing, SoundStream, Speaker,
-    SpokenApprovals, Synthesize, Transcribe, Utterance, VoiceSettings,
-};
+
+/// Begins, with engines of which all are there.
+pub(crate) fn start(
+    equipment: Equipment,
+    settings: &VoiceSettings,
+    source: &str,
+) -> BackgroundTranscriber {
+    let engines = Arc::new(Engines::new(Arc::clone(&equipment.watcher)));
+    BackgroundTranscriber::start(engines, equipment, settings, source)
+}
+
+impl BackgroundTranscriber {
+    /// Asks for somebody who reads the whole answer.
+    pub(crate) async fn ask(&self, question: Question) -> Answered {
+        self.ask_into(question, Arc::default()).await
+    }
+
+    pub(crate) fn dropped(&self, reason: Reason) -> u64 {
+        self.shared.counts.get(reason)
+    }
+}
 
 /// A second of a voice.
 pub(crate) fn utterance() -> Utterance {
@@ -297,7 +320,7 @@ impl Plan {
             watcher: Arc::<Watch>::clone(&watch),
             journal: self.journal,
         };
-        let ears = BackgroundTranscriber::start(equipment, &self.settings, "microphone");
+        let ears = start(equipment, &self.settings, "microphone");
         approvals.use_voice(&ears);
         House {
             ears: Arc::new(ears),

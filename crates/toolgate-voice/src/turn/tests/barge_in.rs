@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
+use crate::Reason;
+use crate::speak::Tone;
 use tokio::time::{Instant, sleep};
 use toolgate_core::Annotations;
 use toolgate_journal::TurnOutcome;
-use toolgate_voice::{Reason, Tone};
 
-use crate::support::{House, Plan, Say, Text, Work, utterance};
+use super::support::{House, Plan, Say, Text, Work, utterance};
 
 /// Silence, and no later than promised.
 async fn expect_silence(house: &House) {

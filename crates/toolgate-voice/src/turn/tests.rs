@@ -1,5 +1,4 @@
 //! Whole turns, from what was heard to what was spoken, with engines and models that do what a test tells them to.
-#![expect(clippy::unwrap_used, reason = "a helper that fails fails its test")]
 
 mod answers;
 mod asks;
@@ -9,7 +8,10 @@ mod consent;
 mod endurance;
 mod engines;
 mod fillers;
+#[path = "../../examples/measure/mod.rs"]
+mod measure;
 mod names;
 mod queue;
 mod starting;
 mod support;
+mod voice_stages;

@@ -4,12 +4,13 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use crate::Reason;
+use crate::listen::Utterance;
 use tokio::time::{Instant, sleep};
 use toolgate_core::Annotations;
 use toolgate_journal::TurnOutcome;
-use toolgate_voice::{Reason, Utterance};
 
-use crate::support::{Ear, Plan, Say, Text, Work, utterance};
+use super::support::{Ear, Plan, Say, Text, Work, utterance};
 
 #[tokio::test(start_paused = true)]
 async fn two_utterances_at_once_are_answered_in_order() {

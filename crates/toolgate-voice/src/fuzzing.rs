@@ -1,0 +1,98 @@
+//! Properties of bytes that strangers send. `fuzz/` runs them under libFuzzer, the tests here with
+//! random bytes: a property that no longer compiles is noticed every day.
+
+use bytes::BytesMut;
+use serde_json::Value;
+
+use crate::wyoming::{Decoder, Event, Frame, FrameError, encode};
+
+/// Any bytes, as frames and as events: the first byte says how the rest is cut. Whatever the cut,
+/// the frames are the same, and what was read can be written and is read as the same again.
+///
+/// # Panics
+/// If one of these properties does not hold.
+pub fn wyoming(bytes: &[u8]) {
+    let Some((cut, bytes)) = bytes.split_first() else {
+        return;
+    };
+    let (frames, error) = decode(bytes.chunks(usize::from(*cut).max(1)));
+    let whole = decode([bytes].into_iter());
+    assert_eq!((&frames, &error), (&whole.0, &whole.1));
+    for frame in frames {
+        expect_same_again(&frame);
+        if let Ok(event) = Event::try_from(frame) {
+            let sent = event.to_frame();
+            assert!(sent.is_ok(), "an event that was read can be sent: {sent:?}");
+            let Ok(sent) = sent else { return };
+            expect_same_again(&sent);
+            assert_eq!(Event::try_from(sent), Ok(event));
+        }
+    }
+}
+
+fn decode<'a>(pieces: impl Iterator<Item = &'a [u8]>) -> (Vec<Frame>, Option<FrameError>) {
+    let mut decoder = Decoder::default();
+    let mut frames = Vec::new();
+    for piece in pieces {
+        decoder.feed(piece);
+        loop {
+            match decoder.next_frame() {
+                Ok(Some(frame)) => frames.push(frame),
+                Ok(None) => break,
+                Err(error) => return (frames, Some(error)),
+            }
+        }
+    }
+    (frames, None)
+}
+
+/// A frame that was read is written within the same limits, and read as the same.
+fn expect_same_again(frame: &Frame) {
+    let mut bytes = BytesMut::new();
+    // Escapes may make it longer than it was, and fractions may differ in their last digit.
+    if encode(frame, &mut bytes).is_err() || frame.data.values().any(has_fraction) {
+        return;
+    }
+    let (frames, error) = decode([&bytes[..]].into_iter());
+    assert_eq!(
+        (frames.as_slice(), error),
+        (std::slice::from_ref(frame), None)
+    );
+}
+
+fn has_fraction(value: &Value) -> bool {
+    match value {
+        Value::Number(number) => number.is_f64(),
+        Value::Array(values) => values.iter().any(has_fraction),
+        Value::Object(object) => object.values().any(has_fraction),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Heads of events, and what is nearly one.
+    const PIECES: &str = r#"([{}:,\n]|"(type|data|data_length|payload_length|ping|transcript|text)"|[0-9]{1,2}|null|x){0,40}"#;
+
+    proptest! {
+        #[test]
+        fn nearly_a_frame_breaks_nothing(cut in any::<u8>(), text in PIECES) {
+            let mut bytes = vec![cut];
+            bytes.extend(text.as_bytes());
+            wyoming(&bytes);
+        }
+
+        #[test]
+        fn a_frame_is_read_the_same_however_it_is_cut(cut in any::<u8>(), text in "[a-z ]{0,9}") {
+            let data = format!(r#"{{"text":"{text}"}}"#);
+            let head = format!(r#"{{"type":"transcript","data_length":{}}}"#, data.len());
+            let mut bytes = vec![cut];
+            bytes.extend(format!("{head}\n{data}").as_bytes());
+            wyoming(&bytes);
+        }
+    }
+}
