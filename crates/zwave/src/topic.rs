@@ -202,10 +202,17 @@ pub(crate) enum About<'a> {
     /// Somebody's command or question, ours too.
     Set,
     /// Whether a gateway runs.
-    GatewayStatus { gateway: &'a str },
-    GatewayVersion { gateway: &'a str },
+    GatewayStatus {
+        gateway: &'a str,
+    },
+    GatewayVersion {
+        gateway: &'a str,
+    },
     /// The answer to a question.
-    Reply { gateway: &'a str, function: &'a str },
+    Reply {
+        gateway: &'a str,
+        function: &'a str,
+    },
     /// Something happened to `source` (driver, controller, node).
     Event {
         gateway: &'a str,
@@ -215,7 +222,9 @@ pub(crate) enum About<'a> {
     /// Whether the radio works.
     DriverStatus,
     /// A node or one of its values: base and the rest, not yet told apart.
-    Node { rest: &'a str },
+    Node {
+        rest: &'a str,
+    },
     /// Not for us.
     Other,
 }

@@ -44,10 +44,17 @@ pub(super) enum Due {
         reply: Option<Reply>,
     },
     /// The gateway reads the device back.
-    Verify { node: NodeId, target: usize },
-    Wake { node: NodeId },
+    Verify {
+        node: NodeId,
+        target: usize,
+    },
+    Wake {
+        node: NodeId,
+    },
     /// It goes to sleep again.
-    Sleep { node: NodeId },
+    Sleep {
+        node: NodeId,
+    },
     /// Something may happen by itself.
     Tick,
     /// Something that happened is over.
@@ -57,7 +64,9 @@ pub(super) enum Due {
         to: Json,
     },
     /// What a plug draws follows its switch.
-    Draw { node: NodeId },
+    Draw {
+        node: NodeId,
+    },
 }
 
 /// The gateway, the radio and the devices.
