@@ -165,13 +165,7 @@ pub(crate) fn call(server: &Server, id: &Value, params: &Value) -> Option<Answer
             flood(server, id, given);
             return None;
         }
-        "stderr" => {
-            let block = bytes(string("text"));
-            for _ in 0..number("bytes") / block.len().max(1) as u64 {
-                crate::start::say(&block);
-            }
-            text("written")
-        }
+        "stderr" => write_stderr(string("text"), number("bytes")),
         "die" => die(given),
         "blocks" => blocks(),
         "structured" => json!({ "content": [], "structuredContent": given["value"] }),
@@ -186,17 +180,27 @@ pub(crate) fn call(server: &Server, id: &Value, params: &Value) -> Option<Answer
             server.say_changed();
             text("said")
         }
-        "eat" => {
-            let eaten = vec![1_u8; usize::try_from(number("mb")).unwrap_or(0) << 20];
-            pause(60_000);
-            text(eaten.len().to_string())
-        }
+        "eat" => eat_memory(number("mb")),
         _ if server.modes.list.is_some() => {
             text(json!({ "tool": name, "arguments": given }).to_string())
         }
         _ => return Some(Err((-32602, format!("Unknown tool: {name}")))),
     };
     Some(Ok(result))
+}
+
+fn write_stderr(block: &str, length: u64) -> Value {
+    let block = bytes(block);
+    for _ in 0..length / block.len().max(1) as u64 {
+        crate::start::say(&block);
+    }
+    text("written")
+}
+
+fn eat_memory(megabytes: u64) -> Value {
+    let eaten = vec![1_u8; usize::try_from(megabytes).unwrap_or(0) << 20];
+    pause(60_000);
+    text(eaten.len().to_string())
 }
 
 fn text(text: impl Into<String>) -> Value {

@@ -105,10 +105,6 @@ impl House {
         }
     }
 
-    fn memory(&self) -> parking_lot::MutexGuard<'_, Memory> {
-        self.memory.lock()
-    }
-
     fn heard(&self, input: &str, text: &str, took: Duration) {
         let message = json!({
             "text": text,
@@ -121,7 +117,7 @@ impl House {
     }
 
     fn answered(&self, turn: &VoiceTurn) {
-        let turns = self.memory().count(turn, self.forget_after);
+        let turns = self.memory.lock().count(turn, self.forget_after);
         // The sentences in front of a model have no name of their own.
         let (provider, model) = turn.model.split_once(' ').unwrap_or((&turn.model, ""));
         let stages = &turn.stages;

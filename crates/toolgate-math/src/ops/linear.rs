@@ -210,27 +210,8 @@ pub(crate) fn determinant(meter: &mut Meter, matrix: &Matrix) -> Result<Value> {
 /// The inverse, by Gauss-Jordan elimination with the largest pivot.
 pub(crate) fn inverse(meter: &mut Meter, matrix: &Matrix) -> Result<Matrix> {
     let n = matrix.square()?;
-    let singular = || Error::new("Cannot calculate inverse, determinant is zero");
-    if n == 1 {
-        let inverse = divide(meter, &Value::Number(1.0), &matrix.data[0])?;
-        return Ok(Matrix::new(matrix.size.clone(), vec![inverse]));
-    }
-    if n == 2 {
-        let det = determinant(meter, matrix)?;
-        if is_zero(&det) {
-            return Err(singular());
-        }
-        let m = &matrix.data;
-        let mut cells = Vec::with_capacity(4);
-        for (cell, flip) in [(&m[3], false), (&m[1], true), (&m[2], true), (&m[0], false)] {
-            let cell = if flip {
-                negate(meter, cell)?
-            } else {
-                cell.clone()
-            };
-            cells.push(divide(meter, &cell, &det)?);
-        }
-        return Ok(Matrix::new(vec![2, 2], cells));
+    if matches!(n, 1 | 2) {
+        return small_inverse(meter, matrix, n);
     }
     meter.cells(n * n)?;
     let mut a = matrix.data.clone();
@@ -277,4 +258,31 @@ pub(crate) fn inverse(meter: &mut Meter, matrix: &Matrix) -> Result<Matrix> {
         }
     }
     Ok(Matrix::new(matrix.size.clone(), b))
+}
+
+fn singular() -> Error {
+    Error::new("Cannot calculate inverse, determinant is zero")
+}
+
+/// By the formulas for one and two rows.
+fn small_inverse(meter: &mut Meter, matrix: &Matrix, n: usize) -> Result<Matrix> {
+    if n == 1 {
+        let inverse = divide(meter, &Value::Number(1.0), &matrix.data[0])?;
+        return Ok(Matrix::new(matrix.size.clone(), vec![inverse]));
+    }
+    let det = determinant(meter, matrix)?;
+    if is_zero(&det) {
+        return Err(singular());
+    }
+    let m = &matrix.data;
+    let mut cells = Vec::with_capacity(4);
+    for (cell, flip) in [(&m[3], false), (&m[1], true), (&m[2], true), (&m[0], false)] {
+        let cell = if flip {
+            negate(meter, cell)?
+        } else {
+            cell.clone()
+        };
+        cells.push(divide(meter, &cell, &det)?);
+    }
+    Ok(Matrix::new(vec![2, 2], cells))
 }

@@ -377,32 +377,8 @@ pub(crate) async fn add(
             "'{key}' can not be given over HTTP; 'toolgate add' at the machine takes it"
         )));
     }
-    let Some(url) = server.url else {
-        return Err(unfit("the entry has no 'url'"));
-    };
-    let is_web = url.parse::<http::Uri>().is_ok_and(|uri| {
-        matches!(uri.scheme_str(), Some("http" | "https")) && uri.host().is_some()
-    });
-    if !is_web {
-        return Err(unfit(
-            "'url' must begin with http:// or https:// and name a host",
-        ));
-    }
-    if is_metadata(&url) {
-        return Err(unfit(
-            "'url' names a link-local address, where clouds keep their credentials; 'toolgate add' at the machine takes it",
-        ));
-    }
-    if url.contains("${") {
-        // Variables are for whoever writes the file: another's address must not be sent what stands in them.
-        return Err(unfit("'url' must be the address itself, without ${…}"));
-    }
-    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte);
-    if !(1..=100).contains(&server.name.len()) || !server.name.bytes().all(is_plain) {
-        return Err(unfit(
-            "'name' must have 1 to 100 letters, digits, '_', '-' or '.'",
-        ));
-    }
+    let url = server.url.ok_or_else(|| unfit("the entry has no 'url'"))?;
+    check_entry(&server.name, &url).map_err(unfit)?;
     if sight
         .servers()
         .iter()
@@ -418,6 +394,30 @@ pub(crate) async fn add(
         .keep(move |workshop| workshop.add_server(&server.name, &url))
         .await?;
     Ok((StatusCode::CREATED, Json(Added { name, kept })).into_response())
+}
+
+/// What is wrong with the name or the address of a server that is to be added.
+fn check_entry(name: &str, url: &str) -> Result<(), &'static str> {
+    let is_web = url.parse::<http::Uri>().is_ok_and(|uri| {
+        matches!(uri.scheme_str(), Some("http" | "https")) && uri.host().is_some()
+    });
+    if !is_web {
+        return Err("'url' must begin with http:// or https:// and name a host");
+    }
+    if is_metadata(url) {
+        return Err(
+            "'url' names a link-local address, where clouds keep their credentials; 'toolgate add' at the machine takes it",
+        );
+    }
+    if url.contains("${") {
+        // Variables are for whoever writes the file: another's address must not be sent what stands in them.
+        return Err("'url' must be the address itself, without ${…}");
+    }
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte);
+    if !(1..=100).contains(&name.len()) || !name.bytes().all(is_plain) {
+        return Err("'name' must have 1 to 100 letters, digits, '_', '-' or '.'");
+    }
+    Ok(())
 }
 
 /// Addresses that only this machine reaches, and that answer with secrets of it.

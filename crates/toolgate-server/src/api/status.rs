@@ -226,6 +226,35 @@ pub(crate) fn condition(gateway: &Gateway, caller: &Caller) -> (Condition, Vec<S
         return (Condition::Down, reasons);
     }
     let sight = Sight::new(gateway, caller);
+    add_servers(gateway, &sight, &mut reasons);
+    if let Some(problem) = &gateway.configuration().problem {
+        let kept = "the configuration before it stays in force";
+        reasons.push(match sight.has_all_tools() {
+            true => format!("{problem}; {kept}"),
+            false => format!("the configuration is broken; {kept}"),
+        });
+    }
+    let requests = gateway.requests();
+    if requests.is_crowded() {
+        reasons.push(format!(
+            "so many requests are under way that more are turned away (serve.concurrency: {})",
+            requests.places()
+        ));
+    }
+    if let Some(error) = journal(gateway).error {
+        reasons.push(match sight.has_all_tools() {
+            true => format!("the journal: {error}"),
+            false => "calls can not be recorded".to_owned(),
+        });
+    }
+    match reasons.is_empty() {
+        true => (Condition::Ok, reasons),
+        false => (Condition::Degraded, reasons),
+    }
+}
+
+/// What is wrong with the servers; those that the caller may not see are only counted.
+fn add_servers(gateway: &Gateway, sight: &Sight, reasons: &mut Vec<String>) {
     let servers = gateway.parts().servers.status();
     let enabled = servers
         .iter()
@@ -264,30 +293,6 @@ pub(crate) fn condition(gateway: &Gateway, caller: &Caller) -> (Condition, Vec<S
         reasons.push(format!(
             "{hidden_degraded} of {all} MCP server{s} can't do {their} work"
         ));
-    }
-    if let Some(problem) = &gateway.configuration().problem {
-        let kept = "the configuration before it stays in force";
-        reasons.push(match sight.has_all_tools() {
-            true => format!("{problem}; {kept}"),
-            false => format!("the configuration is broken; {kept}"),
-        });
-    }
-    let requests = gateway.requests();
-    if requests.is_crowded() {
-        reasons.push(format!(
-            "so many requests are under way that more are turned away (serve.concurrency: {})",
-            requests.places()
-        ));
-    }
-    if let Some(error) = journal(gateway).error {
-        reasons.push(match sight.has_all_tools() {
-            true => format!("the journal: {error}"),
-            false => "calls can not be recorded".to_owned(),
-        });
-    }
-    match reasons.is_empty() {
-        true => (Condition::Ok, reasons),
-        false => (Condition::Degraded, reasons),
     }
 }
 

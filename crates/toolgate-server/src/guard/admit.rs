@@ -92,10 +92,21 @@ impl Guard {
             }
         };
         watch.is_known();
+        self.admit_known(caller, site, ends.peer, parts)
+    }
+
+    /// Whoever is known still needs a place, and must not ask too often.
+    fn admit_known(
+        &self,
+        caller: Caller,
+        site: Site,
+        peer: IpAddr,
+        parts: &Parts,
+    ) -> Result<Entry, Refused> {
         if self.gateway.stopping().is_cancelled() {
             return Err(Refusal::Stopping.answer(parts).into());
         }
-        self.expect_rate(&caller, ends.peer, &parts.method)
+        self.expect_rate(&caller, peer, &parts.method)
             .map_err(|seconds| Refusal::TooOften(seconds).answer(parts))?; // 4 rate
         let room = match site.is_look(parts) {
             true => &self.looks,

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
 /// What is under way, the oldest first. With more than there are places for, the oldest has to go, so that whoever
@@ -29,7 +29,7 @@ impl EvictingPlaces {
 
     pub(super) fn enter(&self) -> EvictingPlace {
         let evicted = CancellationToken::new();
-        let mut all = locked(&self.all);
+        let mut all = self.all.lock();
         if all.len() >= self.places
             && let Some(oldest) = all.pop_front()
         {
@@ -52,7 +52,7 @@ impl EvictingPlace {
 
 impl EvictingPlaces {
     pub(super) fn taken(&self) -> usize {
-        locked(&self.all).len()
+        self.all.lock().len()
     }
 }
 
@@ -60,10 +60,6 @@ impl Drop for EvictingPlace {
     fn drop(&mut self) {
         // Done, so that it is known from the others; those that were evicted are gone from the list already.
         self.evicted.cancel();
-        locked(&self.all).retain(|other| !other.is_cancelled());
+        self.all.lock().retain(|other| !other.is_cancelled());
     }
-}
-
-fn locked(all: &Mutex<VecDeque<CancellationToken>>) -> MutexGuard<'_, VecDeque<CancellationToken>> {
-    all.lock()
 }

@@ -4,6 +4,7 @@
 
 mod admit;
 mod body;
+mod body_limits;
 mod evicting;
 mod headers;
 mod host;
@@ -314,60 +315,12 @@ impl Guard {
                 return closing(refuse(StatusCode::SERVICE_UNAVAILABLE, detail.to_owned()));
             }
         };
-        let Some(fault) = watch.body_fault() else {
-            return refusal::as_problem(response).await;
-        };
-        let status = match fault {
-            Fault::Late => StatusCode::REQUEST_TIMEOUT,
-            Fault::TooLarge | Fault::TooManyValues => StatusCode::PAYLOAD_TOO_LARGE,
-            Fault::NoMemory => StatusCode::SERVICE_UNAVAILABLE,
-        };
-        let mut response = match is_envelope {
-            true => response,
-            false => refuse(status, self.wrong_with(fault, limit, patience)),
-        };
-        *response.status_mut() = status;
-        if fault == Fault::NoMemory {
-            let soon = HeaderValue::from_static("1");
-            response.headers_mut().insert(header::RETRY_AFTER, soon);
-        }
-        closing(response)
-    }
-
-    /// How long a body may be.
-    fn longest(&self, site: Site) -> usize {
-        match site {
-            Site::Call | Site::Check | Site::Mcp => {
-                let rules = self.gateway.executor().rules();
-                rules.limits.max_arguments.saturating_add(SMALL_BODY)
+        match watch.body_fault() {
+            None => refusal::as_problem(response).await,
+            Some(fault) => {
+                let detail = self.wrong_with(fault, limit, patience);
+                body_limits::fault_response(fault, detail, is_envelope.then_some(response))
             }
-            _ => SMALL_BODY,
-        }
-    }
-
-    /// How many values it may hold.
-    fn most_values(&self, site: Site) -> usize {
-        let limits = &self.gateway.executor().rules().limits;
-        match site {
-            Site::Mcp => limits.max_message_values(),
-            _ => limits.max_values,
-        }
-    }
-
-    fn wrong_with(&self, fault: Fault, limit: usize, patience: Duration) -> String {
-        match fault {
-            Fault::Late => {
-                let seconds = patience.as_secs();
-                format!("the body did not arrive within {seconds} s; send it again, and faster")
-            }
-            Fault::TooLarge => {
-                format!("the body is longer than {limit} bytes, which is the limit here")
-            }
-            Fault::TooManyValues => {
-                let limit = self.most_values(Site::Other);
-                format!("the body holds more than {limit} values, which is the limit here")
-            }
-            Fault::NoMemory => MemoryError::Exhausted.to_string(),
         }
     }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use http::{HeaderMap, HeaderValue, header};
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use ring::rand::{SecureRandom, SystemRandom};
 use tokio::time::Instant;
 
@@ -48,7 +48,7 @@ impl Sessions {
         SystemRandom::new().fill(&mut id).ok()?;
         let id = BASE64_URL_SAFE_NO_PAD.encode(id);
         let now = Instant::now();
-        let mut sessions = self.lock();
+        let mut sessions = self.all.lock();
         sessions.retain(|_, session| session.ends > now);
         if sessions.len() >= MOST {
             let oldest = sessions.iter().min_by_key(|(_, session)| session.ends);
@@ -64,7 +64,7 @@ impl Sessions {
     /// The token with which the shown session was opened.
     pub(super) fn find(&self, headers: &HeaderMap) -> Option<u64> {
         let hash = digest(self.shown(headers)?.as_bytes());
-        let mut sessions = self.lock();
+        let mut sessions = self.all.lock();
         let session = sessions.get(&hash)?;
         if session.ends > Instant::now() {
             return Some(session.number);
@@ -76,13 +76,9 @@ impl Sessions {
     /// Ends the shown session; the answer is the cookie that takes it from the browser.
     pub(crate) fn close(&self, headers: &HeaderMap) -> Option<HeaderValue> {
         if let Some(id) = self.shown(headers) {
-            self.lock().remove(&digest(id.as_bytes()));
+            self.all.lock().remove(&digest(id.as_bytes()));
         }
         HeaderValue::from_maybe_shared(self.cookie("", Duration::ZERO, headers)).ok()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<[u8; 32], Session>> {
-        self.all.lock()
     }
 
     /// On plain HTTP without `Secure`: a browser would not keep it. Where a proxy adds TLS, the page that signs in says so.
@@ -166,7 +162,7 @@ mod tests {
             open(&sessions, 2);
         }
         assert_eq!(sessions.find(&first), None);
-        assert_eq!(sessions.lock().len(), MOST);
+        assert_eq!(sessions.all.lock().len(), MOST);
     }
 
     #[tokio::test(start_paused = true)]

@@ -58,7 +58,7 @@ impl WrongTokens {
     fn tell(&self, peer: IpAddr) {
         let who = Who::from(peer);
         {
-            let mut untold = locked(&self.untold);
+            let mut untold = self.untold.lock();
             if let Some(count) = untold.get_mut(&who) {
                 *count += 1;
                 return;
@@ -76,7 +76,7 @@ impl WrongTokens {
                 let Some(untold) = untold.upgrade() else {
                     return;
                 };
-                let mut untold = locked(&untold);
+                let mut untold = untold.lock();
                 let count = untold.insert(who, 0).unwrap_or(0);
                 if count == 0 {
                     untold.remove(&who);
@@ -87,8 +87,4 @@ impl WrongTokens {
             }
         });
     }
-}
-
-fn locked(untold: &Mutex<HashMap<Who, u64>>) -> parking_lot::MutexGuard<'_, HashMap<Who, u64>> {
-    untold.lock()
 }

@@ -9,7 +9,7 @@ use std::task::Waker;
 use std::time::Duration;
 
 use futures::task::AtomicWaker;
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 
 use super::head::Heads;
 
@@ -233,24 +233,25 @@ impl Patrol {
             Arc::clone(&self.strangers),
         ));
         let number = self.next.fetch_add(1, Relaxed);
-        self.lock().insert(number, Arc::clone(&watch));
+        self.watches.lock().insert(number, Arc::clone(&watch));
         (number, watch)
     }
 
     pub(super) fn leave(&self, number: u64) {
-        self.lock()
+        self.watches
+            .lock()
             .remove(&number)
             .inspect(|watch| watch.is_known());
     }
 
     pub(super) fn count(&self) -> usize {
-        self.lock().len()
+        self.watches.lock().len()
     }
 
     /// Ends the connection that has waited longest, if there is one that only waits.
     pub(super) fn make_room(&self) -> bool {
         let now = self.clock.load(Relaxed);
-        let mut watches = self.lock();
+        let mut watches = self.watches.lock();
         let waiting = watches
             .iter()
             .filter_map(|(number, watch)| Some((watch.waits(now)?, *number)));
@@ -272,7 +273,7 @@ impl Patrol {
     /// with the connection, so that it is answered before it is the oldest.
     pub(super) fn evict_stranger(&self) -> bool {
         let now = self.clock.load(Relaxed);
-        let mut watches = self.lock();
+        let mut watches = self.watches.lock();
         let mut waiting = watches.iter();
         let oldest = waiting
             .find(|(_, watch)| watch.is_stranger.load(Relaxed) && watch.waits(now).is_some());
@@ -288,17 +289,15 @@ impl Patrol {
     /// One tick: ends what is overdue.
     pub(super) fn tick(&self) {
         let now = self.clock.fetch_add(1, Relaxed).wrapping_add(1);
-        self.lock().retain(|_, watch| match watch.overdue(now) {
-            None => true,
-            Some(end) => {
-                watch.is_known();
-                watch.tell(end);
-                false
-            }
-        });
-    }
-
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, Arc<Watch>>> {
-        self.watches.lock()
+        self.watches
+            .lock()
+            .retain(|_, watch| match watch.overdue(now) {
+                None => true,
+                Some(end) => {
+                    watch.is_known();
+                    watch.tell(end);
+                    false
+                }
+            });
     }
 }

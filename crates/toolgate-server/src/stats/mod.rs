@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 
 use futures::future::BoxFuture;
 use indexmap::IndexMap;
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use serde::Serialize;
 use tokio::time::Instant;
 use toolgate_core::{CallId, CallRecord, CallStarted, Observer, Source, ToolDefinition, ToolError};
@@ -99,7 +99,7 @@ impl Default for Stats {
 impl Stats {
     /// All calls together, lately.
     pub(crate) fn summary(&self) -> Summary {
-        let inner = locked(&self.0.inner);
+        let inner = self.0.inner.lock();
         let mut sum = Sum::default();
         sum.add(&inner.all, self.step());
         sum.summary(inner.running.len())
@@ -114,7 +114,7 @@ impl Stats {
         let mut sum = Sum::default();
         for (key, counted) in self.counted(caller) {
             if may_show(&key.name, key.server()) {
-                sum.add(&locked(&counted), self.step());
+                sum.add(&counted.lock(), self.step());
             }
         }
         let mut running = self.running();
@@ -137,7 +137,7 @@ impl Stats {
         let mut tools: Vec<ToolStats> = tools
             .into_iter()
             .map(|(key, counted)| {
-                let series = locked(&counted).clone();
+                let series = counted.lock().clone();
                 ToolStats {
                     source: key.source.to_string(),
                     server: key.server().map(str::to_owned),
@@ -154,7 +154,7 @@ impl Stats {
     }
 
     fn counted(&self, caller: Option<&str>) -> Vec<(ToolKey, Counted)> {
-        let inner = locked(&self.0.inner);
+        let inner = self.0.inner.lock();
         let tools = match caller {
             None => Some(&inner.tools),
             Some(caller) => inner.by_caller.get(caller),
@@ -167,7 +167,7 @@ impl Stats {
 
     /// The calls that have not ended yet, the oldest first.
     pub(crate) fn running(&self) -> Vec<(CallId, Running)> {
-        let inner = locked(&self.0.inner);
+        let inner = self.0.inner.lock();
         let mut running: Vec<_> = inner
             .running
             .iter()
@@ -185,7 +185,7 @@ impl Stats {
         let elapsed = record.outcome.elapsed;
         let failure = record.outcome.result.as_ref().err().map(ToolError::kind);
         let counted = {
-            let mut inner = locked(&self.0.inner);
+            let mut inner = self.0.inner.lock();
             inner.running.remove(&record.outcome.call_id);
             inner.all.count(self.step(), elapsed, failure);
             // A name that means no tool could be anything.
@@ -194,7 +194,7 @@ impl Stats {
                 .map(|tool| inner.counted(tool, record.caller.as_ref()))
         };
         for counted in counted.into_iter().flatten().flatten() {
-            let mut series = locked(&counted);
+            let mut series = counted.lock();
             series.count(self.step(), elapsed, failure);
         }
     }
@@ -230,10 +230,6 @@ impl Sum {
             in_flight,
         }
     }
-}
-
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock()
 }
 
 fn steps_in(time: Duration) -> u64 {
@@ -282,7 +278,7 @@ impl Observer for Stats {
             caller: call.caller.clone(),
             since: Instant::now(),
         };
-        locked(&self.0.inner).running.insert(call.id, running);
+        self.0.inner.lock().running.insert(call.id, running);
         None
     }
 

@@ -51,11 +51,10 @@ pub(super) async fn run(parts: Parts, stop: CancellationToken) -> Result<Summary
         engines,
     };
     let mut background = JoinSet::new();
-    let mut farewell = None;
-    if let Some((client, telling)) = mqtt {
+    let farewell = mqtt.map(|(client, telling)| {
         background.spawn(finder.clone().broker(client));
-        farewell = Some(telling);
-    }
+        telling
+    });
     let voice = Arc::new(Voice::new(&parts.settings));
     let outlet = Arc::new(Outlet::new(&parts.settings));
     let speaker = Speaker::new(
@@ -88,16 +87,20 @@ pub(super) async fn run(parts: Parts, stop: CancellationToken) -> Result<Summary
     }
     background.shutdown().await;
     done?;
+    Ok(summary(&hub))
+}
+
+fn summary(hub: &Hub) -> Summary {
     let (turns, failed, dropped) = hub.counts();
     if dropped > 0 {
         let reasons = hub.dropped().join(", ");
         info!(turns, failed, dropped, %reasons, "not everything that was heard was answered");
     }
-    Ok(Summary {
+    Summary {
         turns,
         failed,
         dropped,
-    })
+    }
 }
 
 struct Running {

@@ -110,13 +110,9 @@ pub(super) async fn converse(
             step = step => step,
             () = sleep_until(filler_at.unwrap_or_else(Instant::now)), if filler_at.is_some() => {
                 bridged = true;
-                let words = match progress.is_waiting() {
-                    true => sorry::STARTING,
-                    false => sorry::MOMENT,
-                };
                 // Who is asked something knows what is waited for.
                 let filler = filler.filter(|_| !progress.is_asking());
-                filled = filler.and_then(|aloud| bridge(aloud, words, has_said));
+                filled = filler.and_then(|aloud| bridge(aloud, progress, has_said));
                 Step::Worked
             }
         };
@@ -129,8 +125,12 @@ pub(super) async fn converse(
     }
 }
 
-/// Says that it takes a moment: in these words, which are given back, or by a tone.
-fn bridge(aloud: &Aloud<'_>, words: &'static str, has_said: bool) -> Option<&'static str> {
+/// Says that it takes a moment: in words, which are given back, or by a tone.
+fn bridge(aloud: &Aloud<'_>, progress: &Progress, has_said: bool) -> Option<&'static str> {
+    let words = match progress.is_waiting() {
+        true => sorry::STARTING,
+        false => sorry::MOMENT,
+    };
     let words = (aloud.filler.words && !has_said).then_some(words);
     if let Some(words) = words {
         aloud.speech.push(words);

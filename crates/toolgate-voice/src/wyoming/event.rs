@@ -109,8 +109,6 @@ pub(crate) enum Event {
         timestamp: Option<i64>,
         speaker: Option<String>,
     },
-    /// The sound was over before a wake word was heard.
-    NotDetected,
     VoiceStarted {
         /// When, in the sender's milliseconds.
         #[serde(default, deserialize_with = "wire::timestamp")]
@@ -126,21 +124,6 @@ pub(crate) enum Event {
     Recognize {
         text: String,
     },
-    Intent {
-        name: String,
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        entities: Vec<Entity>,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        text: Option<String>,
-    },
-    /// There is no intent in it.
-    NotRecognized {
-        #[serde(skip_serializing_if = "Option::is_none")]
-        text: Option<String>,
-    },
-    IntentsStart,
-    /// No more intents.
-    IntentsStop,
     Handled {
         #[serde(skip_serializing_if = "Option::is_none")]
         text: Option<String>,
@@ -169,14 +152,6 @@ pub(crate) enum Event {
     Played,
     /// The server is ready for the satellite.
     RunSatellite,
-    /// The server is not ready for the satellite.
-    PauseSatellite,
-    SatelliteConnected,
-    SatelliteDisconnected,
-    /// The satellite sends sound from now on.
-    StreamingStarted,
-    /// The satellite sends no more sound.
-    StreamingStopped,
     /// Asks for a run of the pipeline.
     RunPipeline {
         /// Where it begins.
@@ -193,36 +168,6 @@ pub(crate) enum Event {
         #[serde(skip_serializing_if = "Option::is_none")]
         announce_text: Option<String>,
     },
-    TimerStarted {
-        id: String,
-        total_seconds: u64,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        name: Option<String>,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        start_hours: Option<u64>,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        start_minutes: Option<u64>,
-        /// The seconds somebody said.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        start_seconds: Option<u64>,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        command: Option<TimerCommand>,
-    },
-    /// A timer was paused, resumed or changed.
-    TimerUpdated {
-        id: String,
-        /// Whether it runs.
-        is_active: bool,
-        /// How long it still takes.
-        total_seconds: u64,
-    },
-    /// A timer is no more.
-    TimerCancelled {
-        id: String,
-    },
-    TimerFinished {
-        id: String,
-    },
     Ping {
         text: Option<String>,
     },
@@ -233,12 +178,6 @@ pub(crate) enum Event {
         text: String,
         #[serde(skip_serializing_if = "Option::is_none")]
         code: Option<String>,
-    },
-    /// Something between this peer and its user.
-    UserEvent {
-        name: String,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        data: Option<Map<String, Value>>,
     },
     /// An event this program does not know.
     #[serde(skip)]
@@ -256,13 +195,6 @@ pub(crate) struct VoiceChoice {
     pub(crate) speaker: Option<String>,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Entity {
-    pub(crate) name: String,
-    #[serde(default)]
-    pub(crate) value: Value,
-}
-
 /// A stage of a pipeline, in the order they are run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -272,12 +204,4 @@ pub(crate) enum Stage {
     Intent,
     Handle,
     Tts,
-}
-
-/// What is said to the house when a timer is over.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct TimerCommand {
-    pub(crate) text: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) language: Option<String>,
 }

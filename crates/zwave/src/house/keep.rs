@@ -7,6 +7,7 @@ use serde_json::json;
 use tokio::sync::watch;
 use tokio::time::sleep;
 use toolgate_mqtt::{Message, State as Link, Subscription};
+use toolgate_net::{backoff, jittered};
 
 use super::Inner;
 use crate::api::Function;
@@ -44,7 +45,7 @@ pub(crate) async fn listen(
 
 /// Asks for the nodes as often as it is needed.
 pub(crate) async fn ask_for_nodes(inner: Arc<Inner>) {
-    let mut retry = FIRST_RETRY;
+    let mut failures = 0;
     loop {
         let (due, first) = {
             let state = inner.state();
@@ -67,14 +68,15 @@ pub(crate) async fn ask_for_nodes(inner: Arc<Inner>) {
         match answer {
             Ok(nodes) => {
                 inner.state().take_nodes(nodes.unwrap_or_default().0);
-                retry = FIRST_RETRY;
+                failures = 0;
                 inner.changed();
             }
             Err(error) => {
                 tracing::warn!(%error, "the nodes of the Z-Wave gateway are not known");
                 inner.state().ask_again = true;
-                sleep(retry.mul_f64(0.75 + fastrand::f64() / 2.0)).await;
-                retry = (retry * 2).min(LAST_RETRY);
+                let delay = backoff(FIRST_RETRY, failures, LAST_RETRY);
+                sleep(jittered(delay, 0.75..1.25)).await;
+                failures = failures.saturating_add(1);
             }
         }
     }

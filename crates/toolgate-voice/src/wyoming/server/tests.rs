@@ -26,7 +26,8 @@ impl Service for Echo {
                     Event::Recognize { text } if text == "panic" => panic!("as told"),
                     Event::Recognize { text } => {
                         let text = Some(text);
-                        guest.send(&Event::NotRecognized { text }).await?;
+                        let context = None;
+                        guest.send(&Event::Handled { text, context }).await?;
                     }
                     _ => {}
                 }
@@ -87,7 +88,7 @@ fn ask(text: &str) -> Event {
 async fn is_answered(connection: &mut Connection) -> bool {
     connection.send(&ask("hello")).await.unwrap();
     let answer = timeout(PATIENCE, connection.receive()).await.unwrap();
-    matches!(answer, Ok(Some(Event::NotRecognized { text })) if text.as_deref() == Some("hello"))
+    matches!(answer, Ok(Some(Event::Handled { text, .. })) if text.as_deref() == Some("hello"))
 }
 
 #[tokio::test]
