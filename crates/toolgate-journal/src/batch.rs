@@ -7,7 +7,7 @@ use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{CachedStatement, Connection, OptionalExtension, params, params_from_iter};
 use toolgate_core::Redactor;
 
-use crate::chain::Chain;
+use crate::chain::{Chain, Kind};
 use crate::columns::{self, CallEnd, CallStart, INSERT, UPDATE};
 use crate::digest::{self, Digester};
 use crate::key::Key;
@@ -66,7 +66,6 @@ pub(crate) fn add<'a>(
         displaced: 0,
     };
     batch.add(rows)?;
-    batch.chain.flush()?;
     Ok(batch.displaced)
 }
 
@@ -139,7 +138,7 @@ impl Batch<'_> {
             let rows = self.insert.execute(params_from_iter(bound))?;
             if rows > 0 {
                 let digest = self.digester.of_values(&self.run_digest, &values);
-                return self.chain.append_new_call(place, &digest);
+                return self.chain.append(Kind::Call, place, 1, &digest);
             }
             if self.has(&row.id, place..place + 1)? {
                 return end.map_or(Ok(()), |end| self.update(end.row).map(drop));

@@ -5,17 +5,13 @@
 //! then gets a new entry with its old digest, so that nothing that was changed meanwhile looks right again. `head.rs` keeps
 //! the last entry outside of the database, `verify.rs` checks all of it.
 
-mod entry;
-
 use std::path::Path;
-use std::sync::LazyLock;
 
-use rusqlite::{CachedStatement, Connection, OptionalExtension, params, params_from_iter};
+use rusqlite::{CachedStatement, Connection, OptionalExtension, Row, params};
 use tracing::warn;
 
-pub(crate) use self::entry::{Entry, Kind};
 use crate::head::Head;
-use crate::key::{Hash, Key, hex};
+use crate::key::{Hash, Key, hash, hex};
 
 /// `row` is the `seq` of a call, or what the kind says. `calls` is how many calls there are from then on. `key` says which key
 /// made the hash, and is NULL for a plain one.
@@ -25,10 +21,8 @@ pub(crate) const TABLE: &str = "
         digest BLOB NOT NULL, hash BLOB NOT NULL
     );
     CREATE INDEX chain_marks ON chain (kind, row) WHERE kind IN (3, 6);";
-/// Entries of a batch that are written by one statement. To begin and end a statement takes as long as half an entry.
-const TOGETHER: usize = 16;
-static INSERT: LazyLock<String> = LazyLock::new(|| insert(1));
-static INSERT_TOGETHER: LazyLock<String> = LazyLock::new(|| insert(TOGETHER));
+const INSERT: &str =
+    "INSERT INTO chain (n, kind, row, calls, key, digest, hash) VALUES (?, ?, ?, ?, ?, ?, ?)";
 pub(crate) const SELECT: &str = "SELECT n, kind, row, calls, key, digest, hash FROM chain";
 
 /// Where there is no digest.
@@ -39,9 +33,82 @@ const SPARE: i64 = 1000;
 /// Entries looked at in one step of trimming.
 const SLICE: i64 = 500;
 
-fn insert(entries: usize) -> String {
-    let values = vec!["(?, ?, ?, ?, ?, ?, ?)"; entries].join(", ");
-    format!("INSERT INTO chain (n, kind, row, calls, key, digest, hash) VALUES {values}")
+/// What an entry says. The numbers stand in files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// The first of all; its digest is the hash of the last entry of the journal that was here before.
+    Begin = 0,
+    /// A call as it stands now: it began, ended, or both.
+    Call = 1,
+    /// A call whose entry was about to be trimmed.
+    Kept = 2,
+    /// A call was deleted: it was too old or too much.
+    Evicted = 3,
+    /// Entries before the one of number `row` were deleted; the digest is that one's hash.
+    Trimmed = 4,
+    /// `row` entries are missing before this one. The digest is the hash of the last of them.
+    Lost = 5,
+    /// Calls up to the place `row` are not covered: they are older than the chain.
+    Uncovered = 6,
+}
+
+impl Kind {
+    fn of(number: i64) -> Option<Self> {
+        use Kind::{Begin, Call, Evicted, Kept, Lost, Trimmed, Uncovered};
+        [Begin, Call, Kept, Evicted, Trimmed, Lost, Uncovered]
+            .into_iter()
+            .find(|kind| *kind as i64 == number)
+    }
+
+    /// True if it holds the digest of a call.
+    pub(crate) fn is_of_call(self) -> bool {
+        matches!(self, Self::Call | Self::Kept)
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Entry {
+    pub(crate) n: i64,
+    /// None if it is one that this program doesn't know.
+    pub(crate) kind: Option<Kind>,
+    pub(crate) row: i64,
+    pub(crate) calls: i64,
+    pub(crate) key: Option<i64>,
+    pub(crate) digest: Hash,
+    pub(crate) hash: Hash,
+}
+
+impl Entry {
+    pub(crate) fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
+        let bytes = |column| -> rusqlite::Result<Hash> {
+            let value = row.get_ref(column)?.as_blob().unwrap_or_default();
+            Ok(value.try_into().unwrap_or(NOTHING))
+        };
+        Ok(Self {
+            n: row.get(0)?,
+            kind: row.get_ref(1)?.as_i64().ok().and_then(Kind::of),
+            row: row.get_ref(2)?.as_i64().unwrap_or_default(),
+            calls: row.get_ref(3)?.as_i64().unwrap_or_default(),
+            key: row.get_ref(4)?.as_i64().ok(),
+            digest: bytes(5)?,
+            hash: bytes(6)?,
+        })
+    }
+
+    /// What its hash should be, after the entry with this hash.
+    pub(crate) fn expected(&self, key: Option<&Key>, before: &Hash) -> Hash {
+        let mut message = [0; 105];
+        let (head, digest) = message.split_at_mut(73);
+        digest.copy_from_slice(&self.digest);
+        head[..32].copy_from_slice(before);
+        head[32] = self.kind.map_or(u8::MAX, |kind| kind as u8);
+        let numbers = [self.n, self.row, self.calls, self.key.unwrap_or_default()];
+        for (bytes, number) in head[33..65].chunks_exact_mut(8).zip(numbers) {
+            bytes.copy_from_slice(&number.to_be_bytes());
+        }
+        head[65] = u8::from(self.key.is_some());
+        hash(key, &message)
+    }
 }
 
 /// The newest entry, and the oldest there is.
@@ -61,8 +128,6 @@ pub(crate) struct Chain<'a> {
     connection: &'a Connection,
     /// Held, as it is for rows: see `batch.rs`.
     insert: CachedStatement<'a>,
-    /// Entries that [`flush`](Self::flush) writes; fewer than go together.
-    pending: Vec<Entry>,
     key: Option<&'a Key>,
     n: i64,
     hash: Hash,
@@ -77,8 +142,7 @@ impl<'a> Chain<'a> {
         let last = last(connection)?;
         Ok(Self {
             connection,
-            insert: connection.prepare_cached(&INSERT)?,
-            pending: Vec::new(),
+            insert: connection.prepare_cached(INSERT)?,
             key,
             n: last.as_ref().map_or(0, |last| last.n),
             hash: last.as_ref().map_or(NOTHING, |last| last.hash),
@@ -109,36 +173,6 @@ impl<'a> Chain<'a> {
         more: i64,
         digest: &Hash,
     ) -> rusqlite::Result<()> {
-        self.flush()?;
-        let entry = self.extend(n, kind, row, more, digest);
-        self.insert.execute(params_from_iter(entry.values()))?;
-        Ok(())
-    }
-
-    /// Adds the entry of a new call, as one of many. It is in the table after a [`flush`](Self::flush).
-    pub(crate) fn append_new_call(&mut self, seq: i64, digest: &Hash) -> rusqlite::Result<()> {
-        let entry = self.extend(self.next(), Kind::Call, seq, 1, digest);
-        self.pending.push(entry);
-        if self.pending.len() == TOGETHER {
-            let values = self.pending.iter().flat_map(Entry::values);
-            let mut insert = self.connection.prepare_cached(&INSERT_TOGETHER)?;
-            insert.execute(params_from_iter(values))?;
-            self.pending.clear();
-        }
-        Ok(())
-    }
-
-    /// Writes what is not in the table yet. Whoever appends new calls has to end with this.
-    pub(crate) fn flush(&mut self) -> rusqlite::Result<()> {
-        for entry in &self.pending {
-            self.insert.execute(params_from_iter(entry.values()))?;
-        }
-        self.pending.clear();
-        Ok(())
-    }
-
-    /// The next entry, from now on the end of the chain.
-    fn extend(&mut self, n: i64, kind: Kind, row: i64, more: i64, digest: &Hash) -> Entry {
         let mut entry = Entry {
             n,
             kind: Some(kind),
@@ -149,8 +183,12 @@ impl<'a> Chain<'a> {
             hash: NOTHING,
         };
         entry.hash = entry.expected(self.key, &self.hash);
-        (self.n, self.calls, self.hash) = (n, entry.calls, entry.hash);
-        entry
+        let Entry { calls, key, .. } = entry;
+        let number = kind as i64;
+        self.insert
+            .execute(params![n, number, row, calls, key, digest, entry.hash])?;
+        (self.n, self.calls, self.hash) = (n, calls, entry.hash);
+        Ok(())
     }
 
     /// A call as its row stands now. `is_new` unless the chain counts it already.
