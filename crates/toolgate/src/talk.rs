@@ -1,16 +1,18 @@
 //! What `ask`, `chat` and `voice` share: a model, the tools it may use, and a conversation between them.
 
+mod ending;
+mod saved;
+
 use std::convert::Infallible;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context, bail};
 use toolgate_core::{Origin, Pattern, Redactor, escape};
 use toolgate_mcp::ServerSettings;
 use toolgate_models::{
-    AnswerSource, Choice, ChooseError, Chosen, Conversation, ModelError, ModelSettings, Saved,
-    Toolbox, Turn, TurnEnd,
+    AnswerSource, Choice, ChooseError, Chosen, Conversation, ModelError, ModelSettings, Toolbox,
+    Turn,
 };
 #[cfg(feature = "voice")]
 use toolgate_voice::SpokenApprovals;
@@ -21,7 +23,6 @@ use crate::approve::TerminalApprover;
 use crate::cli::{Global, ModelOptions};
 use crate::config::{Config, ConfiguredServer, Uses};
 use crate::display::{AnswerFormat, Display, Manner};
-use crate::exit::Exit;
 use crate::gateway::{Nearest, Watch};
 use crate::journal::{Patience, Record};
 use crate::patterns::ToolName;
@@ -29,7 +30,10 @@ use crate::servers::{self, Fleet, Start, UnseenServers};
 use crate::spinner::Spinner;
 use crate::wanted_model::{SAVED, for_provider, split, wanted};
 use crate::wiring::{self, Services, Tools};
-use crate::{exit, file, patterns, say, wanted_model};
+use crate::{exit, patterns, say, wanted_model};
+
+pub(crate) use ending::{ending, exit_of};
+pub(crate) use saved::{expect_savable, read, save};
 
 /// How long `--tools` that nobody is known to have are waited for.
 const NAMED_TOOLS: Duration = Duration::from_secs(5);
@@ -90,6 +94,22 @@ impl<'a> Occasion<'a> {
         self.resume = file;
         self
     }
+
+    fn configuration(&self, global: &Global) -> anyhow::Result<Config> {
+        if !self.is_play {
+            return wiring::configuration_or_ask(global, Uses::Everything);
+        }
+        let mut config = wiring::configuration(global, Uses::Everything)?;
+        config.keep_simulated();
+        Ok(config)
+    }
+
+    fn record(&self, config: &Config, tools: &Tools) -> Record {
+        match self.is_play {
+            true => Record::passing(config, tools, self.command),
+            false => Record::open(config, tools, self.command, Patience::Endless),
+        }
+    }
 }
 
 impl Setting {
@@ -101,29 +121,19 @@ impl Setting {
     pub(crate) fn new(
         global: &Global,
         options: &ModelOptions,
-        occasion: Occasion<'_>,
+        mut occasion: Occasion<'_>,
     ) -> anyhow::Result<Self> {
-        let config = match occasion.is_play {
-            true => {
-                let mut config = wiring::configuration(global, Uses::Everything)?;
-                config.keep_simulated();
-                config
-            }
-            false => wiring::configuration_or_ask(global, Uses::Everything)?,
-        };
+        let config = occasion.configuration(global)?;
         // Before anything is started: what can not be resumed is wrong usage.
         let saved = occasion.resume.map(read).transpose()?;
         let (mut wanted, said_by) = wanted(&config, &options.choice, saved.as_ref())?;
         wanted.timeout = options.timeout.unwrap_or(wanted.timeout);
-        let tools = wiring::tools_beside(&config, occasion.services);
+        let services = std::mem::take(&mut occasion.services);
+        let tools = wiring::tools_beside(&config, services);
         wiring::warn_about(&config, &tools);
         wiring::warn_about_servers(&config);
         let spinner = Spinner::new("starting");
-        let record = if occasion.is_play {
-            Record::passing(&config, &tools, occasion.command)
-        } else {
-            Record::open(&config, &tools, occasion.command, Patience::Endless)
-        };
+        let record = occasion.record(&config, &tools);
         let approver = TerminalApprover {
             agreed: options.yes,
             spinner: spinner.clone(),
@@ -303,9 +313,7 @@ impl Setting {
         wanted.timeout = self.wanted.timeout;
         Ok(toolgate_models::choice(&wanted, "you say so", &wiring::environment).await?)
     }
-}
 
-impl Setting {
     /// What looks at the model of these settings.
     pub(crate) fn doctor(&self, model: &ModelSettings) -> String {
         let command = wanted_model::doctor(self.file.as_deref(), &self.config.model, model);
@@ -352,84 +360,6 @@ async fn beside<T>(display: &Display, turn: impl Future<Output = T>) -> T {
     tokio::select! {
         done = turn => done,
         never = drawing => never,
-    }
-}
-
-/// Reads a saved conversation.
-pub(crate) fn read(path: &Path) -> anyhow::Result<Saved> {
-    let shown = escape(&path.to_string_lossy());
-    let size = std::fs::metadata(path).with_context(|| format!("cannot read {shown}"))?;
-    if !size.is_file() || size.len() > Saved::LARGEST_FILE as u64 {
-        bail!("{shown} is no saved conversation");
-    }
-    let bytes = std::fs::read(path).with_context(|| format!("cannot read {shown}"))?;
-    Saved::read(&bytes).with_context(|| format!("{shown} can not be resumed"))
-}
-
-/// Whether a conversation can be kept there: asked before there is one, as nobody should lose an answer to a typing error.
-/// What else a file holds is not overwritten.
-pub(crate) fn expect_savable(path: &Path) -> anyhow::Result<()> {
-    let shown = escape(&path.to_string_lossy());
-    file::expect_replaceable(path).with_context(|| format!("cannot write {shown}"))?;
-    let is_new = std::fs::metadata(path).map_or(true, |found| found.len() == 0);
-    if !is_new && read(path).is_err() {
-        bail!("{shown} is there and holds no saved conversation; choose another file");
-    }
-    Ok(())
-}
-
-/// Keeps a conversation in a file, for its owner alone.
-pub(crate) fn save(conversation: &Conversation, path: &Path) -> anyhow::Result<()> {
-    let text = conversation.save().to_json();
-    file::replace(path, &text)
-        .with_context(|| format!("cannot write {}", escape(&path.to_string_lossy())))
-}
-
-/// What a person should know of how a turn ended, and the exit code of that.
-pub(crate) fn ending(
-    turn: &Turn,
-    settings: &ModelSettings,
-    streamed: bool,
-) -> (Exit, Option<String>) {
-    let rounds = settings.max_tool_rounds;
-    let note = match turn.end {
-        TurnEnd::RoundLimit => Some(format!(
-            "the model wanted more than {rounds} rounds of tools (model.maxToolRounds) and answered with what it had"
-        )),
-        TurnEnd::Repetition => Some(
-            "the model asked for the same call again and again, and answered with what it had"
-                .to_owned(),
-        ),
-        TurnEnd::Deadline => Some(
-            "there was no time for more tools (model.timeout): the model answered with what it had"
-                .to_owned(),
-        ),
-        TurnEnd::Length => Some(
-            "the answer is cut: it reached model.maxTokens, the end of model.contextTokens, or model.timeout"
-                .to_owned(),
-        ),
-        // What was said instead says why.
-        TurnEnd::Refusal if turn.answer.trim().is_empty() => {
-            Some("the model will not answer this".to_owned())
-        }
-        _ => None,
-    };
-    match &turn.error {
-        // Where words stream, this sentence was among them.
-        Some(_) if streamed => (Exit::Failure, None),
-        Some(_) => (Exit::Failure, Some(turn.answer.clone())),
-        None if turn.end == TurnEnd::Refusal => (Exit::Failure, note),
-        None => (Exit::Success, note),
-    }
-}
-
-/// The exit code of a model that can not be had.
-pub(crate) fn exit_of(error: &ChooseError) -> Exit {
-    match error {
-        ChooseError::Model(ModelError::Unreachable { .. } | ModelError::TimedOut { .. }) => {
-            Exit::Failure
-        }
-        _ => Exit::Usage,
     }
 }
 

@@ -179,7 +179,14 @@ fn describe(error: &ValidationError<'_>, schema: &Value) -> Violation {
     if let Some(name) = null_parameter(error).filter(|name| is_required(schema, name)) {
         return Violation::missing(cut(&name, 100));
     }
-    let text = match error.kind() {
+    Violation::new(path(at, None), text_of(error.kind()))
+}
+
+fn text_of(kind: &ValidationErrorKind) -> String {
+    use ValidationErrorKind as Kind;
+    let at_least = |n, one, many| format!("must have at least {}", count(n, one, many));
+    let at_most = |n, one, many| format!("must have at most {}", count(n, one, many));
+    match kind {
         Kind::Type { kind } => format!("must be {}", types(kind)),
         Kind::Enum { options: list } => format!(
             "must be one of: {}",
@@ -194,30 +201,13 @@ fn describe(error: &ValidationError<'_>, schema: &Value) -> Violation {
         Kind::ExclusiveMaximum { limit } => format!("must be less than {limit}"),
         Kind::MultipleOf { multiple_of } => format!("must be a multiple of {multiple_of}"),
         Kind::Pattern { pattern } => format!("must match {}", cut(pattern, 200)),
-        Kind::MinItems { limit } => {
-            format!("must have at least {}", count(*limit, "item", "items"))
-        }
-        Kind::MaxItems { limit } => format!("must have at most {}", count(*limit, "item", "items")),
-        Kind::AdditionalItems { limit } => format!(
-            "must have at most {}",
-            count(*limit as u64, "item", "items")
-        ),
-        Kind::MinLength { limit } => format!(
-            "must have at least {}",
-            count(*limit, "character", "characters")
-        ),
-        Kind::MaxLength { limit } => format!(
-            "must have at most {}",
-            count(*limit, "character", "characters")
-        ),
-        Kind::MinProperties { limit } => format!(
-            "must have at least {}",
-            count(*limit, "property", "properties")
-        ),
-        Kind::MaxProperties { limit } => format!(
-            "must have at most {}",
-            count(*limit, "property", "properties")
-        ),
+        Kind::MinItems { limit } => at_least(*limit, "item", "items"),
+        Kind::MaxItems { limit } => at_most(*limit, "item", "items"),
+        Kind::AdditionalItems { limit } => at_most(*limit as u64, "item", "items"),
+        Kind::MinLength { limit } => at_least(*limit, "character", "characters"),
+        Kind::MaxLength { limit } => at_most(*limit, "character", "characters"),
+        Kind::MinProperties { limit } => at_least(*limit, "property", "properties"),
+        Kind::MaxProperties { limit } => at_most(*limit, "property", "properties"),
         Kind::AdditionalProperties { unexpected } | Kind::UnevaluatedProperties { unexpected } => {
             format!(
                 "has unknown properties: {}",
@@ -233,9 +223,8 @@ fn describe(error: &ValidationError<'_>, schema: &Value) -> Violation {
         Kind::UniqueItems => "must not have an item twice".to_owned(),
         Kind::Contains => "must contain an item of the required form".to_owned(),
         Kind::PropertyNames { .. } => "has a property name that is not allowed".to_owned(),
-        _ => format!("is not valid ({})", error.kind().keyword()),
-    };
-    Violation::new(path(at, None), text)
+        other => format!("is not valid ({})", other.keyword()),
+    }
 }
 
 /// Types in the order people say them; `null` comes last.

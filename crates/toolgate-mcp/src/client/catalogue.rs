@@ -5,44 +5,35 @@
 //!
 //! A second file of the same format holds the tools that a person agreed to. No listing writes it but the first.
 
-use std::fs::{self, File};
-use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+mod files;
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use ring::digest::{SHA256, digest};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use tempfile::NamedTempFile;
 use toolgate_core::escape;
 use tracing::{debug, warn};
 
 use super::pinning::pinned_tool;
 use super::{listing, tool};
 use crate::ServerSettings;
+use files::{
+    AGREED, FAILED, LARGEST_FILE, LISTED, LOCK, make_folder, prune, read_bounded, touch,
+    unfinished, write,
+};
 
 /// The format of the files. A file of a later version is ignored, and replaced at the next listing.
 const VERSION: u32 = 2;
 /// Files of this version come without an agreement: what they list counts as agreed to.
 const VERSION_BEFORE_AGREEMENTS: u32 = 1;
-/// A listing may hold 16 MiB of definitions; their hashes and the frame come on top.
-const LARGEST_FILE: u64 = listing::BYTES as u64 + (4 << 20);
-/// Entries are forgotten when their server wasn't listed for this long.
-const KEPT_FOR: Duration = Duration::from_secs(180 * 24 * 3600);
-/// More entries than this aren't kept: the oldest go first.
-const MOST_ENTRIES: usize = 2000;
-/// A file that was never finished belongs to a process that was killed while it wrote.
-const UNFINISHED_FOR: Duration = Duration::from_secs(3600);
 /// The longest reason of a failure that is kept, in bytes.
 const LONGEST_REASON: u64 = 4 << 10;
-
-const LISTED: &str = "json";
-const AGREED: &str = "agreed";
-const FAILED: &str = "failed";
-const UNFINISHED: &str = "new";
-const LOCK: &str = "lock";
 
 /// Remembers the tools of MCP servers between runs. Cheap to clone; the default one remembers nothing.
 ///
@@ -393,80 +384,6 @@ fn names_in(bytes: &[u8]) -> Option<Vec<String>> {
 
 fn is_readable(version: u32) -> bool {
     (VERSION_BEFORE_AGREEMENTS..=VERSION).contains(&version)
-}
-
-/// The bytes of a file and when it was last written or confirmed; `None` if there is no such file.
-fn read_bounded(path: &Path, most: u64) -> io::Result<Option<(Vec<u8>, SystemTime)>> {
-    let about = match fs::metadata(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        about => about?,
-    };
-    // Whatever else has the name, such as a pipe, could block for ever.
-    if !about.is_file() || about.len() > most {
-        return Err(io::Error::other("it is no file of ours, or too large"));
-    }
-    let mut bytes = Vec::with_capacity(about.len() as usize);
-    File::open(path)?.take(most).read_to_end(&mut bytes)?;
-    Ok(Some((bytes, about.modified()?)))
-}
-
-/// Says that what the file holds is still so.
-fn touch(path: &Path) -> io::Result<()> {
-    let file = File::options().append(true).open(path)?;
-    file.set_modified(SystemTime::now())
-}
-
-/// Replaces the file as a whole: whoever reads sees the old content or the new one. Only its owner may read it.
-fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let file = unfinished(path, bytes)?;
-    file.persist(path).map_err(|error| error.error)?;
-    Ok(())
-}
-
-/// A file beside the one that is to be written, complete and on the disk.
-fn unfinished(path: &Path, bytes: &[u8]) -> io::Result<NamedTempFile> {
-    if bytes.len() as u64 > LARGEST_FILE {
-        return Err(io::Error::other("they are too large"));
-    }
-    let folder = path.parent().unwrap_or(Path::new("."));
-    make_folder(folder)?;
-    let suffix = format!(".{UNFINISHED}");
-    let mut file = tempfile::Builder::new()
-        .suffix(&suffix)
-        .tempfile_in(folder)?;
-    file.write_all(bytes)?;
-    file.as_file().sync_all()?;
-    Ok(file)
-}
-
-fn make_folder(folder: &Path) -> io::Result<()> {
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true).mode(0o700).create(folder)
-}
-
-/// Forgets what nobody has used for long, and what processes that were killed left behind.
-fn prune(folder: &Path, now: SystemTime) {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    let mut files: Vec<(Duration, PathBuf)> = entries
-        .filter_map(|entry| {
-            let written = entry.metadata().ok()?.modified().ok()?;
-            let age = now.duration_since(written).unwrap_or_default();
-            Some((age, entry.path()))
-        })
-        .collect();
-    files.sort();
-    for (place, (age, path)) in files.into_iter().enumerate() {
-        let longest = match path.extension().and_then(|name| name.to_str()) {
-            Some(LISTED | AGREED | FAILED | LOCK) => KEPT_FOR,
-            Some(UNFINISHED) => UNFINISHED_FOR,
-            // Not ours.
-            _ => continue,
-        };
-        if age > longest || place >= MOST_ENTRIES {
-            // Another process may have been faster.
-            drop(fs::remove_file(path));
-        }
-    }
 }
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! From settings to a connection that is ready for calls.
 
+mod live;
+
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -7,11 +9,8 @@ use std::time::Duration;
 
 use futures::future::BoxFuture;
 use parking_lot::Mutex;
-use serde_json::json;
-use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use toolgate_core::Redactor;
-use tracing::debug;
 
 use super::chain::Chain;
 use super::diagnostics::Diagnostics;
@@ -19,18 +18,17 @@ use super::greeting::{self, Disagreement, explain};
 use super::http::{self, Http};
 use super::link::Link;
 use super::listing;
-use super::peer::{Offer, Peer, Reach, Reached, Vitals};
+use super::peer::{Reach, Reached, Vitals};
 use super::questions::Questions;
-use super::session::{Failure, Request, Session};
+use super::session::{Failure, Session};
 use super::stdio::{self, Stdio};
 use super::tool;
-use super::transport::{End, Reason, Status, Transport, TransportError};
+use super::transport::{Reason, Status, Transport, TransportError};
 use crate::{Connection, Era, EraChoice, Headers, Program, ServerSettings};
+use live::{Live, listen};
 
 /// The longest a server on HTTP is waited for to say that it is not of the modern era.
 const PROBE: Duration = Duration::from_secs(3);
-/// Between two attempts to hear of changes (modern era).
-const LISTEN_AGAIN: Duration = Duration::from_secs(30);
 
 /// Why an attempt failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -332,84 +330,4 @@ fn takes_no_posts(refusal: &Disagreement) -> bool {
             ..
         })
     )
-}
-
-struct Live {
-    session: Arc<Session>,
-    era: Era,
-    pid: Option<u32>,
-    settings: ServerSettings,
-    link: Link,
-    redactor: Redactor,
-    _listener: Option<Listener>,
-}
-
-impl Peer for Live {
-    fn era(&self) -> Era {
-        self.era
-    }
-
-    fn revision(&self) -> Option<String> {
-        self.session.revision()
-    }
-
-    fn pid(&self) -> Option<u32> {
-        self.pid
-    }
-
-    fn open(&self, link: &Link) {
-        link.up(Arc::clone(&self.session));
-    }
-
-    fn offer(&self) -> BoxFuture<'_, Result<Offer, String>> {
-        Box::pin(async {
-            match listing::list(&self.settings.name, &self.session).await {
-                Ok(listed) => {
-                    Ok(tool::take(listed, &self.settings, &self.link, &self.redactor).await)
-                }
-                Err(failure) => Err(explain(&failure.into()).to_string()),
-            }
-        })
-    }
-
-    fn tools_changed(&self) -> BoxFuture<'_, ()> {
-        Box::pin(self.session.tools_changed())
-    }
-
-    fn ended(&self) -> BoxFuture<'_, End> {
-        Box::pin(self.session.ended())
-    }
-
-    fn close(&self) -> BoxFuture<'_, ()> {
-        Box::pin(self.session.close())
-    }
-}
-
-/// Asks to hear of changes, for as long as it lives.
-struct Listener(JoinHandle<()>);
-
-impl Drop for Listener {
-    fn drop(&mut self) {
-        self.0.abort();
-    }
-}
-
-/// In the modern era a server tells of changes only to who asks: a request that stays open.
-fn listen(session: &Arc<Session>) -> Listener {
-    let session = Arc::clone(session);
-    Listener(tokio::spawn(async move {
-        loop {
-            let params = json!({ "notifications": { "toolsListChanged": true } });
-            match session
-                .request(Request::new("subscriptions/listen", params))
-                .await
-            {
-                Err(Failure::Rpc(error)) => {
-                    return debug!(code = error.code, "the server tells of no changes");
-                }
-                Err(Failure::Stopped(_) | Failure::NotSent(_)) => return,
-                Ok(_) | Err(_) => tokio::time::sleep(LISTEN_AGAIN).await,
-            }
-        }
-    }))
 }

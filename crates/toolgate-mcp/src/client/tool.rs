@@ -1,17 +1,17 @@
 //! A tool of an MCP server, as a tool of ours.
 
+mod definition;
 mod hidden;
 
 use std::collections::hash_map::Entry;
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use serde::Serialize;
 use serde_json::{Map, Value};
 use toolgate_core::{
-    Annotations, CallContext, DefinitionError, Pattern, Redactor, Schema, SchemaLimits, Source,
-    Tool, ToolDefinition, ToolError, ToolFuture, ToolOutput, ValidArguments, bounded, escape,
-    shown_name,
+    CallContext, Redactor, Schema, SchemaLimits, Tool, ToolDefinition, ToolError, ToolFuture,
+    ToolOutput, ValidArguments, escape,
 };
 use tracing::warn;
 
@@ -21,14 +21,12 @@ use super::link::Link;
 use super::peer::Offer;
 use super::session::{Failure, Request, Session};
 use crate::ServerSettings;
+pub(crate) use definition::may_be_offered;
+use definition::{Compile, ToolWords, brief, define, description, is_wanted, mirrored};
 pub(crate) use hidden::hide_secrets;
 
 /// How often a server may ask back before it answers a call.
 const ROUNDS: usize = 8;
-/// Longest text a server may spend on one tool; a model reads all of it at every request.
-const LONGEST_DESCRIPTION: usize = 64 << 10;
-/// Bytes of a name that stands for a description, or in a log.
-const LONGEST_NAME: usize = 200;
 
 /// Makes tools of what a server listed. One that is no good costs nobody else. Of two with the same name the later one counts,
 /// before anybody compares them with what was listed earlier: a list that repeats itself is no tool that changed.
@@ -96,13 +94,6 @@ pub(crate) fn recall(
     })
 }
 
-/// When a schema is compiled, which takes most of the time it takes to make a tool.
-#[derive(Clone, Copy, PartialEq)]
-enum Compile {
-    Now,
-    AtFirstCall,
-}
-
 struct McpTool {
     definition: ToolDefinition,
     server: String,
@@ -134,45 +125,19 @@ impl McpTool {
         let text = |entry: &Value, key: &str| entry[key].as_str().map(str::to_owned);
         let name = text(&entry, "name").unwrap_or_default();
         let title = text(&entry, "title").or_else(|| text(&entry["annotations"], "title"));
-        let annotations = annotations(&entry["annotations"]);
         let description = description(&entry, &name, title.as_deref(), &settings.name)?;
         let headers = mirrored(&entry["inputSchema"])
             .map_err(|problem| format!("tool '{}': {problem}", brief(&name)))?;
         let output = entry.get_mut("outputSchema").map(Value::take);
-        let parameters = entry
-            .get_mut("inputSchema")
-            .map(Value::take)
-            .unwrap_or_default();
-        let build = |validate: bool, parameters: Value| {
-            let mut builder =
-                ToolDefinition::builder(name.clone(), description.clone(), parameters)
-                    .source(Source::Mcp(settings.name.clone()))
-                    .original_name(name.clone())
-                    .annotations(annotations)
-                    .names(settings.names_of(&name))
-                    .validate(validate);
-            if let Some(title) = &title {
-                builder = builder.title(title.clone());
-            }
-            if let Some(timeout) = settings.timeout {
-                builder = builder.timeout(timeout);
-            }
-            if let Some(output) = output.clone() {
-                builder = builder.output_schema(output);
-            }
-            if compile == Compile::AtFirstCall {
-                builder = builder.deferred();
-            }
-            builder.build()
+        let words = ToolWords {
+            name,
+            title,
+            description,
         };
-        let definition = match build(settings.validate, parameters.clone()) {
-            Err(error) if error.is_unsupported() => {
-                warn!(server = %settings.name, tool = %brief(&name), "{error}; its arguments are left to the server to check");
-                build(false, parameters)
-            }
-            built => built,
-        };
-        let definition = definition.map_err(|error: DefinitionError| error.to_string())?;
+        let definition = define(&words, &mut entry, output.as_ref(), settings, compile)?;
+        let annotations = definition.annotations();
+        let repeatable =
+            annotations.read_only == Some(true) || annotations.idempotent == Some(true);
         let sent = |(declared, header): (String, String)| {
             (definition.names().sent_name(&declared), header)
         };
@@ -192,7 +157,7 @@ impl McpTool {
                 }
             }),
             headers,
-            repeatable: annotations.read_only == Some(true) || annotations.idempotent == Some(true),
+            repeatable,
         }))
     }
 
@@ -332,88 +297,6 @@ impl Tool for McpTool {
             Ok(output)
         })
     }
-}
-
-/// True if the settings let the server offer a tool that is asked for by this name, whether it has one or not.
-pub(crate) fn may_be_offered(settings: &ServerSettings, asked: &str) -> bool {
-    let behind_server = asked.strip_prefix(&*settings.name);
-    let name = behind_server.and_then(|rest| rest.strip_prefix("__"));
-    let parameters = Value::Object(Map::new());
-    let tool = ToolDefinition::builder(name.unwrap_or(asked), "?", parameters)
-        .source(Source::Mcp(settings.name.clone()))
-        .build();
-    tool.is_ok_and(|tool| is_wanted(settings, &tool))
-}
-
-fn is_wanted(settings: &ServerSettings, tool: &ToolDefinition) -> bool {
-    let among = |patterns: &[Pattern]| patterns.iter().any(|pattern| pattern.matches(tool));
-    (settings.allowed_tools.is_empty() || among(&settings.allowed_tools))
-        && !among(&settings.excluded_tools)
-}
-
-fn description(
-    entry: &Value,
-    name: &str,
-    title: Option<&str>,
-    server: &str,
-) -> Result<String, String> {
-    let said = |text: &&str| !text.trim().is_empty();
-    let given = entry["description"].as_str().filter(said);
-    // A name may be longer than any description, or nothing but white space.
-    let shown = shown_name(name);
-    let shown = bounded(&shown, LONGEST_NAME);
-    let text = given.or(title.filter(said)).unwrap_or(&shown);
-    if text.len() > LONGEST_DESCRIPTION {
-        let (name, longest) = (brief(name), LONGEST_DESCRIPTION >> 10);
-        return Err(format!(
-            "the description of tool '{name}' is longer than {longest} KiB"
-        ));
-    }
-    // The protocol lets it be absent.
-    if given.is_none() {
-        warn!(server, tool = %brief(name), instead = %brief(text), "a tool without a description");
-    }
-    Ok(text.to_owned())
-}
-
-/// A server's word, fit for a log.
-fn brief(text: &str) -> String {
-    escape(&text.chars().take(100).collect::<String>())
-}
-
-fn annotations(given: &Value) -> Annotations {
-    let mut annotations = Annotations::default();
-    annotations.read_only = given["readOnlyHint"].as_bool();
-    annotations.idempotent = given["idempotentHint"].as_bool();
-    annotations.destructive = given["destructiveHint"].as_bool();
-    annotations.open_world = given["openWorldHint"].as_bool();
-    annotations
-}
-
-/// Parameters marked `x-mcp-header`. A mark that makes no header refuses the tool, as the revision 2026-07-28 wants it.
-fn mirrored(schema: &Value) -> Result<Vec<(String, String)>, String> {
-    let mut headers = Vec::new();
-    let mut seen = HashSet::new();
-    for (parameter, property) in schema["properties"].as_object().into_iter().flatten() {
-        let Some(mark) = property.get("x-mcp-header") else {
-            continue;
-        };
-        let token = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
-        let name = mark
-            .as_str()
-            .filter(|name| !name.is_empty() && name.chars().all(token));
-        let Some(name) = name else {
-            return Err(format!(
-                "'x-mcp-header' of parameter '{}' is no header name",
-                brief(parameter)
-            ));
-        };
-        if !seen.insert(name.to_ascii_lowercase()) {
-            return Err(format!("two parameters want the header '{}'", escape(name)));
-        }
-        headers.push((parameter.clone(), format!("Mcp-Param-{name}")));
-    }
-    Ok(headers)
 }
 
 #[cfg(test)]

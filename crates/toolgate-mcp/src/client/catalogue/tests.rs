@@ -1,10 +1,13 @@
+use std::fs::File;
 use std::os::unix::fs::PermissionsExt;
 use std::sync::Barrier;
+use std::time::Duration;
 
 use serde_json::json;
 use tempfile::TempDir;
 use toolgate_core::Pattern;
 
+use super::files::MOST_ENTRIES;
 use super::*;
 use crate::{Connection, Headers, Program};
 

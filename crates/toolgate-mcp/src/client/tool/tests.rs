@@ -3,8 +3,9 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::json;
-use toolgate_core::{Rank, ToolCall, ToolExecutor, ToolManager, ToolOutcome};
+use toolgate_core::{Pattern, Rank, Source, ToolCall, ToolExecutor, ToolManager, ToolOutcome};
 
+use super::definition::LONGEST_DESCRIPTION;
 use super::*;
 use crate::client::scripted::{Does, Scripted};
 use crate::client::transport::{End, Lost, TransportError};
