@@ -17,7 +17,7 @@ soak() {
     run "kill -9 of the gateway, crowds, load" env "${sizes[@]}" \
         cargo test --locked -p toolgate --test gateway "${alone[@]}" killing:: crowds:: endurance::
     run "first starts over a slow line" env SOAK_FIRST_STARTS="${SOAK_FIRST_STARTS:-10}" \
-        cargo test --locked -p toolgate --test first_start "${alone[@]}"
+        cargo test --locked -p toolgate --test cli "${alone[@]}" first_start::
     unset "${!SOAK_@}"
     run "random cases" env PROPTEST_CASES="${PROPTEST_CASES:-10000}" \
         MATH_RANDOM_CASES="${MATH_RANDOM_CASES:-50000}" MATH_SEED="${MATH_SEED:-new}" \

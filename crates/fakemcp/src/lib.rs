@@ -42,13 +42,16 @@ fn try_built(package: &str, example: Option<&str>) -> Result<PathBuf, String> {
     };
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo
-        .args(["build", "--quiet", "--offline", "--package", package])
+        .args(["build", "--quiet", "--offline"])
         .args(["--profile", profile, "--target-dir"])
         .arg(target)
         .current_dir(env!("CARGO_MANIFEST_DIR"));
-    if let Some(example) = example {
-        cargo.args(["--example", example]);
-    }
+    match example {
+        // With the features of the whole workspace, as `./test.sh` builds it: with those of one
+        // package, cargo would compile half of the dependencies a second time.
+        Some(example) => cargo.args(["--workspace", "--example", example]),
+        None => cargo.args(["--package", package]),
+    };
     let done = cargo.output().map_err(|error| error.to_string())?;
     if !done.status.success() {
         return Err(String::from_utf8_lossy(&done.stderr).into_owned());

@@ -19,6 +19,7 @@ mod demo; // `demo` by a script, and the Z-Wave server on a broker of its own
 mod documentation; // what the pages under docs/ show
 mod editing; // `add`, `remove`, `import`: what is written, and what is kept
 mod endings; // Ctrl-C, timeouts, broken pipes, approvals
+mod first_start; // real servers added over a slow line, and interrupted
 mod gateway; // a running `serve`, and a few words of HTTP
 mod journal; // the journal, `calls`, `replay`
 mod keyring; // `secret`, and a real Secret Service

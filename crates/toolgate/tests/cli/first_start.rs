@@ -1,7 +1,6 @@
 //! Real servers from npm and PyPI, added with empty caches over a slow line: none is broken by its first start, even when
 //! Ctrl-C comes in the middle of it. `SOAK_FIRST_STARTS` is how many of the servers are added one after another; with all ten,
 //! five are interrupted besides, each with caches of its own, at a random moment of its download.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on says where")]
 
 mod registry;
 
