@@ -29,7 +29,7 @@ fn api() -> OpenApiRouter<Gateway> {
         .routes(routes!(api::tools::show))
         .routes(routes!(api::tools::call))
         .routes(routes!(api::tools::check))
-        .routes(routes!(api::servers::list, api::servers::add))
+        .routes(routes!(api::servers::list, api::new_server::add))
         .routes(routes!(api::servers::reconnect))
         .routes(routes!(api::servers::trust))
         .routes(routes!(api::calls::list))

@@ -48,7 +48,7 @@ async fn main() -> Result<(), Failure> {
     if all.len() != WARM_UP + count {
         return Err(format!("{} of {} were heard", all.len(), WARM_UP + count).into());
     }
-    println(&report(&all[WARM_UP..], 90)?);
+    println(&report(&all[WARM_UP..], 90)?)?;
     Ok(())
 }
 

@@ -45,13 +45,15 @@ impl Reason {
         }
     }
 
-    /// Inside of another sentence.
+    /// In the middle of another sentence.
     pub(crate) fn within(&self, before: &str, after: &str) -> Self {
-        Self {
-            text: format!("{before}{}", self.text),
-            cause: self.cause.clone(),
-            rest: format!("{}{after}", self.rest),
+        let mut reason = self.clone();
+        reason.text.insert_str(0, before);
+        match reason.cause {
+            Some(_) => reason.rest.push_str(after),
+            None => reason.text.push_str(after),
         }
+        reason
     }
 
     /// Without the cause, for whoever calls a tool.

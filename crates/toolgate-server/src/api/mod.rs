@@ -9,6 +9,7 @@ pub(crate) mod health;
 pub(crate) mod login;
 pub(crate) mod mcp;
 pub(crate) mod metrics;
+pub(crate) mod new_server;
 pub(crate) mod openapi;
 pub(crate) mod servers;
 mod sse;

@@ -28,16 +28,15 @@ use crate::transcribe::WyomingAsr;
 use crate::turn::{BackgroundTranscriber, Engines, Equipment, HANDLE};
 use crate::{Event, Role, SpokenApprovals, VoiceSettings, Watcher};
 
-pub(super) async fn run(parts: Parts, stop: CancellationToken) -> Result<Summary, GatewayError> {
-    let mut parts = parts;
+pub(super) async fn run(
+    mut parts: Parts,
+    stop: CancellationToken,
+) -> Result<Summary, GatewayError> {
     parts.settings.tones &= !is_silent_file(&parts.settings);
     let addresses = Addresses::of(&parts.settings)?;
     let stop = stop.child_token();
     let satellite = Arc::<Satellite>::default();
-    let mut watchers = vec![
-        Arc::clone(&parts.watcher),
-        Arc::clone(&satellite) as Arc<dyn Watcher>,
-    ];
+    let mut watchers: Vec<Arc<dyn Watcher>> = vec![parts.watcher, satellite.clone()];
     let mqtt = parts.mqtt.map(|settings| {
         let forget_after = parts.settings.forget_after;
         let (house, client, telling) = House::open(settings, forget_after, stop.clone());

@@ -66,7 +66,7 @@ async fn voice_stages() -> Result<(), Failure> {
     let silence = interrupted(&tts, count).await?;
     let mut told = report(&all, 99)?;
     told["interrupted"] = silence.to_json(99);
-    println(&told);
+    println(&told)?;
     kept("requests", &whole(&all)?, PROMISED_MS)?;
     kept("interruptions", &silence, SILENT_MS)
 }

@@ -1,0 +1,51 @@
+//! Bernoulli numbers.
+
+use num_bigint::BigInt;
+use num_traits::One;
+
+use super::whole;
+use crate::budget::Meter;
+use crate::error::{Error, Result};
+use crate::number::decimal::Decimal;
+use crate::number::fraction::Fraction;
+use crate::ops::{self, counted_big};
+use crate::value::Value;
+
+/// By the recurrence over exact fractions; the numbers grow fast, so the index is small.
+pub(super) fn bernoulli(meter: &mut Meter, n: &Value) -> Result<Value> {
+    const LAST: f64 = 100.0;
+    let index = whole("bernoulli", n)?;
+    if index > LAST {
+        return Err(Error::new(format!(
+            "The index in function bernoulli must not exceed {LAST}"
+        )));
+    }
+    let index = index as usize;
+    let mut row: Vec<Fraction> = Vec::with_capacity(index + 1);
+    for m in 0..=index {
+        let Some(first) = Fraction::new(BigInt::one(), BigInt::from(m + 1)) else {
+            break;
+        };
+        row.push(first);
+        for j in (1..=m).rev() {
+            meter.step(4)?;
+            row[j - 1] = row[j - 1]
+                .sub(&row[j])
+                .mul(&Fraction::integer(BigInt::from(j)));
+        }
+    }
+    // The triangle gives B1 as +1/2; the convention here is -1/2.
+    let value = if index == 1 {
+        row[0].neg()
+    } else {
+        row[0].clone()
+    };
+    match n {
+        Value::Fraction(_) => ops::counted(meter, value),
+        Value::Big(_) => counted_big(
+            meter,
+            Decimal::from_integer(&value.num).div(&Decimal::from_integer(&value.den)),
+        ),
+        _ => Ok(value.to_f64().into()),
+    }
+}
