@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use rusqlite::{Connection, TransactionBehavior, params};
+use rusqlite::{Connection, Row, TransactionBehavior, params};
 
 use crate::chain::Chain;
 use crate::key::Key;
@@ -28,22 +28,10 @@ const ROW: &str = "seq, finished, coalesce(caller, '@' || origin) AS who,
 #[derive(Default)]
 pub(crate) struct Shares {
     used: HashMap<Share, Used>,
-    /// Up to which call they are weighed; nothing once all are.
-    weighed: Weighed,
+    /// Up to which call, and which voice turn, they are weighed.
+    weighed: (Option<i64>, Option<i64>),
     /// Calls that were deleted since the last time this was asked.
     evicted: HashMap<String, u64>,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Weighed {
-    Until(i64),
-    All,
-}
-
-impl Default for Weighed {
-    fn default() -> Self {
-        Self::Until(i64::MIN)
-    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -66,32 +54,38 @@ struct Used {
 }
 
 impl Shares {
-    /// False once everything is weighed.
+    /// Weighs what was written since the last time: whoever writes while others make room takes part. False once everything
+    /// is weighed.
     pub(crate) fn weigh(&mut self, connection: &Connection) -> rusqlite::Result<bool> {
-        let Weighed::Until(from) = self.weighed else {
-            return Ok(false);
-        };
         let slice = format!("SELECT {ROW} FROM calls WHERE seq > ? ORDER BY seq LIMIT ?");
         let sql = format!(
             "SELECT who, guarded, sum(size), max(seq), count(*) FROM ({slice}) GROUP BY who, guarded"
         );
         let mut statement = connection.prepare_cached(&sql)?;
-        let mut rows = statement.query(params![from, SLICE])?;
-        let (mut end, mut seen) = (from, 0);
+        let mut rows = statement.query(params![self.weighed.0.unwrap_or(i64::MIN), SLICE])?;
+        let mut seen = 0;
         while let Some(row) = rows.next()? {
             let (who, is_guarded, bytes) = (row.get(0)?, row.get(1)?, row.get::<_, i64>(2)?);
             self.share(who, is_guarded).bytes += bytes;
-            end = end.max(row.get(3)?);
+            self.weighed.0 = self.weighed.0.max(row.get(3)?);
             seen += row.get::<_, i64>(4)?;
         }
-        self.weighed = Weighed::Until(end);
         if seen < SLICE {
-            let sql = "SELECT coalesce(sum(200 + octet_length(heard) + octet_length(answer)), 0) FROM turns";
-            let bytes = connection.query_row(sql, [], |row| row.get(0))?;
-            self.used.entry(Share::VoiceTurns).or_default().bytes = bytes;
-            self.weighed = Weighed::All;
+            self.weigh_turns(connection)?;
         }
         Ok(seen == SLICE)
+    }
+
+    fn weigh_turns(&mut self, connection: &Connection) -> rusqlite::Result<()> {
+        let sql = "SELECT sum(200 + octet_length(heard) + octet_length(answer)), max(seq) FROM turns WHERE seq > ?";
+        let from = self.weighed.1.unwrap_or(i64::MIN);
+        let take = |row: &Row<'_>| Ok((row.get::<_, Option<i64>>(0)?, row.get(1)?));
+        let (bytes, last) = connection.prepare_cached(sql)?.query_row([from], take)?;
+        if let Some(bytes) = bytes {
+            self.used.entry(Share::VoiceTurns).or_default().bytes += bytes;
+            self.weighed.1 = last;
+        }
+        Ok(())
     }
 
     fn share(&mut self, who: String, is_guarded: bool) -> &mut Used {
@@ -220,4 +214,48 @@ fn delete_turns(connection: &Connection, wanted: i64) -> rusqlite::Result<Found>
         is_end: sizes.is_empty(),
         ..Found::default()
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Sync, store};
+
+    const MAX_SIZE: i64 = 100_000;
+
+    /// A call that ended, with a result of a kilobyte.
+    fn write(connection: &Connection, seq: i64, is_destructive: bool) {
+        let sql = "INSERT INTO calls (seq, id, run, tool, source, origin, started_at, asked, is_as_asked, finished, result, destructive)
+            VALUES (?1, ?1, 1, 'tool', 'builtin', 'mcp', ?1, '{}', 1, 1, ?2, ?3)";
+        let values = params![seq, "x".repeat(1000), is_destructive];
+        connection.execute(sql, values).unwrap();
+    }
+
+    #[test]
+    fn calls_written_while_others_make_room_go_before_what_cannot_be_undone() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("journal.db");
+        let mut connection = store::open(&file, Sync::Normal, store::Look::Quick).unwrap();
+        let run = "INSERT INTO runs (seq, id, command, pid, version, started_at) VALUES (1, 'a', 'serve', 1, '1', 1)";
+        connection.execute_batch(run).unwrap();
+        write(&connection, 1, true);
+        (2..5).for_each(|seq| write(&connection, seq, false));
+        let mut shares = Shares::default();
+        while shares.weigh(&connection).unwrap() {}
+        assert!(
+            shares
+                .evict(&mut connection, None, MAX_SIZE, 10_000)
+                .unwrap()
+        );
+        (5..8).for_each(|seq| write(&connection, seq, false));
+        while shares.weigh(&connection).unwrap() {}
+        assert!(
+            shares
+                .evict(&mut connection, None, MAX_SIZE, 10_000)
+                .unwrap()
+        );
+        let left = "SELECT group_concat(seq) FROM calls";
+        let left: String = connection.query_row(left, [], |row| row.get(0)).unwrap();
+        assert_eq!(left, "1");
+    }
 }

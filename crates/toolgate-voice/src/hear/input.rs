@@ -56,10 +56,9 @@ impl Input {
     /// If it means none.
     ///
     /// ```
-    /// use toolgate_voice::{Input, Recorder};
+    /// use toolgate_voice::Input;
     ///
     /// assert_eq!(Input::parse("-"), Ok(Input::Stdin { rate: 16_000 }));
-    /// assert_eq!(Input::parse("arecord"), Ok(Input::Program(Recorder::Arecord)));
     /// assert!(Input::parse("tcp://kitchen").is_err());
     /// ```
     pub fn parse(text: &str) -> Result<Self, InputError> {
