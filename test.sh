@@ -111,7 +111,7 @@ tests() {
     # The same random cases every time: a run must not fail by chance. `soak` draws new ones.
     local seed=${PROPTEST_RNG_SEED:-20261115}
     # More than there are cores: most tests wait for other processes or a deadline.
-    local threads=${RUST_TEST_THREADS:-$((3 * $(nproc || echo 2)))}
+    local threads=${RUST_TEST_THREADS:-$((2 * $(nproc || echo 2)))}
     run "tests" env PROPTEST_RNG_SEED="$seed" RUST_TEST_THREADS="$threads" \
         cargo test --workspace --locked
 }

@@ -98,7 +98,9 @@ async fn a_file_gets_every_call_once_from_all_processes() {
     let lines = || {
         let text = std::fs::read_to_string(&file).unwrap_or_default();
         let lines = text.lines().map(|line| serde_json::from_str(line).unwrap());
-        lines.collect::<Vec<Value>>()
+        // A call that is met while it runs has a line for that as well.
+        let ended = lines.filter(|line: &Value| line["outcome"] != "running");
+        ended.collect::<Vec<Value>>()
     };
     // The last ones to close may leave some for the next process.
     let journal = house.journal_with(&settings);

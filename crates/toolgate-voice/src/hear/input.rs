@@ -49,7 +49,7 @@ pub enum InputError {
 
 impl Input {
     /// The source that a text means: `-`, an address, a recorder's name, a file that ends in `.wav`, a command; and if it is
-    /// empty, what [`probe`](Self::probe) finds.
+    /// empty, what there is to record with.
     ///
     /// # Errors
     ///

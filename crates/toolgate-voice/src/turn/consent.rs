@@ -31,7 +31,7 @@ const DECLINED: &str = "Okay, I won't.";
 const UNANSWERED: &str = "I heard no yes, so I won't.";
 
 /// Asks aloud before a tool runs. It is given to the executor before there is a voice, and to a
-/// [`BackgroundTranscriber`] once there is one; until then, and for calls that nobody asked for
+/// `BackgroundTranscriber` once there is one; until then, and for calls that nobody asked for
 /// aloud, nobody is there to ask.
 #[derive(Clone, Default)]
 pub struct SpokenApprovals(Arc<Inner>);
