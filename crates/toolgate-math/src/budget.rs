@@ -84,7 +84,6 @@ impl Meter {
         meter
     }
 
-    /// Counts `n` operations.
     #[inline]
     pub(crate) fn step(&mut self, n: usize) -> Result<()> {
         self.steps += n as u64;
@@ -177,7 +176,6 @@ impl Meter {
         )
     }
 
-    /// How many digits one number may have.
     pub(crate) fn digits(&self) -> usize {
         self.budget.digits
     }

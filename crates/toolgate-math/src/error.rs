@@ -1,6 +1,5 @@
 use std::fmt;
 
-/// What every fallible step of the crate returns.
 pub(crate) type Result<T> = std::result::Result<T, Error>;
 
 /// Why an expression has no answer: a sentence for a person.

@@ -34,7 +34,6 @@ pub(crate) struct Run<'a> {
     frame: usize,
     /// Arguments of calls that are about to begin.
     pending: Vec<Value>,
-    /// Nodes whose left side is being computed.
     spine: Spine,
     /// What is being indexed, and in which dimension: the meaning of `end`.
     ends: Vec<(Value, usize)>,

@@ -1,4 +1,4 @@
-//! The functions, one family per file, each with its signature and a line of help in the family's table.
+//! The functions, one family per file; their signatures and lines of help are in `functions/functions.tsv`.
 
 mod arithmetic;
 mod combinatorics;
@@ -41,10 +41,6 @@ pub(crate) struct Function {
     /// The fewest and the most arguments it takes.
     pub(crate) arity: (usize, usize),
     pub(crate) body: Body,
-    /// Its last argument may be an expression with a free variable: `map(list, x^2)`.
-    pub(crate) takes_expression: bool,
-    /// Its second argument is only computed if it matters.
-    pub(crate) lazy: bool,
 }
 
 #[derive(Clone, Copy)]
@@ -55,8 +51,11 @@ pub(crate) enum Body {
     Each(fn(&mut Meter, &Value) -> Result<Value>),
     /// Two values, matrices included.
     Two(fn(&mut Meter, &Value, &Value) -> Result<Value>),
-    /// Anything else.
+    /// Like `Two`, but the second argument is only computed if it matters.
+    Lazy(fn(&mut Meter, &Value, &Value) -> Result<Value>),
     Many(fn(&mut Run<'_>, &[Value]) -> Result<Value>),
+    /// Like `Many`, but the last argument may be an expression with a free variable: `map(list, x^2)`.
+    WithExpression(fn(&mut Run<'_>, &[Value]) -> Result<Value>),
 }
 
 impl std::fmt::Debug for Body {
@@ -65,110 +64,32 @@ impl std::fmt::Debug for Body {
     }
 }
 
+/// A function's name and code; `functions.tsv` has its signature and its line of help.
+type Row = (&'static str, Body);
+
+/// The rows of a file with three columns.
+fn table(text: &'static str) -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {
+    text.lines().filter_map(|line| {
+        let (name, rest) = line.split_once('\t')?;
+        let (middle, help) = rest.split_once('\t')?;
+        Some((name, middle, help))
+    })
+}
+
 /// Reads the arity out of a signature: `x` is needed, `digits?` is not, `...` repeats.
-const fn arity(signature: &str) -> (usize, usize) {
-    let text = signature.as_bytes();
-    if text.is_empty() {
-        return (0, 0);
-    }
-    let (mut all, mut optional, mut endless, mut at) = (1, 0, false, 0);
-    while at < text.len() {
-        match text[at] {
-            b',' => all += 1,
-            b'?' => optional += 1,
-            b'.' => endless = true,
-            _ => {}
-        }
-        at += 1;
-    }
-    // `x, ...` counts the dots as one more that may be missing.
-    let least = if endless {
-        all - optional - 1
+fn arity(signature: &str) -> (usize, usize) {
+    let parameters = signature.split(", ").filter(|name| !name.is_empty());
+    let (optional, needed): (Vec<&str>, Vec<&str>) =
+        parameters.partition(|name| name.ends_with('?') || *name == "...");
+    let most = if optional.contains(&"...") {
+        usize::MAX
     } else {
-        all - optional
+        needed.len() + optional.len()
     };
-    (least, if endless { usize::MAX } else { all })
-}
-
-const fn entry(
-    name: &'static str,
-    signature: &'static str,
-    help: &'static str,
-    body: Body,
-) -> Function {
-    Function {
-        name,
-        signature,
-        help,
-        arity: arity(signature),
-        body,
-        takes_expression: false,
-        lazy: false,
-    }
-}
-
-const fn one(
-    name: &'static str,
-    signature: &'static str,
-    help: &'static str,
-    f: fn(&mut Meter, &Value) -> Result<Value>,
-) -> Function {
-    entry(name, signature, help, Body::One(f))
-}
-
-const fn each(
-    name: &'static str,
-    signature: &'static str,
-    help: &'static str,
-    f: fn(&mut Meter, &Value) -> Result<Value>,
-) -> Function {
-    entry(name, signature, help, Body::Each(f))
-}
-
-const fn two(
-    name: &'static str,
-    signature: &'static str,
-    help: &'static str,
-    f: fn(&mut Meter, &Value, &Value) -> Result<Value>,
-) -> Function {
-    entry(name, signature, help, Body::Two(f))
-}
-
-const fn many(
-    name: &'static str,
-    signature: &'static str,
-    help: &'static str,
-    f: fn(&mut Run<'_>, &[Value]) -> Result<Value>,
-) -> Function {
-    entry(name, signature, help, Body::Many(f))
-}
-
-/// Like [`many`], with an expression as a possible last argument.
-const fn with_expression(
-    name: &'static str,
-    signature: &'static str,
-    help: &'static str,
-    f: fn(&mut Run<'_>, &[Value]) -> Result<Value>,
-) -> Function {
-    let mut function = entry(name, signature, help, Body::Many(f));
-    function.takes_expression = true;
-    function
-}
-
-/// Like [`two`], with a second argument that may not be needed.
-const fn lazy(
-    name: &'static str,
-    signature: &'static str,
-    help: &'static str,
-    f: fn(&mut Meter, &Value, &Value) -> Result<Value>,
-) -> Function {
-    let mut function = entry(name, signature, help, Body::Two(f));
-    function.lazy = true;
-    function
+    (needed.len(), most)
 }
 
 impl Function {
-    /// Fails if the function does not take `count` arguments.
     pub(crate) fn check(&self, count: usize) -> Result<()> {
         let (least, most) = self.arity;
         if count < least {
@@ -187,7 +108,7 @@ impl Function {
     }
 }
 
-const FAMILIES: &[&[Function]] = &[
+const FAMILIES: &[&[Row]] = &[
     arithmetic::TABLE,
     powers::TABLE,
     numbers::TABLE,
@@ -209,18 +130,33 @@ const FAMILIES: &[&[Function]] = &[
     types::TABLE,
 ];
 
-/// Functions and constants by name.
+static FUNCTIONS: LazyLock<Vec<Function>> = LazyLock::new(|| {
+    let texts: NameMap<_> = table(include_str!("functions/functions.tsv"))
+        .map(|(name, signature, help)| (name, (signature, help)))
+        .collect();
+    let rows = FAMILIES.iter().copied().flatten();
+    rows.filter_map(|&(name, body)| {
+        let &(signature, help) = texts.get(name)?;
+        Some(Function {
+            name,
+            signature,
+            help,
+            arity: arity(signature),
+            body,
+        })
+    })
+    .collect()
+});
+
 static GLOBALS: LazyLock<NameMap<Value>> = LazyLock::new(|| {
     let functions = all().map(|function| (function.name, Value::Builtin(function)));
     functions.chain(constants::values()).collect()
 });
 
-/// Every function, in the order of the tables.
 pub(crate) fn all() -> impl Iterator<Item = &'static Function> {
-    FAMILIES.iter().copied().flatten()
+    FUNCTIONS.iter()
 }
 
-/// The function or constant with this name.
 pub(crate) fn global(name: &str) -> Option<Value> {
     GLOBALS.get(name).cloned()
 }

@@ -284,7 +284,6 @@ pub(crate) fn stretched(place: &[usize], size: &[usize]) -> usize {
         .fold(0, |at, (&i, &n)| at * n + if n == 1 { 0 } else { i })
 }
 
-/// `2, 3`.
 pub(crate) fn list(size: &[usize]) -> String {
     size.iter()
         .map(ToString::to_string)

@@ -26,7 +26,7 @@ pub(crate) use compare::{
     round_big, same, unequal,
 };
 pub(crate) use linear::{determinant, identity, inverse, is_zero, matrix_product, transpose};
-pub(crate) use logic::{not, truth, truths, xor};
+pub(crate) use logic::{and, not, or, truth, truths, xor};
 
 pub(crate) enum Pair {
     Number(f64, f64),
@@ -119,19 +119,16 @@ pub(crate) fn implicit_fraction(value: f64) -> Result<Fraction> {
     Ok(fraction)
 }
 
-/// Counts a new fraction against the budget.
 pub(crate) fn counted(meter: &mut Meter, value: Fraction) -> Result<Value> {
     meter.big(value.bits())?;
     Ok(Value::fraction(value))
 }
 
-/// Counts a new big number against the budget.
 pub(crate) fn counted_big(meter: &mut Meter, value: Decimal) -> Result<Value> {
     meter.big(value.bits())?;
     Ok(Value::big(value))
 }
 
-/// A function of two scalars.
 pub(crate) type Scalar2 = fn(&mut Meter, &Value, &Value) -> Result<Value>;
 
 /// Applies `f` to scalars, or cell by cell to matrices whose sizes fit: equal, or one where they differ.

@@ -230,3 +230,34 @@ fn names_are_unique_and_documented() {
         }
     }
 }
+
+#[test]
+fn every_row_of_the_tables_is_read() {
+    let lines = |text: &str| text.lines().count();
+    assert_eq!(
+        functions().count(),
+        lines(include_str!("functions/functions.tsv"))
+    );
+    assert_eq!(
+        constants().count(),
+        lines(include_str!("functions/constants.tsv"))
+    );
+    for (name, ..) in functions().chain(constants()) {
+        assert!(crate::functions::global(name).is_some(), "{name}");
+    }
+    let names = include_str!("unit/units.tsv").lines();
+    let names = names.flat_map(|row| row.split('\t').next().unwrap().split(' '));
+    assert!(crate::units().map(|(name, ..)| name).eq(names));
+    let prefixed = include_str!("unit/units.tsv")
+        .lines()
+        .filter(|row| !row.contains("\tnone"));
+    for row in prefixed {
+        let name = row.split([' ', '\t']).next().unwrap();
+        let unit = crate::units().find(|(known, ..)| *known == name);
+        assert_eq!(
+            unit.map(|(_, _, prefixes)| prefixes),
+            Some("prefixes"),
+            "{name}"
+        );
+    }
+}

@@ -5,9 +5,7 @@ use std::collections::HashMap;
 use std::mem::take;
 use std::sync::Arc;
 
-/// The index of a node in its [`Tree`].
 pub(crate) type NodeId = u32;
-/// The index of a name in its [`Tree`].
 pub(crate) type Name = u32;
 
 /// A run of children in [`Tree::lists`].

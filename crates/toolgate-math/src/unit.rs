@@ -17,7 +17,6 @@ use table::UnitDef;
 
 pub(crate) use text::{format, parse};
 
-/// How many base dimensions there are.
 pub(crate) const DIMENSIONS: usize = 9;
 /// The power of each base dimension.
 pub(crate) type Dimensions = [f64; DIMENSIONS];
@@ -238,7 +237,6 @@ impl Unit {
         Value::Unit(Arc::new(self))
     }
 
-    /// `self to target`.
     pub(crate) fn convert(&self, meter: &mut Meter, target: &Self) -> Result<Self> {
         if !self.is_compatible(target) {
             return Err(Error::new(format!(

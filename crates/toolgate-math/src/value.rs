@@ -106,7 +106,6 @@ impl Value {
         Self::matrix(Matrix::vector(values))
     }
 
-    /// The name of its type, as `typeOf` gives it.
     pub(crate) fn type_name(&self) -> &'static str {
         match self {
             Self::Undefined => "undefined",

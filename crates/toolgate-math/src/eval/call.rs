@@ -7,7 +7,6 @@ use crate::tree::{List, Name, Node, NodeId};
 use crate::value::{Closure, Value};
 
 impl Run<'_> {
-    /// `name(arguments)`.
     pub(super) fn call_by_name(&mut self, function: NodeId, arguments: List) -> Result<Value> {
         let Node::Symbol(name) = self.tree.node(function) else {
             return Ok(Value::Undefined);
@@ -16,10 +15,12 @@ impl Run<'_> {
             return Err(self.unknown("function", name));
         };
         let arguments = match &callee {
-            Value::Builtin(builtin) if builtin.takes_expression => {
+            Value::Builtin(builtin) if matches!(builtin.body, Body::WithExpression(_)) => {
                 self.arguments_with_expression(function, arguments)?
             }
-            Value::Builtin(builtin) if builtin.lazy => return self.lazy(builtin, arguments),
+            Value::Builtin(builtin) if matches!(builtin.body, Body::Lazy(_)) => {
+                return self.lazy(builtin, arguments);
+            }
             Value::Builtin(builtin) => return self.call_directly(builtin, arguments),
             Value::Closure(closure) => {
                 let mark = self.pending.len();
@@ -51,7 +52,7 @@ impl Run<'_> {
                 let x = self.eval(x)?;
                 self.call_builtin(function, &[x])
             }
-            (Body::Two(_), &[x, y]) => {
+            (Body::Two(_) | Body::Lazy(_), &[x, y]) => {
                 let x = self.eval(x)?;
                 let y = self.eval(y)?;
                 self.call_builtin(function, &[x, y])
@@ -102,8 +103,8 @@ impl Run<'_> {
                 value => f(&mut self.meter, value),
             },
             Body::Each(f) => each(&mut self.meter, &arguments[0], f),
-            Body::Two(f) => f(&mut self.meter, &arguments[0], &arguments[1]),
-            Body::Many(f) => {
+            Body::Two(f) | Body::Lazy(f) => f(&mut self.meter, &arguments[0], &arguments[1]),
+            Body::Many(f) | Body::WithExpression(f) => {
                 // A function that calls back may nest as deep as the expression.
                 self.meter.enter()?;
                 let result = f(self, arguments);

@@ -25,7 +25,6 @@ impl Picks {
 }
 
 impl Run<'_> {
-    /// `object[list]`.
     pub(super) fn index(&mut self, object: Value, list: List) -> Result<Value> {
         if let Value::Object(object) = &object {
             let key = self.key(list)?;
@@ -74,7 +73,6 @@ impl Run<'_> {
         Ok((object, picks))
     }
 
-    /// What `end` stands for.
     pub(super) fn end(&self) -> Result<Value> {
         let size = match self.ends.last() {
             Some((Value::Matrix(matrix), dimension)) => matrix.size.get(*dimension).copied(),
@@ -85,7 +83,6 @@ impl Run<'_> {
             .ok_or_else(|| Error::new("Undefined symbol end"))
     }
 
-    /// `object.key`.
     pub(super) fn property(&mut self, object: &Value, key: u32) -> Result<Value> {
         let key = &self.tree.texts[key as usize];
         match object {

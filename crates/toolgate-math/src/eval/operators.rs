@@ -36,10 +36,7 @@ impl Run<'_> {
             let zeros = Matrix::filled(&mut self.meter, size, &Value::Number(0.0))?;
             return Ok(Value::matrix(zeros));
         }
-        ops::broadcast(&mut self.meter, left, &right, |_, a, b| {
-            let (a, b) = ops::truths("and", a, b)?;
-            Ok((a && b).into())
-        })
+        ops::and(&mut self.meter, left, &right)
     }
 
     pub(super) fn or(&mut self, left: &Value, right: NodeId) -> Result<Value> {
@@ -47,10 +44,7 @@ impl Run<'_> {
             return Ok(Value::Bool(true));
         }
         let right = self.eval(right)?;
-        ops::broadcast(&mut self.meter, left, &right, |_, a, b| {
-            let (a, b) = ops::truths("or", a, b)?;
-            Ok((a || b).into())
-        })
+        ops::or(&mut self.meter, left, &right)
     }
 
     pub(super) fn chain(&mut self, list: List, operators: u32) -> Result<Value> {
@@ -74,7 +68,6 @@ impl Run<'_> {
         Ok(Value::Bool(true))
     }
 
-    /// Whether the condition of `? :` holds.
     pub(super) fn test(&mut self, test: NodeId) -> Result<bool> {
         Ok(match self.eval(test)? {
             Value::Text(text) => !text.is_empty(),

@@ -4,7 +4,6 @@ use crate::tree::NodeId;
 
 const SHORT: usize = 16;
 
-/// Nodes whose left side is being computed.
 #[derive(Default)]
 pub(super) struct Spine {
     short: [NodeId; SHORT],

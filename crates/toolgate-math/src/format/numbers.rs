@@ -107,7 +107,6 @@ pub(crate) fn fixed(value: &Digits, places: Option<usize>) -> String {
     text
 }
 
-/// `1.5e+21`.
 pub(crate) fn exponential(value: &Digits, precision: Option<usize>) -> String {
     let mut text = format!("{}{}", sign(value), value.digits[0]);
     let wanted = precision.unwrap_or(0).max(value.digits.len());
@@ -243,7 +242,6 @@ pub(crate) fn plain_decimal(value: &Decimal) -> Result<String> {
     decimal(value, &style)
 }
 
-/// `3 + 4i`.
 pub(super) fn complex(value: Complex, style: &Style) -> Result<String> {
     let Complex { mut re, mut im } = value;
     if let Some(precision) = style.precision.filter(|precision| *precision > 0) {

@@ -1,6 +1,7 @@
 //! The operators under their names, and the functions next to them.
 
-use super::{Function, each, many, two};
+use super::Body::{Each, Many, Two};
+use super::Row;
 use crate::budget::Meter;
 use crate::error::Result;
 use crate::eval::Run;
@@ -9,57 +10,20 @@ use crate::number::decimal::Decimal;
 use crate::ops::{self};
 use crate::value::{Value, type_error};
 
-pub(super) const TABLE: &[Function] = &[
-    many("add", "x, y, ...", "Sum; the operator +", |run, args| {
-        fold(run, args, ops::add)
-    }),
-    two(
-        "subtract",
-        "x, y",
-        "Difference; the operator -",
-        ops::subtract,
-    ),
-    many(
-        "multiply",
-        "x, y, ...",
-        "Product, of matrices too; the operator *",
-        |run, args| fold(run, args, ops::multiply),
-    ),
-    two("divide", "x, y", "Quotient; the operator /", ops::divide),
-    two(
-        "dotMultiply",
-        "x, y",
-        "Product cell by cell; the operator .*",
-        ops::dot_multiply,
-    ),
-    two(
-        "dotDivide",
-        "x, y",
-        "Quotient cell by cell; the operator ./",
-        ops::dot_divide,
-    ),
-    two("pow", "x, y", "Power; the operator ^", ops::power),
-    two(
-        "dotPow",
-        "x, y",
-        "Power cell by cell; the operator .^",
-        ops::dot_power,
-    ),
-    two(
-        "mod",
-        "x, y",
-        "Remainder with the sign of the divisor; the operators % and mod",
-        ops::modulo,
-    ),
-    each(
-        "unaryMinus",
-        "x",
-        "The value with the other sign",
-        ops::negate,
-    ),
-    each("unaryPlus", "x", "The value as a number", ops::plus),
-    each("abs", "x", "Absolute value", abs),
-    each("sign", "x", "-1, 0 or 1", sign),
+pub(super) const TABLE: &[Row] = &[
+    ("add", Many(|run, args| fold(run, args, ops::add))),
+    ("subtract", Two(ops::subtract)),
+    ("multiply", Many(|run, args| fold(run, args, ops::multiply))),
+    ("divide", Two(ops::divide)),
+    ("dotMultiply", Two(ops::dot_multiply)),
+    ("dotDivide", Two(ops::dot_divide)),
+    ("pow", Two(ops::power)),
+    ("dotPow", Two(ops::dot_power)),
+    ("mod", Two(ops::modulo)),
+    ("unaryMinus", Each(ops::negate)),
+    ("unaryPlus", Each(ops::plus)),
+    ("abs", Each(abs)),
+    ("sign", Each(sign)),
 ];
 
 fn fold(run: &mut Run<'_>, args: &[Value], f: ops::Scalar2) -> Result<Value> {

@@ -3,10 +3,11 @@
 mod bernoulli;
 
 use num_bigint::BigInt;
-use num_traits::One;
+use num_traits::One as _;
 
 use self::bernoulli::bernoulli;
-use super::{Function, each, many, one, two};
+use super::Body::{Each, Many, One, Two};
+use super::Row;
 use crate::budget::Meter;
 use crate::error::{Error, Result};
 use crate::eval::Run;
@@ -16,72 +17,29 @@ use crate::number::special::{self, product};
 use crate::ops::{self, counted_big};
 use crate::value::{Value, type_error};
 
-pub(super) const TABLE: &[Function] = &[
-    each(
-        "factorial",
-        "n",
-        "n!, also of fractions by the gamma function; the operator !",
-        factorial,
-    ),
-    one("gamma", "x", "Gamma function", gamma),
-    one(
+pub(super) const TABLE: &[Row] = &[
+    ("factorial", Each(factorial)),
+    ("gamma", One(gamma)),
+    (
         "lgamma",
-        "x",
-        "Logarithm of the gamma function",
-        |_, x| match x {
+        One(|_, x| match x {
             Value::Number(_) | Value::Bool(_) | Value::Text(_) => {
                 Ok(special::lgamma(x.number("lgamma")?).into())
             }
             _ => Err(type_error("lgamma", x)),
-        },
+        }),
     ),
-    two(
-        "combinations",
-        "n, k",
-        "Ways to choose k out of n",
-        combinations,
-    ),
-    two(
-        "combinationsWithRep",
-        "n, k",
-        "Ways to choose k out of n with repetition",
-        combinations_with_repetition,
-    ),
-    many(
-        "permutations",
-        "n, k?",
-        "Ways to arrange k out of n",
-        permutations,
-    ),
-    many(
-        "multinomial",
-        "counts",
-        "Ways to split a set into parts of these sizes",
-        multinomial,
-    ),
-    two(
-        "stirlingS2",
-        "n, k",
-        "Ways to split n things into k groups",
-        stirling,
-    ),
-    one(
-        "bellNumbers",
-        "n",
-        "Ways to split n things into groups",
-        bell,
-    ),
-    one("catalan", "n", "n-th Catalan number", catalan),
-    two(
-        "composition",
-        "n, k",
-        "Ways to write n as an ordered sum of k numbers",
-        composition,
-    ),
-    one("bernoulli", "n", "n-th Bernoulli number", bernoulli),
+    ("combinations", Two(combinations)),
+    ("combinationsWithRep", Two(combinations_with_repetition)),
+    ("permutations", Many(permutations)),
+    ("multinomial", Many(multinomial)),
+    ("stirlingS2", Two(stirling)),
+    ("bellNumbers", One(bell)),
+    ("catalan", One(catalan)),
+    ("composition", Two(composition)),
+    ("bernoulli", One(bernoulli)),
 ];
 
-/// `n!`
 pub(crate) fn factorial(meter: &mut Meter, n: &Value) -> Result<Value> {
     let negative = || Error::new("Value must be non-negative");
     match n {

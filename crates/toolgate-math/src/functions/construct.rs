@@ -1,6 +1,7 @@
 //! Making values of one kind out of another.
 
-use super::{Function, each, many};
+use super::Body::{Each, Many};
+use super::Row;
 use crate::budget::Meter;
 use crate::error::{Error, Result};
 use crate::eval::Run;
@@ -10,32 +11,12 @@ use crate::number::fraction::Fraction;
 use crate::ops::{self, counted, counted_big};
 use crate::value::{Value, read_based, read_number, type_error};
 
-pub(super) const TABLE: &[Function] = &[
-    many(
-        "number",
-        "x?, unit?",
-        "As a number; of a quantity, how many of the unit",
-        numbers,
-    ),
-    each(
-        "bignumber",
-        "x",
-        "As a decimal number with 64 digits",
-        bignumber,
-    ),
-    many(
-        "fraction",
-        "x, denominator?",
-        "As an exact fraction",
-        fractions,
-    ),
-    many(
-        "complex",
-        "re, im?",
-        "As a complex number; from a text, or {r, phi}",
-        complexes,
-    ),
-    each("boolean", "x", "As true or false", boolean),
+pub(super) const TABLE: &[Row] = &[
+    ("number", Many(numbers)),
+    ("bignumber", Each(bignumber)),
+    ("fraction", Many(fractions)),
+    ("complex", Many(complexes)),
+    ("boolean", Each(boolean)),
 ];
 
 fn numbers(run: &mut Run<'_>, args: &[Value]) -> Result<Value> {

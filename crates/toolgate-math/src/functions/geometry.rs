@@ -1,7 +1,8 @@
 //! Lengths, points, lines and roots.
 
+use super::Body::{Many, Two};
+use super::Row;
 use super::linear::list;
-use super::{Function, many, two};
 use crate::budget::Meter;
 use crate::error::{Error, Result};
 use crate::eval::Run;
@@ -9,32 +10,12 @@ use crate::matrix::Matrix;
 use crate::ops;
 use crate::value::{Value, type_error};
 
-pub(super) const TABLE: &[Function] = &[
-    many(
-        "norm",
-        "x, p?",
-        "Length of a list, or a norm of a matrix: a number, \"inf\", \"-inf\" or \"fro\"",
-        norm,
-    ),
-    many(
-        "rotationMatrix",
-        "angle",
-        "Matrix that turns by an angle in the plane",
-        rotation,
-    ),
-    two("distance", "a, b", "Distance of two points", distance),
-    many(
-        "intersect",
-        "a, b, c, d",
-        "Point where the lines a-b and c-d meet",
-        intersect,
-    ),
-    many(
-        "polynomialRoot",
-        "constant, linear, quadratic?",
-        "Roots of a polynomial of degree one or two",
-        roots,
-    ),
+pub(super) const TABLE: &[Row] = &[
+    ("norm", Many(norm)),
+    ("rotationMatrix", Many(rotation)),
+    ("distance", Two(distance)),
+    ("intersect", Many(intersect)),
+    ("polynomialRoot", Many(roots)),
 ];
 
 #[derive(Clone, Copy)]

@@ -1,6 +1,7 @@
 //! Linear algebra and geometry.
 
-use super::{Function, many, two};
+use super::Body::{Many, Two};
+use super::Row;
 use crate::budget::Meter;
 use crate::error::{Error, Result};
 use crate::eval::Run;
@@ -9,44 +10,30 @@ use crate::number::real;
 use crate::ops;
 use crate::value::Value;
 
-pub(super) const TABLE: &[Function] = &[
-    many("det", "x", "Determinant", |run, args| match &args[0] {
-        Value::Matrix(matrix) => ops::determinant(&mut run.meter, matrix),
-        value => Ok(value.clone()),
-    }),
-    many("inv", "x", "Inverse", |run, args| match &args[0] {
-        Value::Matrix(matrix) => Ok(Value::matrix(ops::inverse(&mut run.meter, matrix)?)),
-        value => ops::divide(&mut run.meter, &Value::Number(1.0), value),
-    }),
-    many(
-        "pinv",
-        "x",
-        "Pseudo-inverse of a matrix of full rank",
-        pseudo_inverse,
+pub(super) const TABLE: &[Row] = &[
+    (
+        "det",
+        Many(|run, args| match &args[0] {
+            Value::Matrix(matrix) => ops::determinant(&mut run.meter, matrix),
+            value => Ok(value.clone()),
+        }),
     ),
-    many("trace", "x", "Sum of the diagonal", trace),
-    two("dot", "x, y", "Dot product of two lists", dot),
-    two(
-        "cross",
-        "x, y",
-        "Cross product of two lists of three",
-        cross,
+    (
+        "inv",
+        Many(|run, args| match &args[0] {
+            Value::Matrix(matrix) => Ok(Value::matrix(ops::inverse(&mut run.meter, matrix)?)),
+            value => ops::divide(&mut run.meter, &Value::Number(1.0), value),
+        }),
     ),
-    two("kron", "x, y", "Kronecker product", kron),
-    two("lusolve", "a, b", "Solves a x = b", solve),
-    two(
-        "lsolve",
-        "l, b",
-        "Solves l x = b for a lower triangular l",
-        |meter, a, b| triangular(meter, a, b, true),
-    ),
-    two(
-        "usolve",
-        "u, b",
-        "Solves u x = b for an upper triangular u",
-        |meter, a, b| triangular(meter, a, b, false),
-    ),
-    many("expm", "x", "Exponential of a square matrix", expm),
+    ("pinv", Many(pseudo_inverse)),
+    ("trace", Many(trace)),
+    ("dot", Two(dot)),
+    ("cross", Two(cross)),
+    ("kron", Two(kron)),
+    ("lusolve", Two(solve)),
+    ("lsolve", Two(|meter, a, b| triangular(meter, a, b, true))),
+    ("usolve", Two(|meter, a, b| triangular(meter, a, b, false))),
+    ("expm", Many(expm)),
 ];
 
 /// The inverse of a square matrix; of a tall one (AᵀA)⁻¹Aᵀ, of a wide one Aᵀ(AAᵀ)⁻¹.

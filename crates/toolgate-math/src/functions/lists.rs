@@ -3,71 +3,46 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use super::{Function, many, with_expression};
+use super::Body::{Many, WithExpression};
+use super::Row;
 use crate::error::{Error, Result};
 use crate::eval::{Run, pick, read_pick, replace};
 use crate::matrix::{self, Matrix};
 use crate::ops;
 use crate::value::{Object, Value, type_error};
 
-pub(super) const TABLE: &[Function] = &[
-    many(
-        "subset",
-        "x, index, replacement?",
-        "Cells at index(…), or a copy with them replaced",
-        subset,
-    ),
-    many(
+pub(super) const TABLE: &[Row] = &[
+    ("subset", Many(subset)),
+    (
         "index",
-        "i, ...",
-        "Indexes for subset, counted from 1",
-        |run, args| {
+        Many(|run, args| {
             run.meter.cells(args.len())?;
             Ok(Value::object([(
                 "index",
                 Value::Results(Arc::new(args.to_vec())),
             )]))
-        },
+        }),
     ),
-    with_expression(
-        "map",
-        "x, ...",
-        "The function of each cell: map([1, 2], sqrt), map([1, 2], x^2)",
-        map,
-    ),
-    with_expression(
-        "filter",
-        "x, test",
-        "Cells for which the test holds: filter([1, 2], x > 1)",
-        filter,
-    ),
-    with_expression(
+    ("map", WithExpression(map)),
+    ("filter", WithExpression(filter)),
+    (
         "forEach",
-        "x, f",
-        "Calls the function with each cell",
-        |run, args| {
+        WithExpression(|run, args| {
             map(run, args)?;
             Ok(Value::Undefined)
-        },
+        }),
     ),
-    many(
-        "sort",
-        "x, order?",
-        "Cells in order: \"asc\", \"desc\", \"natural\" or a function",
-        sort,
-    ),
-    many(
+    ("sort", Many(sort)),
+    (
         "partitionSelect",
-        "x, k, order?",
-        "The k-th value in order, counted from 0",
-        |run, args| {
+        Many(|run, args| {
             let mut sort_args = vec![args[0].clone()];
             sort_args.extend(args.get(2).cloned());
             let sorted = sort(run, &sort_args)?;
             let k = args[1].count("partitionSelect")?;
             let cell = sorted.as_matrix("partitionSelect")?.data.get(k).cloned();
             cell.ok_or_else(|| Error::new("k out of bounds"))
-        },
+        }),
     ),
 ];
 

@@ -2,7 +2,8 @@
 
 use std::cmp::Ordering;
 
-use super::{Function, many};
+use super::Body::Many;
+use super::Row;
 use crate::budget::Meter;
 use crate::error::{Error, Result};
 use crate::eval::Run;
@@ -10,73 +11,46 @@ use crate::matrix::{self, Matrix};
 use crate::ops;
 use crate::value::{Value, type_error};
 
-pub(super) const TABLE: &[Function] = &[
-    many(
+pub(super) const TABLE: &[Row] = &[
+    (
         "matrix",
-        "x?",
-        "The list as a matrix",
-        |_, args| match args {
+        Many(|_, args| match args {
             [] => Ok(Value::list(Vec::new())),
             [value @ Value::Matrix(_), ..] => Ok(value.clone()),
             [value, ..] => Err(type_error("matrix", value)),
-        },
+        }),
     ),
-    many(
-        "zeros",
-        "n?, ...",
-        "Matrix of zeros of this size",
-        |run, args| filled(run, args, "zeros", 0.0),
+    ("zeros", Many(|run, args| filled(run, args, "zeros", 0.0))),
+    ("ones", Many(|run, args| filled(run, args, "ones", 1.0))),
+    ("identity", Many(identity)),
+    ("diag", Many(diagonal)),
+    ("range", Many(|run, args| named_range(&mut run.meter, args))),
+    (
+        "size",
+        Many(|_, args| {
+            let size = match &args[0] {
+                Value::Matrix(matrix) => matrix.size.clone(),
+                Value::Text(text) => vec![text.chars().count()],
+                Value::Fraction(_) => return Err(ops::no_fraction()),
+                _ => Vec::new(),
+            };
+            Ok(Value::list(
+                size.into_iter().map(|n| Value::Number(n as f64)).collect(),
+            ))
+        }),
     ),
-    many(
-        "ones",
-        "n?, ...",
-        "Matrix of ones of this size",
-        |run, args| filled(run, args, "ones", 1.0),
-    ),
-    many(
-        "identity",
-        "n?, m?",
-        "Matrix with ones on the diagonal",
-        identity,
-    ),
-    many(
-        "diag",
-        "x, k?",
-        "Matrix with this diagonal, or the diagonal of a matrix",
-        diagonal,
-    ),
-    many(
-        "range",
-        "start, end?, step?",
-        "List of numbers from start to end",
-        |run, args| named_range(&mut run.meter, args),
-    ),
-    many("size", "x", "Sizes of the dimensions", |_, args| {
-        let size = match &args[0] {
-            Value::Matrix(matrix) => matrix.size.clone(),
-            Value::Text(text) => vec![text.chars().count()],
-            Value::Fraction(_) => return Err(ops::no_fraction()),
-            _ => Vec::new(),
-        };
-        Ok(Value::list(
-            size.into_iter().map(|n| Value::Number(n as f64)).collect(),
-        ))
-    }),
-    many(
+    (
         "count",
-        "x",
-        "How many cells or letters",
-        |_, args| match &args[0] {
+        Many(|_, args| match &args[0] {
             Value::Matrix(matrix) => Ok((matrix.data.len() as f64).into()),
             Value::Text(text) => Ok((text.chars().count() as f64).into()),
             // Its letters: a truth stands for its text here.
             Value::Bool(truth) => Ok(if *truth { 4.0 } else { 5.0 }.into()),
             other => Err(type_error("count", other)),
-        },
+        }),
     ),
 ];
 
-/// `start:step:end`.
 pub(crate) fn range(meter: &mut Meter, start: &Value, end: &Value, step: &Value) -> Result<Value> {
     let (Value::Number(start), Value::Number(end), Value::Number(step)) = (start, end, step) else {
         return exact_range(meter, start, end, step);

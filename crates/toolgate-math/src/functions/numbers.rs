@@ -3,7 +3,8 @@
 use num_bigint::BigInt;
 use num_integer::Integer;
 
-use super::{Function, each, many, one, two};
+use super::Body::{Each, Many, One, Two};
+use super::Row;
 use crate::budget::Meter;
 use crate::error::{Error, Result};
 use crate::eval::Run;
@@ -13,73 +14,26 @@ use crate::number::special;
 use crate::ops::{self, Pair, counted, counted_big, pair};
 use crate::value::{Value, type_error};
 
-pub(super) const TABLE: &[Function] = &[
-    many("gcd", "a, ...", "Greatest common divisor", |run, args| {
-        fold(run, args, "gcd", gcd)
-    }),
-    many("lcm", "a, b, ...", "Least common multiple", |run, args| {
-        fold(run, args, "lcm", lcm)
-    }),
-    two(
-        "xgcd",
-        "a, b",
-        "[divisor, m, n] with divisor = m a + n b",
-        xgcd,
-    ),
-    two(
-        "invmod",
-        "a, b",
-        "Inverse of a modulo b; NaN if there is none",
-        invmod,
-    ),
-    each("re", "x", "Real part", |_, x| part(x, "re")),
-    each("im", "x", "Imaginary part", |_, x| part(x, "im")),
-    each("conj", "x", "Complex conjugate", conj),
-    each("arg", "x", "Angle of a complex number", arg),
-    each("num", "x", "Numerator of a fraction", |meter, x| {
-        numerator(meter, x, true)
-    }),
-    each("den", "x", "Denominator of a fraction", |meter, x| {
-        numerator(meter, x, false)
-    }),
-    two(
-        "bitAnd",
-        "x, y",
-        "Bitwise and; the operator &",
-        ops::bit_and,
-    ),
-    two("bitOr", "x, y", "Bitwise or; the operator |", ops::bit_or),
-    two(
-        "bitXor",
-        "x, y",
-        "Bitwise exclusive or; the operator ^|",
-        ops::bit_xor,
-    ),
-    each("bitNot", "x", "Bitwise not; the operator ~", ops::bit_not),
-    two(
-        "leftShift",
-        "x, y",
-        "Bits moved left; the operator <<",
-        ops::shift_left,
-    ),
-    two(
-        "rightArithShift",
-        "x, y",
-        "Bits moved right, sign kept; the operator >>",
-        ops::shift_right,
-    ),
-    two(
-        "rightLogShift",
-        "x, y",
-        "Bits moved right, zeros in front; the operator >>>",
-        ops::shift_right_logical,
-    ),
-    each("erf", "x", "Error function", |_, x| {
-        real(x, "erf", special::erf)
-    }),
-    one("zeta", "x", "Riemann zeta function", |_, x| {
-        real(x, "zeta", special::zeta)
-    }),
+pub(super) const TABLE: &[Row] = &[
+    ("gcd", Many(|run, args| fold(run, args, "gcd", gcd))),
+    ("lcm", Many(|run, args| fold(run, args, "lcm", lcm))),
+    ("xgcd", Two(xgcd)),
+    ("invmod", Two(invmod)),
+    ("re", Each(|_, x| part(x, "re"))),
+    ("im", Each(|_, x| part(x, "im"))),
+    ("conj", Each(conj)),
+    ("arg", Each(arg)),
+    ("num", Each(|meter, x| numerator(meter, x, true))),
+    ("den", Each(|meter, x| numerator(meter, x, false))),
+    ("bitAnd", Two(ops::bit_and)),
+    ("bitOr", Two(ops::bit_or)),
+    ("bitXor", Two(ops::bit_xor)),
+    ("bitNot", Each(ops::bit_not)),
+    ("leftShift", Two(ops::shift_left)),
+    ("rightArithShift", Two(ops::shift_right)),
+    ("rightLogShift", Two(ops::shift_right_logical)),
+    ("erf", Each(|_, x| real(x, "erf", special::erf))),
+    ("zeta", One(|_, x| real(x, "zeta", special::zeta))),
 ];
 
 fn real(x: &Value, name: &str, f: fn(f64) -> f64) -> Result<Value> {

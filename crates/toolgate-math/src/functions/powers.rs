@@ -1,6 +1,7 @@
 //! Powers, roots, exponentials and logarithms.
 
-use super::{Function, each, many, one};
+use super::Body::{Each, Many, One};
+use super::Row;
 use crate::budget::Meter;
 use crate::error::{Error, Result};
 use crate::eval::Run;
@@ -10,39 +11,23 @@ use crate::number::real;
 use crate::ops::{self, counted_big};
 use crate::value::{Value, type_error};
 
-pub(super) const TABLE: &[Function] = &[
-    one("sqrt", "x", "Square root", ops::square_root),
-    one("cbrt", "x", "Cubic root", cbrt),
-    one("square", "x", "x times x", |meter, x| {
-        unit_or(meter, x, 2.0, |meter, x| ops::multiply(meter, x, x))
-    }),
-    one("cube", "x", "x times x times x", |meter, x| {
-        unit_or(meter, x, 3.0, cube)
-    }),
-    one("exp", "x", "e to the power of x", exp),
-    one("expm1", "x", "exp(x) - 1, exact for small x", expm1),
-    many("log", "x, base?", "Logarithm, natural without a base", log),
-    each("log2", "x", "Logarithm with base 2", log2),
-    each("log10", "x", "Logarithm with base 10", log10),
-    many(
-        "log1p",
-        "x, base?",
-        "Logarithm of x + 1, exact for small x",
-        log1p,
+pub(super) const TABLE: &[Row] = &[
+    ("sqrt", One(ops::square_root)),
+    ("cbrt", One(cbrt)),
+    (
+        "square",
+        One(|meter, x| unit_or(meter, x, 2.0, |meter, x| ops::multiply(meter, x, x))),
     ),
-    many(
-        "hypot",
-        "a, ...",
-        "Square root of the sum of squares",
-        hypot,
-    ),
-    many(
-        "nthRoot",
-        "a, n?",
-        "Real n-th root; square root without n",
-        nth_root,
-    ),
-    many("nthRoots", "x, n?", "All complex n-th roots", nth_roots),
+    ("cube", One(|meter, x| unit_or(meter, x, 3.0, cube))),
+    ("exp", One(exp)),
+    ("expm1", One(expm1)),
+    ("log", Many(log)),
+    ("log2", Each(log2)),
+    ("log10", Each(log10)),
+    ("log1p", Many(log1p)),
+    ("hypot", Many(hypot)),
+    ("nthRoot", Many(nth_root)),
+    ("nthRoots", Many(nth_roots)),
 ];
 
 /// A power of a quantity, or `f` of a number.
@@ -154,42 +139,40 @@ pub(super) fn ln(meter: &mut Meter, x: &Value) -> Result<Value> {
 
 fn log(run: &mut Run<'_>, args: &[Value]) -> Result<Value> {
     let value = ln(&mut run.meter, &args[0])?;
-    match args.get(1) {
-        None => Ok(value),
-        Some(base) => {
-            let base = ln(&mut run.meter, base)?;
-            ops::divide(&mut run.meter, &value, &base)
-        }
-    }
+    with_base(&mut run.meter, value, args.get(1))
+}
+
+/// A natural logarithm as one with another base.
+fn with_base(meter: &mut Meter, value: Value, base: Option<&Value>) -> Result<Value> {
+    let Some(base) = base else {
+        return Ok(value);
+    };
+    let base = ln(meter, base)?;
+    ops::divide(meter, &value, &base)
 }
 
 fn log2(meter: &mut Meter, x: &Value) -> Result<Value> {
+    use std::f64::consts::{LN_2, PI};
+    fn of_negative(x: f64) -> Value {
+        complex(libm::log2(-x), PI / LN_2).into()
+    }
     let of_complex = |x: Complex| {
         let length = (x.re * x.re + x.im * x.im).sqrt();
-        complex(libm::log2(length), x.arg() / std::f64::consts::LN_2)
+        complex(libm::log2(length), x.arg() / LN_2)
     };
     let number = |x: f64| {
         if x >= 0.0 || x.is_nan() {
             libm::log2(x).into()
         } else {
-            complex(
-                libm::log2(-x),
-                std::f64::consts::PI / std::f64::consts::LN_2,
-            )
-            .into()
+            of_negative(x)
         }
     };
     let big = |x: &Decimal| {
-        if x.is_negative() {
-            return Some(
-                complex(
-                    libm::log2(-x.to_f64()),
-                    std::f64::consts::PI / std::f64::consts::LN_2,
-                )
-                .into(),
-            );
-        }
-        Some(Value::big(x.log2()))
+        Some(if x.is_negative() {
+            of_negative(x.to_f64())
+        } else {
+            Value::big(x.log2())
+        })
     };
     analytic(meter, "log2", x, number, of_complex, big)
 }
@@ -237,13 +220,7 @@ fn log1p(run: &mut Run<'_>, args: &[Value]) -> Result<Value> {
         Value::Matrix(matrix) => Value::matrix(matrix.map(&mut run.meter, one)?),
         x => one(&mut run.meter, x)?,
     };
-    match args.get(1) {
-        None => Ok(value),
-        Some(base) => {
-            let base = ln(&mut run.meter, base)?;
-            ops::divide(&mut run.meter, &value, &base)
-        }
-    }
+    with_base(&mut run.meter, value, args.get(1))
 }
 
 fn hypot(run: &mut Run<'_>, args: &[Value]) -> Result<Value> {

@@ -2,37 +2,26 @@
 
 use std::cmp::Ordering;
 
+use super::Body::Many;
+use super::Row;
 use super::statistics::{dimension, empty, is_nan, mean, scalars};
-use super::{Function, many};
 use crate::budget::Meter;
 use crate::error::{Error, Result};
 use crate::eval::Run;
 use crate::ops;
 use crate::value::{Value, type_error};
 
-pub(super) const TABLE: &[Function] = &[
-    many(
+pub(super) const TABLE: &[Row] = &[
+    (
         "median",
-        "a, ...",
-        "Middle value, or the mean of the two in the middle",
-        |run, args| {
+        Many(|run, args| {
             let values = scalars(&mut run.meter, args, "median")?;
             median(&mut run.meter, values)
-        },
+        }),
     ),
-    many("mode", "a, ...", "List of the most frequent values", mode),
-    many(
-        "mad",
-        "a, ...",
-        "Median of the distances from the median",
-        mad,
-    ),
-    many(
-        "quantileSeq",
-        "a, prob, sorted?, dimension?",
-        "Quantile for a probability, a list of them, or N equal parts",
-        quantile,
-    ),
+    ("mode", Many(mode)),
+    ("mad", Many(mad)),
+    ("quantileSeq", Many(quantile)),
 ];
 
 /// A stable merge sort whose order may fail, and may contradict itself.

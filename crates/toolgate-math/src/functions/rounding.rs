@@ -1,6 +1,7 @@
 //! Rounding, with digits and with units.
 
-use super::{Function, many};
+use super::Body::Many;
+use super::Row;
 use crate::budget::Meter;
 use crate::error::{Error, Result};
 use crate::eval::Run;
@@ -11,31 +12,11 @@ use crate::number::real::{self, Digits};
 use crate::ops;
 use crate::value::{Value, type_error};
 
-pub(super) const TABLE: &[Function] = &[
-    many(
-        "round",
-        "x, digits?, unit?",
-        "Nearest number with so many decimals, half away from zero",
-        |run, args| rounded(run, args, &ROUND),
-    ),
-    many(
-        "floor",
-        "x, digits?, unit?",
-        "Next number below",
-        |run, args| rounded(run, args, &FLOOR),
-    ),
-    many(
-        "ceil",
-        "x, digits?, unit?",
-        "Next number above",
-        |run, args| rounded(run, args, &CEIL),
-    ),
-    many(
-        "fix",
-        "x, digits?, unit?",
-        "Next number towards zero",
-        |run, args| rounded(run, args, &FIX),
-    ),
+pub(super) const TABLE: &[Row] = &[
+    ("round", Many(|run, args| rounded(run, args, &ROUND))),
+    ("floor", Many(|run, args| rounded(run, args, &FLOOR))),
+    ("ceil", Many(|run, args| rounded(run, args, &CEIL))),
+    ("fix", Many(|run, args| rounded(run, args, &FIX))),
 ];
 
 /// One way of rounding, for each kind of number.

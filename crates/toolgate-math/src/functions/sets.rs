@@ -2,7 +2,8 @@
 
 use std::cmp::Ordering;
 
-use super::{Function, many, two};
+use super::Body::{Many, Two};
+use super::Row;
 use crate::budget::Meter;
 use crate::error::Result;
 use crate::eval::Run;
@@ -10,54 +11,47 @@ use crate::matrix::Matrix;
 use crate::ops;
 use crate::value::Value;
 
-pub(super) const TABLE: &[Function] = &[
-    two("setUnion", "a, b", "Values of either set", |meter, a, b| {
-        let (a, b) = (cells(meter, a)?, cells(meter, b)?);
-        let mut all = symmetric(meter, &a, &b)?;
-        all.extend(common(meter, &a, &b)?);
-        Ok(Value::list(all))
-    }),
-    two(
+pub(super) const TABLE: &[Row] = &[
+    (
+        "setUnion",
+        Two(|meter, a, b| {
+            let (a, b) = (cells(meter, a)?, cells(meter, b)?);
+            let mut all = symmetric(meter, &a, &b)?;
+            all.extend(common(meter, &a, &b)?);
+            Ok(Value::list(all))
+        }),
+    ),
+    (
         "setIntersect",
-        "a, b",
-        "Values of both sets",
-        |meter, a, b| {
+        Two(|meter, a, b| {
             let (a, b) = (cells(meter, a)?, cells(meter, b)?);
             Ok(Value::list(common(meter, &a, &b)?))
-        },
+        }),
     ),
-    two(
+    (
         "setDifference",
-        "a, b",
-        "Values of the first set that are not in the second",
-        |meter, a, b| {
+        Two(|meter, a, b| {
             let (a, b) = (cells(meter, a)?, cells(meter, b)?);
             Ok(Value::list(without(meter, &a, &b)?))
-        },
+        }),
     ),
-    two(
+    (
         "setSymDifference",
-        "a, b",
-        "Values of exactly one of the sets",
-        |meter, a, b| {
+        Two(|meter, a, b| {
             let (a, b) = (cells(meter, a)?, cells(meter, b)?);
             Ok(Value::list(symmetric(meter, &a, &b)?))
-        },
+        }),
     ),
-    two(
+    (
         "setIsSubset",
-        "a, b",
-        "Whether the second set has all values of the first",
-        |meter, a, b| {
+        Two(|meter, a, b| {
             let (a, b) = (cells(meter, a)?, cells(meter, b)?);
             Ok(without(meter, &a, &b)?.is_empty().into())
-        },
+        }),
     ),
-    two(
+    (
         "setMultiplicity",
-        "value, a",
-        "How often the value is in the set",
-        |meter, value, a| {
+        Two(|meter, value, a| {
             let mut count = 0.0;
             for cell in cells(meter, a)? {
                 if ops::natural_order(meter, &cell, value)?.is_eq() {
@@ -65,18 +59,19 @@ pub(super) const TABLE: &[Function] = &[
                 }
             }
             Ok(Value::Number(count))
-        },
+        }),
     ),
-    many("setDistinct", "a", "Each value once", |run, args| {
-        let mut values = cells(&mut run.meter, &args[0])?;
-        values = distinct(&mut run.meter, values)?;
-        Ok(Value::list(values))
-    }),
-    many(
+    (
+        "setDistinct",
+        Many(|run, args| {
+            let mut values = cells(&mut run.meter, &args[0])?;
+            values = distinct(&mut run.meter, values)?;
+            Ok(Value::list(values))
+        }),
+    ),
+    (
         "setSize",
-        "a, unique?",
-        "How many values, each once if unique is true",
-        |run, args| {
+        Many(|run, args| {
             let values = cells(&mut run.meter, &args[0])?;
             let unique = matches!(args.get(1), Some(Value::Bool(true)));
             let values = if unique {
@@ -85,15 +80,10 @@ pub(super) const TABLE: &[Function] = &[
                 values
             };
             Ok((values.len() as f64).into())
-        },
+        }),
     ),
-    two("setCartesian", "a, b", "All pairs of the values", cartesian),
-    many(
-        "setPowerset",
-        "a",
-        "All sets of the values, by size",
-        powerset,
-    ),
+    ("setCartesian", Two(cartesian)),
+    ("setPowerset", Many(powerset)),
 ];
 
 fn cells(meter: &mut Meter, value: &Value) -> Result<Vec<Value>> {

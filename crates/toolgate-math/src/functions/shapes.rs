@@ -1,7 +1,8 @@
 //! Other shapes of matrices: cut, joined, turned.
 
+use super::Body::Many;
+use super::Row;
 use super::matrices::sizes;
-use super::{Function, many};
 use crate::budget::Meter;
 use crate::error::{Error, Result};
 use crate::eval::Run;
@@ -9,35 +10,29 @@ use crate::matrix::{self, Matrix};
 use crate::ops;
 use crate::value::Value;
 
-pub(super) const TABLE: &[Function] = &[
-    many(
+pub(super) const TABLE: &[Row] = &[
+    (
         "reshape",
-        "x, size",
-        "The cells in another shape",
-        |run, args| {
+        Many(|run, args| {
             let matrix = args[0].as_matrix("reshape")?;
             run.meter.cells(matrix.data.len())?;
             Ok(Value::matrix(
                 matrix.reshaped(reshape_size(&args[1], matrix.data.len())?)?,
             ))
-        },
+        }),
     ),
-    many(
-        "resize",
-        "x, size, fill?",
-        "Cut or filled up to a size",
-        resize,
+    ("resize", Many(resize)),
+    (
+        "flatten",
+        Many(|run, args| {
+            let matrix = args[0].as_matrix("flatten")?;
+            run.meter.cells(matrix.data.len())?;
+            Ok(Value::list(matrix.data.clone()))
+        }),
     ),
-    many("flatten", "x", "All cells in one list", |run, args| {
-        let matrix = args[0].as_matrix("flatten")?;
-        run.meter.cells(matrix.data.len())?;
-        Ok(Value::list(matrix.data.clone()))
-    }),
-    many(
+    (
         "squeeze",
-        "x",
-        "Without dimensions of size one",
-        |run, args| match &args[0] {
+        Many(|run, args| match &args[0] {
             Value::Matrix(matrix) => {
                 run.meter.cells(matrix.data.len())?;
                 let size: Vec<usize> = matrix.size.iter().copied().filter(|&n| n != 1).collect();
@@ -47,47 +42,30 @@ pub(super) const TABLE: &[Function] = &[
                 }
             }
             other => Ok(other.clone()),
-        },
+        }),
     ),
-    many(
-        "concat",
-        "a, ...",
-        "Matrices or texts joined; a dimension may follow",
-        concat,
-    ),
-    many("row", "x, index", "One row", |run, args| {
-        line(run, args, "row")
-    }),
-    many("column", "x, index", "One column", |run, args| {
-        line(run, args, "column")
-    }),
-    many(
+    ("concat", Many(concat)),
+    ("row", Many(|run, args| line(run, args, "row"))),
+    ("column", Many(|run, args| line(run, args, "column"))),
+    (
         "matrixFromRows",
-        "row, ...",
-        "Matrix with these rows",
-        |run, args| stack(&mut run.meter, args),
+        Many(|run, args| stack(&mut run.meter, args)),
     ),
-    many(
+    (
         "matrixFromColumns",
-        "column, ...",
-        "Matrix with these columns",
-        |run, args| {
+        Many(|run, args| {
             let rows = stack(&mut run.meter, args)?;
             ops::transpose(&mut run.meter, &rows, false)
-        },
+        }),
     ),
-    many("diff", "x, dimension?", "Differences of neighbours", diff),
-    many(
+    ("diff", Many(diff)),
+    (
         "transpose",
-        "x",
-        "Rows and columns exchanged",
-        |run, args| ops::transpose(&mut run.meter, &args[0], false),
+        Many(|run, args| ops::transpose(&mut run.meter, &args[0], false)),
     ),
-    many(
+    (
         "ctranspose",
-        "x",
-        "Transposed and conjugated; the operator '",
-        |run, args| ops::transpose(&mut run.meter, &args[0], true),
+        Many(|run, args| ops::transpose(&mut run.meter, &args[0], true)),
     ),
 ];
 

@@ -2,7 +2,8 @@
 
 use std::cmp::Ordering;
 
-use super::{Function, many};
+use super::Body::Many;
+use super::Row;
 use crate::budget::Meter;
 use crate::error::{Error, Result};
 use crate::eval::Run;
@@ -10,47 +11,38 @@ use crate::matrix::Matrix;
 use crate::ops;
 use crate::value::{Value, type_error};
 
-pub(super) const TABLE: &[Function] = &[
-    many(
-        "sum",
-        "a, ...",
-        "Sum; with a matrix and a dimension, along it",
-        |run, args| along(run, args, "sum", sum),
+pub(super) const TABLE: &[Row] = &[
+    ("sum", Many(|run, args| along(run, args, "sum", sum))),
+    (
+        "prod",
+        Many(|run, args| match args {
+            [Value::Matrix(_), _] => Err(Error::new(
+                "The product along a dimension is not supported; use map over the rows",
+            )),
+            args => along(run, args, "prod", prod),
+        }),
     ),
-    many("prod", "a, ...", "Product", |run, args| match args {
-        [Value::Matrix(_), _] => Err(Error::new(
-            "The product along a dimension is not supported; use map over the rows",
-        )),
-        args => along(run, args, "prod", prod),
-    }),
-    many("mean", "a, ...", "Arithmetic mean", |run, args| {
-        along(run, args, "mean", mean)
-    }),
-    many("min", "a, ...", "Smallest value", |run, args| {
-        extremes(run, args, "min", Ordering::Less)
-    }),
-    many("max", "a, ...", "Largest value", |run, args| {
-        extremes(run, args, "max", Ordering::Greater)
-    }),
-    many(
-        "variance",
-        "a, ...",
-        "Variance; \"unbiased\" (n - 1), \"uncorrected\" (n) or \"biased\" (n + 1)",
-        |run, args| spread(run, args, variance),
+    ("mean", Many(|run, args| along(run, args, "mean", mean))),
+    (
+        "min",
+        Many(|run, args| extremes(run, args, "min", Ordering::Less)),
     ),
-    many(
+    (
+        "max",
+        Many(|run, args| extremes(run, args, "max", Ordering::Greater)),
+    ),
+    ("variance", Many(|run, args| spread(run, args, variance))),
+    (
         "std",
-        "a, ...",
-        "Standard deviation, normalized like variance",
-        |run, args| {
+        Many(|run, args| {
             spread(run, args, |meter, values, kind| {
                 let variance = variance(meter, values, kind)?;
                 ops::square_root(meter, &variance)
             })
-        },
+        }),
     ),
-    many("cumsum", "a, ...", "Running sum", cumsum),
-    many("corr", "a, b", "Correlation of two lists", corr),
+    ("cumsum", Many(cumsum)),
+    ("corr", Many(corr)),
 ];
 
 pub(super) fn flat(meter: &mut Meter, args: &[Value]) -> Result<Vec<Value>> {

@@ -1,44 +1,35 @@
 //! Texts: formatting values, and putting them into templates.
 
-use super::{Function, many};
+use super::Body::Many;
+use super::Row;
 use crate::error::{Error, Result};
 use crate::eval::Run;
 use crate::format::{self, Notation, Style};
 use crate::value::{Object, Value, type_error};
 
-pub(super) const TABLE: &[Function] = &[
-    many("string", "x?", "As a text", |run, args| match args {
-        [] => Ok(Value::text("")),
-        [value, ..] => string(run, value),
-    }),
-    many(
+pub(super) const TABLE: &[Row] = &[
+    (
+        "string",
+        Many(|run, args| match args {
+            [] => Ok(Value::text("")),
+            [value, ..] => string(run, value),
+        }),
+    ),
+    (
         "format",
-        "x, options?",
-        "As a text with so many digits, or {notation, precision, lowerExp, upperExp}",
-        |run, args| {
+        Many(|run, args| {
             let style = match args.get(1) {
                 None => Style::default(),
                 Some(options) => style(options)?,
             };
             let text = format::value(&mut run.meter, &run.system, &args[0], &style)?;
             Ok(Value::text(text))
-        },
+        }),
     ),
-    many(
-        "print",
-        "template, values, precision?",
-        "The template with $name replaced by values",
-        print,
-    ),
-    many("bin", "x, size?", "As a text in base 2", |run, args| {
-        based(run, args, 2)
-    }),
-    many("oct", "x, size?", "As a text in base 8", |run, args| {
-        based(run, args, 8)
-    }),
-    many("hex", "x, size?", "As a text in base 16", |run, args| {
-        based(run, args, 16)
-    }),
+    ("print", Many(print)),
+    ("bin", Many(|run, args| based(run, args, 2))),
+    ("oct", Many(|run, args| based(run, args, 8))),
+    ("hex", Many(|run, args| based(run, args, 16))),
 ];
 
 fn string(run: &mut Run<'_>, value: &Value) -> Result<Value> {

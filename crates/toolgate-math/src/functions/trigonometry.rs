@@ -2,8 +2,9 @@
 
 use libm::{acosh, asin, asinh, atan, atanh, cos, cosh, sin, sinh, tan, tanh};
 
+use super::Body::{One, Two};
+use super::Row;
 use super::powers::analytic;
-use super::{Function, one, two};
 use crate::budget::Meter;
 use crate::error::{Error, Result};
 use crate::number::complex::{Complex, complex};
@@ -11,37 +12,32 @@ use crate::number::decimal::Decimal;
 use crate::ops;
 use crate::value::{Value, type_error};
 
-pub(super) const TABLE: &[Function] = &[
-    one(
-        "sin",
-        "x",
-        "Sine of radians, or of an angle such as 30 deg",
-        |m, x| angle(m, "sin", x, f_sin),
-    ),
-    one("cos", "x", "Cosine", |m, x| angle(m, "cos", x, f_cos)),
-    one("tan", "x", "Tangent", |m, x| angle(m, "tan", x, f_tan)),
-    one("cot", "x", "Cotangent", |m, x| angle(m, "cot", x, f_cot)),
-    one("sec", "x", "Secant", |m, x| angle(m, "sec", x, f_sec)),
-    one("csc", "x", "Cosecant", |m, x| angle(m, "csc", x, f_csc)),
-    one("asin", "x", "Inverse sine, in radians", f_asin),
-    one("acos", "x", "Inverse cosine", f_acos),
-    one("atan", "x", "Inverse tangent", f_atan),
-    one("acot", "x", "Inverse cotangent", f_acot),
-    one("asec", "x", "Inverse secant", f_asec),
-    one("acsc", "x", "Inverse cosecant", f_acsc),
-    two("atan2", "y, x", "Angle of the point (x, y)", atan2),
-    one("sinh", "x", "Hyperbolic sine", f_sinh),
-    one("cosh", "x", "Hyperbolic cosine", f_cosh),
-    one("tanh", "x", "Hyperbolic tangent", f_tanh),
-    one("coth", "x", "Hyperbolic cotangent", f_coth),
-    one("sech", "x", "Hyperbolic secant", f_sech),
-    one("csch", "x", "Hyperbolic cosecant", f_csch),
-    one("asinh", "x", "Inverse hyperbolic sine", f_asinh),
-    one("acosh", "x", "Inverse hyperbolic cosine", f_acosh),
-    one("atanh", "x", "Inverse hyperbolic tangent", f_atanh),
-    one("acoth", "x", "Inverse hyperbolic cotangent", f_acoth),
-    one("asech", "x", "Inverse hyperbolic secant", f_asech),
-    one("acsch", "x", "Inverse hyperbolic cosecant", f_acsch),
+pub(super) const TABLE: &[Row] = &[
+    ("sin", One(|m, x| angle(m, "sin", x, f_sin))),
+    ("cos", One(|m, x| angle(m, "cos", x, f_cos))),
+    ("tan", One(|m, x| angle(m, "tan", x, f_tan))),
+    ("cot", One(|m, x| angle(m, "cot", x, f_cot))),
+    ("sec", One(|m, x| angle(m, "sec", x, f_sec))),
+    ("csc", One(|m, x| angle(m, "csc", x, f_csc))),
+    ("asin", One(f_asin)),
+    ("acos", One(f_acos)),
+    ("atan", One(f_atan)),
+    ("acot", One(f_acot)),
+    ("asec", One(f_asec)),
+    ("acsc", One(f_acsc)),
+    ("atan2", Two(atan2)),
+    ("sinh", One(f_sinh)),
+    ("cosh", One(f_cosh)),
+    ("tanh", One(f_tanh)),
+    ("coth", One(f_coth)),
+    ("sech", One(f_sech)),
+    ("csch", One(f_csch)),
+    ("asinh", One(f_asinh)),
+    ("acosh", One(f_acosh)),
+    ("atanh", One(f_atanh)),
+    ("acoth", One(f_acoth)),
+    ("asech", One(f_asech)),
+    ("acsch", One(f_acsch)),
 ];
 
 /// A function of an angle: a quantity counts in radians.

@@ -1,6 +1,7 @@
 //! Questions about a value.
 
-use super::{Function, each, many, two};
+use super::Body::{Each, Many, Two};
+use super::Row;
 use crate::budget::Meter;
 use crate::error::Result;
 use crate::number::decimal::Decimal;
@@ -8,34 +9,31 @@ use crate::number::real;
 use crate::ops;
 use crate::value::{Value, type_error};
 
-pub(super) const TABLE: &[Function] = &[
-    many("typeOf", "x", "Name of the type", |_, args| {
-        Ok(Value::text(args[0].type_name()))
-    }),
-    each("isInteger", "x", "Whether it is a whole number", is_integer),
-    each("isNaN", "x", "Whether it is not a number", |_, x| {
-        Ok(match x {
-            Value::Number(x) => x.is_nan(),
-            Value::Complex(x) => x.re.is_nan() && x.im.is_nan(),
-            Value::Big(x) => x.is_nan(),
-            Value::Fraction(_) => false,
-            Value::Unit(unit) => matches!(unit.required()?, Value::Number(x) if x.is_nan()),
-            Value::Bool(_) | Value::Text(_) => x.number("isNaN")?.is_nan(),
-            _ => return Err(type_error("isNaN", x)),
-        }
-        .into())
-    }),
-    each(
-        "isFinite",
-        "x",
-        "Whether it is neither infinite nor NaN",
-        |_, x| Ok(is_finite(x)?.into()),
+pub(super) const TABLE: &[Row] = &[
+    (
+        "typeOf",
+        Many(|_, args| Ok(Value::text(args[0].type_name()))),
     ),
-    many(
+    ("isInteger", Each(is_integer)),
+    (
+        "isNaN",
+        Each(|_, x| {
+            Ok(match x {
+                Value::Number(x) => x.is_nan(),
+                Value::Complex(x) => x.re.is_nan() && x.im.is_nan(),
+                Value::Big(x) => x.is_nan(),
+                Value::Fraction(_) => false,
+                Value::Unit(unit) => matches!(unit.required()?, Value::Number(x) if x.is_nan()),
+                Value::Bool(_) | Value::Text(_) => x.number("isNaN")?.is_nan(),
+                _ => return Err(type_error("isNaN", x)),
+            }
+            .into())
+        }),
+    ),
+    ("isFinite", Each(|_, x| Ok(is_finite(x)?.into()))),
+    (
         "isBounded",
-        "x",
-        "Whether it is finite in every cell",
-        |run, args| match &args[0] {
+        Many(|run, args| match &args[0] {
             Value::Matrix(matrix) => {
                 for cell in &matrix.data {
                     run.meter.step(1)?;
@@ -46,35 +44,30 @@ pub(super) const TABLE: &[Function] = &[
                 Ok(true.into())
             }
             x => Ok(is_finite(x)?.into()),
-        },
+        }),
     ),
-    each(
+    (
         "isPositive",
-        "x",
-        "Whether it is greater than zero",
-        |_, x| Ok((sign(x, "isPositive")? > 0).into()),
+        Each(|_, x| Ok((sign(x, "isPositive")? > 0).into())),
     ),
-    each("isNegative", "x", "Whether it is less than zero", |_, x| {
-        Ok((sign(x, "isNegative")? < 0).into())
-    }),
-    each("isZero", "x", "Whether it is zero", |_, x| match x {
-        Value::Complex(x) => {
-            Ok((real::nearly_equal(x.re, 0.0) && real::nearly_equal(x.im, 0.0)).into())
-        }
-        Value::Unit(unit) => Ok((sign(unit.required()?, "isZero")? == 0).into()),
-        x => Ok((sign(x, "isZero")? == 0).into()),
-    }),
-    each(
-        "isNumeric",
-        "x",
-        "Whether it is a real number or boolean",
-        |_, x| Ok(is_numeric(x).into()),
+    (
+        "isNegative",
+        Each(|_, x| Ok((sign(x, "isNegative")? < 0).into())),
     ),
-    each(
+    (
+        "isZero",
+        Each(|_, x| match x {
+            Value::Complex(x) => {
+                Ok((real::nearly_equal(x.re, 0.0) && real::nearly_equal(x.im, 0.0)).into())
+            }
+            Value::Unit(unit) => Ok((sign(unit.required()?, "isZero")? == 0).into()),
+            x => Ok((sign(x, "isZero")? == 0).into()),
+        }),
+    ),
+    ("isNumeric", Each(|_, x| Ok(is_numeric(x).into()))),
+    (
         "hasNumericValue",
-        "x",
-        "Whether it is numeric or a text with a number",
-        |_, x| {
+        Each(|_, x| {
             Ok(match x {
                 Value::Text(text) => {
                     !text.trim().is_empty() && crate::value::read_number(text).is_some()
@@ -82,15 +75,10 @@ pub(super) const TABLE: &[Function] = &[
                 x => is_numeric(x),
             }
             .into())
-        },
+        }),
     ),
-    each("isPrime", "x", "Whether it is a prime number", is_prime),
-    two(
-        "numeric",
-        "x, type",
-        "The number as a \"number\", \"BigNumber\" or \"Fraction\"",
-        numeric,
-    ),
+    ("isPrime", Each(is_prime)),
+    ("numeric", Two(numeric)),
 ];
 
 fn is_numeric(x: &Value) -> bool {

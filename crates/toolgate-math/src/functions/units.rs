@@ -1,6 +1,7 @@
 //! Making quantities, and showing them in other units.
 
-use super::{Function, many, two};
+use super::Body::{Many, Two};
+use super::Row;
 use crate::budget::Meter;
 use crate::error::{Error, Result};
 use crate::eval::Run;
@@ -8,31 +9,11 @@ use crate::ops;
 use crate::unit::{self, Unit};
 use crate::value::{Value, type_error};
 
-pub(super) const TABLE: &[Function] = &[
-    many(
-        "unit",
-        "x, unit?",
-        "As a quantity: unit(5, \"cm\") or unit(\"5 cm\")",
-        units,
-    ),
-    two(
-        "to",
-        "x, unit",
-        "In another unit; the operators to and in",
-        convert,
-    ),
-    many(
-        "toBest",
-        "x, units?",
-        "With the prefix, or in the unit of the list, that gives the shortest number",
-        to_best,
-    ),
-    many(
-        "splitUnit",
-        "x, units",
-        "As a sum of units: splitUnit(1 m, [ft, inch])",
-        split_unit,
-    ),
+pub(super) const TABLE: &[Row] = &[
+    ("unit", Many(units)),
+    ("to", Two(convert)),
+    ("toBest", Many(to_best)),
+    ("splitUnit", Many(split_unit)),
 ];
 
 pub(super) fn target_unit(run: &mut Run<'_>, target: &Value) -> Result<Unit> {

@@ -4,14 +4,12 @@ use libm::{atan2, cos, exp, log, sin};
 
 use super::real;
 
-/// `re + im i`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Complex {
     pub(crate) re: f64,
     pub(crate) im: f64,
 }
 
-/// A complex number from its parts.
 pub(crate) const fn complex(re: f64, im: f64) -> Complex {
     Complex { re, im }
 }

@@ -47,7 +47,6 @@ impl Decimal {
         fixed.decimal(&fixed.exp(&rest), tens).significant(WIDE)
     }
 
-    /// e^x - 1.
     pub(crate) fn exp_m1(&self) -> Self {
         self.exp_m1_wide().significant(PRECISION)
     }
@@ -67,7 +66,6 @@ impl Decimal {
         self.ln_wide().significant(PRECISION)
     }
 
-    /// The logarithm with base 2.
     pub(crate) fn log2(&self) -> Self {
         self.ln_wide().div(&Self::integer(2).ln_wide())
     }

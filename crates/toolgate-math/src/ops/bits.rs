@@ -84,7 +84,6 @@ pub(crate) fn decided(operator: Binary, left: &Value) -> Option<Value> {
     }
 }
 
-/// `a & b`
 pub(crate) fn bit_and(meter: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
     match decided(Binary::BitAnd, a) {
         Some(value) => Ok(value),
@@ -92,7 +91,6 @@ pub(crate) fn bit_and(meter: &mut Meter, a: &Value, b: &Value) -> Result<Value> 
     }
 }
 
-/// `a | b`
 pub(crate) fn bit_or(meter: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
     match decided(Binary::BitOr, a) {
         Some(value) => Ok(value),
@@ -112,15 +110,11 @@ macro_rules! bit_operators {
 bit_operators! {
     and, "bitAnd", |a, b| f64::from(a & b), |a, b| Some(a & b);
     or, "bitOr", |a, b| f64::from(a | b), |a, b| Some(a | b);
-    /// `a ^| b`
     bit_xor, "bitXor", |a, b| f64::from(a ^ b), |a, b| Some(a ^ b);
-    /// `a << b`
     shift_left, "leftShift", |a, b| f64::from(a.wrapping_shl(b as u32)), |_, _| None;
-    /// `a >> b`
     shift_right, "rightArithShift", |a, b| f64::from(a.wrapping_shr(b as u32)), |a, b| Some(a >> b.to_u64()?);
 }
 
-/// `a >>> b`
 pub(crate) fn shift_right_logical(meter: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
     broadcast(meter, a, b, |_, a, b| match pair("rightLogShift", a, b)? {
         Pair::Number(a, b) => {
@@ -131,7 +125,6 @@ pub(crate) fn shift_right_logical(meter: &mut Meter, a: &Value, b: &Value) -> Re
     })
 }
 
-/// `~a`
 pub(crate) fn bit_not(meter: &mut Meter, value: &Value) -> Result<Value> {
     match value {
         Value::Matrix(matrix) => Ok(Value::matrix(matrix.map(meter, bit_not)?)),

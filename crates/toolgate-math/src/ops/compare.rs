@@ -121,22 +121,16 @@ macro_rules! comparisons {
 }
 
 comparisons! {
-    /// `a < b`
     less, less_scalars, "smaller", Ordering::is_lt;
-    /// `a > b`
     greater, greater_scalars, "larger", Ordering::is_gt;
-    /// `a <= b`
     less_equal, less_equal_scalars, "smallerEq", Ordering::is_le;
-    /// `a >= b`
     greater_equal, greater_equal_scalars, "largerEq", Ordering::is_ge;
 }
 
-/// `a == b`
 pub(crate) fn equal(meter: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
     broadcast(meter, a, b, equal_scalars)
 }
 
-/// `a != b`
 pub(crate) fn unequal(meter: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
     broadcast(meter, a, b, |_, a, b| Ok((!is_equal(a, b)?).into()))
 }

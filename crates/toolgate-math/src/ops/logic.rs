@@ -37,7 +37,6 @@ pub(crate) fn truths(function: &str, a: &Value, b: &Value) -> Result<(bool, bool
     Ok((truth(function, a)?, truth(function, b)?))
 }
 
-/// `not a`
 pub(crate) fn not(meter: &mut Meter, value: &Value) -> Result<Value> {
     match value {
         Value::Matrix(matrix) => Ok(Value::matrix(matrix.map(meter, not)?)),
@@ -46,9 +45,22 @@ pub(crate) fn not(meter: &mut Meter, value: &Value) -> Result<Value> {
     }
 }
 
-/// `a xor b`
 pub(crate) fn xor(meter: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
     broadcast(meter, a, b, |_, a, b| {
         Ok((truth("xor", a)? != truth("xor", b)?).into())
+    })
+}
+
+pub(crate) fn and(meter: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
+    broadcast(meter, a, b, |_, a, b| {
+        let (a, b) = truths("and", a, b)?;
+        Ok((a && b).into())
+    })
+}
+
+pub(crate) fn or(meter: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
+    broadcast(meter, a, b, |_, a, b| {
+        let (a, b) = truths("or", a, b)?;
+        Ok((a || b).into())
     })
 }
