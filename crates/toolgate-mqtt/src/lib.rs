@@ -5,7 +5,9 @@
 mod broker;
 mod client;
 mod error;
+mod frames;
 mod message;
+mod out;
 mod settings;
 
 pub use broker::{Broker, BrokerError, BrokerSettings};

@@ -3,7 +3,7 @@
 use std::{path::Path, sync::Arc, time::Duration};
 
 use bytes::{Buf, Bytes, BytesMut};
-use mqtt5::{
+use mqtt5_protocol::{
     ConnectProperties, PropertyId, PropertyValue, QoS, WillMessage,
     packet::{FixedHeader, MqttPacket, PacketType, connack::ConnAckPacket, connect::ConnectPacket},
 };
@@ -17,11 +17,11 @@ use tokio::{
 };
 use tokio_rustls::TlsConnector;
 
-use super::{
+use super::trouble::Trouble;
+use crate::{
+    Settings, Version,
     frames::{Frame, Frames, Torn},
-    trouble::Trouble,
 };
-use crate::{Settings, Version};
 
 /// The largest packet we take. A broker of MQTT 5 is told; one of 3.1.1 may send more, which is read past.
 pub(super) const LARGEST: usize = 16 * 1024 * 1024;
@@ -220,7 +220,7 @@ async fn greet(
 }
 
 fn connect_packet(settings: &Settings, id: &str, version: u8) -> ConnectPacket {
-    let mut options = mqtt5::ConnectOptions::new(id).protocol_options;
+    let mut options = mqtt5_protocol::ConnectOptions::new(id);
     // Whatever the broker may have kept of an earlier connection must not come back.
     options.clean_start = true;
     options.keep_alive = settings.keep_alive.max(Duration::from_secs(1));

@@ -2,9 +2,7 @@
 
 mod backoff;
 mod dial;
-mod frames;
 mod keeper;
-mod out;
 mod session;
 mod subscribers;
 mod trouble;
@@ -182,7 +180,7 @@ impl Mqtt for Client {
     /// A filter that is none gives a subscription that is over at once.
     fn subscribe(&self, filter: &str) -> Subscription {
         let (feed, subscription) = Feed::new(self.queue);
-        if mqtt5::validate_topic_filter(filter).is_err() {
+        if mqtt5_protocol::validate_topic_filter(filter).is_err() {
             error!(
                 "this is no filter of MQTT topics: {}",
                 toolgate_core::escape(filter)

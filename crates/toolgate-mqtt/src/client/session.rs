@@ -5,10 +5,10 @@ use std::{
     time::Duration,
 };
 
-use bytes::{Buf, Bytes};
+use bytes::Bytes;
 use futures::FutureExt;
-use mqtt5::{
-    FixedHeader, Packet, PacketType, QoS,
+use mqtt5_protocol::{
+    Packet, QoS,
     packet::{
         puback::PubAckPacket, publish::PublishPacket, subscribe::SubscribePacket,
         unsubscribe::UnsubscribePacket,
@@ -22,13 +22,15 @@ use tracing::{debug, warn};
 
 use super::{
     Command, Publish,
-    dial::{Link, Reader, Terms},
-    frames::Frame,
-    out::Out,
+    dial::{Link, Reader, Terms, Writer},
     subscribers::Subscribers,
     trouble::Trouble,
 };
-use crate::PublishError;
+use crate::{
+    PublishError,
+    frames::{Frame, decode},
+    out::Out,
+};
 
 pub(super) enum Ended {
     /// Nobody needs it any more.
@@ -39,7 +41,7 @@ pub(super) enum Ended {
 pub(super) struct Session<'a> {
     terms: Terms,
     subscribers: &'a mut Subscribers,
-    out: Out,
+    out: Out<Writer>,
     /// Not sent yet.
     waiting: VecDeque<Publish>,
     /// Sent, not confirmed yet.
@@ -52,6 +54,7 @@ pub(super) struct Session<'a> {
 
 const PING: [u8; 2] = [0xc0, 0];
 const GOODBYE: [u8; 2] = [0xe0, 0];
+const DISCONNECT: u8 = 14;
 const GOODBYE_LIMIT: Duration = Duration::from_secs(1);
 
 impl<'a> Session<'a> {
@@ -204,7 +207,7 @@ impl<'a> Session<'a> {
 
     fn take(&mut self, frame: Frame) -> Result<(), Trouble> {
         self.heard = Instant::now();
-        let (first, mut body) = match frame {
+        let (first, body) = match frame {
             Frame::Packet { first, body } => (first, body),
             Frame::TooLarge { size, id } => {
                 warn!(size, "an MQTT message was too large and was left out");
@@ -212,14 +215,11 @@ impl<'a> Session<'a> {
                 return Ok(());
             }
         };
-        let kind = PacketType::from_u8(first >> 4).ok_or(Trouble::NotMqtt)?;
-        if kind == PacketType::Disconnect {
+        // Not decoded: a goodbye counts, whatever its reason.
+        if first >> 4 == DISCONNECT {
             return Err(farewell(self.terms.version, &body));
         }
-        let size = u32::try_from(body.remaining()).unwrap_or(u32::MAX);
-        let header = FixedHeader::new(kind, first & 0x0f, size);
-        let packet =
-            Packet::decode_from_body_with_version(kind, &header, &mut body, self.terms.version);
+        let packet = decode(first, body, self.terms.version);
         match packet.map_err(|_| Trouble::NotMqtt)? {
             Packet::Publish(message) => self.hand_over(message),
             Packet::PubAck(confirmation) => {
@@ -305,13 +305,8 @@ impl<'a> Session<'a> {
     /// So that the broker does not publish our last will.
     async fn goodbye(&mut self) {
         self.out.bytes(&GOODBYE);
-        let all = async {
-            while self.out.is_busy() {
-                self.out.push().await?;
-            }
-            self.out.close().await
-        };
-        if !matches!(tokio::time::timeout(GOODBYE_LIMIT, all).await, Ok(Ok(()))) {
+        let sent = tokio::time::timeout(GOODBYE_LIMIT, self.out.finish()).await;
+        if !matches!(sent, Ok(Ok(()))) {
             debug!("the MQTT broker did not hear our goodbye");
         }
     }

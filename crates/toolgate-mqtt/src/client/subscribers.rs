@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use mqtt5::{PropertyId, PropertyValue, packet::publish::PublishPacket};
+use mqtt5_protocol::{PropertyId, PropertyValue, packet::publish::PublishPacket};
 use tokio::time::Instant;
 use tracing::warn;
 
@@ -65,7 +65,7 @@ impl Subscribers {
         };
         for (filter, readers) in &mut self.filters {
             let concerned = if ids.is_empty() {
-                mqtt5::topic_matches_filter(&message.topic, filter)
+                mqtt5_protocol::topic_matches_filter(&message.topic, filter)
             } else {
                 ids.contains(&readers.id)
             };
@@ -138,7 +138,7 @@ impl Drops {
 
 #[cfg(test)]
 mod tests {
-    use mqtt5::QoS;
+    use mqtt5_protocol::QoS;
 
     use super::*;
 

@@ -5,8 +5,7 @@ use std::{io, time::Duration};
 use rustls::CertificateError;
 use toolgate_core::escape;
 
-use super::frames::Torn;
-use crate::Settings;
+use crate::{Settings, frames::Torn};
 
 /// Why there is no connection.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -8,6 +8,7 @@
 )]
 
 mod brokers;
+mod embedded;
 mod fake;
 mod faults;
 mod hostile;

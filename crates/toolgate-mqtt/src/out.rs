@@ -3,14 +3,12 @@
 use std::io;
 
 use bytes::{BufMut, BytesMut};
-use mqtt5::packet::MqttPacket;
-use tokio::io::AsyncWriteExt;
-
-use super::dial::Writer;
+use mqtt5_protocol::packet::MqttPacket;
+use tokio::io::{AsyncWrite, AsyncWriteExt};
 
 /// Bytes on their way out.
-pub(super) struct Out {
-    writer: Writer,
+pub(crate) struct Out<W> {
+    writer: W,
     bytes: BytesMut,
     unflushed: bool,
     /// How many bytes were ever given to it, and how many of them the network has taken.
@@ -21,8 +19,8 @@ pub(super) struct Out {
 /// With so much on its way out nothing more is read or taken on.
 const FULL: usize = 256 * 1024;
 
-impl Out {
-    pub(super) fn new(writer: Writer) -> Self {
+impl<W: AsyncWrite + Unpin> Out<W> {
+    pub(crate) fn new(writer: W) -> Self {
         Self {
             writer,
             bytes: BytesMut::new(),
@@ -33,7 +31,7 @@ impl Out {
     }
 
     /// Where it ends.
-    pub(super) fn packet(&mut self, packet: &impl MqttPacket) -> u64 {
+    pub(crate) fn packet(&mut self, packet: &impl MqttPacket) -> u64 {
         let before = self.bytes.len();
         if packet.encode(&mut self.bytes).is_err() {
             // Nothing of ours is unencodable: topics are checked before.
@@ -43,17 +41,17 @@ impl Out {
         self.given
     }
 
-    pub(super) fn bytes(&mut self, bytes: &[u8]) {
+    pub(crate) fn bytes(&mut self, bytes: &[u8]) {
         self.bytes.put_slice(bytes);
         self.given += bytes.len() as u64;
     }
 
-    pub(super) fn is_busy(&self) -> bool {
+    pub(crate) fn is_busy(&self) -> bool {
         self.unflushed || !self.bytes.is_empty()
     }
 
     /// One step. Nothing is lost if it is given up half way.
-    pub(super) async fn push(&mut self) -> io::Result<()> {
+    pub(crate) async fn push(&mut self) -> io::Result<()> {
         if self.bytes.is_empty() {
             self.writer.flush().await?;
             self.unflushed = false;
@@ -69,15 +67,24 @@ impl Out {
     }
 
     /// True if the network has taken everything up to here.
-    pub(super) fn has_taken(&self, end: u64) -> bool {
+    pub(crate) fn has_taken(&self, end: u64) -> bool {
         self.taken >= end
     }
 
-    pub(super) fn is_full(&self) -> bool {
+    pub(crate) fn is_full(&self) -> bool {
         self.bytes.len() >= FULL
     }
 
-    pub(super) async fn close(&mut self) -> io::Result<()> {
+    /// How many bytes the network has not taken yet.
+    pub(crate) fn waiting(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Sends what is left, then closes.
+    pub(crate) async fn finish(&mut self) -> io::Result<()> {
+        while self.is_busy() {
+            self.push().await?;
+        }
         self.writer.shutdown().await
     }
 }

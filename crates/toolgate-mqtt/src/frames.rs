@@ -1,10 +1,11 @@
 //! Packets cut out of a stream of bytes that may hold anything.
 
 use bytes::{Buf, Bytes, BytesMut};
+use mqtt5_protocol::{FixedHeader, MqttError, Packet, PacketType};
 use tokio::io::{AsyncRead, AsyncReadExt};
 
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Frame {
+pub(crate) enum Frame {
     /// Its first byte, and what follows its length.
     Packet { first: u8, body: Bytes },
     /// A message larger than we take. It was read past, never held; with QoS 1 it still has to be acknowledged.
@@ -13,7 +14,7 @@ pub(super) enum Frame {
 
 /// Why there are no more.
 #[derive(Debug)]
-pub(super) enum Torn {
+pub(crate) enum Torn {
     /// The connection was closed, or broke.
     Closed,
     /// This is not MQTT; the bytes it began with.
@@ -21,11 +22,11 @@ pub(super) enum Torn {
 }
 
 #[derive(Debug)]
-pub(super) struct Frames<R> {
+pub(crate) struct Frames<R> {
     stream: R,
     buffer: BytesMut,
     /// The largest packet that is taken.
-    pub(super) most: usize,
+    pub(crate) most: usize,
     passing: Option<Passing>,
 }
 
@@ -37,13 +38,22 @@ struct Passing {
     id: Option<u16>,
 }
 
+/// What a frame says in a version of MQTT (4 is 3.1.1).
+pub(crate) fn decode(first: u8, mut body: Bytes, version: u8) -> mqtt5_protocol::Result<Packet> {
+    let number = first >> 4;
+    let kind = PacketType::from_u8(number).ok_or(MqttError::InvalidPacketType(number))?;
+    let size = u32::try_from(body.remaining()).unwrap_or(u32::MAX);
+    let header = FixedHeader::new(kind, first & 0x0f, size);
+    Packet::decode_from_body_with_version(kind, &header, &mut body, version)
+}
+
 const PUBLISH: u8 = 3;
 const CHUNK: usize = 16 * 1024;
 /// A packet up to this size is copied out, so that a message that is kept does not keep its neighbours' memory.
 const COPIED: usize = 64 * 1024;
 
 impl<R: AsyncRead + Unpin> Frames<R> {
-    pub(super) fn new(stream: R, most: usize) -> Self {
+    pub(crate) fn new(stream: R, most: usize) -> Self {
         Self {
             stream,
             buffer: BytesMut::new(),
@@ -53,7 +63,7 @@ impl<R: AsyncRead + Unpin> Frames<R> {
     }
 
     /// The next one. Nothing is lost if this is given up half way.
-    pub(super) async fn next(&mut self) -> Result<Frame, Torn> {
+    pub(crate) async fn next(&mut self) -> Result<Frame, Torn> {
         loop {
             if let Some(frame) = self.cut()? {
                 return Ok(frame);
@@ -158,7 +168,7 @@ impl<R: AsyncRead + Unpin> Frames<R> {
     }
 
     /// What a packet that never became whole began with.
-    pub(super) fn begun(&self) -> Option<[u8; 2]> {
+    pub(crate) fn begun(&self) -> Option<[u8; 2]> {
         (!self.buffer.is_empty()).then(|| self.start())
     }
 

@@ -1,0 +1,235 @@
+//! A broker inside this process, as small as a demonstration, a test or a house needs it.
+//!
+//! It speaks MQTT 3.1.1 and 5 and keeps nothing on disk: sessions end with their connection. It always reads, and cuts whoever
+//! does not read for too long; were it to wait for a slow reader instead, two clients that wait for each other would hang.
+
+mod connection;
+mod handshake;
+mod routed_message;
+mod router;
+
+use std::{
+    fmt,
+    net::{Ipv4Addr, SocketAddr},
+    sync::Arc,
+    time::Duration,
+};
+
+use parking_lot::Mutex;
+use tokio::{
+    net::TcpListener,
+    sync::{Semaphore, watch},
+    task::{JoinHandle, JoinSet},
+};
+use tracing::debug;
+
+use router::Router;
+
+/// Where a broker listens and whom it lets in.
+#[derive(Clone)]
+#[non_exhaustive]
+pub struct BrokerSettings {
+    /// Where it listens; a free port of this machine alone unless told otherwise.
+    pub bind: SocketAddr,
+    /// Only this user is let in, if there is one.
+    pub username: Option<String>,
+    /// Its password. Never shown.
+    pub password: Option<String>,
+}
+
+impl Default for BrokerSettings {
+    fn default() -> Self {
+        Self {
+            bind: (Ipv4Addr::LOCALHOST, 0).into(),
+            username: None,
+            password: None,
+        }
+    }
+}
+
+impl fmt::Debug for BrokerSettings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BrokerSettings")
+            .field("bind", &self.bind)
+            .field("username", &self.username)
+            .field("password", &self.password.as_ref().map(|_| "[REDACTED]"))
+            .finish()
+    }
+}
+
+/// The broker could not be started.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "No MQTT broker can be started on {bind}: {reason}. Choose another address, or stop what uses this one."
+)]
+pub struct BrokerError {
+    bind: SocketAddr,
+    reason: String,
+}
+
+/// A broker inside this process: for a demonstration, for tests, for a house without one. It keeps nothing on disk.
+///
+/// Dropping it stops it.
+///
+/// ```
+/// use toolgate_mqtt::{Broker, BrokerSettings};
+///
+/// # tokio::runtime::Runtime::new()?.block_on(async {
+/// let broker = Broker::start(BrokerSettings::default()).await?;
+/// assert_eq!(broker.url(), format!("mqtt://{}", broker.addr()));
+/// assert!(broker.addr().ip().is_loopback());
+/// broker.stop().await;
+/// # Ok::<(), toolgate_mqtt::BrokerError>(())
+/// # })?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Broker {
+    addr: SocketAddr,
+    /// Its end stops the broker.
+    shutdown: watch::Sender<()>,
+    running: JoinHandle<()>,
+}
+
+/// What all connections share.
+struct Shared {
+    settings: BrokerSettings,
+    router: Mutex<Router>,
+}
+
+/// Open connections, with those that have not said who they are. More are closed at once.
+const CONNECTIONS_MAX: usize = 512;
+const STOP_LIMIT: Duration = Duration::from_secs(5);
+/// After a failure to accept, such as too many open files.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+const ACCEPT_FAILURES_MAX: u32 = 100;
+
+impl Broker {
+    /// Starts one; it accepts connections when this returns.
+    pub async fn start(settings: BrokerSettings) -> Result<Self, BrokerError> {
+        let bind = settings.bind;
+        let fail = |error: std::io::Error| BrokerError {
+            bind,
+            reason: error.to_string(),
+        };
+        let listener = TcpListener::bind(bind).await.map_err(fail)?;
+        let addr = listener.local_addr().map_err(fail)?;
+        let (shutdown, stopped) = watch::channel(());
+        let shared = Arc::new(Shared {
+            settings,
+            router: Mutex::default(),
+        });
+        let running = tokio::spawn(accept(listener, shared, stopped));
+        Ok(Self {
+            addr,
+            shutdown,
+            running,
+        })
+    }
+
+    /// Where it listens.
+    pub fn addr(&self) -> SocketAddr {
+        self.addr
+    }
+
+    /// Its address for [`Settings::new`](crate::Settings::new).
+    pub fn url(&self) -> String {
+        format!("mqtt://{}", self.addr)
+    }
+
+    /// Says goodbye to its clients and stops. Its port is free afterwards.
+    pub async fn stop(self) {
+        let Self {
+            shutdown,
+            mut running,
+            ..
+        } = self;
+        drop(shutdown);
+        let ended = tokio::time::timeout(STOP_LIMIT, &mut running).await;
+        if ended.is_err() {
+            running.abort();
+        }
+    }
+}
+
+impl fmt::Debug for Broker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Broker")
+            .field("addr", &self.addr)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Serves whoever comes, until the broker is stopped or dropped.
+async fn accept(listener: TcpListener, shared: Arc<Shared>, mut stopped: watch::Receiver<()>) {
+    let permits = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    let mut connections = JoinSet::new();
+    let mut failures = 0;
+    loop {
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            Some(_) = connections.join_next() => continue,
+            _ = stopped.changed() => break,
+        };
+        match accepted {
+            Ok((stream, peer)) => {
+                failures = 0;
+                let Ok(permit) = permits.clone().try_acquire_owned() else {
+                    debug!("too many MQTT connections; one of {peer} was closed");
+                    continue;
+                };
+                let serving = connection::serve(stream, shared.clone(), stopped.clone());
+                connections.spawn(async move {
+                    serving.await;
+                    drop(permit);
+                });
+            }
+            Err(error) if failures == ACCEPT_FAILURES_MAX => {
+                tracing::error!("the embedded MQTT broker stopped: {error}");
+                return;
+            }
+            Err(_) => {
+                failures += 1;
+                tokio::time::sleep(ACCEPT_PAUSE).await;
+            }
+        }
+    }
+    drop(listener);
+    while connections.join_next().await.is_some() {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_port_that_is_taken_is_named_and_free_again_after_a_stop() {
+        let broker = Broker::start(BrokerSettings::default()).await.unwrap();
+        let settings = BrokerSettings {
+            bind: broker.addr(),
+            ..BrokerSettings::default()
+        };
+        let error = Broker::start(settings.clone())
+            .await
+            .unwrap_err()
+            .to_string();
+        let expected = format!(
+            "No MQTT broker can be started on {}: Address already in use",
+            broker.addr()
+        );
+        assert!(
+            error.starts_with(&expected) && !error.contains('\n'),
+            "{error}"
+        );
+        broker.stop().await;
+        Broker::start(settings).await.unwrap().stop().await;
+    }
+
+    #[test]
+    fn a_password_is_never_shown() {
+        let settings = BrokerSettings {
+            password: Some("sesame-1".to_owned()),
+            ..BrokerSettings::default()
+        };
+        assert!(!format!("{settings:?}").contains("sesame"));
+    }
+}
