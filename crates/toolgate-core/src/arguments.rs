@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Number, Value};
 
 use crate::ToolError;
-use crate::redact::cut;
+use crate::text::cut;
 
 /// Named values for a tool's parameters, in the order they were given.
 ///
@@ -120,7 +120,6 @@ fn with_integers(value: &Value) -> Value {
     }
 }
 
-/// How much there is of a JSON value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Size {
     /// Objects, arrays and scalars.

@@ -10,8 +10,8 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::context::ProgressSink;
-use crate::hex::Hex;
 use crate::policy::CallFlow;
+use crate::text::Hex;
 use crate::{FlowState, Progress, Scope, Tool, ToolError, parse_object_within};
 
 /// A request to run one tool once.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::Value;
 
-use crate::redact::cut;
+use crate::text::cut;
 use crate::{
     Annotations, Limits, ParameterNames, Schema, SchemaError, SchemaLimits, Source, Withheld,
     tool_name,

@@ -338,7 +338,7 @@ impl ToolError {
             }
             Self::InvalidArguments { misspelt, .. } if !misspelt.is_empty() => {
                 let meant = |(given, meant): &(String, String)| {
-                    let given = crate::redact::cut(given, 100);
+                    let given = crate::text::cut(given, 100);
                     format!("'{given}' is not a parameter; did you mean '{meant}'?")
                 };
                 Some(misspelt.iter().map(meant).collect::<Vec<_>>().join(" "))

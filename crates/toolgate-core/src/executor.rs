@@ -78,7 +78,12 @@ impl ToolExecutor {
         rules: &Rules,
         flight: &mut Flight<'_>,
     ) -> Result<ToolOutput, ToolError> {
-        let tool = flight.found(self.find_for(rules, &mut call)?); // 1 find
+        let tool = match call.tool.take() {
+            // What was found before may have been hidden since.
+            Some(tool) if rules.shows(tool.definition(), &call.scope) => tool,
+            _ => self.find_under(rules, &call.name, &call.scope)?, // 1 find
+        };
+        let tool = flight.found(tool);
         // Rename before validating: the schema speaks the server's names, the model may not.
         let named = tool.definition().names().apply(call.arguments()?)?; // 2 rename
         let arguments = validate(&rules.limits, &call.name, tool.definition(), named.checked)?; // 3 validate
@@ -387,5 +392,5 @@ pub(crate) fn panic_text(panic: &(dyn Any + Send)) -> String {
         .downcast_ref::<&str>()
         .copied()
         .or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-    crate::redact::cut(text.unwrap_or("panic without a message"), 500)
+    crate::text::cut(text.unwrap_or("panic without a message"), 500)
 }

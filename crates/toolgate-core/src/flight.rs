@@ -20,7 +20,6 @@ use crate::{
     Tool, ToolCall, ToolError, ToolExecutor, ToolOutcome, ToolOutput, Trace, ValidArguments,
 };
 
-/// Where the time of a call goes.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Step {
     Check,

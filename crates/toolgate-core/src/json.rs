@@ -55,7 +55,7 @@ impl JsonError {
                 Violation::new("arguments", format!("must be a JSON object: {problem}"))
             }
             JsonError::Duplicate { key } => {
-                Violation::new(crate::redact::cut(&key, 100), "given twice")
+                Violation::new(crate::text::cut(&key, 100), "given twice")
             }
             JsonError::NotAnObject { .. } => Violation::new("arguments", "must be object"),
         };
@@ -85,7 +85,7 @@ pub fn parse_json(bytes: &[u8]) -> Result<Value, JsonError> {
         (_, Some(key)) => Err(JsonError::Duplicate { key }),
         (Ok(value), None) => Ok(value),
         (Err(error), None) => Err(JsonError::Syntax {
-            problem: crate::redact::cut(&error.to_string(), 200),
+            problem: crate::text::cut(&error.to_string(), 200),
         }),
     }
 }

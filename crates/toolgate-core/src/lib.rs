@@ -43,7 +43,6 @@ mod approval;
 mod arguments;
 mod call;
 mod context;
-mod cutting;
 mod definition;
 mod deserialize_error;
 mod error;
@@ -51,16 +50,12 @@ mod executor;
 mod flight;
 mod function;
 mod handler;
-mod hex;
 mod json;
 pub mod kept;
-mod letters;
 mod limits;
 mod log;
-mod lookalike;
 mod manager;
 mod names;
-mod nearest;
 mod observer;
 mod outcome;
 mod output;
@@ -72,6 +67,7 @@ mod schema;
 mod scope;
 mod slots;
 mod source;
+mod text;
 mod tool;
 mod tool_name;
 mod tool_pattern;
@@ -79,9 +75,7 @@ mod toolbox;
 mod tools;
 mod trace;
 mod typed;
-mod units;
 mod value_counter;
-mod visible;
 pub mod wire_names;
 mod withheld;
 
@@ -93,7 +87,6 @@ pub use approval::{
 pub use arguments::{Arguments, ValidArguments};
 pub use call::{CallId, Origin, ToolCall};
 pub use context::{CallContext, Progress, Sent};
-pub use cutting::{bounded, marked};
 pub use definition::{DefinitionBuilder, DefinitionError, ToolDefinition};
 pub use deserialize_error::{describe_mismatch, unknown_word};
 pub use error::{ErrorKind, HandlerKind, ToolError};
@@ -101,23 +94,25 @@ pub use executor::{Rehearsal, ToolExecutor, ToolExecutorBuilder};
 pub use function::{FunctionResult, FunctionTool};
 pub use handler::Handler;
 pub use json::{JsonError, StrictObject, parse_json, parse_object, parse_object_within};
-pub use letters::fold;
 pub use limits::{Limits, SchemaLimits, ToolLimits};
 pub use log::LogObserver;
-pub use lookalike::reveal;
 pub use manager::ToolManager;
 pub use names::{Normalize, ParameterNames};
-pub use nearest::nearest;
 pub use observer::{CallRecord, CallStarted, Observer, Timings};
 pub use outcome::ToolOutcome;
 pub use output::{Content, ToolOutput};
 pub use policy::{Decision, Destructive, DestructiveCaller, FlowPolicy, FlowState, Policy};
 pub use readiness::{ToolReadiness, ToolWait, ToolWaitListener};
-pub use redact::{Redactor, escape, is_redacted, is_unseen};
+pub use redact::{Redactor, is_redacted};
 pub use rules::Rules;
 pub use schema::{Schema, SchemaError, Violation};
 pub use scope::Scope;
 pub use source::Source;
+pub use text::{
+    BYTES_PATTERN, DURATION_PATTERN, bounded, bytes_from_json, deserialize_bytes,
+    deserialize_duration, duration_from_json, escape, fold, is_unseen, is_visible, marked, nearest,
+    parse_bytes, parse_duration, reveal, visible, visible_schema,
+};
 pub use tool::{Tool, ToolFuture};
 pub use tool_name::shown as shown_name;
 pub use tool_pattern::Pattern;
@@ -125,12 +120,7 @@ pub use toolbox::{ToolList, Toolbox};
 pub use tools::{Rank, Tools};
 pub use trace::Trace;
 pub use typed::{comma_separated_lists, command_line_arguments, typed_arguments};
-pub use units::{
-    BYTES_PATTERN, DURATION_PATTERN, bytes_from_json, deserialize_bytes, deserialize_duration,
-    duration_from_json, parse_bytes, parse_duration,
-};
 pub use value_counter::{ValueCounter, has_more_values};
-pub use visible::{is_visible, visible, visible_schema};
 pub use withheld::Withheld;
 
 /// The program in the README is compiled with the examples here.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, de};
 
-use crate::units::{self, BytesText, DurationText};
+use crate::text::units::{self, BytesText, DurationText};
 
 /// Bounds of a call. The defaults are the documented ones of the configuration's `limits`.
 ///

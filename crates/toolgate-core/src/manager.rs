@@ -136,7 +136,7 @@ impl ToolManager {
                     }
                     Entry::Occupied(taken) => {
                         let source = crate::escape(&source.to_string());
-                        warn!(tool = %crate::redact::cut(tool.definition().name(), 200), %source, "a server lists a tool twice: the later one counts");
+                        warn!(tool = %crate::text::cut(tool.definition().name(), 200), %source, "a server lists a tool twice: the later one counts");
                         all[*taken.get()].tool = tool;
                     }
                 }
@@ -211,7 +211,7 @@ fn local_places(all: &[Registered]) -> HashMap<String, usize> {
 
 fn warn_of_replacement(old: &Arc<dyn Tool>, new: &Arc<dyn Tool>) {
     let (old, new) = (old.definition(), new.definition());
-    warn!(tool = %crate::redact::cut(new.name(), 200), old = %old.source(), new = %new.source(), "tool registered again: the new one replaces the old");
+    warn!(tool = %crate::text::cut(new.name(), 200), old = %old.source(), new = %new.source(), "tool registered again: the new one replaces the old");
 }
 
 impl Default for ToolManager {

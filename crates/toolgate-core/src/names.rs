@@ -12,8 +12,8 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use crate::redact::cut;
 use crate::schema::DeclaredNames;
+use crate::text::cut;
 use crate::{SchemaLimits, ToolError};
 
 /// Parameters that got another name: from, to.
@@ -98,7 +98,6 @@ impl ParameterNames {
         self
     }
 
-    /// Compiles the patterns by which the schema declares names, which the first call that needs them would do.
     pub(crate) fn compile_patterns(&self) {
         self.declared.compiled();
     }

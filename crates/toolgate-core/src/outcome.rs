@@ -179,7 +179,7 @@ fn listed(names: &[String]) -> String {
     let shown = names
         .iter()
         .take(MOST)
-        .map(|name| crate::redact::cut(name, 200))
+        .map(|name| crate::text::cut(name, 200))
         .collect::<Vec<_>>()
         .join(", ");
     if more > 0 {

@@ -136,7 +136,6 @@ impl Toolbox {
     }
 }
 
-/// Tells of a wait if there is one.
 async fn told<T>(
     tool: Option<&str>,
     coming: impl Future<Output = T>,

@@ -6,7 +6,7 @@
 
 use std::borrow::Cow;
 
-use crate::redact::{escape, is_unseen};
+use crate::text::{escape, is_unseen};
 
 /// The name with control and invisible characters escaped, as text does: `\u{200b}`. So is a backslash that would read as the
 /// beginning of such an escape, so that no two names are shown as one. Of a name that is white space alone, all is escaped.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 use tracing::warn;
 
-use crate::redact::cut;
+use crate::text::cut;
 use crate::{
     CallContext, Source, Tool, ToolDefinition, ToolFuture, ValidArguments, tool_name::shown,
 };
@@ -49,7 +49,6 @@ pub struct Tools {
 }
 
 struct Entry {
-    /// As it is listed.
     tool: Arc<dyn Tool>,
     registered: Registered,
 }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::CallId;
-use crate::hex::Hex;
+use crate::text::Hex;
 
 /// Bytes of a `tracestate` that are handed on.
 const LONGEST_STATE: usize = 512;

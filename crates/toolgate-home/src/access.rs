@@ -6,13 +6,13 @@ use std::time::Duration;
 use tokio::time::Instant;
 use toolgate_core::{ToolError, escape};
 
-use crate::{Device, Home, HomeDialect, HomeTool, ResolveError};
+use crate::names::{self, ResolveError};
+use crate::{Device, Home, HomeDialect, HomeTool};
 
 /// So long after the start, calls wait for the first news from the gateway. Later, what is missing is told at once.
 const SETTLING: Duration = Duration::from_secs(3);
 /// No call waits longer than this for news: whoever asks for a list of names gives up after two seconds.
 const PATIENCE: Duration = Duration::from_millis(1500);
-/// More candidates help nobody.
 const MOST_NAMES: usize = 8;
 
 /// A home, and what may be done with it. Clones are the same home.
@@ -49,7 +49,6 @@ impl HomeAccess {
         }
     }
 
-    /// An error if no device is known because something is missing.
     pub(crate) async fn known(&self) -> Result<(), ToolError> {
         self.settle().await;
         match self.problem() {
@@ -58,7 +57,23 @@ impl HomeAccess {
         }
     }
 
-    /// Why no device was found, and what to do.
+    /// Finds the device that people mean; with `exact`, by its exact name alone. Outlines are enough
+    /// to find it; then it is looked at as a whole.
+    pub fn resolve(&self, said: &str, exact: bool) -> Result<Device, ToolError> {
+        let outlines = self.home.outlines();
+        let found = match exact {
+            true => names::resolve_exact(&outlines, said),
+            false => names::resolve(&outlines, said),
+        };
+        let found = found.map_err(|why| self.unresolved(said, why))?;
+        Ok(self.home.device(found.id).unwrap_or(found))
+    }
+
+    /// The devices of a room or place.
+    pub(crate) fn room(&self, said: &str) -> Vec<Device> {
+        names::room(&self.home.devices(), said)
+    }
+
     pub(crate) fn unresolved(&self, said: &str, why: ResolveError) -> ToolError {
         let said = escape(said.trim());
         let list = HomeTool::ListDevices.name(self.dialect);
@@ -87,7 +102,6 @@ impl HomeAccess {
     }
 }
 
-/// Names with their rooms, as a list to choose from.
 pub(crate) fn titles(devices: &[Device]) -> String {
     let titles = devices.iter().take(MOST_NAMES).map(Device::title);
     let mut titles = titles.collect::<Vec<_>>();

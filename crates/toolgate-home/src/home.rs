@@ -6,7 +6,6 @@ use futures::future::{BoxFuture, FutureExt};
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
 
-use crate::names::{self, ResolveError};
 use crate::{Command, CommandOutcome, Device, DeviceId};
 
 /// A home behind one protocol: the seam between the tools here and the crate of a protocol.
@@ -55,46 +54,6 @@ pub trait Home: Send + Sync {
             }
         }
         .boxed()
-    }
-
-    /// Finds the device that people mean.
-    fn resolve(&self, said: &str) -> Result<Device, ResolveError> {
-        let found = names::resolve(&self.outlines(), said);
-        fill(found, |id| self.device(id))
-    }
-
-    /// Finds a device by its exact name alone, for locks.
-    fn resolve_exact(&self, said: &str) -> Result<Device, ResolveError> {
-        let found = names::resolve_exact(&self.outlines(), said);
-        fill(found, |id| self.device(id))
-    }
-
-    /// The devices of a room or place.
-    fn room(&self, said: &str) -> Vec<Device> {
-        names::room(&self.devices(), said)
-    }
-
-    /// The devices that have all of these words in name, location or kind, for a list: the one that is meant comes first.
-    fn search(&self, said: &str) -> Vec<Device> {
-        names::search(&self.devices(), said)
-    }
-}
-
-/// What was found by its outline, with all that is known of it.
-fn fill(
-    found: Result<Device, ResolveError>,
-    whole: impl Fn(DeviceId) -> Option<Device>,
-) -> Result<Device, ResolveError> {
-    let fill = |device: Device| whole(device.id).unwrap_or(device);
-    let fill_all = |devices: Vec<Device>| devices.into_iter().map(fill).collect();
-    match found {
-        Ok(device) => Ok(fill(device)),
-        Err(ResolveError::NotFound { nearest }) => Err(ResolveError::NotFound {
-            nearest: fill_all(nearest),
-        }),
-        Err(ResolveError::Ambiguous { candidates }) => Err(ResolveError::Ambiguous {
-            candidates: fill_all(candidates),
-        }),
     }
 }
 

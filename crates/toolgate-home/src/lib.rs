@@ -28,6 +28,5 @@ pub use device::{Device, DeviceId, DeviceStatus, Reading, ReadingSource, one_lin
 pub use dialect::{DIALECTS, HomeDialect, HomeTool, ZWAVE};
 pub use home::{Home, HomeHealth, Readiness, Scene};
 pub use kind::DeviceKind;
-pub use names::ResolveError;
 pub use proof::{CommandProof, ProofStep, WantedState};
 pub use tools::home_tools;

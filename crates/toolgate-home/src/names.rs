@@ -10,14 +10,13 @@ pub(crate) use words::words;
 use crate::kind::LIGHTS;
 use crate::{Device, DeviceKind};
 
-/// More suggestions help nobody.
 const MAX_NEAREST: usize = 3;
 /// How alike two names must be for one to be suggested for the other, from 0 to 1.
 const ALIKE: f64 = 0.7;
 
 /// Why no device was found.
 #[derive(Debug, Clone, PartialEq)]
-pub enum ResolveError {
+pub(crate) enum ResolveError {
     /// No device goes by this name.
     NotFound {
         /// Devices whose names are close, nearest first.
@@ -30,7 +29,6 @@ pub enum ResolveError {
     },
 }
 
-/// Finds the device that is meant by the way people talk.
 pub(crate) fn resolve(devices: &[Device], said: &str) -> Result<Device, ResolveError> {
     let meant = words(said);
     let rules: [&dyn Fn(&Device) -> bool; 6] = [

@@ -7,14 +7,10 @@ use toolgate_core::{Content, ToolError, ToolOutput};
 
 use crate::{CommandOutcome, Device, DeviceStatus, HomeDialect, LastState, Reading, ReadingSource};
 
-/// A sentence for everybody, and fields for programs: the sentence is among them.
-pub(crate) fn output(message: impl Into<String>, fields: Value) -> ToolOutput {
-    let message = message.into();
-    with_text(message.clone(), message, fields)
-}
-
-/// The same with a longer text for those that read no fields.
-pub(crate) fn with_text(message: String, text: String, fields: Value) -> ToolOutput {
+/// A sentence for everybody, and fields for programs: the sentence is among them. `text` is longer,
+/// for those that read no fields.
+pub(crate) fn output(message: String, text: Option<String>, fields: Value) -> ToolOutput {
+    let text = text.unwrap_or_else(|| message.clone());
     let mut object = Map::from_iter([("message".to_owned(), message.into())]);
     if let Value::Object(fields) = fields {
         object.extend(fields);
@@ -43,6 +39,7 @@ pub(crate) fn command_output(
     match outcome {
         CommandOutcome::Done { state } => Ok(output(
             format!("{title} is now {state}."),
+            None,
             fields("done", &state),
         )),
         CommandOutcome::Asleep { last } => Ok(output(
@@ -50,6 +47,7 @@ pub(crate) fn command_output(
                 "{title} sleeps. The gateway keeps the command, and it will apply when the device wakes. {}",
                 last_known(&last)
             ),
+            None,
             fields("waiting", &last.state),
         )),
         CommandOutcome::Dead { last } => failed(format!(
@@ -93,7 +91,6 @@ pub(crate) fn device(device: &Device) -> Value {
     fields
 }
 
-/// What the network says of a device.
 pub(crate) fn status(status: DeviceStatus) -> &'static str {
     match status {
         DeviceStatus::Unknown => "unknown",

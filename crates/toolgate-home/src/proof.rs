@@ -161,13 +161,8 @@ impl CommandProof {
         self.status = Some(status);
     }
 
-    /// The gateway was asked to read the device.
-    pub fn asked(&mut self) {
-        self.asked = true;
-    }
-
-    /// What to do now.
-    pub fn step(&self, now: Instant) -> ProofStep {
+    /// What to do now. It asks for a reading once.
+    pub fn step(&mut self, now: Instant) -> ProofStep {
         if self.proven {
             return ProofStep::Done;
         }
@@ -197,6 +192,7 @@ impl CommandProof {
             None => self.sent + (self.deadline - self.sent) / 2,
         };
         if now >= due {
+            self.asked = true;
             ProofStep::Ask
         } else {
             ProofStep::Wait(due.min(self.deadline))

@@ -14,11 +14,12 @@ pub(crate) struct Answer(pub(crate) Vec<Case>);
 
 /// What is said if all conditions hold and all pointers lead somewhere.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(from = "WrittenCase", into = "FullCase")]
+#[serde(deny_unknown_fields)]
 pub(crate) struct Case {
     /// Pointers, and what must be there; `null` if there must be nothing.
+    #[serde(rename = "if", default)]
     when: Map<String, Value>,
-    /// For results that are failures with these words in them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     failed: Option<String>,
     /// With `{slot}` and `{/pointer}`.
     say: String,
@@ -28,70 +29,43 @@ pub(crate) struct Case {
 #[serde(untagged)]
 enum Written {
     One(String),
-    Some(Vec<Case>),
+    Some(Vec<WrittenCase>),
 }
 
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum WrittenCase {
     Say(String),
-    Full(FullCase),
-}
-
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct FullCase {
-    #[serde(rename = "if", default)]
-    when: Map<String, Value>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    failed: Option<String>,
-    say: String,
+    Full(Case),
 }
 
 impl From<Written> for Answer {
     fn from(written: Written) -> Self {
-        match written {
-            Written::One(say) => Self(vec![WrittenCase::Say(say).into()]),
-            Written::Some(cases) => Self(cases),
-        }
-    }
-}
-
-impl From<WrittenCase> for Case {
-    fn from(written: WrittenCase) -> Self {
-        match written {
-            WrittenCase::Say(say) => Self {
+        let cases = match written {
+            Written::One(say) => vec![WrittenCase::Say(say)],
+            Written::Some(cases) => cases,
+        };
+        let case = |written| match written {
+            WrittenCase::Full(case) => case,
+            WrittenCase::Say(say) => Case {
                 when: Map::new(),
                 failed: None,
                 say,
             },
-            WrittenCase::Full(FullCase { when, failed, say }) => Self { when, failed, say },
-        }
+        };
+        Self(cases.into_iter().map(case).collect())
     }
 }
 
-impl From<Case> for FullCase {
-    fn from(case: Case) -> Self {
-        Self {
-            when: case.when,
-            failed: case.failed,
-            say: case.say,
-        }
-    }
-}
-
-/// The words of a language that are needed to make a sentence.
 pub(crate) struct Joining<'a> {
     pub(crate) and: &'a str,
     /// Said before a number that is not told in full.
     pub(crate) about: &'a str,
-    /// Said where a tool has nothing to say.
     pub(crate) done: &'a str,
     pub(crate) units: &'a HashMap<String, String>,
 }
 
 impl Answer {
-    /// What is said of a tool's text, which is JSON more often than not.
     pub(crate) fn to_words(
         &self,
         text: &str,
@@ -189,7 +163,6 @@ fn fill_value(template: &Value, slots: &Map<String, Value>) -> Option<Value> {
     }
 }
 
-/// The slots that a template of arguments needs.
 pub(crate) fn slots_in(template: &Value, names: &mut Vec<String>) {
     match template {
         Value::String(text) => {
@@ -270,7 +243,6 @@ pub(crate) fn spoken(value: &Value, and: &str) -> String {
     }
 }
 
-/// A number with so many digits that count.
 fn rounded(value: f64, digits: usize) -> String {
     let short = format!("{value:.*e}", digits.saturating_sub(1)).parse::<f64>();
     match short {
@@ -323,7 +295,6 @@ fn plain(result: &Value, joining: &Joining<'_>) -> String {
     }
 }
 
-/// The fields of a result, for want of a sentence.
 fn in_words(value: &Value, joining: &Joining<'_>, depth: usize) -> String {
     const DEEPEST: usize = 4;
     match value {

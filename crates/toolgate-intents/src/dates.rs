@@ -5,7 +5,6 @@ use std::collections::HashMap;
 use jiff::civil::Date;
 use serde::Deserialize;
 
-/// A language's words for days.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Dates {
@@ -75,7 +74,6 @@ impl Dates {
         next(month.parse().ok()?, day.parse().ok()?, today)
     }
 
-    /// A month and a day in either order, perhaps with a year.
     fn spoken(&self, words: &[&str], today: Date) -> Option<(Date, usize)> {
         const FEW: usize = 8;
         let (mut month, mut day, mut at) = (None, None, 0);
@@ -113,7 +111,6 @@ impl Dates {
     }
 }
 
-/// The next such day, today included.
 fn next(month: i8, day: i8, today: Date) -> Option<Date> {
     const YEARS_TO_A_LEAP_DAY: i16 = 8;
     let years = today.year()..=today.year() + YEARS_TO_A_LEAP_DAY;

@@ -25,14 +25,12 @@ pub(crate) struct Engine {
     pub(crate) replace: HashMap<String, Vec<String>>,
     /// For each word the intents that have it.
     pub(crate) hints: HashMap<String, Vec<usize>>,
-    /// Phrases for several things.
     pub(crate) all: Vec<Vec<String>>,
     pub(crate) everything: Vec<Vec<String>>,
     by_name: HashMap<String, usize>,
 }
 
 pub(crate) struct Compiled {
-    /// Which of the pack's intents.
     pub(crate) intent: usize,
     pub(crate) sentence: usize,
     pub(crate) graph: Graph,
@@ -44,7 +42,6 @@ pub(crate) enum Filling {
     Expression,
     Date,
     Text,
-    /// Perhaps with what one of them is called.
     Values(Box<Names>, Option<String>),
     List(Box<ListSource>),
 }
@@ -148,7 +145,6 @@ impl Engine {
         matches!(self.slots[slot], Filling::Expression)
     }
 
-    /// The slot of this name, if it is filled with what a tool tells.
     pub(crate) fn list_of(&self, name: &str) -> Option<usize> {
         let slot = *self.by_name.get(name)?;
         matches!(self.slots[slot], Filling::List(_)).then_some(slot)
@@ -232,7 +228,6 @@ impl Engine {
         Ok(graph)
     }
 
-    /// Adds parts after a state, and gives the state after them.
     fn sequence(
         &mut self,
         graph: &mut Graph,

@@ -19,7 +19,6 @@ impl Engine {
             .collect()
     }
 
-    /// The lists that examples have names from and that nobody has read.
     pub(super) fn unread(&self, moment: &Moment<'_>) -> BTreeSet<usize> {
         let mut unread = BTreeSet::new();
         for (_, example) in self.ready_examples(moment) {

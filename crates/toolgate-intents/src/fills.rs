@@ -179,7 +179,6 @@ impl Reading<'_> {
         fills
     }
 
-    /// What some words mean among the names of a slot.
     pub(super) fn named<'n>(
         &self,
         slot: usize,
@@ -208,7 +207,6 @@ impl Reading<'_> {
 }
 
 impl Fill {
-    /// With this value, and what a person calls it, for so many words.
     fn certain(at: usize, words: usize, cost: u32, value: (Value, String)) -> Self {
         Self {
             end: at + words,

@@ -9,7 +9,6 @@ use super::talk::MOST_TOGETHER;
 use super::words::plain_words;
 
 impl Reading<'_> {
-    /// Fills that are more than a name.
     pub(super) fn groups(&self, slot: usize, names: &Names, at: usize) -> Vec<Fill> {
         let mut fills: Vec<Fill> = self.spoken_of(slot, names, at).into_iter().collect();
         fills.extend(self.everything(names, at));
@@ -140,7 +139,6 @@ impl Reading<'_> {
         fills
     }
 
-    /// One more thing, if these words name exactly one.
     fn and_one<'n>(
         &self,
         (mut entries, cost, how): (Vec<&'n Entry>, u32, How),
@@ -168,7 +166,6 @@ impl Reading<'_> {
         Some((entries, cost + NAME * (to - from) as u32 + more, how))
     }
 
-    /// How many words the longest of these phrases takes here.
     fn phrase_at(&self, phrases: &[Vec<String>], at: usize) -> Option<usize> {
         let rest = &self.sentence.tokens[at..];
         let is_here = |phrase: &&Vec<String>| {

@@ -229,7 +229,6 @@ impl SentenceInterpreter {
         meaning.unwrap_or_else(|| Meaning::Fail(self.engine.text("again").to_owned()))
     }
 
-    /// All results in words, and whether one of them is a failure.
     fn report(&self, rounds: &[CompletedCalls<'_>]) -> (String, bool) {
         let (mut words, mut has_failed) = (Vec::new(), false);
         for round in rounds {

@@ -16,7 +16,6 @@ pub(crate) struct Item {
 }
 
 impl Item {
-    /// One that nothing but its name is known of.
     pub(crate) fn named(name: &str) -> Self {
         Self {
             name: name.to_owned(),
@@ -27,12 +26,10 @@ impl Item {
     }
 }
 
-/// What tells things apart that are spoken of together.
 #[derive(Default)]
 pub(crate) struct Kinds<'a> {
     pub(crate) all: &'a [Kind],
     pub(crate) everything: Option<&'a Everything>,
-    /// What a word for several ends in.
     pub(crate) plural: &'a [String],
 }
 

@@ -16,7 +16,6 @@ const MOST_FOUND: usize = 50;
 /// The longest name, in bytes.
 const LONGEST: usize = 120;
 
-/// Names, ready to be searched.
 #[derive(Debug, Default)]
 pub(crate) struct Names {
     entries: Vec<Entry>,
@@ -32,35 +31,28 @@ pub(crate) struct Names {
     everything: Vec<usize>,
     /// The words of all forms, to be compared with what was misspelt: their places in `spelt`.
     forms: Vec<(Vec<usize>, usize)>,
-    /// Every word there is, once.
     spelt: Vec<String>,
     places: HashMap<String, usize>,
     /// All forms without spaces, which may have been written together or apart, by their digits: of those none may be wrong.
     joined: HashMap<String, Vec<(String, usize)>>,
 }
 
-/// One of the things a slot may be filled with.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Entry {
     /// What the tool is given.
     pub(crate) value: String,
     /// What a person is told.
     pub(crate) label: String,
-    /// Where it is.
     pub(crate) place: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Found {
-    /// All of it.
     Whole,
-    /// Some of its words.
     Part,
-    /// So many wrong letters.
     Near(u32),
 }
 
-/// How the words of names are made comparable.
 pub(crate) struct Spoken<'a> {
     pub(crate) numbers: &'a Numbers,
     /// Words that say nothing inside a name: `the`, `in`.
@@ -85,7 +77,6 @@ impl Spoken<'_> {
 }
 
 impl Names {
-    /// Values with the forms they are known by.
     pub(crate) fn fixed<'a>(
         values: impl IntoIterator<Item = (&'a str, &'a [String])>,
         spoken: &Spoken<'_>,
@@ -106,7 +97,6 @@ impl Names {
         names
     }
 
-    /// Names out of a tool's result, each perhaps with where it is.
     pub(crate) fn live(items: Vec<Item>, kinds: &[Kind], spoken: &Spoken<'_>) -> Self {
         let mut names = Self::default();
         // Also what none of these is must be known: a sensor for light is not switched with the lights.
@@ -336,7 +326,6 @@ impl Names {
         forms(word, plural).iter().skip(1).any(is_known)
     }
 
-    /// Where something is.
     pub(crate) fn place_of(&self, value: &str) -> Option<&str> {
         let entry = self.entries.iter().find(|entry| entry.value == value)?;
         entry.place.as_deref()
@@ -354,7 +343,6 @@ impl Names {
     }
 }
 
-/// What is in the lists of all these words.
 fn in_all<L: Borrow<Vec<usize>>>(
     words: &[String],
     list: impl Fn(&String) -> Option<L>,

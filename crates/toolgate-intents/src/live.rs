@@ -25,7 +25,6 @@ const BAD_FOR: Duration = Duration::from_secs(5);
 /// How long a tool may take to tell its list.
 pub(crate) const LIMIT: Duration = Duration::from_secs(2);
 
-/// What is known of the tools of one moment.
 #[derive(Default)]
 pub(crate) struct Live {
     kept: Mutex<Option<Kept>>,
@@ -39,14 +38,12 @@ struct Kept {
     lists: HashMap<usize, (Instant, ListState)>,
 }
 
-/// A copy of what is known now.
 pub(crate) struct Snapshot {
     pub(crate) tools: Arc<[Presence]>,
     pub(crate) lists: HashMap<usize, ListState>,
 }
 
 impl Live {
-    /// What is known and still good.
     pub(crate) fn snapshot(&self, engine: &Engine, list: &Arc<ToolList>) -> Snapshot {
         let now = Instant::now();
         let mut kept = self.kept.lock();
@@ -184,7 +181,6 @@ fn names(engine: &Engine, source: &ListSource, result: &Value) -> Names {
     Names::live(items, kinds.all, &engine.spoken())
 }
 
-/// The result of a tool that tells a list, or why there is none.
 async fn ask(
     name: &str,
     arguments: &Map<String, Value>,

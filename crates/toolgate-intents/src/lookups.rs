@@ -7,17 +7,13 @@ use super::lists::{Entry, Found, Names, Spoken};
 use super::maths::Calculation;
 use super::spelling::NearWords;
 
-/// All that was looked up at one moment.
 #[derive(Default)]
 pub(crate) struct Lookups {
     pub(super) templates: RefCell<NearWords>,
-    /// For each slot.
     names: RefCell<HashMap<usize, NameLookups>>,
-    /// By the text.
     calculations: RefCell<HashMap<String, Option<Calculation>>>,
 }
 
-/// What was looked up among the names of one slot.
 #[derive(Default)]
 struct NameLookups {
     near: NearWords,
@@ -25,7 +21,6 @@ struct NameLookups {
     found: HashMap<String, (Places, OnceCell<Places>)>,
 }
 
-/// The names that were found, and how.
 type Places = Option<(Found, Vec<usize>)>;
 
 impl Lookups {

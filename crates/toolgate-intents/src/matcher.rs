@@ -36,46 +36,37 @@ pub(super) const LONGEST_NAME: usize = 10;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Mercy {
-    /// Nothing.
     None,
-    /// Wrong letters.
     Spelling,
     /// Also names that are in no list: to say what is wrong, never to act.
     Unknown,
 }
 
-/// A live list as far as it is known.
 #[derive(Clone)]
 pub(crate) enum ListState {
     Known(Arc<Names>),
-    /// Why not.
     Unreadable(String),
 }
 
-/// A sentence, and all that is needed to match it.
 pub(crate) struct Reading<'a> {
     pub(super) engine: &'a Engine,
     pub(super) sentence: &'a Sentence<'a>,
     pub(super) lists: &'a HashMap<usize, ListState>,
     pub(super) mercy: Mercy,
     pub(super) today: Date,
-    /// What the slots of the last calls were filled with.
     pub(super) last: &'a [Map<String, Value>],
-    /// Each word.
     pub(super) texts: Vec<String>,
     /// For each word the words of templates it may be, with the letters that are wrong.
     words: Vec<Vec<(usize, usize)>>,
     /// For each word how many of them may be skipped from there, and whether they are mere politeness.
     skips: Vec<Vec<(usize, bool)>>,
     pub(super) fills: RefCell<Fills>,
-    /// For a walk, and kept for the next one.
     cells: RefCell<Vec<Cell>>,
     pub(super) lookups: &'a Lookups,
     /// Lists that are not known, and the least that a match would cost that needs them.
     pub(super) wanted: RefCell<HashMap<usize, u32>>,
 }
 
-/// What each slot can be filled with at each word.
 type Fills = HashMap<(usize, usize), Rc<[Fill]>>;
 
 #[derive(Debug, Clone)]
@@ -88,7 +79,6 @@ pub(crate) struct Match {
     pub(crate) slots: Vec<(Arc<str>, usize, Fill)>,
 }
 
-/// Words that a slot may be filled with.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Fill {
     pub(super) end: usize,
@@ -105,16 +95,12 @@ pub(crate) enum How {
     Certain,
     /// By free text: certain, but it may be anything.
     Free,
-    /// By some words of a name.
     Part,
     Misspelt,
-    /// By a word for several of them.
     Plural,
-    /// By all there are.
     Everything,
     /// By a number that it may not be.
     Outside,
-    /// By a name that is in no list.
     Unknown,
 }
 
@@ -221,7 +207,6 @@ impl<'a> Reading<'a> {
         (end <= worst && end < u32::MAX).then(|| self.way_back(template, &cells, end))
     }
 
-    /// All ways that lead on from a state at a word.
     fn step(&self, template: &Compiled, cells: &mut Vec<Cell>, from: (usize, usize)) {
         let ((at, state), states) = (from, template.graph.states.len());
         let cost = cells[at * states + state].cost;

@@ -37,7 +37,6 @@ pub(crate) struct Maths {
     pub(crate) one: Vec<String>,
     /// Functions of an angle, and what is said after a number that has no unit there.
     pub(crate) angles: HashMap<String, String>,
-    /// How units are written for people.
     pub(crate) shown: HashMap<String, String>,
 }
 
@@ -55,7 +54,6 @@ pub(crate) struct Pair {
 pub(crate) struct Calculation {
     /// As `math_eval` wants it.
     pub(crate) written: String,
-    /// As people say it, where that differs.
     pub(crate) said: Option<String>,
     /// True if it could be meant otherwise.
     pub(crate) unsure: bool,

@@ -43,7 +43,6 @@ pub struct SentenceCall {
     pub arguments: Map<String, Value>,
 }
 
-/// What is to be done about a sentence.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Meaning {
     /// A tool is called, and then what else was wished for. `certain` if nothing was forgiven and nothing is free text.
@@ -57,31 +56,24 @@ pub(crate) enum Meaning {
         question: String,
         choices: Vec<Choice>,
     },
-    /// The person is asked for what is missing after these words.
     Begun {
         question: String,
         words: String,
     },
     Say(String),
-    /// Nothing is done, and this is why.
     Fail(String),
 }
 
-/// What may be meant.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Choice {
-    /// What a person calls it.
     pub(crate) label: String,
-    /// Several if several things were named.
     pub(crate) calls: Vec<Planned>,
     /// True if it must not be done by mistake.
     pub(crate) careful: bool,
 }
 
-/// A call, and what is to be said of its result.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Planned {
-    /// The name the tool is listed under.
     pub(crate) tool: String,
     pub(crate) arguments: Map<String, Value>,
     pub(crate) answer: Answer,
@@ -102,7 +94,6 @@ pub(crate) enum Presence {
     Several(Vec<String>),
 }
 
-/// What is known at the moment a sentence is heard.
 pub(crate) struct Moment<'a> {
     /// For each intent.
     pub(crate) tools: &'a [Presence],

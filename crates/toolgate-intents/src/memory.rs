@@ -12,21 +12,17 @@ use super::replies;
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SentenceMemory {
-    /// The person was asked which of these is meant.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) asked: Vec<Choice>,
-    /// The person was asked for what was missing after these words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) begun: Option<String>,
     /// Tools were called, and this is to be said of their results, in the same order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) called: Vec<ResultPhrase>,
-    /// What is to be done after these calls, one after the other.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) then: Vec<Choice>,
 }
 
-/// What is to be said of a result.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ResultPhrase {
     pub(crate) answer: Answer,
@@ -75,7 +71,6 @@ impl<'a> SentenceContext<'a> {
         is_question.then_some(choices)
     }
 
-    /// The words that something was missing after.
     pub(crate) fn begun(&self) -> Option<&'a str> {
         self.answer?.0.begun.as_deref()
     }

@@ -5,7 +5,6 @@ use std::collections::HashMap;
 use serde::Deserialize;
 use serde_json::{Number, Value};
 
-/// A language's words for numbers.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Numbers {
@@ -13,11 +12,8 @@ pub(crate) struct Numbers {
     pub(crate) words: HashMap<String, u64>,
     /// `hundred`, `thousand`.
     pub(crate) multipliers: HashMap<String, u64>,
-    /// Said between hundreds and the rest.
     pub(crate) and: Vec<String>,
-    /// Said before decimals.
     pub(crate) point: Vec<String>,
-    /// Said before what is below zero.
     pub(crate) minus: Vec<String>,
     /// Said after a whole number: `and a half`.
     pub(crate) fractions: HashMap<String, f64>,

@@ -35,13 +35,10 @@ const LARGEST: usize = 1024 * 1024;
 #[serde(default, deny_unknown_fields)]
 pub struct Pack {
     pub(crate) language: String,
-    /// Phrases that may stand anywhere and mean nothing.
     pub(crate) fillers: Vec<String>,
     /// The same, and they may also stand after free text.
     pub(crate) polite: Vec<String>,
-    /// Words that mean nothing inside a name.
     pub(crate) small: Vec<String>,
-    /// Words that are short for others.
     pub(crate) replace: HashMap<String, String>,
     pub(crate) numbers: Numbers,
     pub(crate) maths: Maths,
@@ -57,19 +54,15 @@ pub struct Pack {
     pub(crate) intents: Vec<Intent>,
 }
 
-/// How a person speaks of several things.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Groups {
     /// Said before what all of them have in their names: `all the`.
     pub(crate) all: Vec<String>,
-    /// Said for all there are.
     pub(crate) everything: Vec<String>,
     /// Said between two of them, and between two wishes.
     pub(crate) and: Vec<String>,
-    /// Said between two wishes.
     pub(crate) then: Vec<String>,
-    /// What a word for several ends in.
     pub(crate) plural: Vec<String>,
     /// What things are called together that need not have it in their names: `lights`.
     pub(crate) kinds: Vec<Kind>,
@@ -80,6 +73,7 @@ impl Groups {
         self.all.extend(more.all);
         self.everything.extend(more.everything);
         self.and.extend(more.and);
+        self.then.extend(more.then);
         self.plural.extend(more.plural);
         self.kinds.extend(more.kinds);
     }
@@ -105,11 +99,9 @@ pub(crate) struct Kind {
 pub(crate) struct Replies {
     pub(crate) yes: Vec<String>,
     pub(crate) no: Vec<String>,
-    /// All that was asked about.
     pub(crate) all: Vec<String>,
     /// `first` is 1, `last` is 0.
     pub(crate) ordinals: HashMap<String, usize>,
-    /// Phrases that mean nothing in an answer.
     pub(crate) small: Vec<String>,
 }
 
@@ -123,26 +115,18 @@ impl Replies {
     }
 }
 
-/// What a slot may be filled with.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum SlotKind {
     Number,
-    /// A number within limits.
     Range(Range),
-    /// A calculation.
     Expression,
-    /// A day of the calendar.
     Date,
-    /// Whatever was said.
     Text,
-    /// One of these, each with the words for it.
     Values(Values),
-    /// One of what a tool tells.
     List(Box<ListSource>),
 }
 
-/// What a number may be.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Range {
@@ -152,7 +136,6 @@ pub(crate) struct Range {
     pub(crate) noun: String,
 }
 
-/// Values by themselves, or each with the words for it.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(untagged)]
 pub(crate) enum Values {
@@ -214,7 +197,6 @@ pub(crate) struct Intent {
     pub(crate) arguments: Map<String, Value>,
     /// True if nothing but exact names will do.
     pub(crate) exact: bool,
-    /// What is said of the result.
     pub(crate) answer: Answer,
     /// What it does, for people: `switch devices`.
     pub(crate) does: Option<String>,
@@ -222,7 +204,6 @@ pub(crate) struct Intent {
     pub(crate) any: Option<String>,
     /// True if it fits names that are there only: other words in their place mean something else.
     pub(crate) known: bool,
-    /// What is said where no tool is needed.
     pub(crate) say: Option<String>,
     /// What is asked where something is missing; the answer is heard as if it had been said at once. A `tool` beside it is
     /// what would be needed then.

@@ -11,7 +11,6 @@ use super::words::{Sentence, plain_words};
 /// The most places where a sentence may part. With more of them it is a story.
 const MOST_BREAKS: usize = 4;
 
-/// From a word to before another.
 type Span = (usize, usize);
 
 /// Where one part ends, and where the next begins behind the words between them.
@@ -43,11 +42,9 @@ pub(super) struct Parting<'a> {
 
 #[derive(Debug, Clone)]
 enum Heard {
-    /// Something that can be done.
     Wish(Wish),
     /// A question, or mere words: not what can be done beside something else.
     Other,
-    /// Nothing that is known.
     Nothing,
 }
 
@@ -241,7 +238,6 @@ impl<'a> Parting<'a> {
     }
 }
 
-/// What is to be done, one after the other.
 fn together(wishes: Vec<Wish>) -> Option<Meaning> {
     let mut all_certain = true;
     let steps = wishes.into_iter().filter_map(|wish| match wish {

@@ -50,7 +50,6 @@ impl Engine {
         longest_at(&phrases(&self.pack.replies.no), self.after_fillers(&words)).is_some()
     }
 
-    /// The words behind those at the beginning that mean nothing.
     pub(super) fn after_fillers<'a>(&self, words: &'a [String]) -> &'a [String] {
         let mut rest = words;
         while let Some(first) = rest.first() {
@@ -126,7 +125,6 @@ impl Engine {
         }
     }
 
-    /// The one thing out of a list that a choice is about.
     fn thing<'a>(&self, choice: &'a Choice) -> Option<(usize, &'a str)> {
         let [call] = choice.calls.as_slice() else {
             return None;
@@ -138,7 +136,6 @@ impl Engine {
         things.next().is_none().then_some(first)
     }
 
-    /// Where a thing is that is a choice by its name.
     fn place_of(&self, choice: &Choice, moment: &Moment<'_>) -> Option<String> {
         let (slot, _) = self
             .thing(choice)
@@ -149,7 +146,6 @@ impl Engine {
         }
     }
 
-    /// The words of an answer but for those that mean nothing in one.
     fn telling(&self, words: &[String]) -> Vec<String> {
         let small = phrases(&self.pack.replies.small);
         let (mut telling, mut rest) = (Vec::new(), words);

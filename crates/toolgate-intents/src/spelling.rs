@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 
-/// How many letters may be wrong in a word of this length.
 fn tolerance(length: usize) -> usize {
     match length {
         0..=3 => 0,

@@ -166,7 +166,6 @@ impl Engine {
         }
     }
 
-    /// All that a match may mean, with the tool of this name.
     pub(super) fn choices(
         &self,
         found: &Match,
@@ -190,7 +189,6 @@ impl Engine {
         readings.map(choice).collect()
     }
 
-    /// What a number may be, if it is something else.
     pub(super) fn out_of_range(&self, found: &Match) -> Option<String> {
         let is_outside = |(_, _, fill): &&(_, usize, Fill)| fill.how == How::Outside;
         let (_, slot, _) = found.slots.iter().find(is_outside)?;
@@ -204,7 +202,6 @@ impl Engine {
         ))
     }
 
-    /// A question which of these is meant.
     pub(crate) fn ask(&self, mut choices: Vec<Choice>) -> Meaning {
         let more = choices.len().saturating_sub(MOST_CHOICES);
         choices.truncate(MOST_CHOICES);
@@ -268,7 +265,6 @@ impl Engine {
         all
     }
 
-    /// The sentence of a match as it would be said in full.
     fn rendered(&self, found: &Match, ways: &[&Map<String, Value>]) -> String {
         let template = &self.pack.intents[found.intent].sentences[found.sentence];
         let mut slots = Map::new();
@@ -311,7 +307,6 @@ impl Engine {
         }
     }
 
-    /// A text of the pack with its gaps filled.
     pub(crate) fn filled(&self, key: &str, values: &[(&str, &str)]) -> String {
         let value = |name: &str| {
             let found = values.iter().find(|(key, _)| *key == name);

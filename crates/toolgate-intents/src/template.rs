@@ -79,7 +79,6 @@ impl Template {
         })
     }
 
-    /// All slots in it, in order.
     pub(crate) fn slots(&self) -> Vec<&Slot> {
         let mut found = Vec::new();
         collect_slots(&self.parts, &mut found);

@@ -20,7 +20,6 @@ pub(crate) struct Backlog {
     taken: VecDeque<Job>,
 }
 
-/// Rows that there is no room for.
 #[derive(Default)]
 pub(crate) struct LeftOver {
     /// Those that are nowhere else.
@@ -30,7 +29,6 @@ pub(crate) struct LeftOver {
 }
 
 impl Backlog {
-    /// Takes all that waits in the queue.
     pub(crate) fn take_from(&mut self, queue: &Queue) -> LeftOver {
         let mut left_over = LeftOver::default();
         queue.take_into(&mut self.taken);
@@ -78,7 +76,6 @@ impl Backlog {
         (self.bytes, self.spooled) = (0, 0);
     }
 
-    /// The same of rows that are written.
     pub(crate) fn clear_into(&mut self, queue: &Queue) {
         queue.give_back(&mut self.rows, self.bytes);
         (self.bytes, self.spooled) = (0, 0);

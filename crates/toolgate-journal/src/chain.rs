@@ -25,7 +25,6 @@ const INSERT: &str =
     "INSERT INTO chain (n, kind, row, calls, key, digest, hash) VALUES (?, ?, ?, ?, ?, ?, ?)";
 pub(crate) const SELECT: &str = "SELECT n, kind, row, calls, key, digest, hash FROM chain";
 
-/// Where there is no digest.
 pub(crate) const NOTHING: Hash = [0; 32];
 
 /// So many entries are kept however few calls there are.
@@ -60,7 +59,6 @@ impl Kind {
             .find(|kind| *kind as i64 == number)
     }
 
-    /// True if it holds the digest of a call.
     pub(crate) fn is_of_call(self) -> bool {
         matches!(self, Self::Call | Self::Kept)
     }
@@ -111,7 +109,6 @@ impl Entry {
     }
 }
 
-/// The newest entry, and the oldest there is.
 pub(crate) fn last(connection: &Connection) -> rusqlite::Result<Option<Entry>> {
     let sql = format!("{SELECT} ORDER BY n DESC LIMIT 1");
     let mut statement = connection.prepare_cached(&sql)?;

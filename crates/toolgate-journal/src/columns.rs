@@ -30,7 +30,6 @@ pub(crate) enum Read {
     Detail,
 }
 
-/// When a column gets its value.
 enum Written {
     Start(for<'a> fn(&CallStart<'a>) -> ValueRef<'a>),
     End(for<'a> fn(&CallEnd<'a>) -> ValueRef<'a>),
@@ -186,7 +185,6 @@ pub(crate) static UPDATE: LazyLock<String> = LazyLock::new(|| {
     format!("UPDATE calls SET {set} WHERE seq = ? AND id = ?")
 });
 
-/// Every column of a call.
 pub(crate) static SELECT_BY_SEQ: LazyLock<String> =
     LazyLock::new(|| format!("SELECT {} FROM calls WHERE seq = ?", selected(Read::Detail)));
 

@@ -93,7 +93,6 @@ pub(crate) fn of_row(run: &[u8], row: &Row<'_>) -> rusqlite::Result<Hash> {
     Ok(Digester::new().of_values(run, &values))
 }
 
-/// The same of a row of the table; none if it isn't there.
 pub(crate) fn of_call(connection: &Connection, seq: i64) -> rusqlite::Result<Option<Hash>> {
     let mut statement = connection.prepare_cached(&SELECT_BY_SEQ)?;
     let mut rows = statement.query([seq])?;

@@ -41,7 +41,6 @@ const LONGEST_REST: Duration = Duration::from_secs(60);
 const FIRST_REST: Duration = Duration::from_secs(1);
 /// The end of the program waits for the last records this long.
 const LAST: Duration = Duration::from_secs(1);
-/// Records sent at once.
 const BATCH: i64 = 100;
 /// Entries that wait for a destination; older ones are dropped and counted.
 const MOST_WAITING: i64 = 100_000;
@@ -168,7 +167,6 @@ struct Worker {
     told: Option<Instant>,
 }
 
-/// Why records aren't sent.
 #[derive(Debug, thiserror::Error)]
 enum ForwardError {
     #[error("{0}")]

@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// How often to look.
 const PERIOD: Duration = Duration::from_secs(1);
 
 /// Which file it is that is written to: SQLite does not notice when it is moved or deleted.

@@ -12,7 +12,6 @@ use crate::row::Row;
 
 /// More rows than this wait nowhere.
 pub(crate) const MOST_ROWS: usize = 4096;
-/// Nor do more bytes.
 pub(crate) const MOST_BYTES: usize = 32 << 20;
 
 /// So many rows, or a part of the bytes, are worth a transaction of their own.
@@ -39,7 +38,6 @@ impl Ack {
 
 /// Who waits until a row is in the database.
 pub(crate) enum Waits {
-    /// Its call.
     Call(Ack),
     /// Nobody, and it may be lost with the process.
     Nobody,
@@ -64,13 +62,11 @@ impl Job {
         }
     }
 
-    /// Nobody waits for it.
     fn has_time(&self) -> bool {
         matches!(self, Self::Write(_, Waits::Nobody | Waits::Spooled))
     }
 }
 
-/// Many put in; the thread takes out.
 #[derive(Default)]
 pub(crate) struct Queue {
     state: Mutex<State>,
@@ -87,7 +83,6 @@ struct State {
     is_closed: bool,
     /// The thread has something to do.
     is_called: bool,
-    /// Someone waits for it.
     is_urgent: bool,
     /// Someone who reads the file found it damaged.
     is_damaged: bool,
@@ -155,7 +150,6 @@ impl Queue {
         }
     }
 
-    /// The same, waiting for room as long as it takes.
     pub(crate) async fn put_when_possible(&self, mut job: Job) -> Result<(), Refused> {
         loop {
             let mut space = std::pin::pin!(self.space.notified());
@@ -168,7 +162,6 @@ impl Queue {
         }
     }
 
-    /// True if someone waits.
     pub(crate) fn is_urgent(&self) -> bool {
         self.state().is_urgent
     }

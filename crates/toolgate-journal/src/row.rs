@@ -17,7 +17,6 @@ use crate::{ApprovalInfo, VoiceTurn, turns};
 /// Names of parameters beyond this are no names.
 const LONGEST_CHANGES: usize = 64 << 10;
 
-/// One thing to write.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Row {
@@ -56,11 +55,9 @@ pub(crate) struct StartRow {
     pub(crate) destructive: bool,
 }
 
-/// The arguments the tool got.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Executed {
-    /// It did not come to that.
     Not,
     AsAsked,
     Otherwise(String),

@@ -151,7 +151,6 @@ pub(crate) struct Dead {
     pub(crate) unmarked: i64,
 }
 
-/// The same runs by number, to tell calls that run from those that were interrupted.
 #[derive(Default)]
 pub(crate) struct DeadRuns(Vec<i64>);
 
@@ -171,7 +170,6 @@ impl DeadRuns {
     }
 }
 
-/// Runs that are over without having said so.
 pub(crate) fn dead(connection: &Connection, database: &Path) -> rusqlite::Result<Vec<Dead>> {
     let sql = "SELECT seq, id, unmarked, pid FROM runs WHERE ended_at IS NULL";
     let mut statement = connection.prepare_cached(sql)?;

@@ -62,7 +62,6 @@ pub(crate) fn open(file: &Path, sync: Sync, look: Look) -> Result<Connection, Jo
     }
 }
 
-/// Why a file does not serve as it is.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Unusable {
     #[error("{0}")]

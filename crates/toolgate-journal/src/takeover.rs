@@ -68,7 +68,6 @@ pub(crate) fn take_over(connection: &mut Connection, database: &Path) -> rusqlit
     Ok(unmarked.is_empty())
 }
 
-/// The same for someone who only reads, as far as that is possible.
 pub(crate) fn take_over_to_read(database: &Path) {
     let take = || -> Result<(), Unusable> {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;

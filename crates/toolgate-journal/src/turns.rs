@@ -24,7 +24,6 @@ pub(crate) const TABLE: &str = "
         first_token INTEGER, first_audio INTEGER, ended INTEGER, heard TEXT NOT NULL, answer TEXT NOT NULL, error TEXT,
         calls TEXT NOT NULL
     );";
-/// Every column.
 pub(crate) const COLUMNS: &str = "seq, id, started_at, source, room, wake_word, outcome, model, \
     speech_ended, transcribed, first_token, first_audio, ended, heard, answer, error, calls";
 /// A turn that is there already stays as it is.

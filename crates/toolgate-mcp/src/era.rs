@@ -6,9 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// The newest revision that begins with `initialize`.
 pub(crate) const LEGACY: &str = "2025-11-25";
-/// The revision without `initialize`.
 pub(crate) const MODERN: &str = "2026-07-28";
-/// All revisions that begin with `initialize`.
 pub(crate) const LEGACY_REVISIONS: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", LEGACY];
 /// All revisions we speak, oldest first. They are dates, so their text compares like their age.
 pub(crate) const REVISIONS: [&str; 5] = {

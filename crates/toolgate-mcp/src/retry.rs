@@ -15,7 +15,6 @@ pub const MCP_RETRY_ATTEMPTS: u32 = 3;
 /// The wait before the second attempt; it doubles with each further one.
 pub const MCP_RETRY_BASE_DELAY: Duration = Duration::from_secs(2);
 
-/// The longest wait between two attempts.
 const MAX_DELAY: Duration = Duration::from_secs(60);
 /// More attempts in a row help nobody: after the round come the slow ones.
 const MOST_ATTEMPTS: u32 = 20;
@@ -73,7 +72,6 @@ impl RetryPolicy {
         backoff(self.base_delay, doublings, self.max_delay)
     }
 
-    /// The wait before a slow retry, moved a little at random.
     pub(crate) fn slow_delay(&self, attempt: u32) -> Duration {
         jittered(self.delay(attempt), JITTER)
     }
@@ -115,7 +113,6 @@ impl Starts {
         self.most = STARTS.max(policy.attempts as usize);
     }
 
-    /// When the next start is allowed.
     pub(crate) fn allowed_at(&self) -> Instant {
         let first = self.times.len().checked_sub(self.most);
         match first.and_then(|first| self.times.get(first)) {
@@ -124,12 +121,10 @@ impl Starts {
         }
     }
 
-    /// How many starts within the window are too many.
     pub(crate) fn most(&self) -> usize {
         self.most
     }
 
-    /// One more.
     pub(crate) fn count(&mut self) {
         while self.times.len() >= self.most {
             self.times.pop_front();

@@ -98,7 +98,6 @@ impl JsonSchema for AnswerSource {
         "AnswerSource".into()
     }
 
-    /// That of a provider, and the sentences.
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let mut schema = Provider::json_schema(generator);
         let sentences = json_schema!({

@@ -102,7 +102,6 @@ impl<F: FnMut(Event<'_>) + Send> Listener for F {
     }
 }
 
-/// Passes waits for tools on to a listener.
 pub(crate) fn tell_waits(
     listener: &mut (impl Listener + ?Sized),
 ) -> impl FnMut(ToolWait<'_>) + Send {

@@ -7,7 +7,6 @@ use parking_lot::Mutex;
 
 use crate::ModelError;
 
-/// How a model or its server wants to be asked.
 pub(crate) trait Habits: Copy + PartialEq + Send + Sync {
     /// What is known after a request was refused in these words; the same if they tell nothing.
     fn after(self, status: u16, message: &str) -> Self;
@@ -16,7 +15,6 @@ pub(crate) trait Habits: Copy + PartialEq + Send + Sync {
     fn notices(self, before: Self, model: &str, error: &ModelError) -> Vec<String>;
 }
 
-/// What is known by now, for all questions of a client.
 #[derive(Debug)]
 pub(crate) struct Learned<T>(Mutex<T>);
 

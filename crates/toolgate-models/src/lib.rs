@@ -34,9 +34,9 @@ mod reply_buffer;
 mod rescue;
 mod retry;
 mod router;
-#[cfg(test)]
-mod samples;
 mod settings;
+#[cfg(test)]
+mod tests;
 mod think;
 mod tokens;
 mod wire_format;

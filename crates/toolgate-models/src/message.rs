@@ -191,6 +191,19 @@ pub struct ToolResult {
     pub call_id: Option<String>,
 }
 
+impl ToolResult {
+    /// For a provider that takes only text here: of pictures it says that they were there.
+    pub(crate) fn text_with_images(&self) -> Cow<'_, str> {
+        if self.images.is_empty() {
+            return Cow::Borrowed(&self.text);
+        }
+        let text = Some(self.text.clone()).filter(|text| !text.trim().is_empty());
+        let images = self.images.iter().map(Image::to_words);
+        let lines: Vec<String> = text.into_iter().chain(images).collect();
+        Cow::Owned(lines.join("\n"))
+    }
+}
+
 /// A picture.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Image {

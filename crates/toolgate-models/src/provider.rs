@@ -40,15 +40,12 @@ pub enum Provider {
     Gemini,
 }
 
-/// What has to be known of a provider without a client of it.
 pub(crate) struct ProviderEntry {
     pub(crate) provider: Provider,
-    /// As it is written in the configuration and on the command line.
     name: &'static str,
     /// The variables that may hold its key. People are told of the first.
     pub(crate) key_variables: &'static [&'static str],
     url_variable: &'static str,
-    /// Its usual address.
     pub(crate) url: &'static str,
     default_model: &'static str,
     /// Whether it wants a key at its usual address.
@@ -62,13 +59,9 @@ pub(crate) struct ProviderEntry {
     pub(crate) owns_model: fn(&str) -> bool,
     /// An address as people write it, made into the one that the client builds on.
     pub(crate) tidy_url: fn(&str) -> Result<String, String>,
-    /// What every request carries, by the key.
     pub(crate) headers: fn(&str) -> Result<HeaderMap, ModelError>,
-    /// Where it lists its models.
     pub(crate) models_path: &'static str,
-    /// Their names in that list, and whether there are more.
     pub(crate) read_models: fn(&Value) -> (Vec<String>, bool),
-    /// A model that is there, where asking is cheap.
     pub(crate) probe: ModelProbe,
     pub(crate) connect: fn(&ModelSettings) -> ClientResult,
 }
@@ -187,7 +180,6 @@ impl Provider {
         format!("{url}, or model.url in the configuration")
     }
 
-    /// The error of a client that needs a key and has none.
     pub(crate) fn no_key(self) -> ModelError {
         ModelError::Key {
             provider: self,

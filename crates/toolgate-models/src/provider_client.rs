@@ -40,96 +40,66 @@ impl<W> ProviderClient<W> {
     }
 }
 
-struct Question<'a, W> {
-    format: &'a W,
-    request: Request<'a>,
+async fn ask_once<W: WireFormat>(
+    format: &W,
+    request: &Request<'_>,
+    habits: W::Habits,
+    buffer: &mut ReplyBuffer<'_>,
+) -> Result<Reply, ModelError> {
+    let body = format.body(request, habits);
+    let body = body.map_err(|reason| ModelError::Refused {
+        provider: W::PROVIDER,
+        reason,
+    })?;
+    let endpoint = format.endpoint();
+    let headers = endpoint.headers.clone();
+    let explain = |failure: Failure| explain(format, failure, habits);
+    let answer = endpoint
+        .http
+        .post(format.path(), headers, body, request.deadline, explain);
+    let mut lines = answer.await?;
+    buffer.begin(format.rescues() && !request.words_only);
+    let mut reader = format.reader(request);
+    let first_token = read(W::FRAMING, &mut lines, &mut reader, buffer).await;
+    let first_token = first_token.map_err(|error| stream_error(format, error, habits))?;
+    lines.finish();
+    let reply = reader.finish(buffer);
+    let mut reply = reply.map_err(|error| stream_error(format, error, habits))?;
+    reply.first_token = first_token;
+    if let Some(notice) = format.review(request, &reply).await {
+        buffer.notice(&notice);
+    }
+    Ok(reply)
 }
 
-impl<W: WireFormat> Question<'_, W> {
-    /// One attempt, and again at once each time something was learned about the model.
-    async fn ask(self, buffer: &mut ReplyBuffer<'_>) -> Result<Reply, ModelError> {
-        if let Some(caution) = self.format.caution(&self.request) {
-            buffer.notice(&caution);
-        }
-        loop {
-            let habits = self.format.habits().get();
-            let reply = self.ask_once(habits, buffer).await;
-            let learned = self.format.habits().get();
-            match reply {
-                Err(error @ ModelError::Refused { .. }) if learned != habits => {
-                    buffer.take_back();
-                    let model = toolgate_core::escape(self.format.model());
-                    for notice in learned.notices(habits, &model, &error) {
-                        buffer.notice(&notice);
-                    }
-                }
-                reply => return reply,
-            }
-        }
-    }
+fn explain<W: WireFormat>(format: &W, failure: Failure, used: W::Habits) -> ModelError {
+    let learned = format.habits();
+    learned.learn(used, |habits| {
+        habits.after(failure.status, &failure.message)
+    });
+    format.explain(failure)
+}
 
-    async fn ask_once(
-        &self,
-        habits: W::Habits,
-        buffer: &mut ReplyBuffer<'_>,
-    ) -> Result<Reply, ModelError> {
-        let Self { format, request } = self;
-        let body = format.body(request, habits);
-        let body = body.map_err(|reason| ModelError::Refused {
-            provider: W::PROVIDER,
-            reason,
-        })?;
-        let endpoint = format.endpoint();
-        let headers = endpoint.headers.clone();
-        let explain = |failure: Failure| self.explain(failure, habits);
-        let answer = endpoint
-            .http
-            .post(format.path(), headers, body, request.deadline, explain);
-        let mut lines = answer.await?;
-        buffer.begin(format.rescues() && !request.words_only);
-        let mut reader = format.reader(request);
-        let first_token = read(W::FRAMING, &mut lines, &mut reader, buffer).await;
-        let first_token = first_token.map_err(|error| self.stream_error(error, habits))?;
-        lines.finish();
-        let reply = reader.finish(buffer);
-        let mut reply = reply.map_err(|error| self.stream_error(error, habits))?;
-        reply.first_token = first_token;
-        if let Some(notice) = format.review(request, &reply).await {
-            buffer.notice(&notice);
+fn stream_error<W: WireFormat>(format: &W, error: StreamError, used: W::Habits) -> ModelError {
+    let (provider, http) = (W::PROVIDER, &format.endpoint().http);
+    match error {
+        StreamError::Connection(error) => error,
+        StreamError::Said(error) => {
+            let failure = Failure::in_stream(http, W::status(&error), &error);
+            explain(format, failure, used)
         }
-        Ok(reply)
-    }
-
-    fn explain(&self, failure: Failure, used: W::Habits) -> ModelError {
-        let learned = self.format.habits();
-        learned.learn(used, |habits| {
-            habits.after(failure.status, &failure.message)
-        });
-        self.format.explain(failure)
-    }
-
-    fn stream_error(&self, error: StreamError, used: W::Habits) -> ModelError {
-        let (provider, http) = (W::PROVIDER, &self.format.endpoint().http);
-        match error {
-            StreamError::Connection(error) => error,
-            StreamError::Said(error) => {
-                let failure = Failure::in_stream(http, W::status(&error), &error);
-                self.explain(failure, used)
-            }
-            StreamError::Garbled(reason) => ModelError::Garbled {
-                provider,
-                reason: http.line(&reason),
-            },
-            StreamError::Cut => ModelError::Cut {
-                provider,
-                reason: W::CUT.to_owned(),
-            },
-            StreamError::Full => ModelError::TooLong {
-                model: self.format.model().to_owned(),
-                reason: "its window is full; begin a new conversation, or offer fewer tools"
-                    .to_owned(),
-            },
-        }
+        StreamError::Garbled(reason) => ModelError::Garbled {
+            provider,
+            reason: http.line(&reason),
+        },
+        StreamError::Cut => ModelError::Cut {
+            provider,
+            reason: W::CUT.to_owned(),
+        },
+        StreamError::Full => ModelError::TooLong {
+            model: format.model().to_owned(),
+            reason: "its window is full; begin a new conversation, or offer fewer tools".to_owned(),
+        },
     }
 }
 
@@ -224,7 +194,27 @@ impl<W: WireFormat> ModelClient for ProviderClient<W> {
             self.prepare(request.deadline).await;
             let format = &self.format;
             retrying(&self.retries, request.deadline, listener, move |buffer| {
-                Box::pin(Question { format, request }.ask(buffer))
+                Box::pin(async move {
+                    if let Some(caution) = format.caution(&request) {
+                        buffer.notice(&caution);
+                    }
+                    // Again at once each time something was learned about the model.
+                    loop {
+                        let habits = format.habits().get();
+                        let reply = ask_once(format, &request, habits, buffer).await;
+                        let learned = format.habits().get();
+                        match reply {
+                            Err(error @ ModelError::Refused { .. }) if learned != habits => {
+                                buffer.take_back();
+                                let model = toolgate_core::escape(format.model());
+                                for notice in learned.notices(habits, &model, &error) {
+                                    buffer.notice(&notice);
+                                }
+                            }
+                            reply => return reply,
+                        }
+                    }
+                })
             })
             .await
         })

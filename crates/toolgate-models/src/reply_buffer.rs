@@ -14,7 +14,6 @@ pub(crate) struct ReplyBuffer<'a> {
     /// `None`: nothing is held back, and no calls are looked for.
     detector: Option<CallDetector>,
     text: String,
-    /// How much of the text was told.
     told: usize,
     thoughts: String,
     begun: bool,
@@ -26,7 +25,6 @@ pub(crate) struct ReplyBuffer<'a> {
 pub(crate) struct ReplyText {
     pub(crate) thoughts: String,
     pub(crate) text: String,
-    /// Those that were written as text.
     pub(crate) calls: Vec<ModelCall>,
 }
 
@@ -70,14 +68,12 @@ impl<'a> ReplyBuffer<'a> {
         self.begun = false;
     }
 
-    /// Declares void what was told, if anything was.
     pub(crate) fn take_back(&mut self) {
         if std::mem::take(&mut self.was_heard) {
             self.listener.event(Event::Void);
         }
     }
 
-    /// Something that is no part of the reply.
     pub(crate) fn event(&mut self, event: Event<'_>) {
         self.listener.event(event);
     }
@@ -112,7 +108,6 @@ impl<'a> ReplyBuffer<'a> {
         }
     }
 
-    /// More thinking, told apart by the provider.
     pub(crate) fn thinking(&mut self, text: &str) {
         if !text.is_empty() {
             self.splitter.thinking_came_apart();
@@ -139,7 +134,6 @@ impl<'a> ReplyBuffer<'a> {
         }
     }
 
-    /// More words for the person, without tags.
     pub(crate) fn push(&mut self, piece: &str) {
         self.begun = true;
         self.text.push_str(piece);

@@ -15,7 +15,6 @@ use crate::{Event, Listener, ModelError};
 /// in trouble that would else recover.
 #[derive(Debug)]
 pub(crate) struct Retries {
-    /// Attempts of one question.
     most: u32,
     saved: Mutex<f64>,
 }

@@ -65,7 +65,6 @@ enum Route {
     Model(Arc<dyn ModelClient>, Option<RoutedSentences>),
 }
 
-/// When sentences are asked beside a model.
 #[derive(Clone)]
 struct RoutedSentences {
     interpreter: Arc<SentenceInterpreter>,
@@ -240,7 +239,6 @@ impl SentenceRouter {
         }
     }
 
-    /// For a question that nobody has answered in this time.
     pub(crate) fn overdue(&self, after: Duration) -> Result<Reply, ModelError> {
         match &self.route {
             Route::SentencesOnly(sentences, _) => Ok(to_reply(sentences.say_again(), &[])),
@@ -252,7 +250,6 @@ impl SentenceRouter {
         }
     }
 
-    /// The answer to the last message, of sentences or of the model.
     pub(crate) async fn reply(
         &self,
         request: Request<'_>,
@@ -333,7 +330,6 @@ async fn is_certain(sentences: &SentenceInterpreter, text: &str) -> bool {
     sentences.certain_calls(text, &context).await.is_some()
 }
 
-/// Tells the words of an answer and makes a reply of it.
 fn tell(answer: Interpretation, request: &Request<'_>, listener: &mut dyn Listener) -> Reply {
     let reply = to_reply(answer, request.messages);
     let text = reply.message.to_text();

@@ -1,11 +1,8 @@
 //! `<think>…</think>` inside of what a model says: servers that do not take it out themselves pass it on as words.
 
-/// A piece of what was said, in order.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Piece<'a> {
-    /// Words for the person.
     Text(&'a str),
-    /// Words for itself.
     Thinking(&'a str),
     /// All text so far was thinking: some templates write the opening tag into the prompt, so that only its end is seen.
     AllWasThinking,
@@ -17,9 +14,7 @@ pub(crate) enum Piece<'a> {
 #[derive(Debug)]
 pub(crate) struct Splitter {
     inside: bool,
-    /// What may yet become a tag.
     pending: String,
-    /// Nothing but blanks since the last line break.
     line_is_blank: bool,
     /// Blanks after thinking belong to nobody.
     skip_blanks: bool,
@@ -123,7 +118,6 @@ impl Splitter {
         Found::Nothing
     }
 
-    /// Goes through the tag that stands here.
     fn pass(&mut self, at: &str, each: &mut dyn FnMut(Piece<'_>)) {
         let is_end = at.starts_with("</");
         if is_end && !self.inside {

@@ -61,7 +61,6 @@ enum Kind {
 }
 
 impl Kind {
-    /// What a run of so many characters takes.
     fn tokens(self, run: usize) -> usize {
         match self {
             Self::Letter => run.div_ceil(6),

@@ -5,21 +5,21 @@ use std::future::ready;
 use futures::future::BoxFuture;
 use reqwest::header::{AUTHORIZATION, HeaderMap};
 use serde_json::Value;
+use serde_json::value::RawValue;
 use tokio::time::Instant;
 
 use crate::catalog::Dialect;
 use crate::http::{Failure, Http, secret};
 use crate::learned::{Habits, Learned};
+use crate::lowering::{Lowered, as_stored};
 use crate::reply_buffer::ReplyBuffer;
 use crate::{Catalog, ModelError, Provider, Reply, Request};
 
-/// Where requests go, and what they all carry.
 pub(crate) struct Endpoint {
     pub(crate) http: Http,
     pub(crate) headers: HeaderMap,
 }
 
-/// How the pieces of an answer are told apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Framing {
     /// Server-sent events. A server that doesn't stream answers with one JSON value.
@@ -28,24 +28,28 @@ pub(crate) enum Framing {
     Lines,
 }
 
+/// A tool as a provider wants it, under its name there.
+pub(crate) type ToolForm = fn(&Lowered<'_>, &str) -> Result<Box<RawValue>, String>;
+
 /// One provider's API. [`ProviderClient`](crate::provider_client::ProviderClient) does everything else.
 pub(crate) trait WireFormat: Send + Sync + 'static {
     const PROVIDER: Provider;
     const FRAMING: Framing = Framing::Events;
     /// For a person, of an answer whose end didn't come.
     const CUT: &'static str = "it ended in the middle";
-    /// The form of a tool.
+    const FORM: ToolForm;
     const DIALECT: &'static Dialect;
     /// The same with schemas as they are stored.
-    const ORIGINAL: &'static Dialect;
+    const ORIGINAL: &'static Dialect = &Dialect {
+        convert: |definition, wire_name| (Self::FORM)(&as_stored(definition), wire_name),
+        ..*Self::DIALECT
+    };
 
-    /// What is found out about the model by asking it.
     type Habits: Habits;
     type Reader<'a>: ReplyReader;
 
     fn endpoint(&self) -> &Endpoint;
 
-    /// Where questions go, below the address.
     fn path(&self) -> &str;
 
     fn model(&self) -> &str;
@@ -57,7 +61,6 @@ pub(crate) trait WireFormat: Send + Sync + 'static {
         None
     }
 
-    /// A list of tools was put into that form.
     fn log_catalog(_catalog: &Catalog) {}
 
     fn habits(&self) -> &Learned<Self::Habits>;
@@ -67,7 +70,6 @@ pub(crate) trait WireFormat: Send + Sync + 'static {
         false
     }
 
-    /// The bytes of a question.
     fn body(&self, request: &Request<'_>, habits: Self::Habits) -> Result<Vec<u8>, String>;
 
     fn reader<'a>(&self, request: &Request<'a>) -> Self::Reader<'a>;
@@ -75,22 +77,18 @@ pub(crate) trait WireFormat: Send + Sync + 'static {
     /// The status that an error would have had, had it come before the stream began.
     fn status(error: &Value) -> u16;
 
-    /// What an error of the provider means.
     fn explain(&self, failure: Failure) -> ModelError {
         failure.usual(self.model())
     }
 
-    /// Learns what has to be known before tools are chosen.
     fn prepare(&self, _deadline: Instant) -> BoxFuture<'_, ()> {
         Box::pin(ready(()))
     }
 
-    /// What a person should know before the model is asked.
     fn caution(&self, _request: &Request<'_>) -> Option<String> {
         None
     }
 
-    /// What a person should know of how the question was read.
     fn review<'a>(
         &'a self,
         _request: &'a Request<'_>,
@@ -110,7 +108,6 @@ pub(crate) trait ReplyReader: Send {
         reply: &mut ReplyBuffer<'_>,
     ) -> Result<(), StreamError>;
 
-    /// The answer of a server that doesn't stream.
     fn read_whole(&mut self, body: &[u8], reply: &mut ReplyBuffer<'_>) -> Result<(), StreamError> {
         self.read("", body, reply)
     }
@@ -129,20 +126,16 @@ pub(crate) enum Progress {
     Open,
     /// The model is done; what it cost may still come.
     Ended,
-    /// Nothing more comes.
     Done,
 }
 
-/// Why there is no reply.
 #[derive(Debug, PartialEq)]
 pub(crate) enum StreamError {
     /// The provider says so: an error in the stream, or instead of an answer.
     Said(Value),
     /// This is not what the provider sends.
     Garbled(String),
-    /// The answer ended before its end.
     Cut,
-    /// The model's window was full before it could say anything.
     Full,
     Connection(ModelError),
 }

@@ -36,10 +36,8 @@ pub struct Approvals(Arc<Desk>);
 struct Desk {
     open: Mutex<BTreeMap<String, Open>>,
     events: broadcast::Sender<ApprovalEvent>,
-    /// How many listen.
     listeners: watch::Sender<usize>,
     equipment: OnceLock<(Redactor, Duration)>,
-    /// Where the dashboard is.
     url: OnceLock<String>,
 }
 
@@ -78,7 +76,6 @@ pub(crate) struct Question {
     pub(crate) expires_at: String,
 }
 
-/// A question comes or goes.
 #[derive(Debug, Clone)]
 pub(crate) enum ApprovalEvent {
     /// A call waits.
@@ -111,7 +108,6 @@ impl Approvals {
         drop(self.0.equipment.set((redactor, patience)));
     }
 
-    /// Listens to all questions from now on.
     pub(crate) fn listen(&self) -> Listening {
         let events = self.0.events.subscribe();
         self.0.listeners.send_modify(|listeners| *listeners += 1);
@@ -129,7 +125,6 @@ impl Approvals {
             .collect()
     }
 
-    /// Says where people find the dashboard.
     pub(crate) fn set_url(&self, url: String) {
         drop(self.0.url.set(url));
     }
@@ -177,7 +172,6 @@ impl Approvals {
     }
 }
 
-/// Why a question was not answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SettleError {
     /// Nobody waits for it any more.

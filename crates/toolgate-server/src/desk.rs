@@ -78,7 +78,6 @@ fn unreadable(detail: impl Into<String>) -> Problem {
     Problem::new(StatusCode::SERVICE_UNAVAILABLE, detail)
 }
 
-/// Whoever waits for an answer.
 #[derive(Default)]
 struct Asker {
     is_gone: Arc<AtomicBool>,

@@ -15,9 +15,7 @@ const KEPT: usize = 1024;
 
 #[derive(Clone)]
 pub(crate) enum Event {
-    /// A call is about to run.
     Started(Arc<Shown>),
-    /// A call has ended.
     Finished(Arc<Shown>),
 }
 
@@ -34,7 +32,6 @@ pub struct Feed(Arc<Shared>);
 struct Shared {
     events: broadcast::Sender<Event>,
     redactor: OnceLock<Redactor>,
-    /// What this process was started as.
     command: OnceLock<String>,
     recent: OnceLock<Recent>,
     /// Where calls are recorded. Only while that fails they are kept here.
@@ -69,7 +66,6 @@ impl Feed {
         drop(self.0.recent.set(recent));
     }
 
-    /// The last calls, while they are kept here.
     pub(crate) fn recent(&self) -> Option<&Recent> {
         let recent = self.0.recent.get()?;
         let keeps = self.0.journal.get().is_none_or(Journal::is_failing);

@@ -106,7 +106,6 @@ struct Inner {
     memory: Rooms,
     chats: Chats,
     mcp: McpEndpoint,
-    /// The description of the API.
     document: OnceLock<Bytes>,
 }
 
@@ -192,7 +191,6 @@ impl Gateway {
         &self.0.parts.executor
     }
 
-    /// The description of the API.
     pub(crate) fn document(&self) -> Bytes {
         let written = || openapi::written(status::token_needed(self));
         self.0.document.get_or_init(written).clone()
@@ -208,12 +206,10 @@ impl Gateway {
         &self.0.memory
     }
 
-    /// The conversations that go on.
     pub(crate) fn chats(&self) -> &Chats {
         &self.0.chats
     }
 
-    /// What MCP clients speak to.
     pub(crate) fn mcp(&self) -> &McpEndpoint {
         &self.0.mcp
     }
@@ -257,7 +253,6 @@ impl Gateway {
         }
     }
 
-    /// When it was made.
     pub(crate) fn started(&self) -> Instant {
         self.0.started
     }

@@ -23,7 +23,6 @@ pub(crate) struct Found {
 }
 
 pub(crate) enum Asking {
-    /// As they were.
     Whole(Arc<Value>),
     /// Not as they were: without secrets, cut, or no JSON object in the first place.
     NotWhole,

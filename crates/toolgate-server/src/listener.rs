@@ -88,7 +88,6 @@ fn dashboard_url(bind: SocketAddr) -> String {
     }
 }
 
-/// Where connections are.
 struct Hall {
     gateway: Gateway,
     guard: Arc<Guard>,

@@ -62,7 +62,6 @@ struct OfServer {
     server: String,
 }
 
-/// How the gateway is at this moment.
 #[derive(Default)]
 pub(crate) struct Now {
     pub(crate) servers: Vec<ServerStatus>,
@@ -325,7 +324,6 @@ impl Now {
     }
 }
 
-/// What the servers count themselves.
 /// The name of a tool as a label. A long one is cut, with a number that tells it from others that begin like it.
 fn label(name: &str) -> String {
     const LONGEST: usize = 200;
@@ -335,6 +333,7 @@ fn label(name: &str) -> String {
     }
 }
 
+/// What the servers count themselves.
 fn of_servers(registry: &mut Registry, servers: &[ServerStatus]) {
     let (up, restarts, polluted) = (
         Family::<OfServer, Gauge>::default(),

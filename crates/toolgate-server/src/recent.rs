@@ -83,7 +83,6 @@ impl Recent {
             .collect()
     }
 
-    /// One call, with its arguments as they were asked.
     pub(crate) fn find(&self, id: &str) -> Option<(Arc<CallDetail>, Arc<Value>)> {
         let calls = self.calls();
         let kept = calls

@@ -27,7 +27,6 @@ pub enum Right {
     SeeAll,
 }
 
-/// The rights of one caller.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Rights {
     pub(crate) approve: bool,

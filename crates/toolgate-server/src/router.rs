@@ -28,7 +28,7 @@ fn api() -> OpenApiRouter<Gateway> {
         .routes(routes!(api::tools::list))
         .routes(routes!(api::tools::show))
         .routes(routes!(api::tools::call))
-        .routes(routes!(api::tools::check))
+        .routes(routes!(api::check::check))
         .routes(routes!(api::servers::list, api::new_server::add))
         .routes(routes!(api::servers::reconnect))
         .routes(routes!(api::servers::trust))

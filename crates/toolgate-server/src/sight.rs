@@ -30,7 +30,6 @@ impl Sight {
         }
     }
 
-    /// True for whoever may use every tool there is.
     pub(crate) fn has_all_tools(&self) -> bool {
         self.scope.is_everything()
     }
@@ -46,7 +45,6 @@ impl Sight {
         has_nothing || self.only_of.as_deref() == Some("")
     }
 
-    /// Whether a tool is there for the caller.
     pub(crate) fn has(&self, tool: &ToolDefinition) -> bool {
         self.gateway.executor().is_visible_in(tool, &self.scope)
     }

@@ -237,7 +237,6 @@ async fn endure(exporter: impl SpanExport, mut orders: mpsc::Receiver<Order>, ad
     }
 }
 
-/// Gathers spans and sends them.
 async fn export(
     exporter: &impl SpanExport,
     orders: &mut mpsc::Receiver<Order>,

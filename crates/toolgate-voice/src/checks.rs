@@ -8,7 +8,7 @@ use crate::VoiceSettings;
 use crate::hear::Recorder;
 use crate::hear::program::is_installed;
 use crate::speak::{CommandTts, Program};
-use crate::wyoming::{Address, Info, Server, describe};
+use crate::wyoming::{Address, Info, Listener, describe};
 
 /// How long an engine has to say what it is.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -93,7 +93,6 @@ pub async fn check_asr(settings: &VoiceSettings) -> EngineCheck {
     }
 }
 
-/// Only where a wake word is wanted.
 async fn of_wake(settings: &VoiceSettings) -> Option<EngineCheck> {
     if settings.wake.is_empty() {
         return None;
@@ -210,8 +209,8 @@ async fn of_offer(name: &'static str, address: &str) -> Option<EngineCheck> {
     let address = Some(address.trim()).filter(|address| !address.is_empty())?;
     let found = match address.parse::<Address>() {
         Err(error) => Err(error.to_string()),
-        Ok(address) => match Server::bind(&address).await {
-            Ok(server) if server.is_private() => Ok(format!("{address} is free")),
+        Ok(address) => match Listener::bind(&address).await {
+            Ok(listener) if listener.is_private() => Ok(format!("{address} is free")),
             Ok(_) => Ok(format!(
                 "{address} is free; whoever reaches it may use the service, as Wyoming knows no passwords"
             )),
@@ -230,7 +229,6 @@ async fn of_offer(name: &'static str, address: &str) -> Option<EngineCheck> {
     })
 }
 
-/// True if it is this program that listens there.
 async fn is_ours(address: &Address) -> bool {
     let Ok(info) = describe(address, PATIENCE).await else {
         return false;

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::time::Duration;
 
+use tokio::time::timeout;
+
 /// What an engine does for the gateway.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -34,7 +36,6 @@ impl fmt::Display for Role {
     }
 }
 
-/// An engine that failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{error}")]
 #[non_exhaustive]
@@ -105,4 +106,35 @@ pub enum EngineError {
         /// What happened, with the end of what it wrote to stderr.
         why: String,
     },
+}
+
+impl EngineError {
+    pub(crate) fn timed_out(at: impl Into<String>, after: Duration) -> Self {
+        let at = at.into();
+        Self::TimedOut { at, after }
+    }
+
+    pub(crate) fn closed(at: impl Into<String>) -> Self {
+        Self::Closed { at: at.into() }
+    }
+
+    pub(crate) fn protocol(at: impl Into<String>, why: impl Into<String>) -> Self {
+        let (at, why) = (at.into(), why.into());
+        Self::Protocol { at, why }
+    }
+
+    pub(crate) fn program(program: impl Into<String>, why: impl Into<String>) -> Self {
+        let (program, why) = (program.into(), why.into());
+        Self::Program { program, why }
+    }
+}
+
+/// What work comes to; an error of the engine at `at` if it takes longer than `limit`.
+pub(crate) async fn within<T>(
+    limit: Duration,
+    at: &(impl fmt::Display + ?Sized),
+    work: impl Future<Output = Result<T, EngineError>>,
+) -> Result<T, EngineError> {
+    let done = timeout(limit, work).await;
+    done.unwrap_or_else(|_| Err(EngineError::timed_out(at.to_string(), limit)))
 }

@@ -10,11 +10,12 @@ mod run;
 mod satellite;
 mod words;
 
+pub use run::run;
+
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use tokio::sync::{mpsc, watch};
-use tokio_util::sync::CancellationToken;
 use toolgate_journal::Journal;
 use toolgate_models::{ChooseError, Chosen, ModelSettings, Toolbox};
 
@@ -127,12 +128,4 @@ pub enum GatewayError {
         /// Why not.
         error: BindError,
     },
-}
-
-/// Hears, acts and answers until the input ends or it is told to stop.
-///
-/// # Errors
-/// If a setting makes no sense, an input that does not come again can not be read, or a service can not be offered.
-pub async fn run(parts: Parts, stop: CancellationToken) -> Result<Summary, GatewayError> {
-    run::run(parts, stop).await
 }

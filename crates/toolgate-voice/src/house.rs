@@ -18,20 +18,16 @@ use tracing::debug;
 
 use crate::{Event, Role, State, Watcher};
 
-/// What was heard.
 const TRANSCRIPTION: &str = "voice/transcription";
-/// What was answered.
 const RESPONSE: &str = "voice/ai-response";
 /// What the gateway is doing; retained.
 const STATUS: &str = "voice/status";
 
-/// Who says so.
 const SOURCE: &str = "toolgate-voice";
 /// Messages that wait while the broker is slow; more are dropped.
 const WAITING: usize = 64;
 /// Places whose turns are counted. No house has more rooms: who names so many makes them up.
 const MOST_TALKS: usize = 64;
-/// How long the goodbye may take.
 const GOODBYE: Duration = Duration::from_secs(1);
 
 pub(crate) struct House {
@@ -44,22 +40,18 @@ pub(crate) struct House {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Status {
     is_ready: bool,
-    /// Servers of tools that are away, in words.
     missing: Option<String>,
     lost: Vec<Role>,
     state: &'static str,
-    /// How much of what was heard was not answered.
     dropped: u64,
 }
 
-/// What a message needs besides the event it tells of.
 #[derive(Default)]
 struct Memory {
     /// By where somebody talks: the source, and the room if that is known.
     talks: HashMap<(String, Option<String>), Talk>,
 }
 
-/// Where a conversation stands.
 struct Talk {
     last_turn: Instant,
     turns: usize,

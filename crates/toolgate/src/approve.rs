@@ -15,13 +15,11 @@ pub(crate) use aloud::AloudApprover;
 use crate::spinner::Spinner;
 use crate::{questions, say, terminal};
 
-/// Asks on stderr and reads the answer from stdin, if both are a terminal.
 pub(crate) struct TerminalApprover {
     /// `--yes`: the person has agreed beforehand.
     pub(crate) agreed: bool,
     /// Turns while the call waits, and must not turn over the question.
     pub(crate) spinner: Spinner,
-    /// Takes secrets out of the question.
     pub(crate) redactor: Redactor,
 }
 

@@ -6,6 +6,8 @@ mod markdown;
 mod untold;
 
 pub(crate) use answer::AnswerFormat;
+#[cfg(feature = "voice")]
+pub(crate) use line::SHOWN_ARGUMENTS;
 pub(crate) use line::seconds;
 
 use std::convert::Infallible;
@@ -37,12 +39,9 @@ pub(crate) struct Display(Arc<Mutex<Screen>>);
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Manner {
-    /// Words go to stdout as they come.
     pub(crate) streams: bool,
     pub(crate) format: AnswerFormat,
-    /// Calls and waiting are shown on stderr.
     pub(crate) progress: bool,
-    /// The model's thinking is shown on stderr.
     pub(crate) thinking: bool,
 }
 
@@ -57,9 +56,7 @@ struct Screen {
     answer: AnswerStream,
     /// A sentence was matched, without a model: its words are plain.
     is_sentence: bool,
-    /// The cursor is in the middle of a line of thinking.
     is_thinking: bool,
-    /// Words of this answer are there to be seen.
     has_shown: bool,
     cleaner: Cleaner,
     /// What waits until a question is answered: the question must stay the last thing that is seen.
@@ -96,7 +93,6 @@ impl Display {
         self.screen().manner.format = format;
     }
 
-    /// Draws what goes on, for as long as it is polled.
     pub(crate) async fn animate(&self) -> Infallible {
         if !self.screen().manner.progress || !can_draw() {
             return std::future::pending().await;
@@ -302,7 +298,6 @@ impl Screen {
         }
     }
 
-    /// Something to know, in one line.
     fn remark(&mut self, text: &str) {
         self.end_line();
         if self.manner.progress {
@@ -313,7 +308,6 @@ impl Screen {
         }
     }
 
-    /// A line, once no question is asked.
     fn say(&mut self, line: String) {
         self.unsaid.push(line);
         if !self.spinner.is_paused() {

@@ -20,7 +20,6 @@ use crate::wiring;
 /// Files begin with it on some systems.
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
-/// A file whose servers are being changed.
 pub(crate) struct ServerFile {
     path: PathBuf,
     place: Place,
@@ -55,14 +54,12 @@ fn ours(
 pub(crate) struct Taken(pub(crate) String);
 
 impl ServerFile {
-    /// Opens the file that is ours; one that is not there is empty.
     pub(crate) fn open(global: &Global, environment: Environment<'_>) -> anyhow::Result<Self> {
         let here = std::env::current_dir().context("the working folder is gone")?;
         let (path, place) = ours(global, &here, environment)?;
         Self::at(path, place)
     }
 
-    /// Opens a file; one that is not there is empty.
     pub(crate) fn at(path: PathBuf, place: Place) -> anyhow::Result<Self> {
         let (text, agreed) = match std::fs::symlink_metadata(&path) {
             // What we make ourselves has nothing in it that nobody knows.
@@ -123,7 +120,6 @@ impl ServerFile {
             .collect()
     }
 
-    /// The entry of a server, if there is one.
     pub(crate) fn entry(&self, name: &str) -> anyhow::Result<Option<Value>> {
         let document = Document::parse(&self.path, self.root.to_string().as_bytes())?;
         let mut objects = config::servers::KEYS
@@ -164,7 +160,6 @@ impl ServerFile {
         self.place == Place::Here && *self.agreed.borrow() != Some(Scope::Whole)
     }
 
-    /// Takes a server out; false if there was none.
     pub(crate) fn remove(&self, name: &str) -> bool {
         let found = self.find(name);
         let was_there = found.is_some();

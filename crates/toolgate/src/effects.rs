@@ -54,7 +54,6 @@ const SENTENCES: [(&str, &str); 8] = [
     ("model.intents", "takes sentences from the file {}"),
     ("model.system", "tells the model: {}"),
 ];
-/// Keys whose values are paths.
 const PATHS: [&str; 3] = ["documents.folders", "journal.file", "model.intents"];
 
 /// Everything that a document does: what runs or is contacted first, then what is read and written,
@@ -83,7 +82,6 @@ pub(crate) fn of(document: &Document, environment: Environment<'_>) -> Vec<Effec
     found.ranked.into_iter().map(|(_, effect)| effect).collect()
 }
 
-/// The order in which effects are shown.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Rank {
     Server,

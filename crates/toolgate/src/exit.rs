@@ -10,16 +10,11 @@ use crate::say;
 /// A signal to terminate has come: whoever sent it wants to see that in the exit code.
 static TERMINATED: AtomicBool = AtomicBool::new(false);
 
-/// The exit codes there are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
-    /// All went well.
     Success,
-    /// The tool failed, or a check did.
     Failure,
-    /// The command line or the configuration is wrong.
     Usage,
-    /// Ctrl-C, or a signal to terminate.
     Interrupted,
 }
 
@@ -41,7 +36,6 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// Returns when the person, or whoever started the program, wants it to end: Ctrl-C, or a signal to terminate.
 pub(crate) async fn interrupted() {
     tokio::select! {
         _ = tokio::signal::ctrl_c() => {}
@@ -49,7 +43,6 @@ pub(crate) async fn interrupted() {
     }
 }
 
-/// Returns when whoever started the program wants it to end.
 pub(crate) async fn terminated() {
     match signal(SignalKind::terminate()) {
         Ok(mut signal) => told(&mut signal).await,

@@ -60,14 +60,12 @@ const FEATURES: [Feature; 7] = [
     },
 ];
 
-/// Why a part isn't there, and what to do about it.
 pub(crate) fn missing(feature: &str) -> String {
     format!(
         "this toolgate was built without the feature '{feature}'; build it with --features {feature}"
     )
 }
 
-/// Why this build doesn't have a command that others have.
 pub(crate) fn missing_command(word: &str) -> Option<String> {
     let mut left_out = FEATURES.iter().filter(|feature| !feature.is_built);
     left_out

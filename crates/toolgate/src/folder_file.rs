@@ -14,7 +14,6 @@ use crate::effects::{self, Effect};
 use crate::trust::{Scope, Trust};
 use crate::wiring;
 
-/// A file of a folder, as it was when it was read.
 pub(crate) struct FolderFile {
     /// As a person would type it.
     path: PathBuf,
@@ -25,10 +24,8 @@ pub(crate) struct FolderFile {
     bytes: Vec<u8>,
 }
 
-/// Why a file isn't in use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum NotAgreed {
-    /// What stands in the way.
     Unreadable(String),
     Never,
     /// Something was agreed to, and this is not it.
@@ -43,7 +40,6 @@ pub(crate) struct Waiting {
 }
 
 impl Waiting {
-    /// What a person needs to know of it, in one line.
     pub(crate) fn note(&self) -> String {
         let path = toolgate_core::escape(&self.path.to_string_lossy());
         match &self.reason {
@@ -104,7 +100,6 @@ impl FolderFile {
         self.real.parent().unwrap_or(Path::new("/"))
     }
 
-    /// Everything that so much of it would do.
     pub(crate) fn effects(
         &self,
         scope: &Scope,
@@ -121,7 +116,6 @@ impl FolderFile {
         Ok(document)
     }
 
-    /// Refuses a file that somebody else could change.
     pub(crate) fn check_owner(&self) -> Result<(), ConfigErrors> {
         Ok(config::check_owner(&self.path, &self.found)?)
     }
@@ -176,7 +170,6 @@ pub(crate) fn agreed(
     (None, waiting)
 }
 
-/// The configuration of one file, if it is agreed to as it is now.
 pub(crate) fn read(path: &Path, reading: Reading<'_>) -> Result<Option<Config>, ConfigErrors> {
     let file = FolderFile::open(path)?;
     let scope = Trust::read(reading.environment).scope(&file);

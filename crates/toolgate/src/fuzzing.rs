@@ -174,7 +174,6 @@ fn expect_all_shown(root: &Value, effects: &[Effect]) {
     }
 }
 
-/// A string, or those of a list.
 fn strings(value: &Value) -> impl Iterator<Item = &str> {
     let list = value.as_array().into_iter().flatten();
     list.chain([value]).filter_map(Value::as_str)
@@ -196,7 +195,6 @@ fn expect_right_verbs(config: &Config, effects: &[Effect]) {
     }
 }
 
-/// All that a file sets, without the places where it stands.
 fn settings_text(config: &Config) -> String {
     let of_calls = (&config.limits, &config.policy, &config.retry, &config.tools);
     let of_tools = (&config.search, &config.documents, &config.servers);

@@ -29,7 +29,6 @@ use crate::journal::Record;
 use crate::terminal;
 use crate::wiring::{self, Tools};
 
-/// Everything that sees the calls for the gateway's sake.
 #[derive(Clone, Default)]
 pub(crate) struct Watch {
     feed: Feed,
@@ -37,32 +36,27 @@ pub(crate) struct Watch {
     metrics: Metrics,
     traces: Option<Arc<dyn RequestObserver>>,
     pub(crate) approvals: Approvals,
-    /// Where the calls are recorded, if they are.
     record: Record,
 }
 
 impl Watch {
-    /// The executor's calls are counted and shown.
     pub(crate) fn keep(&self, door: ToolExecutorBuilder) -> ToolExecutorBuilder {
         door.observer(self.stats.clone())
             .observer(self.metrics.clone())
             .observer(self.feed.clone())
     }
 
-    /// The requests of MCP clients are traced.
     #[cfg(feature = "otlp")]
     pub(crate) fn tracing(mut self, traces: Option<&toolgate_server::Traces>) -> Self {
         self.traces = traces.map(|traces| Arc::new(traces.clone()) as Arc<dyn RequestObserver>);
         self
     }
 
-    /// Calls are looked up where they are recorded.
     pub(crate) fn reading(mut self, record: &Record) -> Self {
         self.record = record.clone();
         self
     }
 
-    /// The gateway in front of an executor that this watches.
     pub(crate) fn gateway(
         self,
         config: &Config,

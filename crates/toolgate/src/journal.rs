@@ -18,10 +18,8 @@ use crate::wiring::{self, Tools};
 /// How long the end of a command waits for its last rows; a disk that hangs must not hold it up.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// The journal of this run, if there is one.
 #[derive(Clone, Default)]
 pub(crate) struct Record {
-    /// What this run is, for people.
     command: String,
     journal: Option<Journal>,
     /// What there is instead, if it should be there.
@@ -77,7 +75,6 @@ impl Record {
         record
     }
 
-    /// The executor's calls are recorded.
     pub(crate) fn keep(&self, door: ToolExecutorBuilder) -> ToolExecutorBuilder {
         match (&self.journal, &self.none) {
             (Some(journal), _) => door.observer(journal.observer()),
@@ -86,7 +83,6 @@ impl Record {
         }
     }
 
-    /// What this run was started as.
     pub(crate) fn command(&self) -> &str {
         &self.command
     }
@@ -95,7 +91,6 @@ impl Record {
         self.journal.as_ref()
     }
 
-    /// Why calls are not recorded.
     pub(crate) fn problem(&self) -> Option<&str> {
         self.none.as_ref().map(NoJournal::problem)
     }
@@ -127,7 +122,6 @@ fn opened(
     Ok(Journal::open(&file(config)?, &settings, redactor, command)?)
 }
 
-/// Where calls are recorded.
 pub(crate) fn file(config: &Config) -> anyhow::Result<PathBuf> {
     match &config.journal.file {
         Some(file) => Ok(file.clone()),
@@ -141,7 +135,6 @@ fn usual() -> anyhow::Result<PathBuf> {
     Ok(folder.join("journal.db"))
 }
 
-/// For a command that only looks.
 pub(crate) fn reader(config: &Config) -> anyhow::Result<Reader> {
     if let Some(unset) = config.unset_for_journal() {
         bail!(unset.clone());

@@ -25,47 +25,6 @@ pub(crate) fn start(options: &Global, command: &Command) {
         Command::Voice(_) => !say::is_read(),
         _ => false,
     };
-    let ours = match (
-        options.quiet,
-        options.verbose.saturating_add(u8::from(serves)),
-    ) {
-        (true, _) => LevelFilter::ERROR,
-        (_, 0) => LevelFilter::WARN,
-        (_, 1) => LevelFilter::INFO,
-        (_, 2) => LevelFilter::DEBUG,
-        _ => LevelFilter::TRACE,
-    };
-    let ours = match command {
-        #[cfg(feature = "zwave")]
-        Command::HomeServer(server) => server.log_level().unwrap_or(ours),
-        _ => ours,
-    };
-    let others = ours.min(LevelFilter::WARN);
-    // The same again would stand between the lines that a person reads.
-    let speech = match command {
-        #[cfg(feature = "voice")]
-        Command::Voice(_) if say::is_read() && options.verbose == 0 => LevelFilter::ERROR,
-        _ => ours,
-    };
-    // It tells itself how the server's start went.
-    let supervision = match command {
-        Command::Add(_) if options.verbose == 0 => LevelFilter::OFF,
-        _ => ours,
-    };
-    // Which of two tools has a name is a question for who looks at tools, not for each call of one.
-    let clashes = match command {
-        Command::Call(_) | Command::Replay(_) if options.verbose == 0 => LevelFilter::ERROR,
-        #[cfg(feature = "chat")]
-        Command::Ask(_) | Command::Chat(_) if options.verbose == 0 => LevelFilter::ERROR,
-        _ => ours,
-    };
-    let filter = Targets::new()
-        .with_default(others)
-        .with_target("toolgate", ours)
-        .with_target("toolgate_mcp", supervision)
-        .with_target("toolgate_core::tools", clashes)
-        .with_target("toolgate_voice", speech)
-        .with_targets(DIALECTS.map(|dialect| (dialect.id, ours)));
     // A gateway runs for months, and not everywhere is there somebody else who notes the time.
     let is_timed = match command {
         #[cfg(feature = "serve")]
@@ -85,6 +44,7 @@ pub(crate) fn start(options: &Global, command: &Command) {
             .event_format(json::Json)
             .boxed(),
     };
+    let filter = targets(options, command, level(options, command, serves));
     tracing_subscriber::registry()
         .with(lines.with_filter(filter))
         .init();
@@ -92,7 +52,54 @@ pub(crate) fn start(options: &Global, command: &Command) {
     std::panic::set_hook(Box::new(|panic| tracing::debug!(%panic, "panic")));
 }
 
-/// Each record comes as one text.
+fn level(options: &Global, command: &Command, serves: bool) -> LevelFilter {
+    let level = match (
+        options.quiet,
+        options.verbose.saturating_add(u8::from(serves)),
+    ) {
+        (true, _) => LevelFilter::ERROR,
+        (_, 0) => LevelFilter::WARN,
+        (_, 1) => LevelFilter::INFO,
+        (_, 2) => LevelFilter::DEBUG,
+        _ => LevelFilter::TRACE,
+    };
+    match command {
+        #[cfg(feature = "zwave")]
+        Command::HomeServer(server) => server.log_level().unwrap_or(level),
+        _ => level,
+    }
+}
+
+/// Which records are kept: ours at this level, others' from WARN on, and less of what a command tells itself.
+fn targets(options: &Global, command: &Command, ours: LevelFilter) -> Targets {
+    let others = ours.min(LevelFilter::WARN);
+    // The same again would stand between the lines that a person reads.
+    let speech = match command {
+        #[cfg(feature = "voice")]
+        Command::Voice(_) if say::is_read() && options.verbose == 0 => LevelFilter::ERROR,
+        _ => ours,
+    };
+    // It tells itself how the server's start went.
+    let supervision = match command {
+        Command::Add(_) if options.verbose == 0 => LevelFilter::OFF,
+        _ => ours,
+    };
+    // Which of two tools has a name is a question for who looks at tools, not for each call of one.
+    let clashes = match command {
+        Command::Call(_) | Command::Replay(_) if options.verbose == 0 => LevelFilter::ERROR,
+        #[cfg(feature = "chat")]
+        Command::Ask(_) | Command::Chat(_) if options.verbose == 0 => LevelFilter::ERROR,
+        _ => ours,
+    };
+    Targets::new()
+        .with_default(others)
+        .with_target("toolgate", ours)
+        .with_target("toolgate_mcp", supervision)
+        .with_target("toolgate_core::tools", clashes)
+        .with_target("toolgate_voice", speech)
+        .with_targets(DIALECTS.map(|dialect| (dialect.id, ours)))
+}
+
 struct Lines;
 
 impl std::io::Write for Lines {

@@ -48,7 +48,6 @@ impl ToolName {
 
 /// A pattern that matches no tool, shown as a sentence that says what may have been meant.
 pub(crate) struct UnmatchedPattern {
-    /// Where it stands, such as `policy.deny`.
     pub(crate) place: String,
     pub(crate) pattern: String,
     message: String,
@@ -131,7 +130,6 @@ fn unmatched_policy(
         .collect()
 }
 
-/// Each pattern of the policy, with its place in the configuration.
 fn of_policy(config: &Config) -> impl Iterator<Item = (String, String)> {
     let policy = &config.policy;
     let places = [
@@ -162,7 +160,6 @@ fn of_tokens(config: &Config) -> impl Iterator<Item = (String, String)> {
     })
 }
 
-/// What may have been meant by a pattern that means none of these tools.
 pub(crate) fn hint(text: &str, tools: &[ToolName]) -> String {
     // In an allow list a bare name isn't the tool that another server has under it.
     let of_server = tools.iter().filter(|tool| tool.name == text);
@@ -208,7 +205,6 @@ fn unknown_servers<'c>(config: &'c Config, servers: &[ServerStatus]) -> Vec<&'c 
     all.filter(|server| !is_known(&server.name)).collect()
 }
 
-/// True if the pattern names one of these servers.
 fn is_of_one(text: &str, servers: &[&ServerSettings]) -> bool {
     let server = text.split_once('/').map(|(server, _)| server);
     let server = server.or_else(|| text.split_once("__").map(|(server, _)| server));

@@ -10,7 +10,6 @@ const MOST_WAITING: usize = 256;
 /// Takes what is said for as long as a line is typed.
 static ABOVE: Mutex<Option<SyncSender<String>>> = Mutex::new(None);
 
-/// A prompt above which something can be said.
 pub(crate) struct Prompt(SyncSender<String>);
 
 /// Keeps what is said above the line until this is dropped.
@@ -24,7 +23,6 @@ impl Prompt {
         Self(sender)
     }
 
-    /// From now on a line is typed.
     pub(crate) fn typing(&self) -> Typing {
         *above() = Some(self.0.clone());
         Typing(())

@@ -62,7 +62,6 @@ pub(crate) fn forget_typed() {
     let _no_terminal = tcflush(terminal::keyboard(), QueueSelector::IFlush);
 }
 
-/// Tells the thread when nobody waits any more.
 struct CalledOff(Arc<AtomicBool>);
 
 impl Drop for CalledOff {
@@ -85,7 +84,6 @@ fn line(called_off: &AtomicBool) -> Option<String> {
     }
 }
 
-/// Looks for a moment whether there is something to read.
 fn is_typed() -> bool {
     const LOOK: Timespec = Timespec {
         tv_sec: 0,
@@ -113,12 +111,10 @@ fn read() -> Option<String> {
     }
 }
 
-/// True if the next line is a yes.
 pub(crate) fn agreed() -> bool {
     is_yes(line(&AtomicBool::new(false)).as_deref())
 }
 
-/// True if an answer is a clear yes.
 pub(crate) fn is_yes(answer: Option<&str>) -> bool {
     answer.is_some_and(|answer| matches!(answer.to_lowercase().as_str(), "y" | "yes"))
 }

@@ -100,19 +100,16 @@ impl Reload {
         })
     }
 
-    /// Reads the file again at each of these signals, whether or not it has changed.
     pub(crate) fn on(mut self, hangup: Option<Signal>) -> Self {
         self.hangup = hangup;
         self
     }
 
-    /// Sections and keys that this command reads once, besides the usual ones.
     pub(crate) fn also_fixed(mut self, sections: &'static [&'static str]) -> Self {
         self.also_fixed = sections;
         self
     }
 
-    /// A person at a terminal is told of every change.
     pub(crate) fn attended(mut self) -> Self {
         self.is_attended = say::is_followed();
         self
@@ -134,7 +131,6 @@ impl Reload {
         self
     }
 
-    /// Applies every change, for as long as it is polled.
     pub(crate) async fn run(mut self) -> Infallible {
         let servers = self.servers.clone();
         let mut agreements = std::pin::pin!(servers.follow_agreements());
@@ -212,7 +208,6 @@ impl Reload {
         self.place == Place::Here || self.config.file().is_none()
     }
 
-    /// Waits until the writing is over.
     async fn settle(&mut self) {
         let quiet = async {
             while tokio::time::timeout(QUIET, changed(&mut self.watch))
@@ -328,7 +323,6 @@ impl Reload {
         fixed.filter(differs).chain(self.refused.iter().copied())
     }
 
-    /// The files that secrets come from may be others now.
     fn watch_secrets(&mut self) {
         let secrets = self.config.fetched.watched(&wiring::environment);
         if self.watch.as_ref().is_ok_and(|watch| !watch.has(&secrets)) {
@@ -377,7 +371,6 @@ impl Reload {
     }
 }
 
-/// Applies what is edited in the file, if there is one.
 pub(crate) async fn followed(reload: Option<Reload>) -> Infallible {
     match reload {
         Some(reload) => reload.run().await,

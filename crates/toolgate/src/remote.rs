@@ -20,7 +20,6 @@ const CONNECT: Duration = Duration::from_secs(5);
 /// More than any list or result of a gateway has.
 const LARGEST: usize = 256 << 20;
 
-/// A gateway, and who asks it.
 pub(crate) struct Remote {
     client: Client,
     base: Url,
@@ -46,7 +45,6 @@ pub(crate) enum Trouble {
 }
 
 impl Trouble {
-    /// Says it, and how to end.
     pub(crate) fn told(self) -> Exit {
         let exit = match &self {
             Self::Away(_) => Exit::Failure,
@@ -58,7 +56,6 @@ impl Trouble {
 }
 
 impl Remote {
-    /// The gateway of `--at`, if one is named.
     pub(crate) fn of(options: &RemoteOptions) -> anyhow::Result<Option<Self>> {
         let Some(at) = options.at.as_deref() else {
             return Ok(None);
@@ -165,7 +162,6 @@ impl Remote {
         Ok(bytes)
     }
 
-    /// Whether the gateway let us in at all.
     fn admitted(&self, status: StatusCode, bytes: &[u8]) -> Result<(), Trouble> {
         let shown = self.shown();
         let detail = || {

@@ -14,7 +14,6 @@ use crate::exit::Exit;
 use crate::spinner::clear_line;
 use crate::{prompt, terminal, wrap};
 
-/// How remarks look; set once, from the command line.
 static MANNER: OnceLock<Manner> = OnceLock::new();
 
 #[derive(Clone, Copy, PartialEq)]
@@ -26,7 +25,6 @@ enum Manner {
     Json,
 }
 
-/// Remarks follow the options for the log.
 pub(crate) fn follow(options: &Global) {
     let manner = match (options.log_format, options.quiet) {
         (LogFormat::Json, _) => Manner::Json,
@@ -81,7 +79,6 @@ fn columns(stream: impl AsFd) -> Option<usize> {
     Some(usize::from(width.0)).filter(|width| *width > 0)
 }
 
-/// A part of a line, on stderr, as it comes.
 pub(crate) fn aside(text: &str) {
     clear_line();
     let mut err = AutoStream::new(
@@ -99,7 +96,6 @@ fn unwritten(error: &std::io::Error) -> ! {
     std::process::exit(i32::from(Exit::Failure.code()));
 }
 
-/// A remark, on stderr.
 pub(crate) fn note(text: &str) {
     match manner() {
         Manner::Plain => line(text),
@@ -152,7 +148,6 @@ pub(crate) fn whole_lines(lines: &[u8]) -> std::io::Result<()> {
     std::io::stderr().write_all(lines)
 }
 
-/// True if colours on stderr are wanted: a terminal, and what `NO_COLOR` and its friends say.
 pub(crate) fn colours() -> bool {
     AutoStream::choice(&std::io::stderr()) != ColorChoice::Never
 }
@@ -161,12 +156,10 @@ pub(crate) fn result_colours() -> bool {
     AutoStream::choice(&std::io::stdout()) != ColorChoice::Never
 }
 
-/// True if a person looks at stderr and wants to see more than errors.
 pub(crate) fn is_followed() -> bool {
     manner() == Manner::Plain && std::io::stderr().is_terminal()
 }
 
-/// True if a person looks at stdout.
 pub(crate) fn is_watched() -> bool {
     std::io::stdout().is_terminal()
 }

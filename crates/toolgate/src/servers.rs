@@ -29,7 +29,6 @@ use crate::{exit, journal, say};
 /// What this program is called with to watch over the servers of another run of it.
 pub(crate) const GUARD: &str = "guard-servers";
 
-/// The settings of these servers.
 pub(crate) fn settings<'c>(
     servers: impl IntoIterator<Item = &'c ConfiguredServer>,
 ) -> Vec<ServerSettings> {
@@ -54,7 +53,6 @@ pub(crate) enum Start {
     WhenNeeded,
 }
 
-/// What is remembered of servers between runs.
 pub(crate) fn catalogue() -> Catalogue {
     let folder = state_folder(&wiring::environment);
     folder.map_or_else(Catalogue::default, |folder| {
@@ -62,7 +60,6 @@ pub(crate) fn catalogue() -> Catalogue {
     })
 }
 
-/// The servers of a command.
 pub(crate) struct Fleet {
     pub(crate) servers: Servers,
     /// Those that can't be started as they are configured.
@@ -119,7 +116,6 @@ impl Fleet {
         settled
     }
 
-    /// Says which servers are still starting, for as long as it is polled.
     async fn narrate(&self, spinner: &Spinner) {
         let mut changed = self.servers.changed();
         let titles = async {
@@ -149,13 +145,11 @@ impl Fleet {
         names.collect()
     }
 
-    /// True if what this server listed in an earlier run is known.
     pub(crate) fn remembers(&self, server: &str) -> bool {
         let status = self.servers.status_of(server);
         status.is_some_and(|status| status.remembered)
     }
 
-    /// Tells, on stderr, of every server whose tools are not there.
     pub(crate) fn tell_missing(&self) {
         self.tell_missing_of(None);
     }
@@ -165,7 +159,6 @@ impl Fleet {
         self.tell(self.status_of(server));
     }
 
-    /// The same but for servers whose tools whoever needs them waits for.
     pub(crate) fn tell_missing_for_good(&self) {
         let unseen = self.servers.unseen_installed();
         let mut all = self.servers.status();
@@ -252,7 +245,6 @@ impl Fleet {
         ));
     }
 
-    /// True if the tools of at least one server are known.
     pub(crate) fn knows_some(&self) -> bool {
         let all = self.servers.status();
         all.iter().any(|status| status.listed_at.is_some())
@@ -269,7 +261,6 @@ impl Fleet {
         spoken(away.iter(), &self.homes)
     }
 
-    /// True if no server's tools are missing.
     pub(crate) fn is_complete(&self) -> bool {
         use ServerState::{Connected, Disabled};
         let is_missing = |status: &ServerStatus| {
@@ -278,7 +269,6 @@ impl Fleet {
         self.names(is_missing).is_empty()
     }
 
-    /// How the server of a name is.
     pub(crate) fn status(&self, server: &str) -> Option<ServerStatus> {
         self.servers.status_of(server)
     }
@@ -292,7 +282,6 @@ impl Fleet {
     }
 }
 
-/// How long ago something was, in words.
 pub(crate) fn ago(time: SystemTime) -> String {
     // A clock that was set back makes it now.
     let seconds = time.elapsed().unwrap_or_default().as_secs();

@@ -54,7 +54,6 @@ pub(crate) fn leave_drawn() {
     drawn.clear();
 }
 
-/// What takes back the lines that were drawn last.
 fn taken_back() -> String {
     let mut drawn = DRAWN.lock();
     match rows(&std::mem::take(&mut *drawn), width() + 1) {
@@ -141,7 +140,6 @@ impl Spinner {
         std::future::pending().await
     }
 
-    /// Shows what the tool says of its progress.
     pub(crate) fn show(&self, progress: &Progress) {
         let share = progress
             .total
@@ -151,12 +149,10 @@ impl Spinner {
         self.line().message = format!("{share}{message}");
     }
 
-    /// Shows a line of whatever is waited for.
     pub(crate) fn say(&self, message: &str) {
         self.line().message = toolgate_core::escape(message);
     }
 
-    /// Says something else is being waited for.
     pub(crate) fn title(&self, title: &str) {
         self.line().title = toolgate_core::escape(title);
     }
@@ -167,7 +163,6 @@ impl Spinner {
         Held(self.clone())
     }
 
-    /// True while a question is asked.
     pub(crate) fn is_paused(&self) -> bool {
         self.line().held > 0
     }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use toolgate_core::{Origin, Pattern, Redactor, escape};
+use toolgate_core::{Origin, Pattern, Redactor, ToolExecutorBuilder, escape};
 use toolgate_mcp::ServerSettings;
 use toolgate_models::{
     AnswerSource, Choice, ChooseError, Chosen, Conversation, ModelError, ModelSettings, Toolbox,
@@ -49,12 +49,10 @@ pub(crate) struct Setting {
     pub(crate) wanted: ModelSettings,
     /// Why that provider, if one was named.
     said_by: &'static str,
-    /// The file that was named for the configuration.
     file: Option<PathBuf>,
     /// `--tools`, as typed.
     patterns: Vec<String>,
     pub(crate) spinner: Spinner,
-    /// Where calls are recorded; closed at the end.
     pub(crate) record: Record,
     /// Asks aloud, once there is a voice.
     #[cfg(feature = "voice")]
@@ -62,17 +60,12 @@ pub(crate) struct Setting {
     is_play: bool,
 }
 
-/// What a run is about.
 pub(crate) struct Occasion<'a> {
-    /// What it is, for the journal.
     command: &'a str,
     /// A conversation that it goes on with.
     resume: Option<&'a Path>,
-    /// Its calls are shown by a gateway too.
     pub(crate) watch: Option<&'a Watch>,
-    /// Who is said to ask.
     pub(crate) origin: Origin,
-    /// What its tools are made with.
     pub(crate) services: Services,
     /// Nothing of it is real: what was called is of no use to anybody once it is over.
     pub(crate) is_play: bool,
@@ -110,10 +103,30 @@ impl<'a> Occasion<'a> {
             false => Record::open(config, tools, self.command, Patience::Endless),
         }
     }
+
+    /// Whoever is nearest is asked: by voice, on the dashboard or at the terminal.
+    fn approved_by(
+        &self,
+        door: ToolExecutorBuilder,
+        terminal: TerminalApprover,
+        #[cfg(feature = "voice")] spoken: &SpokenApprovals,
+    ) -> ToolExecutorBuilder {
+        match self.watch {
+            #[cfg(feature = "voice")]
+            None if self.origin == Origin::Voice => door.approver(AloudApprover {
+                spoken: spoken.clone(),
+                terminal,
+            }),
+            Some(watch) => watch.keep(door).approver(Nearest {
+                dashboard: watch.approvals.clone(),
+                terminal,
+            }),
+            None => door.approver(terminal),
+        }
+    }
 }
 
 impl Setting {
-    /// True if somebody named a provider or a model.
     pub(crate) fn is_asked(&self) -> bool {
         self.wanted.provider.is_some() || !self.wanted.name.is_empty()
     }
@@ -134,31 +147,24 @@ impl Setting {
         wiring::warn_about_servers(&config);
         let spinner = Spinner::new("starting");
         let record = occasion.record(&config, &tools);
-        let approver = TerminalApprover {
-            agreed: options.yes,
-            spinner: spinner.clone(),
-            redactor: tools.redactor.clone(),
-        };
         // What the display shows, or the model tells, is not logged once more.
         let door = match say::is_read() && global.verbose == 0 {
             true => wiring::quiet(&config, &tools),
             false => wiring::logged(&config, &tools),
         };
-        let door = record.keep(door);
+        let approver = TerminalApprover {
+            agreed: options.yes,
+            spinner: spinner.clone(),
+            redactor: tools.redactor.clone(),
+        };
         #[cfg(feature = "voice")]
         let spoken = SpokenApprovals::new(tools.redactor.clone());
-        let executor = match occasion.watch {
+        let executor = occasion.approved_by(
+            record.keep(door),
+            approver,
             #[cfg(feature = "voice")]
-            None if occasion.origin == Origin::Voice => door.approver(AloudApprover {
-                spoken: spoken.clone(),
-                terminal: approver,
-            }),
-            Some(watch) => watch.keep(door).approver(Nearest {
-                dashboard: watch.approvals.clone(),
-                terminal: approver,
-            }),
-            None => door.approver(approver),
-        };
+            &spoken,
+        );
         let patterns: Vec<Pattern> = options
             .tools
             .iter()
@@ -182,7 +188,6 @@ impl Setting {
         })
     }
 
-    /// The servers to start; none is needed for tools that are here.
     pub(crate) fn needed_servers(&self) -> Option<Vec<ServerSettings>> {
         let (config, names) = (&self.config, &self.patterns);
         let are_names = !names.is_empty() && names.iter().all(|name| !name.contains(['*', '/']));
@@ -247,7 +252,6 @@ impl Setting {
         })
     }
 
-    /// What is odd about `--tools`: a pattern that means no tool.
     pub(crate) fn unmatched(&self) -> Option<String> {
         // Not only those that were chosen: another spelling may mean one that was not.
         let tools = self.tools.manager.tools();
@@ -267,13 +271,11 @@ impl Setting {
         ))
     }
 
-    /// The client of a choice. Its secrets are known from now on.
     pub(crate) fn connect(&self, choice: Choice) -> Result<Chosen, ChooseError> {
         self.tools.redactor.learn(choice.settings.secrets());
         toolgate_models::connect(choice, &self.toolbox)
     }
 
-    /// A conversation, from its beginning or from where a file has left it.
     pub(crate) fn conversation(
         &self,
         chosen: &Chosen,
@@ -314,13 +316,11 @@ impl Setting {
         Ok(toolgate_models::choice(&wanted, "you say so", &wiring::environment).await?)
     }
 
-    /// What looks at the model of these settings.
     pub(crate) fn doctor(&self, model: &ModelSettings) -> String {
         let command = wanted_model::doctor(self.file.as_deref(), &self.config.model, model);
         format!("'{command}' looks at the model and says what to do")
     }
 
-    /// What helps after a failure of that model.
     pub(crate) fn help(&self, error: &ModelError, model: &ModelSettings) -> Option<String> {
         const LONGER: &str = "--timeout gives it longer, and so do model.timeout and model.firstByteTimeout in the configuration";
         match error {

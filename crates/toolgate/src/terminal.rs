@@ -26,12 +26,10 @@ static STDIN: LazyLock<Stdin> = LazyLock::new(std::io::stdin);
 /// The terminal itself, where stdin carries something else.
 static TTY: OnceLock<File> = OnceLock::new();
 
-/// Where a person types.
 pub(crate) fn keyboard() -> BorrowedFd<'static> {
     tty().map_or_else(|| STDIN.as_fd(), File::as_fd)
 }
 
-/// The terminal, if that is not stdin.
 pub(crate) fn tty() -> Option<&'static File> {
     TTY.get()
 }
@@ -46,7 +44,6 @@ pub(crate) fn leave_stdin() {
     }
 }
 
-/// True if a person can be asked something, and can answer.
 pub(crate) fn can_ask() -> bool {
     keyboard().is_terminal() && std::io::stderr().is_terminal()
 }

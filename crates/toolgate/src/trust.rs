@@ -30,7 +30,6 @@ const MOST_KEPT: usize = 64 << 10;
 /// The agreements are read several times, and what is wrong with them is said once.
 static TOLD: Once = Once::new();
 
-/// How much of a file was agreed to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Scope {
     Whole,
@@ -38,7 +37,6 @@ pub(crate) enum Scope {
     Servers(Vec<String>),
 }
 
-/// What was agreed to so far.
 #[derive(Debug, Default)]
 pub(crate) struct Trust {
     store: Option<PathBuf>,
@@ -80,7 +78,6 @@ impl Trust {
         }
     }
 
-    /// How much of this file was agreed to, as it is now; `None` if nothing was.
     pub(crate) fn scope(&self, file: &FolderFile) -> Option<Scope> {
         match &self.same(file)?.servers {
             None => Some(Scope::Whole),
@@ -95,7 +92,6 @@ impl Trust {
         is_same.then_some(agreement)
     }
 
-    /// True if something else was agreed to under this path.
     pub(crate) fn knows_other(&self, file: &FolderFile) -> bool {
         let agreement = self.agreed.get(file.real());
         let is_no = |agreement: &Agreement| agreement.servers.as_ref().is_some_and(Vec::is_empty);
@@ -108,7 +104,6 @@ impl Trust {
         Some(&agreement.effects[..]).filter(|effects| !effects.is_empty())
     }
 
-    /// Remembers that this much of a file was agreed to.
     pub(crate) fn agree(
         &mut self,
         file: &FolderFile,

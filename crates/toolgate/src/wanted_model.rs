@@ -43,7 +43,6 @@ pub(crate) fn wanted(
     Ok((wanted, said_by))
 }
 
-/// The provider and the model that the command line names.
 pub(crate) fn named(
     options: &ChoiceOptions,
 ) -> anyhow::Result<(Option<AnswerSource>, Option<&str>)> {
@@ -94,7 +93,6 @@ fn word(text: &str) -> String {
     format!("\"{}\"", text.chars().map(kept).collect::<String>())
 }
 
-/// True if nobody said which model it should be.
 fn is_open(config: &Config, options: &ChoiceOptions) -> bool {
     let configured = &config.model;
     options.model.is_none() && configured.provider.is_none() && configured.name.is_empty()
@@ -128,7 +126,6 @@ pub(crate) fn split(text: &str) -> (Option<AnswerSource>, Option<&str>) {
     }
 }
 
-/// Who answers, for a person.
 pub(crate) fn described(chosen: &Chosen) -> String {
     let name = escape(chosen.router.model_name());
     format!("{} {name}", chosen.router.source())

@@ -19,7 +19,6 @@ use crate::journal::Record;
 use crate::say;
 use crate::trust::{self, Scope, Trust};
 
-/// The process's environment, as the configuration sees it.
 pub(crate) fn environment(name: &str) -> Option<String> {
     // Lossy rather than not there: a variable that is ignored without a word would be worse than a path that is not found.
     std::env::var_os(name).map(|value| value.to_string_lossy().into_owned())
@@ -76,12 +75,10 @@ pub(crate) fn find_configuration(
     Ok(config)
 }
 
-/// As a person would type it.
 pub(crate) fn shortened(path: &Path, here: &Path) -> PathBuf {
     path.strip_prefix(here).unwrap_or(path).to_owned()
 }
 
-/// The tools of a configuration.
 pub(crate) struct Tools {
     pub(crate) manager: Arc<ToolManager>,
     /// The service that will report on the servers, once there are any.
@@ -90,14 +87,12 @@ pub(crate) struct Tools {
     pub(crate) recent: RecentCalls,
     /// A voice of our own that `volume` governs, if there is one.
     pub(crate) sounding: Option<Arc<dyn Sounding>>,
-    /// Knows the configuration's secrets.
     pub(crate) redactor: Redactor,
     /// What is odd about the configuration's own tools.
     pub(crate) problems: Vec<config::ConfigError>,
 }
 
 impl Tools {
-    /// What tools of another configuration go on with.
     pub(crate) fn services(&self) -> Services {
         Services {
             health: self.health.clone(),
@@ -169,14 +164,12 @@ pub(crate) fn tools_beside(config: &Config, services: Services) -> Tools {
     }
 }
 
-/// Tells once what is odd.
 pub(crate) fn warn_about(config: &Config, tools: &Tools) {
     for oddity in config.warnings.iter().chain(&tools.problems) {
         warn!("{oddity}");
     }
 }
 
-/// Tells once what is wrong with servers, where they are used.
 pub(crate) fn warn_about_servers(config: &Config) {
     for problem in &config.server_problems {
         warn!("{}", problem.error);

@@ -9,7 +9,6 @@ use toolgate_server::{NotKept, Workshop};
 use crate::config::{Config, Place, References};
 use crate::edit::{ServerFile, Taken};
 
-/// The file, as far as it may be written.
 pub(crate) struct FileWorkshop {
     file: Option<(PathBuf, Place)>,
     /// One change after the other: each reads the file and replaces it.

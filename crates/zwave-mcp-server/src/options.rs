@@ -57,7 +57,6 @@ pub struct Options {
     pub log: Option<LevelFilter>,
 }
 
-/// Options and variables, put together.
 pub(crate) struct Chosen {
     /// Or why there is no broker to try.
     pub(crate) broker: Result<Settings, String>,
@@ -120,7 +119,6 @@ impl Options {
     }
 }
 
-/// The process's environment.
 pub(crate) fn environment(name: &str) -> Option<String> {
     std::env::var_os(name).map(|value| value.to_string_lossy().into_owned())
 }

@@ -16,7 +16,6 @@ use zwave::House;
 use crate::offline_mqtt::OfflineMqtt;
 use crate::options::{Chosen, Options, environment};
 
-/// How long an orderly end may take.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// A call that takes longer is worth a warning; a device may well need this long to confirm.
 const SLOW: Duration = Duration::from_secs(12);
@@ -37,31 +36,29 @@ pub fn run(options: &Options) -> io::Result<()> {
         warn!("an MCP client is expected on stdin; Ctrl-D ends this");
     }
     let runtime = tokio::runtime::Runtime::new()?;
-    let end = runtime.block_on(serve(chosen));
+    let end = runtime.block_on(async {
+        let mut interrupt = signal(SignalKind::interrupt())?;
+        let mut terminate = signal(SignalKind::terminate())?;
+        let server = server(&open(chosen))?;
+        let stop = CancellationToken::new();
+        let mut serving = std::pin::pin!(server.serve_stdio(stop.clone()));
+        tokio::select! {
+            end = &mut serving => return end,
+            () = shutdown_requested(&mut interrupt, &mut terminate) => {}
+        }
+        stop.cancel();
+        tokio::select! {
+            _ = tokio::time::timeout(PATIENCE, serving) => {}
+            () = shutdown_requested(&mut interrupt, &mut terminate) => {}
+        }
+        Ok(())
+    });
     // A thread that still reads stdin must not hold up the end.
     runtime.shutdown_background();
     end
 }
 
-async fn serve(chosen: Chosen) -> io::Result<()> {
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    let mut terminate = signal(SignalKind::terminate())?;
-    let server = server(&open(chosen))?;
-    let stop = CancellationToken::new();
-    let mut serving = std::pin::pin!(server.serve_stdio(stop.clone()));
-    tokio::select! {
-        end = &mut serving => return end,
-        () = told(&mut interrupt, &mut terminate) => {}
-    }
-    stop.cancel();
-    tokio::select! {
-        _ = tokio::time::timeout(PATIENCE, serving) => {}
-        () = told(&mut interrupt, &mut terminate) => {}
-    }
-    Ok(())
-}
-
-async fn told(interrupt: &mut Signal, terminate: &mut Signal) {
+async fn shutdown_requested(interrupt: &mut Signal, terminate: &mut Signal) {
     tokio::select! {
         _ = interrupt.recv() => {}
         _ = terminate.recv() => {}
@@ -88,7 +85,6 @@ fn open(chosen: Chosen) -> HomeAccess {
     HomeAccess::new(house, &ZWAVE, chosen.locks)
 }
 
-/// The tools of a house as a server.
 pub(crate) fn server(home: &HomeAccess) -> io::Result<McpServer> {
     let manager = Arc::new(ToolManager::new());
     manager.add_all(home_tools(home).map_err(io::Error::other)?);

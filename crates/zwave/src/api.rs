@@ -33,13 +33,11 @@ impl Function {
     }
 }
 
-/// Why there is no answer.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub(crate) enum AskError {
     /// Nothing was sent.
     #[error("{0}")]
     Offline(String),
-    /// The gateway said no.
     #[error("{0}")]
     Refused(String),
     /// It may have arrived.
@@ -57,7 +55,6 @@ impl From<PublishError> for AskError {
     }
 }
 
-/// The questions that wait for their answers.
 #[derive(Debug, Default)]
 pub(crate) struct Questions {
     open: HashMap<String, (Function, oneshot::Sender<Bytes>)>,

@@ -9,7 +9,6 @@ use crate::kind::kind;
 use crate::node::{Node, Value};
 use crate::value::ValueId;
 
-/// The command classes that matter to people.
 pub(crate) mod class {
     pub(crate) const SWITCH: u16 = 37;
     pub(crate) const DIMMER: u16 = 38;
@@ -219,7 +218,6 @@ fn noticed(property: &str, on: bool) -> &'static str {
     }
 }
 
-/// The text of the choice that a value is at.
 pub(crate) fn chosen(value: &Value) -> Option<String> {
     let now = value.value.as_ref()?.as_f64()?;
     value

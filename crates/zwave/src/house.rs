@@ -12,19 +12,19 @@ use std::time::Duration;
 use futures::future::{BoxFuture, FutureExt};
 use parking_lot::{Mutex, MutexGuard};
 use serde::Deserialize;
-use serde_json::Value as Json;
+use serde_json::{Value as Json, json};
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout_at};
 use toolgate_home::{
     Command, CommandOutcome, Device, DeviceId, DeviceStatus, Home, HomeHealth, Scene,
 };
-use toolgate_mqtt::{Mqtt, PublishError, State as Link};
+use toolgate_mqtt::{Mqtt, PublishError, State as Link, Subscription};
 
 use crate::api::{self, AskError, Function, Questions};
 use crate::device::{device, outline};
 use crate::node::Node;
-use crate::state::{Gateway, State};
+use crate::state::{Gateway, Now, State};
 use crate::value::NodeId;
 
 /// How a house is found, and how long it is waited for.
@@ -90,7 +90,7 @@ impl House {
             next_watch: AtomicU64::new(0),
         });
         let mut tasks = JoinSet::new();
-        tasks.spawn(keep::listen(Arc::clone(&inner), subscription, link));
+        tasks.spawn(listen(Arc::clone(&inner), subscription, link));
         tasks.spawn(keep::ask_for_nodes(Arc::clone(&inner)));
         Self {
             inner,
@@ -175,7 +175,8 @@ impl Home for House {
                 Err(outcome) => return outcome,
             };
             let deadline = Instant::now() + self.inner.settings.command_timeout;
-            let payload = prepared.plan.payload();
+            // Always JSON: bare texts are guessed at by the gateway.
+            let payload = json!({ "value": prepared.plan.send }).to_string().into();
             let sent = timeout_at(
                 deadline,
                 self.inner.mqtt.publish(&prepared.topic, payload, false),
@@ -220,12 +221,10 @@ impl Inner {
         self.questions.lock()
     }
 
-    /// What is missing for anything to be sent.
     fn missing(&self) -> Option<String> {
         missing(&self.state(), &self.settings.prefix)
     }
 
-    /// Asks the gateway, once.
     async fn ask<T>(&self, function: Function, args: &Json) -> Result<Option<T>, AskError>
     where
         T: for<'de> Deserialize<'de>,
@@ -251,6 +250,49 @@ impl Inner {
         let reply = reply.map_err(|_| AskError::Silent("The question was given up.".to_owned()))?;
         api::result(&reply)
     }
+
+    fn take_link(&self, link: Link) {
+        self.state().take_link(link);
+        self.changed();
+    }
+
+    fn changed(&self) {
+        if self.state().ask_again {
+            self.wake.notify_one();
+        }
+        self.changes
+            .send_modify(|count| *count = count.wrapping_add(1));
+    }
+}
+
+/// Takes in what the broker sends and how the connection is, until the client is gone.
+async fn listen(
+    inner: Arc<Inner>,
+    mut subscription: Subscription,
+    mut link: watch::Receiver<Link>,
+) {
+    inner.take_link(link.borrow_and_update().clone());
+    loop {
+        tokio::select! {
+            message = subscription.next() => match message {
+                Some(message) => {
+                    // The state is let go of before the questions are asked for.
+                    let reply = inner.state().take(&message, Now::read());
+                    if let Some(function) = reply {
+                        inner.questions().take(function, &message.payload);
+                    }
+                    inner.changed();
+                }
+                None => break,
+            },
+            changed = link.changed() => match changed {
+                Ok(()) => inner.take_link(link.borrow_and_update().clone()),
+                Err(_) => break,
+            },
+        }
+    }
+    let reason = "The connection to the MQTT broker was closed.".to_owned();
+    inner.take_link(Link::Offline { reason });
 }
 
 /// Nodes that are known by nothing but a status may be the controller.

@@ -49,7 +49,6 @@ pub(crate) struct Value {
     pub topic: Option<Arc<str>>,
 }
 
-/// One of the choices that a value has.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub(crate) struct Choice {
     #[serde(default, deserialize_with = "short")]
@@ -171,7 +170,6 @@ pub(crate) struct Described {
 }
 
 impl Described {
-    /// Which value it is, unless it does not say.
     pub(crate) fn id(&self) -> Option<ValueId> {
         Some(ValueId {
             command_class: self.command_class?,

@@ -12,7 +12,6 @@ pub(crate) const MAX_PAYLOAD: usize = 1024 * 1024;
 /// Longer texts of a value are not kept.
 const MAX_TEXT: usize = 1024;
 
-/// What one message tells of a value.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Report {
     /// `None`: nobody knows.

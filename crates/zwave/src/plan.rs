@@ -1,6 +1,5 @@
 //! What to send, and what proves that it was done.
 
-use bytes::Bytes;
 use serde_json::{Value as Json, json};
 
 use toolgate_home::{Command, DeviceKind, TemperatureUnit, WantedState};
@@ -30,14 +29,6 @@ pub(crate) struct Plan {
     pub wanted: WantedState,
 }
 
-impl Plan {
-    /// What is published. Always JSON: bare texts are guessed at by the gateway.
-    pub(crate) fn payload(&self) -> Bytes {
-        Bytes::from(json!({ "value": self.send }).to_string())
-    }
-}
-
-/// What to send for a command; or why it can not be.
 pub(crate) fn plan(node: &Node, command: &Command) -> Result<Plan, String> {
     let kind = kind(node);
     let plan = match (command, kind) {

@@ -32,7 +32,6 @@ const MAX_PENDING_BYTES: usize = 4 * 1024 * 1024;
 /// Longer topics can not be sent, with `/set` behind them.
 const MAX_TOPIC: usize = 65_000;
 
-/// The moment at which a message came.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Now {
     pub instant: Instant,
@@ -50,7 +49,6 @@ impl Now {
     }
 }
 
-/// A command that waits for its proof.
 #[derive(Debug)]
 pub(crate) struct PendingCommand {
     pub number: u64,
@@ -78,7 +76,6 @@ pub(crate) struct State {
     /// Bases that no node should have, and one has.
     odd: HashSet<String>,
     routes: HashMap<Arc<str>, (NodeId, ValueId)>,
-    /// By base.
     pending: HashMap<String, Vec<Message>>,
     pending_count: usize,
     pending_bytes: usize,
@@ -140,7 +137,6 @@ impl State {
         self.take_all_pending();
     }
 
-    /// The broker is there, or it is not.
     pub(crate) fn take_link(&mut self, link: Link) {
         if link == Link::Online {
             self.ask_again = true;
@@ -192,7 +188,6 @@ impl State {
         format!("{base}/{}", topic::suffix(form, id, property_name))
     }
 
-    /// Tells the commands that wait.
     fn tell_status(&mut self, id: NodeId, status: DeviceStatus) {
         for watched in self.watched.iter_mut().filter(|one| one.node == id) {
             watched.proof.take_status(status);

@@ -22,7 +22,6 @@ const EVENTS: [&str; 2] = ["_EVENTS", "_EVENTS_"];
 /// What an unnamed node is called, before its number.
 pub(crate) const UNNAMED: &str = "nodeID_";
 
-/// How the suffix of a value's topic is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub(crate) enum Form {
     /// `switch_binary/endpoint_0/currentValue`
@@ -114,7 +113,6 @@ pub(crate) struct Suffix<'a> {
 }
 
 impl Suffix<'_> {
-    /// Whether it is the suffix of this value.
     pub(crate) fn is_of(&self, id: &ValueId, property_name: &str) -> bool {
         let property = match self.form {
             Form::Named => property_name,
@@ -196,19 +194,16 @@ fn part(text: &str) -> impl Iterator<Item = char> {
         .filter_map(cleaned)
 }
 
-/// What a topic under the prefix is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum About<'a> {
     /// Somebody's command or question, ours too.
     Set,
-    /// Whether a gateway runs.
     GatewayStatus {
         gateway: &'a str,
     },
     GatewayVersion {
         gateway: &'a str,
     },
-    /// The answer to a question.
     Reply {
         gateway: &'a str,
         function: &'a str,
@@ -219,13 +214,11 @@ pub(crate) enum About<'a> {
         source: &'a str,
         event: &'a str,
     },
-    /// Whether the radio works.
     DriverStatus,
     /// A node or one of its values: base and the rest, not yet told apart.
     Node {
         rest: &'a str,
     },
-    /// Not for us.
     Other,
 }
 
@@ -246,12 +239,10 @@ impl Topics {
         self.whole("#")
     }
 
-    /// The prefix before the rest of a topic.
     pub(crate) fn whole(&self, rest: &str) -> String {
         format!("{}/{rest}", self.prefix)
     }
 
-    /// Where a gateway is asked.
     pub(crate) fn question(&self, gateway: &str, function: &str) -> String {
         self.whole(&format!("{CLIENTS}/{gateway}/api/{function}/set"))
     }

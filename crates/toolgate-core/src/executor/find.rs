@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::ToolExecutor;
 use crate::tools::of_server;
-use crate::{Rules, Scope, Source, Tool, ToolCall, ToolDefinition, ToolError, nearest};
+use crate::{Rules, Scope, Source, Tool, ToolDefinition, ToolError, nearest};
 
 impl ToolExecutor {
     /// A tool by name. One that the policy hides is not found, so that nothing is learnt of it.
@@ -15,18 +15,6 @@ impl ToolExecutor {
     /// The same for a caller with a share of the tools.
     pub fn find_in(&self, name: &str, scope: &Scope) -> Result<Arc<dyn Tool>, ToolError> {
         self.find_under(&self.shared.rules.load(), name, scope)
-    }
-
-    /// The tool of one call, under its rules. What was found before may have been hidden since.
-    pub(super) fn find_for(
-        &self,
-        rules: &Rules,
-        call: &mut ToolCall,
-    ) -> Result<Arc<dyn Tool>, ToolError> {
-        match call.tool.take() {
-            Some(tool) if rules.shows(tool.definition(), &call.scope) => Ok(tool),
-            _ => self.find_under(rules, &call.name, &call.scope),
-        }
     }
 
     /// The same under the rules of one call.
@@ -75,7 +63,7 @@ impl ToolExecutor {
             sharing.into_iter().filter(visible).map(name_of).collect()
         };
         Err(ToolError::NotFound {
-            name: crate::redact::cut(name, 200),
+            name: crate::text::cut(name, 200),
             nearest,
             known,
         })
@@ -87,14 +75,14 @@ impl ToolExecutor {
         let parameters = serde_json::json!({ "type": "object" });
         let asked = ToolDefinition::builder(tool, "?", parameters).source(Source::Mcp(server));
         let visible = asked.build().is_ok_and(|tool| rules.shows(&tool, scope));
-        visible.then(|| ToolError::unavailable(crate::redact::cut(name, 200), reason))
+        visible.then(|| ToolError::unavailable(crate::text::cut(name, 200), reason))
     }
 }
 
 fn not_withheld(name: &str, tool: Arc<dyn Tool>) -> Result<Arc<dyn Tool>, ToolError> {
     match tool.definition().withheld() {
         None => Ok(tool),
-        Some(why) => Err(why.error(crate::redact::cut(name, 200))),
+        Some(why) => Err(why.error(crate::text::cut(name, 200))),
     }
 }
 

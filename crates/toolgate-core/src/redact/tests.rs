@@ -1,6 +1,7 @@
 use serde_json::json;
 
 use super::*;
+use crate::escape;
 
 #[test]
 fn clones_learn_together_and_forget_nothing() {

@@ -4,7 +4,8 @@ use serde_json::Value;
 
 use super::key_names::is_secret;
 use super::known::KnownSecrets;
-use super::{HIDDEN, Redactor, escape_into, prefix, without};
+use super::{HIDDEN, Redactor, without};
+use crate::text::{escape_into, prefix};
 
 /// Writes compact JSON until there is enough of it, so that a result of megabytes costs no more than a short one.
 pub(super) struct Preview<'a> {

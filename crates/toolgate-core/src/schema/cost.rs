@@ -27,19 +27,13 @@ pub(super) struct Cost {
     worst: Price,
 }
 
-/// Where all values meet the same sub-schemas.
 #[derive(Debug, Default)]
 pub(super) struct Place {
     pub(super) price: Price,
-    /// Where its properties are, by name.
     pub(super) named: HashMap<Box<str>, Option<usize>>,
-    /// Where all other properties are.
     pub(super) other: Option<usize>,
-    /// Where the names of its properties are.
     pub(super) name: Option<usize>,
-    /// Where its first items are.
     pub(super) tuple: Vec<Option<usize>>,
-    /// Where all other items are.
     pub(super) item: Option<usize>,
 }
 

@@ -72,12 +72,10 @@ impl DeclaredNames {
         self.names.iter().map(String::as_str)
     }
 
-    /// True if the schema declares it by name.
     pub(crate) fn has_name(&self, name: &str) -> bool {
         self.names.contains(name)
     }
 
-    /// True if the schema declares it by name or by a pattern.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.has_name(name) || self.matches(name)
     }

@@ -71,7 +71,7 @@ fn settle(value: &mut Value, id: &str, path: &str) -> Result<(), SchemaError> {
 
 fn settle_parts(schema: &mut Map<String, Value>, id: &str, path: &str) -> Result<(), SchemaError> {
     for (keyword, value) in schema {
-        let path = format!("{path}/{}", crate::redact::cut(keyword, 60));
+        let path = format!("{path}/{}", crate::text::cut(keyword, 60));
         match (keyword.as_str(), value) {
             // These hold values, not schemas.
             ("enum" | "const" | "default" | "examples", _) => {}
@@ -93,7 +93,7 @@ fn settle_all<'a, N: ToString>(
     path: &str,
 ) -> Result<(), SchemaError> {
     schemas.into_iter().try_for_each(|(name, schema)| {
-        let name = crate::redact::cut(&name.to_string(), 60);
+        let name = crate::text::cut(&name.to_string(), 60);
         settle(schema, id, &format!("{path}/{name}"))
     })
 }

@@ -277,7 +277,7 @@ impl Checker {
         let plain = identity::plain(document)?;
         let cost = Cost::measure(&plain, limits)?;
         let validator = build(&plain).map_err(|error| SchemaError::Invalid {
-            problem: crate::redact::cut(&error.to_string(), 300),
+            problem: crate::text::cut(&error.to_string(), 300),
         })?;
         Ok(Self {
             validator,
@@ -334,7 +334,7 @@ fn expect_object(document: &Value) -> Result<(), SchemaError> {
         return Ok(());
     }
     Err(SchemaError::NotObjectType {
-        found: crate::redact::cut(&schema["type"].to_string(), 100),
+        found: crate::text::cut(&schema["type"].to_string(), 100),
     })
 }
 
@@ -344,7 +344,7 @@ fn expect_shallow(document: &Value, deepest: usize) -> Result<(), SchemaError> {
     while let Some((value, depth, keyword)) = ahead.pop() {
         if depth > deepest * 2 {
             return Err(SchemaError::TooDeep {
-                keyword: crate::redact::cut(keyword, 60),
+                keyword: crate::text::cut(keyword, 60),
                 deepest,
             });
         }

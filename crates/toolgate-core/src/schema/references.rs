@@ -22,7 +22,6 @@ impl<'a> References<'a> {
         Ok(references)
     }
 
-    /// What the `$ref` of a sub-schema leads to, if it has one.
     pub(super) fn target(
         &self,
         schema: &'a Value,
@@ -37,7 +36,7 @@ impl<'a> References<'a> {
                 true => "finds nothing",
                 false => "does not stay inside the schema",
             };
-            let shown = crate::redact::cut(reference, 100);
+            let shown = crate::text::cut(reference, 100);
             return Err(self.refuse(schema, "$ref", format!("to '{shown}' {problem}")));
         }
         Ok(target)
@@ -67,7 +66,7 @@ impl<'a> References<'a> {
                     if let Some(name) = name
                         && self.anchors.insert(name, value).is_some()
                     {
-                        let problem = format!("'{}' is there twice", crate::redact::cut(name, 100));
+                        let problem = format!("'{}' is there twice", crate::text::cut(name, 100));
                         return Err(self.refuse(value, keyword, problem));
                     }
                 }
@@ -100,7 +99,7 @@ fn path_to(from: &Value, to: &Value) -> Option<String> {
         return Some(String::new());
     }
     let step = |name: &str, value| {
-        path_to(value, to).map(|rest| format!("/{}{rest}", crate::redact::cut(name, 60)))
+        path_to(value, to).map(|rest| format!("/{}{rest}", crate::text::cut(name, 60)))
     };
     match from {
         Value::Object(object) => object.iter().find_map(|(name, value)| step(name, value)),

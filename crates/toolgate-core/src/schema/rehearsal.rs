@@ -252,7 +252,7 @@ impl<'a> Rehearsal<'a> {
     fn new_pattern(&mut self, keyword: &str, text: &'a str) -> Result<u64, SchemaError> {
         let refused = |problem: &str| SchemaError::Keyword {
             keyword: keyword.to_owned(),
-            path: crate::redact::cut(text, 100),
+            path: crate::text::cut(text, 100),
             problem: problem.to_owned(),
         };
         let size = pattern::size(text).map_err(refused)?;

@@ -9,7 +9,7 @@ use jsonschema::error::{TypeKind, ValidationErrorKind};
 use jsonschema::paths::{Location, LocationSegment};
 use serde_json::Value;
 
-use crate::redact::cut;
+use crate::text::cut;
 
 /// More than this many violations help nobody; the rest is counted.
 const MOST: usize = 50;

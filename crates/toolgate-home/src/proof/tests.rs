@@ -33,10 +33,7 @@ fn play(wanted: WantedState, events: Vec<(u64, Happens)>) -> (ProofStep, u64, bo
         }
         let until = match proof.step(instant) {
             ProofStep::Wait(until) => u64::try_from((until - start).as_millis()).unwrap(),
-            ProofStep::Ask => {
-                proof.asked();
-                continue;
-            }
+            ProofStep::Ask => continue,
             end => return (end, now, proof.asked),
         };
         now = events.peek().map_or(until, |(at, _)| until.min(*at));

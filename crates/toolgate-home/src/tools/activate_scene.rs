@@ -10,7 +10,6 @@ use super::{Answer, build, changes, define, endangers, name, object};
 use crate::names::same_name;
 use crate::{CommandOutcome, HomeAccess, HomeTool, Scene, outcome_text};
 
-/// More names help nobody.
 const MOST_NAMES: usize = 20;
 
 #[derive(Deserialize)]
@@ -59,6 +58,7 @@ async fn activate(access: HomeAccess, arguments: Arguments) -> Answer {
             format!(
                 "The gateway started the scene '{label}'. It does not tell what became of each device."
             ),
+            None,
             json!({ "scene": label, "outcome": "started" }),
         )),
         CommandOutcome::Offline { reason } => Err(ToolError::failed(format!(

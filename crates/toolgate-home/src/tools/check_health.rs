@@ -45,7 +45,7 @@ async fn check(access: HomeAccess, _: Arguments) -> Answer {
         "stale": health.stale,
         "locksEnabled": access.locks,
     });
-    Ok(outcome_text::output(message, fields))
+    Ok(outcome_text::output(message, None, fields))
 }
 
 fn sentence(access: &HomeAccess, health: &HomeHealth) -> String {

@@ -58,9 +58,7 @@ async fn control(access: HomeAccess, arguments: Arguments) -> Answer {
         ));
     }
     access.known().await?;
-    let said = &arguments.device_name;
-    let found = access.home.resolve(said);
-    let device = found.map_err(|why| access.unresolved(said, why))?;
+    let device = access.resolve(&arguments.device_name, false)?;
     let command = match (arguments.action, arguments.level) {
         (Action::Off, _) => Command::Off,
         (Action::Dim, Some(level)) => Command::Dim(level),

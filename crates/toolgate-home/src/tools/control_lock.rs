@@ -42,11 +42,7 @@ pub(super) fn tool(access: &HomeAccess) -> Result<Arc<dyn Tool>, DefinitionError
 
 async fn control(access: HomeAccess, arguments: Arguments) -> Answer {
     access.known().await?;
-    let said = &arguments.device_name;
-    let device = access
-        .home
-        .resolve_exact(said)
-        .map_err(|why| access.unresolved(said, why))?;
+    let device = access.resolve(&arguments.device_name, true)?;
     let command = match arguments.action {
         Action::Lock => Command::Lock,
         Action::Unlock => Command::Unlock,

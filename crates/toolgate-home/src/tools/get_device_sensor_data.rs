@@ -47,17 +47,17 @@ async fn read(access: HomeAccess, arguments: Arguments) -> Answer {
     if let Some(problem) = access.problem() {
         fields["problem"] = problem.into();
     }
-    Ok(outcome_text::output(message, fields))
+    Ok(outcome_text::output(message, None, fields))
 }
 
 /// The device; or, if a room is meant, all in it that measure something.
 fn meant(access: &HomeAccess, said: &str) -> Result<Vec<Device>, ToolError> {
-    let found = access.home.resolve(said);
-    let room = access.home.room(said);
+    let found = access.resolve(said, false);
+    let room = access.room(said);
     match found {
         // A lamp that is called like its room, or is alone there, does not hide the thermometer.
         Ok(device) if !device.readings.is_empty() || room.len() < 2 => Ok(vec![device]),
-        Err(why) if room.is_empty() => Err(access.unresolved(said, why)),
+        Err(error) if room.is_empty() => Err(error),
         _ => {
             let measuring = room
                 .into_iter()

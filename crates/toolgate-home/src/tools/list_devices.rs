@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use toolgate_core::{DefinitionError, Tool, escape};
 
 use super::{Answer, build, define, looks, name, object};
-use crate::{Device, DeviceStatus, HomeAccess, HomeTool, outcome_text};
+use crate::{Device, DeviceStatus, HomeAccess, HomeTool, names, outcome_text};
 
 /// Nearly every home has fewer devices than this.
 const USUAL: usize = 250;
@@ -54,11 +54,11 @@ pub(super) fn tool(access: &HomeAccess) -> Result<Arc<dyn Tool>, DefinitionError
 async fn list(access: HomeAccess, arguments: Arguments) -> Answer {
     access.known().await?;
     let mut found = match &arguments.filter {
-        Some(filter) => access.home.search(filter),
+        Some(filter) => names::search(&access.home.devices(), filter),
         None => access.home.devices(),
     };
     if let Some(location) = &arguments.location {
-        let there = access.home.room(location).into_iter();
+        let there = access.room(location).into_iter();
         let there = there.map(|device| device.id).collect::<BTreeSet<_>>();
         found.retain(|device| there.contains(&device.id));
     }
@@ -90,7 +90,7 @@ async fn list(access: HomeAccess, arguments: Arguments) -> Answer {
     if let Some(problem) = access.problem() {
         fields["problem"] = problem.into();
     }
-    Ok(outcome_text::with_text(message, text, fields))
+    Ok(outcome_text::output(message, Some(text), fields))
 }
 
 /// `on` is also `on at 60 %`; `off` never is `offline`.
@@ -142,7 +142,7 @@ fn summary(
 /// Which rooms there are, for somebody who asked for one that is not there.
 fn rooms(access: &HomeAccess, arguments: &Arguments) -> String {
     let wanted = arguments.location.as_deref();
-    if wanted.is_none_or(|room| !access.home.room(room).is_empty()) {
+    if wanted.is_none_or(|room| !access.room(room).is_empty()) {
         return String::new();
     }
     let devices = access.home.devices();

@@ -19,7 +19,6 @@ use toolgate_core::{
 
 use crate::{HomeAccess, HomeTool};
 
-/// Longer names are nobody's.
 const LONGEST_NAME: usize = 200;
 
 type Answer = Result<ToolOutput, ToolError>;
@@ -40,7 +39,6 @@ pub fn home_tools(access: &HomeAccess) -> Result<Vec<Arc<dyn Tool>>, DefinitionE
     Ok(tools)
 }
 
-/// What is the same for all of them.
 fn define(
     access: &HomeAccess,
     tool: HomeTool,
@@ -53,7 +51,6 @@ fn define(
         .title(title)
 }
 
-/// A definition and the function that does the work.
 fn build<T, W>(
     access: &HomeAccess,
     definition: DefinitionBuilder,

@@ -7,9 +7,10 @@ use serde_json::json;
 use toolgate_core::{DefinitionError, Tool, ToolError};
 
 use super::{Answer, build, changes, define, name, object};
+use crate::names::ResolveError;
 use crate::{
-    Command, CommandOutcome, Device, DeviceKind, HomeAccess, HomeTool, ResolveError,
-    TemperatureUnit, outcome_text,
+    Command, CommandOutcome, Device, DeviceKind, HomeAccess, HomeTool, TemperatureUnit,
+    outcome_text,
 };
 
 #[derive(Deserialize)]
@@ -92,15 +93,15 @@ fn meant(access: &HomeAccess, said: Option<&str>) -> Result<Device, ToolError> {
             Err(why) => Err(access.unresolved("thermostat", why)),
         };
     };
-    let found = access.home.resolve(said);
+    let found = access.resolve(said, false);
     if let Ok(device) = &found
         && device.kind == DeviceKind::Thermostat
     {
         return Ok(device.clone());
     }
-    match only(access.home.room(said)) {
+    match only(access.room(said)) {
         Ok(Some(device)) => Ok(device),
-        Ok(None) => found.map_err(|why| access.unresolved(said, why)),
+        Ok(None) => found,
         Err(why) => Err(access.unresolved(said, why)),
     }
 }

@@ -74,7 +74,6 @@ impl<'a> Reader<'a> {
         keeps
     }
 
-    /// Takes the longest of these phrases that comes next.
     fn one_of(&mut self, phrases: &[String]) -> Option<()> {
         let rest = &self.words[self.at..];
         let is_next = |phrase: &&String| {
@@ -171,7 +170,6 @@ impl<'a> Reader<'a> {
         Some(())
     }
 
-    /// What stands inside brackets, up to the closing one.
     fn arguments(&mut self, depth: usize) -> Option<()> {
         self.expression(depth)?;
         while self.symbol(",") {
@@ -214,7 +212,6 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The unit that is wanted, if one is.
     pub(super) fn conversion(&mut self) -> bool {
         let start = self.at;
         let is_conversion = |word: &String| self.maths.conversions.contains(word);
@@ -243,7 +240,6 @@ impl<'a> Reader<'a> {
         found
     }
 
-    /// Takes the longest phrase of these that comes next.
     fn phrase(&mut self, phrases: &'a HashMap<String, String>) -> Option<&'a str> {
         let (length, written) = self.peek(phrases)?;
         self.at += length;

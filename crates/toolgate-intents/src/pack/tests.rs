@@ -95,3 +95,10 @@ fn what_does_not_fit_together_is_named() {
     let bare = Pack::read("{}").unwrap().check().unwrap_err();
     assert!(bare.to_string().starts_with("the text '"), "{bare}");
 }
+
+#[test]
+fn words_between_wishes_are_added_to_those_that_ship() {
+    let mine = Pack::read(r#"{ "groups": { "then": ["afterwards"] } }"#).unwrap();
+    let all = Pack::english().with(mine);
+    assert_eq!(all.groups.then, ["then", "afterwards"]);
+}

@@ -7,11 +7,9 @@ use super::session::Failure;
 use super::transport::{End, Lost};
 
 pub(crate) enum Answer {
-    /// The end of the call.
     Done(Result<ToolOutput, ToolError>),
     /// The server wants something first (modern era).
     Wants {
-        /// Questions by name.
         requests: Value,
         /// Goes back as it came.
         state: Value,
@@ -74,7 +72,6 @@ fn failure_text(content: &[Content]) -> String {
     texts.join("\n")
 }
 
-/// What a failed request means for a call.
 pub(crate) fn failed(server: &str, tool: &str, failure: Failure) -> ToolError {
     match failure {
         Failure::Rpc(error) => {

@@ -14,13 +14,11 @@ const BYTES: usize = 4096;
 /// The longest thing else that is shown, such as a URL.
 const LONGEST: usize = 500;
 
-/// Everything the block is filled in with.
 pub(crate) struct Block<'a> {
     pub(crate) settings: &'a ServerSettings,
     pub(crate) attempts: u32,
     /// As it came; the last lines are shown.
     pub(crate) stderr: &'a [String],
-    /// Where the server is configured.
     pub(crate) file: Option<&'a Path>,
     /// The names of the local tools, builtin first.
     pub(crate) local: &'a [String],
@@ -30,7 +28,6 @@ pub(crate) struct Block<'a> {
 }
 
 impl Block<'_> {
-    /// The block, without a newline at its end.
     pub(crate) fn text(&self) -> String {
         let name = escape(&self.settings.name);
         let kind = self.settings.connection.kind();
@@ -113,7 +110,6 @@ pub fn what_to_check(
     }
 }
 
-/// `3 attempts`, `1 attempt`.
 pub(crate) fn attempts(count: u32) -> String {
     match count {
         1 => "1 attempt".to_owned(),

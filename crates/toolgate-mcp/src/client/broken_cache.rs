@@ -18,7 +18,6 @@ const MODULE: [&str; 6] = [
 ];
 /// The same of any file. Servers miss files of their own as well: the line itself must name one of npx, unless npm says it.
 const FILE: [&str; 3] = ["Unexpected end of JSON input", "ENOTEMPTY", "ENOENT"];
-/// What begins a line of npm.
 const NPM_LINE: [&str; 2] = ["npm error ", "npm ERR! "];
 /// Where npm says where its cache is, whatever `.npmrc` says.
 const NPM_LOG: &str = "can be found in: ";

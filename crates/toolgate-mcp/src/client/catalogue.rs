@@ -104,7 +104,6 @@ pub(crate) struct AgreementStamp {
     written: Option<SystemTime>,
 }
 
-/// As much of a file as its names need.
 #[derive(Deserialize)]
 struct StoredNames {
     version: u32,
@@ -329,7 +328,6 @@ impl RememberedTool {
     }
 }
 
-/// SHA-256 in hexadecimal digits.
 pub(crate) fn hash(value: &Value) -> String {
     let hash = digest(&SHA256, value.to_string().as_bytes());
     hash.as_ref()

@@ -30,7 +30,6 @@ use live::{Live, listen};
 /// The longest a server on HTTP is waited for to say that it is not of the modern era.
 const PROBE: Duration = Duration::from_secs(3);
 
-/// Why an attempt failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{reason}")]
 pub(crate) struct ConnectError {
@@ -52,7 +51,6 @@ pub(crate) struct Dialer {
     known: Mutex<HashMap<String, Known>>,
 }
 
-/// What is remembered of a server across its connections.
 #[derive(Clone)]
 struct Known {
     diagnostics: Arc<Diagnostics>,

@@ -35,7 +35,6 @@ struct State {
 /// What a server may say without end. Each kind is logged and counted by itself, so that none hides another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Noise {
-    /// A line on stdout that is not a message.
     Line,
     UnknownAnswer,
     LateAnswer,
@@ -66,7 +65,6 @@ impl Diagnostics {
         })
     }
 
-    /// How many lines on stdout were no messages, since the beginning.
     pub(crate) fn polluted_lines(&self) -> u64 {
         self.state().polluted
     }

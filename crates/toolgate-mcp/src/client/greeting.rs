@@ -13,7 +13,6 @@ use super::transport::{Reason, Status};
 use crate::era::{LEGACY, LEGACY_REVISIONS, MODERN};
 use crate::{Era, EraChoice};
 
-/// Why there was no agreement.
 #[derive(Debug)]
 pub(crate) enum Disagreement {
     /// The connection, not the protocol.

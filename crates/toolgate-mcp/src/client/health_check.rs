@@ -21,7 +21,6 @@ use tracing::{debug, info, warn};
 use super::status::Board;
 use crate::{Connection, HealthTool, Program, ServerSettings};
 
-/// How long a health tool may take to answer.
 const TIMEOUT: Duration = Duration::from_secs(10);
 /// A server that was connected just now may still be reaching what it needs: so long, bad news is asked for again.
 const SETTLING: Duration = Duration::from_secs(3);
@@ -75,7 +74,6 @@ pub(super) fn health_tool(settings: &ServerSettings, tools: &[Arc<dyn Tool>]) ->
     }
 }
 
-/// Asks one connected server from time to time and keeps its board up to date.
 pub(super) struct HealthCheck {
     pub(super) board: Arc<Board>,
     /// Who runs the calls, once somebody wants to know.

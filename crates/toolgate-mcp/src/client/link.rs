@@ -19,7 +19,6 @@ pub(crate) struct Link {
 
 #[derive(Clone)]
 enum State {
-    /// Nobody has needed it yet.
     Idle,
     Connecting,
     Up(Arc<Session>),
@@ -30,7 +29,6 @@ enum State {
 }
 
 impl Link {
-    /// Not connected yet, but about to be.
     pub(crate) fn new() -> Self {
         Self {
             state: watch::Sender::new(State::Connecting),
@@ -38,7 +36,6 @@ impl Link {
         }
     }
 
-    /// Not connected before somebody needs it.
     pub(crate) fn idle() -> Self {
         Self {
             state: watch::Sender::new(State::Idle),
@@ -57,14 +54,12 @@ impl Link {
         });
     }
 
-    /// Returns once somebody needs the server.
     pub(crate) async fn wanted(&self) {
         let mut state = self.state.subscribe();
         // It can't fail: `self` keeps the channel open.
         drop(state.wait_for(|state| !matches!(state, State::Idle)).await);
     }
 
-    /// Calls wait.
     pub(crate) fn connecting(&self) {
         self.state.send_replace(State::Connecting);
     }

@@ -18,11 +18,12 @@ pub(crate) enum Message {
         method: String,
         params: Value,
     },
-    /// The server tells something.
-    Notification { method: String, params: Value },
+    Notification {
+        method: String,
+        params: Value,
+    },
 }
 
-/// A server's error answer.
 #[derive(Debug, Clone, PartialEq, Deserialize, thiserror::Error)]
 #[error("{message} (code {code})")]
 pub(crate) struct RpcError {
@@ -44,7 +45,6 @@ impl RpcError {
     }
 }
 
-/// Why some bytes are no message.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub(crate) enum NotAMessage {
     /// Not JSON at all, or JSON beyond what is bearable: too deep, a number too large.
@@ -146,10 +146,8 @@ pub(crate) fn expect_same_again(bytes: &[u8]) {
     }
 }
 
-/// A message to a server, ready to go.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Outgoing {
-    /// Our id, for a request.
     pub(crate) id: Option<u64>,
     /// For an answer to the server's own request: none.
     pub(crate) method: Option<&'static str>,

@@ -12,6 +12,7 @@ use super::link::Link;
 use super::transport::End;
 use crate::{Era, ServerSettings};
 
+// A trait although only `Dialer` connects: supervision is tested with servers that are played, in paused time.
 pub(crate) trait Reach: Send + Sync + 'static {
     /// One attempt: start, handshake and first listing, within `patience`. One that fails leaves nothing behind; one that is dropped
     /// does so once it is [`cleared`](Self::cleared).
@@ -29,13 +30,11 @@ pub(crate) trait Reach: Send + Sync + 'static {
     fn vitals(&self, server: &str) -> Vitals;
 }
 
-/// A connected server and what it offers.
 pub(crate) struct Reached {
     pub(crate) peer: Arc<dyn Peer>,
     pub(crate) offer: Offer,
 }
 
-/// The tools of a server at one moment.
 #[derive(Default)]
 pub(crate) struct Offer {
     pub(crate) tools: Vec<Arc<dyn Tool>>,
@@ -55,14 +54,12 @@ pub(crate) struct Vitals {
     pub(crate) stderr: Vec<String>,
 }
 
+// A trait for the same reason as `Reach`, which hands it out.
 pub(crate) trait Peer: Send + Sync + 'static {
     fn era(&self) -> Era;
-    /// The revision of the protocol that was agreed on.
     fn revision(&self) -> Option<String>;
-    /// Its process, if it has one here.
     fn pid(&self) -> Option<u32>;
     fn open(&self, link: &Link);
-    /// Asks for its tools again.
     fn offer(&self) -> BoxFuture<'_, Result<Offer, String>>;
     /// Returns when it has said that its tools changed, also if it said so before.
     fn tools_changed(&self) -> BoxFuture<'_, ()>;

@@ -163,7 +163,6 @@ impl ToolPins {
         state.listed = tools.collect();
     }
 
-    /// Compares what is listed with what was agreed to.
     fn judge(&self, state: &mut State) -> PinVerdict {
         state.changes = match (&state.agreed, self.settings.pin) {
             (None, _) | (_, PinPolicy::Off) => None,

@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 use super::message::RpcError;
 
 /// Puts a server's question to a person.
+// A trait because the person is asked by the program, above this crate.
 pub trait Elicitor: Send + Sync {
     /// Asks. Whoever can not reach a person declines.
     fn elicit<'a>(&'a self, question: &'a Elicitation) -> BoxFuture<'a, ElicitationAnswer>;
@@ -64,7 +65,6 @@ impl Elicitation {
     }
 }
 
-/// Answers for all servers of a program.
 #[derive(Default)]
 pub(crate) struct Questions {
     pub(crate) elicitor: Option<Arc<dyn Elicitor>>,

@@ -13,7 +13,6 @@ use super::session::Session;
 use super::transport::{End, Inbox, Transport, TransportError};
 use crate::Era;
 
-/// What the server does with a message.
 pub(crate) enum Does {
     Answers(Value),
     Refuses(i64, &'static str),
@@ -49,7 +48,6 @@ impl Scripted {
         (session, scripted)
     }
 
-    /// Where it delivers.
     pub(crate) fn sent(&self) -> Vec<Value> {
         self.sent.lock().clone()
     }
@@ -61,7 +59,6 @@ impl Scripted {
         });
     }
 
-    /// The methods of what it was sent, in order.
     pub(crate) fn methods(&self) -> Vec<String> {
         let name = |message: &Value| message["method"].as_str().unwrap_or("-").to_owned();
         self.sent().iter().map(name).collect()

@@ -47,7 +47,6 @@ const CLEANUP_OF_DOWNLOAD: Duration = Duration::from_secs(5 * 60 + 20);
 const BETWEEN_LISTINGS: Duration = Duration::from_secs(1);
 /// After a list that did not come, it is asked for again.
 const AFTER_NO_LIST: Duration = Duration::from_secs(30);
-/// How long a list may take.
 const LISTING: Duration = Duration::from_secs(30);
 /// The longest error text that is shown.
 const LONGEST: usize = 1000;
@@ -55,7 +54,6 @@ const LONGEST: usize = 1000;
 /// Answered with whether the server is connected in the end.
 pub(super) type Order = oneshot::Sender<bool>;
 
-/// One task's worth of server.
 pub(super) struct Server {
     pub(super) shared: Arc<Shared>,
     pub(super) board: Arc<Board>,
@@ -82,7 +80,6 @@ pub(super) struct Course {
     /// The block has been shown.
     told: bool,
     hopeless: bool,
-    /// Who waits for the outcome.
     waiting: Vec<Order>,
 }
 
@@ -131,7 +128,6 @@ impl Server {
         self.end().await;
     }
 
-    /// Returns once somebody needs it.
     async fn needed(&mut self) {
         tokio::select! {
             () = self.link.wanted() => {}
@@ -155,7 +151,6 @@ impl Server {
         }
     }
 
-    /// Waits until it is time, and tries once.
     async fn attempt(&mut self) -> Result<(Reached, Duration), ConnectError> {
         self.course.used += 1;
         self.wait().await;
@@ -285,7 +280,6 @@ impl Server {
         }));
     }
 
-    /// Follows a connected server until it is lost.
     async fn serve(&mut self, peer: &dyn Peer) -> Loss {
         let mut listed = Instant::now();
         let mut due = None;

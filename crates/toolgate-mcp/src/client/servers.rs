@@ -37,7 +37,6 @@ use crate::{RetryPolicy, ServerSettings};
 use member::{Life, Member, Members};
 pub use options::ServersOptions;
 
-/// How long an orderly end may take.
 const STOP: Duration = Duration::from_secs(10);
 /// The same while a package manager cleans up after a download that was interrupted. npm needs up to half a minute, and
 /// whoever ends this program, such as systemd, may kill what is left of its children with it.
@@ -52,13 +51,11 @@ pub struct Servers {
     inner: Arc<Inner>,
 }
 
-/// What each server's task needs.
 pub(super) struct Shared {
     pub(super) manager: Arc<ToolManager>,
     pub(super) options: ServersOptions,
     retry: ArcSwap<RetryPolicy>,
     pub(super) reach: Arc<dyn Reach>,
-    /// What is being written to the catalogue.
     pub(super) writes: TaskTracker,
     pub(super) roster: Roster,
     /// What asks health tools; none as long as nobody wants to know.

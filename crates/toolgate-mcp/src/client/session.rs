@@ -36,7 +36,6 @@ const SIGN_OF_LIFE: Duration = Duration::from_secs(10);
 /// Questions of a server that are open at once.
 const OPEN_QUESTIONS: usize = 16;
 
-/// Why a request has no result.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Failure {
     /// The server has certainly not seen it: asking again is safe.
@@ -45,7 +44,6 @@ pub(crate) enum Failure {
     Stopped(End),
     /// Only this request was lost.
     Interrupted(Reason),
-    /// HTTP said no.
     Refused {
         status: Status,
         body: Option<String>,
@@ -118,7 +116,6 @@ impl Session {
         drop(self.transport.set(transport));
     }
 
-    /// The revision that was agreed on, once it was.
     pub(crate) fn revision(&self) -> Option<String> {
         self.revision.get().map(ToString::to_string)
     }
@@ -177,7 +174,6 @@ impl Session {
         Ok(self.transport()?.send(message).await?)
     }
 
-    /// Returns when the connection is over.
     pub(crate) async fn ended(&self) -> End {
         let mut end = self.end.subscribe();
         match end.wait_for(Option::is_some).await.as_deref() {
@@ -186,12 +182,10 @@ impl Session {
         }
     }
 
-    /// True once the connection is over.
     pub(crate) fn is_over(&self) -> bool {
         self.end.borrow().is_some()
     }
 
-    /// Returns when the server has said that its tools changed.
     pub(crate) async fn tools_changed(&self) {
         self.tools_changed.notified().await;
     }
@@ -202,7 +196,6 @@ impl Session {
         drop(tokio::time::timeout(SOON, self.ended()).await);
     }
 
-    /// Ends the connection in an orderly way.
     pub(crate) async fn close(&self) {
         if let Some(transport) = self.transport.get() {
             transport.close().await;

@@ -29,7 +29,6 @@ struct Goods {
 }
 
 impl Shelf {
-    /// Empty.
     pub(crate) fn new(manager: Arc<ToolManager>, server: &str, rank: Rank) -> Self {
         Self {
             manager,

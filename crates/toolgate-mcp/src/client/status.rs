@@ -150,7 +150,6 @@ pub(crate) struct Board {
     version: watch::Sender<u64>,
 }
 
-/// See [`ServerStatus`].
 pub(crate) struct Facts {
     pub(crate) state: ServerState,
     /// It is connected, or its first round is over.
@@ -212,7 +211,6 @@ impl Roster {
         self.version.subscribe()
     }
 
-    /// Servers besides this one that are up, or on their way with nothing gone wrong so far.
     pub(crate) fn hopeful_besides(&self, name: &str) -> Vec<String> {
         let is_hopeful = |board: &Arc<Board>| {
             let facts = board.facts();
@@ -321,12 +319,10 @@ impl Board {
         self.facts().health.clone()
     }
 
-    /// True if tools of it aren't what was agreed to.
     pub(crate) fn has_changes(&self) -> bool {
         self.facts().changes.is_some()
     }
 
-    /// Tells of changes of this and every other board.
     pub(crate) fn subscribe(&self) -> watch::Receiver<u64> {
         self.version.subscribe()
     }

@@ -161,35 +161,6 @@ impl McpTool {
         }))
     }
 
-    async fn call(
-        &self,
-        arguments: &Value,
-        context: &CallContext,
-    ) -> Result<ToolOutput, ToolError> {
-        let tool = context.tool_name();
-        let mut again = true;
-        loop {
-            let session = self.link.session(tool).await?;
-            self.link
-                .expect_agreed(self.definition.original_name(), tool)?;
-            let failure = match self.converse(&session, arguments, context).await {
-                Ok(answer) => return answer,
-                Err(failure) => failure,
-            };
-            // At most once more, and never if it may have had an effect.
-            let harmless = match &failure {
-                Failure::NotSent(_) => true,
-                Failure::Stopped(_) | Failure::Interrupted(_) => self.repeatable,
-                _ => false,
-            };
-            if !(again && harmless) {
-                return Err(answer::failed(&self.server, tool, failure));
-            }
-            again = false;
-            session.over().await;
-        }
-    }
-
     /// One call, with the questions the server asks in between.
     async fn converse(
         &self,
@@ -292,9 +263,29 @@ impl Tool for McpTool {
 
     fn invoke<'a>(&'a self, arguments: ValidArguments, context: &'a CallContext) -> ToolFuture<'a> {
         Box::pin(async move {
-            let output = self.call(arguments.as_value(), context).await?;
-            self.compare(&output);
-            Ok(output)
+            let tool = context.tool_name();
+            let original_name = self.definition.original_name();
+            let mut again = true;
+            loop {
+                let session = self.link.session(tool).await?;
+                self.link.expect_agreed(original_name, tool)?;
+                let call = self.converse(&session, arguments.as_value(), context);
+                let failure = match call.await {
+                    Ok(answer) => return answer.inspect(|output| self.compare(output)),
+                    Err(failure) => failure,
+                };
+                // At most once more, and never if it may have had an effect.
+                let harmless = match &failure {
+                    Failure::NotSent(_) => true,
+                    Failure::Stopped(_) | Failure::Interrupted(_) => self.repeatable,
+                    _ => false,
+                };
+                if !(again && harmless) {
+                    return Err(answer::failed(&self.server, tool, failure));
+                }
+                again = false;
+                session.over().await;
+            }
         })
     }
 }

@@ -8,6 +8,7 @@ use super::message::{Message, Outgoing};
 use crate::Era;
 
 /// Where a transport delivers what arrives. Called from the transport's own tasks, in the order of arrival; never blocks.
+// A trait although only a session has one: transports are tested without a session above them.
 pub(crate) trait Inbox: Send + Sync + 'static {
     fn message(&self, message: Message);
     /// A message that was thrown away: too large, or broken beyond reading. `id` if it could be made out.
@@ -20,8 +21,10 @@ pub(crate) trait Inbox: Send + Sync + 'static {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Lost {
-    /// More bytes than the limit allows.
-    TooLarge { bytes: u64, limit: u64 },
+    TooLarge {
+        bytes: u64,
+        limit: u64,
+    },
     /// It began as a message, and is none: the reason.
     Broken(String),
 }
@@ -102,7 +105,6 @@ pub(crate) enum TransportError {
     /// The server may have seen it.
     #[error("{0}")]
     Interrupted(Reason),
-    /// HTTP said no.
     #[error("{status}")]
     Refused {
         status: Status,
@@ -136,7 +138,6 @@ pub(crate) trait Transport: Send + Sync + 'static {
     /// Nobody waits for this answer any more, and the server has been told if the era wants it told.
     fn forget(&self, _id: u64) {}
 
-    /// The era and revision that were agreed on.
     fn agreed(&self, _era: Era, _revision: &str) {}
 
     /// Ends the connection in an orderly way: returns when nothing of it is left.

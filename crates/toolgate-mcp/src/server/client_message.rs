@@ -21,7 +21,6 @@ pub(super) enum ClientMessage {
     Ignored(&'static str),
 }
 
-/// A request, ready to be dispatched.
 #[derive(Debug)]
 pub(super) struct ClientRequest {
     pub(super) id: RequestId,
@@ -39,7 +38,6 @@ pub(super) enum RequestParams {
     Json { method: String, params: Value },
 }
 
-/// What `tools/call` asks for.
 #[derive(Debug)]
 pub(super) struct ToolCallParams {
     pub(super) name: String,
@@ -63,7 +61,6 @@ pub(super) struct InitializeParams {
     pub(super) client_info: ClientInfo,
 }
 
-/// What `subscriptions/listen` asks for.
 #[derive(Debug, Deserialize)]
 pub(super) struct ListenParams {
     pub(super) notifications: SubscriptionFilter,
@@ -108,7 +105,6 @@ impl ClientRequest {
     }
 }
 
-/// `_meta` of a request.
 #[derive(Debug, Default)]
 pub(super) struct RequestMeta(Map<String, Value>);
 
@@ -116,7 +112,6 @@ impl RequestMeta {
     pub(super) const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
     pub(super) const CLIENT_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 
-    /// The revision that a request of 2026-07-28 names.
     pub(super) fn protocol_version(&self) -> Option<&str> {
         self.text(Self::PROTOCOL_VERSION)
     }
@@ -148,7 +143,6 @@ impl RequestMeta {
         self.0.get(key).and_then(Value::as_str)
     }
 
-    /// Takes `_meta` out of a request's parameters.
     fn take(params: &mut Map<String, Value>) -> Self {
         match params.remove("_meta") {
             Some(Value::Object(meta)) => Self(meta),

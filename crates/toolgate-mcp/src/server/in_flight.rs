@@ -26,7 +26,6 @@ impl Lifetime {
     }
 }
 
-/// All requests of one client that are under way.
 #[derive(Default)]
 pub(super) struct InFlightRequests(Mutex<State>);
 
@@ -80,7 +79,6 @@ impl InFlightRequests {
     }
 }
 
-/// One request, until it is dropped.
 pub(super) struct InFlightRequest {
     requests: Arc<InFlightRequests>,
     number: u64,

@@ -80,7 +80,6 @@ struct LineSession {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Handshake {
     Open,
-    /// It has sent `initialize`.
     Session,
     /// Every one of its requests stands alone.
     SelfContained,

@@ -100,7 +100,6 @@ pub(super) enum MethodResult {
 }
 
 impl MethodResult {
-    /// The kind of the error that a call ended in.
     pub(super) fn error_kind(&self) -> Option<&'static str> {
         match self {
             Self::CallTool(result) => result.error_kind,
@@ -181,7 +180,6 @@ impl McpService {
         }
     }
 
-    /// `_meta` of a result.
     pub(super) fn meta_for(&self, lifecycle: Lifecycle) -> Option<Arc<Value>> {
         let meta = || Arc::clone(&self.result_meta);
         lifecycle.is_modern().then(meta)

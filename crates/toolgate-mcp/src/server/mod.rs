@@ -103,6 +103,7 @@ impl ServeOptions {
 }
 
 /// Knows of tools that are still on their way, so that a client's first list has them.
+// A trait although only `Servers` has it here: the server half knows nothing of the client half.
 pub trait Readiness: Send + Sync {
     /// Returns when no more tools are expected soon.
     fn ready(&self) -> BoxFuture<'_, ()>;

@@ -45,7 +45,6 @@ impl Outbox {
         waiting.push(b'\n');
     }
 
-    /// Writes all that waits.
     pub(super) async fn flush(&self) {
         let mut writer = self.writer.lock().await;
         let bytes = std::mem::take(&mut *self.waiting());

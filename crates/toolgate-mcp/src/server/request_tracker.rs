@@ -12,6 +12,7 @@ use super::jsonrpc::RequestError;
 use super::methods::MethodResult;
 
 /// Hears of every request that came over HTTP, once it is answered.
+// A trait because traces are recorded in a crate above this one.
 pub trait RequestObserver: Send + Sync {
     /// One was answered, or its client is gone.
     fn answered(&self, request: &AnsweredRequest);

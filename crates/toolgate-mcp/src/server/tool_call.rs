@@ -141,7 +141,6 @@ fn with_trace(call: ToolCall, meta: &RequestMeta) -> ToolCall {
     }
 }
 
-/// The result of `tools/call`.
 #[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct CallToolResult {
@@ -153,7 +152,6 @@ pub(super) struct CallToolResult {
     is_error: bool,
     #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
     meta: Option<Arc<Value>>,
-    /// The kind of the call's error, for those who observe requests.
     #[serde(skip)]
     pub(super) error_kind: Option<&'static str>,
 }

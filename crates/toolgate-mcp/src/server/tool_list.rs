@@ -19,7 +19,6 @@ const LONGEST_NAME: usize = 64;
 /// Changes that come in such quick succession are told once.
 const COALESCE: Duration = Duration::from_millis(50);
 
-/// A tool as `tools/list` shows it.
 #[derive(Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ListedTool {
@@ -119,7 +118,6 @@ impl ToolListWatch {
         }
     }
 
-    /// Follows it from an earlier list on.
     pub(super) fn from_list(service: &Arc<McpService>, seen: Arc<Vec<ListedTool>>) -> Self {
         let mut watch = Self::new(service);
         if !Arc::ptr_eq(&watch.seen, &seen) {

@@ -128,7 +128,6 @@ pub(super) fn duration((key, value): Given<'_>) -> Result<Duration, Wrong> {
     duration_from_json(value).map_err(|text| Wrong::at(&[key], &text))
 }
 
-/// An address that can be asked over HTTP.
 pub(super) fn address(given: Given<'_>) -> Result<String, Wrong> {
     let text = string(given)?;
     let wrong = |text: &str| Wrong::at(&[given.0], text);

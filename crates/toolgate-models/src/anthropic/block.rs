@@ -6,7 +6,6 @@ use super::wire::read;
 use crate::wire_format::StreamError;
 use crate::{CallArguments, Catalog, ModelCall, Part, Provider};
 
-/// A piece of an answer while it comes.
 pub(super) struct Block {
     pub(super) index: u64,
     pub(super) content: Content,

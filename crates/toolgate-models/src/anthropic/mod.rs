@@ -16,7 +16,7 @@ use crate::catalog::Dialect;
 use crate::http::{Http, secret};
 use crate::learned::{Learned, Sent};
 use crate::provider_client::ProviderClient;
-use crate::wire_format::{Endpoint, WireFormat};
+use crate::wire_format::{Endpoint, ToolForm, WireFormat};
 use crate::{ModelError, ModelSettings, Provider, Request};
 
 const PROVIDER: Provider = Provider::Anthropic;
@@ -45,7 +45,6 @@ pub type AnthropicClient = ProviderClient<AnthropicFormat>;
 pub struct AnthropicFormat {
     endpoint: Endpoint,
     options: Options,
-    /// What the model was found to take.
     sent: Learned<Sent>,
 }
 
@@ -88,7 +87,7 @@ impl AnthropicClient {
 impl WireFormat for AnthropicFormat {
     const PROVIDER: Provider = PROVIDER;
     const DIALECT: &'static Dialect = &tools::DIALECT;
-    const ORIGINAL: &'static Dialect = &tools::ORIGINAL;
+    const FORM: ToolForm = tools::form;
 
     type Habits = Sent;
     type Reader<'a> = Stream<'a>;

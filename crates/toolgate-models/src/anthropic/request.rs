@@ -14,7 +14,6 @@ use super::transcript::{self, Message};
 use crate::learned::Sent;
 use crate::{Offer, Request};
 
-/// What is the same in all requests of one client.
 #[derive(Debug, Clone)]
 pub(super) struct Options {
     pub(super) model: String,
@@ -72,7 +71,6 @@ struct Body<'a> {
     messages: Vec<Message<'a>>,
 }
 
-/// An object that is nothing but its type.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub(super) struct Kind {
     #[serde(rename = "type")]

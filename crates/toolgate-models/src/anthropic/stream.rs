@@ -17,7 +17,6 @@ fn garbled(reason: &str) -> StreamError {
     StreamError::Garbled(reason.to_owned())
 }
 
-/// An answer while it comes.
 pub(crate) struct Stream<'a> {
     catalog: &'a Catalog,
     blocks: Vec<Block>,

@@ -5,8 +5,8 @@ use tokio::time::Instant;
 use toolgate_core::Tool;
 
 use super::*;
-use crate::http::loopback::{HANG, Loopback, Step, answer, chunked, dribbled};
-use crate::samples::{call, tool};
+use crate::tests::loopback::{HANG, Loopback, Step, answer, chunked, dribbled};
+use crate::tests::samples::{call, tool};
 use crate::{Catalog, Event, Message, ModelClient, Offer, Reply, Stop, ToolList};
 
 const KEY: &str = "sk-ant-very-secret";
@@ -306,7 +306,7 @@ async fn one_connection_serves_many_rounds() {
     let serving = tokio::spawn(async move {
         let (mut socket, _) = listener.accept().await.unwrap();
         for _ in 0..3 {
-            crate::http::loopback::read_request(&mut socket).await;
+            crate::tests::loopback::read_request(&mut socket).await;
             tokio::io::AsyncWriteExt::write_all(&mut socket, stream.as_bytes())
                 .await
                 .unwrap();

@@ -5,7 +5,7 @@ use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 
 use crate::catalog::Dialect;
-use crate::lowering::{Lowered, Rules, as_stored, lower};
+use crate::lowering::{Lowered, Rules, lower};
 
 impl Rules {
     /// The Messages API refuses a request whole if one tool has a combinator at its root or a property with an unusual name.
@@ -27,12 +27,6 @@ pub(super) const DIALECT: Dialect = Dialect {
     convert: |definition, wire_name| form(&lower(definition, &Rules::ANTHROPIC)?, wire_name),
 };
 
-/// The same with schemas as they are stored.
-pub(super) const ORIGINAL: Dialect = Dialect {
-    convert: |definition, wire_name| form(&as_stored(definition), wire_name),
-    ..DIALECT
-};
-
 #[derive(Serialize)]
 struct Tool<'a> {
     name: &'a str,
@@ -41,7 +35,7 @@ struct Tool<'a> {
     input_schema: &'a Value,
 }
 
-fn form(lowered: &Lowered<'_>, wire_name: &str) -> Result<Box<RawValue>, String> {
+pub(super) fn form(lowered: &Lowered<'_>, wire_name: &str) -> Result<Box<RawValue>, String> {
     let tool = Tool {
         name: wire_name,
         description: &lowered.description,

@@ -33,7 +33,6 @@ pub(super) struct Message<'a> {
 }
 
 impl Message<'_> {
-    /// The tools that are called in it.
     pub(super) fn called(&self) -> impl Iterator<Item = &str> {
         self.content.iter().filter_map(|block| match block {
             Block::ToolUse { name, .. } => Some(&**name),

@@ -74,7 +74,6 @@ pub(crate) struct Dialect {
     pub(crate) longest_name: usize,
     /// True if a tool of an MCP server goes out under its name there, as far as that is unique.
     pub(crate) original_names: bool,
-    /// The tool as it is sent, under this name.
     pub(crate) convert: fn(&ToolDefinition, wire_name: &str) -> Result<Box<RawValue>, String>,
 }
 
@@ -175,13 +174,11 @@ impl Catalog {
         self.place_of(name).map(|place| &self.tools[place])
     }
 
-    /// Where the tool is that the provider knows by exactly this name.
     fn place_of(&self, wire_name: &str) -> Option<usize> {
         let wire_name_of = |tool: &CatalogTool| tool.wire_name.as_str().cmp(wire_name);
         self.tools.binary_search_by(wire_name_of).ok()
     }
 
-    /// Where the tool is that is listed under exactly this name.
     fn place_of_listed(&self, name: &str) -> Option<usize> {
         let name_at = |place: &usize| self.tools[*place].listed_name().cmp(name);
         let found = self.by_listed_name.binary_search_by(name_at).ok()?;
@@ -254,7 +251,6 @@ impl Catalog {
     }
 }
 
-/// The tools, each name once, and those that are too many.
 fn each_name_once(tools: &[Arc<dyn Tool>]) -> (Vec<&Arc<dyn Tool>>, Vec<LeftOut>) {
     let mut seen = HashSet::with_capacity(tools.len());
     let (tools, twice): (Vec<_>, Vec<_>) = tools

@@ -18,7 +18,6 @@ pub(crate) fn tidy(provider: Provider, text: &str) -> Result<String, String> {
     }
 }
 
-/// Without the first of these ends that it has.
 pub(crate) fn strip_path(text: &str, ends: &[&str]) -> Result<String, String> {
     Ok(without(&read(text)?, ends))
 }
@@ -43,7 +42,6 @@ fn read(text: &str) -> Result<Url, String> {
     url.ok_or_else(|| format!("'{shown}' is no address; write it like http://host:port"))
 }
 
-/// The address without its end.
 fn without(url: &Url, ends: &[&str]) -> String {
     let mut url = url.clone();
     url.set_fragment(None);

@@ -66,7 +66,6 @@ pub(super) async fn listed(
     }
 }
 
-/// As most list their models.
 pub(crate) fn read_ids(answer: &Value) -> (Vec<String>, bool) {
     let models = answer["data"].as_array().into_iter().flatten();
     let names = models.filter_map(|model| model["id"].as_str());
@@ -77,7 +76,7 @@ pub(crate) fn read_ids(answer: &Value) -> (Vec<String>, bool) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::http::loopback::{Loopback, answer};
+    use crate::tests::loopback::{Loopback, answer};
 
     #[tokio::test]
     async fn a_server_without_a_list_has_not_failed_and_says_where_it_was_looked_for() {

@@ -1,16 +1,17 @@
 //! Which model, where nobody said, and where it is.
 
 pub(crate) mod address;
-mod connect;
 pub(crate) mod listed;
 pub(crate) mod probe;
+mod sentences;
 #[cfg(test)]
 mod tests;
 
+use std::sync::Arc;
 use std::time::Duration;
 
-pub use self::connect::{connect, sentences};
 pub use self::listed::{Listed, is_listed};
+pub use self::sentences::sentences;
 use crate::provider::{ProviderEntry, join_names};
 use crate::{AnswerSource, ModelError, ModelSettings, Provider, SentenceRouter, Toolbox};
 
@@ -94,6 +95,32 @@ pub async fn choice(
     }
 }
 
+/// Makes what answers for a choice. Nothing is asked yet.
+pub fn connect(choice: Choice, toolbox: &Toolbox) -> Result<Chosen, ChooseError> {
+    let settings = choice.settings;
+    let router = match choice.provider {
+        AnswerSource::Sentences => SentenceRouter::sentences_only(sentences(&settings, toolbox)?),
+        AnswerSource::Model(provider) => {
+            let mut router = SentenceRouter::new((provider.entry().connect)(&settings)?);
+            if settings.intents_first {
+                router = router.sentences_first(sentences(&settings, toolbox)?);
+            }
+            if choice.is_unasked {
+                let known = router.sentences().map(Arc::clone);
+                let sentences = known.map_or_else(|| sentences(&settings, toolbox), Ok)?;
+                router = router.sentences_last(sentences);
+            }
+            router
+        }
+    };
+    Ok(Chosen {
+        router,
+        settings,
+        why: choice.why,
+        passed_over: choice.passed_over,
+    })
+}
+
 /// Asks the provider of a choice which models it has, by a request that costs nothing; a key that it does not take is an error.
 pub async fn check(choice: &Choice) -> Result<Listed, ModelError> {
     listed::listed(&choice.settings, CHECK).await
@@ -113,7 +140,6 @@ impl Chooser<'_> {
         Some(value.trim().to_owned()).filter(|value| !value.is_empty())
     }
 
-    /// The first variable that holds a key of the provider.
     fn key_variable(&self, provider: Provider) -> Option<&'static str> {
         let mut keys = provider.entry().key_variables.iter().copied();
         keys.find(|key| self.variable(key).is_some())
@@ -232,7 +258,6 @@ impl Chooser<'_> {
         })
     }
 
-    /// No model at all.
     fn sentences(&self, why: String) -> Choice {
         let mut settings = self.settings.clone();
         settings.provider = Some(AnswerSource::Sentences);
@@ -296,7 +321,6 @@ impl Chooser<'_> {
     }
 }
 
-/// What helps if a name means what such names usually do.
 fn likely(name: &str) -> String {
     match owner(name) {
         Some(owner) => format!(
@@ -319,7 +343,6 @@ fn owner(name: &str) -> Option<&'static ProviderEntry> {
     entries.find(|entry| (entry.owns_model)(name))
 }
 
-/// Those that are tried where nobody names one, in turn.
 fn by_preference() -> [Provider; Provider::ALL.len()] {
     let mut tried = Provider::ALL;
     tried.sort_unstable_by_key(|provider| provider.entry().preference);

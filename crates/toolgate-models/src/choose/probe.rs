@@ -34,7 +34,6 @@ impl Models {
         best(self.0.iter()).map(|model| model.name.clone())
     }
 
-    /// Why there is nothing to use.
     pub(super) fn none_usable(&self, name: &str) -> String {
         let usual = Provider::Ollama.default_model();
         let shown = toolgate_core::escape(name);
@@ -99,7 +98,6 @@ pub(crate) fn nothing(
     Box::pin(std::future::ready(None))
 }
 
-/// The best model that an Ollama has.
 pub(crate) fn ollama_model(
     settings: &ModelSettings,
     patience: Duration,
@@ -172,7 +170,7 @@ pub(super) fn hasty(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::http::loopback::{Loopback, Step, answer};
+    use crate::tests::loopback::{Loopback, Step, answer};
 
     fn json(body: &str) -> Vec<Step> {
         vec![Step::Send(answer(200, "", body).into_bytes())]

@@ -5,7 +5,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
 use super::*;
-use crate::http::loopback::{Loopback, answer};
+use crate::tests::loopback::{Loopback, answer};
 
 /// Nobody listens there.
 const NOBODY: (&str, &str) = ("OLLAMA_HOST", "127.0.0.1:1");

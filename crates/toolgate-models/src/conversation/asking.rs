@@ -6,7 +6,7 @@ use tokio::time::Instant;
 
 use super::history::History;
 use super::running::{Running, millis};
-use super::turn_words::ReplyListener;
+use super::turn_words::TurnWords;
 use super::window::{Fit, Keep};
 use super::{Conversation, Round, TurnEnd, system};
 use crate::error::NOT_FINISHED;
@@ -14,6 +14,27 @@ use crate::{AssistantMessage, Event, Listener, ModelError, Reply, Request, Stop,
 
 /// A client keeps the deadline itself; this is for one that does not.
 const GRACE: Duration = Duration::from_secs(1);
+
+struct ReplyListener<'a> {
+    listener: &'a mut dyn Listener,
+    words: &'a mut TurnWords,
+    retries: u32,
+    /// Words or thoughts were told that are void if the model fails.
+    was_heard: bool,
+}
+
+impl Listener for ReplyListener<'_> {
+    fn event(&mut self, event: Event<'_>) {
+        match event {
+            Event::Text(_) | Event::Thinking(_) => self.was_heard = true,
+            Event::Void => self.was_heard = false,
+            Event::Retrying { .. } => self.retries += 1,
+            _ => {}
+        }
+        self.words.see(&event);
+        self.listener.event(event);
+    }
+}
 
 /// Words that were told until the time was up are an answer, if half of one; of any other failure they are void.
 fn cut_short(error: ModelError, mut told: ReplyListener<'_>) -> Result<Reply, ModelError> {

@@ -54,7 +54,6 @@ pub(super) struct Made {
 }
 
 struct MadeCall {
-    /// All ids that a model gave to this call.
     ids: Vec<String>,
     name: String,
     arguments: CallArguments,
@@ -64,11 +63,9 @@ struct MadeCall {
 /// Whether a call is made.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// It is.
     Make,
     /// The same call, by its id, was made before: a model or a proxy stutters.
     Stutter,
-    /// The same was called this often before.
     Repetition(usize),
 }
 
@@ -98,7 +95,6 @@ impl Made {
     }
 }
 
-/// A call that was judged, in the order of the model.
 pub(super) struct Planned {
     verdict: Verdict,
     is_beyond_the_limit: bool,
@@ -303,7 +299,6 @@ impl Work {
     }
 }
 
-/// One call within its own limit and what is left of the turn.
 fn execute(
     toolbox: &Toolbox,
     call: ToolCall,

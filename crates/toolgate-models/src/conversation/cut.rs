@@ -76,7 +76,6 @@ pub(super) fn result(call: &ModelCall, wire_name: &str, outcome: &ToolOutcome) -
     }
 }
 
-/// All that an outcome holds, pictures and the like too.
 fn whole_size(outcome: &ToolOutcome) -> usize {
     let output = match &outcome.result {
         Ok(output) => output,
@@ -188,7 +187,6 @@ pub(super) fn cut(text: &str, most: usize, id: Option<&str>) -> String {
     out
 }
 
-/// How a mark says where the whole result is.
 pub(super) fn kept_as(id: Option<&str>) -> String {
     let said = |id| format!("; the full result is kept under call id {id}");
     id.map(said).unwrap_or_default()

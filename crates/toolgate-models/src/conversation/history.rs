@@ -3,30 +3,26 @@
 
 use std::collections::HashSet;
 
-use super::whole::Wholes;
+use super::whole::{Whole, Wholes};
 use super::window::{Keep, MOST_BYTES, Size, size};
 use crate::{AssistantMessage, Message, ModelCall, Part, ToolResult};
 
 /// In place of an answer that never came.
-pub(super) const NO_ANSWER: &str = "(This turn ended before there was an answer.)";
+const NO_ANSWER: &str = "(This turn ended before there was an answer.)";
 
 /// In place of a result that never came.
 const NO_RESULT: &str = "interrupted: the turn was stopped while this call ran, its outcome is unknown. Look before you call it again.";
 
-/// All that was said, and what of it a model is sent.
 #[derive(Default)]
 pub(super) struct History {
     pub(super) messages: Vec<Message>,
-    /// Of each message.
     pub(super) sizes: Vec<Size>,
     /// The first message that is still sent; the person's words, always.
     pub(super) start: usize,
-    /// Of results that a model is sent in part.
     pub(super) wholes: Wholes,
     /// What came of the calls of the last message so far, in their order.
     open: Vec<Option<ToolResult>>,
     aside: Aside,
-    /// Of all calls.
     pub(super) ids: HashSet<String>,
 }
 
@@ -79,7 +75,6 @@ impl History {
         }
     }
 
-    /// All of it, without what was said to the model alone.
     pub(super) fn messages(&self) -> &[Message] {
         match self.aside {
             Aside::Message => &self.messages[..self.messages.len() - 1],
@@ -150,7 +145,6 @@ impl History {
         }
     }
 
-    /// The words of the last message, if they are the model's.
     pub(super) fn answer(&self) -> Option<String> {
         match self.messages.last() {
             Some(Message::Assistant(message)) => Some(message.to_text()),
@@ -193,7 +187,6 @@ impl History {
         self.forget_wholes(MOST_BYTES);
     }
 
-    /// The turn is over, whatever became of it.
     pub(super) fn close(&mut self) {
         self.end_aside();
         self.settle();
@@ -224,7 +217,6 @@ impl History {
         }
     }
 
-    /// Where the last turn begins.
     pub(super) fn turn(&self) -> usize {
         let mut messages = self.messages().iter();
         messages.rposition(is_user_message).unwrap_or(0)
@@ -234,6 +226,94 @@ impl History {
         let behind = self.messages[turn + 1..].iter();
         let next = behind.clone().position(is_user_message);
         turn + 1 + next.unwrap_or(behind.len())
+    }
+
+    /// Only the sentences remember what they asked; a model sees what it said.
+    pub(super) fn drop_question(&mut self) {
+        if let Some(Message::Assistant(message)) = self.messages.last_mut() {
+            for part in &mut message.parts {
+                if let Part::Sentence { memory } = part {
+                    memory.drop_question();
+                }
+            }
+            self.measure(self.messages.len() - 1);
+        }
+    }
+
+    pub(super) fn keep_spoken(&mut self, spoken: &str) {
+        let mut left = spoken;
+        let last = self.messages.len().saturating_sub(1);
+        for index in self.turn()..self.messages.len() {
+            let Message::Assistant(message) = &mut self.messages[index] else {
+                continue;
+            };
+            if index == last {
+                // What was spoken of an answer that never came to its end stands nowhere else.
+                let words = Some(left.trim()).filter(|words| !words.is_empty());
+                let text = words.unwrap_or(NO_ANSWER).to_owned();
+                let is_text = |part: &Part| matches!(part, Part::Text { .. });
+                message.parts.retain(|part| !is_text(part));
+                message.parts.push(Part::Text { text });
+            } else {
+                message.parts.retain_mut(|part| match part {
+                    Part::Text { text } => {
+                        let (kept, rest) = shared(text, left);
+                        text.truncate(kept);
+                        left = rest;
+                        !text.trim().is_empty()
+                    }
+                    _ => true,
+                });
+            }
+            self.measure(index);
+        }
+    }
+
+    /// Cuts all results anew, for a model that is given `most` bytes of each of so many.
+    pub(super) fn cut_for(&mut self, most: &dyn Fn(usize) -> usize, keep: Keep<'_>) {
+        for index in 0..self.messages.len() {
+            let Message::Tool { results } = &mut self.messages[index] else {
+                continue;
+            };
+            let most = most(results.len());
+            for result in results {
+                if let Some(Whole { text, images }) = self.wholes.take(&result.id) {
+                    (result.text, result.images) = (text, images);
+                }
+                result.cut(most, keep, &mut self.wholes);
+            }
+            self.measure(index);
+        }
+    }
+
+    pub(super) fn whole_messages(&self) -> Vec<Message> {
+        let mut messages = self.messages().to_vec();
+        for message in &mut messages {
+            let Message::Tool { results } = message else {
+                continue;
+            };
+            for result in results {
+                if let Some(Whole { text, images }) = self.wholes.results.get(&result.id) {
+                    result.text.clone_from(text);
+                    result.images.clone_from(images);
+                }
+            }
+        }
+        messages
+    }
+
+    /// Lets the oldest go until no more than this many bytes are kept beside the history.
+    pub(super) fn forget_wholes(&mut self, most: usize) {
+        let results = self.messages.iter().filter_map(|message| match message {
+            Message::Tool { results } => Some(results),
+            _ => None,
+        });
+        for result in results.flatten() {
+            if self.wholes.bytes <= most {
+                break;
+            }
+            self.wholes.take(&result.id);
+        }
     }
 
     fn push(&mut self, message: Message) {
@@ -265,4 +345,20 @@ fn interrupted(call: &ModelCall) -> ToolResult {
 
 fn is_user_message(message: &Message) -> bool {
     matches!(message, Message::User { .. })
+}
+
+/// How many bytes of a text were spoken, and what was spoken after them.
+fn shared<'a>(text: &str, spoken: &'a str) -> (usize, &'a str) {
+    let (mut kept, mut rest) = (0, spoken);
+    for (at, letter) in text.char_indices() {
+        if letter.is_whitespace() {
+            continue;
+        }
+        let Some(next) = rest.trim_start().strip_prefix(letter) else {
+            break;
+        };
+        rest = next;
+        kept = at + letter.len_utf8();
+    }
+    (kept, rest)
 }

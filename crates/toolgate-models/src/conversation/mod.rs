@@ -2,7 +2,7 @@
 //!
 //! `running` is a turn that goes on and decides what comes next, `asking` puts one question to the model, `offering` chooses
 //! its tools, `calls` runs what it asks for, `cut` says what it is told of the results. `history` keeps all of it in order,
-//! `window` says how much of it is sent, `flow` knows what kinds of things it holds, `whole` keeps results that are sent only in part, `saved` is its form in a file, `spoken` is what was heard of a spoken answer,
+//! `window` says how much of it is sent, `flow` knows what kinds of things it holds, `whole` keeps results that are sent only in part, `saved` is its form in a file,
 //! `turn_words` what was told of a turn that may yet be dropped.
 
 mod asking;
@@ -13,7 +13,6 @@ mod history;
 mod offering;
 mod running;
 mod saved;
-mod spoken;
 #[cfg(test)]
 mod tests;
 mod turn_words;
@@ -54,7 +53,6 @@ pub struct Conversation {
     router: SentenceRouter,
     toolbox: Toolbox,
     settings: ModelSettings,
-    /// About how many tokens the words before all others are.
     system_tokens: usize,
     history: History,
     full_results: FullResults,
@@ -62,13 +60,11 @@ pub struct Conversation {
     has_other_cuts: bool,
     /// By the names they are listed under: a model that used a tool should find it again.
     used_tools: Vec<String>,
-    /// Whose missing tools the person was told of.
     told: Option<Arc<Catalog>>,
     /// `traceparent` and `tracestate` of whoever speaks.
     trace: Option<(String, Option<String>)>,
     /// What its tools have brought, for `policy.flow`.
     flow: Flow,
-    /// What was told of the last turn.
     turn_words: TurnWords,
 }
 
@@ -235,6 +231,24 @@ impl Conversation {
         self.has_other_cuts = true;
     }
 
+    /// Of the model's words in the last turn only these were spoken; the others are forgotten, so that it does not take for
+    /// said what nobody heard. Its calls and their results stay. White space does not count.
+    pub fn keep_spoken(&mut self, spoken: &str) {
+        self.history.keep_spoken(spoken);
+    }
+
+    /// The last turn was stopped: what the model had said by then stays. Nothing changes if it was not asked yet.
+    pub fn keep_told(&mut self) {
+        if let Some(told) = self.turn_words.text() {
+            self.history.keep_spoken(told);
+        }
+    }
+
+    /// The person does not want to answer what was asked back last: a yes that comes later means something else.
+    pub fn drop_question(&mut self) {
+        self.history.drop_question();
+    }
+
     /// The person says something; the model answers, with as many tools in between as it needs and may have.
     ///
     /// Where it meets a limit, it is asked once more, without tools: there is an answer all the same. An error means that
@@ -245,48 +259,38 @@ impl Conversation {
         listener: &mut dyn Listener,
     ) -> Result<Turn, ModelError> {
         self.turn_words = TurnWords::default();
-        let mut noting = Noting::new(listener);
-        let mut turn = self.run_turn(text, &mut noting).await?;
-        turn.notices = noting.notices;
-        Ok(turn)
-    }
-
-    async fn run_turn(
-        &mut self,
-        text: &str,
-        listener: &mut dyn Listener,
-    ) -> Result<Turn, ModelError> {
-        let mut turn = Running::begin(self, text, listener).await;
-        loop {
-            let limit = turn.limit();
-            let reply = match turn.ask(limit).await {
+        let mut noting = Noting {
+            listener,
+            notices: Vec::new(),
+        };
+        let mut running = Running::begin(self, text, &mut noting).await;
+        let turn = loop {
+            let limit = running.limit();
+            let reply = match running.ask(limit).await {
                 Ok(reply) => reply,
-                Err(error) => return turn.fail(limit, error),
+                Err(error) => break running.fail(limit, error),
             };
-            match turn.take(reply, limit) {
+            match running.take(reply, limit) {
                 Next::Run(calls) => {
-                    turn.run(&calls).await;
+                    running.run(&calls).await;
                     // Who only waited for the calls to end can drop the turn here, before the model is asked again.
                     tokio::task::yield_now().await;
                 }
                 Next::AskAgain => {}
-                Next::End(end) => return Ok(turn.end(end)),
+                Next::End(end) => break Ok(running.end(end)),
             }
-        }
+        };
+        drop(running);
+        turn.map(|turn| Turn {
+            notices: noting.notices,
+            ..turn
+        })
     }
 }
 
-/// Notes what a person is told, on its way there.
 struct Noting<'a> {
     listener: &'a mut dyn Listener,
     notices: Vec<String>,
-}
-
-impl<'a> Noting<'a> {
-    fn new(listener: &'a mut dyn Listener) -> Self {
-        let notices = Vec::new();
-        Self { listener, notices }
-    }
 }
 
 impl Listener for Noting<'_> {

@@ -116,7 +116,6 @@ pub(super) fn remember(used_tools: &mut Vec<String>, name: &str) {
     }
 }
 
-/// Tells which tools are missing, once for each list of tools.
 fn tell_once(
     conversation: &mut Conversation,
     catalog: &Arc<Catalog>,

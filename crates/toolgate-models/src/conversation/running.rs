@@ -44,16 +44,12 @@ pub(super) struct Running<'a> {
     pauses: usize,
     was_cut: bool,
     was_empty: bool,
-    /// For the model alone, with the next question.
     pub(super) aside: Option<&'static str>,
 }
 
 pub(super) enum Next {
-    /// Tools.
     Run(Vec<Planned>),
-    /// The same question, or one with a hint.
     AskAgain,
-    /// The last message is the answer, or there is none.
     End(TurnEnd),
 }
 
@@ -123,7 +119,6 @@ impl<'a> Running<'a> {
         }
     }
 
-    /// Takes a reply into history and says what comes next.
     pub(super) fn take(&mut self, reply: Reply, limit: Option<TurnEnd>) -> Next {
         let Reply {
             mut message, stop, ..
@@ -294,7 +289,6 @@ impl<'a> Running<'a> {
     }
 }
 
-/// What happened in a turn that used tools and came to no answer.
 fn so_far(end: TurnEnd) -> &'static str {
     match end {
         TurnEnd::RoundLimit => "the model used tools as often as it may",
@@ -304,7 +298,6 @@ fn so_far(end: TurnEnd) -> &'static str {
     }
 }
 
-/// A call that stands there twice, id and all, is one call.
 fn drop_echoes(message: &mut AssistantMessage) {
     let mut index = 0;
     while index < message.parts.len() {

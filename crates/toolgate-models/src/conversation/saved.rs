@@ -24,7 +24,6 @@ const VERSION: u32 = 1;
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Saved {
-    /// Of the form.
     version: u32,
     /// Who answered last.
     pub provider: AnswerSource,

@@ -1,8 +1,7 @@
 //! The model's words in a turn, as the listener was told them: a turn that is dropped leaves nothing else behind.
 
-use crate::{Event, Listener};
+use crate::Event;
 
-/// The words of the last turn that was begun.
 #[derive(Default)]
 pub(super) struct TurnWords {
     text: String,
@@ -16,7 +15,6 @@ impl TurnWords {
         self.reply.map(|_| self.text.as_str())
     }
 
-    /// Those of the reply that comes now.
     pub(super) fn reply(&self) -> &str {
         &self.text[self.reply.unwrap_or(0)..]
     }
@@ -28,28 +26,6 @@ impl TurnWords {
             Event::Void | Event::WasThinking => self.text.truncate(self.reply.unwrap_or(0)),
             _ => {}
         }
-    }
-}
-
-/// Hears one reply on its way to the listener.
-pub(super) struct ReplyListener<'a> {
-    pub(super) listener: &'a mut dyn Listener,
-    pub(super) words: &'a mut TurnWords,
-    pub(super) retries: u32,
-    /// Words or thoughts were told that are void if the model fails.
-    pub(super) was_heard: bool,
-}
-
-impl Listener for ReplyListener<'_> {
-    fn event(&mut self, event: Event<'_>) {
-        match event {
-            Event::Text(_) | Event::Thinking(_) => self.was_heard = true,
-            Event::Void => self.was_heard = false,
-            Event::Retrying { .. } => self.retries += 1,
-            _ => {}
-        }
-        self.words.see(&event);
-        self.listener.event(event);
     }
 }
 

@@ -19,9 +19,7 @@ pub(super) struct Size {
 pub(super) struct Fit {
     /// Turns that are not sent any more.
     pub(super) turns: usize,
-    /// Results of this turn that were shortened.
     pub(super) results: usize,
-    /// About how many tokens there are, all done.
     pub(super) tokens: usize,
 }
 
@@ -134,7 +132,6 @@ impl History {
         self.start = self.start.saturating_sub(gone);
     }
 
-    /// About how many tokens a model is sent.
     pub(super) fn tokens(&self) -> usize {
         sum(&self.sizes[self.start..]).tokens
     }
@@ -147,7 +144,6 @@ fn sum(sizes: &[Size]) -> Size {
     })
 }
 
-/// About how many tokens a message is.
 pub(crate) fn tokens_of(message: &Message) -> usize {
     size(message).tokens
 }

@@ -14,7 +14,7 @@ use crate::catalog::Dialect;
 use crate::http::{Failure, Http, secret};
 use crate::learned::{Learned, Sent};
 use crate::provider_client::ProviderClient;
-use crate::wire_format::{Endpoint, WireFormat};
+use crate::wire_format::{Endpoint, ToolForm, WireFormat};
 use crate::{ModelError, ModelSettings, Provider, Request};
 
 const PROVIDER: Provider = Provider::Gemini;
@@ -46,7 +46,6 @@ pub struct GeminiFormat {
     endpoint: Endpoint,
     path: String,
     options: Options,
-    /// What the model was found to take.
     habits: Learned<ModelHabits>,
 }
 
@@ -97,7 +96,7 @@ impl GeminiClient {
 impl WireFormat for GeminiFormat {
     const PROVIDER: Provider = PROVIDER;
     const DIALECT: &'static Dialect = &tools::DIALECT;
-    const ORIGINAL: &'static Dialect = &tools::ORIGINAL;
+    const FORM: ToolForm = tools::form;
 
     type Habits = ModelHabits;
     type Reader<'a> = Stream<'a>;
@@ -166,7 +165,6 @@ pub(crate) fn headers(key: &str) -> Result<HeaderMap, ModelError> {
     Ok(headers)
 }
 
-/// The names of a list of models, and whether there are more.
 pub(crate) fn read_models(answer: &Value) -> (Vec<String>, bool) {
     let models = answer["models"].as_array().into_iter().flatten();
     let names = models.filter_map(|model| model["name"].as_str());

@@ -6,7 +6,6 @@ use super::transcript::{self, Content};
 use crate::learned::{Habits, Sent};
 use crate::{ModelError, Offer, Request};
 
-/// What is the same in all requests of one client.
 #[derive(Debug, Clone)]
 pub(super) struct Options {
     pub(super) model: String,
@@ -119,7 +118,6 @@ struct GenerationConfig {
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 enum ThinkingConfig {
-    /// Its thoughts are sent in words, too.
     IncludeThoughts(bool),
     /// In tokens.
     ThinkingBudget(u32),

@@ -12,13 +12,10 @@ use crate::reply_buffer::ReplyBuffer;
 use crate::wire_format::{Progress, ReplyReader, StreamError, utf8};
 use crate::{AssistantMessage, CallArguments, Catalog, ModelCall, Part, Reply, Stop, Usage};
 
-/// An answer while it comes.
 pub(crate) struct Stream<'a> {
     catalog: &'a Catalog,
     parts: Vec<Part>,
-    /// Why it ended, in the provider's word.
     reason: Option<String>,
-    /// What the provider adds to the reason.
     explanation: String,
     usage: Usage,
 }

@@ -5,8 +5,8 @@ use tokio::time::Instant;
 use toolgate_core::Tool;
 
 use super::*;
-use crate::http::loopback::{HANG, Loopback, Step, answer, chunked};
-use crate::samples::tool;
+use crate::tests::loopback::{HANG, Loopback, Step, answer, chunked};
+use crate::tests::samples::tool;
 use crate::{Catalog, Choice, Event, Listed, Message, ModelClient, Offer, Reply, Stop, ToolList};
 
 const KEY: &str = "AIza-very-secret";

@@ -8,7 +8,7 @@ use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 
 use crate::catalog::Dialect;
-use crate::lowering::{Lowered, Rules, as_stored, lower};
+use crate::lowering::{Lowered, Rules, lower};
 
 impl Rules {
     /// The keywords that the documentation of the API names, but for references, which are put in place, and `format`, of which
@@ -42,12 +42,6 @@ pub(super) const DIALECT: Dialect = Dialect {
     convert: |definition, wire_name| form(&lower(definition, &Rules::GEMINI)?, wire_name),
 };
 
-/// The same with schemas as they are stored.
-pub(super) const ORIGINAL: Dialect = Dialect {
-    convert: |definition, wire_name| form(&as_stored(definition), wire_name),
-    ..DIALECT
-};
-
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Declaration<'a> {
@@ -57,7 +51,7 @@ struct Declaration<'a> {
 }
 
 /// A name that begins otherwise costs the whole request.
-fn form(lowered: &Lowered<'_>, wire_name: &str) -> Result<Box<RawValue>, String> {
+pub(super) fn form(lowered: &Lowered<'_>, wire_name: &str) -> Result<Box<RawValue>, String> {
     if !wire_name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_') {
         return Err("its name doesn't begin with a letter, which Gemini asks for".to_owned());
     }

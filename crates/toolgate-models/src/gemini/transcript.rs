@@ -10,7 +10,7 @@ use serde_json::Value;
 use toolgate_core::Arguments;
 
 use super::PROVIDER;
-use crate::{AssistantMessage, Catalog, Image, Message, ModelCall, Part, ToolResult};
+use crate::{AssistantMessage, Catalog, Message, ModelCall, Part, ToolResult};
 
 const NO_RESULT: &str = "(no result: the call was stopped)";
 /// In place of the first words of a person, where those are blank.
@@ -106,7 +106,6 @@ pub(super) fn contents<'a>(history: &'a [Message], catalog: &'a Catalog) -> Vec<
 #[derive(Default)]
 struct Transcript<'a> {
     contents: Vec<Content<'a>>,
-    /// Calls that have no response yet.
     open: Vec<&'a ModelCall>,
 }
 
@@ -161,7 +160,7 @@ impl<'a> Transcript<'a> {
             return;
         };
         let call = self.open.remove(place);
-        let text = with_images(result);
+        let text = result.text_with_images();
         let response = match result.is_error {
             true => Response::Error(text),
             false => Response::Output(text),
@@ -210,15 +209,4 @@ impl<'a> Transcript<'a> {
             self.contents.splice(0..0, content);
         }
     }
-}
-
-/// Only text is taken here; of pictures it says that they were there.
-fn with_images(result: &ToolResult) -> Cow<'_, str> {
-    if result.images.is_empty() {
-        return Cow::Borrowed(&result.text);
-    }
-    let text = Some(result.text.clone()).filter(|text| !text.trim().is_empty());
-    let images = result.images.iter().map(Image::to_words);
-    let lines: Vec<String> = text.into_iter().chain(images).collect();
-    Cow::Owned(lines.join("\n"))
 }

@@ -15,7 +15,6 @@ use crate::{ModelError, Provider};
 
 const LONGEST_BODY: u64 = 64 << 20;
 
-/// How long things may take.
 #[derive(Clone, Copy)]
 pub(super) struct Limit {
     provider: Provider,
@@ -55,7 +54,6 @@ impl Limit {
     }
 }
 
-/// The bytes of an answer that has begun.
 pub(super) struct Body {
     response: Response,
     first: Option<Bytes>,
@@ -66,7 +64,6 @@ pub(super) struct Body {
 }
 
 impl Body {
-    /// Waits for the first byte.
     pub(super) async fn begin(
         mut response: Response,
         limit: Limit,
@@ -151,7 +148,6 @@ impl Body {
         self.garbled(format!("{what}; check the address ({address})"))
     }
 
-    /// The same of a reason that has foreign words in it.
     pub(super) fn garbled_by(&self, reason: &str) -> ModelError {
         self.garbled(self.redactor.line(reason, SHOWN))
     }

@@ -17,7 +17,6 @@ const LONGEST_BODY: usize = 64 << 10;
 /// The status is known already: its explanation is not waited for longer than this.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// What a provider said instead of an answer.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Failure {
     pub(crate) provider: Provider,
@@ -68,7 +67,6 @@ impl Failure {
         }
     }
 
-    /// An error that came inside a stream whose status was good.
     pub(crate) fn in_stream(http: &Http, status: u16, error: &Value) -> Self {
         let (message, kind, code) = said(&error.to_string());
         Self {
@@ -225,7 +223,6 @@ fn retry_delay(body: &str) -> Option<Duration> {
     delays.next().map(|delay| delay.min(LONGEST))
 }
 
-/// The sentence for a person in the JSON of an error.
 fn words(value: &Value, deeper: usize) -> Option<String> {
     const KEYS: [&str; 8] = [
         "error",
@@ -284,7 +281,6 @@ fn usual_words(status: StatusCode) -> String {
     format!("{words} (status {})", status.as_u16())
 }
 
-/// Why nobody could be reached, in plain words, and what to do.
 pub(super) fn unreachable(provider: Provider, url: &Url, error: &(dyn Error + 'static)) -> String {
     let (cause, address) = (cause(url, error), provider.address_setting());
     match provider {
@@ -341,6 +337,5 @@ fn chain<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn 
     std::iter::successors(Some(error), inner)
 }
 
-/// The innermost reason of an error: what the layers above it say is of no use to a person.
 #[cfg(test)]
 mod tests;

@@ -69,7 +69,6 @@ impl Lines {
         }
     }
 
-    /// The next server-sent event that has data.
     pub(crate) async fn next_event(&mut self) -> Result<Option<ServerEvent>, ModelError> {
         loop {
             match self.events.next() {
@@ -95,7 +94,6 @@ impl Lines {
         }
     }
 
-    /// All that is left, as one JSON value.
     pub(crate) async fn json(mut self) -> Result<Value, ModelError> {
         let bytes = self.rest().await?;
         serde_json::from_slice(&bytes).map_err(|error| {

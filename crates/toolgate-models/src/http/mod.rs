@@ -30,7 +30,6 @@ const IDLE_OUTSIDE: Duration = Duration::from_secs(50);
 /// The part of a foreign text or address that is shown.
 const SHOWN: usize = 500;
 
-/// What all requests to one provider share.
 pub(crate) struct Http {
     provider: Provider,
     base: Url,
@@ -72,7 +71,6 @@ impl Http {
         })
     }
 
-    /// Where requests go, without its secrets.
     pub(crate) fn shown(&self) -> String {
         shown(&self.base)
     }
@@ -243,7 +241,5 @@ fn shown(url: &Url) -> String {
     crate::settings::shown(url.as_str())
 }
 
-#[cfg(test)]
-pub(crate) mod loopback;
 #[cfg(test)]
 mod tests;

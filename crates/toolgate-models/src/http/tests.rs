@@ -6,8 +6,8 @@ use reqwest::header::HeaderMap;
 use tokio::net::TcpListener;
 use tokio::time::Instant;
 
-use super::loopback::{HANG, Loopback, Step, answer, chunked, dribbled};
 use super::*;
+use crate::tests::loopback::{HANG, Loopback, Step, answer, chunked, dribbled};
 
 const KEY: &str = "sk-very-secret";
 

@@ -11,7 +11,6 @@ use super::words::{LONGEST_SENTENCE, few, listed, quoted};
 /// The most branches that are told one by one.
 const MOST: usize = 12;
 
-/// A schema for what one of these allows.
 pub(super) fn either(mut alternatives: Vec<Value>) -> Value {
     let mut different: Vec<Value> = Vec::new();
     if let Some(values) = all_values(&alternatives).filter(|_| alternatives.len() > 1) {

@@ -13,7 +13,6 @@ use super::{Rules, phrase, words};
 /// About as much JSON as one tool may send. A model that gets more of it reads nothing else.
 pub(super) const LARGEST: usize = 64 << 10;
 
-/// How much of a schema is shown.
 #[derive(Clone, Copy)]
 pub(super) struct Detail {
     /// How often a schema may stand inside of itself.
@@ -25,7 +24,6 @@ pub(super) struct Copier<'a> {
     rules: &'a Rules,
     references: References<'a>,
     detail: Detail,
-    /// The targets of references that led here.
     within: Vec<&'a Value>,
     depth: usize,
     spent: usize,
@@ -73,7 +71,6 @@ impl<'a> Copier<'a> {
         copy
     }
 
-    /// What a reference means, and what is said beside it.
     fn referred(
         &mut self,
         keywords: &'a Map<String, Value>,
@@ -105,7 +102,6 @@ impl<'a> Copier<'a> {
         copy
     }
 
-    /// As much of a schema as fits where the whole does not.
     fn outline(&mut self, keywords: &'a Map<String, Value>, note: &str) -> Map<String, Value> {
         let mut outline = Map::new();
         if let Some(value) = keywords
@@ -310,7 +306,6 @@ fn shown_names(names: &[Value]) -> Vec<&Value> {
     names.iter().filter(shown).collect()
 }
 
-/// Without those that were there before, in order.
 fn unique(texts: &[&Value]) -> Vec<Value> {
     let mut seen = HashSet::new();
     let first = texts.iter().filter(|text| seen.insert(text.as_str()));

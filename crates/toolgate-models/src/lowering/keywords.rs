@@ -6,22 +6,16 @@ use super::text::is_shown;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Holds {
-    /// Words for a reader.
     Prose,
-    /// Text that means something as it stands.
     Text,
     /// `type`: a name of a type or several.
     Type,
     Names,
-    /// Names of properties, by the name of another.
     NamesByName,
     Value,
-    /// A list of them.
     Values,
     Number,
-    /// A number above zero.
     Positive,
-    /// How many.
     Count,
     Flag,
     Schema,
@@ -34,9 +28,7 @@ pub(super) enum Holds {
     Reference,
     /// What a schema says of itself or keeps for references: nothing that a model needs.
     Itself,
-    /// Written in the way of an older draft.
     Old,
-    /// Nothing that JSON Schema knows.
     Unknown,
 }
 
@@ -109,7 +101,6 @@ pub(super) fn is_sound(holds: Holds, value: &Value) -> bool {
     }
 }
 
-/// The types that a schema allows, if it names any.
 pub(super) fn types(schema: &Map<String, Value>) -> Vec<&str> {
     match schema.get("type") {
         Some(Value::String(name)) => vec![name],

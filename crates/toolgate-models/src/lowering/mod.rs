@@ -41,7 +41,6 @@ pub(crate) struct Rules {
     pub(crate) continued: bool,
 }
 
-/// A tool in a provider's terms.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Lowered<'a> {
     /// What the tool does, and the rules that the schema can not carry.

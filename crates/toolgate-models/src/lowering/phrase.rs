@@ -18,7 +18,6 @@ pub(super) fn phrase(schema: &Value, depth: usize) -> String {
     }
 }
 
-/// What the schema of a property says.
 pub(super) fn of_property(name: &str, schema: &Map<String, Value>) -> String {
     format!("'{name}': {}", told(schema, name, DEEPEST))
 }
@@ -39,7 +38,6 @@ pub(super) fn parameter(name: &str, schema: &Value, required: bool) -> String {
     )
 }
 
-/// The words that come with a schema.
 pub(super) fn text_of(schema: &Map<String, Value>, name: &str) -> Option<String> {
     let description = schema.get("description").and_then(Value::as_str);
     let text = description.or_else(|| title(schema, name))?;
@@ -78,7 +76,6 @@ fn told(keywords: &Map<String, Value>, name: &str, depth: usize) -> String {
     }
 }
 
-/// What a value is, and what else is demanded of it.
 fn parts(keywords: &Map<String, Value>, depth: usize) -> (Option<String>, Vec<String>) {
     let (kind, told) = kind(keywords, depth);
     let shown = |keyword: &str| {

@@ -48,7 +48,6 @@ fn reduce_in_place(schema: &mut Value, name: &str, kept: &[&str]) {
     }
 }
 
-/// What arrives, and what would be lost.
 fn split(schema: Map<String, Value>, kept: &[&str]) -> (Map<String, Value>, Map<String, Value>) {
     let (mut schema, mut dropped): (Map<_, _>, Map<_, _>) = schema
         .into_iter()

@@ -20,7 +20,6 @@ impl<'a> References<'a> {
         }
     }
 
-    /// The schema that a reference means, if it is here.
     pub(super) fn target(&self, reference: &str) -> Option<&'a Value> {
         let own_name = self.document.get("$id").and_then(Value::as_str);
         let local = own_name.and_then(|name| reference.strip_prefix(name));

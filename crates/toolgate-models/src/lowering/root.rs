@@ -6,14 +6,11 @@ use super::choice;
 use super::keywords::allows;
 use super::words::{self, demands, listed};
 
-/// An object schema without combinators.
 #[derive(Debug, Default)]
 pub(super) struct Form {
     pub(super) properties: Map<String, Value>,
     pub(super) required: Vec<String>,
-    /// All other keywords.
     pub(super) rest: Map<String, Value>,
-    /// What the combinators meant.
     pub(super) rules: String,
 }
 
@@ -105,7 +102,6 @@ impl Form {
         words::say(&mut self.rules, sentence);
     }
 
-    /// What is demanded of the object as a whole.
     pub(super) fn demands(&self) -> String {
         let described = |keyword: &str| matches!(keyword, "type" | "default" | "examples");
         demands(&self.rest, described)
@@ -179,7 +175,6 @@ impl Form {
         }
     }
 
-    /// Takes over the properties of branches of which one applies.
     fn unite(&mut self, branches: &[Self]) {
         let count = branches.len();
         let mut offered: Map<String, Value> = Map::new();

@@ -20,7 +20,6 @@ pub(super) fn split(text: &str, most_chars: usize) -> Option<(String, &str)> {
     Some((format!("{}{CUT}", kept.trim_end()), rest.trim_start()))
 }
 
-/// The same without the rest.
 pub(super) fn cut(text: String, most_chars: usize) -> String {
     match split(&text, most_chars) {
         Some((kept, _)) => kept,

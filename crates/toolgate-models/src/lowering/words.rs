@@ -15,7 +15,6 @@ pub(super) const LONGEST_SENTENCE: usize = 600;
 /// How deep schemas within schemas are put into words; what is deeper is JSON.
 pub(super) const DEEPEST: usize = 8;
 
-/// Adds a sentence to a schema's description.
 pub(super) fn describe(schema: &mut Map<String, Value>, sentence: &str) {
     match schema.get_mut("description") {
         Some(Value::String(description)) => add(description, sentence),
@@ -25,7 +24,6 @@ pub(super) fn describe(schema: &mut Map<String, Value>, sentence: &str) {
     }
 }
 
-/// A value as JSON, cut if it is long.
 pub(super) fn quoted(value: &Value) -> String {
     cut(value.to_string(), LONGEST)
 }
@@ -40,7 +38,6 @@ pub(super) fn listed<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
     }
 }
 
-/// The first few of many, and a mark if there are more.
 pub(super) fn few<T>(all: &[T], most: usize, said: impl Fn(&T) -> String, between: &str) -> String {
     let mut shown: Vec<String> = all.iter().take(most).map(said).collect();
     if all.len() > most {
@@ -69,7 +66,6 @@ pub(super) fn say(text: &mut String, sentence: &str) {
     add(text, if fits { sentence } else { MORE });
 }
 
-/// The same, one by one.
 pub(super) fn sentences(
     schema: &Map<String, Value>,
     shown: &dyn Fn(&str) -> bool,
@@ -187,7 +183,6 @@ fn sentence(keyword: &str, value: &Value, depth: usize) -> Option<String> {
     })
 }
 
-/// What a keyword with schemas in it demands.
 fn of_parts(keyword: &str, value: &Value, depth: usize) -> Option<String> {
     let within = |schema: &Value| phrase(schema, depth);
     let list = || value.as_array().map(Vec::as_slice);

@@ -131,7 +131,6 @@ impl Api {
         Ok(Shown::read(&value.await?))
     }
 
-    /// The model, if it is in memory.
     pub(super) async fn loaded(
         &self,
         model: &str,
@@ -144,7 +143,6 @@ impl Api {
         Ok(models.find(|loaded| is_same(&loaded.name, model) || is_same(&loaded.model, model)))
     }
 
-    /// What models can do, as far as the server tells in time.
     pub(super) async fn infos(&self, models: Vec<Listed>, deadline: Instant) -> Vec<ModelInfo> {
         let infos = stream::iter(models).map(|Listed { name, shown }| async move {
             let shown = match shown {

@@ -290,7 +290,6 @@ fn on_processor(model: &str, loaded: &Loaded) -> Option<Finding> {
     Some(Finding::good(text).with("take a smaller model, or a smaller \"contextTokens\""))
 }
 
-/// It is loaded with another window than a question will ask for.
 fn reloads(model: &str, loaded: &Loaded, asked: usize) -> Option<Finding> {
     let now = loaded.context_length.filter(|now| *now != asked)?;
     let finding = Finding::good(format!(

@@ -9,8 +9,6 @@ mod api;
 mod diagnose;
 mod errors;
 mod request;
-#[cfg(test)]
-mod samples;
 mod stream;
 mod tools;
 mod window;
@@ -27,16 +25,16 @@ use self::api::{Api, Shown, within};
 pub use self::api::{ModelInfo, ToolUse};
 pub(crate) use self::api::{URL, headers, is_same};
 pub use self::diagnose::{Finding, diagnose};
-use self::request::{Prompt, Wanted};
+use self::request::Wanted;
 use self::stream::Stream;
 pub use self::tools::to_qwen;
-use self::tools::{QWEN, QWEN_ORIGINAL, log_converted};
+use self::tools::{QWEN, log_converted};
 use self::window::{Read, Window};
 use crate::catalog::Dialect;
 use crate::http::Failure;
 use crate::learned::{Habits, Learned};
 use crate::provider_client::ProviderClient;
-use crate::wire_format::{Endpoint, Framing, WireFormat};
+use crate::wire_format::{Endpoint, Framing, ToolForm, WireFormat};
 use crate::{Catalog, ModelError, ModelSettings, Provider, Reply, Request};
 
 /// How long the server may take to tell of a model; without it the question is asked all the same.
@@ -69,7 +67,6 @@ pub struct OllamaFormat {
     settings: ModelSettings,
     habits: Learned<ThinkHabit>,
     window: Window,
-    /// What the server tells of the model, once it was asked.
     shown: OnceLock<Shown>,
     /// It was told that the model may not know what tools are.
     told_of_tools: AtomicBool,
@@ -126,22 +123,6 @@ impl OllamaClient {
 }
 
 impl OllamaFormat {
-    /// Asks the server what the model is, unless it told already. One that can not tell is asked the question all the same.
-    async fn get_to_know(&self, deadline: Instant) {
-        let deadline = deadline.min(within(PATIENCE));
-        let shown = match self.api.show(&self.model, deadline).await {
-            Ok(shown) => shown,
-            // Then it knows nothing of the question either, and says why.
-            Err(ModelError::Unreachable { .. } | ModelError::Model { .. }) => return,
-            Err(error) => {
-                tracing::debug!(model = %toolgate_core::escape(&self.model), %error, "Ollama tells nothing of the model");
-                Shown::default()
-            }
-        };
-        // Two questions at once may both have asked; the first answer stays.
-        self.window.learn(self.shown.get_or_init(|| shown).context);
-    }
-
     /// Compares what the server says it read with what was sent; a sentence for the person where it was cut.
     async fn check_window(&self, request: &Request<'_>, reply: &Reply) -> Option<String> {
         let estimate = request::tokens(request);
@@ -173,7 +154,7 @@ impl OllamaFormat {
 impl WireFormat for OllamaFormat {
     const PROVIDER: Provider = Provider::Ollama;
     const DIALECT: &'static Dialect = &QWEN;
-    const ORIGINAL: &'static Dialect = &QWEN_ORIGINAL;
+    const FORM: ToolForm = crate::openai::form;
     const FRAMING: Framing = Framing::Lines;
     const CUT: &'static str = "the stream ended before the model was done";
 
@@ -209,15 +190,14 @@ impl WireFormat for OllamaFormat {
     }
 
     fn body(&self, request: &Request<'_>, habit: ThinkHabit) -> Result<Vec<u8>, String> {
-        let pictures = self.shown.get().is_some_and(|shown| shown.can("vision"));
         let wanted = Wanted {
             window: self
                 .window
                 .fit(request::tokens(request), self.settings.max_tokens),
             think: self.settings.think.filter(|_| habit.is_sent),
+            pictures: self.shown.get().is_some_and(|shown| shown.can("vision")),
         };
-        Prompt::new(request, pictures)
-            .body(&self.model, &self.settings, wanted)
+        request::body(request, &self.model, &self.settings, wanted)
             .map_err(|error| format!("the question can not be written as JSON ({error})"))
     }
 
@@ -241,11 +221,25 @@ impl WireFormat for OllamaFormat {
         errors::explain(&self.model, failure)
     }
 
+    /// Asks the server what the model is, unless it told already. One that can not tell is asked the question all the same.
     fn prepare(&self, deadline: Instant) -> BoxFuture<'_, ()> {
         if self.shown.get().is_some() {
             return Box::pin(std::future::ready(()));
         }
-        Box::pin(self.get_to_know(deadline))
+        Box::pin(async move {
+            let deadline = deadline.min(within(PATIENCE));
+            let shown = match self.api.show(&self.model, deadline).await {
+                Ok(shown) => shown,
+                // Then it knows nothing of the question either, and says why.
+                Err(ModelError::Unreachable { .. } | ModelError::Model { .. }) => return,
+                Err(error) => {
+                    tracing::debug!(model = %toolgate_core::escape(&self.model), %error, "Ollama tells nothing of the model");
+                    Shown::default()
+                }
+            };
+            // Two questions at once may both have asked; the first answer stays.
+            self.window.learn(self.shown.get_or_init(|| shown).context);
+        })
     }
 
     /// A server may leave tools out without a word where the model has no place for them; that is said once.

@@ -7,13 +7,6 @@ use toolgate_core::Arguments;
 
 use crate::{AssistantMessage, Message, ModelSettings, Offer, Part, Request, ToolResult};
 
-/// A conversation in Ollama's words.
-pub(super) struct Prompt<'a> {
-    messages: Vec<Wire<'a>>,
-    tools: Option<&'a Offer>,
-}
-
-/// About how many tokens a question has, tools included.
 pub(super) fn tokens(request: &Request<'_>) -> usize {
     request.tokens + offered(request).map_or(0, Offer::tokens)
 }
@@ -23,12 +16,13 @@ fn offered<'a>(request: &Request<'a>) -> Option<&'a Offer> {
     Some(request.tools).filter(|tools| !request.words_only && !tools.is_empty())
 }
 
-/// What is asked for beside the prompt.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Wanted {
     pub(super) window: usize,
     /// Whether the model thinks; `None`: as it likes.
     pub(super) think: Option<bool>,
+    /// Whether the model can look at them; else they are told in words.
+    pub(super) pictures: bool,
 }
 
 #[derive(Serialize)]
@@ -84,64 +78,56 @@ struct WireFunction<'a> {
     arguments: Cow<'a, Arguments>,
 }
 
-impl<'a> Prompt<'a> {
-    /// `pictures`: whether the model can look at them; else they are told in words.
-    pub(super) fn new(request: &Request<'a>, pictures: bool) -> Self {
-        let tools = request.tools;
-        let mut messages = Vec::with_capacity(request.messages.len() + 1);
-        if !request.system.is_empty() {
-            messages.push(Wire::said("system", request.system));
-        }
-        for message in request.messages {
-            match message {
-                Message::User { text } => messages.push(Wire::said("user", text)),
-                Message::Assistant(said) => messages.extend(assistant(said, tools)),
-                Message::Tool { results } => {
-                    messages.extend(results.iter().map(|result| tool(result, tools, pictures)));
-                }
+/// The bytes of a question.
+pub(super) fn body(
+    request: &Request<'_>,
+    model: &str,
+    settings: &ModelSettings,
+    wanted: Wanted,
+) -> Result<Vec<u8>, serde_json::Error> {
+    let catalog = request.tools;
+    let mut messages = Vec::with_capacity(request.messages.len() + 1);
+    if !request.system.is_empty() {
+        messages.push(Wire::said("system", request.system));
+    }
+    for message in request.messages {
+        match message {
+            Message::User { text } => messages.push(Wire::said("user", text)),
+            Message::Assistant(said) => messages.extend(assistant(said, catalog)),
+            Message::Tool { results } => {
+                let results = results.iter();
+                messages.extend(results.map(|result| tool(result, catalog, wanted.pictures)));
             }
         }
-        Self {
-            messages,
-            tools: offered(request),
-        }
     }
+    let tools = offered(request);
+    let mut bytes = Vec::with_capacity(about_bytes(&messages, tools));
+    let body = Body {
+        model,
+        messages: &messages,
+        tools,
+        stream: true,
+        think: wanted.think,
+        options: Options {
+            num_ctx: wanted.window,
+            // An answer that fills the window pushes its question out of it.
+            num_predict: settings.max_tokens.min((wanted.window / 2).max(1)),
+            temperature: settings.temperature,
+            seed: settings.seed,
+        },
+        keep_alive: settings.keep_alive,
+    };
+    serde_json::to_writer(&mut bytes, &body)?;
+    Ok(bytes)
+}
 
-    /// The bytes that are sent.
-    pub(super) fn body(
-        &self,
-        model: &str,
-        settings: &ModelSettings,
-        wanted: Wanted,
-    ) -> Result<Vec<u8>, serde_json::Error> {
-        let mut bytes = Vec::with_capacity(self.about_bytes());
-        let body = Body {
-            model,
-            messages: &self.messages,
-            tools: self.tools,
-            stream: true,
-            think: wanted.think,
-            options: Options {
-                num_ctx: wanted.window,
-                // An answer that fills the window pushes its question out of it.
-                num_predict: settings.max_tokens.min((wanted.window / 2).max(1)),
-                temperature: settings.temperature,
-                seed: settings.seed,
-            },
-            keep_alive: settings.keep_alive,
-        };
-        serde_json::to_writer(&mut bytes, &body)?;
-        Ok(bytes)
-    }
-
-    /// Rather too many than too few: a body that grows is copied again and again.
-    fn about_bytes(&self) -> usize {
-        const AROUND: usize = 512;
-        let messages = self.messages.iter().map(Wire::about_bytes);
-        let tools = self.tools.into_iter().flat_map(Offer::iter);
-        let tools = tools.map(|tool| tool.json.get().len() + 1);
-        AROUND + messages.sum::<usize>() + tools.sum::<usize>()
-    }
+/// Rather too many than too few: a body that grows is copied again and again.
+fn about_bytes(messages: &[Wire<'_>], tools: Option<&Offer>) -> usize {
+    const AROUND: usize = 512;
+    let messages = messages.iter().map(Wire::about_bytes);
+    let tools = tools.into_iter().flat_map(Offer::iter);
+    let tools = tools.map(|tool| tool.json.get().len() + 1);
+    AROUND + messages.sum::<usize>() + tools.sum::<usize>()
 }
 
 impl<'a> Wire<'a> {

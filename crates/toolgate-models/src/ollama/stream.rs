@@ -11,7 +11,6 @@ use crate::reply_buffer::ReplyBuffer;
 use crate::wire_format::{Progress, ReplyReader, StreamError};
 use crate::{CallArguments, ModelCall, Offer, Reply, Stop, Usage};
 
-/// What is understood of an answer so far.
 pub(crate) struct Stream<'a> {
     tools: &'a Offer,
     calls: Vec<ModelCall>,
@@ -112,7 +111,6 @@ impl<'a> Stream<'a> {
 }
 
 impl ReplyReader for Stream<'_> {
-    /// One line of the answer. An empty one means nothing.
     fn read(
         &mut self,
         _name: &str,

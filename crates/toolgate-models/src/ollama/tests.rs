@@ -1,6 +1,7 @@
 //! The client against a scripted server on a real socket.
 
 mod reading;
+pub(super) mod samples;
 mod unread;
 
 use std::sync::Arc;
@@ -9,9 +10,9 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use toolgate_core::{Tool, ToolExecutor, ToolManager};
 
-use super::samples::{Heard, offer, offer_of, remote, weather};
+use self::samples::{Heard, offer, offer_of, remote, weather};
 use super::*;
-use crate::http::loopback::{HANG, Loopback, Step, answer, chunked};
+use crate::tests::loopback::{HANG, Loopback, Step, answer, chunked};
 use crate::{Conversation, Message, ModelClient, Offer, Part, Stop, Toolbox};
 
 const NDJSON: &str = "application/x-ndjson";

@@ -7,7 +7,7 @@ use toolgate_core::Tool;
 
 use crate::Catalog;
 use crate::catalog::Dialect;
-use crate::lowering::{Rules, as_stored, lower};
+use crate::lowering::{Rules, lower};
 use crate::openai::form;
 
 impl Rules {
@@ -33,12 +33,6 @@ pub(super) const QWEN: Dialect = Dialect {
     longest_name: 128,
     original_names: true,
     convert: |definition, wire_name| form(&lower(definition, &Rules::OLLAMA)?, wire_name),
-};
-
-/// The same with schemas as they are stored.
-pub(super) const QWEN_ORIGINAL: Dialect = Dialect {
-    convert: |definition, wire_name| form(&as_stored(definition), wire_name),
-    ..QWEN
 };
 
 /// Tools in the Qwen form, sorted by name. One that can not be put into it is left out. The tools stay as they are.

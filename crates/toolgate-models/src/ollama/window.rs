@@ -19,7 +19,6 @@ pub(super) struct Window {
     fixed: Option<usize>,
     /// What the model was trained for, once that is known; else 0.
     of_model: AtomicUsize,
-    /// The largest so far.
     asked: AtomicUsize,
     reading: Mutex<Reading>,
 }
@@ -35,7 +34,6 @@ struct Reading {
     warned: bool,
 }
 
-/// What is known of a prompt and its reading.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Read {
     /// About how many tokens the prompt has.
@@ -59,7 +57,6 @@ impl Window {
             .store(of_model.unwrap_or(0), Ordering::Relaxed);
     }
 
-    /// The largest it may get.
     pub(super) fn most(&self) -> usize {
         let of_model = match self.of_model.load(Ordering::Relaxed) {
             0 => MOST,

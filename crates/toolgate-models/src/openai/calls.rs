@@ -7,7 +7,6 @@ use super::wire::CallPiece;
 use crate::message::MOST_PARTS;
 use crate::{CallArguments, Catalog, ModelCall};
 
-/// The calls of an answer while it comes.
 #[derive(Default)]
 pub(super) struct Calls(Vec<Open>);
 
@@ -64,7 +63,6 @@ impl Calls {
         true
     }
 
-    /// The call that a piece seems to belong to.
     fn place(&self, index: Option<u64>, id: &str) -> Option<usize> {
         let calls = &self.0;
         match index {

@@ -18,7 +18,7 @@ use crate::catalog::Dialect;
 use crate::http::{Failure, Http};
 use crate::learned::Learned;
 use crate::provider_client::ProviderClient;
-use crate::wire_format::{Endpoint, WireFormat, bearer};
+use crate::wire_format::{Endpoint, ToolForm, WireFormat, bearer};
 use crate::{ModelError, ModelSettings, Provider, Request};
 
 const PROVIDER: Provider = Provider::OpenAi;
@@ -52,7 +52,6 @@ pub struct OpenAiFormat {
     endpoint: Endpoint,
     options: Options,
     rescue: bool,
-    /// What was found out about the server.
     habits: Learned<ServerHabits>,
     most_tools: Option<usize>,
 }
@@ -100,7 +99,7 @@ impl OpenAiClient {
 impl WireFormat for OpenAiFormat {
     const PROVIDER: Provider = PROVIDER;
     const DIALECT: &'static Dialect = &tools::DIALECT;
-    const ORIGINAL: &'static Dialect = &tools::ORIGINAL;
+    const FORM: ToolForm = tools::form;
 
     type Habits = ServerHabits;
     type Reader<'a> = Stream<'a>;

@@ -6,7 +6,6 @@ use super::transcript::{self, Message};
 use crate::learned::{Habits, Sent, is_unwanted};
 use crate::{ModelError, Offer, Request};
 
-/// What is the same in all requests of one client.
 #[derive(Debug, Clone)]
 pub(super) struct Options {
     pub(super) model: String,
@@ -19,21 +18,17 @@ pub(super) struct Options {
     pub(super) enable_thinking: Option<bool>,
 }
 
-/// What servers differ in, found out by asking.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ServerHabits {
     /// It tells what an answer cost only when it is asked to, and some do not understand the question.
     asks_usage: bool,
     limit: LimitName,
-    /// The other name was tried already.
     swapped: bool,
     pub(super) sent: Sent,
 }
 
-/// The name of the most tokens of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum LimitName {
-    /// The old one.
     MaxTokens,
     /// The one that models want which reason.
     MaxCompletionTokens,

@@ -10,10 +10,8 @@ use crate::reply_buffer::ReplyBuffer;
 use crate::wire_format::{Progress, ReplyReader, StreamError, utf8};
 use crate::{Offer, Reply, Stop, Usage};
 
-/// An answer while it comes.
 pub(crate) struct Stream<'a> {
     tools: &'a Offer,
-    /// What it says instead of an answer.
     refused: bool,
     calls: Calls,
     reason: Option<String>,

@@ -5,8 +5,8 @@ use tokio::time::Instant;
 use toolgate_core::Tool;
 
 use super::*;
-use crate::http::loopback::{HANG, Loopback, Step, answer, chunked, dribbled};
-use crate::samples::{call, tool};
+use crate::tests::loopback::{HANG, Loopback, Step, answer, chunked, dribbled};
+use crate::tests::samples::{call, tool};
 use crate::{Catalog, Event, Message, ModelClient, Offer, Reply, Stop, ToolList};
 
 const KEY: &str = "sk-proj-very-secret";

@@ -5,7 +5,7 @@ use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 
 use crate::catalog::Dialect;
-use crate::lowering::{Lowered, Rules, as_stored, lower};
+use crate::lowering::{Lowered, Rules, lower};
 
 impl Rules {
     /// Chat completions without `strict`, of OpenAI and the many that speak them.
@@ -21,12 +21,6 @@ pub(super) const DIALECT: Dialect = Dialect {
     longest_name: 64,
     original_names: false,
     convert: |definition, wire_name| form(&lower(definition, &Rules::OPENAI)?, wire_name),
-};
-
-/// The same with schemas as they are stored.
-pub(super) const ORIGINAL: Dialect = Dialect {
-    convert: |definition, wire_name| form(&as_stored(definition), wire_name),
-    ..DIALECT
 };
 
 #[derive(Serialize)]

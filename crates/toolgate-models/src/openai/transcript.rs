@@ -133,20 +133,11 @@ impl<'a> Transcript<'a> {
     }
 }
 
-/// Only text is taken here; of pictures it says that they were there.
 fn content(result: &ToolResult) -> Cow<'_, str> {
-    if result.images.is_empty() {
-        let empty = result.text.trim().is_empty();
-        return Cow::Borrowed(if empty { NO_OUTPUT } else { &result.text });
+    match result.images.is_empty() && result.text.trim().is_empty() {
+        true => Cow::Borrowed(NO_OUTPUT),
+        false => result.text_with_images(),
     }
-    let text = Some(result.text.clone()).filter(|text| !text.trim().is_empty());
-    let images = result.images.iter().map(crate::Image::to_words);
-    Cow::Owned(
-        text.into_iter()
-            .chain(images)
-            .collect::<Vec<_>>()
-            .join("\n"),
-    )
 }
 
 /// Not empty and not too long. Of a longer one the end is kept, which is where ids differ.

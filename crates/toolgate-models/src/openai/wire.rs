@@ -8,7 +8,6 @@ use serde_json::value::RawValue;
 
 use crate::Usage;
 
-/// One event of a stream, or a whole answer.
 #[derive(Deserialize)]
 pub(super) struct Chunk<'a> {
     #[serde(borrow, default)]
@@ -41,7 +40,6 @@ pub(super) struct Delta<'a> {
     pub(super) refusal: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
     pub(super) reasoning_content: Option<Cow<'a, str>>,
-    /// The same under another name.
     #[serde(borrow, default)]
     pub(super) reasoning: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
@@ -126,7 +124,6 @@ fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::E
     Ok(value.as_u64().or(float.map(|number| number as u64)))
 }
 
-/// An id, also one that is a number.
 fn id<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
     Ok(match Value::deserialize(deserializer)? {
         Value::String(id) => Some(id),

@@ -13,7 +13,6 @@ use toolgate_core::ToolDefinition;
 use crate::Catalog;
 use words::Words;
 
-/// How many tools may be offered.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Choice<'a> {
     /// At most this many; 0: as many as there are.
@@ -22,7 +21,6 @@ pub(crate) struct Choice<'a> {
     pub(crate) tokens: usize,
     /// The provider takes no more than this, whatever is pinned.
     pub(crate) limit: Option<usize>,
-    /// These always, by the names they are listed under.
     pub(crate) pinned: &'a [String],
     /// These before others, the last first, while there is room.
     pub(crate) remembered: &'a [String],
@@ -65,7 +63,6 @@ pub(crate) fn choose(catalog: &Catalog, request: &str, choice: &Choice<'_>) -> O
 /// What the tools of a catalog are about: for each word the tools that have it, and how much it means there.
 pub(crate) struct Index {
     postings: HashMap<String, Vec<(usize, f64)>>,
-    /// The weight of all words of each tool.
     lengths: Vec<f64>,
     average: f64,
 }

@@ -25,7 +25,6 @@ impl Words {
         Self(words)
     }
 
-    /// Each of them once, in order, without the empty ones.
     pub(super) fn distinct(self) -> Vec<String> {
         let mut seen = HashSet::new();
         let mut words = self.0;

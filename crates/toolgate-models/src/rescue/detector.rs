@@ -67,7 +67,6 @@ fn judge(seen: Seen, rest: &[u8]) -> Verdict {
     }
 }
 
-/// A fence around something that is no code.
 fn fence(rest: &[u8]) -> Verdict {
     let info = &rest[FENCE.len()..];
     let word = info
@@ -86,7 +85,6 @@ fn fence(rest: &[u8]) -> Verdict {
     }
 }
 
-/// An object, or a list of objects, that begins like a call.
 fn json(rest: &[u8]) -> Verdict {
     let inside = match rest.first() {
         Some(b'[') => rest[1..].trim_ascii_start(),

@@ -143,7 +143,6 @@ fn balanced(bytes: &[u8]) -> Option<usize> {
     None
 }
 
-/// The place of the quote that ends the string which begins here.
 fn end_of_string(bytes: &[u8], start: usize) -> Option<usize> {
     let mut at = start + 1;
     loop {

@@ -12,9 +12,7 @@ pub(super) struct Last {
 
 #[derive(Debug)]
 enum Within {
-    /// Between values, and between fences.
     Gap,
-    /// The word behind the beginning of a fence.
     Info,
     Value {
         depth: usize,
@@ -54,7 +52,6 @@ impl Last {
         false
     }
 
-    /// What begins here, if it is already to be seen and no text.
     fn begin(&mut self, rest: &[u8]) -> Option<Within> {
         if let Some(Seen::Mark(_)) = tag(rest) {
             return Some(Within::Call);

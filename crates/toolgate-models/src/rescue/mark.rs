@@ -1,6 +1,5 @@
 //! Where a call may begin.
 
-/// What stands at the beginning of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mark {
     /// `<tool_call>` of Hermes and Qwen.
@@ -30,15 +29,12 @@ pub(super) const TAGS: [(&str, Mark); 5] = [
 
 pub(super) const FENCE: &str = "```";
 
-/// What is to be seen at a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Seen {
-    /// The text ends in what may become a mark.
     Maybe,
     Mark(Mark),
 }
 
-/// Goes through a text and stops where a call may begin.
 #[derive(Debug, Default)]
 pub(super) struct Walk {
     at: usize,
@@ -49,7 +45,6 @@ pub(super) struct Walk {
 }
 
 impl Walk {
-    /// Where it stands.
     pub(super) fn at(&self) -> usize {
         self.at
     }

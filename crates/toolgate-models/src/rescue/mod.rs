@@ -35,9 +35,7 @@ const MOST_CALLS: usize = 128;
 pub(crate) struct Rescued {
     /// In the order they were written; at least one.
     pub(crate) calls: Vec<ModelCall>,
-    /// What is left for the person.
     pub(crate) text: String,
-    /// Where that stood.
     kept: Vec<Range<usize>>,
 }
 
@@ -48,13 +46,11 @@ impl Rescued {
     }
 }
 
-/// Something that is written like one or more calls.
 struct Found {
     place: Range<usize>,
     calls: Vec<ModelCall>,
     /// It stands between marks made for calls: no example.
     firm: bool,
-    /// Every call has its arguments.
     complete: bool,
 }
 

@@ -5,41 +5,27 @@ use toolgate_core::{Arguments, ToolDefinition, ToolError, typed_arguments};
 
 use crate::{CallArguments, CatalogTool, ModelCall, Offer};
 
-/// The tools that were offered, by all their names.
-pub(super) struct Names<'a> {
-    offer: &'a Offer,
-}
-
 #[derive(Clone, Copy)]
 pub(super) struct Meant<'a>(&'a CatalogTool);
 
-impl<'a> Names<'a> {
-    pub(super) fn new(offer: &'a Offer) -> Self {
-        Self { offer }
+/// The tool that the catalog finds by a name, else the one that its server calls so, in large or small letters. A name
+/// that fits several tools means none, and so does one of a tool that was not offered.
+pub(super) fn find<'a>(offer: &'a Offer, name: &str) -> Option<Meant<'a>> {
+    if let Some(meant) = offer.catalog().meant(name) {
+        return only(offer, |tool| std::ptr::eq(tool, meant));
     }
+    let by = |same: fn(&str, &str) -> bool| {
+        only(offer, |tool| {
+            same(tool.tool.definition().original_name(), name)
+        })
+    };
+    by(|left, right| left == right).or_else(|| by(str::eq_ignore_ascii_case))
+}
 
-    /// How many tools there are to choose from.
-    pub(super) fn len(&self) -> usize {
-        self.offer.len()
-    }
-
-    /// The tool that the catalog finds by a name, else the one that its server calls so, in large or small letters. A name
-    /// that fits several tools means none, and so does one of a tool that was not offered.
-    pub(super) fn find(&self, name: &str) -> Option<Meant<'a>> {
-        if let Some(meant) = self.offer.catalog().meant(name) {
-            return self.only(|tool| std::ptr::eq(tool, meant));
-        }
-        let by = |same: fn(&str, &str) -> bool| {
-            self.only(|tool| same(tool.tool.definition().original_name(), name))
-        };
-        by(|left, right| left == right).or_else(|| by(str::eq_ignore_ascii_case))
-    }
-
-    fn only(&self, fits: impl Fn(&CatalogTool) -> bool) -> Option<Meant<'a>> {
-        let mut tools = self.offer.iter().filter(|tool| fits(tool));
-        let first = tools.next()?;
-        tools.next().is_none().then_some(Meant(first))
-    }
+fn only(offer: &Offer, fits: impl Fn(&CatalogTool) -> bool) -> Option<Meant<'_>> {
+    let mut tools = offer.iter().filter(|tool| fits(tool));
+    let first = tools.next()?;
+    tools.next().is_none().then_some(Meant(first))
 }
 
 impl<'a> Meant<'a> {
@@ -47,7 +33,6 @@ impl<'a> Meant<'a> {
         self.0.tool.definition()
     }
 
-    /// A call whose arguments stood there in JSON.
     pub(super) fn call_in_json(self, arguments: CallArguments) -> ModelCall {
         self.call(match arguments {
             CallArguments::Object(object) => CallArguments::Object(self.typed(object)),

@@ -2,7 +2,7 @@
 
 use super::Found;
 use super::mark::{FENCE, Mark, TAGS};
-use super::names::{Meant, Names};
+use super::names::{Meant, find};
 use crate::{ModelCall, Offer};
 
 /// The longest name that is read.
@@ -11,13 +11,12 @@ const LONGEST_NAME: usize = 256;
 /// A text with calls in it. Places are bytes from its beginning.
 pub(super) struct Scan<'a> {
     pub(super) text: &'a str,
-    names: Names<'a>,
+    offer: &'a Offer,
     /// Bytes and tools that may still be looked at. What looks like a call and is none is looked at again, from its second
     /// byte on; this keeps a text made of nothing else from taking the square of its length.
     budget: usize,
 }
 
-/// Calls, whether each has its arguments, and where they end.
 pub(super) struct Read {
     pub(super) calls: Vec<ModelCall>,
     pub(super) complete: bool,
@@ -28,12 +27,11 @@ impl<'a> Scan<'a> {
     pub(super) fn new(text: &'a str, offer: &'a Offer) -> Self {
         Self {
             text,
-            names: Names::new(offer),
+            offer,
             budget: text.len().saturating_mul(4).saturating_add(1 << 18),
         }
     }
 
-    /// The calls behind a mark, if that is what stands there.
     pub(super) fn read(&mut self, mark: Mark, at: usize) -> Option<Found> {
         let read = match mark {
             Mark::Fence => self.fence(at),
@@ -114,8 +112,8 @@ impl<'a> Scan<'a> {
     }
 
     pub(super) fn tool(&mut self, name: &str) -> Option<Meant<'a>> {
-        self.pay(self.names.len())?;
-        self.names.find(name)
+        self.pay(self.offer.len())?;
+        find(self.offer, name)
     }
 
     pub(super) fn has(&self, at: usize, text: &str) -> bool {
@@ -126,7 +124,6 @@ impl<'a> Scan<'a> {
         self.text.len() - self.text[at..].trim_start().len()
     }
 
-    /// Behind this text and the space before it, if it is there.
     fn skip(&self, at: usize, text: &str) -> usize {
         let next = self.skip_space(at);
         if self.has(next, text) {
@@ -136,7 +133,6 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// As many bytes from here on as may still be looked at.
     pub(super) fn ahead(&self, at: usize) -> &'a [u8] {
         let rest = &self.text.as_bytes()[at..];
         &rest[..rest.len().min(self.budget)]

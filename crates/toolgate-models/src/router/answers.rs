@@ -10,7 +10,6 @@ use crate::{
     AssistantMessage, CallArguments, Message, ModelCall, Part, Reply, Request, Stop, Usage,
 };
 
-/// A turn that waits for its next answer.
 pub(super) struct PendingTurn<'a> {
     messages: &'a [Message],
     may_call: bool,
@@ -58,7 +57,6 @@ impl<'a> PendingTurn<'a> {
         }
     }
 
-    /// The answer of sentences, whatever it is.
     pub(super) async fn answer(
         &self,
         sentences: &SentenceInterpreter,
@@ -93,7 +91,6 @@ impl<'a> PendingTurn<'a> {
         (!is_beginning || !is_failure).then_some(answer)
     }
 
-    /// The calls that the person's words mean without any doubt.
     pub(super) async fn certain(&self, sentences: &SentenceInterpreter) -> Option<Interpretation> {
         let [before @ .., Message::User { text }] = self.messages else {
             return None;
@@ -106,7 +103,6 @@ impl<'a> PendingTurn<'a> {
         sentences.certain_calls(text, &context).await
     }
 
-    /// The calls since the person spoke, with their results.
     fn rounds(&self) -> Vec<CompletedCalls<'a>> {
         let is_user = |message: &Message| matches!(message, Message::User { .. });
         let spoken = self.messages.iter().rposition(is_user);
@@ -137,7 +133,6 @@ fn context<'a>(before: &'a [Message], words: &'a str) -> SentenceContext<'a> {
     }
 }
 
-/// The words of the last message, if it is an answer.
 fn words_of(before: &[Message]) -> String {
     match before.last() {
         Some(Message::Assistant(message)) => message.to_text(),
@@ -152,7 +147,6 @@ fn memory_of(message: &Message) -> Option<&SentenceMemory> {
     }
 }
 
-/// An answer as a conversation keeps it, behind these messages.
 pub(super) fn to_reply(answer: Interpretation, messages: &[Message]) -> Reply {
     let (text, calls, memory, stop) = match answer {
         Interpretation::Calls { calls, memory } => (String::new(), calls, memory, Stop::Calls),
@@ -187,7 +181,6 @@ pub(super) fn to_reply(answer: Interpretation, messages: &[Message]) -> Reply {
 /// For people who read a saved conversation; nothing is concluded from it.
 const CALL_ID: &str = "intent_";
 
-/// A number that no call before has.
 fn next_id(messages: &[Message]) -> u64 {
     let calls = messages.iter().filter_map(|message| match message {
         Message::Assistant(message) => Some(message.calls()),

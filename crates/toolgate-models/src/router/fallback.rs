@@ -10,7 +10,6 @@ use toolgate_intents::{Interpretation, SentenceInterpreter};
 use super::answers::PendingTurn;
 use crate::{Event, Listener, ModelClient, ModelError, Reply, Request};
 
-/// What came of a question to the model.
 pub(super) enum Routed {
     Model(Reply),
     /// The model is away, for this reason, and sentences have an answer.

@@ -26,7 +26,6 @@ use crate::guard::Caller;
 use crate::problem::Problem;
 use crate::sight::Sight;
 
-/// How often the status is told.
 const STATUS: Duration = Duration::from_secs(2);
 /// Servers that are busy changing are told of no more often.
 const SERVERS: Duration = Duration::from_millis(200);
@@ -40,7 +39,6 @@ pub(crate) struct EventsQuery {
     kinds: Option<String>,
 }
 
-/// Kinds of events.
 #[derive(Debug, Clone, Copy, Default)]
 struct Kinds {
     call: bool,
@@ -127,7 +125,6 @@ pub(crate) async fn watch(
     )))
 }
 
-/// Somebody who watches.
 struct Watcher {
     gateway: Gateway,
     caller: Caller,

@@ -33,7 +33,6 @@ impl<S: Send + Sync> FromRequestParts<S> for Named {
     }
 }
 
-/// The query.
 pub(crate) struct Asked<T>(pub(crate) T);
 
 impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Asked<T> {
@@ -78,7 +77,6 @@ pub(crate) enum Unreadable {
     NotJson(Problem),
 }
 
-/// A JSON object as the body.
 pub(crate) struct Sent<T>(pub(crate) T);
 
 impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Sent<T> {
@@ -105,13 +103,9 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Sent<T> {
     }
 }
 
-/// Why a body could not be read.
 pub(crate) enum BodyError {
-    /// There is more than the limit.
     TooLarge,
-    /// It would take too much memory.
     Memory(MemoryError),
-    /// It broke off.
     Broken(String),
 }
 

@@ -101,7 +101,6 @@ pub(crate) fn home(cookie: Option<HeaderValue>) -> Response {
     response
 }
 
-/// The sign-in page, with what went wrong.
 pub(crate) fn page(status: StatusCode, message: Option<&'static str>) -> Response {
     const PAGE: &str = include_str!("../../assets/signin.html");
     const STYLE: &str = include_str!("../../assets/css/signin.css");

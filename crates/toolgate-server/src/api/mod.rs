@@ -3,6 +3,7 @@
 pub(crate) mod approvals;
 pub(crate) mod calls;
 pub(crate) mod chat;
+pub(crate) mod check;
 pub(crate) mod events;
 mod extract;
 pub(crate) mod health;
@@ -22,7 +23,6 @@ use http::{Method, StatusCode, Uri};
 
 use crate::problem::Problem;
 
-/// Whatever is no route.
 pub(crate) async fn unknown(uri: Uri) -> Problem {
     Problem::not_found(format!(
         "there is no {} here; /openapi.json lists what there is",
@@ -42,7 +42,6 @@ pub(crate) async fn wrong_method(method: Method, uri: Uri) -> Problem {
     )
 }
 
-/// The path of a request, for people.
 pub(crate) fn shown(uri: &Uri) -> String {
     const LONGEST: usize = 200;
     let path = uri.path();

@@ -232,14 +232,7 @@ pub(crate) async fn reconnect(
     Named(name): Named,
 ) -> Result<Json<Server>, Problem> {
     let sight = Sight::new(&gateway, &caller);
-    let find = || {
-        sight
-            .servers()
-            .into_iter()
-            .find(|server| server.name == name)
-    };
-    let unknown = || Problem::not_found(unknown(&name, &sight));
-    let server = find().ok_or_else(unknown)?;
+    let server = find(&name, &sight)?;
     // It ends everybody's calls on that server.
     caller.expect(Right::Operate)?;
     if server.state == toolgate_mcp::ServerState::Disabled {
@@ -249,7 +242,7 @@ pub(crate) async fn reconnect(
         ));
     }
     gateway.parts().servers.reconnect(&name).await;
-    find().map(|server| Json(server.into())).ok_or_else(unknown)
+    Ok(Json(find(&name, &sight)?.into()))
 }
 
 /// An agreement to the tools of a server.
@@ -278,14 +271,7 @@ pub(crate) async fn trust(
     Sent(agreement): Sent<Agreement>,
 ) -> Result<Json<Server>, Problem> {
     let sight = Sight::new(&gateway, &caller);
-    let find = || {
-        sight
-            .servers()
-            .into_iter()
-            .find(|server| server.name == name)
-    };
-    let unknown = || Problem::not_found(unknown(&name, &sight));
-    find().ok_or_else(unknown)?;
+    find(&name, &sight)?;
     // It decides for everybody what a model is offered.
     caller.expect(Right::Operate)?;
     let (servers, server) = (gateway.parts().servers.clone(), name.clone());
@@ -293,7 +279,7 @@ pub(crate) async fn trust(
         tokio::task::spawn_blocking(move || servers.agree_to_changes(&server, &agreement.hash));
     match agreed.await {
         Ok(Ok(_)) => {}
-        Ok(Err(AgreeError::UnknownServer(_))) => return Err(unknown()),
+        Ok(Err(AgreeError::UnknownServer(_))) => return Err(unknown(&name, &sight)),
         Ok(Err(error @ AgreeError::OtherChanges(_))) => {
             return Err(Problem::new(StatusCode::CONFLICT, error.to_string()));
         }
@@ -306,19 +292,25 @@ pub(crate) async fn trust(
             return Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, detail));
         }
     }
-    find().map(|server| Json(server.into())).ok_or_else(unknown)
+    Ok(Json(find(&name, &sight)?.into()))
 }
 
-fn unknown(name: &str, sight: &Sight) -> String {
+fn find(name: &str, sight: &Sight) -> Result<ServerStatus, Problem> {
+    let mut servers = sight.servers().into_iter();
+    let found = servers.find(|server| server.name == name);
+    found.ok_or_else(|| unknown(name, sight))
+}
+
+fn unknown(name: &str, sight: &Sight) -> Problem {
     let servers = sight.servers();
     let names = servers.iter().map(|server| server.name.as_str());
     let near = toolgate_core::nearest(name, names, 3);
     let name = toolgate_core::escape(&name[..name.floor_char_boundary(200)]);
-    match near.is_empty() {
+    Problem::not_found(match near.is_empty() {
         true => format!("there is no MCP server '{name}'; GET /api/servers lists them"),
         false => format!(
             "there is no MCP server '{name}'; near it: {}",
             near.join(", ")
         ),
-    }
+    })
 }

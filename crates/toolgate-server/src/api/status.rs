@@ -296,7 +296,6 @@ fn add_servers(gateway: &Gateway, sight: &Sight, reasons: &mut Vec<String>) {
     }
 }
 
-/// Why a server is not connected, in one line.
 fn why(server: &ServerStatus) -> String {
     let mut text = match &server.error {
         Some(error) => named(server, reason(error)),
@@ -308,7 +307,6 @@ fn why(server: &ServerStatus) -> String {
     text
 }
 
-/// Something about a server, bounded.
 fn named(server: &ServerStatus, text: &str) -> String {
     const LONGEST: usize = 300;
     let mut text = format!("{}: {text}", toolgate_core::escape(&server.name));

@@ -8,7 +8,6 @@ use http::{HeaderValue, StatusCode, header};
 use super::{Fault, Guard, MemoryError, SMALL_BODY, Site, closing, refuse};
 
 impl Guard {
-    /// How long a body may be.
     pub(super) fn longest(&self, site: Site) -> usize {
         match site {
             Site::Call | Site::Check | Site::Mcp => {
@@ -19,7 +18,6 @@ impl Guard {
         }
     }
 
-    /// How many values it may hold.
     pub(super) fn most_values(&self, site: Site) -> usize {
         let limits = &self.gateway.executor().rules().limits;
         match site {

@@ -13,7 +13,6 @@ pub(super) struct EvictingPlaces {
     all: Arc<Mutex<VecDeque<CancellationToken>>>,
 }
 
-/// A place, until it is dropped or taken away.
 pub(super) struct EvictingPlace {
     all: Arc<Mutex<VecDeque<CancellationToken>>>,
     evicted: CancellationToken,

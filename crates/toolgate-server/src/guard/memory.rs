@@ -62,7 +62,6 @@ impl MemoryLease {
     }
 }
 
-/// Why no more of a body is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum MemoryError {
     #[error("it holds more than {limit} values, which is the limit")]

@@ -64,7 +64,6 @@ use crate::{Gateway, router};
 
 /// Bytes a body may have where it holds no arguments, and room around arguments where it does.
 pub(crate) const SMALL_BODY: usize = 64 << 10;
-/// How long a body may take to arrive.
 const BODY_PATIENCE: Duration = Duration::from_secs(30);
 /// Sign-ins whose body is on its way, and how long that may take: it is a token, and comes with its head.
 const SIGN_INS: usize = 32;
@@ -118,7 +117,6 @@ impl<S: Sync> FromRequestParts<S> for Caller {
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Ends {
-    /// Who is there.
     pub(crate) peer: IpAddr,
     pub(crate) reached: IpAddr,
 }
@@ -146,7 +144,6 @@ struct RequestPermits {
     sign_in: Option<EvictingPlace>,
 }
 
-/// Stands before all routes.
 pub(crate) struct Guard {
     gateway: Gateway,
     routes: TowerToHyperService<Router>,
@@ -201,7 +198,6 @@ impl Guard {
         self.streams.taken()
     }
 
-    /// Answers one request, one way or another.
     pub(crate) async fn handle<B>(
         &self,
         ends: Ends,

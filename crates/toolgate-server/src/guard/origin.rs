@@ -10,7 +10,6 @@ use super::host::Hosts;
 pub(super) enum Page {
     /// No page: a program, or a browser that a person told to go here.
     None,
-    /// The dashboard.
     Own,
     /// One that the configuration lists; it is told that it may read the answer.
     Listed(HeaderValue),

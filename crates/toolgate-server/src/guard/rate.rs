@@ -11,7 +11,6 @@ const MOST: usize = 4096;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Who {
-    /// A token, by its number.
     Token(u64),
     /// An address; of IPv6 the half that a provider gives to one customer.
     V4([u8; 4]),

@@ -19,7 +19,6 @@ use crate::problem::Problem;
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Refusal {
     Stopping,
-    /// Seconds to wait.
     TooOften(u32),
     /// The number of places.
     Full(usize),

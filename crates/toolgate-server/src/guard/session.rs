@@ -12,7 +12,6 @@ use tokio::time::Instant;
 
 use super::token::digest;
 
-/// How long one lasts.
 const LIFE: Duration = Duration::from_secs(12 * 3600);
 /// With more the oldest ends.
 const MOST: usize = 1024;
@@ -28,13 +27,11 @@ pub(crate) struct Sessions {
 }
 
 struct Session {
-    /// The token it was opened with.
     number: u64,
     ends: Instant,
 }
 
 impl Sessions {
-    /// The sessions of a gateway that listens on this port.
     pub(crate) fn new(port: u16) -> Self {
         Self {
             name: format!("{COOKIE}_{port}"),
@@ -61,7 +58,6 @@ impl Sessions {
         HeaderValue::from_maybe_shared(self.cookie(&id, LIFE, headers)).ok()
     }
 
-    /// The token with which the shown session was opened.
     pub(super) fn find(&self, headers: &HeaderMap) -> Option<u64> {
         let hash = digest(self.shown(headers)?.as_bytes());
         let mut sessions = self.all.lock();

@@ -18,7 +18,6 @@ pub(crate) struct Tokens {
 
 struct Known {
     hash: [u8; 32],
-    /// Whoever sends it.
     caller: Caller,
     /// Those of a browser that somebody signed in with it.
     session_rights: Rights,
@@ -133,7 +132,6 @@ impl Tokens {
         })
     }
 
-    /// What it is called in the log.
     pub(crate) fn name(&self, number: u64) -> &str {
         let known = self
             .known

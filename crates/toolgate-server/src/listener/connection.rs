@@ -19,9 +19,7 @@ use super::head::Heads;
 use super::watch::{End, Watch};
 use crate::guard::{Ends, Guard};
 
-/// Bytes a head may have.
 const HEAD_SIZE: usize = 16 << 10;
-/// Bytes that are read ahead.
 const BUFFER: usize = 64 << 10;
 /// How long a peer may go on sending what nobody reads, so that it gets to read why.
 const LINGER: Duration = Duration::from_secs(2);

@@ -27,7 +27,6 @@ const WAITING: u8 = 1;
 const READING: u8 = 2;
 const BUSY: u8 = 3;
 
-/// Why a connection must end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum End {
     /// The head of a request took too long: that is said.
@@ -118,7 +117,6 @@ impl Watch {
         self.enter(WAITING);
     }
 
-    /// What is known of the heads so far.
     pub(super) fn sees_heads(&self, heads: &Heads) {
         self.heads.store(heads.count(), Relaxed);
         self.two_lengths.store(heads.has_two_lengths(), Relaxed);
@@ -286,7 +284,6 @@ impl Patrol {
         gone.is_some()
     }
 
-    /// One tick: ends what is overdue.
     pub(super) fn tick(&self) {
         let now = self.clock.fetch_add(1, Relaxed).wrapping_add(1);
         self.watches

@@ -48,7 +48,6 @@ struct Inner {
 
 type Counted = Arc<Mutex<Series>>;
 
-/// A call that has not ended yet.
 #[derive(Debug, Clone)]
 pub(crate) struct Running {
     pub(crate) tool: String,
@@ -97,7 +96,6 @@ impl Default for Stats {
 }
 
 impl Stats {
-    /// All calls together, lately.
     pub(crate) fn summary(&self) -> Summary {
         let inner = self.0.inner.lock();
         let mut sum = Sum::default();
@@ -200,7 +198,6 @@ impl Stats {
     }
 }
 
-/// Several series together.
 #[derive(Default)]
 struct Sum {
     calls: u64,

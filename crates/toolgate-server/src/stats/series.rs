@@ -9,7 +9,6 @@ use utoipa::ToSchema;
 
 use super::latency::{BOUNDS_MS, Latency};
 
-/// How long one step is.
 pub(super) const STEP: Duration = Duration::from_secs(10);
 /// How many there are: half an hour.
 pub(super) const STEPS: u64 = 180;
@@ -24,7 +23,6 @@ pub(super) struct Series {
     steps: VecDeque<(u64, Step)>,
 }
 
-/// The calls of some time.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Step {
     pub(super) calls: u64,

@@ -87,7 +87,6 @@ fn to_sample(value: f32) -> i16 {
 
 struct Resampling {
     resampler: Async<f32>,
-    /// What is too little for a piece.
     waiting: Vec<f32>,
     made: Vec<f32>,
     /// How much of what it makes is the filter's own delay, which nobody said.

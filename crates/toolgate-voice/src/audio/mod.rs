@@ -7,6 +7,7 @@ mod wav;
 use std::time::Duration;
 
 use bytes::Bytes;
+use serde::{Deserialize, Serialize};
 
 pub(crate) use self::convert::ToHeard;
 pub(crate) use self::level::level;
@@ -17,7 +18,8 @@ pub(crate) use self::wav::{WavError, WavStream};
 pub(crate) const RATE: u32 = 16_000;
 
 /// How samples are laid out: little-endian, signed, interleaved.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "UncheckedFormat")]
 pub(crate) struct Format {
     /// Samples per second and channel.
     pub(crate) rate: u32,
@@ -26,8 +28,28 @@ pub(crate) struct Format {
     pub(crate) channels: u16,
 }
 
+/// A format as a peer writes it, who may write anything.
+#[derive(Deserialize)]
+struct UncheckedFormat {
+    rate: u32,
+    width: u16,
+    channels: u16,
+}
+
+impl TryFrom<UncheckedFormat> for Format {
+    type Error = FormatError;
+
+    fn try_from(told: UncheckedFormat) -> Result<Self, FormatError> {
+        let format = Self {
+            rate: told.rate,
+            width: told.width,
+            channels: told.channels,
+        };
+        format.check()
+    }
+}
+
 impl Format {
-    /// What everything that is heard is made into.
     pub(crate) const HEARD: Self = Self {
         rate: RATE,
         width: 2,
@@ -46,28 +68,22 @@ impl Format {
         }
     }
 
-    /// How many bytes one sample of all channels has.
     pub(crate) fn frame_bytes(self) -> usize {
         usize::from(self.width) * usize::from(self.channels)
     }
 
-    /// How long this many bytes sound.
     pub(crate) fn duration(self, bytes: usize) -> Duration {
         let a_second = self.frame_bytes().max(1) as f64 * f64::from(self.rate.max(1));
         Duration::from_secs_f64(bytes as f64 / a_second)
     }
 }
 
-/// Why sound of some format cannot be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum FormatError {
-    /// Too slow or too fast.
     #[error("sound at {0} Hz cannot be used: it must be from 8000 to 192000 Hz")]
     Rate(u32),
-    /// Too narrow or too wide.
     #[error("sound with {0} bytes per sample cannot be used: there must be 1 to 4")]
     Width(u16),
-    /// Too few or too many.
     #[error("sound with {0} channels cannot be used: there must be 1 to 8")]
     Channels(u16),
 }
@@ -79,7 +95,6 @@ pub(crate) struct Sound {
     pub(crate) bytes: Bytes,
 }
 
-/// In few words, for tables.
 #[cfg(test)]
 pub(crate) fn format(rate: u32, width: u16, channels: u16) -> Format {
     Format {

@@ -13,18 +13,14 @@ const LONGEST_HEADER: usize = 64 * 1024;
 /// Who writes into a pipe does not know how long it gets, and says so with nothing or with a length near the highest.
 const ENDLESS: u32 = 0x7fff_0000;
 
-/// Why something is not a WAV that can be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum WavError {
-    /// It is something else, or damaged.
     #[error("this is not WAV: {0}")]
     NotWav(String),
-    /// It is compressed, or of a rare width.
     #[error(
         "this WAV cannot be used: it must be uncompressed, with 8, 16, 24 or 32 bits; sox OLD.wav -e signed -b 16 NEW.wav makes it so"
     )]
     Unsupported,
-    /// Its sound cannot be used.
     #[error(transparent)]
     Format(#[from] FormatError),
 }
@@ -76,7 +72,6 @@ impl WavStream {
         Ok(self.sound())
     }
 
-    /// The format of the sound, once it is known.
     pub(crate) fn format(&self) -> Option<Format> {
         self.found.as_ref().map(|found| found.format)
     }
@@ -155,14 +150,12 @@ fn header(bytes: &[u8]) -> Result<Option<(Found, usize)>, WavError> {
     Ok(None)
 }
 
-/// The name and the length of the chunk that begins there.
 fn chunk(bytes: &[u8], at: usize) -> Option<([u8; 4], u32)> {
     let (name, rest) = bytes.get(at..)?.split_first_chunk()?;
     let (length, _) = rest.split_first_chunk()?;
     Some((*name, u32::from_le_bytes(*length)))
 }
 
-/// What a `fmt` chunk says.
 fn describe(chunk: &[u8]) -> Result<(Format, Encoding), WavError> {
     const INTEGERS: u16 = 1;
     const FLOATS: u16 = 3;

@@ -32,7 +32,6 @@ const LASTS: Duration = Duration::from_secs(3);
 /// Between two looks for a model that is away.
 const MODEL_AGAIN: Duration = Duration::from_secs(15);
 
-/// Who looks, and whom it tells.
 #[derive(Clone)]
 pub(super) struct Finder {
     pub(super) hub: Arc<Hub>,
@@ -58,7 +57,6 @@ impl Finder {
         done
     }
 
-    /// Waits for the servers of tools.
     pub(super) async fn tools(self, mut reach: watch::Receiver<Reach>) -> Option<String> {
         let settled = async {
             // If nobody tells any more, nothing is known to be missing.
@@ -124,7 +122,6 @@ impl Finder {
         self.phase("MQTT", settled, problem).await;
     }
 
-    /// The voice, and where it is played.
     pub(super) async fn voice(
         self,
         voice: Arc<Voice>,
@@ -147,7 +144,6 @@ impl Finder {
         self.part(Role::Speech, found).await;
     }
 
-    /// One engine of the start, and what is wrong with it.
     async fn part(&self, role: Role, looking: impl Future<Output = Option<EngineError>>) {
         let looking = async {
             let problem = looking.await?.to_string();
@@ -194,7 +190,6 @@ impl Finder {
         }
     }
 
-    /// Looks for the model whenever it is away.
     pub(super) async fn look_after_model(
         self,
         find: FindModel,
@@ -247,10 +242,10 @@ impl Finder {
                 Ok(())
             }
             Ok(_) => {
-                let error = EngineError::Protocol {
-                    at: address.to_string(),
-                    why: format!("it is there, but offers no {role}"),
-                };
+                let error = EngineError::protocol(
+                    address.to_string(),
+                    format!("it is there, but offers no {role}"),
+                );
                 self.engines.lost(role, &error.to_string());
                 Err(error)
             }
@@ -272,7 +267,6 @@ async fn proven(input: &Input, mut opened: Opened) -> Result<Opened, EngineError
     Ok(opened)
 }
 
-/// True if a service is of this kind.
 fn offers(info: &Info, role: Role) -> bool {
     match role {
         Role::Transcription => !info.asr.is_empty(),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use tokio::sync::watch;
 use toolgate_journal::TurnOutcome;
 use tracing::{info, warn};
@@ -26,11 +26,8 @@ pub(crate) struct Hub {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ear {
-    /// Nothing: the gateway is still starting.
     Starting,
-    /// Waits for a name or a key.
     Resting,
-    /// Waits for speech.
     Listening,
     Hearing,
 }
@@ -40,7 +37,6 @@ struct Doing {
     ear: Ear,
     answer: Option<State>,
     shown: State,
-    /// What the ear does while nobody speaks.
     rest: Ear,
 }
 
@@ -84,7 +80,6 @@ impl Hub {
         self.change(|doing| doing.ear = ear);
     }
 
-    /// Nobody speaks any more.
     pub(super) fn quiet(&self) {
         self.change(|doing| doing.ear = doing.rest);
     }
@@ -104,16 +99,15 @@ impl Hub {
         let _is_told = over.wait_for(|over| *over >= count).await.is_ok();
     }
 
-    /// Turns, those that failed, and what was dropped.
     pub(super) fn counts(&self) -> (u64, u64, u64) {
         let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        let dropped = lock(&self.dropped).values().sum();
+        let dropped = self.dropped.lock().values().sum();
         (count(&self.turns), count(&self.failed), dropped)
     }
 
     /// What was not answered and how often, such as `2 × too short to be speech`.
     pub(super) fn dropped(&self) -> Vec<String> {
-        let dropped = lock(&self.dropped);
+        let dropped = self.dropped.lock();
         let dropped = dropped
             .iter()
             .map(|(why, count)| format!("{count} × {why}"));
@@ -122,11 +116,11 @@ impl Hub {
 
     fn count_dropped(&self, why: &str) {
         // There are few reasons, all of them ours.
-        *lock(&self.dropped).entry(why.to_owned()).or_default() += 1;
+        *self.dropped.lock().entry(why.to_owned()).or_default() += 1;
     }
 
     fn change(&self, change: impl FnOnce(&mut Doing)) {
-        let mut doing = lock(&self.doing);
+        let mut doing = self.doing.lock();
         change(&mut doing);
         let now = doing.show();
         if doing.shown != now {
@@ -147,10 +141,6 @@ impl Hub {
         self.change(|doing| doing.answer = doing.answer.take().filter(|state| !ends_answer(state)));
         self.over.send_modify(|over| *over += 1);
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock()
 }
 
 impl Watcher for Hub {
@@ -211,7 +201,7 @@ mod tests {
     impl Watcher for Seen {
         fn event(&self, event: Event<'_>) {
             if let Event::State(state) = event {
-                lock(&self.0).push(state.clone());
+                self.0.lock().push(state.clone());
             }
         }
     }
@@ -233,7 +223,7 @@ mod tests {
         hub.quiet();
         hub.event(Event::State(&State::Transcribing));
         assert_eq!(
-            *lock(&seen.0),
+            *seen.0.lock(),
             [
                 State::Waiting,
                 State::Speaking,
@@ -265,7 +255,7 @@ mod tests {
             State::Listening,
             State::Speaking,
         ];
-        assert_eq!(*lock(&seen.0), states);
+        assert_eq!(*seen.0.lock(), states);
         hub.unheard("microphone", "too quiet");
         assert_eq!((hub.counts(), *hub.over.borrow()), ((0, 0, 4), 2));
         assert_eq!(

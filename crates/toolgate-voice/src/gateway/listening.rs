@@ -54,16 +54,13 @@ pub(super) struct Ear<'a> {
 /// What an ear remembers from one piece of sound to the next.
 #[derive(Default)]
 pub(super) struct Memory {
-    /// Utterances that were given to the transcriber.
     given: u64,
     /// Looks for the microphone that did not help.
     looks: usize,
     /// The gateway's own voice is in the room until then.
     deaf_until: Option<Instant>,
-    /// When there was sound last.
     sounded: Option<Instant>,
     is_heard: bool,
-    /// Nothing came of this file so far.
     is_empty: bool,
     /// When somebody called: what is heard after that counts.
     called: Option<Instant>,
@@ -104,7 +101,6 @@ impl Ear<'_> {
         }
     }
 
-    /// One source, to its end.
     async fn hear(&mut self, opened: Opened) -> Result<(), EngineError> {
         self.connect(opened.link);
         let mut segmenter = self.segmenter(opened.room);
@@ -240,7 +236,6 @@ impl Ear<'_> {
         self.take(notices).await;
     }
 
-    /// Something came to nothing.
     fn unheard(&mut self, why: &str) {
         self.memory.is_empty = false;
         self.hub.unheard(source(self.input), why);

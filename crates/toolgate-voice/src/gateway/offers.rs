@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use tokio_util::sync::CancellationToken;
 use tracing::info;
 
 use super::GatewayError;
@@ -11,18 +10,12 @@ use crate::VoiceSettings;
 use crate::services::{HandleService, TtsService};
 use crate::speak::Synthesize;
 use crate::turn::BackgroundTranscriber;
-use crate::wyoming::{Address, Server, Service};
+use crate::wyoming::{Address, Listener, Service};
 
 /// Ports that are taken before anything starts: whoever connects early waits, and what is not to be had is told at once.
 pub(super) struct Ports {
-    handle: Option<Server>,
-    serve_tts: Option<Server>,
-}
-
-/// A service and where it is.
-pub(super) struct Offer {
-    server: Server,
-    service: Arc<dyn Service>,
+    handle: Option<Listener>,
+    serve_tts: Option<Listener>,
 }
 
 impl Ports {
@@ -38,41 +31,33 @@ impl Ports {
         transcriber: Arc<BackgroundTranscriber>,
         engine: Arc<dyn Synthesize>,
         settings: &VoiceSettings,
-    ) -> Vec<Offer> {
+    ) -> Vec<(Listener, Arc<dyn Service>)> {
         let language = Some(settings.language.clone()).filter(|language| !language.is_empty());
         let languages: Vec<String> = language.into_iter().collect();
-        let handle = self.handle.map(|server| {
+        let mut offers = Vec::<(Listener, Arc<dyn Service>)>::new();
+        if let Some(listener) = self.handle {
+            info!(address = %listener.address(), "conversation is offered");
             let service = HandleService::new(transcriber, languages.clone());
-            Offer::new("conversation", server, Arc::new(service))
-        });
-        let serve_tts = self.serve_tts.map(|server| {
+            offers.push((listener, Arc::new(service)));
+        }
+        if let Some(listener) = self.serve_tts {
+            info!(address = %listener.address(), "speech is offered");
             let service = TtsService::new(engine, &settings.tts_voice, languages);
-            Offer::new("speech", server, Arc::new(service))
-        });
-        handle.into_iter().chain(serve_tts).collect()
+            offers.push((listener, Arc::new(service)));
+        }
+        offers
     }
 }
 
 async fn open(
     key: &'static str,
     address: Option<&Address>,
-) -> Result<Option<Server>, GatewayError> {
+) -> Result<Option<Listener>, GatewayError> {
     let Some(address) = address else {
         return Ok(None);
     };
-    let server = Server::bind(address).await;
-    let server = server.map_err(|error| GatewayError::Offer { key, error })?;
-    Ok(Some(server))
-}
-
-impl Offer {
-    fn new(what: &str, server: Server, service: Arc<dyn Service>) -> Self {
-        let address = server.address();
-        info!(%address, "{what} is offered");
-        Self { server, service }
-    }
-
-    pub(super) async fn serve(self, stop: CancellationToken) {
-        self.server.serve(self.service, stop).await;
-    }
+    let listener = Listener::bind(address).await;
+    Ok(Some(
+        listener.map_err(|error| GatewayError::Offer { key, error })?,
+    ))
 }

@@ -27,7 +27,6 @@ impl Voice {
         }
     }
 
-    /// The engine, if it can be had.
     pub(super) fn find(&self) -> Result<&Arc<dyn Synthesize>, EngineError> {
         match self.found.get() {
             Some(engine) => Ok(engine),
@@ -65,7 +64,6 @@ impl Outlet {
         }
     }
 
-    /// The output, if it can be had.
     pub(super) fn find(&self) -> Result<Arc<dyn Output>, EngineError> {
         let mut found = self.found.lock();
         if let Some(output) = &*found {

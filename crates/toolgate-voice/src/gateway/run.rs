@@ -4,12 +4,11 @@ use std::sync::Arc;
 
 use futures::FutureExt;
 use futures::future::{BoxFuture, join_all};
-use tokio::sync::{mpsc, watch};
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use toolgate_core::Origin;
-use toolgate_journal::Journal;
-use toolgate_models::{ChooseError, Chosen, ModelSettings, SentenceRouter, Toolbox};
+use toolgate_models::{ChooseError, Chosen, ModelSettings, SentenceRouter};
 use tracing::info;
 
 use super::addresses::Addresses;
@@ -19,25 +18,27 @@ use super::listening::{Ear, Memory, can_wait};
 use super::offers::Ports;
 use super::outlet::{Outlet, Voice};
 use super::satellite::Satellite;
-use super::{FindModel, GatewayError, Key, Mode, Parts, Reach, Summary, words};
+use super::{GatewayError, Mode, Parts, Reach, Summary, words};
 use crate::hear::{Input, Opened};
 use crate::house::House;
 use crate::listen::Wake;
 use crate::speak::{Output, Speaker, Synthesize, Tone};
 use crate::transcribe::WyomingAsr;
 use crate::turn::{BackgroundTranscriber, Engines, Equipment, HANDLE};
-use crate::{Event, Role, SpokenApprovals, VoiceSettings, Watcher};
+use crate::{Event, Role, VoiceSettings, Watcher};
 
-pub(super) async fn run(
-    mut parts: Parts,
-    stop: CancellationToken,
-) -> Result<Summary, GatewayError> {
+/// Hears, acts and answers until the input ends or it is told to stop.
+///
+/// # Errors
+/// If a setting makes no sense, an input that does not come again can not be read, or a service can not be offered.
+pub async fn run(mut parts: Parts, stop: CancellationToken) -> Result<Summary, GatewayError> {
     parts.settings.tones &= !is_silent_file(&parts.settings);
+    parts.toolbox = parts.toolbox.asked_by(Origin::Voice);
     let addresses = Addresses::of(&parts.settings)?;
     let stop = stop.child_token();
     let satellite = Arc::<Satellite>::default();
-    let mut watchers: Vec<Arc<dyn Watcher>> = vec![parts.watcher, satellite.clone()];
-    let mqtt = parts.mqtt.map(|settings| {
+    let mut watchers: Vec<Arc<dyn Watcher>> = vec![Arc::clone(&parts.watcher), satellite.clone()];
+    let mqtt = parts.mqtt.take().map(|settings| {
         let forget_after = parts.settings.forget_after;
         let (house, client, telling) = House::open(settings, forget_after, stop.clone());
         watchers.push(Arc::new(house));
@@ -59,18 +60,10 @@ pub(super) async fn run(
     let speaker = Speaker::new(
         Arc::clone(&voice) as Arc<dyn Synthesize>,
         Arc::clone(&outlet) as Arc<dyn Output>,
-        parts.loudness,
+        parts.loudness.clone(),
     );
     let running = Running {
-        settings: parts.settings,
-        input: parts.input,
-        mode: parts.mode,
-        model: parts.model,
-        model_settings: parts.model_settings,
-        toolbox: parts.toolbox.asked_by(Origin::Voice),
-        approvals: parts.approvals,
-        journal: parts.journal,
-        keys: parts.keys,
+        parts,
         voice,
         outlet,
         speaker,
@@ -79,7 +72,7 @@ pub(super) async fn run(
         finder,
         stop: stop.clone(),
     };
-    let done = running.go(parts.tools, &mut background).await;
+    let done = running.go(&mut background).await;
     stop.cancel();
     if let Some(telling) = farewell {
         drop(telling.await);
@@ -103,15 +96,7 @@ fn summary(hub: &Hub) -> Summary {
 }
 
 struct Running {
-    settings: VoiceSettings,
-    input: Option<Input>,
-    mode: Mode,
-    model: FindModel,
-    model_settings: ModelSettings,
-    toolbox: Toolbox,
-    approvals: SpokenApprovals,
-    journal: Option<Journal>,
-    keys: Option<mpsc::Receiver<Key>>,
+    parts: Parts,
     voice: Arc<Voice>,
     outlet: Arc<Outlet>,
     speaker: Speaker,
@@ -124,17 +109,14 @@ struct Running {
 impl Running {
     /// Only the model is waited for before somebody may ask in writing, and the microphone too before somebody is heard; the rest
     /// is looked for meanwhile.
-    async fn go(
-        mut self,
-        reach: watch::Receiver<Reach>,
-        background: &mut JoinSet<()>,
-    ) -> Result<(), GatewayError> {
+    async fn go(mut self, background: &mut JoinSet<()>) -> Result<(), GatewayError> {
+        let reach = self.parts.tools.clone();
         let ports = Ports::open(&self.addresses).await?;
         let (looks, tools) = (self.looks(), self.finder.clone().tools(reach.clone()));
         let settled = async { tokio::join!(tools, join_all(looks)).0 };
         let settled = settled.boxed().shared();
         background.spawn(settled.clone().map(drop));
-        let input = self.input.take();
+        let input = self.parts.input.take();
         let opening = async {
             match &input {
                 Some(input) => self.finder.input(input).await,
@@ -142,11 +124,13 @@ impl Running {
             }
         };
         let offering = async {
-            let model = self.finder.model(&self.model).await?;
+            let model = self.finder.model(&self.parts.model).await?;
             let transcriber = self.transcriber(model, input.as_ref(), background)?;
             let engine = Arc::clone(&self.voice) as Arc<dyn Synthesize>;
-            for offer in ports.offers(Arc::clone(&transcriber), engine, &self.settings) {
-                background.spawn(offer.serve(self.stop.clone()));
+            for (listener, service) in
+                ports.offers(Arc::clone(&transcriber), engine, &self.parts.settings)
+            {
+                background.spawn(listener.serve(service, self.stop.clone()));
             }
             Ok::<_, GatewayError>(transcriber)
         };
@@ -192,23 +176,23 @@ impl Running {
         } else {
             background.spawn(ready);
         }
-        self.finder.hub.rests_in(match self.mode {
+        self.finder.hub.rests_in(match self.parts.mode {
             Mode::Always => hub::Ear::Listening,
             Mode::Wake | Mode::PushToTalk => hub::Ear::Resting,
         });
         let wake = self.addresses.wake.clone();
         let mut ear = Ear {
-            settings: &self.settings,
+            settings: &self.parts.settings,
             input,
-            mode: self.mode,
+            mode: self.parts.mode,
             hub: Arc::clone(&self.finder.hub),
             engines: Arc::clone(&self.finder.engines),
             speaker: self.speaker.clone(),
             outlet: &self.outlet,
             satellite: &self.satellite,
             transcriber,
-            wake: wake.map(|address| Wake::start(address, self.settings.wake_words.clone())),
-            keys: self.keys.take(),
+            wake: wake.map(|address| Wake::start(address, self.parts.settings.wake_words.clone())),
+            keys: self.parts.keys.take(),
             memory: Memory::default(),
         };
         tokio::select! {
@@ -217,17 +201,16 @@ impl Running {
         }
     }
 
-    /// Everything that nobody has to wait for.
     fn looks(&self) -> Vec<BoxFuture<'static, ()>> {
         let finder = || self.finder.clone();
         let (voice, outlet) = (Arc::clone(&self.voice), Arc::clone(&self.outlet));
         // Answers go back to a satellite unless the settings say otherwise.
-        let is_satellite = matches!(self.input, Some(Input::Wyoming(_)));
-        let goes_back = is_satellite && self.settings.output.is_empty();
+        let is_satellite = matches!(self.parts.input, Some(Input::Wyoming(_)));
+        let goes_back = is_satellite && self.parts.settings.output.is_empty();
         let outlet = (!goes_back).then_some(outlet);
         let tts = self.addresses.tts.clone();
         let mut looks = vec![finder().voice(voice, outlet, tts).boxed()];
-        if self.input.is_some() {
+        if self.parts.input.is_some() {
             let asr = self.addresses.asr.clone();
             looks.push(finder().engine(Role::Transcription, asr).boxed());
             if let Some(wake) = self.addresses.wake.clone() {
@@ -247,27 +230,27 @@ impl Running {
         let engines = Arc::clone(&self.finder.engines);
         let (router, model_settings) = match model {
             Some(chosen) => (Some(chosen.router), chosen.settings),
-            None => (None, self.model_settings.clone()),
+            None => (None, self.parts.model_settings.clone()),
         };
-        let settings = &self.settings;
+        let settings = &self.parts.settings;
         let address = self.addresses.asr.clone();
         let asr = WyomingAsr::new(address, &settings.language, settings.asr_timeout);
         let equipment = Equipment {
             router: self.with_fallback(router, &model_settings)?,
             model_settings,
-            toolbox: self.toolbox.clone(),
+            toolbox: self.parts.toolbox.clone(),
             transcribe: Arc::new(asr),
             speaker: self.speaker.clone(),
             watcher: Arc::clone(&self.finder.hub) as Arc<dyn Watcher>,
-            journal: self.journal.clone(),
+            journal: self.parts.journal.clone(),
         };
         let source = input.map_or(HANDLE, source);
         let transcriber = BackgroundTranscriber::start(engines, equipment, settings, source);
         let transcriber = Arc::new(transcriber);
         if input.is_some_and(|input| !can_wait(input)) {
-            self.approvals.use_voice(&transcriber);
+            self.parts.approvals.use_voice(&transcriber);
         }
-        let (find, finder) = (Arc::clone(&self.model), self.finder.clone());
+        let (find, finder) = (Arc::clone(&self.parts.model), self.finder.clone());
         let asked = Arc::downgrade(&transcriber);
         background.spawn(finder.look_after_model(find, asked));
         Ok(transcriber)
@@ -281,7 +264,7 @@ impl Running {
     ) -> Result<SentenceRouter, GatewayError> {
         let sentences = match router.as_ref().and_then(SentenceRouter::sentences) {
             Some(sentences) => Ok(Arc::clone(sentences)),
-            None => toolgate_models::sentences(settings, &self.toolbox),
+            None => toolgate_models::sentences(settings, &self.parts.toolbox),
         };
         let unusable = |error: ChooseError| GatewayError::Settings(error.to_string());
         let sentences = sentences.map_err(unusable)?;
@@ -323,8 +306,11 @@ impl Running {
         is_patient: bool,
     ) -> BoxFuture<'static, ()> {
         let finder = self.finder.clone();
-        let (toolbox, speaker) = (self.toolbox.clone(), self.speaker.clone());
-        let (welcome, has_tones) = (self.settings.welcome.clone(), self.settings.tones);
+        let (toolbox, speaker) = (self.parts.toolbox.clone(), self.speaker.clone());
+        let (welcome, has_tones) = (
+            self.parts.settings.welcome.clone(),
+            self.parts.settings.tones,
+        );
         let saying = async move {
             let missing = settled.await;
             if is_patient {

@@ -1,13 +1,12 @@
 //! A satellite is told how its request goes: it lights up, and it stops sending sound once its words are known.
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 
 use crate::hear::SatelliteLink;
 use crate::turn::HANDLE;
 use crate::wyoming::Event as News;
 use crate::{Event, Watcher};
 
-/// The satellite that is connected now, if there is one.
 #[derive(Default)]
 pub(super) struct Satellite(Mutex<Connected>);
 
@@ -19,34 +18,28 @@ struct Connected {
 }
 
 impl Satellite {
-    /// This one is told from now on.
     pub(super) fn connect(&self, link: Option<SatelliteLink>) {
-        *self.lock() = Connected { link, waits: false };
+        *self.0.lock() = Connected { link, waits: false };
     }
 
-    /// It was called, or is heard.
     pub(super) fn speaks(&self) {
-        let mut satellite = self.lock();
+        let mut satellite = self.0.lock();
         satellite.waits = false;
         satellite.tell(News::VoiceStarted { timestamp: None });
     }
 
     /// What it said is over; its words come.
     pub(super) fn spoke(&self) {
-        let mut satellite = self.lock();
+        let mut satellite = self.0.lock();
         satellite.waits = true;
         satellite.tell(News::VoiceStopped { timestamp: None });
     }
 
     /// What it said is nothing. Without a word of that it would go on listening.
     pub(super) fn said_nothing(&self) {
-        let mut satellite = self.lock();
+        let mut satellite = self.0.lock();
         satellite.waits = true;
         satellite.answer("");
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Connected> {
-        self.0.lock()
     }
 }
 
@@ -74,11 +67,11 @@ impl Watcher for Satellite {
         match event {
             // Who asks in writing is somebody else.
             Event::Heard { source: HANDLE, .. } => {}
-            Event::Heard { text, .. } => self.lock().answer(text),
-            Event::Dropped { .. } => self.lock().answer(""),
+            Event::Heard { text, .. } => self.0.lock().answer(text),
+            Event::Dropped { .. } => self.0.lock().answer(""),
             // It could not be understood; the words of all others were told.
             Event::Turn(turn) if turn.source != HANDLE && turn.heard.is_empty() => {
-                self.lock().answer("");
+                self.0.lock().answer("");
             }
             _ => {}
         }

@@ -29,7 +29,6 @@ pub(crate) fn degraded(missing: Option<&str>, lost: &[Role], toolbox: &Toolbox) 
     Some(format!("{text}, but I can {can}."))
 }
 
-/// What is said when servers of tools go or come back.
 pub(super) fn change(before: Option<&str>, now: Option<&str>) -> Option<String> {
     match (before, now) {
         (None, Some(missing)) => Some(format!("I can't reach {missing} any more.")),

@@ -34,7 +34,6 @@ impl Decoder {
         }
     }
 
-    /// What is heard in these bytes and those before.
     pub(super) fn decode(&mut self, bytes: &[u8]) -> Result<Vec<i16>, WavError> {
         let Some(form) = &mut self.form else {
             self.first.extend_from_slice(bytes);

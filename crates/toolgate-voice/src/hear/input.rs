@@ -89,7 +89,6 @@ impl Input {
         }
     }
 
-    /// The first program that records and that this machine has.
     pub(crate) fn probe() -> Option<Self> {
         Recorder::probe().map(Self::Program)
     }

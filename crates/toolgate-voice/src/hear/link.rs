@@ -11,7 +11,6 @@ use crate::wyoming::Event;
 
 /// Pieces of sound that wait to be sent. Few: what waits here is still played after somebody said stop.
 const SOUND: usize = 8;
-/// News that wait to be sent.
 const NEWS: usize = 64;
 
 /// Speaks to the satellite that is heard. Cheap to clone; once the satellite is lost, it only gives errors.
@@ -24,7 +23,6 @@ pub(crate) struct SatelliteLink {
     played: watch::Receiver<u64>,
 }
 
-/// The other end: what is to be sent.
 pub(crate) struct Outgoing {
     sound: mpsc::Receiver<Event>,
     news: mpsc::Receiver<Event>,
@@ -88,8 +86,6 @@ impl SatelliteLink {
     }
 
     fn lost(&self) -> EngineError {
-        EngineError::Closed {
-            at: self.at.to_string(),
-        }
+        EngineError::closed(self.at.to_string())
     }
 }

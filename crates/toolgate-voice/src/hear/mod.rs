@@ -41,26 +41,20 @@ pub(crate) trait Source: Send {
     fn next(&mut self) -> BoxFuture<'_, Result<Option<Heard>, EngineError>>;
 }
 
-/// What a source gives.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Heard {
     /// Sound, 16-bit mono at 16 kHz.
     Sound(Vec<i16>),
     /// The satellite heard its wake word itself, or was asked to listen: what follows is a request.
     Woken(Option<String>),
-    /// What follows is in this file.
     Begins(PathBuf),
     /// That was all of the file, and the silence behind it.
     Ends,
 }
 
-/// A source that is ready.
 pub(crate) struct Opened {
-    /// Gives the sound.
     pub(crate) source: Box<dyn Source>,
-    /// Where it is, if that is known.
     pub(crate) room: Option<String>,
-    /// The way back to a satellite.
     pub(crate) link: Option<SatelliteLink>,
 }
 

@@ -22,7 +22,6 @@ struct Paced {
     source: Box<dyn Source>,
     /// When the next piece has been spoken.
     due: Option<Instant>,
-    /// The piece that is not due yet.
     waiting: Option<Heard>,
 }
 

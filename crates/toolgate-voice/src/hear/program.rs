@@ -36,7 +36,6 @@ fn find_on(path: &OsStr, program: &str) -> Option<PathBuf> {
         .find(|file| is_executable(file))
 }
 
-/// Whether a program is there, by its name or its path.
 pub(crate) fn is_installed(program: &str) -> bool {
     match program.contains('/') {
         true => is_executable(program.as_ref()),
@@ -63,7 +62,10 @@ impl Running {
     /// what it writes.
     pub(crate) fn start(words: &[String]) -> Result<(Self, ChildStdin, ChildStdout), EngineError> {
         let Some((program, arguments)) = words.split_first() else {
-            return Err(failed("command", "it has no words: name a program"));
+            return Err(EngineError::program(
+                "command",
+                "it has no words: name a program",
+            ));
         };
         let mut child = Command::new(program)
             .args(arguments)
@@ -75,10 +77,12 @@ impl Running {
             .stderr(Stdio::piped())
             .kill_on_drop(true)
             .spawn()
-            .map_err(|error| failed(program, &format!("cannot be started: {error}")))?;
+            .map_err(|error| {
+                EngineError::program(program, format!("cannot be started: {error}"))
+            })?;
         let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
         let (Some(stdin), Some(stdout), Some(stderr)) = pipes else {
-            return Err(failed(program, "has no pipes"));
+            return Err(EngineError::program(program, "has no pipes"));
         };
         let tail = Arc::default();
         let running = Self {
@@ -119,8 +123,8 @@ impl Running {
             lines.retain(|line| is_plain(line));
         }
         match escape(lines.join("; ").trim_matches([';', ' '])) {
-            said if said.is_empty() => failed(&self.name, why),
-            said => failed(&self.name, &format!("{why}: {said}")),
+            said if said.is_empty() => EngineError::program(&self.name, why),
+            said => EngineError::program(&self.name, format!("{why}: {said}")),
         }
     }
 
@@ -142,13 +146,6 @@ impl Drop for Running {
 /// True for a line that says something, and not where in a library.
 fn is_plain(line: &str) -> bool {
     !line.is_empty() && !line.contains("ALSA lib ")
-}
-
-fn failed(program: &str, why: &str) -> EngineError {
-    EngineError::Program {
-        program: program.to_owned(),
-        why: why.to_owned(),
-    }
 }
 
 /// Reads all there is, so that the program never waits for it, and keeps the end.

@@ -68,7 +68,6 @@ impl Recorder {
     }
 }
 
-/// Whether the program's help mentions an option.
 async fn knows(program: &str, option: &str) -> bool {
     let command = [program.to_owned(), "--help".to_owned()];
     let Ok((_running, _, stdout)) = Running::start(&command) else {

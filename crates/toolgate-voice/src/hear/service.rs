@@ -5,13 +5,14 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, watch};
-use tokio::time::{MissedTickBehavior, interval, timeout};
+use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::link::Outgoing;
 use super::{Heard, Opened, QUIET, SILENT, SatelliteLink, Source};
 use crate::EngineError;
 use crate::audio::{Format, ToHeard};
+use crate::engine::within;
 use crate::wyoming::{Address, Connection, Event, Info, Receiver, Sender, Stage};
 
 /// How long the service may take to be reached, and then to say what it is.
@@ -23,24 +24,15 @@ const LIFELESS: Duration = Duration::from_secs(15);
 /// Pieces of sound that wait to be taken: some seconds.
 const WAITING: usize = 64;
 
-/// Connects, asks what it is, and starts it.
 pub(super) async fn open(address: &Address) -> Result<Opened, EngineError> {
     let at = address.to_string();
     let mut connection = Connection::connect(address, GREETING).await?;
-    let info = match timeout(GREETING, greet(&mut connection)).await {
-        Ok(info) => info?,
-        Err(_) => {
-            return Err(EngineError::TimedOut {
-                at,
-                after: GREETING,
-            });
-        }
-    };
+    let info = within(GREETING, &at, greet(&mut connection)).await?;
     if info.satellite.is_none() && info.mic.is_empty() {
-        return Err(EngineError::Program {
-            program: at,
-            why: "offers neither a microphone nor a satellite: set 'input' of 'voice' to one that does".to_owned(),
-        });
+        return Err(EngineError::program(
+            at,
+            "offers neither a microphone nor a satellite: set 'input' of 'voice' to one that does",
+        ));
     }
     let (link, outgoing, played) = SatelliteLink::new(&at);
     let (heard, source) = mpsc::channel(WAITING);
@@ -152,16 +144,10 @@ impl Service {
         self.heard.send(Err(end)).await.ok();
     }
 
-    /// Until it fails.
     async fn read(&mut self, mut receiver: Receiver) -> EngineError {
         loop {
             let answer = match self.silent {
-                Some(after) => timeout(after, receiver.answer()).await.unwrap_or_else(|_| {
-                    Err(EngineError::TimedOut {
-                        at: self.at.clone(),
-                        after,
-                    })
-                }),
+                Some(limit) => within(limit, &self.at, receiver.answer()).await,
                 None => receiver.answer().await,
             };
             if let Err(error) = answer.and_then(|event| self.take(event)) {
@@ -200,10 +186,8 @@ impl Service {
         let (_, converter) = match known {
             Some(known) => self.converter.insert(known),
             None => {
-                let converter = ToHeard::new(format).map_err(|error| EngineError::Protocol {
-                    at: self.at.clone(),
-                    why: error.to_string(),
-                })?;
+                let converter = ToHeard::new(format)
+                    .map_err(|error| EngineError::protocol(&self.at, error.to_string()))?;
                 self.converter.insert((format, converter))
             }
         };

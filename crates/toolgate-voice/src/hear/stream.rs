@@ -21,7 +21,7 @@ const READ: usize = 4096;
 type Bytes = Box<dyn AsyncRead + Send + Unpin>;
 
 pub(super) fn stdin(rate: u32) -> Result<Box<dyn Source>, EngineError> {
-    let failed = |why: String| failed("stdin", why);
+    let failed = |why: String| EngineError::program("stdin", why);
     if io::stdin().is_terminal() {
         return Err(failed(
             "a terminal gives no sound: pipe a program into it, such as `arecord -f S16_LE -r 16000 -c 1 |`".to_owned(),
@@ -36,11 +36,11 @@ fn descriptor(file: OwnedFd, rate: u32) -> Result<Box<dyn Source>, EngineError> 
         rate,
         ..Format::HEARD
     };
-    let decoder =
-        Decoder::raw_or_wav(format).map_err(|error| failed("stdin", error.to_string()))?;
+    let decoder = Decoder::raw_or_wav(format)
+        .map_err(|error| EngineError::program("stdin", error.to_string()))?;
     let again = file
         .try_clone()
-        .map_err(|error| failed("stdin", error.to_string()))?;
+        .map_err(|error| EngineError::program("stdin", error.to_string()))?;
     // A pipe is read without a thread: one that waits for stdin would keep the program from ending.
     let bytes: Bytes = match pipe::Receiver::from_owned_fd(file) {
         Ok(pipe) => Box::new(pipe),
@@ -52,7 +52,6 @@ fn descriptor(file: OwnedFd, rate: u32) -> Result<Box<dyn Source>, EngineError> 
     }))
 }
 
-/// What a command writes until it ends.
 pub(super) fn command(words: &[String]) -> Result<Box<dyn Source>, EngineError> {
     Ok(Box::new(Program::start(words)?))
 }
@@ -71,7 +70,7 @@ pub(super) async fn files(paths: &[PathBuf]) -> Result<Box<dyn Source>, EngineEr
     let mut streams = Vec::new();
     for path in paths.iter().rev() {
         let file = tokio::fs::File::open(path).await;
-        let file = file.map_err(|error| failed(&shown(path), error.to_string()))?;
+        let file = file.map_err(|error| EngineError::program(shown(path), error.to_string()))?;
         let stream = Stream::new(&shown(path), Box::new(file), Decoder::only_wav());
         streams.push((path.clone(), stream));
     }
@@ -81,7 +80,6 @@ pub(super) async fn files(paths: &[PathBuf]) -> Result<Box<dyn Source>, EngineEr
     }))
 }
 
-/// Bytes and what they mean.
 struct Stream {
     name: String,
     bytes: Bytes,
@@ -100,7 +98,6 @@ impl Stream {
         }
     }
 
-    /// Some sound, or none once it has ended.
     async fn read(&mut self) -> Result<Option<Vec<i16>>, EngineError> {
         while let Some(decoder) = &mut self.decoder {
             let read = self.bytes.read(&mut self.buffer).await;
@@ -109,7 +106,7 @@ impl Stream {
                 Ok(read) => decoder.decode(&self.buffer[..read]),
                 Err(error) => {
                     self.decoder = None;
-                    return Err(failed(&self.name, error.to_string()));
+                    return Err(EngineError::program(&self.name, error.to_string()));
                 }
             };
             match sound {
@@ -117,7 +114,7 @@ impl Stream {
                 Ok(sound) => return Ok(Some(sound)),
                 Err(error) => {
                     self.decoder = None;
-                    return Err(failed(&self.name, error.to_string()));
+                    return Err(EngineError::program(&self.name, error.to_string()));
                 }
             }
         }
@@ -127,7 +124,6 @@ impl Stream {
 
 struct Stdin {
     stream: Stream,
-    /// Nothing came so far.
     is_silent: bool,
 }
 
@@ -138,7 +134,7 @@ impl Source for Stdin {
             // A recorder that failed has said why; but whoever reads only this would take it for a success.
             if std::mem::take(&mut self.is_silent) && sound.is_none() {
                 let why = "it ended without any sound: does the program before it record?";
-                return Err(failed("stdin", why.to_owned()));
+                return Err(EngineError::program("stdin", why));
             }
             Ok(sound.map(Heard::Sound))
         })
@@ -151,10 +147,8 @@ struct Files {
     place: Place,
 }
 
-/// Where the reading stands.
 #[derive(Clone, Copy)]
 enum Place {
-    /// Before the next file.
     Before,
     Within,
     /// Behind it; so much silence is still to come.
@@ -215,7 +209,7 @@ impl Program {
         let (running, _, stdout) = Running::start(words)?;
         let name = running.name();
         let decoder = Decoder::raw_or_wav(Format::HEARD);
-        let decoder = decoder.map_err(|error| failed(name, error.to_string()))?;
+        let decoder = decoder.map_err(|error| EngineError::program(name, error.to_string()))?;
         Ok(Self {
             stream: Stream::new(name, Box::new(stdout), decoder),
             running,
@@ -261,13 +255,6 @@ impl Source for Program {
 
 fn shown(path: &Path) -> String {
     toolgate_core::escape(&path.to_string_lossy())
-}
-
-fn failed(what: &str, why: String) -> EngineError {
-    EngineError::Program {
-        program: what.to_owned(),
-        why,
-    }
 }
 
 #[cfg(test)]

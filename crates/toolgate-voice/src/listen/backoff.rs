@@ -14,14 +14,12 @@ impl Backoff {
     const FIRST: Duration = Duration::from_millis(250);
     const LONGEST: Duration = Duration::from_secs(15);
 
-    /// After a failure.
     pub(crate) fn next(&mut self) -> Duration {
         let longest = backoff(Self::FIRST, self.failures, Self::LONGEST);
         self.failures = self.failures.saturating_add(1);
         jittered(longest, 0.5..1.0)
     }
 
-    /// It works again.
     pub(crate) fn reset(&mut self) {
         self.failures = 0;
     }

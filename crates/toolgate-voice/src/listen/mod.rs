@@ -18,12 +18,9 @@ pub(crate) struct Utterance {
     pub(crate) samples: Arc<[i16]>,
     /// When the wake word was heard, if one was needed, else when speech began.
     pub(crate) began: Instant,
-    /// Which wake word, if one was heard.
     pub(crate) wake_word: Option<String>,
     /// True if the wake word and the request were one breath: something of the word may be left in the sound.
     pub(crate) in_one_breath: bool,
-    /// When speech was found to be over.
     pub(crate) ended: Instant,
-    /// Where it was said, if that is known.
     pub(crate) room: Option<String>,
 }

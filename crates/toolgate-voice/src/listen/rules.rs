@@ -29,7 +29,6 @@ pub(super) struct Rules {
     pub(super) resumed: usize,
     /// How far back the end of a name is, behind which somebody went on in the same breath: at most, and at least.
     pub(super) name_ended: [usize; 2],
-    /// How much of what was heard last is kept.
     pub(super) recent: usize,
 }
 

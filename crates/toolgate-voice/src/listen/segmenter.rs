@@ -17,14 +17,12 @@ use super::rules::{FRAME, Rules};
 use crate::VoiceSettings;
 use crate::audio::{RATE, level};
 
-/// How long a frame lasts.
 const FRAME_TIME: Duration = Duration::from_millis(16);
 /// The level is told once for this many frames, about eight times a second.
 const METER: usize = 8;
 const NOTHING_SAID: &str = "it was called, and nothing was said";
 const TOO_LONG: &str = "the request was longer than 'maxCommand' allows; the rest was left out";
 
-/// Whether everything that is said counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Listening {
     Always,
@@ -61,7 +59,6 @@ pub(crate) struct Segmenter {
     phase: Phase,
     /// The wake word that allows the request, and when it was heard.
     woken: Option<(Option<String>, Instant)>,
-    /// Less than a frame.
     rest: Vec<i16>,
     recent: VecDeque<Frame>,
     /// How much of `recent`, at its end, was heard since the wake word.

@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use tokio::sync::{Notify, mpsc};
 use tokio::time::{Instant, interval_at, sleep, sleep_until};
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -22,7 +22,6 @@ use crate::EngineError;
 use crate::audio::{Format, RATE};
 use crate::wyoming::{Address, Connection, Event, Info, Receiver, Sender, describe};
 
-/// How long the service may take to be reached.
 const CONNECT: Duration = Duration::from_secs(5);
 /// How much sound waits for a slow service. What is older is worth nothing: the answer would come too late.
 const WAITING: usize = RATE as usize * 2;
@@ -38,10 +37,8 @@ const PROBE: Duration = Duration::from_secs(5);
 const SILENT: Duration = Duration::from_secs(10);
 /// A word that was heard longer ago than this is dated wrongly.
 const LATE: Duration = Duration::from_secs(2);
-/// News that wait to be taken.
 const NEWS: usize = 16;
 
-/// What the wake word service has to tell.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum WakeNotice {
     Woken {
@@ -52,7 +49,6 @@ pub(crate) enum WakeNotice {
     },
     /// The service cannot be reached, or was lost. Told once until it is back.
     Lost(EngineError),
-    /// The service that was lost is there again.
     Back,
 }
 
@@ -94,7 +90,6 @@ impl Wake {
     }
 }
 
-/// Sound on its way to the service.
 #[derive(Default)]
 struct Waiting {
     sound: Mutex<Sound>,
@@ -108,17 +103,12 @@ struct Sound {
     samples: VecDeque<i16>,
     /// All samples since the connection began: they are its clock.
     fed: u64,
-    /// When the last of them came.
     last: Option<Instant>,
 }
 
 impl Waiting {
-    fn lock(&self) -> MutexGuard<'_, Sound> {
-        self.sound.lock()
-    }
-
     fn feed(&self, samples: &[i16]) {
-        let mut sound = self.lock();
+        let mut sound = self.sound.lock();
         if !sound.connected {
             return;
         }
@@ -135,7 +125,7 @@ impl Waiting {
 
     /// A connection begins, or has ended: whatever waits belongs to another.
     fn connected(&self, connected: bool) {
-        *self.lock() = Sound {
+        *self.sound.lock() = Sound {
             connected,
             ..Sound::default()
         };
@@ -143,7 +133,7 @@ impl Waiting {
 
     async fn chunk(&self) -> Event {
         loop {
-            if let Some(chunk) = self.lock().chunk() {
+            if let Some(chunk) = self.sound.lock().chunk() {
                 return chunk;
             }
             self.more.notified().await;
@@ -211,7 +201,6 @@ impl Keeper {
         }
     }
 
-    /// One connection, until it fails.
     async fn session(&mut self) -> EngineError {
         // Some services load no word that is not named.
         let names = match self.wake_words.is_empty() {
@@ -252,10 +241,7 @@ impl Keeper {
                     self.tell(WakeNotice::Back).await;
                     continue;
                 }
-                () = sleep_until(silent_at) => return EngineError::TimedOut {
-                    at: self.address.to_string(),
-                    after: SILENT,
-                },
+                () = sleep_until(silent_at) => return EngineError::timed_out(self.address.to_string(), SILENT),
             };
             has_answered = true;
             silent_at = Instant::now() + SILENT;
@@ -266,7 +252,7 @@ impl Keeper {
                     let now = Instant::now();
                     if deaf_until.is_none_or(|until| now >= until) {
                         deaf_until = Some(now + REFRACTORY);
-                        let heard = self.waiting.lock().heard(timestamp);
+                        let heard = self.waiting.sound.lock().heard(timestamp);
                         self.tell(WakeNotice::Woken {
                             wake_word: name,
                             heard,
@@ -295,7 +281,6 @@ fn known(info: &Info) -> Vec<String> {
     models.map(|model| model.artifact.name.clone()).collect()
 }
 
-/// Sends all sound, until that fails.
 async fn send(
     mut sender: Sender,
     names: Vec<String>,

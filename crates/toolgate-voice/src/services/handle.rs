@@ -43,7 +43,6 @@ impl Answered {
         Self { text, ok: true }
     }
 
-    /// It was not.
     pub(crate) fn failed(text: &str) -> Self {
         let text = text.to_owned();
         Self { text, ok: false }
@@ -57,7 +56,6 @@ pub(crate) trait Respond: Send + Sync {
     fn respond(&self, asked: Asked, script: Arc<Script>) -> BoxFuture<'_, Answered>;
 }
 
-/// The Wyoming service `handle`.
 pub(crate) struct HandleService {
     respond: Arc<dyn Respond>,
     languages: Vec<String>,
@@ -115,7 +113,6 @@ impl HandleService {
     }
 }
 
-/// What a client has said so far.
 #[derive(Default)]
 struct Request {
     text: String,
@@ -146,7 +143,6 @@ impl Request {
 struct Reply {
     context: Option<Context>,
     streaming: bool,
-    /// What was sent already.
     told: String,
 }
 
@@ -172,7 +168,6 @@ impl Reply {
         guest.send(&Event::HandledChunk { text }).await
     }
 
-    /// Sends the rest, and the whole of it.
     async fn end(
         mut self,
         guest: &mut Guest,

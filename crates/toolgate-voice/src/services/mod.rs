@@ -8,7 +8,6 @@ use crate::wyoming::{Artifact, Attribution};
 pub(crate) use handle::{Answered, Asked, HandleService, Respond};
 pub(crate) use tts::TtsService;
 
-/// What this program tells of itself and what belongs to it.
 fn artifact(name: &str, description: &str) -> Artifact {
     Artifact {
         name: name.to_owned(),

@@ -20,7 +20,6 @@ const LONGEST_SENTENCE: usize = 2 << 10;
 /// The longest piece of sound.
 const CHUNK: usize = 16 << 10;
 
-/// The Wyoming service `tts`.
 pub(crate) struct TtsService {
     engine: Arc<dyn Synthesize>,
     voice: String,
@@ -29,7 +28,6 @@ pub(crate) struct TtsService {
 
 /// Why a request is not carried out, for the client.
 enum Refusal {
-    /// The connection is no more.
     Gone(EngineError),
     Because(&'static str, &'static str),
 }

@@ -80,7 +80,6 @@ impl Loudness {
     }
 }
 
-/// Applies a [`Loudness`] to one stream of sound.
 pub(super) struct Gain {
     loudness: Loudness,
     /// Where the last piece ended: the next one starts there and ramps, so that a change does not click.

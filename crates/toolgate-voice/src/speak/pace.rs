@@ -26,7 +26,6 @@ impl Pace {
         }
     }
 
-    /// Waits until more may be given.
     pub(super) async fn room(&self) {
         sleep(self.unheard().saturating_sub(self.lead)).await;
     }

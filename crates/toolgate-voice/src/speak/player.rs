@@ -30,7 +30,6 @@ pub(super) struct Player {
     first_audio: Option<Instant>,
 }
 
-/// An output that is open, and what was given to it.
 struct Open {
     format: Format,
     playing: Box<dyn Playing>,
@@ -45,7 +44,6 @@ struct Sentence {
     begins: Duration,
     length: Length,
     sounds: bool,
-    /// Until it was heard.
     _saying: Saying,
 }
 
@@ -90,7 +88,6 @@ impl Player {
         self.end().await
     }
 
-    /// Plays one sound and nothing else.
     pub(super) async fn play_alone(&mut self, sound: Sound) -> Result<(), Problem> {
         self.sound(sound, &mut true).await?;
         self.end().await
@@ -242,7 +239,6 @@ impl Player {
         }
     }
 
-    /// Plays what is open to its end, and closes it.
     async fn end(&mut self) -> Result<(), Problem> {
         let Some(open) = &mut self.open else {
             return Ok(());

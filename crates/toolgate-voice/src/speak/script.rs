@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use super::sentences::{Piece, Sentences};
@@ -38,7 +38,7 @@ pub(super) struct Saying(Arc<()>);
 impl Script {
     /// More words. They are a piece as soon as they are a sentence.
     pub(crate) fn push(&self, words: &str) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if state.ended {
             return;
         }
@@ -53,7 +53,7 @@ impl Script {
 
     /// Takes back the words since the last [`flush`](Self::flush) that nobody has taken yet.
     pub(crate) fn void(&self) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let round = state.round;
         state.sentences.clear();
         state.waiting.retain(|(of, _)| *of != round);
@@ -66,7 +66,7 @@ impl Script {
 
     /// What is there is a piece, be it a sentence or not. The next words are a new round.
     pub(crate) fn flush(&self) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let rest = state.sentences.rest();
         state.add(rest);
         state.round += 1;
@@ -74,10 +74,9 @@ impl Script {
         self.changed.notify_one();
     }
 
-    /// Nothing comes after this.
     pub(crate) fn end(&self) {
         self.flush();
-        self.lock().ended = true;
+        self.state.lock().ended = true;
         self.changed.notify_one();
     }
 
@@ -90,7 +89,7 @@ impl Script {
     pub(super) async fn next_to_say(&self) -> Option<(Piece, Saying)> {
         loop {
             {
-                let mut state = self.lock();
+                let mut state = self.state.lock();
                 if let Some((_, piece)) = state.waiting.pop_front() {
                     state.bytes -= piece.words.len();
                     return Some((piece, state.saying.clone()));
@@ -105,17 +104,13 @@ impl Script {
 
     /// True if all words that came so far were said to their end.
     pub(crate) fn is_said(&self) -> bool {
-        let state = self.lock();
+        let state = self.state.lock();
         state.waiting.is_empty() && Arc::strong_count(&state.saying.0) == 1
     }
 
     /// True if nothing was left out for its length.
     pub(super) fn is_whole(&self) -> bool {
-        !self.lock().cut
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock()
+        !self.state.lock().cut
     }
 }
 

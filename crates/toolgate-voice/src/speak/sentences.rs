@@ -16,43 +16,10 @@ const ABBREVIATIONS: &[&str] = &[
 const NUMBERED: &[&str] = &["art", "ch", "fig", "no", "nos", "p", "pp", "sec", "vol"];
 
 /// What may follow `3 p.m.` in the same sentence, in spite of its capital.
-const AFTER_A_TIME: &[&str] = &[
-    "monday",
-    "tuesday",
-    "wednesday",
-    "thursday",
-    "friday",
-    "saturday",
-    "sunday",
-    "january",
-    "february",
-    "march",
-    "april",
-    "may",
-    "june",
-    "july",
-    "august",
-    "september",
-    "october",
-    "november",
-    "december",
-    "eastern",
-    "central",
-    "mountain",
-    "pacific",
-    "est",
-    "edt",
-    "cst",
-    "cdt",
-    "mst",
-    "mdt",
-    "pst",
-    "pdt",
-    "utc",
-    "gmt",
-    "cet",
-    "cest",
-];
+const AFTER_A_TIME: &str = "\
+monday tuesday wednesday thursday friday saturday sunday january february march april may june \
+july august september october november december eastern central mountain pacific est edt cst cdt \
+mst mdt pst pdt utc gmt cet cest";
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Piece {
@@ -75,7 +42,6 @@ pub(crate) struct Sentences {
 }
 
 impl Sentences {
-    /// Takes more words and gives the pieces that are whole by now.
     pub(crate) fn push(&mut self, words: &str) -> Vec<Piece> {
         self.pending.push_str(words);
         let pending = std::mem::take(&mut self.pending);
@@ -98,7 +64,6 @@ impl Sentences {
         piece
     }
 
-    /// Forgets what was not given yet.
     pub(crate) fn clear(&mut self) {
         *self = Self::default();
     }
@@ -132,7 +97,6 @@ enum Fence {
     Unknown,
 }
 
-/// Whether a line is the beginning or the end of code.
 fn fence(line: &str) -> Fence {
     let start = &line[..line.floor_char_boundary(LONGEST)];
     let line = start.trim_start_matches([' ', '\t']);
@@ -236,7 +200,7 @@ fn ending(text: &str, at: usize, after: usize) -> Ending {
             None => Ending::Unknown,
             Some(end_of_word) => {
                 let word = following[..end_of_word].to_lowercase();
-                if AFTER_A_TIME.contains(&word.as_str()) {
+                if AFTER_A_TIME.split(' ').any(|known| known == word) {
                     Ending::No
                 } else {
                     Ending::At(end)

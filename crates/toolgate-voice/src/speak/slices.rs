@@ -9,7 +9,6 @@ const PER_SECOND: u32 = 25;
 
 pub(super) struct Slices {
     from: Format,
-    /// Less than a slice.
     rest: BytesMut,
 }
 
@@ -21,7 +20,6 @@ impl Slices {
         })
     }
 
-    /// Takes a piece and gives what is a whole slice by now.
     pub(super) fn cut(&mut self, chunk: &[u8]) -> Vec<Sound> {
         self.rest.extend_from_slice(chunk);
         let frame = self.from.frame_bytes();

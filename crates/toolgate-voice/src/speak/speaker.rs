@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -49,7 +49,7 @@ impl Speaker {
     /// Begins to speak. What was being spoken stops.
     pub(crate) fn begin(&self) -> Speech {
         let stop = CancellationToken::new();
-        std::mem::replace(&mut self.current().speech, stop.clone()).cancel();
+        std::mem::replace(&mut self.current.lock().speech, stop.clone()).cancel();
         let script = Arc::new(Script::default());
         let work = worker::speak(self.mouth.clone(), script.clone(), stop.clone());
         Speech {
@@ -61,14 +61,13 @@ impl Speaker {
 
     /// Says something behind whatever sounds now, which goes on. Resolves once it was heard, or all was stopped.
     pub(crate) async fn announce(&self, words: &str) -> Spoken {
-        let stop = self.current().announcements.child_token();
+        let stop = self.current.lock().announcements.child_token();
         let script = Arc::new(Script::default());
         script.push(words);
         script.end();
         worker::speak(self.mouth.clone(), script, stop).await
     }
 
-    /// True while anything sounds.
     pub(crate) fn sounds(&self) -> bool {
         self.mouth.turn.try_lock().is_err()
     }
@@ -77,7 +76,7 @@ impl Speaker {
     /// a moment to fall silent.
     pub(crate) fn tone(&self, tone: Tone) {
         let stop = CancellationToken::new();
-        std::mem::replace(&mut self.current().tone, stop.clone()).cancel();
+        std::mem::replace(&mut self.current.lock().tone, stop.clone()).cancel();
         tokio::spawn(worker::play_tone(self.mouth.clone(), tone, stop));
     }
 
@@ -88,14 +87,10 @@ impl Speaker {
 
     /// Silence within 150 ms, whatever sounds.
     pub(crate) fn stop(&self) {
-        let mut current = self.current();
+        let mut current = self.current.lock();
         current.speech.cancel();
         current.tone.cancel();
         std::mem::take(&mut current.announcements).cancel();
-    }
-
-    fn current(&self) -> MutexGuard<'_, Current> {
-        self.current.lock()
     }
 }
 
@@ -108,7 +103,6 @@ pub(crate) struct Speech {
 }
 
 impl Speech {
-    /// More words. They are spoken as soon as they are a sentence.
     pub(crate) fn push(&self, words: &str) {
         self.script.push(words);
     }
@@ -118,7 +112,6 @@ impl Speech {
         self.script.flush();
     }
 
-    /// Where its words wait.
     pub(crate) fn script(&self) -> &Arc<Script> {
         &self.script
     }
@@ -136,7 +129,6 @@ pub(crate) struct Spoken {
     /// The words as they were given, up to and with the word whose sound was last heard to its end. What was passed over in
     /// silence, for it cannot be said or the voice was muted, counts in its place.
     pub(crate) text: String,
-    /// True if it was said to its end.
     pub(crate) complete: bool,
     /// When the first sound left.
     pub(crate) first_audio: Option<Instant>,

@@ -4,7 +4,6 @@ use std::f32::consts::TAU;
 
 use crate::audio::{Format, Sound};
 
-/// A sign that needs no words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub(crate) enum Tone {

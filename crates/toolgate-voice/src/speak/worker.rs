@@ -33,7 +33,6 @@ const FALLS_SILENT: Duration = Duration::from_millis(150);
 /// How long a tone may take, with a player that has to start first.
 const LONGEST_TONE: Duration = Duration::from_secs(1);
 
-/// What all speeches of one voice share.
 pub(super) struct Mouth {
     pub(super) engine: Arc<dyn Synthesize>,
     pub(super) output: Arc<dyn Output>,
@@ -180,7 +179,6 @@ async fn synthesize(mouth: &Mouth, text: &str, made: &Made) -> Result<(), Engine
     attempt(mouth, text, made).await
 }
 
-/// Where the sound of a sentence goes.
 struct Made {
     slices: mpsc::Sender<Result<Sound, EngineError>>,
     length: Length,
@@ -196,10 +194,7 @@ impl Made {
 
 async fn attempt(mouth: &Mouth, text: &str, made: &Made) -> Result<(), EngineError> {
     let mut stream = mouth.engine.synthesize(text).await?;
-    let unplayable = |why: String| EngineError::Program {
-        program: "the speech engine".to_owned(),
-        why,
-    };
+    let unplayable = |why: String| EngineError::program("the speech engine", why);
     let mut cut = Slices::new(stream.format).map_err(|error| unplayable(error.to_string()))?;
     let mut count = 0;
     while let Some(chunk) = stream.chunks.next().await {

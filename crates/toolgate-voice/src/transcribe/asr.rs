@@ -10,6 +10,7 @@ use tokio::time::timeout;
 use super::Transcribe;
 use crate::EngineError;
 use crate::audio::Format;
+use crate::engine::within;
 use crate::listen::Utterance;
 use crate::wyoming::{Address, Connection, Event, Receiver, Sender};
 
@@ -46,20 +47,6 @@ impl WyomingAsr {
         }
     }
 
-    async fn ask(&self, utterance: &Utterance) -> Result<String, EngineError> {
-        let connection = Connection::connect(&self.address, CONNECT.min(self.deadline)).await?;
-        let (sender, receiver) = connection.into_split();
-        let mut answer = std::pin::pin!(answer(receiver, self.address.to_string()));
-        // Side by side: an engine that answers before it has taken everything must not keep both waiting.
-        tokio::select! {
-            text = &mut answer => text,
-            sent = self.send(sender, utterance) => match sent {
-                Ok(_sender) => answer.await,
-                Err(error) => timeout(LAST_WORDS, answer).await.unwrap_or(Err(error)),
-            },
-        }
-    }
-
     /// Gives the sender back: some engines take its end for that of the request.
     async fn send(&self, mut to: Sender, utterance: &Utterance) -> Result<Sender, EngineError> {
         let (format, timestamp) = (Format::HEARD, None);
@@ -86,24 +73,27 @@ impl Transcribe for WyomingAsr {
         &'a self,
         utterance: &'a Utterance,
     ) -> BoxFuture<'a, Result<String, EngineError>> {
-        async move {
-            let text = timeout(self.deadline, self.ask(utterance)).await;
-            text.unwrap_or_else(|_| {
-                Err(EngineError::TimedOut {
-                    at: self.address.to_string(),
-                    after: self.deadline,
-                })
-            })
-        }
-        .boxed()
+        let asking = async move {
+            let connecting = Connection::connect(&self.address, CONNECT.min(self.deadline));
+            let (sender, receiver) = connecting.await?.into_split();
+            let mut answer = std::pin::pin!(answer(receiver, self.address.to_string()));
+            // Side by side: an engine that answers before it has taken everything must not keep both waiting.
+            tokio::select! {
+                text = &mut answer => text,
+                sent = self.send(sender, utterance) => match sent {
+                    Ok(_sender) => answer.await,
+                    Err(error) => timeout(LAST_WORDS, answer).await.unwrap_or(Err(error)),
+                },
+            }
+        };
+        within(self.deadline, &self.address, asking).boxed()
     }
 }
 
 /// The text, whole or in pieces. An engine that streams sends both; the whole counts.
 async fn answer(mut from: Receiver, at: String) -> Result<String, EngineError> {
-    let too_long = |at: String| EngineError::Protocol {
-        at,
-        why: format!("its transcript is longer than {LONGEST} bytes"),
+    let too_long = |at: String| {
+        EngineError::protocol(at, format!("its transcript is longer than {LONGEST} bytes"))
     };
     let mut pieces = String::new();
     loop {

@@ -2,46 +2,18 @@
 
 use std::time::Duration;
 
-use super::plain::words;
+use super::plain::{is_phrase, words};
 use super::worth::Measured;
 use crate::listen::Utterance;
 
 /// Of films, never of a person who wants something. The whole utterance begins with one of them.
-const SUBTITLES: [&str; 14] = [
-    "thanks for watching",
-    "thank you for watching",
-    "thank you so much for watching",
-    "thanks for listening",
-    "please subscribe",
-    "like and subscribe",
-    "dont forget to subscribe",
-    "see you in the next video",
-    "see you next time",
-    "subtitles by",
-    "subtitled by",
-    "captions by",
-    "transcription by",
-    "transcribed by",
-];
+const SUBTITLES: &str = include_str!("phrases/subtitles.txt");
 
 /// No request, whoever said it.
-const FILL: [&str; 14] = [
-    "you", "the", "a", "i", "so", "and", "oh", "ah", "uh", "um", "hm", "hmm", "mm", "mhm",
-];
+const FILL: &str = include_str!("phrases/fill.txt");
 
 /// Said by people too: the sound decides.
-const POLITE: [&str; 10] = [
-    "thank you",
-    "thanks",
-    "thank you very much",
-    "thank you so much",
-    "thanks a lot",
-    "bye",
-    "bye bye",
-    "goodbye",
-    "okay",
-    "ok",
-];
+const POLITE: &str = include_str!("phrases/polite.txt");
 
 /// A person who thanks takes this long, and is at least this loud.
 const POLITE_VOICE: Duration = Duration::from_millis(240);
@@ -59,12 +31,12 @@ pub(crate) fn is_hallucination(text: &str, utterance: &Utterance) -> bool {
     let said = words.join(" ");
     let sound = Measured::of(&utterance.samples);
     words.is_empty()
-        || FILL.contains(&said.as_str())
-        || SUBTITLES.iter().any(|known| said.starts_with(known))
+        || is_phrase(FILL, &said)
+        || SUBTITLES.lines().any(|known| said.starts_with(known))
         || said.contains("amara org")
         || words.len() as f64 > 2.0 + FASTEST * sound.length.as_secs_f64()
         || is_stutter(&words)
-        || POLITE.contains(&said.as_str())
+        || is_phrase(POLITE, &said)
             && (sound.voiced < POLITE_VOICE || sound.loudest < POLITE_LOUDNESS)
 }
 

@@ -6,66 +6,13 @@ use toolgate_core::{fold, is_unseen};
 const LONGEST: usize = 2000;
 
 /// What stops everything, if nothing else is said. Sorted by how it is said, not by letter.
-const CANCEL: [&str; 22] = [
-    "stop",
-    "stop it",
-    "stop that",
-    "stop talking",
-    "stop now",
-    "cancel",
-    "cancel that",
-    "cancel it",
-    "never mind",
-    "nevermind",
-    "forget it",
-    "forget that",
-    "forget about it",
-    "be quiet",
-    "quiet",
-    "silence",
-    "shut up",
-    "hush",
-    "shush",
-    "enough",
-    "thats enough",
-    "abort",
-];
+const CANCEL: &str = include_str!("phrases/cancel.txt");
 
 /// A clear yes, and nothing else. An `okay` is none: engines write it for silence.
-const YES: [&str; 14] = [
-    "yes",
-    "yes yes",
-    "yes please",
-    "yes please do",
-    "yes do",
-    "yes do it",
-    "yes do that",
-    "yes go ahead",
-    "yes sure",
-    "yes you may",
-    "yes you shall",
-    "yeah",
-    "yep",
-    "yup",
-];
+const YES: &str = include_str!("phrases/yes.txt");
 
-/// A no, and nothing else.
-const NO: [&str; 12] = [
-    "no",
-    "no no",
-    "no thanks",
-    "no thank you",
-    "no please dont",
-    "no dont",
-    "no do not",
-    "nope",
-    "dont",
-    "dont do it",
-    "dont do that",
-    "please dont",
-];
+const NO: &str = include_str!("phrases/no.txt");
 
-/// Said around it.
 const POLITE: [&str; 7] = ["please", "ok", "okay", "oh", "no", "just", "hey"];
 
 /// A transcript as a sentence: without blanks around it, unseen characters and a final dot; not in capitals only. Numbers are left
@@ -169,17 +116,19 @@ fn is_silent(letter: char) -> bool {
     )
 }
 
-/// True if all that was said is a clear yes.
+/// True if a text is one of these phrases, which stand one on a line.
+pub(super) fn is_phrase(phrases: &str, text: &str) -> bool {
+    phrases.lines().any(|known| known == text)
+}
+
 pub(crate) fn is_yes(text: &str) -> bool {
-    YES.contains(&words(text).join(" ").as_str())
+    is_phrase(YES, &words(text).join(" "))
 }
 
-/// True if all that was said is a no.
 pub(crate) fn is_no(text: &str) -> bool {
-    NO.contains(&words(text).join(" ").as_str())
+    is_phrase(NO, &words(text).join(" "))
 }
 
-/// True if all that was said is that nothing shall be done.
 pub(crate) fn is_cancel(text: &str) -> bool {
     let words = words(text);
     let is_polite = |word: &String| POLITE.contains(&word.as_str());
@@ -190,7 +139,7 @@ pub(crate) fn is_cancel(text: &str) -> bool {
     // People repeat themselves when they are not heard: "stop, stop!"
     let once = said.chunk_by(|one, other| one == other);
     let once: Vec<&str> = once.map(|same| same[0].as_str()).collect();
-    CANCEL.contains(&once.join(" ").as_str())
+    is_phrase(CANCEL, &once.join(" "))
 }
 
 #[cfg(test)]

@@ -18,7 +18,6 @@ const SHARE: f32 = 0.1;
 /// Samples of a frame: 20 ms.
 const FRAME: usize = RATE as usize / 50;
 
-/// Whether an utterance should be transcribed, or why not.
 pub(crate) fn worth(utterance: &Utterance) -> Result<(), Reason> {
     let sound = Measured::of(&utterance.samples);
     if sound.length < SHORTEST {
@@ -30,7 +29,6 @@ pub(crate) fn worth(utterance: &Utterance) -> Result<(), Reason> {
     }
 }
 
-/// What can be told of a sound without understanding it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Measured {
     pub(super) length: Duration,

@@ -48,7 +48,6 @@ impl Shared {
         }
     }
 
-    /// One turn, aloud.
     async fn talk(&self, number: u64, text: &str) -> Came {
         let mut conversation = self.conversations.enter(&self.source).await;
         let progress = self.progress(Way::Aloud);
@@ -92,7 +91,6 @@ impl Shared {
         self.came(verdict, &spoken, model, &progress)
     }
 
-    /// What became of an answer and its speech.
     fn came(
         &self,
         verdict: Option<Verdict>,
@@ -240,7 +238,6 @@ impl Shared {
     }
 }
 
-/// What a turn that was not broken off comes to.
 struct Verdict {
     answer: String,
     /// The same, if it is not the model's and was not told yet.

@@ -5,7 +5,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use futures::future::BoxFuture;
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use tokio::sync::{Mutex as Lock, oneshot, watch};
 use tokio::time::{Instant, sleep, timeout};
 use toolgate_core::{
@@ -51,14 +51,14 @@ impl SpokenApprovals {
 
     /// Asks with this voice from now on.
     pub(crate) fn use_voice(&self, transcriber: &BackgroundTranscriber) {
-        *lock(&self.0.voice) = Arc::downgrade(&transcriber.shared);
+        *self.0.voice.lock() = Arc::downgrade(&transcriber.shared);
     }
 }
 
 impl Approver for SpokenApprovals {
     fn ask<'a>(&'a self, request: ApprovalRequest<'a>) -> BoxFuture<'a, Approval> {
         Box::pin(async move {
-            let voice = lock(&self.0.voice).upgrade();
+            let voice = self.0.voice.lock().upgrade();
             let (Some(voice), Some(question)) = (voice, question(&request, &self.0.redactor))
             else {
                 return Approval::Nobody;
@@ -97,7 +97,6 @@ fn question(request: &ApprovalRequest<'_>, redactor: &Redactor) -> Option<String
     can_be_said.then(|| format!("{before}{asked}? Say yes or no."))
 }
 
-/// The question of a turn that is answered aloud.
 #[derive(Default)]
 pub(super) struct Consent {
     /// Only who is in the room can say yes.
@@ -123,30 +122,28 @@ struct Open {
 }
 
 impl Consent {
-    /// This turn may be asked about, or none.
     pub(super) fn set_turn(&self, turn: Option<AloudTurn>) {
-        *lock(&self.turn) = turn;
+        *self.turn.lock() = turn;
     }
 
     /// True if what is said next may be an answer.
     pub(super) fn is_open(&self) -> bool {
-        lock(&self.open).is_some()
+        self.open.lock().is_some()
     }
 
-    /// Changes when an answer is waited for.
     pub(super) fn expected(&self) -> watch::Receiver<u64> {
         self.expected.subscribe()
     }
 
     fn turn_of(&self, id: CallId) -> Option<AloudTurn> {
-        let turn = lock(&self.turn);
+        let turn = self.turn.lock();
         turn.clone().filter(|turn| turn.progress.has_call(id))
     }
 
     fn open(&self) -> (Asking<'_>, oneshot::Receiver<bool>) {
         let (answer, answered) = oneshot::channel();
         let since = Instant::now();
-        *lock(&self.open) = Some(Open { since, answer });
+        *self.open.lock() = Some(Open { since, answer });
         self.expected.send_modify(|count| *count += 1);
         (Asking(self), answered)
     }
@@ -154,7 +151,7 @@ impl Consent {
     /// Takes words that began then for the answer, if one is waited for. False if they are none, or
     /// say something else besides.
     pub(super) fn take(&self, heard: &str, began: Instant) -> bool {
-        let mut open = lock(&self.open);
+        let mut open = self.open.lock();
         let Some(question) = open.take_if(|open| open.since <= began) else {
             return false;
         };
@@ -170,7 +167,7 @@ struct Asking<'a>(&'a Consent);
 
 impl Drop for Asking<'_> {
     fn drop(&mut self) {
-        *lock(&self.0.open) = None;
+        *self.0.open.lock() = None;
     }
 }
 
@@ -236,10 +233,6 @@ impl AloudTurn {
     }
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock()
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::{Value, json};
@@ -255,7 +248,7 @@ mod tests {
 
     impl Approver for Asked {
         fn ask<'a>(&'a self, request: ApprovalRequest<'a>) -> BoxFuture<'a, Approval> {
-            *lock(&self.0) = question(&request, &Redactor::default());
+            *self.0.lock() = question(&request, &Redactor::default());
             Box::pin(std::future::ready(Approval::Refused(spoken_by())))
         }
     }
@@ -275,7 +268,7 @@ mod tests {
         executor
             .execute(ToolCall::new("control_lock", arguments))
             .await;
-        lock(&asked.0).take()
+        asked.0.lock().take()
     }
 
     #[tokio::test]

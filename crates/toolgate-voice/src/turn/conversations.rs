@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use tokio::sync::{Mutex as Lock, OwnedMutexGuard};
 use tokio::time::Instant;
 use toolgate_core::Origin;
@@ -23,10 +23,8 @@ const SPOKEN: &str = "What you read was spoken and may be misheard: take the lik
 several. Your answer is spoken aloud: one or two short sentences in the language of the person, without lists, tables, links, \
 Markdown or emoji.";
 
-/// A conversation, one turn at a time.
 type Talk = Arc<Lock<Conversation>>;
 
-/// Conversations by where they take place.
 pub(super) struct Conversations {
     toolbox: Toolbox,
     answers: Mutex<Answers>,
@@ -67,7 +65,7 @@ impl Conversations {
 
     /// A model was found. The first one stays: only it can come back. False if this is another.
     pub(super) fn use_model(&self, chosen: Chosen) -> bool {
-        let mut answers = lock(&self.answers);
+        let mut answers = self.answers.lock();
         let who = |router: &SentenceRouter| (router.source(), router.model_name().to_owned());
         if answers.router.source() == AnswerSource::Sentences {
             let sentences = answers.router.sentences().cloned();
@@ -85,7 +83,7 @@ impl Conversations {
     }
 
     pub(super) fn router(&self) -> SentenceRouter {
-        lock(&self.answers).router.clone()
+        self.answers.lock().router.clone()
     }
 
     pub(super) fn toolbox(&self) -> &Toolbox {
@@ -95,7 +93,7 @@ impl Conversations {
     /// The conversation of a place, or a new one if nobody went on with it for too long.
     fn get(&self, place: &str) -> Talk {
         let now = Instant::now();
-        let mut kept = lock(&self.kept);
+        let mut kept = self.kept.lock();
         // Whoever is being answered is not forgotten, however long that takes.
         let is_used = |kept: &Kept| Arc::strong_count(&kept.talk) > 1;
         kept.retain(|_, kept| is_used(kept) || now - kept.used < self.forget_after);
@@ -117,7 +115,7 @@ impl Conversations {
     /// For a turn of this place. What was asked back before somebody wanted to stop is not asked any more.
     pub(super) async fn enter(&self, place: &str) -> OwnedMutexGuard<Conversation> {
         let mut conversation = self.get(place).lock_owned().await;
-        let mut kept = lock(&self.kept);
+        let mut kept = self.kept.lock();
         let is_cancelled = kept.get_mut(place).map(|kept| &mut kept.is_cancelled);
         if is_cancelled.is_some_and(std::mem::take) {
             conversation.drop_question();
@@ -132,24 +130,24 @@ impl Conversations {
 
     /// Somebody wants to stop. A turn that goes on may have its conversation for a while: the next one sees to it.
     pub(super) fn cancel(&self, place: &str) {
-        if let Some(kept) = lock(&self.kept).get_mut(place) {
+        if let Some(kept) = self.kept.lock().get_mut(place) {
             kept.is_cancelled = true;
         }
     }
 
     /// A turn of this place is over: the time to go on begins now.
     pub(super) fn touch(&self, place: &str) {
-        if let Some(kept) = lock(&self.kept).get_mut(place) {
+        if let Some(kept) = self.kept.lock().get_mut(place) {
             kept.used = Instant::now();
         }
     }
 
     pub(super) fn forget(&self, place: &str) {
-        lock(&self.kept).remove(place);
+        self.kept.lock().remove(place);
     }
 
     fn begin(&self) -> Conversation {
-        let answers = lock(&self.answers);
+        let answers = self.answers.lock();
         let (router, settings) = (answers.router.clone(), answers.settings.clone());
         Conversation::new(router, self.toolbox.clone(), settings)
     }
@@ -163,8 +161,4 @@ fn spoken(mut settings: ModelSettings) -> ModelSettings {
     };
     settings.system = format!("{own}\n\n{SPOKEN}");
     settings
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock()
 }

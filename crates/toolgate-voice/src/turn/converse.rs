@@ -16,20 +16,16 @@ use crate::speak::{Script, Speaker, Speech, Tone};
 #[derive(Clone, Copy)]
 pub(super) struct Filler {
     pub(super) after: Duration,
-    /// Whether it may be words.
     pub(super) words: bool,
-    /// Whether it may be a tone.
     pub(super) tone: bool,
 }
 
-/// Where an answer is spoken.
 pub(super) struct Aloud<'a> {
     pub(super) speaker: &'a Speaker,
     pub(super) speech: &'a Speech,
     pub(super) filler: Filler,
 }
 
-/// Where an answer goes.
 pub(super) enum To<'a> {
     Room(Aloud<'a>),
     Reader(&'a Script),

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use super::listening::Request;
@@ -16,14 +16,14 @@ pub(super) struct Line {
 
 impl Line {
     pub(super) fn join(&self, request: Request) {
-        self.lock().push_back(request);
+        self.waiting.lock().push_back(request);
         self.came.notify_one();
     }
 
     /// The first of them. May be dropped and called again; for one caller at a time.
     pub(super) async fn next(&self) -> Request {
         loop {
-            let first = self.lock().pop_front();
+            let first = self.waiting.lock().pop_front();
             match first {
                 Some(request) => return request,
                 None => self.came.notified().await,
@@ -33,14 +33,10 @@ impl Line {
 
     /// All with a smaller number leave, and with them their places.
     pub(super) fn leave(&self, before: u64) -> VecDeque<Request> {
-        let mut waiting = self.lock();
+        let mut waiting = self.waiting.lock();
         let all = std::mem::take(&mut *waiting).into_iter();
         let (leaving, staying) = all.partition(|request| request.number < before);
         *waiting = staying;
         leaving
-    }
-
-    fn lock(&self) -> MutexGuard<'_, VecDeque<Request>> {
-        self.waiting.lock()
     }
 }

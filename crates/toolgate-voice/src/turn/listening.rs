@@ -15,23 +15,18 @@ use crate::transcribe::{
 };
 use crate::{EngineError, Event, Role, State};
 
-/// An engine keeps its deadline itself; this is for one that does not.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// A request in words, or why they are missing.
 pub(super) struct Request {
     pub(super) number: u64,
     pub(super) asked: Asked,
-    /// Why there are no words, if there are none.
     pub(super) problem: Option<Deaf>,
     /// Its place in the queue, until it is answered.
     pub(super) place: OwnedSemaphorePermit,
 }
 
-/// What is not answered.
 struct Dropped {
     reason: Reason,
-    /// Its words, if there are any.
     heard: String,
 }
 
@@ -58,24 +53,23 @@ impl Shared {
             };
             let Some(job) = job else { return };
             let request = survive(self.understand(job)).await;
-            match request.unwrap_or_else(|| Err(Reason::Broken.into())) {
-                Err(dropped) => self.drop_request(dropped.reason, &dropped.heard),
-                Ok(request) => self.wait_in_line(request),
+            let request = match request.unwrap_or_else(|| Err(Reason::Broken.into())) {
+                Err(dropped) => {
+                    self.drop_request(dropped.reason, &dropped.heard);
+                    continue;
+                }
+                Ok(request) => request,
+            };
+            // A tool of a request that was given up is at work still, and nobody says so.
+            let answering = self.answering();
+            let waits = answering.is_some_and(|number| self.is_given_up(number));
+            if waits && self.filler.tone {
+                self.speaker.tone(Tone::Working);
             }
+            self.line.join(request);
+            // Perhaps it was given up just now.
+            self.leave();
         }
-    }
-
-    fn wait_in_line(&self, request: Request) {
-        // A tool of a request that was given up is at work still, and nobody says so.
-        let waits = self
-            .answering()
-            .is_some_and(|number| self.is_given_up(number));
-        if waits && self.filler.tone {
-            self.speaker.tone(Tone::Working);
-        }
-        self.line.join(request);
-        // Perhaps it was given up just now.
-        self.leave();
     }
 
     async fn understand(&self, job: Job) -> Result<Request, Dropped> {
@@ -87,49 +81,29 @@ impl Shared {
         if self.is_given_up(number) {
             return Err(Reason::GivenUp.into());
         }
-        let (asked, problem) = self.heard(number, utterance).await?;
-        Ok(Request {
-            number,
-            asked,
-            problem,
-            place,
-        })
-    }
-
-    async fn heard(
-        &self,
-        number: u64,
-        utterance: Utterance,
-    ) -> Result<(Asked, Option<Deaf>), Dropped> {
         worth(&utterance)?;
         if self.answering().is_none() {
             self.state(&State::Transcribing);
         }
         let begun = Instant::now();
+        // The engine keeps its deadline itself; the grace is for one that does not.
+        let limit = self.asr_timeout + GRACE;
         let text = tokio::select! {
             biased;
             () = self.until_given_up(number) => return Err(Reason::GivenUp.into()),
-            text = self.transcribe(&utterance) => text,
+            text = timeout(limit, self.transcribe.transcribe(&utterance)) => text,
         };
         let transcribed = Instant::now();
+        let text = text.unwrap_or_else(|_| {
+            Err(EngineError::timed_out(
+                "the transcription engine",
+                self.asr_timeout,
+            ))
+        });
         let (heard, problem) = match text {
             Ok(text) => {
-                self.engines.worked(Role::Transcription);
-                let heard = self.request_in(&text, &utterance).await;
-                if heard.is_empty() {
-                    return Err(Reason::NoWords.into());
-                }
-                if !is_cancel(&heard) && is_hallucination(&heard, &utterance) {
-                    let reason = Reason::Imagined;
-                    return Err(Dropped { reason, heard });
-                }
-                if let Err(reason) = self.understood(number, &heard, transcribed - begun) {
-                    return Err(Dropped { reason, heard });
-                }
-                if self.consent.take(&heard, utterance.began) {
-                    let reason = Reason::Reply;
-                    return Err(Dropped { reason, heard });
-                }
+                let took = transcribed - begun;
+                let heard = self.take_words(number, &text, &utterance, took).await?;
                 (heard, None)
             }
             Err(error) => {
@@ -146,7 +120,47 @@ impl Shared {
             speech_ended: Some(utterance.ended),
             transcribed: problem.is_none().then_some(transcribed),
         };
-        Ok((asked, problem))
+        Ok(Request {
+            number,
+            asked,
+            problem,
+            place,
+        })
+    }
+
+    /// The words of a request, after they were told. A request to stop is obeyed here: whatever came before it is given up.
+    async fn take_words(
+        &self,
+        number: u64,
+        text: &str,
+        utterance: &Utterance,
+        took: Duration,
+    ) -> Result<String, Dropped> {
+        self.engines.worked(Role::Transcription);
+        let heard = self.request_in(text, utterance).await;
+        if heard.is_empty() {
+            return Err(Reason::NoWords.into());
+        }
+        if !is_cancel(&heard) && is_hallucination(&heard, utterance) {
+            let reason = Reason::Imagined;
+            return Err(Dropped { reason, heard });
+        }
+        self.watcher.event(Event::Heard {
+            source: &self.source,
+            text: &heard,
+            took: Some(took),
+        });
+        if is_cancel(&heard) {
+            self.conversations.cancel(&self.source);
+            self.give_up(number + 1);
+            let reason = Reason::Cancel;
+            return Err(Dropped { reason, heard });
+        }
+        if self.consent.take(&heard, utterance.began) {
+            let reason = Reason::Reply;
+            return Err(Dropped { reason, heard });
+        }
+        Ok(heard)
     }
 
     /// What was said without the name it was said to.
@@ -168,31 +182,5 @@ impl Shared {
             [request] => (*request).to_owned(),
             _ => heard,
         }
-    }
-
-    async fn transcribe(&self, utterance: &Utterance) -> Result<String, EngineError> {
-        let text = self.transcribe.transcribe(utterance);
-        let text = timeout(self.asr_timeout + GRACE, text).await;
-        text.unwrap_or_else(|_| {
-            Err(EngineError::TimedOut {
-                at: "the transcription engine".to_owned(),
-                after: self.asr_timeout,
-            })
-        })
-    }
-
-    /// Words are told. A request to stop is obeyed here: whatever came before it is given up.
-    fn understood(&self, number: u64, heard: &str, took: Duration) -> Result<(), Reason> {
-        self.watcher.event(Event::Heard {
-            source: &self.source,
-            text: heard,
-            took: Some(took),
-        });
-        if is_cancel(heard) {
-            self.conversations.cancel(&self.source);
-            self.give_up(number + 1);
-            return Err(Reason::Cancel);
-        }
-        Ok(())
     }
 }

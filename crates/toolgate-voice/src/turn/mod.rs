@@ -68,14 +68,12 @@ const LAST_CALL: Duration = Duration::from_secs(10);
 pub(crate) struct Equipment {
     /// Who answers: a model, sentences, or one in front of the other.
     pub(crate) router: SentenceRouter,
-    /// How it is used.
     pub(crate) model_settings: ModelSettings,
     /// The executor that every call goes through, with a choice of its tools.
     pub(crate) toolbox: Toolbox,
     pub(crate) transcribe: Arc<dyn Transcribe>,
     pub(crate) speaker: Speaker,
     pub(crate) watcher: Arc<dyn Watcher>,
-    /// Where turns are kept.
     pub(crate) journal: Option<Journal>,
 }
 
@@ -83,9 +81,7 @@ pub(crate) struct Equipment {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Question {
     pub(crate) text: String,
-    /// Where it comes from, such as `handle`.
     pub(crate) source: String,
-    /// The room, if that is known.
     pub(crate) room: Option<String>,
     /// The conversation it belongs to; without, all of a source are one.
     pub(crate) conversation: Option<String>,
@@ -266,34 +262,25 @@ impl Shared {
         settings: &VoiceSettings,
         source: &str,
     ) -> Self {
-        let Equipment {
-            router,
-            model_settings,
-            toolbox,
-            transcribe,
-            speaker,
-            watcher,
-            journal,
-        } = equipment;
         let is_english = settings.language.is_empty() || settings.language.starts_with("en");
         Self {
             conversations: Conversations::new(
-                router,
-                toolbox,
-                model_settings,
+                equipment.router,
+                equipment.toolbox,
+                equipment.model_settings,
                 settings.forget_after,
             ),
-            transcribe,
+            transcribe: equipment.transcribe,
             asr_timeout: settings.asr_timeout,
-            speaker,
+            speaker: equipment.speaker,
             filler: Filler {
                 after: settings.filler_after,
                 words: is_english,
                 tone: settings.tones,
             },
             engines,
-            watcher,
-            journal,
+            watcher: equipment.watcher,
+            journal: equipment.journal,
             source: source.to_owned(),
             counts: Counts::default(),
             next: AtomicU64::new(0),
@@ -338,7 +325,6 @@ impl Shared {
         *self.given_up.borrow() > number
     }
 
-    /// Resolves once a request is given up.
     async fn until_given_up(&self, number: u64) {
         let mut given_up = self.given_up.subscribe();
         // Fails only without a sender, which is held here.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::time::Instant;
 use toolgate_core::{CallId, ToolExecutor};
@@ -47,7 +47,6 @@ struct Inner {
     working: Option<Instant>,
     /// Tools of servers that are still starting are waited for.
     is_waiting: bool,
-    /// The person is asked about a call.
     is_asking: bool,
 }
 
@@ -81,52 +80,51 @@ impl Progress {
 
     /// True once the model was asked: only then does history know of this turn.
     pub(super) fn has_asked(&self) -> bool {
-        self.lock().has_asked
+        self.inner.lock().has_asked
     }
 
     /// Whoever listens is told of something else now: only what its tools do is still told.
     pub(super) fn hush(&self) {
-        self.lock().is_over = true;
+        self.inner.lock().is_over = true;
     }
 
-    /// When the model said or called something.
     pub(super) fn first_token(&self) -> Option<Instant> {
-        self.lock().first_token
+        self.inner.lock().first_token
     }
 
     pub(super) fn calls(&self) -> Vec<String> {
-        self.lock().calls.clone()
+        self.inner.lock().calls.clone()
     }
 
-    /// True while servers of tools that are still starting are waited for.
     pub(super) fn is_waiting(&self) -> bool {
-        self.lock().is_waiting
+        self.inner.lock().is_waiting
     }
 
-    /// True if the call belongs to this turn.
     pub(super) fn has_call(&self, id: CallId) -> bool {
-        self.lock().running.iter().any(|running| running.id == id)
+        self.inner
+            .lock()
+            .running
+            .iter()
+            .any(|running| running.id == id)
     }
 
     /// True if words came that nobody has said or sent yet.
     pub(super) fn has_words(&self) -> bool {
-        !self.lock().words.is_empty()
+        !self.inner.lock().words.is_empty()
     }
 
-    /// True while the person is asked about a call.
     pub(super) fn is_asking(&self) -> bool {
-        self.lock().is_asking
+        self.inner.lock().is_asking
     }
 
     /// The person is asked about a call until the guard is dropped.
     pub(super) fn asks(&self) -> impl Drop + use<> {
-        self.lock().is_asking = true;
+        self.inner.lock().is_asking = true;
         AsksGuard(self.clone())
     }
 
-    /// Since when a tool is at work or waited for, if one is.
     pub(super) fn working(&self) -> Option<Instant> {
-        self.lock().working
+        self.inner.lock().working
     }
 
     /// True if a tool is at work that must not be stopped: nobody would know what it has done.
@@ -139,12 +137,12 @@ impl Progress {
                 says.read_only == Some(true) || says.idempotent == Some(true)
             })
         };
-        !self.lock().running.iter().all(may_stop)
+        !self.inner.lock().running.iter().all(may_stop)
     }
 
     /// Gives the words that came to whoever says or sends them, in view of how the turn ended, if it did. True if there were any.
     pub(super) fn say(&self, script: Option<&Script>, ended: Option<&Turn>) -> bool {
-        let mut words = std::mem::take(&mut self.lock().words);
+        let mut words = std::mem::take(&mut self.inner.lock().words);
         let mut refusal = None;
         if let (Some(Words::Said(last)), Some(turn)) = (words.last(), ended)
             && turn.answer == *last
@@ -173,14 +171,14 @@ impl Progress {
                 }
                 Words::TakenBack => {
                     script.void();
-                    let has_told = std::mem::take(&mut self.lock().has_told);
+                    let has_told = std::mem::take(&mut self.inner.lock().has_told);
                     if has_told {
                         self.watcher.event(Event::TakenBack);
                     }
                 }
                 Words::Round => {
                     script.flush();
-                    self.lock().has_told = false;
+                    self.inner.lock().has_told = false;
                 }
             }
         }
@@ -192,8 +190,8 @@ impl Progress {
         if self.way == Way::InWriting {
             return;
         }
-        self.lock().has_told = true;
-        let was = std::mem::replace(&mut self.lock().is_speaking, true);
+        self.inner.lock().has_told = true;
+        let was = std::mem::replace(&mut self.inner.lock().is_speaking, true);
         if !was {
             self.state(&State::Speaking);
         }
@@ -201,7 +199,7 @@ impl Progress {
     }
 
     fn state(&self, state: &State) {
-        if self.way == Way::Aloud && !self.lock().is_over {
+        if self.way == Way::Aloud && !self.inner.lock().is_over {
             self.watcher.event(Event::State(state));
         }
     }
@@ -211,7 +209,7 @@ impl Progress {
             CallArguments::Object(object) => Value::Object(object.clone()).to_string(),
             CallArguments::Unusable(text) => text.clone(),
         };
-        let mut inner = self.lock();
+        let mut inner = self.inner.lock();
         let now = Instant::now();
         inner.first_token.get_or_insert(now);
         inner.working.get_or_insert(now);
@@ -230,7 +228,7 @@ impl Progress {
     }
 
     fn called(&self, id: CallId) {
-        let mut inner = self.lock();
+        let mut inner = self.inner.lock();
         inner.running.retain(|running| running.id != id);
         let is_over = inner.running.is_empty();
         if is_over {
@@ -242,9 +240,8 @@ impl Progress {
         }
     }
 
-    /// Servers of tools are waited for, or no longer.
     fn waits(&self, is_waiting: bool) {
-        let mut inner = self.lock();
+        let mut inner = self.inner.lock();
         inner.is_waiting = is_waiting;
         match is_waiting {
             true => drop(inner.working.get_or_insert_with(Instant::now)),
@@ -252,17 +249,13 @@ impl Progress {
             false => {}
         }
     }
-
-    fn lock(&self) -> MutexGuard<'_, Inner> {
-        self.inner.lock()
-    }
 }
 
 struct AsksGuard(Progress);
 
 impl Drop for AsksGuard {
     fn drop(&mut self) {
-        self.0.lock().is_asking = false;
+        self.0.inner.lock().is_asking = false;
     }
 }
 
@@ -270,13 +263,15 @@ impl Listener for Progress {
     fn event(&mut self, event: ModelEvent<'_>) {
         match event {
             ModelEvent::Text(text) => {
-                let mut inner = self.lock();
+                let mut inner = self.inner.lock();
                 inner.first_token.get_or_insert_with(Instant::now);
                 inner.words.push(Words::Said(text.to_owned()));
             }
-            ModelEvent::Void | ModelEvent::WasThinking => self.lock().words.push(Words::TakenBack),
+            ModelEvent::Void | ModelEvent::WasThinking => {
+                self.inner.lock().words.push(Words::TakenBack);
+            }
             ModelEvent::Asking { .. } => {
-                let mut inner = self.lock();
+                let mut inner = self.inner.lock();
                 inner.has_asked = true;
                 inner.words.push(Words::Round);
             }

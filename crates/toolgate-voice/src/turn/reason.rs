@@ -28,7 +28,6 @@ pub enum Reason {
 }
 
 impl Reason {
-    /// All of them.
     pub(crate) const ALL: [Self; 9] = [
         Self::TooShort,
         Self::TooQuiet,
@@ -58,11 +57,9 @@ impl fmt::Display for Reason {
     }
 }
 
-/// Too many requests wait; this one is lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{waiting} requests wait already; this one is dropped")]
 pub(crate) struct Overrun {
-    /// How many wait.
     pub(crate) waiting: usize,
 }
 

@@ -5,25 +5,20 @@ use toolgate_models::{ModelError, TurnEnd};
 
 use crate::EngineError;
 
-/// The filler while a tool works.
 pub(super) const MOMENT: &str = "One moment.";
 
 /// The filler while servers of tools are still starting.
 pub(super) const STARTING: &str = "One moment, I'm still starting up.";
 
-/// More ask at the same time than can be answered.
 pub(super) const BUSY: &str = "I'm busy right now. Please ask me again in a moment.";
 
-/// Something broke inside.
 pub(super) const BROKEN: &str = "Sorry, something went wrong. Please ask me again.";
 
-/// The program ends before there is an answer.
 pub(super) const ENDING: &str = "Sorry, I'm about to stop and could not answer that.";
 
 /// A request to stop, from somebody who reads.
 pub(super) const OKAY: &str = "Okay.";
 
-/// The engine that makes text of speech failed.
 pub(super) fn deaf(error: &EngineError) -> &'static str {
     match error {
         EngineError::Refused { .. } => "Sorry, I didn't catch that. Please say it again.",
@@ -34,7 +29,6 @@ pub(super) fn deaf(error: &EngineError) -> &'static str {
     }
 }
 
-/// The model failed before it did anything.
 pub(super) fn without_model(error: &ModelError) -> &'static str {
     match error {
         ModelError::TimedOut { .. } => "Sorry, that took me too long. Please try again.",

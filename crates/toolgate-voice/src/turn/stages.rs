@@ -8,7 +8,6 @@ use toolgate_journal::{TurnOutcome, TurnStages, VoiceTurn};
 
 use super::Question;
 
-/// What was asked: by a voice or by another program.
 #[derive(Debug, Clone)]
 pub(super) struct Asked {
     pub(super) source: String,
@@ -45,7 +44,6 @@ pub(super) struct Came {
     pub(super) first_audio: Option<Instant>,
 }
 
-/// The record of a turn that ends now.
 pub(super) fn record(asked: Asked, came: Came) -> VoiceTurn {
     let ended = Instant::now();
     let began = asked.began.min(ended);

@@ -10,7 +10,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 use super::frame::excerpt;
 use super::{Address, Decoder, Event, FrameError, Info, encode};
-use crate::EngineError;
+use crate::{EngineError, engine};
 
 /// How long a peer may take to take an event.
 const SEND: Duration = Duration::from_secs(10);
@@ -19,7 +19,6 @@ const ARRIVE: Duration = Duration::from_secs(10);
 /// How long, and for how much, a peer is listened to that has been told good-bye.
 const LINGER: Duration = Duration::from_secs(1);
 const LINGER_BYTES: usize = 4 << 20;
-/// How much is read at once.
 const READ: usize = 16 << 10;
 
 /// A connection over which events are sent and received. It is closed when it is dropped.
@@ -38,7 +37,7 @@ impl Connection {
                 at,
                 why: error.to_string(),
             }),
-            Err(_) => Err(EngineError::TimedOut { at, after: within }),
+            Err(_) => Err(EngineError::timed_out(at, within)),
         }
     }
 
@@ -62,17 +61,14 @@ impl Connection {
         }
     }
 
-    /// Sends an event. See [`Sender::send`].
     pub(crate) async fn send(&mut self, event: &Event) -> Result<(), EngineError> {
         self.sender.send(event).await
     }
 
-    /// The next event. See [`Receiver::receive`].
     pub(crate) async fn receive(&mut self) -> Result<Option<Event>, EngineError> {
         self.receiver.receive().await
     }
 
-    /// The next event of a peer that has yet to answer. See [`Receiver::answer`].
     pub(crate) async fn answer(&mut self) -> Result<Event, EngineError> {
         self.receiver.answer().await
     }
@@ -95,7 +91,6 @@ impl Connection {
         drop(timeout(LINGER, draining).await);
     }
 
-    /// Both directions, each for a task of its own.
     pub(crate) fn into_split(self) -> (Sender, Receiver) {
         (self.sender, self.receiver)
     }
@@ -134,10 +129,7 @@ impl Sender {
         match timeout(SEND, self.write.write_all(&bytes)).await {
             Ok(Ok(())) => Ok(()),
             Ok(Err(error)) => Err(broken(&self.at, &error)),
-            Err(_) => Err(EngineError::TimedOut {
-                at: self.at.clone(),
-                after: SEND,
-            }),
+            Err(_) => Err(EngineError::timed_out(&self.at, SEND)),
         }
     }
 }
@@ -166,9 +158,7 @@ impl Receiver {
             }
             if self.read().await? == 0 {
                 return match self.decoder.is_within() {
-                    true => Err(EngineError::Closed {
-                        at: self.at.clone(),
-                    }),
+                    true => Err(EngineError::closed(&self.at)),
                     false => Ok(None),
                 };
             }
@@ -183,9 +173,7 @@ impl Receiver {
                 text: excerpt(&text),
             }),
             Some(event) => Ok(event),
-            None => Err(EngineError::Closed {
-                at: self.at.clone(),
-            }),
+            None => Err(EngineError::closed(&self.at)),
         }
     }
 
@@ -197,10 +185,7 @@ impl Receiver {
         let read = if within {
             let begun = *self.begun.get_or_insert_with(Instant::now);
             let read = timeout_at(begun + ARRIVE, reading).await;
-            read.map_err(|_| EngineError::TimedOut {
-                at: self.at.clone(),
-                after: ARRIVE,
-            })?
+            read.map_err(|_| EngineError::timed_out(&self.at, ARRIVE))?
         } else {
             reading.await
         };
@@ -230,19 +215,11 @@ pub(crate) async fn describe(address: &Address, within: Duration) -> Result<Info
             }
         }
     };
-    timeout(within, asking).await.unwrap_or_else(|_| {
-        Err(EngineError::TimedOut {
-            at: address.to_string(),
-            after: within,
-        })
-    })
+    engine::within(within, address, asking).await
 }
 
 fn protocol(at: &str, error: &FrameError) -> EngineError {
-    EngineError::Protocol {
-        at: at.to_owned(),
-        why: error.to_string(),
-    }
+    EngineError::protocol(at, error.to_string())
 }
 
 /// A connection that breaks is closed, whatever the system calls it.
@@ -251,7 +228,7 @@ fn broken(at: &str, error: &io::Error) -> EngineError {
         io::ErrorKind::ConnectionReset
         | io::ErrorKind::ConnectionAborted
         | io::ErrorKind::BrokenPipe
-        | io::ErrorKind::UnexpectedEof => EngineError::Closed { at: at.to_owned() },
+        | io::ErrorKind::UnexpectedEof => EngineError::closed(at),
         _ => EngineError::Unreachable {
             at: at.to_owned(),
             why: error.to_string(),

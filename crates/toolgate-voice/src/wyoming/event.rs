@@ -6,7 +6,7 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{Frame, Info, sound};
+use super::{Frame, Info};
 use crate::audio::Format;
 
 /// What a client wants to be told again, such as `conversation_id`.
@@ -18,23 +18,21 @@ pub(crate) type Context = Map<String, Value>;
 #[non_exhaustive]
 pub(crate) enum Event {
     AudioStart {
-        #[serde(flatten, with = "sound")]
+        #[serde(flatten)]
         format: Format,
         /// When, in the sender's milliseconds.
         #[serde(default, deserialize_with = "wire::timestamp")]
         timestamp: Option<i64>,
     },
     AudioChunk {
-        #[serde(flatten, with = "sound")]
+        #[serde(flatten)]
         format: Format,
-        /// When, in the sender's milliseconds.
         #[serde(default, deserialize_with = "wire::timestamp")]
         timestamp: Option<i64>,
         #[serde(skip)]
         bytes: Bytes,
     },
     AudioStop {
-        /// When, in the sender's milliseconds.
         #[serde(default, deserialize_with = "wire::timestamp")]
         timestamp: Option<i64>,
     },
@@ -46,7 +44,6 @@ pub(crate) enum Event {
         name: Option<String>,
         #[serde(skip_serializing_if = "Option::is_none")]
         language: Option<String>,
-        /// From the turns before.
         #[serde(skip_serializing_if = "Option::is_none")]
         context: Option<Context>,
         /// How soon silence ends speech: `default`, `relaxed` or `aggressive`.
@@ -58,21 +55,18 @@ pub(crate) enum Event {
         text: String,
         #[serde(skip_serializing_if = "Option::is_none")]
         language: Option<String>,
-        /// For the turns after.
         #[serde(skip_serializing_if = "Option::is_none")]
         context: Option<Context>,
     },
     TranscriptStart {
         #[serde(skip_serializing_if = "Option::is_none")]
         language: Option<String>,
-        /// For the turns after.
         #[serde(skip_serializing_if = "Option::is_none")]
         context: Option<Context>,
     },
     TranscriptChunk {
         text: String,
     },
-    /// No more pieces of a transcript.
     TranscriptStop,
     Synthesize {
         text: String,
@@ -82,7 +76,6 @@ pub(crate) enum Event {
         #[serde(skip_serializing_if = "Option::is_none")]
         text_format: Option<String>,
     },
-    /// Pieces of text to be said follow.
     SynthesizeStart {
         #[serde(skip_serializing_if = "Option::is_none")]
         voice: Option<VoiceChoice>,
@@ -90,11 +83,9 @@ pub(crate) enum Event {
         #[serde(skip_serializing_if = "Option::is_none")]
         text_format: Option<String>,
     },
-    /// A piece of text to be said.
     SynthesizeChunk {
         text: String,
     },
-    /// No more pieces of text.
     SynthesizeStop,
     SynthesizeStopped,
     /// Asks for wake words in the sound that follows.
@@ -104,61 +95,46 @@ pub(crate) enum Event {
     },
     Detection {
         name: Option<String>,
-        /// When, in the sender's milliseconds.
         #[serde(default, deserialize_with = "wire::timestamp")]
         timestamp: Option<i64>,
         speaker: Option<String>,
     },
     VoiceStarted {
-        /// When, in the sender's milliseconds.
         #[serde(default, deserialize_with = "wire::timestamp")]
         timestamp: Option<i64>,
     },
-    /// Nobody speaks any more.
     VoiceStopped {
-        /// When, in the sender's milliseconds.
         #[serde(default, deserialize_with = "wire::timestamp")]
         timestamp: Option<i64>,
     },
-    /// Asks for the intent of a text.
     Recognize {
         text: String,
     },
     Handled {
         #[serde(skip_serializing_if = "Option::is_none")]
         text: Option<String>,
-        /// For the turns after.
         #[serde(skip_serializing_if = "Option::is_none")]
         context: Option<Context>,
     },
     HandledStart {
-        /// For the turns after.
         #[serde(skip_serializing_if = "Option::is_none")]
         context: Option<Context>,
     },
     HandledChunk {
         text: String,
     },
-    /// No more pieces of the answer.
     HandledStop,
-    /// The request was not carried out.
     NotHandled {
         #[serde(skip_serializing_if = "Option::is_none")]
         text: Option<String>,
-        /// For the turns after.
         #[serde(skip_serializing_if = "Option::is_none")]
         context: Option<Context>,
     },
     Played,
-    /// The server is ready for the satellite.
     RunSatellite,
-    /// Asks for a run of the pipeline.
     RunPipeline {
-        /// Where it begins.
         start_stage: Stage,
-        /// Where it ends.
         end_stage: Stage,
-        /// Whether it begins anew when it has ended.
         #[serde(default)]
         restart_on_end: bool,
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -184,7 +160,6 @@ pub(crate) enum Event {
     Other(Frame),
 }
 
-/// A voice that is asked for, by name or by language.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(crate) struct VoiceChoice {
     #[serde(skip_serializing_if = "Option::is_none")]

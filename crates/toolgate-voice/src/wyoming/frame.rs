@@ -10,7 +10,6 @@ use toolgate_core::{Redactor, parse_object};
 
 /// The longest header line that is read or written, without its newline.
 pub(crate) const LONGEST_HEADER: usize = 64 << 10;
-/// The longest block of data.
 pub(crate) const LONGEST_DATA: usize = 1 << 20;
 pub(crate) const LONGEST_PAYLOAD: usize = 1 << 20;
 
@@ -22,11 +21,8 @@ const EXCERPT: usize = 200;
 /// An event as it is on the wire: a type, a JSON object, and bytes.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Frame {
-    /// The type, such as `audio-chunk`.
     pub(crate) kind: String,
-    /// The object; empty if there was none.
     pub(crate) data: Map<String, Value>,
-    /// The bytes after it.
     pub(crate) payload: Bytes,
 }
 
@@ -34,13 +30,10 @@ pub(crate) struct Frame {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub(crate) enum FrameError {
-    /// No newline came where one had to be.
     #[error("a header line is longer than {LONGEST_HEADER} bytes")]
     HeaderTooLong,
-    /// The header line cannot be used.
     #[error("a header line cannot be used: {why}")]
     Header { why: String },
-    /// The header claims more than is read.
     #[error("'{kind}' comes with {length} bytes of {part}, and at most {limit} are allowed")]
     TooLong {
         /// The type of the event, escaped and cut.
@@ -49,13 +42,8 @@ pub(crate) enum FrameError {
         length: u64,
         limit: usize,
     },
-    /// The data is not what this type of event has.
     #[error("'{kind}' has data that cannot be used: {why}")]
-    Data {
-        /// The type of the event, escaped and cut.
-        kind: String,
-        why: String,
-    },
+    Data { kind: String, why: String },
 }
 
 impl FrameError {
@@ -162,7 +150,6 @@ impl Decoder {
     }
 }
 
-/// A header line, understood.
 #[derive(Debug)]
 struct Head {
     kind: String,

@@ -3,7 +3,6 @@
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
-use super::sound;
 use crate::audio::Format;
 
 /// The answer to `describe`.
@@ -13,12 +12,10 @@ pub(crate) struct Info {
     pub(crate) asr: Vec<AsrProgram>,
     pub(crate) tts: Vec<TtsProgram>,
     pub(crate) handle: Vec<HandleProgram>,
-    /// What finds the intent of a request.
     pub(crate) intent: Vec<IntentProgram>,
     pub(crate) wake: Vec<WakeProgram>,
     pub(crate) mic: Vec<MicProgram>,
     pub(crate) snd: Vec<SndProgram>,
-    /// The satellite, if the service is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) satellite: Option<Satellite>,
 }
@@ -27,7 +24,6 @@ pub(crate) struct Info {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Artifact {
-    /// Its name, by which it is asked for.
     pub(crate) name: String,
     pub(crate) attribution: Attribution,
     /// Whether it can be used at once.
@@ -50,11 +46,9 @@ fn version<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>,
 #[serde(default)]
 pub(crate) struct Attribution {
     pub(crate) name: String,
-    /// Where it comes from.
     pub(crate) url: String,
 }
 
-/// A model of a program for transcription, handling or intents.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Model {
@@ -63,15 +57,12 @@ pub(crate) struct Model {
     pub(crate) languages: Vec<String>,
 }
 
-/// A program that makes text of speech.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct AsrProgram {
     #[serde(flatten)]
     pub(crate) artifact: Artifact,
-    /// Its models.
     pub(crate) models: Vec<Model>,
-    /// Whether it sends words before it has heard all.
     pub(crate) supports_transcript_streaming: bool,
     /// Whether somebody else must find the end of speech; so it is with those that do not say.
     #[serde(default = "yes")]
@@ -82,14 +73,12 @@ fn yes() -> bool {
     true
 }
 
-/// A program that makes speech of text.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct TtsProgram {
     #[serde(flatten)]
     pub(crate) artifact: Artifact,
     pub(crate) voices: Vec<TtsVoice>,
-    /// Whether it takes text in pieces.
     pub(crate) supports_synthesize_streaming: bool,
 }
 
@@ -99,11 +88,9 @@ pub(crate) struct TtsVoice {
     #[serde(flatten)]
     pub(crate) artifact: Artifact,
     pub(crate) languages: Vec<String>,
-    /// Its speakers, if there are several.
     pub(crate) speakers: Option<Vec<Speaker>>,
 }
 
-/// One speaker of a voice that has several.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Speaker {
@@ -115,9 +102,7 @@ pub(crate) struct Speaker {
 pub(crate) struct HandleProgram {
     #[serde(flatten)]
     pub(crate) artifact: Artifact,
-    /// Its models.
     pub(crate) models: Vec<Model>,
-    /// Whether it sends words before it has all of the answer.
     pub(crate) supports_handled_streaming: bool,
     /// Whether it may switch things in the house.
     pub(crate) supports_home_control: bool,
@@ -128,7 +113,6 @@ pub(crate) struct HandleProgram {
 pub(crate) struct IntentProgram {
     #[serde(flatten)]
     pub(crate) artifact: Artifact,
-    /// Its models.
     pub(crate) models: Vec<Model>,
 }
 
@@ -137,7 +121,6 @@ pub(crate) struct IntentProgram {
 pub(crate) struct WakeProgram {
     #[serde(flatten)]
     pub(crate) artifact: Artifact,
-    /// Its wake words.
     pub(crate) models: Vec<WakeModel>,
 }
 
@@ -155,7 +138,6 @@ pub(crate) struct WakeModel {
 pub(crate) struct MicProgram {
     #[serde(flatten)]
     pub(crate) artifact: Artifact,
-    #[serde(with = "sound::optional")]
     pub(crate) mic_format: Option<Format>,
 }
 
@@ -164,22 +146,17 @@ pub(crate) struct MicProgram {
 pub(crate) struct SndProgram {
     #[serde(flatten)]
     pub(crate) artifact: Artifact,
-    #[serde(with = "sound::optional")]
     pub(crate) snd_format: Option<Format>,
 }
 
-/// A satellite: a microphone and a loudspeaker in a room.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Satellite {
     #[serde(flatten)]
     pub(crate) artifact: Artifact,
     pub(crate) area: Option<String>,
-    /// Whether it finds the end of speech itself.
     pub(crate) has_vad: Option<bool>,
     pub(crate) active_wake_words: Option<Vec<String>>,
-    /// How many wake words it can listen for at once.
     pub(crate) max_active_wake_words: Option<u32>,
-    /// Whether a pipeline can be started from outside.
     pub(crate) supports_trigger: Option<bool>,
 }

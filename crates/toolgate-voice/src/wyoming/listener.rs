@@ -12,7 +12,7 @@ use super::server::BindError;
 use super::{Address, Connection};
 
 #[derive(Debug)]
-pub(super) struct Listener {
+pub(crate) struct Listener {
     address: Address,
     socket: Socket,
 }
@@ -24,7 +24,8 @@ enum Socket {
 }
 
 impl Listener {
-    pub(super) async fn bind(address: &Address) -> Result<Self, BindError> {
+    /// A socket file that nobody listens on any more is replaced.
+    pub(crate) async fn bind(address: &Address) -> Result<Self, BindError> {
         open(address).await.map_err(|error| BindError {
             at: address.to_string(),
             why: match error.kind() {
@@ -34,12 +35,13 @@ impl Listener {
         })
     }
 
-    pub(super) fn address(&self) -> &Address {
+    /// Where it listens; with the port it got, if it was left to the system.
+    pub(crate) fn address(&self) -> &Address {
         &self.address
     }
 
     /// True if only programs of this machine can connect.
-    pub(super) fn is_private(&self) -> bool {
+    pub(crate) fn is_private(&self) -> bool {
         match &self.socket {
             Socket::Tcp(listener) => listener
                 .local_addr()

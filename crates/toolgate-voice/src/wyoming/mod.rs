@@ -3,7 +3,7 @@
 //! ```text
 //!  bytes ──▶ Decoder ──▶ Frame ──▶ Event        sans-IO: `frame`, `event`, `info`
 //!  bytes ◀── encode  ◀── Frame ◀── Event
-//!            Connection (client), Server        with a socket: `connection`, `server`
+//!            Connection (client), Listener      with a socket: `connection`, `listener`, `server`
 //! ```
 //!
 //! A frame is one line of JSON, `{"type": …, "data_length": …, "payload_length": …}`, then that many bytes of JSON, then that many
@@ -17,12 +17,12 @@ mod frame;
 pub(crate) mod info;
 mod listener;
 mod server;
-mod sound;
 
 pub use address::{Address, AddressError};
 pub(crate) use connection::{Connection, Receiver, Sender, describe};
 pub(crate) use event::{Context, Event, Stage, VoiceChoice};
 pub(crate) use frame::{Decoder, Frame, FrameError, encode};
 pub(crate) use info::{Artifact, Attribution, HandleProgram, Info, Model, TtsProgram, TtsVoice};
+pub(crate) use listener::Listener;
 pub use server::BindError;
-pub(crate) use server::{Guest, Server, Service};
+pub(crate) use server::{Guest, Service};

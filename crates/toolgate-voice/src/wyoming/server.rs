@@ -11,10 +11,9 @@ use tokio_util::sync::CancellationToken;
 use tracing::{debug, error, info, warn};
 
 use super::listener::Listener;
-use super::{Address, Connection, Event, Info};
+use super::{Connection, Event, Info};
 use crate::EngineError;
 
-/// Connections at a time.
 const MOST: usize = 64;
 /// How long a client may be silent. Clients of these services connect for each request.
 const IDLE: Duration = Duration::from_secs(60);
@@ -34,11 +33,6 @@ pub(crate) trait Service: Send + Sync {
     fn attend<'a>(&'a self, guest: &'a mut Guest) -> BoxFuture<'a, Result<(), EngineError>>;
 }
 
-#[derive(Debug)]
-pub(crate) struct Server {
-    listener: Listener,
-}
-
 /// Why there is no listener.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("cannot listen on {at}: {why}")]
@@ -47,23 +41,7 @@ pub struct BindError {
     pub(super) why: String,
 }
 
-impl Server {
-    /// Listens. A socket file that nobody listens on any more is replaced.
-    pub(crate) async fn bind(address: &Address) -> Result<Self, BindError> {
-        let listener = Listener::bind(address).await?;
-        Ok(Self { listener })
-    }
-
-    /// True if only programs of this machine can connect.
-    pub(crate) fn is_private(&self) -> bool {
-        self.listener.is_private()
-    }
-
-    /// Where it listens; with the port it got, if it was left to the system.
-    pub(crate) fn address(&self) -> &Address {
-        self.listener.address()
-    }
-
+impl Listener {
     /// Takes connections in until `stop`. What goes wrong with one is no matter for the others.
     pub(crate) async fn serve(self, service: Arc<dyn Service>, stop: CancellationToken) {
         if !self.is_private() {
@@ -75,7 +53,7 @@ impl Server {
         loop {
             tokio::select! {
                 () = stop.cancelled() => break,
-                accepted = self.listener.accept() => match accepted {
+                accepted = self.accept() => match accepted {
                     Ok(connection) if open.len() < MOST => {
                         open.spawn(host(connection, Arc::clone(&service), stop.clone()));
                     }
@@ -89,7 +67,7 @@ impl Server {
                 }
             }
         }
-        drop(self.listener);
+        drop(self);
         let emptied = async { while open.join_next().await.is_some() {} };
         if timeout(GRACE, emptied).await.is_err() {
             info!(
@@ -123,7 +101,6 @@ async fn rest(problem: &io::Error, open: usize, reported: &mut Option<Instant>) 
     tokio::time::sleep(BACK_OFF).await;
 }
 
-/// A client, as a service sees it.
 #[derive(Debug)]
 pub(crate) struct Guest {
     connection: Connection,
@@ -176,7 +153,6 @@ impl Guest {
         self.connection.send(event).await
     }
 
-    /// Says what the client did wrong, if it did.
     async fn tell(&mut self, problem: &EngineError) {
         let (text, code) = match problem {
             EngineError::Protocol { why, .. } => (why.clone(), "protocol"),
@@ -189,7 +165,6 @@ impl Guest {
     }
 }
 
-/// One connection, from its first event to its end.
 async fn host(connection: Connection, service: Arc<dyn Service>, stop: CancellationToken) {
     let mut guest = Guest {
         connection,

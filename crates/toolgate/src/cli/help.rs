@@ -64,7 +64,6 @@ fn reflow(help: &str, width: usize) -> String {
     lines.join("\n")
 }
 
-/// True for an example of a command that this build was made without.
 fn is_of_missing(line: &str) -> bool {
     let words = line.strip_prefix("  toolgate ");
     let word = words.and_then(|words| words.split(' ').next());

@@ -247,7 +247,6 @@ fn providers() -> impl TypedValueParser<Value = AnswerSource> {
     PossibleValuesParser::new(AnswerSource::NAMES).try_map(|name| name.parse::<AnswerSource>())
 }
 
-/// Who may have asked, as the journal writes it.
 pub(super) const ORIGINS: [&str; 7] = ["cli", "chat", "http", "mcp", "voice", "worker", "library"];
 
 #[derive(Debug, Args)]

@@ -63,13 +63,11 @@ const HEARING: &str = "Hearing";
 const SPEAKING: &str = "Speaking";
 const OFFERING: &str = "Offering";
 
-/// An address that can be one.
 fn wyoming(text: &str) -> Result<String, String> {
     let address: Address = text.parse().map_err(|error| format!("{error}"))?;
     Ok(address.to_string())
 }
 
-/// The same where there may be no service.
 fn wyoming_or_none(text: &str) -> Result<String, String> {
     match text {
         "none" => Ok(String::new()),

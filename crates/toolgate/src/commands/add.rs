@@ -66,7 +66,6 @@ pub(crate) fn run(global: &Global, options: &AddOptions) -> anyhow::Result<Exit>
     added.start(options)
 }
 
-/// An entry that was just written, and what stood in its place.
 struct Added<'a> {
     path: PathBuf,
     place: Place,
@@ -157,7 +156,6 @@ fn missing_program(name: &str, entry: &Value, file: &Path) -> Option<String> {
     settings?.find_program().err()
 }
 
-/// The entry as other clients would write it too.
 fn entry(options: &AddOptions, place: Place) -> anyhow::Result<Value> {
     let mut entry = Map::new();
     if let Some(url) = &options.url {

@@ -139,7 +139,6 @@ fn keep(conversation: &Conversation, options: &AskOptions) -> anyhow::Result<()>
     }
 }
 
-/// Which model, and why: on a terminal, or in the log.
 fn introduce(chosen: &Chosen, is_followed: bool) {
     let text = format!("{}: {}", wanted_model::described(chosen), chosen.why);
     if is_followed {
@@ -197,7 +196,6 @@ fn has_no_calls(turn: &Turn) -> bool {
     turn.rounds.iter().all(|round| round.calls.is_empty())
 }
 
-/// The whole record of a turn, for programs.
 fn record(chosen: &Chosen, turn: Value) -> Value {
     let mut object = json!({
         "provider": chosen.router.source(),
@@ -241,7 +239,6 @@ fn failed(setting: &Setting, chosen: &Chosen, as_json: bool, error: &ModelError)
     Exit::Failure
 }
 
-/// No model can be had at all.
 fn refused(options: &AskOptions, error: &ChooseError) -> Exit {
     let exit = talk::exit_of(error);
     if options.json && exit == Exit::Failure {

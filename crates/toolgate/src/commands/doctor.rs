@@ -96,7 +96,6 @@ pub(crate) fn run(global: &Global, options: &DoctorOptions) -> anyhow::Result<Ex
     })
 }
 
-/// What was found so far.
 struct Report {
     failed: bool,
     /// Addresses and folders of the configuration may hold secrets.
@@ -250,7 +249,6 @@ fn show_broken(error: &anyhow::Error) {
     }
 }
 
-/// Further lines below a finding.
 fn detail(title: &str, lines: &[String]) {
     for line in lines {
         print(&format!("{:TEXT$}{title}: {}", "", escape(line)));

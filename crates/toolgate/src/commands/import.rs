@@ -136,7 +136,6 @@ fn shown(name: &str, verdict: &Verdict) -> String {
     }
 }
 
-/// The entries of one file, in its order.
 fn entries(source: &Source) -> anyhow::Result<Map<String, Value>> {
     let document = Document::read(&source.path)?;
     let root = source.root(document.value());

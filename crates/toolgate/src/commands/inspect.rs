@@ -130,7 +130,6 @@ fn inspect(
     Exit::Success
 }
 
-/// How a tool differs from what was agreed to.
 fn not_agreed(change: &ToolChange) -> String {
     let bold = anstyle::Style::new().bold();
     let summary = trust_tools::summary(change);
@@ -141,7 +140,6 @@ fn not_agreed(change: &ToolChange) -> String {
     )
 }
 
-/// How a server is, and what it offers.
 fn show_server(config: &Config, tools: &Tools, status: &ServerStatus, as_json: bool) {
     let executor = wiring::probe(config, tools);
     let all = tools.manager.tools();

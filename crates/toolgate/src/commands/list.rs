@@ -107,7 +107,6 @@ fn is_wanted(options: &ListOptions) -> impl Fn(&&ConfiguredServer) -> bool {
     move |server| name.is_none_or(|name| server.settings.name == name)
 }
 
-/// A name that no server has.
 fn unknown_server(config: &Config, options: &ListOptions) -> Option<anyhow::Error> {
     let name = options.server.as_deref()?;
     let known = || {

@@ -18,7 +18,6 @@ use crate::servers::{self, Fleet, Start};
 use crate::signals::Signals;
 use crate::{say, wiring};
 
-/// How long an orderly end may take.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 pub(crate) fn run(global: &Global, options: &McpOptions) -> anyhow::Result<Exit> {

@@ -55,7 +55,6 @@ pub(crate) fn run(global: &Global, options: &ReplayOptions) -> anyhow::Result<Ex
     request.run(&config, "toolgate replay")
 }
 
-/// The call, and why its record isn't to be trusted.
 fn found(
     reader: &Reader,
     options: &ReplayOptions,

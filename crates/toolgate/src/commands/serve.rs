@@ -1,12 +1,15 @@
 //! `toolgate serve`: all tools over HTTP.
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::{Context, bail};
 use tokio::signal::unix::Signal;
 use tokio_util::sync::CancellationToken;
 use toolgate_core::ToolExecutor;
+#[cfg(feature = "otlp")]
+use toolgate_core::ToolExecutorBuilder;
 #[cfg(feature = "otlp")]
 use toolgate_server::Traces;
 use toolgate_server::{Gateway, ServeSettings, Workshop};
@@ -96,7 +99,6 @@ pub(super) fn settings(
     }
 }
 
-/// The token of the environment.
 pub(super) fn variable() -> Option<String> {
     wiring::environment("TOOLGATE_TOKEN").filter(|token| !token.is_empty())
 }
@@ -121,36 +123,18 @@ async fn serve(
     let traces = traces(&config, tools);
     #[cfg(feature = "otlp")]
     let watch = watch.tracing(traces.as_ref());
-    let approver = Anywhere {
-        dashboard: watch.approvals.clone(),
-        terminal: TerminalApprover {
-            agreed: false,
-            spinner: Spinner::new(""),
-            redactor: tools.redactor.clone(),
-        },
-    };
-    let door = wiring::logged(&config, tools).approver(approver);
+    let door = wiring::logged(&config, tools).approver(approver(tools, &watch));
     #[cfg(feature = "otlp")]
-    let door = match &traces {
-        Some(traces) => door.observer(traces.clone()).traced(),
-        None => door,
-    };
+    let door = traced(door, traces.as_ref());
     let executor = watch.keep(record.keep(door)).build();
     let all = servers::settings(&config.servers);
     let fleet = Fleet::start(&config, tools, all, Start::AtOnce, None);
-    let workshop = config
-        .file()
-        .map(|_| Arc::new(FileWorkshop::new(&config)) as Arc<dyn Workshop>);
-    let servers = fleet.servers.clone();
-    let followed = executor.clone();
-    let serves = settings.clone();
+    let (servers, workshop) = (fleet.servers.clone(), workshop(&config));
+    let (followed, serves) = (executor.clone(), settings.clone());
     let gateway = watch.gateway(&config, tools, executor, servers, settings, workshop);
-    let sign_in_key = toolgate_server::random_key();
-    if let Some(key) = &sign_in_key {
-        gateway.accept_sign_in_key(key);
-    }
+    let link = new_link(&gateway, address)
+        .unwrap_or_else(|| gateway::sign_in_link(&gateway::url(address), None));
     let _key = OperatorKeyFile::make(&gateway, address, &serves);
-    let link = gateway::sign_in_link(&gateway::url(address), sign_in_key.as_deref());
     // Whoever is told where it listens can come in at once, by whichever way.
     introduce(&config, &followed, &fleet, address, &serves, &record, &link);
     if let Some(asked) = signals.new_link() {
@@ -163,29 +147,13 @@ async fn serve(
     let serving = toolgate_server::serve(gateway, listener, stop.clone());
     #[cfg(feature = "otlp")]
     let serving = sent(serving, traces);
-    let mut serving = std::pin::pin!(serving);
+    // A server that does not want to end has its time while the last answers leave: all of it takes ten seconds.
+    let servers = async {
+        over.await;
+        fleet.stop().await;
+    };
     let exit = tokio::select! {
-        end = &mut serving => match end {
-            Ok(()) => Exit::Failure,
-            Err(error) => {
-                say::error(&anyhow::Error::new(error).context("the gateway broke"));
-                Exit::Failure
-            }
-        },
-        exit = signals.told() => {
-            info!("stopping: calls under way may end, new ones are turned away; a second signal ends at once");
-            stop.cancel();
-            // A server that does not want to end has its time while the last answers leave: all of it takes ten seconds.
-            let servers = async {
-                over.await;
-                fleet.stop().await;
-            };
-            tokio::select! {
-                _ended = futures::future::join(&mut serving, servers) => {}
-                _ = signals.told() => std::process::exit(i32::from(exit.code())),
-            }
-            exit
-        }
+        exit = run_until_told(serving, servers, stop, &mut signals) => exit,
         never = reload::followed(reload) => match never {},
     };
     fleet.stop().await;
@@ -194,14 +162,63 @@ async fn serve(
     Ok(exit)
 }
 
+fn workshop(config: &Config) -> Option<Arc<dyn Workshop>> {
+    config.file()?;
+    Some(Arc::new(FileWorkshop::new(config)))
+}
+
+fn approver(tools: &Tools, watch: &Watch) -> Anywhere {
+    Anywhere {
+        dashboard: watch.approvals.clone(),
+        terminal: TerminalApprover {
+            agreed: false,
+            spinner: Spinner::new(""),
+            redactor: tools.redactor.clone(),
+        },
+    }
+}
+
+/// Serves until it breaks or a signal comes; after the first signal `servers` end beside the last answers, a second one ends at
+/// once.
+async fn run_until_told<E: std::error::Error + Send + Sync + 'static>(
+    serving: impl Future<Output = Result<(), E>>,
+    servers: impl Future<Output = ()>,
+    stop: CancellationToken,
+    signals: &mut Signals,
+) -> Exit {
+    let mut serving = std::pin::pin!(serving);
+    let exit = tokio::select! {
+        end = &mut serving => {
+            if let Err(error) = end {
+                say::error(&anyhow::Error::new(error).context("the gateway broke"));
+            }
+            return Exit::Failure;
+        }
+        exit = signals.told() => exit,
+    };
+    info!(
+        "stopping: calls under way may end, new ones are turned away; a second signal ends at once"
+    );
+    stop.cancel();
+    tokio::select! {
+        _ended = futures::future::join(serving, servers) => exit,
+        _ = signals.told() => std::process::exit(i32::from(exit.code())),
+    }
+}
+
+/// A link that signs in once; none where the system has no random numbers to give.
+fn new_link(gateway: &Gateway, address: SocketAddr) -> Option<String> {
+    let key = toolgate_server::random_key()?;
+    gateway.accept_sign_in_key(&key);
+    let url = gateway::url(address);
+    Some(gateway::sign_in_link(&url, Some(&key)))
+}
+
 /// Prints a new link whenever somebody sends SIGUSR1: the one before may have been used, or be too old.
 async fn print_links(mut asked: Signal, gateway: Gateway, address: SocketAddr) {
     while asked.recv().await.is_some() {
-        match toolgate_server::random_key() {
-            Some(key) => {
-                gateway.accept_sign_in_key(&key);
-                tell_link(&gateway::sign_in_link(&gateway::url(address), Some(&key)));
-            }
+        match new_link(&gateway, address) {
+            Some(link) => tell_link(&link),
             None => warn!("this system has no random numbers to give, so there is no link"),
         }
     }
@@ -234,6 +251,14 @@ async fn sent<T>(serving: impl Future<Output = T>, traces: Option<Traces>) -> T 
         traces.flush().await;
     }
     end
+}
+
+#[cfg(feature = "otlp")]
+fn traced(door: ToolExecutorBuilder, traces: Option<&Traces>) -> ToolExecutorBuilder {
+    match traces {
+        Some(traces) => door.observer(traces.clone()).traced(),
+        None => door,
+    }
 }
 
 /// Where calls are sent as traces. One that can not be sent to is told of, and is no reason to serve nothing.
@@ -282,9 +307,36 @@ fn introduce(
         }
         return;
     }
+    let journal = match record.journal() {
+        Some(_) => journal::file(config).ok(),
+        None => None,
+    };
+    let starting = all.iter().filter(|server| !server.remembered).count();
+    say::line(&welcome(
+        &url,
+        link,
+        &others,
+        (count, starting),
+        is_open,
+        journal,
+    ));
+    if let Some(names) = names {
+        say::note(&names);
+    }
+}
+
+/// What a person sees first: where everything is, how many tools there are, and how many servers will add theirs.
+fn welcome(
+    url: &str,
+    link: &str,
+    others: &[&str],
+    (count, starting): (usize, usize),
+    is_open: bool,
+    journal: Option<PathBuf>,
+) -> String {
     let (bold, dim) = (anstyle::Style::new().bold(), anstyle::Style::new().dimmed());
     let (version, pid) = (env!("CARGO_PKG_VERSION"), std::process::id());
-    let servers = match all.iter().filter(|server| !server.remembered).count() {
+    let servers = match starting {
         0 => String::new(),
         1 => ", and those of 1 server that is starting".to_owned(),
         several => format!(", and those of {several} servers that are starting"),
@@ -299,15 +351,15 @@ fn introduce(
             " --header \"Authorization: Bearer $TOOLGATE_TOKEN\"",
         ),
     };
-    let journal = match (record.journal(), journal::file(config)) {
-        (Some(_), Ok(file)) => format!("{}   {dim}toolgate calls{dim:#}", file.display()),
-        _ => "none".to_owned(),
+    let journal = match journal {
+        Some(file) => format!("{}   {dim}toolgate calls{dim:#}", file.display()),
+        None => "none".to_owned(),
     };
     let also = match others.is_empty() {
         true => String::new(),
         false => format!("\n  Also at    {}", others.join("\n             ")),
     };
-    say::line(&format!(
+    format!(
         "\
 {bold}Toolgate {version}{bold:#}  {count} tools{servers}
   Dashboard  {bold}{link}{bold:#}{also}
@@ -318,10 +370,7 @@ fn introduce(
   Journal    {journal}
 {dim}Ctrl-C ends it.{dim:#}
 "
-    ));
-    if let Some(names) = names {
-        say::note(&names);
-    }
+    )
 }
 
 #[cfg(test)]

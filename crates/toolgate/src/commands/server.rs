@@ -53,7 +53,6 @@ pub(super) fn unknown_health(status: &ServerStatus) -> Option<String> {
     Some(health_not_known(problem))
 }
 
-/// Why its health tool can't be asked.
 pub(super) fn health_not_known(problem: &str) -> String {
     format!("its health is not known: {problem}; see 'health' in its entry")
 }

@@ -67,7 +67,6 @@ impl<'a> ToolFilter<'a> {
         self.server.is_none_or(is_of_server) && self.words.iter().all(|word| text.contains(word))
     }
 
-    /// What to say where nothing matches.
     fn nothing(&self, all: usize) -> String {
         if self.words.is_empty() && self.server.is_none() {
             return "no tools: the policy hides all there are".to_owned();

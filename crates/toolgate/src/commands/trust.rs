@@ -107,7 +107,6 @@ fn file_here(global: &Global) -> anyhow::Result<Option<PathBuf>> {
     Ok(first.map(|path| wiring::shortened(&path, &here)))
 }
 
-/// What is to be agreed to: the servers that are named, else all of it.
 fn scope(file: &FolderFile, options: &TrustOptions) -> anyhow::Result<Scope> {
     // Checked before anybody agrees to what can't be used.
     let document = file.document()?;

@@ -86,7 +86,6 @@ fn described(changes: &ToolChanges) -> String {
     tools.collect::<Vec<_>>().join("\n")
 }
 
-/// What became of a tool, in a word or two.
 pub(super) fn summary(change: &ToolChange) -> &'static str {
     match (change.kind, change.withheld) {
         (ToolChangeKind::New, true) => "new, withheld",
@@ -97,7 +96,6 @@ pub(super) fn summary(change: &ToolChange) -> &'static str {
     }
 }
 
-/// What differs, a line for each.
 pub(super) fn differences(change: &ToolChange) -> Vec<String> {
     let mut lines: Vec<String> = change.differences.iter().map(ToString::to_string).collect();
     if change.more > 0 {

@@ -21,7 +21,6 @@ const START: Position = Position { line: 1, column: 1 };
 #[derive(Debug, Clone)]
 pub(crate) struct Document {
     path: PathBuf,
-    /// Where relative paths start from.
     folder: PathBuf,
     value: Value,
     root: Location,
@@ -62,7 +61,6 @@ impl Document {
         Self::parse(path, &owned_bytes(path)?)
     }
 
-    /// The text of a file that is about to be changed.
     pub(crate) fn read_text(path: &Path) -> Result<String, ConfigErrors> {
         let bytes = owned_bytes(path)?;
         Self::parse(path, &bytes)?;
@@ -131,7 +129,6 @@ impl Document {
         &self.value
     }
 
-    /// Where relative paths in it start from.
     pub(crate) fn folder(&self) -> &Path {
         &self.folder
     }

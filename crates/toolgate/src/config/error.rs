@@ -23,7 +23,6 @@ impl Position {
     }
 }
 
-/// Something wrong with the file, with its place.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) struct ConfigError {
     file: PathBuf,
@@ -88,7 +87,6 @@ impl fmt::Display for ConfigError {
 pub(crate) struct ConfigErrors(Vec<ConfigError>);
 
 impl ConfigErrors {
-    /// An error if there are any.
     pub(super) fn none_of(mut errors: Vec<ConfigError>) -> Result<(), Self> {
         errors.sort_by_key(|error| error.position);
         match errors.is_empty() {

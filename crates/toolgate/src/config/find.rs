@@ -39,13 +39,11 @@ pub(crate) fn named(option: Option<&Path>, environment: Environment<'_>) -> Opti
     option.map(Path::to_owned).or_else(variable)
 }
 
-/// The user's own file, there or not.
 pub(crate) fn user_file(environment: Environment<'_>) -> Option<PathBuf> {
     user_folder(environment, "XDG_CONFIG_HOME", ".config")
         .map(|folder| folder.join("toolgate.json"))
 }
 
-/// Our folder for what must be remembered.
 pub(crate) fn state_folder(environment: Environment<'_>) -> Option<PathBuf> {
     user_folder(environment, "XDG_STATE_HOME", ".local/state")
 }

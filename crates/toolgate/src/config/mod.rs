@@ -50,18 +50,14 @@ pub(crate) use reading::{Reading, Uses};
 pub(crate) use servers::{ConfiguredServer, ServerProblem};
 pub(crate) use variables::References;
 
-/// How a variable is looked up.
 pub(crate) type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
 
 /// What the file says, with defaults for the rest.
 #[derive(Debug, Default)]
 pub(crate) struct Config {
     document: Option<Document>,
-    /// How the file was found.
     pub(crate) place: Place,
-    /// Whose secrets were fetched.
     pub(crate) uses: Uses,
-    /// The secrets that the file refers to.
     pub(crate) fetched: FetchedSecrets,
     /// A file in the working folder that isn't in use, since nobody has agreed to it.
     pub(crate) waiting: Option<Waiting>,
@@ -91,7 +87,6 @@ pub(crate) struct Config {
     unset: Vec<(&'static str, ConfigError)>,
 }
 
-/// Every key at the root.
 const ROOT_KEYS: [&str; 15] = [
     "$schema",
     "documents",
@@ -122,7 +117,6 @@ impl Config {
         self.server_problems.clear();
     }
 
-    /// Reads and checks a file.
     pub(crate) fn read(path: &Path, reading: Reading<'_>) -> Result<Self, ConfigErrors> {
         Self::resolve(Document::read_owned(path)?, reading)
     }
@@ -179,26 +173,7 @@ impl Config {
             }
             None => {}
         }
-        let mut sections = Sections::new(&document, lookup, reading.uses);
-        config.limits = sections.needed("limits");
-        config.policy = sections.needed("policy");
-        config.retry = sections.needed("retry");
-        config.search = sections.read("search");
-        config.documents = sections.read("documents");
-        config.model = sections.read("model");
-        config.serve = sections.read("serve");
-        config.journal = sections.read("journal");
-        #[cfg(feature = "otlp")]
-        {
-            config.telemetry = sections.read("telemetry");
-        }
-        #[cfg(feature = "voice")]
-        {
-            config.voice = sections.read("voice");
-            config.mqtt = sections.read("mqtt");
-        }
-        config.unset = sections.unset;
-        errors.extend(sections.errors);
+        errors.extend(config.read_sections(Sections::new(&document, lookup, reading.uses)));
         if let Some(list) = config.policy.flow.missing_list() {
             let text = format!(
                 "policy.flow: '{list}' is empty, so nothing is ever asked about; [\"*\"] means every tool"
@@ -214,26 +189,51 @@ impl Config {
         config.server_problems = read.problems;
         errors.extend(read.errors);
         ConfigErrors::none_of(errors)?;
-        let folder = document.folder();
-        let paths = config.documents.folders.iter_mut();
-        let paths = paths.chain(&mut config.model.intents);
-        let forward = match &mut config.journal.forward {
-            Some(Forward::File(file)) => Some(file),
-            _ => None,
-        };
-        for path in paths.chain(&mut config.journal.file).chain(forward) {
-            *path = resolved(path, folder, environment);
-        }
-        #[cfg(feature = "voice")]
-        if toolgate_voice::is_wav(&config.voice.output) {
-            let file = resolved(Path::new(&config.voice.output), folder, environment);
-            config.voice.output = crate::pairs::quoted(&file.to_string_lossy());
-        }
+        config.resolve_paths(document.folder(), environment);
         config.document = Some(document);
         Ok(config)
     }
 
-    /// Where it came from.
+    /// Returns what is wrong with them.
+    fn read_sections(&mut self, mut sections: Sections<'_>) -> Vec<ConfigError> {
+        self.limits = sections.needed("limits");
+        self.policy = sections.needed("policy");
+        self.retry = sections.needed("retry");
+        self.search = sections.read("search");
+        self.documents = sections.read("documents");
+        self.model = sections.read("model");
+        self.serve = sections.read("serve");
+        self.journal = sections.read("journal");
+        #[cfg(feature = "otlp")]
+        {
+            self.telemetry = sections.read("telemetry");
+        }
+        #[cfg(feature = "voice")]
+        {
+            self.voice = sections.read("voice");
+            self.mqtt = sections.read("mqtt");
+        }
+        self.unset = sections.unset;
+        sections.errors
+    }
+
+    fn resolve_paths(&mut self, folder: &Path, environment: Environment<'_>) {
+        let paths = self.documents.folders.iter_mut();
+        let paths = paths.chain(&mut self.model.intents);
+        let forward = match &mut self.journal.forward {
+            Some(Forward::File(file)) => Some(file),
+            _ => None,
+        };
+        for path in paths.chain(&mut self.journal.file).chain(forward) {
+            *path = resolved(path, folder, environment);
+        }
+        #[cfg(feature = "voice")]
+        if toolgate_voice::is_wav(&self.voice.output) {
+            let file = resolved(Path::new(&self.voice.output), folder, environment);
+            self.voice.output = crate::pairs::quoted(&file.to_string_lossy());
+        }
+    }
+
     pub(crate) fn file(&self) -> Option<&Path> {
         self.document.as_ref().map(Document::path)
     }
@@ -271,7 +271,6 @@ impl Config {
         uses
     }
 
-    /// A part of the file, and what its secrets are.
     pub(crate) fn resolved_part<'c>(
         &'c self,
         value: &'c Value,
@@ -285,7 +284,6 @@ impl Config {
         )
     }
 
-    /// A problem of a tool definition, with its place.
     pub(crate) fn locate(&self, problem: &Problem) -> ConfigError {
         let way: Vec<String> = ["tools".to_owned(), problem.index.to_string()]
             .into_iter()
@@ -297,7 +295,6 @@ impl Config {
         }
     }
 
-    /// An error about a key of a section.
     pub(crate) fn error_about(&self, section: &str, key: &str, text: &str) -> Option<ConfigError> {
         let document = self.document.as_ref()?;
         Some(document.error_at(&[section, key], format!("{section}.{key}: {text}")))
@@ -315,7 +312,6 @@ impl Config {
         is_there.map(|_| document.error_at(&way, text))
     }
 
-    /// A section as it stands in the file.
     pub(crate) fn section(&self, name: &str) -> &Value {
         let document = self.document.as_ref();
         document.map_or(&Value::Null, |document| {

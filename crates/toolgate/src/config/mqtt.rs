@@ -23,7 +23,6 @@ pub(crate) struct MqttSettings {
 }
 
 impl MqttSettings {
-    /// How the broker is reached; `None` if there is none.
     pub(crate) fn broker(&self) -> Result<Option<Settings>, BadAddress> {
         if self.url.is_empty() {
             return Ok(None);

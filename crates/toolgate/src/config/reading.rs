@@ -34,7 +34,6 @@ impl Uses {
     }
 }
 
-/// How a file is read.
 #[derive(Clone, Copy)]
 pub(crate) struct Reading<'a> {
     pub(crate) environment: Environment<'a>,

@@ -143,7 +143,6 @@ impl<'a> Sections<'a> {
     }
 }
 
-/// One step of the way to a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Step {
     Key(String),
@@ -234,7 +233,6 @@ impl Pruned {
         self.gone.contains(&way)
     }
 
-    /// Takes out what stands at `way`; false if nothing does.
     fn remove(&mut self, way: &[Step]) -> bool {
         let original = self.original(way);
         let Some((last, parents)) = way.split_last() else {

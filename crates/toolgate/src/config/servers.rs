@@ -9,7 +9,6 @@ use toolgate_mcp::{Places, ServerSettings};
 use super::variables::{self, Lookup, LookupError, Unresolved};
 use super::{ConfigError, Document, Environment};
 
-/// The keys at the root that hold servers.
 pub(crate) const KEYS: [&str; 2] = ["mcpServers", "servers"];
 
 #[derive(Debug, Clone)]
@@ -30,7 +29,6 @@ pub(crate) struct ServerProblem {
 pub(super) struct Read {
     pub(super) servers: Vec<ConfiguredServer>,
     names: HashSet<String>,
-    /// In the order of the file.
     pub(super) problems: Vec<ServerProblem>,
     /// A key that holds no entries at all.
     pub(super) errors: Vec<ConfigError>,
@@ -78,7 +76,6 @@ pub(super) fn read(document: &Document, lookup: Lookup<'_>) -> Read {
     read
 }
 
-/// What every entry of a file is read with.
 struct EntryContext<'a> {
     document: &'a Document,
     environment: Environment<'a>,
@@ -139,7 +136,6 @@ fn step_into<'v>(value: &'v Value, name: &String) -> Option<&'v Value> {
     }
 }
 
-/// The entries under one key, in the order of the file.
 pub(crate) fn entries<'a>(
     document: &'a Document,
     key: &str,

@@ -60,7 +60,6 @@ pub(super) fn describe(text: &str, error: &ParseError) -> (Position, std::string
     (Position::after(before), told.to_owned())
 }
 
-/// How it looks, where the file does not even begin like JSON.
 fn other_format(text: &str) -> Option<&'static str> {
     let mut lines = text.lines().map(str::trim);
     let first = lines.find(|line| !line.is_empty() && !line.starts_with(['#', ';']))?;

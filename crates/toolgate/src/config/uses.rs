@@ -26,33 +26,27 @@ impl Config {
         self.unset_in(uses).next()
     }
 
-    /// An unset variable that matters to a command which asks a model.
     pub(crate) fn unset_for_model(&self) -> Option<&ConfigError> {
         self.unset_in(|section| section == "model").next()
     }
 
-    /// An unset variable that matters to the gateway.
     pub(crate) fn unset_for_serve(&self) -> Option<&ConfigError> {
         self.unset_in(|section| OF_SERVE.contains(&section)).next()
     }
 
-    /// An unset variable that matters to the voice gateway.
     #[cfg(feature = "voice")]
     pub(crate) fn unset_for_voice(&self) -> Option<&ConfigError> {
         self.unset_in(|section| OF_VOICE.contains(&section)).next()
     }
 
-    /// An unset variable that matters where calls are recorded.
     pub(crate) fn unset_for_journal(&self) -> Option<&ConfigError> {
         self.unset_in(|section| section == "journal").next()
     }
 
-    /// Unset variables that matter to one tool or another.
     pub(crate) fn unset_for_tools(&self) -> impl Iterator<Item = &ConfigError> {
         self.unset_in(|section| OF_TOOLS.contains(&section))
     }
 
-    /// All unset variables, for a check of everything.
     pub(crate) fn unset(&self) -> impl Iterator<Item = &ConfigError> {
         self.unset_in(|_| true)
     }
@@ -143,7 +137,6 @@ impl Config {
     }
 }
 
-/// The password of a login inside an address.
 fn password(url: &str) -> Option<&str> {
     let (login, _) = url.split_once("://")?.1.split_once('@')?;
     let is_login = !login.contains('/');

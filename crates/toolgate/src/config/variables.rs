@@ -9,18 +9,14 @@ use toolgate_core::escape;
 use super::Environment;
 use crate::secrets::{SecretFetcher, SecretReference};
 
-/// Why a reference has no value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum LookupError {
-    /// A variable that has no value and no default.
     Unset(String),
-    /// A secret that can't be had.
     Secret(SecretReference, String),
     /// A secret that the command doesn't use.
     NotFetched,
 }
 
-/// A reference without a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Unresolved {
     pub(crate) error: LookupError,
@@ -28,7 +24,6 @@ pub(crate) struct Unresolved {
     pub(crate) way: Vec<String>,
 }
 
-/// Where values come from.
 #[derive(Clone, Copy)]
 pub(crate) struct Lookup<'a> {
     pub(crate) environment: Environment<'a>,
@@ -77,7 +72,6 @@ pub(crate) fn find(value: &Value, text: &str) -> Option<Vec<String>> {
     }
 }
 
-/// What the strings of a value refer to.
 #[derive(Debug, Default)]
 pub(crate) struct References {
     /// Names of variables, and whatever else is written that way.
@@ -208,7 +202,6 @@ fn pieces(text: &str) -> Vec<Piece<'_>> {
     pieces
 }
 
-/// Where the closing brace is. A command may have braces of its own, in pairs.
 fn end_of_reference(from: &str) -> Option<usize> {
     if !from.starts_with("${cmd:") {
         return from.find('}');

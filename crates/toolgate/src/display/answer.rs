@@ -42,7 +42,6 @@ impl AnswerStyle {
     }
 }
 
-/// What has come and is not printed yet.
 #[derive(Debug, Default)]
 pub(super) struct AnswerStream {
     pending: String,
@@ -61,7 +60,6 @@ struct Cut {
 }
 
 impl AnswerStream {
-    /// Takes words, and gives what can be printed now.
     pub(super) fn push(&mut self, text: &str, style: AnswerStyle) -> Option<String> {
         let text = match self.pending.is_empty() && !self.has_begun {
             // Nothing but white space is no beginning.
@@ -88,7 +86,6 @@ impl AnswerStream {
         self.print(&done, cut.goes_on, style)
     }
 
-    /// The rest: nothing more comes.
     pub(super) fn finish(&mut self, style: AnswerStyle) -> Option<String> {
         let rest = std::mem::take(&mut self.pending);
         let printed = self.print(rest.trim_end(), false, style);
@@ -96,12 +93,10 @@ impl AnswerStream {
         printed
     }
 
-    /// How the rest looks so far; empty if there is none.
     pub(super) fn preview(&self, style: AnswerStyle) -> String {
         self.set_apart(style.shown(self.pending.trim_end()), style)
     }
 
-    /// True if there is anything that was not printed.
     pub(super) fn is_pending(&self) -> bool {
         !self.pending.trim().is_empty()
     }

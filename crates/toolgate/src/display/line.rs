@@ -9,7 +9,7 @@ use unicode_width::UnicodeWidthStr;
 use crate::spinner::fitting;
 
 /// How much of a call's arguments is shown.
-const SHOWN_ARGUMENTS: usize = 120;
+pub(crate) const SHOWN_ARGUMENTS: usize = 120;
 
 /// What goes on, and for how long. Where not all of it fits, the time is what changes.
 pub(super) fn timed(frame: char, title: &str, elapsed: Duration, width: usize) -> String {

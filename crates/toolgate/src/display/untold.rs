@@ -2,7 +2,6 @@
 
 use toolgate_models::AnswerSource;
 
-/// Errors that wait for the words of the answer.
 #[derive(Default)]
 pub(super) struct Untold(Vec<(String, String)>);
 

@@ -24,7 +24,6 @@ pub(crate) struct Beside {
     sign_in_key: Option<String>,
 }
 
-/// A gateway that runs beside a chat.
 pub(crate) struct Running {
     stop: CancellationToken,
     serving: JoinHandle<std::io::Result<()>>,
@@ -48,7 +47,6 @@ impl Beside {
         })
     }
 
-    /// Where its dashboard is: a link that signs the person at this terminal in.
     pub(crate) fn url(&self) -> String {
         sign_in_link(&url(self.address), self.sign_in_key.as_deref())
     }

@@ -49,7 +49,6 @@ where
     }
 }
 
-/// What a span says, and its name.
 fn fields_of<S: for<'span> LookupSpan<'span>>(span: &SpanRef<'_, S>) -> Value {
     let extensions = span.extensions();
     let fields = extensions.get::<FormattedFields<JsonFields>>();

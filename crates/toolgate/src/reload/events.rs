@@ -6,7 +6,6 @@ use tokio::time::Instant;
 use super::file_watch::FileWatch;
 use super::reading::{ReadResult, ReadTask};
 
-/// Returns at the next change of the file.
 pub(super) async fn changed(watch: &mut notify::Result<FileWatch>) {
     match watch {
         Ok(watch) => watch.changed().await,

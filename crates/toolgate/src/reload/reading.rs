@@ -29,7 +29,6 @@ pub(super) struct FileReading {
     pub(super) place: Place,
     /// It lies in the working folder, where anybody may have put it.
     pub(super) needs_agreement: bool,
-    /// What is in force.
     pub(super) before: Arc<Config>,
     pub(super) commands: Commands,
 }
@@ -49,7 +48,6 @@ impl FileReading {
     }
 }
 
-/// A section as it stands in the file, or a key of one: `serve.bind`.
 fn value_at<'a>(config: &'a Config, key: &str) -> &'a Value {
     match key.split_once('.') {
         Some((section, key)) => &config.section(section)[key],

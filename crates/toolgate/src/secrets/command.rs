@@ -15,7 +15,6 @@ use toolgate_net::command_words;
 
 use super::{LARGEST, read_bounded, text};
 
-/// How long a command may take.
 const LIMIT: Duration = Duration::from_secs(10);
 /// How often it is looked whether it has ended, once it has closed its output.
 const LOOK: Duration = Duration::from_millis(5);
@@ -91,7 +90,6 @@ fn ended(status: ExitStatus) -> String {
     }
 }
 
-/// A command that runs, and threads that read what it prints.
 struct Run {
     child: Child,
     stdout: Receiver<std::io::Result<Vec<u8>>>,

@@ -12,7 +12,6 @@ use toolgate_core::escape;
 use crate::config::{Environment, state_folder};
 use crate::file;
 
-/// Longest name.
 const LONGEST: usize = 128;
 
 #[derive(Default, Serialize, Deserialize)]
@@ -20,7 +19,6 @@ struct Stored {
     names: BTreeSet<String>,
 }
 
-/// Where the names are kept.
 pub(crate) fn file(environment: Environment<'_>) -> Option<PathBuf> {
     state_folder(environment).map(|folder| folder.join("secrets.json"))
 }

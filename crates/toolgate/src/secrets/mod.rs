@@ -32,7 +32,6 @@ pub(crate) enum SecretReference {
 }
 
 impl SecretReference {
-    /// What stands between `${` and `}`.
     pub(crate) fn parse(inner: &str) -> Option<Self> {
         let (kind, rest) = inner.split_once(':')?;
         match kind {
@@ -58,7 +57,6 @@ impl SecretReference {
     }
 }
 
-/// As it is written.
 impl fmt::Display for SecretReference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -69,7 +67,6 @@ impl fmt::Display for SecretReference {
     }
 }
 
-/// The secrets of one file, or why they couldn't be fetched.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub(crate) struct FetchedSecrets {
     values: BTreeMap<SecretReference, Result<String, String>>,
@@ -89,7 +86,6 @@ impl FetchedSecrets {
         self.values.get(reference)
     }
 
-    /// Everything that must not be shown.
     pub(crate) fn hidden(&self) -> Vec<String> {
         let mut hidden = Vec::new();
         for value in self.values.values().flatten() {
@@ -220,7 +216,6 @@ fn read_bounded(source: impl Read) -> std::io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// A secret from a stream, such as stdin.
 pub(crate) fn from_stream(source: impl Read) -> Result<String, String> {
     text(read_bounded(source).map_err(|error| format!("cannot be read: {error}"))?)
 }

@@ -42,7 +42,6 @@ pub(crate) fn ending(
     }
 }
 
-/// The exit code of a model that can not be had.
 pub(crate) fn exit_of(error: &ChooseError) -> Exit {
     match error {
         ChooseError::Model(ModelError::Unreachable { .. } | ModelError::TimedOut { .. }) => {

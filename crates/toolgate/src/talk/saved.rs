@@ -8,7 +8,6 @@ use toolgate_models::{Conversation, Saved};
 
 use crate::file;
 
-/// Reads a saved conversation.
 pub(crate) fn read(path: &Path) -> anyhow::Result<Saved> {
     let shown = escape(&path.to_string_lossy());
     let size = std::fs::metadata(path).with_context(|| format!("cannot read {shown}"))?;
@@ -31,7 +30,6 @@ pub(crate) fn expect_savable(path: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Keeps a conversation in a file, for its owner alone.
 pub(crate) fn save(conversation: &Conversation, path: &Path) -> anyhow::Result<()> {
     let text = conversation.save().to_json();
     file::replace(path, &text)

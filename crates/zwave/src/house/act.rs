@@ -21,7 +21,6 @@ use crate::plan::{Plan, plan};
 use crate::state::{Now, PendingCommand, State};
 use crate::value::NodeId;
 
-/// A command that was registered and not sent yet.
 pub(super) struct Prepared<'a> {
     inner: &'a Inner,
     node: NodeId,
@@ -92,13 +91,16 @@ impl Inner {
 }
 
 impl Prepared<'_> {
-    /// Follows the value until the outcome of the command is clear.
     pub(super) async fn follow(&self, doubt: Option<String>) -> CommandOutcome {
         let mut changes = self.inner.changes.subscribe();
         let mut asking: BoxFuture<'_, Option<Json>> = Box::pin(future::pending());
         loop {
             changes.borrow_and_update();
-            let until = match self.step() {
+            let step = find(&mut self.inner.state(), self.number)
+                .map_or(ProofStep::Over, |watched| {
+                    watched.proof.step(Instant::now())
+                });
+            let until = match step {
                 ProofStep::Done => {
                     return CommandOutcome::Done {
                         state: self.last().state,
@@ -125,18 +127,6 @@ impl Prepared<'_> {
                 }
             }
         }
-    }
-
-    fn step(&self) -> ProofStep {
-        let mut state = self.inner.state();
-        let Some(watched) = find(&mut state, self.number) else {
-            return ProofStep::Over;
-        };
-        let step = watched.proof.step(Instant::now());
-        if step == ProofStep::Ask {
-            watched.proof.asked();
-        }
-        step
     }
 
     /// Lets the gateway read the device: one short message on the air.

@@ -11,7 +11,6 @@ use crate::node::Bounded;
 
 const MAX_SCENES: usize = 500;
 
-/// A scene, as the gateway writes it.
 #[derive(Debug, Deserialize)]
 struct GatewayScene {
     #[serde(rename = "sceneid")]

@@ -215,7 +215,6 @@ impl World {
         Some((node, self.nodes.get(&node)?.index(&id)?))
     }
 
-    /// Answers, if somebody asked.
     pub(super) fn answer(&mut self, reply: Option<Reply>, result: Option<Json>) {
         let Some(reply) = reply else {
             return;

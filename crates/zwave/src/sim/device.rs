@@ -6,7 +6,6 @@ use super::catalog::short;
 use super::node::Node;
 use super::value::Value;
 
-/// What becomes of a command in the device and in the gateway.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Effect {
     /// What the device is then.

@@ -13,7 +13,6 @@ use toolgate_home::DeviceStatus;
 /// Every new name of a node makes new ones.
 const MAX_ROUTES: usize = 100_000;
 
-/// The program that this is like.
 pub(super) const VERSION: &str = "11.22.2";
 
 /// Reads a command as the gateway does: a number, JSON, or a text.
@@ -136,7 +135,6 @@ impl World {
         self.publish(&format!("{}/status", self.base(id)), &told, true);
     }
 
-    /// When a node was last heard.
     pub(super) fn publish_active(&mut self, id: NodeId) {
         let Some(node) = self.nodes.get(&id) else {
             return;
@@ -148,7 +146,6 @@ impl World {
         self.publish(&format!("{}/lastActive", self.base(id)), &told, true);
     }
 
-    /// Something happened to the driver or a node.
     pub(super) fn event(&mut self, source: &str, name: &str, data: &Json) {
         let topic = format!("_EVENTS/{}/{source}/{name}", self.gateway);
         self.publish(&topic, &json!({ "data": data }), false);

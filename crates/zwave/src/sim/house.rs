@@ -18,9 +18,7 @@ use crate::value::{NodeId, ValueId};
 
 /// Messages that wait for the broker; a large building announces itself with so many.
 const MAX_OUT: usize = 200_000;
-/// Messages on their way to the broker at a time.
 const IN_FLIGHT: usize = 32;
-/// Changes that wait for whoever watches.
 const MAX_CHANGES: usize = 1_024;
 
 /// Something changed in the house, whether anybody was told or not.

@@ -19,7 +19,6 @@ const VERIFY_DIMMER: Duration = Duration::from_secs(5);
 const SENT: u8 = 254;
 
 impl World {
-    /// The device changes, whoever knows.
     pub(super) fn become_real(&mut self, id: NodeId, value: usize, real: Json) {
         let Some(node) = self.nodes.get_mut(&id) else {
             return;
@@ -112,7 +111,6 @@ impl World {
         }
     }
 
-    /// The gateway comes to know a value.
     fn learn(&mut self, id: NodeId, value: usize, known: &Json, dated: bool) {
         let wall = self.wall();
         let Some(node) = self.nodes.get_mut(&id) else {
@@ -146,7 +144,6 @@ impl World {
         self.publish_active(id);
     }
 
-    /// What the gateway thinks of a node changes.
     pub(super) fn status(&mut self, id: NodeId, status: DeviceStatus) {
         let Some(node) = self.nodes.get_mut(&id) else {
             return;

@@ -10,13 +10,11 @@ use super::plan::PlannedPart;
 use super::world::{Due, World};
 use crate::value::NodeId;
 
-/// How often something may happen.
 pub(super) const TICK: Duration = Duration::from_secs(10);
 const MOTION_LASTS: Duration = Duration::from_secs(20);
 const DOOR_STAYS: Duration = Duration::from_secs(15);
 
 impl World {
-    /// Some time goes by for everything in the house.
     pub(super) fn tick(&mut self) {
         self.after(TICK, Due::Tick);
         let ids = self.nodes.keys().copied().collect::<Vec<_>>();

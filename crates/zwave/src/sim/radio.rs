@@ -55,7 +55,6 @@ pub(super) enum Answer {
     Value(usize),
     /// The values that were read, by property.
     Values,
-    /// That it is done.
     Nothing,
 }
 
@@ -95,7 +94,6 @@ impl World {
         self.after(self.options.scaled(takes), Due::Radio);
     }
 
-    /// The radio is done with a message.
     pub(super) fn sent(&mut self) {
         if let Some(job) = self.sending.take() {
             self.finish(job);

@@ -31,10 +31,8 @@ pub(super) struct Out {
     pub retain: bool,
 }
 
-/// What happens at a time.
 #[derive(Debug)]
 pub(super) enum Due {
-    /// The radio is done with its message.
     Radio,
     /// The gateway tells what it expects from a command.
     Echo {
@@ -43,7 +41,6 @@ pub(super) enum Due {
         sent: Json,
         reply: Option<Reply>,
     },
-    /// The gateway reads the device back.
     Verify {
         node: NodeId,
         target: usize,
@@ -51,11 +48,9 @@ pub(super) enum Due {
     Wake {
         node: NodeId,
     },
-    /// It goes to sleep again.
     Sleep {
         node: NodeId,
     },
-    /// Something may happen by itself.
     Tick,
     /// Something that happened is over.
     Calm {
@@ -69,7 +64,6 @@ pub(super) enum Due {
     },
 }
 
-/// The gateway, the radio and the devices.
 #[derive(Debug)]
 pub(super) struct World {
     pub options: Options,
@@ -136,7 +130,6 @@ impl World {
         world
     }
 
-    /// Sets the clocks of the house going.
     fn wind_up(&mut self) {
         let sleepers = self.nodes.values();
         let sleepers = sleepers.filter_map(|node| Some((node.id, node.sleeps?)));
@@ -173,7 +166,6 @@ impl World {
         });
     }
 
-    /// When something happens next.
     pub(super) fn next(&self) -> Option<Instant> {
         self.dues.keys().next().map(|(at, _)| *at)
     }
@@ -254,7 +246,6 @@ impl World {
         }
     }
 
-    /// Somebody's wish on the topic of a value.
     fn command(&mut self, node: NodeId, value: usize, payload: &Json) {
         let Some(found) = self.nodes.get(&node) else {
             return;

@@ -61,7 +61,6 @@ impl Bases {
         }
     }
 
-    /// A message said whose base it is.
     pub(crate) fn learn(&mut self, base: &str, node: NodeId, live: bool) {
         // Every node has a few bases; more is somebody's nonsense.
         let room = self.owners.len() < 8 * MAX_NODES;

@@ -4,9 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::topic::sanitize;
 
-/// More are somebody's nonsense.
 const MAX_GATEWAYS: usize = 16;
-/// Longer names are nobody's.
 const MAX_NAME: usize = 256;
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

@@ -9,10 +9,10 @@ use toolgate_mqtt::Message;
 use super::bases::can_have;
 use super::{Now, State};
 use crate::node::{DescribedNode, MAX_NODES, Node, is_device};
-use crate::payload::{self, MAX_PAYLOAD};
+use crate::payload::{self, MAX_PAYLOAD, Report};
 use crate::topic::{self, About, UNNAMED};
-use crate::value::NodeId;
-use toolgate_home::DeviceStatus;
+use crate::value::{NodeId, ValueId};
+use toolgate_home::{DeviceStatus, ReadingSource};
 
 /// The payload of a node's status, if it is more than yes or no.
 #[derive(Debug, Deserialize)]
@@ -27,8 +27,8 @@ struct Status {
 }
 
 impl State {
-    /// Takes a message that is no reply.
-    pub(crate) fn take(&mut self, message: &Message, now: Now) {
+    /// The function that a reply answers, if the message is one.
+    pub(crate) fn take<'a>(&mut self, message: &'a Message, now: Now) -> Option<&'a str> {
         let topics = self.topics.clone();
         match topics.about(&message.topic) {
             About::GatewayStatus { gateway } => self.take_gateway(gateway, message),
@@ -50,9 +50,22 @@ impl State {
                 self.ask_again |= ready == Some(true) && self.driver == Some(false);
                 self.driver = ready;
             }
-            About::Node { rest } => self.take_node_or_value(rest, message, now),
+            About::Node { rest } => match self.routes.get_key_value(rest) {
+                Some((topic, (node, id))) => {
+                    let (topic, node, id) = (Arc::clone(topic), *node, id.clone());
+                    let report = payload::report(&message.payload);
+                    self.take_report(node, &id, &report, &topic, message.retained, now);
+                }
+                None => self.take_new_topic(rest, message, now),
+            },
+            // Answers are never kept by a broker.
+            About::Reply { gateway, function } if !message.retained => {
+                self.ask_again |= self.gateways.heard(gateway);
+                return Some(function);
+            }
             About::Event { .. } | About::Reply { .. } | About::Set | About::Other => {}
         }
+        None
     }
 
     fn take_gateway(&mut self, gateway: &str, message: &Message) {
@@ -94,12 +107,61 @@ impl State {
         }
     }
 
-    fn take_node_or_value(&mut self, rest: &str, message: &Message, now: Now) {
-        if let Some((topic, (node, id))) = self.routes.get_key_value(rest) {
-            let (topic, node, id) = (Arc::clone(topic), *node, id.clone());
-            let report = payload::report(&message.payload);
-            return self.take_report(node, &id, &report, &topic, message.retained, now);
+    pub(super) fn take_report(
+        &mut self,
+        node: NodeId,
+        id: &ValueId,
+        report: &Report,
+        topic: &Arc<str>,
+        retained: bool,
+        now: Now,
+    ) {
+        let Some(known) = self.nodes.get_mut(&node) else {
+            return;
+        };
+        self.ask_again |= take_name(known, report, retained);
+        let Some(value) = known.values.get_mut(id) else {
+            return;
+        };
+        // Where it is published now is where it listens: after a renaming, a gateway goes on listening at the old place.
+        if !retained || value.topic.is_none() {
+            value.topic = Some(Arc::clone(topic));
         }
+        // What was kept may be older than what the gateway told since.
+        let told = value.source != ReadingSource::Retained && value.value.is_some();
+        if retained && told && report.time <= value.updated {
+            return;
+        }
+        value.updated = match (report.time, retained) {
+            (Some(time), _) => Some(time),
+            (None, true) => None,
+            (None, false) => Some(now.wall),
+        };
+        value.source = if retained {
+            ReadingSource::Retained
+        } else {
+            ReadingSource::Report
+        };
+        value.value.clone_from(&report.value);
+        if retained {
+            return;
+        }
+        if report.value.is_some() {
+            known.last_active = known.last_active.max(report.time);
+        }
+        for watched in self.watched.iter_mut().filter(|one| one.node == node) {
+            // A value that is its own target is a report, not an echo.
+            if watched.current == *id {
+                watched
+                    .proof
+                    .take_report(report.value.as_ref(), report.time, now.instant);
+            } else if watched.target == *id {
+                watched.proof.take_echo(now.instant);
+            }
+        }
+    }
+
+    fn take_new_topic(&mut self, rest: &str, message: &Message, now: Now) {
         // A value may be called `status`, so the topics of values come first.
         if topic::split(rest).is_some() {
             return self.take_value(rest, message, now);
@@ -210,6 +272,21 @@ impl State {
         self.take_pending(base);
         true
     }
+}
+
+/// Takes the name that stands beside a value. True if the node seems to have another one than the gateway's list says.
+fn take_name(node: &mut Node, report: &Report, retained: bool) -> bool {
+    let (name, location) = (&report.node_name, &report.node_location);
+    if node.described {
+        let differs =
+            |told: &Option<String>, known: &String| told.as_ref().is_some_and(|told| told != known);
+        return !retained && (differs(name, &node.name) || differs(location, &node.location));
+    }
+    if let Some(name) = name.as_ref().filter(|name| !name.is_empty()) {
+        node.name.clone_from(name);
+        node.location = location.clone().unwrap_or_default();
+    }
+    false
 }
 
 /// What a base tells of a node that nobody described.

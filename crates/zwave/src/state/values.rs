@@ -5,11 +5,10 @@ use std::sync::Arc;
 use toolgate_mqtt::Message;
 
 use super::{MAX_PENDING, MAX_PENDING_BYTES, MAX_ROUTES, Now, State};
-use crate::node::{MAX_ALL_VALUES, MAX_NODES, MAX_VALUES, Node, Value};
+use crate::node::{MAX_ALL_VALUES, MAX_NODES, MAX_VALUES, Value};
 use crate::payload::{self, Report};
 use crate::topic::{self, Form, Style, Suffix};
 use crate::value::{NodeId, ValueId};
-use toolgate_home::ReadingSource;
 
 impl State {
     pub(super) fn take_value(&mut self, rest: &str, message: &Message, now: Now) {
@@ -101,65 +100,6 @@ impl State {
         true
     }
 
-    pub(super) fn take_report(
-        &mut self,
-        node: NodeId,
-        id: &ValueId,
-        report: &Report,
-        topic: &Arc<str>,
-        retained: bool,
-        now: Now,
-    ) {
-        let Some(known) = self.nodes.get_mut(&node) else {
-            return;
-        };
-        self.ask_again |= take_name(known, report, retained);
-        let Some(value) = known.values.get_mut(id) else {
-            return;
-        };
-        // Where it is published now is where it listens: after a renaming, a gateway goes on listening at the old place.
-        if !retained || value.topic.is_none() {
-            value.topic = Some(Arc::clone(topic));
-        }
-        // What was kept may be older than what the gateway told since.
-        let told = value.source != ReadingSource::Retained && value.value.is_some();
-        if retained && told && report.time <= value.updated {
-            return;
-        }
-        value.updated = match (report.time, retained) {
-            (Some(time), _) => Some(time),
-            (None, true) => None,
-            (None, false) => Some(now.wall),
-        };
-        value.source = if retained {
-            ReadingSource::Retained
-        } else {
-            ReadingSource::Report
-        };
-        value.value.clone_from(&report.value);
-        if retained {
-            return;
-        }
-        if report.value.is_some() {
-            known.last_active = known.last_active.max(report.time);
-        }
-        self.tell_report(node, id, report, now);
-    }
-
-    /// Tells the commands that wait.
-    fn tell_report(&mut self, node: NodeId, id: &ValueId, report: &Report, now: Now) {
-        for watched in self.watched.iter_mut().filter(|one| one.node == node) {
-            // A value that is its own target is a report, not an echo.
-            if watched.current == *id {
-                watched
-                    .proof
-                    .take_report(report.value.as_ref(), report.time, now.instant);
-            } else if watched.target == *id {
-                watched.proof.take_echo(now.instant);
-            }
-        }
-    }
-
     /// How the gateway writes topics, for values whose topic was not seen.
     fn see_style(&mut self, node: NodeId, base: &str, form: Form) {
         let Some(node) = self.nodes.get(&node) else {
@@ -212,19 +152,4 @@ impl State {
             self.take(&message, now);
         }
     }
-}
-
-/// Takes the name that stands beside a value. True if the node seems to have another one than the gateway's list says.
-fn take_name(node: &mut Node, report: &Report, retained: bool) -> bool {
-    let (name, location) = (&report.node_name, &report.node_location);
-    if node.described {
-        let differs =
-            |told: &Option<String>, known: &String| told.as_ref().is_some_and(|told| told != known);
-        return !retained && (differs(name, &node.name) || differs(location, &node.location));
-    }
-    if let Some(name) = name.as_ref().filter(|name| !name.is_empty()) {
-        node.name.clone_from(name);
-        node.location = location.clone().unwrap_or_default();
-    }
-    false
 }

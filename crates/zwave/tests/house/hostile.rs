@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value as Json, json};
 use toolgate_home::{Command, CommandOutcome, Home};
 
-use crate::memory::{GATEWAY, device, recorded, settle, with_nodes};
+use crate::memory::{GATEWAY, access, device, recorded, settle, with_nodes};
 
 const NAMED: &str = include_str!("../data/start-named-time-value.txt");
 const CURRENT: &str = "zwave/Kitchen/Switch_One/switch_binary/endpoint_0/currentValue";
@@ -204,7 +204,7 @@ async fn many_devices_are_listed_quickly() {
     assert_eq!(house.devices().len(), 999);
     // Ten times the promise, for machines that are busy.
     assert!(start.elapsed().unwrap() < Duration::from_millis(500));
-    assert_eq!(house.resolve("lamp 700").unwrap().id, 700);
+    assert_eq!(access(&house).resolve("lamp 700", false).unwrap().id, 700);
 }
 
 #[tokio::test(start_paused = true)]

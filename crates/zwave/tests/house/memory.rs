@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use serde_json::{Value as Json, json};
 use tokio::sync::{mpsc, watch};
 use tokio::time::sleep;
-use toolgate_home::{Device, Home, Readiness};
+use toolgate_home::{Device, Home, HomeAccess, Readiness, ZWAVE};
 use toolgate_mqtt::{Message, Mqtt, PublishError, State, Subscription};
 use zwave::{House, HouseSettings};
 
@@ -233,4 +233,9 @@ pub(crate) fn device(house: &House, node: u16) -> Device {
     house
         .device(node.into())
         .unwrap_or_else(|| panic!("no node {node}"))
+}
+
+/// The house as its tools see it: they find devices by their names.
+pub(crate) fn access(house: &House) -> HomeAccess {
+    HomeAccess::new(Arc::new(house.clone()), &ZWAVE, true)
 }

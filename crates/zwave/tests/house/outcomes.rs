@@ -7,7 +7,7 @@ use tokio::time::{Instant, timeout};
 use toolgate_home::{Command, CommandOutcome, Home, Readiness};
 use toolgate_mqtt::{PublishError, State};
 
-use crate::memory::{GATEWAY, Memory, device, open, recorded, settle, with_nodes};
+use crate::memory::{GATEWAY, Memory, access, device, open, recorded, settle, with_nodes};
 
 const NAMED: &str = include_str!("../data/start-named-time-value.txt");
 const SET: &str = "zwave/Kitchen/Switch_One/switch_binary/endpoint_0/targetValue/set";
@@ -40,7 +40,7 @@ async fn a_lock_is_locked_when_it_says_so() {
             (3_000, LOCK_CURRENT, r#"{"time":2,"value":255}"#),
         ],
     );
-    let front = house.resolve_exact("front door").unwrap();
+    let front = access(&house).resolve("front door", true).unwrap();
     let achieved = house.command(&front, Command::Lock).await;
     assert_eq!(
         achieved,
@@ -250,7 +250,7 @@ async fn two_devices_of_one_name_and_place_are_not_commanded() {
                 "values": [value("currentValue"), value("targetValue")] })
     };
     let (memory, house) = with_nodes(json!([node(2), node(3)]), "").await;
-    assert!(house.resolve("lamp").is_err(), "ambiguous");
+    assert!(access(&house).resolve("lamp", false).is_err(), "ambiguous");
     let achieved = house.command(&device(&house, 2), Command::On).await;
     let CommandOutcome::Refused { reason } = achieved else {
         panic!("{achieved:?}");

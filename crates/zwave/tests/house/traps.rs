@@ -6,7 +6,7 @@ use serde_json::json;
 use tokio::time::Instant;
 use toolgate_home::{Command, CommandOutcome, DeviceStatus, Home};
 
-use crate::memory::{GATEWAY, device, nodes, recorded, settle};
+use crate::memory::{GATEWAY, access, device, nodes, recorded, settle};
 
 const NAMED: &str = include_str!("../data/start-named-time-value.txt");
 const RAW: &str = include_str!("../data/start-numbered-raw.txt");
@@ -228,8 +228,8 @@ async fn trap_8_controller_and_broadcast_are_no_devices() {
     let nodes = house.devices().into_iter().map(|device| device.id);
     let nodes = nodes.collect::<std::collections::BTreeSet<_>>();
     assert_eq!(nodes.into_iter().collect::<Vec<_>>(), [2, 3, 4, 5, 6, 8]);
-    assert!(house.resolve("Broadcast").is_err());
-    assert!(house.resolve("node 1").is_err());
+    assert!(access(&house).resolve("Broadcast", false).is_err());
+    assert!(access(&house).resolve("node 1", false).is_err());
 }
 
 #[tokio::test(start_paused = true)]

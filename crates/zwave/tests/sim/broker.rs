@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::{sleep, timeout};
-use toolgate_home::{Command, CommandOutcome, Home, Readiness};
+use toolgate_home::{Command, CommandOutcome, Home, HomeAccess, Readiness, ZWAVE};
 use toolgate_mqtt::{Broker, BrokerSettings, Client, Settings};
 use zwave::sim::{House as Simulated, Options, Plan};
 use zwave::{House, HouseSettings};
@@ -23,7 +23,8 @@ async fn a_light_goes_on_over_a_real_connection() {
     let client = Client::open(Settings::new(&broker.url()).unwrap());
     let house = House::open(Arc::new(client), HouseSettings::default());
     assert_eq!(house.ready(HANG).await, Readiness::Ready);
-    let light = house.resolve("the kitchen light").unwrap();
+    let access = HomeAccess::new(Arc::new(house.clone()), &ZWAVE, true);
+    let light = access.resolve("the kitchen light", false).unwrap();
     let on = timeout(HANG, house.command(&light, Command::On)).await;
     let state = "on".to_owned();
     assert_eq!(on.unwrap(), CommandOutcome::Done { state });

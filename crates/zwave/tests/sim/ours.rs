@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
-use toolgate_home::{Command, CommandOutcome, DeviceKind, Home, Readiness};
+use toolgate_home::{Command, CommandOutcome, DeviceKind, Home, HomeAccess, Readiness, ZWAVE};
 use toolgate_mqtt::Mqtt;
 use zwave::sim::{Faults, Options, Payloads, Plan, TopicForm};
 use zwave::{House, HouseSettings};
@@ -20,7 +20,8 @@ async fn open(options: Options) -> (Stage, House) {
 }
 
 async fn told(house: &House, name: &str, command: Command) -> CommandOutcome {
-    let device = house.resolve(name).unwrap();
+    let access = HomeAccess::new(Arc::new(house.clone()), &ZWAVE, true);
+    let device = access.resolve(name, false).unwrap();
     house.command(&device, command).await
 }
 

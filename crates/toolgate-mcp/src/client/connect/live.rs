@@ -20,7 +20,6 @@ use crate::{Era, ServerSettings};
 /// Between two attempts to hear of changes (modern era).
 const LISTEN_AGAIN: Duration = Duration::from_secs(30);
 
-/// A connected server.
 pub(super) struct Live {
     pub(super) session: Arc<Session>,
     pub(super) era: Era,
@@ -72,7 +71,6 @@ impl Peer for Live {
     }
 }
 
-/// Asks to hear of changes, for as long as it lives.
 pub(super) struct Listener(JoinHandle<()>);
 
 impl Drop for Listener {

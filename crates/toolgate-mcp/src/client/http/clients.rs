@@ -14,7 +14,6 @@ const IDLE_CONNECTIONS: usize = 8;
 
 /// Belongs to one runtime: connections that are kept open live in it.
 pub(crate) struct Shared {
-    /// The bytes that one message of a server may have.
     pub(super) max_message: usize,
     local: OnceCell<Client>,
     outside: OnceCell<Client>,

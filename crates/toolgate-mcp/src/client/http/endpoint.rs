@@ -21,7 +21,6 @@ const SHOWN: usize = 200;
 /// They belong to the connection, not to what it carries.
 const RESERVED: [HeaderName; 5] = [CONNECTION, CONTENT_LENGTH, TE, TRANSFER_ENCODING, UPGRADE];
 
-/// Why there is no response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Trouble {
     /// Nobody is there.
@@ -41,7 +40,6 @@ impl From<Trouble> for TransportError {
     }
 }
 
-/// Where a server is, and what is sent with every request to it.
 pub(super) struct Endpoint {
     shared: Arc<Shared>,
     url: Url,
@@ -76,7 +74,6 @@ impl Endpoint {
         &self.url
     }
 
-    /// The bytes that one message may have.
     pub(super) fn max_message(&self) -> usize {
         self.shared.max_message
     }
@@ -194,7 +191,6 @@ fn shown(url: &Url) -> String {
     escape(&text.chars().take(SHOWN).collect::<String>())
 }
 
-/// The innermost reason of an error: what the layers above it say is of no use to a person.
 fn header_map(headers: &Headers) -> Result<HeaderMap, String> {
     let mut map = HeaderMap::new();
     for (name, value) in &headers.0 {

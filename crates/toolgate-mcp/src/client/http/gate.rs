@@ -18,7 +18,6 @@ pub(super) struct Gate {
 }
 
 impl Gate {
-    /// Calls wait from here on.
     pub(super) fn close(&self) {
         self.closed.send_replace(Some(Instant::now() + LONGEST));
     }
@@ -38,7 +37,6 @@ impl Gate {
         }
     }
 
-    /// Returns when somebody opened it.
     pub(super) async fn opened(&self) {
         let mut closed = self.closed.subscribe();
         // Fails only without a sender, which is ours.

@@ -43,7 +43,6 @@ const ACCEPTED: Duration = Duration::from_secs(30);
 /// For a session to be ended on its server.
 const FAREWELL: Duration = Duration::from_secs(2);
 
-/// A server that is reached over HTTP.
 pub(crate) struct Http {
     wire: Arc<Wire>,
     tasks: Arc<Tasks>,

@@ -11,7 +11,6 @@ use super::stream;
 use super::wire::Wire;
 use crate::client::transport::TransportError;
 
-/// The stream, from the first message on.
 pub(super) struct Stream {
     response: Response,
     parser: SseParser,

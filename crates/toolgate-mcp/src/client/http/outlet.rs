@@ -34,7 +34,6 @@ impl Outlet {
         }
     }
 
-    /// Says once that it is over.
     pub(super) fn closed(&self, status: impl Into<Reason>) {
         if let Some(inbox) = self.inbox().take() {
             inbox.closed(End {

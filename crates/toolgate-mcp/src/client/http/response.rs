@@ -15,14 +15,12 @@ const SHOWN: usize = 4 << 10;
 const SHOWN_NAME: usize = 80;
 
 pub(super) enum Content {
-    /// One message, if it is any.
     Json,
     Events,
     /// Not what we can read: why, for a person.
     Unfit(String),
 }
 
-/// What a response without success means.
 pub(super) enum Refusal {
     Answer(Message),
     /// The server does not know our session any more; it has not done what we asked.
@@ -30,7 +28,6 @@ pub(super) enum Refusal {
     Error(TransportError),
 }
 
-/// Why there is no body.
 pub(super) enum NoBody {
     TooLarge(Lost),
     Broken(reqwest::Error),
@@ -67,7 +64,6 @@ pub(super) fn content(endpoint: &Endpoint, response: &Response) -> Content {
     }
 }
 
-/// Reads a body that must not be larger than `limit`.
 pub(super) async fn body(response: &mut Response, limit: usize) -> Result<Vec<u8>, NoBody> {
     let too_large = |bytes: u64| {
         let limit = limit as u64;

@@ -21,15 +21,10 @@ const COME_BACK: Duration = Duration::from_secs(1);
 const WORTHWHILE: Duration = Duration::from_secs(5);
 
 pub(super) enum Opened {
-    /// It is there.
     Stream(Response),
-    /// Not now: why.
     Later(Reason),
-    /// Not here: why.
     Never(Reason),
-    /// The session is over.
     Expired,
-    /// The server is not there any more: why.
     Gone(Reason),
 }
 
@@ -61,7 +56,6 @@ pub(super) async fn open(wire: &Wire, parser: &mut SseParser) -> Opened {
     }
 }
 
-/// The next event; none at the end.
 pub(super) async fn next(
     response: &mut Response,
     parser: &mut SseParser,

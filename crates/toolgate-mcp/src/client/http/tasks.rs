@@ -40,7 +40,6 @@ impl Tasks {
         }
     }
 
-    /// Ends the task of a request, and with it its connection.
     pub(super) fn drop_request(&self, id: u64) {
         if let Some(task) = self.running().requests.remove(&id) {
             task.abort();

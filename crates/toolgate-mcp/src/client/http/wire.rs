@@ -27,7 +27,6 @@ pub(super) struct Wire {
     state: Mutex<State>,
 }
 
-/// What the handshake has settled so far.
 #[derive(Default)]
 struct State {
     era: Option<Era>,
@@ -82,7 +81,6 @@ impl Wire {
             .await
     }
 
-    /// Ends the session on the server, if there is one.
     pub(super) async fn end_session(&self) {
         let mut headers = HeaderMap::new();
         {

@@ -12,7 +12,6 @@ use super::{PINNED, ToolChange, ToolChangeKind};
 pub(super) const LONGEST_PATH: usize = 200;
 /// How much of each side is shown, in bytes.
 const LONGEST_SIDE: usize = 2000;
-/// How much of each side is logged, in bytes.
 const LONGEST_LOGGED: usize = 300;
 /// How much of what is the same is shown before a difference.
 const BEFORE: usize = 40;
@@ -55,7 +54,6 @@ impl std::fmt::Display for Difference {
 }
 
 impl ToolChange {
-    /// The differences in one line, bounded.
     pub(super) fn log_line(&self) -> String {
         let shown = self.differences.iter().take(MOST_LOGGED);
         let mut parts: Vec<String> = shown.map(|one| one.line(LONGEST_LOGGED)).collect();

@@ -22,7 +22,6 @@ const LATELY: Duration = Duration::from_secs(3600);
 
 #[derive(Default)]
 pub(super) struct Members {
-    /// In the order of the configuration.
     pub(super) list: Vec<Member>,
     /// Tasks on their way out, by server: the next one of the name waits for it.
     pub(super) leaving: HashMap<String, JoinHandle<()>>,
@@ -45,7 +44,6 @@ pub(super) struct Life {
 }
 
 impl Members {
-    /// Servers that may be in the middle of a download.
     pub(super) fn downloads(&self) -> Vec<String> {
         let boards = self.list.iter().map(|member| &member.board);
         let downloading =
@@ -85,7 +83,6 @@ impl Member {
         });
     }
 
-    /// Offers what may be offered by now.
     pub(super) fn apply_verdict(&self, verdict: PinVerdict) {
         self.link.withhold(verdict.withheld.clone());
         let offered = self.shelf.withhold(verdict.withheld);

@@ -7,7 +7,6 @@ use toolgate_core::CallContext;
 use super::{Failure, Session};
 use crate::client::message::Outgoing;
 
-/// A request, before it has an id.
 pub(crate) struct Request<'a, P> {
     pub(crate) method: &'static str,
     pub(crate) params: P,

@@ -14,7 +14,6 @@ use crate::Program;
 #[error("{0}")]
 pub(crate) struct StartError(pub(crate) String);
 
-/// A file to start, and where.
 #[derive(Debug, PartialEq)]
 pub(super) struct Found {
     pub(super) file: PathBuf,
@@ -114,7 +113,6 @@ fn not_executable(file: &Path) -> StartError {
     ))
 }
 
-/// Why a file that was found did not start after all.
 pub(super) fn refused(file: &Path, path: &OsStr, error: &io::Error) -> StartError {
     let name = file.display();
     let reason = match (error.kind(), interpreter(file)) {
@@ -140,7 +138,6 @@ pub(super) fn refused(file: &Path, path: &OsStr, error: &io::Error) -> StartErro
     ))
 }
 
-/// What a script wants to be run by.
 fn interpreter(file: &Path) -> Option<String> {
     let line = first_line(file)?;
     Some(escape(line.split_whitespace().next()?))

@@ -16,7 +16,6 @@ use crate::{Container, Program};
 
 /// How long an engine may take to remove a container.
 const REMOVING: Duration = Duration::from_secs(30);
-/// In this order.
 const ENGINES: [&str; 2] = ["podman", "docker"];
 /// What an engine needs to find its containers again.
 const NEEDED: [&str; 8] = [

@@ -25,7 +25,6 @@ const FAMILIES: [&str; 16] = [
     "YARN_",
 ];
 
-/// One of these words in such a name, and its value is a credential.
 const WORDS: [&str; 12] = [
     "AUTH",
     "AUTHTOKEN",

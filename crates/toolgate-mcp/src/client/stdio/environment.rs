@@ -6,7 +6,6 @@ use std::ffi::{OsStr, OsString};
 use super::credentials::without_credentials;
 use crate::Program;
 
-/// Inherited by name.
 const PASSED: [&str; 11] = [
     "HOME",
     "LANG",

@@ -81,7 +81,6 @@ impl Group {
         }
     }
 
-    /// Sends a signal to all processes that are left.
     pub(super) async fn signal(&self, signal: Signal) {
         if !self.is_gone() {
             let family = self.family.clone();
@@ -89,7 +88,6 @@ impl Group {
         }
     }
 
-    /// Removes its container, if it runs in one that is still there.
     pub(super) async fn remove_container(&self) {
         if let Some(removal) = &self.removal {
             removal.run().await;
@@ -141,7 +139,6 @@ impl Group {
         ending.signal.filter(|_| is_first)
     }
 
-    /// The memory that the group holds, in bytes.
     pub(super) async fn memory(&self) -> u64 {
         let leader = self.leader;
         off_thread(move || table::memory(leader)).await.unwrap_or(0)

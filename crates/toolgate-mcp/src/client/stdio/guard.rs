@@ -55,7 +55,6 @@ struct State {
     removals: BTreeMap<i32, Removal>,
 }
 
-/// A group that may be in the middle of a download.
 #[derive(Debug, Clone, PartialEq)]
 struct Installing {
     marker: String,

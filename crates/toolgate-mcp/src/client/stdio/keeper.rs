@@ -27,7 +27,6 @@ const LOOKS: Duration = Duration::from_secs(1);
 
 const MIB: u64 = 1024 * 1024;
 
-/// The task that belongs to a child process.
 pub(super) struct Keeper {
     pub(super) child: Child,
     pub(super) group: Arc<Group>,
@@ -99,7 +98,6 @@ impl Keeper {
         exit.or_else(|| Some(otherwise.to_owned()))
     }
 
-    /// Ends the server, with more and more force.
     async fn stop(&mut self) -> Option<String> {
         self.stdin.close().await;
         let exit = self.exit_within(self.group.ending().closed).await;

@@ -3,7 +3,6 @@
 /// How much of both ends is kept.
 const END: usize = 1024;
 
-/// A line that is thrown away as it comes.
 #[derive(Debug, Default)]
 pub(super) struct OversizedLine {
     pub(super) head: Vec<u8>,

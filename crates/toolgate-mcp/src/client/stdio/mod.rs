@@ -63,17 +63,14 @@ pub(crate) struct Shared {
     pub(crate) max_message: usize,
     /// The Toolgates that a server stands below, for one that is a Toolgate itself.
     pub(crate) chain: String,
-    /// Confines servers.
     pub(crate) launcher: Launcher,
 }
 
-/// The largest message unless told otherwise.
 pub(crate) const MAX_MESSAGE: usize = 16 * 1024 * 1024;
 
 /// What whoever started this program has left open in it is for nobody else. Our own files are never passed on anyway.
 static KEEP_TO_OURSELVES: Once = Once::new();
 
-/// A running server. Dropping it begins its end as [`close`](Transport::close) does; without a runtime its processes are killed.
 pub(crate) struct Stdio {
     stdin: Arc<Stdin>,
     group: Arc<Group>,

@@ -61,7 +61,6 @@ pub(super) struct Family {
 }
 
 impl Family {
-    /// True while a process of it lives.
     pub(super) fn lives(&self) -> bool {
         let group_lives =
             |group: &Pid| test_kill_process_group(*group).is_ok() && table::group_lives(*group);

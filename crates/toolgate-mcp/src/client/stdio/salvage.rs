@@ -14,7 +14,6 @@ const LONG: usize = 256 * 1024;
 /// not be answered.
 const OF_SERVERS: [&str; 3] = ["elicitation/create", "sampling/createMessage", "roots/list"];
 
-/// A part of a line, in order.
 #[derive(Debug, PartialEq)]
 pub(super) enum Part<'a> {
     Message(Message),

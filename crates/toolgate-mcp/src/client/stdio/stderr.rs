@@ -11,12 +11,10 @@ use toolgate_core::{Redactor, escape};
 
 use crate::client::diagnostics::Diagnostics;
 
-/// How much is kept.
 const KEPT: usize = 64 * 1024;
 /// How much of it is shown, and how much of one line.
 const SHOWN_LINES: usize = 20;
 const SHOWN_BYTES: usize = 4096;
-/// How much is read at a time.
 const CHUNK: usize = 64 * 1024;
 /// So many lines are logged in this time, at DEBUG.
 const LOGGED_LINES: usize = 100;
@@ -94,7 +92,6 @@ fn shown(line: &[u8], redactor: &Redactor) -> Option<String> {
     (!text.is_empty()).then_some(text)
 }
 
-/// Reads until the stream ends.
 pub(super) async fn drain(
     mut from: impl AsyncRead + Unpin,
     ring: Arc<Ring>,

@@ -27,7 +27,6 @@ struct Pipe {
     written: usize,
 }
 
-/// What keeps a message from being written.
 enum Hindrance {
     Broken,
     Over,
@@ -56,12 +55,13 @@ impl Stdin {
         let Some(pipe) = pipe.as_mut() else {
             return Err(TransportError::NotSent(self.text(&Hindrance::Over).into()));
         };
-        let begun = match self.begin(pipe, &message).await {
-            Ok(written) if written == message.len() => return Ok(()),
-            Ok(written) => written,
-            Err(hindrance) => return Err(TransportError::NotSent(self.text(&hindrance).into())),
-        };
-        (pipe.begun, pipe.written) = (message, begun);
+        let not_sent = |hindrance| TransportError::NotSent(self.text(&hindrance).into());
+        self.finish(pipe).await.map_err(not_sent)?;
+        let written = self.write(&pipe.sender, &message).await.map_err(not_sent)?;
+        if written == message.len() {
+            return Ok(());
+        }
+        (pipe.begun, pipe.written) = (message, written);
         let finished = self.finish(pipe).await;
         finished.map_err(|hindrance| TransportError::Interrupted(self.text(&hindrance).into()))
     }
@@ -79,12 +79,6 @@ impl Stdin {
         if let Ok(mut pipe) = timeout(LEAVING, self.pipe.lock()).await {
             pipe.take();
         }
-    }
-
-    /// Writes the first part of a message, behind what others have left: how much it was.
-    async fn begin(&self, pipe: &mut Pipe, message: &[u8]) -> Result<usize, Hindrance> {
-        self.finish(pipe).await?;
-        self.write(&pipe.sender, message).await
     }
 
     async fn finish(&self, pipe: &mut Pipe) -> Result<(), Hindrance> {

@@ -2,24 +2,23 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use tokio::io::{AsyncRead, AsyncReadExt};
 use toolgate_net::{Line, LineBuffer};
 
 use super::lines::OversizedLine;
 use super::salvage::{Marks, Part, take_apart};
 use crate::client::diagnostics::Diagnostics;
-use crate::client::message::Message;
+use crate::client::message::{Message, NotAMessage};
 use crate::client::transport::{Inbox, Lost};
 
 /// How much is asked for at a time: what a pipe holds.
 const CHUNK: usize = 64 * 1024;
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// Where the parts of stdout go.
 pub(super) struct Stdout {
     pub(super) inbox: Arc<dyn Inbox>,
     pub(super) diagnostics: Arc<Diagnostics>,
-    /// The largest message that is read, in bytes.
     pub(super) limit: usize,
 }
 
@@ -42,7 +41,10 @@ impl Stdout {
     /// `oversized`: the line that is being thrown away.
     fn handle(&self, line: Line, oversized: &mut Option<OversizedLine>) {
         match line {
-            Line::Whole(line) => self.whole(&line),
+            Line::Whole(line) => match Message::parse(&line) {
+                Ok(message) => self.inbox.message(message),
+                Err(refused) => self.salvage(&line, &refused),
+            },
             Line::Oversized { part, is_last } => {
                 let is_first = oversized.is_none();
                 let line = oversized.get_or_insert_default();
@@ -67,18 +69,15 @@ impl Stdout {
         is_answer
     }
 
-    fn whole(&self, line: &[u8]) {
-        match Message::parse(line) {
-            Ok(message) => self.inbox.message(message),
-            Err(_) if line.trim_ascii().is_empty() => {}
-            Err(refused) => match line.strip_prefix(BYTE_ORDER_MARK) {
-                Some(line) => self.whole(line),
-                None => {
-                    for part in take_apart(line, &refused) {
-                        self.part(part);
-                    }
-                }
-            },
+    fn salvage(&self, line: &Bytes, refused: &NotAMessage) {
+        if line.trim_ascii().is_empty() {
+            return;
+        }
+        if line.starts_with(BYTE_ORDER_MARK) {
+            return self.handle(Line::Whole(line.slice(BYTE_ORDER_MARK.len()..)), &mut None);
+        }
+        for part in take_apart(line, refused) {
+            self.part(part);
         }
     }
 

@@ -2,7 +2,6 @@
 
 use rustix::process::{Pid, Signal};
 
-/// A hold on a process; there is none here.
 pub(super) enum Handle {}
 
 impl Handle {
@@ -25,7 +24,6 @@ pub(super) fn memory(_group: Pid) -> u64 {
     0
 }
 
-/// Nobody is found.
 pub(super) fn carrying(_entry: &str, _except: &[String]) -> Vec<Handle> {
     Vec::new()
 }

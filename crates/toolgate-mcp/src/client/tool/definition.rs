@@ -20,7 +20,6 @@ pub(super) enum Compile {
     AtFirstCall,
 }
 
-/// What a server calls one of its tools.
 pub(super) struct ToolWords {
     pub(super) name: String,
     pub(super) title: Option<String>,

@@ -67,7 +67,6 @@ impl std::fmt::Debug for HttpBody {
     }
 }
 
-/// Why a request's body is not there.
 #[derive(Debug, PartialEq)]
 pub(super) enum BodyError {
     TooLarge,

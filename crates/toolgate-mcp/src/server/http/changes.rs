@@ -63,7 +63,6 @@ impl McpHttp {
     }
 }
 
-/// What happens on a stream of changes.
 struct ChangeStream {
     watch: ToolListWatch,
     first: Option<Bytes>,

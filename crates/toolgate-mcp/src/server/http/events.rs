@@ -120,7 +120,6 @@ impl EventLog {
         self.news.notify_waiters();
     }
 
-    /// Nothing more will come.
     pub(super) fn end(&self) {
         self.state().is_over = true;
         self.news.notify_waiters();

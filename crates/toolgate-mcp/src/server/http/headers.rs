@@ -81,7 +81,6 @@ pub(super) fn is_json(headers: &HeaderMap) -> bool {
     name.is_some_and(|name| is(name.trim(), "application/json"))
 }
 
-/// The revision the client speaks.
 fn version(headers: &HeaderMap) -> Result<Option<&str>, String> {
     only(headers, &VERSION)
 }

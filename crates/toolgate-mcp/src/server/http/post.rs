@@ -174,27 +174,22 @@ impl McpHttp {
             // Nobody is to be answered, but HTTP wants a response.
             return Ok(reply::events(HttpBody::whole("")));
         }
+        let mut new_session = None;
         match (&result, requester) {
             (Ok(MethodResult::Initialize(answer)), _) => {
-                let session = self.open_session(answer, owner)?;
-                let mut response = reply::message(accepts, response(&id, &result));
-                response.headers_mut().insert(SESSION, session);
-                return Ok(response);
+                new_session = Some(self.open_session(answer, owner)?);
             }
             (Ok(MethodResult::ListTools(list)), Requester::Session(session)) => {
                 session.saw(Arc::clone(&list.tools));
             }
-            (Err(error), Requester::New) => {
-                return Err(HttpError::new(StatusCode::BAD_REQUEST, error.clone()));
-            }
-            (Err(error), _)
-                if lifecycle.is_modern() && error.code == RequestError::METHOD_NOT_FOUND =>
-            {
-                return Err(HttpError::new(StatusCode::NOT_FOUND, error.clone()));
-            }
+            (Err(error), requester) => refuse_by_status(error, &requester)?,
             _ => {}
         }
-        Ok(reply::message(accepts, response(&id, &result)))
+        let mut response = reply::message(accepts, response(&id, &result));
+        if let Some(session) = new_session {
+            response.headers_mut().insert(SESSION, session);
+        }
+        Ok(response)
     }
 
     /// Begins a request, so that it can be stopped: by the client in its session, else only by us.
@@ -256,6 +251,17 @@ impl McpHttp {
         }
         reply::empty(StatusCode::ACCEPTED)
     }
+}
+
+/// Some errors of a method have a status of HTTP; all others are answers like any result.
+fn refuse_by_status(error: &RequestError, requester: &Requester) -> Result<(), HttpError> {
+    let is_unknown = error.code == RequestError::METHOD_NOT_FOUND;
+    let status = match requester {
+        Requester::New => StatusCode::BAD_REQUEST,
+        _ if is_unknown && requester.lifecycle().is_modern() => StatusCode::NOT_FOUND,
+        _ => return Ok(()),
+    };
+    Err(HttpError::new(status, error.clone()))
 }
 
 /// True if the client wants to hear of a call before its result, or takes nothing but events.

@@ -100,7 +100,6 @@ pub(super) fn with_map(mut map: HeaderMap, mut response: Response<HttpBody>) -> 
     response
 }
 
-/// Without a body.
 pub(super) fn empty(status: StatusCode) -> Response<HttpBody> {
     let mut response = Response::new(HttpBody::whole(""));
     *response.status_mut() = status;

@@ -14,7 +14,6 @@ use crate::server::tool_list::ListedTool;
 /// Answers a session keeps for a client that may come back for them.
 const MOST_STREAMS: usize = 16;
 
-/// One client's session.
 pub(super) struct HttpSession {
     pub(super) id: u128,
     pub(super) owner: u64,

@@ -22,7 +22,6 @@ const SWEEP: Duration = Duration::from_secs(30);
 /// The part of a full table that goes at once: to find the oldest, all have to be looked at.
 const SHARE: usize = 64;
 
-/// All sessions of a server.
 pub(super) struct SessionTable {
     table: Mutex<HashMap<u128, Arc<HttpSession>>>,
     most: usize,

@@ -29,7 +29,6 @@ pub(super) const MAX_MEMORY: Key = &["maxMemory"];
 pub(super) const SANDBOX: Key = &["sandbox"];
 pub(super) const CONTAINER: Key = &["container"];
 
-/// Every setting there is.
 pub(in crate::settings) const KEYS: [Key; 25] = [
     COMMAND,
     ARGS,

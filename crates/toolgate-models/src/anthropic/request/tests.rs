@@ -2,7 +2,7 @@ use serde_json::json;
 
 use super::super::tests::offer;
 use super::*;
-use crate::samples::{ask, assistant, call, result, results, said, tool, user};
+use crate::tests::samples::{ask, assistant, call, result, results, said, tool, user};
 use crate::{AssistantMessage, CallArguments, Image, Message, Part, Provider, ToolResult};
 
 fn options() -> Options {

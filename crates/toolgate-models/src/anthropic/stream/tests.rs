@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::super::tests::catalog;
 use super::*;
-use crate::samples::tool;
+use crate::tests::samples::tool;
 use crate::{Event, Part, Provider};
 
 /// Events as `data` of a stream, and what came of them: the reply and what was heard.
@@ -55,7 +55,7 @@ fn piece(index: usize, partial: &str) -> String {
 }
 
 fn call(id: &str, name: &str, arguments: &str) -> Part {
-    crate::samples::call(id, name, arguments)
+    crate::tests::samples::call(id, name, arguments)
 }
 
 fn said(text: &str) -> Part {

@@ -1,7 +1,7 @@
 use super::super::tests::catalog;
 use super::*;
 use crate::Event;
-use crate::samples::{call, said, tool};
+use crate::tests::samples::{call, said, tool};
 
 /// What was heard, thinking in parentheses, and what came of it.
 fn read(events: &[&str]) -> (String, Result<Reply, StreamError>) {

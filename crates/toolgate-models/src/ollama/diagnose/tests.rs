@@ -1,7 +1,7 @@
 use serde_json::{Value, json};
 
 use super::*;
-use crate::http::loopback::{Loopback, Step, answer};
+use crate::tests::loopback::{Loopback, Step, answer};
 
 /// What a server says, path by path, in the order it is asked.
 struct Server {

@@ -4,12 +4,13 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::*;
-use crate::ollama::samples::{offer, offer_of};
+use crate::ollama::tests::samples::{offer, offer_of};
 use crate::{CallArguments, Image, ModelCall, Provider};
 
 const WANTED: Wanted = Wanted {
     window: 8192,
     think: None,
+    pictures: false,
 };
 
 fn request<'a>(messages: &'a [Message], tools: &'a Offer) -> Request<'a> {
@@ -22,8 +23,7 @@ fn request<'a>(messages: &'a [Message], tools: &'a Offer) -> Request<'a> {
 }
 
 fn body(request: &Request<'_>, settings: &ModelSettings, wanted: Wanted) -> String {
-    let prompt = Prompt::new(request, false);
-    String::from_utf8(prompt.body("qwen3", settings, wanted).unwrap()).unwrap()
+    String::from_utf8(super::body(request, "qwen3", settings, wanted).unwrap()).unwrap()
 }
 
 fn user(text: &str) -> Message {
@@ -117,6 +117,7 @@ fn a_round_of_calls_byte_by_byte() {
     let wanted = Wanted {
         window: 16_384,
         think: Some(false),
+        pictures: false,
     };
     let expected = concat!(
         r#"{"model":"qwen3","messages":[{"role":"user","content":"Cold?"},"#,
@@ -199,18 +200,22 @@ fn a_picture_is_shown_to_a_model_that_can_look_and_told_to_others() {
     let messages = [Message::Tool {
         results: vec![seen, only_picture],
     }];
-    let words = Prompt::new(&request(&messages, &offer), false).messages;
+    let sent = |pictures| -> Value {
+        let wanted = Wanted { pictures, ..WANTED };
+        let request = request(&messages, &offer);
+        let body = body(&request, &ModelSettings::default(), wanted);
+        serde_json::from_str::<Value>(&body).unwrap()["messages"].take()
+    };
+    let words = sent(false);
     assert_eq!(
-        words[0].content,
+        words[0]["content"],
         "The door.\n[image image/png, 12 KB, not shown]"
     );
-    assert_eq!(words[1].content, "[image image/png, 12 KB, not shown]");
-    assert!(words[0].images.is_empty());
-    let pictures = Prompt::new(&request(&messages, &offer), true).messages;
-    assert_eq!(
-        (pictures[0].content.as_ref(), pictures[0].images.len()),
-        ("The door.", 1)
-    );
+    assert_eq!(words[1]["content"], "[image image/png, 12 KB, not shown]");
+    assert_eq!(words[0].get("images"), None);
+    let pictures = sent(true);
+    assert_eq!(pictures[0]["content"], "The door.");
+    assert_eq!(pictures[0]["images"].as_array().unwrap().len(), 1);
 }
 
 #[test]
@@ -228,10 +233,7 @@ fn a_model_that_must_answer_in_words_is_not_told_of_tools() {
 fn an_answer_never_fills_the_window() {
     let offer = offer_of(&[]);
     for (window, expected) in [(2048, 1024), (8192, 4096), (65_536, 4096), (1, 1), (0, 1)] {
-        let wanted = Wanted {
-            window,
-            think: None,
-        };
+        let wanted = Wanted { window, ..WANTED };
         let body = body(&request(&[], &offer), &ModelSettings::default(), wanted);
         assert!(
             body.contains(&format!("\"num_predict\":{expected}")),

@@ -2,7 +2,7 @@ use serde_json::json;
 
 use super::*;
 use crate::Part;
-use crate::ollama::samples::{Heard, offer};
+use crate::ollama::tests::samples::{Heard, offer};
 use crate::reply_buffer::ReplyText;
 
 const DONE: &str = r#"{"done":true,"done_reason":"stop","prompt_eval_count":30,"eval_count":5}"#;

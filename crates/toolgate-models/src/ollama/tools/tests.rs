@@ -6,7 +6,7 @@ use serde_json::json;
 use super::*;
 use crate::ModelClient;
 use crate::ollama::OllamaClient;
-use crate::ollama::samples::{local, remote, weather};
+use crate::ollama::tests::samples::{local, remote, weather};
 use crate::{AnthropicClient, ModelSettings, OpenAiClient, SchemaForm, ToolList};
 
 /// The functions that tools become, one by one.

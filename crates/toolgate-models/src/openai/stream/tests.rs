@@ -6,7 +6,7 @@ use serde_json::json;
 use self::calls::{called, calls};
 use super::super::tests::offer;
 use super::*;
-use crate::samples::tool;
+use crate::tests::samples::tool;
 use crate::{AssistantMessage, CallArguments, Event, Part};
 
 fn tools() -> Offer {

@@ -101,7 +101,6 @@ pub(crate) enum ChatEvent {
 }
 
 impl ChatEvent {
-    /// How a turn ended.
     pub(super) fn of_end(end: Result<Turn, ModelError>) -> Self {
         match end {
             Ok(turn) => Self::Done {
@@ -125,7 +124,6 @@ impl ChatEvent {
         }
     }
 
-    /// True if nothing follows.
     pub(super) fn is_last(&self) -> bool {
         matches!(self, Self::Done { .. } | Self::Error { .. })
     }
@@ -154,7 +152,6 @@ pub(super) struct Teller {
     sender: mpsc::Sender<ChatEvent>,
     redactor: Redactor,
     too_slow: CancellationToken,
-    /// Tools that run.
     running: watch::Sender<usize>,
 }
 
@@ -168,7 +165,6 @@ impl Teller {
         }
     }
 
-    /// How many tools run.
     pub(super) fn running(&self) -> watch::Receiver<usize> {
         self.running.subscribe()
     }

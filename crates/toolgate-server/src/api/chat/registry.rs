@@ -103,7 +103,6 @@ impl Chats {
         Some(chat)
     }
 
-    /// Provider and name of the model that was chosen last.
     pub(crate) fn model(&self) -> Option<(String, String)> {
         self.state().model.clone()
     }
@@ -119,7 +118,6 @@ impl State {
         chats.filter(|chat| chat.owner == owner).count()
     }
 
-    /// Who has most of them.
     fn busiest(&self) -> Option<u64> {
         let owners = self.chats.values().map(|chat| chat.owner);
         owners.max_by_key(|owner| self.of(*owner))

@@ -16,7 +16,6 @@ const LARGEST: usize = 1 << 20;
 const NO_CLIENT: &str =
     "no HTTPS client could be made; are the machine's CA certificates installed?";
 
-/// Why there is no answer.
 #[derive(Debug)]
 pub(super) struct Outage {
     reason: String,

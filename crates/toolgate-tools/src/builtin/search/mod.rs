@@ -141,7 +141,6 @@ fn five() -> u32 {
     5
 }
 
-/// What came back.
 #[derive(Debug, Default, PartialEq, Serialize)]
 struct Found {
     #[serde(skip_serializing_if = "Option::is_none")]

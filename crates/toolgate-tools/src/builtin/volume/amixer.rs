@@ -6,27 +6,13 @@ pub(super) const LANGUAGE: Language = Language {
     program: "amixer",
     look: &[&["-M", "sget", "Master"]],
     read,
-    set,
-    mute,
+    set: ORDER,
+    mute: ORDER,
+    mute_words: ("mute", "unmute"),
 };
 
-fn set(level: u32) -> Vec<String> {
-    order(format!("{level}%"))
-}
-
-fn mute(muted: bool) -> Vec<String> {
-    order(if muted { "mute" } else { "unmute" }.to_owned())
-}
-
 /// `-M` is the scale of loudness people hear, the one `alsamixer` shows.
-fn order(value: String) -> Vec<String> {
-    vec![
-        "-M".to_owned(),
-        "sset".to_owned(),
-        "Master".to_owned(),
-        value,
-    ]
-}
+const ORDER: &[&str] = &["-M", "sset", "Master"];
 
 /// Lines like `Front Left: Playback 26214 [40%] [-23.88dB] [on]`. The loudest channel counts, and one that is on.
 fn read(output: &str) -> Option<Sink> {

@@ -13,8 +13,12 @@ pub(super) struct Language {
     pub(super) look: &'static [&'static [&'static str]],
     /// Nothing for any output but the expected one.
     pub(super) read: fn(&str) -> Option<Sink>,
-    pub(super) set: fn(u32) -> Vec<String>,
-    pub(super) mute: fn(bool) -> Vec<String>,
+    /// A level follows, with `%`: a bare number would be a fraction to `wpctl`, where 1 is full volume.
+    pub(super) set: &'static [&'static str],
+    /// One of the words follows.
+    pub(super) mute: &'static [&'static str],
+    /// To be silent, and not to be.
+    pub(super) mute_words: (&'static str, &'static str),
 }
 
 /// The most modern first: where several are installed, the older ones are often emulated by the newer.
@@ -71,16 +75,19 @@ impl Mixer<'_> {
     }
 
     pub(super) async fn set(&self, level: u32, tool: &str) -> Result<(), ToolError> {
-        self.order(&(self.language.set)(level), tool).await
+        let level = format!("{level}%");
+        self.order(self.language.set, &level, tool).await
     }
 
     pub(super) async fn mute(&self, muted: bool, tool: &str) -> Result<(), ToolError> {
-        self.order(&(self.language.mute)(muted), tool).await
+        let (on, off) = self.language.mute_words;
+        let word = if muted { on } else { off };
+        self.order(self.language.mute, word, tool).await
     }
 
-    async fn order(&self, arguments: &[String], tool: &str) -> Result<(), ToolError> {
+    async fn order(&self, command: &[&str], value: &str, tool: &str) -> Result<(), ToolError> {
         self.programs
-            .run(&self.path, arguments)
+            .run(&self.path, &[command, &[value]].concat())
             .await
             .map(drop)
             .map_err(|problem| gone(tool, self.name(&problem)))

@@ -8,25 +8,10 @@ pub(super) const LANGUAGE: Language = Language {
     program: "pactl",
     look: &[&["get-sink-volume", SINK], &["get-sink-mute", SINK]],
     read,
-    set,
-    mute,
+    set: &["set-sink-volume", SINK],
+    mute: &["set-sink-mute", SINK],
+    mute_words: ("1", "0"),
 };
-
-fn set(level: u32) -> Vec<String> {
-    vec![
-        "set-sink-volume".to_owned(),
-        SINK.to_owned(),
-        format!("{level}%"),
-    ]
-}
-
-fn mute(muted: bool) -> Vec<String> {
-    vec![
-        "set-sink-mute".to_owned(),
-        SINK.to_owned(),
-        u8::from(muted).to_string(),
-    ]
-}
 
 /// `Volume: front-left: 26214 /  40% / -23.88 dB,   front-right: …`, the balance, `Mute: no`. The loudest channel counts.
 fn read(output: &str) -> Option<Sink> {

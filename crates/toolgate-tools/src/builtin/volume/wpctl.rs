@@ -8,26 +8,10 @@ pub(super) const LANGUAGE: Language = Language {
     program: "wpctl",
     look: &[&["get-volume", SINK]],
     read,
-    set,
-    mute,
+    set: &["set-volume", SINK],
+    mute: &["set-mute", SINK],
+    mute_words: ("1", "0"),
 };
-
-/// A bare number would be a fraction, where 1 is full volume; with `%` it is what it says.
-fn set(level: u32) -> Vec<String> {
-    vec![
-        "set-volume".to_owned(),
-        SINK.to_owned(),
-        format!("{level}%"),
-    ]
-}
-
-fn mute(muted: bool) -> Vec<String> {
-    vec![
-        "set-mute".to_owned(),
-        SINK.to_owned(),
-        u8::from(muted).to_string(),
-    ]
-}
 
 /// `Volume: 0.40` or `Volume: 0.40 [MUTED]`
 fn read(output: &str) -> Option<Sink> {

@@ -34,7 +34,6 @@ pub(super) struct Store {
     connection: Option<Connection>,
 }
 
-/// Why a file does not serve as the index.
 #[derive(Debug, thiserror::Error)]
 enum Unusable {
     #[error("it is not an index of documents, or one of another version")]

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use fakewyoming::Port;
 use tokio::net::TcpListener;
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout};
 
 use super::*;
 use crate::wyoming::info::{MicProgram, Satellite};

@@ -23,7 +23,6 @@ pub(super) enum Phase {
     Hearing {
         length: usize,
         quiet: usize,
-        /// Speech without a break.
         resumed: usize,
         began: Instant,
     },
@@ -38,11 +37,9 @@ pub(super) enum Phase {
     },
 }
 
-/// What may become a request.
 #[derive(Clone, Copy)]
 pub(super) struct Start {
     pub(super) began: Instant,
-    /// All frames since.
     pub(super) length: usize,
     /// Those that are speech, less those that are not.
     pub(super) spoken: usize,

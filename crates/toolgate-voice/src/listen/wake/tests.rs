@@ -304,14 +304,14 @@ async fn the_connection_ends_with_the_client() {
 fn a_slow_service_gets_the_newest_sound() {
     let waiting = Waiting::default();
     waiting.feed(&[1; CHUNK]);
-    assert!(waiting.lock().samples.is_empty(), "nobody listens");
+    assert!(waiting.sound.lock().samples.is_empty(), "nobody listens");
     waiting.connected(true);
     for sample in 0..100 {
         waiting.feed(&[sample; 1_000]);
     }
     waiting.feed(&[100; 3 * WAITING]);
     waiting.feed(&[101; 10]);
-    let mut sound = waiting.lock();
+    let mut sound = waiting.sound.lock();
     assert_eq!(sound.samples.len(), WAITING);
     assert_eq!(sound.samples.back(), Some(&101));
     assert!(sound.samples.iter().all(|sample| *sample >= 100));
@@ -331,7 +331,7 @@ async fn a_wake_word_is_dated_by_the_sound_it_was_heard_in() {
     let last = Instant::now();
     tokio::time::advance(Duration::from_millis(50)).await;
     let now = Instant::now();
-    let sound = waiting.lock();
+    let sound = waiting.sound.lock();
     for (timestamp, expected) in [
         (Some(2_500), last - Duration::from_millis(500)),
         (Some(3_000), last),

@@ -7,7 +7,7 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::*;
-use crate::wyoming::{Address, Connection, Server, describe};
+use crate::wyoming::{Address, Connection, Listener, describe};
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -29,7 +29,7 @@ async fn start(parrot: &Arc<Parrot>) -> (Address, CancellationToken) {
 }
 
 async fn serve(respond: Arc<dyn Respond>) -> (Address, CancellationToken) {
-    let server = Server::bind(&"tcp://127.0.0.1:0".parse().unwrap())
+    let server = Listener::bind(&"tcp://127.0.0.1:0".parse().unwrap())
         .await
         .unwrap();
     let address = server.address().clone();

@@ -6,7 +6,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::*;
 use crate::speak::SoundStream;
-use crate::wyoming::{Address, Connection, Server, describe};
+use crate::wyoming::{Address, Connection, Listener, describe};
 
 const PATIENCE: Duration = Duration::from_secs(30);
 const STEREO: Format = Format {
@@ -49,7 +49,7 @@ impl Synthesize for Letters {
 }
 
 async fn start(letters: &Arc<Letters>) -> (Address, CancellationToken) {
-    let server = Server::bind(&"tcp://127.0.0.1:0".parse().unwrap())
+    let server = Listener::bind(&"tcp://127.0.0.1:0".parse().unwrap())
         .await
         .unwrap();
     let address = server.address().clone();

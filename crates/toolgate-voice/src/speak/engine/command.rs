@@ -17,7 +17,6 @@ use crate::audio::WavStream;
 use crate::hear::program::{Running, find};
 use crate::speak::{SoundStream, Synthesize};
 
-/// How long a program may give nothing.
 const PATIENCE: Duration = Duration::from_secs(15);
 
 /// The longest text at once, in bytes: an argument may not be much longer.
@@ -37,25 +36,20 @@ impl CommandTts {
     /// The programs that are looked for, in this order. `espeak-ng` speaks the most languages and needs nothing else.
     pub(crate) const KNOWN: [&str; 4] = ["espeak-ng", "piper", "flite", "say"];
 
-    /// The program of this name, or this command.
     pub(crate) fn parse(setting: &str, voice: &str) -> Result<Self, EngineError> {
         let words = dialect::command(setting.trim(), voice)?;
         Ok(Self { words })
     }
 
-    /// The first program that this machine has.
     pub(crate) fn probe(voice: &str) -> Result<Self, EngineError> {
         let works =
             |program: &&&str| find(program).is_some() && dialect::command(program, voice).is_ok();
-        let program = Self::KNOWN
-            .iter()
-            .find(works)
-            .ok_or_else(|| EngineError::Program {
-                program: "tts".to_owned(),
-                why:
-                    "this machine has no program that speaks; install espeak-ng, or set `voice.tts`"
-                        .to_owned(),
-            })?;
+        let program = Self::KNOWN.iter().find(works).ok_or_else(|| {
+            EngineError::program(
+                "tts",
+                "this machine has no program that speaks; install espeak-ng, or set `voice.tts`",
+            )
+        })?;
         Self::parse(program, voice)
     }
 }
@@ -83,7 +77,9 @@ impl Synthesize for CommandTts {
             let Some(format) = speaking.wav.format() else {
                 return Err(speaking.running.failed("wrote no WAV"));
             };
-            let rest = stream::unfold(Some(speaking), Speaking::step);
+            let rest = stream::try_unfold(speaking, async |mut speaking| {
+                Ok(speaking.more().await?.map(|sound| (sound, speaking)))
+            });
             let chunks = stream::iter([Ok(first)]).chain(rest).boxed();
             Ok(SoundStream { format, chunks })
         }
@@ -97,15 +93,13 @@ fn file_for(words: &mut [String]) -> Result<Option<TempPath>, EngineError> {
         return Ok(None);
     };
     let made = tempfile::Builder::new().suffix(".wav").tempfile();
-    let file = made.map_err(|error| EngineError::Program {
-        program: "tts".to_owned(),
-        why: format!("cannot make a file for speech: {error}"),
+    let file = made.map_err(|error| {
+        EngineError::program("tts", format!("cannot make a file for speech: {error}"))
     })?;
     *place = file.path().display().to_string();
     Ok(Some(file.into_temp_path()))
 }
 
-/// A program at work. Dropped, it ends.
 struct Speaking {
     running: Running,
     output: Box<dyn AsyncRead + Send + Unpin>,
@@ -116,7 +110,6 @@ struct Speaking {
 }
 
 impl Speaking {
-    /// The first sound, once the format is known.
     async fn first(&mut self) -> Result<Bytes, EngineError> {
         if self.file.is_some() {
             self.read_file_instead().await?;
@@ -140,15 +133,6 @@ impl Speaking {
         Ok(())
     }
 
-    async fn step(speaking: Option<Self>) -> Option<(Result<Bytes, EngineError>, Option<Self>)> {
-        let mut speaking = speaking?;
-        match speaking.more().await {
-            Ok(Some(sound)) => Some((Ok(sound), Some(speaking))),
-            Ok(None) => None,
-            Err(problem) => Some((Err(problem), None)),
-        }
-    }
-
     /// More sound; none at the end of a program that did its work.
     async fn more(&mut self) -> Result<Option<Bytes>, EngineError> {
         let Some(bytes) = self.read().await? else {
@@ -170,10 +154,7 @@ impl Speaking {
             Ok(Ok(read)) => self.total += read,
             Ok(Err(error)) => return Err(self.running.failed(&error.to_string())),
             Err(_) => {
-                return Err(EngineError::TimedOut {
-                    at: self.running.name().to_owned(),
-                    after: PATIENCE,
-                });
+                return Err(EngineError::timed_out(self.running.name(), PATIENCE));
             }
         }
         if self.total > LARGEST {

@@ -12,10 +12,7 @@ pub(super) const FILE: &str = "{file}";
 
 /// A command, with places for what changes. Without one for the text, the text is given on stdin.
 pub(super) fn command(setting: &str, voice: &str) -> Result<Vec<String>, EngineError> {
-    let problem = |why: &str| EngineError::Program {
-        program: setting.to_owned(),
-        why: why.to_owned(),
-    };
+    let problem = |why: &str| EngineError::program(setting, why);
     let (fixed, voiced): (&str, &[&str]) = match setting {
         // Markup is not interpreted without `-m`.
         "espeak-ng" => ("espeak-ng --stdin --stdout -b 1", &["-v"]),

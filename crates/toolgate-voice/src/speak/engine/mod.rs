@@ -20,10 +20,9 @@ pub(crate) fn engine(setting: &str, voice: &str) -> Result<Arc<dyn Synthesize>, 
         "" => Arc::new(CommandTts::probe(voice)?),
         "none" => Arc::new(NoSpeech),
         address if address.contains("://") => {
-            let address: Address = address.parse().map_err(|error| EngineError::Program {
-                program: "tts".to_owned(),
-                why: format!("{error}"),
-            })?;
+            let address: Address = address
+                .parse()
+                .map_err(|error| EngineError::program("tts", format!("{error}")))?;
             Arc::new(WyomingTts::new(address, voice))
         }
         command => Arc::new(CommandTts::parse(command, voice)?),

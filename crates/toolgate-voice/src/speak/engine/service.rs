@@ -6,17 +6,15 @@ use bytes::Bytes;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use futures::stream::{self, StreamExt};
-use tokio::time::timeout;
 
 use crate::EngineError;
 use crate::audio::Format;
+use crate::engine::within;
 use crate::speak::{SoundStream, Synthesize};
 use crate::wyoming::{Address, Connection, Event, VoiceChoice};
 
-/// How long a service has to accept.
 const CONNECT: Duration = Duration::from_secs(5);
 
-/// How long it may give nothing.
 const PATIENCE: Duration = Duration::from_secs(15);
 
 /// So many events in a row that are no sound are nonsense.
@@ -30,7 +28,6 @@ pub(crate) struct WyomingTts {
 }
 
 impl WyomingTts {
-    /// The service there, with this voice; without a name, its usual one.
     pub(crate) fn new(address: Address, voice: &str) -> Self {
         let voice = (!voice.is_empty()).then(|| VoiceChoice {
             name: Some(voice.to_owned()),
@@ -56,7 +53,10 @@ impl Synthesize for WyomingTts {
                 format: None,
             };
             let format = answer.begin().await?;
-            let chunks = stream::unfold(Some(answer), Answer::step).boxed();
+            let chunks = stream::try_unfold(answer, async |mut answer| {
+                Ok(answer.more().await?.map(|bytes| (bytes, answer)))
+            });
+            let chunks = chunks.boxed();
             Ok(SoundStream { format, chunks })
         }
         .boxed()
@@ -81,15 +81,6 @@ impl Answer {
         Err(self.nonsense("it sends no sound"))
     }
 
-    async fn step(answer: Option<Self>) -> Option<(Result<Bytes, EngineError>, Option<Self>)> {
-        let mut answer = answer?;
-        match answer.more().await {
-            Ok(Some(bytes)) => Some((Ok(bytes), Some(answer))),
-            Ok(None) => None,
-            Err(problem) => Some((Err(problem), None)),
-        }
-    }
-
     async fn more(&mut self) -> Result<Option<Bytes>, EngineError> {
         for _ in 0..NONSENSE {
             match self.event().await? {
@@ -107,20 +98,11 @@ impl Answer {
     }
 
     async fn event(&mut self) -> Result<Event, EngineError> {
-        let answer = timeout(PATIENCE, self.connection.answer()).await;
-        answer.unwrap_or_else(|_| {
-            Err(EngineError::TimedOut {
-                at: self.at.clone(),
-                after: PATIENCE,
-            })
-        })
+        within(PATIENCE, &self.at, self.connection.answer()).await
     }
 
     fn nonsense(&self, why: &str) -> EngineError {
-        EngineError::Protocol {
-            at: self.at.clone(),
-            why: why.to_owned(),
-        }
+        EngineError::protocol(&self.at, why)
     }
 }
 

@@ -65,7 +65,6 @@ impl Output for WavFile {
 struct Open {
     file: Arc<File>,
     format: Format,
-    /// Bytes of sound.
     length: u32,
 }
 
@@ -101,9 +100,11 @@ async fn blocking<T: Send + 'static>(
         .await
         .map_err(io::Error::other)
         .flatten();
-    done.map_err(|error| EngineError::Program {
-        program: path.display().to_string(),
-        why: format!("cannot be written: {error}"),
+    done.map_err(|error| {
+        EngineError::program(
+            path.display().to_string(),
+            format!("cannot be written: {error}"),
+        )
     })
 }
 

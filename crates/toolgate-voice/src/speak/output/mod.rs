@@ -25,10 +25,7 @@ pub(crate) fn output(
     setting: &str,
     satellite: Option<SatelliteLink>,
 ) -> Result<Arc<dyn Output>, EngineError> {
-    let problem = |why: String| EngineError::Program {
-        program: "output".to_owned(),
-        why,
-    };
+    let problem = |why: String| EngineError::program("output", why);
     Ok(match setting.trim() {
         "" => match satellite {
             Some(link) => Arc::new(link),

@@ -43,12 +43,8 @@ impl Program {
 
     /// The first program that this machine has, with the sound server it needs.
     pub(crate) fn probe() -> Result<Self, EngineError> {
-        let program = first_of(&Self::KNOWN).ok_or_else(|| EngineError::Program {
-            program: "output".to_owned(),
-            why: "this machine has no program to play sound; install pipewire-bin (pw-play), pulseaudio-utils (paplay) or \
-                  alsa-utils (aplay), or set `voice.output`"
-                .to_owned(),
-        })?;
+        let program = first_of(&Self::KNOWN).ok_or_else(|| EngineError::program("output", "this machine has no program to play sound; install pipewire-bin (pw-play), pulseaudio-utils (paplay) or \
+                  alsa-utils (aplay), or set `voice.output`"))?;
         Ok(Self::new(vec![program.to_owned()]))
     }
 
@@ -102,7 +98,6 @@ impl Output for Program {
     }
 }
 
-/// The header of 16-bit sound.
 pub(super) fn header(format: Format, length: u32) -> Vec<u8> {
     let frame = format.channels * 2;
     let mut bytes = Vec::with_capacity(44);
@@ -140,10 +135,7 @@ impl Player {
         match timeout(PATIENCE, stdin.write_all(&bytes)).await {
             Ok(Ok(())) => Ok(()),
             Ok(Err(_)) => Err(self.why_it_ended().await),
-            Err(_) => Err(EngineError::TimedOut {
-                at: self.name.clone(),
-                after: PATIENCE,
-            }),
+            Err(_) => Err(EngineError::timed_out(&self.name, PATIENCE)),
         }
     }
 
@@ -159,9 +151,7 @@ impl Player {
     }
 
     fn closed(&self) -> EngineError {
-        EngineError::Closed {
-            at: self.name.clone(),
-        }
+        EngineError::closed(&self.name)
     }
 }
 
@@ -191,10 +181,7 @@ impl Playing for Player {
             let result = match (&mut self.running, ended) {
                 (Some(running), Ok(_)) => running.end().await,
                 (None, _) => Err(self.closed()),
-                (_, Err(_)) => Err(EngineError::TimedOut {
-                    at: self.name.clone(),
-                    after: within,
-                }),
+                (_, Err(_)) => Err(EngineError::timed_out(&self.name, within)),
             };
             self.failed = result.is_err();
             result

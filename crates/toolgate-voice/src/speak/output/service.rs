@@ -19,7 +19,6 @@ pub(super) const LEAD: Duration = Duration::from_millis(80);
 /// How long a service has to accept, and to say that it played everything after it must have.
 pub(super) const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Plays through a Wyoming service `snd`.
 #[derive(Debug, Clone)]
 pub(crate) struct WyomingSnd {
     address: Address,
@@ -77,14 +76,11 @@ impl Sending {
     }
 }
 
-/// The connection, unless it was given up.
 fn connected<'a>(
     connection: &'a mut Option<Connection>,
     at: &str,
 ) -> Result<&'a mut Connection, EngineError> {
-    connection
-        .as_mut()
-        .ok_or_else(|| EngineError::Closed { at: at.to_owned() })
+    connection.as_mut().ok_or_else(|| EngineError::closed(at))
 }
 
 impl Playing for Sending {

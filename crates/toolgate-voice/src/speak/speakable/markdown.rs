@@ -3,7 +3,6 @@
 /// Labels of links and tags are not longer, in bytes. It bounds how far the end of one is looked for.
 const LONGEST_LABEL: usize = 300;
 
-/// Nor are addresses.
 const LONGEST_ADDRESS: usize = 2000;
 
 /// The lines worth saying, without what marks a heading, a list, a quotation or a table. Code is left out.
@@ -103,7 +102,6 @@ fn joins_numbers(before: &str, after: &str) -> bool {
         && after.starts_with(|next: char| next.is_ascii_digit())
 }
 
-/// The label of a link without marks of its own.
 fn plain(label: &str) -> String {
     let label = match address_end(label) {
         Some(end) => host(&label[..end]),
@@ -178,7 +176,6 @@ fn tag<'a>(text: &'a str, out: &mut String) -> &'a str {
     }
 }
 
-/// How addresses begin.
 const ADDRESSES: [&str; 9] = [
     "http://", "https://", "www.", "mqtt://", "mqtts://", "tcp://", "unix://", "ws://", "wss://",
 ];

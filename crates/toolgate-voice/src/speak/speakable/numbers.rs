@@ -2,20 +2,8 @@
 
 use super::units::{is_money, money, unit};
 
-const MONTHS: [&str; 12] = [
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
-    "December",
-];
+const MONTHS: &str =
+    "January February March April May June July August September October November December";
 
 /// The text with its numbers in words for the ear. The digits stay: engines read them well.
 pub(super) fn words(text: &str) -> String {
@@ -146,7 +134,9 @@ fn date(text: &str) -> Option<(String, &str)> {
     if !shape || after.starts_with(|next: char| next.is_ascii_digit() || next == '-') {
         return None;
     }
-    let month = MONTHS.get(text[5..7].parse::<usize>().ok()?.checked_sub(1)?)?;
+    let month = MONTHS
+        .split(' ')
+        .nth(text[5..7].parse::<usize>().ok()?.checked_sub(1)?)?;
     let day = text[8..10]
         .parse::<u8>()
         .ok()

@@ -4,6 +4,7 @@ use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
 
 use super::*;
+use crate::wyoming::Address;
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -50,7 +51,7 @@ impl Running {
     }
 
     async fn at(address: &str) -> Self {
-        let server = Server::bind(&address.parse().unwrap()).await.unwrap();
+        let server = Listener::bind(&address.parse().unwrap()).await.unwrap();
         let address = server.address().clone();
         let stop = CancellationToken::new();
         let serving = tokio::spawn(server.serve(Arc::new(Echo), stop.clone()));
@@ -285,21 +286,21 @@ async fn a_socket_file_is_replaced_only_if_nobody_listens_there() {
     drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
     let server = Running::at(&text).await;
     assert!(is_answered(&mut server.client().await).await);
-    let error = Server::bind(&address).await.unwrap_err();
+    let error = Listener::bind(&address).await.unwrap_err();
     let expected = format!("cannot listen on {text}: another program listens there already");
     assert_eq!(error.to_string(), expected);
     server.end().await;
     assert!(!path.exists());
     // What is no socket is nobody's to remove.
     std::fs::write(&path, "letters").unwrap();
-    Server::bind(&address).await.unwrap_err();
+    Listener::bind(&address).await.unwrap_err();
     assert_eq!(std::fs::read_to_string(&path).unwrap(), "letters");
 }
 
 #[tokio::test]
 async fn a_port_that_is_taken_is_told() {
     let server = Running::start().await;
-    let error = Server::bind(&server.address).await.unwrap_err();
+    let error = Listener::bind(&server.address).await.unwrap_err();
     let expected = "another program listens there already";
     assert!(error.to_string().ends_with(expected), "{error}");
     server.end().await;

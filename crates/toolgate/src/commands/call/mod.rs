@@ -133,7 +133,6 @@ fn read_stdin(limit: usize) -> anyhow::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// One call that a person wants.
 pub(crate) struct CallRequest<'a> {
     pub(crate) tool: &'a str,
     pub(crate) arguments: CliArguments,

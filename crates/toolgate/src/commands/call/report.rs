@@ -86,7 +86,6 @@ fn warn_of_unknown(tool: &ToolDefinition, asked: &Value, executed: &Value) {
     }
 }
 
-/// Prints what the call would do.
 pub(super) fn rehearse(executor: &ToolExecutor, call: &ToolCall) -> (Exit, Option<ErrorKind>) {
     let rehearsal = match executor.rehearse(call) {
         Ok(rehearsal) => rehearsal,

@@ -88,7 +88,6 @@ fn run(run: &Value) -> String {
     }
 }
 
-/// Who agreed, or did not.
 fn approval(approval: &Value) -> String {
     let Some(granted) = approval["granted"].as_bool() else {
         return String::new();

@@ -16,7 +16,6 @@ pub(super) enum Pages {
     Remote(Remote),
 }
 
-/// Why calls can not be read.
 #[derive(Debug, thiserror::Error)]
 pub(in crate::commands) enum Unread {
     #[error(transparent)]
@@ -28,7 +27,6 @@ pub(in crate::commands) enum Unread {
 }
 
 impl Unread {
-    /// Says it, and how to end.
     pub(in crate::commands) fn told(self) -> Exit {
         match self {
             Self::Gateway(trouble) => trouble.told(),
@@ -90,7 +88,6 @@ impl Pages {
         known.unwrap_or_else(|| super::lines::distinct_digits(&ids))
     }
 
-    /// One call with everything that is known of it.
     pub(super) async fn call(&self, id: &str) -> Result<Option<Value>, Unread> {
         match self {
             Self::Local(reader) => Ok(super::find(reader, id)?.map(|call| json!(call))),

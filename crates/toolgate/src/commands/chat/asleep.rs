@@ -11,7 +11,6 @@ use rustyline::{Cmd, ConditionalEventHandler, Event, EventContext, RepeatCount};
 pub(super) struct Asleep(Arc<Mutex<Option<(String, String)>>>);
 
 impl Asleep {
-    /// The line to go on with, if the editor left for that.
     pub(super) fn take(&self) -> Option<(String, String)> {
         self.0.lock().take()
     }

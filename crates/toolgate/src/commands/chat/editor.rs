@@ -163,7 +163,6 @@ fn joined(text: &str, went_on: &[String]) -> String {
     joined
 }
 
-/// True if a fence is open.
 fn is_fenced(text: &str) -> bool {
     let fences = text
         .lines()

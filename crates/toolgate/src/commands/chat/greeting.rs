@@ -4,7 +4,6 @@ use super::{Chat, Source};
 use crate::{say, wanted_model};
 
 impl Chat<'_> {
-    /// Who answers, and how to go on.
     pub(super) fn introduce(&self, source: &Source) {
         let who = wanted_model::described(&self.chosen);
         let text = format!("{who}: {}", self.chosen.why);

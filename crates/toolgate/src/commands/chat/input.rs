@@ -16,10 +16,11 @@ const LONGEST: usize = 4 << 20;
 
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Line {
-    /// Something to answer.
     Text(String),
     /// Ctrl-C at the prompt; `again` if nothing was there to be cleared.
-    Cleared { again: bool },
+    Cleared {
+        again: bool,
+    },
     /// Ctrl-D, or the end of the pipe.
     End,
 }
@@ -54,7 +55,6 @@ impl Source {
 /// Lines, read on a thread of their own: reading blocks, and servers and timers must go on.
 pub(super) struct Input {
     is_live: bool,
-    /// Asks for the next line.
     wanted: mpsc::UnboundedSender<()>,
     lines: mpsc::UnboundedReceiver<anyhow::Result<Line>>,
 }
@@ -122,7 +122,6 @@ fn scripted(line: String) -> Line {
     Line::Text(line)
 }
 
-/// The next line of a pipe: one line, one turn.
 fn piped() -> anyhow::Result<Line> {
     let _seen = Echo::shown();
     let mut bytes = Vec::new();

@@ -51,13 +51,9 @@ pub(crate) fn run(global: &Global, options: &ChatOptions) -> anyhow::Result<Exit
     exit
 }
 
-/// Who takes part in a chat besides the model.
 pub(crate) struct Company<'a> {
-    /// Whoever asks.
     pub(crate) source: Source,
-    /// The file of a conversation to go on with.
     pub(crate) resume: Option<&'a Path>,
-    /// Whoever looks on.
     pub(crate) onlooker: Option<Box<dyn Onlooker + 'a>>,
     pub(crate) gateway: Option<Beside>,
     /// Edits of the configuration are applied: the servers are those it names.
@@ -66,11 +62,9 @@ pub(crate) struct Company<'a> {
 
 /// Sees every turn that was answered, and may say something about it before the next one.
 pub(crate) trait Onlooker {
-    /// Called once the answer is out.
     fn after<'a>(&'a mut self, turn: &'a Turn) -> LocalBoxFuture<'a, ()>;
 }
 
-/// Starts the servers, finds a model, and talks until the end.
 pub(crate) async fn converse(
     setting: &Setting,
     servers: Vec<ServerSettings>,
@@ -78,8 +72,8 @@ pub(crate) async fn converse(
 ) -> anyhow::Result<Exit> {
     // A chat that is ended at its prompt must not leave it in the editor's hands.
     let _terminal = Terminal::remember();
-    // What is typed ahead would stand in the answer; the next prompt shows it.
-    let _unseen = Echo::hidden();
+    // What is typed ahead would stand in the answer; the next prompt shows it. Where answers go elsewhere, no prompt would.
+    let _unseen = (!company.source.is_typed()).then(Echo::hidden);
     let (fleet, choice) = setting.start(Some(servers), Start::AtOnce).await;
     let followed = fleet.as_ref().filter(|_| company.follows);
     let reload = followed.and_then(|fleet| reload(setting, fleet));
@@ -103,7 +97,6 @@ pub(crate) async fn converse(
     exit
 }
 
-/// Talks with a model, if there is one.
 async fn talk_with(
     setting: &Setting,
     company: Company<'_>,
@@ -121,7 +114,6 @@ async fn talk_with(
     }
 }
 
-/// Follows the file of the configuration, if there is one.
 fn reload(setting: &Setting, fleet: &Fleet) -> Option<Reload> {
     let config = Arc::clone(&setting.config);
     let executor = setting.toolbox.executor().clone();

@@ -32,14 +32,12 @@ pub(super) const ORDERS: [(&str, &str, &str); 8] = [
     ("/quit", "", "leave; so does Ctrl-D"),
 ];
 
-/// An order with the rest of its line.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Order<'a> {
     name: &'a str,
     rest: &'a str,
 }
 
-/// How the chat goes on.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Next {
     Go,

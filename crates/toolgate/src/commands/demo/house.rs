@@ -9,7 +9,6 @@ use toolgate_mqtt::{Broker, BrokerSettings, Client, ClientId, Settings};
 use toolgate_tools::builtin::{Sounding, VolumeState};
 use zwave::sim;
 
-/// What its server is called in listings.
 const SERVER: &str = "house";
 
 /// A broker on this machine alone, with a house on it.

@@ -19,12 +19,11 @@ use crate::cli::{DemoOptions, Global};
 use crate::exit::Exit;
 use crate::gateway::{Beside, Watch};
 use crate::say;
-use crate::talk::{self, Occasion, Setting};
+use crate::talk::{Occasion, Setting};
 use crate::wrap;
 use house::{Demonstration, SimulatedSpeakers};
 use view::View;
 
-/// What a first visitor may say.
 const SENTENCES: [&str; 8] = [
     "turn on the kitchen light",
     "how warm is the bedroom",
@@ -48,9 +47,6 @@ pub(crate) fn run(global: &Global, options: &DemoOptions) -> anyhow::Result<Exit
     occasion.is_play = true;
     occasion.services.sounding = Some(Arc::new(SimulatedSpeakers::default()));
     let setting = Setting::new(global, &options.model, occasion)?;
-    if let Some(file) = resume {
-        talk::read(file)?;
-    }
     let runtime = tokio::runtime::Runtime::new().context("cannot start")?;
     let exit = runtime.block_on(async {
         // Where nobody waits, nothing happens by itself: the same script has the same answers.
@@ -109,7 +105,6 @@ fn lines(path: &Path) -> anyhow::Result<Vec<String>> {
     Ok(lines.map(str::to_owned).collect())
 }
 
-/// Shows a page in the person's browser, if there is one.
 fn open(url: &str) {
     let opener = if cfg!(target_os = "macos") {
         "open"

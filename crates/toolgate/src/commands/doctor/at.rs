@@ -150,7 +150,6 @@ impl Report {
     }
 }
 
-/// An answer of the API, or why there is none.
 async fn asked(remote: &Remote, path: &[&str]) -> Result<Value, String> {
     match remote.get(path, &[]).await {
         Ok(answer) if answer.status == StatusCode::OK => Ok(answer.body),

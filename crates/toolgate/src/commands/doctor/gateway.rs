@@ -16,7 +16,6 @@ use crate::journal;
 use crate::wiring::Tools;
 
 impl Report {
-    /// Opens the journal as a command would.
     pub(super) async fn on_journal(&mut self, config: &Config, tools: &Tools) {
         let (file, journal) = match journal::probe(config, tools) {
             Ok(opened) => opened,

@@ -137,7 +137,6 @@ fn missed(wanted: &ModelSettings, text: String) -> Finding {
     }
 }
 
-/// Says that a model is none of those there are.
 fn unknown(name: &str, models: &[String]) -> String {
     let name = escape(name);
     let mut near = nearest(&name, models.iter().map(String::as_str), NEAREST);

@@ -28,7 +28,6 @@ impl Source {
         }
     }
 
-    /// The part of the document that has the servers.
     pub(super) fn root<'a>(&self, document: &'a Value) -> &'a Value {
         match &self.project {
             Some(project) => &document["projects"][project],

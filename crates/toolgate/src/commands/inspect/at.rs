@@ -12,7 +12,6 @@ use crate::exit::{self, Exit};
 use crate::remote::{self, Remote, Trouble};
 use crate::say;
 
-/// What a gateway has under a name.
 enum RemoteItem {
     Tool(Value),
     /// A server, and all tools that the gateway has.

@@ -6,7 +6,6 @@ use toolgate_core::{CallId, ToolOutcome, escape};
 /// Calls of turns that never end are not kept for ever.
 const MOST: usize = 1000;
 
-/// Calls, the oldest first.
 #[derive(Debug, Default)]
 pub(super) struct Calls(Vec<Call>);
 
@@ -14,14 +13,12 @@ pub(super) struct Calls(Vec<Call>);
 struct Call {
     id: String,
     tool: String,
-    /// With its arguments.
     title: String,
     /// Whether it went well, and how long it took in milliseconds; none while it runs.
     came: Option<(bool, f64)>,
 }
 
 impl Calls {
-    /// A call begins, which a person sees under this title.
     pub(super) fn begin(&mut self, id: CallId, tool: &str, title: String) {
         if self.0.len() == MOST {
             self.0.remove(0);
@@ -34,7 +31,6 @@ impl Calls {
         });
     }
 
-    /// A call is over; with its title.
     pub(super) fn end(&mut self, outcome: &ToolOutcome) -> String {
         let id = outcome.call_id.to_string();
         let Some(call) = self.0.iter_mut().find(|call| call.id == id) else {

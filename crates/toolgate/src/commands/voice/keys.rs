@@ -8,7 +8,6 @@ use crate::questions;
 /// Keys that nobody has taken yet; more of them mean the same.
 const WAITING: usize = 4;
 
-/// Enter at the terminal, for as long as somebody takes it.
 pub(super) fn listen() -> mpsc::Receiver<Key> {
     let (sender, keys) = mpsc::channel(WAITING);
     tokio::spawn(async move {

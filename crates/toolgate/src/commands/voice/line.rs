@@ -30,11 +30,8 @@ pub(super) struct Line {
     kept: usize,
     cleaner: Cleaner,
     frame: usize,
-    /// What begins a request.
     waits_for: &'static str,
-    /// Enter stops an answer.
     has_keys: bool,
-    /// There is no microphone.
     is_deaf: bool,
 }
 
@@ -61,7 +58,6 @@ impl Line {
         }
     }
 
-    /// The microphone went, or is back.
     pub(super) fn deaf(&mut self, is_deaf: bool) {
         self.is_deaf = is_deaf;
         self.levels.clear();
@@ -93,14 +89,12 @@ impl Line {
         self.cleaner = Cleaner::default();
     }
 
-    /// The answer is printed elsewhere, or a new one begins.
     pub(super) fn forget_words(&mut self) {
         self.words.clear();
         self.kept = 0;
         self.cleaner = Cleaner::default();
     }
 
-    /// The next picture, for a terminal of this width.
     pub(super) fn drawn(&mut self, width: usize, now: Instant) -> Vec<String> {
         self.frame += 1;
         let mut lines = wrapped(&self.words, width.saturating_sub(INDENT.len()));

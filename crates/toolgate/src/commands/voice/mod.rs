@@ -99,8 +99,27 @@ async fn converse(
         watcher: Arc::new(view.clone()),
         keys: has_keys.then(keys::listen),
     };
+    let (ended, told) = run_until_told(parts, stop, &mut signals).await;
+    painter.close();
+    drop(terminal);
+    following.abort();
+    fleet.stop().await;
+    setting.record.close().await;
+    Ok(match (ended, told) {
+        // Who ends it knows that not all was answered.
+        (Ok(_), Some(told)) => told,
+        (ended, _) => exit_of(ended, is_file, &view),
+    })
+}
+
+/// How the gateway ended, and the exit code of the signal that ended it, if one did. A second signal ends at once.
+async fn run_until_told(
+    parts: Parts,
+    stop: CancellationToken,
+    signals: &mut Signals,
+) -> (Result<Summary, GatewayError>, Option<Exit>) {
     let mut running = std::pin::pin!(toolgate_voice::run(parts, stop.clone()));
-    let (ended, told) = tokio::select! {
+    tokio::select! {
         ended = &mut running => (ended, None),
         exit = signals.told() => {
             stop.cancel();
@@ -112,17 +131,7 @@ async fn converse(
                 }
             }
         }
-    };
-    painter.close();
-    drop(terminal);
-    following.abort();
-    fleet.stop().await;
-    setting.record.close().await;
-    Ok(match (ended, told) {
-        // Who ends it knows that not all was answered.
-        (Ok(_), Some(told)) => told,
-        (ended, _) => exit_of(ended, is_file, &view),
-    })
+    }
 }
 
 fn view(
@@ -148,7 +157,6 @@ fn view(
     View::new(manner, setting.redactor(), setting.spinner.clone(), enough)
 }
 
-/// Looks for the model, and tells which it is.
 fn model(setting: &Arc<Setting>, view: &View) -> FindModel {
     let (setting, view) = (Arc::clone(setting), view.clone());
     Arc::new(move || {

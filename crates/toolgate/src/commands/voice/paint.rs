@@ -16,13 +16,9 @@ const MOST_UNSAID: usize = 1000;
 
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Said {
-    /// A person, on stderr.
     Line(String),
-    /// Whoever reads stdout, in words.
     Result(String),
-    /// Programs, on stdout.
     Record(String),
-    /// The log.
     Info(String),
 }
 
@@ -42,7 +38,6 @@ impl Said {
 pub(super) struct Canvas(Arc<Shared>);
 
 struct Shared {
-    /// Lines can be drawn, and taken back.
     draws: bool,
     /// Stays away while a question is asked, and so does all of this.
     spinner: Spinner,
@@ -86,7 +81,6 @@ impl Canvas {
         self.0.changed.notify_all();
     }
 
-    /// Something else to draw; the next picture has it.
     pub(super) fn line(&self, change: impl FnOnce(&mut Line)) {
         change(&mut self.sheet().line);
     }

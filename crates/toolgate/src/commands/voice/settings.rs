@@ -11,7 +11,6 @@ use crate::cli::VoiceOptions;
 use crate::config::Config;
 use crate::terminal;
 
-/// What the gateway is started with.
 #[derive(Debug)]
 pub(super) struct Wanted {
     pub(super) settings: VoiceSettings,
@@ -93,7 +92,6 @@ fn merged(configured: &VoiceSettings, options: &VoiceOptions) -> VoiceSettings {
     settings
 }
 
-/// What must be an address is one; those of the command line are checked already.
 fn check_addresses(config: &Config, settings: &VoiceSettings) -> anyhow::Result<()> {
     for (key, address) in [
         ("asr", &settings.asr),
@@ -112,7 +110,6 @@ fn check_addresses(config: &Config, settings: &VoiceSettings) -> anyhow::Result<
     Ok(())
 }
 
-/// A request can be long enough.
 fn check_lengths(config: &Config, settings: &VoiceSettings) -> anyhow::Result<()> {
     let longest = settings.max_command;
     for (key, length) in [

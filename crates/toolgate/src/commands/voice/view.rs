@@ -22,29 +22,22 @@ use super::line::Line;
 use super::paint::{Canvas, Painter, Said};
 use crate::clean::clean;
 use crate::commands::rendered;
-use crate::display::seconds;
+use crate::display::{SHOWN_ARGUMENTS, seconds};
 use crate::spinner::Spinner;
 use crate::wanted_model;
 
-/// How much of a call's arguments is shown.
-const SHOWN_ARGUMENTS: usize = 120;
 /// What is heard in files comes from.
 const FILES: &str = "wav";
 /// How much of an error, or of what an engine says, is shown.
 const SHOWN_ERROR: usize = 300;
 
-/// How it is shown.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Manner {
-    /// A person looks at stderr.
     pub(super) followed: bool,
-    /// Lines can be drawn and taken back there.
     pub(super) drawn: bool,
-    /// Turns go to stdout as JSON.
     pub(super) json: bool,
     /// What begins a request, where not everything does.
     pub(super) waits_for: &'static str,
-    /// Enter stops an answer.
     pub(super) keys: bool,
 }
 
@@ -61,13 +54,10 @@ struct Shared {
     calls: Mutex<Calls>,
     /// Engines that are known to be away, by name.
     lost: Mutex<HashSet<String>>,
-    /// The start is over.
     is_ready: AtomicBool,
-    /// Words were understood.
     has_heard: AtomicBool,
     /// Why the first turn failed that did.
     failure: OnceLock<String>,
-    /// The file that is being heard.
     file: Mutex<Option<String>>,
 }
 
@@ -103,7 +93,6 @@ impl View {
         self.0.failure.get().map(String::as_str)
     }
 
-    /// Shows it until that is closed.
     pub(super) fn paint(&self) -> Painter {
         self.0.canvas.paint()
     }
@@ -128,7 +117,6 @@ impl View {
         });
     }
 
-    /// Which model answers, and why.
     pub(super) fn introduce(&self, chosen: &Chosen) {
         let text = format!("{}: {}", wanted_model::described(chosen), chosen.why);
         let dim = Style::new().dimmed();

@@ -18,7 +18,6 @@ pub(super) enum Access {
     /// Only to list folders.
     Names,
     Read,
-    /// And read.
     Write,
 }
 
@@ -32,7 +31,6 @@ pub(super) struct Grant {
 
 /// What the command line of the server names.
 pub(super) struct Named {
-    /// What is started.
     pub(super) programs: Vec<PathBuf>,
     /// Files and folders, there or not.
     pub(super) arguments: Vec<PathBuf>,

@@ -164,7 +164,6 @@ impl ServerSettings {
 pub(super) struct Confinement {
     level: SandboxLevel,
     home: Option<PathBuf>,
-    /// Where it runs.
     cwd: PathBuf,
     temporary: Vec<PathBuf>,
     caches: Vec<PathBuf>,

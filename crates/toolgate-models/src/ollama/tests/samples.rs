@@ -7,7 +7,7 @@ use toolgate_core::{
     CallContext, Source, Tool, ToolDefinition, ToolFuture, ToolOutput, ValidArguments,
 };
 
-use super::tools::QWEN;
+use crate::ollama::tools::QWEN;
 use crate::{Catalog, Event, Listener, Offer};
 
 struct Echo(ToolDefinition);
@@ -21,13 +21,13 @@ impl Tool for Echo {
     }
 }
 
-pub(super) fn local(name: &str, parameters: Value) -> Arc<dyn Tool> {
+pub(in crate::ollama) fn local(name: &str, parameters: Value) -> Arc<dyn Tool> {
     let definition = ToolDefinition::builder(name, format!("What {name} does"), parameters);
     Arc::new(Echo(definition.build().unwrap()))
 }
 
 /// Of an MCP server, listed under another name than it has there.
-pub(super) fn remote(name: &str, server: &str, original: &str) -> Arc<dyn Tool> {
+pub(in crate::ollama) fn remote(name: &str, server: &str, original: &str) -> Arc<dyn Tool> {
     let parameters = json!({ "type": "object", "properties": { "on": { "type": "boolean" } } });
     let definition = ToolDefinition::builder(name, format!("What {original} does"), parameters)
         .source(Source::Mcp(server.to_owned()))
@@ -35,7 +35,7 @@ pub(super) fn remote(name: &str, server: &str, original: &str) -> Arc<dyn Tool> 
     Arc::new(Echo(definition.build().unwrap()))
 }
 
-pub(super) fn weather() -> Arc<dyn Tool> {
+pub(in crate::ollama) fn weather() -> Arc<dyn Tool> {
     let city = json!({ "type": "string" });
     local(
         "weather",
@@ -43,17 +43,17 @@ pub(super) fn weather() -> Arc<dyn Tool> {
     )
 }
 
-pub(super) fn offer_of(tools: &[Arc<dyn Tool>]) -> Offer {
+pub(in crate::ollama) fn offer_of(tools: &[Arc<dyn Tool>]) -> Offer {
     Offer::all(Arc::new(Catalog::build(tools, &QWEN)))
 }
 
 /// `weather` with a city, and `house__lamp`, which is `lamp` on the wire.
-pub(super) fn offer() -> Offer {
+pub(in crate::ollama) fn offer() -> Offer {
     offer_of(&[weather(), remote("house__lamp", "house", "lamp")])
 }
 
 #[derive(Default)]
-pub(super) struct Heard(pub(super) Vec<String>);
+pub(in crate::ollama) struct Heard(pub(in crate::ollama) Vec<String>);
 
 impl Listener for Heard {
     fn event(&mut self, event: Event<'_>) {

@@ -1,5 +1,7 @@
 //! Long texts, kept as their beginning.
 
+use super::escape;
+
 /// A text of at most `longest` bytes; of a longer one the beginning, and how much is missing.
 ///
 /// ```
@@ -7,7 +9,7 @@
 /// assert_eq!(toolgate_core::bounded("ééé", 3), "é… (4 more bytes)");
 /// ```
 pub fn bounded(text: &str, longest: usize) -> String {
-    let shown = &text[..text.floor_char_boundary(longest)];
+    let shown = prefix(text, longest);
     match text.len() - shown.len() {
         0 => shown.to_owned(),
         missing => marked(shown.to_owned(), missing as u64),
@@ -21,4 +23,17 @@ pub fn bounded(text: &str, longest: usize) -> String {
 /// ```
 pub fn marked(shown: String, missing: u64) -> String {
     shown + &format!("… ({missing} more bytes)")
+}
+
+/// Escaped, and cut after about `longest` bytes with the true size said.
+pub(crate) fn cut(text: &str, longest: usize) -> String {
+    let mut out = escape(prefix(text, longest));
+    if text.len() > longest {
+        out.push_str(&format!("… ({} bytes)", text.len()));
+    }
+    out
+}
+
+pub(crate) fn prefix(text: &str, longest: usize) -> &str {
+    &text[..text.floor_char_boundary(longest)]
 }

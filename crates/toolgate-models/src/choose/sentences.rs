@@ -1,4 +1,4 @@
-//! From a choice to what answers.
+//! The sentences that ship, with those of a person's own files.
 
 use std::io::Read;
 use std::path::Path;
@@ -6,37 +6,11 @@ use std::sync::Arc;
 
 use toolgate_intents::{Pack, SentenceInterpreter};
 
-use super::{Choice, ChooseError, Chosen};
-use crate::{AnswerSource, ModelSettings, SentenceRouter, Toolbox};
+use super::ChooseError;
+use crate::{ModelSettings, Toolbox};
 
 /// Nobody writes so many sentences.
 const LARGEST_PACK: u64 = 4 << 20;
-
-/// Makes what answers for a choice. Nothing is asked yet.
-pub fn connect(choice: Choice, toolbox: &Toolbox) -> Result<Chosen, ChooseError> {
-    let settings = choice.settings;
-    let router = match choice.provider {
-        AnswerSource::Sentences => SentenceRouter::sentences_only(sentences(&settings, toolbox)?),
-        AnswerSource::Model(provider) => {
-            let mut router = SentenceRouter::new((provider.entry().connect)(&settings)?);
-            if settings.intents_first {
-                router = router.sentences_first(sentences(&settings, toolbox)?);
-            }
-            if choice.is_unasked {
-                let known = router.sentences().map(Arc::clone);
-                let sentences = known.map_or_else(|| sentences(&settings, toolbox), Ok)?;
-                router = router.sentences_last(sentences);
-            }
-            router
-        }
-    };
-    Ok(Chosen {
-        router,
-        settings,
-        why: choice.why,
-        passed_over: choice.passed_over,
-    })
-}
 
 /// The sentences that ship, and those of the person.
 pub fn sentences(
