@@ -35,8 +35,8 @@ wake_pypi=(wyoming==1.3.0 tflite-runtime==2.14.0 "numpy<2")
 wake_pypi_alone=(wyoming-openwakeword==1.8.2)
 # A program the tests or the build need, and its Debian package.
 programs=(cc:build-essential pulseaudio:pulseaudio pactl:pulseaudio-utils tmux:tmux node:nodejs npm:npm
-    python3:python3-venv git:git mosquitto:mosquitto openssl:openssl chromium:chromium
-    espeak-ng:espeak-ng flite:flite podman:podman runc:runc dbus-run-session:dbus
+    python3:python3-venv git:git mosquitto:mosquitto mosquitto_pub:mosquitto-clients openssl:openssl
+    chromium:chromium espeak-ng:espeak-ng flite:flite podman:podman runc:runc dbus-run-session:dbus
     gnome-keyring-daemon:gnome-keyring)
 
 install_third_parties() {
