@@ -9,8 +9,8 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 use serde_json::json;
 use toolgate_core::{
-    Approval, ApprovalBy, ApprovalMeans, ApprovalRequest, Approver, CallRecord, FunctionTool,
-    Limits, Observer, Pattern, Policy, ToolCall, ToolError, ToolExecutor, ToolManager,
+    Approval, ApprovalActor, ApprovalChannel, ApprovalRequest, Approver, CallRecord, FunctionTool,
+    Limits, Observer, Policy, ToolCall, ToolError, ToolExecutor, ToolManager, ToolPattern,
 };
 
 /// Counts calls by how they ended.
@@ -40,7 +40,7 @@ struct ByDay;
 impl Approver for ByDay {
     fn ask<'a>(&'a self, request: ApprovalRequest<'a>) -> BoxFuture<'a, Approval> {
         Box::pin(async move {
-            let by = ApprovalBy::new(ApprovalMeans::Program).named("the clock");
+            let by = ApprovalActor::new(ApprovalChannel::Program).named("the clock");
             if request.arguments["hour"].as_u64() < Some(22) {
                 Approval::Granted(by)
             } else {
@@ -72,7 +72,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut limits = Limits::default();
     limits.timeout = Duration::from_millis(100);
     let mut policy = Policy::default();
-    policy.ask = vec![Pattern::new("open_*")];
+    policy.ask = vec![ToolPattern::new("open_*")];
     let count = Arc::new(Count::default());
     let executor = ToolExecutor::builder(manager)
         .limits(limits)

@@ -1,5 +1,5 @@
-//! Any bytes as heads of HTTP requests, cut as the first byte says. Beside them hyper's parser reads the
-//! first head: if that finds both `Content-Length` and `Transfer-Encoding`, so must we.
+//! Any bytes as heads of HTTP requests, cut as the first byte says. Beside them hyper's parser
+//! reads the first head: if that finds both `Content-Length` and `Transfer-Encoding`, so must we.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

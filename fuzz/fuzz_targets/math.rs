@@ -1,5 +1,5 @@
-//! Any text, evaluated, written and dropped: the same as the property tests in `toolgate-math`, and the promises about
-//! memory and time besides.
+//! Any text, evaluated, written and dropped: the same as the property tests in `toolgate-math`, and
+//! the promises about memory and time besides.
 #![no_main]
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -10,7 +10,8 @@ use libfuzzer_sys::fuzz_target;
 
 /// What one evaluation may take at most.
 const MEMORY: usize = 32 << 20;
-/// Ten times the promise: the code under test counts every branch, and other work may share the processor's caches.
+/// Ten times the promise: the code under test counts every branch, and other work may
+/// share the processor's caches.
 const TIME: Duration = Duration::from_millis(500);
 
 fuzz_target!(|expression: &str| {

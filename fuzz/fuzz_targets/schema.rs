@@ -1,5 +1,5 @@
-//! `[schema, arguments]` as JSON: a schema that is accepted checks any arguments in bounded time, and
-//! its verdict is the same each time. libFuzzer's `-timeout` is the bound.
+//! `[schema, arguments]` as JSON: a schema that is accepted checks any arguments in bounded time,
+//! and its verdict is the same each time. libFuzzer's `-timeout` is the bound.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

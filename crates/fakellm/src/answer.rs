@@ -1,4 +1,4 @@
-//! What a double answers.
+//! The answers of a double, and the script that orders them.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -7,10 +7,10 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio::sync::Semaphore;
 
-use crate::Recorded;
+use crate::RecordedRequest;
 use crate::rules::Api;
 
-/// Answers to requests for chat, in turn.
+/// Answers to chat requests, in turn.
 pub struct Script {
     answers: VecDeque<Answer>,
     then: Then,
@@ -19,11 +19,11 @@ pub struct Script {
 enum Then {
     Refuse,
     Repeat(Answer),
-    Ask(Box<dyn FnMut(&Recorded) -> Answer + Send>),
+    Ask(Box<dyn FnMut(&RecordedRequest) -> Answer + Send>),
 }
 
 impl Script {
-    /// These, one for each request; a request more is refused.
+    /// One answer for each request; further requests are refused.
     pub fn new(answers: impl IntoIterator<Item = Answer>) -> Self {
         Self {
             answers: answers.into_iter().collect(),
@@ -31,27 +31,27 @@ impl Script {
         }
     }
 
-    /// The same to every request.
+    /// The same answer to every request.
     pub fn always(answer: Answer) -> Self {
         Self::new([]).then_always(answer)
     }
 
-    /// After those so far, this to every request.
+    /// After the answers so far, gives this one to every request.
     #[must_use]
     pub fn then_always(mut self, answer: Answer) -> Self {
         self.then = Then::Repeat(answer);
         self
     }
 
-    /// Whatever the function makes of a request.
-    pub fn by(answer: impl FnMut(&Recorded) -> Answer + Send + 'static) -> Self {
+    /// Lets a function answer each request.
+    pub fn by(answer: impl FnMut(&RecordedRequest) -> Answer + Send + 'static) -> Self {
         Self {
             answers: VecDeque::new(),
             then: Then::Ask(Box::new(answer)),
         }
     }
 
-    pub(crate) fn next(&mut self, request: &Recorded) -> Answer {
+    pub(crate) fn next(&mut self, request: &RecordedRequest) -> Answer {
         if let Some(answer) = self.answers.pop_front() {
             return answer;
         }
@@ -63,13 +63,13 @@ impl Script {
     }
 }
 
-/// One answer: what is said, and how well it arrives.
+/// One answer: what it says, and how well it arrives.
 #[derive(Clone)]
 pub struct Answer {
     pub(crate) status: u16,
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) body: Body,
-    /// Bytes of each chunk; 0: as the provider would.
+    /// Bytes of each chunk; 0 means as the provider would.
     pub(crate) pieces: usize,
     pub(crate) silence: Duration,
     pub(crate) gate: Option<Arc<Semaphore>>,
@@ -78,7 +78,7 @@ pub struct Answer {
 
 #[derive(Clone)]
 pub(crate) enum Body {
-    Said(Said),
+    Said(ScriptedMessage),
     Raw(Vec<u8>),
     /// In the provider's own form.
     Error {
@@ -87,11 +87,10 @@ pub(crate) enum Body {
     },
 }
 
-/// What a model says in one reply.
 #[derive(Clone, Default)]
-pub(crate) struct Said {
+pub(crate) struct ScriptedMessage {
     pub(crate) parts: Vec<Say>,
-    /// Instead of what follows from the parts.
+    /// Replaces the reason that follows from the parts.
     pub(crate) stop: Option<String>,
     pub(crate) prompt_tokens: Option<u64>,
 }
@@ -115,7 +114,7 @@ pub(crate) enum Fault {
     /// The connection is closed.
     Cut,
     Reset,
-    /// Nothing more comes.
+    /// Nothing more arrives, but the connection stays open.
     Stall,
 }
 
@@ -132,22 +131,19 @@ impl Answer {
         }
     }
 
-    /// Nothing is said yet.
     pub fn empty() -> Self {
-        Self::of(200, Body::Said(Said::default()))
+        Self::of(200, Body::Said(ScriptedMessage::default()))
     }
 
-    /// Words.
     pub fn text(text: &str) -> Self {
         Self::empty().and_text(text)
     }
 
-    /// A call.
     pub fn call(id: &str, name: &str, arguments: &Value) -> Self {
         Self::empty().and_call(id, name, arguments)
     }
 
-    /// These very bytes under 200, as the stream of the provider.
+    /// These exact bytes with status 200, as the provider's stream.
     pub fn raw(body: impl Into<Vec<u8>>) -> Self {
         Self::of(200, Body::Raw(body.into()))
     }
@@ -158,21 +154,20 @@ impl Answer {
         Self::of(status, Body::Error { kind, message })
     }
 
-    /// Never a single byte.
+    /// Never sends a single byte.
     pub fn black_hole() -> Self {
         let mut answer = Self::empty();
         answer.gate = Some(Arc::new(Semaphore::new(0)));
         answer
     }
 
-    /// Another status.
+    /// Replaces the status.
     #[must_use]
     pub fn status(mut self, status: u16) -> Self {
         self.status = status;
         self
     }
 
-    /// One more header.
     #[must_use]
     pub fn header(mut self, name: &str, value: &str) -> Self {
         self.headers.push((name.to_owned(), value.to_owned()));
@@ -186,26 +181,26 @@ impl Answer {
         self
     }
 
-    /// And words.
+    /// Adds text to the answer.
     #[must_use]
     pub fn and_text(self, text: &str) -> Self {
         self.and(Say::Text(text.to_owned()))
     }
 
-    /// And thinking, signed.
+    /// Adds thinking, with a signature.
     #[must_use]
     pub fn and_thinking(self, text: &str, signature: &str) -> Self {
         let (text, signature) = (text.to_owned(), signature.to_owned());
         self.and(Say::Thinking { text, signature })
     }
 
-    /// And a call; without an id where it is empty and the provider can do without.
+    /// Adds a call. An empty id is omitted if the provider can do without.
     #[must_use]
     pub fn and_call(self, id: &str, name: &str, arguments: &Value) -> Self {
         self.and_broken_call(id, name, &arguments.to_string())
     }
 
-    /// And a call whose arguments are this text, whatever it is.
+    /// Adds a call whose arguments are this text, whatever it is.
     #[must_use]
     pub fn and_broken_call(self, id: &str, name: &str, arguments: &str) -> Self {
         self.and(Say::Call {
@@ -215,7 +210,7 @@ impl Answer {
         })
     }
 
-    /// Stopped for another reason, in the provider's word.
+    /// Replaces the stop reason, in the provider's word.
     #[must_use]
     pub fn stop(mut self, reason: &str) -> Self {
         if let Body::Said(said) = &mut self.body {
@@ -233,38 +228,38 @@ impl Answer {
         self
     }
 
-    /// In chunks of this many bytes, each written by itself.
+    /// Sends chunks of this many bytes, each in one write.
     #[must_use]
     pub fn in_pieces(mut self, bytes: usize) -> Self {
         self.pieces = bytes;
         self
     }
 
-    /// Nothing at all for this long, then the answer.
+    /// Stays silent for this long before the answer.
     #[must_use]
     pub fn after(mut self, silence: Duration) -> Self {
         self.silence = silence;
         self
     }
 
-    /// Nothing at all until the gate has a permit.
+    /// Stays silent until the gate has a permit.
     #[must_use]
     pub fn behind(mut self, gate: &Arc<Semaphore>) -> Self {
         self.gate = Some(Arc::clone(gate));
         self
     }
 
-    /// After this many bytes of the body the connection is closed.
+    /// Closes the connection after this many bytes of the body.
     #[must_use]
     pub fn cut_after(mut self, bytes: usize) -> Self {
         self.fault = Some((bytes, Fault::Cut));
         self
     }
 
-    /// The same, in the middle of the first place where this stands in the body.
+    /// Like `cut_after`, in the middle of the first occurrence of this text in the body.
     ///
     /// # Panics
-    /// If it stands nowhere.
+    /// If the body doesn't contain it.
     #[must_use]
     pub fn cut_in(self, api: Api, needle: &str) -> Self {
         let body = self.body_for(api);
@@ -274,14 +269,14 @@ impl Answer {
         self.cut_after(at + needle.len() / 2)
     }
 
-    /// After this many bytes of the body the connection is reset.
+    /// Resets the connection after this many bytes of the body.
     #[must_use]
     pub fn reset_after(mut self, bytes: usize) -> Self {
         self.fault = Some((bytes, Fault::Reset));
         self
     }
 
-    /// After this many bytes of the body nothing more comes, and the connection stays.
+    /// Sends nothing after this many bytes of the body, but keeps the connection open.
     #[must_use]
     pub fn stall_after(mut self, bytes: usize) -> Self {
         self.fault = Some((bytes, Fault::Stall));

@@ -1,4 +1,4 @@
-//! As much HTTP/1.1 as a client of a provider needs, with nothing done behind a test's back.
+//! As much HTTP/1.1 as a provider's client needs, and nothing that tests can't see.
 
 use std::io;
 
@@ -6,31 +6,28 @@ use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 /// No request of a test is longer.
-const LONGEST: usize = 64 * 1024 * 1024;
+const MAX_BODY_BYTES: usize = 64 * 1024 * 1024;
 
-/// A request as it came.
+/// A request as it arrived.
 #[derive(Debug, Clone)]
-pub struct Recorded {
-    /// `POST` and the like.
+pub struct RecordedRequest {
     pub method: String,
-    /// Where to.
     pub path: String,
-    /// Names in small letters, in order.
+    /// In order, with lower-case names.
     pub headers: Vec<(String, String)>,
-    /// The bytes of the body.
     pub body: Vec<u8>,
-    /// Why it was refused, if it was.
+    /// Why the request was refused, if it was.
     pub refused: Option<String>,
 }
 
-impl Recorded {
-    /// The value of a header, by its name in small letters.
+impl RecordedRequest {
+    /// The value of a header, by its lower-case name.
     pub fn header(&self, name: &str) -> Option<&str> {
         let found = self.headers.iter().find(|(known, _)| known == name);
         found.map(|(_, value)| value.as_str())
     }
 
-    /// The body as JSON; null if it is none.
+    /// The body as JSON; `null` if it isn't JSON.
     pub fn json(&self) -> Value {
         serde_json::from_slice(&self.body).unwrap_or(Value::Null)
     }
@@ -40,7 +37,7 @@ impl Recorded {
 pub(crate) async fn read(
     stream: &mut (impl AsyncRead + Unpin),
     buffer: &mut Vec<u8>,
-) -> io::Result<Option<Recorded>> {
+) -> io::Result<Option<RecordedRequest>> {
     let head = loop {
         if let Some(end) = buffer.windows(4).position(|four| four == b"\r\n\r\n") {
             break end + 4;
@@ -52,7 +49,7 @@ pub(crate) async fn read(
     let mut request = parse_head(&buffer[..head])?;
     let length = request.header("content-length").unwrap_or("0").parse();
     let length: usize = length.map_err(|_| bad("content-length"))?;
-    if length > LONGEST || request.header("transfer-encoding").is_some() {
+    if length > MAX_BODY_BYTES || request.header("transfer-encoding").is_some() {
         return Err(bad("content-length"));
     }
     while buffer.len() < head + length {
@@ -73,7 +70,7 @@ fn bad(what: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, what)
 }
 
-fn parse_head(head: &[u8]) -> io::Result<Recorded> {
+fn parse_head(head: &[u8]) -> io::Result<RecordedRequest> {
     let text = str::from_utf8(head).map_err(|_| bad("head"))?;
     let mut lines = text.trim_end().split("\r\n");
     let mut words = lines.next().unwrap_or_default().split(' ');
@@ -85,7 +82,7 @@ fn parse_head(head: &[u8]) -> io::Result<Recorded> {
         let (name, value) = line.split_once(':').ok_or_else(|| bad("header"))?;
         Ok((name.to_ascii_lowercase(), value.trim().to_owned()))
     });
-    Ok(Recorded {
+    Ok(RecordedRequest {
         method: method.to_owned(),
         path: path.to_owned(),
         headers: headers.collect::<io::Result<_>>()?,
@@ -94,7 +91,7 @@ fn parse_head(head: &[u8]) -> io::Result<Recorded> {
     })
 }
 
-/// The head of an answer; its body comes in chunks.
+/// The head of an answer; its body follows in chunks.
 pub(crate) async fn write_head(
     stream: &mut (impl AsyncWrite + Unpin),
     status: u16,

@@ -1,4 +1,4 @@
-//! Doubles of the providers' HTTP interfaces, for tests.
+//! Test doubles of the providers' HTTP APIs.
 //!
 //! ```text
 //!  a client ─▶ http ─▶ rules ─▶ 400 in the provider's own form, naming what is off
@@ -6,8 +6,9 @@
 //!                        └────▶ the next answer of the script, in the provider's stream: whole, in pieces, late, cut
 //! ```
 //!
-//! One listener on the loopback speaks Anthropic's Messages, Ollama's `/api/chat`, OpenAI's chat completions and Google's
-//! `streamGenerateContent`: the path decides. Every request is kept with its bytes.
+//! One listener on the loopback speaks Anthropic's Messages, Ollama's `/api/chat`, OpenAI's
+//! chat completions and Google's `streamGenerateContent`, selected by the path. Every request
+//! is kept with its bytes.
 
 mod answer;
 mod http;
@@ -18,7 +19,7 @@ mod speak;
 mod third_parties;
 
 pub use answer::{Answer, Script};
-pub use http::Recorded;
+pub use http::RecordedRequest;
 pub use rules::Api;
-pub use server::{FakeLlm, Model, Waiter};
+pub use server::{FakeLlm, FakeModel, Waiter};
 pub use third_parties::third_parties;

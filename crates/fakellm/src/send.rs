@@ -9,7 +9,8 @@ use crate::answer::{Body, Fault};
 use crate::rules::Api;
 use crate::{Answer, http, speak};
 
-/// Sends an answer as well as it is meant to arrive; false if the client left before.
+/// Sends an answer as well as it's meant to arrive. Returns false if the client
+/// left before the end.
 pub(crate) async fn send(stream: &mut TcpStream, answer: &Answer, api: Api) -> io::Result<bool> {
     if !wait(stream, answer).await {
         return Ok(false);
@@ -48,12 +49,12 @@ fn pieces(answer: &Answer, api: Api) -> Vec<Vec<u8>> {
     whole.chunks(answer.pieces).map(<[u8]>::to_vec).collect()
 }
 
-/// The silence before an answer; false if the client left in it.
+/// Waits before an answer. Returns false if the client left meanwhile.
 async fn wait(stream: &mut TcpStream, answer: &Answer) -> bool {
     let silence = async {
         tokio::time::sleep(answer.silence).await;
         if let Some(gate) = &answer.gate {
-            // It is never closed, so this is a permit.
+            // The gate is never closed, so this is a permit.
             drop(
                 gate.acquire()
                     .await

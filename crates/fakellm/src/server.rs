@@ -1,4 +1,4 @@
-//! The listener: one task for each connection, all requests kept.
+//! The listener: one task per connection, and a record of all requests.
 
 use std::io;
 use std::sync::Arc;
@@ -10,24 +10,23 @@ use tokio::sync::watch;
 use tokio::task::AbortHandle;
 
 use crate::answer::Body;
-use crate::http::{self, Recorded};
-use crate::rules::{self, Api, Issued, Server};
+use crate::http::{self, RecordedRequest};
+use crate::rules::{self, Api, IssuedSignatures, Server};
 use crate::send::send;
 use crate::{Answer, Script};
 
-/// The model a double claims to have, as Ollama tells of it.
+/// The model that a double claims to have, as Ollama reports it.
 #[derive(Debug, Clone)]
-pub struct Model {
-    /// Its name; every other one is a 404, as far as the provider has such.
+pub struct FakeModel {
+    /// Requests for any other name get a 404, if the provider knows that error.
     pub name: String,
-    /// What it can do.
     pub capabilities: Vec<String>,
-    /// How many tokens it was trained for.
+    /// The context size it was trained for, in tokens.
     pub context_length: u64,
 }
 
-impl Model {
-    /// One that can use tools.
+impl FakeModel {
+    /// A model that can use tools.
     pub fn new(name: &str) -> Self {
         Self {
             name: name.to_owned(),
@@ -46,55 +45,56 @@ pub struct FakeLlm {
 
 struct Shared {
     state: Mutex<State>,
-    /// By whose rules requests are checked; `None`: they are not.
+    /// The rules that requests are checked by; `None` if they aren't checked.
     checks: Option<Server>,
-    model: Option<Model>,
+    model: Option<FakeModel>,
     /// How many answers the client left by closing its connection.
     left: watch::Sender<usize>,
-    /// How many requests for chat have come.
+    /// How many chat requests have arrived.
     asked: watch::Sender<usize>,
 }
 
 struct State {
     script: Script,
-    requests: Vec<Recorded>,
-    issued: Issued,
+    requests: Vec<RecordedRequest>,
+    issued: IssuedSignatures,
 }
 
 impl FakeLlm {
     /// Checks every request and answers by the script.
     ///
     /// # Panics
-    /// If there is no free port on the loopback.
+    /// If the loopback has no free port.
     pub async fn start(script: Script) -> Self {
         Self::with(script, None, Some(Server::Provider)).await
     }
 
-    /// The same, with one model that can be asked for.
+    /// Like `start`, with one model that can be asked for.
     ///
     /// # Panics
-    /// If there is no free port on the loopback.
-    pub async fn with_model(script: Script, model: Model) -> Self {
+    /// If the loopback has no free port.
+    pub async fn with_model(script: Script, model: FakeModel) -> Self {
         Self::with(script, Some(model), Some(Server::Provider)).await
     }
 
-    /// The same as a server of one's own, which takes what OpenAI itself refuses: options for a model's template.
+    /// Like `start`, as a self-hosted server, which accepts template options
+    /// that OpenAI itself refuses.
     ///
     /// # Panics
-    /// If there is no free port on the loopback.
-    pub async fn own_server(script: Script, model: Model) -> Self {
+    /// If the loopback has no free port.
+    pub async fn own_server(script: Script, model: FakeModel) -> Self {
         Self::with(script, Some(model), Some(Server::Own)).await
     }
 
-    /// Answers whatever it is asked: a recorder of other programs' requests.
+    /// Accepts everything, to record the requests of other programs.
     ///
     /// # Panics
-    /// If there is no free port on the loopback.
+    /// If the loopback has no free port.
     pub async fn lenient(script: Script) -> Self {
         Self::with(script, None, None).await
     }
 
-    async fn with(script: Script, model: Option<Model>, checks: Option<Server>) -> Self {
+    async fn with(script: Script, model: Option<FakeModel>, checks: Option<Server>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await;
         let listener = listener.unwrap_or_else(|error| panic!("no port on the loopback: {error}"));
         let address = listener
@@ -103,7 +103,7 @@ impl FakeLlm {
         let state = State {
             script,
             requests: Vec::new(),
-            issued: Issued::default(),
+            issued: IssuedSignatures::default(),
         };
         let shared = Arc::new(Shared {
             state: Mutex::new(state),
@@ -120,20 +120,19 @@ impl FakeLlm {
         }
     }
 
-    /// `http://127.0.0.1:PORT`.
     pub fn url(&self) -> &str {
         &self.url
     }
 
-    /// All requests for chat so far.
-    pub fn requests(&self) -> Vec<Recorded> {
+    /// All chat requests so far.
+    pub fn requests(&self) -> Vec<RecordedRequest> {
         let all = self.all_requests().into_iter();
         all.filter(|request| Api::of_chat(&request.path).is_some())
             .collect()
     }
 
-    /// All requests so far, also those for the list of models and the like.
-    pub fn all_requests(&self) -> Vec<Recorded> {
+    /// All requests so far, including those for the list of models and the like.
+    pub fn all_requests(&self) -> Vec<RecordedRequest> {
         self.shared.state().requests.clone()
     }
 
@@ -142,33 +141,33 @@ impl FakeLlm {
         self.shared.state().requests.clear();
     }
 
-    /// What was off, request by request.
+    /// Violations of the rules, request by request.
     pub fn refusals(&self) -> Vec<String> {
         let all = self.all_requests().into_iter();
         all.filter_map(|request| request.refused).collect()
     }
 
-    /// For a task that waits beside the one that talks.
+    /// For a task that waits beside the one that asks.
     pub fn waiter(&self) -> Waiter {
         Waiter(Arc::clone(&self.shared))
     }
 
-    /// Waits until so many requests for chat have come.
+    /// Waits until this many chat requests have arrived.
     pub async fn asked(&self, count: usize) {
         wait_for(&self.shared.asked, count).await;
     }
 
-    /// Waits until the client has left so many answers by closing its connection.
+    /// Waits until the client has left this many answers by closing its connection.
     pub async fn left(&self, count: usize) {
         wait_for(&self.shared.left, count).await;
     }
 }
 
-/// Waits for what happens at a double.
+/// Waits for events at a double.
 pub struct Waiter(Arc<Shared>);
 
 impl Waiter {
-    /// As [`FakeLlm::asked`].
+    /// Like [`FakeLlm::asked`].
     pub async fn asked(&self, count: usize) {
         wait_for(&self.0.asked, count).await;
     }
@@ -197,7 +196,7 @@ async fn listen(listener: TcpListener, shared: Arc<Shared>) {
     while let Ok((stream, _)) = listener.accept().await {
         let shared = Arc::clone(&shared);
         connections.spawn(async move {
-            // A client that goes away is no failure of the double.
+            // A client that disconnects isn't an error of the double.
             drop(serve(stream, &shared).await);
         });
         while connections.try_join_next().is_some() {}
@@ -232,7 +231,7 @@ async fn serve(mut stream: TcpStream, shared: &Shared) -> io::Result<()> {
 }
 
 impl Shared {
-    fn answer_chat(&self, request: &mut Recorded, api: Api) -> Answer {
+    fn answer_chat(&self, request: &mut RecordedRequest, api: Api) -> Answer {
         let mut state = self.state();
         if let Some(server) = self.checks
             && let Err(problem) = rules::check(request, api, server, &state.issued)
@@ -252,8 +251,8 @@ impl Shared {
         answer
     }
 
-    /// What Ollama says of a model it has not, or that can not do what is asked of it.
-    fn model_problem(&self, request: &Recorded) -> Option<Answer> {
+    /// What Ollama says about a model that it doesn't have or that lacks a capability.
+    fn model_problem(&self, request: &RecordedRequest) -> Option<Answer> {
         let model = self.model.as_ref()?;
         let body = request.json();
         let asked = body["model"].as_str().unwrap_or_default();
@@ -276,8 +275,8 @@ impl Shared {
         None
     }
 
-    /// The list of models and the like.
-    fn answer_other(&self, request: &Recorded) -> Answer {
+    /// Answers requests for the list of models and the like.
+    fn answer_other(&self, request: &RecordedRequest) -> Answer {
         let name = self.model.as_ref().map_or("fake", |model| &model.name);
         let details =
             json!({ "family": "qwen3", "parameter_size": "4.0B", "quantization_level": "Q4_K_M" });
@@ -298,8 +297,8 @@ impl Shared {
         Answer::raw(body.to_string()).header("content-type", "application/json")
     }
 
-    fn show(&self, request: &Recorded) -> Answer {
-        let fallback = Model::new("fake");
+    fn show(&self, request: &RecordedRequest) -> Answer {
+        let fallback = FakeModel::new("fake");
         let model = self.model.as_ref().unwrap_or(&fallback);
         if request.json()["model"] != model.name.as_str() {
             return Answer::fails(404, "", "model not found");

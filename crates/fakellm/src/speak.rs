@@ -1,12 +1,12 @@
-//! What a model says, in the stream of each provider.
+//! Renders what a model says as the stream of each provider.
 
 use serde_json::{Value, json};
 
 use crate::Answer;
-use crate::answer::{Body, Said, Say};
+use crate::answer::{Body, Say, ScriptedMessage};
 use crate::rules::Api;
 
-/// What an Ollama has read of a prompt of which nothing was cut, in tokens: more than any test asks.
+/// The tokens that an Ollama has read if nothing was cut: more than any test sends.
 const WHOLE_PROMPT: u64 = 4000;
 
 /// The body of an answer, event by event.
@@ -41,7 +41,7 @@ fn error(api: Api, status: u16, kind: &str, message: &str) -> Value {
     }
 }
 
-/// In two halves, so that a client has something to put together; one character is one piece.
+/// In two halves, so that a client has something to assemble. A single character is one piece.
 fn halves(text: &str) -> Vec<&str> {
     let middle = text.floor_char_boundary(text.len() / 2);
     let (first, second) = text.split_at(middle);
@@ -49,13 +49,13 @@ fn halves(text: &str) -> Vec<&str> {
     parts.filter(|part| !part.is_empty()).collect()
 }
 
-fn has_call(said: &Said) -> bool {
+fn has_call(said: &ScriptedMessage) -> bool {
     said.parts
         .iter()
         .any(|part| matches!(part, Say::Call { .. }))
 }
 
-fn anthropic(said: &Said) -> Vec<Vec<u8>> {
+fn anthropic(said: &ScriptedMessage) -> Vec<Vec<u8>> {
     let event = |name: &str, mut data: Value| {
         data["type"] = name.into();
         format!("event: {name}\ndata: {data}\n\n").into_bytes()
@@ -117,7 +117,8 @@ fn anthropic_block(part: &Say) -> (Value, Vec<Value>) {
             name,
             arguments,
         } => {
-            // As the provider does it: an empty piece first; no arguments are no text at all.
+            // Like the provider: an empty piece first, and no text at all if
+            // there are no arguments.
             let text = if arguments == "{}" { "" } else { arguments };
             let pieces = [""].into_iter().chain(halves(text));
             let deltas =
@@ -130,7 +131,7 @@ fn anthropic_block(part: &Say) -> (Value, Vec<Value>) {
     }
 }
 
-fn ollama(said: &Said) -> Vec<Vec<u8>> {
+fn ollama(said: &ScriptedMessage) -> Vec<Vec<u8>> {
     let line = |message: Value| {
         let mut line = json!({ "model": "fake", "created_at": "2026-11-16T00:00:00.000000000Z", "message": message, "done": false });
         line["message"]["role"] = "assistant".into();
@@ -175,10 +176,10 @@ fn ollama(said: &Said) -> Vec<Vec<u8>> {
     lines
 }
 
-/// Where arguments go: as they were written, since a key may stand in them twice, which no value could hold.
+/// Inserts arguments as they were written. A `Value` could not hold a duplicate key.
 const HERE: &str = "<arguments>";
 
-/// On one line. Text that is no JSON travels as a string.
+/// On one line. Text that isn't JSON is sent as a string.
 fn as_json(arguments: &str) -> String {
     match serde_json::from_str::<Value>(arguments) {
         Ok(_) => arguments.replace(['\n', '\r'], " "),
@@ -186,7 +187,7 @@ fn as_json(arguments: &str) -> String {
     }
 }
 
-fn openai(said: &Said) -> Vec<Vec<u8>> {
+fn openai(said: &ScriptedMessage) -> Vec<Vec<u8>> {
     let event = |choices: Value, usage: Value| {
         let data = json!({ "id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": "fake",
             "choices": choices, "usage": usage });
@@ -238,8 +239,9 @@ fn openai(said: &Said) -> Vec<Vec<u8>> {
     events
 }
 
-/// A signature comes with the first call behind the thinking, else with an empty part at the end.
-fn gemini(said: &Said) -> Vec<Vec<u8>> {
+/// A signature comes with the first call after the thinking, otherwise with an empty
+/// part at the end.
+fn gemini(said: &ScriptedMessage) -> Vec<Vec<u8>> {
     let event = |candidate: Value, usage: Value| {
         let mut candidate = candidate;
         candidate["index"] = 0.into();

@@ -1,8 +1,9 @@
-//! Where models and clients are that others wrote.
+//! Finds models and clients of third parties.
 
 use std::path::PathBuf;
 
-/// The folder where `./test.sh` installs them. If it has not: none, which is said; with `CI=true` a panic.
+/// The folder where `./test.sh` installs them; `None`, with a message, if it hasn't. With `CI=true`
+/// that is a panic.
 pub fn third_parties() -> Option<PathBuf> {
     thirdparty::MODELS.folder()
 }

@@ -1,4 +1,4 @@
-//! What tests of MCP need: the program `fakemcp`, a look at which of its processes are left, and where the real servers are.
+//! Helpers for MCP tests: the program `fakemcp`, its remaining processes, and the real servers.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -7,10 +7,11 @@ use std::sync::OnceLock;
 /// The variable that marks the processes of one test; children inherit it.
 pub const MARK: &str = "FAKEMCP_MARK";
 
-/// The program, built once for each test executable that asks: cargo gives a test the programs of its own crate only.
+/// The program, built once per test executable, because cargo gives a test only the programs
+/// of its own crate.
 ///
 /// # Panics
-/// If it can not be built.
+/// If it can't be built.
 pub fn program() -> &'static Path {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
     PROGRAM.get_or_init(|| built("fakemcp", None))
@@ -19,7 +20,7 @@ pub fn program() -> &'static Path {
 /// An example of a crate, built now if it is not up to date.
 ///
 /// # Panics
-/// If it can not be built.
+/// If it can't be built.
 pub fn example(package: &str, name: &str) -> PathBuf {
     built(package, Some(name))
 }
@@ -35,7 +36,7 @@ fn try_built(package: &str, example: Option<&str>) -> Result<PathBuf, String> {
         .ancestors()
         .nth(2)
         .ok_or("a test is not where cargo puts tests")?;
-    let target = folder.parent().ok_or("there is no target folder")?;
+    let target = folder.parent().ok_or("the target folder is missing")?;
     let profile = match folder.file_name().and_then(|name| name.to_str()) {
         Some("debug") | None => "dev",
         Some(other) => other,
@@ -62,7 +63,8 @@ fn try_built(package: &str, example: Option<&str>) -> Result<PathBuf, String> {
     })
 }
 
-/// The folder where `./test.sh` installs real MCP servers. If it has not: none, which is said; with `CI=true` a panic.
+/// The folder where `./test.sh` installs real MCP servers. If it is missing, logs that and returns
+/// `None`; with `CI=true` panics.
 pub fn real_servers() -> Option<PathBuf> {
     thirdparty::MCP_SERVERS.folder()
 }
@@ -76,7 +78,7 @@ pub fn node(servers: &Path) -> PathBuf {
     servers.join(format!("node_modules/node-linux-{machine}/bin/node"))
 }
 
-/// Sends a signal, such as `-INT`. By the shell: a minimal system has no other `kill`.
+/// Sends a signal, such as `-INT`, through the shell: a minimal system has no other `kill`.
 ///
 /// # Panics
 /// If it can't be sent.
@@ -91,7 +93,7 @@ pub fn send_signal(name: &str, pid: u32) {
     );
 }
 
-/// The processes, zombies left out, whose environment carries this mark.
+/// The processes, without zombies, whose environment carries this mark.
 pub fn processes(mark: &str) -> Vec<u32> {
     let wanted = format!("{MARK}={mark}");
     let Ok(folder) = std::fs::read_dir("/proc") else {

@@ -1,4 +1,4 @@
-//! `fakemcp [MODE[=VALUE]]…`: an MCP server on stdin and stdout that goes wrong in the ways asked for.
+//! `fakemcp [MODE[=VALUE]]…`: an MCP server on stdin and stdout that fails in the requested ways.
 //!
 //! | mode | what happens |
 //! |---|---|
@@ -29,12 +29,12 @@ mod server;
 mod start;
 mod tools;
 
-use modes::Modes;
-use server::Server;
+use modes::FaultModes;
+use server::FakeServer;
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let modes = match Modes::parse(&arguments) {
+    let modes = match FaultModes::parse(&arguments) {
         Ok(modes) => modes,
         Err(wrong) => {
             start::say(format!("fakemcp knows no '{wrong}'\n").as_bytes());
@@ -42,5 +42,5 @@ fn main() {
         }
     };
     start::begin(&modes, &arguments);
-    Server::new(modes).run();
+    FakeServer::new(modes).run();
 }

@@ -1,9 +1,9 @@
-//! What was asked for on the command line.
+//! Parses the modes on the command line.
 
 use std::path::PathBuf;
 
 #[derive(Default)]
-pub(crate) struct Modes {
+pub(crate) struct FaultModes {
     pub(crate) modern: bool,
     pub(crate) legacy: bool,
     pub(crate) version: Option<String>,
@@ -17,19 +17,19 @@ pub(crate) struct Modes {
     pub(crate) end: Vec<u8>,
     pub(crate) noise: u64,
     pub(crate) flood: Option<(u64, Vec<u8>)>,
-    pub(crate) after: Vec<(String, Action)>,
+    pub(crate) after: Vec<(String, ExitAction)>,
     pub(crate) deaf: bool,
-    pub(crate) child: Option<Child>,
+    pub(crate) child: Option<ChildMode>,
     pub(crate) list: Option<PathBuf>,
     pub(crate) many: usize,
     pub(crate) describe: usize,
-    pub(crate) cursor: Option<Cursor>,
+    pub(crate) cursor: Option<CursorMode>,
     pub(crate) storm: u64,
     pub(crate) count: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy)]
-pub(crate) enum Action {
+pub(crate) enum ExitAction {
     Exit(i32),
     Signal(i32),
     CloseStdout,
@@ -38,19 +38,19 @@ pub(crate) enum Action {
 }
 
 #[derive(Clone, Copy, PartialEq)]
-pub(crate) enum Child {
+pub(crate) enum ChildMode {
     Group,
     Session,
 }
 
 #[derive(Clone, Copy, PartialEq)]
-pub(crate) enum Cursor {
+pub(crate) enum CursorMode {
     Same,
     Endless,
 }
 
-impl Modes {
-    /// Everything, or the argument that means nothing.
+impl FaultModes {
+    /// Fails with the argument that isn't a mode.
     pub(crate) fn parse(arguments: &[String]) -> Result<Self, &str> {
         let mut modes = Self {
             legacy: true,
@@ -102,34 +102,34 @@ impl Modes {
     }
 }
 
-fn child(value: &str) -> Option<Child> {
+fn child(value: &str) -> Option<ChildMode> {
     match value {
-        "" => Some(Child::Group),
-        "setsid" => Some(Child::Session),
+        "" => Some(ChildMode::Group),
+        "setsid" => Some(ChildMode::Session),
         _ => None,
     }
 }
 
-fn cursor(value: &str) -> Option<Cursor> {
+fn cursor(value: &str) -> Option<CursorMode> {
     match value {
-        "same" => Some(Cursor::Same),
-        "endless" => Some(Cursor::Endless),
+        "same" => Some(CursorMode::Same),
+        "endless" => Some(CursorMode::Endless),
         _ => None,
     }
 }
 
-fn action(value: &str) -> Option<Action> {
+fn action(value: &str) -> Option<ExitAction> {
     Some(match value.split_once(':').unwrap_or((value, "")) {
-        ("exit", status) => Action::Exit(status.parse().ok()?),
-        ("signal", number) => Action::Signal(number.parse().ok()?),
-        ("close-stdout", _) => Action::CloseStdout,
-        ("close-stdin", _) => Action::CloseStdin,
-        ("stop-reading", _) => Action::StopReading,
+        ("exit", status) => ExitAction::Exit(status.parse().ok()?),
+        ("signal", number) => ExitAction::Signal(number.parse().ok()?),
+        ("close-stdout", _) => ExitAction::CloseStdout,
+        ("close-stdin", _) => ExitAction::CloseStdin,
+        ("stop-reading", _) => ExitAction::StopReading,
         _ => return None,
     })
 }
 
-/// `\n`, `\r`, `\\` and `\xNN` are what they are elsewhere; any other backslash stands for itself.
+/// `\n`, `\r`, `\\` and `\xNN` are escapes. Any other backslash is kept.
 pub(crate) fn bytes(text: &str) -> Vec<u8> {
     let mut rest = text.as_bytes();
     let mut out = Vec::with_capacity(rest.len());
@@ -172,7 +172,7 @@ mod tests {
     fn an_unknown_mode_is_named() {
         for wrong in ["nonsense", "after:x=dance", "wait=soon", "child=twin"] {
             let arguments = ["mute".to_owned(), wrong.to_owned()];
-            assert_eq!(Modes::parse(&arguments).err(), Some(wrong));
+            assert_eq!(FaultModes::parse(&arguments).err(), Some(wrong));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Reads messages, answers them, and keeps what it heard.
+//! Reads messages, answers them, and records them.
 
 use std::collections::HashMap;
 use std::io::{BufRead, Write};
@@ -9,23 +9,23 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use parking_lot::{Mutex, MutexGuard};
 use serde_json::{Value, json};
 
-use crate::modes::{Cursor, Modes};
+use crate::modes::{CursorMode, FaultModes};
 use crate::start::{act, for_ever, pause};
 use crate::tools;
 
 const MODERN: &str = "2026-07-28";
 const PAGE: usize = 1000;
 
-pub(crate) struct Server {
-    pub(crate) modes: Modes,
+pub(crate) struct FakeServer {
+    pub(crate) modes: FaultModes,
     output: Mutex<()>,
     heard: Mutex<Vec<Value>>,
     asked: Mutex<HashMap<u64, Sender<Value>>>,
     next: AtomicU64,
 }
 
-impl Server {
-    pub(crate) fn new(modes: Modes) -> Arc<Self> {
+impl FakeServer {
+    pub(crate) fn new(modes: FaultModes) -> Arc<Self> {
         Arc::new(Self {
             modes,
             output: Mutex::new(()),
@@ -37,16 +37,16 @@ impl Server {
 
     pub(crate) fn run(self: &Arc<Self>) {
         self.write(&self.modes.stdout);
-        self.every(self.modes.noise, |server| {
+        self.run_periodically(self.modes.noise, |server| {
             server.write(b"12:00:00 INFO still here\n");
         });
-        self.every(self.modes.storm, Self::say_changed);
+        self.run_periodically(self.modes.storm, Self::say_changed);
         for line in std::io::stdin().lock().split(b'\n') {
             let Ok(line) = line else { break };
             if let Ok(message) = serde_json::from_slice(&line)
                 && !self.modes.mute
             {
-                self.take(message);
+                self.handle_message(message);
             }
         }
         if self.modes.deaf {
@@ -54,7 +54,7 @@ impl Server {
         }
     }
 
-    fn every(self: &Arc<Self>, a_second: u64, act: fn(&Self)) {
+    fn run_periodically(self: &Arc<Self>, a_second: u64, act: fn(&Self)) {
         if a_second > 0 {
             let server = Arc::clone(self);
             std::thread::spawn(move || {
@@ -66,7 +66,7 @@ impl Server {
         }
     }
 
-    fn take(self: &Arc<Self>, message: Value) {
+    fn handle_message(self: &Arc<Self>, message: Value) {
         let method = message["method"].as_str().unwrap_or_default().to_owned();
         if method.is_empty() {
             let asked = message["id"]
@@ -102,14 +102,14 @@ impl Server {
             },
             "ping" => Ok(json!({})),
             "subscriptions/listen" if self.modes.modern => return self.listen(id),
-            _ if id.is_null() => return self.afterwards(method),
+            _ if id.is_null() => return self.act_after(method),
             _ => Err((-32601, format!("no method {method}"))),
         };
         self.answer(id, answer);
-        self.afterwards(method);
+        self.act_after(method);
     }
 
-    fn afterwards(&self, method: &str) {
+    fn act_after(&self, method: &str) {
         for (_, action) in self.modes.after.iter().filter(|(name, _)| name == method) {
             act(*action);
         }
@@ -146,8 +146,8 @@ impl Server {
             "tools": all, "resultType": "complete", "ttlMs": 0, "cacheScope": "private",
         });
         let next = match self.modes.cursor {
-            Some(Cursor::Same) => Some("again-0".to_owned()),
-            Some(Cursor::Endless) => Some(format!("page-{}", page + 1)),
+            Some(CursorMode::Same) => Some("again-0".to_owned()),
+            Some(CursorMode::Endless) => Some(format!("page-{}", page + 1)),
             None => more.then(|| format!("page-{}", page + 1)),
         };
         if let Some(next) = next {
@@ -168,7 +168,7 @@ impl Server {
         self.send(&json!({ "jsonrpc": "2.0", "method": method, "params": params }));
     }
 
-    /// Asks the client something; its whole answer comes through the channel.
+    /// Sends a request to the client. Its whole response comes through the channel.
     pub(crate) fn ask(&self, method: &str, params: &Value) -> Receiver<Value> {
         let (sender, receiver) = channel();
         let id = self.next.fetch_add(1, Ordering::Relaxed);
@@ -193,7 +193,7 @@ impl Server {
         self.write(&bytes);
     }
 
-    /// Bytes, whole and not mixed with others.
+    /// Writes bytes in one piece, not mixed with other output.
     pub(crate) fn write(&self, bytes: &[u8]) {
         let _whole = lock(&self.output);
         let mut stdout = std::io::stdout().lock();

@@ -1,4 +1,4 @@
-//! What happens before the first message, and what can be done to a process without unsafe code.
+//! Acts before the first message, and on the process itself, without unsafe code.
 
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -8,15 +8,15 @@ use std::time::Duration;
 
 use rustix::process::{Signal, getpid, kill_process, setsid};
 
-use crate::modes::{Action, Child, Modes};
+use crate::modes::{ChildMode, ExitAction, FaultModes};
 
 /// Set in the process that already ignores its signals, or is already the child.
 const STAGE: &str = "FAKEMCP_STAGE";
 
-pub(crate) fn begin(modes: &Modes, arguments: &[String]) {
+pub(crate) fn begin(modes: &FaultModes, arguments: &[String]) {
     match std::env::var(STAGE).as_deref() {
         Ok("child") => {
-            if modes.child == Some(Child::Session) {
+            if modes.child == Some(ChildMode::Session) {
                 setsid().ok();
             }
             for_ever();
@@ -79,7 +79,7 @@ fn flood(total: u64, text: &[u8]) {
     }
 }
 
-/// Leaves one more byte in a file and says how many there are.
+/// Appends a byte to a file and returns how many there are.
 pub(crate) fn count(file: &std::path::Path) -> u64 {
     if let Ok(mut file) = OpenOptions::new().append(true).create(true).open(file) {
         drop(file.write_all(b"x"));
@@ -87,13 +87,13 @@ pub(crate) fn count(file: &std::path::Path) -> u64 {
     std::fs::metadata(file).map_or(0, |file| file.len())
 }
 
-pub(crate) fn act(action: Action) {
+pub(crate) fn act(action: ExitAction) {
     match action {
-        Action::Exit(status) => std::process::exit(status),
-        Action::Signal(number) => signal(number),
-        Action::CloseStdout => silence(rustix::stdio::dup2_stdout),
-        Action::CloseStdin => silence(rustix::stdio::dup2_stdin),
-        Action::StopReading => for_ever(),
+        ExitAction::Exit(status) => std::process::exit(status),
+        ExitAction::Signal(number) => signal(number),
+        ExitAction::CloseStdout => silence(rustix::stdio::dup2_stdout),
+        ExitAction::CloseStdin => silence(rustix::stdio::dup2_stdin),
+        ExitAction::StopReading => for_ever(),
     }
 }
 
@@ -105,7 +105,7 @@ pub(crate) fn signal(number: i32) {
     }
 }
 
-/// Puts /dev/null in the place of a pipe, which closes our end of it.
+/// Replaces a pipe with /dev/null, which closes our end of it.
 fn silence<F>(replace: F)
 where
     F: Fn(std::fs::File) -> rustix::io::Result<()>,

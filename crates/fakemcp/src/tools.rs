@@ -1,21 +1,21 @@
-//! The tools. Each is there for a kind of fault.
+//! The tools, each for one kind of fault.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-use crate::modes::{Modes, bytes};
-use crate::server::{Answer, Server};
+use crate::modes::{FaultModes, bytes};
+use crate::server::{Answer, FakeServer};
 use crate::start::{count, pause, signal};
 
-type Described = (
+type FakeToolRow = (
     &'static str,
     &'static str,
     &'static [(&'static str, &'static str)],
 );
 
-/// Name, description, parameters with their types; all optional but those of `echo`.
-const TOOLS: [Described; 26] = [
+/// Name, description, and parameters with their types. All are optional except those of `echo`.
+const TOOLS: [FakeToolRow; 26] = [
     ("echo", "Gives back its text", &[("text", "string")]),
     ("arguments", "Gives back all of its arguments", &[]),
     (
@@ -89,7 +89,7 @@ const TOOLS: [Described; 26] = [
     ("eat", "Holds that much memory", &[("mb", "integer")]),
 ];
 
-pub(crate) fn list(modes: &Modes, from: usize, at_most: usize) -> Vec<Value> {
+pub(crate) fn list(modes: &FaultModes, from: usize, at_most: usize) -> Vec<Value> {
     if let Some(file) = &modes.list {
         let text = std::fs::read(file).unwrap_or_default();
         return serde_json::from_slice(&text).unwrap_or_default();
@@ -101,7 +101,7 @@ pub(crate) fn list(modes: &Modes, from: usize, at_most: usize) -> Vec<Value> {
     own.chain(more).skip(from).take(at_most).collect()
 }
 
-fn definition(modes: &Modes, (name, description, parameters): &Described) -> Value {
+fn definition(modes: &FaultModes, (name, description, parameters): &FakeToolRow) -> Value {
     let properties: Map<String, Value> = parameters
         .iter()
         .map(|(name, kind)| ((*name).to_owned(), json!({ "type": kind })))
@@ -130,8 +130,8 @@ fn definition(modes: &Modes, (name, description, parameters): &Described) -> Val
     tool
 }
 
-/// The answer; none if there is to be none.
-pub(crate) fn call(server: &Server, id: &Value, params: &Value) -> Option<Answer> {
+/// Returns the answer, or `None` if there should be none.
+pub(crate) fn call(server: &FakeServer, id: &Value, params: &Value) -> Option<Answer> {
     let (name, given) = (
         params["name"].as_str().unwrap_or_default(),
         &params["arguments"],
@@ -166,7 +166,7 @@ pub(crate) fn call(server: &Server, id: &Value, params: &Value) -> Option<Answer
             return None;
         }
         "stderr" => write_stderr(string("text"), number("bytes")),
-        "die" => die(given),
+        "die" => exit_or_signal(given),
         "blocks" => blocks(),
         "structured" => json!({ "content": [], "structuredContent": given["value"] }),
         "count" | "count_read_only" | "count_idempotent" => counted(server, given),
@@ -207,7 +207,7 @@ fn text(text: impl Into<String>) -> Value {
     json!({ "content": [{ "type": "text", "text": text.into() }], "resultType": "complete" })
 }
 
-fn progress(server: &Server, params: &Value) -> Value {
+fn progress(server: &FakeServer, params: &Value) -> Value {
     let token = &params["_meta"]["progressToken"];
     let steps = params["arguments"]["steps"].as_u64().unwrap_or(0);
     for step in 1..=steps {
@@ -220,7 +220,7 @@ fn progress(server: &Server, params: &Value) -> Value {
     text("done")
 }
 
-fn die(given: &Value) -> Value {
+fn exit_or_signal(given: &Value) -> Value {
     pause(given["ms"].as_u64().unwrap_or(0));
     crate::start::say(given["stderr"].as_str().unwrap_or_default().as_bytes());
     if let Some(number) = given["signal"].as_i64() {
@@ -235,7 +235,7 @@ fn die(given: &Value) -> Value {
     )
 }
 
-fn counted(server: &Server, given: &Value) -> Value {
+fn counted(server: &FakeServer, given: &Value) -> Value {
     let runs = server.modes.count.as_deref().map_or(0, count);
     if given["die"] == true && runs == 1 {
         std::process::exit(3);
@@ -244,7 +244,7 @@ fn counted(server: &Server, given: &Value) -> Value {
 }
 
 /// One long line: an answer, or junk.
-fn flood(server: &Server, id: &Value, given: &Value) {
+fn flood(server: &FakeServer, id: &Value, given: &Value) {
     if given["junk"] != true {
         let head = format!(
             r#"{{"jsonrpc":"2.0","id":{id},"result":{{"content":[{{"type":"text","text":""#
@@ -282,8 +282,9 @@ fn blocks() -> Value {
     ] })
 }
 
-/// In the older era a request to the client; in the newer one an answer that asks, and the call comes again.
-fn ask(server: &Server, name: &str, params: &Value) -> Answer {
+/// In the older protocol a request to the client. In the newer one an answer that asks, after which
+/// the call comes again.
+fn ask(server: &FakeServer, name: &str, params: &Value) -> Answer {
     let (method, asked) = match name {
         "elicit" => (
             "elicitation/create",

@@ -1,4 +1,4 @@
-//! Makes text of speech, by a script.
+//! A fake speech-to-text service with scripted transcripts.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -6,43 +6,44 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-use crate::fake::{Part, Reply, Session, is_a_fake, lock};
+use crate::fake::{FakeBehavior, FakeReply, FakeSession, is_a_fake, lock};
 use crate::frame::{artifact, event};
-use crate::{Fake, Got};
+use crate::{Fake, ReceivedEvent};
 
-/// A transcription service: the text of every utterance is the next of its script, and nothing when that is at its end.
+/// A transcription service. Every utterance gets the next text of its script, and an empty
+/// one after the end.
 pub struct FakeAsr {
     fake: Fake,
-    script: Arc<Script>,
+    script: Arc<AsrScript>,
 }
 
 #[derive(Default)]
-struct Script {
+struct AsrScript {
     texts: Mutex<VecDeque<String>>,
     utterances: Mutex<Vec<Vec<u8>>>,
     streaming: bool,
 }
 
 impl FakeAsr {
-    /// One that sends each transcript as a whole.
+    /// Starts a service that sends each transcript as a whole.
     ///
     /// # Panics
-    /// If there is no free port on the loopback.
+    /// If no port is free on the loopback.
     pub async fn start<'a>(texts: impl IntoIterator<Item = &'a str>) -> Self {
         Self::with(texts, false).await
     }
 
-    /// One that sends each transcript word by word, and then as a whole.
+    /// Starts a service that sends each transcript word by word, and then as a whole.
     ///
     /// # Panics
-    /// If there is no free port on the loopback.
+    /// If no port is free on the loopback.
     pub async fn streaming<'a>(texts: impl IntoIterator<Item = &'a str>) -> Self {
         Self::with(texts, true).await
     }
 
     async fn with<'a>(texts: impl IntoIterator<Item = &'a str>, streaming: bool) -> Self {
         let texts = texts.into_iter().map(str::to_owned).collect();
-        let script = Arc::new(Script {
+        let script = Arc::new(AsrScript {
             texts: Mutex::new(texts),
             utterances: Mutex::default(),
             streaming,
@@ -51,17 +52,17 @@ impl FakeAsr {
         Self { fake, script }
     }
 
-    /// One more text at the end of the script.
+    /// Appends a text to the script.
     pub fn then(&self, text: &str) {
         lock(&self.script.texts).push_back(text.to_owned());
     }
 
-    /// The sound of every utterance so far, as it came.
+    /// The audio of every utterance so far, as received.
     pub fn utterances(&self) -> Vec<Vec<u8>> {
         lock(&self.script.utterances).clone()
     }
 
-    /// Forgets events and utterances so far, for a double that is used very often.
+    /// Forgets events and utterances so far, for a fake that is reused often.
     pub fn forget(&self) {
         self.fake.forget();
         lock(&self.script.utterances).clear();
@@ -70,7 +71,7 @@ impl FakeAsr {
 
 is_a_fake!(FakeAsr);
 
-impl Part for Arc<Script> {
+impl FakeBehavior for Arc<AsrScript> {
     fn info(&self) -> Value {
         let model = artifact("fake-tiny", json!({ "languages": ["en"] }));
         let more = json!({
@@ -81,19 +82,19 @@ impl Part for Arc<Script> {
         json!({ "asr": [artifact("fake-asr", more)] })
     }
 
-    fn on(&self, event: &Got, session: &mut Session) -> Result<Reply, String> {
-        if let Some(utterance) = session.hear(event)? {
+    fn on(&self, event: &ReceivedEvent, session: &mut FakeSession) -> Result<FakeReply, String> {
+        if let Some(utterance) = session.collect_sound(event)? {
             lock(&self.utterances).push(utterance);
-            return Ok(Reply::Answer(self.next()));
+            return Ok(FakeReply::Answer(self.next()));
         }
         match event.kind.as_str() {
-            "transcribe" | "audio-start" | "audio-chunk" => Ok(Reply::Nothing),
+            "transcribe" | "audio-start" | "audio-chunk" => Ok(FakeReply::Nothing),
             other => Err(format!("'{other}' is nothing for a transcription service")),
         }
     }
 }
 
-impl Script {
+impl AsrScript {
     fn next(&self) -> Vec<Vec<u8>> {
         let text = lock(&self.texts).pop_front().unwrap_or_default();
         let whole = event(

@@ -1,4 +1,4 @@
-//! Somebody who asks a Wyoming service, with the codec of the doubles.
+//! A client of Wyoming services, with the fakes' own codec.
 
 use std::io;
 
@@ -6,26 +6,24 @@ use serde_json::Value;
 use tokio::io::{AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
 
-use crate::Got;
+use crate::ReceivedEvent;
 use crate::frame::{event, read};
 
-/// A connection to a service.
-pub struct Client(BufReader<TcpStream>);
+pub struct WyomingTestClient(BufReader<TcpStream>);
 
-impl Client {
+impl WyomingTestClient {
     /// Connects to an address such as `tcp://127.0.0.1:10300`.
     pub async fn connect(address: &str) -> io::Result<Self> {
         let address = address.strip_prefix("tcp://").unwrap_or(address);
         Ok(Self(BufReader::new(TcpStream::connect(address).await?)))
     }
 
-    /// Sends an event.
     pub async fn send(&mut self, kind: &str, data: &Value, payload: &[u8]) -> io::Result<()> {
         self.0.write_all(&event(kind, data, payload)).await
     }
 
-    /// The next event of one of these kinds; all others are passed over.
-    pub async fn wait_for(&mut self, kinds: &[&str]) -> io::Result<Got> {
+    /// Waits for the next event of one of these kinds and skips all others.
+    pub async fn wait_for(&mut self, kinds: &[&str]) -> io::Result<ReceivedEvent> {
         loop {
             let got = read(&mut self.0).await?;
             let got = got.ok_or(io::ErrorKind::UnexpectedEof)?;

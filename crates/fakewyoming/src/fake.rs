@@ -1,4 +1,4 @@
-//! What all doubles have in common: a port, clients, a record, faults.
+//! What all fakes share: a port, clients, a record of events, faults.
 
 use std::collections::VecDeque;
 use std::io;
@@ -12,52 +12,56 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{mpsc, watch};
 use tokio::task::{JoinHandle, JoinSet};
 
-use crate::fault::Step;
-use crate::frame::{self, Got};
-use crate::{Fault, Port};
+use crate::fault::ReplyStep;
+use crate::frame::{self, ReceivedEvent};
+use crate::{Port, ServiceFault};
 
-/// A double that listens until it is killed or dropped.
+/// A fake that listens until it is killed or dropped.
 pub struct Fake {
-    shared: Arc<Shared>,
+    shared: Arc<FakeShared>,
     port: Port,
     listening: Option<JoinHandle<()>>,
 }
 
-pub(crate) trait Part: Send + Sync {
+pub(crate) trait FakeBehavior: Send + Sync {
     /// Its answer to `describe`.
     fn info(&self) -> Value;
 
-    /// What it says when somebody connects.
-    fn greet(&self) -> Vec<Reply> {
+    /// What it sends when a client connects.
+    fn greet(&self) -> Vec<FakeReply> {
         Vec::new()
     }
 
-    /// What it says to an event. `Err` is a complaint.
-    fn on(&self, event: &Got, session: &mut Session) -> Result<Reply, String>;
+    /// What it answers to an event. An `Err` is recorded as a complaint.
+    fn on(&self, event: &ReceivedEvent, session: &mut FakeSession) -> Result<FakeReply, String>;
 }
 
-pub(crate) enum Reply {
+pub(crate) enum FakeReply {
     Nothing,
-    /// Small talk: faults do not touch it.
+    /// Not an answer, so faults don't affect it.
     Now(Vec<Vec<u8>>),
-    /// An answer: the next fault applies.
+    /// An answer, to which the next fault applies.
     Answer(Vec<Vec<u8>>),
     /// From now on this client gets what is pushed.
     Join,
 }
 
-/// What a connection has brought so far.
+/// What a connection has received so far.
 #[derive(Default)]
-pub(crate) struct Session {
-    /// The sound since the last start.
+pub(crate) struct FakeSession {
+    /// The audio since the last start.
     pub(crate) sound: Option<Vec<u8>>,
     /// Streaming text since its start.
     pub(crate) text: Option<String>,
 }
 
-impl Session {
-    /// Takes sound in, and gives all of it at its end. Sound without a beginning, with two, or with half a sample is a complaint.
-    pub(crate) fn hear(&mut self, event: &Got) -> Result<Option<Vec<u8>>, String> {
+impl FakeSession {
+    /// Collects audio and returns all of it at its end. Audio without a start, with two, or with
+    /// half a sample is a complaint.
+    pub(crate) fn collect_sound(
+        &mut self,
+        event: &ReceivedEvent,
+    ) -> Result<Option<Vec<u8>>, String> {
         match event.kind.as_str() {
             "audio-start" => {
                 bytes_per_sample(event)?;
@@ -85,35 +89,35 @@ impl Session {
     }
 }
 
-fn bytes_per_sample(event: &Got) -> Result<usize, String> {
+fn bytes_per_sample(event: &ReceivedEvent) -> Result<usize, String> {
     let number = |key: &str| event.data[key].as_u64().filter(|number| *number > 0);
     let all = number("rate").and(number("width")).zip(number("channels"));
     let (width, channels) = all.ok_or_else(|| format!("'{}' has no format", event.kind))?;
     Ok((width * channels) as usize)
 }
 
-pub(crate) struct Shared {
-    part: Box<dyn Part>,
-    state: Mutex<State>,
-    /// How many events have come, for those who wait.
+pub(crate) struct FakeShared {
+    part: Box<dyn FakeBehavior>,
+    state: Mutex<FakeState>,
+    /// The number of events so far, for those who wait.
     events: watch::Sender<usize>,
 }
 
 #[derive(Default)]
-struct State {
-    got: Vec<Got>,
+struct FakeState {
+    got: Vec<ReceivedEvent>,
     complaints: Vec<String>,
-    faults: VecDeque<Fault>,
-    always: Option<Fault>,
+    faults: VecDeque<ServiceFault>,
+    always: Option<ServiceFault>,
     connections: usize,
-    clients: Vec<mpsc::UnboundedSender<Step>>,
-    /// Pushed while nobody was there.
+    clients: Vec<mpsc::UnboundedSender<ReplyStep>>,
+    /// Events pushed while no client had joined.
     waiting: Vec<Vec<u8>>,
 }
 
 impl Fake {
-    pub(crate) async fn start(part: impl Part + 'static) -> Self {
-        let shared = Arc::new(Shared {
+    pub(crate) async fn start(part: impl FakeBehavior + 'static) -> Self {
+        let shared = Arc::new(FakeShared {
             part: Box::new(part),
             state: Mutex::default(),
             events: watch::Sender::new(0),
@@ -128,12 +132,11 @@ impl Fake {
         }
     }
 
-    /// `tcp://127.0.0.1:PORT`.
     pub fn address(&self) -> String {
         self.port.address()
     }
 
-    /// Breaks all connections, and takes no more. The port stays its own.
+    /// Breaks all connections and accepts no more, but keeps the port.
     pub async fn kill(&mut self) {
         if let Some(listening) = self.listening.take() {
             listening.abort();
@@ -143,39 +146,34 @@ impl Fake {
         self.shared.state().clients.clear();
     }
 
-    /// Listens again, on the same port.
-    ///
     /// # Panics
-    /// If somebody listens there who named the port: nobody is given it.
+    /// If another process took the port by its number.
     pub async fn restart(&mut self) {
         self.kill().await;
         let listener = self.port.listen().await;
         self.listening = Some(tokio::spawn(listen(listener, Arc::clone(&self.shared))));
     }
 
-    /// The next answer fails like this; a second call is for the answer after it.
-    pub fn fault(&self, fault: Fault) {
+    /// Makes the next answer fail like this. A second call is for the answer after it.
+    pub fn fault(&self, fault: ServiceFault) {
         self.shared.state().faults.push_back(fault);
     }
 
-    /// Every answer fails like this from now on; [`Fault::None`] heals.
-    pub fn always(&self, fault: Fault) {
+    /// Makes every answer fail like this from now on. [`ServiceFault::None`] ends it.
+    pub fn always(&self, fault: ServiceFault) {
         self.shared.state().always = Some(fault);
     }
 
-    /// All events so far, of all connections.
-    pub fn got(&self) -> Vec<Got> {
+    pub fn received(&self) -> Vec<ReceivedEvent> {
         self.shared.state().got.clone()
     }
 
-    /// The events of one type.
-    pub fn got_of(&self, kind: &str) -> Vec<Got> {
+    pub fn received_of_kind(&self, kind: &str) -> Vec<ReceivedEvent> {
         let state = self.shared.state();
         let of_kind = state.got.iter().filter(|event| event.kind == kind);
         of_kind.cloned().collect()
     }
 
-    /// What clients did wrong.
     pub fn complaints(&self) -> Vec<String> {
         self.shared.state().complaints.clone()
     }
@@ -185,13 +183,13 @@ impl Fake {
         self.shared.state().connections
     }
 
-    /// Forgets the events so far, for a double that is used very often.
+    /// Forgets the events so far, for a fake that is reused often.
     pub fn forget(&self) {
         self.shared.state().got.clear();
     }
 
-    /// Waits until so many events of a type have come and were not forgotten.
-    pub async fn until(&self, kind: &str, count: usize) {
+    /// Waits until this many events of a type have come and not been forgotten.
+    pub async fn wait_for_events(&self, kind: &str, count: usize) {
         let is_there = || {
             let state = self.shared.state();
             let of_kind = state.got.iter().filter(|event| event.kind == kind);
@@ -202,7 +200,7 @@ impl Fake {
         drop(events.wait_for(|_| is_there()).await);
     }
 
-    /// Sends this to every client that has joined, or to the first that will.
+    /// Sends events to every client that has joined, or to the first that will.
     pub(crate) fn push(&self, events: Vec<Vec<u8>>) {
         let mut state = self.shared.state();
         state.clients.retain(|client| !client.is_closed());
@@ -212,8 +210,8 @@ impl Fake {
         }
         for client in &state.clients {
             for event in &events {
-                // One that has gone just now misses it, as it would have anyway.
-                drop(client.send(Step::Send(event.clone())));
+                // A client that just left misses it, as it would have anyway.
+                drop(client.send(ReplyStep::Send(event.clone())));
             }
         }
     }
@@ -227,40 +225,40 @@ impl Drop for Fake {
     }
 }
 
-impl Shared {
-    fn state(&self) -> MutexGuard<'_, State> {
+impl FakeShared {
+    fn state(&self) -> MutexGuard<'_, FakeState> {
         lock(&self.state)
     }
 
-    fn keep(&self, event: &Got) {
+    fn keep(&self, event: &ReceivedEvent) {
         self.state().got.push(event.clone());
         self.events.send_modify(|count| *count += 1);
     }
 
-    fn reply(&self, event: &Got, session: &mut Session) -> Reply {
+    fn reply(&self, event: &ReceivedEvent, session: &mut FakeSession) -> FakeReply {
         match event.kind.as_str() {
-            "describe" => Reply::Now(vec![frame::event("info", &self.part.info(), &[])]),
-            "ping" => Reply::Now(vec![frame::event("pong", &event.data, &[])]),
+            "describe" => FakeReply::Now(vec![frame::event("info", &self.part.info(), &[])]),
+            "ping" => FakeReply::Now(vec![frame::event("pong", &event.data, &[])]),
             _ => self.part.on(event, session).unwrap_or_else(|complaint| {
                 let error = frame::event("error", &json!({ "text": complaint }), &[]);
                 self.state().complaints.push(complaint);
-                Reply::Now(vec![error])
+                FakeReply::Now(vec![error])
             }),
         }
     }
 
-    fn say(&self, reply: Reply, out: &mpsc::UnboundedSender<Step>) {
+    fn say(&self, reply: FakeReply, out: &mpsc::UnboundedSender<ReplyStep>) {
         let mut state = self.state();
-        let steps: Vec<Step> = match reply {
-            Reply::Nothing => Vec::new(),
-            Reply::Now(events) => events.into_iter().map(Step::Send).collect(),
-            Reply::Answer(events) => {
+        let steps: Vec<ReplyStep> = match reply {
+            FakeReply::Nothing => Vec::new(),
+            FakeReply::Now(events) => events.into_iter().map(ReplyStep::Send).collect(),
+            FakeReply::Answer(events) => {
                 let next = state.faults.pop_front().or_else(|| state.always.clone());
-                next.unwrap_or(Fault::None).apply(events)
+                next.unwrap_or(ServiceFault::None).apply(events)
             }
-            Reply::Join => {
+            FakeReply::Join => {
                 state.clients.push(out.clone());
-                state.waiting.drain(..).map(Step::Send).collect()
+                state.waiting.drain(..).map(ReplyStep::Send).collect()
             }
         };
         for step in steps {
@@ -270,12 +268,12 @@ impl Shared {
     }
 }
 
-/// What a panicking test leaves is still of use.
+/// The state is still useful after a test panicked.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock()
 }
 
-/// A double can do what all doubles can.
+/// Derefs to [`Fake`], so that every fake has its methods.
 macro_rules! is_a_fake {
     ($double:ty) => {
         impl std::ops::Deref for $double {
@@ -295,7 +293,7 @@ macro_rules! is_a_fake {
 }
 pub(crate) use is_a_fake;
 
-async fn listen(listener: TcpListener, shared: Arc<Shared>) {
+async fn listen(listener: TcpListener, shared: Arc<FakeShared>) {
     let mut connections = JoinSet::new();
     while let Ok((stream, _)) = listener.accept().await {
         shared.state().connections += 1;
@@ -304,11 +302,11 @@ async fn listen(listener: TcpListener, shared: Arc<Shared>) {
     }
 }
 
-async fn serve(stream: TcpStream, shared: Arc<Shared>) {
+async fn serve(stream: TcpStream, shared: Arc<FakeShared>) {
     let (read, write) = stream.into_split();
     let (out, steps) = mpsc::unbounded_channel();
     tokio::select! {
-        // A client that goes away is no failure of the double.
+        // A client that leaves is not a failure.
         ended = hear(read, &shared, &out) => drop(ended),
         ended = speak(write, steps) => drop(ended),
     }
@@ -316,16 +314,16 @@ async fn serve(stream: TcpStream, shared: Arc<Shared>) {
 
 async fn hear(
     read: OwnedReadHalf,
-    shared: &Shared,
-    out: &mpsc::UnboundedSender<Step>,
+    shared: &FakeShared,
+    out: &mpsc::UnboundedSender<ReplyStep>,
 ) -> io::Result<()> {
     let mut read = BufReader::new(read);
-    let mut session = Session::default();
+    let mut session = FakeSession::default();
     for reply in shared.part.greet() {
         shared.say(reply, out);
     }
     while let Some(event) = frame::read(&mut read).await? {
-        // Answered before it is told: who waits for it finds the answer on its way.
+        // Answered before the waiters are woken, so they find the answer on its way.
         let reply = shared.reply(&event, &mut session);
         shared.say(reply, out);
         shared.keep(&event);
@@ -335,13 +333,13 @@ async fn hear(
 
 async fn speak(
     mut write: OwnedWriteHalf,
-    mut steps: mpsc::UnboundedReceiver<Step>,
+    mut steps: mpsc::UnboundedReceiver<ReplyStep>,
 ) -> io::Result<()> {
     while let Some(step) = steps.recv().await {
         match step {
-            Step::Send(bytes) => write.write_all(&bytes).await?,
-            Step::Wait(time) => tokio::time::sleep(time).await,
-            Step::Close => break,
+            ReplyStep::Send(bytes) => write.write_all(&bytes).await?,
+            ReplyStep::Wait(time) => tokio::time::sleep(time).await,
+            ReplyStep::Close => break,
         }
     }
     Ok(())

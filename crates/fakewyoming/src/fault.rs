@@ -1,19 +1,17 @@
-//! Ways to fail.
+//! The faults that a fake can have.
 
 use std::time::Duration;
 
-/// What a double does instead of just answering.
+/// What a fake does instead of simply answering.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Fault {
-    /// Nothing is wrong: for a place in a row of faults.
+pub enum ServiceFault {
+    /// No fault, to skip an answer in a series of faults.
     None,
-    /// Answers late.
     Delay(Duration),
     /// Never answers, and keeps the connection.
     Hang,
-    /// Closes the connection.
     Close,
-    /// Sends what is no event, and keeps the connection.
+    /// Sends bytes that are not an event, and keeps the connection.
     Garbage,
     /// Claims a payload of a terabyte, and keeps the connection.
     Giant,
@@ -21,48 +19,51 @@ pub enum Fault {
     Endless,
     /// Stops in the middle of the first event, and keeps the connection.
     Half,
-    /// Closes the connection after so many events of the answer.
+    /// Closes the connection after this many events of the answer.
     CloseAfter(usize),
-    /// Is silent after so many events of the answer, and keeps the connection.
+    /// Stops after this many events of the answer, and keeps the connection.
     HangAfter(usize),
-    /// Says `error` with this text.
+    /// Answers `error` with this text.
     Refuse(String),
 }
 
 #[derive(Debug)]
-pub(crate) enum Step {
+pub(crate) enum ReplyStep {
     Send(Vec<u8>),
     Wait(Duration),
     Close,
 }
 
-impl Fault {
-    pub(crate) fn apply(self, answer: Vec<Vec<u8>>) -> Vec<Step> {
-        let send = |events: Vec<Vec<u8>>| events.into_iter().map(Step::Send);
+impl ServiceFault {
+    pub(crate) fn apply(self, answer: Vec<Vec<u8>>) -> Vec<ReplyStep> {
+        let send = |events: Vec<Vec<u8>>| events.into_iter().map(ReplyStep::Send);
         match self {
             Self::None => send(answer).collect(),
-            Self::Delay(time) => [Step::Wait(time)].into_iter().chain(send(answer)).collect(),
+            Self::Delay(time) => [ReplyStep::Wait(time)]
+                .into_iter()
+                .chain(send(answer))
+                .collect(),
             Self::Hang => Vec::new(),
-            Self::Close => vec![Step::Close],
-            Self::Garbage => vec![Step::Send(b"\x00\xffGET / HTTP/1.1\r\n\r\n".to_vec())],
+            Self::Close => vec![ReplyStep::Close],
+            Self::Garbage => vec![ReplyStep::Send(b"\x00\xffGET / HTTP/1.1\r\n\r\n".to_vec())],
             Self::Giant => {
                 let header = br#"{"type": "audio-chunk", "payload_length": 1099511627776}"#;
-                vec![Step::Send([header.as_slice(), b"\n"].concat())]
+                vec![ReplyStep::Send([header.as_slice(), b"\n"].concat())]
             }
-            Self::Endless => vec![Step::Send(vec![b'{'; 2 << 20])],
+            Self::Endless => vec![ReplyStep::Send(vec![b'{'; 2 << 20])],
             Self::Half => answer
                 .into_iter()
                 .take(1)
                 .map(|mut event| {
                     event.truncate(event.len() / 2);
-                    Step::Send(event)
+                    ReplyStep::Send(event)
                 })
                 .collect(),
-            Self::CloseAfter(count) => send(answer).take(count).chain([Step::Close]).collect(),
+            Self::CloseAfter(count) => send(answer).take(count).chain([ReplyStep::Close]).collect(),
             Self::HangAfter(count) => send(answer).take(count).collect(),
             Self::Refuse(text) => {
                 let data = serde_json::json!({ "text": text, "code": "fake" });
-                vec![Step::Send(crate::frame::event("error", &data, &[]))]
+                vec![ReplyStep::Send(crate::frame::event("error", &data, &[]))]
             }
         }
     }

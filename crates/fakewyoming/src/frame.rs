@@ -1,25 +1,23 @@
-//! Events as bytes, plainly.
+//! A plain codec for Wyoming events.
 
 use std::io;
 
 use serde_json::{Map, Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, BufReader};
 
-/// An event a double got.
+/// An event that a fake received.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Got {
-    /// The type.
+pub struct ReceivedEvent {
     pub kind: String,
     /// The data, `{}` if there was none.
     pub data: Value,
-    /// The bytes after it.
     pub payload: Vec<u8>,
 }
 
-/// Reads one event; `None` is the end of the connection.
+/// Reads one event; `None` at the end of the connection.
 pub(crate) async fn read(
     stream: &mut BufReader<impl AsyncRead + Unpin>,
-) -> io::Result<Option<Got>> {
+) -> io::Result<Option<ReceivedEvent>> {
     let mut line = Vec::new();
     if stream.read_until(b'\n', &mut line).await? == 0 {
         return Ok(None);
@@ -32,7 +30,7 @@ pub(crate) async fn read(
         data.extend(serde_json::from_slice::<Map<String, Value>>(&extra)?);
     }
     let payload = block(stream, &header["payload_length"]).await?;
-    Ok(Some(Got {
+    Ok(Some(ReceivedEvent {
         kind: kind.to_owned(),
         data: Value::Object(data),
         payload,
@@ -49,7 +47,6 @@ async fn block(stream: &mut (impl AsyncRead + Unpin), length: &Value) -> io::Res
     }
 }
 
-/// An event as bytes.
 pub(crate) fn event(kind: &str, data: &Value, payload: &[u8]) -> Vec<u8> {
     let block = match data {
         Value::Object(object) if object.is_empty() => String::new(),
@@ -66,7 +63,7 @@ pub(crate) fn event(kind: &str, data: &Value, payload: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// Sound as events: a start, chunks of so many bytes, a stop.
+/// Encodes audio as events: a start, chunks of `chunk` bytes, a stop.
 pub(crate) fn sound(rate: u32, pcm: &[u8], chunk: usize) -> Vec<Vec<u8>> {
     let format = format_of(rate);
     let mut events = vec![event("audio-start", &format, &[])];
@@ -75,7 +72,7 @@ pub(crate) fn sound(rate: u32, pcm: &[u8], chunk: usize) -> Vec<Vec<u8>> {
     events
 }
 
-/// Sound as chunks without an end.
+/// Encodes audio as chunks without a stop.
 pub(crate) fn chunks(rate: u32, pcm: &[u8], chunk: usize) -> Vec<Vec<u8>> {
     let format = format_of(rate);
     pcm.chunks(chunk)
@@ -83,12 +80,10 @@ pub(crate) fn chunks(rate: u32, pcm: &[u8], chunk: usize) -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// 16-bit mono.
 pub(crate) fn format_of(rate: u32) -> Value {
     json!({ "rate": rate, "width": 2, "channels": 1, "timestamp": 0 })
 }
 
-/// Samples as little-endian bytes.
 pub(crate) fn pcm(samples: &[i16]) -> Vec<u8> {
     samples
         .iter()

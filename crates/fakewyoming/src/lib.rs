@@ -1,4 +1,4 @@
-//! Doubles of Wyoming's voice engines, for tests.
+//! Fakes of Wyoming's speech services, for tests.
 //!
 //! ```text
 //!  a client ─▶ frame ─▶ FakeAsr, FakeTts, FakeWake, FakeMic, FakeSatellite
@@ -6,9 +6,9 @@
 //!                          └──▶ the answer as it should be, or with the next Fault: late, cut, garbage, giant, never
 //! ```
 //!
-//! Each listens on a [`Port`] of the loopback, keeps every event it got, and can be killed and started again on the same port. What
-//! a client does wrong is kept as a complaint and answered with `error`. The doubles have a codec of their own: with the one that is
-//! tested they would share its mistakes.
+//! Each listens on a [`Port`] of the loopback, records every event, and can be killed and restarted
+//! on the same port. What a client does wrong is recorded as a complaint and answered with `error`.
+//! The fakes have their own codec, because they would share the mistakes of the one under test.
 
 mod asr;
 mod client;
@@ -22,10 +22,10 @@ mod tts;
 mod wake;
 
 pub use asr::FakeAsr;
-pub use client::Client;
+pub use client::WyomingTestClient;
 pub use fake::Fake;
-pub use fault::Fault;
-pub use frame::Got;
+pub use fault::ServiceFault;
+pub use frame::ReceivedEvent;
 pub use mic::FakeMic;
 pub use port::Port;
 pub use satellite::FakeSatellite;

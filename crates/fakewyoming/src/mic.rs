@@ -1,39 +1,38 @@
-//! Gives sound, as fast as it is taken.
+//! A fake microphone that sends audio as fast as it is read.
 
 use serde_json::{Value, json};
 
-use crate::fake::{Part, Reply, Session, is_a_fake};
+use crate::fake::{FakeBehavior, FakeReply, FakeSession, is_a_fake};
 use crate::frame::{artifact, chunks, event, format_of, pcm};
-use crate::{Fake, Got};
+use crate::{Fake, ReceivedEvent};
 
-/// What a microphone has.
+/// The sample rate in Hz.
 pub(crate) const RATE: u32 = 16_000;
-/// 1024 samples.
 pub(crate) const CHUNK: usize = 2_048;
 
-/// A microphone service: 16-bit mono at 16 kHz in chunks of 1024 samples, to everybody who connects.
+/// A microphone service: 16-bit mono at 16 kHz in chunks of 1024 samples,
+/// to everybody who connects.
 pub struct FakeMic {
     fake: Fake,
 }
 
-struct Microphone;
+struct MicBehavior;
 
 impl FakeMic {
-    /// A silent one: it sends what it is given.
+    /// Starts a microphone that sends only what it is given.
     ///
     /// # Panics
-    /// If there is no free port on the loopback.
+    /// If no port is free on the loopback.
     pub async fn start() -> Self {
-        let fake = Fake::start(Microphone).await;
+        let fake = Fake::start(MicBehavior).await;
         Self { fake }
     }
 
-    /// Sends sound to whoever is connected, or to the first who will be.
+    /// Sends audio to all connected clients, or to the first that connects.
     pub fn hear(&self, samples: &[i16]) {
         self.fake.push(chunks(RATE, &pcm(samples), CHUNK));
     }
 
-    /// Sends the end of sound.
     pub fn stop(&self) {
         self.fake.push(vec![event(
             "audio-stop",
@@ -42,7 +41,6 @@ impl FakeMic {
         )]);
     }
 
-    /// Sends any bytes.
     pub fn raw(&self, bytes: &[u8]) {
         self.fake.push(vec![bytes.to_vec()]);
     }
@@ -50,17 +48,17 @@ impl FakeMic {
 
 is_a_fake!(FakeMic);
 
-impl Part for Microphone {
+impl FakeBehavior for MicBehavior {
     fn info(&self) -> Value {
         json!({ "mic": [artifact("fake-mic", json!({ "mic_format": format() }))] })
     }
 
-    fn greet(&self) -> Vec<Reply> {
+    fn greet(&self) -> Vec<FakeReply> {
         let start = event("audio-start", &format_of(RATE), &[]);
-        vec![Reply::Now(vec![start]), Reply::Join]
+        vec![FakeReply::Now(vec![start]), FakeReply::Join]
     }
 
-    fn on(&self, got: &Got, _session: &mut Session) -> Result<Reply, String> {
+    fn on(&self, got: &ReceivedEvent, _session: &mut FakeSession) -> Result<FakeReply, String> {
         Err(format!("'{}' is nothing for a microphone", got.kind))
     }
 }

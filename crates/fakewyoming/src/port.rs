@@ -1,34 +1,32 @@
-//! A port that stays taken while nobody listens on it.
+//! A port that stays reserved while nobody listens on it.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 
 use tokio::net::{TcpListener, TcpSocket};
 
-/// A port of the loopback, for one listener after another. Whoever connects while there is none is refused.
+/// A port of the loopback, for one listener after another. Connections are refused
+/// while there is none.
 ///
-/// A port that is merely free is given to the next who asks for any: to another test, or to an outgoing connection.
+/// The system would give a port that is merely free to another test or to an outgoing connection.
 pub struct Port {
     address: SocketAddr,
-    /// Bound, and never listens: the system offers the port to nobody, and who names it may listen on it.
+    /// Bound but never listening: the system gives the port to nobody, but a socket that names it
+    /// may listen on it.
     _held: TcpSocket,
 }
 
 impl Port {
-    /// Takes one that nobody has.
-    ///
     /// # Panics
-    /// If there is no free port on the loopback.
+    /// If no port is free on the loopback.
     pub fn take() -> Self {
         held().unwrap_or_else(|error| panic!("no port on the loopback: {error}"))
     }
 
-    /// `tcp://127.0.0.1:PORT`.
     pub fn address(&self) -> String {
         format!("tcp://{}", self.address)
     }
 
-    /// Its number.
     pub fn number(&self) -> u16 {
         self.address.port()
     }
@@ -45,7 +43,7 @@ impl Port {
 
 fn held() -> io::Result<Port> {
     let held = TcpSocket::new_v4()?;
-    // Two sockets may have one port if both say so, and at most one listens.
+    // Two sockets may share a port if both ask for it, and at most one listens.
     held.set_reuseaddr(true)?;
     held.bind((Ipv4Addr::LOCALHOST, 0).into())?;
     Ok(Port {

@@ -1,33 +1,34 @@
-//! A microphone and a loudspeaker in a room.
+//! A fake satellite: a microphone and a loudspeaker in a room.
 
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-use crate::fake::{Part, Reply, Session, is_a_fake, lock};
+use crate::fake::{FakeBehavior, FakeReply, FakeSession, is_a_fake, lock};
 use crate::frame::{artifact, chunks, event, pcm};
 use crate::mic::{CHUNK, RATE};
-use crate::{Fake, Got};
+use crate::{Fake, ReceivedEvent};
 
-/// A satellite: it sends nothing before `run-satellite`, keeps the speech it is given, and says `played` after it.
+/// Sends nothing before `run-satellite`, records the speech it is given, and
+/// sends `played` after it.
 pub struct FakeSatellite {
     fake: Fake,
-    room: Arc<Room>,
+    room: Arc<SatelliteBehavior>,
 }
 
-struct Room {
+struct SatelliteBehavior {
     area: String,
     heard: Mutex<Vec<Vec<u8>>>,
 }
 
 impl FakeSatellite {
-    /// One in a room.
+    /// Starts a satellite in an area.
     ///
     /// # Panics
-    /// If there is no free port on the loopback.
+    /// If no port is free on the loopback.
     pub async fn start(area: &str) -> Self {
-        let room = Arc::new(Room {
+        let room = Arc::new(SatelliteBehavior {
             area: area.to_owned(),
             heard: Mutex::default(),
         });
@@ -35,7 +36,7 @@ impl FakeSatellite {
         Self { fake, room }
     }
 
-    /// Its own wake word was heard: a pipeline is to run from there on, and sound follows.
+    /// Reports its own wake word, so that a pipeline runs from there, and audio follows.
     pub fn wake(&self, name: &str) {
         let detection = json!({ "name": name, "timestamp": 0, "speaker": null });
         let pipeline = json!({
@@ -51,7 +52,7 @@ impl FakeSatellite {
         ]);
     }
 
-    /// It has no wake word: everything it hears is to go through a pipeline.
+    /// Reports that it has no wake word, so that all audio goes through a pipeline.
     pub fn stream(&self) {
         let pipeline = json!({ "start_stage": "wake", "end_stage": "tts", "restart_on_end": true });
         self.fake.push(vec![
@@ -60,23 +61,20 @@ impl FakeSatellite {
         ]);
     }
 
-    /// Sends sound.
     pub fn hear(&self, samples: &[i16]) {
         self.fake.push(chunks(RATE, &pcm(samples), CHUNK));
     }
 
-    /// Asks for a sign of life.
     pub fn ping(&self, text: &str) {
         self.fake
             .push(vec![event("ping", &json!({ "text": text }), &[])]);
     }
 
-    /// Sends any bytes.
     pub fn raw(&self, bytes: &[u8]) {
         self.fake.push(vec![bytes.to_vec()]);
     }
 
-    /// What its loudspeaker was given so far, start to stop, as bytes.
+    /// The audio its loudspeaker has received, from start to stop, as bytes.
     pub fn heard(&self) -> Vec<Vec<u8>> {
         lock(&self.room.heard).clone()
     }
@@ -84,7 +82,7 @@ impl FakeSatellite {
 
 is_a_fake!(FakeSatellite);
 
-impl Part for Arc<Room> {
+impl FakeBehavior for Arc<SatelliteBehavior> {
     fn info(&self) -> Value {
         let format = json!({ "rate": RATE, "width": 2, "channels": 1 });
         let more = json!({
@@ -101,16 +99,16 @@ impl Part for Arc<Room> {
         })
     }
 
-    fn on(&self, got: &Got, session: &mut Session) -> Result<Reply, String> {
-        if let Some(speech) = session.hear(got)? {
+    fn on(&self, got: &ReceivedEvent, session: &mut FakeSession) -> Result<FakeReply, String> {
+        if let Some(speech) = session.collect_sound(got)? {
             lock(&self.heard).push(speech);
-            return Ok(Reply::Answer(vec![event("played", &json!({}), &[])]));
+            return Ok(FakeReply::Answer(vec![event("played", &json!({}), &[])]));
         }
         match got.kind.as_str() {
-            "run-satellite" => Ok(Reply::Join),
+            "run-satellite" => Ok(FakeReply::Join),
             "audio-start" | "audio-chunk" | "pause-satellite" | "detection" | "not-detected"
             | "transcribe" | "transcript" | "synthesize" | "voice-started" | "voice-stopped"
-            | "detect" | "error" | "pong" | "handled" | "not-handled" => Ok(Reply::Nothing),
+            | "detect" | "error" | "pong" | "handled" | "not-handled" => Ok(FakeReply::Nothing),
             other => Err(format!("'{other}' is nothing for a satellite")),
         }
     }

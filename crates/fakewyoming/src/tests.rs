@@ -5,12 +5,12 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpSocket, TcpStream};
 
 use crate::frame::{self, event, pcm, sound};
-use crate::{FakeAsr, FakeMic, FakeSatellite, FakeTts, FakeWake, Fault, Got};
+use crate::{FakeAsr, FakeMic, FakeSatellite, FakeTts, FakeWake, ReceivedEvent, ServiceFault};
 
-/// A client that knows nothing.
-struct Client(BufReader<TcpStream>);
+/// A bare client without any helpers.
+struct TestClient(BufReader<TcpStream>);
 
-impl Client {
+impl TestClient {
     async fn connect(address: &str) -> Self {
         let address = address.strip_prefix("tcp://").unwrap();
         Self(BufReader::new(TcpStream::connect(address).await.unwrap()))
@@ -20,11 +20,11 @@ impl Client {
         self.0.write_all(&events.concat()).await.unwrap();
     }
 
-    async fn next(&mut self) -> Got {
+    async fn next(&mut self) -> ReceivedEvent {
         frame::read(&mut self.0).await.unwrap().unwrap()
     }
 
-    async fn until(&mut self, kind: &str) -> Vec<Got> {
+    async fn until(&mut self, kind: &str) -> Vec<ReceivedEvent> {
         let mut events = Vec::new();
         loop {
             events.push(self.next().await);
@@ -43,7 +43,7 @@ fn bare(kind: &str) -> Vec<Vec<u8>> {
 async fn an_asr_gives_the_texts_of_its_script_and_keeps_the_sound() {
     let asr = FakeAsr::streaming(["turn it on"]).await;
     asr.then("off");
-    let mut client = Client::connect(&asr.address()).await;
+    let mut client = TestClient::connect(&asr.address()).await;
     client.send(sound(16_000, &pcm(&[1, 2, 3]), 4)).await;
     let events = client.until("transcript-stop").await;
     let kinds: Vec<_> = events.iter().map(|event| event.kind.as_str()).collect();
@@ -77,7 +77,7 @@ async fn what_a_client_does_wrong_is_kept_and_answered_with_error() {
             "'audio-chunk' ends within a sample",
         ),
     ] {
-        let mut client = Client::connect(&asr.address()).await;
+        let mut client = TestClient::connect(&asr.address()).await;
         client.send(wrong).await;
         assert_eq!(client.next().await.data["text"], complaint);
     }
@@ -87,7 +87,7 @@ async fn what_a_client_does_wrong_is_kept_and_answered_with_error() {
 #[tokio::test]
 async fn a_tts_says_whole_texts_and_pieces() {
     let tts = FakeTts::start().await;
-    let mut client = Client::connect(&tts.address()).await;
+    let mut client = TestClient::connect(&tts.address()).await;
     let say = |kind: &str, text: &str| event(kind, &json!({ "text": text }), &[]);
     client.send(vec![say("synthesize", "hello")]).await;
     let events = client.until("audio-stop").await;
@@ -105,9 +105,9 @@ async fn a_tts_says_whole_texts_and_pieces() {
 #[tokio::test]
 async fn faults_are_taken_in_turn_and_only_answers_suffer() {
     let tts = FakeTts::start().await;
-    tts.fault(Fault::Refuse("no voice".to_owned()));
-    tts.fault(Fault::CloseAfter(2));
-    let mut client = Client::connect(&tts.address()).await;
+    tts.fault(ServiceFault::Refuse("no voice".to_owned()));
+    tts.fault(ServiceFault::CloseAfter(2));
+    let mut client = TestClient::connect(&tts.address()).await;
     let say = || vec![event("synthesize", &json!({ "text": "hello" }), &[])];
     client.send(bare("describe")).await;
     assert_eq!(client.next().await.data["tts"][0]["name"], "fake-tts");
@@ -116,8 +116,8 @@ async fn faults_are_taken_in_turn_and_only_answers_suffer() {
     client.send(say()).await;
     client.until("audio-chunk").await;
     assert_eq!(frame::read(&mut client.0).await.unwrap(), None);
-    tts.always(Fault::Giant);
-    let mut client = Client::connect(&tts.address()).await;
+    tts.always(ServiceFault::Giant);
+    let mut client = TestClient::connect(&tts.address()).await;
     client.send(say()).await;
     let mut line = [0; 57];
     client.0.read_exact(&mut line).await.unwrap();
@@ -128,7 +128,7 @@ async fn faults_are_taken_in_turn_and_only_answers_suffer() {
 async fn a_wake_word_is_heard_when_told_by_those_who_send_sound() {
     let wake = FakeWake::start().await;
     wake.detect("hey_jarvis");
-    let mut client = Client::connect(&wake.address()).await;
+    let mut client = TestClient::connect(&wake.address()).await;
     client.send(sound(16_000, &pcm(&[0; 8]), 16)).await;
     assert_eq!(client.next().await.data["name"], "hey_jarvis");
     assert_eq!(client.next().await.kind, "not-detected");
@@ -142,7 +142,7 @@ async fn a_microphone_keeps_its_sound_for_the_first_who_connects() {
     mic.hear(&[7; 1025]);
     mic.stop();
     mic.restart().await;
-    let mut client = Client::connect(&mic.address()).await;
+    let mut client = TestClient::connect(&mic.address()).await;
     let events = client.until("audio-stop").await;
     let lengths: Vec<_> = events.iter().map(|event| event.payload.len()).collect();
     assert_eq!(lengths, [0, 2048, 2, 0]);
@@ -153,7 +153,7 @@ async fn a_satellite_waits_for_its_server_and_says_when_it_has_played() {
     let satellite = FakeSatellite::start("kitchen").await;
     satellite.wake("hey_jarvis");
     satellite.hear(&[1, 2]);
-    let mut client = Client::connect(&satellite.address()).await;
+    let mut client = TestClient::connect(&satellite.address()).await;
     client.send(bare("describe")).await;
     assert_eq!(client.next().await.data["satellite"]["area"], "kitchen");
     client.send(bare("run-satellite")).await;
@@ -170,7 +170,7 @@ async fn a_satellite_waits_for_its_server_and_says_when_it_has_played() {
 async fn a_killed_double_comes_back_on_its_port() {
     let mut asr = FakeAsr::start(["one"]).await;
     let address = asr.address();
-    let mut client = Client::connect(&address).await;
+    let mut client = TestClient::connect(&address).await;
     client.send(bare("describe")).await;
     client.next().await;
     asr.kill().await;
@@ -181,11 +181,11 @@ async fn a_killed_double_comes_back_on_its_port() {
     let port = address.strip_prefix("tcp://").unwrap();
     assert!(TcpStream::connect(port).await.is_err());
     asr.restart().await;
-    let mut client = Client::connect(&address).await;
+    let mut client = TestClient::connect(&address).await;
     client.send(sound(16_000, &[0; 2], 2)).await;
     assert_eq!(client.next().await.data["text"], "one");
     assert_eq!(asr.connections(), 2);
-    asr.until("audio-stop", 1).await;
+    asr.wait_for_events("audio-stop", 1).await;
 }
 
 #[tokio::test]

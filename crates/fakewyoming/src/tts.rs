@@ -1,52 +1,52 @@
-//! Makes sound of text: a tone as long as the text.
+//! A fake text-to-speech service: a tone as long as the text.
 
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-use crate::fake::{Part, Reply, Session, is_a_fake, lock};
+use crate::fake::{FakeBehavior, FakeReply, FakeSession, is_a_fake, lock};
 use crate::frame::{artifact, pcm, sound};
-use crate::{Fake, Got};
+use crate::{Fake, ReceivedEvent};
 
-/// What most voices have.
+/// The sample rate that most voices have.
 const RATE: u32 = 22_050;
-/// How long a letter sounds.
+/// The length of a letter, in samples.
 const SAMPLES_PER_LETTER: usize = 1_102;
 const CHUNK: usize = 2_048;
 
 /// A speech service: 16-bit mono at 22 050 Hz, a twentieth of a second for every letter.
 pub struct FakeTts {
     fake: Fake,
-    spoken: Arc<Spoken>,
+    spoken: Arc<TtsBehavior>,
 }
 
 #[derive(Default)]
-struct Spoken(Mutex<Vec<String>>);
+struct TtsBehavior(Mutex<Vec<String>>);
 
 impl FakeTts {
-    /// One that takes text as a whole or in pieces.
+    /// Starts a service that takes text as a whole or in pieces.
     ///
     /// # Panics
-    /// If there is no free port on the loopback.
+    /// If no port is free on the loopback.
     pub async fn start() -> Self {
-        let spoken = Arc::new(Spoken::default());
+        let spoken = Arc::new(TtsBehavior::default());
         let fake = Fake::start(Arc::clone(&spoken)).await;
         Self { fake, spoken }
     }
 
-    /// Every text it was asked to say, in order; one that came in pieces is joined.
+    /// Every text it was asked to speak, in order, with pieces joined.
     pub fn texts(&self) -> Vec<String> {
         lock(&self.spoken.0).clone()
     }
 
-    /// Forgets events and texts so far, for a double that is used very often.
+    /// Forgets events and texts so far, for a fake that is reused often.
     pub fn forget(&self) {
         self.fake.forget();
         lock(&self.spoken.0).clear();
     }
 
-    /// The samples it says a text with.
+    /// The samples that it speaks a text with.
     pub fn samples_of(text: &str) -> Vec<i16> {
         let step = std::f32::consts::TAU * 440.0 / RATE as f32;
         (0..text.chars().count() * SAMPLES_PER_LETTER)
@@ -57,7 +57,7 @@ impl FakeTts {
 
 is_a_fake!(FakeTts);
 
-impl Part for Arc<Spoken> {
+impl FakeBehavior for Arc<TtsBehavior> {
     fn info(&self) -> Value {
         let voice = artifact(
             "fake-voice",
@@ -67,31 +67,31 @@ impl Part for Arc<Spoken> {
         json!({ "tts": [artifact("fake-tts", more)] })
     }
 
-    fn on(&self, event: &Got, session: &mut Session) -> Result<Reply, String> {
+    fn on(&self, event: &ReceivedEvent, session: &mut FakeSession) -> Result<FakeReply, String> {
         let text = || match event.data["text"].as_str() {
             Some(text) => Ok(text),
             None => Err(format!("'{}' has no text", event.kind)),
         };
         match event.kind.as_str() {
             "synthesize-start" => match session.text.replace(String::new()) {
-                None => Ok(Reply::Nothing),
+                None => Ok(FakeReply::Nothing),
                 Some(_) => Err("'synthesize-start' came twice".to_owned()),
             },
             "synthesize-chunk" => match &mut session.text {
                 Some(all) => {
                     all.push_str(text()?);
-                    Ok(Reply::Nothing)
+                    Ok(FakeReply::Nothing)
                 }
                 None => Err("'synthesize-chunk' came before 'synthesize-start'".to_owned()),
             },
-            // The same text again, for services that do not take pieces.
-            "synthesize" if session.text.is_some() => Ok(Reply::Nothing),
-            "synthesize" => Ok(Reply::Answer(self.say(text()?))),
+            // The whole text again, for services that don't take pieces.
+            "synthesize" if session.text.is_some() => Ok(FakeReply::Nothing),
+            "synthesize" => Ok(FakeReply::Answer(self.say(text()?))),
             "synthesize-stop" => match session.text.take() {
                 Some(text) => {
                     let mut answer = self.say(&text);
                     answer.push(crate::frame::event("synthesize-stopped", &json!({}), &[]));
-                    Ok(Reply::Answer(answer))
+                    Ok(FakeReply::Answer(answer))
                 }
                 None => Err("'synthesize-stop' came before 'synthesize-start'".to_owned()),
             },
@@ -100,7 +100,7 @@ impl Part for Arc<Spoken> {
     }
 }
 
-impl Spoken {
+impl TtsBehavior {
     fn say(&self, text: &str) -> Vec<Vec<u8>> {
         lock(&self.0).push(text.to_owned());
         sound(RATE, &pcm(&FakeTts::samples_of(text)), CHUNK)

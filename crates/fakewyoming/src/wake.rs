@@ -1,29 +1,29 @@
-//! Hears a wake word when it is told to.
+//! A fake wake word service that detects on command.
 
 use serde_json::{Value, json};
 
-use crate::fake::{Part, Reply, Session, is_a_fake};
+use crate::fake::{FakeBehavior, FakeReply, FakeSession, is_a_fake};
 use crate::frame::{artifact, event};
-use crate::{Fake, Got};
+use crate::{Fake, ReceivedEvent};
 
-/// A wake word service.
 pub struct FakeWake {
     fake: Fake,
 }
 
-struct Ears;
+struct WakeBehavior;
 
 impl FakeWake {
-    /// One that knows `hey_jarvis` and `ok_nabu`.
+    /// Starts a service that knows `hey_jarvis` and `ok_nabu`.
     ///
     /// # Panics
-    /// If there is no free port on the loopback.
+    /// If no port is free on the loopback.
     pub async fn start() -> Self {
-        let fake = Fake::start(Ears).await;
+        let fake = Fake::start(WakeBehavior).await;
         Self { fake }
     }
 
-    /// Tells every client that sends sound that this was said; if there is none, the next that will.
+    /// Reports this wake word to every client that sends audio or, if there is none, to
+    /// the next that does.
     pub fn detect(&self, name: &str) {
         let data = json!({ "name": name, "timestamp": 0, "speaker": null });
         self.fake.push(vec![event("detection", &data, &[])]);
@@ -32,7 +32,7 @@ impl FakeWake {
 
 is_a_fake!(FakeWake);
 
-impl Part for Ears {
+impl FakeBehavior for WakeBehavior {
     fn info(&self) -> Value {
         let model = |name: &str, phrase: &str| {
             artifact(name, json!({ "languages": ["en"], "phrase": phrase }))
@@ -44,13 +44,17 @@ impl Part for Ears {
         json!({ "wake": [artifact("fake-wake", json!({ "models": models }))] })
     }
 
-    fn on(&self, got: &Got, session: &mut Session) -> Result<Reply, String> {
-        if session.hear(got)?.is_some() {
-            return Ok(Reply::Answer(vec![event("not-detected", &json!({}), &[])]));
+    fn on(&self, got: &ReceivedEvent, session: &mut FakeSession) -> Result<FakeReply, String> {
+        if session.collect_sound(got)?.is_some() {
+            return Ok(FakeReply::Answer(vec![event(
+                "not-detected",
+                &json!({}),
+                &[],
+            )]));
         }
         match got.kind.as_str() {
-            "audio-start" => Ok(Reply::Join),
-            "detect" | "audio-chunk" => Ok(Reply::Nothing),
+            "audio-start" => Ok(FakeReply::Join),
+            "detect" | "audio-chunk" => Ok(FakeReply::Nothing),
             other => Err(format!("'{other}' is nothing for a wake word service")),
         }
     }

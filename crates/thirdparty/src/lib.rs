@@ -1,5 +1,5 @@
-//! Programs that others wrote, for tests against them: where `./test.sh` puts them, and what a test
-//! does without them.
+//! Third-party programs for tests: where `./test.sh` installs them, and what a
+//! test does without them.
 //!
 //! A test asks for what it needs and returns if that is missing:
 //!
@@ -22,15 +22,14 @@ use std::path::{Path, PathBuf};
 #[derive(Clone, Copy)]
 pub struct Packages {
     folder: &'static str,
-    /// What they are, for people.
     contents: &'static str,
-    /// There only once everything is. The Pythons are links that a system upgrade can break.
+    /// Present only once everything is installed. The Pythons are links that a
+    /// system upgrade can break.
     files: &'static [&'static str],
-    /// What runs them.
     programs: &'static [&'static str],
 }
 
-/// Looks at the gateway from outside.
+/// Tools that check the gateway over HTTP.
 pub const HTTP: Packages = Packages {
     folder: "http",
     contents: "Playwright and Schemathesis",
@@ -38,7 +37,7 @@ pub const HTTP: Packages = Packages {
     programs: &["node"],
 };
 
-/// The expression parser that ours is compared with.
+/// The expression parser that `toolgate-math` is compared with.
 pub const MATHJS: Packages = Packages {
     folder: "npm",
     contents: "mathjs",
@@ -79,8 +78,7 @@ pub const SPEECH: Packages = Packages {
 };
 
 impl Packages {
-    /// Where they are. If they or a program that runs them are missing, the test is
-    /// [skipped](skip).
+    /// Their folder. If they or a program that runs them are missing, the test is [skipped](skip).
     ///
     /// # Panics
     /// With `CI=true`, if something is missing.
@@ -112,7 +110,7 @@ pub fn is_on_path(program: &str) -> bool {
     env::split_paths(&path).any(|folder| folder.join(program).is_file())
 }
 
-/// Says that the calling test needs something that `./test.sh` installs. The test then returns.
+/// Reports that the calling test needs something that `./test.sh` installs. The test then returns.
 ///
 /// # Panics
 /// With `CI=true`: everything has to be installed there.
@@ -143,7 +141,7 @@ fn skipped(needed: &str) -> String {
     format!("skipped: {} needs {needed}\n", test_name())
 }
 
-/// The test that runs now.
+/// The name of the running test.
 fn test_name() -> String {
     // The harness names the thread of a test after it. With `--test-threads=1` tests run on the
     // main thread.
@@ -160,8 +158,8 @@ fn test_name() -> String {
     of_thread.or_else(of_stack).unwrap_or_else(of_program)
 }
 
-/// The function that the harness called, by the names of a backtrace, innermost first:
-/// `crate::module::name::{{closure}}`.
+/// The function that the harness called, by the names of a
+/// backtrace, innermost first: `crate::module::name::{{closure}}`.
 fn test_in(backtrace: &str) -> Option<String> {
     let frames = backtrace.lines().filter_map(|line| line.split_once(": "));
     let frames = frames.filter(|(number, _)| number.trim().parse::<usize>().is_ok());

@@ -1,4 +1,4 @@
-//! What the door itself costs. `cargo bench -p toolgate-core`; the targets stand at each bench.
+//! The overhead of a call. Run with `cargo bench -p toolgate-core`; the targets are at each bench.
 
 #![expect(clippy::unwrap_used, reason = "a bench that fails should stop")]
 
@@ -78,14 +78,14 @@ fn lookup_among_10_000_tools(bencher: Bencher<'_, '_>) {
     });
 }
 
-/// What a model mistypes costs more, but not much.
+/// A mistyped name costs more, but not much.
 #[divan::bench]
 fn not_found_among_1_000_tools(bencher: Bencher<'_, '_>) {
     let executor = ToolExecutor::builder(manager_of(1_000))
-        .unobserved()
+        .without_observers()
         .build();
     let call = ToolCall::new("ecko_12", json!({}));
-    bencher.bench_local(|| executor.rehearse(black_box(&call)).err());
+    bencher.bench_local(|| executor.dry_run(black_box(&call)).err());
 }
 
 /// A realistic schema of a device with a schedule.

@@ -1,4 +1,5 @@
-//! Measures what other runtimes measure, for a comparison side by side. The last line of output is one JSON object.
+//! Measures the same as other runtimes, for a side-by-side comparison. The last line of output
+//! is one JSON object.
 //!
 //! ```text
 //! bench_slots inproc SECONDS            {"us": …}: lookup, JSON parsing, validation and call of an echo tool
@@ -40,7 +41,7 @@ fn println(measured: &Value) {
 fn inproc(seconds: f64) -> Result<Value, Failure> {
     let manager = ToolManager::new();
     manager.add(Echo::named("echo")?);
-    // As in production: with the log as observer, and nobody who listens to its level.
+    // As in production: the log is an observer, but nobody listens to its level.
     let executor = ToolExecutor::new(Arc::new(manager));
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
@@ -77,7 +78,7 @@ fn schema(seconds: f64, fixtures: &[u8]) -> Result<Value, Failure> {
         ("invalid_ns", &fixtures["invalid"], false),
     ] {
         let instance = Arc::new(instance.clone());
-        if schema.check_shared(Arc::clone(&instance)).is_ok() != is_valid {
+        if schema.check(Arc::clone(&instance)).is_ok() != is_valid {
             return Err(format!("the fixture is not as it should be: {instance}").into());
         }
         let mut mean = 0.0;
@@ -86,7 +87,7 @@ fn schema(seconds: f64, fixtures: &[u8]) -> Result<Value, Failure> {
             let mut runs = 0_u32;
             while begin.elapsed().as_secs_f64() < time {
                 for _ in 0..64 {
-                    let verdict = schema.check_shared(Arc::clone(black_box(&instance)));
+                    let verdict = schema.check(Arc::clone(black_box(&instance)));
                     black_box(verdict.is_ok());
                 }
                 runs += 64;

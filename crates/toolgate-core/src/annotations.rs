@@ -1,27 +1,23 @@
-//! What tools say of themselves.
+//! [`Annotations`]: what tools claim about their effects.
 
 use serde::Serialize;
 
-/// What a tool says of its effects. Told by the tool, so never a reason to trust it.
-///
-/// ```
-/// assert_eq!(toolgate_core::Annotations::READ_ONLY.destructive, Some(false));
-/// ```
+/// What a tool claims about its effects. Claims are never a reason to trust a tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[non_exhaustive]
 pub struct Annotations {
-    /// It changes nothing.
+    /// It doesn't change anything.
     pub read_only: Option<bool>,
-    /// Twice is as good as once.
+    /// Repeating a call has no further effect.
     pub idempotent: Option<bool>,
     /// It may destroy something.
     pub destructive: Option<bool>,
-    /// It deals with the world outside: people, the web.
+    /// It interacts with people or services outside.
     pub open_world: Option<bool>,
 }
 
 impl Annotations {
-    /// Of a tool that only looks.
+    /// For a tool that only reads.
     pub const READ_ONLY: Self = Self {
         read_only: Some(true),
         idempotent: Some(true),

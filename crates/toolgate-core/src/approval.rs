@@ -1,4 +1,4 @@
-//! Asking a person before a tool runs.
+//! Asks a person before a tool runs.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,92 +9,74 @@ use serde_json::Value;
 
 use crate::{CallId, Origin, ToolDefinition};
 
-/// Bytes of arguments, as JSON, that a person can be shown whole. A call with longer ones is denied
-/// without asking: nobody can agree to what they can't read.
-pub const LONGEST_APPROVABLE: usize = 64 << 10;
+/// Bytes of arguments, as JSON, that a person can be shown in full. A call with longer ones is
+/// denied without asking: nobody can agree to what they can't read.
+pub const MAX_APPROVABLE_BYTES: usize = 64 << 10;
 
-/// Asks a person. Its forms live where people are: the terminal, the dashboard.
+/// Asks a person for approval. Implementations live where people are: the terminal, the dashboard.
 ///
 /// ```
 /// use futures::future::BoxFuture;
-/// use toolgate_core::{Approval, ApprovalBy, ApprovalMeans, ApprovalRequest, Approver};
+/// use toolgate_core::{Approval, ApprovalActor, ApprovalChannel, ApprovalRequest, Approver};
 ///
-/// /// Lets nothing happen at night.
+/// /// Allows nothing at night.
 /// struct ByDay;
 ///
 /// impl Approver for ByDay {
 ///     fn ask<'a>(&'a self, request: ApprovalRequest<'a>) -> BoxFuture<'a, Approval> {
 ///         let late = request.arguments["hour"].as_u64() > Some(21);
-///         let by = ApprovalBy::new(ApprovalMeans::Program).named("the clock");
+///         let by = ApprovalActor::new(ApprovalChannel::Program).named("the clock");
 ///         let answer = if late { Approval::Refused(by) } else { Approval::Granted(by) };
 ///         Box::pin(std::future::ready(answer))
 ///     }
 /// }
 /// ```
 pub trait Approver: Send + Sync {
-    /// Waits for the answer; the executor limits how long. The future is dropped when the caller is gone.
+    /// Waits for the answer. The executor limits how long, and drops the future when
+    /// the caller is gone.
     fn ask<'a>(&'a self, request: ApprovalRequest<'a>) -> BoxFuture<'a, Approval>;
 
-    /// How a person gives the approval that nobody gave, for the envelope's `hint`: where to go and
+    /// How a person can give the approval, for the envelope's `hint`: where to go and
     /// what to do there.
     fn hint(&self) -> Option<String> {
         None
     }
 }
 
-/// What a person has to decide on.
-///
-/// ```
-/// use toolgate_core::{ApprovalRequest, Redactor};
-///
-/// fn question(request: &ApprovalRequest<'_>) -> String {
-///     format!("Run {} {}?", request.tool.name(), Redactor::default().json(request.arguments, 500))
-/// }
-/// ```
+/// What a person is asked to approve.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct ApprovalRequest<'a> {
-    /// Which call.
     pub id: CallId,
-    /// What asked.
     pub origin: Origin,
-    /// The name of who asked, where callers are told apart: [`Scope::caller`](crate::Scope::caller).
+    /// The caller's name, where callers are told apart: [`Scope::caller`](crate::Scope::caller).
     pub caller: Option<&'a str>,
-    /// The tool.
     pub tool: &'a ToolDefinition,
-    /// Exactly what it would get.
+    /// Exactly what the tool would receive.
     pub arguments: &'a Value,
-    /// Why a person is asked.
     pub reason: ApprovalReason,
 }
 
-/// Why a call waits for a person. Its `Display` is a sentence for that person.
-///
-/// ```
-/// use toolgate_core::ApprovalReason;
-///
-/// assert_eq!(ApprovalReason::Destructive.to_string(), "It says that it is destructive.");
-/// ```
+/// Why a call needs approval. Its `Display` is a sentence for that person.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ApprovalReason {
     /// `policy.ask` names the tool.
     Policy,
-    /// The tool says that it is destructive: `policy.destructive`.
+    /// The tool declares itself destructive: `policy.destructive`.
     Destructive,
-    /// The conversation has met untrusted text and private data: `policy.flow`.
+    /// The conversation has read untrusted text and private data: `policy.flow`.
     Flow,
 }
 
 impl ApprovalReason {
-    /// How the call can be allowed, for whoever was denied it.
     pub(crate) fn hint(self) -> String {
         const WHERE: &str = "at the terminal of 'toolgate ask', 'toolgate chat' or 'toolgate call', where --yes agrees \
              beforehand, aloud with 'toolgate voice', or on the dashboard of 'toolgate serve'";
         match self {
             Self::Policy => format!("'policy.ask' lets a person decide: {WHERE}"),
             Self::Destructive => format!(
-                "It says that it is destructive, so a person decides: {WHERE}. To never be asked, set \
+                "The tool declares itself destructive, so a person decides: {WHERE}. To never be asked, set \
                  \"policy\": {{\"destructive\": \"allow\"}} in the configuration"
             ),
             Self::Flow => format!(
@@ -108,8 +90,8 @@ impl ApprovalReason {
 impl fmt::Display for ApprovalReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Policy => "The policy asks about it.",
-            Self::Destructive => "It says that it is destructive.",
+            Self::Policy => "The policy requires approval.",
+            Self::Destructive => "The tool declares itself destructive.",
             Self::Flow => {
                 "It can send something out, and this conversation has read untrusted text and private data."
             }
@@ -117,52 +99,33 @@ impl fmt::Display for ApprovalReason {
     }
 }
 
-/// A person's answer.
-///
-/// ```
-/// use toolgate_core::{Approval, ApprovalBy, ApprovalMeans};
-///
-/// fn answer(typed: &str) -> Approval {
-///     let by = ApprovalBy::new(ApprovalMeans::Terminal);
-///     if typed == "y" { Approval::Granted(by) } else { Approval::Refused(by) }
-/// }
-/// ```
+/// The answer to an [`ApprovalRequest`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Approval {
-    /// Run it, this once.
-    Granted(ApprovalBy),
-    /// Do not.
-    Refused(ApprovalBy),
-    /// There is nobody to ask.
+    /// Run it this once.
+    Granted(ApprovalActor),
+    Refused(ApprovalActor),
     Nobody,
 }
 
-/// Who answered, and by what means.
-///
-/// ```
-/// use toolgate_core::{ApprovalBy, ApprovalMeans};
-///
-/// let by = ApprovalBy::new(ApprovalMeans::Browser).named("serve.token");
-/// assert_eq!(by.to_string(), "serve.token (browser)");
-/// assert_eq!(ApprovalBy::new(ApprovalMeans::Terminal).to_string(), "terminal");
-/// ```
+/// Who answered, and through which channel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct ApprovalBy {
-    /// How the answer came.
-    pub means: ApprovalMeans,
-    /// The name of who answered, where people are told apart: a token's, or the operator's.
+pub struct ApprovalActor {
+    pub channel: ApprovalChannel,
+    /// The name of the person or token, where they are told apart.
     pub name: Option<Arc<str>>,
 }
 
-impl ApprovalBy {
-    /// Somebody without a name.
-    pub fn new(means: ApprovalMeans) -> Self {
-        Self { means, name: None }
+impl ApprovalActor {
+    pub fn new(channel: ApprovalChannel) -> Self {
+        Self {
+            channel,
+            name: None,
+        }
     }
 
-    /// Gives them one.
     #[must_use]
     pub fn named(mut self, name: impl Into<Arc<str>>) -> Self {
         self.name = Some(name.into());
@@ -170,39 +133,33 @@ impl ApprovalBy {
     }
 }
 
-impl fmt::Display for ApprovalBy {
+impl fmt::Display for ApprovalActor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.name {
-            Some(name) => write!(f, "{name} ({})", self.means),
-            None => self.means.fmt(f),
+            Some(name) => write!(f, "{name} ({})", self.channel),
+            None => self.channel.fmt(f),
         }
     }
 }
 
-/// The ways in which an answer can come.
-///
-/// ```
-/// assert_eq!(toolgate_core::ApprovalMeans::Option.to_string(), "option");
-/// ```
+/// The channel an answer came through.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum ApprovalMeans {
+pub enum ApprovalChannel {
     /// Typed at the terminal of the program that runs the call.
     Terminal,
-    /// Given beforehand, with `--yes`.
+    /// Given in advance with `--yes`.
     Option,
-    /// Clicked in a browser that somebody signed in with.
+    /// Clicked in a signed-in browser.
     Browser,
     /// Sent over HTTP with a token that has the right to approve.
     Token,
-    /// Spoken.
     Voice,
     /// Decided by code of the program that embeds this library.
     Program,
 }
 
-impl ApprovalMeans {
-    /// The word for it in the journal, the log and the API.
+impl ApprovalChannel {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Terminal => "terminal",
@@ -215,33 +172,26 @@ impl ApprovalMeans {
     }
 }
 
-impl fmt::Display for ApprovalMeans {
+impl fmt::Display for ApprovalChannel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
     }
 }
 
-/// An answer as it is recorded with its call.
-///
-/// ```
-/// fn line(approval: &toolgate_core::ApprovalRecord) -> String {
-///     let did = if approval.granted { "approved" } else { "refused" };
-///     format!("{did} by {}", approval.by)
-/// }
-/// ```
+/// An answer as recorded with its call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ApprovalRecord {
     /// False if the call was refused.
     pub granted: bool,
-    /// Who answered, and by what means.
-    pub by: ApprovalBy,
-    /// When, by the wall clock.
+    /// Who answered, and through which channel.
+    pub by: ApprovalActor,
+    /// Wall-clock time of the answer.
     pub at: SystemTime,
 }
 
 impl ApprovalRecord {
-    pub(crate) fn new(granted: bool, by: ApprovalBy) -> Self {
+    pub(crate) fn new(granted: bool, by: ApprovalActor) -> Self {
         let at = SystemTime::now();
         Self { granted, by, at }
     }

@@ -1,4 +1,4 @@
-//! Arguments before and after they are checked.
+//! Arguments before and after validation.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -7,34 +7,13 @@ use serde::de::DeserializeOwned;
 use serde_json::{Number, Value};
 
 use crate::ToolError;
-use crate::text::cut;
+use crate::text::escape_truncated;
 
-/// Named values for a tool's parameters, in the order they were given.
-///
-/// ```
-/// use toolgate_core::Arguments;
-///
-/// let arguments: Arguments = serde_json::from_str(r#"{"b": 1, "a": 2}"#).unwrap();
-/// assert!(arguments.keys().eq(["b", "a"]));
-/// ```
+/// Arguments by parameter name, in the order they were given.
 pub type Arguments = serde_json::Map<String, Value>;
 
-/// Arguments that passed a schema. Only [`Schema::check`](crate::Schema::check) makes one; its values are what the tool gets,
-/// to the byte. Cheap to clone.
-///
-/// ```
-/// use serde_json::json;
-/// use toolgate_core::{Schema, SchemaLimits};
-///
-/// let schema = Schema::compile(json!({ "properties": { "n": { "type": "integer" } } }), &SchemaLimits::default())?;
-/// let arguments = schema.check(json!({ "n": 5, "unit": "cm" })).unwrap();
-/// assert_eq!(arguments.get("n"), Some(&json!(5)));
-///
-/// #[derive(serde::Deserialize)]
-/// struct Typed { n: u8 }
-/// assert_eq!(arguments.parse::<Typed>().unwrap().n, 5);
-/// # Ok::<_, toolgate_core::SchemaError>(())
-/// ```
+/// Arguments that passed a schema. Only [`Schema::check`](crate::Schema::check) creates them, and
+/// the tool receives exactly these values. Cheap to clone.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ValidArguments {
     object: Arc<Value>,
@@ -46,7 +25,8 @@ impl ValidArguments {
         Self { object, dropped }
     }
 
-    /// Under the names that the server is sent, where those aren't the names that its schema declares. The values stay.
+    /// Renames arguments to what the server expects, where that differs from the
+    /// names its schema declares.
     pub(crate) fn renamed(self, names: Vec<(String, String)>) -> Self {
         if names.is_empty() {
             return self;
@@ -58,23 +38,21 @@ impl ValidArguments {
         Self::new(Arc::new(Value::Object(map.collect())), dropped)
     }
 
-    /// The arguments as a JSON object.
     pub fn as_value(&self) -> &Value {
         &self.object
     }
 
-    /// One argument.
     pub fn get(&self, name: &str) -> Option<&Value> {
         self.object.get(name)
     }
 
-    /// Names that were left out because they count as not given: optional ones that were `null`, and unknown ones where the
-    /// schema allows no others.
+    /// Names that validation left out because they count as not given: optional ones that were
+    /// `null`, and unknown ones if the schema allows no others.
     pub fn dropped(&self) -> &[String] {
         &self.dropped
     }
 
-    /// The arguments as an owned map; copies only if someone else still holds them.
+    /// Returns an owned map; copies only if the arguments are shared.
     pub fn into_map(self) -> Arguments {
         match Arc::unwrap_or_clone(self.object) {
             Value::Object(map) => map,
@@ -82,9 +60,10 @@ impl ValidArguments {
         }
     }
 
-    /// The arguments as a type. What the schema let through and the type does not, is refused in the type's words.
+    /// Deserializes the arguments. What the schema accepts but the type doesn't is an error
+    /// in the type's words.
     ///
-    /// To a schema `5.0` is an integer, to serde it is not: whole numbers are offered as integers where that helps.
+    /// To a schema `5.0` is an integer, but not to serde, so whole numbers are retried as integers.
     pub fn parse<T: DeserializeOwned>(&self) -> Result<T, ToolError> {
         let parsed = T::deserialize(self.as_value());
         let parsed = parsed
@@ -92,7 +71,7 @@ impl ValidArguments {
         parsed.map_err(|error| {
             ToolError::invalid(
                 "arguments",
-                format!("do not fit: {}", cut(&error.to_string(), 300)),
+                format!("don't match: {}", escape_truncated(&error.to_string(), 300)),
             )
         })
     }
@@ -105,7 +84,7 @@ impl ValidArguments {
 fn with_integers(value: &Value) -> Value {
     match value {
         Value::Number(number) => match number.as_f64() {
-            // Beyond 2⁵³ a float no longer tells which integer was meant.
+            // Beyond 2⁵³ a float can't tell which integer was meant.
             Some(float) if number.is_f64() && float.fract() == 0.0 && float.abs() < 9e15 => {
                 Value::from(float as i64)
             }
@@ -121,30 +100,28 @@ fn with_integers(value: &Value) -> Value {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Size {
-    /// Objects, arrays and scalars.
+pub(crate) struct JsonSize {
     pub(crate) values: u64,
-    /// Bytes as compact JSON, not counting escapes.
+    /// Bytes as compact JSON, without escapes.
     pub(crate) bytes: u64,
-    /// Objects and arrays inside of each other.
     pub(crate) depth: u64,
 }
 
-impl Size {
-    /// Measures, and refuses what is nested deeper than everything after this may recurse.
-    pub(crate) fn of(value: &Value, deepest: usize) -> Result<Self, ToolError> {
+impl JsonSize {
+    // Everything that runs later may recurse, so values that are nested deeper end here.
+    pub(crate) fn measure(value: &Value, max_depth: usize) -> Result<Self, ToolError> {
         let mut size = Self::default();
-        if size.add(value, 0, deepest as u64) {
+        if size.add(value, 0, max_depth as u64) {
             return Ok(size);
         }
         Err(ToolError::invalid(
             "arguments",
-            format!("must not be nested deeper than {deepest}"),
+            format!("must not be nested deeper than {max_depth}"),
         ))
     }
 
     /// Returns false if the value is too deep.
-    fn add(&mut self, value: &Value, depth: u64, deepest: u64) -> bool {
+    fn add(&mut self, value: &Value, depth: u64, max_depth: u64) -> bool {
         const BRACKETS: u64 = 2;
         self.values += 1;
         match value {
@@ -155,18 +132,18 @@ impl Size {
             Value::Array(array) => {
                 self.depth = self.depth.max(depth + 1);
                 self.bytes += BRACKETS + (array.len() as u64).saturating_sub(1);
-                return depth < deepest
+                return depth < max_depth
                     && array
                         .iter()
-                        .all(|value| self.add(value, depth + 1, deepest));
+                        .all(|value| self.add(value, depth + 1, max_depth));
             }
             Value::Object(object) => {
                 self.depth = self.depth.max(depth + 1);
                 self.bytes += BRACKETS + (object.len() as u64).saturating_sub(1);
-                return depth < deepest
+                return depth < max_depth
                     && object.iter().all(|(name, value)| {
                         self.bytes += name.len() as u64 + BRACKETS + 1;
-                        self.add(value, depth + 1, deepest)
+                        self.add(value, depth + 1, max_depth)
                     });
             }
         }
@@ -175,7 +152,7 @@ impl Size {
 }
 
 fn digits(number: &Number) -> u64 {
-    /// Most fractions that people write are shorter; the longest have 24.
+    // An estimate: most fractions are shorter, the longest have 24 digits.
     const FRACTION: u64 = 8;
     let sign = u64::from(number.is_i64() && !number.is_u64());
     let whole = number

@@ -1,4 +1,4 @@
-//! What is asked: a tool's name, its arguments, and who wants it by when.
+//! [`ToolCall`]: a tool's name, its arguments, who calls and until when.
 
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
@@ -15,21 +15,11 @@ use crate::text::Hex;
 use crate::{FlowState, Progress, Scope, Tool, ToolError, parse_object_within};
 
 /// A request to run one tool once.
-///
-/// ```
-/// use std::time::Duration;
-/// use toolgate_core::{Origin, ToolCall};
-///
-/// let call = ToolCall::from_json("echo", br#"{"a": 1}"#)
-///     .origin(Origin::CommandLine)
-///     .timeout(Duration::from_secs(5));
-/// assert_eq!(call.name(), "echo");
-/// ```
 pub struct ToolCall {
     pub(crate) id: CallId,
     pub(crate) name: String,
     pub(crate) tool: Option<Arc<dyn Tool>>,
-    pub(crate) arguments: Given,
+    pub(crate) arguments: RawArguments,
     pub(crate) origin: Origin,
     pub(crate) timeout: Option<Duration>,
     pub(crate) cancellation: Option<CancellationToken>,
@@ -42,74 +32,77 @@ pub struct ToolCall {
     pub(crate) flow: Option<CallFlow>,
 }
 
-/// Arguments as they came. What is no JSON object still becomes a call, so that it too ends in an envelope and a record.
-pub(crate) enum Given {
+// What is not a JSON object still becomes a call, so that it too ends in an envelope and a record.
+pub(crate) enum RawArguments {
     Object(Arc<Value>),
-    Unusable { raw: Arc<Value>, error: ToolError },
+    Invalid { raw: Arc<Value>, error: ToolError },
 }
 
 impl ToolCall {
-    /// A call with arguments that are JSON already. Anything but an object is refused when the call is executed.
+    /// Creates a call. If `arguments` is not an object, the call fails when it is executed.
     pub fn new(name: impl Into<String>, arguments: impl Into<Value>) -> Self {
         let arguments = match arguments.into() {
-            object @ Value::Object(_) => Given::Object(Arc::new(object)),
-            raw => Given::Unusable {
+            object @ Value::Object(_) => RawArguments::Object(Arc::new(object)),
+            raw => RawArguments::Invalid {
                 error: ToolError::invalid("arguments", "must be object"),
                 raw: Arc::new(raw),
             },
         };
-        Self::given(name.into(), arguments)
+        Self::with_arguments(name.into(), arguments)
     }
 
-    /// A call with arguments as text. Broken JSON and duplicate keys are refused when the call is executed.
+    /// Creates a call from JSON text. Invalid JSON and duplicate keys make the call fail
+    /// when it is executed.
     pub fn from_json(name: impl Into<String>, json: &[u8]) -> Self {
         Self::from_json_within(name, json, usize::MAX)
     }
 
-    /// Like [`from_json`](Self::from_json), for text from others: one of more than so many values is refused
-    /// before it takes memory.
+    /// Like [`from_json`](Self::from_json), for untrusted text: more than `max_values` values are
+    /// rejected before they take memory.
     pub fn from_json_within(name: impl Into<String>, json: &[u8], max_values: usize) -> Self {
         const RAW_FOR_THE_RECORD: usize = 4096;
         let name = name.into();
         let arguments = match parse_object_within(json, max_values) {
-            Ok(object) => Given::Object(Arc::new(Value::Object(object))),
+            Ok(object) => RawArguments::Object(Arc::new(Value::Object(object))),
             Err(error) => {
                 let shown = &json[..json.len().min(RAW_FOR_THE_RECORD)];
                 let mut raw = String::from_utf8_lossy(shown).into_owned();
                 if shown.len() < json.len() {
                     raw.insert_str(0, &format!("({} bytes) ", json.len()));
                 }
-                Given::Unusable {
+                RawArguments::Invalid {
                     raw: Arc::new(Value::String(raw)),
                     error: error.into_tool_error(&name),
                 }
             }
         };
-        Self::given(name, arguments)
+        Self::with_arguments(name, arguments)
     }
 
-    /// A call whose arguments were found unusable before they became JSON; executing it ends in this error.
-    pub fn refused(name: impl Into<String>, raw: Value, error: ToolError) -> Self {
-        Self::given(
+    /// Creates a call that ends in `error` when it is executed, for arguments that never became
+    /// JSON. `raw` is what goes on record.
+    pub fn rejected(name: impl Into<String>, raw: Value, error: ToolError) -> Self {
+        Self::with_arguments(
             name.into(),
-            Given::Unusable {
+            RawArguments::Invalid {
                 raw: Arc::new(raw),
                 error,
             },
         )
     }
 
-    /// The same call, which ends in this error when it is executed: something beside its arguments makes no sense. They are on
-    /// record as they were asked. One that ends in an error already ends in that one.
+    /// Makes the call end in `error` when it is executed, because something other than its
+    /// arguments is wrong. Its arguments are still recorded. A call that already fails
+    /// keeps its first error.
     #[must_use]
-    pub fn refuse(mut self, error: ToolError) -> Self {
-        if let Given::Object(object) = self.arguments {
-            self.arguments = Given::Unusable { raw: object, error };
+    pub fn reject(mut self, error: ToolError) -> Self {
+        if let RawArguments::Object(object) = self.arguments {
+            self.arguments = RawArguments::Invalid { raw: object, error };
         }
         self
     }
 
-    fn given(name: String, arguments: Given) -> Self {
+    fn with_arguments(name: String, arguments: RawArguments) -> Self {
         Self {
             id: CallId::next(),
             name,
@@ -128,107 +121,103 @@ impl ToolCall {
         }
     }
 
-    /// Who asks.
     #[must_use]
     pub fn origin(mut self, origin: Origin) -> Self {
         self.origin = origin;
         self
     }
 
-    /// The caller's own limit. It is absolute: progress does not extend it.
+    /// Sets the caller's own time limit. It is absolute: progress does not extend it.
     #[must_use]
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = Some(timeout);
         self
     }
 
-    /// Cancels the call when the token is cancelled.
     #[must_use]
     pub fn cancellation(mut self, token: CancellationToken) -> Self {
         self.cancellation = Some(token);
         self
     }
 
-    /// Hears the tool's progress.
     #[must_use]
     pub fn on_progress(mut self, listen: impl Fn(&Progress) + Send + Sync + 'static) -> Self {
         self.progress = Some(Arc::new(listen));
         self
     }
 
-    /// The tool that [`find_in`](crate::ToolExecutor::find_in) found under the call's name a moment
-    /// ago, so that it isn't looked up again. It runs only if the rules still show it to the caller.
+    /// The tool that [`find_in_scope`](crate::ToolExecutor::find_in_scope) found under this
+    /// name a moment ago, so that it isn't looked up again. It runs only if the rules still
+    /// show it to the caller.
     #[must_use]
-    pub fn found(mut self, tool: Arc<dyn Tool>) -> Self {
+    pub fn resolved_tool(mut self, tool: Arc<dyn Tool>) -> Self {
         self.tool = Some(tool);
         self
     }
 
-    /// Who calls, and the only tools that are there for it.
+    /// Sets who calls, and which tools exist for that caller.
     #[must_use]
     pub fn scope(mut self, scope: Scope) -> Self {
         self.scope = scope;
         self
     }
 
-    /// A person said exactly this in a conversation, and no model chose it: that is their
-    /// agreement, so neither `policy.destructive` nor `policy.flow` asks them again.
+    /// Marks the call as what a person literally asked for, rather than a model's choice. Neither
+    /// `policy.destructive` nor `policy.flow` then asks that person again.
     #[must_use]
     pub fn user_initiated(mut self) -> Self {
         self.user_initiated = true;
         self
     }
 
-    /// The conversation this call belongs to, as far as `policy.flow` goes: what it has met until
-    /// now decides whether this call is asked about, and what this call brings counts for later ones.
+    /// Sets the conversation this call belongs to, for `policy.flow`. What the conversation
+    /// has read so far decides whether this call needs approval, and what this call reads
+    /// counts for later calls.
     #[must_use]
     pub fn flow(mut self, conversation: &Arc<FlowState>) -> Self {
-        self.flow = Some(CallFlow::of(conversation));
+        self.flow = Some(CallFlow::new(conversation));
         self
     }
 
-    /// The W3C `traceparent` this call belongs to.
     #[must_use]
     pub fn trace_parent(mut self, trace_parent: impl Into<String>) -> Self {
         self.trace_parent = Some(trace_parent.into());
         self
     }
 
-    /// The W3C `tracestate` beside it; without a `traceparent` it means nothing.
+    /// Sets the W3C `tracestate`. It is ignored without a `traceparent`.
     #[must_use]
     pub fn trace_state(mut self, trace_state: impl Into<String>) -> Self {
         self.trace_state = Some(trace_state.into());
         self
     }
 
-    /// The call belongs with another one, which was the first, and to the trace that this one began. A caller's trace goes before.
+    /// Puts this call into the trace that the call `first` began. A `traceparent` takes precedence.
     #[must_use]
     pub fn trace_of(mut self, first: CallId) -> Self {
         self.trace_of = Some(first);
         self
     }
 
-    /// The arguments as they were asked; an error if they aren't a JSON object.
+    /// The arguments as the caller sent them, or the error if they are not a JSON object.
     pub fn arguments(&self) -> Result<&Arc<Value>, ToolError> {
         match &self.arguments {
-            Given::Object(object) => Ok(object),
-            Given::Unusable { error, .. } => Err(error.clone()),
+            RawArguments::Object(object) => Ok(object),
+            RawArguments::Invalid { error, .. } => Err(error.clone()),
         }
     }
 
-    /// The name that is asked for.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The call's own id.
     pub fn id(&self) -> CallId {
         self.id
     }
 }
 
 impl fmt::Debug for ToolCall {
-    /// Without the arguments: they may hold secrets, and a redactor is not at hand here.
+    // Leaves out the arguments: they may hold secrets, and nothing here could redact them.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ToolCall")
             .field("id", &self.id)
@@ -238,33 +227,23 @@ impl fmt::Debug for ToolCall {
     }
 }
 
-/// Who asks for a call.
-///
-/// ```
-/// assert_eq!(toolgate_core::Origin::CommandLine.to_string(), "cli");
-/// ```
+/// Where a call came from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum Origin {
-    /// A program that uses these crates.
+    /// A program that embeds this crate.
     #[default]
     Library,
-    /// A person at a shell.
     CommandLine,
-    /// A model in a conversation.
     Chat,
-    /// A voice.
     Voice,
-    /// The HTTP API.
     Http,
-    /// An MCP client.
     Mcp,
-    /// Another machine.
+    /// A worker on another machine.
     Worker,
 }
 
 impl Origin {
-    /// Its name, as in the journal.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Library => "library",
@@ -284,22 +263,14 @@ impl fmt::Display for Origin {
     }
 }
 
-/// Names one call for ever: unique over processes and machines, and sorted by time.
-///
-/// ```
-/// use serde_json::json;
-/// use toolgate_core::ToolCall;
-///
-/// let (first, second) = (ToolCall::new("echo", json!({})), ToolCall::new("echo", json!({})));
-/// assert!(first.id() < second.id());
-/// assert_eq!(first.id().to_string().len(), 32);
-/// ```
+/// Identifies one call. Ids are unique across processes and machines, and sort by time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CallId(u128);
 
 impl CallId {
-    /// 48 bits of milliseconds, 8 of this process, 12 of a number within the millisecond, 20 more of the process, 40 of a counter.
-    /// The first 17 digits tell all calls of a process apart, so that people need not type the rest.
+    // 48 bits of milliseconds, 8 of this process, 12 that count within the millisecond, 20 more of
+    // the process, 40 of a counter. The first 17 digits already tell all calls of a process apart,
+    // so people can abbreviate.
     pub(crate) fn next() -> Self {
         static PROCESS: LazyLock<u64> =
             LazyLock::new(|| RandomState::new().hash_one(std::process::id()));
@@ -319,17 +290,18 @@ impl CallId {
     }
 }
 
-/// Bits that count calls within a millisecond.
+// Bits that count calls within a millisecond.
 const TICK_BITS: u32 = 12;
 
-/// The time in milliseconds and a number within them, later than every one before it. Who asks for more than a millisecond
-/// holds gets the beginning of the next one.
+// Strictly increasing. When a millisecond runs out of ticks, the next millisecond's are used.
 fn next_tick() -> u64 {
-    /// A clock that was set back further than this many milliseconds is believed.
+    // If the clock was set back by more milliseconds than this, ids follow the clock.
     const AHEAD: u64 = 1000;
     static LAST: AtomicU64 = AtomicU64::new(0);
     let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH);
     let millis = since_epoch.unwrap_or_default().as_millis() as u64;
+    // Ids must sort by time even if the clock steps back a little, so an earlier time
+    // only adds a tick.
     let now = millis << TICK_BITS;
     let after = |last: u64| match last >= now && last < now + (AHEAD << TICK_BITS) {
         true => last + 1,
@@ -343,7 +315,7 @@ fn next_tick() -> u64 {
 
 impl fmt::Display for CallId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(Hex::<32>::of(self.0).as_str())
+        f.write_str(Hex::<32>::new(self.0).as_str())
     }
 }
 

@@ -1,4 +1,4 @@
-//! Everything there is to know of a tool before it is called.
+//! [`ToolDefinition`]: what is known about a tool before it is called.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,31 +6,19 @@ use std::time::Duration;
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::Value;
 
-use crate::text::cut;
+use crate::text::escape_truncated;
 use crate::{
-    Annotations, Limits, ParameterNames, Schema, SchemaError, SchemaLimits, Source, Withheld,
-    tool_name,
+    Annotations, Limits, ParameterNames, Schema, SchemaError, SchemaLimits, ToolSource,
+    WithheldReason, tool_name,
 };
 
-/// A tool's name, description, schema and habits. If one exists, it is sound: [`DefinitionBuilder::build`] refuses the rest.
-///
-/// ```
-/// use std::time::Duration;
-/// use serde_json::json;
-/// use toolgate_core::{Annotations, Limits, ToolDefinition};
-///
-/// let definition = ToolDefinition::builder("weather", "Weather for a city", json!({ "type": "object" }))
-///     .annotations(Annotations::READ_ONLY)
-///     .timeout(Duration::from_secs(5))
-///     .build()?;
-/// assert_eq!(definition.timeout(&Limits::default()), Duration::from_secs(5));
-/// # Ok::<_, toolgate_core::DefinitionError>(())
-/// ```
+/// A tool's name, description, schema and annotations. A definition is always valid:
+/// [`DefinitionBuilder::build`] rejects everything else.
 #[derive(Debug, Clone)]
 pub struct ToolDefinition {
     name: String,
     original_name: Option<String>,
-    source: Source,
+    source: ToolSource,
     title: Option<String>,
     description: String,
     schema: Schema,
@@ -38,49 +26,33 @@ pub struct ToolDefinition {
     annotations: Annotations,
     names: ParameterNames,
     timeout: Option<Duration>,
-    withheld: Option<Arc<Withheld>>,
+    withheld: Option<Arc<WithheldReason>>,
 }
 
-/// Why a definition was refused.
-///
-/// ```
-/// use serde_json::json;
-/// use toolgate_core::ToolDefinition;
-///
-/// let error = ToolDefinition::builder("weather", "", json!({ "type": "object" })).build().unwrap_err();
-/// assert_eq!(error.to_string(), "tool 'weather' has no description");
-/// ```
+/// Why a tool can't be defined.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum DefinitionError {
-    /// An empty name, or a local one with characters that can't be seen.
     #[error("tool name '{name}' {problem}")]
     Name {
-        /// The name, escaped.
         name: String,
-        /// What is wrong with it.
+        /// Completes the sentence that begins with the name.
         problem: &'static str,
     },
-    /// No description: a model would not know when to use the tool.
+    /// The description is missing, so a model would not know when to use the tool.
     #[error("tool '{name}' has no description")]
-    NoDescription {
-        /// The tool's name, cut if it is long.
-        name: String,
-    },
-    /// No usable schema.
+    NoDescription { name: String },
     #[error("parameters of tool '{name}': {error}")]
     Schema {
-        /// The tool's name, cut if it is long.
         name: String,
-        /// What is wrong with the schema.
         #[source]
         error: SchemaError,
     },
 }
 
 impl DefinitionError {
-    /// True if nothing is wrong with the tool, but its schema can not be run here. It can be kept by leaving the checking of
-    /// arguments to the tool itself: [`DefinitionBuilder::validate`].
+    /// True if the schema is valid but can't be enforced here. The tool can still be used if it
+    /// validates its own arguments: see [`DefinitionBuilder::validate`].
     pub fn is_unsupported(&self) -> bool {
         matches!(
             self,
@@ -102,7 +74,7 @@ impl ToolDefinition {
         DefinitionBuilder {
             name: name.into(),
             original_name: None,
-            source: Source::Custom,
+            source: ToolSource::Custom,
             title: None,
             description: description.into(),
             parameters,
@@ -112,61 +84,56 @@ impl ToolDefinition {
             annotations: Annotations::default(),
             names: ParameterNames::default(),
             timeout: None,
-            limits: SchemaLimits::default(),
         }
     }
 
-    /// The name it is listed under. It may hold anything a person can see; see [`original_name`](Self::original_name).
+    /// The name it is listed under. Control and invisible characters
+    /// are escaped; see [`original_name`](Self::original_name).
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The name on its own server, exactly as the server listed it. Not fit for a screen or a log.
+    /// The name on its server, exactly as the server sent it. Don't print or log it.
     pub fn original_name(&self) -> &str {
         self.original_name.as_deref().unwrap_or(&self.name)
     }
 
-    /// Where it comes from.
-    pub fn source(&self) -> &Source {
+    pub fn source(&self) -> &ToolSource {
         &self.source
     }
 
-    /// A name for people, if it has one.
     pub fn title(&self) -> Option<&str> {
         self.title.as_deref()
     }
 
-    /// What it does, for a model and for a person.
     pub fn description(&self) -> &str {
         &self.description
     }
 
-    /// The schema of its arguments, exactly as it was given.
+    /// The JSON Schema of its arguments, exactly as it was given.
     pub fn parameters(&self) -> &Value {
         self.schema.document()
     }
 
-    /// The compiled schema of its arguments.
     pub fn schema(&self) -> &Schema {
         &self.schema
     }
 
-    /// The schema of its structured answer, if it declares one.
     pub fn output_schema(&self) -> Option<&Value> {
         self.output_schema.as_deref()
     }
 
-    /// What it says of its effects.
     pub fn annotations(&self) -> Annotations {
         self.annotations
     }
 
-    /// How its parameters are renamed before validation; local tools are left alone.
+    /// How its parameters are renamed before validation. Local tools are never renamed.
     pub fn names(&self) -> &ParameterNames {
         &self.names
     }
 
-    /// The limit for a call of this tool: configured by name, else its own, else the general one.
+    /// The time limit for a call: the one configured for this name, else the tool's own,
+    /// else the general one.
     pub fn timeout(&self, limits: &Limits) -> Duration {
         let configured = limits
             .per_tool
@@ -175,22 +142,22 @@ impl ToolDefinition {
         configured.or(self.timeout).unwrap_or(limits.timeout)
     }
 
-    /// Why nobody may use it for now; none for nearly every tool.
-    pub fn withheld(&self) -> Option<&Withheld> {
+    /// Why nobody may use the tool for now; `None` for nearly every tool.
+    pub fn withheld(&self) -> Option<&WithheldReason> {
         self.withheld.as_deref()
     }
 
-    /// The same tool, which keeps its name but is neither offered nor called.
+    /// Returns the tool in a state in which it keeps its name but is neither offered nor called.
     #[must_use]
-    pub fn withhold(&self, why: Withheld) -> Self {
+    pub fn withhold(&self, why: WithheldReason) -> Self {
         Self {
             withheld: Some(Arc::new(why)),
             ..self.clone()
         }
     }
 
-    /// The same tool under another name; what it is called on its server stays.
-    pub(crate) fn listed_as(&self, name: String) -> Self {
+    /// Returns the definition under another name; the original name stays.
+    pub(crate) fn with_name(&self, name: String) -> Self {
         Self {
             original_name: Some(self.original_name().to_owned()),
             name,
@@ -199,13 +166,13 @@ impl ToolDefinition {
     }
 }
 
-/// A tool for programs, as `list --json` and the HTTP API show it.
+/// The form that `list --json` and the HTTP API return.
 impl Serialize for ToolDefinition {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut tool = serializer.serialize_map(None)?;
         tool.serialize_entry("name", &self.name)?;
         tool.serialize_entry("source", &self.source.to_string())?;
-        if let Source::Mcp(server) = &self.source {
+        if let ToolSource::Mcp(server) = &self.source {
             tool.serialize_entry("server", server)?;
         }
         if let Some(title) = &self.title {
@@ -224,22 +191,14 @@ impl Serialize for ToolDefinition {
     }
 }
 
-/// Collects what a [`ToolDefinition`] needs.
-///
-/// ```
-/// use serde_json::json;
-/// use toolgate_core::{Source, ToolDefinition};
-///
-/// let builder = ToolDefinition::builder("read", "Reads a note", json!({ "type": "object" })).source(Source::Internal);
-/// assert_eq!(builder.build()?.source(), &Source::Internal);
-/// # Ok::<_, toolgate_core::DefinitionError>(())
-/// ```
+/// Builds a [`ToolDefinition`]. Made by [`ToolDefinition::builder`] or
+/// [`ToolDefinition::for_type`].
 #[derive(Debug, Clone)]
 #[must_use]
 pub struct DefinitionBuilder {
     name: String,
     original_name: Option<String>,
-    source: Source,
+    source: ToolSource,
     title: Option<String>,
     description: String,
     parameters: Value,
@@ -249,100 +208,89 @@ pub struct DefinitionBuilder {
     annotations: Annotations,
     names: ParameterNames,
     timeout: Option<Duration>,
-    limits: SchemaLimits,
 }
 
 impl DefinitionBuilder {
-    /// Where the tool comes from; [`Source::Custom`] unless told.
-    pub fn source(mut self, source: Source) -> Self {
+    /// Where the tool comes from; [`ToolSource::Custom`] by default.
+    pub fn source(mut self, source: ToolSource) -> Self {
         self.source = source;
         self
     }
 
-    /// The name on its own server.
+    /// The name on its server, if it differs.
     pub fn original_name(mut self, name: impl Into<String>) -> Self {
         self.original_name = Some(name.into());
         self
     }
 
-    /// A name for people.
     pub fn title(mut self, title: impl Into<String>) -> Self {
         self.title = Some(title.into());
         self
     }
 
-    /// False leaves the checking of arguments to the tool: its schema is then shown, but neither compiled nor enforced.
+    /// With `false` the tool validates its own arguments: the schema is shown, but
+    /// neither compiled nor enforced.
     pub fn validate(mut self, validate: bool) -> Self {
         self.validate = validate;
         self
     }
 
-    /// Leaves compiling the schema to the first call, see [`Schema::deferred`]: for definitions that were built before.
+    /// Compiles the schema only at the first call; see [`Schema::deferred`]. Use it for definitions
+    /// that have been built before.
     pub fn deferred(mut self) -> Self {
         self.deferred = true;
         self
     }
 
-    /// The schema of the structured answer.
     pub fn output_schema(mut self, schema: Value) -> Self {
         self.output_schema = Some(schema);
         self
     }
 
-    /// What the tool says of its effects.
     pub fn annotations(mut self, annotations: Annotations) -> Self {
         self.annotations = annotations;
         self
     }
 
-    /// How parameters are renamed. Those of local tools never are, whatever is said here.
+    /// How parameters are renamed. Ignored for local tools.
     pub fn names(mut self, names: ParameterNames) -> Self {
         self.names = names;
         self
     }
 
-    /// The tool's own limit.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = Some(timeout);
         self
     }
 
-    /// Other bounds for the schema than the usual ones.
-    pub fn schema_limits(mut self, limits: SchemaLimits) -> Self {
-        self.limits = limits;
-        self
-    }
-
-    /// Checks everything and compiles the schema.
+    /// Validates everything and compiles the schema.
     pub fn build(self) -> Result<ToolDefinition, DefinitionError> {
-        let listed = tool_name::shown(&self.name).into_owned();
+        let listed = tool_name::display_name(&self.name).into_owned();
         let is_local = self.source.is_local();
-        if let Some(problem) = tool_name::problem(&self.name, is_local) {
+        if let Some(problem) = tool_name::name_problem(&self.name, is_local) {
             return Err(DefinitionError::Name {
-                name: cut(&self.name, 200),
+                name: escape_truncated(&self.name, 200),
                 problem,
             });
         }
         if self.description.trim().is_empty() {
-            let name = cut(&listed, 200);
+            let name = escape_truncated(&listed, 200);
             return Err(DefinitionError::NoDescription { name });
         }
+        let limits = SchemaLimits::default();
         let schema = match (self.validate, self.deferred) {
-            (false, _) => Schema::unchecked(self.parameters, &self.limits),
-            (true, false) => Schema::compile(self.parameters, &self.limits),
-            (true, true) => Schema::deferred(self.parameters, &self.limits),
+            (false, _) => Schema::unchecked(self.parameters, &limits),
+            (true, false) => Schema::compile(self.parameters, &limits),
+            (true, true) => Schema::deferred(self.parameters, &limits),
         };
-        let schema = match schema {
-            Ok(schema) => schema,
-            Err(error) => {
-                let name = cut(&listed, 200);
-                return Err(DefinitionError::Schema { name, error });
-            }
-        };
+        let schema = schema.map_err(|error| DefinitionError::Schema {
+            name: escape_truncated(&listed, 200),
+            error,
+        })?;
         let names = if is_local {
             ParameterNames::default()
         } else {
-            self.names.declared_by(schema.document(), &self.limits)
+            self.names.with_declared_names(schema.document(), &limits)
         };
         if !self.deferred {
             names.compile_patterns();

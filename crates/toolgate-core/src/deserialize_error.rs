@@ -1,21 +1,13 @@
-//! What serde says of a value that does not fit, in the words of somebody who wrote JSON.
+//! Rewrites serde's errors for people who write JSON.
 
 use serde_json::Value;
 
-use crate::nearest;
+use crate::nearest_names;
 
-/// The error of a value in a settings file, without its path. `found` is what stands there; text is never quoted, as it may
-/// be a secret in the wrong place.
-///
-/// ```
-/// use serde_json::json;
-///
-/// let found = json!("x");
-/// let error = serde_json::from_value::<Vec<String>>(found.clone()).unwrap_err();
-/// assert_eq!(toolgate_core::describe_mismatch(&error.to_string(), &found), "must be a list in [ ], not a string");
-/// ```
+/// Describes why a value in a settings file was rejected, without its path. `found` is the value.
+/// Its text is never quoted, as it may be a secret in the wrong place.
 pub fn describe_mismatch(problem: &str, found: &Value) -> String {
-    // The line of a value read from memory says nothing.
+    // The line number of a value read from memory is meaningless.
     let problem = problem.split(" at line ").next().unwrap_or(problem);
     if let Some(field) = problem.strip_prefix("missing field ") {
         return format!("'{}' is missing", field.trim_matches('`'));
@@ -30,24 +22,24 @@ pub fn describe_mismatch(problem: &str, found: &Value) -> String {
     if !what.starts_with("invalid type: ") && !what.starts_with("invalid value: ") {
         return problem.to_owned();
     }
-    let wanted = wanted(expected, found);
+    let wanted = expected_kind(expected, found);
     format!(
         "must be {wanted}, not {}{}",
-        shown(found),
-        remark(expected, found)
+        found_kind(found),
+        quotes_hint(expected, found)
     )
 }
 
-/// Says that a word is none of those that are known.
+/// Says that a word is unknown, and suggests a known one.
 pub fn unknown_word(word: &str, known: &[&str]) -> String {
-    let hint = match nearest(word, known.iter().copied(), 1).pop() {
+    let hint = match nearest_names(word, known.iter().copied(), 1).pop() {
         Some(name) => format!("did you mean '{name}'?"),
-        None => format!("known are: {}", known.join(", ")),
+        None => format!("possible values: {}", known.join(", ")),
     };
     format!("'{word}' is unknown; {hint}")
 }
 
-fn wanted(expected: &str, found: &Value) -> String {
+fn expected_kind(expected: &str, found: &Value) -> String {
     let is_number = matches!(expected, "f32" | "f64");
     let is_whole = matches!(
         expected,
@@ -68,12 +60,12 @@ fn wanted(expected: &str, found: &Value) -> String {
             Some(_) if expected == "u32" => format!("a whole number up to {}", u32::MAX),
             _ => "a whole number".to_owned(),
         },
-        // A word of a few that are known is a string as well.
+        // An enum's variant is a string as well.
         _ => "a string".to_owned(),
     }
 }
 
-fn shown(found: &Value) -> String {
+fn found_kind(found: &Value) -> String {
     match found {
         Value::String(_) => "a string".to_owned(),
         Value::Array(_) => "a list".to_owned(),
@@ -82,8 +74,8 @@ fn shown(found: &Value) -> String {
     }
 }
 
-/// Numbers and truth values in quotes are the usual slip.
-fn remark(expected: &str, found: &Value) -> &'static str {
+// Quoted numbers and booleans are the usual mistake.
+fn quotes_hint(expected: &str, found: &Value) -> &'static str {
     let text = found.as_str().unwrap_or_default();
     let is_quoted = match expected {
         "a boolean" => text.parse::<bool>().is_ok(),
@@ -175,7 +167,7 @@ mod tests {
             (
                 "word",
                 json!("shell"),
-                "'shell' is unknown; known are: mock, builtin",
+                "'shell' is unknown; possible values: mock, builtin",
             ),
             ("word", json!(true), "must be a string, not true"),
             (

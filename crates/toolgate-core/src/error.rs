@@ -1,4 +1,5 @@
-//! Everything that can go wrong with a call, as values. The texts are the contract's: change one and a test tells you.
+//! [`ToolError`]: everything that can go wrong with a call. The texts are part of the contract, and
+//! tests assert each of them.
 
 mod kind;
 
@@ -6,164 +7,112 @@ use std::error::Error;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::{ApprovalReason, LONGEST_APPROVABLE, Violation};
+use crate::text::{escape_truncated, join};
+use crate::{ApprovalReason, MAX_APPROVABLE_BYTES, Violation};
 pub use kind::{ErrorKind, HandlerKind};
 
-/// Why a call did not succeed. Its `Display` is the sentence a person reads in the envelope's `error`.
-///
-/// ```
-/// use toolgate_core::{ErrorKind, ToolError};
-///
-/// let error = ToolError::unavailable("search", "no network").with_details("dns: NXDOMAIN");
-/// assert_eq!(error.to_string(), "The search service is currently unavailable: no network");
-/// assert_eq!(error.kind(), ErrorKind::Unavailable);
-/// assert!(error.is_transient());
-/// ```
+/// Why a call failed. Its `Display` is the sentence in the envelope's `error`.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum ToolError {
     /// There is no such tool, or the policy hides it from this caller.
     #[error("Tool '{name}' not found")]
     NotFound {
-        /// The name that was asked for.
         name: String,
-        /// Up to three names that look like it, best first.
+        /// Up to three similar names, best first.
         nearest: Vec<String>,
-        /// The names there are.
+        /// The names of all tools that this caller may use.
         known: Vec<String>,
     },
-    /// The arguments do not satisfy the tool's schema.
-    #[error("Invalid parameters: {}", list(violations))]
+    #[error("Invalid parameters: {}", join(violations, ", "))]
     InvalidArguments {
-        /// All of them, missing parameters first.
+        /// All violations, missing parameters first.
         violations: Vec<Violation>,
-        /// Every required parameter with its type, for the model to correct itself.
+        /// Every required parameter with its type, so that a model can correct itself.
         required: Vec<(String, String)>,
-        /// Names that the schema does not know, each with the one that was probably meant.
+        /// Unknown parameters, each with the one that was probably meant.
         misspelt: Vec<(String, String)>,
     },
-    /// The policy or a person does not let it run.
     #[error("Tool '{tool}' {reason}")]
     Denied {
-        /// The tool's name.
         tool: String,
-        /// The rest of the sentence.
+        /// Completes the sentence that begins with the tool's name.
         reason: String,
-        /// How a person gives the approval, where the approver knows it better than we do.
+        /// How to give the approval, if the approver has its own instructions.
         hint: Option<String>,
     },
     /// A person has to approve the call, and nobody did.
     #[error("Tool '{tool}' needs approval{}", if *.was_asked { ", and nobody answered in time" } else { "" })]
     NeedsApproval {
-        /// The tool's name.
         tool: String,
-        /// Why.
         because: ApprovalReason,
-        /// False if nobody was there to ask.
+        /// False if there was nobody to ask.
         was_asked: bool,
-        /// How a person gives the approval, where the approver knows it better than we do.
+        /// How to give the approval, if the approver has its own instructions.
         hint: Option<String>,
     },
-    /// The tool is not what a person agreed to, so it isn't run.
+    /// The tool changed since a person agreed to it, so it isn't run.
     #[error("Tool '{tool}' {reason}")]
     Withheld {
-        /// The tool's name.
         tool: String,
-        /// The rest of the sentence.
+        /// Completes the sentence that begins with the tool's name.
         reason: String,
-        /// How to agree to the tool.
+        /// How a person can agree to the tool as it is now.
         hint: String,
     },
-    /// What the tool needs can not be reached: a network, a device, a program.
+    /// The tool can't reach something it needs: a network, a device, a program.
     #[error("The {tool} service is currently unavailable: {reason}")]
     Unavailable {
-        /// The tool's name.
         tool: String,
-        /// What is missing, for a person.
+        /// What is missing, in words for a person.
         reason: String,
-        /// What an operator wants to know besides.
         details: Option<String>,
-        /// The cause, for the log.
         source: Option<Arc<dyn Error + Send + Sync>>,
     },
-    /// The process behind an MCP tool ended while it worked.
     #[error("MCP server '{server}' stopped during the call ({status})")]
     ServerStopped {
-        /// The server's name in the configuration.
         server: String,
-        /// How it ended, for example `exit status 3`.
+        /// How the process ended, such as `exit status 3`.
         status: String,
-        /// The tail of its stderr.
+        /// The last lines of its stderr.
         details: Option<String>,
     },
-    /// The tool did not answer within its limit. It may have had an effect.
+    /// The tool did not answer in time. It may have had an effect.
     #[error("Tool '{tool}' timed out after {} s", .after.as_secs_f64())]
-    TimedOut {
-        /// The tool's name.
-        tool: String,
-        /// The limit that ran out.
-        after: Duration,
-    },
-    /// The caller went away or asked to stop. The tool may have had an effect.
+    TimedOut { tool: String, after: Duration },
+    /// The caller went away or cancelled. The tool may have had an effect.
     #[error("Tool '{tool}' was cancelled before it answered")]
-    Cancelled {
-        /// The tool's name.
-        tool: String,
-    },
-    /// A definition refers to a handler that does not exist.
+    Cancelled { tool: String },
     #[error("{kind} handler '{name}' not found")]
-    HandlerNotFound {
-        /// Where it was looked for.
-        kind: HandlerKind,
-        /// What was looked for.
-        name: String,
-    },
-    /// The tool itself says that it failed.
+    HandlerNotFound { kind: HandlerKind, name: String },
     #[error("{message}")]
     Failed {
-        /// The tool's own words, unchanged.
+        /// The tool's own message, unchanged.
         message: String,
-        /// What an operator wants to know besides.
         details: Option<String>,
-        /// The cause, for the log.
         source: Option<Arc<dyn Error + Send + Sync>>,
     },
-    /// The tool panicked. Nothing else was harmed.
+    /// The tool panicked. The executor contains the panic.
     #[error("Tool '{tool}' failed unexpectedly")]
-    Panicked {
-        /// The tool's name.
-        tool: String,
-        /// What it said.
-        panic: String,
-    },
-    /// Arguments or a result beyond the limit.
+    Panicked { tool: String, panic: String },
     #[error("The {what} of '{tool}' {problem}")]
     TooLarge {
-        /// The tool's name.
         tool: String,
         /// `arguments` or `result`.
         what: &'static str,
-        /// Size and limit, as the rest of the sentence.
+        /// Completes the sentence with size and limit.
         problem: String,
     },
-    /// All slots for concurrent calls stayed taken.
+    /// No slot for concurrent calls became free in time.
     #[error("Tool '{tool}' did not run: {limit} calls are running already, which is the limit")]
-    Overloaded {
-        /// The tool's name.
-        tool: String,
-        /// The number of slots.
-        limit: usize,
-    },
-    /// The program ended while the call ran; only the journal knows of it.
+    Overloaded { tool: String, limit: usize },
+    /// The program ended while the call ran. Only the journal reports this.
     #[error("Tool '{tool}' was interrupted: its outcome is unknown")]
-    Interrupted {
-        /// The tool's name.
-        tool: String,
-    },
+    Interrupted { tool: String },
 }
 
 impl ToolError {
-    /// A failure in the tool's own words.
+    /// A failure, described by the tool itself.
     pub fn failed(message: impl Into<String>) -> Self {
         Self::Failed {
             message: message.into(),
@@ -172,7 +121,7 @@ impl ToolError {
         }
     }
 
-    /// A failure in the tool's own words, with its cause for the log.
+    /// Like [`failed`](Self::failed), with the cause for the log.
     pub fn failed_because(
         message: impl Into<String>,
         cause: impl Error + Send + Sync + 'static,
@@ -184,7 +133,8 @@ impl ToolError {
         }
     }
 
-    /// Something outside is missing. `tool` is [`CallContext::tool_name`](crate::CallContext::tool_name).
+    /// Something outside the program is missing. `tool` is
+    /// [`CallContext::tool_name`](crate::CallContext::tool_name).
     pub fn unavailable(tool: impl Into<String>, reason: impl Into<String>) -> Self {
         Self::Unavailable {
             tool: tool.into(),
@@ -194,7 +144,7 @@ impl ToolError {
         }
     }
 
-    /// The policy asks for an approval that nobody gave. `reason` continues the sentence.
+    /// The call is not allowed. `reason` completes the sentence `Tool '…' …`.
     pub fn denied(tool: impl Into<String>, reason: impl Into<String>) -> Self {
         Self::Denied {
             tool: tool.into(),
@@ -203,19 +153,17 @@ impl ToolError {
         }
     }
 
-    /// Arguments that nobody could read before agreeing to them.
     pub(crate) fn too_long_to_approve(tool: &str, bytes: u64) -> Self {
         Self::Denied {
             tool: tool.to_owned(),
             reason: format!(
-                "needs approval, and its arguments take {bytes} bytes: a person is shown at most {LONGEST_APPROVABLE}, and \
+                "needs approval, and its arguments take {bytes} bytes: a person is shown at most {MAX_APPROVABLE_BYTES}, and \
                  nobody can agree to what they can't read"
             ),
             hint: Some("Send less at once, in several calls".to_owned()),
         }
     }
 
-    /// Arguments of more than so many values.
     pub fn too_many_values(tool: impl Into<String>, limit: usize) -> Self {
         Self::TooLarge {
             tool: tool.into(),
@@ -224,7 +172,8 @@ impl ToolError {
         }
     }
 
-    /// Arguments refused by a rule the schema can not express. `text` continues the parameter's name: `must be a date`.
+    /// Rejects an argument by a rule that the schema can't express. `text` completes the sentence
+    /// that begins with the parameter's name: `must be a date`.
     pub fn invalid(parameter: impl Into<String>, text: impl Into<String>) -> Self {
         Self::InvalidArguments {
             violations: vec![Violation::new(parameter, text)],
@@ -240,37 +189,36 @@ impl ToolError {
         )
     }
 
-    /// Adds what an operator wants to know. It goes to the envelope's `details`, the log and the journal, never to a model.
+    /// Adds details for the operator. They go to the envelope's `details`, the log and the journal,
+    /// but never to a model. Does nothing for kinds that have no details.
     #[must_use]
     pub fn with_details(mut self, text: impl Into<String>) -> Self {
-        if let Self::Failed { details, .. }
-        | Self::Unavailable { details, .. }
-        | Self::ServerStopped { details, .. } = &mut self
-        {
+        if let Some(details) = self.details_mut() {
             *details = Some(text.into());
         }
         self
     }
 
-    /// The same for somebody who is no operator: what a server printed may tell of the calls of others.
-    ///
-    /// ```
-    /// let error = toolgate_core::ToolError::failed("it broke").with_details("stderr: a line");
-    /// assert_eq!(error.without_details().details(), None);
-    /// ```
+    fn details_mut(&mut self) -> Option<&mut Option<String>> {
+        match self {
+            Self::Failed { details, .. }
+            | Self::Unavailable { details, .. }
+            | Self::ServerStopped { details, .. } => Some(details),
+            _ => None,
+        }
+    }
+
+    /// Removes the details, for callers who aren't operators: a server's output may
+    /// reveal other callers' calls.
     #[must_use]
     pub fn without_details(mut self) -> Self {
         match &mut self {
-            Self::Failed { details, .. }
-            | Self::Unavailable { details, .. }
-            | Self::ServerStopped { details, .. } => *details = None,
             Self::Panicked { panic, .. } => panic.clear(),
-            _ => {}
+            error => drop(error.details_mut().and_then(Option::take)),
         }
         self
     }
 
-    /// The stable name for programs.
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::NotFound { .. } => ErrorKind::NotFound,
@@ -290,7 +238,7 @@ impl ToolError {
         }
     }
 
-    /// True if the same call could succeed later.
+    /// True if the same call may succeed later.
     pub fn is_transient(&self) -> bool {
         matches!(
             self.kind(),
@@ -298,24 +246,17 @@ impl ToolError {
         )
     }
 
-    /// True if the caller, not the tool, has to change something.
-    pub fn is_callers_fault(&self) -> bool {
-        let kinds = [
-            ErrorKind::NotFound,
-            ErrorKind::InvalidArguments,
-            ErrorKind::Denied,
-        ];
-        let sent_too_much = matches!(
-            self,
-            Self::TooLarge {
-                what: "arguments",
-                ..
-            }
-        );
-        sent_too_much || kinds.contains(&self.kind())
+    /// True if the caller, rather than the tool, has to change something.
+    pub(crate) fn is_callers_fault(&self) -> bool {
+        use ErrorKind::{Denied, InvalidArguments, NotFound, TooLarge};
+        match self.kind() {
+            NotFound | InvalidArguments | Denied => true,
+            TooLarge => matches!(self, Self::TooLarge { what, .. } if *what == "arguments"),
+            _ => false,
+        }
     }
 
-    /// For an operator only: exit status, tail of stderr, the words of a panic.
+    /// Details for the operator: exit status, tail of stderr, panic message.
     pub fn details(&self) -> Option<&str> {
         match self {
             Self::Failed { details, .. }
@@ -326,22 +267,19 @@ impl ToolError {
         }
     }
 
-    /// A next step for the caller: the envelope's `hint`.
+    /// What the caller can do next: the envelope's `hint`.
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::NotFound { nearest, .. } if !nearest.is_empty() => {
-                let names = nearest
-                    .iter()
-                    .map(|name| format!("'{name}'"))
-                    .collect::<Vec<_>>();
-                Some(format!("Did you mean {}?", names.join(" or ")))
+                let names = nearest.iter().map(|name| format!("'{name}'"));
+                Some(format!("Did you mean {}?", join(names, " or ")))
             }
             Self::InvalidArguments { misspelt, .. } if !misspelt.is_empty() => {
                 let meant = |(given, meant): &(String, String)| {
-                    let given = crate::text::cut(given, 100);
+                    let given = escape_truncated(given, 100);
                     format!("'{given}' is not a parameter; did you mean '{meant}'?")
                 };
-                Some(misspelt.iter().map(meant).collect::<Vec<_>>().join(" "))
+                Some(join(misspelt.iter().map(meant), " "))
             }
             Self::Denied {
                 hint: Some(hint), ..
@@ -354,12 +292,4 @@ impl ToolError {
             _ => None,
         }
     }
-}
-
-fn list(violations: &[Violation]) -> String {
-    violations
-        .iter()
-        .map(ToString::to_string)
-        .collect::<Vec<_>>()
-        .join(", ")
 }

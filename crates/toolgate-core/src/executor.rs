@@ -1,4 +1,5 @@
-//! The path of a call. [`ToolExecutor::execute`] is the only place in the program that invokes a tool.
+//! [`ToolExecutor`]: the path of every call. [`ToolExecutor::execute`] is the only place
+//! that invokes a tool.
 
 mod builder;
 mod find;
@@ -12,107 +13,108 @@ use futures::FutureExt;
 use serde_json::Value;
 use tracing::warn;
 
-use crate::arguments::Size;
-use crate::flight::{Flight, Step};
-use crate::policy::Permission;
-use crate::slots::Slot;
+use crate::arguments::JsonSize;
+use crate::in_flight::{CallStep, InFlightCall};
+use crate::policy::CallPermission;
+use crate::slots::CallSlot;
 use crate::{
-    Approval, ApprovalRecord, ApprovalRequest, Approver, CallContext, Decision, FlowState,
-    LONGEST_APPROVABLE, Limits, Observer, Policy, Rules, Scope, Tool, ToolCall, ToolDefinition,
-    ToolError, ToolManager, ToolOutcome, ToolOutput, ValidArguments,
+    Approval, ApprovalRecord, ApprovalRequest, Approver, CallContext, Decision, ExecutionRules,
+    FlowState, Limits, MAX_APPROVABLE_BYTES, Observer, Policy, Scope, Tool, ToolCall,
+    ToolDefinition, ToolError, ToolManager, ToolOutcome, ToolOutput, ValidArguments,
 };
 
 pub use builder::ToolExecutorBuilder;
 
-/// Runs tool calls. Cheap to clone; all clones share one set of tools, limits and slots.
-///
-/// ```
-/// use std::sync::Arc;
-/// use serde_json::json;
-/// use toolgate_core::{ToolCall, ToolExecutor, ToolManager};
-///
-/// # tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(async {
-/// let executor = ToolExecutor::new(Arc::new(ToolManager::new()));
-/// let outcome = executor.execute(ToolCall::new("nope", json!({}))).await;
-/// assert_eq!(outcome.error().as_deref(), Some("Tool 'nope' not found"));
-/// # });
-/// ```
+/// Runs tool calls. Cheap to clone: all clones share the same tools, limits and slots.
 #[derive(Clone)]
 pub struct ToolExecutor {
-    shared: Arc<Shared>,
+    shared: Arc<ExecutorShared>,
 }
 
-struct Shared {
+struct ExecutorShared {
     manager: Arc<ToolManager>,
-    rules: ArcSwap<Rules>,
+    rules: ArcSwap<ExecutionRules>,
     approver: Option<Arc<dyn Approver>>,
     observers: Vec<Arc<dyn Observer>>,
     traced: bool,
 }
 
 impl ToolExecutor {
-    /// With the usual limits, everything allowed, and the log as the only observer.
+    /// Creates an executor with default limits, a policy that allows everything, and the log
+    /// as its only observer.
     pub fn new(manager: Arc<ToolManager>) -> Self {
         Self::builder(manager).build()
     }
 
-    /// Starts an executor with other than the usual settings.
     pub fn builder(manager: Arc<ToolManager>) -> ToolExecutorBuilder {
         ToolExecutorBuilder::new(manager)
     }
 
-    /// Runs one call, once. Never fails and never panics: whatever happens, the outcome tells.
+    /// Runs one call, once. Never fails and never panics: whatever happens is in the outcome.
     ///
-    /// Dropping the future cancels the call; its record is written all the same.
+    /// Dropping the future cancels the call. It is recorded all the same.
     pub async fn execute(&self, call: ToolCall) -> ToolOutcome {
-        // One snapshot for all steps: a tool that is found must not run under a policy that hides it.
+        // One snapshot for all steps: a tool that is found must not run under a
+        // policy that hides it.
         let rules = self.rules();
-        let mut flight = Flight::start(self, &rules, &call);
+        let mut flight = InFlightCall::start(self, &rules, &call);
         let result = self.run(call, &rules, &mut flight).await;
-        flight.land(result).await // 7 observe
+        flight.finish(result).await // 7 observe
     }
 
     async fn run(
         &self,
         mut call: ToolCall,
-        rules: &Rules,
-        flight: &mut Flight<'_>,
+        rules: &ExecutionRules,
+        flight: &mut InFlightCall<'_>,
     ) -> Result<ToolOutput, ToolError> {
         let tool = match call.tool.take() {
-            // What was found before may have been hidden since.
-            Some(tool) if rules.shows(tool.definition(), &call.scope) => tool,
-            _ => self.find_under(rules, &call.name, &call.scope)?, // 1 find
+            // The policy may have changed since the caller looked the tool up.
+            Some(tool) if rules.offers(tool.definition(), &call.scope) => tool,
+            _ => self.find_with_rules(rules, &call.name, &call.scope)?, // 1 find
         };
-        let tool = flight.found(tool);
+        let tool = flight.set_tool(tool);
         // Rename before validating: the schema speaks the server's names, the model may not.
-        let named = tool.definition().names().apply(call.arguments()?)?; // 2 rename
-        let arguments = validate(&rules.limits, &call.name, tool.definition(), named.checked)?; // 3 validate
+        let named = tool.definition().names().rename(call.arguments()?)?; // 2 rename
+        let arguments = validate(
+            &rules.limits,
+            &call.name,
+            tool.definition(),
+            named.to_validate,
+        )?; // 3 validate
         let arguments = arguments.renamed(named.to_send);
-        flight.checked(named.changes, &arguments);
+        flight.set_arguments(named.changes, &arguments);
         self.permit(&call, rules, tool.definition(), &arguments, flight)
             .await?; // 4 permit
         if let Some(flow) = &call.flow {
-            flow.run(&rules.policy.flow, tool.definition());
+            // Marked before the tool runs: even an error message may carry the text it read.
+            flow.record(&rules.policy.flow, tool.definition());
         }
-        flight.tell_started().await?;
-        let context = flight.begin(&mut call, tool.definition().timeout(&rules.limits));
-        let _slot = slot(rules, &*tool, &context, flight).await?; // 5 queue
+        flight.notify_started().await?;
+        let context = flight.create_context(&mut call, tool.definition().timeout(&rules.limits));
+        let _slot = acquire_slot(rules, &*tool, &context, flight).await?; // 5 queue
         let output = invoke(&*tool, arguments, &context).await?; // 6 invoke
-        expect_bounded(output, rules.limits.max_result, &context)
+        check_result_size(output, rules.limits.max_result, &context)
     }
 
-    /// What [`execute`](Self::execute) would do up to the point where the tool runs. Runs, asks and records nothing.
-    pub fn rehearse(&self, call: &ToolCall) -> Result<Rehearsal, ToolError> {
+    /// Finds the tool, renames and validates like [`execute`](Self::execute), and stops there. No
+    /// tool runs, nobody is asked, and nothing is recorded.
+    pub fn dry_run(&self, call: &ToolCall) -> Result<DryRun, ToolError> {
         let rules = self.rules();
-        let tool = self.find_under(&rules, &call.name, &call.scope)?;
-        let named = tool.definition().names().apply(call.arguments()?)?;
-        let arguments = validate(&rules.limits, &call.name, tool.definition(), named.checked)?;
-        let decision = match rules.policy.permit(tool.definition(), call) {
-            Permission::Granted => Decision::Allow,
-            Permission::Ask(_) => Decision::Ask,
-            Permission::Denied => return Err(destructive_denied(&call.name)),
+        let tool = self.find_with_rules(&rules, &call.name, &call.scope)?;
+        let named = tool.definition().names().rename(call.arguments()?)?;
+        let arguments = validate(
+            &rules.limits,
+            &call.name,
+            tool.definition(),
+            named.to_validate,
+        )?;
+        let decision = match rules.policy.permission_for(tool.definition(), call) {
+            CallPermission::Granted => Decision::Allow,
+            CallPermission::Ask(_) => Decision::Ask,
+            CallPermission::Denied => return Err(destructive_denied_error(&call.name)),
         };
-        Ok(Rehearsal {
+        Ok(DryRun {
             decision,
             tool,
             arguments: arguments.renamed(named.to_send),
@@ -120,53 +122,52 @@ impl ToolExecutor {
         })
     }
 
-    /// The tools this executor works with.
     pub fn manager(&self) -> &Arc<ToolManager> {
         &self.shared.manager
     }
 
-    /// The limits and the policy that new calls are run under.
-    pub fn rules(&self) -> Arc<Rules> {
+    /// The limits and the policy for new calls.
+    pub fn rules(&self) -> Arc<ExecutionRules> {
         self.shared.rules.load_full()
     }
 
-    /// Runs new calls under these from now on; those under way keep theirs. Whoever follows the manager's tools is told, since
-    /// other tools may be visible now.
+    /// Sets the limits and the policy for new calls; running calls keep theirs. Subscribers of the
+    /// manager are notified, since other tools may be visible now.
     pub fn set_rules(&self, limits: Limits, policy: Policy) {
         let before = self.shared.rules.load();
         let is_other_policy = before.policy != policy;
-        let rules = before.followed_by(limits, policy);
+        let rules = before.with_update(limits, policy);
         self.shared.rules.store(Arc::new(rules));
         if is_other_policy {
-            self.shared.manager.tell_changed();
+            self.shared.manager.notify_changed();
         }
     }
 
-    /// True if this tool is offered to callers: the policy lets them see it, and it isn't withheld.
+    /// True if this tool is offered to callers: the policy shows it, and it isn't withheld.
     pub fn is_visible(&self, tool: &ToolDefinition) -> bool {
         tool.withheld().is_none() && self.decision(tool) != Decision::Hide
     }
 
-    /// The same for a caller with a share of the tools.
-    pub fn is_visible_in(&self, tool: &ToolDefinition, scope: &Scope) -> bool {
-        self.shared.rules.load().shows(tool, scope)
+    /// Like [`is_visible`](Self::is_visible), within a scope.
+    pub fn is_visible_in_scope(&self, tool: &ToolDefinition, scope: &Scope) -> bool {
+        self.shared.rules.load().offers(tool, scope)
     }
 
-    /// What the policy says of a tool.
+    /// What the policy says about the tool, whoever calls it.
     pub fn decision(&self, tool: &ToolDefinition) -> Decision {
         self.shared.rules.load().policy.decide(tool)
     }
 
-    /// Counts a call of an earlier run, by the name its tool is listed under, for `policy.flow`.
-    pub fn recall(&self, name: &str, conversation: &FlowState) {
+    /// Counts a call from a saved conversation as read by `conversation`, for `policy.flow`. `name`
+    /// is the one the tool was listed under.
+    pub fn restore_flow(&self, name: &str, conversation: &FlowState) {
         let flow = &self.shared.rules.load().policy.flow;
         if flow.is_on() {
             let tool = self.shared.manager.find(name);
-            conversation.recall(flow, tool.as_ref().map(|tool| tool.definition()));
+            conversation.restore(flow, tool.as_ref().map(|tool| tool.definition()));
         }
     }
 
-    /// True if calls are recorded as traces, so that what they ask others belongs to them.
     pub(crate) fn is_traced(&self) -> bool {
         self.shared.traced
     }
@@ -178,15 +179,15 @@ impl ToolExecutor {
     async fn permit(
         &self,
         call: &ToolCall,
-        rules: &Rules,
+        rules: &ExecutionRules,
         tool: &ToolDefinition,
         arguments: &ValidArguments,
-        flight: &mut Flight<'_>,
+        flight: &mut InFlightCall<'_>,
     ) -> Result<(), ToolError> {
-        let because = match rules.policy.permit(tool, call) {
-            Permission::Granted => return Ok(()),
-            Permission::Ask(because) => because,
-            Permission::Denied => return Err(destructive_denied(&call.name)),
+        let because = match rules.policy.permission_for(tool, call) {
+            CallPermission::Granted => return Ok(()),
+            CallPermission::Ask(because) => because,
+            CallPermission::Denied => return Err(destructive_denied_error(&call.name)),
         };
         let needs_approval = |was_asked, hint| ToolError::NeedsApproval {
             tool: call.name.clone(),
@@ -197,9 +198,10 @@ impl ToolExecutor {
         let Some(approver) = &self.shared.approver else {
             return Err(needs_approval(false, None));
         };
-        // The same for every approver: what one of them can't show whole, another must not be asked.
-        let bytes = Size::of(arguments.as_value(), rules.limits.max_depth)?.bytes;
-        if bytes > LONGEST_APPROVABLE as u64 {
+        // Checked before any approver is asked, so that no approver decides on arguments it
+        // can't show in full.
+        let bytes = JsonSize::measure(arguments.as_value(), rules.limits.max_depth)?.bytes;
+        if bytes > MAX_APPROVABLE_BYTES as u64 {
             return Err(ToolError::too_long_to_approve(&call.name, bytes));
         }
         let request = ApprovalRequest {
@@ -210,23 +212,23 @@ impl ToolExecutor {
             arguments: arguments.as_value(),
             reason: because,
         };
-        // The call of `ask` itself may panic, not only its future.
+        // The method itself may panic before it returns a future.
         let answer =
             async { tokio::time::timeout(rules.limits.approval, approver.ask(request)).await };
-        flight.enter(Step::Approval);
+        flight.enter_step(CallStep::Approval);
         let answer = tokio::select! {
             answer = AssertUnwindSafe(answer).catch_unwind() => answer,
             () = cancelled(call) => return Err(ToolError::Cancelled { tool: call.name.clone() }),
         };
-        flight.enter(Step::Invoke);
+        flight.enter_step(CallStep::Invoke);
         match answer {
             Ok(Ok(Approval::Granted(by))) => {
-                flight.decided(ApprovalRecord::new(true, by));
+                flight.set_approval(ApprovalRecord::new(true, by));
                 Ok(())
             }
             Ok(Ok(Approval::Refused(by))) => {
-                flight.decided(ApprovalRecord::new(false, by));
-                let reason = "was refused by the person who was asked";
+                flight.set_approval(ApprovalRecord::new(false, by));
+                let reason = "was declined by the person who was asked";
                 Err(ToolError::denied(&call.name, reason))
             }
             Ok(Ok(Approval::Nobody)) | Err(_) => Err(needs_approval(false, approver.hint())),
@@ -235,34 +237,17 @@ impl ToolExecutor {
     }
 }
 
-/// What a call would do.
-///
-/// ```
-/// use std::sync::Arc;
-/// use serde_json::json;
-/// use toolgate_core::{FunctionTool, ToolCall, ToolError, ToolExecutor, ToolManager};
-///
-/// # #[derive(serde::Deserialize, schemars::JsonSchema)]
-/// # struct Nothing {}
-/// let manager = ToolManager::new();
-/// manager.add(FunctionTool::new("ping", "Answers", |_: Nothing, _| async { Ok::<_, ToolError>("pong") })?);
-/// let rehearsal = ToolExecutor::new(Arc::new(manager)).rehearse(&ToolCall::new("ping", json!({}))).unwrap();
-/// assert_eq!(rehearsal.tool.definition().name(), "ping");
-/// # Ok::<_, toolgate_core::DefinitionError>(())
-/// ```
+/// What [`ToolExecutor::dry_run`] found: the call as it would run.
 #[non_exhaustive]
-pub struct Rehearsal {
-    /// The tool that was found.
+pub struct DryRun {
     pub tool: Arc<dyn Tool>,
-    /// What it would get.
     pub arguments: ValidArguments,
-    /// Parameters that would be renamed.
+    /// Parameters that would be renamed, from and to.
     pub renamed: Vec<(String, String)>,
-    /// Whether a person would be asked.
     pub decision: Decision,
 }
 
-fn destructive_denied(tool: &str) -> ToolError {
+fn destructive_denied_error(tool: &str) -> ToolError {
     ToolError::denied(
         tool,
         "is destructive, and 'policy.destructive' denies such calls",
@@ -275,13 +260,13 @@ fn validate(
     definition: &ToolDefinition,
     arguments: Arc<Value>,
 ) -> Result<ValidArguments, ToolError> {
-    let size = Size::of(&arguments, limits.max_depth)?;
+    let size = JsonSize::measure(&arguments, limits.max_depth)?;
     if size.values > limits.max_values as u64 {
         return Err(ToolError::too_many_values(tool, limits.max_values));
     }
     let limit = limits.max_arguments;
     if size.bytes > limit as u64 {
-        return Err(too_large(tool, "arguments", size.bytes, limit));
+        return Err(too_large_error(tool, "arguments", size.bytes, limit));
     }
     definition.schema().check_sized(arguments, size)
 }
@@ -295,21 +280,22 @@ async fn invoke(
     if context.cancellation().is_cancelled() {
         return Err(ToolError::Cancelled { tool: name() });
     }
-    // The call of `invoke` itself may panic, not only its future.
+    // The method itself may panic before it returns a future.
     let work = AssertUnwindSafe(async { tool.invoke(arguments, context).await }).catch_unwind();
     let mut work = Box::pin(work);
     let answer = tokio::select! {
-        biased; // A tool that is done at once costs no timer.
+        biased; // A tool that is ready at once never arms a timer.
         answer = &mut work => answer,
         () = context.cancellation().cancelled() => Ok(Err(ToolError::Cancelled { tool: name() })),
         after = context.expired() => Ok(Err(ToolError::TimedOut { tool: name(), after })),
     };
-    // So may the end of a future that is not done.
+    // Dropping an unfinished future runs its destructors, which may panic too.
     if let Err(panic) = catch_unwind(AssertUnwindSafe(|| drop(work))) {
         warn!(tool = %name(), panic = panic_text(&*panic), "a tool panicked while it was stopped");
     }
     match answer {
-        // Whoever cancels calls often stops their server as well: which of the two this call notices first is chance.
+        // Whoever cancels calls often stops their server too, and which of the two this call
+        // notices first is chance. Report the cause.
         Ok(Err(ToolError::ServerStopped { .. } | ToolError::Unavailable { .. }))
             if context.cancellation().is_cancelled() =>
         {
@@ -323,25 +309,25 @@ async fn invoke(
     }
 }
 
-/// Waits for a slot as long as the call itself may take.
-async fn slot(
-    rules: &Rules,
+// The wait counts against the call's own time limit.
+async fn acquire_slot(
+    rules: &ExecutionRules,
     tool: &dyn Tool,
     context: &CallContext,
-    flight: &mut Flight<'_>,
-) -> Result<Slot, ToolError> {
-    let slots = match rules.slots.try_take(tool.definition().source()) {
+    flight: &mut InFlightCall<'_>,
+) -> Result<CallSlot, ToolError> {
+    let slots = match rules.slots.try_acquire(tool.definition().source()) {
         Ok(slot) => return Ok(slot),
         Err(taken) => taken,
     };
-    flight.enter(Step::Queue);
+    flight.enter_step(CallStep::Queue);
     let overloaded = || ToolError::Overloaded {
         tool: context.tool_name().to_owned(),
         limit: rules.limits.concurrency,
     };
     tokio::select! {
         slot = slots.acquire_owned() => {
-            flight.enter(Step::Invoke);
+            flight.enter_step(CallStep::Invoke);
             slot.map_err(|_| overloaded())
         }
         () = context.cancellation().cancelled() => Err(ToolError::Cancelled { tool: context.tool_name().to_owned() }),
@@ -349,15 +335,15 @@ async fn slot(
     }
 }
 
-fn expect_bounded(
+fn check_result_size(
     output: ToolOutput,
     limit: usize,
     context: &CallContext,
 ) -> Result<ToolOutput, ToolError> {
-    /// Deeper than this, writing the result as JSON could overflow a stack.
-    const DEEPEST: usize = 512;
-    let Some(bytes) = output.bytes(DEEPEST) else {
-        let problem = format!("is nested deeper than {DEEPEST}");
+    // Serializing a deeper result could overflow the stack.
+    const MAX_DEPTH: usize = 512;
+    let Some(bytes) = output.bytes(MAX_DEPTH) else {
+        let problem = format!("is nested deeper than {MAX_DEPTH}");
         return Err(ToolError::TooLarge {
             tool: context.tool_name().to_owned(),
             what: "result",
@@ -365,7 +351,7 @@ fn expect_bounded(
         });
     };
     if bytes > limit as u64 {
-        return Err(too_large(context.tool_name(), "result", bytes, limit));
+        return Err(too_large_error(context.tool_name(), "result", bytes, limit));
     }
     Ok(output)
 }
@@ -377,7 +363,7 @@ async fn cancelled(call: &ToolCall) {
     }
 }
 
-fn too_large(tool: &str, what: &'static str, bytes: u64, limit: usize) -> ToolError {
+fn too_large_error(tool: &str, what: &'static str, bytes: u64, limit: usize) -> ToolError {
     let take = if what == "result" { "takes" } else { "take" };
     let problem = format!("{take} {bytes} bytes; the limit is {limit}");
     ToolError::TooLarge {
@@ -392,5 +378,5 @@ pub(crate) fn panic_text(panic: &(dyn Any + Send)) -> String {
         .downcast_ref::<&str>()
         .copied()
         .or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-    crate::text::cut(text.unwrap_or("panic without a message"), 500)
+    crate::text::escape_truncated(text.unwrap_or("panic without a message"), 500)
 }

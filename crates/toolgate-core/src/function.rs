@@ -1,4 +1,4 @@
-//! A definition and what stands behind it: the one way to make a tool without a type of its own.
+//! [`FunctionTool`]: a tool made of a definition and a function.
 
 use std::sync::Arc;
 
@@ -15,44 +15,24 @@ use crate::{
     ToolFuture, ToolOutput, ValidArguments,
 };
 
-/// A tool whose argument type says its schema and whose function does the work. The schema may
-/// also be written by hand ([`defined`](Self::defined)), and a [`Handler`] may stand in for the
-/// function ([`with_handler`](Self::with_handler)).
-///
-/// ```
-/// use toolgate_core::{FunctionTool, ToolError};
-///
-/// /// The doc comments become the descriptions a model reads.
-/// #[derive(serde::Deserialize, schemars::JsonSchema)]
-/// struct Add {
-///     /// The first number.
-///     a: i64,
-///     /// The second number.
-///     b: i64,
-/// }
-///
-/// let add = FunctionTool::new("add", "Adds two numbers", |add: Add, _context| async move {
-///     add.a.checked_add(add.b).ok_or_else(|| ToolError::failed("The sum is too large"))
-/// })?;
-/// # use toolgate_core::Tool;
-/// # assert_eq!(add.definition().parameters()["properties"]["a"]["description"], "The first number.");
-/// # Ok::<_, toolgate_core::DefinitionError>(())
-/// ```
+/// A tool made of an async function. The schema comes from the argument type, or
+/// from a definition ([`with_definition`](Self::with_definition)); a [`Handler`] can take the place
+/// of the function ([`with_handler`](Self::with_handler)).
 pub struct FunctionTool {
     definition: ToolDefinition,
     handler: Arc<dyn Handler>,
 }
 
-/// What a function may return: a [`ToolOutput`], or anything else that can be written as JSON.
+/// What the function may return: a [`ToolOutput`], or any serializable value.
 pub trait FunctionResult {
-    /// Fails if it cannot be written as JSON.
+    /// Fails if the value can't be serialized as JSON.
     fn into_output(self) -> Result<ToolOutput, ToolError>;
 }
 
 impl<R: Serialize> FunctionResult for R {
     fn into_output(self) -> Result<ToolOutput, ToolError> {
         let value: Value = serde_json::to_value(self).map_err(|error| {
-            ToolError::failed_because("The result can not be written as JSON", error)
+            ToolError::failed_because("The result can't be written as JSON", error)
         })?;
         Ok(ToolOutput::json(value))
     }
@@ -65,7 +45,6 @@ impl FunctionResult for ToolOutput {
 }
 
 impl FunctionTool {
-    /// From an async function. What it returns is the result.
     pub fn new<T, F, W, R, E>(
         name: impl Into<String>,
         description: impl Into<String>,
@@ -78,12 +57,12 @@ impl FunctionTool {
         R: FunctionResult,
         E: Into<ToolError>,
     {
-        Self::defined(ToolDefinition::for_type::<T>(name, description), run)
+        Self::with_definition(ToolDefinition::for_type::<T>(name, description), run)
     }
 
-    /// The same with a definition that says more, for example a timeout, annotations or a schema
-    /// written by hand.
-    pub fn defined<T, F, W, R, E>(
+    /// Like [`new`](Self::new), with a definition that can set more, such as a timeout, annotations
+    /// or a hand-written schema.
+    pub fn with_definition<T, F, W, R, E>(
         definition: DefinitionBuilder,
         run: F,
     ) -> Result<Self, DefinitionError>
@@ -95,19 +74,19 @@ impl FunctionTool {
         E: Into<ToolError>,
     {
         let handler =
-            Function::new(
-                move |arguments: ValidArguments, context: &CallContext| match arguments.parse() {
+            FunctionHandler::new(move |arguments: ValidArguments, context: &CallContext| {
+                match arguments.parse() {
                     Ok(typed) => {
                         let work = run(typed, context.clone());
                         Box::pin(async move { work.await.map_err(Into::into)?.into_output() })
                     }
                     Err(error) => Box::pin(ready(Err(error))) as BoxFuture<'static, _>,
-                },
-            );
+                }
+            });
         Ok(Self::with_handler(definition.build()?, Arc::new(handler)))
     }
 
-    /// From a handler that other definitions may share.
+    /// Creates a tool from a handler, which several tools can share.
     pub fn with_handler(definition: ToolDefinition, handler: Arc<dyn Handler>) -> Self {
         Self {
             definition,
@@ -115,18 +94,18 @@ impl FunctionTool {
         }
     }
 
-    /// A tool that gives the same answer to every call.
     pub fn mock(definition: ToolDefinition, answer: Value) -> Self {
         let answer = move |_: ValidArguments, _: &CallContext| {
             Box::pin(ready(Ok(ToolOutput::json(answer.clone())))) as BoxFuture<'static, _>
         };
-        Self::with_handler(definition, Arc::new(Function::new(answer)))
+        Self::with_handler(definition, Arc::new(FunctionHandler::new(answer)))
     }
 
-    /// From a function that blocks its thread: it runs on a thread of its own.
+    /// Creates a tool from a blocking function, which runs on a thread of its own.
     ///
-    /// On timeout the caller gets its outcome, but no thread can be stopped from outside: a long function must look at
-    /// [`CallContext::cancellation`]. A tool that never ends can hold at most eight threads; its next calls are `overloaded`.
+    /// On timeout the caller gets its outcome, but the thread can't be stopped from outside: a long
+    /// function must check [`CallContext::cancellation`]. A tool that never returns occupies at
+    /// most eight threads; further calls are `overloaded`.
     pub fn blocking<T, F, R, E>(
         name: impl Into<String>,
         description: impl Into<String>,
@@ -141,7 +120,7 @@ impl FunctionTool {
         const THREADS: usize = 8;
         let run = Arc::new(run);
         let threads = Arc::new(Semaphore::new(THREADS));
-        Self::defined(
+        Self::with_definition(
             ToolDefinition::for_type::<T>(name, description),
             move |arguments, context: CallContext| {
                 let run = Arc::clone(&run);
@@ -161,7 +140,7 @@ impl FunctionTool {
                     match work.await {
                         Ok(result) => result,
                         Err(failed) => match failed.try_into_panic() {
-                            // Thrown on, so that the executor sees it as what it is.
+                            // Resumed, so that the executor reports it as a panic of the tool.
                             Ok(panic) => std::panic::resume_unwind(panic),
                             Err(_) => Err(ToolError::failed("The program is shutting down")),
                         },
@@ -182,19 +161,19 @@ impl Tool for FunctionTool {
     }
 }
 
-struct Function<F>(F);
+struct FunctionHandler<F>(F);
 
-impl<F> Function<F>
+impl<F> FunctionHandler<F>
 where
     F: Fn(ValidArguments, &CallContext) -> ToolFuture<'static> + Send + Sync,
 {
-    /// Here the compiler learns that a closure takes a context of any lifetime.
+    // The bound makes the compiler infer a closure over any lifetime of the context.
     fn new(run: F) -> Self {
         Self(run)
     }
 }
 
-impl<F> Handler for Function<F>
+impl<F> Handler for FunctionHandler<F>
 where
     F: Fn(ValidArguments, &CallContext) -> ToolFuture<'static> + Send + Sync,
 {
@@ -204,7 +183,7 @@ where
 }
 
 impl ToolDefinition {
-    /// Starts a definition whose schema is that of a type.
+    /// Starts a definition whose schema is derived from a type.
     pub fn for_type<T: JsonSchema>(
         name: impl Into<String>,
         description: impl Into<String>,

@@ -1,24 +1,14 @@
-//! What stands behind a name in `implementation.handler`.
+//! The [`Handler`] trait: what `implementation.handler` in a definition refers to.
 
 use crate::{CallContext, ToolFuture, ValidArguments};
 
-/// A builtin function or a service inside the program, found by name when a definition refers to it.
+/// A builtin function or a service in the program, looked up by name when a
+/// definition refers to it.
 ///
-/// It is a [`Tool`](crate::Tool) without a definition: several definitions may share one handler, each with a name,
-/// description and schema of its own.
-///
-/// ```
-/// use toolgate_core::{CallContext, Handler, ToolFuture, ToolOutput, ValidArguments};
-///
-/// struct Ping;
-///
-/// impl Handler for Ping {
-///     fn call<'a>(&'a self, _: ValidArguments, _: &'a CallContext) -> ToolFuture<'a> {
-///         Box::pin(async { Ok(ToolOutput::text("pong")) })
-///     }
-/// }
-/// ```
+/// A handler is a [`Tool`](crate::Tool) without a definition, so several definitions can share one
+/// handler, each with its own name, description and schema.
 pub trait Handler: Send + Sync {
-    /// Answers one call. The arguments satisfy the schema of the definition that led here.
+    /// Answers one call. The arguments satisfy the schema of the definition
+    /// that named this handler.
     fn call<'a>(&'a self, arguments: ValidArguments, context: &'a CallContext) -> ToolFuture<'a>;
 }

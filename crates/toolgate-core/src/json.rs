@@ -1,4 +1,5 @@
-//! Where bytes become JSON: strictly, because a duplicate key would otherwise be a silent pick between two values.
+//! A strict JSON parser: a duplicate key is an error rather than a silent
+//! choice between two values.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -11,43 +12,25 @@ use serde_json::{Map, Number, Value};
 use crate::schema::json_type;
 use crate::{Arguments, ToolError, Violation, has_more_values};
 
-/// Why bytes are not the JSON that was expected.
-///
-/// ```
-/// let error = toolgate_core::parse_json(br#"{"a": 1, "a": 2}"#).unwrap_err();
-/// assert_eq!(error.to_string(), "'a' given twice");
-/// ```
+/// Why bytes are not the expected JSON.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum JsonError {
-    /// Not JSON at all, or nested too deeply.
+    /// Not JSON, or nested too deeply.
     #[error("{problem}")]
     Syntax {
-        /// What and where.
+        /// The parser's message, with line and column.
         problem: String,
     },
-    /// One object has the same key twice.
     #[error("'{key}' given twice")]
-    Duplicate {
-        /// The key.
-        key: String,
-    },
-    /// JSON, but not an object.
+    Duplicate { key: String },
     #[error("expected a JSON object, found {found}")]
-    NotAnObject {
-        /// What stands there instead.
-        found: &'static str,
-    },
-    /// More values than the limit, which is told.
+    NotAnObject { found: &'static str },
     #[error("more than {limit} values, which is the limit")]
-    TooManyValues {
-        /// How many there may be.
-        limit: usize,
-    },
+    TooManyValues { limit: usize },
 }
 
 impl JsonError {
-    /// The error of a call of this tool whose arguments these were to be.
     pub fn into_tool_error(self, tool: &str) -> ToolError {
         let violation = match self {
             JsonError::TooManyValues { limit } => return ToolError::too_many_values(tool, limit),
@@ -55,7 +38,7 @@ impl JsonError {
                 Violation::new("arguments", format!("must be a JSON object: {problem}"))
             }
             JsonError::Duplicate { key } => {
-                Violation::new(crate::text::cut(&key, 100), "given twice")
+                Violation::new(crate::text::escape_truncated(&key, 100), "given twice")
             }
             JsonError::NotAnObject { .. } => Violation::new("arguments", "must be object"),
         };
@@ -67,16 +50,13 @@ impl JsonError {
     }
 }
 
-/// Parses one JSON value; duplicate keys and nesting beyond 128 are errors. A leading byte-order mark is allowed.
-///
-/// ```
-/// assert_eq!(toolgate_core::parse_json(b"[1, 2.5]").unwrap(), serde_json::json!([1, 2.5]));
-/// ```
+/// Parses one JSON value. Duplicate keys and nesting beyond 128 levels are errors. A leading
+/// byte-order mark is skipped.
 pub fn parse_json(bytes: &[u8]) -> Result<Value, JsonError> {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     let duplicate = RefCell::new(None);
     let mut parser = serde_json::Deserializer::from_slice(bytes);
-    let parsed = Strict {
+    let parsed = StrictVisitor {
         duplicate: &duplicate,
     }
     .deserialize(&mut parser)
@@ -85,17 +65,12 @@ pub fn parse_json(bytes: &[u8]) -> Result<Value, JsonError> {
         (_, Some(key)) => Err(JsonError::Duplicate { key }),
         (Ok(value), None) => Ok(value),
         (Err(error), None) => Err(JsonError::Syntax {
-            problem: crate::text::cut(&error.to_string(), 200),
+            problem: crate::text::escape_truncated(&error.to_string(), 200),
         }),
     }
 }
 
-/// Parses a JSON object.
-///
-/// ```
-/// assert!(toolgate_core::parse_object(b"{}").unwrap().is_empty());
-/// assert!(toolgate_core::parse_object(b"[]").is_err());
-/// ```
+/// Parses a JSON object as strictly as [`parse_json`].
 pub fn parse_object(bytes: &[u8]) -> Result<Arguments, JsonError> {
     match parse_json(bytes)? {
         Value::Object(object) => Ok(object),
@@ -105,12 +80,8 @@ pub fn parse_object(bytes: &[u8]) -> Result<Arguments, JsonError> {
     }
 }
 
-/// Parses a JSON object of at most so many values; with more, nothing of it is kept in memory.
-///
-/// ```
-/// let error = toolgate_core::parse_object_within(br#"{"a": [1, 2]}"#, 3).unwrap_err();
-/// assert_eq!(error.to_string(), "more than 3 values, which is the limit");
-/// ```
+/// Parses a JSON object with at most `max_values` values. A larger one is rejected
+/// before it takes memory.
 pub fn parse_object_within(bytes: &[u8], max_values: usize) -> Result<Arguments, JsonError> {
     if has_more_values(bytes, max_values) {
         return Err(JsonError::TooManyValues { limit: max_values });
@@ -118,17 +89,14 @@ pub fn parse_object_within(bytes: &[u8], max_values: usize) -> Result<Arguments,
     parse_object(bytes)
 }
 
-/// An object inside of a larger text, read as strictly as [`parse_object`] does.
+/// An object inside a larger document, parsed as strictly as [`parse_object`] does.
 #[derive(Debug, Clone, PartialEq)]
-pub struct StrictObject(
-    /// What was read.
-    pub Arguments,
-);
+pub struct StrictObject(pub Arguments);
 
 impl<'de> Deserialize<'de> for StrictObject {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let duplicate = RefCell::new(None);
-        let strict = Strict {
+        let strict = StrictVisitor {
             duplicate: &duplicate,
         };
         match strict.deserialize(deserializer)? {
@@ -140,20 +108,20 @@ impl<'de> Deserialize<'de> for StrictObject {
     }
 }
 
-/// Builds a [`Value`], and notes the first duplicate key: serde's errors are text and could not carry it.
+// Records the duplicate key on the side: serde's errors are text and can't carry it.
 #[derive(Clone, Copy)]
-struct Strict<'a> {
+struct StrictVisitor<'a> {
     duplicate: &'a RefCell<Option<String>>,
 }
 
-impl<'de> DeserializeSeed<'de> for Strict<'_> {
+impl<'de> DeserializeSeed<'de> for StrictVisitor<'_> {
     type Value = Value;
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
         deserializer.deserialize_any(self)
     }
 }
 
-impl<'de> Visitor<'de> for Strict<'_> {
+impl<'de> Visitor<'de> for StrictVisitor<'_> {
     type Value = Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -1,4 +1,5 @@
-//! The door every tool call passes.
+//! Runs tool calls of AI models: every call is found, validated, permitted, queued, timed and
+//! recorded in the same way, and ends in the same kind of outcome.
 //!
 //! ```text
 //!  ToolCall ──▶ ToolExecutor::execute ──▶ ToolOutcome
@@ -6,37 +7,90 @@
 //!                 2 rename    ParameterNames
 //!                 3 validate  Schema, ValidArguments
 //!                 4 permit    Policy, Approver
-//!                 5 queue     a slot among those of the tool's server
+//!                 5 queue     a concurrency slot of the tool's server, or of the local tools
 //!                 6 invoke    Tool, with deadline and cancellation
 //!                 7 observe   Observer
 //! ```
 //!
-//! Start reading in `executor.rs`. A tool of your own takes ten lines:
+//! - A [`Tool`] is a [`ToolDefinition`] (name, description, JSON Schema of its arguments) and the
+//!   code that answers calls. [`FunctionTool`] makes one from an async function.
+//! - The [`ToolManager`] holds all tools, local ones and those of MCP servers, and decides which
+//!   name each is listed under. It can change at any time; running calls keep the tool they found.
+//! - The [`ToolExecutor`] runs calls, and is the only thing that invokes a tool. It never fails and
+//!   never panics: a timeout, a panic or a refusal is an outcome like any other.
+//! - [`Limits`] bound time, size and concurrency. The [`Policy`] says which tools may be called and
+//!   which need a person's approval, given through an [`Approver`]. A [`Scope`] narrows the tools
+//!   for one caller. A tool that a caller may not use doesn't exist for that caller.
+//! - The [`ToolOutcome`] is a result or a [`ToolError`]. It serializes to the JSON envelope that
+//!   every interface of Toolgate returns.
+//! - An [`Observer`] sees each call before it runs and after it has ended, for logs, metrics and
+//!   journals. By default calls are logged through `tracing`.
+//!
+//! # Example
 //!
 //! ```
 //! use std::sync::Arc;
-//! use toolgate_core::{FunctionTool, ToolCall, ToolError, ToolExecutor, ToolManager};
+//! use std::time::Duration;
+//! use serde_json::json;
+//! use toolgate_core::{ErrorKind, FunctionTool, ToolCall, ToolError, ToolExecutor, ToolManager};
 //!
+//! /// The doc comments become the descriptions that a model reads.
 //! #[derive(serde::Deserialize, schemars::JsonSchema)]
-//! struct Greeting { name: String }
+//! struct Forecast {
+//!     /// Name of a city.
+//!     city: String,
+//! }
 //!
 //! # tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(async {
-//! let greet = FunctionTool::new("greet", "Greets a person", async |greeting: Greeting, _context| {
-//!     Ok::<_, ToolError>(format!("Hello, {}!", greeting.name))
+//! let forecast = FunctionTool::new("forecast", "Weather forecast", async |forecast: Forecast, _context| {
+//!     match forecast.city.as_str() {
+//!         "Paris" => Ok(json!({ "celsius": 21 })),
+//!         city => Err(ToolError::failed(format!("No forecast for {city}"))),
+//!     }
 //! })?;
 //! let manager = Arc::new(ToolManager::new());
-//! manager.add(greet);
+//! manager.add(forecast);
+//! let executor = ToolExecutor::new(manager);
 //!
-//! let outcome = ToolExecutor::new(manager).execute(ToolCall::new("greet", serde_json::json!({ "name": "Ada" }))).await;
-//! assert_eq!(outcome.to_envelope()["result"], "Hello, Ada!");
+//! let call = ToolCall::new("forecast", json!({ "city": "Paris" })).timeout(Duration::from_secs(5));
+//! let envelope = executor.execute(call).await.to_envelope();
+//! assert_eq!(envelope["result"], json!({ "celsius": 21 }));
+//!
+//! // Invalid arguments never reach the tool.
+//! let outcome = executor.execute(ToolCall::new("forecast", json!({}))).await;
+//! let error = outcome.result.unwrap_err();
+//! assert_eq!(error.kind(), ErrorKind::InvalidArguments);
+//! assert_eq!(error.to_string(), "Invalid parameters: missing 'city'");
 //! # Ok::<_, toolgate_core::DefinitionError>(())
 //! # }).unwrap();
 //! ```
 //!
+//! # The rest, by topic
+//!
+//! - **Calls.** A [`ToolCall`] knows its [`Origin`] and [`Scope`]. The tool receives
+//!   [`ValidArguments`] and a [`CallContext`], with which it reports progress and notices
+//!   cancellation.
+//! - **Names.** [`ToolSet`] decides by [`ToolRank`] who keeps a name that several sources use.
+//!   [`ToolPattern`] matches tools in policies and scopes. [`ParameterNames`] renames parameters
+//!   for MCP servers that expect another spelling. [`wire_names`] makes tool names fit a protocol.
+//! - **Conversations.** A [`Toolbox`] is an executor with the tools of one conversation, and a
+//!   [`ToolList`] those tools at one moment. [`ToolReadiness`] knows which tools are still to come
+//!   because their servers are starting. [`FlowState`] remembers which kinds of data a conversation
+//!   has read, so that [`FlowPolicy`] can ask before private data leaves.
+//! - **Records.** Observers receive [`CallStarted`] and [`CallRecord`]. [`TraceContext`] places a
+//!   call in a W3C trace. [`Redactor`] removes secrets, and [`sanitize`] prepares values for
+//!   storing.
+//! - **Untrusted input.** [`parse_object`] rejects duplicate keys. [`ValueCounter`] counts JSON
+//!   values before they are parsed. [`command_line_arguments`] and [`typed_arguments`] turn text
+//!   into typed arguments.
+//! - **Text and settings.** [`escape`], [`truncate`], [`nearest_names`], [`parse_duration`] and the
+//!   other functions are helpers that all crates of Toolgate share.
+//!
 //! # What is stable
 //!
-//! The envelope's fields, the error kinds and the error texts are a contract and change only with a major version. Enums and
-//! structs that will grow are `#[non_exhaustive]`. Everything else may still change before 1.0, told in the CHANGELOG.
+//! The envelope's fields, the error kinds and the error texts are a contract: they change only with
+//! a major version. Enums and structs that may grow are `#[non_exhaustive]`. Everything else may
+//! change before 1.0, as described in the CHANGELOG.
 
 mod annotations;
 mod approval;
@@ -47,22 +101,22 @@ mod definition;
 mod deserialize_error;
 mod error;
 mod executor;
-mod flight;
 mod function;
 mod handler;
+mod in_flight;
 mod json;
-pub mod kept;
 mod limits;
 mod log;
 mod manager;
-mod names;
 mod observer;
 mod outcome;
 mod output;
+mod parameter_names;
 mod policy;
 mod readiness;
 mod redact;
 mod rules;
+pub mod sanitize;
 mod schema;
 mod scope;
 mod slots;
@@ -71,8 +125,8 @@ mod text;
 mod tool;
 mod tool_name;
 mod tool_pattern;
+mod tool_set;
 mod toolbox;
-mod tools;
 mod trace;
 mod typed;
 mod value_counter;
@@ -81,49 +135,50 @@ mod withheld;
 
 pub use annotations::Annotations;
 pub use approval::{
-    Approval, ApprovalBy, ApprovalMeans, ApprovalReason, ApprovalRecord, ApprovalRequest, Approver,
-    LONGEST_APPROVABLE,
+    Approval, ApprovalActor, ApprovalChannel, ApprovalReason, ApprovalRecord, ApprovalRequest,
+    Approver, MAX_APPROVABLE_BYTES,
 };
 pub use arguments::{Arguments, ValidArguments};
 pub use call::{CallId, Origin, ToolCall};
-pub use context::{CallContext, Progress, Sent};
+pub use context::{CallContext, Progress, SentRequest};
 pub use definition::{DefinitionBuilder, DefinitionError, ToolDefinition};
 pub use deserialize_error::{describe_mismatch, unknown_word};
 pub use error::{ErrorKind, HandlerKind, ToolError};
-pub use executor::{Rehearsal, ToolExecutor, ToolExecutorBuilder};
+pub use executor::{DryRun, ToolExecutor, ToolExecutorBuilder};
 pub use function::{FunctionResult, FunctionTool};
 pub use handler::Handler;
 pub use json::{JsonError, StrictObject, parse_json, parse_object, parse_object_within};
 pub use limits::{Limits, SchemaLimits, ToolLimits};
 pub use log::LogObserver;
 pub use manager::ToolManager;
-pub use names::{Normalize, ParameterNames};
 pub use observer::{CallRecord, CallStarted, Observer, Timings};
-pub use outcome::ToolOutcome;
-pub use output::{Content, ToolOutput};
+pub use outcome::{ToolOutcome, error_chain};
+pub use output::{ToolContent, ToolOutput};
+pub use parameter_names::{ParameterNames, RenameMode};
 pub use policy::{Decision, Destructive, DestructiveCaller, FlowPolicy, FlowState, Policy};
 pub use readiness::{ToolReadiness, ToolWait, ToolWaitListener};
 pub use redact::{Redactor, is_redacted};
-pub use rules::Rules;
+pub use rules::ExecutionRules;
 pub use schema::{Schema, SchemaError, Violation};
 pub use scope::Scope;
-pub use source::Source;
+pub use source::ToolSource;
 pub use text::{
-    BYTES_PATTERN, DURATION_PATTERN, bounded, bytes_from_json, deserialize_bytes,
-    deserialize_duration, duration_from_json, escape, fold, is_unseen, is_visible, marked, nearest,
-    parse_bytes, parse_duration, reveal, visible, visible_schema,
+    BYTES_PATTERN, DURATION_PATTERN, bytes_from_json, deserialize_bytes, deserialize_duration,
+    duration_from_json, escape, fold_letter, is_invisible, is_visible, mark_truncated,
+    nearest_names, parse_bytes, parse_duration, reveal, strip_invisible, strip_invisible_in_schema,
+    truncate,
 };
 pub use tool::{Tool, ToolFuture};
-pub use tool_name::shown as shown_name;
-pub use tool_pattern::Pattern;
+pub use tool_name::display_name;
+pub use tool_pattern::ToolPattern;
+pub use tool_set::{ToolRank, ToolSet};
 pub use toolbox::{ToolList, Toolbox};
-pub use tools::{Rank, Tools};
-pub use trace::Trace;
+pub use trace::TraceContext;
 pub use typed::{comma_separated_lists, command_line_arguments, typed_arguments};
 pub use value_counter::{ValueCounter, has_more_values};
-pub use withheld::Withheld;
+pub use withheld::WithheldReason;
 
-/// The program in the README is compiled with the examples here.
+// Compiles the program in the README together with the examples here.
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 mod readme {}

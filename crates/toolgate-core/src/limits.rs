@@ -1,4 +1,4 @@
-//! Every bound there is, in one place.
+//! All limits in one place: of calls, of single tools, of schemas.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -8,22 +8,13 @@ use serde::{Deserialize, Deserializer, de};
 
 use crate::text::units::{self, BytesText, DurationText};
 
-/// Bounds of a call. The defaults are the documented ones of the configuration's `limits`.
-///
-/// ```
-/// use std::time::Duration;
-/// use toolgate_core::{Limits, ToolLimits};
-///
-/// let mut limits = Limits::default();
-/// assert_eq!(limits.timeout, Duration::from_secs(30));
-/// limits.per_tool.insert("slow_tool".to_owned(), ToolLimits::timeout(Duration::from_secs(120)));
-/// ```
+/// Limits of a call. The defaults are those of the configuration's `limits` section.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
-#[schemars(description = "Bounds of a call")]
+#[schemars(description = "Limits of a call")]
 #[non_exhaustive]
 pub struct Limits {
-    /// How long a call may take unless its tool or its caller says otherwise. Progress starts it anew.
+    /// How long a call may take unless its tool or its caller says otherwise. Progress restarts it.
     #[serde(deserialize_with = "units::deserialize_duration")]
     #[schemars(with = "DurationText")]
     pub timeout: Duration,
@@ -35,10 +26,10 @@ pub struct Limits {
     #[serde(deserialize_with = "units::deserialize_duration")]
     #[schemars(with = "DurationText")]
     pub slow_after: Duration,
-    /// How long to wait for a person's approval; it does not count into `timeout`.
+    /// How long to wait for a person's approval. It doesn't count towards `timeout`.
     #[serde(skip)]
     pub approval: Duration,
-    /// How long an observer may hold up an outcome.
+    /// How long an observer may delay an outcome.
     #[serde(skip)]
     pub observer: Duration,
     /// Bytes of JSON a caller may send as arguments.
@@ -50,14 +41,15 @@ pub struct Limits {
     #[serde(deserialize_with = "at_least_one")]
     #[schemars(range(min = 1))]
     pub max_values: usize,
-    /// Nesting of arguments.
+    /// Maximum nesting of arguments.
     #[serde(skip)]
     pub max_depth: usize,
     /// Bytes of JSON a tool may answer with.
     #[serde(deserialize_with = "units::deserialize_bytes")]
     #[schemars(with = "BytesText")]
     pub max_result: usize,
-    /// Calls of one server, or of all local tools, that run at the same time; the next ones wait within their own timeout.
+    /// Calls of one server, or of all local tools, that run at the same time; the next ones wait
+    /// within their own timeout.
     #[serde(deserialize_with = "at_least_one")]
     #[schemars(range(min = 1))]
     pub concurrency: usize,
@@ -65,17 +57,9 @@ pub struct Limits {
     pub per_tool: HashMap<String, ToolLimits>,
 }
 
-/// What a tool has of its own.
-///
-/// ```
-/// use std::time::Duration;
-/// use toolgate_core::ToolLimits;
-///
-/// assert_eq!(ToolLimits::timeout(Duration::from_secs(2)).timeout, Some(Duration::from_secs(2)));
-/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-#[schemars(description = "What a tool has of its own")]
+#[schemars(description = "Limits of one tool")]
 #[non_exhaustive]
 pub struct ToolLimits {
     /// Instead of `limits.timeout`.
@@ -84,36 +68,27 @@ pub struct ToolLimits {
     pub timeout: Option<Duration>,
 }
 
-/// Bounds of a schema, counted before it is compiled, so that every accepted schema validates in bounded time on the spot.
-///
-/// ```
-/// use serde_json::json;
-/// use toolgate_core::{Schema, SchemaLimits};
-///
-/// let mut limits = SchemaLimits::default();
-/// limits.subschemas = 2;
-/// let wide = json!({ "properties": { "a": {}, "b": {}, "c": {} } });
-/// assert!(Schema::compile(wide, &limits).is_err());
-/// ```
+/// Limits of a schema. They are checked before it is compiled, so that validation with any accepted
+/// schema takes bounded time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SchemaLimits {
-    /// Nesting of the schema document.
+    /// Maximum nesting of the schema document.
     pub depth: usize,
-    /// Sub-schemas in all, references and combinators expanded.
+    /// Number of sub-schemas, with references and combinators expanded.
     pub subschemas: usize,
-    /// Size of all regular expressions, repetitions expanded.
+    /// Total size of all regular expressions, with repetitions expanded.
     pub pattern: u64,
-    /// Steps that one validation may take; what would take more is refused before it starts.
+    /// Steps that one validation may take; one that could take more is refused before it starts.
     pub steps: u64,
 }
 
 impl Limits {
-    /// The default of [`max_values`](Self::max_values), and the bound where arguments are parsed far
-    /// from the configuration.
+    /// The default of [`max_values`](Self::max_values), for code that parses arguments without
+    /// access to the configuration.
     pub const MAX_VALUES: usize = 10_000;
 
-    /// Values that a message may hold which carries arguments beside other things, such as MCP's `_meta`.
+    /// The limit for a message that holds arguments and more, such as MCP's `_meta`.
     pub fn max_message_values(&self) -> usize {
         const BESIDE: usize = 1_000;
         self.max_values.saturating_add(BESIDE)
@@ -146,7 +121,6 @@ fn at_least_one<'de, D: Deserializer<'de>>(deserializer: D) -> Result<usize, D::
 }
 
 impl ToolLimits {
-    /// A tool's own timeout.
     pub fn timeout(timeout: Duration) -> Self {
         Self {
             timeout: Some(timeout),

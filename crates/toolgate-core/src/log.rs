@@ -1,34 +1,25 @@
-//! One line in the log for every call.
+//! [`LogObserver`]: one log record per call.
 
 use futures::future::BoxFuture;
 use tracing::field::display;
 use tracing::{Level, enabled, error, info, warn};
 
-use crate::outcome::chain;
-use crate::{CallRecord, ErrorKind, Observer, Redactor, ToolError, kept};
+use crate::outcome::error_chain;
+use crate::{CallRecord, ErrorKind, Observer, Redactor, ToolError, sanitize};
 
-/// How much of arguments and errors a line shows.
 const PREVIEW: usize = 500;
-/// How much of a result: it is in the journal, and lists would drown the other lines.
-const RESULT: usize = 200;
+// The journal has the whole result, and long lists would drown the other lines.
+const RESULT_PREVIEW: usize = 200;
 
-/// Writes one structured record per call through `tracing`: INFO for a success, WARN for a slow one and for what the caller
-/// did wrong, ERROR for a failing tool. Secrets are taken out, long values cut, control characters escaped.
-///
-/// ```
-/// use std::sync::Arc;
-/// use toolgate_core::{LogObserver, Redactor, ToolExecutor, ToolManager};
-///
-/// let log = LogObserver::default().redactor(Redactor::new(["my-api-token".to_owned()]));
-/// let executor = ToolExecutor::builder(Arc::new(ToolManager::new())).observer(log).build();
-/// ```
+/// Writes one structured record per call through `tracing`: INFO for a success, WARN for a
+/// slow call or a caller's mistake, ERROR for a failing tool. Secrets are removed, long values
+/// cut, control characters escaped.
 #[derive(Debug, Clone, Default)]
 pub struct LogObserver {
     redactor: Redactor,
 }
 
 impl LogObserver {
-    /// Knows secrets by value.
     #[must_use]
     pub fn redactor(mut self, redactor: Redactor) -> Self {
         self.redactor = redactor;
@@ -44,7 +35,8 @@ impl Observer for LogObserver {
             Ok(_) => Level::INFO,
             Err(error) => level_of(error, slow),
         };
-        // The fields cost more than the call of a small tool: they are made only for someone who listens.
+        // Formatting the fields costs more than calling a small tool, so it is done
+        // only if someone listens.
         let listening = match level {
             Level::ERROR => enabled!(Level::ERROR),
             Level::WARN => enabled!(Level::WARN),
@@ -59,9 +51,9 @@ impl Observer for LogObserver {
 
 impl LogObserver {
     fn write(&self, record: &CallRecord, level: Level, slow: bool) {
-        let redactor = self.redactor.of_call(&record.asked);
+        let redactor = self.redactor.for_call(&record.requested);
         let call = record.outcome.call_id;
-        let tool = kept::name(&redactor, &record.outcome.tool_name);
+        let tool = sanitize::name(&redactor, &record.outcome.tool_name);
         let source = record
             .definition()
             .map(|definition| display(definition.source()));
@@ -69,16 +61,16 @@ impl LogObserver {
         let caller = record
             .caller
             .as_deref()
-            .map(|caller| display(kept::name(&redactor, caller)));
+            .map(|caller| display(sanitize::name(&redactor, caller)));
         let elapsed_ms = record.outcome.execution_time_ms();
         let slow = slow.then_some(true);
-        let arguments = redactor.json(&record.asked, PREVIEW);
+        let arguments = redactor.json(&record.requested, PREVIEW);
         let changes = self.changes(record).map(display);
         let approval = self.approval(record).map(display);
         match &record.outcome.result {
             Ok(output) => {
                 let outcome = "success";
-                let result = redactor.json(&output.as_result(), RESULT);
+                let result = redactor.json(&output.as_result(), RESULT_PREVIEW);
                 match level {
                     Level::WARN => {
                         warn!(%call, %tool, source, %origin, caller, elapsed_ms, %outcome, %arguments, changes, approval, %result, "slow tool call");
@@ -90,7 +82,7 @@ impl LogObserver {
             }
             Err(failure) => {
                 let outcome = failure.kind();
-                let error = redactor.line(&chain(failure), 2 * PREVIEW);
+                let error = redactor.line(&error_chain(failure), 2 * PREVIEW);
                 let details = failure
                     .details()
                     .map(|details| display(redactor.line(details, 8 * PREVIEW)));
@@ -112,7 +104,6 @@ impl LogObserver {
         }
     }
 
-    /// Who let it run or refused it: `granted by kitchen (token)`.
     fn approval(&self, record: &CallRecord) -> Option<String> {
         let approval = record.approval.as_ref()?;
         let did = if approval.granted {
@@ -120,18 +111,17 @@ impl LogObserver {
         } else {
             "refused"
         };
-        let by = kept::name(&self.redactor, &approval.by.to_string());
+        let by = sanitize::name(&self.redactor, &approval.by.to_string());
         Some(format!("{did} by {by}"))
     }
 
-    /// What was renamed and what was left out: `{device_name: …} → {deviceName: …}, -unit`.
     fn changes(&self, record: &CallRecord) -> Option<String> {
         let renamed = record
             .renamed
             .iter()
             .map(|(from, to)| format!("{{{from}: …}} → {{{to}: …}}"));
         let dropped = record.dropped.iter().map(|name| format!("-{name}"));
-        let changes = renamed.chain(dropped).collect::<Vec<_>>().join(", ");
+        let changes = crate::text::join(renamed.chain(dropped), ", ");
         (!changes.is_empty()).then(|| self.redactor.line(&changes, PREVIEW))
     }
 }

@@ -1,4 +1,4 @@
-//! Where tools are kept: one ordered collection for all sources.
+//! [`ToolManager`]: the one ordered collection of all tools.
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
@@ -9,60 +9,30 @@ use parking_lot::Mutex;
 use tokio::sync::watch;
 use tracing::warn;
 
-use crate::tools::{Registered, of_server};
-use crate::{Rank, Source, Tool, Tools};
+use crate::tool_set::{RegisteredTool, strip_server};
+use crate::{Tool, ToolRank, ToolSet, ToolSource};
 
-/// All tools there are: by rank, then in the order they were added.
+/// Holds all tools, ordered by rank and then by the order in which they were added.
 ///
-/// One ordered map behind an atomic snapshot: a reader never waits, a change swaps the whole map, and a call in flight keeps
-/// the tool it found. Which name a tool is listed under is decided anew at every change.
-///
-/// ```
-/// use toolgate_core::{FunctionTool, ToolError, ToolManager};
-///
-/// #[derive(serde::Deserialize, schemars::JsonSchema)]
-/// struct Nothing {}
-///
-/// let manager = ToolManager::new();
-/// manager.add(FunctionTool::new("ping", "Answers", |_: Nothing, _| async { Ok::<_, ToolError>("pong") })?);
-/// assert_eq!(manager.find("ping").unwrap().definition().description(), "Answers");
-/// assert!(manager.find("pong").is_none());
-/// # Ok::<_, toolgate_core::DefinitionError>(())
-/// ```
+/// Readers take an atomic snapshot and never wait; each change replaces the whole snapshot. A
+/// running call keeps the tool it found. Names are assigned again at every change.
+#[derive(Default)]
 pub struct ToolManager {
-    tools: ArcSwap<Tools>,
-    /// Held while a new snapshot is made, so that two changes do not undo each other.
+    tools: ArcSwap<ToolSet>,
+    // Held while a new snapshot is built, so that concurrent changes don't undo each other.
     change: Mutex<()>,
     version: watch::Sender<u64>,
-    /// Servers that are known and have no tools here, with the reason.
+    // Configured servers without tools, with the reason.
     absent: ArcSwap<BTreeMap<String, String>>,
 }
 
 impl ToolManager {
-    /// Without any tools.
     pub fn new() -> Self {
-        Self {
-            tools: ArcSwap::default(),
-            change: Mutex::new(()),
-            version: watch::Sender::new(0),
-            absent: ArcSwap::default(),
-        }
+        Self::default()
     }
 
-    /// A server has no tools here, for this reason; `None`: it has, or is not known any more. A call of `<server>__<tool>` is
-    /// then told the reason instead of another tool's name.
-    ///
-    /// ```
-    /// use serde_json::json;
-    /// use toolgate_core::{ToolCall, ToolExecutor, ToolManager};
-    ///
-    /// # tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(async {
-    /// let manager = std::sync::Arc::new(ToolManager::new());
-    /// manager.set_absent("house", Some("its server 'house' is disabled"));
-    /// let outcome = ToolExecutor::new(manager).execute(ToolCall::new("house__lamp", json!({}))).await;
-    /// assert_eq!(outcome.error().unwrap(), "The house__lamp service is currently unavailable: its server 'house' is disabled");
-    /// # });
-    /// ```
+    /// Records why a server has no tools; `None` clears it. A call to `<server>__<tool>` then fails
+    /// with that reason instead of a suggestion for another tool.
     pub fn set_absent(&self, server: &str, reason: Option<&str>) {
         self.absent.rcu(|absent| {
             let mut absent = BTreeMap::clone(absent);
@@ -74,57 +44,41 @@ impl ToolManager {
         });
     }
 
-    /// The absent server that `name` asks, the tool it asks for, and the reason.
+    /// The server and the tool in a name `<server>__<tool>`, and why that server has no tools.
     pub(crate) fn absent(&self, name: &str) -> Option<(String, String, String)> {
         let absent = self.absent.load();
         absent.iter().find_map(|(server, reason)| {
-            let tool = of_server(server, name)?;
+            let tool = strip_server(server, name)?;
             Some((server.clone(), tool.to_owned(), reason.clone()))
         })
     }
 
-    /// Adds a local tool at the end of the local ones; one of the same name is replaced where it stands, with a WARN.
+    /// Adds a local tool after the others. A local tool of the same name is replaced in
+    /// place, with a WARN.
     pub fn add(&self, tool: impl Tool + 'static) {
         self.add_all([Arc::new(tool) as Arc<dyn Tool>]);
     }
 
-    /// Adds many local tools at once, as [`add`](Self::add) does; readers see all of them or none.
+    /// Adds several local tools at once; readers see all of them or none.
     pub fn add_all(&self, tools: impl IntoIterator<Item = Arc<dyn Tool>>) {
-        self.change(|all| add_local(all, tools));
+        self.update(|all| add_local(all, tools));
     }
 
-    /// Makes these all the local tools, in one change, as a file that was edited has them.
-    ///
-    /// ```
-    /// use toolgate_core::ToolManager;
-    ///
-    /// fn reload(running: &ToolManager, made_anew: &ToolManager) {
-    ///     running.replace_local(made_anew.tools().iter().cloned());
-    /// }
-    /// ```
+    /// Replaces all local tools in one change, for example after a file was edited.
     pub fn replace_local(&self, tools: impl IntoIterator<Item = Arc<dyn Tool>>) {
-        self.change(|all| {
+        self.update(|all| {
             all.retain(|registered| !registered.tool.definition().source().is_local());
             add_local(all, tools);
         });
     }
 
-    /// Makes these all the tools of a server, in one change. Where the server lists a name twice, the later tool stands in the
-    /// place of the first, with a WARN.
-    ///
-    /// ```
-    /// use std::sync::Arc;
-    /// use toolgate_core::{Rank, Source, Tool, ToolManager};
-    ///
-    /// fn listed(manager: &ToolManager, server: &str, place: usize, tools: Vec<Arc<dyn Tool>>) {
-    ///     manager.replace(&Source::Mcp(server.to_owned()), Rank::Server(place), tools);
-    /// }
-    /// ```
-    pub fn replace(&self, source: &Source, rank: Rank, tools: Vec<Arc<dyn Tool>>) {
+    /// Replaces all tools of a server in one change. If the server lists a name twice, the later
+    /// tool takes the place of the first, with a WARN.
+    pub fn replace(&self, source: &ToolSource, rank: ToolRank, tools: Vec<Arc<dyn Tool>>) {
         if tools.is_empty() {
             return self.remove(source);
         }
-        self.change(|all| {
+        self.update(|all| {
             all.retain(|registered| registered.tool.definition().source() != source);
             let mut places = HashMap::new();
             for tool in tools {
@@ -132,11 +86,11 @@ impl ToolManager {
                 match places.entry(name) {
                     Entry::Vacant(free) => {
                         free.insert(all.len());
-                        all.push(Registered { rank, tool });
+                        all.push(RegisteredTool { rank, tool });
                     }
                     Entry::Occupied(taken) => {
                         let source = crate::escape(&source.to_string());
-                        warn!(tool = %crate::text::cut(tool.definition().name(), 200), %source, "a server lists a tool twice: the later one counts");
+                        warn!(tool = %crate::text::escape_truncated(tool.definition().name(), 200), %source, "a server lists a tool twice; the later one is used");
                         all[*taken.get()].tool = tool;
                     }
                 }
@@ -144,78 +98,69 @@ impl ToolManager {
         });
     }
 
-    /// Removes the tools of one source.
-    pub fn remove(&self, source: &Source) {
+    pub fn remove(&self, source: &ToolSource) {
         let is_its = |tool: &Arc<dyn Tool>| tool.definition().source() == source;
         if self.tools.load().iter().any(is_its) {
-            self.change(|all| all.retain(|registered| !is_its(&registered.tool)));
+            self.update(|all| all.retain(|registered| !is_its(&registered.tool)));
         }
     }
 
-    /// Finds a tool by its name, by `<server>__<tool>`, or by its name on its server if only one has it.
+    /// Finds a tool by its name, by `<server>__<tool>`, or by its name on its server if only
+    /// one server has it.
     pub fn find(&self, name: &str) -> Option<Arc<dyn Tool>> {
         self.tools.load().find(name).cloned()
     }
 
-    /// All tools at this moment, as they are.
-    pub fn tools(&self) -> Arc<Tools> {
+    pub fn tools(&self) -> Arc<ToolSet> {
         self.tools.load_full()
     }
 
-    /// Counts changes of the tool set, and of what the policy shows of it; await its `changed`.
+    /// A counter of changes: to the tools, and to what the policy shows of
+    /// them. Await its `changed`.
     pub fn subscribe(&self) -> watch::Receiver<u64> {
         self.version.subscribe()
     }
 
-    /// Other tools may be visible than before, though they are the same.
-    pub(crate) fn tell_changed(&self) {
+    // The tools are the same, but a new policy may show others.
+    pub(crate) fn notify_changed(&self) {
         self.version.send_modify(|version| *version += 1);
     }
 
-    fn change(&self, change: impl FnOnce(&mut Vec<Registered>)) {
+    fn update(&self, change: impl FnOnce(&mut Vec<RegisteredTool>)) {
+        // Read, change and store must not interleave with another change.
         let _one_at_a_time = self.change.lock();
         let before = self.tools.load();
         let mut all = before.registered().cloned().collect();
         change(&mut all);
-        self.tools.store(Arc::new(Tools::name(all, &before)));
+        self.tools
+            .store(Arc::new(ToolSet::assign_names(all, &before)));
         self.version.send_modify(|version| *version += 1);
     }
 }
 
-/// Where the local tools stand, by name.
-fn add_local(all: &mut Vec<Registered>, tools: impl IntoIterator<Item = Arc<dyn Tool>>) {
-    let mut places = local_places(all);
+fn add_local(all: &mut Vec<RegisteredTool>, tools: impl IntoIterator<Item = Arc<dyn Tool>>) {
+    let local = |(place, registered): (usize, &RegisteredTool)| {
+        let name = registered.tool.definition().name().to_owned();
+        (registered.rank == ToolRank::Local).then_some((name, place))
+    };
+    let mut places: HashMap<_, _> = all.iter().enumerate().filter_map(local).collect();
     for tool in tools {
         let name = tool.definition().name().to_owned();
-        let rank = Rank::Local;
+        let rank = ToolRank::Local;
         match places.get(&name) {
             Some(place) => {
                 let old = std::mem::replace(&mut all[*place].tool, tool);
-                warn_of_replacement(&old, &all[*place].tool);
+                warn_about_replacement(&old, &all[*place].tool);
             }
             None => {
                 places.insert(name, all.len());
-                all.push(Registered { rank, tool });
+                all.push(RegisteredTool { rank, tool });
             }
         }
     }
 }
 
-fn local_places(all: &[Registered]) -> HashMap<String, usize> {
-    let places = all.iter().enumerate();
-    let local = places.filter(|(_, registered)| registered.rank == Rank::Local);
-    local
-        .map(|(place, registered)| (registered.tool.definition().name().to_owned(), place))
-        .collect()
-}
-
-fn warn_of_replacement(old: &Arc<dyn Tool>, new: &Arc<dyn Tool>) {
+fn warn_about_replacement(old: &Arc<dyn Tool>, new: &Arc<dyn Tool>) {
     let (old, new) = (old.definition(), new.definition());
-    warn!(tool = %crate::text::cut(new.name(), 200), old = %old.source(), new = %new.source(), "tool registered again: the new one replaces the old");
-}
-
-impl Default for ToolManager {
-    fn default() -> Self {
-        Self::new()
-    }
+    warn!(tool = %crate::text::escape_truncated(new.name(), 200), old = %old.source(), new = %new.source(), "tool registered again; the new one replaces the old one");
 }

@@ -1,4 +1,4 @@
-//! What others may see of calls.
+//! The [`Observer`] trait and the records it receives.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -7,11 +7,12 @@ use futures::future::BoxFuture;
 use serde_json::Value;
 
 use crate::{
-    ApprovalRecord, CallId, Origin, Sent, Tool, ToolDefinition, ToolError, ToolOutcome, Trace,
+    ApprovalRecord, CallId, Origin, SentRequest, Tool, ToolDefinition, ToolError, ToolOutcome,
+    TraceContext,
 };
 
-/// Sees every call: the log, metrics, a journal, a live page. A failing, hanging or panicking observer changes no outcome,
-/// unless it is a [`witness`](Self::witness).
+/// Sees every call: the log, metrics, a journal, a live page. An observer that fails, hangs or
+/// panics never changes an outcome, except in [`witness`](Self::witness).
 ///
 /// ```
 /// use futures::future::BoxFuture;
@@ -28,8 +29,9 @@ use crate::{
 /// }
 /// ```
 pub trait Observer: Send + Sync {
-    /// Asked before a call runs, and before anybody is told that it does. `None`, for nearly all calls: it may. A future is for
-    /// what must not happen unrecorded: its error refuses the call, and so does a panic, or an answer that does not come.
+    /// Called before [`started`](Self::started), and can refuse the call. `None` lets it run.
+    /// Return a future for a call that must not run unrecorded: if it fails, panics or times out,
+    /// the call is refused.
     fn witness<'a>(
         &'a self,
         _call: &'a CallStarted,
@@ -37,100 +39,73 @@ pub trait Observer: Send + Sync {
         None
     }
 
-    /// A call is about to run. A future is awaited before the tool is invoked; `None`: nothing to wait for.
+    /// A call is about to run. A returned future is awaited before the tool is invoked.
     fn started<'a>(&'a self, _call: &'a CallStarted) -> Option<BoxFuture<'a, ()>> {
         None
     }
 
-    /// A call has ended, one way or another, also when it never started. A future is awaited before the outcome is returned.
+    /// A call has ended, even if it never started. A returned future is awaited before the
+    /// caller gets the outcome.
     fn finished<'a>(&'a self, record: &'a CallRecord) -> Option<BoxFuture<'a, ()>>;
 }
 
-/// A call that is about to run.
-///
-/// ```
-/// use toolgate_core::CallStarted;
-///
-/// fn title(call: &CallStarted) -> String {
-///     format!("{} {} from {}", call.id, call.tool_name, call.origin)
-/// }
-/// ```
+/// A call that is about to run: it was found, validated and permitted.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct CallStarted {
-    /// Which call.
     pub id: CallId,
-    /// The name that was asked for.
+    /// The name that the caller used.
     pub tool_name: String,
-    /// The tool that was found.
     pub tool: Arc<dyn Tool>,
-    /// What asked.
     pub origin: Origin,
-    /// The name of who asked, where callers are told apart: [`Scope::caller`](crate::Scope::caller).
+    /// The caller's name, where callers are told apart: [`Scope::caller`](crate::Scope::caller).
     pub caller: Option<Arc<str>>,
-    /// Its place in a trace.
-    pub trace: Trace,
-    /// The arguments as they were asked.
-    pub asked: Arc<Value>,
-    /// The arguments the tool gets.
+    pub trace: TraceContext,
+    /// The arguments as the caller sent them.
+    pub requested: Arc<Value>,
+    /// The arguments that the tool receives.
     pub executed: Arc<Value>,
-    /// Who agreed to it, if somebody was asked.
+    /// Who approved the call, if anybody was asked.
     pub approval: Option<ApprovalRecord>,
-    /// Wall clock at the start.
     pub started_at: SystemTime,
 }
 
-/// A call that has ended.
-///
-/// ```
-/// use toolgate_core::CallRecord;
-///
-/// fn source(record: &CallRecord) -> String {
-///     record.definition().map_or("none".to_owned(), |tool| tool.source().to_string())
-/// }
-/// ```
+/// Everything known about a call that has ended, even if it was rejected before its tool ran.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct CallRecord {
-    /// What asked.
     pub origin: Origin,
-    /// The name of who asked, where callers are told apart: [`Scope::caller`](crate::Scope::caller).
+    /// The caller's name, where callers are told apart: [`Scope::caller`](crate::Scope::caller).
     pub caller: Option<Arc<str>>,
-    /// Its place in a trace.
-    pub trace: Trace,
-    /// True if the tool was about to run, and [`Observer::started`] was told.
+    pub trace: TraceContext,
+    /// True if [`Observer::started`] was called, that is, if the tool was about to run.
     pub started: bool,
-    /// The tool, if there was one of that name.
     pub tool: Option<Arc<dyn Tool>>,
-    /// The arguments as they were asked; a text if they were no JSON.
-    pub asked: Arc<Value>,
-    /// The arguments after renaming and validation, if it came to that.
+    /// The arguments as the caller sent them; a string if they were not JSON.
+    pub requested: Arc<Value>,
+    /// The arguments after renaming and validation, if the call got that far.
     pub executed: Option<Arc<Value>>,
-    /// Who agreed to it or refused it, if somebody was asked and answered.
+    /// Who approved or refused the call, if anybody answered.
     pub approval: Option<ApprovalRecord>,
-    /// Parameters that were renamed.
+    /// Parameters that were renamed, from and to.
     pub renamed: Vec<(String, String)>,
-    /// Parameters that counted as not given.
     pub dropped: Vec<String>,
-    /// What the tool asked another program, if it did.
-    pub sent: Option<Sent>,
-    /// Wall clock at the start.
+    /// The request that the tool sent to another program, if any.
+    pub sent: Option<SentRequest>,
     pub started_at: SystemTime,
-    /// How long each step took.
     pub timings: Timings,
     /// True if it took longer than [`Limits::slow_after`](crate::Limits::slow_after).
     pub slow: bool,
-    /// What came of it.
     pub outcome: ToolOutcome,
 }
 
 impl CallRecord {
-    /// The definition of the tool, if there was one of that name.
     pub fn definition(&self) -> Option<&ToolDefinition> {
         self.tool.as_deref().map(Tool::definition)
     }
 
-    /// Its start, as [`Observer::started`] was told of it; nothing if it never came to that.
+    /// The start of the call as [`Observer::started`] saw it; `None` if the tool was
+    /// never about to run.
     pub fn start(&self) -> Option<CallStarted> {
         Some(CallStarted {
             id: self.outcome.call_id,
@@ -139,7 +114,7 @@ impl CallRecord {
             origin: self.origin,
             caller: self.caller.clone(),
             trace: self.trace.clone(),
-            asked: Arc::clone(&self.asked),
+            requested: Arc::clone(&self.requested),
             executed: self.executed.clone()?,
             approval: self.approval.clone(),
             started_at: self.started_at,
@@ -148,20 +123,13 @@ impl CallRecord {
 }
 
 /// How long each step of a call took.
-///
-/// ```
-/// let timings = toolgate_core::Timings::default();
-/// assert!(timings.approval.is_zero());
-/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Timings {
-    /// Finding, renaming and validating.
+    /// Finding the tool, renaming and validating arguments.
     pub check: Duration,
-    /// Waiting for a person; not part of the execution time.
+    /// Waiting for a person's approval. Not part of the execution time.
     pub approval: Duration,
-    /// Waiting for a free slot.
     pub queue: Duration,
-    /// The tool itself.
     pub invoke: Duration,
 }

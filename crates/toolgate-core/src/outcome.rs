@@ -1,38 +1,29 @@
-//! How every call ends: one outcome, several renderings.
+//! [`ToolOutcome`]: how a call ended, with its renderings for programs,
+//! models, speech and operators.
 
 use std::time::Duration;
 
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::Value;
 
+use crate::text::{escape_truncated, join};
 use crate::{CallId, ToolCall, ToolError, ToolOutput};
 
-/// What came of a call. Serialized, it is the envelope `{success, result | error, tool_name, execution_time_ms, …}`.
-///
-/// ```
-/// use serde_json::json;
-/// use toolgate_core::{ToolCall, ToolError, ToolOutcome};
-///
-/// let outcome = ToolOutcome::refused(&ToolCall::new("echo", json!({})), ToolError::failed("Out of paper"));
-/// let envelope = outcome.to_envelope();
-/// assert_eq!((&envelope["success"], &envelope["error"]), (&json!(false), &json!("Out of paper")));
-/// assert_eq!(outcome.to_model_text(), "Out of paper");
-/// ```
+/// How a call ended. It serializes to the envelope `{success, result |
+/// error, tool_name, execution_time_ms, …}`.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ToolOutcome {
-    /// Which call.
     pub call_id: CallId,
-    /// The name that was asked for.
+    /// The name that the caller used.
     pub tool_name: String,
-    /// Validation and execution, not the wait for a person.
+    /// Time for validation and execution. It excludes the wait for a person's approval.
     pub elapsed: Duration,
-    /// The tool's answer, or why there is none.
     pub result: Result<ToolOutput, ToolError>,
 }
 
 impl ToolOutcome {
-    /// Of a call that was refused before it was executed.
+    /// The outcome of a call that was rejected before it was executed.
     pub fn refused(call: &ToolCall, error: ToolError) -> Self {
         Self {
             call_id: call.id(),
@@ -42,55 +33,39 @@ impl ToolOutcome {
         }
     }
 
-    /// True if the tool answered.
     pub fn is_success(&self) -> bool {
         self.result.is_ok()
     }
 
-    /// The sentence for a person, if it failed.
     pub fn error(&self) -> Option<String> {
         self.result.as_ref().err().map(ToString::to_string)
     }
 
-    /// The execution time in milliseconds, fractions kept.
+    /// The execution time in milliseconds, with microseconds as the fraction.
     pub fn execution_time_ms(&self) -> f64 {
         // Whole microseconds: more digits would be noise in every answer.
         self.elapsed.as_micros() as f64 / 1000.0
     }
 
-    /// The envelope as JSON.
     pub fn to_envelope(&self) -> Value {
         serde_json::to_value(self).unwrap_or_default()
     }
 
-    /// Text for a model: the answer, or what went wrong and what it needs to do better.
+    /// Text for a model: the result, or what went wrong and how to do better.
     pub fn to_model_text(&self) -> String {
         match &self.result {
             Ok(output) => output.to_text(),
-            Err(ToolError::NotFound {
-                name,
-                known,
-                nearest,
-            }) => {
-                let hint = ToolError::hint(&ToolError::NotFound {
-                    name: String::new(),
-                    known: Vec::new(),
-                    nearest: nearest.clone(),
-                });
-                let hint = hint.map(|hint| format!(" {hint}")).unwrap_or_default();
-                format!(
-                    "Unknown tool: '{name}'.{hint} Available tools: {}",
-                    listed(known)
-                )
+            Err(error @ ToolError::NotFound { name, known, .. }) => {
+                let hint = error.hint().map(|hint| format!(" {hint}"));
+                let (hint, known) = (hint.unwrap_or_default(), join_names(known));
+                format!("Unknown tool: '{name}'.{hint} Available tools: {known}")
             }
             Err(error @ ToolError::InvalidArguments { required, .. }) if !required.is_empty() => {
-                let required = required
-                    .iter()
-                    .map(|(name, kind)| format!("'{name}' ({kind})"))
-                    .collect::<Vec<_>>();
-                format!("{error}. Required parameters: {}", required.join(", "))
+                let required = required.iter();
+                let required = required.map(|(name, kind)| format!("'{name}' ({kind})"));
+                format!("{error}. Required parameters: {}", join(required, ", "))
             }
-            // A model that knows how can tell the person.
+            // A model that knows how approval works can tell the person.
             Err(error @ ToolError::NeedsApproval { because, .. }) => {
                 format!("{error}. {}", because.hint())
             }
@@ -98,35 +73,29 @@ impl ToolOutcome {
         }
     }
 
-    /// A sentence to be spoken.
     pub fn to_speech(&self) -> String {
         match &self.result {
             Ok(output) => output.to_text(),
             Err(ToolError::NotFound { name, known, .. }) => {
-                format!(
-                    "I know of no tool called {name}. There are: {}.",
-                    listed(known)
-                )
+                let known = join_names(known);
+                format!("There is no tool called {name}. I have: {known}.")
             }
             Err(error) => error.to_string(),
         }
     }
 
-    /// One line for an operator: everything, also what is kept from a model.
+    /// One line for an operator, with the causes and details that a model never sees.
     pub fn to_operator_line(&self) -> String {
         let elapsed = self.execution_time_ms();
         let name = crate::escape(&self.tool_name);
         match &self.result {
             Ok(_) => format!("{name} ok in {elapsed} ms"),
             Err(error) => {
-                let details = error
-                    .details()
-                    .map(|details| format!(" | {details}"))
-                    .unwrap_or_default();
+                let details = error.details().map(|details| format!(" | {details}"));
+                let (kind, details) = (error.kind(), details.unwrap_or_default());
+                let chain = error_chain(error);
                 crate::escape(&format!(
-                    "{name} {} after {elapsed} ms: {}{details}",
-                    error.kind(),
-                    chain(error)
+                    "{name} {kind} after {elapsed} ms: {chain}{details}"
                 ))
             }
         }
@@ -157,8 +126,8 @@ impl Serialize for ToolOutcome {
     }
 }
 
-/// An error and its causes, for the log.
-pub(crate) fn chain(error: &dyn std::error::Error) -> String {
+/// The error with all of its causes on one line, for operators.
+pub fn error_chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {
@@ -169,22 +138,17 @@ pub(crate) fn chain(error: &dyn std::error::Error) -> String {
     text
 }
 
-/// Names for a text; nobody reads more than these.
-fn listed(names: &[String]) -> String {
-    const MOST: usize = 50;
+// A model with thousands of tools needs the nearest names, not all of them.
+fn join_names(names: &[String]) -> String {
+    const MAX_LISTED: usize = 50;
     if names.is_empty() {
         return "none".to_owned();
     }
-    let more = names.len().saturating_sub(MOST);
-    let shown = names
-        .iter()
-        .take(MOST)
-        .map(|name| crate::text::cut(name, 200))
-        .collect::<Vec<_>>()
-        .join(", ");
-    if more > 0 {
-        format!("{shown} and {more} more")
-    } else {
-        shown
+    let more = names.len().saturating_sub(MAX_LISTED);
+    let shown = names.iter().take(MAX_LISTED);
+    let shown = join(shown.map(|name| escape_truncated(name, 200)), ", ");
+    match more {
+        0 => shown,
+        _ => format!("{shown} and {more} more"),
     }
 }

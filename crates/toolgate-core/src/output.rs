@@ -1,90 +1,68 @@
-//! What a tool answers.
+//! [`ToolOutput`]: what a tool returns.
 
 use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::arguments::Size;
+use crate::arguments::JsonSize;
 
-/// The answer of a tool: content blocks as MCP has them, or a JSON value, or both.
-///
-/// ```
-/// use serde_json::json;
-/// use toolgate_core::ToolOutput;
-///
-/// assert_eq!(ToolOutput::text("21 °C").to_result(), "21 °C");
-/// assert_eq!(ToolOutput::json(json!({ "celsius": 21 })).to_text(), r#"{"celsius":21}"#);
-/// ```
+/// What a tool returns: MCP content blocks, a JSON value, or both.
 #[derive(Debug, Clone, PartialEq, Default)]
 #[non_exhaustive]
 pub struct ToolOutput {
-    /// Blocks in the order the tool gave them.
-    pub content: Vec<Content>,
-    /// The machine-readable answer; it wins over `content` in the envelope.
+    pub content: Vec<ToolContent>,
+    /// The machine-readable result. It takes precedence over `content` in the envelope.
     pub structured: Option<Value>,
 }
 
-/// One block of a tool's answer, in MCP's wire form. Whatever a server sent comes out as it came in: its annotations, its
-/// order, and kinds that are not known here.
-///
-/// ```
-/// use serde_json::json;
-/// use toolgate_core::Content;
-///
-/// assert_eq!(Content::text("hello").as_value(), &json!({ "type": "text", "text": "hello" }));
-/// let block = Content::from(json!({ "type": "image", "data": "aGk=", "mimeType": "image/png" }));
-/// assert_eq!((block.kind(), block.as_text()), ("image", None));
-/// ```
+/// One content block, in MCP's wire format. A server's block is passed on exactly as it came,
+/// including annotations, key order and unknown kinds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Content(Value);
+pub struct ToolContent(Value);
 
-impl Content {
-    /// A block of plain text.
+impl ToolContent {
     pub fn text(text: impl Into<String>) -> Self {
         Self(json!({ "type": "text", "text": text.into() }))
     }
 
-    /// What it is: `text`, `image`, `audio`, `resource_link`, `resource`, or anything else; empty if it does not tell.
+    /// The block's type, such as `text`, `image`, `audio`, `resource_link` or `resource`. Empty
+    /// if it has none.
     pub fn kind(&self) -> &str {
         self.0.get("type").and_then(Value::as_str).unwrap_or("")
     }
 
-    /// The text of a block of text.
     pub fn as_text(&self) -> Option<&str> {
         let text = self.0.get("text").filter(|_| self.kind() == "text");
         text.and_then(Value::as_str)
     }
 
-    /// The block as it came.
     pub fn as_value(&self) -> &Value {
         &self.0
     }
 
-    /// The same, for keeps.
     pub fn into_value(self) -> Value {
         self.0
     }
 
-    /// Of a text that has nothing else to it, only the text counts: that is what comes out.
-    fn bytes(&self, deepest: usize) -> Option<u64> {
+    // A plain text block becomes a bare string in the envelope, so only its text counts.
+    fn bytes(&self, max_depth: usize) -> Option<u64> {
         let fields = self.0.as_object().map_or(0, serde_json::Map::len);
         match self.as_text() {
             Some(text) if fields == 2 => Some(text.len() as u64),
-            _ => Some(Size::of(&self.0, deepest).ok()?.bytes),
+            _ => Some(JsonSize::measure(&self.0, max_depth).ok()?.bytes),
         }
     }
 }
 
-impl From<Value> for Content {
+impl From<Value> for ToolContent {
     fn from(block: Value) -> Self {
         Self(block)
     }
 }
 
 impl ToolOutput {
-    /// An answer that is one JSON value.
     pub fn json(value: impl Into<Value>) -> Self {
         Self {
             content: Vec::new(),
@@ -92,28 +70,27 @@ impl ToolOutput {
         }
     }
 
-    /// An answer that is one text.
     pub fn text(text: impl Into<String>) -> Self {
         Self {
-            content: vec![Content::text(text)],
+            content: vec![ToolContent::text(text)],
             structured: None,
         }
     }
 
-    /// An answer made of blocks.
-    pub fn blocks(content: Vec<Content>) -> Self {
+    pub fn blocks(content: Vec<ToolContent>) -> Self {
         Self {
             content,
             structured: None,
         }
     }
 
-    /// The envelope's `result`: the structured value if there is one, else the text of a single text block, else the blocks.
+    /// The envelope's `result`: the structured value, else the text of a single text block, else
+    /// the list of blocks.
     pub fn to_result(&self) -> Value {
         self.as_result().into_owned()
     }
 
-    /// The same, copied only where it has to be made.
+    /// Like [`to_result`](Self::to_result), but borrows where it can.
     pub(crate) fn as_result(&self) -> Cow<'_, Value> {
         if let Some(value) = &self.structured {
             return Cow::Borrowed(value);
@@ -126,20 +103,21 @@ impl ToolOutput {
         Cow::Owned(text.map_or_else(blocks, Value::from))
     }
 
-    /// The content blocks beside a structured answer, if one of them is not text.
-    pub fn beside(&self) -> Option<Value> {
+    /// The content blocks that accompany a structured result, if at least one is not text.
+    pub fn extra_content(&self) -> Option<Value> {
         let has_more = self.content.iter().any(|block| block.as_text().is_none());
         let blocks = || self.content.iter().map(|block| block.0.clone()).collect();
         (self.structured.is_some() && has_more).then(blocks)
     }
 
-    /// The answer as text for a model or for speech: a string as it is, text blocks joined by newlines, else compact JSON.
+    /// The result as text for a model or for speech: a string as it is, text blocks joined by
+    /// newlines, else compact JSON. Never empty: if there is no output, it is `(no output)`.
     pub fn to_text(&self) -> String {
         let text = match &self.structured {
             Some(Value::String(text)) => text.clone(),
             Some(Value::Null) => String::new(),
             Some(value) => value.to_string(),
-            None => self.joined_blocks(),
+            None => self.join_blocks(),
         };
         if text.is_empty() {
             "(no output)".to_owned()
@@ -148,26 +126,26 @@ impl ToolOutput {
         }
     }
 
-    /// Roughly how much JSON it makes; `None` if it is nested deeper than `deepest`.
-    pub(crate) fn bytes(&self, deepest: usize) -> Option<u64> {
+    /// The approximate size as JSON; `None` if it is nested deeper than `max_depth`.
+    pub(crate) fn bytes(&self, max_depth: usize) -> Option<u64> {
         let structured = match &self.structured {
-            Some(value) => Size::of(value, deepest).ok()?.bytes,
+            Some(value) => JsonSize::measure(value, max_depth).ok()?.bytes,
             None => 0,
         };
         let blocks = self.content.iter();
         blocks
-            .map(|block| block.bytes(deepest))
+            .map(|block| block.bytes(max_depth))
             .try_fold(structured, |total, bytes| {
                 Some(total.saturating_add(bytes?))
             })
     }
 
-    fn joined_blocks(&self) -> String {
-        let blocks = self.content.iter().map(|block| {
-            let text = block.as_text().map(str::to_owned);
-            text.unwrap_or_else(|| block.0.to_string())
+    fn join_blocks(&self) -> String {
+        let blocks = self.content.iter().map(|block| match block.as_text() {
+            Some(text) => text.to_owned(),
+            None => block.0.to_string(),
         });
-        blocks.collect::<Vec<_>>().join("\n")
+        crate::text::join(blocks, "\n")
     }
 }
 
@@ -175,8 +153,8 @@ impl ToolOutput {
 mod tests {
     use super::*;
 
-    fn text(text: &str) -> Content {
-        Content::text(text)
+    fn text(text: &str) -> ToolContent {
+        ToolContent::text(text)
     }
 
     #[test]
@@ -211,7 +189,7 @@ mod tests {
             ),
             (ToolOutput::blocks(vec![text("a"), text("b")]), "a\nb"),
             (
-                ToolOutput::blocks(vec![Content::from(image)]),
+                ToolOutput::blocks(vec![ToolContent::from(image)]),
                 r#"{"type":"image","data":"aGk=","mimeType":"image/png"}"#,
             ),
             (ToolOutput::json(Value::Null), "(no output)"),

@@ -1,4 +1,4 @@
-//! Who may use what.
+//! [`Policy`]: which tools exist, and which wait for approval.
 
 mod destructive;
 mod flow;
@@ -6,24 +6,15 @@ mod flow;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::{ApprovalReason, Pattern, ToolCall, ToolDefinition};
+use crate::{ApprovalReason, ToolCall, ToolDefinition, ToolPattern};
 
 pub use destructive::{Destructive, DestructiveCaller};
 pub(crate) use flow::CallFlow;
 pub use flow::{FlowPolicy, FlowState};
 
-/// Which tools may be called, and which only with a person's approval. It is enforced when a call is executed, whatever a
-/// listing showed. A name that stands for several tools grants the one that is listed under it, and withholds all of them.
-///
-/// ```
-/// use serde_json::json;
-/// use toolgate_core::{Decision, Policy, ToolDefinition};
-///
-/// let policy: Policy = serde_json::from_value(json!({ "ask": ["*_lock"], "deny": ["reset"] })).unwrap();
-/// let unlock = ToolDefinition::builder("control_lock", "Locks", json!({ "type": "object" })).build()?;
-/// assert_eq!(policy.decide(&unlock), Decision::Ask);
-/// # Ok::<_, toolgate_core::DefinitionError>(())
-/// ```
+/// Which tools may be called, and which need a person's approval. It is enforced when a call is
+/// executed, whatever a listing showed. Where a name stands for several tools, `allow` means only
+/// the one listed under it, `deny` and `ask` mean all of them.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 #[schemars(
@@ -31,63 +22,49 @@ pub use flow::{FlowPolicy, FlowState};
 )]
 #[non_exhaustive]
 pub struct Policy {
-    /// Only these exist.
+    /// Only these tools exist.
     #[schemars(with = "Vec<String>")]
-    pub allow: Vec<Pattern>,
-    /// These do not, though allowed.
+    pub allow: Vec<ToolPattern>,
+    /// These don't exist, even if allowed.
     #[schemars(with = "Vec<String>")]
-    pub deny: Vec<Pattern>,
+    pub deny: Vec<ToolPattern>,
     /// These wait for a person's approval.
     #[schemars(with = "Vec<String>")]
-    pub ask: Vec<Pattern>,
-    /// Whether a model may run a tool that says of itself that it is destructive.
+    pub ask: Vec<ToolPattern>,
+    /// Whether a model may run a tool that declares itself destructive.
     pub destructive: Destructive,
-    /// Who else that holds for.
+    /// Which other callers that applies to.
     #[serde(rename = "destructiveFrom")]
     pub destructive_from: Vec<DestructiveCaller>,
-    /// Keeps private data from going out after a stranger's words came in.
+    /// Asks before private data can go out once untrusted text has come in.
     pub flow: FlowPolicy,
-    /// The allow lists of policies that narrow this one: each has to grant a tool as well.
+    // The allow lists of policies that narrow this one. Each of them must allow a tool as well.
     #[serde(skip)]
     #[schemars(skip)]
-    also_allowed_by: Vec<Vec<Pattern>>,
+    also_allowed_by: Vec<Vec<ToolPattern>>,
 }
 
-/// What a policy says of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Permission {
+pub(crate) enum CallPermission {
     Granted,
     Ask(ApprovalReason),
     Denied,
 }
 
-/// What a policy says of a tool.
-///
-/// ```
-/// use toolgate_core::Decision;
-///
-/// fn mark(decision: Decision) -> &'static str {
-///     match decision {
-///         Decision::Allow => "",
-///         Decision::Ask => "asks first",
-///         Decision::Hide => "hidden",
-///     }
-/// }
-/// ```
+/// What a [`Policy`] says about one tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Decision {
-    /// Go ahead.
     Allow,
-    /// Ask a person first.
+    /// A person has to approve each call.
     Ask,
-    /// There is no such tool for this caller.
+    /// The tool does not exist for this caller.
     Hide,
 }
 
 impl Default for Policy {
     fn default() -> Self {
         Self {
-            allow: vec![Pattern::new("*")],
+            allow: vec![ToolPattern::new("*")],
             deny: Vec::new(),
             ask: Vec::new(),
             destructive: Destructive::default(),
@@ -99,22 +76,10 @@ impl Default for Policy {
 }
 
 impl Policy {
-    /// Both policies at once: a tool needs to be allowed by each, and is denied or asked about if
-    /// either says so.
-    ///
-    /// ```
-    /// use serde_json::json;
-    /// use toolgate_core::{Decision, Policy, ToolDefinition};
-    ///
-    /// let policy = |value| serde_json::from_value::<Policy>(value).unwrap();
-    /// let both = policy(json!({ "allow": ["echo", "search"] })).narrowed_by(policy(json!({ "deny": ["search"] })));
-    /// let search = ToolDefinition::builder("search", "Searches", json!({ "type": "object" })).build()?;
-    /// assert_eq!(both.decide(&search), Decision::Hide);
-    /// # Ok::<_, toolgate_core::DefinitionError>(())
-    /// ```
+    /// Both policies must allow a tool, and it is denied or asked about if either says so.
     #[must_use]
     pub fn narrowed_by(mut self, other: Self) -> Self {
-        // Taken apart completely, so that no rule that is added later can be forgotten here.
+        // Destructured completely, so that a field added later can't be forgotten here.
         let Self {
             allow,
             deny,
@@ -136,15 +101,16 @@ impl Policy {
         self
     }
 
-    /// True if every tool is allowed that isn't denied.
+    /// True if every tool that isn't denied is allowed.
     pub fn allows_all(&self) -> bool {
-        self.allow.contains(&Pattern::new("*")) && self.also_allowed_by.is_empty()
+        self.allow.contains(&ToolPattern::new("*")) && self.also_allowed_by.is_empty()
     }
 
-    /// Decides for one tool.
     pub fn decide(&self, tool: &ToolDefinition) -> Decision {
-        let matches = |patterns: &[Pattern]| patterns.iter().any(|pattern| pattern.matches(tool));
-        let grants = |patterns: &Vec<Pattern>| patterns.iter().any(|pattern| pattern.grants(tool));
+        let matches =
+            |patterns: &[ToolPattern]| patterns.iter().any(|pattern| pattern.matches(tool));
+        let grants =
+            |patterns: &Vec<ToolPattern>| patterns.iter().any(|pattern| pattern.grants(tool));
         match () {
             () if !grants(&self.allow) || !self.also_allowed_by.iter().all(grants) => {
                 Decision::Hide
@@ -155,17 +121,16 @@ impl Policy {
         }
     }
 
-    /// Decides for one call of a tool that it does not hide. The reason is the one a person should
-    /// know first.
-    pub(crate) fn permit(&self, tool: &ToolDefinition, call: &ToolCall) -> Permission {
-        let is_flow = || !call.user_initiated && self.flow.asks(tool, call.flow.as_ref());
+    /// Decides on a call to a visible tool. The reason is the one a person should know first.
+    pub(crate) fn permission_for(&self, tool: &ToolDefinition, call: &ToolCall) -> CallPermission {
+        let is_flow = || !call.user_initiated && self.flow.needs_approval(tool, call.flow.as_ref());
         let is_listed = || self.ask.iter().any(|pattern| pattern.matches(tool));
         match self.destructive_rule(tool, call) {
-            Destructive::Deny => Permission::Denied,
-            _ if is_flow() => Permission::Ask(ApprovalReason::Flow),
-            _ if is_listed() => Permission::Ask(ApprovalReason::Policy),
-            Destructive::Ask => Permission::Ask(ApprovalReason::Destructive),
-            Destructive::Allow => Permission::Granted,
+            Destructive::Deny => CallPermission::Denied,
+            _ if is_flow() => CallPermission::Ask(ApprovalReason::Flow),
+            _ if is_listed() => CallPermission::Ask(ApprovalReason::Policy),
+            Destructive::Ask => CallPermission::Ask(ApprovalReason::Destructive),
+            Destructive::Allow => CallPermission::Granted,
         }
     }
 }
@@ -175,9 +140,9 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::Source;
+    use crate::ToolSource;
 
-    fn tool(source: Source, name: &str, original: &str) -> ToolDefinition {
+    fn tool(source: ToolSource, name: &str, original: &str) -> ToolDefinition {
         ToolDefinition::builder(name, "…", json!({ "type": "object" }))
             .source(source)
             .original_name(original)
@@ -190,10 +155,10 @@ mod tests {
         let list = |names: &[&str]| {
             names
                 .iter()
-                .map(|name| Pattern::new(name))
+                .map(|name| ToolPattern::new(name))
                 .collect::<Vec<_>>()
         };
-        let echo = tool(Source::Builtin, "echo", "echo");
+        let echo = tool(ToolSource::Builtin, "echo", "echo");
         for (allow, deny, ask, expected) in [
             (&["*"][..], &[][..], &[][..], Decision::Allow),
             (&["*"], &["echo"], &["echo"], Decision::Hide),
@@ -211,15 +176,20 @@ mod tests {
         }
     }
 
-    /// Two servers have a tool of one name: the second is listed with its server's name before it.
+    // Two servers have a tool of the same name: the second is listed with its
+    // server's name in front.
     #[test]
     fn a_bare_name_grants_one_tool_and_withholds_all() {
-        let first = tool(Source::Mcp("a".to_owned()), "delete_all", "delete_all");
-        let second = tool(Source::Mcp("b".to_owned()), "b__delete_all", "delete_all");
+        let first = tool(ToolSource::Mcp("a".to_owned()), "delete_all", "delete_all");
+        let second = tool(
+            ToolSource::Mcp("b".to_owned()),
+            "b__delete_all",
+            "delete_all",
+        );
         let policy = |allow: &str, deny: &[&str], ask: &[&str]| Policy {
-            allow: vec![Pattern::new(allow)],
-            deny: deny.iter().map(|text| Pattern::new(text)).collect(),
-            ask: ask.iter().map(|text| Pattern::new(text)).collect(),
+            allow: vec![ToolPattern::new(allow)],
+            deny: deny.iter().map(|text| ToolPattern::new(text)).collect(),
+            ask: ask.iter().map(|text| ToolPattern::new(text)).collect(),
             ..Policy::default()
         };
         use Decision::{Allow, Ask, Hide};
@@ -244,7 +214,7 @@ mod tests {
     #[test]
     fn a_policy_is_only_ever_narrowed_by_another() {
         use Decision::{Allow, Ask, Hide};
-        let echo = tool(Source::Builtin, "echo", "echo");
+        let echo = tool(ToolSource::Builtin, "echo", "echo");
         let policies: Vec<(Policy, Decision)> = [
             (json!({}), Allow),
             (json!({ "allow": ["echo"] }), Allow),
@@ -267,7 +237,7 @@ mod tests {
                     stricter,
                     "{one:?} {other:?}"
                 );
-                // A third one finds all that is there.
+                // A third policy still sees every rule of the first two.
                 let three = policies[0].0.clone().narrowed_by(both);
                 assert_eq!(
                     strictness(three.decide(&echo)),

@@ -1,152 +1,121 @@
-//! Tools that are still on their way: a conversation may begin while the servers of its tools start.
+//! Waiting for tools whose servers are still starting.
 //!
-//! A request waits only for what it needs. What needs a certain tool waits for that one
-//! ([`Toolbox::wait_for_tool`]): a sentence, the list of names that it is understood by, a call of a
-//! name that nobody has yet. A model has to be told of its tools before it is asked, and nobody
-//! knows what it will want: it is asked once all tools are there, or a few seconds later
-//! ([`Toolbox::wait_for_all`]). Both waits are bounded, and told, so that a voice can say that it
-//! takes a moment.
+//! A request waits only for what it needs. A sentence that needs one tool waits for that tool
+//! ([`Toolbox::wait_for_tool`]). A model is told its tools before it is asked, and nobody knows
+//! which it will want, so it waits until all are there or a few seconds have passed
+//! ([`Toolbox::wait_for_all`]). Both waits are bounded and reported, so that a voice can say that
+//! it takes a moment.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use tokio::time::timeout;
 
 use crate::Toolbox;
 
-/// How long a request waits for a tool that it certainly needs.
-const FOR_A_TOOL: Duration = Duration::from_secs(15);
-/// How long a model is not asked because there may be more tools. Once that was in vain, no later question waits for the same
-/// servers: only when one of them has settled since, or another one is starting.
-const FOR_ALL: Duration = Duration::from_secs(5);
+const TOOL_WAIT: Duration = Duration::from_secs(15);
+// If this wait was in vain, later requests don't wait for the same servers again, until one of them
+// settles or another one starts.
+const ALL_TOOLS_WAIT: Duration = Duration::from_secs(5);
 
-/// Knows which tools are still on their way.
-///
-/// ```
-/// use futures::future::{BoxFuture, FutureExt, ready};
-/// use toolgate_core::ToolReadiness;
-///
-/// struct AllThere;
-///
-/// impl ToolReadiness for AllThere {
-///     fn all_offered(&self) -> BoxFuture<'_, ()> {
-///         ready(()).boxed()
-///     }
-///
-///     fn starting(&self) -> Vec<String> {
-///         Vec::new()
-///     }
-///
-///     fn callable<'a>(&'a self, _tool: &'a str) -> BoxFuture<'a, ()> {
-///         ready(()).boxed()
-///     }
-/// }
-/// assert!(AllThere.all_offered().now_or_never().is_some());
-/// ```
+/// Knows which tools are still to come, because their servers are starting.
 pub trait ToolReadiness: Send + Sync {
-    /// Returns once no further tools are expected: at once, if that is so now.
+    /// Resolves once no further tools are expected.
     fn all_offered(&self) -> BoxFuture<'_, ()>;
 
-    /// The servers that further tools are expected of, in an order that stays.
+    /// The servers that are still starting, in a stable order.
     fn starting(&self) -> Vec<String>;
 
-    /// Returns once a tool of this name can be called, or it is certain that none can: at once, if that is so now.
+    /// Resolves once a tool of this name can be called, or certainly never will be. Resolves at
+    /// once if that is known already.
     fn callable<'a>(&'a self, tool: &'a str) -> BoxFuture<'a, ()>;
 }
 
-/// The beginning or the end of a wait for tools whose servers are still starting.
+/// The start or the end of a wait for tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ToolWait<'a> {
-    /// A request waits for this tool; for all tools if there is none.
+    /// A request waits for this tool, or for all tools if `None`.
     Started(Option<&'a str>),
-    /// It goes on, with what came or without.
+    /// The request continues, with or without the tool.
     Ended,
 }
 
-/// Is told of waits. Not called at all where nothing has to be waited for.
+/// Called when a wait for tools starts and when it ends. Not called if there is
+/// nothing to wait for.
 pub type ToolWaitListener<'a> = &'a mut (dyn FnMut(ToolWait<'_>) + Send);
 
-/// What a toolbox and its clones know of tools that are still on their way.
 #[derive(Clone, Default)]
-pub(crate) struct Awaited {
+pub(crate) struct ToolStartup {
     readiness: Arc<OnceLock<Arc<dyn ToolReadiness>>>,
-    /// The servers that all tools were last waited for in vain: for the same ones no request waits again.
+    // Servers that were last waited for in vain: no request waits for the same ones again.
     in_vain: Arc<Mutex<Vec<String>>>,
 }
 
-impl Awaited {
-    fn in_vain(&self) -> MutexGuard<'_, Vec<String>> {
-        self.in_vain.lock()
-    }
-}
-
 impl Toolbox {
-    /// From now on tools may still be on their way, for this toolbox and its clones. Only the first to be told of counts.
-    pub fn wait_for(&self, readiness: Arc<dyn ToolReadiness>) {
-        self.awaited().readiness.get_or_init(|| readiness);
+    /// Sets what to wait for, for this toolbox and its clones. Only the first call counts.
+    pub fn set_readiness(&self, readiness: Arc<dyn ToolReadiness>) {
+        self.startup().readiness.get_or_init(|| readiness);
     }
 
-    /// False while there may be more tools soon.
-    pub fn has_all(&self) -> bool {
-        let readiness = self.awaited().readiness.get();
+    /// False while further tools are expected.
+    pub fn is_complete(&self) -> bool {
+        let readiness = self.startup().readiness.get();
         readiness.is_none_or(|readiness| readiness.all_offered().now_or_never().is_some())
     }
 
-    /// False while it is not certain whether a tool of this name can be called.
-    pub fn is_decided(&self, tool: &str) -> bool {
-        let readiness = self.awaited().readiness.get();
+    /// False while it is unknown whether a tool of this name can be called.
+    pub fn is_availability_known(&self, tool: &str) -> bool {
+        let readiness = self.startup().readiness.get();
         readiness.is_none_or(|readiness| readiness.callable(tool).now_or_never().is_some())
     }
 
-    /// Waits a while for a tool of this name.
+    /// Waits up to 15 seconds for a tool of this name.
     pub async fn wait_for_tool(&self, tool: &str, listener: ToolWaitListener<'_>) {
-        let Some(readiness) = self.awaited().readiness.get() else {
+        let Some(readiness) = self.startup().readiness.get() else {
             return;
         };
-        let coming = timeout(FOR_A_TOOL, readiness.callable(tool));
-        if told(Some(tool), coming, listener).await.is_err() {
+        let wait = timeout(TOOL_WAIT, readiness.callable(tool));
+        if wait_with_notice(Some(tool), wait, listener).await.is_err() {
             tracing::warn!(
                 tool = %crate::escape(tool),
-                waited_s = FOR_A_TOOL.as_secs(),
-                "a request goes on without a tool whose server is still starting"
+                waited_s = TOOL_WAIT.as_secs(),
+                "a request continues without a tool, because its server is still starting"
             );
         }
     }
 
-    /// Waits a while until no further tools are expected.
+    /// Waits up to five seconds until no further tools are expected.
     pub async fn wait_for_all(&self, listener: ToolWaitListener<'_>) {
-        let awaited = self.awaited();
-        let Some(readiness) = awaited.readiness.get() else {
+        let startup = self.startup();
+        let Some(readiness) = startup.readiness.get() else {
             return;
         };
         let starting = readiness.starting();
-        if !starting.is_empty() && *awaited.in_vain() == starting {
+        if !starting.is_empty() && *startup.in_vain.lock() == starting {
             return;
         }
-        let coming = timeout(FOR_ALL, readiness.all_offered());
-        if told(None, coming, listener).await.is_err() {
-            *awaited.in_vain() = readiness.starting();
-            tracing::warn!(
-                "a model is asked although servers are still starting: it is not offered their tools yet"
-            );
+        let wait = timeout(ALL_TOOLS_WAIT, readiness.all_offered());
+        if wait_with_notice(None, wait, listener).await.is_err() {
+            *startup.in_vain.lock() = readiness.starting();
+            tracing::warn!("servers are still starting; the model is asked without their tools");
         }
     }
 }
 
-async fn told<T>(
+async fn wait_with_notice<T>(
     tool: Option<&str>,
-    coming: impl Future<Output = T>,
+    wait: impl Future<Output = T>,
     listener: ToolWaitListener<'_>,
 ) -> T {
-    let mut coming = std::pin::pin!(coming);
-    if let Some(came) = coming.as_mut().now_or_never() {
-        return came;
+    let mut wait = std::pin::pin!(wait);
+    if let Some(result) = wait.as_mut().now_or_never() {
+        return result;
     }
     listener(ToolWait::Started(tool));
-    let came = coming.await;
+    let result = wait.await;
     listener(ToolWait::Ended);
-    came
+    result
 }

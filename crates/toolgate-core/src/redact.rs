@@ -1,7 +1,7 @@
-//! Text from outside, made fit for a log: secrets out, control characters escaped, length bounded.
+//! [`Redactor`]: removes secrets from untrusted text, and bounds its length for logs.
 
 mod key_names;
-mod known;
+mod known_secrets;
 mod writers;
 
 use std::borrow::Cow;
@@ -13,59 +13,44 @@ use arc_swap::ArcSwap;
 use serde_json::Value;
 
 use self::key_names::is_secret;
-use self::known::KnownSecrets;
-use self::writers::{Kept, Preview};
-use crate::arguments::Size;
-use crate::text::{cut, prefix};
+use self::known_secrets::KnownSecrets;
+use self::writers::{JsonStyle, write};
+use crate::arguments::JsonSize;
+use crate::text::{escape_truncated, prefix};
 
 const HIDDEN: &str = "[REDACTED]";
 
-/// What is nested deeper is not gone through: arguments are recorded as they were asked, however deep that was.
-const DEEPEST: usize = 512;
+// Bounds the recursion: arguments are recorded as they were sent, however deep they are.
+const MAX_DEPTH: usize = 512;
 
-/// Takes secrets out of what is logged: by the name of a key, and by value wherever one turns up. Cheap to clone; clones
-/// learn together.
-///
-/// ```
-/// use serde_json::json;
-/// use toolgate_core::Redactor;
-///
-/// let redactor = Redactor::new(["tok-12345".to_owned()]);
-/// assert_eq!(redactor.json(&json!({ "password": "x", "url": "/?t=tok-12345" }), 100), r#"{"password":"[REDACTED]","url":"/?t=[REDACTED]"}"#);
-/// ```
+/// Removes secrets from what is logged: the values of keys such as `password`, and known values
+/// wherever they turn up. Cheap to clone; clones share what they learn.
 #[derive(Clone, Default)]
 pub struct Redactor {
     secrets: Arc<ArcSwap<KnownSecrets>>,
 }
 
 impl Redactor {
-    /// `secrets` are values that must never be shown, such as tokens from the configuration. They are found in URLs, in JSON, in
-    /// hexadecimal digits and within base64, too. Very short ones are left out: they would blot out half of every text.
+    /// `secrets` are values that must never be shown, such as tokens from the configuration. They
+    /// are also found URL-encoded, JSON-escaped, in hexadecimal and inside base64. Values under
+    /// four bytes are ignored: they would blot out half of every text.
     pub fn new(secrets: impl IntoIterator<Item = String>) -> Self {
         let redactor = Self::default();
         redactor.learn(secrets);
         redactor
     }
 
-    /// More of them. Nothing is forgotten: what was a secret once may still turn up.
+    /// Adds secrets. Nothing is ever forgotten, because an old secret may still turn up.
     pub fn learn(&self, secrets: impl IntoIterator<Item = String>) {
         let new: Vec<String> = secrets.into_iter().collect();
         self.secrets.rcu(|known| known.with(&new));
     }
 
-    /// For what is shown of one call: also hides the secrets among its arguments, which a tool may repeat in its answer.
-    ///
-    /// ```
-    /// use serde_json::json;
-    /// use toolgate_core::Redactor;
-    ///
-    /// let redactor = Redactor::default();
-    /// let of_call = redactor.of_call(&json!({ "user": "ann", "password": "hunter2!" }));
-    /// assert_eq!(of_call.text("ann logged in with hunter2!"), "ann logged in with [REDACTED]");
-    /// ```
-    pub fn of_call(&self, arguments: &Value) -> Cow<'_, Self> {
+    /// A redactor for one call, which also hides the secrets among its arguments: a tool may repeat
+    /// them in its result.
+    pub fn for_call(&self, arguments: &Value) -> Cow<'_, Self> {
         let mut secrets = Vec::new();
-        collect_secrets(arguments, DEEPEST, &mut secrets);
+        collect_secrets(arguments, MAX_DEPTH, &mut secrets);
         if secrets.is_empty() {
             return Cow::Borrowed(self);
         }
@@ -75,75 +60,57 @@ impl Redactor {
         })
     }
 
-    /// A text without the known secrets, and without those that JSON inside of it names as such.
+    /// Removes known secrets, and values of secret keys in embedded JSON.
     pub fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        without(&self.secrets.load(), text)
+        redact_text(&self.secrets.load(), text)
     }
 
-    /// A text without the known secrets, and nothing else changed: for what has to stay usable, such as the description of a
-    /// tool.
-    ///
-    /// ```
-    /// use toolgate_core::Redactor;
-    ///
-    /// let redactor = Redactor::new(["tok-12345".to_owned()]);
-    /// let text = r#"sends { "token": "yours" } with tok-12345"#;
-    /// assert_eq!(redactor.known(text), r#"sends { "token": "yours" } with [REDACTED]"#);
-    /// ```
-    pub fn known<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        self.secrets.load().hide(Cow::Borrowed(text))
+    /// Removes known secrets and nothing else, for text that must stay usable, such
+    /// as a tool's description.
+    pub fn redact_known<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        self.secrets.load().redact(Cow::Borrowed(text))
     }
 
-    /// One line of at most `longest` bytes and a little: secrets out, escaped, and its true size said where it is cut.
+    /// One escaped line without secrets. Beyond `longest` bytes it is cut, and says its full size.
     pub fn line(&self, text: &str, longest: usize) -> String {
-        cut(&self.text(text), longest)
+        escape_truncated(&self.text(text), longest)
     }
 
-    /// The same for a JSON value, as compact JSON.
+    /// Like [`line`](Self::line), for a JSON value as compact JSON.
     pub fn json(&self, value: &Value, longest: usize) -> String {
-        let mut preview = Preview {
-            redactor: self,
-            out: String::new(),
-            longest,
-        };
-        preview.write(value);
-        if preview.out.len() <= longest {
-            return preview.out;
+        let preview = write(value, JsonStyle::Preview, &self.secrets.load(), longest);
+        if preview.len() <= longest {
+            return preview;
         }
-        let size = match Size::of(value, DEEPEST) {
+        let size = match JsonSize::measure(value, MAX_DEPTH) {
             Ok(size) => format!("{} bytes", size.bytes),
-            Err(_) => format!("nested deeper than {DEEPEST}"),
+            Err(_) => format!("nested deeper than {MAX_DEPTH}"),
         };
-        format!("{}… ({size})", prefix(&preview.out, longest))
+        format!("{}… ({size})", prefix(&preview, longest))
     }
 
-    /// A JSON value as compact JSON, secrets out and nothing else changed, to be kept. Of what takes more than `longest` bytes
-    /// it is the beginning, and how many bytes are missing.
+    /// Compact JSON without secrets and otherwise unchanged, for storing. Beyond `longest` bytes it
+    /// is cut; the number is how many bytes are missing.
     pub fn compact(&self, value: &Value, longest: usize) -> (String, u64) {
-        let mut kept = Kept {
-            secrets: &self.secrets.load(),
-            out: Vec::with_capacity(128),
-            longest,
-        };
-        kept.write(value, DEEPEST);
-        let text = String::from_utf8(kept.out).unwrap_or_default();
+        let text = write(value, JsonStyle::Exact, &self.secrets.load(), longest);
         if text.len() <= longest {
             return (text, 0);
         }
         let text = prefix(&text, longest).to_owned();
-        let size = Size::of(value, DEEPEST).map_or(0, |size| size.bytes);
-        // Where secrets were longer than what stands for them, the size is less than what was written.
+        let size = JsonSize::measure(value, MAX_DEPTH).map_or(0, |size| size.bytes);
+        // Redaction may shrink the text, so the original size says how much is missing only
+        // roughly; at least one byte is.
         let missing = size.saturating_sub(text.len() as u64).max(1);
         (text, missing)
     }
 
-    /// A JSON value of the same shape, secrets out.
+    /// Removes secrets but keeps the shape of the value.
     pub fn value(&self, value: &Value) -> Value {
-        self.inner_value(value, DEEPEST)
+        self.redact_value(value, MAX_DEPTH)
     }
 
-    fn inner_value(&self, value: &Value, deeper: usize) -> Value {
-        let inner = |value| self.inner_value(value, deeper - 1);
+    fn redact_value(&self, value: &Value, deeper: usize) -> Value {
+        let inner = |value| self.redact_value(value, deeper - 1);
         match value {
             Value::Array(_) | Value::Object(_) if deeper == 0 => "…".into(),
             Value::Array(array) => array.iter().map(inner).collect(),
@@ -165,7 +132,7 @@ impl Redactor {
     }
 
     fn is_known(&self, text: &str) -> bool {
-        self.secrets.load().is_in(text)
+        self.secrets.load().matches(text)
     }
 }
 
@@ -175,13 +142,13 @@ impl fmt::Debug for Redactor {
     }
 }
 
-fn without<'a>(secrets: &KnownSecrets, text: &'a str) -> Cow<'a, str> {
-    secrets.hide(without_named(text))
+fn redact_text<'a>(secrets: &KnownSecrets, text: &'a str) -> Cow<'a, str> {
+    secrets.redact(redact_named(text))
 }
 
-/// The texts that keys name as secrets, anywhere in a value. Shorter ones than this are too common to be hidden elsewhere.
+// Strings under secret keys. Shorter ones are too common to hide wherever they occur.
 fn collect_secrets(value: &Value, deeper: usize, secrets: &mut Vec<String>) {
-    const SHORTEST: usize = 6;
+    const MIN_BYTES: usize = 6;
     match value {
         _ if deeper == 0 => {}
         Value::Array(array) => {
@@ -193,7 +160,7 @@ fn collect_secrets(value: &Value, deeper: usize, secrets: &mut Vec<String>) {
             for (name, value) in object {
                 match value {
                     Value::String(text) => {
-                        if text.len() >= SHORTEST && is_secret(name, value) {
+                        if text.len() >= MIN_BYTES && is_secret(name, value) {
                             secrets.push(text.clone());
                         }
                     }
@@ -205,8 +172,8 @@ fn collect_secrets(value: &Value, deeper: usize, secrets: &mut Vec<String>) {
     }
 }
 
-/// Takes out the values of secret keys in text that is JSON, was meant to be, or contains some: `"password": "…"`.
-fn without_named(text: &str) -> Cow<'_, str> {
+// Scans text that is, was meant to be, or contains JSON: `"password": "…"`.
+fn redact_named(text: &str) -> Cow<'_, str> {
     let mut shown = String::new();
     let mut rest = text;
     let mut from = 0;
@@ -225,7 +192,8 @@ fn without_named(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown + rest)
 }
 
-/// Where the value lies in `after`, if `before` ends in a quoted secret name. Quotes may be escaped.
+/// Finds the value at the start of `after` if `before` ends in a quoted secret key. Quotes may be
+/// escaped, because JSON is often nested in strings.
 fn secret_value(before: &str, after: &str) -> Option<Range<usize>> {
     let name = before.trim_end().strip_suffix('"')?.trim_end_matches('\\');
     let name = &name[name.rfind('"')? + 1..];
@@ -244,15 +212,7 @@ fn secret_value(before: &str, after: &str) -> Option<Range<usize>> {
     Some(start..start + value.len())
 }
 
-/// True if a secret was taken out of it, anywhere: it is not what it was.
-///
-/// ```
-/// use serde_json::json;
-/// use toolgate_core::{Redactor, is_redacted};
-///
-/// let kept = Redactor::default().value(&json!({ "deep": [{ "password": "x" }] }));
-/// assert!(is_redacted(&kept) && !is_redacted(&json!({ "deep": ["x", 1] })));
-/// ```
+/// True if a secret was removed anywhere in the value, so it is not the original.
 pub fn is_redacted(value: &Value) -> bool {
     match value {
         Value::String(text) => text.contains(HIDDEN),

@@ -1,73 +1,40 @@
-//! Who calls, and which tools there are for it beyond what the policy says for all.
+//! [`Scope`]: who calls, and which tools exist for that caller beyond what the
+//! policy says for everyone.
 
 use std::sync::Arc;
 
-use crate::{Pattern, ToolDefinition};
+use crate::{ToolDefinition, ToolPattern};
 
-/// A caller's share of the tools, and what it is called. A tool outside of it is not found for this caller, as if the policy
-/// hid it.
-///
-/// ```
-/// use serde_json::json;
-/// use toolgate_core::{Pattern, Scope, ToolDefinition};
-///
-/// let lights = Scope::only(vec![Pattern::new("*_light")]);
-/// let echo = ToolDefinition::builder("echo", "Echoes", json!({ "type": "object" })).build()?;
-/// assert!(!lights.has(&echo) && Scope::default().has(&echo));
-/// assert_eq!(lights.of("kitchen").caller(), Some("kitchen"));
-/// # Ok::<_, toolgate_core::DefinitionError>(())
-/// ```
+/// A caller's name and its share of the tools. Any other tool is not found for this caller, as if
+/// the policy hid it.
 #[derive(Debug, Clone, Default)]
 pub struct Scope {
-    patterns: Option<Arc<[Pattern]>>,
-    denied: Option<Arc<[Pattern]>>,
-    /// The share this one was taken from, if that one left something out.
+    patterns: Option<Arc<[ToolPattern]>>,
+    denied: Option<Arc<[ToolPattern]>>,
+    // The enclosing scope, if it is restricted.
     outer: Option<Arc<Scope>>,
     caller: Option<Arc<str>>,
 }
 
 impl Scope {
-    /// Only what one of these patterns means; with none, nothing.
-    pub fn only(patterns: Vec<Pattern>) -> Self {
+    /// Allows only tools that match one of these patterns. An empty list allows nothing.
+    pub fn only(patterns: Vec<ToolPattern>) -> Self {
         Self {
             patterns: Some(patterns.into()),
             ..Self::default()
         }
     }
 
-    /// This share without what one of these patterns matches.
-    ///
-    /// ```
-    /// use serde_json::json;
-    /// use toolgate_core::{Pattern, Scope, ToolDefinition};
-    ///
-    /// let echo = ToolDefinition::builder("echo", "Echoes", json!({ "type": "object" })).build()?;
-    /// let quiet = Scope::default().except(vec![Pattern::new("echo")]);
-    /// assert!(!quiet.has(&echo) && !quiet.is_everything());
-    /// # Ok::<_, toolgate_core::DefinitionError>(())
-    /// ```
     #[must_use]
-    pub fn except(mut self, patterns: Vec<Pattern>) -> Self {
+    pub fn except(mut self, patterns: Vec<ToolPattern>) -> Self {
         self.denied = (!patterns.is_empty()).then(|| patterns.into());
         self
     }
 
-    /// Of this share only what `outer` has as well. The caller stays the same.
-    ///
-    /// ```
-    /// use serde_json::json;
-    /// use toolgate_core::{Pattern, Scope, ToolDefinition};
-    ///
-    /// let echo = ToolDefinition::builder("echo", "Echoes", json!({ "type": "object" })).build()?;
-    /// let all = Scope::default().of("kitchen");
-    /// let lights = all.within(&Scope::only(vec![Pattern::new("*_light")]));
-    /// assert!(!lights.has(&echo));
-    /// assert_eq!(lights.caller(), Some("kitchen"));
-    /// # Ok::<_, toolgate_core::DefinitionError>(())
-    /// ```
+    /// Restricts this scope to what `outer` allows as well. The caller stays the same.
     #[must_use]
     pub fn within(mut self, outer: &Scope) -> Self {
-        if !outer.is_everything() {
+        if !outer.is_unrestricted() {
             let outer = match &self.outer {
                 None => outer.clone(),
                 Some(own) => Self::clone(own).within(outer),
@@ -77,21 +44,22 @@ impl Scope {
         self
     }
 
-    /// The share of a caller of this name, which stands in the log and in the journal.
+    /// Sets the caller's name, which appears in the log and the journal.
     #[must_use]
-    pub fn of(mut self, caller: impl Into<Arc<str>>) -> Self {
+    pub fn for_caller(mut self, caller: impl Into<Arc<str>>) -> Self {
         self.caller = Some(caller.into());
         self
     }
 
-    /// What the caller is called, if callers are told apart.
+    /// The caller's name, if callers are told apart.
     pub fn caller(&self) -> Option<&str> {
         self.caller.as_deref()
     }
 
-    /// The same caller without a limit: for a call that is refused with words of its own, and only recorded.
+    /// The same caller without restrictions, for a call that fails with its own error
+    /// and is only recorded.
     #[must_use]
-    pub fn without_limit(&self) -> Self {
+    pub fn without_restrictions(&self) -> Self {
         Self {
             caller: self.caller.clone(),
             ..Self::default()
@@ -102,22 +70,20 @@ impl Scope {
         self.caller.clone()
     }
 
-    /// True if the caller may use this tool.
-    pub fn has(&self, tool: &ToolDefinition) -> bool {
-        let grants = |patterns: &[Pattern]| patterns.iter().any(|pattern| pattern.grants(tool));
-        let denies = |patterns: &[Pattern]| patterns.iter().any(|pattern| pattern.matches(tool));
+    pub fn allows(&self, tool: &ToolDefinition) -> bool {
+        let grants = |patterns: &[ToolPattern]| patterns.iter().any(|pattern| pattern.grants(tool));
+        let denies =
+            |patterns: &[ToolPattern]| patterns.iter().any(|pattern| pattern.matches(tool));
         self.patterns.as_deref().is_none_or(grants)
             && !self.denied.as_deref().is_some_and(denies)
-            && self.outer.as_ref().is_none_or(|outer| outer.has(tool))
+            && self.outer.as_ref().is_none_or(|outer| outer.allows(tool))
     }
 
-    /// True if it leaves nothing out.
-    pub fn is_everything(&self) -> bool {
+    pub fn is_unrestricted(&self) -> bool {
         self.patterns.is_none() && self.denied.is_none() && self.outer.is_none()
     }
 
-    /// The patterns of [`only`](Self::only).
-    pub fn patterns(&self) -> Option<&[Pattern]> {
+    pub fn patterns(&self) -> Option<&[ToolPattern]> {
         self.patterns.as_deref()
     }
 }

@@ -1,5 +1,5 @@
-//! Who may run now: so many calls of each server, and as many of all local tools together. A server that hangs fills its own
-//! slots and nobody else's.
+//! Limits how many calls run at once: per server, and for all local tools together. A server that
+//! hangs fills only its own slots.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -7,20 +7,19 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::Source;
+use crate::ToolSource;
 
-/// Held while a call runs.
-pub(crate) type Slot = OwnedSemaphorePermit;
+pub(crate) type CallSlot = OwnedSemaphorePermit;
 
-pub(crate) struct Slots {
+pub(crate) struct CallSlots {
     each: usize,
     local: Arc<Semaphore>,
-    /// By name. Never shrinks: there are no more than the configuration has ever had. A snapshot, so that no call waits for
-    /// another one here.
+    // Never shrinks: it holds no more servers than the configuration ever had. Behind a snapshot,
+    // so that calls don't wait for each other here.
     servers: ArcSwap<HashMap<String, Arc<Semaphore>>>,
 }
 
-impl Slots {
+impl CallSlots {
     pub(crate) fn new(each: usize) -> Self {
         let each = each.clamp(1, Semaphore::MAX_PERMITS);
         Self {
@@ -30,28 +29,28 @@ impl Slots {
         }
     }
 
-    /// A slot at once, else where to wait for one.
-    pub(crate) fn try_take(&self, source: &Source) -> Result<Slot, Arc<Semaphore>> {
-        let slots = self.of(source);
+    /// Takes a slot if one is free, else returns the semaphore to wait on.
+    pub(crate) fn try_acquire(&self, source: &ToolSource) -> Result<CallSlot, Arc<Semaphore>> {
+        let slots = self.semaphore_for(source);
         match Arc::clone(&slots).try_acquire_owned() {
             Ok(slot) => Ok(slot),
             Err(_) => Err(slots),
         }
     }
 
-    fn of(&self, source: &Source) -> Arc<Semaphore> {
-        let Source::Mcp(server) = source else {
+    fn semaphore_for(&self, source: &ToolSource) -> Arc<Semaphore> {
+        let ToolSource::Mcp(server) = source else {
             return Arc::clone(&self.local);
         };
         match self.servers.load().get(server) {
             Some(slots) => Arc::clone(slots),
-            None => self.first_of(server),
+            None => self.create_semaphore(server),
         }
     }
 
-    /// Two first calls of a server may come at once: one of them makes its slots, both get the same.
+    // Two first calls to a server may race: both must end up with the same semaphore.
     #[cold]
-    fn first_of(&self, server: &str) -> Arc<Semaphore> {
+    fn create_semaphore(&self, server: &str) -> Arc<Semaphore> {
         let fresh = Arc::new(Semaphore::new(self.each));
         self.servers.rcu(|servers| {
             let mut servers = HashMap::clone(servers);

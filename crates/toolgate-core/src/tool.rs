@@ -1,4 +1,4 @@
-//! What a tool is.
+//! The [`Tool`] trait, which all tools implement.
 
 use futures::future::BoxFuture;
 
@@ -7,11 +7,12 @@ use crate::{CallContext, ToolDefinition, ToolError, ToolOutput, ValidArguments};
 /// What [`Tool::invoke`] returns.
 pub type ToolFuture<'a> = BoxFuture<'a, Result<ToolOutput, ToolError>>;
 
-/// Anything a model may call, whatever stands behind it.
+/// Anything a model may call, whatever implements it.
 ///
-/// Only [`ToolExecutor`](crate::ToolExecutor) invokes tools. It has checked the arguments, keeps the deadline and contains a
-/// panic, so an implementation does its work and nothing else. The future is dropped on timeout and cancellation. It must not
-/// block its thread: wrap blocking work with [`FunctionTool::blocking`](crate::FunctionTool::blocking).
+/// Only [`ToolExecutor`](crate::ToolExecutor) invokes tools. It validates the arguments,
+/// enforces the deadline and contains panics, so an implementation only does its work. The
+/// future is dropped on timeout and cancellation. It must not block its thread: wrap
+/// blocking work with [`FunctionTool::blocking`](crate::FunctionTool::blocking).
 ///
 /// For a tool made of one function, [`FunctionTool`](crate::FunctionTool) is shorter.
 ///

@@ -1,24 +1,20 @@
-//! The name of a tool as people see it.
+//! Tool names as people see them.
 //!
-//! A server may call its tool anything: with spaces, in any script, as long as it likes. It is listed and called under that
-//! name. Only what nobody can see is escaped, because two names that look the same would be two tools to us and one to a
-//! person. The server is always sent the name that it listed.
+//! A server may give its tool any name: with spaces, in any script, of any length. It is listed and
+//! called under that name. Only invisible characters are escaped, because a person couldn't tell
+//! two names apart that differ in nothing else. The server is always sent its own name.
 
 use std::borrow::Cow;
 
-use crate::text::{escape, is_unseen};
+use crate::text::{escape, is_invisible};
 
-/// The name with control and invisible characters escaped, as text does: `\u{200b}`. So is a backslash that would read as the
-/// beginning of such an escape, so that no two names are shown as one. Of a name that is white space alone, all is escaped.
-///
-/// ```
-/// assert_eq!(toolgate_core::shown_name("un\u{200b}lock"), r"un\u{200b}lock");
-/// assert_eq!(toolgate_core::shown_name(r"un\u{200b}lock"), r"un\\u{200b}lock");
-/// ```
-pub fn shown(name: &str) -> Cow<'_, str> {
+/// Escapes control and invisible characters: `\u{200b}`. A backslash that would read as
+/// such an escape is escaped too, so that no two names look the same. A name that is all white
+/// space is escaped entirely.
+pub fn display_name(name: &str) -> Cow<'_, str> {
     let is_blank = name.trim().is_empty();
-    let needs_escape = |c: char| is_hidden(c) || c == '\\';
-    if !is_blank && !name.contains(needs_escape) {
+    let may_change = |c: char| needs_escape(c) || c == '\\';
+    if !is_blank && !name.contains(may_change) {
         return Cow::Borrowed(name);
     }
     let mut out = String::with_capacity(name.len() + 8);
@@ -26,31 +22,34 @@ pub fn shown(name: &str) -> Cow<'_, str> {
     while let Some(c) = rest.next() {
         match c {
             '\\' if reads_as_escape(rest.as_str()) => out.push_str(r"\\"),
-            _ if is_unseen(c) => out.push_str(&escape(c.encode_utf8(&mut [0; 4]))),
-            _ if is_hidden(c) || is_blank => out.extend(c.escape_unicode()),
+            _ if is_invisible(c) => out.push_str(&escape(c.encode_utf8(&mut [0; 4]))),
+            _ if needs_escape(c) || is_blank => out.extend(c.escape_unicode()),
             _ => out.push(c),
         }
     }
     Cow::Owned(out)
 }
 
-/// True if a backslash before this, once the rest is escaped, could be taken for one that we wrote.
+// True if a backslash before `rest` could be mistaken for the start of one of our escapes.
 fn reads_as_escape(rest: &str) -> bool {
-    rest.starts_with(['\\', 'n', 'r', 't']) || rest.starts_with("u{") || rest.starts_with(is_hidden)
+    rest.starts_with(['\\', 'n', 'r', 't'])
+        || rest.starts_with("u{")
+        || rest.starts_with(needs_escape)
 }
 
-/// Besides what could forge a line of a log: other spaces than the usual one, and marks that change nothing one can see.
-fn is_hidden(c: char) -> bool {
-    let is_mark = matches!(c, '\u{fe00}'..='\u{fe0f}');
-    is_unseen(c) || is_mark || (c.is_whitespace() && c != ' ')
+// Everything that is escaped in logs, and also unusual spaces and variation selectors.
+fn needs_escape(c: char) -> bool {
+    let is_variation_selector = matches!(c, '\u{fe00}'..='\u{fe0f}');
+    is_invisible(c) || is_variation_selector || (c.is_whitespace() && c != ' ')
 }
 
-/// Why no tool can be called so. Whoever writes a definition here can mend its name; a server's tool is there all the same.
-pub(crate) fn problem(name: &str, is_local: bool) -> Option<&'static str> {
+// Stricter for local definitions, because their author can correct them. A server's tool must stay
+// usable.
+pub(crate) fn name_problem(name: &str, is_local: bool) -> Option<&'static str> {
     match name {
         "" => Some("is empty"),
         _ if is_local && name.trim().is_empty() => Some("is empty"),
-        _ if is_local && name.contains(is_hidden) => {
+        _ if is_local && name.contains(needs_escape) => {
             Some("has characters that can't be seen: control or invisible ones")
         }
         _ => None,
@@ -64,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_cannot_be_seen_is_escaped() {
+    fn only_invisible_characters_are_escaped() {
         for (name, expected) in [
             ("get weather", "get weather"),
             ("größe", "größe"),
@@ -79,7 +78,7 @@ mod tests {
             ("a\u{a0}b", "a\\u{a0}b"),
             ("\u{1b}[31m", "\\u{1b}[31m"),
         ] {
-            assert_eq!(shown(name), expected, "{name:?}");
+            assert_eq!(display_name(name), expected, "{name:?}");
         }
     }
 
@@ -94,12 +93,12 @@ mod tests {
             ("   ", r"\u{20}\u{20}\u{20}"),
             (" \t", r"\u{20}\t"),
         ] {
-            assert_eq!(shown(name), expected, "{name:?}");
+            assert_eq!(display_name(name), expected, "{name:?}");
         }
     }
 
     #[test]
-    fn no_two_names_are_shown_as_one() {
+    fn distinct_names_stay_distinct() {
         const PARTS: [&str; 12] = [
             "", "\\", "\n", "n", "t", "\t", "u", "{20}", " ", "\u{200b}", "u{200b}", "\u{a0}",
         ];
@@ -112,7 +111,7 @@ mod tests {
         }
         let mut seen: HashMap<String, &str> = HashMap::new();
         for name in &names {
-            let other = seen.insert(shown(name).into_owned(), name);
+            let other = seen.insert(display_name(name).into_owned(), name);
             assert!(
                 other.is_none_or(|other| other == name),
                 "{name:?} {other:?}"
@@ -121,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn only_nothing_is_no_name_of_a_server_and_a_local_one_can_be_seen() {
+    fn a_server_name_only_has_to_be_non_empty_but_a_local_one_must_be_visible() {
         let unseen = Some("has characters that can't be seen: control or invisible ones");
         let long = "語".repeat(100_000);
         for (name, of_server, local) in [
@@ -132,8 +131,8 @@ mod tests {
             ("x", None, None),
             (&*long, None, None),
         ] {
-            assert_eq!(problem(name, false), of_server);
-            assert_eq!(problem(name, true), local);
+            assert_eq!(name_problem(name, false), of_server);
+            assert_eq!(name_problem(name, true), local);
         }
     }
 }

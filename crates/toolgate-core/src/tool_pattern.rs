@@ -1,42 +1,31 @@
-//! Patterns of tools, as policies, tokens and filters write them.
+//! [`ToolPattern`]: patterns of tools, as written in policies, tokens and filters.
 //!
 //! A name may stand for several tools: two servers may each have a `delete_all`, and a server may
-//! call its tool whatever it likes. So a list that grants reads a pattern narrowly, and a list that
-//! withholds reads it widely; a mistake on either side keeps a door shut.
+//! call its tools whatever it likes. So lists that grant read a pattern narrowly, and lists that
+//! withhold read it widely. A mistake in either direction keeps a door shut.
 
 use std::borrow::Cow;
 use std::fmt;
 
 use serde::{Deserialize, Deserializer};
 
-use crate::{Source, ToolDefinition, tool_name};
+use crate::{ToolDefinition, ToolSource, tool_name};
 
-/// What stands between a server and its tool in the name a tool is listed under.
+/// Separates the server from its tool in the name that a tool is listed under.
 const LISTED: &str = "__";
 
-/// `name`, `server/name`, or `server__name` as tools are listed; `*` stands for any characters.
-///
-/// ```
-/// use serde_json::json;
-/// use toolgate_core::{Pattern, Source, ToolDefinition};
-///
-/// let tool = ToolDefinition::builder("unlock", "Unlocks", json!({})).source(Source::Mcp("house".to_owned())).build()?;
-/// for text in ["unlock", "house/*", "house__unlock"] {
-///     assert!(Pattern::new(text).matches(&tool) && Pattern::new(text).grants(&tool));
-/// }
-/// # Ok::<_, toolgate_core::DefinitionError>(())
-/// ```
+/// Matches tools by `name`, by `server/name`, or by `server__name` as tools are listed; `*`
+/// stands for any characters.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Pattern {
+pub struct ToolPattern {
     text: String,
-    /// Where a server ends that is named before a `/`.
+    // Position of the first `/`, where the server's name ends.
     slash: Option<usize>,
-    /// It may be `server__name`.
     is_listed: bool,
 }
 
-impl Pattern {
-    /// Reads a pattern. What stands before the first `/` is a server.
+impl ToolPattern {
+    /// Parses a pattern. The part before the first `/` is a server.
     pub fn new(text: &str) -> Self {
         Self {
             text: text.to_owned(),
@@ -45,49 +34,55 @@ impl Pattern {
         }
     }
 
-    /// True if a list that withholds, such as `deny`, means this tool: by its name on its server, whoever else has that name,
-    /// or by the name it is listed under.
+    /// True if a list that withholds, such as `deny`, means this tool: by its name on its server,
+    /// even if other tools have that name too, or by the name it is listed under.
     pub fn matches(&self, tool: &ToolDefinition) -> bool {
-        self.matches_name(server_of(tool), tool.original_name()) || glob(&self.text, tool.name())
+        self.matches_name(server_of(tool), tool.original_name())
+            || glob_matches(&self.text, tool.name())
     }
 
-    /// The same for a tool with this original name; `server` is `None` for a local one.
+    /// Like [`matches`](Self::matches), for a tool with this original name. `server` is
+    /// `None` for local tools.
     pub fn matches_name(&self, server: Option<&str>, name: &str) -> bool {
-        // A tool's own name may hold a slash.
+        // The tool's own name may contain a slash, so the whole pattern is tried first.
         self.text == "*"
-            || names(&self.text, name)
-            || server.is_some_and(|server| self.is_of_server(server, name))
+            || matches_display_name(&self.text, name)
+            || server.is_some_and(|server| self.matches_on_server(server, name))
     }
 
-    /// True if a list that grants, such as `allow`, means this tool: by `server/name`, or by the name it is listed under. A
-    /// bare name is thus the tool that has it, and not another server's of the same name.
+    /// True if a list that grants, such as `allow`, means this tool: by `server/name`, or by the
+    /// name it is listed under. A bare name thus means the one tool listed under it, and not
+    /// another server's tool of the same name.
     pub fn grants(&self, tool: &ToolDefinition) -> bool {
         self.grants_name(server_of(tool), tool.original_name(), tool.name())
     }
 
-    /// The same for a tool with this original name that is listed under that one.
+    /// Like [`grants`](Self::grants), for a tool with this original and this listed name.
     pub fn grants_name(&self, server: Option<&str>, original: &str, listed: &str) -> bool {
         if self.text == "*" {
             return true;
         }
         let is_bare = self.slash.is_none() && !self.is_listed;
         match server {
-            // Never by the tool's own name: a server may call its tool `b__x` or `b/x`, and is not b.
-            Some(server) if !is_bare => self.is_of_server(server, original),
+            // Never by the tool's own name: a server may call its tool `b__x` or `b/x`, but that
+            // doesn't make it server b.
+            Some(server) if !is_bare => self.matches_on_server(server, original),
             _ => {
-                let has_its_name = || listed == tool_name::shown(original);
-                glob(&self.text, listed) || (has_its_name() && glob(&self.text, original))
+                let has_its_name = || listed == tool_name::display_name(original);
+                glob_matches(&self.text, listed)
+                    || (has_its_name() && glob_matches(&self.text, original))
             }
         }
     }
 
-    fn is_of_server(&self, server: &str, name: &str) -> bool {
+    fn matches_on_server(&self, server: &str, name: &str) -> bool {
         let is_named = |slash: usize| {
-            glob(&self.text[..slash], server) && names(&self.text[slash + 1..], name)
+            glob_matches(&self.text[..slash], server)
+                && matches_display_name(&self.text[slash + 1..], name)
         };
         let is_listed = || {
-            let server = tool_name::shown(server);
-            names(&self.text, &format!("{server}{LISTED}{name}"))
+            let server = tool_name::display_name(server);
+            matches_display_name(&self.text, &format!("{server}{LISTED}{name}"))
         };
         self.slash.is_some_and(is_named) || (self.is_listed && is_listed())
     }
@@ -95,31 +90,32 @@ impl Pattern {
 
 fn server_of(tool: &ToolDefinition) -> Option<&str> {
     match tool.source() {
-        Source::Mcp(server) => Some(server),
+        ToolSource::Mcp(server) => Some(server),
         _ => None,
     }
 }
 
-impl fmt::Display for Pattern {
+impl fmt::Display for ToolPattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)
     }
 }
 
-impl<'de> Deserialize<'de> for Pattern {
+impl<'de> Deserialize<'de> for ToolPattern {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         String::deserialize(deserializer).map(|text| Self::new(&text))
     }
 }
 
-/// True if the pattern means the tool's name on its server: as it is, or as a person sees it who writes the pattern.
-fn names(pattern: &str, name: &str) -> bool {
-    glob(pattern, name)
-        || matches!(tool_name::shown(name), Cow::Owned(shown) if glob(pattern, &shown))
+// Patterns are written by people, who see the escaped name, so both forms match.
+fn matches_display_name(pattern: &str, name: &str) -> bool {
+    glob_matches(pattern, name)
+        || matches!(tool_name::display_name(name), Cow::Owned(shown) if glob_matches(pattern, &shown))
 }
 
-/// Linear in practice and never worse than the product of both lengths: the last `*` is the only place to go back to.
-fn glob(pattern: &str, text: &str) -> bool {
+// Linear in practice, and never worse than the product of both lengths: only the last
+// `*` is ever retried.
+fn glob_matches(pattern: &str, text: &str) -> bool {
     let (pattern, text) = (pattern.as_bytes(), text.as_bytes());
     let (mut p, mut t) = (0, 0);
     let mut star = None;
@@ -147,7 +143,7 @@ mod tests {
 
     use super::*;
 
-    fn tool(source: Source, name: &str, original: &str) -> ToolDefinition {
+    fn tool(source: ToolSource, name: &str, original: &str) -> ToolDefinition {
         ToolDefinition::builder(name, "…", json!({ "type": "object" }))
             .source(source)
             .original_name(original)
@@ -156,13 +152,13 @@ mod tests {
     }
 
     fn of(server: &str, name: &str, original: &str) -> ToolDefinition {
-        tool(Source::Mcp(server.to_owned()), name, original)
+        tool(ToolSource::Mcp(server.to_owned()), name, original)
     }
 
-    /// Each pattern with what it withholds and what it grants.
+    /// Checks each pattern with what it withholds and what it grants.
     fn check(tool: &ToolDefinition, expected: &[(&str, bool, bool)]) {
         for (text, matches, grants) in expected {
-            let pattern = Pattern::new(text);
+            let pattern = ToolPattern::new(text);
             let found = (pattern.matches(tool), pattern.grants(tool));
             assert_eq!(found, (*matches, *grants), "{text} {}", tool.name());
         }
@@ -187,7 +183,7 @@ mod tests {
             ],
         );
         check(
-            &tool(Source::Builtin, "echo", "echo"),
+            &tool(ToolSource::Builtin, "echo", "echo"),
             &[
                 ("*", true, true),
                 ("e*o", true, true),
@@ -212,7 +208,7 @@ mod tests {
                 ("*", true, true),
             ],
         );
-        // Not even the third of a name.
+        // Not even the third tool of the same name.
         check(
             &of("notes", "notes__datetime_2", "datetime"),
             &[("datetime", true, false), ("notes/datetime", true, true)],
@@ -236,9 +232,9 @@ mod tests {
                 ],
             );
         }
-        // A local tool is the user's own.
+        // A local tool is the user's own, so its name can be trusted.
         check(
-            &tool(Source::Builtin, "notes/read", "notes/read"),
+            &tool(ToolSource::Builtin, "notes/read", "notes/read"),
             &[("notes/read", true, true), ("notes/*", true, true)],
         );
     }
@@ -260,6 +256,6 @@ mod tests {
 
     #[test]
     fn a_hostile_pattern_ends() {
-        assert!(!glob(&"*a".repeat(1000), &"a".repeat(900)));
+        assert!(!glob_matches(&"*a".repeat(1000), &"a".repeat(900)));
     }
 }

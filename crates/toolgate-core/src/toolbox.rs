@@ -1,98 +1,95 @@
-//! Which tools one caller may use: a conversation, or sentences that need no model.
+//! [`Toolbox`]: the tools that one caller may use.
 
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use crate::readiness::Awaited;
-use crate::{Origin, Pattern, Rules, Scope, Tool, ToolExecutor, Tools};
+use crate::readiness::ToolStartup;
+use crate::{ExecutionRules, Origin, Scope, Tool, ToolExecutor, ToolPattern, ToolSet};
 
-/// An executor with a choice of its tools.
+/// An executor together with the tools that one conversation may use.
 #[derive(Clone)]
 pub struct Toolbox {
     executor: ToolExecutor,
     scope: Scope,
     origin: Origin,
-    /// The list, and what it was made of.
-    current: Arc<Mutex<Option<Made>>>,
-    awaited: Awaited,
+    // Cached together with the snapshots it was made from.
+    current: Arc<Mutex<Option<CachedList>>>,
+    startup: ToolStartup,
 }
 
-type Made = (Arc<Tools>, Arc<Rules>, Arc<ToolList>);
+type CachedList = (Arc<ToolSet>, Arc<ExecutionRules>, Arc<ToolList>);
 
-/// The tools at one moment. Its identity is that of the moment: what is made of a list can be kept by its `Arc`.
+/// The tools of a [`Toolbox`] at one moment. It stays the same `Arc` while nothing changes, so it
+/// can be a cache key.
 pub struct ToolList {
     tools: Vec<Arc<dyn Tool>>,
 }
 
 impl ToolList {
-    /// Of these tools.
     pub fn new(tools: Vec<Arc<dyn Tool>>) -> Self {
         Self { tools }
     }
 
-    /// All of them, in the order of the manager.
     pub fn tools(&self) -> &[Arc<dyn Tool>] {
         &self.tools
     }
 }
 
 impl Toolbox {
-    /// All tools that the policy lets callers see.
+    /// Creates a toolbox with all tools that the policy shows.
     pub fn new(executor: ToolExecutor) -> Self {
         Self {
             executor,
             scope: Scope::default(),
             origin: Origin::Chat,
             current: Arc::default(),
-            awaited: Awaited::default(),
+            startup: ToolStartup::default(),
         }
     }
 
-    /// Only tools that match one of these patterns; none means all.
+    /// Restricts it to tools that match one of these patterns. An empty list means all.
     #[must_use]
-    pub fn only(self, patterns: impl Into<Vec<Pattern>>) -> Self {
+    pub fn only(self, patterns: impl Into<Vec<ToolPattern>>) -> Self {
         match patterns.into() {
-            none if none.is_empty() => self.within(Scope::default()),
-            some => self.within(Scope::only(some)),
+            none if none.is_empty() => self.with_scope(Scope::default()),
+            some => self.with_scope(Scope::only(some)),
         }
     }
 
-    /// Who the executor is told that asks; a chat, if nobody else is named.
+    /// Sets where its calls come from; [`Origin::Chat`] by default.
     #[must_use]
-    pub fn asked_by(mut self, origin: Origin) -> Self {
+    pub fn with_origin(mut self, origin: Origin) -> Self {
         self.origin = origin;
         self
     }
 
-    /// Only what is there for a caller. Its calls carry the scope, so that the executor holds it too.
+    /// Restricts it to a caller's scope. Its calls carry the scope, so that the
+    /// executor enforces it too.
     #[must_use]
-    pub fn within(mut self, scope: Scope) -> Self {
+    pub fn with_scope(mut self, scope: Scope) -> Self {
         self.scope = scope;
         self.current = Arc::default();
         self
     }
 
-    /// Who asks.
     pub fn origin(&self) -> Origin {
         self.origin
     }
 
-    /// What calls are limited to.
     pub fn scope(&self) -> &Scope {
         &self.scope
     }
 
-    pub(crate) fn awaited(&self) -> &Awaited {
-        &self.awaited
+    pub(crate) fn startup(&self) -> &ToolStartup {
+        &self.startup
     }
 
-    /// What runs them.
     pub fn executor(&self) -> &ToolExecutor {
         &self.executor
     }
 
-    /// The tools at this moment: the same list as long as nothing changes.
+    /// The tools at this moment; the same list as long as nothing changes.
     pub fn current(&self) -> Arc<ToolList> {
         let (tools, rules) = (self.executor.manager().tools(), self.executor.rules());
         let mut current = self.current.lock();
@@ -103,21 +100,22 @@ impl Toolbox {
             return Arc::clone(list);
         }
         let chosen = tools.iter();
-        let chosen = chosen.filter(|tool| rules.shows(tool.definition(), &self.scope));
+        let chosen = chosen.filter(|tool| rules.offers(tool.definition(), &self.scope));
         let list = Arc::new(ToolList::new(chosen.cloned().collect()));
         *current = Some((tools, rules, Arc::clone(&list)));
         list
     }
 
-    /// False if a call of this name would run a tool that is not among the chosen ones. What does not exist at all is for
-    /// the executor to tell.
-    pub fn lets_use(&self, name: &str) -> bool {
+    /// False if a call to this name would run a tool outside this toolbox. True for unknown names:
+    /// the executor reports those.
+    pub fn allows(&self, name: &str) -> bool {
         let found = || self.executor.find(name);
-        self.scope.is_everything() || found().map_or(true, |tool| self.has(&tool))
+        self.scope.is_unrestricted() || found().map_or(true, |tool| self.contains(&tool))
     }
 
-    fn has(&self, tool: &Arc<dyn Tool>) -> bool {
-        self.executor.is_visible_in(tool.definition(), &self.scope)
+    fn contains(&self, tool: &Arc<dyn Tool>) -> bool {
+        self.executor
+            .is_visible_in_scope(tool.definition(), &self.scope)
     }
 }
 

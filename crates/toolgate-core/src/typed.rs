@@ -1,5 +1,5 @@
-//! Arguments that arrive as text, typed by the tool's schema: `key=value` on the command line, and a call that a model wrote
-//! as text. Nothing else is ever coerced.
+//! Types arguments that arrive as text by the tool's schema: `key=value` on the command line, or a
+//! call that a model wrote as text. Nothing else is ever coerced.
 
 mod command_line;
 
@@ -12,17 +12,9 @@ use crate::{Arguments, JsonError, parse_json};
 
 pub use command_line::{comma_separated_lists, command_line_arguments};
 
-/// Makes arguments of pairs of text. A value becomes what the schema says of its key; where it says nothing, JSON if it is
-/// JSON other than text. What does not fit stays text, and validation tells what was wanted.
-///
-/// ```
-/// use serde_json::json;
-///
-/// let schema = json!({ "properties": { "level": { "type": "integer" }, "code": { "type": "string" } } });
-/// let arguments = toolgate_core::typed_arguments(&[("level", "5"), ("code", "012")], &schema)?;
-/// assert_eq!(serde_json::Value::Object(arguments), json!({ "level": 5, "code": "012" }));
-/// # Ok::<_, toolgate_core::JsonError>(())
-/// ```
+/// Builds arguments from pairs of text. Each value gets the type that the schema declares for its
+/// key. Without a declared type, valid JSON is taken as JSON unless it is a string. What doesn't
+/// fit stays text, so that validation can report it.
 pub fn typed_arguments(pairs: &[(&str, &str)], schema: &Value) -> Result<Arguments, JsonError> {
     let mut arguments = Arguments::new();
     for (key, text) in pairs {
@@ -31,7 +23,7 @@ pub fn typed_arguments(pairs: &[(&str, &str)], schema: &Value) -> Result<Argumen
             .and_then(|all| all.get(key))
             .unwrap_or(&Value::Null);
         if arguments
-            .insert((*key).to_owned(), by_schema(text, declared, schema)?)
+            .insert((*key).to_owned(), parse_by_schema(text, declared, schema)?)
             .is_some()
         {
             return Err(JsonError::Duplicate {
@@ -42,9 +34,9 @@ pub fn typed_arguments(pairs: &[(&str, &str)], schema: &Value) -> Result<Argumen
     Ok(arguments)
 }
 
-fn by_schema(text: &str, declared: &Value, document: &Value) -> Result<Value, JsonError> {
-    let types = types_of(declared, document);
-    // Text is taken as it was typed, quotes and all.
+fn parse_by_schema(text: &str, declared: &Value, document: &Value) -> Result<Value, JsonError> {
+    let types = allowed_types(declared, document);
+    // A JSON string would lose the quotes that were typed.
     let fits =
         |json: &Value| !json.is_string() && (types.is_empty() || types.contains(&json_type(json)));
     match parse_json(text.as_bytes()) {
@@ -54,10 +46,11 @@ fn by_schema(text: &str, declared: &Value, document: &Value) -> Result<Value, Js
     }
 }
 
-/// The types a schema names, also behind references, combinators and enumerations. Integers are numbers here.
-fn types_of(schema: &Value, document: &Value) -> Vec<&'static str> {
+/// The types a schema allows, including those behind references, combinators and enumerations.
+/// Integers count as numbers.
+fn allowed_types(schema: &Value, document: &Value) -> Vec<&'static str> {
     let mut types = Vec::new();
-    for part in parts_of(schema, document) {
+    for part in schema_parts(schema, document) {
         match part.get("type") {
             Some(Value::String(name)) => types.extend(known_type(name)),
             Some(Value::Array(names)) => {
@@ -74,8 +67,9 @@ fn types_of(schema: &Value, document: &Value) -> Vec<&'static str> {
     types
 }
 
-/// A schema and those it refers to or combines, each once, however often and deeply a server's schema refers to it.
-fn parts_of<'a>(schema: &'a Value, document: &'a Value) -> Vec<&'a Value> {
+// Visits each sub-schema once, however often a server's schema refers to it,
+// so that recursion ends.
+fn schema_parts<'a>(schema: &'a Value, document: &'a Value) -> Vec<&'a Value> {
     let mut parts = Vec::new();
     let mut seen = HashSet::new();
     let mut left = vec![schema];
@@ -114,7 +108,7 @@ mod tests {
         let refer = json!({ "anyOf": vec![json!({ "$ref": "#/$defs/a" }); 100] });
         let document =
             json!({ "$defs": { "a": refer }, "properties": { "x": { "$ref": "#/$defs/a" } } });
-        assert!(types_of(&document["properties"]["x"], &document).is_empty());
+        assert!(allowed_types(&document["properties"]["x"], &document).is_empty());
     }
 
     #[test]

@@ -1,30 +1,24 @@
-//! How many values a JSON text holds, counted before they take memory.
+//! Counts the values of JSON text before they take memory.
 
 use memchr::memchr2;
 
-/// Counts the values of a JSON text that arrives in pieces: objects, arrays and scalars, the outermost
-/// one included. A megabyte of tiny objects takes a hundred times as much memory once it is parsed, so
-/// whoever takes JSON from others counts first.
+/// Counts the values of JSON text that arrives in chunks: objects, arrays and scalars, including
+/// the outermost. A megabyte of tiny objects takes a hundred times as much memory once it is
+/// parsed, so count before parsing untrusted JSON.
 ///
-/// What isn't JSON is counted too, somehow; the parser refuses it later.
-///
-/// ```
-/// let mut counter = toolgate_core::ValueCounter::default();
-/// counter.feed(br#"{"a": [1, {}, "x,"#);
-/// assert_eq!(counter.feed(br#"y"]}"#), 5);
-/// ```
+/// Invalid JSON is counted too, with an unspecified result; the parser rejects it later.
 #[derive(Debug, Clone, Default)]
 pub struct ValueCounter {
-    /// Beside the outermost one.
+    // Without the outermost value.
     inner: usize,
     in_string: bool,
     is_escaped: bool,
-    /// A bracket was opened, and it isn't known yet whether there is anything in it.
+    // The last token was an opening bracket, so the container may still be empty.
     is_opened: bool,
 }
 
 impl ValueCounter {
-    /// Takes in the next piece; returns how many values there are so far.
+    /// Takes the next chunk and returns the number of values so far.
     pub fn feed(&mut self, bytes: &[u8]) -> usize {
         let mut at = 0;
         while let Some(byte) = bytes.get(at) {
@@ -47,7 +41,6 @@ impl ValueCounter {
         self.values()
     }
 
-    /// How many values there are so far.
     pub fn values(&self) -> usize {
         self.inner + 1
     }
@@ -66,14 +59,10 @@ impl ValueCounter {
     }
 }
 
-/// True if a JSON text holds more than so many values. Texts too short for that aren't looked at.
-///
-/// ```
-/// assert!(toolgate_core::has_more_values(b"[1, 2, 3]", 3));
-/// assert!(!toolgate_core::has_more_values(b"[1, 2, 3]", 4));
-/// ```
+/// True if the JSON text holds more than `limit` values. Texts that are too short
+/// for that aren't scanned.
 pub fn has_more_values(bytes: &[u8], limit: usize) -> bool {
-    // Every value but the outermost takes two bytes at least: its own and a separator or bracket.
+    // Every value but the outermost takes at least two bytes: its own and a separator or bracket.
     bytes.len() / 2 >= limit && ValueCounter::default().feed(bytes) > limit
 }
 

@@ -1,36 +1,26 @@
-//! Names for those that accept only some: letters, digits, `_` and `-`, up to a length. Made legal and unique where a tool's
-//! own name isn't, the same on every run and machine, and each leads back to its tool.
+//! Names for protocols that accept only letters, digits, `_` and `-`, up to some length. Names that
+//! have to change stay unique, are the same on every run and machine, and lead back to their tool.
 //!
-//! Here, because two edges need it: the model providers, and the clients of our MCP server.
+//! Shared by the model providers and the clients of our MCP server.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 use crate::ToolDefinition;
 
-/// Length of what makes a name unique: an underscore and eight digits.
+// An underscore and eight digits.
 const SUFFIX: usize = 9;
 
-/// A name for each of these tools, in their order. A name that had to change stays readable as far as no other tool has it:
-/// for a model, which gets the list again with every question.
-///
-/// ```
-/// use serde_json::json;
-/// use toolgate_core::{ToolDefinition, wire_names};
-///
-/// let tool = |name: &str| ToolDefinition::builder(name, "…", json!({ "type": "object" })).build();
-/// let (odd, plain) = (tool("get weather")?, tool("echo")?);
-/// assert_eq!(wire_names::assign(&[&odd, &plain], 64, false), ["get_weather", "echo"]);
-/// # Ok::<_, toolgate_core::DefinitionError>(())
-/// ```
+/// Assigns a legal name to each tool, in order. A name that has to change stays readable unless two
+/// tools would get the same. For models, which receive the whole list with every request.
 pub fn assign(
     definitions: &[&ToolDefinition],
     longest: usize,
     original_names: bool,
 ) -> Vec<String> {
-    let wanted = wanted(definitions, original_names);
-    let legal: Vec<Cow<'_, str>> = wanted.iter().map(|name| legal(name, longest)).collect();
-    // No two tools want the same name: those whose wish is legal have it by right.
+    let wanted = wanted_names(definitions, original_names);
+    let legal: Vec<Cow<'_, str>> = wanted.iter().map(|name| to_legal(name, longest)).collect();
+    // No two tools want the same name, so each legal wish can be granted.
     if legal
         .iter()
         .zip(&wanted)
@@ -51,7 +41,7 @@ pub fn assign(
     for (index, kept) in kept.iter().enumerate() {
         names.push(match kept {
             true => legal[index].to_string(),
-            false => free(
+            false => unique_name(
                 &legal[index],
                 definitions[index].name(),
                 longest,
@@ -62,27 +52,22 @@ pub fn assign(
     names
 }
 
-/// A name for each of these, in their order. A name that had to change always ends in a number made of it, so that it depends
-/// on nothing else: for a client that keeps a list, and must not run another tool once that list is old.
-///
-/// ```
-/// use toolgate_core::wire_names;
-///
-/// assert_eq!(wire_names::fixed(&["get weather", "get_weather"], 64), ["get_weather_90c99821", "get_weather"]);
-/// ```
-pub fn fixed(names: &[&str], longest: usize) -> Vec<String> {
-    let is_legal = |name: &&str| matches!(legal(name, longest), Cow::Borrowed(_));
+/// Assigns a legal name to each of `names`, in order. A name that has to change always ends in its
+/// own hash and so depends on nothing else. For clients that keep the list, and must not run
+/// another tool once it is out of date.
+pub fn assign_stable(names: &[&str], longest: usize) -> Vec<String> {
+    let is_legal = |name: &&str| matches!(to_legal(name, longest), Cow::Borrowed(_));
     let legal_ones = names.iter().filter(|name| is_legal(name));
     let mut taken: HashSet<String> = legal_ones.map(|name| (*name).to_owned()).collect();
     let mut one = |name: &&str| match is_legal(name) {
         true => (*name).to_owned(),
-        false => free(&readable(name), name, longest, &mut taken),
+        false => unique_name(&replace_illegal(name), name, longest, &mut taken),
     };
     names.iter().map(&mut one).collect()
 }
 
-/// The name on the tool's own server where that is wanted and can mean no other tool, else the one it is listed under.
-fn wanted<'a>(definitions: &[&'a ToolDefinition], original_names: bool) -> Vec<&'a str> {
+// The original name is nicer to read, but only safe if it can't mean another tool.
+fn wanted_names<'a>(definitions: &[&'a ToolDefinition], original_names: bool) -> Vec<&'a str> {
     let mut named = definitions.iter();
     if !original_names || named.all(|definition| definition.name() == definition.original_name()) {
         let listed = definitions.iter().map(|definition| definition.name());
@@ -103,18 +88,12 @@ fn wanted<'a>(definitions: &[&'a ToolDefinition], original_names: bool) -> Vec<&
     definitions.iter().map(wanted).collect()
 }
 
-/// The name with other characters replaced and not too long.
-///
-/// ```
-/// use toolgate_core::wire_names::legal;
-///
-/// assert_eq!((legal("house.lights", 64), legal("Größe", 64)), ("house_lights".into(), "Grosse".into()));
-/// ```
-pub fn legal(name: &str, longest: usize) -> Cow<'_, str> {
+/// Replaces illegal characters and shortens the name to `longest` bytes.
+pub fn to_legal(name: &str, longest: usize) -> Cow<'_, str> {
     if name.len() <= longest && !name.is_empty() && name.bytes().all(is_legal) {
         return Cow::Borrowed(name);
     }
-    let replaced = readable(name);
+    let replaced = replace_illegal(name);
     match replaced.len() {
         _ if name.is_empty() => Cow::Borrowed("_"),
         length if length <= longest && replaced != UNREADABLE => Cow::Owned(replaced),
@@ -122,21 +101,21 @@ pub fn legal(name: &str, longest: usize) -> Cow<'_, str> {
     }
 }
 
-/// Stands for a name of which nothing could be kept.
+// Replaces a name without a single readable character.
 const UNREADABLE: &str = "tool";
 
 fn is_legal(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-'
 }
 
-/// What a name looks like in legal characters: without accents, and with `_` for the rest.
-fn readable(name: &str) -> String {
+/// Strips accents, and replaces everything else that is illegal with `_`.
+fn replace_illegal(name: &str) -> String {
     let mut replaced = String::with_capacity(name.len());
     let mut folded = String::new();
     for c in name.chars() {
         folded.clear();
         if !c.is_ascii() {
-            crate::fold(c, &mut folded);
+            crate::fold_letter(c, &mut folded);
         }
         match u8::try_from(c) {
             Ok(byte) if is_legal(byte) => replaced.push(c),
@@ -150,8 +129,8 @@ fn readable(name: &str) -> String {
     replaced
 }
 
-/// A name that nobody has yet. The first try is nearly always the one.
-fn free(legal: &str, listed: &str, longest: usize, taken: &mut HashSet<String>) -> String {
+// The first try nearly always succeeds.
+fn unique_name(legal: &str, listed: &str, longest: usize, taken: &mut HashSet<String>) -> String {
     let mut seed = listed.to_owned();
     loop {
         let name = with_suffix(legal, &seed, longest);
@@ -162,17 +141,13 @@ fn free(legal: &str, listed: &str, longest: usize, taken: &mut HashSet<String>) 
     }
 }
 
-/// The name as far as there is room, and a number made of the seed.
-///
-/// ```
-/// assert_eq!(toolgate_core::wire_names::with_suffix("lamp", "the lamp", 64), "lamp_5b76f765");
-/// ```
+/// Appends a hash of `seed`, shortening the name to make room.
 pub fn with_suffix(legal: &str, seed: &str, longest: usize) -> String {
     let room = legal.len().min(longest.saturating_sub(SUFFIX));
     format!("{}_{:08x}", &legal[..room], hash(seed))
 }
 
-/// FNV-1a, folded to half its width. Its numbers are in saved conversations: it must never change.
+// FNV-1a, folded to half its width. The numbers are stored in conversations: it must never change.
 fn hash(text: &str) -> u32 {
     let start = 0xcbf2_9ce4_8422_2325_u64;
     let hash = text.bytes().fold(start, |hash, byte| {

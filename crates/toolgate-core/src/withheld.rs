@@ -1,29 +1,19 @@
-//! Tools that are there and may not be used: somebody has to agree to them first.
+//! [`WithheldReason`]: why a tool that exists may not be used.
 
 use crate::ToolError;
 
-/// Why a tool is neither offered nor called. It keeps its name, so that no other tool answers under it.
-///
-/// ```
-/// use serde_json::json;
-/// use toolgate_core::{ToolDefinition, Withheld};
-///
-/// let tool = ToolDefinition::builder("wipe", "Wipes", json!({ "type": "object" })).build()?;
-/// let tool = tool.withhold(Withheld::new("changed since you agreed to it", "'toolgate trust house' agrees"));
-/// assert_eq!(tool.withheld().unwrap().reason, "changed since you agreed to it");
-/// # Ok::<_, toolgate_core::DefinitionError>(())
-/// ```
+/// Why a tool is neither offered nor called: somebody has to agree to it first. The tool keeps its
+/// name, so that no other tool answers under it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Withheld {
-    /// The rest of a sentence that begins with the tool's name.
+pub struct WithheldReason {
+    /// Completes a sentence that begins with the tool's name.
     pub reason: String,
-    /// How to agree to the tool.
+    /// How a person can agree to the tool.
     pub hint: String,
 }
 
-impl Withheld {
-    /// For this reason, and with this way out.
+impl WithheldReason {
     pub fn new(reason: impl Into<String>, hint: impl Into<String>) -> Self {
         Self {
             reason: reason.into(),
@@ -31,7 +21,6 @@ impl Withheld {
         }
     }
 
-    /// How a call of the tool ends.
     pub fn error(&self, tool: impl Into<String>) -> ToolError {
         ToolError::Withheld {
             tool: tool.into(),

@@ -1,4 +1,4 @@
-//! What people talk about: a device, how it is, and what it measures.
+//! Devices, their state, and what they measure.
 
 use std::time::SystemTime;
 
@@ -7,79 +7,60 @@ use serde_json::Value as Json;
 
 use crate::DeviceKind;
 
-/// The number of a device in its protocol.
 pub type DeviceId = u64;
 
-/// A device of the home.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Device {
-    /// Its number.
+pub struct HomeDevice {
     pub id: DeviceId,
-    /// Its name, or what stands for one if nobody named it.
+    /// The name, or a substitute such as `nodeID_6` if it has none.
     pub name: String,
-    /// The room or place; may be empty.
+    /// The room; may be empty.
     pub location: String,
-    /// What it is for.
     pub kind: DeviceKind,
-    /// What its network says of it.
     pub status: DeviceStatus,
-    /// True if nobody keeps what is known of it current: the broker or the gateway is away.
+    /// True if the data may be out of date because the broker or the gateway is unavailable.
     pub stale: bool,
-    /// When it was last heard.
     pub last_seen: Option<SystemTime>,
-    /// What it measures and tells.
-    pub readings: Vec<Reading>,
-    /// How it is, in words: `on`, `on at 60 %`, `locked`, `heat, set to 21 °C`, `unknown`.
+    pub readings: Vec<DeviceReading>,
+    /// The state in words: `on`, `on at 60 %`, `locked`, `heat, set to 21 °C`, `unknown`.
     pub state: String,
 }
 
-/// One thing that a device measures or tells.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Reading {
-    /// Such as `Air temperature`.
+pub struct DeviceReading {
     pub label: String,
-    /// `None`: nobody knows.
     pub value: Option<Json>,
-    /// Such as `°C`.
     pub unit: Option<String>,
     /// The value for a person, such as `21.6 °C`, `open` or `unknown`.
     pub words: String,
-    /// When it became known; `None` if nobody told.
+    /// When it became known; `None` if the gateway did not say.
     pub at: Option<SystemTime>,
-    /// How it became known.
     pub source: ReadingSource,
 }
 
-/// Where a reading came from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ReadingSource {
-    /// The gateway's list of devices.
     #[default]
     Gateway,
-    /// A message that the broker had kept from before.
+    /// A retained message, which may be old.
     Retained,
-    /// A message of the moment.
     Report,
 }
 
-/// What the network says of a device.
+/// The network's view of a device, in the order of Z-Wave JS's numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 pub enum DeviceStatus {
-    /// Not told.
     #[default]
     Unknown,
-    /// Sleeps between its reports; commands wait until it wakes.
+    /// Sleeps between reports. Commands wait until it wakes.
     Asleep,
-    /// A sleeping device that listens for the moment.
     Awake,
-    /// Does not answer.
     Dead,
-    /// Answers.
     Alive,
 }
 
-impl Device {
-    /// Name and location, as people say it.
+impl HomeDevice {
+    /// Name and location, such as `Lamp in Kitchen`, on one line.
     pub fn title(&self) -> String {
         if self.location.is_empty() {
             one_line(&self.name)
@@ -89,7 +70,7 @@ impl Device {
     }
 }
 
-/// A name as it can be shown: whoever named a device does not write the rest of the text.
+/// Replaces control characters, so that a device's name can't forge further lines of a text.
 pub fn one_line(name: &str) -> String {
     name.replace(char::is_control, " ")
 }

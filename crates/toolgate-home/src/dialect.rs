@@ -1,23 +1,20 @@
-//! The home protocols there are, and the names of the tools that their servers offer.
+//! The known home protocols, and the names of their servers' tools.
 //!
-//! Everything that a gateway knows of a protocol before its server has answered stands here:
-//! which program the server is, what it needs, and how its tools are called.
+//! This is everything that Toolgate knows about a protocol before its server has answered: which
+//! program the server is, what it needs, and what its tools are called.
 
-/// One home protocol. Its server is called `<id>-mcp-server`, and its own variables begin with the
-/// id in capitals.
+/// A home protocol. Its server is called `<id>-mcp-server`, and its environment variables begin
+/// with the id in capitals.
 #[derive(Debug, PartialEq, Eq)]
 pub struct HomeDialect {
-    /// As it stands in the names of programs and tools.
     pub id: &'static str,
-    /// As people write it.
     pub name: &'static str,
-    /// The program between us and the radio, where people name devices and make scenes.
+    /// The program between the server and the radio, where people name devices and create scenes.
     pub gateway: &'static str,
-    /// What its server is of no use without, and what is nearly always missing when it fails.
+    /// What the server depends on, and what is usually missing when it fails.
     pub needs: &'static str,
 }
 
-/// Z-Wave.
 pub const ZWAVE: HomeDialect = HomeDialect {
     id: "zwave",
     name: "Z-Wave",
@@ -25,58 +22,41 @@ pub const ZWAVE: HomeDialect = HomeDialect {
     needs: "MQTT broker",
 };
 
-/// All of them.
 pub static DIALECTS: [&HomeDialect; 1] = [&ZWAVE];
 
 impl HomeDialect {
-    /// The program that serves it.
     pub fn server(&self) -> String {
         format!("{}-mcp-server", self.id)
     }
 
-    /// The name of one of its server's variables: `ZWAVE_GATEWAY`.
+    /// The name of an environment variable of the server: `ZWAVE_GATEWAY`.
     pub fn variable(&self, name: &str) -> String {
         format!("{}_{name}", self.id.to_uppercase())
     }
 
-    /// The name of a gateway as a person wrote it, without what its program puts before it.
+    /// A gateway's name as a person wrote it, without the prefix that its program adds.
     pub fn shown_gateway<'a>(&self, gateway: &'a str) -> &'a str {
         let rest = gateway.strip_prefix(&self.variable("GATEWAY"));
         let rest = rest.and_then(|rest| rest.strip_prefix('-'));
         rest.unwrap_or(gateway)
     }
 
-    /// True if a word names this protocol, as the name of a server or of its program may.
+    /// True if the name of a server or program contains this protocol's name.
     pub fn is_named_in(&self, word: &str) -> bool {
         let word = word.to_lowercase();
         word.contains(self.id) || word.contains(&self.name.to_lowercase())
     }
 }
 
-/// A tool that the servers of all home protocols offer, with the same parameters and results.
-///
-/// ```
-/// use toolgate_home::{HomeTool, ZWAVE};
-///
-/// assert_eq!(HomeTool::ControlDevice.name(&ZWAVE), "control_zwave_device");
-/// assert_eq!(HomeTool::from_name("control_zwave_device"), Some(HomeTool::ControlDevice));
-/// assert_eq!(HomeTool::from_role("home.control_device"), Some(HomeTool::ControlDevice));
-/// ```
+/// The servers of all home protocols offer these with the same parameters and results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HomeTool {
-    /// What is there, and how it is.
     ListDevices,
-    /// On, off, or to a level.
     ControlDevice,
-    /// What a device or a room measures.
     ReadSensors,
-    /// A temperature, a mode, or both.
     SetThermostat,
-    /// Several devices at once.
     ActivateScene,
-    /// Only where locks are allowed.
     ControlLock,
-    /// The way to the devices.
     CheckHealth,
 }
 
@@ -91,7 +71,7 @@ impl HomeTool {
         Self::CheckHealth,
     ];
 
-    /// What it is called in sentences, and on a server, where `*` is the protocol's id.
+    /// Its role name in language packs, and its name on a server, where `*` is the protocol's id.
     fn role_and_pattern(self) -> (&'static str, &'static str) {
         match self {
             Self::ListDevices => ("home.list_devices", "list_*_devices"),
@@ -104,7 +84,7 @@ impl HomeTool {
         }
     }
 
-    /// What models like to call its parameters: from, to.
+    /// Parameter names that models tend to use instead, as (wrong, right).
     pub fn parameter_names(self) -> &'static [(&'static str, &'static str)] {
         match self {
             Self::ControlDevice => &[
@@ -117,12 +97,11 @@ impl HomeTool {
         }
     }
 
-    /// Its name on the server of a protocol.
     pub fn name(self, dialect: &HomeDialect) -> String {
         self.role_and_pattern().1.replace('*', dialect.id)
     }
 
-    /// The tool that any protocol's server calls so.
+    /// Finds a tool by its name on the server of any protocol.
     pub fn from_name(name: &str) -> Option<Self> {
         let is_called = |tool: &Self| match tool.role_and_pattern().1.split_once('*') {
             None => tool.role_and_pattern().1 == name,
@@ -135,7 +114,7 @@ impl HomeTool {
         Self::ALL.into_iter().find(is_called)
     }
 
-    /// The tool that a sentence means: `home.control_device`.
+    /// Finds a tool by its role name, such as `home.control_device`.
     pub fn from_role(role: &str) -> Option<Self> {
         let mut all = Self::ALL.into_iter();
         all.find(|tool| tool.role_and_pattern().0 == role)

@@ -1,4 +1,4 @@
-//! What a home protocol must be able to do.
+//! The trait that a home protocol implements.
 
 use std::time::Duration;
 
@@ -6,50 +6,52 @@ use futures::future::{BoxFuture, FutureExt};
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
 
-use crate::{Command, CommandOutcome, Device, DeviceId};
+use crate::{CommandOutcome, DeviceCommand, DeviceId, HomeDevice};
 
-/// A home behind one protocol: the seam between the tools here and the crate of a protocol.
 pub trait Home: Send + Sync {
-    /// All devices, by name.
-    fn devices(&self) -> Vec<Device>;
+    /// All devices, sorted by name.
+    fn devices(&self) -> Vec<HomeDevice>;
 
-    /// The same without what they measure, if that is cheaper: enough to find one by its name.
-    fn outlines(&self) -> Vec<Device> {
+    /// Like `devices`, but readings and state may be missing if that is cheaper. Enough to find
+    /// a device by name.
+    fn outlines(&self) -> Vec<HomeDevice> {
         self.devices()
     }
 
-    /// One device, as it is now.
-    fn device(&self, id: DeviceId) -> Option<Device>;
+    fn device(&self, id: DeviceId) -> Option<HomeDevice>;
 
-    /// How everything between us and the devices is.
     fn health(&self) -> HomeHealth;
 
-    /// Changes whenever something is heard of the home.
+    /// Changes with every message from the home.
     fn changes(&self) -> watch::Receiver<u64>;
 
-    /// Tells a device something, once, and waits for the outcome.
-    fn command<'a>(&'a self, device: &'a Device, command: Command)
-    -> BoxFuture<'a, CommandOutcome>;
+    /// Sends a command once and waits for its outcome.
+    fn command<'a>(
+        &'a self,
+        device: &'a HomeDevice,
+        command: DeviceCommand,
+    ) -> BoxFuture<'a, CommandOutcome>;
 
-    /// The scenes that the gateway has; an error is a sentence for a person.
-    fn scenes(&self) -> BoxFuture<'_, Result<Vec<Scene>, String>>;
+    /// The gateway's scenes. An error is a sentence for a person.
+    fn scenes(&self) -> BoxFuture<'_, Result<Vec<HomeScene>, String>>;
 
-    /// Starts a scene. Done means that the gateway started it: it doesn't report its parts.
-    fn activate<'a>(&'a self, scene: &'a Scene) -> BoxFuture<'a, CommandOutcome>;
+    /// Starts a scene. `Done` means that the gateway started it; it does not
+    /// report the single devices.
+    fn activate<'a>(&'a self, scene: &'a HomeScene) -> BoxFuture<'a, CommandOutcome>;
 
-    /// Waits until the devices are known, for at most so long.
-    fn ready(&self, patience: Duration) -> BoxFuture<'_, Readiness> {
+    // Waits for at most `patience` until the devices are known.
+    fn ready(&self, patience: Duration) -> BoxFuture<'_, HomeReadiness> {
         async move {
             let deadline = Instant::now() + patience;
             let mut changes = self.changes();
             loop {
                 changes.borrow_and_update();
                 let Some(reason) = self.health().problem else {
-                    return Readiness::Ready;
+                    return HomeReadiness::Ready;
                 };
                 match timeout_at(deadline, changes.changed()).await {
                     Ok(Ok(())) => {}
-                    Ok(Err(_)) | Err(_) => return Readiness::NotReady { reason },
+                    Ok(Err(_)) | Err(_) => return HomeReadiness::NotReady { reason },
                 }
             }
         }
@@ -57,50 +59,32 @@ pub trait Home: Send + Sync {
     }
 }
 
-/// Whether the home is known yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Readiness {
-    /// The gateway told its devices, and keeps them current.
+pub enum HomeReadiness {
     Ready,
-    /// Not yet, or not any more.
-    NotReady {
-        /// What is missing and what to do, for a person.
-        reason: String,
-    },
+    NotReady { reason: String },
 }
 
-/// How everything between us and the devices is.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HomeHealth {
-    /// Whether the broker can be reached.
     pub broker_connected: bool,
     /// The gateway's name in its topics, if one was ever seen.
     pub gateway: Option<String>,
-    /// Whether it is there.
     pub gateway_alive: bool,
-    /// Its version, if it told.
     pub gateway_version: Option<String>,
-    /// Other gateways that are there and not used.
     pub other_gateways: Vec<String>,
-    /// Whether the radio works; `None` if nobody told.
     pub radio: Option<bool>,
-    /// How many devices there are.
     pub devices: usize,
-    /// How many of them do not answer.
     pub dead: usize,
-    /// True if nobody keeps what is known current.
     pub stale: bool,
-    /// What is missing and what to do, for a person; `None` if all is well.
+    /// What is missing and what to do about it, as a sentence; `None` if all is well.
     pub problem: Option<String>,
 }
 
-/// Several devices set at once, as a person arranged them in the gateway.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Scene {
-    /// Its number.
+pub struct HomeScene {
     pub id: u64,
-    /// Its name.
     pub label: String,
-    /// True if it moves a lock, or may: what can not be read counts as a lock.
+    /// True if it may move a lock. Anything unreadable counts as a lock.
     pub moves_locks: bool,
 }

@@ -1,50 +1,39 @@
-//! What a device is for.
+//! The kinds of devices.
 
 use std::fmt;
 
 use serde::Serialize;
 
-use crate::names::words;
+use crate::names::name_words;
 
-/// What a device is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DeviceKind {
-    /// On or off.
     Switch,
-    /// A light with a level.
     Dimmer,
-    /// A blind, shutter, curtain or awning, with a level that says how far it is open.
+    /// A blind, shutter, curtain or awning. Its level says how far it is open.
     Blind,
-    /// A fan with a speed.
     Fan,
-    /// Locks a door.
     Lock,
-    /// Heats or cools to a temperature.
     Thermostat,
-    /// Measures or notices.
     Sensor,
-    /// Counts what is used.
     Meter,
-    /// Anything else: remotes, repeaters, and devices that were not asked yet.
+    /// Anything else: remotes, repeaters, and devices whose capabilities are not known yet.
     Other,
 }
 
-/// What people call a light.
 pub(crate) const LIGHTS: [&str; 2] = ["light", "lamp"];
 
 impl DeviceKind {
-    /// True if it can be set to a level from 0 to 100.
     pub fn has_level(self) -> bool {
         matches!(self, Self::Dimmer | Self::Blind | Self::Fan)
     }
 
-    /// The kind of a device with a level, by its name: a motor may hang on a module that is sold
-    /// for lights, and then nothing else tells.
     pub fn with_level(name: &str) -> Self {
+        // A motor may be attached to a module that is sold for lights; then only the name shows it.
         const BLINDS: [&str; 5] = ["blind", "shade", "shutter", "curtain", "awning"];
         const FANS: [&str; 2] = ["fan", "ventilator"];
-        let name = words(name);
+        let name = name_words(name);
         let has_word = |known: &[&str]| {
             name.iter().any(|word| {
                 let singular = word.strip_suffix('s').unwrap_or(word);

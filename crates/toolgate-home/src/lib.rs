@@ -1,4 +1,4 @@
-//! What every home protocol shares.
+//! What all home protocols share: devices, commands, names, and the tools of a home server.
 //!
 //! ```text
 //!  names      which device people mean          command  what a device is told, and the outcome
@@ -9,7 +9,7 @@
 //! ```
 //!
 //! A protocol is a crate that implements [`Home`] and serves [`home_tools`], and an entry in
-//! [`DIALECTS`]. It learns no sentences and no texts: those speak of the tools here.
+//! [`DIALECTS`]. It needs no sentences or texts of its own, because those refer to the tools here.
 
 mod access;
 mod command;
@@ -23,10 +23,10 @@ mod proof;
 mod tools;
 
 pub use access::HomeAccess;
-pub use command::{Command, CommandOutcome, LastState, TemperatureUnit};
-pub use device::{Device, DeviceId, DeviceStatus, Reading, ReadingSource, one_line};
+pub use command::{CommandOutcome, DeviceCommand, LastState, TemperatureUnit};
+pub use device::{DeviceId, DeviceReading, DeviceStatus, HomeDevice, ReadingSource, one_line};
 pub use dialect::{DIALECTS, HomeDialect, HomeTool, ZWAVE};
-pub use home::{Home, HomeHealth, Readiness, Scene};
+pub use home::{Home, HomeHealth, HomeReadiness, HomeScene};
 pub use kind::DeviceKind;
 pub use proof::{CommandProof, ProofStep, WantedState};
 pub use tools::home_tools;

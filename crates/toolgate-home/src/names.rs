@@ -1,42 +1,34 @@
-//! What people say, and which device they mean.
+//! Resolves what people say to a device.
 //!
-//! A device is meant only by all of its words: its name, or name and location in any order; or by a location or a kind
-//! that has a single device. Near misses are suggested and never acted on.
+//! A device is found only by all of its words: its name, its name and location in any order, or a
+//! location or kind that has a single device. Similar names are suggested, never acted on.
 
 mod words;
 
-pub(crate) use words::words;
+pub(crate) use words::name_words;
 
 use crate::kind::LIGHTS;
-use crate::{Device, DeviceKind};
+use crate::{DeviceKind, HomeDevice};
 
 const MAX_NEAREST: usize = 3;
-/// How alike two names must be for one to be suggested for the other, from 0 to 1.
-const ALIKE: f64 = 0.7;
+/// Similarity from 0 to 1 at which a name is suggested.
+const MIN_SIMILARITY: f64 = 0.7;
 
-/// Why no device was found.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum ResolveError {
-    /// No device goes by this name.
-    NotFound {
-        /// Devices whose names are close, nearest first.
-        nearest: Vec<Device>,
-    },
-    /// Several do.
-    Ambiguous {
-        /// All of them.
-        candidates: Vec<Device>,
-    },
+    NotFound { nearest: Vec<HomeDevice> },
+    Ambiguous { candidates: Vec<HomeDevice> },
 }
 
-pub(crate) fn resolve(devices: &[Device], said: &str) -> Result<Device, ResolveError> {
-    let meant = words(said);
-    let rules: [&dyn Fn(&Device) -> bool; 6] = [
-        &|device| same(&device.name, said),
-        &|device| words(&device.name) == meant,
+pub(crate) fn resolve(devices: &[HomeDevice], said: &str) -> Result<HomeDevice, ResolveError> {
+    let meant = name_words(said);
+    // Most exact first: a looser rule applies only if no device matched the ones before it.
+    let rules: [&dyn Fn(&HomeDevice) -> bool; 6] = [
+        &|device| is_same_text(&device.name, said),
+        &|device| name_words(&device.name) == meant,
         &|device| is_name_and_location(device, &meant),
         &|device| is_number(device, &meant),
-        &|device| !device.location.is_empty() && words(&device.location) == meant,
+        &|device| !device.location.is_empty() && name_words(&device.location) == meant,
         &|device| is_kind_and_location(device, &meant),
     ];
     if meant.is_empty() {
@@ -45,46 +37,60 @@ pub(crate) fn resolve(devices: &[Device], said: &str) -> Result<Device, ResolveE
         });
     }
     for rule in rules {
-        if let Some(found) = only(devices.iter().filter(|device| rule(device))) {
+        if let Some(found) = single_match(devices.iter().filter(|device| rule(device))) {
             return found;
         }
     }
     Err(not_found(devices, &meant))
 }
 
-/// Finds a device by its name alone, for what must not go wrong: capitals do not count, everything else does. Where two
-/// devices have one name, the location before it says which.
-pub(crate) fn resolve_exact(devices: &[Device], said: &str) -> Result<Device, ResolveError> {
-    let full = |device: &Device| format!("{} {}", device.location, device.name);
-    only(devices.iter().filter(|device| same(&device.name, said)))
-        .or_else(|| only(devices.iter().filter(|device| same(&full(device), said))))
-        .unwrap_or_else(|| Err(not_found(devices, &words(said))))
+// Finds a device by its name alone, for commands that must not go wrong: everything but case
+// counts. Where devices share a name, the location in front distinguishes them.
+pub(crate) fn resolve_exact(
+    devices: &[HomeDevice],
+    said: &str,
+) -> Result<HomeDevice, ResolveError> {
+    let full = |device: &HomeDevice| format!("{} {}", device.location, device.name);
+    single_match(
+        devices
+            .iter()
+            .filter(|device| is_same_text(&device.name, said)),
+    )
+    .or_else(|| {
+        single_match(
+            devices
+                .iter()
+                .filter(|device| is_same_text(&full(device), said)),
+        )
+    })
+    .unwrap_or_else(|| Err(not_found(devices, &name_words(said))))
 }
 
-/// True if two names are the same to people: capitals, accents, articles and how numbers are written do not count.
+/// True if two names sound the same: case, accents, articles and the spelling
+/// of numbers don't count.
 pub(crate) fn same_name(one: &str, other: &str) -> bool {
-    let meant = words(one);
-    !meant.is_empty() && meant == words(other)
+    let meant = name_words(one);
+    !meant.is_empty() && meant == name_words(other)
 }
 
-pub(crate) fn room(devices: &[Device], said: &str) -> Vec<Device> {
-    let meant = words(said);
-    let is_there = |device: &&Device| {
+pub(crate) fn devices_in_room(devices: &[HomeDevice], said: &str) -> Vec<HomeDevice> {
+    let meant = name_words(said);
+    let is_there = |device: &&HomeDevice| {
         !device.location.is_empty()
-            && (same(&device.location, said) || words(&device.location) == meant)
+            && (is_same_text(&device.location, said) || name_words(&device.location) == meant)
     };
     devices.iter().filter(is_there).cloned().collect()
 }
 
-/// For lists, where one too many does no harm: every word said must begin a word of name, location or kind. The device that
-/// [`resolve`] would find comes first.
-pub(crate) fn search(devices: &[Device], said: &str) -> Vec<Device> {
-    let meant = words(said);
+// A loose search for lists, where one device too many does no harm: every word must begin a word
+// of name, location or kind. The device that [`resolve`] finds comes first.
+pub(crate) fn search(devices: &[HomeDevice], said: &str) -> Vec<HomeDevice> {
+    let meant = name_words(said);
     let mut found = devices
         .iter()
         .filter(|device| {
             let known = words_about(device);
-            meant.iter().all(|word| is_among(word, &known))
+            meant.iter().all(|word| matches_any_word(word, &known))
         })
         .cloned()
         .collect::<Vec<_>>();
@@ -95,9 +101,9 @@ pub(crate) fn search(devices: &[Device], said: &str) -> Vec<Device> {
     found
 }
 
-fn words_about(device: &Device) -> Vec<String> {
-    let mut known = words(&device.name);
-    known.extend(words(&device.location));
+fn words_about(device: &HomeDevice) -> Vec<String> {
+    let mut known = name_words(&device.name);
+    known.extend(name_words(&device.location));
     known.push(device.kind.to_string());
     let kinds = kinds(device);
     if kinds.contains(&"light") {
@@ -106,8 +112,8 @@ fn words_about(device: &Device) -> Vec<String> {
     known
 }
 
-/// Short words and numbers only as they are: switch 1 is not switch 10.
-fn is_among(word: &str, known: &[String]) -> bool {
+// Short words and numbers must match exactly: switch 1 is not switch 10.
+fn matches_any_word(word: &str, known: &[String]) -> bool {
     let is_long = word.chars().count() > 2 && !word.starts_with(char::is_numeric);
     let singular = word.strip_suffix('s').filter(|_| is_long);
     known.iter().any(|one| {
@@ -115,8 +121,9 @@ fn is_among(word: &str, known: &[String]) -> bool {
     })
 }
 
-/// `None` if nobody; an error if several.
-fn only<'a>(mut found: impl Iterator<Item = &'a Device>) -> Option<Result<Device, ResolveError>> {
+fn single_match<'a>(
+    mut found: impl Iterator<Item = &'a HomeDevice>,
+) -> Option<Result<HomeDevice, ResolveError>> {
     let first = found.next()?;
     let others = found.cloned().collect::<Vec<_>>();
     Some(if others.is_empty() {
@@ -128,12 +135,12 @@ fn only<'a>(mut found: impl Iterator<Item = &'a Device>) -> Option<Result<Device
     })
 }
 
-fn same(name: &str, said: &str) -> bool {
+fn is_same_text(name: &str, said: &str) -> bool {
     !name.is_empty() && name.trim().to_lowercase() == said.trim().to_lowercase()
 }
 
-fn is_name_and_location(device: &Device, meant: &[String]) -> bool {
-    let (name, location) = (words(&device.name), words(&device.location));
+fn is_name_and_location(device: &HomeDevice, meant: &[String]) -> bool {
+    let (name, location) = (name_words(&device.name), name_words(&device.location));
     !location.is_empty()
         && meant.len() == name.len() + location.len()
         && (meant.strip_prefix(location.as_slice()) == Some(name.as_slice())
@@ -141,16 +148,16 @@ fn is_name_and_location(device: &Device, meant: &[String]) -> bool {
 }
 
 /// `node 6` and `nodeID_6`.
-fn is_number(device: &Device, meant: &[String]) -> bool {
+fn is_number(device: &HomeDevice, meant: &[String]) -> bool {
     match meant {
         [node, number] if node == "node" || node == "nodeid" => *number == device.id.to_string(),
         _ => false,
     }
 }
 
-/// `kitchen light`, `thermostat`: the location, if any, and the kind.
-fn is_kind_and_location(device: &Device, meant: &[String]) -> bool {
-    let location = words(&device.location);
+/// Location (if any) and kind, such as `kitchen light` or `thermostat`.
+fn is_kind_and_location(device: &HomeDevice, meant: &[String]) -> bool {
+    let location = name_words(&device.location);
     let kind = match meant.strip_prefix(location.as_slice()) {
         Some([kind]) => kind,
         _ => match meant {
@@ -162,8 +169,8 @@ fn is_kind_and_location(device: &Device, meant: &[String]) -> bool {
     kinds(device).contains(&kind.as_str())
 }
 
-/// A switch may be anything that has a plug: only a name makes a light of it.
-fn kinds(device: &Device) -> Vec<&'static str> {
+/// A switch may control anything with a plug: only its name can make it a light.
+fn kinds(device: &HomeDevice) -> Vec<&'static str> {
     let mut kinds = match device.kind {
         DeviceKind::Switch => vec!["switch"],
         DeviceKind::Dimmer => vec!["dimmer", "light"],
@@ -176,7 +183,7 @@ fn kinds(device: &Device) -> Vec<&'static str> {
         DeviceKind::Other => vec![],
     };
     if matches!(device.kind, DeviceKind::Switch | DeviceKind::Dimmer) {
-        let name = words(&device.name);
+        let name = name_words(&device.name);
         for light in LIGHTS {
             if name.iter().any(|word| word == light) {
                 kinds.push("light");
@@ -187,12 +194,12 @@ fn kinds(device: &Device) -> Vec<&'static str> {
     kinds
 }
 
-fn not_found(devices: &[Device], meant: &[String]) -> ResolveError {
+fn not_found(devices: &[HomeDevice], meant: &[String]) -> ResolveError {
     let said = meant.join(" ");
     let mut near = devices
         .iter()
-        .map(|device| (likeness(device, &said), device))
-        .filter(|(likeness, _)| *likeness >= ALIKE)
+        .map(|device| (similarity(device, &said), device))
+        .filter(|(likeness, _)| *likeness >= MIN_SIMILARITY)
         .collect::<Vec<_>>();
     near.sort_by(|(one, _), (other, _)| other.total_cmp(one));
     ResolveError::NotFound {
@@ -204,11 +211,10 @@ fn not_found(devices: &[Device], meant: &[String]) -> ResolveError {
     }
 }
 
-/// Names are compared whole, with and without the location.
-fn likeness(device: &Device, said: &str) -> f64 {
+fn similarity(device: &HomeDevice, said: &str) -> f64 {
     let (name, location) = (
-        words(&device.name).join(" "),
-        words(&device.location).join(" "),
+        name_words(&device.name).join(" "),
+        name_words(&device.location).join(" "),
     );
     [
         name.clone(),

@@ -1,14 +1,16 @@
-//! Outcomes in words, and in fields beside them.
+//! Tool results: a sentence for people, and fields for programs.
 
 use std::time::SystemTime;
 
 use serde_json::{Map, Value, json};
-use toolgate_core::{Content, ToolError, ToolOutput};
+use toolgate_core::{ToolContent, ToolError, ToolOutput};
 
-use crate::{CommandOutcome, Device, DeviceStatus, HomeDialect, LastState, Reading, ReadingSource};
+use crate::{
+    CommandOutcome, DeviceReading, DeviceStatus, HomeDevice, HomeDialect, LastState, ReadingSource,
+};
 
-/// A sentence for everybody, and fields for programs: the sentence is among them. `text` is longer,
-/// for those that read no fields.
+// Builds a result. The sentence is also one of the fields; `text` is a longer version for clients
+// that ignore fields.
 pub(crate) fn output(message: String, text: Option<String>, fields: Value) -> ToolOutput {
     let text = text.unwrap_or_else(|| message.clone());
     let mut object = Map::from_iter([("message".to_owned(), message.into())]);
@@ -16,49 +18,41 @@ pub(crate) fn output(message: String, text: Option<String>, fields: Value) -> To
         object.extend(fields);
     }
     let mut output = ToolOutput::json(Value::Object(object));
-    output.content = vec![Content::text(text)];
+    output.content = vec![ToolContent::text(text)];
     output
 }
 
-/// The outcome of a command. Anything but what was wanted is an error, save a command that waits for its device to wake.
+/// Any outcome but the wanted one is an error, except a command that waits for its device to wake.
 pub(crate) fn command_output(
     dialect: &HomeDialect,
-    device: &Device,
+    device: &HomeDevice,
     outcome: CommandOutcome,
 ) -> Result<ToolOutput, ToolError> {
     let title = device.title();
-    let fields = |status: &str, state: &str| {
-        json!({
-            "device": device.name,
-            "location": device.location,
-            "outcome": status,
-            "state": state,
-        })
-    };
+    let fields = |status: &str, state: &str| json!({ "device": device.name, "location": device.location, "outcome": status, "state": state });
     let failed = |text: String| Err(ToolError::failed(text));
     match outcome {
-        CommandOutcome::Done { state } => Ok(output(
-            format!("{title} is now {state}."),
-            None,
-            fields("done", &state),
-        )),
+        CommandOutcome::Done { state } => {
+            let message = format!("{title} is now {state}.");
+            Ok(output(message, None, fields("done", &state)))
+        }
         CommandOutcome::Asleep { last } => Ok(output(
             format!(
                 "{title} sleeps. The gateway keeps the command, and it will apply when the device wakes. {}",
-                last_known(&last)
+                last_known_text(&last)
             ),
             None,
             fields("waiting", &last.state),
         )),
         CommandOutcome::Dead { last } => failed(format!(
-            "{title} does not answer: the {} network counts it as dead. Check that it has power and is in range. {}",
+            "{title} does not answer: the {} network reports it as dead. Check that it has power and is in range. {}",
             dialect.name,
-            last_known(&last)
+            last_known_text(&last)
         )),
         CommandOutcome::Refused { reason } => failed(reason),
         CommandOutcome::Unknown { reason, last } => failed(format!(
-            "It is not known whether {title} did it. {reason} It was sent once and is not repeated. {}",
-            last_known(&last)
+            "It is not known whether {title} did it. {reason} It was sent once and won't be repeated. {}",
+            last_known_text(&last)
         )),
         CommandOutcome::Offline { reason } => {
             failed(format!("{reason} Nothing was sent, and nothing will be."))
@@ -66,23 +60,19 @@ pub(crate) fn command_output(
     }
 }
 
-fn last_known(last: &LastState) -> String {
-    match age(last.at) {
-        Some(age) => format!("Last known state: {} ({}).", last.state, ago(age)),
+fn last_known_text(last: &LastState) -> String {
+    match age_in_seconds(last.at) {
+        Some(age) => format!("Last known state: {} ({}).", last.state, age_text(age)),
         None => format!("Last known state: {}.", last.state),
     }
 }
 
-pub(crate) fn device(device: &Device) -> Value {
+pub(crate) fn device(device: &HomeDevice) -> Value {
     let mut fields = json!({
-        "name": device.name,
-        "location": device.location,
-        "type": device.kind,
-        "status": status(device.status),
-        "state": device.state,
-        "node": device.id,
+        "name": device.name, "location": device.location, "type": device.kind,
+        "status": status(device.status), "state": device.state, "node": device.id,
     });
-    if let Some(age) = age(device.last_seen) {
+    if let Some(age) = age_in_seconds(device.last_seen) {
         fields["lastSeenSecondsAgo"] = age.into();
     }
     if device.stale {
@@ -101,39 +91,33 @@ pub(crate) fn status(status: DeviceStatus) -> &'static str {
     }
 }
 
-/// A reading, with its age and where it comes from.
-pub(crate) fn reading(reading: &Reading) -> Value {
+pub(crate) fn reading(reading: &DeviceReading) -> Value {
     let source = match reading.source {
         ReadingSource::Gateway => "gateway",
         ReadingSource::Retained => "retained",
         ReadingSource::Report => "report",
     };
     json!({
-        "label": reading.label,
-        "value": reading.value,
-        "unit": reading.unit,
-        "text": reading.words,
-        "ageSeconds": age(reading.at),
-        "source": source,
+        "label": reading.label, "value": reading.value, "unit": reading.unit,
+        "text": reading.words, "ageSeconds": age_in_seconds(reading.at), "source": source,
     })
 }
 
-/// `Air temperature 21.6 °C (2 minutes ago)`
-pub(crate) fn reading_in_words(reading: &Reading) -> String {
+pub(crate) fn reading_text(reading: &DeviceReading) -> String {
     let said = format!("{} {}", reading.label, reading.words);
-    match (&reading.value, age(reading.at)) {
-        (Some(_), Some(age)) => format!("{said} ({})", ago(age)),
+    match (&reading.value, age_in_seconds(reading.at)) {
+        (Some(_), Some(age)) => format!("{said} ({})", age_text(age)),
         _ => said,
     }
 }
 
-/// In seconds. A clock that runs ahead makes things new, not unknown.
-fn age(at: Option<SystemTime>) -> Option<u64> {
+// In seconds. A time in the future counts as now, because clocks differ.
+fn age_in_seconds(at: Option<SystemTime>) -> Option<u64> {
     let age = SystemTime::now().duration_since(at?);
     Some(age.map_or(0, |age| age.as_secs()))
 }
 
-fn ago(seconds: u64) -> String {
+fn age_text(seconds: u64) -> String {
     let (number, unit) = match seconds {
         0..5 => return "just now".to_owned(),
         5..60 => (seconds, "second"),
@@ -157,9 +141,9 @@ mod tests {
             (7_199, "1 hour ago"),
             (86_400 * 3, "3 days ago"),
         ] {
-            assert_eq!(ago(seconds), words);
+            assert_eq!(age_text(seconds), words);
         }
         let ahead = SystemTime::now() + std::time::Duration::from_secs(60);
-        assert_eq!(age(Some(ahead)), Some(0));
+        assert_eq!(age_in_seconds(Some(ahead)), Some(0));
     }
 }

@@ -1,4 +1,4 @@
-//! Whether a command worked, by what its value does afterwards.
+//! Decides from the reports that follow a command whether it worked.
 //!
 //! ```text
 //!  one write ─▶ watch the value ─▶ done
@@ -6,9 +6,10 @@
 //!                   └─ nothing more comes: ask the gateway to read the device once
 //! ```
 //!
-//! A gateway shows the new value as soon as the radio has sent the command (~80 ms), and reads the device later: a switch
-//! after ~1 s, a dimmer after ~7 s, a device that confirms its commands never. So the first value that fits proves
-//! nothing; a later one does, and so does a reading that we ask for.
+//! A gateway publishes the new value as soon as the radio has sent the command (~80 ms) and reads
+//! the device later: a switch after ~1 s, a dimmer after ~7 s, a device that confirms its
+//! commands never. So the first matching value proves nothing. A later one does, and so does a
+//! reading that was requested.
 
 use std::time::Duration;
 
@@ -17,28 +18,24 @@ use tokio::time::Instant;
 
 use crate::DeviceStatus;
 
-/// Reports of one value closer together than this may be the same report, delivered twice.
-const SAME: Duration = Duration::from_millis(300);
-/// A gateway that reads the device by itself does it within this time after the value it expects.
+/// Two reports within this time may be one report, delivered twice.
+const DUPLICATE_WINDOW: Duration = Duration::from_millis(300);
+/// A gateway that reads the device on its own does so within this time.
 const ASK_AFTER: Duration = Duration::from_secs(2);
 
-/// What a value must be.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum WantedState {
-    /// On or off.
     Is(bool),
-    /// A level; devices round it.
+    /// A level, give or take one: devices round it.
     Level(u64),
-    /// Any level but 0.
     On,
-    /// A bolt in one of these positions, in the numbers of its protocol.
+    /// One of these bolt positions, as numbers of the protocol.
     Bolt(&'static [u64]),
-    /// A number, to a twentieth.
+    /// A number, with a tolerance of 0.05.
     Number(f64),
 }
 
 impl WantedState {
-    /// True if a value is what it must be.
     pub fn is_met(self, value: &Json) -> bool {
         match self {
             Self::Is(wanted) => value.as_bool() == Some(wanted),
@@ -54,7 +51,7 @@ impl WantedState {
         }
     }
 
-    /// How long a device may still be on its way: dimmers ramp, and bolts turn.
+    /// How long a device may take to get there: dimmers ramp, and bolts turn.
     fn settling(self) -> Duration {
         match self {
             Self::Is(_) | Self::Number(_) => Duration::from_secs(1),
@@ -64,36 +61,27 @@ impl WantedState {
     }
 }
 
-/// What to do next.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ProofStep {
-    /// Proven.
     Done,
-    /// The device is something else.
     Contrary(Json),
-    /// The device does not answer.
     Dead,
-    /// The device sleeps.
     Asleep,
-    /// Ask the gateway to read the device.
     Ask,
-    /// Look again at this time, or as soon as something comes.
+    /// Call `step` again at this time, or when a report arrives.
     Wait(Instant),
-    /// The time is over.
     Over,
 }
 
-/// The evidence so far.
 #[derive(Debug)]
 pub struct CommandProof {
     wanted: WantedState,
     sent: Instant,
     deadline: Instant,
-    /// The gateway wrote down the target: the radio has sent the command.
+    /// When the gateway published the target, which means that the radio has sent the command.
     echo: Option<Instant>,
-    /// The first value that fits, which may be only what the gateway expects; with the gateway's time of it.
+    /// The first matching value, with the gateway's timestamp. It may be only the expected value.
     expected: Option<(Instant, Option<u64>)>,
-    /// The last value since then that does not fit.
     contrary: Option<(Instant, Json)>,
     proven: bool,
     status: Option<DeviceStatus>,
@@ -101,7 +89,6 @@ pub struct CommandProof {
 }
 
 impl CommandProof {
-    /// Watches from now on, for at most so long.
     pub fn new(wanted: WantedState, sent: Instant, timeout: Duration) -> Self {
         Self {
             wanted,
@@ -116,17 +103,15 @@ impl CommandProof {
         }
     }
 
-    /// The target was published.
     pub fn take_echo(&mut self, now: Instant) {
         self.echo.get_or_insert(now);
     }
 
-    /// The value was published.
     pub fn take_report(&mut self, value: Option<&Json>, time: Option<u64>, now: Instant) {
         let Some(value) = value else {
             return;
         };
-        let late = self.echo.is_some_and(|echo| now - echo >= SAME);
+        let late = self.echo.is_some_and(|echo| now - echo >= DUPLICATE_WINDOW);
         if !self.wanted.is_met(value) {
             if self.expected.is_some() || late {
                 self.contrary = Some((now, value.clone()));
@@ -137,16 +122,17 @@ impl CommandProof {
         match self.expected {
             None => {
                 self.expected = Some((now, time));
-                // The expected value comes together with the echo; this one the device told.
+                // The gateway's expected value comes together with the echo. A later one comes from
+                // the device.
                 self.proven = late;
             }
             Some((first, first_time)) => {
-                self.proven |= now - first >= SAME || (time.is_some() && time != first_time);
+                self.proven |=
+                    now - first >= DUPLICATE_WINDOW || (time.is_some() && time != first_time);
             }
         }
     }
 
-    /// The device was read.
     pub fn take_answer(&mut self, value: &Json, now: Instant) {
         if self.wanted.is_met(value) {
             self.proven = true;
@@ -156,12 +142,11 @@ impl CommandProof {
         }
     }
 
-    /// What the network says of the device has changed.
     pub fn take_status(&mut self, status: DeviceStatus) {
         self.status = Some(status);
     }
 
-    /// What to do now. It asks for a reading once.
+    /// Decides what to do now. Returns `Ask` only once.
     pub fn step(&mut self, now: Instant) -> ProofStep {
         if self.proven {
             return ProofStep::Done;
@@ -188,7 +173,8 @@ impl CommandProof {
         let sign = self.expected.map(|(at, _)| at).or(self.echo);
         let due = match sign {
             Some(at) => at + ASK_AFTER,
-            // Nothing at all: it takes ~4 s until a device is known as dead.
+            // Without any sign, wait: it takes ~4 s until a node is reported dead, and that is a
+            // better answer than a reading.
             None => self.sent + (self.deadline - self.sent) / 2,
         };
         if now >= due {

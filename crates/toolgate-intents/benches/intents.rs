@@ -11,7 +11,7 @@ use toolgate_core::{
     Toolbox,
 };
 use toolgate_intents::{Pack, SentenceContext, SentenceInterpreter};
-use toolgate_tools::Handlers;
+use toolgate_tools::HandlerRegistry;
 use toolgate_tools::builtin::BuiltinSettings;
 
 fn main() {
@@ -21,7 +21,7 @@ fn main() {
 /// All that ships, and a house of so many devices.
 fn sentences(devices: usize) -> SentenceInterpreter {
     let manager = Arc::new(ToolManager::new());
-    manager.add_all(Handlers::new(&BuiltinSettings::default()).builtin_tools());
+    manager.add_all(HandlerRegistry::new(&BuiltinSettings::default()).builtin_tools());
     let any = json!({ "type": "object" });
     let list = ToolDefinition::builder("list_zwave_devices", "…", any.clone())
         .annotations(Annotations::READ_ONLY);
@@ -29,10 +29,12 @@ fn sentences(devices: usize) -> SentenceInterpreter {
         (1..=devices).map(|n| json!({ "name": format!("Kitchen Light {n}"), "location": format!("Room {}", n % 20) })).collect();
     let answer = json!({ "devices": names });
     let tell = move |_: Value, _| std::future::ready(Ok::<_, ToolError>(answer.clone()));
-    manager.add(FunctionTool::defined(list, tell).unwrap());
+    manager.add(FunctionTool::with_definition(list, tell).unwrap());
     let control = ToolDefinition::builder("control_zwave_device", "…", any);
-    manager
-        .add(FunctionTool::defined(control, async |_: Value, _| Ok::<_, ToolError>("on")).unwrap());
+    manager.add(
+        FunctionTool::with_definition(control, async |_: Value, _| Ok::<_, ToolError>("on"))
+            .unwrap(),
+    );
     let toolbox = Toolbox::new(ToolExecutor::new(manager));
     SentenceInterpreter::new(toolbox, Pack::english()).unwrap()
 }

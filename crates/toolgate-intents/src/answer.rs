@@ -1,53 +1,51 @@
-//! Words made of what a tool answered, and arguments made of what a person said.
+//! Turns tool results into words, and the slots of a sentence into arguments.
 
 use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::items::{Kinds, items};
+use super::items::{ItemRules, collect_items};
 
-/// What is said of a result: the first of these that fits.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(from = "Written")]
-pub(crate) struct Answer(pub(crate) Vec<Case>);
+#[serde(from = "RawAnswer")]
+pub(crate) struct AnswerTemplate(pub(crate) Vec<AnswerCase>);
 
-/// What is said if all conditions hold and all pointers lead somewhere.
+/// Fits if all conditions hold and all pointers in `say` resolve.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Case {
-    /// Pointers, and what must be there; `null` if there must be nothing.
+pub(crate) struct AnswerCase {
+    /// JSON pointers and the values they must have; `null` also matches a missing value.
     #[serde(rename = "if", default)]
     when: Map<String, Value>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     failed: Option<String>,
-    /// With `{slot}` and `{/pointer}`.
     say: String,
 }
 
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Written {
+enum RawAnswer {
     One(String),
-    Some(Vec<WrittenCase>),
+    Some(Vec<RawAnswerCase>),
 }
 
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum WrittenCase {
+enum RawAnswerCase {
     Say(String),
-    Full(Case),
+    Full(AnswerCase),
 }
 
-impl From<Written> for Answer {
-    fn from(written: Written) -> Self {
+impl From<RawAnswer> for AnswerTemplate {
+    fn from(written: RawAnswer) -> Self {
         let cases = match written {
-            Written::One(say) => vec![WrittenCase::Say(say)],
-            Written::Some(cases) => cases,
+            RawAnswer::One(say) => vec![RawAnswerCase::Say(say)],
+            RawAnswer::Some(cases) => cases,
         };
         let case = |written| match written {
-            WrittenCase::Full(case) => case,
-            WrittenCase::Say(say) => Case {
+            RawAnswerCase::Full(case) => case,
+            RawAnswerCase::Say(say) => AnswerCase {
                 when: Map::new(),
                 failed: None,
                 say,
@@ -57,57 +55,54 @@ impl From<Written> for Answer {
     }
 }
 
-pub(crate) struct Joining<'a> {
+pub(crate) struct AnswerWording<'a> {
     pub(crate) and: &'a str,
-    /// Said before a number that is not told in full.
-    pub(crate) about: &'a str,
+    /// Said before a rounded number, such as `about`.
+    pub(crate) rounded_prefix: &'a str,
     pub(crate) done: &'a str,
     pub(crate) units: &'a HashMap<String, String>,
 }
 
-impl Answer {
-    pub(crate) fn to_words(
+impl AnswerTemplate {
+    pub(crate) fn render_result(
         &self,
         text: &str,
         slots: &Map<String, Value>,
-        joining: &Joining<'_>,
+        joining: &AnswerWording<'_>,
     ) -> String {
         let result = serde_json::from_str(text).unwrap_or_else(|_| Value::from(text));
         let said = self
             .0
             .iter()
-            .filter(|case| case.holds(&result))
+            .filter(|case| case.is_met(&result))
             .find_map(|case| {
-                fill(&case.say, |name| match name.starts_with('/') {
-                    true => spoken_at(&result, name, joining),
-                    false => slots.get(name).map(|value| spoken(value, joining.and)),
+                fill_placeholders(&case.say, |name| match name.starts_with('/') {
+                    true => pointer_text(&result, name, joining),
+                    false => slot_text(slots, name, joining.and),
                 })
             });
-        said.unwrap_or_else(|| plain(&result, joining))
+        said.unwrap_or_else(|| default_text(&result, joining))
     }
 
-    /// What is said of a failure: what the tool says, unless there are better words for it.
-    pub(crate) fn to_failure(
+    pub(crate) fn render_error(
         &self,
         text: &str,
         slots: &Map<String, Value>,
-        joining: &Joining<'_>,
+        joining: &AnswerWording<'_>,
     ) -> String {
-        let is_this = |case: &&Case| {
+        let is_this = |case: &&AnswerCase| {
             let failed = case.failed.as_deref();
             failed.is_some_and(|words| text.contains(words))
         };
         let said = self.0.iter().find(is_this).and_then(|case| {
-            fill(&case.say, |name| {
-                slots.get(name).map(|value| spoken(value, joining.and))
-            })
+            fill_placeholders(&case.say, |name| slot_text(slots, name, joining.and))
         });
         said.unwrap_or_else(|| text.to_owned())
     }
 }
 
-impl Case {
-    fn holds(&self, result: &Value) -> bool {
+impl AnswerCase {
+    fn is_met(&self, result: &Value) -> bool {
         let matches = |(pointer, wanted): (&String, &Value)| {
             let found = result.pointer(pointer).unwrap_or(&Value::Null);
             found == wanted || wanted.is_null() && found.as_array().is_some_and(Vec::is_empty)
@@ -116,8 +111,11 @@ impl Case {
     }
 }
 
-/// Fills `{…}` in a text; nothing if one of them can not be filled.
-pub(crate) fn fill(text: &str, mut value: impl FnMut(&str) -> Option<String>) -> Option<String> {
+/// Fills `{…}` in a text. `None` if one of them has no value.
+pub(crate) fn fill_placeholders(
+    text: &str,
+    mut value: impl FnMut(&str) -> Option<String>,
+) -> Option<String> {
     let mut filled = String::new();
     let mut rest = text;
     while let Some((before, after)) = rest.split_once('{') {
@@ -130,8 +128,8 @@ pub(crate) fn fill(text: &str, mut value: impl FnMut(&str) -> Option<String>) ->
     Some(filled)
 }
 
-/// Arguments with their slots filled. What needs a slot that is empty is left out.
-pub(crate) fn arguments(
+/// Fills the slots of an argument template and drops every argument whose slot is empty.
+pub(crate) fn fill_arguments(
     template: &Map<String, Value>,
     slots: &Map<String, Value>,
 ) -> Map<String, Value> {
@@ -143,47 +141,51 @@ pub(crate) fn arguments(
 
 fn fill_value(template: &Value, slots: &Map<String, Value>) -> Option<Value> {
     match template {
-        // A slot that is all of a text keeps its type.
+        // A string that is nothing but a slot keeps the slot's type, so a level stays a number.
         Value::String(text) => match text
             .strip_prefix('{')
             .and_then(|text| text.strip_suffix('}'))
         {
             Some(name) if !name.contains('{') => slots.get(name).cloned(),
-            _ => {
-                fill(text, |name| slots.get(name).map(|value| spoken(value, ","))).map(Value::from)
-            }
+            _ => Some(fill_placeholders(text, |name| slot_text(slots, name, ","))?.into()),
         },
         Value::Array(list) => Some(
             list.iter()
                 .filter_map(|value| fill_value(value, slots))
                 .collect(),
         ),
-        Value::Object(object) => Some(Value::Object(arguments(object, slots))),
+        Value::Object(object) => Some(Value::Object(fill_arguments(object, slots))),
         other => Some(other.clone()),
     }
 }
 
-pub(crate) fn slots_in(template: &Value, names: &mut Vec<String>) {
+fn slot_text(slots: &Map<String, Value>, name: &str, and: &str) -> Option<String> {
+    slots.get(name).map(|value| value_text(value, and))
+}
+
+pub(crate) fn collect_slot_names(template: &Value, names: &mut Vec<String>) {
     match template {
         Value::String(text) => {
-            fill(text, |name| {
+            fill_placeholders(text, |name| {
                 names.push(name.to_owned());
                 Some(String::new())
             });
         }
-        Value::Array(list) => list.iter().for_each(|value| slots_in(value, names)),
-        Value::Object(object) => object.values().for_each(|value| slots_in(value, names)),
+        Value::Array(list) => list.iter().for_each(|item| collect_slot_names(item, names)),
+        Value::Object(object) => object
+            .values()
+            .for_each(|item| collect_slot_names(item, names)),
         _ => {}
     }
 }
 
-/// What a pointer leads to, as it is said; each item of a list where there is a `*`.
-fn spoken_at(result: &Value, pointer: &str, joining: &Joining<'_>) -> Option<String> {
+/// The value at a pointer in words; with a `*`, all items of the list.
+fn pointer_text(result: &Value, pointer: &str, joining: &AnswerWording<'_>) -> Option<String> {
     let and = joining.and;
     if pointer.contains("/*") {
-        let items = items(result, pointer, None, &Kinds::default(), |_, _| true);
+        let items = collect_items(result, pointer, None, &ItemRules::default(), |_, _| true);
         let names: Vec<String> = items.into_iter().map(|item| item.name).collect();
-        return (!names.is_empty()).then(|| listed(&names, and));
+        return (!names.is_empty()).then(|| join_items(&names, and));
     }
     if let Some((pointer, by)) = pointer.split_once(" div ") {
         let (found, by) = (result.pointer(pointer)?.as_i64()?, by.parse().ok()?);
@@ -198,77 +200,83 @@ fn spoken_at(result: &Value, pointer: &str, joining: &Joining<'_>) -> Option<Str
         None => (pointer, false),
     };
     let found = result.pointer(pointer)?;
-    if let Some(quantity) = found.as_str().and_then(|text| quantity(text, joining)) {
+    if let Some(quantity) = found.as_str().and_then(|text| quantity_text(text, joining)) {
         return Some(quantity);
     }
     let is_something = !found.is_null() && found.as_str() != Some("");
-    is_something.then(|| match is_cut(found) || is_float && is_rounded(found) {
-        true => format!("{} {}", joining.about, spoken(found, and)),
-        false => spoken(found, and),
-    })
+    is_something.then(
+        || match is_shortened(found) || is_float && is_rounded(found) {
+            true => format!("{} {}", joining.rounded_prefix, value_text(found, and)),
+            false => value_text(found, and),
+        },
+    )
 }
 
-/// From here on not all digits of a whole number are told.
-const LONG: f64 = 1e15;
+/// Whole numbers from here on are spoken rounded.
+const ROUNDED_FROM: f64 = 1e15;
 
-/// True if a number has digits before its point that are not told.
-fn is_cut(value: &Value) -> bool {
-    let told = |float: f64| if float.fract() == 0.0 { LONG } else { 1e12 };
-    let is_long = |float: f64| float.abs() >= told(float);
+fn is_shortened(value: &Value) -> bool {
+    let is_long = |float: f64| match float.fract() == 0.0 {
+        true => float.abs() >= ROUNDED_FROM,
+        false => float.abs() >= 1e12,
+    };
     value.is_f64() && value.as_f64().is_some_and(is_long)
 }
 
-/// True if a number that was calculated as a double may stand for others near it.
+// True if a double is too large to be exact, so that the real result may be a neighbour.
 fn is_rounded(value: &Value) -> bool {
     const EXACT_BELOW: f64 = (1_u64 << f64::MANTISSA_DIGITS) as f64;
-    value
-        .as_f64()
-        .is_some_and(|float| float.abs() >= EXACT_BELOW)
+    let float = value.as_f64();
+    float.is_some_and(|float| float.abs() >= EXACT_BELOW)
 }
 
-pub(crate) fn spoken(value: &Value, and: &str) -> String {
+pub(crate) fn value_text(value: &Value, and: &str) -> String {
     match value {
         Value::String(text) => text.clone(),
         Value::Number(number) => match number.as_f64() {
-            Some(float) if float.fract() == 0.0 && float.abs() < LONG => format!("{float:.0}"),
-            // The noise of binary fractions is of no use to anybody.
-            Some(float) if number.is_f64() => rounded(float, 12),
+            Some(float) if float.fract() == 0.0 && float.abs() < ROUNDED_FROM => {
+                format!("{float:.0}")
+            }
+            // Twelve digits hide the noise of binary fractions: 0.1 + 0.2 is spoken as 0.3.
+            Some(float) if number.is_f64() => round_to_digits(float, 12),
             _ => number.to_string(),
         },
         Value::Array(list) => {
-            let items: Vec<String> = list.iter().map(|value| spoken(value, and)).collect();
-            listed(&items, and)
+            let items: Vec<String> = list.iter().map(|value| value_text(value, and)).collect();
+            join_items(&items, and)
         }
         other => other.to_string(),
     }
 }
 
-fn rounded(value: f64, digits: usize) -> String {
+fn round_to_digits(value: f64, digits: usize) -> String {
     let short = format!("{value:.*e}", digits.saturating_sub(1)).parse::<f64>();
     match short {
-        Ok(short) if (1e-6..LONG).contains(&short.abs()) || short == 0.0 => short.to_string(),
+        Ok(short) if (1e-6..ROUNDED_FROM).contains(&short.abs()) || short == 0.0 => {
+            short.to_string()
+        }
         Ok(short) => format!("{short:e}"),
         Err(_) => value.to_string(),
     }
 }
 
-/// A quantity such as `37.7777777778 degC` as people write it.
-fn quantity(text: &str, joining: &Joining<'_>) -> Option<String> {
+/// Shortens a quantity such as `37.7777777778 degC` and spells out its unit.
+fn quantity_text(text: &str, joining: &AnswerWording<'_>) -> Option<String> {
     let (number, unit) = text.split_once(' ')?;
     let unit = joining.units.get(unit)?;
     let value: f64 = number.parse().ok()?;
-    // Two digits after the point, or four that count.
+    // Two decimals, or four significant digits for small values.
     let before = value.abs().max(1.0).log10().floor() as usize + 1;
-    let number = rounded(value, (before + 2).max(4));
+    let number = round_to_digits(value, (before + 2).max(4));
     Some(format!("{number} {unit}"))
 }
 
-/// `a, b and c`, cut where nobody listens any more.
-pub(crate) fn listed(items: &[String], last: &str) -> String {
-    const MOST: usize = 30;
-    if items.len() > MOST {
-        let more = items.len() - MOST;
-        return format!("{}, … (+{more})", items[..MOST].join(", "));
+pub(crate) fn join_items(items: &[String], last: &str) -> String {
+    // Nobody listens to a spoken list longer than this.
+    const MAX_SPOKEN: usize = 30;
+    if items.len() > MAX_SPOKEN {
+        let more = items.len() - MAX_SPOKEN;
+        return format!("{}, … (+{more})", items[..MAX_SPOKEN].join(", "));
     }
     match items {
         [] => String::new(),
@@ -277,13 +285,10 @@ pub(crate) fn listed(items: &[String], last: &str) -> String {
     }
 }
 
-/// A result in words where nobody wrote down how to say it: the sentence it has, or what is in it.
-fn plain(result: &Value, joining: &Joining<'_>) -> String {
+/// The fallback wording for a result: the sentence it contains, or else its fields.
+fn default_text(result: &Value, joining: &AnswerWording<'_>) -> String {
     const SENTENCES: [&str; 5] = ["sentence", "message", "summary", "text", "answer"];
-    let sentence = SENTENCES
-        .iter()
-        .filter_map(|key| result.get(key))
-        .find_map(Value::as_str);
+    let sentence = SENTENCES.iter().find_map(|key| result.get(key)?.as_str());
     match (sentence, result) {
         (Some(sentence), _) if !sentence.is_empty() => sentence.to_owned(),
         (_, Value::Null) => joining.done.to_owned(),
@@ -291,32 +296,32 @@ fn plain(result: &Value, joining: &Joining<'_>) -> String {
             joining.done.to_owned()
         }
         (_, Value::String(text)) => text.clone(),
-        (_, other) => in_words(other, joining, 0),
+        (_, other) => describe_value(other, joining, 0),
     }
 }
 
-fn in_words(value: &Value, joining: &Joining<'_>, depth: usize) -> String {
-    const DEEPEST: usize = 4;
+fn describe_value(value: &Value, joining: &AnswerWording<'_>, depth: usize) -> String {
+    // Deeper structures are printed as JSON: results are untrusted and may nest without end.
+    const MAX_DEPTH: usize = 4;
     match value {
-        Value::Object(object) if depth < DEEPEST => {
+        Value::Object(object) if depth < MAX_DEPTH => {
             let fields = object.iter().filter(|(_, value)| !value.is_null());
-            let said = fields
-                .map(|(key, value)| format!("{key}: {}", in_words(value, joining, depth + 1)));
+            let said = fields.map(|(key, value)| {
+                format!("{key}: {}", describe_value(value, joining, depth + 1))
+            });
             let said = said.collect::<Vec<_>>().join(", ");
-            if depth == 0 {
-                said
-            } else {
-                format!("({said})")
+            match depth {
+                0 => said,
+                _ => format!("({said})"),
             }
         }
-        Value::Array(list) if depth < DEEPEST => {
-            let items: Vec<String> = list
+        Value::Array(list) if depth < MAX_DEPTH => {
+            let items = list
                 .iter()
-                .map(|value| in_words(value, joining, depth + 1))
-                .collect();
-            listed(&items, joining.and)
+                .map(|value| describe_value(value, joining, depth + 1));
+            join_items(&items.collect::<Vec<_>>(), joining.and)
         }
-        other => spoken(other, joining.and),
+        other => value_text(other, joining.and),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Days as they are said: `2026-12-24`, `december 24`, `the 24th of december 2026`, `christmas`.
+//! Parses spoken dates: `2026-12-24`, `december 24`, `the 24th of december 2026`, `christmas`.
 
 use std::collections::HashMap;
 
@@ -7,39 +7,37 @@ use serde::Deserialize;
 
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub(crate) struct Dates {
+pub(crate) struct DateWords {
     pub(crate) months: HashMap<String, i8>,
-    /// Days with a name, as month and day: `12-25`.
+    /// Named days as month and day: `12-25`.
     pub(crate) days: HashMap<String, String>,
     pub(crate) from_today: HashMap<String, i32>,
-    /// Counted from Monday, which is 1.
+    /// Days of the week, counted from 1 for Monday.
     pub(crate) weekdays: HashMap<String, i8>,
-    /// Said before one of them: `next`.
+    /// Words before a weekday that change nothing: `next`.
     pub(crate) next: Vec<String>,
-    /// Days of a month in words: `twenty fourth`.
+    /// Spoken days of a month: `twenty fourth`.
     pub(crate) ordinals: HashMap<String, i8>,
-    /// Said between a day and a month: `of`.
+    /// Words between a day and a month: `of`.
     pub(crate) small: Vec<String>,
-    /// Said right after the number of a day: `th`.
+    /// Suffixes of a day's number: `th`.
     pub(crate) suffixes: Vec<String>,
 }
 
-impl Dates {
+impl DateWords {
     pub(crate) fn merge(&mut self, more: Self) {
-        self.weekdays.extend(more.weekdays);
-        self.next.extend(more.next);
-        self.ordinals.extend(more.ordinals);
-        self.months.extend(more.months);
-        self.days.extend(more.days);
-        self.from_today.extend(more.from_today);
-        self.small.extend(more.small);
-        self.suffixes.extend(more.suffixes);
+        extend_all!(self, more: weekdays, next, ordinals, months, days, from_today, small, suffixes);
     }
 
-    /// The longest day at the start of some words, and how many of them it takes. Without a year it is the next such day.
-    pub(crate) fn read(&self, words: &[&str], today: Date) -> Option<(Date, usize)> {
-        let named =
-            |length: usize| Some((self.named(&words.get(..length)?.join(" "), today)?, length));
+    /// The longest date at the start of `words` and the number of words it takes. Without a year,
+    /// the next such day is meant.
+    pub(crate) fn parse(&self, words: &[&str], today: Date) -> Option<(Date, usize)> {
+        let named = |length: usize| {
+            Some((
+                self.named_day(&words.get(..length)?.join(" "), today)?,
+                length,
+            ))
+        };
         let written = || {
             let [year, month, day] = words.get(..3)? else {
                 return None;
@@ -49,12 +47,12 @@ impl Dates {
             Some((date, 3))
         };
         written()
-            .or_else(|| self.spoken(words, today))
+            .or_else(|| self.parse_words(words, today))
             .or_else(|| (1..=3).rev().find_map(named))
             .or_else(|| self.weekday(words, today))
     }
 
-    /// `friday`, `next friday`: the first one after today.
+    /// `friday` and `next friday` both mean the first one after today.
     fn weekday(&self, words: &[&str], today: Date) -> Option<(Date, usize)> {
         let is_next = |word: &&&str| self.next.iter().any(|next| next == **word);
         let before = words.iter().take_while(is_next).count();
@@ -64,17 +62,18 @@ impl Dates {
         Some((today.checked_add(days).ok()?, before + 1))
     }
 
-    fn named(&self, name: &str, today: Date) -> Option<Date> {
+    fn named_day(&self, name: &str, today: Date) -> Option<Date> {
         if let Some(days) = self.from_today.get(name) {
             return today
                 .checked_add(jiff::Span::new().try_days(i64::from(*days)).ok()?)
                 .ok();
         }
         let (month, day) = self.days.get(name)?.split_once('-')?;
-        next(month.parse().ok()?, day.parse().ok()?, today)
+        next_occurrence(month.parse().ok()?, day.parse().ok()?, today)
     }
 
-    fn spoken(&self, words: &[&str], today: Date) -> Option<(Date, usize)> {
+    fn parse_words(&self, words: &[&str], today: Date) -> Option<(Date, usize)> {
+        // No spoken date is longer, so a long sentence costs no more than a short one.
         const FEW: usize = 8;
         let (mut month, mut day, mut at) = (None, None, 0);
         let mut taken = 0;
@@ -100,18 +99,19 @@ impl Dates {
             } else if let (Some(month), Some(day), Some(year)) = (month, day, four_digits(word)) {
                 return Some((Date::new(year, month, day).ok()?, index + 1));
             } else if self.small.iter().any(|small| small == word) {
-                // At the end it belongs to what comes next.
+                // A trailing small word belongs to what follows, so `at` does not move past it.
                 continue;
             } else if !self.suffixes.iter().any(|suffix| suffix == word) {
                 break;
             }
             at = index + 1;
         }
-        Some((next(month?, day?, today)?, at))
+        Some((next_occurrence(month?, day?, today)?, at))
     }
 }
 
-fn next(month: i8, day: i8, today: Date) -> Option<Date> {
+fn next_occurrence(month: i8, day: i8, today: Date) -> Option<Date> {
+    // Around 1900 or 2100 the next February 29 can be eight years away.
     const YEARS_TO_A_LEAP_DAY: i16 = 8;
     let years = today.year()..=today.year() + YEARS_TO_A_LEAP_DAY;
     let days = years.filter_map(|year| Date::new(year, month, day).ok());
@@ -156,7 +156,7 @@ mod tests {
         ] {
             let words = plain_words(text);
             let words: Vec<&str> = words.iter().map(String::as_str).collect();
-            let (date, count) = dates.read(&words, today).unwrap();
+            let (date, count) = dates.parse(&words, today).unwrap();
             assert_eq!(
                 (date.to_string().as_str(), count),
                 (expected, taken),
@@ -174,7 +174,7 @@ mod tests {
         ] {
             let words = plain_words(text);
             let words: Vec<&str> = words.iter().map(String::as_str).collect();
-            assert_eq!(dates.read(&words, today), None, "{text}");
+            assert_eq!(dates.parse(&words, today), None, "{text}");
         }
     }
 }

@@ -1,60 +1,60 @@
-//! What can be said, with the names of things that are there.
+//! Example sentences, with names of things that exist.
 
 use std::collections::BTreeSet;
 
-use super::answer::fill;
-use super::engine::Engine;
+use super::answer::fill_placeholders;
+use super::engine::SentenceEngine;
 use super::matcher::ListState;
-use super::meaning::Moment;
+use super::meaning::MatchContext;
 
-/// Stands for a name that is not known.
-const GAP: &str = "…";
+const NAME_PLACEHOLDER: &str = "…";
 
-impl Engine {
-    /// An example for each intent that is ready and has one. What there is nothing for is left out.
-    pub(super) fn examples(&self, moment: &Moment<'_>) -> Vec<(usize, String)> {
-        let ready = self.ready_examples(moment);
+impl SentenceEngine {
+    /// An example for each intent that is ready and has one. Examples that need a name from an
+    /// empty list are left out.
+    pub(super) fn examples(&self, context: &MatchContext<'_>) -> Vec<(usize, String)> {
+        let ready = self.ready_examples(context);
         ready
-            .filter_map(|(index, example)| Some((index, self.with_names(example, moment)?)))
+            .filter_map(|(index, example)| Some((index, self.with_names(example, context)?)))
             .collect()
     }
 
-    pub(super) fn unread(&self, moment: &Moment<'_>) -> BTreeSet<usize> {
+    pub(super) fn unread_example_lists(&self, context: &MatchContext<'_>) -> BTreeSet<usize> {
         let mut unread = BTreeSet::new();
-        for (_, example) in self.ready_examples(moment) {
-            fill(example, |name| {
-                let slot = self.list_of(name);
-                unread.extend(slot.filter(|slot| !moment.lists.contains_key(slot)));
+        for (_, example) in self.ready_examples(context) {
+            fill_placeholders(example, |name| {
+                let slot = self.list_slot(name);
+                unread.extend(slot.filter(|slot| !context.lists.contains_key(slot)));
                 Some(String::new())
             });
         }
         unread
     }
 
-    fn ready_examples(&self, moment: &Moment<'_>) -> impl Iterator<Item = (usize, &str)> {
+    fn ready_examples(&self, context: &MatchContext<'_>) -> impl Iterator<Item = (usize, &str)> {
         let intents = self.pack.intents.iter().enumerate();
-        let ready = intents.filter(|(index, _)| moment.is_ready(*index));
+        let ready = intents.filter(|(index, _)| context.is_ready(*index));
         ready.filter_map(|(index, intent)| Some((index, intent.example.as_deref()?)))
     }
 
-    fn with_names(&self, example: &str, moment: &Moment<'_>) -> Option<String> {
-        fill(example, |name| {
-            let Some(slot) = self.list_of(name) else {
+    fn with_names(&self, example: &str, context: &MatchContext<'_>) -> Option<String> {
+        fill_placeholders(example, |name| {
+            let Some(slot) = self.list_slot(name) else {
                 return Some(format!("{{{name}}}"));
             };
-            match moment.lists.get(&slot) {
+            match context.lists.get(&slot) {
                 Some(ListState::Known(names)) => {
                     let entries = names.everything();
-                    entries.first().map(|first| in_a_sentence(&first.label))
+                    entries.first().map(|first| lowercase_name(&first.label))
                 }
-                _ => Some(GAP.to_owned()),
+                _ => Some(NAME_PLACEHOLDER.to_owned()),
             }
         })
     }
 }
 
-/// `Kitchen Light` as it stands within a sentence; a `TV` stays one.
-fn in_a_sentence(name: &str) -> String {
+/// Lowercases a name for use inside a sentence, but keeps words such as `TV`.
+fn lowercase_name(name: &str) -> String {
     let word = |word: &str| match word.chars().skip(1).any(char::is_uppercase) {
         true => word.to_owned(),
         false => word.to_lowercase(),

@@ -1,54 +1,59 @@
-//! What a slot can be filled with at a word of a sentence.
+//! Finds what can fill a slot at a given word of a sentence.
 
 use std::rc::Rc;
 
 use serde_json::Value;
 
-use super::engine::Filling;
-use super::lists::{Entry, Found, Names};
+use super::engine::SlotFilling;
 use super::matcher::{
-    CALCULATION, EDIT, Fill, How, LONGEST_NAME, ListState, Mercy, NAME, PART, Reading, TEXT,
-    UNKNOWN,
+    CALCULATION, EDIT, FillKind, ListState, MAX_NAME_LEN, MatchTolerance, NAME, PART,
+    SentenceMatcher, SlotFill, TEXT, UNKNOWN,
 };
-use super::numbers::to_json;
-use super::pack::Range;
+use super::name_index::{NameEntry, NameIndex, NameMatch};
+use super::numbers::number_to_json;
+use super::pack::NumberRange;
 
-impl Reading<'_> {
-    pub(super) fn fills(&self, slot: usize, at: usize) -> Rc<[Fill]> {
+impl SentenceMatcher<'_> {
+    pub(super) fn fills(&self, slot: usize, at: usize) -> Rc<[SlotFill]> {
+        // Many templates share slots: each slot is read only once at each word.
         if let Some(found) = self.fills.borrow().get(&(slot, at)) {
             return Rc::clone(found);
         }
-        let found: Rc<[Fill]> = self.find_fills(slot, at).into();
+        let found: Rc<[SlotFill]> = self.find_fills(slot, at).into();
         self.fills
             .borrow_mut()
             .insert((slot, at), Rc::clone(&found));
         found
     }
 
-    fn find_fills(&self, slot: usize, at: usize) -> Vec<Fill> {
+    fn find_fills(&self, slot: usize, at: usize) -> Vec<SlotFill> {
         if at >= self.sentence.tokens.len() {
             return Vec::new();
         }
         match &self.engine.slots[slot] {
-            Filling::Number => self.number(at).into_iter().map(|(fill, _)| fill).collect(),
-            Filling::Range(range) => self.in_range(range, at).into_iter().collect(),
-            Filling::Date => self.date(at).into_iter().collect(),
-            Filling::Expression => self.calculations(at),
-            Filling::Text => self.free_text(at),
-            Filling::Values(names, noun) => {
-                let or_unknown = noun.is_some() && self.mercy >= Mercy::Unknown;
+            SlotFilling::Number => self.number(at).into_iter().map(|(fill, _)| fill).collect(),
+            SlotFilling::Range(range) => self.number_in_range(range, at).into_iter().collect(),
+            SlotFilling::Date => self.date(at).into_iter().collect(),
+            SlotFilling::Expression => self.calculations(at),
+            SlotFilling::Text => self.free_text(at),
+            SlotFilling::Values(names, noun) => {
+                // Without a noun, no sentence could name the unknown value.
+                let or_unknown = noun.is_some() && self.tolerance >= MatchTolerance::Unknown;
                 let mut fills = self.names(slot, names, at, or_unknown);
-                let twice = self.twice(names, at, &fills);
+                let twice = self.repeated_name_fills(names, at, &fills);
                 fills.extend(twice);
                 fills
             }
-            Filling::List(_) => match self.lists.get(&slot) {
+            SlotFilling::List(_) => match self.lists.get(&slot) {
                 Some(ListState::Known(names)) => {
-                    let mut fills = self.names(slot, names, at, self.mercy >= Mercy::Unknown);
-                    fills.extend(self.groups(slot, names, at));
+                    let mut fills =
+                        self.names(slot, names, at, self.tolerance >= MatchTolerance::Unknown);
+                    fills.extend(self.group_fills(slot, names, at));
                     fills
                 }
-                Some(ListState::Unreadable(_)) if self.mercy >= Mercy::Unknown => self.unknown(at),
+                Some(ListState::Unreadable(_)) if self.tolerance >= MatchTolerance::Unknown => {
+                    self.unknown_names(at)
+                }
                 Some(ListState::Unreadable(_)) | None => Vec::new(),
             },
         }
@@ -59,78 +64,80 @@ impl Reading<'_> {
         tokens.map(|token| token.text.as_str()).collect()
     }
 
-    fn number(&self, at: usize) -> Option<(Fill, f64)> {
-        let (value, taken) = self.engine.pack.numbers.read(&self.rest(at))?;
-        let fill = Fill::certain(at, taken, NAME, (to_json(value), value.to_string()));
+    fn number(&self, at: usize) -> Option<(SlotFill, f64)> {
+        let (value, taken) = self.engine.pack.numbers.parse(&self.rest(at))?;
+        let fill =
+            SlotFill::certain_fill(at, taken, NAME, (number_to_json(value), value.to_string()));
         Some((fill, value))
     }
 
-    fn in_range(&self, range: &Range, at: usize) -> Option<Fill> {
+    fn number_in_range(&self, range: &NumberRange, at: usize) -> Option<SlotFill> {
         let (mut fill, value) = self.number(at)?;
         if !(range.from..=range.to).contains(&value) {
-            fill.how = How::Outside;
+            fill.kind = FillKind::Outside;
             fill.cost += PART;
         }
         Some(fill)
     }
 
-    fn date(&self, at: usize) -> Option<Fill> {
-        let (date, taken) = self.engine.pack.dates.read(&self.rest(at), self.today)?;
+    fn date(&self, at: usize) -> Option<SlotFill> {
+        let (date, taken) = self.engine.pack.dates.parse(&self.rest(at), self.today)?;
         let date = date.to_string();
         let value = (Value::from(date.as_str()), date);
-        Some(Fill::certain(at, taken, NAME, value))
+        Some(SlotFill::certain_fill(at, taken, NAME, value))
     }
 
-    fn calculations(&self, at: usize) -> Vec<Fill> {
+    fn calculations(&self, at: usize) -> Vec<SlotFill> {
         let pack = &self.engine.pack;
         let spans = (at + 1..=self.sentence.tokens.len()).filter_map(|end| {
-            let text = self.sentence.around(at, end);
-            let read = || pack.maths.read(text, &pack.numbers);
+            let text = self.sentence.text_around(at, end);
+            let read = || pack.maths.parse(text, &pack.numbers);
             let read = self.lookups.calculation(text, read)?;
             let value = (read.written.into(), read.said.unwrap_or_default());
-            let mut fill = Fill::certain(at, end - at, CALCULATION, value);
+            let mut fill = SlotFill::certain_fill(at, end - at, CALCULATION, value);
             if read.unsure {
-                fill.how = How::Free;
+                fill.kind = FillKind::Free;
             }
             Some(fill)
         });
         spans.collect()
     }
 
-    fn free_text(&self, at: usize) -> Vec<Fill> {
+    fn free_text(&self, at: usize) -> Vec<SlotFill> {
         let spans = (at + 1..=self.sentence.tokens.len()).filter_map(|end| {
-            let text = self.sentence.around(at, end);
+            let text = self.sentence.text_around(at, end);
             let text = text
                 .trim_start_matches([':', ',', ';', '-', ' '])
                 .trim_end_matches(['.', '?', '!', ',', ' ']);
-            let mut fill = Fill::certain(at, end - at, TEXT, (text.into(), text.to_owned()));
-            fill.how = How::Free;
+            let mut fill =
+                SlotFill::certain_fill(at, end - at, TEXT, (text.into(), text.to_owned()));
+            fill.kind = FillKind::Free;
             (!text.is_empty()).then_some(fill)
         });
         spans.collect()
     }
 
-    fn names(&self, slot: usize, names: &Names, at: usize, or_unknown: bool) -> Vec<Fill> {
-        let longest = (self.sentence.tokens.len() - at).min(LONGEST_NAME);
+    fn names(&self, slot: usize, names: &NameIndex, at: usize, or_unknown: bool) -> Vec<SlotFill> {
+        let longest = (self.sentence.tokens.len() - at).min(MAX_NAME_LEN);
         let words = &self.texts[at..at + longest];
-        let mut fills: Vec<Fill> = if or_unknown {
-            self.unknown(at)
+        let mut fills: Vec<SlotFill> = if or_unknown {
+            self.unknown_names(at)
         } else {
             Vec::new()
         };
         for length in 1..=longest {
-            let Some((found, entries)) = self.named(slot, names, &words[..length]) else {
+            let Some((found, entries)) = self.find_name(slot, names, &words[..length]) else {
                 continue;
             };
             let (more, how) = match found {
-                Found::Whole => (0, How::Certain),
-                Found::Part => (PART, How::Part),
-                Found::Near(edits) => (EDIT * edits, How::Misspelt),
+                NameMatch::Whole => (0, FillKind::Certain),
+                NameMatch::Part => (PART, FillKind::Part),
+                NameMatch::Near(edits) => (EDIT * edits, FillKind::Misspelt),
             };
-            fills.push(Fill {
+            fills.push(SlotFill {
                 end: at + length,
                 cost: NAME * length as u32 + more,
-                how,
+                kind: how,
                 together: false,
                 values: entries
                     .iter()
@@ -141,20 +148,25 @@ impl Reading<'_> {
         fills
     }
 
-    /// `tokyo japan`: two names that mean the same, or of which one tells what the other means.
-    fn twice(&self, names: &Names, at: usize, once: &[Fill]) -> Vec<Fill> {
-        let first: Vec<&Fill> = once
+    /// `tokyo japan`: two names in a row that share a meaning, where the second narrows the first.
+    fn repeated_name_fills(
+        &self,
+        names: &NameIndex,
+        at: usize,
+        once: &[SlotFill],
+    ) -> Vec<SlotFill> {
+        let first: Vec<&SlotFill> = once
             .iter()
-            .filter(|fill| fill.how == How::Certain)
+            .filter(|fill| fill.kind == FillKind::Certain)
             .collect();
         if first.is_empty() {
             return Vec::new();
         }
-        let longest = (self.sentence.tokens.len() - at).min(LONGEST_NAME);
+        let longest = (self.sentence.tokens.len() - at).min(MAX_NAME_LEN);
         let words = &self.texts[at..at + longest];
         let whole = |words: &[String]| {
-            let found = names.find(words, &self.engine.spoken(), false)?;
-            (found.0 == Found::Whole).then_some(found.1)
+            let found = names.find(words, &self.engine.normalizer(), false)?;
+            (found.0 == NameMatch::Whole).then_some(found.1)
         };
         let mut fills = Vec::new();
         for first in first {
@@ -166,10 +178,10 @@ impl Reading<'_> {
                 };
                 let values: Vec<_> = first.values.iter().filter(is_both).cloned().collect();
                 if !values.is_empty() {
-                    fills.push(Fill {
+                    fills.push(SlotFill {
                         end: at + end,
                         cost: NAME * end as u32,
-                        how: How::Certain,
+                        kind: FillKind::Certain,
                         together: false,
                         values,
                     });
@@ -179,25 +191,28 @@ impl Reading<'_> {
         fills
     }
 
-    pub(super) fn named<'n>(
+    pub(super) fn find_name<'n>(
         &self,
         slot: usize,
-        names: &'n Names,
+        names: &'n NameIndex,
         words: &[String],
-    ) -> Option<(Found, Vec<&'n Entry>)> {
-        let (spoken, mercy) = (self.engine.spoken(), self.mercy >= Mercy::Spelling);
-        self.lookups.names(slot, names, words, &spoken, mercy)
+    ) -> Option<(NameMatch, Vec<&'n NameEntry>)> {
+        let (spoken, tolerance) = (
+            self.engine.normalizer(),
+            self.tolerance >= MatchTolerance::Spelling,
+        );
+        self.lookups.names(slot, names, words, &spoken, tolerance)
     }
 
-    fn unknown(&self, at: usize) -> Vec<Fill> {
-        let longest = (self.sentence.tokens.len() - at).min(LONGEST_NAME);
+    fn unknown_names(&self, at: usize) -> Vec<SlotFill> {
+        let longest = (self.sentence.tokens.len() - at).min(MAX_NAME_LEN);
         let fill = |length: usize| {
-            let text = self.sentence.written(at, at + length);
+            let text = self.sentence.text_between(at, at + length);
             let values = vec![(Value::from(text), text.to_owned())];
-            Fill {
+            SlotFill {
                 end: at + length,
                 cost: UNKNOWN + TEXT * length as u32,
-                how: How::Unknown,
+                kind: FillKind::Unknown,
                 together: false,
                 values,
             }
@@ -206,12 +221,12 @@ impl Reading<'_> {
     }
 }
 
-impl Fill {
-    fn certain(at: usize, words: usize, cost: u32, value: (Value, String)) -> Self {
+impl SlotFill {
+    fn certain_fill(at: usize, words: usize, cost: u32, value: (Value, String)) -> Self {
         Self {
             end: at + words,
             cost: cost * words as u32,
-            how: How::Certain,
+            kind: FillKind::Certain,
             together: false,
             values: vec![value],
         }

@@ -1,38 +1,38 @@
-//! A template as a small graph whose edges lead forward only, so that a sentence is matched against it
-//! in one walk from left to right.
+//! Templates as small acyclic graphs.
 
 use std::sync::Arc;
 
-/// States with edges that lead to later ones only. A sentence that leads from the first to the last one fits.
+// States with edges that lead to later ones only, so that one pass from left to right matches a
+// sentence. A sentence fits if it leads from the first state to the last.
 #[derive(Default)]
-pub(crate) struct Graph {
-    pub(crate) states: Vec<Vec<Edge>>,
-    /// For each state whether free text comes next, and whether it was just before.
+pub(crate) struct TemplateGraph {
+    pub(crate) states: Vec<Vec<GraphEdge>>,
+    /// For each state, whether free text comes next and whether it came just before.
     text: Vec<(bool, bool)>,
-    /// The words of which one comes first; `None` if a slot may.
+    /// The possible first words; `None` if a slot may come first.
     pub(crate) firsts: Option<Vec<usize>>,
 }
 
-pub(crate) struct Edge {
+pub(crate) struct GraphEdge {
     pub(crate) to: usize,
-    pub(crate) on: On,
+    pub(crate) on: EdgeLabel,
 }
 
-pub(crate) enum On {
-    Nothing,
+pub(crate) enum EdgeLabel {
+    Empty,
     Word(usize),
     Slot { name: Arc<str>, slot: usize },
 }
 
-impl Graph {
-    /// Whether words that mean nothing may be skipped here: they belong to free text that begins, and to free text that ends
-    /// unless they are mere politeness.
+impl TemplateGraph {
+    /// Whether a filler may be skipped here. Next to free text fillers belong to the text; only
+    /// politeness at its end is skipped.
     pub(crate) fn may_skip(&self, state: usize, polite: bool) -> bool {
         let (before, after) = self.text[state];
         !before && (!after || polite)
     }
 
-    /// False if no sentence fits that has only these words where its first one may be.
+    /// False if no sentence that begins with one of these words can fit.
     pub(crate) fn may_begin(&self, words: &[usize]) -> bool {
         let firsts = self.firsts.as_ref();
         firsts.is_none_or(|firsts| firsts.iter().any(|first| words.contains(first)))
@@ -47,9 +47,9 @@ impl Graph {
             }
             for edge in edges {
                 match edge.on {
-                    On::Nothing => reached[edge.to] = true,
-                    On::Word(word) => firsts.push(word),
-                    On::Slot { .. } => return None,
+                    EdgeLabel::Empty => reached[edge.to] = true,
+                    EdgeLabel::Word(word) => firsts.push(word),
+                    EdgeLabel::Slot { .. } => return None,
                 }
             }
         }
@@ -60,30 +60,30 @@ impl Graph {
         self.text = vec![(false, false); self.states.len()];
         for state in (0..self.states.len()).rev() {
             self.text[state].0 = self.states[state].iter().any(|edge| match edge.on {
-                On::Nothing => self.text[edge.to].0,
-                On::Slot { slot, .. } => is_text(slot),
-                On::Word(_) => false,
+                EdgeLabel::Empty => self.text[edge.to].0,
+                EdgeLabel::Slot { slot, .. } => is_text(slot),
+                EdgeLabel::Word(_) => false,
             });
         }
         for state in 0..self.states.len() {
             for edge in &self.states[state] {
                 self.text[edge.to].1 |= match edge.on {
-                    On::Nothing => self.text[state].1,
-                    On::Slot { slot, .. } => is_text(slot),
-                    On::Word(_) => false,
+                    EdgeLabel::Empty => self.text[state].1,
+                    EdgeLabel::Slot { slot, .. } => is_text(slot),
+                    EdgeLabel::Word(_) => false,
                 };
             }
         }
     }
 
-    pub(crate) fn add(&mut self) -> usize {
+    pub(crate) fn add_state(&mut self) -> usize {
         self.states.push(Vec::new());
         self.states.len() - 1
     }
 
-    pub(crate) fn step(&mut self, from: usize, on: On) -> usize {
-        let to = self.add();
-        self.states[from].push(Edge { to, on });
+    pub(crate) fn add_step(&mut self, from: usize, on: EdgeLabel) -> usize {
+        let to = self.add_state();
+        self.states[from].push(GraphEdge { to, on });
         to
     }
 }

@@ -1,25 +1,26 @@
-//! Several things at once: `the lamp and the fan`, `all the lights`, `everything`; and `it`, which was spoken of before.
+//! Names for several things at once (`the lamp and the fan`, `all the lights`, `everything`), and
+//! `it` for what was mentioned last.
 
 use serde_json::Value;
 
-use super::engine::Filling;
-use super::lists::{Entry, Found, Names};
-use super::matcher::{EDIT, Fill, How, LONGEST_NAME, NAME, PART, Reading};
-use super::talk::MOST_TOGETHER;
+use super::engine::SlotFilling;
+use super::matcher::{EDIT, FillKind, MAX_NAME_LEN, NAME, PART, SentenceMatcher, SlotFill};
+use super::name_index::{NameEntry, NameIndex, NameMatch};
+use super::understanding::MAX_CALLS;
 use super::words::plain_words;
 
-impl Reading<'_> {
-    pub(super) fn groups(&self, slot: usize, names: &Names, at: usize) -> Vec<Fill> {
-        let mut fills: Vec<Fill> = self.spoken_of(slot, names, at).into_iter().collect();
-        fills.extend(self.everything(names, at));
-        fills.extend(self.all_of(names, at));
-        fills.extend(self.plural(slot, names, at));
-        fills.extend(self.joined(slot, names, at));
+impl SentenceMatcher<'_> {
+    pub(super) fn group_fills(&self, slot: usize, names: &NameIndex, at: usize) -> Vec<SlotFill> {
+        let mut fills: Vec<SlotFill> = self.pronoun_fill(slot, names, at).into_iter().collect();
+        fills.extend(self.everything_fill(names, at));
+        fills.extend(self.all_of_fills(names, at));
+        fills.extend(self.plural_fills(slot, names, at));
+        fills.extend(self.enumeration_fills(slot, names, at));
         fills
     }
 
-    /// `it`: what the last calls were about, if that is of this kind.
-    fn spoken_of(&self, slot: usize, names: &Names, at: usize) -> Option<Fill> {
+    /// `it` means the subject of the last calls, if it comes from the same list.
+    fn pronoun_fill(&self, slot: usize, names: &NameIndex, at: usize) -> Option<SlotFill> {
         let word = &self.sentence.tokens[at].text;
         if !self.engine.pack.pronouns.contains(word) {
             return None;
@@ -28,72 +29,79 @@ impl Reading<'_> {
         let meant = slots.filter_map(|(name, value)| {
             let name = value
                 .as_str()
-                .filter(|_| self.engine.is_alike(slot, name))?;
-            let found = names.find(&plain_words(name), &self.engine.spoken(), false);
-            found.filter(|(found, _)| *found == Found::Whole)
+                .filter(|_| self.engine.is_same_list(slot, name))?;
+            let found = names.find(&plain_words(name), &self.engine.normalizer(), false);
+            found.filter(|(found, _)| *found == NameMatch::Whole)
         });
         let entries = meant.flat_map(|(_, entries)| entries).collect();
-        // Never certain: something else may have been meant.
-        group(entries, at + 1, NAME, How::Part)
+        // `it` is never certain: the person may mean something else.
+        group_fill(entries, at + 1, NAME, FillKind::Part)
     }
 
-    fn everything(&self, names: &Names, at: usize) -> Option<Fill> {
-        let length = self.phrase_at(&self.engine.everything, at)?;
-        group(names.everything(), at + length, NAME, How::Everything)
+    fn everything_fill(&self, names: &NameIndex, at: usize) -> Option<SlotFill> {
+        let length = self.longest_phrase_at(&self.engine.everything, at)?;
+        group_fill(names.everything(), at + length, NAME, FillKind::Everything)
     }
 
-    /// `all the kitchen lights`: everything with these words in its name.
-    fn all_of(&self, names: &Names, at: usize) -> Vec<Fill> {
-        let Some(length) = self.phrase_at(&self.engine.all, at) else {
+    /// `all the kitchen lights`: everything whose name has these words.
+    fn all_of_fills(&self, names: &NameIndex, at: usize) -> Vec<SlotFill> {
+        let Some(length) = self.longest_phrase_at(&self.engine.all, at) else {
             return Vec::new();
         };
         let from = at + length;
-        let longest = (self.sentence.tokens.len() - from).min(LONGEST_NAME);
+        let longest = (self.sentence.tokens.len() - from).min(MAX_NAME_LEN);
         let fill = |length: usize| {
             let entries = self.with_words(names, from, from + length);
-            group(entries, from + length, NAME * length as u32, How::Certain)
+            group_fill(
+                entries,
+                from + length,
+                NAME * length as u32,
+                FillKind::Certain,
+            )
         };
         (1..=longest).filter_map(fill).collect()
     }
 
-    /// `the kitchen lights`, `lights in the kitchen`: the same without a word for all. One light is never meant by it.
-    fn plural(&self, slot: usize, names: &Names, at: usize) -> Vec<Fill> {
-        let longest = (self.sentence.tokens.len() - at).min(LONGEST_NAME);
+    /// `the kitchen lights`, `lights in the kitchen`: like `all_of_fills`, but without
+    /// a word for `all`.
+    fn plural_fills(&self, slot: usize, names: &NameIndex, at: usize) -> Vec<SlotFill> {
+        let longest = (self.sentence.tokens.len() - at).min(MAX_NAME_LEN);
         let ends = (at + 1..=at + longest).take_while(|end| {
             let last = end - 1;
-            last == at || !self.is_joined(last)
+            last == at || !self.starts_next_item(last)
         });
         let fill = |end: usize| {
             let head = self
-                .head(at, end)
+                .head_noun(at, end)
                 .filter(|head| !self.is_noun(slot, head))?;
             let endings = &self.engine.pack.groups.plural;
             if !names.is_plural(head, endings) {
                 return None;
             }
             let entries = self.with_words(names, at, end);
-            group(entries, end, NAME * (end - at) as u32, How::Plural)
+            group_fill(entries, end, NAME * (end - at) as u32, FillKind::Plural)
         };
         ends.filter_map(fill).collect()
     }
 
-    fn with_words<'n>(&self, names: &'n Names, from: usize, to: usize) -> Vec<&'n Entry> {
+    fn with_words<'n>(&self, names: &'n NameIndex, from: usize, to: usize) -> Vec<&'n NameEntry> {
         let endings = &self.engine.pack.groups.plural;
-        names.with_words(&self.texts[from..to], endings, &self.engine.spoken())
+        names.with_words(&self.texts[from..to], endings, &self.engine.normalizer())
     }
 
-    /// True if something else begins with this word.
-    fn is_joined(&self, at: usize) -> bool {
+    /// True if this word starts the next item of an enumeration.
+    fn starts_next_item(&self, at: usize) -> bool {
         let word = &self.sentence.tokens[at].text;
         self.engine.pack.groups.and.contains(word) || self.sentence.has_comma(at)
     }
 
-    /// The word that says what is meant, where no number does: `lights` of `kitchen lights`, and of `lights in the kitchen`.
-    fn head(&self, from: usize, to: usize) -> Option<&String> {
+    /// The noun of a group: `lights` in both `kitchen lights` and `lights in the kitchen`. `None`
+    /// if a number is part of the name.
+    fn head_noun(&self, from: usize, to: usize) -> Option<&String> {
         let words = &self.texts[from..to];
         let is_small = |word: &String| self.engine.pack.small.contains(word);
         let is_number = |word: &String| word.starts_with(|first: char| first.is_ascii_digit());
-        let digits = self.engine.spoken().numbers.in_digits(words);
+        let digits = self.engine.normalizer().numbers.with_digits(words);
         if words.iter().take(1).chain(words.last()).any(is_small) || digits.iter().any(is_number) {
             return None;
         }
@@ -101,17 +109,17 @@ impl Reading<'_> {
         words.get(first.checked_sub(1)?)
     }
 
-    /// True if a word is what all things of a list are called: not some of them.
+    /// True if a word is the list's own noun, such as `devices`, and thus does not select anything.
     fn is_noun(&self, slot: usize, word: &str) -> bool {
         match &self.engine.slots[slot] {
-            Filling::List(source) => source.nouns == word,
+            SlotFilling::List(source) => source.nouns == word,
             _ => false,
         }
     }
 
     /// `the lamp, the fan and the radio`.
-    fn joined(&self, slot: usize, names: &Names, at: usize) -> Vec<Fill> {
-        // Where one ends and the next begins.
+    fn enumeration_fills(&self, slot: usize, names: &NameIndex, at: usize) -> Vec<SlotFill> {
+        // The end of one item and the start of the next.
         let parted = |index: usize| {
             let word = &self.sentence.tokens[index].text;
             match self.engine.pack.groups.and.contains(word) {
@@ -121,52 +129,54 @@ impl Reading<'_> {
         };
         let parts: Vec<(usize, usize)> = (at + 1..self.sentence.tokens.len())
             .filter_map(parted)
-            .take(MOST_TOGETHER)
+            .take(MAX_CALLS)
             .collect();
-        let (mut from, mut before) = (at, Some((Vec::new(), 0, How::Certain)));
+        let (mut from, mut before) = (at, Some((Vec::new(), 0, FillKind::Certain)));
         let mut fills = Vec::new();
         for (index, (end, next)) in parts.iter().enumerate() {
-            before = before.and_then(|before| self.and_one(before, slot, names, from, *end));
+            before = before.and_then(|before| self.extend_group(before, slot, names, from, *end));
             let Some(before) = &before else { break };
             from = *next;
             let end = parts.get(index + 1).map(|(end, _)| *end);
             let end = end.unwrap_or(self.sentence.tokens.len());
-            for end in from + 1..=end.min(from + LONGEST_NAME) {
-                let all = self.and_one(before.clone(), slot, names, from, end);
-                fills.extend(all.and_then(|(entries, cost, how)| group(entries, end, cost, how)));
+            for end in from + 1..=end.min(from + MAX_NAME_LEN) {
+                let all = self.extend_group(before.clone(), slot, names, from, end);
+                fills.extend(
+                    all.and_then(|(entries, cost, how)| group_fill(entries, end, cost, how)),
+                );
             }
         }
         fills
     }
 
-    fn and_one<'n>(
+    fn extend_group<'n>(
         &self,
-        (mut entries, cost, how): (Vec<&'n Entry>, u32, How),
+        (mut entries, cost, how): (Vec<&'n NameEntry>, u32, FillKind),
         slot: usize,
-        names: &'n Names,
+        names: &'n NameIndex,
         from: usize,
         to: usize,
-    ) -> Option<(Vec<&'n Entry>, u32, How)> {
+    ) -> Option<(Vec<&'n NameEntry>, u32, FillKind)> {
         let words: Vec<String> = self.sentence.tokens[from..to]
             .iter()
             .map(|token| token.text.clone())
             .filter(|word| !self.engine.pack.small.contains(word))
             .collect();
-        if words.is_empty() || words.len() > LONGEST_NAME {
+        if words.is_empty() || words.len() > MAX_NAME_LEN {
             return None;
         }
-        let (found, one) = self.named(slot, names, &words)?;
+        let (found, one) = self.find_name(slot, names, &words)?;
         let [one] = one[..] else { return None };
         entries.push(one);
         let (more, how) = match found {
-            Found::Whole => (0, how),
-            Found::Part => (PART, How::Part),
-            Found::Near(edits) => (EDIT * edits, How::Misspelt),
+            NameMatch::Whole => (0, how),
+            NameMatch::Part => (PART, FillKind::Part),
+            NameMatch::Near(edits) => (EDIT * edits, FillKind::Misspelt),
         };
         Some((entries, cost + NAME * (to - from) as u32 + more, how))
     }
 
-    fn phrase_at(&self, phrases: &[Vec<String>], at: usize) -> Option<usize> {
+    fn longest_phrase_at(&self, phrases: &[Vec<String>], at: usize) -> Option<usize> {
         let rest = &self.sentence.tokens[at..];
         let is_here = |phrase: &&Vec<String>| {
             let mut words = phrase.iter().zip(rest);
@@ -176,7 +186,7 @@ impl Reading<'_> {
     }
 }
 
-fn group(entries: Vec<&Entry>, end: usize, cost: u32, how: How) -> Option<Fill> {
+fn group_fill(entries: Vec<&NameEntry>, end: usize, cost: u32, how: FillKind) -> Option<SlotFill> {
     let mut values: Vec<(Value, String)> = Vec::new();
     for entry in entries {
         let value = (Value::from(entry.value.clone()), entry.label.clone());
@@ -184,12 +194,13 @@ fn group(entries: Vec<&Entry>, end: usize, cost: u32, how: How) -> Option<Fill> 
             values.push(value);
         }
     }
-    // Doing half of it would be worse than doing nothing.
-    let fits = (1..=MOST_TOGETHER).contains(&values.len());
-    fits.then_some(Fill {
+    // A group that is too large is refused, because acting on half of it would be worse than doing
+    // nothing.
+    let fits = (1..=MAX_CALLS).contains(&values.len());
+    fits.then_some(SlotFill {
         end,
         cost,
-        how,
+        kind: how,
         together: true,
         values,
     })

@@ -1,4 +1,4 @@
-//! From a sentence to calls, and from their results to words.
+//! The public interpreter: from a sentence to calls, and from their results to words.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -6,15 +6,17 @@ use std::sync::Arc;
 use serde_json::Map;
 use toolgate_core::{ToolWaitListener, Toolbox};
 
-use super::answer::{Answer, Joining};
-use super::engine::Engine;
-use super::live::Live;
-use super::lookups::Lookups;
-use super::meaning::{Interpretation, Meaning, Moment};
-use super::memory::{CompletedCalls, ResultPhrase, SentenceContext, SentenceMemory, call_next};
+use super::answer::{AnswerTemplate, AnswerWording};
+use super::engine::SentenceEngine;
+use super::live_lists::LiveLists;
+use super::lookups::LookupCache;
+use super::meaning::{Interpretation, MatchContext, SentenceMeaning};
+use super::memory::{
+    CompletedCalls, ResultPhrase, SentenceContext, SentenceMemory, start_next_step,
+};
 use super::pack::{Pack, PackError};
 
-/// Says what sentences mean with the tools that are there, in less than a millisecond once the
+/// Interprets sentences with the tools that are available, in less than a millisecond once the
 /// names of things are known.
 ///
 /// ```
@@ -33,30 +35,29 @@ use super::pack::{Pack, PackError};
 /// # }).unwrap();
 /// ```
 pub struct SentenceInterpreter {
-    pub(crate) engine: Arc<Engine>,
+    pub(crate) engine: Arc<SentenceEngine>,
     pub(crate) toolbox: Toolbox,
-    pub(crate) live: Arc<Live>,
+    pub(crate) live: Arc<LiveLists>,
     pub(crate) today: fn() -> jiff::civil::Date,
 }
 
 impl SentenceInterpreter {
-    /// With these tools and this language. The toolbox must be that of the conversation.
+    /// Fails if the pack is inconsistent. The toolbox must be the one of the conversation.
     pub fn new(toolbox: Toolbox, pack: Pack) -> Result<Self, PackError> {
         Ok(Self {
-            engine: Arc::new(Engine::new(pack)?),
+            engine: Arc::new(SentenceEngine::new(pack)?),
             toolbox,
             live: Arc::default(),
             today: || jiff::Zoned::now().date(),
         })
     }
 
-    /// The language of its pack, such as `en`.
     pub fn language(&self) -> &str {
         &self.engine.pack.language
     }
 
-    /// What a sentence means. Waits for tools whose servers are still starting, if it needs them,
-    /// and tells so. Where nothing may be called any more, a sentence that means calls fails.
+    /// Interprets one sentence. If it needs a tool whose server is still starting, it reports that
+    /// to `waits` and waits. With `may_call` false, a sentence that means calls fails.
     pub async fn interpret(
         &self,
         text: &str,
@@ -64,14 +65,14 @@ impl SentenceInterpreter {
         may_call: bool,
         waits: ToolWaitListener<'_>,
     ) -> Interpretation {
-        match self.heard(text, context, waits).await {
-            Meaning::Act { choice, then, .. } if may_call => {
-                call_next(std::iter::once(choice).chain(then).collect())
+        match self.interpret_reply_or_text(text, context, waits).await {
+            SentenceMeaning::Act { choice, then, .. } if may_call => {
+                start_next_step(std::iter::once(choice).chain(then).collect())
             }
-            Meaning::Act { .. } => self.say_again(),
-            Meaning::Say(words) => Interpretation::Answer(words),
-            Meaning::Fail(words) => Interpretation::Failure(words),
-            Meaning::Ask {
+            SentenceMeaning::Act { .. } => self.say_again(),
+            SentenceMeaning::Say(words) => Interpretation::Answer(words),
+            SentenceMeaning::Fail(words) => Interpretation::Failure(words),
+            SentenceMeaning::Ask {
                 question: text,
                 choices: asked,
             } => Interpretation::Question {
@@ -81,7 +82,7 @@ impl SentenceInterpreter {
                     ..SentenceMemory::default()
                 },
             },
-            Meaning::Begun {
+            SentenceMeaning::AskMissing {
                 question: text,
                 words,
             } => Interpretation::Question {
@@ -94,27 +95,27 @@ impl SentenceInterpreter {
         }
     }
 
-    /// The calls that a sentence means without any doubt. Never waits for a server; it does wait
-    /// for the names of things, so a caller in a hurry sets a limit.
+    /// The calls of a sentence that is certain. Never waits for a server to start, but does read
+    /// lists of names, so a caller in a hurry sets a timeout.
     pub async fn certain_calls(
         &self,
         text: &str,
         context: &SentenceContext<'_>,
     ) -> Option<Interpretation> {
-        let certainly = |moment: &Moment<'_>| self.engine.certainly(text, moment);
+        let certainly = |matching: &MatchContext<'_>| self.engine.certain_steps(text, matching);
         let steps = self.with_lists(context, None, certainly).await??;
-        Some(call_next(steps))
+        Some(start_next_step(steps))
     }
 
-    /// What follows the calls that were made since the person spoke, round by round: the next
-    /// ones, if there are any and they may be made, or the words for all results.
+    /// What follows the calls made since the person spoke: the next calls, if there are any and
+    /// they may be made, or the answer for all results.
     pub fn after_calls(&self, rounds: &[CompletedCalls<'_>], may_call: bool) -> Interpretation {
         let last = rounds.last().and_then(|round| round.memory);
         let steps = last.map_or(&[][..], |memory| memory.then.as_slice());
         if !steps.is_empty() && may_call {
-            return call_next(steps.to_vec());
+            return start_next_step(steps.to_vec());
         }
-        let (mut words, has_failed) = self.report(rounds);
+        let (mut words, has_failed) = self.report_results(rounds);
         if !steps.is_empty() {
             words = format!("{words}\n{}", self.engine.text("left"));
         }
@@ -124,118 +125,124 @@ impl SentenceInterpreter {
         }
     }
 
-    /// For a history that nothing can be said about.
+    /// Asks the person to repeat, for a history that can't be continued.
     pub fn say_again(&self) -> Interpretation {
         Interpretation::Failure(self.engine.text("again").to_owned())
     }
 
-    /// Looks again and again until all lists that matter are known. Those of servers that are
-    /// still starting are waited for, if there is somebody to tell that; else there is no result.
+    // Repeats `look` until all lists that matter are known. Lists of servers that are still
+    // starting are awaited only if `waits` is given; otherwise the result is `None`.
     async fn with_lists<T>(
         &self,
         context: &SentenceContext<'_>,
         mut waits: Option<ToolWaitListener<'_>>,
-        mut look: impl FnMut(&Moment<'_>) -> Result<T, BTreeSet<usize>>,
+        mut look: impl FnMut(&MatchContext<'_>) -> Result<T, BTreeSet<usize>>,
     ) -> Option<T> {
         let last = context.last_slots();
         let mut list = self.toolbox.current();
-        // Each time at least one more is known; the last look is for lists that went bad in between.
+        // Each round learns at least one list, which bounds the loop. The extra round is for a list
+        // that expired in between.
         for _ in 0..=self.engine.slots.len() {
             let known = self.live.snapshot(&self.engine, &list);
-            let found = look(&Moment {
+            let found = look(&MatchContext {
                 tools: &known.tools,
                 lists: &known.lists,
                 today: (self.today)(),
                 last: &last,
-                lookups: &Lookups::default(),
+                lookups: &LookupCache::default(),
             });
             match found {
                 Ok(found) => return Some(found),
                 Err(wanted) => {
-                    if !self.are_readable(&wanted, &mut waits).await {
+                    if !self.wait_for_lists(&wanted, &mut waits).await {
                         return None;
                     }
                     list = self.toolbox.current();
-                    self.live
-                        .read(&self.engine, wanted, &self.toolbox, &list)
-                        .await;
+                    let (engine, toolbox) = (&self.engine, &self.toolbox);
+                    self.live.read(engine, wanted, toolbox, &list).await;
                 }
             }
         }
         None
     }
 
-    async fn heard(
+    async fn interpret_reply_or_text(
         &self,
         text: &str,
         context: &SentenceContext<'_>,
         waits: ToolWaitListener<'_>,
-    ) -> Meaning {
+    ) -> SentenceMeaning {
         if let Some(choices) = context.question() {
-            let answer = |moment: &Moment<'_>| self.engine.answer_to(text, choices, moment);
+            let answer =
+                |matching: &MatchContext<'_>| self.engine.interpret_reply(text, choices, matching);
             let answer = self.with_lists(context, Some(&mut *waits), answer).await;
             if let Some(Some(meaning)) = answer {
                 return meaning;
             }
         }
-        let meaning = self.understood(text, context, waits).await;
-        let Some(begun) = context.begun() else {
+        let meaning = self.understand_with_wait(text, context, waits).await;
+        let Some(begun) = context.unfinished_sentence() else {
             return meaning;
         };
         let whole = format!("{begun} {text}");
         match meaning {
-            Meaning::Fail(_) if self.engine.is_no(text) => self.engine.cancelled(),
+            SentenceMeaning::Fail(_) if self.engine.is_no(text) => self.engine.cancelled(),
             // `Turn on.` `What should I turn on?` `The lamp.`
-            Meaning::Fail(why) => match self.understood(&whole, context, waits).await {
-                Meaning::Fail(_) => Meaning::Fail(why),
-                meaning => meaning,
-            },
-            // `The battery of which device?` `Motion sensor.` That could be something else, but here
-            // it is the answer.
-            asked @ Meaning::Ask { .. } => match self.understood(&whole, context, waits).await {
-                meaning @ Meaning::Act { .. } => meaning,
-                _ => asked,
-            },
+            SentenceMeaning::Fail(why) => {
+                match self.understand_with_wait(&whole, context, waits).await {
+                    SentenceMeaning::Fail(_) => SentenceMeaning::Fail(why),
+                    meaning => meaning,
+                }
+            }
+            // `The battery of which device?` `Motion sensor.` On its own that is ambiguous, but
+            // here it is the answer.
+            asked @ SentenceMeaning::Ask { .. } => {
+                match self.understand_with_wait(&whole, context, waits).await {
+                    meaning @ SentenceMeaning::Act { .. } => meaning,
+                    _ => asked,
+                }
+            }
             meaning => meaning,
         }
     }
 
-    async fn understood(
+    async fn understand_with_wait(
         &self,
         text: &str,
         context: &SentenceContext<'_>,
         waits: ToolWaitListener<'_>,
-    ) -> Meaning {
-        let meaning = self.understood_now(text, context, waits).await;
-        let Meaning::Fail(_) = meaning else {
+    ) -> SentenceMeaning {
+        let meaning = self.understand_with_lists(text, context, waits).await;
+        let SentenceMeaning::Fail(_) = meaning else {
             return meaning;
         };
-        // Perhaps only because its tool is not there yet.
+        // Perhaps it failed only because its tool is not available yet.
         let Some(tool) = self.awaited_tool(text, context) else {
             return meaning;
         };
         self.toolbox.wait_for_tool(&tool, waits).await;
-        self.understood_now(text, context, waits).await
+        self.understand_with_lists(text, context, waits).await
     }
 
-    async fn understood_now(
+    async fn understand_with_lists(
         &self,
         text: &str,
         context: &SentenceContext<'_>,
         waits: ToolWaitListener<'_>,
-    ) -> Meaning {
-        let understand = |moment: &Moment<'_>| self.engine.understand(text, moment);
+    ) -> SentenceMeaning {
+        let understand = |matching: &MatchContext<'_>| self.engine.understand(text, matching);
         let meaning = self.with_lists(context, Some(waits), understand).await;
-        meaning.unwrap_or_else(|| Meaning::Fail(self.engine.text("again").to_owned()))
+        meaning.unwrap_or_else(|| SentenceMeaning::Fail(self.engine.text("again").to_owned()))
     }
 
-    fn report(&self, rounds: &[CompletedCalls<'_>]) -> (String, bool) {
+    fn report_results(&self, rounds: &[CompletedCalls<'_>]) -> (String, bool) {
         let (mut words, mut has_failed) = (Vec::new(), false);
         for round in rounds {
             let phrases = round.memory.map_or(&[][..], |memory| &memory.called);
             for (index, (text, is_error)) in round.results.iter().enumerate() {
-                let said = self.words_of(phrases.get(index), text, *is_error);
-                // Five lamps that say `Done.` say it once, and so does what fails for the same reason.
+                let said = self.result_text(phrases.get(index), text, *is_error);
+                // Five lamps that say `Done.` say it once, and so do calls that fail for the same
+                // reason.
                 let is_told = match is_error {
                     true => words.contains(&said),
                     false => words.last() == Some(&said),
@@ -249,19 +256,19 @@ impl SentenceInterpreter {
         (words.join("\n"), has_failed)
     }
 
-    fn words_of(&self, phrase: Option<&ResultPhrase>, text: &str, is_error: bool) -> String {
-        let joining = Joining {
+    fn result_text(&self, phrase: Option<&ResultPhrase>, text: &str, is_error: bool) -> String {
+        let joining = AnswerWording {
             and: self.engine.text("and"),
-            about: self.engine.text("about"),
+            rounded_prefix: self.engine.text("about"),
             done: self.engine.text("done"),
             units: &self.engine.pack.maths.shown,
         };
-        let (none, no_slots) = (Answer::default(), Map::new());
+        let (none, no_slots) = (AnswerTemplate::default(), Map::new());
         let (answer, slots) =
             phrase.map_or((&none, &no_slots), |phrase| (&phrase.answer, &phrase.slots));
         match is_error {
-            true => answer.to_failure(text, slots, &joining),
-            false => answer.to_words(text, slots, &joining),
+            true => answer.render_error(text, slots, &joining),
+            false => answer.render_result(text, slots, &joining),
         }
     }
 }

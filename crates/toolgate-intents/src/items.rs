@@ -1,47 +1,46 @@
-//! What a tool's result lists, and what kind of thing each item is.
+//! The items in a tool's result, and the kind of each.
 
 use serde_json::Value;
 
-use super::pack::{Everything, Kind};
+use super::pack::{EverythingRule, ItemKind};
 use super::words::plain_words;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Item {
+pub(crate) struct ListItem {
     pub(crate) name: String,
-    /// Where it is, which tells things of the same name apart.
+    /// Its location, which tells things of the same name apart.
     pub(crate) place: Option<String>,
     pub(crate) kinds: Vec<usize>,
-    /// Whether `everything` means it too.
-    pub(crate) counts: bool,
+    pub(crate) in_everything: bool,
 }
 
-impl Item {
-    pub(crate) fn named(name: &str) -> Self {
+impl ListItem {
+    pub(crate) fn from_name(name: &str) -> Self {
         Self {
             name: name.to_owned(),
             place: None,
             kinds: Vec::new(),
-            counts: true,
+            in_everything: true,
         }
     }
 }
 
 #[derive(Default)]
-pub(crate) struct Kinds<'a> {
-    pub(crate) all: &'a [Kind],
-    pub(crate) everything: Option<&'a Everything>,
+pub(crate) struct ItemRules<'a> {
+    pub(crate) all: &'a [ItemKind],
+    pub(crate) everything: Option<&'a EverythingRule>,
     pub(crate) plural: &'a [String],
 }
 
-/// The texts a pointer with `*` in it leads to, each with what `qualifier` leads to from the same item. An item is wanted or
-/// not by what it is and the words of its name.
-pub(crate) fn items(
+/// The names at a pointer that contains `*`, each with the text at `qualifier` in the same item.
+/// `is_wanted` filters by the item and the words of its name.
+pub(crate) fn collect_items(
     result: &Value,
     pointer: &str,
     qualifier: Option<&str>,
-    kinds: &Kinds<'_>,
+    kinds: &ItemRules<'_>,
     is_wanted: impl Fn(&Value, &[String]) -> bool,
-) -> Vec<Item> {
+) -> Vec<ListItem> {
     let (before, after) = pointer.split_once("/*").unwrap_or((pointer, ""));
     let list = result.pointer(before).map_or(&[][..], |found| match found {
         Value::Array(list) => list.as_slice(),
@@ -58,19 +57,20 @@ pub(crate) fn items(
         }
         let forms: Vec<String> = words
             .iter()
-            .flat_map(|word| forms(word, kinds.plural))
+            .flat_map(|word| singular_forms(word, kinds.plural))
             .collect();
-        let is_one = |(index, kind): (usize, &Kind)| kind.has(item, &forms).then_some(index);
+        let is_one =
+            |(index, kind): (usize, &ItemKind)| kind.matches(item, &forms).then_some(index);
         let all = kinds.all.iter().enumerate();
         let of: Vec<usize> = all.filter_map(is_one).collect();
         let counts = kinds
             .everything
-            .is_none_or(|one| one.has(item, &forms, kinds.all));
-        Some(Item {
+            .is_none_or(|one| one.matches(item, &forms, kinds.all));
+        Some(ListItem {
             name,
             place,
             kinds: of,
-            counts,
+            in_everything: counts,
         })
     };
     list.iter().filter_map(of).collect()
@@ -84,11 +84,11 @@ fn text(value: &Value) -> Option<String> {
     }
 }
 
-/// A word, and what one of them is called if it is a word for several.
-pub(crate) fn forms(word: &str, plural: &[String]) -> Vec<String> {
-    const SHORTEST: usize = 3;
+pub(crate) fn singular_forms(word: &str, plural: &[String]) -> Vec<String> {
+    // Shorter stems are not plurals: `is` is not several `i`.
+    const MIN_STEM: usize = 3;
     let short = plural.iter().filter_map(|ending| word.strip_suffix(ending));
-    let short = short.filter(|short| short.len() >= SHORTEST);
+    let short = short.filter(|short| short.len() >= MIN_STEM);
     std::iter::once(word)
         .chain(short)
         .map(str::to_owned)
@@ -99,22 +99,20 @@ fn is_called(name: &[String], list: &[String]) -> bool {
     list.iter().any(|word| name.contains(word))
 }
 
-impl Kind {
-    /// True if an item with these words in its name is one of them.
-    fn has(&self, item: &Value, name: &[String]) -> bool {
+impl ItemKind {
+    fn matches(&self, item: &Value, name: &[String]) -> bool {
         let found = item.pointer(&self.pointer).and_then(Value::as_str);
         let is_one = found.is_some_and(|found| self.is.iter().any(|kind| kind == found));
         (is_one || is_called(name, &self.words)) && !is_called(name, &self.without)
     }
 }
 
-impl Everything {
-    /// True if an item with these words in its name is meant.
-    fn has(&self, item: &Value, name: &[String], kinds: &[Kind]) -> bool {
+impl EverythingRule {
+    fn matches(&self, item: &Value, name: &[String], kinds: &[ItemKind]) -> bool {
         let found = item.pointer(&self.pointer).and_then(Value::as_str);
         let may_be = found.is_none_or(|found| self.is.iter().any(|kind| kind == found));
         let is_named =
-            |kind: &Kind| is_called(name, &kind.words) && !is_called(name, &kind.without);
+            |kind: &ItemKind| is_called(name, &kind.words) && !is_called(name, &kind.without);
         may_be && (!is_called(name, &self.without) || kinds.iter().any(is_named))
     }
 }

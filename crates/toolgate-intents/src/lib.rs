@@ -1,4 +1,4 @@
-//! Which tool calls a plain sentence means, and what to say of their results, without a model.
+//! Turns plain sentences into tool calls, and results into spoken answers, without a model.
 //!
 //! ```text
 //!  a sentence + what was said before ──▶ SentenceInterpreter::interpret ──▶ Interpretation
@@ -6,16 +6,21 @@
 //!  results of the calls ────────────▶ SentenceInterpreter::after_calls ──▶ the next calls, or words
 //! ```
 //!
-//! This crate knows no provider, no wire and no conversation. What has to be remembered from one
-//! answer to the next is a [`SentenceMemory`], which the caller keeps with the answer.
+//! This crate knows nothing of providers, wire formats or conversations. Whatever one answer must
+//! remember for the next is a [`SentenceMemory`], which the caller stores with the answer.
 //!
-//! Start reading in `interpreter`. `words` splits a sentence, `template` and `engine` make `graph`s
-//! of a pack's sentences, `matcher` finds those that fit, `talk` says what that means, `live` knows
-//! the tools and the names of things, `answer` puts results into words.
+//! Start reading in `interpreter`. `words` splits a sentence, `template` and `engine` turn a
+//! pack's sentences into `graph`s, `matcher` finds the ones that fit, `understanding`
+//! decides what they mean, `live_lists` knows the tools and the names of things, and
+//! `answer` puts results into words.
+
+/// Extends collections of one value by those of another.
+macro_rules! extend_all {
+    ($to:ident, $from:ident: $($field:ident),+) => { $($to.$field.extend($from.$field);)+ };
+}
 
 mod answer;
 mod dates;
-mod doubts;
 mod engine;
 mod examples;
 mod fills;
@@ -23,23 +28,24 @@ mod graph;
 mod groups;
 mod interpreter;
 mod items;
-mod left_out;
-mod lists;
-mod live;
+mod live_lists;
 mod lookups;
 mod matcher;
 mod maths;
 mod meaning;
 mod memory;
+mod name_index;
 mod numbers;
+mod omitted_name;
 mod pack;
-mod parts;
+mod problems;
 mod replies;
 mod spelling;
-mod talk;
+mod splitter;
 mod template;
 #[cfg(test)]
 mod tests;
+mod understanding;
 mod waiting;
 mod words;
 

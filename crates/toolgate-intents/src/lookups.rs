@@ -1,58 +1,58 @@
-//! What was looked up for a sentence. Its parts are read again and again, each in many ways: nothing is to be searched twice.
+//! Caches lookups while one sentence is read, because its parts are read many times in many ways.
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
 
-use super::lists::{Entry, Found, Names, Spoken};
-use super::maths::Calculation;
+use super::maths::SpokenCalculation;
+use super::name_index::{NameEntry, NameIndex, NameMatch, NameNormalizer};
 use super::spelling::NearWords;
 
 #[derive(Default)]
-pub(crate) struct Lookups {
+pub(crate) struct LookupCache {
     pub(super) templates: RefCell<NearWords>,
-    names: RefCell<HashMap<usize, NameLookups>>,
-    calculations: RefCell<HashMap<String, Option<Calculation>>>,
+    names: RefCell<HashMap<usize, NameLookupCache>>,
+    calculations: RefCell<HashMap<String, Option<SpokenCalculation>>>,
 }
 
 #[derive(Default)]
-struct NameLookups {
+struct NameLookupCache {
     near: NearWords,
-    /// By the words: what they mean as they are, and what if they are misspelt.
-    found: HashMap<String, (Places, OnceCell<Places>)>,
+    /// By the words: the exact result, and the tolerant one once it is needed.
+    found: HashMap<String, (CachedMatch, OnceCell<CachedMatch>)>,
 }
 
-type Places = Option<(Found, Vec<usize>)>;
+type CachedMatch = Option<(NameMatch, Vec<usize>)>;
 
-impl Lookups {
-    /// What some words mean among the names of a slot; with `mercy` also if they are misspelt.
+impl LookupCache {
+    /// The entries that some words mean among the names of a slot. With `tolerance`,
+    /// misspelt words count too.
     pub(super) fn names<'n>(
         &self,
         slot: usize,
-        names: &'n Names,
+        names: &'n NameIndex,
         words: &[String],
-        spoken: &Spoken<'_>,
-        mercy: bool,
-    ) -> Option<(Found, Vec<&'n Entry>)> {
+        spoken: &NameNormalizer<'_>,
+        tolerance: bool,
+    ) -> Option<(NameMatch, Vec<&'n NameEntry>)> {
         let key = words.join(" ");
         let mut kept = self.names.borrow_mut();
-        let NameLookups { near, found } = kept.entry(slot).or_default();
+        let NameLookupCache { near, found } = kept.entry(slot).or_default();
         let found = found.entry(key);
         let (spelt, misspelt) =
-            found.or_insert_with(|| (names.spelt(words, spoken), OnceCell::new()));
+            found.or_insert_with(|| (names.find_exact(words, spoken), OnceCell::new()));
         let found = match spelt {
-            None if mercy => misspelt.get_or_init(|| names.misspelt(words, spoken, near)),
+            None if tolerance => misspelt.get_or_init(|| names.find_misspelt(words, spoken, near)),
             spelt => spelt,
         };
         let (how, places) = found.as_ref()?;
-        Some((*how, names.entries(places)))
+        Some((*how, names.entries_at(places)))
     }
 
-    /// The calculation that a text is, as `read` reads it.
     pub(super) fn calculation(
         &self,
         text: &str,
-        read: impl FnOnce() -> Option<Calculation>,
-    ) -> Option<Calculation> {
+        read: impl FnOnce() -> Option<SpokenCalculation>,
+    ) -> Option<SpokenCalculation> {
         let mut kept = self.calculations.borrow_mut();
         if let Some(known) = kept.get(text) {
             return known.clone();

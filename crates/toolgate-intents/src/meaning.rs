@@ -1,4 +1,4 @@
-//! What a sentence can mean, and what is known when it is heard.
+//! What a sentence can mean, and the context it is matched in.
 
 use std::collections::HashMap;
 
@@ -6,57 +6,52 @@ use jiff::civil::Date;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::answer::Answer;
-use super::lookups::Lookups;
+use super::answer::AnswerTemplate;
+use super::lookups::LookupCache;
 use super::matcher::ListState;
 use super::memory::SentenceMemory;
 
-/// What a sentence comes to, or what follows its calls.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Interpretation {
-    /// Tools are to be called, all of them at once.
+    /// Tools to call, all at once.
     Calls {
-        /// In the order of the sentence.
         calls: Vec<SentenceCall>,
-        /// What is to be said of the results, and what is to be done after them.
+        /// How to report the results, and which calls come after them.
         memory: SentenceMemory,
     },
-    /// The person is asked what is meant, or for what is missing.
+    /// The person must choose what is meant, or add what is missing.
     Question {
-        /// The question.
         text: String,
-        /// What the answer is about.
         memory: SentenceMemory,
     },
-    /// Words that need no tool, or those for results.
     Answer(String),
-    /// It was not understood, cannot be done, or failed, and this is why.
+    /// Not understood, impossible, or failed; the text says why.
     Failure(String),
 }
 
-/// A call that a sentence means.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SentenceCall {
-    /// The name the tool is listed under.
+    /// The listed name of the tool.
     pub tool: String,
     /// Not validated yet: the executor does that.
     pub arguments: Map<String, Value>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Meaning {
-    /// A tool is called, and then what else was wished for. `certain` if nothing was forgiven and nothing is free text.
+pub(crate) enum SentenceMeaning {
+    /// Calls, and the further steps that follow. `certain` if no mistake was tolerated and
+    /// nothing is free text.
     Act {
-        choice: Choice,
-        then: Vec<Choice>,
+        choice: CallChoice,
+        then: Vec<CallChoice>,
         certain: bool,
     },
-    /// The person is asked which of these is meant, or whether the only one is.
+    /// Asks which choice is meant, or to confirm the only one.
     Ask {
         question: String,
-        choices: Vec<Choice>,
+        choices: Vec<CallChoice>,
     },
-    Begun {
+    AskMissing {
         question: String,
         words: String,
     },
@@ -65,50 +60,44 @@ pub(crate) enum Meaning {
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Choice {
+pub(crate) struct CallChoice {
     pub(crate) label: String,
-    pub(crate) calls: Vec<Planned>,
-    /// True if it must not be done by mistake.
+    pub(crate) calls: Vec<PlannedCall>,
+    // True if it must not happen by mistake.
     pub(crate) careful: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Planned {
+pub(crate) struct PlannedCall {
     pub(crate) tool: String,
     pub(crate) arguments: Map<String, Value>,
-    pub(crate) answer: Answer,
+    pub(crate) answer: AnswerTemplate,
     pub(crate) slots: Map<String, Value>,
 }
 
-/// Whether the tool of an intent is there.
+/// Whether the tool of an intent is available.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Presence {
-    /// None is needed.
+pub(crate) enum ToolPresence {
     Words,
-    Ready {
-        name: String,
-        careful: bool,
-    },
+    Ready { name: String, careful: bool },
     Absent,
-    /// Several of that name, and no way to tell which.
     Several(Vec<String>),
 }
 
-pub(crate) struct Moment<'a> {
-    /// For each intent.
-    pub(crate) tools: &'a [Presence],
+pub(crate) struct MatchContext<'a> {
+    /// The state of each intent's tool, in the order of the pack.
+    pub(crate) tools: &'a [ToolPresence],
     pub(crate) lists: &'a HashMap<usize, ListState>,
     pub(crate) today: Date,
-    /// What the slots of the last calls were filled with.
     pub(crate) last: &'a [Map<String, Value>],
-    pub(crate) lookups: &'a Lookups,
+    pub(crate) lookups: &'a LookupCache,
 }
 
-impl Moment<'_> {
+impl MatchContext<'_> {
     pub(super) fn is_ready(&self, intent: usize) -> bool {
         matches!(
             self.tools.get(intent),
-            Some(Presence::Ready { .. } | Presence::Words)
+            Some(ToolPresence::Ready { .. } | ToolPresence::Words)
         )
     }
 }

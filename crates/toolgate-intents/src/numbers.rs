@@ -1,4 +1,4 @@
-//! Numbers as they are said: `21`, `twenty one`, `two hundred and five`, `minus three point five`.
+//! Parses spoken numbers: `21`, `twenty one`, `two hundred and five`, `minus three point five`.
 
 use std::collections::HashMap;
 
@@ -7,42 +7,35 @@ use serde_json::{Number, Value};
 
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub(crate) struct Numbers {
-    /// `three`, `twenty`.
+pub(crate) struct NumberWords {
+    /// Words that add up, such as `three` and `twenty`.
     pub(crate) words: HashMap<String, u64>,
-    /// `hundred`, `thousand`.
+    /// Words that multiply, such as `hundred` and `thousand`.
     pub(crate) multipliers: HashMap<String, u64>,
     pub(crate) and: Vec<String>,
     pub(crate) point: Vec<String>,
     pub(crate) minus: Vec<String>,
-    /// Said after a whole number: `and a half`.
+    /// Phrases after a whole number: `and a half`.
     pub(crate) fractions: HashMap<String, f64>,
 }
 
-/// The most words of a fraction.
-const LONGEST_FRACTION: usize = 3;
+const MAX_FRACTION_LEN: usize = 3;
 
-impl Numbers {
+impl NumberWords {
     pub(crate) fn merge(&mut self, more: Self) {
-        self.words.extend(more.words);
-        self.multipliers.extend(more.multipliers);
-        self.and.extend(more.and);
-        self.point.extend(more.point);
-        self.minus.extend(more.minus);
-        self.fractions.extend(more.fractions);
+        extend_all!(self, more: words, multipliers, and, point, minus, fractions);
     }
 
-    /// The longest number at the start of some words, and how many of them it takes.
-    pub(crate) fn read(&self, words: &[&str]) -> Option<(f64, usize)> {
+    /// The longest number at the start of `words` and the number of words it takes.
+    pub(crate) fn parse(&self, words: &[&str]) -> Option<(f64, usize)> {
         let is_one_of = |list: &[String], at: usize| {
-            words
-                .get(at)
-                .is_some_and(|word| list.iter().any(|one| one == word))
+            let word = words.get(at);
+            word.is_some_and(|word| list.iter().any(|one| one == word))
         };
         let sign = usize::from(is_one_of(&self.minus, 0));
-        let (whole, mut at) = match words.get(sign).and_then(|word| digits(word)) {
-            Some(value) => self.multiplied(value, words, sign + 1),
-            None => self.spoken(words, sign)?,
+        let (whole, mut at) = match words.get(sign).and_then(|word| parse_digits(word)) {
+            Some(value) => self.apply_multipliers(value, words, sign + 1),
+            None => self.parse_words(words, sign)?,
         };
         let mut value = whole;
         if is_one_of(&self.point, at) {
@@ -54,10 +47,10 @@ impl Numbers {
                 at += 1;
             }
             at += usize::from(weight < 1.0);
-            // As precise as it was said, without the noise of adding tenths.
+            // Rounding removes the noise that adding tenths leaves.
             value = format!("{value:.9}").parse().unwrap_or(value);
         }
-        let fraction = (1..=LONGEST_FRACTION).rev().find_map(|length| {
+        let fraction = (1..=MAX_FRACTION_LEN).rev().find_map(|length| {
             let phrase = words.get(at..at + length)?.join(" ");
             Some((*self.fractions.get(&phrase)?, length))
         });
@@ -68,8 +61,8 @@ impl Numbers {
         Some((if sign == 1 { -value } else { value }, at))
     }
 
-    /// Words with their numbers as digits, so that `Switch One` is `switch 1` and `Lamp Twenty One` is `lamp 21`.
-    pub(crate) fn in_digits(&self, words: &[String]) -> Vec<String> {
+    // Replaces number words by digits, so that `Switch One` equals `switch 1`.
+    pub(crate) fn with_digits(&self, words: &[String]) -> Vec<String> {
         let value = |word: &String| self.words.get(word).copied();
         let mut told = Vec::with_capacity(words.len());
         let mut words = words.iter().peekable();
@@ -93,7 +86,7 @@ impl Numbers {
         value.filter(|value| *value < 10)
     }
 
-    fn multiplied(&self, mut value: f64, words: &[&str], mut at: usize) -> (f64, usize) {
+    fn apply_multipliers(&self, mut value: f64, words: &[&str], mut at: usize) -> (f64, usize) {
         while let Some(by) = words.get(at).and_then(|word| self.multipliers.get(*word)) {
             value *= *by as f64;
             at += 1;
@@ -101,7 +94,7 @@ impl Numbers {
         (value, at)
     }
 
-    fn spoken(&self, words: &[&str], from: usize) -> Option<(f64, usize)> {
+    fn parse_words(&self, words: &[&str], from: usize) -> Option<(f64, usize)> {
         let (mut total, mut group, mut at) = (0_u64, None::<u64>, from);
         let mut last = u64::MAX;
         while let Some(word) = words.get(at) {
@@ -128,7 +121,9 @@ impl Numbers {
                     }
                     _ => break,
                 }
-            } else if self.joins(word, group, total) && self.goes_on(words.get(at + 1)) {
+            } else if self.is_joining_and(word, group, total)
+                && self.continues_number(words.get(at + 1))
+            {
             } else {
                 break;
             }
@@ -138,7 +133,7 @@ impl Numbers {
         (at > from).then_some((value as f64, at))
     }
 
-    fn joins(&self, word: &str, group: Option<u64>, total: u64) -> bool {
+    fn is_joining_and(&self, word: &str, group: Option<u64>, total: u64) -> bool {
         let hundreds = match group {
             Some(group) => group >= 100 && group.is_multiple_of(100),
             None => total > 0,
@@ -146,14 +141,14 @@ impl Numbers {
         hundreds && self.and.iter().any(|and| and == word)
     }
 
-    fn goes_on(&self, next: Option<&&str>) -> bool {
-        next.and_then(|word| self.words.get(*word))
-            .is_some_and(|value| *value < 100)
+    fn continues_number(&self, next: Option<&&str>) -> bool {
+        let value = next.and_then(|word| self.words.get(*word));
+        value.is_some_and(|value| *value < 100)
     }
 }
 
-/// A number as JSON: whole ones as such.
-pub(crate) fn to_json(value: f64) -> Value {
+pub(crate) fn number_to_json(value: f64) -> Value {
+    // 2^53: above it a double can't represent every integer.
     const EXACT: f64 = 9_007_199_254_740_992.0;
     if value.fract() == 0.0 && value.abs() <= EXACT {
         return Value::from(value as i64);
@@ -161,13 +156,11 @@ pub(crate) fn to_json(value: f64) -> Value {
     Number::from_f64(value).map_or(Value::Null, Value::Number)
 }
 
-fn digits(word: &str) -> Option<f64> {
-    let is_number = word
-        .trim_start_matches('-')
-        .starts_with(|first: char| first.is_ascii_digit());
-    word.parse()
-        .ok()
-        .filter(|value: &f64| is_number && value.is_finite())
+fn parse_digits(word: &str) -> Option<f64> {
+    let unsigned = word.trim_start_matches('-');
+    let is_number = unsigned.starts_with(|first: char| first.is_ascii_digit());
+    let value: f64 = word.parse().ok()?;
+    (is_number && value.is_finite()).then_some(value)
 }
 
 #[cfg(test)]
@@ -199,7 +192,7 @@ mod tests {
             ("one and a lamp", 1.0, 1),
         ] {
             let words: Vec<&str> = text.split(' ').collect();
-            assert_eq!(numbers.read(&words), Some((value, taken)), "{text}");
+            assert_eq!(numbers.parse(&words), Some((value, taken)), "{text}");
         }
         for text in [
             "lamp",
@@ -211,7 +204,7 @@ mod tests {
             "",
         ] {
             let words: Vec<&str> = text.split(' ').collect();
-            assert_eq!(numbers.read(&words), None, "{text}");
+            assert_eq!(numbers.parse(&words), None, "{text}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A language as data: its sentences, what they mean, and the words to answer with.
+//! Language packs: sentences, their meanings, and the words to answer with, as data.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -6,112 +6,86 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use toolgate_home::{DIALECTS, HomeTool};
 
-use super::answer::Answer;
-use super::dates::Dates;
-use super::engine::Engine;
-use super::maths::Maths;
-use super::numbers::Numbers;
-use super::template::Template;
+use super::answer::AnswerTemplate;
+use super::dates::DateWords;
+use super::engine::SentenceEngine;
+use super::maths::MathWords;
+use super::numbers::NumberWords;
+use super::template::SentenceTemplate;
 
-const LARGEST: usize = 1024 * 1024;
+// In bytes. The shipped pack has 65 KB; anything this large is not a pack.
+const MAX_PACK_BYTES: usize = 1024 * 1024;
 
-/// Sentences and what they mean, out of a JSON file. `docs/intents.md` says what may stand in it.
-///
-/// ```
-/// use toolgate_intents::Pack;
-///
-/// let mine = Pack::read(r#"{ "intents": [{
-///     "sentences": ["good night"],
-///     "tool": "activate_scene",
-///     "arguments": { "sceneName": "Night" },
-///     "answer": "Sleep well."
-/// }] }"#).unwrap();
-/// let _all = Pack::english().with(mine);
-///
-/// let error = Pack::read(r#"{ "intents": [{ "sentences": ["turn (on"] }] }"#).unwrap_err();
-/// assert!(error.to_string().starts_with("line 1, column 41: the sentence 'turn (on' is wrong at character 6"), "{error}");
-/// ```
+/// Read from JSON; `docs/intents.md` describes the format.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Pack {
     pub(crate) language: String,
     pub(crate) fillers: Vec<String>,
-    /// The same, and they may also stand after free text.
+    /// Fillers that may also come after free text.
     pub(crate) polite: Vec<String>,
     pub(crate) small: Vec<String>,
     pub(crate) replace: HashMap<String, String>,
-    pub(crate) numbers: Numbers,
-    pub(crate) maths: Maths,
-    pub(crate) dates: Dates,
-    pub(crate) replies: Replies,
-    /// Words for what was spoken of last: `it`.
+    pub(crate) numbers: NumberWords,
+    pub(crate) maths: MathWords,
+    pub(crate) dates: DateWords,
+    pub(crate) replies: ReplyWords,
+    /// Words for the last subject: `it`.
     pub(crate) pronouns: Vec<String>,
-    pub(crate) groups: Groups,
+    pub(crate) groups: GroupWords,
     pub(crate) texts: HashMap<String, String>,
     pub(crate) slots: HashMap<String, SlotKind>,
-    /// What one of the values of a slot is called: `place`. Without it nothing is said of what is no value.
+    /// The noun for the values of a slot, such as `place`. Without one, unknown
+    /// values are not reported.
     pub(crate) nouns: HashMap<String, String>,
     pub(crate) intents: Vec<Intent>,
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub(crate) struct Groups {
-    /// Said before what all of them have in their names: `all the`.
+pub(crate) struct GroupWords {
+    /// Before the words that all names share: `all the`.
     pub(crate) all: Vec<String>,
     pub(crate) everything: Vec<String>,
-    /// Said between two of them, and between two wishes.
+    /// Between two names and between two requests.
     pub(crate) and: Vec<String>,
     pub(crate) then: Vec<String>,
     pub(crate) plural: Vec<String>,
-    /// What things are called together that need not have it in their names: `lights`.
-    pub(crate) kinds: Vec<Kind>,
+    /// Kinds of things, whose names need not contain the word: `lights`.
+    pub(crate) kinds: Vec<ItemKind>,
 }
 
-impl Groups {
+impl GroupWords {
     pub(crate) fn merge(&mut self, more: Self) {
-        self.all.extend(more.all);
-        self.everything.extend(more.everything);
-        self.and.extend(more.and);
-        self.then.extend(more.then);
-        self.plural.extend(more.plural);
-        self.kinds.extend(more.kinds);
+        extend_all!(self, more: all, everything, and, then, plural, kinds);
     }
 }
 
-/// What makes a thing one of a kind: its name, or what a tool says of it.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Kind {
-    /// What they are called. A name with one of these words makes it one of them.
+pub(crate) struct ItemKind {
+    /// Words for the kind. A name that contains one belongs to it.
     pub(crate) words: Vec<String>,
-    /// From an item of a list to what it is.
     pub(crate) pointer: String,
-    /// What they may be there.
     pub(crate) is: Vec<String>,
-    /// A name with one of these words makes it something else.
     #[serde(default)]
     pub(crate) without: Vec<String>,
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub(crate) struct Replies {
+pub(crate) struct ReplyWords {
     pub(crate) yes: Vec<String>,
     pub(crate) no: Vec<String>,
     pub(crate) all: Vec<String>,
-    /// `first` is 1, `last` is 0.
+    /// Counted from 1; `last` is 0.
     pub(crate) ordinals: HashMap<String, usize>,
     pub(crate) small: Vec<String>,
 }
 
-impl Replies {
+impl ReplyWords {
     pub(crate) fn merge(&mut self, more: Self) {
-        self.yes.extend(more.yes);
-        self.no.extend(more.no);
-        self.all.extend(more.all);
-        self.ordinals.extend(more.ordinals);
-        self.small.extend(more.small);
+        extend_all!(self, more: yes, no, all, ordinals, small);
     }
 }
 
@@ -119,70 +93,65 @@ impl Replies {
 #[serde(rename_all = "snake_case")]
 pub(crate) enum SlotKind {
     Number,
-    Range(Range),
+    Range(NumberRange),
     Expression,
     Date,
     Text,
-    Values(Values),
+    Values(SlotValues),
     List(Box<ListSource>),
 }
 
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Range {
+pub(crate) struct NumberRange {
     pub(crate) from: f64,
     pub(crate) to: f64,
-    /// What it is a number of: `volume`.
     pub(crate) noun: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(untagged)]
-pub(crate) enum Values {
+pub(crate) enum SlotValues {
     Plain(Vec<String>),
-    /// No words: the value itself is one.
+    /// Without spoken forms, the value itself is one.
     Spoken(BTreeMap<String, Vec<String>>),
 }
 
-/// A tool whose result has the names that may be said. Only a tool that changes nothing is ever asked.
+/// A tool whose result contains names. Only read-only tools are called.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ListSource {
     pub(crate) tool: String,
     #[serde(default)]
     pub(crate) arguments: Map<String, Value>,
-    /// To the names; `*` is every item of a list.
+    /// JSON pointer to the names; `*` matches every item of a list.
     pub(crate) pointer: String,
-    /// From the same item to where it is, which tells things of the same name apart.
     #[serde(default)]
     pub(crate) qualifier: Option<String>,
-    /// Only names with one of these words.
     #[serde(default)]
     pub(crate) only: Vec<String>,
-    /// And items with these values at these pointers, or one of several, whatever their names.
+    /// Also includes items with these values at these pointers, whatever their names.
+    /// An array lists alternatives.
     #[serde(default)]
     pub(crate) or: Map<String, Value>,
-    /// Only names with none of these words.
     #[serde(default)]
     pub(crate) without: Vec<String>,
-    /// Which of them `everything` means; all if it is left out.
+    /// The items that `everything` includes; all by default.
     #[serde(default)]
-    pub(crate) everything: Option<Everything>,
-    /// What one of them is called: `device`.
+    pub(crate) everything: Option<EverythingRule>,
     pub(crate) noun: String,
-    /// What many of them are called: `devices`.
     pub(crate) nouns: String,
 }
 
-/// What a person means who says `everything`: a lock is a device, but nobody turns it off.
+// Limits what `everything` includes: a lock is a device, but nobody means to turn it off.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Everything {
-    /// From an item of a list to what it is.
+pub(crate) struct EverythingRule {
     pub(crate) pointer: String,
-    /// What it must be there, if anything is.
+    /// The accepted types. An item without a type is accepted.
     pub(crate) is: Vec<String>,
-    /// A name with one of these words is left out, unless it has that of a kind: a `front door light` is a light.
+    /// Excludes names with one of these words, unless they also name a kind: a `front door
+    /// light` is a light.
     #[serde(default)]
     pub(crate) without: Vec<String>,
 }
@@ -190,53 +159,41 @@ pub(crate) struct Everything {
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Intent {
-    pub(crate) sentences: Vec<Template>,
-    /// Shown to people who ask what can be said; with `{slot}` where the name of something stands that is there.
+    pub(crate) sentences: Vec<SentenceTemplate>,
     pub(crate) example: Option<String>,
     pub(crate) tool: Option<String>,
     pub(crate) arguments: Map<String, Value>,
-    /// True if nothing but exact names will do.
+    /// True if only exact names are accepted.
     pub(crate) exact: bool,
-    pub(crate) answer: Answer,
-    /// What it does, for people: `switch devices`.
+    pub(crate) answer: AnswerTemplate,
     pub(crate) does: Option<String>,
-    /// A slot that no sentence has: any of its list may be meant, and if that is more than one it is asked back.
+    /// A slot that no sentence contains. Any entry of its list may be meant; if there are several,
+    /// the person is asked.
     pub(crate) any: Option<String>,
-    /// True if it fits names that are there only: other words in their place mean something else.
+    /// True if only existing names fit; with any other name the sentence means something else.
     pub(crate) known: bool,
     pub(crate) say: Option<String>,
-    /// What is asked where something is missing; the answer is heard as if it had been said at once. A `tool` beside it is
-    /// what would be needed then.
+    /// Asks for what is missing. The reply is joined to the sentence. With `tool`, it is asked only
+    /// if that tool is available.
     pub(crate) ask: Option<String>,
-    /// True if the answer is what can be said.
     pub(crate) help: bool,
-    /// How many packs it was added to: the latest word counts.
+    /// How many packs it was added on top of; later packs win.
     #[serde(skip)]
     pub(crate) layer: usize,
 }
 
-/// Why a language pack can not be used.
-///
-/// ```
-/// use toolgate_intents::Pack;
-///
-/// let error = Pack::read("{").unwrap_err();
-/// assert_eq!((error.line, error.column), (1, 1));
-/// ```
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}{reason}", if *line == 0 { String::new() } else { format!("line {line}, column {column}: ") })]
 #[non_exhaustive]
 pub struct PackError {
-    /// Counted from 1; 0 if it is the whole that does not fit together.
+    /// Line and column are counted from 1; both are 0 if the error has no single position.
     pub line: usize,
-    /// Counted from 1.
     pub column: usize,
-    /// What is wrong.
     pub reason: String,
 }
 
 impl PackError {
-    pub(crate) fn whole(reason: String) -> Self {
+    pub(crate) fn without_position(reason: String) -> Self {
         Self {
             line: 0,
             column: 0,
@@ -246,27 +203,26 @@ impl PackError {
 }
 
 impl Pack {
-    /// The one that ships.
     pub fn english() -> Self {
-        // A test reads it: it can not fail in a program that was built.
+        // A test reads the shipped pack, so this can't fail in a released build.
         Self::read(include_str!("en.json")).unwrap_or_default()
     }
 
-    /// Reads one from JSON.
+    /// Parses a pack. Syntax errors carry their line and column.
     pub fn read(json: &str) -> Result<Self, PackError> {
-        if json.len() > LARGEST {
+        if json.len() > MAX_PACK_BYTES {
             let reason = format!(
-                "a language pack may have {LARGEST} bytes, and this has {}",
+                "a language pack may have at most {MAX_PACK_BYTES} bytes, and this one has {}",
                 json.len()
             );
-            return Err(PackError::whole(reason));
+            return Err(PackError::without_position(reason));
         }
         let pack = serde_json::from_str(json.trim_start_matches('\u{feff}'));
         pack.map(Self::with_home_tools).map_err(|error| {
             let text = error.to_string();
             let reason = text
                 .rsplit_once(" at line ")
-                .map_or(text.as_str(), |(reason, _)| reason);
+                .map_or(&*text, |(reason, _)| reason);
             PackError {
                 line: error.line(),
                 column: error.column(),
@@ -275,8 +231,8 @@ impl Pack {
         })
     }
 
-    /// Sentences name the tools of a home by what they are for, such as `home.control_device`. They
-    /// are looked up under the names of the first protocol, which those of the others answer to.
+    /// Replaces role names such as `home.control_device` by tool names of the first protocol, to
+    /// which the tools of all protocols answer.
     fn with_home_tools(mut self) -> Self {
         let intents = self.intents.iter_mut();
         let intents = intents.filter_map(|intent| intent.tool.as_mut());
@@ -292,32 +248,21 @@ impl Pack {
         self
     }
 
-    /// This one and more sentences. Where both understand a sentence equally well, the added one wins; its texts and slots
-    /// replace those of the same name.
+    /// Adds another pack. Where both understand a sentence equally well, the added one wins; its
+    /// texts and slots replace those of the same name.
     #[must_use]
     pub fn with(mut self, more: Self) -> Self {
         if !more.language.is_empty() {
             self.language = more.language;
         }
-        self.fillers.extend(more.fillers);
-        self.polite.extend(more.polite);
-        self.small.extend(more.small);
-        self.replace.extend(more.replace);
+        extend_all!(self, more: fillers, polite, small, replace, pronouns, texts, slots, nouns);
         self.numbers.merge(more.numbers);
         self.maths.merge(more.maths);
         self.dates.merge(more.dates);
         self.replies.merge(more.replies);
-        self.pronouns.extend(more.pronouns);
         self.groups.merge(more.groups);
-        self.texts.extend(more.texts);
-        self.slots.extend(more.slots);
-        self.nouns.extend(more.nouns);
-        let top = self
-            .intents
-            .iter()
-            .map(|intent| intent.layer + 1)
-            .max()
-            .unwrap_or(0);
+        let layers = self.intents.iter().map(|intent| intent.layer + 1);
+        let top = layers.max().unwrap_or(0);
         let added = more.intents.into_iter().map(|intent| Intent {
             layer: intent.layer + top,
             ..intent
@@ -326,9 +271,8 @@ impl Pack {
         self
     }
 
-    /// Says what does not fit together, such as a slot that nothing is known of.
     pub fn check(&self) -> Result<(), PackError> {
-        Engine::new(self.clone()).map(drop)
+        SentenceEngine::new(self.clone()).map(drop)
     }
 }
 

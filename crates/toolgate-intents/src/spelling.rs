@@ -1,7 +1,8 @@
-//! Words that are nearly right.
+//! Tolerant comparison of words.
 
 use std::collections::HashMap;
 
+// A short word that differs by one letter is usually another word: `fan` is not `van`.
 fn tolerance(length: usize) -> usize {
     match length {
         0..=3 => 0,
@@ -10,14 +11,14 @@ fn tolerance(length: usize) -> usize {
     }
 }
 
-/// How many letters are wrong in a word, if it may be the other one.
-pub(crate) fn edits(one: &str, other: &str) -> Option<usize> {
+/// The number of wrong letters, if one word may be the other misspelt.
+pub(crate) fn count_edits(one: &str, other: &str) -> Option<usize> {
     if one == other {
         return Some(0);
     }
     let (length, others) = (one.chars().count(), other.chars().count());
     let most = tolerance(length.min(others));
-    // Numbers have no near misses.
+    // Numbers must match exactly: `lamp 2` is not `lamp 3` misspelt.
     let is_number = |word: &str| word.bytes().any(|byte| byte.is_ascii_digit());
     if length.abs_diff(others) > most || most == 0 || is_number(one) || is_number(other) {
         return None;
@@ -31,7 +32,8 @@ pub(crate) fn edits(one: &str, other: &str) -> Option<usize> {
     (edits <= most).then_some(edits)
 }
 
-/// How many letters are in only one of two words: at most twice the edits between them, and far quicker to count.
+// The letters that are in only one of the words: at most twice the edit distance, and much faster
+// to compute.
 fn differences(one: &str, other: &str) -> usize {
     let mut counts = [0_i16; 32];
     for byte in one.bytes() {
@@ -46,34 +48,32 @@ fn differences(one: &str, other: &str) -> usize {
         .sum()
 }
 
-/// The one letter that is wrong in a name of several words written together, or in one that was written apart. Their digits are
-/// the same.
+// Finds at most one wrong letter in a name whose words were joined or separated. The caller has
+// compared the digits.
 pub(super) fn edit_of_joined(one: &str, other: &str) -> Option<usize> {
-    const SHORTEST: usize = 8;
-    let is_hopeless = one.len() < SHORTEST || one.len().abs_diff(other.len()) > 1;
+    const MIN_LEN: usize = 8;
+    let is_hopeless = one.len() < MIN_LEN || one.len().abs_diff(other.len()) > 1;
     if is_hopeless || one.is_ascii() && other.is_ascii() && differences(one, other) > 2 {
         return None;
     }
     Some(strsim::osa_distance(one, other)).filter(|edits| *edits <= 1)
 }
 
-/// For words that were said, the words of one list that they may be, and the letters that are wrong.
+/// For each word that was said, the indices of similar known words and the number of wrong letters.
 #[derive(Default)]
 pub(crate) struct NearWords(HashMap<String, Vec<(usize, usize)>>);
 
 impl NearWords {
-    /// Finds the near words of `spelt`, unless that was done before.
     pub(super) fn look_up(&mut self, word: &str, spelt: &[String]) {
         if self.0.contains_key(word) {
             return;
         }
         let near = spelt.iter().enumerate();
-        let near = near.filter_map(|(place, known)| Some((place, edits(known, word)?)));
+        let near = near.filter_map(|(place, known)| Some((place, count_edits(known, word)?)));
         self.0.insert(word.to_owned(), near.collect());
     }
 
-    /// The places of near words in order, each with the letters that are wrong.
-    pub(super) fn of(&self, word: &str) -> &[(usize, usize)] {
+    pub(super) fn get(&self, word: &str) -> &[(usize, usize)] {
         self.0.get(word).map_or(&[], Vec::as_slice)
     }
 }

@@ -1,7 +1,7 @@
-//! Sentences with gaps, as they stand in a language pack.
+//! Parses the sentence templates of language packs.
 //!
-//! `turn (on|off) [the] {device}`: words, one of several, what may be left out, and slots. `{action:on|off}` is a slot that
-//! takes one of the words written there.
+//! `turn (on|off) [the] {device}` has words, alternatives, an optional word and a slot.
+//! `{action:on|off}` is a slot that takes one of the listed words.
 
 use std::fmt;
 
@@ -9,60 +9,60 @@ use serde::Deserialize;
 
 use super::words::plain_words;
 
-const LONGEST: usize = 1000;
-const DEEPEST: usize = 16;
+// Packs are user input: both limits keep a template from exhausting time or stack.
+const MAX_CHARS: usize = 1000;
+const MAX_DEPTH: usize = 16;
 
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(try_from = "String")]
-pub(crate) struct Template {
+pub(crate) struct SentenceTemplate {
     pub(crate) text: String,
-    pub(crate) parts: Vec<Part>,
+    pub(crate) parts: Vec<TemplatePart>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Part {
+pub(crate) enum TemplatePart {
     Word(String),
-    Slot(Slot),
-    /// One of these; an empty one if nothing at all will do.
-    OneOf(Vec<Vec<Part>>),
+    Slot(TemplateSlot),
+    /// One of these; an empty alternative makes the part optional.
+    OneOf(Vec<Vec<TemplatePart>>),
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Slot {
+pub(crate) struct TemplateSlot {
     pub(crate) name: String,
-    /// The words that fill it, where they stand in the template.
+    /// The words that fill it, if the template lists them.
     pub(crate) choices: Vec<String>,
 }
 
-/// Why a template can not be read.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("the sentence '{template}' is wrong at character {at}: {reason}")]
 pub(crate) struct TemplateError {
     template: String,
-    /// Counted from 1.
+    /// In characters, counted from 1.
     at: usize,
     reason: String,
 }
 
-impl TryFrom<String> for Template {
+impl TryFrom<String> for SentenceTemplate {
     type Error = TemplateError;
 
     fn try_from(text: String) -> Result<Self, TemplateError> {
-        Self::read(&text)
+        Self::parse(&text)
     }
 }
 
-impl Template {
-    pub(crate) fn read(text: &str) -> Result<Self, TemplateError> {
-        let letters: Vec<char> = text.chars().take(LONGEST + 1).collect();
-        let mut reader = Reader {
+impl SentenceTemplate {
+    pub(crate) fn parse(text: &str) -> Result<Self, TemplateError> {
+        let letters: Vec<char> = text.chars().take(MAX_CHARS + 1).collect();
+        let mut reader = TemplateParser {
             letters: &letters,
             at: 0,
             depth: 0,
         };
         let parts = match letters.len() {
-            0..=LONGEST => reader.all(),
-            _ => Err(format!("it is longer than {LONGEST} characters")),
+            0..=MAX_CHARS => reader.parse_all(),
+            _ => Err(format!("it is longer than {MAX_CHARS} characters")),
         };
         let problem = |at: usize, reason| TemplateError {
             template: toolgate_core::escape(&letters.iter().take(200).collect::<String>()),
@@ -71,7 +71,7 @@ impl Template {
         };
         let parts = parts.map_err(|reason| problem(reader.at, reason))?;
         if may_be_empty(&parts) {
-            return Err(problem(0, "it may be nothing at all".to_owned()));
+            return Err(problem(0, "it may be empty".to_owned()));
         }
         Ok(Self {
             text: text.to_owned(),
@@ -79,42 +79,44 @@ impl Template {
         })
     }
 
-    pub(crate) fn slots(&self) -> Vec<&Slot> {
+    pub(crate) fn slots(&self) -> Vec<&TemplateSlot> {
         let mut found = Vec::new();
         collect_slots(&self.parts, &mut found);
         found
     }
 }
 
-fn collect_slots<'a>(parts: &'a [Part], found: &mut Vec<&'a Slot>) {
+fn collect_slots<'a>(parts: &'a [TemplatePart], found: &mut Vec<&'a TemplateSlot>) {
     for part in parts {
         match part {
-            Part::Word(_) => {}
-            Part::Slot(slot) => found.push(slot),
-            Part::OneOf(choices) => choices.iter().for_each(|parts| collect_slots(parts, found)),
+            TemplatePart::Word(_) => {}
+            TemplatePart::Slot(slot) => found.push(slot),
+            TemplatePart::OneOf(choices) => {
+                choices.iter().for_each(|parts| collect_slots(parts, found));
+            }
         }
     }
 }
 
-fn may_be_empty(parts: &[Part]) -> bool {
+fn may_be_empty(parts: &[TemplatePart]) -> bool {
     parts.iter().all(|part| match part {
-        Part::Word(_) | Part::Slot(_) => false,
-        Part::OneOf(choices) => choices.iter().any(|parts| may_be_empty(parts)),
+        TemplatePart::Word(_) | TemplatePart::Slot(_) => false,
+        TemplatePart::OneOf(choices) => choices.iter().any(|parts| may_be_empty(parts)),
     })
 }
 
-struct Reader<'a> {
+struct TemplateParser<'a> {
     letters: &'a [char],
     at: usize,
     depth: usize,
 }
 
-impl Reader<'_> {
-    fn all(&mut self) -> Result<Vec<Part>, String> {
-        let parts = self.sequence()?;
+impl TemplateParser<'_> {
+    fn parse_all(&mut self) -> Result<Vec<TemplatePart>, String> {
+        let parts = self.parse_sequence()?;
         match self.peek() {
             None => Ok(parts),
-            Some('|') => Err("a | must stand inside ( ) or [ ]".to_owned()),
+            Some('|') => Err("a | must be inside ( ) or [ ]".to_owned()),
             Some(other) => Err(format!("this {other} closes nothing")),
         }
     }
@@ -123,36 +125,36 @@ impl Reader<'_> {
         self.letters.get(self.at).copied()
     }
 
-    fn sequence(&mut self) -> Result<Vec<Part>, String> {
+    fn parse_sequence(&mut self) -> Result<Vec<TemplatePart>, String> {
         let mut parts = Vec::new();
         loop {
             match self.peek() {
                 None | Some(')' | ']' | '}' | '|') => return Ok(parts),
-                Some('(') => parts.push(Part::OneOf(self.choices(')')?)),
+                Some('(') => parts.push(TemplatePart::OneOf(self.parse_choices(')')?)),
                 Some('[') => {
-                    let mut choices = self.choices(']')?;
+                    let mut choices = self.parse_choices(']')?;
                     choices.push(Vec::new());
-                    parts.push(Part::OneOf(choices));
+                    parts.push(TemplatePart::OneOf(choices));
                 }
-                Some('{') => parts.push(Part::Slot(self.slot()?)),
+                Some('{') => parts.push(TemplatePart::Slot(self.parse_slot()?)),
                 Some(_) => {
-                    let words = self.until(|letter| "()[]{}|".contains(letter));
-                    parts.extend(plain_words(&words).into_iter().map(Part::Word));
+                    let words = self.take_until(|letter| "()[]{}|".contains(letter));
+                    parts.extend(plain_words(&words).into_iter().map(TemplatePart::Word));
                 }
             }
         }
     }
 
-    fn choices(&mut self, end: char) -> Result<Vec<Vec<Part>>, String> {
+    fn parse_choices(&mut self, end: char) -> Result<Vec<Vec<TemplatePart>>, String> {
         let open = self.at;
         self.depth += 1;
-        if self.depth > DEEPEST {
-            return Err(format!("it is nested deeper than {DEEPEST}"));
+        if self.depth > MAX_DEPTH {
+            return Err(format!("it is nested deeper than {MAX_DEPTH}"));
         }
         let mut choices = Vec::new();
         loop {
             self.at += 1;
-            choices.push(self.sequence()?);
+            choices.push(self.parse_sequence()?);
             match self.peek() {
                 Some('|') => {}
                 Some(found) if found == end => break,
@@ -168,17 +170,17 @@ impl Reader<'_> {
         Ok(choices)
     }
 
-    fn slot(&mut self) -> Result<Slot, String> {
+    fn parse_slot(&mut self) -> Result<TemplateSlot, String> {
         let open = self.at;
         self.at += 1;
-        let name = self.until(|letter| !(letter.is_ascii_alphanumeric() || letter == '_'));
+        let name = self.take_until(|letter| !(letter.is_ascii_alphanumeric() || letter == '_'));
         if name.is_empty() {
             return Err("a slot needs a name of letters, digits and _".to_owned());
         }
         let mut choices = Vec::new();
         if self.peek() == Some(':') {
             self.at += 1;
-            let words = self.until(|letter| "()[]{}".contains(letter));
+            let words = self.take_until(|letter| "()[]{}".contains(letter));
             choices = words
                 .split('|')
                 .map(|word| word.trim().to_owned())
@@ -195,10 +197,10 @@ impl Reader<'_> {
                 return Err("the } that closes this is missing".to_owned());
             }
         }
-        Ok(Slot { name, choices })
+        Ok(TemplateSlot { name, choices })
     }
 
-    fn until(&mut self, is_end: impl Fn(char) -> bool) -> String {
+    fn take_until(&mut self, is_end: impl Fn(char) -> bool) -> String {
         let rest = self.letters[self.at..].iter();
         let text: String = rest.take_while(|letter| !is_end(**letter)).collect();
         self.at += text.chars().count();
@@ -206,7 +208,7 @@ impl Reader<'_> {
     }
 }
 
-impl fmt::Display for Template {
+impl fmt::Display for SentenceTemplate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)
     }
@@ -218,12 +220,12 @@ mod tests {
 
     use super::*;
 
-    fn shown(parts: &[Part]) -> String {
+    fn shown(parts: &[TemplatePart]) -> String {
         let shown = parts.iter().map(|part| match part {
-            Part::Word(word) => word.clone(),
-            Part::Slot(slot) if slot.choices.is_empty() => format!("<{}>", slot.name),
-            Part::Slot(slot) => format!("<{}={}>", slot.name, slot.choices.join("/")),
-            Part::OneOf(choices) => {
+            TemplatePart::Word(word) => word.clone(),
+            TemplatePart::Slot(slot) if slot.choices.is_empty() => format!("<{}>", slot.name),
+            TemplatePart::Slot(slot) => format!("<{}={}>", slot.name, slot.choices.join("/")),
+            TemplatePart::OneOf(choices) => {
                 let choices: Vec<String> = choices.iter().map(|parts| shown(parts)).collect();
                 format!("({})", choices.join("|"))
             }
@@ -247,7 +249,10 @@ mod tests {
             ("What's up-to Été?", "what's up to ete"),
             ("(a|) b", "(a|) b"),
         ] {
-            assert_eq!(shown(&Template::read(text).unwrap().parts), expected);
+            assert_eq!(
+                shown(&SentenceTemplate::parse(text).unwrap().parts),
+                expected
+            );
         }
     }
 
@@ -261,16 +266,16 @@ mod tests {
             ("a (b]", 5, "expected ) and found ]"),
             ("a ) b", 3, "this ) closes nothing"),
             ("a } b", 3, "this } closes nothing"),
-            ("a|b", 2, "a | must stand inside ( ) or [ ]"),
+            ("a|b", 2, "a | must be inside ( ) or [ ]"),
             ("{}", 2, "a slot needs a name of letters, digits and _"),
             ("{a b}", 3, "expected } and found  "),
             ("{a:}", 4, "each of a slot's choices needs a word"),
-            ("", 1, "it may be nothing at all"),
-            ("[a] [b]", 1, "it may be nothing at all"),
+            ("", 1, "it may be empty"),
+            ("[a] [b]", 1, "it may be empty"),
             (&deep, 19, "it is nested deeper than 16"),
             (&"a".repeat(1001), 1, "it is longer than 1000 characters"),
         ] {
-            let error = Template::read(text).unwrap_err();
+            let error = SentenceTemplate::parse(text).unwrap_err();
             assert_eq!((error.at, error.reason.as_str()), (at, reason), "{text}");
         }
     }
@@ -278,7 +283,7 @@ mod tests {
     proptest! {
         #[test]
         fn no_text_makes_the_reader_panic(text in "[a-z(){}\\[\\]|: é]{0,60}") {
-            let read = Template::read(&text);
+            let read = SentenceTemplate::parse(&text);
             prop_assert!(read.is_ok() || read.unwrap_err().to_string().contains("is wrong at"));
         }
     }

@@ -12,27 +12,26 @@ use tokio::time::Instant;
 use toolgate_core::{
     Annotations, FunctionTool, Tool, ToolDefinition, ToolError, ToolExecutor, ToolManager, Toolbox,
 };
-use toolgate_tools::Handlers;
+use toolgate_tools::HandlerRegistry;
 use toolgate_tools::builtin::BuiltinSettings;
 
 use self::dialogue::*;
-use super::lookups::Lookups;
-use super::meaning::Moment;
+use super::lookups::LookupCache;
+use super::meaning::MatchContext;
 use super::*;
 
 mod asking_back;
 mod consent;
+mod device_sentences;
 mod dialogue;
 mod english;
 mod groups;
-mod house;
 mod live_names;
 mod parts;
 mod sentences;
 mod starting;
 mod talking;
 
-/// A tool that answers as told and counts its calls.
 fn tool(
     name: &str,
     parameters: Value,
@@ -45,7 +44,7 @@ fn tool(
         let answer = Arc::clone(&answer);
         async move { answer() }
     };
-    Arc::new(FunctionTool::defined(definition, run).unwrap())
+    Arc::new(FunctionTool::with_definition(definition, run).unwrap())
 }
 
 fn object(properties: impl Into<Value>, required: &[&str]) -> Value {
@@ -77,7 +76,6 @@ fn devices() -> Value {
     ] })
 }
 
-/// The tools of a house, with the names and arguments they are known by.
 fn house_tools(
     list: impl Fn() -> Result<Value, ToolError> + Send + Sync + 'static,
 ) -> Vec<Arc<dyn Tool>> {
@@ -160,20 +158,18 @@ fn client_of(manager: &Arc<ToolManager>) -> SentenceInterpreter {
     client
 }
 
-/// All that ships, and a house.
 fn everything() -> SentenceInterpreter {
-    let mut tools = Handlers::new(&BuiltinSettings::default()).builtin_tools();
+    let mut tools = HandlerRegistry::new(&BuiltinSettings::default()).builtin_tools();
     tools.extend(house_tools(|| Ok(devices())));
     client_of(&manager_of(tools))
 }
 
-/// A house that takes so long to tell its devices, and how often it was asked to.
 fn slow_house(after: Duration) -> (SentenceInterpreter, Arc<AtomicUsize>) {
     let asked = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&asked);
     let definition = ToolDefinition::builder("list_zwave_devices", "…", object(json!({}), &[]))
         .annotations(Annotations::READ_ONLY);
-    let slow = FunctionTool::defined(definition, move |_: Value, _| {
+    let slow = FunctionTool::with_definition(definition, move |_: Value, _| {
         counted.fetch_add(1, Ordering::Relaxed);
         async move {
             tokio::time::sleep(after).await;

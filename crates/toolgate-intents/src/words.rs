@@ -1,18 +1,17 @@
-//! A sentence as words: without case, accents and punctuation, each knowing where it stood.
+//! Splits a sentence into words without case, accents and punctuation,
+//! and remembers their positions.
 
 use std::collections::HashMap;
 
-use toolgate_core::fold;
+use toolgate_core::fold_letter;
 
-/// The longest sentence that is looked at, in bytes.
-pub(crate) const LONGEST: usize = 600;
+// Bounds in bytes and words. Matching time grows with both, and a longer text is not a command.
+pub(crate) const MAX_SENTENCE_BYTES: usize = 600;
 
-/// The most words of a sentence that is looked at.
-pub(crate) const MOST_WORDS: usize = 64;
+pub(crate) const MAX_WORDS: usize = 64;
 
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Token {
-    /// In the plain form that all comparing is done in.
+pub(crate) struct WordToken {
     pub(crate) text: String,
     start: usize,
     end: usize,
@@ -21,34 +20,35 @@ pub(crate) struct Token {
 #[derive(Debug, Clone)]
 pub(crate) struct Sentence<'a> {
     raw: &'a str,
-    pub(crate) tokens: Vec<Token>,
+    pub(crate) tokens: Vec<WordToken>,
 }
 
 impl<'a> Sentence<'a> {
-    /// `None` if it is longer than anything that could be understood. Words in `replace` become others: `what's`, `what is`.
-    pub(crate) fn read(raw: &'a str, replace: &HashMap<String, Vec<String>>) -> Option<Self> {
-        if raw.len() > LONGEST {
+    /// `None` if it is too long to be a command. Words in `replace` are expanded:
+    /// `what's` to `what is`.
+    pub(crate) fn parse(raw: &'a str, replace: &HashMap<String, Vec<String>>) -> Option<Self> {
+        if raw.len() > MAX_SENTENCE_BYTES {
             return None;
         }
         let mut tokens = Vec::new();
         for token in split(raw) {
             match replace.get(&token.text) {
                 None => tokens.push(token),
-                Some(words) => tokens.extend(words.iter().map(|text| Token {
+                Some(words) => tokens.extend(words.iter().map(|text| WordToken {
                     text: text.clone(),
                     ..token
                 })),
             }
         }
-        (tokens.len() <= MOST_WORDS).then_some(Self { raw, tokens })
+        (tokens.len() <= MAX_WORDS).then_some(Self { raw, tokens })
     }
 
     pub(crate) fn words(&self) -> Vec<String> {
         self.tokens.iter().map(|token| token.text.clone()).collect()
     }
 
-    /// The text of some words as it was written, with what stands before the first and after the last of them.
-    pub(crate) fn around(&self, from: usize, to: usize) -> &'a str {
+    /// The original text of some words, including the punctuation around them.
+    pub(crate) fn text_around(&self, from: usize, to: usize) -> &'a str {
         let start = match from {
             0 => 0,
             _ => self.tokens.get(from - 1).map_or(0, |token| token.end),
@@ -60,13 +60,12 @@ impl<'a> Sentence<'a> {
         self.raw.get(start..end).unwrap_or("").trim()
     }
 
-    /// True if a comma stands before a word.
     pub(crate) fn has_comma(&self, at: usize) -> bool {
         self.has_before(at, &[','])
     }
 
-    /// True if what stands before a word parts it from the one before that.
-    pub(crate) fn is_parted(&self, at: usize) -> bool {
+    /// True if punctuation separates a word from the one before.
+    pub(crate) fn is_separated(&self, at: usize) -> bool {
         self.has_before(at, &[',', ';', '.', '?', '!'])
     }
 
@@ -81,8 +80,8 @@ impl<'a> Sentence<'a> {
         }
     }
 
-    /// The text of some words as it was written, from the first to the last of them.
-    pub(crate) fn written(&self, from: usize, to: usize) -> &'a str {
+    /// The original text from the first to the last of some words.
+    pub(crate) fn text_between(&self, from: usize, to: usize) -> &'a str {
         match (
             self.tokens.get(from),
             to.checked_sub(1).map(|last| &self.tokens[last]),
@@ -97,9 +96,9 @@ pub(crate) fn plain_words(text: &str) -> Vec<String> {
     split(text).into_iter().map(|token| token.text).collect()
 }
 
-fn split(raw: &str) -> Vec<Token> {
+fn split(raw: &str) -> Vec<WordToken> {
     let mut tokens = Vec::new();
-    let mut word: Option<Token> = None;
+    let mut word: Option<WordToken> = None;
     let mut before = ' ';
     let mut rest = raw.char_indices().peekable();
     while let Some((at, letter)) = rest.next() {
@@ -117,27 +116,27 @@ fn split(raw: &str) -> Vec<Token> {
             tokens.extend(word.take());
             if let '%' | '°' = letter {
                 let text = letter.to_string();
-                tokens.push(Token {
+                tokens.push(WordToken {
                     text,
                     start: at,
                     end,
                 });
             }
         } else {
-            // `5cm` is two words and so is `Switch1`, however they are spoken.
+            // `5cm` and `Switch1` are two words each, as they are when spoken.
             let is_split = before.is_ascii_digit() && letter.is_alphabetic()
                 || before.is_alphabetic() && letter.is_ascii_digit();
             if is_split {
                 tokens.extend(word.take());
             }
-            let word = word.get_or_insert_with(|| Token {
+            let word = word.get_or_insert_with(|| WordToken {
                 text: String::new(),
                 start: at,
                 end,
             });
             word.end = end;
             if letter != ',' {
-                fold(letter, &mut word.text);
+                fold_letter(letter, &mut word.text);
             }
         }
         before = letter;
@@ -147,13 +146,12 @@ fn split(raw: &str) -> Vec<Token> {
     tokens
 }
 
-/// True for the rest of `1,000` and not for that of `1,2`.
+/// True for the rest of `1,000`, false for that of `1,2`.
 fn has_thousands(rest: &str) -> bool {
     let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
     digits == 3
 }
 
-/// True for an accent that is a character of its own.
 fn is_mark(letter: char) -> bool {
     matches!(letter, '\u{300}'..='\u{36f}')
 }
@@ -186,18 +184,18 @@ mod tests {
     #[test]
     fn words_know_where_they_stood() {
         let replace = HashMap::from([("what's".to_owned(), vec!["what".into(), "is".into()])]);
-        let sentence = Sentence::read("What's (2+3) * 4?", &replace).unwrap();
+        let sentence = Sentence::parse("What's (2+3) * 4?", &replace).unwrap();
         assert_eq!(sentence.tokens.len(), 5);
-        assert_eq!(sentence.around(2, 5), "(2+3) * 4?");
-        assert_eq!(sentence.written(2, 5), "2+3) * 4");
-        assert_eq!(sentence.around(0, 2), "What's (");
+        assert_eq!(sentence.text_around(2, 5), "(2+3) * 4?");
+        assert_eq!(sentence.text_between(2, 5), "2+3) * 4");
+        assert_eq!(sentence.text_around(0, 2), "What's (");
     }
 
     #[test]
     fn what_is_too_long_is_not_read() {
         let none = HashMap::new();
-        assert!(Sentence::read(&"a".repeat(LONGEST + 1), &none).is_none());
-        assert!(Sentence::read(&"a ".repeat(MOST_WORDS + 1), &none).is_none());
-        assert!(Sentence::read(&"a ".repeat(MOST_WORDS), &none).is_some());
+        assert!(Sentence::parse(&"a".repeat(MAX_SENTENCE_BYTES + 1), &none).is_none());
+        assert!(Sentence::parse(&"a ".repeat(MAX_WORDS + 1), &none).is_none());
+        assert!(Sentence::parse(&"a ".repeat(MAX_WORDS), &none).is_some());
     }
 }

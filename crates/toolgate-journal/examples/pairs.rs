@@ -1,7 +1,8 @@
-//! What recording a call costs: `cargo run --profile dist -p toolgate-journal --example pairs [SECONDS [SETTING]]`.
+//! Measures what recording a call costs: `cargo run --profile dist -p toolgate-journal
+//! --example pairs [SECONDS [SETTING]]`.
 //!
-//! For each setting: one call after the other, and 32 at a time, beside the same calls without a journal. A pair is the start
-//! and the end of one call, both recorded; their way into the database is in it.
+//! For each setting, makes calls one after another and 32 at a time, and the same calls without a
+//! journal. A pair is the start and end of one call, including their way into the database.
 
 #![expect(
     clippy::print_stdout,
@@ -16,7 +17,7 @@ use serde_json::Value;
 use tokio::runtime::Builder;
 use tokio::time::Instant;
 use toolgate_core::{Redactor, ToolCall, ToolExecutor, ToolManager};
-use toolgate_journal::{Journal, JournalSettings, Sync};
+use toolgate_journal::{Journal, JournalSettings, SyncMode};
 
 use crate::echo::{ARGUMENTS, Echo};
 
@@ -29,11 +30,12 @@ fn executor(journal: Option<&Journal>) -> ToolExecutor {
     let builder = ToolExecutor::builder(Arc::new(manager));
     match journal {
         Some(journal) => builder.observer(journal.observer()).build(),
-        None => builder.unobserved().build(),
+        None => builder.without_observers().build(),
     }
 }
 
-/// How long one call takes on the clock and on the processor, in microseconds, of so many tasks that call one after the other.
+/// The wall-clock and processor time of one call, in microseconds, with this many tasks that
+/// call one after another.
 async fn times(executor: &ToolExecutor, tasks: usize, time: Duration) -> (f64, f64) {
     let arguments: Value = serde_json::from_str(ARGUMENTS).unwrap();
     let (begin, processor) = (Instant::now(), processor_time());
@@ -60,7 +62,7 @@ async fn times(executor: &ToolExecutor, tasks: usize, time: Duration) -> (f64, f
     (each(begin.elapsed()), each(processor_time() - processor))
 }
 
-/// What this process has used of the processors so far. On a machine with other work only this says what a call costs.
+/// The processor time of this process so far. On a busy machine only this shows what a call costs.
 fn processor_time() -> Duration {
     const TICK: Duration = Duration::from_millis(10);
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap();
@@ -86,7 +88,7 @@ fn main() {
         .map_or(3, |text| text.parse().unwrap());
     let time = Duration::from_secs(seconds);
     let only = std::env::args().nth(2);
-    let is_wanted = |sync: &Sync| {
+    let is_wanted = |sync: &SyncMode| {
         only.as_ref()
             .is_none_or(|only| format!("{sync:?}") == *only)
     };
@@ -107,7 +109,7 @@ fn main() {
         println!("{name}");
         runtime.unwrap().block_on(async {
             measure("none", &executor(None), time).await;
-            for sync in [Sync::Relaxed, Sync::Normal, Sync::Full]
+            for sync in [SyncMode::Relaxed, SyncMode::Normal, SyncMode::Full]
                 .into_iter()
                 .filter(is_wanted)
             {

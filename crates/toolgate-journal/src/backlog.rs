@@ -1,58 +1,58 @@
-//! Rows that are not written yet.
+//! The rows that the writer has taken from the queue and not written yet.
 
 use std::collections::VecDeque;
 
-use crate::queue::{Ack, Job, MOST_BYTES, MOST_ROWS, Queue, Waits};
-use crate::row::Row;
+use crate::queue::{MAX_BYTES, MAX_ROWS, RowQueue, RowWaiter, WriteAck, WriterJob};
+use crate::row::JournalRow;
 
-/// Rows that wait, bounded like the queue.
+/// Bounded like the queue, so memory stays bounded while the database can't be written.
 #[derive(Default)]
-pub(crate) struct Backlog {
-    pub(crate) rows: VecDeque<Row>,
+pub(crate) struct RowBacklog {
+    pub(crate) rows: VecDeque<JournalRow>,
     pub(crate) bytes: usize,
-    /// How many of them survive the end of the process.
+    // Also in the spool, so they survive the end of the process.
     pub(crate) spooled: usize,
-    pub(crate) acks: Vec<Ack>,
-    pub(crate) closing: Option<Ack>,
-    /// Someone wants to know now.
+    pub(crate) acks: Vec<WriteAck>,
+    pub(crate) closing: Option<WriteAck>,
     pub(crate) is_urgent: bool,
-    /// Empty between batches; kept because it takes as much memory as many rows.
-    taken: VecDeque<Job>,
+    // Empty between batches. Kept because its buffer takes as much memory as many rows.
+    drained_jobs: VecDeque<WriterJob>,
 }
 
 #[derive(Default)]
-pub(crate) struct LeftOver {
-    /// Those that are nowhere else.
+pub(crate) struct BacklogOverflow {
     pub(crate) lost: u64,
-    /// Some are in the spool.
-    pub(crate) is_spooled: bool,
+    pub(crate) has_spooled: bool,
 }
 
-impl Backlog {
-    pub(crate) fn take_from(&mut self, queue: &Queue) -> LeftOver {
-        let mut left_over = LeftOver::default();
-        queue.take_into(&mut self.taken);
-        while let Some(job) = self.taken.pop_front() {
+impl RowBacklog {
+    pub(crate) fn take_from(&mut self, queue: &RowQueue) -> BacklogOverflow {
+        let mut left_over = BacklogOverflow::default();
+        queue.drain_into(&mut self.drained_jobs);
+        while let Some(job) = self.drained_jobs.pop_front() {
             match job {
-                Job::Write(row, waits) => {
-                    let is_kept = self.keep(row);
+                WriterJob::Write(row, waits) => {
+                    let is_kept = self.push(row);
                     match waits {
-                        Waits::Spooled if is_kept => self.spooled += 1,
-                        Waits::Spooled => left_over.is_spooled = true,
-                        Waits::Call(_) | Waits::Nobody => left_over.lost += u64::from(!is_kept),
+                        RowWaiter::Spooled if is_kept => self.spooled += 1,
+                        RowWaiter::Spooled => left_over.has_spooled = true,
+                        RowWaiter::Call(_) | RowWaiter::Unacknowledged => {
+                            left_over.lost += u64::from(!is_kept);
+                        }
                     }
-                    // Whoever waits for a row that is lost is not told that it was written.
-                    if let Waits::Call(ack) = waits
+                    // A call whose row is lost must not believe that it was written, so its ack is
+                    // dropped.
+                    if let RowWaiter::Call(ack) = waits
                         && is_kept
                     {
                         self.acks.push(ack);
                     }
                 }
-                Job::Flush(ack) => {
+                WriterJob::Flush(ack) => {
                     self.acks.push(ack);
                     self.is_urgent = true;
                 }
-                Job::Close(ack) => {
+                WriterJob::Close(ack) => {
                     self.closing = Some(ack);
                     self.is_urgent = true;
                 }
@@ -61,9 +61,11 @@ impl Backlog {
         left_over
     }
 
-    fn keep(&mut self, row: Row) -> bool {
+    fn push(&mut self, row: JournalRow) -> bool {
         let bytes = row.bytes();
-        let has_room = self.rows.len() < MOST_ROWS && self.bytes + bytes <= MOST_BYTES;
+        // The same limits as the queue's: together they bound what a stuck database costs in
+        // memory.
+        let has_room = self.rows.len() < MAX_ROWS && self.bytes + bytes <= MAX_BYTES;
         if has_room {
             self.bytes += bytes;
             self.rows.push_back(row);
@@ -76,8 +78,8 @@ impl Backlog {
         (self.bytes, self.spooled) = (0, 0);
     }
 
-    pub(crate) fn clear_into(&mut self, queue: &Queue) {
-        queue.give_back(&mut self.rows, self.bytes);
+    pub(crate) fn recycle_into(&mut self, queue: &RowQueue) {
+        queue.recycle(&mut self.rows, self.bytes);
         (self.bytes, self.spooled) = (0, 0);
     }
 }

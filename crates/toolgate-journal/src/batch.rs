@@ -1,4 +1,4 @@
-//! Writes rows: all that waited in one transaction.
+//! Writes rows, everything that waited in one transaction.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -7,60 +7,61 @@ use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{CachedStatement, Connection, OptionalExtension, params, params_from_iter};
 use toolgate_core::Redactor;
 
-use crate::chain::{Chain, Kind};
+use crate::chain::{EntryKind, HashChain};
 use crate::columns::{self, CallEnd, CallStart, INSERT, UPDATE};
-use crate::digest::{self, Digester};
-use crate::key::Key;
-use crate::place::{self, NEARBY};
-use crate::row::{EndRow, Row, StartRow};
-use crate::{time, turns};
+use crate::digest::{self, RowDigester};
+use crate::key::ChainKey;
+use crate::place::{self, MAX_DISTANCE};
+use crate::row::{EndRow, JournalRow, StartRow};
+use crate::{time, turn_store};
 
-/// The same row; whether the chain counts it already.
-const OPEN: &str = "
+// A row may still be ended if it never ended or was only presumed interrupted, because its end may
+// arrive later from a spool. The result says whether the chain already counts it.
+const SELECT_OPEN: &str = "
     SELECT chained IS NOT NULL OR finished IS NOT NULL FROM calls
     WHERE seq = ? AND id = ? AND (finished IS NULL OR outcome = 'interrupted')";
 
-/// Fails if the tables are not what they should be. Makes both statements, for later.
+/// Prepares both statements. Fails if the tables are not what they should be.
 pub(crate) fn prepare(connection: &Connection) -> rusqlite::Result<()> {
     connection.prepare_cached(&INSERT)?;
     connection.prepare_cached(&UPDATE)?;
     Ok(())
 }
 
-/// Writes rows in one transaction: all of them or none. Says how many there is no place for.
+/// Writes rows in one transaction, all or none. Returns how many rows had no free place.
 pub(crate) fn write<'a>(
     connection: &Connection,
-    key: Option<&Key>,
+    key: Option<&ChainKey>,
     run: i64,
     redactor: &Redactor,
-    rows: impl Iterator<Item = &'a Row> + Clone,
+    rows: impl Iterator<Item = &'a JournalRow> + Clone,
 ) -> rusqlite::Result<u64> {
     let execute = |sql| connection.prepare_cached(sql)?.execute([]);
     execute("BEGIN IMMEDIATE")?;
     let written = add(connection, key, run, redactor, rows)
         .and_then(|displaced| execute("COMMIT").map(|_| displaced));
     if written.is_err() && !connection.is_autocommit() {
-        // What was wrong with the rows is worth more than what is wrong with this.
+        // The error of the rows is worth more than one of the rollback.
         execute("ROLLBACK").ok();
     }
     written
 }
 
-/// Writes rows in the transaction that is open. A row that is there already changes nothing.
+/// Like [`write()`], in the transaction that is open. A row that is already there changes nothing.
 pub(crate) fn add<'a>(
     connection: &Connection,
-    key: Option<&Key>,
+    key: Option<&ChainKey>,
     run: i64,
     redactor: &Redactor,
-    rows: impl Iterator<Item = &'a Row> + Clone,
+    rows: impl Iterator<Item = &'a JournalRow> + Clone,
 ) -> rusqlite::Result<u64> {
-    let mut batch = Batch {
+    let mut batch = RowBatch {
         connection,
         insert: connection.prepare_cached(&INSERT)?,
-        chain: Chain::resume(connection, key)?,
+        chain: HashChain::resume(connection, key)?,
         run,
-        run_digest: digest::run(connection, run)?,
-        digester: Digester::new(),
+        run_digest: digest::run_digest(connection, run)?,
+        digester: RowDigester::new(),
         redactor,
         last: None,
         displaced: 0,
@@ -69,7 +70,6 @@ pub(crate) fn add<'a>(
     Ok(batch.displaced)
 }
 
-/// The end of the order in which calls ended.
 pub(crate) fn last_finished(connection: &Connection) -> rusqlite::Result<i64> {
     let mut statement =
         connection.prepare_cached("SELECT max(finished) FROM calls WHERE finished IS NOT NULL")?;
@@ -77,41 +77,45 @@ pub(crate) fn last_finished(connection: &Connection) -> rusqlite::Result<i64> {
     Ok(last.unwrap_or(0))
 }
 
-struct Batch<'a> {
+struct RowBatch<'a> {
     connection: &'a Connection,
-    /// Held for the whole batch: to give it back and fetch it costs as much as a fifth of a row.
+    // Held for the whole batch: returning it to the cache and fetching it again costs as much as a
+    // fifth of a row.
     insert: CachedStatement<'a>,
-    chain: Chain<'a>,
+    chain: HashChain<'a>,
     run: i64,
     run_digest: Vec<u8>,
-    digester: Digester,
+    digester: RowDigester,
     redactor: &'a Redactor,
-    /// When the last call ended; only known once one of these does.
+    // Read from the database only when a call of this batch ends.
     last: Option<i64>,
-    /// Rows that there was no place for.
     displaced: u64,
 }
 
-impl Batch<'_> {
-    /// Most calls begin and end in one batch: they are written once.
-    fn add<'a>(&mut self, rows: impl Iterator<Item = &'a Row> + Clone) -> rusqlite::Result<()> {
-        let start = |row: &'a Row| match row {
-            Row::Start(row) => Some((row.id.as_str(), &**row)),
-            Row::End(_) | Row::Turn(_) => None,
+impl RowBatch<'_> {
+    // Most calls begin and end in one batch, so they are written once instead of twice.
+    fn add<'a>(
+        &mut self,
+        rows: impl Iterator<Item = &'a JournalRow> + Clone,
+    ) -> rusqlite::Result<()> {
+        let start = |row: &'a JournalRow| match row {
+            JournalRow::Start(row) => Some((row.id.as_str(), &**row)),
+            JournalRow::End(_) | JournalRow::Turn(_) => None,
         };
         let mut starts: HashMap<&str, &StartRow> = HashMap::with_capacity(rows.size_hint().0);
         starts.extend(rows.clone().filter_map(start));
         for row in rows {
             match row {
-                Row::Start(_) => {}
-                Row::End(end) => match starts.remove(end.id.as_str()) {
+                JournalRow::Start(_) => {}
+                JournalRow::End(end) => match starts.remove(end.id.as_str()) {
                     Some(start) => self.insert(start, Some(end))?,
-                    None => self.end(end)?,
+                    None => self.add_end(end)?,
                 },
-                Row::Turn(turn) => turns::write(self.connection, turn)?,
+                JournalRow::Turn(turn) => turn_store::write(self.connection, turn)?,
             }
         }
         let mut open: Vec<&StartRow> = starts.into_values().collect();
+        // A hash map has no order, and entries of the chain should follow the order of the calls.
         open.sort_unstable_by(|one, other| one.id.cmp(&other.id));
         open.into_iter()
             .try_for_each(|start| self.insert(start, None))
@@ -120,13 +124,13 @@ impl Batch<'_> {
     fn insert(&mut self, row: &StartRow, end: Option<&EndRow>) -> rusqlite::Result<()> {
         let end = match end {
             Some(row) => Some(CallEnd {
-                finished: self.finish()?,
+                finished: self.next_finished()?,
                 row,
             }),
             None => None,
         };
-        let first = place::of(&row.id);
-        for place in first..first + NEARBY {
+        let first = place::for_id(&row.id);
+        for place in first..first + MAX_DISTANCE {
             let start = CallStart {
                 seq: place,
                 run: self.run,
@@ -137,11 +141,13 @@ impl Batch<'_> {
             let bound = values.iter().map(|value| ToSqlOutput::Borrowed(*value));
             let rows = self.insert.execute(params_from_iter(bound))?;
             if rows > 0 {
-                let digest = self.digester.of_values(&self.run_digest, &values);
-                return self.chain.append(Kind::Call, place, 1, &digest);
+                let digest = self.digester.digest_values(&self.run_digest, &values);
+                return self.chain.append(EntryKind::Call, place, 1, &digest);
             }
-            if self.has(&row.id, place..place + 1)? {
-                return end.map_or(Ok(()), |end| self.update(end.row).map(drop));
+            // The place is taken. By the same call, this is a repetition; by another process' call,
+            // the next place is tried.
+            if self.has_call(&row.id, place..place + 1)? {
+                return end.map_or(Ok(()), |end| self.update_end(end.row).map(drop));
             }
         }
         self.displaced += 1;
@@ -149,32 +155,34 @@ impl Batch<'_> {
     }
 
     #[cold]
-    fn has(&self, id: &str, places: Range<i64>) -> rusqlite::Result<bool> {
+    fn has_call(&self, id: &str, places: Range<i64>) -> rusqlite::Result<bool> {
         let sql = "SELECT 1 FROM calls WHERE seq >= ? AND seq < ? AND id = ?";
         self.connection
             .prepare_cached(sql)?
             .exists(params![places.start, places.end, id])
     }
 
-    /// The end of a call whose start was written before.
-    fn end(&mut self, row: &EndRow) -> rusqlite::Result<()> {
+    fn add_end(&mut self, row: &EndRow) -> rusqlite::Result<()> {
         if let Some(start) = &row.start {
             return self.insert(start, Some(row));
         }
-        if self.update(row)? {
+        if self.update_end(row)? {
             return Ok(());
         }
-        let first = place::of(&row.id);
+        let first = place::for_id(&row.id);
+        // The start was lost, perhaps with the queue full. The end carries enough to write it now.
         if let Some(known) = &row.known {
             return self.insert(&known.row(self.redactor), Some(row));
         }
-        let is_there = self.has(&row.id, first..first + NEARBY)?;
+        // A row that is there has its end already: this one came twice, which loses nothing.
+        let is_there = self.has_call(&row.id, first..first + MAX_DISTANCE)?;
         self.displaced += u64::from(!is_there);
         Ok(())
     }
 
-    /// A moment for the next end, later than that of every other.
-    fn finish(&mut self) -> rusqlite::Result<i64> {
+    // Strictly increasing: readers follow calls by this number, so it must not repeat or go back
+    // even if the clock does.
+    fn next_finished(&mut self) -> rusqlite::Result<i64> {
         let last = match self.last {
             Some(last) => last,
             None => last_finished(self.connection)?,
@@ -184,15 +192,14 @@ impl Batch<'_> {
         Ok(finished)
     }
 
-    /// False if there is no such row without an end.
-    fn update(&mut self, row: &EndRow) -> rusqlite::Result<bool> {
+    fn update_end(&mut self, row: &EndRow) -> rusqlite::Result<bool> {
         let end = CallEnd {
-            finished: self.finish()?,
+            finished: self.next_finished()?,
             row,
         };
         let mut update = self.connection.prepare_cached(&UPDATE)?;
-        let first = place::of(&row.id);
-        for place in first..first + NEARBY {
+        let first = place::for_id(&row.id);
+        for place in first..first + MAX_DISTANCE {
             let Some(is_chained) = self.is_open(place, &row.id)? else {
                 continue;
             };
@@ -205,9 +212,10 @@ impl Batch<'_> {
         Ok(false)
     }
 
-    /// Whether the chain counts a call that may still end; nothing if there is no such call.
+    /// Returns whether the chain counts a call that may still end, or `None` if there
+    /// is no such call.
     fn is_open(&self, place: i64, id: &str) -> rusqlite::Result<Option<bool>> {
-        let mut statement = self.connection.prepare_cached(OPEN)?;
+        let mut statement = self.connection.prepare_cached(SELECT_OPEN)?;
         let found = statement.query_row(params![place, id], |row| row.get(0));
         found.optional()
     }
@@ -216,10 +224,10 @@ impl Batch<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Sync, store};
+    use crate::{SyncMode, store};
 
-    fn end(id: &str, error: &str) -> Row {
-        Row::End(Box::new(EndRow {
+    fn end(id: &str, error: &str) -> JournalRow {
+        JournalRow::End(Box::new(EndRow {
             id: id.to_owned(),
             outcome: "tool_error".into(),
             error: Some(error.to_owned()),
@@ -245,13 +253,17 @@ mod tests {
     fn calls_of_two_processes_that_share_a_place_stand_side_by_side() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("journal.db");
-        let connection = store::open(&file, Sync::Normal, store::Look::Quick).unwrap();
-        // The same millisecond, the same bits of the process and of the counter; they differ in between.
+        let connection = store::open(&file, SyncMode::Normal, store::CheckDepth::Quick).unwrap();
+        // The same millisecond, the same bits of the process and of the counter; they differ in
+        // between.
         let ids = [1_u128, 2, 3].map(|other| format!("{:032x}", 5 << 80 | other << 20 | 7));
-        assert!(ids.iter().all(|id| place::of(id) == place::of(&ids[0])));
+        assert!(
+            ids.iter()
+                .all(|id| place::for_id(id) == place::for_id(&ids[0]))
+        );
         let starts = ids
             .each_ref()
-            .map(|id| Row::Start(Box::new(StartRow::sample(id))));
+            .map(|id| JournalRow::Start(Box::new(StartRow::sample(id))));
         let ends = ids.each_ref().map(|id| end(id, &format!("of {id}")));
         let redactor = Redactor::default();
         let again = [2, 0].map(|n: usize| end(&ids[n], &format!("of {}", ids[n])));
@@ -279,17 +291,17 @@ mod tests {
     }
 
     #[test]
-    fn of_a_batch_that_fails_nothing_is_written() {
+    fn a_failed_batch_writes_nothing() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("journal.db");
-        let connection = store::open(&file, Sync::Normal, store::Look::Quick).unwrap();
+        let connection = store::open(&file, SyncMode::Normal, store::CheckDepth::Quick).unwrap();
         let pages: i64 = connection
             .pragma_query_value(None, "page_count", |row| row.get(0))
             .unwrap();
         connection
             .pragma_update(None, "max_page_count", pages + 4)
             .unwrap();
-        let rows: Vec<Row> = (0..100_u128)
+        let rows: Vec<JournalRow> = (0..100_u128)
             .map(|n| end(&format!("{:032x}", n << 80), &"x".repeat(1000)))
             .collect();
         let redactor = Redactor::default();

@@ -9,28 +9,28 @@ use std::sync::LazyLock;
 use rusqlite::Connection;
 use rusqlite::types::ValueRef;
 
-use crate::row::{EndRow, Executed, StartRow};
+use crate::row::{EndRow, ExecutedArguments, StartRow};
 
 pub(crate) struct Column {
     pub(crate) name: &'static str,
     sql: &'static str,
-    /// The form of the first files that have it.
+    /// The file form that introduced it.
     since: i64,
-    /// Its place in the digest of a call, which never changes: other digests would not match. A new
-    /// column takes the next number. Older rows keep their digest because a column that holds
-    /// nothing is left out.
+    // Its position in the digest of a call, which never changes, or old digests would not match. A
+    // new column takes the next number. Older rows keep their digest because a column that holds
+    // nothing is left out.
     digest: usize,
-    read: Read,
-    written: Written,
+    read: ColumnSet,
+    written: ColumnSource,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Read {
+pub(crate) enum ColumnSet {
     List,
     Detail,
 }
 
-enum Written {
+enum ColumnSource {
     Start(for<'a> fn(&CallStart<'a>) -> ValueRef<'a>),
     End(for<'a> fn(&CallEnd<'a>) -> ValueRef<'a>),
     /// False until the call ends.
@@ -47,7 +47,6 @@ impl Column {
 pub(crate) struct CallStart<'a> {
     pub(crate) seq: i64,
     pub(crate) run: i64,
-    /// The number of its entry in the chain.
     pub(crate) chained: i64,
     pub(crate) row: &'a StartRow,
 }
@@ -57,29 +56,34 @@ pub(crate) struct CallEnd<'a> {
     pub(crate) row: &'a EndRow,
 }
 
-/// Only `chained` is not hashed: it says where in the chain the digest stands.
+// Only `chained` isn't hashed: it says where in the chain the digest is.
 const UNHASHED: usize = usize::MAX;
 
 macro_rules! columns {
     ($($name:ident $sql:literal $since:literal $digest:tt $read:ident
         $written:ident |$row:ident| $value:expr;)*) => {
+        #[expect(non_camel_case_types, dead_code, reason = "the numbers of the columns, by name")]
+        pub(crate) enum ColumnNumber {
+            $($name),*
+        }
+
         pub(crate) const COUNT: usize = [$(stringify!($name)),*].len();
         pub(crate) static COLUMNS: [Column; COUNT] = [$(Column {
             name: stringify!($name),
             sql: $sql,
             since: $since,
             digest: $digest,
-            read: Read::$read,
-            written: Written::$written(|$row| $value.into()),
+            read: ColumnSet::$read,
+            written: ColumnSource::$written(|$row| $value.into()),
         }),*];
     };
 }
 
-// Name, SQL, the form it came with, its place in the digest, where it is read, when it is written,
-// and with what. They stand in this order in new files, long ones last: a list doesn't read past
-// them. `seq` is a call's place, see `place.rs`. Times are microseconds since 1970, durations
-// microseconds. `finished` is the time of the end, moved so that it never repeats nor goes back: it
-// is the order in which calls ended, over all processes, and NULL while a call runs.
+// Name, SQL, the form it came with, its position in the digest, where it is read, when it is
+// written, and with what. New files have them in this order, long ones last, so that a list doesn't
+// read past them. `seq` is a call's place, see `place.rs`. Times are microseconds since 1970,
+// durations microseconds. `finished` is the time of the end, adjusted so that it never repeats or
+// goes back: it is the order in which calls ended, over all processes, and NULL while a call runs.
 columns! {
     seq "INTEGER PRIMARY KEY" 1 0 List Start |call| int(call.seq);
     id "TEXT NOT NULL" 1 1 List Start |call| &*call.row.id;
@@ -102,7 +106,7 @@ columns! {
     result_bytes "INTEGER" 1 22 List End |call| int(call.row.result_bytes);
     result_cut "INTEGER NOT NULL DEFAULT 0" 1 23 Detail EndFlag |call| int(i64::from(call.row.result_cut));
     is_as_asked "INTEGER NOT NULL" 1 13 Detail Start
-        |call| int(i64::from(matches!(call.row.executed, Executed::AsAsked)));
+        |call| int(i64::from(matches!(call.row.executed, ExecutedArguments::AsAsked)));
     destructive "INTEGER" 6 31 Detail Start |call| int(call.row.destructive.then_some(1));
     chained "INTEGER" 6 UNHASHED Detail Start |call| int(call.chained);
     error "TEXT" 1 24 List End |call| call.row.error.as_deref();
@@ -117,32 +121,16 @@ columns! {
     content "TEXT" 1 30 Detail End |call| call.row.content.as_deref();
 }
 
-/// The number of a column in [`COLUMNS`], and so in every row that is read. A name that isn't
-/// there doesn't compile.
+/// The number of a column in [`COLUMNS`], and so in every row that is read. An
+/// unknown name doesn't compile.
 macro_rules! column {
     ($name:ident) => {
-        const { $crate::columns::position(stringify!($name)) }
+        $crate::columns::ColumnNumber::$name as usize
     };
 }
 pub(crate) use column;
 
-pub(crate) const fn position(name: &str) -> usize {
-    let mut position = 0;
-    while !is_same(COLUMNS[position].name.as_bytes(), name.as_bytes()) {
-        position += 1;
-    }
-    position
-}
-
-const fn is_same(one: &[u8], other: &[u8]) -> bool {
-    let mut at = 0;
-    while at < one.len() && at < other.len() && one[at] == other[at] {
-        at += 1;
-    }
-    at == one.len() && at == other.len()
-}
-
-/// The columns that are hashed, in that order. A number that is missing doesn't compile.
+/// The columns that are hashed, in that order. A gap in the numbers doesn't compile.
 pub(crate) static DIGESTED: [usize; COUNT - 1] = {
     let mut order = [UNHASHED; COUNT - 1];
     let mut at = 0;
@@ -153,6 +141,7 @@ pub(crate) static DIGESTED: [usize; COUNT - 1] = {
         at += 1;
     }
     let mut at = 0;
+    // A number that is missing leaves `UNHASHED` here, which is out of bounds.
     while at < order.len() {
         let _is_there = COLUMNS[order[at]].digest;
         at += 1;
@@ -160,7 +149,7 @@ pub(crate) static DIGESTED: [usize; COUNT - 1] = {
     order
 };
 
-/// The form of files that have every column and what came with `other`.
+/// The newest form: that of the newest column, or `other` if that is newer.
 pub(crate) const fn newest_form(other: i64) -> i64 {
     let (mut newest, mut at) = (other, 0);
     while at < COUNT {
@@ -175,27 +164,30 @@ pub(crate) const fn newest_form(other: i64) -> i64 {
 pub(crate) static INSERT: LazyLock<String> = LazyLock::new(|| {
     let marks = ["?"; COUNT].join(", ");
     let names = names();
+    // A call may be written twice, once from the queue and once from a spool.
     format!("INSERT INTO calls ({names}) VALUES ({marks}) ON CONFLICT DO NOTHING")
 });
 
-/// With what [`end_values`] says, the call's place and its id.
+/// Takes the values of [`end_values`], then the call's place and its id.
 pub(crate) static UPDATE: LazyLock<String> = LazyLock::new(|| {
-    let is_start = |column: &Column| matches!(column.written, Written::Start(_));
-    let set = joined(|column| (!is_start(column)).then(|| format!("{} = ?", column.name)));
+    let is_start = |column: &Column| matches!(column.written, ColumnSource::Start(_));
+    let set = join_columns(|column| (!is_start(column)).then(|| format!("{} = ?", column.name)));
     format!("UPDATE calls SET {set} WHERE seq = ? AND id = ?")
 });
 
-pub(crate) static SELECT_BY_SEQ: LazyLock<String> =
-    LazyLock::new(|| format!("SELECT {} FROM calls WHERE seq = ?", selected(Read::Detail)));
+pub(crate) static SELECT_BY_SEQ: LazyLock<String> = LazyLock::new(|| {
+    let columns = select_list(ColumnSet::Detail);
+    format!("SELECT {columns} FROM calls WHERE seq = ?")
+});
 
 pub(crate) fn create_table() -> String {
-    let columns = joined(|column| Some(format!("{} {}", column.name, column.sql)));
+    let columns = join_columns(|column| Some(format!("{} {}", column.name, column.sql)));
     format!("CREATE TABLE calls ({columns});")
 }
 
-/// What makes the table of the form before this one. New columns stand last there, which costs a
-/// list that reads them some pages for every call with a long result; to write a large file anew
-/// would cost more.
+/// The statements that upgrade the previous form. They add new columns at the end, which
+/// costs a list that reads them some pages for every call with a long result. Rewriting a
+/// large file would cost more.
 pub(crate) fn upgrade(form: i64) -> String {
     let new = COLUMNS.iter().filter(|column| column.since == form);
     new.map(|column| {
@@ -205,18 +197,18 @@ pub(crate) fn upgrade(form: i64) -> String {
     .collect()
 }
 
-/// The columns in their order, with nothing in place of what isn't read.
-pub(crate) fn selected(read: Read) -> String {
-    joined(
-        |column| match read == Read::List && column.read == Read::Detail {
+/// The columns in their order, with NULL in place of what isn't read.
+pub(crate) fn select_list(read: ColumnSet) -> String {
+    join_columns(
+        |column| match read == ColumnSet::List && column.read == ColumnSet::Detail {
             true => Some("NULL".to_owned()),
             false => Some(format!("calls.{}", column.name)),
         },
     )
 }
 
-/// The table to read from, with nothing in the columns that a file is too old to have.
-pub(crate) fn table(connection: &Connection) -> String {
+/// The table to read from, with NULL for columns that a file is too old to have.
+pub(crate) fn table_expression(connection: &Connection) -> String {
     let missing = COLUMNS
         .iter()
         .filter(|column| column.is_missing(connection));
@@ -228,18 +220,19 @@ pub(crate) fn table(connection: &Connection) -> String {
 }
 
 pub(crate) fn names() -> String {
-    joined(|column| Some(column.name.to_owned()))
+    join_columns(|column| Some(column.name.to_owned()))
 }
 
-/// What is read of a damaged file, of any age. Whatever it had of a chain says nothing any more.
-pub(crate) fn salvaged(connection: &Connection) -> String {
-    joined(|column| {
+/// The columns to read from a damaged file of any age. Its chain, if it had one,
+/// says nothing any more.
+pub(crate) fn salvage_list(connection: &Connection) -> String {
+    join_columns(|column| {
         let is_left_out = column.digest == UNHASHED || column.is_missing(connection);
         Some(if is_left_out { "NULL" } else { column.name }.to_owned())
     })
 }
 
-fn joined(text: impl Fn(&Column) -> Option<String>) -> String {
+fn join_columns(text: impl Fn(&Column) -> Option<String>) -> String {
     COLUMNS
         .iter()
         .filter_map(text)
@@ -254,22 +247,21 @@ pub(crate) fn values<'a>(
     let mut values = [ValueRef::Null; COUNT];
     for (value, column) in values.iter_mut().zip(&COLUMNS) {
         *value = match (&column.written, end) {
-            (Written::Start(of), _) => of(start),
-            (Written::End(of) | Written::EndFlag(of), Some(end)) => of(end),
-            (Written::End(_), None) => continue,
-            (Written::EndFlag(_), None) => ValueRef::Integer(0),
+            (ColumnSource::Start(of), _) => of(start),
+            (ColumnSource::End(of) | ColumnSource::EndFlag(of), Some(end)) => of(end),
+            (ColumnSource::End(_), None) => continue,
+            (ColumnSource::EndFlag(_), None) => ValueRef::Integer(0),
         };
     }
     values
 }
 
-/// What an end adds to a call that is in the table already.
 pub(crate) fn end_values<'a>(end: &CallEnd<'a>) -> impl Iterator<Item = ValueRef<'a>> {
     COLUMNS
         .iter()
         .filter_map(move |column| match &column.written {
-            Written::Start(_) => None,
-            Written::End(value) | Written::EndFlag(value) => Some(value(end)),
+            ColumnSource::Start(_) => None,
+            ColumnSource::End(value) | ColumnSource::EndFlag(value) => Some(value(end)),
         })
 }
 
@@ -299,11 +291,11 @@ mod tests {
             connection.execute_batch(&sql).unwrap();
         }
         assert!(columns(&connection).len() < new.len());
-        assert!(table(&connection).contains("NULL AS caller"));
+        assert!(table_expression(&connection).contains("NULL AS caller"));
         for form in 2..=newest_form(1) {
             connection.execute_batch(&upgrade(form)).unwrap();
         }
-        assert_eq!(table(&connection), "calls");
+        assert_eq!(table_expression(&connection), "calls");
         let mut upgraded = columns(&connection);
         new.sort();
         upgraded.sort();

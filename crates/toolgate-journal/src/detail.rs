@@ -1,10 +1,10 @@
-//! Everything that is known of one call, from the journal or while it runs here.
+//! All that is known about one call, from the journal or while it runs in this process.
 
 use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension, Row};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use toolgate_core::{ApprovalRecord, CallRecord, CallStarted, Redactor, ToolOutput, kept};
+use toolgate_core::{ApprovalRecord, CallRecord, CallStarted, Redactor, ToolOutput, sanitize};
 use utoipa::ToSchema;
 
 use crate::columns::column;
@@ -18,28 +18,28 @@ use crate::{CallSummary, time};
 #[schema(as = RecordedCall)]
 #[non_exhaustive]
 pub struct CallDetail {
-    /// What the list has.
+    /// The fields of the list.
     #[serde(flatten)]
     pub summary: CallSummary,
-    /// The arguments as they were asked; a text if they were no JSON, or too long to keep.
+    /// The arguments as they were asked for. A text if they were not JSON, or too long to keep.
     #[schema(example = json!({ "text": "hello" }))]
     pub asked: Value,
-    /// The arguments after renaming and validation, if it came to that.
+    /// The arguments after renaming and validation, if the call got that far.
     #[schema(example = json!({ "text": "hello" }))]
     pub executed: Option<Value>,
-    /// Who agreed to it or refused it, if somebody was asked and answered.
+    /// Who approved or denied the call, if a person was asked and answered.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub approval: Option<ApprovalInfo>,
-    /// Parameters that were renamed: from, to.
+    /// Parameters that were renamed, as pairs of old and new name.
     #[schema(example = json!([["device_name", "deviceName"]]))]
     pub renamed: Vec<(String, String)>,
-    /// Parameters that counted as not given.
+    /// Parameters that were dropped because they counted as not given.
     #[schema(example = json!([]))]
     pub dropped: Vec<String>,
     /// How long each step took.
     pub timings: StepTimes,
-    /// The result as in the envelope; a text with its end missing if `result_cut`.
+    /// The result as in the envelope. A text without its end if `result_cut`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = json!({ "echo": { "text": "hello" } }))]
     pub result: Option<Value>,
@@ -47,32 +47,33 @@ pub struct CallDetail {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     #[schema(required = false)]
     pub result_cut: bool,
-    /// Content blocks beside a structured result, if one of them is not text.
+    /// Content blocks besides a structured result, if one of them is not text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub content: Option<Value>,
-    /// A next step for the caller.
+    /// What the caller can do next.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub hint: Option<String>,
-    /// For an operator: the end of a server's stderr, the words of a panic. Only with the right to see all.
+    /// For an operator: the end of a server's stderr, the message of a panic. Shown only to callers
+    /// that may see everything.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub details: Option<String>,
-    /// The trace it belongs to.
+    /// The id of the call's trace.
     #[schema(example = "0af7651916cd43dd8448eb211c80319c")]
     pub trace_id: Option<String>,
     /// The caller's span in that trace.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false, example = "b7ad6b7169203331")]
     pub parent_span_id: Option<String>,
-    /// The process that ran it, if it was another than this one or is known to the journal.
+    /// The process that ran the call, if the journal knows it.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub run: Option<RunInfo>,
 }
 
 impl CallDetail {
-    /// Without its run: see [`RunInfo::read`].
+    /// Leaves out the run, which [`RunInfo::read`] reads.
     pub(crate) fn read(row: &Row<'_>, dead: &DeadRuns) -> rusqlite::Result<Self> {
         let asked = json(row, column!(asked))?.unwrap_or_default();
         let executed = match number(row, column!(is_as_asked))? {
@@ -104,16 +105,16 @@ impl CallDetail {
         })
     }
 
-    /// A call that has begun, in a process that was started as `command`.
+    /// A call that started in this process, which was started as `command`.
     pub fn started(call: &CallStarted, redactor: &Redactor, command: &str) -> Self {
         let summary = CallSummary::started(call, redactor, command);
         Self::running(summary, &call.into(), redactor)
     }
 
-    /// A call that has ended, in a process that was started as `command`.
+    /// A call that has ended in this process, which was started as `command`.
     pub fn finished(record: &CallRecord, redactor: &Redactor, command: &str) -> Self {
-        let redactor = &*redactor.of_call(&record.asked);
-        let name = |name: &String| kept::name(redactor, name);
+        let redactor = &*redactor.for_call(&record.requested);
+        let name = |name: &String| sanitize::name(redactor, name);
         let pair = |(from, to): &(String, String)| (name(from), name(to));
         let millis = |time| Some(time::whole_micros(time) as f64 / 1000.0);
         let summary = CallSummary::finished(record, redactor, command);
@@ -129,9 +130,9 @@ impl CallDetail {
             ..Self::running(summary, &record.into(), redactor)
         };
         match &record.outcome.result {
-            Ok(output) => call.answered(output, redactor),
+            Ok(output) => call.set_result(output, redactor),
             Err(error) => {
-                let text = |text: &str| kept::text(redactor, text);
+                let text = |text: &str| sanitize::text(redactor, text);
                 call.hint = error.hint().as_deref().map(text);
                 call.details = error.details().map(text);
             }
@@ -140,7 +141,7 @@ impl CallDetail {
     }
 
     fn running(summary: CallSummary, call: &StartInfo<'_>, redactor: &Redactor) -> Self {
-        let arguments = |value: &Value| kept::value(redactor, value, kept::ARGUMENTS).0;
+        let arguments = |value: &Value| sanitize::value(redactor, value, sanitize::MAX_ARGUMENTS).0;
         Self {
             summary,
             asked: arguments(call.asked),
@@ -154,12 +155,12 @@ impl CallDetail {
         }
     }
 
-    fn answered(&mut self, output: &ToolOutput, redactor: &Redactor) {
-        let keep = |value: &Value| kept::value(redactor, value, kept::RESULT);
+    fn set_result(&mut self, output: &ToolOutput, redactor: &Redactor) {
+        let keep = |value: &Value| sanitize::value(redactor, value, sanitize::MAX_RESULT);
         let (result, is_cut) = keep(&output.to_result());
         self.result = Some(result);
         self.result_cut = is_cut;
-        self.content = output.beside().map(|blocks| keep(&blocks).0);
+        self.content = output.extra_content().map(|blocks| keep(&blocks).0);
     }
 }
 
@@ -168,17 +169,18 @@ impl CallDetail {
 #[schema(as = ApprovalAnswer)]
 #[non_exhaustive]
 pub struct ApprovalInfo {
-    /// False if the call was refused.
+    /// False if the call was denied.
     #[schema(example = true)]
     pub granted: bool,
-    /// How the answer came: `terminal`, `option` (`--yes`), `browser`, `token`, `voice` or `program`.
+    /// How the answer was given: `terminal`, `option` (`--yes`), `browser`,
+    /// `token`, `voice` or `program`.
     #[schema(example = "browser")]
     pub means: String,
-    /// The name of who answered, where people are told apart.
+    /// The name of the person who answered, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false, example = "local operator")]
     pub by: Option<String>,
-    /// When, in UTC.
+    /// The time, in UTC with milliseconds.
     #[schema(example = "2026-11-16T05:30:10.000Z", format = DateTime)]
     pub at: String,
 }
@@ -189,28 +191,28 @@ impl ApprovalInfo {
         let at = Timestamp::try_from(approval.at).unwrap_or_default();
         Self {
             granted: approval.granted,
-            means: approval.by.means.to_string(),
-            by: name.map(|name| kept::name(redactor, name)),
+            means: approval.by.channel.to_string(),
+            by: name.map(|name| sanitize::name(redactor, name)),
             at: format!("{at:.3}"),
         }
     }
 }
 
-/// How long each step of a call took; nothing while it runs.
+/// How long each step of a call took, in milliseconds. Absent while it runs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, ToSchema)]
 #[schema(as = Steps)]
 #[non_exhaustive]
 pub struct StepTimes {
-    /// Finding, renaming and validating.
+    /// Finding the tool, renaming and validating arguments.
     #[schema(example = 0.02)]
     pub check_ms: Option<f64>,
-    /// Waiting for a person.
+    /// Waiting for a person's approval.
     #[schema(example = 0.0)]
     pub approval_ms: Option<f64>,
     /// Waiting for a free slot.
     #[schema(example = 0.0)]
     pub queue_ms: Option<f64>,
-    /// The tool itself.
+    /// Running the tool itself.
     #[schema(example = 0.1)]
     pub invoke_ms: Option<f64>,
 }
@@ -220,18 +222,18 @@ pub struct StepTimes {
 #[schema(as = Run)]
 #[non_exhaustive]
 pub struct RunInfo {
-    /// Names the run.
+    /// The id of this run.
     pub id: String,
-    /// What it was started as.
+    /// The command it was started as.
     #[schema(example = "serve")]
     pub command: String,
-    /// Its process id.
+    /// The id of the operating system's process.
     #[schema(example = 4711)]
     pub pid: u32,
-    /// The version of the program.
+    /// The version of the program that ran.
     #[schema(example = "0.1.0")]
     pub version: String,
-    /// When, in UTC.
+    /// The time, in UTC with milliseconds.
     #[serde(serialize_with = "time::serialize")]
     #[schema(value_type = String, example = "2026-11-16T05:00:00.000Z", format = DateTime)]
     pub started_at: Timestamp,

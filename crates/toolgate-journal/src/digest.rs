@@ -1,32 +1,35 @@
-//! The digest of a call as it stands in its row, with the run it belongs to.
+//! The digest of a call's row, together with the run it belongs to.
 
 use ring::digest::{Context, SHA256};
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, Row};
 
 use crate::columns::{COLUMNS, COUNT, DIGESTED, SELECT_BY_SEQ, column};
-use crate::key::{Hash, to_hash};
+use crate::key::{ChainHash, to_hash};
 
-/// Of a run, what never changes: who made the call.
+// What never changes about a run. Without it, somebody could attribute a call to another process.
 const RUN_COLUMNS: [&str; 5] = ["id", "command", "pid", "version", "started_at"];
 
-/// Longer values are hashed where they stand.
-const SHORT: usize = 1024;
+// Longer values are hashed in place instead of being copied.
+const MAX_BUFFERED: usize = 1024;
 
-/// Collects short values, so that few pieces are hashed. Makes one digest after the other.
-pub(crate) struct Digester {
+/// Computes one digest after the other. Collects short values, so that few pieces are hashed.
+pub(crate) struct RowDigester {
     hash: Context,
     short: Vec<u8>,
 }
 
-impl Digester {
+impl RowDigester {
     pub(crate) fn new() -> Self {
-        let (hash, short) = (Context::new(&SHA256), Vec::with_capacity(2 * SHORT));
+        let (hash, short) = (Context::new(&SHA256), Vec::with_capacity(2 * MAX_BUFFERED));
         Self { hash, short }
     }
 
-    /// The digest of a row that is about to be written.
-    pub(crate) fn of_values(&mut self, run: &[u8], values: &[ValueRef<'_>; COUNT]) -> Hash {
+    pub(crate) fn digest_values(
+        &mut self,
+        run: &[u8],
+        values: &[ValueRef<'_>; COUNT],
+    ) -> ChainHash {
         self.short.extend_from_slice(run);
         for column in &DIGESTED {
             self.add(COLUMNS[*column].name, values[*column]);
@@ -34,7 +37,8 @@ impl Digester {
         self.finish()
     }
 
-    /// Names, kinds and lengths are part of it: no value can be taken for another, nor for the beginning of the next.
+    // Names, kinds and lengths are hashed too, so that no value can pass for another or for the
+    // beginning of the next.
     fn add(&mut self, name: &str, value: ValueRef<'_>) {
         let number: [u8; 8];
         let (kind, bytes): (u8, &[u8]) = match value {
@@ -54,7 +58,7 @@ impl Digester {
         self.short.extend_from_slice(&[0, kind]);
         self.short
             .extend_from_slice(&(bytes.len() as u64).to_be_bytes());
-        if bytes.len() <= SHORT {
+        if bytes.len() <= MAX_BUFFERED {
             self.short.extend_from_slice(bytes);
         } else {
             self.hash.update(&self.short);
@@ -63,7 +67,7 @@ impl Digester {
         }
     }
 
-    fn finish(&mut self) -> Hash {
+    fn finish(&mut self) -> ChainHash {
         self.hash.update(&self.short);
         self.short.clear();
         let hash = std::mem::replace(&mut self.hash, Context::new(&SHA256));
@@ -71,11 +75,10 @@ impl Digester {
     }
 }
 
-/// What the digests of a run's calls begin with.
-pub(crate) fn run(connection: &Connection, run: i64) -> rusqlite::Result<Vec<u8>> {
+pub(crate) fn run_digest(connection: &Connection, run: i64) -> rusqlite::Result<Vec<u8>> {
     let sql = format!("SELECT {} FROM runs WHERE seq = ?", RUN_COLUMNS.join(", "));
     let found = connection.prepare_cached(&sql)?.query_row([run], |row| {
-        let mut digester = Digester::new();
+        let mut digester = RowDigester::new();
         for (index, name) in RUN_COLUMNS.iter().enumerate() {
             digester.add(name, row.get_ref(index)?);
         }
@@ -84,22 +87,24 @@ pub(crate) fn run(connection: &Connection, run: i64) -> rusqlite::Result<Vec<u8>
     Ok(found.optional()?.unwrap_or_default())
 }
 
-/// The digest of a row that [`SELECT_BY_SEQ`] found.
-pub(crate) fn of_row(run: &[u8], row: &Row<'_>) -> rusqlite::Result<Hash> {
+pub(crate) fn row_digest(run: &[u8], row: &Row<'_>) -> rusqlite::Result<ChainHash> {
     let mut values = [ValueRef::Null; COUNT];
     for (column, value) in values.iter_mut().enumerate() {
         *value = row.get_ref(column)?;
     }
-    Ok(Digester::new().of_values(run, &values))
+    Ok(RowDigester::new().digest_values(run, &values))
 }
 
-pub(crate) fn of_call(connection: &Connection, seq: i64) -> rusqlite::Result<Option<Hash>> {
+pub(crate) fn call_digest(
+    connection: &Connection,
+    seq: i64,
+) -> rusqlite::Result<Option<ChainHash>> {
     let mut statement = connection.prepare_cached(&SELECT_BY_SEQ)?;
     let mut rows = statement.query([seq])?;
     match rows.next()? {
         Some(row) => {
-            let run = run(connection, row.get(column!(run))?)?;
-            Ok(Some(of_row(&run, row)?))
+            let run = run_digest(connection, row.get(column!(run))?)?;
+            Ok(Some(row_digest(&run, row)?))
         }
         None => Ok(None),
     }
@@ -108,13 +113,13 @@ pub(crate) fn of_call(connection: &Connection, seq: i64) -> rusqlite::Result<Opt
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Sync, key, store};
+    use crate::{SyncMode, key, store};
 
     #[test]
     fn digests_of_recorded_calls_stay_as_they_are() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("journal.db");
-        let connection = store::open(&file, Sync::Normal, store::Look::Quick).unwrap();
+        let connection = store::open(&file, SyncMode::Normal, store::CheckDepth::Quick).unwrap();
         let rows = "
             INSERT INTO runs (seq, id, command, pid, version, started_at)
             VALUES (1, '0123456789abcdef', 'toolgate serve', 4711, '0.1.0', 1700000000000000);
@@ -127,7 +132,7 @@ mod tests {
                 18, 19, 20, 21, 22, 1, 'error', 'hint', 'details', 'renamed', 'dropped', 'result',
                 'content', 1, 99);";
         connection.execute_batch(rows).unwrap();
-        let digest = of_call(&connection, 5).unwrap().unwrap();
+        let digest = call_digest(&connection, 5).unwrap().unwrap();
         // Made by the version before columns were declared in one place.
         let expected = "939de8125e792d43111a09b80beec29c000dfa599b3297afc72f4cc66f31930c";
         assert_eq!(key::hex(&digest), expected);

@@ -1,22 +1,23 @@
-//! Which calls make room when a journal is full: those of whoever takes most of it, and what can't be undone last.
+//! Decides which calls are deleted when the journal is full.
 //!
-//! Each caller has a share: the name of a token, or where there is none what asked. Only the one with the largest share
-//! loses calls, the oldest first, so nobody can push out what others did. Calls of destructive tools and those a person was
-//! asked about are apart: they make room only where they take more than half of the file, or nothing else is left.
+//! Each caller has a share, by the name of its token or, without one, by the origin. Only the
+//! caller with the largest share loses calls, oldest first, so that nobody can push out the calls
+//! of others. Calls of destructive tools and those that needed an approval are counted apart: they
+//! are deleted only where they take more than half of the file, or nothing else is left.
 
 use std::collections::HashMap;
 
 use rusqlite::{Connection, Row, TransactionBehavior, params};
 
-use crate::chain::Chain;
-use crate::key::Key;
+use crate::chain::HashChain;
+use crate::key::ChainKey;
 
-/// Rows deleted at once.
-pub(crate) const ROWS: usize = 100;
-/// Rows looked at at once: some ten milliseconds.
-const SLICE: i64 = 5000;
-/// More callers than this share one share.
-const MOST_SHARES: usize = 10_000;
+// Few enough that no other writer waits long for the transaction.
+pub(crate) const MAX_EVICTED_ROWS: usize = 100;
+// Reading this many takes some ten milliseconds.
+const SCAN_ROWS: i64 = 5000;
+// Callers beyond this number share one share, so that made-up names can't fill memory.
+const MAX_SHARES: usize = 10_000;
 const OTHERS: &str = "@others";
 
 const ROW: &str = "seq, finished, coalesce(caller, '@' || origin) AS who,
@@ -24,45 +25,42 @@ const ROW: &str = "seq, finished, coalesce(caller, '@' || origin) AS who,
     300 + octet_length(asked) + coalesce(octet_length(executed), 0) + coalesce(octet_length(result), 0)
         + coalesce(octet_length(content), 0) AS size";
 
-/// What each caller takes of the journal.
 #[derive(Default)]
-pub(crate) struct Shares {
-    used: HashMap<Share, Used>,
-    /// Up to which call, and which voice turn, they are weighed.
+pub(crate) struct CallerShares {
+    used: HashMap<ShareKey, ShareUsage>,
+    // Up to which call and which voice turn the shares are weighed.
     weighed: (Option<i64>, Option<i64>),
-    /// Calls that were deleted since the last time this was asked.
     evicted: HashMap<String, u64>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-enum Share {
+enum ShareKey {
     Calls { who: String, is_guarded: bool },
     VoiceTurns,
 }
 
-impl Share {
+impl ShareKey {
     fn is_guarded(&self) -> bool {
         matches!(self, Self::Calls { is_guarded, .. } if *is_guarded)
     }
 }
 
 #[derive(Default)]
-struct Used {
+struct ShareUsage {
     bytes: i64,
-    /// Everything up to this place is looked through.
     from: Option<i64>,
 }
 
-impl Shares {
-    /// Weighs what was written since the last time: whoever writes while others make room takes part. False once everything
-    /// is weighed.
+impl CallerShares {
+    /// Weighs what was written since the last time, so that calls written while others make room
+    /// take part. Returns false once everything is weighed.
     pub(crate) fn weigh(&mut self, connection: &Connection) -> rusqlite::Result<bool> {
         let slice = format!("SELECT {ROW} FROM calls WHERE seq > ? ORDER BY seq LIMIT ?");
         let sql = format!(
             "SELECT who, guarded, sum(size), max(seq), count(*) FROM ({slice}) GROUP BY who, guarded"
         );
         let mut statement = connection.prepare_cached(&sql)?;
-        let mut rows = statement.query(params![self.weighed.0.unwrap_or(i64::MIN), SLICE])?;
+        let mut rows = statement.query(params![self.weighed.0.unwrap_or(i64::MIN), SCAN_ROWS])?;
         let mut seen = 0;
         while let Some(row) = rows.next()? {
             let (who, is_guarded, bytes) = (row.get(0)?, row.get(1)?, row.get::<_, i64>(2)?);
@@ -70,10 +68,10 @@ impl Shares {
             self.weighed.0 = self.weighed.0.max(row.get(3)?);
             seen += row.get::<_, i64>(4)?;
         }
-        if seen < SLICE {
+        if seen < SCAN_ROWS {
             self.weigh_turns(connection)?;
         }
-        Ok(seen == SLICE)
+        Ok(seen == SCAN_ROWS)
     }
 
     fn weigh_turns(&mut self, connection: &Connection) -> rusqlite::Result<()> {
@@ -82,26 +80,27 @@ impl Shares {
         let take = |row: &Row<'_>| Ok((row.get::<_, Option<i64>>(0)?, row.get(1)?));
         let (bytes, last) = connection.prepare_cached(sql)?.query_row([from], take)?;
         if let Some(bytes) = bytes {
-            self.used.entry(Share::VoiceTurns).or_default().bytes += bytes;
+            self.used.entry(ShareKey::VoiceTurns).or_default().bytes += bytes;
             self.weighed.1 = last;
         }
         Ok(())
     }
 
-    fn share(&mut self, who: String, is_guarded: bool) -> &mut Used {
-        let mut share = Share::Calls { who, is_guarded };
-        if self.used.len() >= MOST_SHARES && !self.used.contains_key(&share) {
+    fn share(&mut self, who: String, is_guarded: bool) -> &mut ShareUsage {
+        let mut share = ShareKey::Calls { who, is_guarded };
+        if self.used.len() >= MAX_SHARES && !self.used.contains_key(&share) {
             let who = OTHERS.to_owned();
-            share = Share::Calls { who, is_guarded };
+            share = ShareKey::Calls { who, is_guarded };
         }
         self.used.entry(share).or_default()
     }
 
-    /// Deletes some calls, or voice turns, of the largest share. False if there is nothing left to delete.
+    /// Deletes some calls or voice turns of the largest share. Returns false if nothing
+    /// is left to delete.
     pub(crate) fn evict(
         &mut self,
         connection: &mut Connection,
-        key: Option<&Key>,
+        key: Option<&ChainKey>,
         max_size: i64,
         excess: i64,
     ) -> rusqlite::Result<bool> {
@@ -111,15 +110,15 @@ impl Shares {
         let Some(used) = self.used.get_mut(&share) else {
             return Ok(false);
         };
-        // Down to what the next one takes: then it is their turn.
+        // Only down to the size of the next share. Then that one's turn comes.
         let wanted = excess.min((used.bytes - next).max(1));
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let found = match &share {
-            Share::VoiceTurns => delete_turns(&transaction, wanted)?,
-            Share::Calls { who, is_guarded } => {
+            ShareKey::VoiceTurns => delete_oldest_turns(&transaction, wanted)?,
+            ShareKey::Calls { who, is_guarded } => {
                 let from = used.from.unwrap_or(i64::MIN);
-                let found = victims(&transaction, who, *is_guarded, from, wanted)?;
-                Chain::resume(&transaction, key)?.evict(&found.seqs)?;
+                let found = eviction_batch(&transaction, who, *is_guarded, from, wanted)?;
+                HashChain::resume(&transaction, key)?.evict(&found.seqs)?;
                 if !found.seqs.is_empty() {
                     *self.evicted.entry(who.clone()).or_default() += found.seqs.len() as u64;
                 }
@@ -135,11 +134,11 @@ impl Shares {
         Ok(true)
     }
 
-    /// The share that makes room now, and the bytes of the next one of its kind.
-    fn largest(&self, max_size: i64) -> Option<(Share, i64)> {
+    /// The largest share, and the size of the next one of its kind.
+    fn largest(&self, max_size: i64) -> Option<(ShareKey, i64)> {
         let pool = |is_guarded: bool| {
-            let of_kind = move |(share, _): &(&Share, &Used)| share.is_guarded() == is_guarded;
-            let mut pool: Vec<_> = self.used.iter().filter(of_kind).collect();
+            let mut pool: Vec<_> = self.used.iter().collect();
+            pool.retain(|(share, _)| share.is_guarded() == is_guarded);
             pool.sort_by_key(|(_, used)| -used.bytes);
             pool
         };
@@ -154,34 +153,32 @@ impl Shares {
         Some(((*share).clone(), next))
     }
 
-    /// How many calls of each caller were deleted since the last time.
     pub(crate) fn take_evicted(&mut self) -> HashMap<String, u64> {
         std::mem::take(&mut self.evicted)
     }
 }
 
-/// What can be deleted of a share.
 #[derive(Default)]
-struct Found {
+struct EvictionBatch {
     seqs: Vec<i64>,
     bytes: i64,
     until: Option<i64>,
-    /// There are no more.
     is_end: bool,
 }
 
-/// The oldest calls of a share in the next slice. Calls that run stay: their end would come back without its beginning.
-fn victims(
+/// Finds the oldest calls of a share in the next slice. Calls that still run stay, because their
+/// end would bring them back without their start.
+fn eviction_batch(
     connection: &Connection,
     who: &str,
     is_guarded: bool,
     from: i64,
     wanted: i64,
-) -> rusqlite::Result<Found> {
+) -> rusqlite::Result<EvictionBatch> {
     let sql = format!("SELECT {ROW} FROM calls WHERE seq > ? ORDER BY seq LIMIT ?");
     let mut statement = connection.prepare_cached(&sql)?;
-    let mut rows = statement.query(params![from, SLICE])?;
-    let (mut found, mut seen) = (Found::default(), 0);
+    let mut rows = statement.query(params![from, SCAN_ROWS])?;
+    let (mut found, mut seen) = (EvictionBatch::default(), 0);
     while let Some(row) = rows.next()? {
         seen += 1;
         let seq = row.get(0)?;
@@ -191,39 +188,38 @@ fn victims(
         if is_ours && row.get_ref(1)?.as_i64().is_ok() {
             found.seqs.push(seq);
             found.bytes += row.get::<_, i64>(4)?;
-            if found.bytes >= wanted || found.seqs.len() == ROWS {
+            if found.bytes >= wanted || found.seqs.len() == MAX_EVICTED_ROWS {
                 return Ok(found);
             }
         }
     }
-    found.is_end = seen < SLICE;
+    found.is_end = seen < SCAN_ROWS;
     Ok(found)
 }
 
-fn delete_turns(connection: &Connection, wanted: i64) -> rusqlite::Result<Found> {
+fn delete_oldest_turns(connection: &Connection, wanted: i64) -> rusqlite::Result<EvictionBatch> {
     let sql = "DELETE FROM turns WHERE seq IN (SELECT seq FROM
             (SELECT seq, sum(200 + octet_length(heard) + octet_length(answer)) OVER (ORDER BY seq)
                 - (200 + octet_length(heard) + octet_length(answer)) AS before
              FROM (SELECT * FROM turns ORDER BY seq LIMIT ?1)) WHERE before < ?2)
         RETURNING 200 + octet_length(heard) + octet_length(answer)";
     let mut statement = connection.prepare_cached(sql)?;
-    let sizes = statement.query_map(params![ROWS as i64, wanted], |row| row.get(0))?;
+    let sizes = statement.query_map(params![MAX_EVICTED_ROWS as i64, wanted], |row| row.get(0))?;
     let sizes = sizes.collect::<rusqlite::Result<Vec<i64>>>()?;
-    Ok(Found {
+    Ok(EvictionBatch {
         bytes: sizes.iter().sum(),
         is_end: sizes.is_empty(),
-        ..Found::default()
+        ..EvictionBatch::default()
     })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Sync, store};
+    use crate::{SyncMode, store};
 
     const MAX_SIZE: i64 = 100_000;
 
-    /// A call that ended, with a result of a kilobyte.
     fn write(connection: &Connection, seq: i64, is_destructive: bool) {
         let sql = "INSERT INTO calls (seq, id, run, tool, source, origin, started_at, asked, is_as_asked, finished, result, destructive)
             VALUES (?1, ?1, 1, 'tool', 'builtin', 'mcp', ?1, '{}', 1, 1, ?2, ?3)";
@@ -235,12 +231,13 @@ mod tests {
     fn calls_written_while_others_make_room_go_before_what_cannot_be_undone() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("journal.db");
-        let mut connection = store::open(&file, Sync::Normal, store::Look::Quick).unwrap();
+        let mut connection =
+            store::open(&file, SyncMode::Normal, store::CheckDepth::Quick).unwrap();
         let run = "INSERT INTO runs (seq, id, command, pid, version, started_at) VALUES (1, 'a', 'serve', 1, '1', 1)";
         connection.execute_batch(run).unwrap();
         write(&connection, 1, true);
         (2..5).for_each(|seq| write(&connection, seq, false));
-        let mut shares = Shares::default();
+        let mut shares = CallerShares::default();
         while shares.weigh(&connection).unwrap() {}
         assert!(
             shares

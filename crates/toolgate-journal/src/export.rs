@@ -1,4 +1,4 @@
-//! Every call as a line of JSON with its hash, for a store that only grows.
+//! Exports every call as a line of JSON with its hash, for a store that only grows.
 
 use std::io::{self, Write};
 
@@ -10,51 +10,48 @@ use crate::columns::column;
 use crate::detail::{CallDetail, RunInfo};
 use crate::fields::number;
 use crate::key::hex;
-use crate::summary::NEXT;
-use crate::{Filter, JournalError, Reader, reader};
+use crate::summary::NEXT_COLUMN;
+use crate::{JournalError, JournalFilter, JournalReader, reader};
 
-/// How an export ended, which is also its last line.
+/// The result of an export, which is also its last line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct ExportSummary {
-    /// The hash of the newest entry of the chain when it was made; nothing without a chain.
+    /// The hash of the chain's newest entry at that time; `None` without a chain.
     pub head: Option<String>,
-    /// The number of that entry.
     pub head_entry: Option<i64>,
-    /// Calls in the export.
     pub calls: u64,
 }
 
-/// A call, with where it stands in the chain.
 #[derive(Serialize)]
-struct Line {
+struct ExportLine {
     #[serde(flatten)]
     call: CallDetail,
-    /// Nothing of calls that are older than the chain.
+    // Absent for calls that are older than the chain.
     #[serde(skip_serializing_if = "Option::is_none")]
-    chain: Option<Link>,
+    chain: Option<ChainLink>,
 }
 
-/// The entry of a call in the chain.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(crate) struct Link {
+pub(crate) struct ChainLink {
     entry: i64,
     digest: String,
     hash: String,
 }
 
-impl Reader {
-    /// Writes all calls that are wanted, oldest first, each as a line, and one last line that tells the head. Holds one call
-    /// in memory at a time; the filter's limit does not count.
+impl JournalReader {
+    /// Writes the matching calls, oldest first, one per line, and a last line with the head. Holds
+    /// one call in memory at a time and ignores the filter's limit.
     pub fn export(
         &self,
-        filter: &Filter,
+        filter: &JournalFilter,
         to: &mut impl Write,
     ) -> Result<ExportSummary, JournalError> {
         let mut failed = None;
-        let exported = self.ask(|connection| {
+        let exported = self.query(|connection| {
+            // One snapshot, so that the calls and the head of the last line belong together.
             let transaction = connection.unchecked_transaction()?;
-            let dead = self.dead(&transaction)?;
+            let dead = self.dead_runs(&transaction)?;
             let conditions = filter.conditions(&dead.list());
             let has_chain = transaction.table_exists(None, "chain")?;
             let sql = reader::detail_query(&transaction, &conditions.sql(), "seq", has_chain);
@@ -64,12 +61,13 @@ impl Reader {
             while let Some(row) = rows.next()? {
                 let mut call = CallDetail::read(row, &dead)?;
                 let number: i64 = row.get(column!(run))?;
+                // Neighbouring calls mostly belong to the same run.
                 if run.as_ref().is_none_or(|(known, _)| *known != number) {
                     run = Some((number, RunInfo::read(&transaction, number)?));
                 }
                 call.run = run.as_ref().and_then(|(_, info)| info.clone());
-                let chain = Link::read(row)?;
-                if let Err(error) = write_line(to, &Line { call, chain }) {
+                let chain = ChainLink::read(row)?;
+                if let Err(error) = write_line(to, &ExportLine { call, chain }) {
                     failed = Some(error);
                     return Ok(None);
                 }
@@ -98,16 +96,19 @@ fn write_line(to: &mut impl Write, line: &impl Serialize) -> io::Result<()> {
     to.write_all(b"\n")
 }
 
-/// One line of an export, without its line break.
-pub(crate) fn line(call: CallDetail, chain: Option<Link>) -> String {
-    serde_json::to_string(&Line { call, chain }).unwrap_or_default()
+pub(crate) fn export_line(call: CallDetail, chain: Option<ChainLink>) -> String {
+    serde_json::to_string(&ExportLine { call, chain }).unwrap_or_default()
 }
 
-impl Link {
-    /// Of a call that [`reader::detail_query`] found.
+impl ChainLink {
+    /// Reads a row of [`reader::detail_query`].
     fn read(row: &Row<'_>) -> rusqlite::Result<Option<Self>> {
         let bytes = |column| row.get_ref(column).map(|value| value.as_blob().ok());
-        let link = (number(row, NEXT)?, bytes(NEXT + 1)?, bytes(NEXT + 2)?);
+        let link = (
+            number(row, NEXT_COLUMN)?,
+            bytes(NEXT_COLUMN + 1)?,
+            bytes(NEXT_COLUMN + 2)?,
+        );
         Ok(match link {
             (Some(entry), Some(digest), Some(hash)) => Some(Self::new(entry, digest, hash)),
             _ => None,

@@ -1,4 +1,4 @@
-//! Reads single columns, by number or name. None of it fails on what a damaged file holds there.
+//! Reads single columns by number or name, without failing on what a damaged file holds there.
 
 use rusqlite::types::ValueRef;
 use rusqlite::{Row, RowIndex};
@@ -20,13 +20,12 @@ pub(crate) fn number(row: &Row<'_>, column: impl RowIndex) -> rusqlite::Result<O
     Ok(row.get_ref(column)?.as_i64().ok())
 }
 
-/// Microseconds as milliseconds.
 pub(crate) fn millis(row: &Row<'_>, column: impl RowIndex) -> rusqlite::Result<Option<f64>> {
     Ok(number(row, column)?.map(|micros| micros as f64 / 1000.0))
 }
 
 pub(crate) fn json(row: &Row<'_>, column: impl RowIndex) -> rusqlite::Result<Option<Value>> {
-    Ok(text(row, column)?.map(|text| parsed(&text)))
+    Ok(text(row, column)?.map(|text| parse_or_text(&text)))
 }
 
 pub(crate) fn list<T: DeserializeOwned>(
@@ -37,7 +36,7 @@ pub(crate) fn list<T: DeserializeOwned>(
     Ok(serde_json::from_str(&text).unwrap_or_default())
 }
 
-/// The text itself where it is not JSON.
-pub(crate) fn parsed(text: &str) -> Value {
+/// Returns the text itself if it isn't JSON.
+pub(crate) fn parse_or_text(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|_| text.into())
 }

@@ -1,11 +1,11 @@
-//! Which calls are wanted, and the SQL that finds them.
+//! A filter for calls, and the SQL that it becomes.
 
 use jiff::Timestamp;
 use rusqlite::types::Value;
 
-use crate::place::{self, NEARBY};
+use crate::place::{self, MAX_DISTANCE};
 
-/// What a call can have come to: the words of [`Filter::outcome`].
+/// The outcomes of a call: the words of [`JournalFilter::outcome`].
 pub const OUTCOMES: [&str; 15] = [
     "success",
     "failed",
@@ -24,48 +24,35 @@ pub const OUTCOMES: [&str; 15] = [
     "overloaded",
 ];
 
-/// Longer texts are not looked for.
-const LONGEST_SEARCH: usize = 1000;
-/// How far the time in an id may lie from the time its call started, in milliseconds.
-const SLACK: i64 = 3_600_000;
+// Longer searches are cut.
+const MAX_SEARCH_BYTES: usize = 1000;
+// How far, in milliseconds, the time in an id may be from the time its call started.
+const ID_SLACK_MILLIS: i64 = 3_600_000;
 
-/// Which calls are wanted; by default the newest.
-///
-/// ```
-/// use toolgate_journal::Filter;
-///
-/// let mut failed = Filter::default();
-/// failed.outcome = Some("failed".to_owned());
-/// assert_eq!(failed.limit, 50);
-/// ```
+/// Selects calls. By default the newest 50.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Filter {
-    /// Only of this tool.
+pub struct JournalFilter {
     pub tool: Option<String>,
-    /// Only of tools of this MCP server.
     pub server: Option<String>,
-    /// Only from there.
     pub origin: Option<String>,
-    /// Only by this caller: the name of a token, or the command that made calls without one, such as `chat`.
+    /// The name of a token, or the command that made calls without one, such as `chat`.
     pub caller: Option<String>,
-    /// One of [`OUTCOMES`]; `failed` is every error kind. Another word finds nothing.
+    /// One of [`OUTCOMES`]. `failed` is every error kind. Another word matches nothing.
     pub outcome: Option<String>,
-    /// Only with this text in the name, the arguments or the error. Capital and small letters are the same.
+    /// A text in the name, the arguments or the error. Ignores case.
     pub search: Option<String>,
-    /// Only those that started at this time or later.
     pub since: Option<Timestamp>,
-    /// Only those that started before this time.
     pub until: Option<Timestamp>,
-    /// Only those older than the call with this id: the next page of a list.
+    /// Older than the call with this id: the next page of a list.
     pub before: Option<String>,
-    /// Only those newer than the call with this id.
+    /// Newer than the call with this id.
     pub after: Option<String>,
-    /// At most so many; never more than 1000.
+    /// The largest number of calls to return. Values above 1000 count as 1000.
     pub limit: usize,
 }
 
-impl Default for Filter {
+impl Default for JournalFilter {
     fn default() -> Self {
         Self {
             tool: None,
@@ -83,13 +70,14 @@ impl Default for Filter {
     }
 }
 
-/// Conditions on the table `calls`, and the values they speak of.
-pub(crate) struct Conditions {
+#[derive(Default)]
+pub(crate) struct SqlConditions {
     texts: Vec<String>,
     pub(crate) values: Vec<Value>,
 }
 
-/// Whether [`Filter::caller`] means a call by this token or, without one, by this command. For calls that aren't in a journal.
+/// Whether [`JournalFilter::caller`] matches a call by this token or, without one, by this command.
+/// For calls that aren't in a journal.
 pub fn is_called_by(wanted: &str, caller: Option<&str>, command: Option<&str>) -> bool {
     match (caller, command) {
         (Some(caller), _) => caller == wanted,
@@ -100,20 +88,18 @@ pub fn is_called_by(wanted: &str, caller: Option<&str>, command: Option<&str>) -
     }
 }
 
-impl Filter {
-    /// `dead` are the runs that are over without having said so.
-    pub(crate) fn conditions(&self, dead: &str) -> Conditions {
-        let mut all = Conditions {
-            texts: Vec::new(),
-            values: Vec::new(),
-        };
-        for (column, value) in [
-            ("tool", &self.tool),
-            ("server", &self.server),
-            ("origin", &self.origin),
-        ] {
+impl JournalFilter {
+    /// `dead` is the list of runs that ended without a record of it, as SQL.
+    pub(crate) fn conditions(&self, dead: &str) -> SqlConditions {
+        let mut all = SqlConditions::default();
+        let equal = [
+            ("tool = ?", &self.tool),
+            ("server = ?", &self.server),
+            ("origin = ?", &self.origin),
+        ];
+        for (condition, value) in equal {
             if let Some(value) = value {
-                all.add(&format!("{column} = ?"), [value.clone().into()]);
+                all.add(condition, [value.clone().into()]);
             }
         }
         if let Some(caller) = &self.caller {
@@ -136,52 +122,55 @@ impl Filter {
         if let Some(search) = &self.search {
             all.search(search);
         }
-        self.bound(&mut all);
+        self.add_bounds(&mut all);
         all
     }
 
-    fn bound(&self, all: &mut Conditions) {
+    fn add_bounds(&self, all: &mut SqlConditions) {
         if let Some(since) = self.since {
-            let start = place::first_at(since.as_millisecond() - SLACK);
+            // The condition on `seq` bounds the scan: the table is sorted by it, and times have no
+            // index.
+            let start = place::first_at(since.as_millisecond() - ID_SLACK_MILLIS);
             let since = since.as_microsecond();
             all.add("started_at >= ? AND seq >= ?", [since.into(), start.into()]);
         }
         if let Some(until) = self.until {
-            let end = place::first_at(until.as_millisecond() + SLACK);
+            // For the same reason.
+            let end = place::first_at(until.as_millisecond() + ID_SLACK_MILLIS);
             let until = until.as_microsecond();
             all.add("started_at < ? AND seq < ?", [until.into(), end.into()]);
         }
         for (id, compared) in [(&self.before, "<"), (&self.after, ">")] {
             if let Some(id) = id {
-                let place = place::of(id);
+                let place = place::for_id(id);
                 all.add(
+                    // A call that is gone by now still marks a point in time.
                     &format!("seq {compared} coalesce((SELECT seq FROM calls WHERE seq >= ? AND seq < ? AND id = ?), ?)"),
-                    [place.into(), (place + NEARBY).into(), id.clone().into(), place.into()],
+                    [place.into(), (place + MAX_DISTANCE).into(), id.clone().into(), place.into()],
                 );
             }
         }
     }
 }
 
-impl Conditions {
+impl SqlConditions {
     pub(crate) fn add<const N: usize>(&mut self, condition: &str, values: [Value; N]) {
         self.texts.push(condition.to_owned());
         self.values.extend(values);
     }
 
     fn search(&mut self, text: &str) {
-        let text = &text[..text.floor_char_boundary(LONGEST_SEARCH)];
-        let plain = contains(text);
+        let text = &text[..text.floor_char_boundary(MAX_SEARCH_BYTES)];
+        let plain = like_pattern(text);
         // Arguments are kept as JSON, where quotes and line breaks are written differently.
         let json = serde_json::Value::from(text).to_string();
-        let json = contains(&json[1..json.len() - 1]);
+        let json = like_pattern(&json[1..json.len() - 1]);
         self.add(
             r"(tool LIKE ? ESCAPE '\' OR error LIKE ? ESCAPE '\' OR asked LIKE ? ESCAPE '\' OR executed LIKE ? ESCAPE '\')",
             [plain.clone().into(), plain.into(), json.clone().into(), json.into()],
         );
     }
 
-    /// As SQL that follows `WHERE`.
     pub(crate) fn sql(&self) -> String {
         if self.texts.is_empty() {
             return "TRUE".to_owned();
@@ -190,7 +179,7 @@ impl Conditions {
     }
 }
 
-fn contains(text: &str) -> String {
+fn like_pattern(text: &str) -> String {
     let mut pattern = String::from("%");
     for c in text.chars() {
         if matches!(c, '%' | '_' | '\\') {

@@ -1,17 +1,18 @@
-//! Sends what is recorded elsewhere as well, so that whoever has this machine can't take it back.
+//! Sends each record to another place too, where an attacker on this machine can't take it back.
 //!
-//! The chain is the queue: a thread reads the entries that follow the last one it sent, and keeps that number in a file. So
-//! nothing is sent that isn't recorded, secrets are out of it already, no call waits for a destination, and what couldn't be
-//! sent is sent later, by another process if need be. Of several processes, one sends for all: the one that holds the lock.
+//! The chain is the queue. A thread reads the entries after the last one it sent, and keeps that
+//! number in a file. So nothing is sent that isn't recorded, secrets are already redacted, and no
+//! call waits for a destination. What couldn't be sent is sent later, by another process if
+//! necessary. Of several processes, the one that holds the lock sends for all.
 
 mod destination;
 mod otlp;
 mod settings;
 mod syslog;
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Read};
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -25,45 +26,44 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 use tracing::{info, warn};
 
-use crate::chain::{self, Entry, Kind, SELECT};
+use crate::chain::{self, ChainEntry, EntryKind, SELECT};
 use crate::columns::column;
 use crate::detail::{CallDetail, RunInfo};
-use crate::export::{self, Link};
+use crate::export::{self, ChainLink};
 use crate::runs::DeadRuns;
+use crate::store::private_file;
 use crate::{key, reader, runs};
-use destination::Destination;
-pub use settings::Forward;
+use destination::ForwardDestination;
+pub use settings::ForwardTarget;
 
-/// How often new entries are looked for.
-const LOOK: Duration = Duration::from_millis(200);
-/// How long a destination that fails is left alone: twice as long each time, up to this.
-const LONGEST_REST: Duration = Duration::from_secs(60);
-const FIRST_REST: Duration = Duration::from_secs(1);
-/// The end of the program waits for the last records this long.
-const LAST: Duration = Duration::from_secs(1);
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
+// The time between retries doubles from the first to the second value.
+const MAX_BACKOFF: Duration = Duration::from_secs(60);
+const FIRST_BACKOFF: Duration = Duration::from_secs(1);
+// How long the end of the program waits for the last records.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(1);
+const BUSY_TIMEOUT: Duration = Duration::from_secs(2);
 const BATCH: i64 = 100;
-/// Entries that wait for a destination; older ones are dropped and counted.
-const MOST_WAITING: i64 = 100_000;
-/// How often it is said that records were dropped.
-const QUIET: Duration = Duration::from_secs(60);
+// Entries beyond this that wait for a destination are dropped and counted.
+const MAX_QUEUED_ENTRIES: i64 = 100_000;
+const WARNING_INTERVAL: Duration = Duration::from_secs(60);
 
-pub(crate) struct Record {
-    /// When the call began, in microseconds since 1970.
+pub(crate) struct ForwardRecord {
     pub(crate) started_at: i64,
     pub(crate) is_failure: bool,
     pub(crate) tool: String,
     pub(crate) id: String,
     pub(crate) trace_id: Option<String>,
-    /// Everything, as a line of an export has it, without its line break.
+    /// The whole record, as in a line of an export, without a line break.
     pub(crate) json: String,
 }
 
 #[derive(Default)]
-pub(crate) struct Counts {
+pub(crate) struct ForwardCounts {
     dropped: AtomicU64,
 }
 
-impl Counts {
+impl ForwardCounts {
     pub(crate) fn dropped(&self) -> u64 {
         self.dropped.load(Ordering::Relaxed)
     }
@@ -75,21 +75,25 @@ pub(crate) struct Forwarder {
 }
 
 impl Forwarder {
-    /// Begins after the newest entry there is, unless records were sent to the same destination before.
-    pub(crate) fn start(database: &Path, to: &Forward, counts: &Arc<Counts>) -> io::Result<Self> {
+    /// Starts after the newest entry, unless records were sent to the same destination before.
+    pub(crate) fn start(
+        database: &Path,
+        to: &ForwardTarget,
+        counts: &Arc<ForwardCounts>,
+    ) -> io::Result<Self> {
         let end = Arc::<(Mutex<bool>, Condvar)>::default();
         let (done, is_done) = oneshot::channel();
-        let mut worker = Worker {
+        let mut worker = ForwardWorker {
             database: database.to_owned(),
             position: position_file(database, to)?,
             name: to.to_string(),
-            destination: Destination::new(to).map_err(io::Error::other)?,
+            destination: ForwardDestination::new(to).map_err(io::Error::other)?,
             end: Arc::clone(&end),
             counts: Arc::clone(counts),
             is_failing: false,
-            rest: FIRST_REST,
-            untold: 0,
-            told: None,
+            backoff: FIRST_BACKOFF,
+            unreported: 0,
+            reported_at: None,
         };
         let first = newest(database);
         let run = move || {
@@ -105,14 +109,15 @@ impl Forwarder {
         })
     }
 
-    /// Sends what is left, but not for long.
     pub(crate) async fn close(&self) {
-        if let Some(is_done) = self.end() {
-            tokio::time::timeout(2 * LAST, is_done).await.ok();
+        if let Some(is_done) = self.signal_end() {
+            tokio::time::timeout(2 * SHUTDOWN_TIMEOUT, is_done)
+                .await
+                .ok();
         }
     }
 
-    fn end(&self) -> Option<oneshot::Receiver<()>> {
+    fn signal_end(&self) -> Option<oneshot::Receiver<()>> {
         let (is_over, called) = &*self.end;
         *is_over.lock() = true;
         called.notify_all();
@@ -123,26 +128,24 @@ impl Forwarder {
 
 impl Drop for Forwarder {
     fn drop(&mut self) {
-        self.end();
+        self.signal_end();
     }
 }
 
-fn position_file(database: &Path, to: &Forward) -> io::Result<File> {
+fn position_file(database: &Path, to: &ForwardTarget) -> io::Result<File> {
     let id = key::hex(&digest(&SHA256, to.to_string().as_bytes()).as_ref()[..4]);
-    let path = runs::folder(database)?.join(format!("forward-{id}"));
-    OpenOptions::new()
+    let path = runs::create_folder(database)?.join(format!("forward-{id}"));
+    private_file()
         .read(true)
         .write(true)
         .create(true)
-        .truncate(false)
-        .mode(0o600)
         .open(path)
 }
 
 fn connect(database: &Path) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(database, flags)?;
-    connection.busy_timeout(Duration::from_secs(2))?;
+    connection.busy_timeout(BUSY_TIMEOUT)?;
     Ok(connection)
 }
 
@@ -151,20 +154,18 @@ fn newest(database: &Path) -> Option<i64> {
     last.ok().flatten().map(|last| last.n)
 }
 
-struct Worker {
+struct ForwardWorker {
     database: PathBuf,
-    /// Holds the number of the last entry that was sent. Whoever has its lock sends.
+    // Holds the number of the last entry that was sent. The process that has its lock sends.
     position: File,
-    /// The destination, for people.
     name: String,
-    destination: Destination,
+    destination: ForwardDestination,
     end: Arc<(Mutex<bool>, Condvar)>,
-    counts: Arc<Counts>,
+    counts: Arc<ForwardCounts>,
     is_failing: bool,
-    rest: Duration,
-    /// Dropped records that nobody was told of, and when somebody was.
-    untold: u64,
-    told: Option<Instant>,
+    backoff: Duration,
+    unreported: u64,
+    reported_at: Option<Instant>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -173,24 +174,27 @@ enum ForwardError {
     Destination(String),
     #[error("the journal can't be read: {0}")]
     Journal(#[from] rusqlite::Error),
-    #[error("how far it came can't be kept: {0}")]
+    #[error("the position can't be saved: {0}")]
     Position(#[from] io::Error),
 }
 
-impl Worker {
+impl ForwardWorker {
     fn run(&mut self, mut first: Option<i64>) {
         let mut last_try = None;
         loop {
-            let is_over = self.wait(if self.is_failing { self.rest } else { LOOK });
+            let is_over = self.wait(match self.is_failing {
+                true => self.backoff,
+                false => POLL_INTERVAL,
+            });
             if is_over && last_try.is_none() {
-                last_try = Some(Instant::now() + LAST);
+                last_try = Some(Instant::now() + SHUTDOWN_TIMEOUT);
             }
             if self.position.try_lock().is_ok() {
-                // A file that wasn't there when this began has nothing older.
+                // A file that didn't exist at the start has no older entries to skip.
                 first = first.or_else(|| newest(&self.database).map(|_| 0));
                 match self.send_all(first, last_try) {
-                    Ok(()) => self.is_well(),
-                    Err(error) => self.fails(&error),
+                    Ok(()) => self.record_success(),
+                    Err(error) => self.record_failure(&error),
                 }
             }
             if is_over {
@@ -199,7 +203,6 @@ impl Worker {
         }
     }
 
-    /// True once it is over.
     fn wait(&self, patience: Duration) -> bool {
         let (is_over, called) = &*self.end;
         let mut guard = is_over.lock();
@@ -211,12 +214,13 @@ impl Worker {
         let Some(first) = first else {
             return Ok(());
         };
+        // Opened each time, because the file may have been replaced.
         let connection = connect(&self.database)?;
         let mut position = match self.position()? {
             Some(position) => position,
             None => {
-                // At once: what isn't sent now is for whoever sends next.
-                self.keep(first)?;
+                // Saved at once, so that another process can send what isn't sent now.
+                self.save_position(first)?;
                 first
             }
         };
@@ -224,9 +228,9 @@ impl Worker {
             let Some(last) = chain::last(&connection)? else {
                 break;
             };
-            // The journal is another one than before.
+            // The journal was replaced by a shorter one.
             position = position.min(last.n);
-            position = self.skip(&connection, position, last.n)?;
+            position = self.skip_expired(&connection, position, last.n)?;
             let (records, end) = records(&connection, position)?;
             if end == position {
                 break;
@@ -236,14 +240,14 @@ impl Worker {
                 sent.map_err(ForwardError::Destination)?;
             }
             position = end;
-            self.keep(position)?;
+            self.save_position(position)?;
         }
-        self.tell_dropped();
+        self.report_dropped();
         Ok(())
     }
 
-    /// What waits for too long is dropped, as is what has been trimmed meanwhile.
-    fn skip(
+    /// Skips entries that waited for too long or have been trimmed.
+    fn skip_expired(
         &mut self,
         connection: &Connection,
         position: i64,
@@ -251,29 +255,30 @@ impl Worker {
     ) -> Result<i64, ForwardError> {
         let sql = "SELECT coalesce(min(n), 1) FROM chain";
         let oldest: i64 = connection.query_row(sql, [], |row| row.get(0))?;
-        let next = position.max(oldest - 1).max(last - MOST_WAITING);
-        // Where nothing was ever sent, nothing is missed.
+        let next = position.max(oldest - 1).max(last - MAX_QUEUED_ENTRIES);
+        // If nothing was ever sent, nothing is missed.
         if next > position && position > 0 {
-            self.drops((next - position).unsigned_abs());
+            self.count_dropped((next - position).unsigned_abs());
         }
         Ok(next)
     }
 
-    fn drops(&mut self, records: u64) {
+    fn count_dropped(&mut self, records: u64) {
         self.counts.dropped.fetch_add(records, Ordering::Relaxed);
-        self.untold += records;
-        self.tell_dropped();
+        self.unreported += records;
+        self.report_dropped();
     }
 
-    fn tell_dropped(&mut self) {
-        let was_told = self.told.is_some_and(|told| told.elapsed() < QUIET);
-        if self.untold > 0 && !was_told {
-            self.told = Some(Instant::now());
-            let dropped = std::mem::take(&mut self.untold);
+    fn report_dropped(&mut self) {
+        let is_recent = |told: Instant| told.elapsed() < WARNING_INTERVAL;
+        let was_told = self.reported_at.is_some_and(is_recent);
+        if self.unreported > 0 && !was_told {
+            self.reported_at = Some(Instant::now());
+            let dropped = std::mem::take(&mut self.unreported);
             warn!(
                 dropped,
                 to = %self.name,
-                "records of the journal were not forwarded: the destination was away for too long"
+                "records were not forwarded: the destination was unreachable for too long"
             );
         }
     }
@@ -281,42 +286,42 @@ impl Worker {
     fn position(&mut self) -> io::Result<Option<i64>> {
         let mut bytes = [0; 20];
         let read = (&self.position).take(20).read(&mut bytes);
-        // Read from its beginning each time, whatever was read before.
+        // Always read from the beginning.
         io::Seek::rewind(&mut &self.position)?;
         let text = std::str::from_utf8(&bytes[..read?]).unwrap_or_default();
         Ok(text.trim().parse().ok())
     }
 
-    fn keep(&self, position: i64) -> io::Result<()> {
+    fn save_position(&self, position: i64) -> io::Result<()> {
         self.position
+            // Fixed width, so that no digits of a longer number remain.
             .write_all_at(format!("{position:019}\n").as_bytes(), 0)
     }
 
-    fn is_well(&mut self) {
+    fn record_success(&mut self) {
         if std::mem::take(&mut self.is_failing) {
-            self.rest = FIRST_REST;
-            info!(to = %self.name, "records of the journal are forwarded again");
+            self.backoff = FIRST_BACKOFF;
+            info!(to = %self.name, "records are forwarded again");
         }
     }
 
-    fn fails(&mut self, error: &ForwardError) {
+    fn record_failure(&mut self, error: &ForwardError) {
         if std::mem::replace(&mut self.is_failing, true) {
-            self.rest = (self.rest * 2).min(LONGEST_REST);
+            self.backoff = (self.backoff * 2).min(MAX_BACKOFF);
         } else {
-            warn!(%error, to = %self.name, "records of the journal can't be forwarded now; they are kept and sent later");
+            warn!(%error, to = %self.name, "records can't be forwarded now; they are kept and sent later");
         }
     }
 }
 
-/// The records of the next entries, and the number of the last of these.
-fn records(connection: &Connection, position: i64) -> rusqlite::Result<(Vec<Record>, i64)> {
+fn records(connection: &Connection, position: i64) -> rusqlite::Result<(Vec<ForwardRecord>, i64)> {
     let sql = format!("{SELECT} WHERE n > ? ORDER BY n LIMIT ?");
     let mut statement = connection.prepare_cached(&sql)?;
-    let entries = statement.query_map(params![position, BATCH], Entry::read)?;
-    let entries = entries.collect::<rusqlite::Result<Vec<Entry>>>()?;
+    let entries = statement.query_map(params![position, BATCH], ChainEntry::read)?;
+    let entries = entries.collect::<rusqlite::Result<Vec<ChainEntry>>>()?;
     let mut records = Vec::new();
     for entry in &entries {
-        if entry.kind == Some(Kind::Call)
+        if entry.kind == Some(EntryKind::Call)
             && let Some(record) = record(connection, entry)?
         {
             records.push(record);
@@ -326,8 +331,8 @@ fn records(connection: &Connection, position: i64) -> rusqlite::Result<(Vec<Reco
     Ok((records, end))
 }
 
-/// Nothing if the call has ended since, or is deleted: its later entry speaks for it.
-fn record(connection: &Connection, entry: &Entry) -> rusqlite::Result<Option<Record>> {
+/// Returns `None` if the call was deleted, or changed since: then its later entry is sent.
+fn record(connection: &Connection, entry: &ChainEntry) -> rusqlite::Result<Option<ForwardRecord>> {
     let condition = "calls.seq = ? AND chained = ?";
     let sql = reader::detail_query(connection, condition, "calls.seq", false);
     let mut statement = connection.prepare_cached(&sql)?;
@@ -338,7 +343,7 @@ fn record(connection: &Connection, entry: &Entry) -> rusqlite::Result<Option<Rec
     let mut call = CallDetail::read(row, &DeadRuns::default())?;
     call.run = RunInfo::read(connection, row.get(column!(run))?)?;
     let (started_at, summary) = (call.summary.started_at, &call.summary);
-    let mut record = Record {
+    let mut record = ForwardRecord {
         started_at: started_at.as_microsecond(),
         is_failure: summary.success == Some(false),
         tool: summary.tool.clone(),
@@ -346,7 +351,7 @@ fn record(connection: &Connection, entry: &Entry) -> rusqlite::Result<Option<Rec
         trace_id: call.trace_id.clone(),
         json: String::new(),
     };
-    let link = Link::new(entry.n, &entry.digest, &entry.hash);
-    record.json = export::line(call, Some(link));
+    let link = ChainLink::new(entry.n, &entry.digest, &entry.hash);
+    record.json = export::export_line(call, Some(link));
     Ok(Some(record))
 }

@@ -1,27 +1,29 @@
-//! The last entry of the chain, kept in a file beside the database: who deletes the newest calls there has to know of it.
+//! The last entry of the chain, kept in a file beside the database, so that deleting the newest
+//! calls there is noticed.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Read};
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use rusqlite::Connection;
 use tracing::debug;
 
 use crate::chain;
-use crate::key::{Hash, hex};
-use crate::store::suffixed;
+use crate::key::{ChainHash, hex};
+use crate::store::{private_file, suffixed};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Head {
+pub(crate) struct ChainHead {
     pub(crate) n: i64,
-    pub(crate) hash: Hash,
+    pub(crate) hash: ChainHash,
 }
 
-impl Head {
-    /// None if there is no such file, or nothing that makes sense in it.
+impl ChainHead {
+    /// `None` if the file is missing or can't be parsed.
     pub(crate) fn read(database: &Path) -> Option<Self> {
         let mut file = File::open(suffixed(database, ".head")).ok()?;
+        // A writer holds the lock exclusively, so no half-written line is read.
         file.lock_shared().ok()?;
         Self::read_from(&mut file)
     }
@@ -36,45 +38,41 @@ impl Head {
         })
     }
 
-    /// Writes it down, unless another process has come further. What fails is tried again after the next rows.
-    pub(crate) fn keep(&self, database: &Path) {
-        if let Err(error) = self.try_keep(database) {
-            debug!(%error, "the head of the journal's chain cannot be kept");
+    /// Saves it, unless another process has saved a later one. A failure is only logged, because
+    /// the next rows try again.
+    pub(crate) fn save(&self, database: &Path) {
+        if let Err(error) = self.try_save(database) {
+            debug!(%error, "the head of the journal's chain can't be saved");
         }
     }
 
-    fn try_keep(&self, database: &Path) -> io::Result<()> {
-        let mut file = OpenOptions::new()
+    fn try_save(&self, database: &Path) -> io::Result<()> {
+        let mut file = private_file()
             .read(true)
             .write(true)
             .create(true)
-            .truncate(false)
-            .mode(0o600)
             .open(suffixed(database, ".head"))?;
         file.lock()?;
         if Self::read_from(&mut file).is_some_and(|kept| kept.n >= self.n) {
             return Ok(());
         }
-        // Always as long as before: nobody ever sees half of it.
+        // Fixed width, so that no reader sees half of it.
         let line = format!("{:020} {}\n", self.n, hex(&self.hash));
         file.write_all_at(line.as_bytes(), 0)
     }
 
     /// Whether the chain has this entry, or may have had it before it was trimmed.
-    pub(crate) fn is_in(&self, connection: &Connection) -> rusqlite::Result<bool> {
+    pub(crate) fn is_in_chain(&self, connection: &Connection) -> rusqlite::Result<bool> {
         if let Some(entry) = chain::entry(connection, self.n)? {
             return Ok(entry.hash == self.hash);
         }
-        let first: Option<i64> =
-            connection.query_row("SELECT min(n) FROM chain", [], |row| row.get(0))?;
-        Ok(first.is_some_and(|first| self.n < first))
+        Ok(chain::first(connection)?.is_some_and(|first| self.n < first))
     }
 }
 
-/// A hash as people write it down.
-pub(crate) fn parse_hash(text: &str) -> Option<Hash> {
+pub(crate) fn parse_hash(text: &str) -> Option<ChainHash> {
     let text = text.trim();
-    let mut hash = Hash::default();
+    let mut hash = ChainHash::default();
     if text.len() != 2 * hash.len() || !text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
         return None;
     }

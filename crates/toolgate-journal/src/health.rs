@@ -1,4 +1,4 @@
-//! How the journal is, and what is said about it: once when trouble begins, once when it is over.
+//! Tracks whether the journal works. Logs an outage once when it begins and once when it is over.
 
 use std::collections::HashMap;
 use std::fmt::Display;
@@ -11,81 +11,66 @@ use serde::Serialize;
 use tokio::time::Instant;
 use tracing::{info, warn};
 
-use crate::{Require, time};
+use crate::{RecordRequirement, time};
 
-/// How long it is not said again that writing takes long.
-const QUIET: Duration = Duration::from_secs(60);
-/// The same of calls that make room for others.
-const QUIET_EVICTION: Duration = Duration::from_secs(600);
+// The shortest time between two warnings that writing is slow.
+const DELAY_WARNING_INTERVAL: Duration = Duration::from_secs(60);
+// The same for warnings about evicted calls.
+const EVICTION_WARNING_INTERVAL: Duration = Duration::from_secs(600);
 
 /// Whether calls are recorded.
-///
-/// ```
-/// use toolgate_journal::JournalHealth;
-///
-/// let well = JournalHealth::Ok { lost: 0 };
-/// assert_eq!(serde_json::to_string(&well).unwrap(), r#"{"state":"ok","lost":0}"#);
-/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "state", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum JournalHealth {
-    /// They are.
     Ok {
-        /// Rows that could not be written since the program started.
         lost: u64,
     },
-    /// They are not, or too late. It is tried again all the time.
+    /// Calls are not recorded, or only after a long delay. The writer keeps trying.
     Failing {
-        /// What is wrong.
         error: String,
-        /// Since when.
         #[serde(serialize_with = "time::serialize")]
         since: Timestamp,
-        /// Rows that could not be written since the program started.
         lost: u64,
     },
 }
 
-/// Shared by the writer and all who wait for it.
 #[derive(Default)]
-pub(crate) struct Health {
-    /// What is refused meanwhile.
-    require: Require,
-    /// The same as in `state`, for those who are in a hurry.
+pub(crate) struct HealthMonitor {
+    require: RecordRequirement,
+    // Mirrors `state`, so that calls needn't take its lock.
     is_failing: AtomicBool,
     is_broken: AtomicBool,
-    state: Mutex<State>,
+    state: Mutex<OutageState>,
     lost: AtomicU64,
     evicted: AtomicU64,
 }
 
 #[derive(Default)]
-struct State {
-    /// Calls that made room, by caller, and when that was last said.
-    untold: HashMap<String, u64>,
-    eviction_said: Option<Instant>,
-    trouble: Option<Trouble>,
-    /// When it was last said that writing takes long.
-    said: Option<Instant>,
+struct OutageState {
+    // Evicted calls by caller that no warning has mentioned yet.
+    unreported_evictions: HashMap<String, u64>,
+    eviction_reported_at: Option<Instant>,
+    outage: Option<WriteOutage>,
+    delay_reported_at: Option<Instant>,
 }
 
-struct Trouble {
+struct WriteOutage {
     error: String,
     since: Timestamp,
     lost_before: u64,
-    is_said: bool,
+    is_reported: bool,
 }
 
-impl Health {
-    pub(crate) fn new(require: Require) -> Self {
+impl HealthMonitor {
+    pub(crate) fn new(require: RecordRequirement) -> Self {
         Self {
             require,
             ..Self::default()
         }
     }
 
-    /// Writing fails or takes long: nobody should wait for it.
+    /// True if writing fails or is slow, so that nothing should wait for it.
     pub(crate) fn is_failing(&self) -> bool {
         self.is_failing.load(Ordering::Relaxed)
     }
@@ -94,87 +79,94 @@ impl Health {
         self.is_broken.load(Ordering::Relaxed)
     }
 
-    /// Writing fails; said once.
-    pub(crate) fn fails(&self, error: &dyn Display) {
+    pub(crate) fn record_failure(&self, error: &dyn Display) {
         let mut state = self.state();
-        let trouble = self.trouble(&mut state, error);
+        let outage = self.open_outage(&mut state, error);
         if !self.is_broken.swap(true, Ordering::Relaxed) {
-            trouble.is_said = true;
-            warn!(%error, "calls can not be recorded; {}", self.require);
+            outage.is_reported = true;
+            warn!(%error, "calls can't be recorded; {}", self.require);
         }
     }
 
-    /// Writing takes long; said once, and not again and again on a machine where it often does.
-    pub(crate) fn is_late(&self, error: &dyn Display) {
+    /// Records that writing is slow. Warns at most once a minute, because on some
+    /// machines it often is.
+    pub(crate) fn record_delay(&self, error: &dyn Display) {
         let mut state = self.state();
-        let was_said = state.said.is_some_and(|said| said.elapsed() < QUIET);
-        let trouble = self.trouble(&mut state, error);
-        if !trouble.is_said && !was_said {
-            trouble.is_said = true;
-            state.said = Some(Instant::now());
-            warn!(%error, "calls are recorded late; they do not wait for it");
+        let is_recent = |said: Instant| said.elapsed() < DELAY_WARNING_INTERVAL;
+        let was_said = state.delay_reported_at.is_some_and(is_recent);
+        let outage = self.open_outage(&mut state, error);
+        if !outage.is_reported && !was_said {
+            outage.is_reported = true;
+            state.delay_reported_at = Some(Instant::now());
+            warn!(%error, "recording is slow; calls don't wait for it");
         }
     }
 
-    fn trouble<'a>(&self, state: &'a mut State, error: &dyn Display) -> &'a mut Trouble {
+    fn open_outage<'a>(
+        &self,
+        state: &'a mut OutageState,
+        error: &dyn Display,
+    ) -> &'a mut WriteOutage {
         self.is_failing.store(true, Ordering::Relaxed);
-        let trouble = state.trouble.get_or_insert_with(|| Trouble {
+        let outage = state.outage.get_or_insert_with(|| WriteOutage {
             error: String::new(),
             since: Timestamp::now(),
             lost_before: self.lost(),
-            is_said: false,
+            is_reported: false,
         });
-        trouble.error = error.to_string();
-        trouble
+        outage.error = error.to_string();
+        outage
     }
 
-    /// All is well again; said if the trouble was, or cost anything.
-    pub(crate) fn is_well(&self) {
+    /// Ends an outage. Logs that if the outage was logged or lost rows.
+    pub(crate) fn record_recovery(&self) {
         if !self.is_failing() {
             return;
         }
-        if let Some(over) = self.state().trouble.take() {
+        if let Some(over) = self.state().outage.take() {
             self.is_failing.store(false, Ordering::Relaxed);
             self.is_broken.store(false, Ordering::Relaxed);
             let lost = self.lost() - over.lost_before;
-            if over.is_said || lost > 0 {
+            if over.is_reported || lost > 0 {
                 info!(lost, "calls are recorded again");
             }
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, OutageState> {
         self.state.lock()
     }
 
-    /// Rows that will never be written.
-    pub(crate) fn loses(&self, rows: u64) {
+    pub(crate) fn add_lost(&self, rows: u64) {
         self.lost.fetch_add(rows, Ordering::Relaxed);
     }
 
-    /// Calls were deleted before their time because the journal was full; said now and then.
-    pub(crate) fn evicts(&self, calls: &HashMap<String, u64>, max_size: i64) {
+    /// Records that calls were deleted early because the journal was full. Warns at
+    /// most every ten minutes.
+    pub(crate) fn record_evictions(&self, calls: &HashMap<String, u64>, max_size: i64) {
         self.evicted
             .fetch_add(calls.values().sum(), Ordering::Relaxed);
         let mut state = self.state();
+        let unreported = &mut state.unreported_evictions;
         for (caller, count) in calls {
-            *state.untold.entry(caller.clone()).or_default() += count;
+            *unreported.entry(caller.clone()).or_default() += count;
         }
-        let was_said = |said: Instant| said.elapsed() < QUIET_EVICTION;
-        if state.untold.is_empty() || state.eviction_said.is_some_and(was_said) {
+        let was_said = |said: Instant| said.elapsed() < EVICTION_WARNING_INTERVAL;
+        if state.unreported_evictions.is_empty() || state.eviction_reported_at.is_some_and(was_said)
+        {
             return;
         }
-        state.eviction_said = Some(Instant::now());
-        let untold = std::mem::take(&mut state.untold);
-        let calls: u64 = untold.values().sum();
-        let most = untold.into_iter().max_by_key(|(_, count)| *count);
+        state.eviction_reported_at = Some(Instant::now());
+        let unreported = std::mem::take(&mut state.unreported_evictions);
+        let calls: u64 = unreported.values().sum();
+        let most = unreported.into_iter().max_by_key(|(_, count)| *count);
         let (caller, of_caller) = most.unwrap_or_default();
         warn!(
             calls,
             caller,
             of_caller,
             max_size,
-            "the journal is full: calls were deleted before 'keepDays' is over, those of the caller that takes most first; raise journal.maxSize to keep them"
+            "the journal is full: calls newer than journal.keepDays were deleted, starting with the caller that uses the most space; raise journal.maxSize to keep them"
         );
     }
 
@@ -188,11 +180,11 @@ impl Health {
 
     pub(crate) fn report(&self) -> JournalHealth {
         let lost = self.lost();
-        match &self.state().trouble {
+        match &self.state().outage {
             None => JournalHealth::Ok { lost },
-            Some(trouble) => JournalHealth::Failing {
-                error: trouble.error.clone(),
-                since: trouble.since,
+            Some(outage) => JournalHealth::Failing {
+                error: outage.error.clone(),
+                since: outage.since,
                 lost,
             },
         }
@@ -228,9 +220,10 @@ mod tests {
             .with_writer(move || writer.clone())
             .finish();
         let _guard = tracing::subscriber::set_default(subscriber);
-        let health = Health::default();
-        let evicts = |count| health.evicts(&HashMap::from([("kitchen".to_owned(), count)]), 1);
-        health.evicts(&HashMap::new(), 1);
+        let health = HealthMonitor::default();
+        let evicts =
+            |count| health.record_evictions(&HashMap::from([("kitchen".to_owned(), count)]), 1);
+        health.record_evictions(&HashMap::new(), 1);
         evicts(3);
         evicts(4);
         evicts(5);
@@ -242,7 +235,7 @@ mod tests {
             said()
         );
         assert!(said().contains("calls=3 caller=\"kitchen\""), "{}", said());
-        tokio::time::advance(QUIET_EVICTION).await;
+        tokio::time::advance(EVICTION_WARNING_INTERVAL).await;
         evicts(1);
         assert!(said().contains("calls=10"), "{}", said());
         assert_eq!(health.evicted(), 13);

@@ -1,4 +1,4 @@
-//! The journal of one process.
+//! The journal of one process: the handle that everything else is reached from.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -8,166 +8,165 @@ use tokio::sync::oneshot;
 use toolgate_core::Redactor;
 use tracing::warn;
 
-use crate::forward::{Counts, Forwarder};
-use crate::health::Health;
-use crate::opening::Opening;
-use crate::queue::{Ack, Job, Queue};
+use crate::forward::{ForwardCounts, Forwarder};
+use crate::health::HealthMonitor;
+use crate::opener::JournalOpener;
+use crate::queue::{RowQueue, WriteAck, WriterJob};
 use crate::spool::SharedSpool;
-use crate::store::Unusable;
-use crate::writer::Writer;
+use crate::store::StoreError;
+use crate::writer::JournalWriter;
 use crate::{
-    JournalError, JournalHealth, JournalObserver, JournalSettings, Patience, Reader, Require, Sync,
-    writer,
+    JournalError, JournalHealth, JournalObserver, JournalReader, JournalSettings, OpenRetry,
+    RecordRequirement, SyncMode, writer,
 };
 
-/// Longer commands are cut.
-const LONGEST_COMMAND: usize = 200;
+const MAX_COMMAND_BYTES: usize = 200;
 
-/// Records the calls of this process. Cheap to clone; clones are the same journal.
+/// Records the calls of this process. Cheap to clone; clones share one journal.
 ///
-/// [`close`](Self::close) it before the program ends, or calls that were not yet written are lost.
+/// Call [`close`](Self::close) before the program ends, or calls that aren't written yet are lost.
 #[derive(Clone)]
 pub struct Journal {
-    pub(crate) shared: Arc<Shared>,
+    pub(crate) shared: Arc<JournalInner>,
 }
 
-pub(crate) struct Shared {
+pub(crate) struct JournalInner {
     file: PathBuf,
-    pub(crate) sync: Sync,
-    pub(crate) require: Require,
+    pub(crate) sync: SyncMode,
+    pub(crate) require: RecordRequirement,
     pub(crate) redactor: Redactor,
-    pub(crate) queue: Arc<Queue>,
-    pub(crate) health: Arc<Health>,
+    pub(crate) queue: Arc<RowQueue>,
+    pub(crate) health: Arc<HealthMonitor>,
     pub(crate) spool: Arc<SharedSpool>,
-    /// Sends what is recorded elsewhere.
     forwarder: Option<Forwarder>,
-    forwarded: Arc<Counts>,
+    forwarded: Arc<ForwardCounts>,
 }
 
 impl Journal {
-    /// Opens the file, or makes it with its folder. `command` says what this process is, for people.
+    /// Opens the file, or creates it with its folder. `command` says what this
+    /// process is, for people.
     ///
-    /// A damaged file is set aside with a warning and a new one begun. Calls that were left open by processes that are gone
-    /// are marked as interrupted. Whether a file that can not be opened now is an error is said by
-    /// [`JournalSettings::patience`].
+    /// A damaged file is set aside with a warning, and a new one is started. Calls that dead
+    /// processes left open are marked as interrupted. [`JournalSettings::open_retry`] says whether
+    /// a file that can't be opened now is an error.
     pub fn open(
         file: &Path,
         settings: &JournalSettings,
         redactor: Redactor,
         command: &str,
     ) -> Result<Self, JournalError> {
-        // A path that stays the same wherever the process goes.
-        let file = std::path::absolute(file).map_err(|error| Unusable::Io(error).of(file))?;
-        let forwarded = Arc::<Counts>::default();
-        let shared = Shared {
+        // Absolute, so that changing the working directory later doesn't matter.
+        let file =
+            std::path::absolute(file).map_err(|error| StoreError::Io(error).at_path(file))?;
+        let forwarded = Arc::<ForwardCounts>::default();
+        let shared = JournalInner {
             file: file.clone(),
             sync: settings.sync,
             require: settings.require,
             redactor: redactor.clone(),
             queue: Arc::default(),
-            health: Arc::new(Health::new(settings.require)),
+            health: Arc::new(HealthMonitor::new(settings.require)),
             spool: Arc::default(),
             forwarder: None,
             forwarded,
         };
-        let opening = Opening {
+        let opening = JournalOpener {
             file,
             settings: settings.clone(),
-            command: redactor.line(command, LONGEST_COMMAND),
+            command: redactor.line(command, MAX_COMMAND_BYTES),
             redactor,
             queue: Arc::clone(&shared.queue),
             health: Arc::clone(&shared.health),
             spool: Arc::clone(&shared.spool),
         };
         let opened = opening.open();
-        // Once the file is there: what was recorded before isn't sent.
-        let shared = shared.forwarding(settings);
+        // After opening, because what was recorded before must not be sent.
+        let shared = shared.start_forwarding(settings);
         let shared = Arc::new(shared);
-        Self { shared }.begin(opened, opening)
+        Self { shared }.start_writer(opened, opening)
     }
 
-    fn begin(
+    fn start_writer(
         self,
-        opened: Result<Writer, JournalError>,
-        opening: Opening,
+        opened: Result<JournalWriter, JournalError>,
+        opening: JournalOpener,
     ) -> Result<Self, JournalError> {
-        match (opened, opening.settings.patience) {
-            (Ok(writer), _) => self.work(move || writer::run(writer)),
-            (Err(error), Patience::None) => Err(error),
-            (Err(error), Patience::Endless) => {
-                self.shared.health.fails(&error);
-                self.work(move || opening.wait())
+        match (opened, opening.settings.open_retry) {
+            (Ok(writer), _) => self.spawn_thread(move || writer::run(writer)),
+            (Err(error), OpenRetry::Never) => Err(error),
+            (Err(error), OpenRetry::Endless) => {
+                self.shared.health.record_failure(&error);
+                self.spawn_thread(move || opening.run_until_open())
             }
         }
     }
 
-    fn work(self, work: impl FnOnce() + Send + 'static) -> Result<Self, JournalError> {
+    fn spawn_thread(self, work: impl FnOnce() + Send + 'static) -> Result<Self, JournalError> {
         let thread = thread::Builder::new().name("journal".to_owned());
         match thread.spawn(work) {
             Ok(_) => Ok(self),
-            Err(error) => Err(Unusable::Io(error).of(&self.shared.file)),
+            Err(error) => Err(StoreError::Io(error).at_path(&self.shared.file)),
         }
     }
 
-    /// Give it to the executor: it records every call that passes.
     pub fn observer(&self) -> JournalObserver {
-        JournalObserver::of(self.clone())
+        JournalObserver::new(self.clone())
     }
 
-    /// Reads what was recorded, also by other processes. What this one recorded is in the database before each answer.
-    pub fn reader(&self) -> Reader {
-        Reader::of(self.shared.file.clone(), Some(&self.shared.queue))
+    /// Reads calls of this and of other processes. Flushes this process' rows before each query.
+    pub fn reader(&self) -> JournalReader {
+        JournalReader::new(self.shared.file.clone(), Some(&self.shared.queue))
     }
 
-    /// Whether calls are recorded.
     pub fn health(&self) -> JournalHealth {
         self.shared.health.report()
     }
 
-    /// How many calls this process has deleted before their time because the journal was full.
+    /// How many calls this process has deleted early because the journal was full.
     pub fn evicted(&self) -> u64 {
         self.shared.health.evicted()
     }
 
-    /// True if they are not, or too late. Costs nothing to ask.
+    /// True if calls are not recorded, or only after a long delay. Cheap.
     pub fn is_failing(&self) -> bool {
         self.shared.health.is_failing()
     }
 
-    /// Waits until everything that happened so far is in the database, if it can be.
+    /// Waits until everything recorded so far is in the database, if it can be.
     pub async fn flush(&self) {
-        self.ask(Job::Flush).await;
+        self.send_and_wait(WriterJob::Flush).await;
     }
 
-    /// Writes what is left and ends the run. Calls that end later are not recorded; those still open count as interrupted.
+    /// Writes what is left and ends the run. Later calls are not recorded; open
+    /// ones count as interrupted.
     pub async fn close(&self) {
-        self.ask(Job::Close).await;
+        self.send_and_wait(WriterJob::Close).await;
         if let Some(forwarder) = &self.shared.forwarder {
             forwarder.close().await;
         }
     }
 
-    /// How many records could not be forwarded: the destination was away for too long.
+    /// How many records were dropped because the forwarding destination was away for too long.
     pub fn unforwarded(&self) -> u64 {
         self.shared.forwarded.dropped()
     }
 
-    async fn ask(&self, job: fn(Ack) -> Job) {
+    async fn send_and_wait(&self, job: fn(WriteAck) -> WriterJob) {
         let (done, is_done) = oneshot::channel();
-        if self.shared.queue.put(job(Ack::Task(done))).is_ok() {
+        if self.shared.queue.put(job(WriteAck::Task(done))).is_ok() {
             drop(is_done.await);
         }
     }
 }
 
-impl Shared {
-    /// A destination that makes no sense costs a warning, never a call.
-    fn forwarding(mut self, settings: &JournalSettings) -> Self {
+impl JournalInner {
+    // A bad destination costs a warning, never a call.
+    fn start_forwarding(mut self, settings: &JournalSettings) -> Self {
         if let Some(to) = &settings.forward {
             match Forwarder::start(&self.file, to, &self.forwarded) {
                 Ok(forwarder) => self.forwarder = Some(forwarder),
                 Err(error) => {
-                    warn!(%error, %to, "records of the journal are not forwarded");
+                    warn!(%error, %to, "records are not forwarded");
                 }
             }
         }
@@ -175,10 +174,10 @@ impl Shared {
     }
 }
 
-impl Drop for Shared {
-    /// Nobody is left who could record a call: the run is over.
+impl Drop for JournalInner {
+    // No observer is left that could record a call, so the run ends.
     fn drop(&mut self) {
         let (done, _) = oneshot::channel();
-        drop(self.queue.put(Job::Close(Ack::Task(done))));
+        drop(self.queue.put(WriterJob::Close(WriteAck::Task(done))));
     }
 }

@@ -1,4 +1,5 @@
-//! A record of every tool call: what was asked, what was executed, what came of it, and when. Voice turns are kept beside them.
+//! A record of every tool call: what was asked, what was executed, the result, and when. Voice
+//! turns are kept beside them.
 //!
 //! ```text
 //!  ToolExecutor ─ started, finished ─▶ JournalObserver ─ rows ─▶ Queue ─▶ Writer, a thread ─▶ journal.db
@@ -6,33 +7,26 @@
 //!                                            └───────▶ Spool ──────────┘      Reader, RecentCalls ◀─┘
 //! ```
 //!
-//! Start reading in `journal.rs`; `columns.rs` and `row.rs` say what is kept, `store.rs` and `spool.rs` how. A call survives the end of the process
-//! once its row is in the spool: the start before the tool is invoked, the end before the answer leaves. A journal that can not
-//! be written costs one line in the log, never a call, but for those that must not happen unrecorded (`witness.rs`).
+//! To record calls, open a [`Journal`] and add its [`observer`](Journal::observer) to the executor.
+//! To read them, use a [`JournalReader`], in any process. A [`CallSummary`] is a call in a list,
+//! and a [`CallDetail`] all of it.
 //!
-//! ```
-//! use std::sync::Arc;
-//! use serde_json::json;
-//! use toolgate_core::{Redactor, ToolCall, ToolExecutor, ToolManager};
-//! use toolgate_journal::{Filter, Journal, JournalSettings};
+//! A call survives the death of its process once its row is in the spool, an append-only file
+//! beside the database. Its start is there before the tool is invoked, and its end before the
+//! caller gets the answer. A journal that can't be written costs a warning in the log, not a call,
+//! except for the calls that [`RecordRequirement`] names: those are refused.
 //!
-//! # let folder = tempfile::tempdir().unwrap();
-//! # let file = folder.path().join("journal.db");
-//! # tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(async {
-//! let journal = Journal::open(&file, &JournalSettings::default(), Redactor::default(), "doc")?;
-//! let executor = ToolExecutor::builder(Arc::new(ToolManager::new())).observer(journal.observer()).build();
-//! executor.execute(ToolCall::new("nope", json!({ "a": 1 }))).await;
+//! A hash chain over all rows shows later whether somebody changed them: see
+//! [`JournalReader::verify`].
 //!
-//! let calls = journal.reader().calls(&Filter::default())?;
-//! assert_eq!((calls[0].outcome.as_str(), &calls[0].arguments), ("not_found", &json!({ "a": 1 })));
-//! journal.close().await;
-//! # Ok::<_, toolgate_journal::JournalError>(())
-//! # }).unwrap();
-//! ```
+//! To read the code, start in `journal.rs`. `columns.rs` and `row.rs` say what is kept,
+//! `store.rs` and `spool.rs` how.
 
 mod backlog;
 mod batch;
 mod chain;
+mod checkpointer;
+mod checksummed_line;
 mod columns;
 mod detail;
 mod digest;
@@ -40,22 +34,22 @@ mod error;
 mod evict;
 mod export;
 mod fields;
+mod file_identity;
 mod filter;
-mod foreign;
+mod foreign_schema;
 mod forward;
 mod head;
 mod health;
-mod identity;
 mod journal;
 mod key;
-mod line;
 mod observer;
-mod opening;
+mod opener;
 mod place;
 mod queue;
 mod reader;
-mod recent;
-mod recover;
+mod recent_calls;
+mod recovery;
+mod required_calls;
 mod row;
 mod runs;
 mod settings;
@@ -63,28 +57,26 @@ mod spool;
 mod store;
 mod summary;
 mod takeover;
-mod tidier;
 mod time;
-mod turn;
-mod turns;
+mod turn_store;
 mod upkeep;
 mod verify;
+mod voice_turn;
 mod wal;
-mod witness;
 mod writer;
 
 pub use detail::{ApprovalInfo, CallDetail, RunInfo, StepTimes};
 pub use error::JournalError;
 pub use export::ExportSummary;
-pub use filter::{Filter, OUTCOMES, is_called_by};
-pub use forward::Forward;
+pub use filter::{JournalFilter, OUTCOMES, is_called_by};
+pub use forward::ForwardTarget;
 pub use health::JournalHealth;
 pub use journal::Journal;
 pub use observer::JournalObserver;
-pub use reader::{Position, Reader};
-pub use recent::RecentCalls;
-pub use settings::{JournalSettings, Patience, Require, Sync};
+pub use reader::{JournalPosition, JournalReader};
+pub use recent_calls::RecentCalls;
+pub use required_calls::UnavailableJournal;
+pub use settings::{JournalSettings, OpenRetry, RecordRequirement, SyncMode};
 pub use summary::CallSummary;
-pub use turn::{TurnOutcome, TurnStages, VoiceTurn};
-pub use verify::{ChainFinding, ChainProblem, Verification, VerifyOptions};
-pub use witness::NoJournal;
+pub use verify::{ChainFinding, ChainProblem, VerifyOptions, VerifyReport};
+pub use voice_turn::{TurnOutcome, TurnStages, VoiceTurn};

@@ -1,4 +1,4 @@
-//! What hears of every call.
+//! The observer that records every call.
 
 use std::time::Duration;
 
@@ -6,145 +6,146 @@ use futures::future::BoxFuture;
 use tokio::sync::oneshot;
 use toolgate_core::{CallRecord, CallStarted, Observer, ToolError};
 
-use crate::health::Health;
-use crate::journal::Shared;
-use crate::queue::{Ack, Job, Refused, Waits};
-use crate::row::Row;
-use crate::{Journal, Sync, line, spool};
+use crate::health::HealthMonitor;
+use crate::journal::JournalInner;
+use crate::queue::{QueueError, RowWaiter, WriteAck, WriterJob};
+use crate::row::JournalRow;
+use crate::{Journal, SyncMode, checksummed_line, spool};
 
-/// How long a call waits for its row. After that it goes on, and so do the next ones until the writer is back.
-const PATIENCE: Duration = Duration::from_millis(250);
-/// The same where every row waits for the disk itself.
-const PATIENCE_WITH_DISK: Duration = Duration::from_secs(2);
+// How long a call waits for its row. After that it goes on, and the next calls don't wait until the
+// writer is back.
+const WRITE_TIMEOUT: Duration = Duration::from_millis(250);
+// Longer where every row waits for a disk sync.
+const SYNC_WRITE_TIMEOUT: Duration = Duration::from_secs(2);
 
-const TOO_MANY: &str = "more calls than can be written";
+pub(crate) const SLOW: &str = "the disk is slow, or another process holds the journal";
+const TOO_MANY: &str = "calls come faster than they can be written";
 
-/// Records calls: [`Journal::observer`].
+/// Records calls. See [`Journal::observer`].
 #[derive(Clone)]
 pub struct JournalObserver {
-    /// As long as there is an observer there may be calls: it keeps the journal open.
+    // An observer keeps the journal open, because calls may still come.
     pub(crate) journal: Journal,
 }
 
 impl JournalObserver {
-    pub(crate) fn of(journal: Journal) -> Self {
+    pub(crate) fn new(journal: Journal) -> Self {
         Self { journal }
     }
 
-    fn health(&self) -> &Health {
+    fn health(&self) -> &HealthMonitor {
         &self.journal.shared.health
     }
 
-    fn is_witness_of(&self, call: &CallStarted) -> bool {
-        self.journal.shared.require.means(call.tool.definition())
+    fn must_record(&self, call: &CallStarted) -> bool {
+        self.journal
+            .shared
+            .require
+            .applies_to(call.tool.definition())
     }
 
-    fn patience(&self) -> Duration {
+    fn write_timeout(&self) -> Duration {
         match self.journal.shared.sync {
-            Sync::Relaxed | Sync::Normal => PATIENCE,
-            Sync::Full => PATIENCE_WITH_DISK,
+            SyncMode::Relaxed | SyncMode::Normal => WRITE_TIMEOUT,
+            SyncMode::Full => SYNC_WRITE_TIMEOUT,
         }
     }
 
-    /// The row is on its way when this returns, unless there is no room: a caller that goes away loses nothing.
-    fn record(&self, row: Row) -> Option<BoxFuture<'_, ()>> {
+    /// The row is on its way when this returns, unless the queue is full, so a caller that
+    /// goes away loses nothing.
+    fn record(&self, row: JournalRow) -> Option<BoxFuture<'_, ()>> {
         match self.journal.shared.sync {
-            Sync::Relaxed => self.put(row, Waits::Nobody, None),
-            Sync::Normal => self.spool(row).unwrap_or_else(|row| self.hand_over(row)),
-            Sync::Full => self.hand_over(row),
+            SyncMode::Relaxed => self.put(row, RowWaiter::Unacknowledged, None),
+            SyncMode::Normal => self
+                .spool(row)
+                .unwrap_or_else(|row| self.hand_to_writer(row)),
+            SyncMode::Full => self.hand_to_writer(row),
         }
     }
 
-    /// Nobody waits for a row that is in the spool, but for better times where there are too many. It comes back if the spool
-    /// can not be used.
-    pub(crate) fn spool(&self, row: Row) -> Result<Option<BoxFuture<'_, ()>>, Row> {
-        let Shared { queue, spool, .. } = &*self.journal.shared;
-        if row.bytes() > spool::LONGEST {
+    /// Appends the row to the spool. The future, if any, waits for space in the queue. Gives the
+    /// row back if the spool can't be used.
+    pub(crate) fn spool(&self, row: JournalRow) -> Result<Option<BoxFuture<'_, ()>>, JournalRow> {
+        let JournalInner { queue, spool, .. } = &*self.journal.shared;
+        if row.bytes() > spool::MAX_ROW_BYTES {
             return Err(row);
         }
-        let line = line::of(&row);
-        let mut guard = spool::lock(spool);
+        let line = checksummed_line::encode(&row);
+        let mut guard = spool::try_lock(spool);
         let Some(spool) = guard.as_deref_mut().and_then(Option::as_mut) else {
             return Err(row);
         };
         if !spool.append(&line) {
             return Err(row);
         }
-        // While nobody else has the spool: the thread must find what is there in the queue as well, or know that it does not.
-        match queue.put(Job::Write(row, Waits::Spooled)) {
+        // Still under the spool's lock: the writer must find the spool's rows in the queue as well,
+        // or know that they aren't there.
+        match queue.put(WriterJob::Write(row, RowWaiter::Spooled)) {
             Ok(()) => Ok(None),
-            Err(Refused::Full(_)) => {
-                spool.has_more();
+            Err(QueueError::Full(_)) => {
+                spool.mark_unqueued();
                 let waits = !self.health().is_failing();
                 Ok(waits.then(|| Box::pin(self.wait_for_space()) as _))
             }
-            Err(Refused::Closed) => {
-                self.health().loses(1);
+            Err(QueueError::Closed) => {
+                self.health().add_lost(1);
                 Ok(None)
             }
         }
     }
 
-    /// The thread writes it, and tells its call.
-    fn hand_over(&self, row: Row) -> Option<BoxFuture<'_, ()>> {
+    fn hand_to_writer(&self, row: JournalRow) -> Option<BoxFuture<'_, ()>> {
         let (ack, written) = oneshot::channel();
-        self.put(row, Waits::Call(Ack::Task(ack)), Some(written))
+        self.put(row, RowWaiter::Call(WriteAck::Task(ack)), Some(written))
     }
 
     fn put(
         &self,
-        row: Row,
-        waits: Waits,
+        row: JournalRow,
+        waits: RowWaiter,
         written: Option<oneshot::Receiver<()>>,
     ) -> Option<BoxFuture<'_, ()>> {
         let is_failing = self.health().is_failing();
-        match self.journal.shared.queue.put(Job::Write(row, waits)) {
+        match self.journal.shared.queue.put(WriterJob::Write(row, waits)) {
             Ok(()) if is_failing => None,
             Ok(()) => written.map(|written| Box::pin(self.wait(written)) as _),
-            Err(Refused::Full(job)) if !self.health().is_broken() => {
-                Some(Box::pin(self.squeeze(job, written)))
+            Err(QueueError::Full(job)) if !self.health().is_broken() => {
+                Some(Box::pin(self.put_with_timeout(job, written)))
             }
             Err(_) => {
-                self.health().loses(1);
+                self.health().add_lost(1);
                 None
             }
         }
     }
 
-    /// Until the row is on disk, or has been given up.
     async fn wait(&self, written: oneshot::Receiver<()>) {
-        if tokio::time::timeout(self.patience(), written)
-            .await
-            .is_err()
-        {
-            let reason = "the disk or another process takes long";
-            self.health().is_late(&reason);
-        }
+        self.with_timeout(written, SLOW).await;
     }
 
-    /// Until there is room for it.
-    async fn squeeze(&self, job: Job, written: Option<oneshot::Receiver<()>>) {
-        let put = self.journal.shared.queue.put_when_possible(job);
-        match tokio::time::timeout(self.patience(), put).await {
-            Ok(Ok(())) => {
+    async fn with_timeout<T>(&self, work: impl Future<Output = T>, reason: &str) -> Option<T> {
+        let done = tokio::time::timeout(self.write_timeout(), work).await;
+        if done.is_err() {
+            self.health().record_delay(&reason);
+        }
+        done.ok()
+    }
+
+    async fn put_with_timeout(&self, job: WriterJob, written: Option<oneshot::Receiver<()>>) {
+        let put = self.journal.shared.queue.put_when_space(job);
+        match self.with_timeout(put, TOO_MANY).await {
+            Some(Ok(())) => {
                 if let Some(written) = written.filter(|_| !self.health().is_failing()) {
                     self.wait(written).await;
                 }
             }
-            Ok(Err(_)) => self.health().loses(1),
-            Err(_) => {
-                self.health().loses(1);
-                self.health().is_late(&TOO_MANY);
-            }
+            Some(Err(_)) | None => self.health().add_lost(1),
         }
     }
 
-    /// Until there is room for others.
     async fn wait_for_space(&self) {
         let space = self.journal.shared.queue.wait_for_space();
-        if tokio::time::timeout(self.patience(), space).await.is_err() {
-            self.health().is_late(&TOO_MANY);
-        }
+        self.with_timeout(space, TOO_MANY).await;
     }
 }
 
@@ -153,18 +154,18 @@ impl Observer for JournalObserver {
         &'a self,
         call: &'a CallStarted,
     ) -> Option<BoxFuture<'a, Result<(), ToolError>>> {
-        self.is_witness_of(call)
-            .then(|| Box::pin(self.attest(call)) as _)
+        self.must_record(call)
+            .then(|| Box::pin(self.record_start(call)) as _)
     }
 
     fn started<'a>(&'a self, call: &'a CallStarted) -> Option<BoxFuture<'a, ()>> {
-        if self.is_witness_of(call) {
+        if self.must_record(call) {
             return None; // It is recorded already.
         }
-        self.record(Row::started(call, &self.journal.shared.redactor))
+        self.record(JournalRow::started(call, &self.journal.shared.redactor))
     }
 
     fn finished<'a>(&'a self, record: &'a CallRecord) -> Option<BoxFuture<'a, ()>> {
-        self.record(Row::finished(record, &self.journal.shared.redactor))
+        self.record(JournalRow::finished(record, &self.journal.shared.redactor))
     }
 }

@@ -1,15 +1,18 @@
-//! Where in the table a call stands: a number made of its id, so that the table is sorted by time and needs no index of ids.
+//! The place of a call in the table: a number made from its id, so that the table is sorted by time
+//! and needs no index of ids.
 //!
-//! An id is 48 bits of milliseconds, 8 of the process, 12 of a number within the millisecond, 20 more of the process and 40 of a
-//! counter, in hexadecimal. A place is the milliseconds, 6 bits of the process and 14 of the counter. Two calls of one process
-//! never have the same; where those of two processes do, the later one takes the next place that is free.
+//! An id is 48 bits of milliseconds, 8 of the process, 12 of a number within the millisecond, 20
+//! more of the process and 40 of a counter, in hexadecimal. A place is the milliseconds, 6 bits of
+//! the process and 14 of the counter. Two calls of one process never have the same place. If calls
+//! of two processes do, the later one takes the next free place.
 
-/// How far from its place a call may stand.
-pub(crate) const NEARBY: i64 = 16;
+/// How far from its own place a call may be.
+pub(crate) const MAX_DISTANCE: i64 = 16;
 
-/// The place of a call; of one whose id is not understood, the first of all.
-pub(crate) fn of(id: &str) -> i64 {
-    /// Of an id, in digits: all of it, the milliseconds and eight bits of the process, and all but the end of the counter.
+/// The place of a call, or 0 if the id isn't understood.
+pub(crate) fn for_id(id: &str) -> i64 {
+    /// Digits of an id: all of it, the milliseconds and eight bits of the process, and everything
+    /// but the end of the counter.
     const DIGITS: (usize, usize, usize) = (32, 14, 28);
     let number = |digits: Option<&str>| i64::from_str_radix(digits?, 16).ok();
     let head = number(id.get(..DIGITS.1)).filter(|_| id.len() == DIGITS.0);
@@ -24,11 +27,11 @@ pub(crate) fn first_at(millis: i64) -> i64 {
     millis.clamp(0, (1 << 43) - 1) << 20
 }
 
-/// The places of all ids that begin like this: from the first up to, but not including, the second.
-pub(crate) fn range(prefix: &str) -> (i64, i64) {
-    let start = of(&format!("{prefix:0<32}")) >> 20;
-    let end = of(&format!("{prefix:f<32}")) >> 20;
-    (first_at(start), first_at(end + 1) + NEARBY)
+/// The half-open range of places of all ids with this prefix.
+pub(crate) fn range_for_prefix(prefix: &str) -> (i64, i64) {
+    let start = for_id(&format!("{prefix:0<32}")) >> 20;
+    let end = for_id(&format!("{prefix:f<32}")) >> 20;
+    (first_at(start), first_at(end + 1) + MAX_DISTANCE)
 }
 
 #[cfg(test)]
@@ -46,15 +49,15 @@ mod tests {
         for pair in calls.windows(2) {
             let same_millisecond = pair[0][..12] == pair[1][..12];
             // Other tests make calls as well: it need not be zero.
-            let wraps = of(&pair[1]) & 0x3fff < of(&pair[0]) & 0x3fff;
-            assert!(of(&pair[0]) < of(&pair[1]) || (same_millisecond && wraps));
+            let wraps = for_id(&pair[1]) & 0x3fff < for_id(&pair[0]) & 0x3fff;
+            assert!(for_id(&pair[0]) < for_id(&pair[1]) || (same_millisecond && wraps));
         }
         for length in 1..=32 {
-            let (start, end) = range(&calls[0][..length]);
-            assert!((start..end).contains(&of(&calls[0])), "{length}");
+            let (start, end) = range_for_prefix(&calls[0][..length]);
+            assert!((start..end).contains(&for_id(&calls[0])), "{length}");
         }
         let now = i64::from_str_radix(&calls[0][..12], 16).unwrap();
-        assert_eq!(first_at(now), of(&calls[0]) >> 20 << 20);
-        assert_eq!(of("no id"), 0);
+        assert_eq!(first_at(now), for_id(&calls[0]) >> 20 << 20);
+        assert_eq!(for_id("no id"), 0);
     }
 }

@@ -1,4 +1,4 @@
-//! Rows on their way to the thread that writes: bounded by number and by size, taken all at once.
+//! The queue of rows for the writer: bounded by number and by size, and taken all at once.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -8,27 +8,26 @@ use std::time::Duration;
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use tokio::sync::{Notify, oneshot};
 
-use crate::row::Row;
+use crate::row::JournalRow;
 
-/// More rows than this wait nowhere.
-pub(crate) const MOST_ROWS: usize = 4096;
-pub(crate) const MOST_BYTES: usize = 32 << 20;
+pub(crate) const MAX_ROWS: usize = 4096;
+pub(crate) const MAX_BYTES: usize = 32 << 20;
 
-/// So many rows, or a part of the bytes, are worth a transaction of their own.
-const MANY_ROWS: usize = MOST_ROWS / 4;
-const MANY_BYTES: usize = MOST_BYTES / 4;
-/// Written rows of more bytes than this are not worth keeping until somebody frees them.
-const MOST_SPENT_BYTES: usize = 4 << 20;
+// This many rows or bytes are worth a transaction of their own.
+const LARGE_BATCH_ROWS: usize = MAX_ROWS / 4;
+const LARGE_BATCH_BYTES: usize = MAX_BYTES / 4;
+// More than this isn't worth holding until the rows are freed.
+const MAX_RECYCLED_BYTES: usize = 4 << 20;
 
-/// Someone who waits until a row is written. Dropped without an answer, it was not.
-pub(crate) enum Ack {
+/// Tells a waiter that its row is written. Dropped without a message, it was not.
+pub(crate) enum WriteAck {
     Task(oneshot::Sender<()>),
     Thread(mpsc::SyncSender<()>),
 }
 
-impl Ack {
-    pub(crate) fn tell(self) {
-        // Whoever no longer waits does not mind.
+impl WriteAck {
+    pub(crate) fn notify(self) {
+        // A waiter that is gone is not an error.
         match self {
             Self::Task(ack) => ack.send(()).ok(),
             Self::Thread(ack) => ack.try_send(()).ok(),
@@ -36,25 +35,20 @@ impl Ack {
     }
 }
 
-/// Who waits until a row is in the database.
-pub(crate) enum Waits {
-    Call(Ack),
-    /// Nobody, and it may be lost with the process.
-    Nobody,
-    /// Nobody: it survives the process in the spool.
+pub(crate) enum RowWaiter {
+    Call(WriteAck),
+    Unacknowledged,
+    /// Nobody, because the row survives the process in the spool.
     Spooled,
 }
 
-/// What is asked of the thread that writes.
-pub(crate) enum Job {
-    Write(Row, Waits),
-    /// Answers when all before it is written.
-    Flush(Ack),
-    /// The last job there is.
-    Close(Ack),
+pub(crate) enum WriterJob {
+    Write(JournalRow, RowWaiter),
+    Flush(WriteAck),
+    Close(WriteAck),
 }
 
-impl Job {
+impl WriterJob {
     fn bytes(&self) -> usize {
         match self {
             Self::Write(row, _) => row.bytes(),
@@ -62,100 +56,100 @@ impl Job {
         }
     }
 
-    fn has_time(&self) -> bool {
-        matches!(self, Self::Write(_, Waits::Nobody | Waits::Spooled))
+    fn can_be_gathered(&self) -> bool {
+        matches!(
+            self,
+            Self::Write(_, RowWaiter::Unacknowledged | RowWaiter::Spooled)
+        )
     }
 }
 
 #[derive(Default)]
-pub(crate) struct Queue {
-    state: Mutex<State>,
+pub(crate) struct RowQueue {
+    state: Mutex<QueueState>,
     called: Condvar,
     space: Notify,
 }
 
 #[derive(Default)]
-struct State {
-    jobs: VecDeque<Job>,
+struct QueueState {
+    jobs: VecDeque<WriterJob>,
     bytes: usize,
-    /// Rows that are written; whoever puts in the next ones frees them.
-    spent: VecDeque<Row>,
+    // Written rows, freed one by one by the threads that put in new ones.
+    recycled: VecDeque<JournalRow>,
     is_closed: bool,
-    /// The thread has something to do.
-    is_called: bool,
+    is_woken: bool,
     is_urgent: bool,
-    /// Someone who reads the file found it damaged.
+    /// A reader found the file damaged.
     is_damaged: bool,
 }
 
-impl State {
-    fn is_much(&self) -> bool {
-        self.jobs.len() >= MANY_ROWS || self.bytes >= MANY_BYTES
+impl QueueState {
+    fn is_large(&self) -> bool {
+        self.jobs.len() >= LARGE_BATCH_ROWS || self.bytes >= LARGE_BATCH_BYTES
     }
 }
 
-impl fmt::Debug for Queue {
+impl fmt::Debug for RowQueue {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_struct("Queue").finish_non_exhaustive()
     }
 }
 
-/// Why a job was not taken; it comes back.
-pub(crate) enum Refused {
-    Full(Job),
+pub(crate) enum QueueError {
+    Full(WriterJob),
     Closed,
 }
 
-impl Queue {
-    fn state(&self) -> MutexGuard<'_, State> {
+impl RowQueue {
+    fn state(&self) -> MutexGuard<'_, QueueState> {
         self.state.lock()
     }
 
-    /// Takes a job if there is room, and calls the thread. What is no row always has room.
-    pub(crate) fn put(&self, job: Job) -> Result<(), Refused> {
+    /// Adds a job if there is room, and wakes the writer. Jobs that carry no row always have room.
+    pub(crate) fn put(&self, job: WriterJob) -> Result<(), QueueError> {
         let bytes = job.bytes();
         let mut state = self.state();
         if state.is_closed {
-            return Err(Refused::Closed);
+            return Err(QueueError::Closed);
         }
-        let is_row = matches!(job, Job::Write(..));
-        let is_full = state.jobs.len() >= MOST_ROWS
-            || (state.bytes + bytes > MOST_BYTES && !state.jobs.is_empty());
+        let is_row = matches!(job, WriterJob::Write(..));
+        let is_full = state.jobs.len() >= MAX_ROWS
+            || (state.bytes + bytes > MAX_BYTES && !state.jobs.is_empty());
         if is_row && is_full {
-            return Err(Refused::Full(job));
+            return Err(QueueError::Full(job));
         }
-        let is_urgent = !job.has_time();
-        let was_much = state.is_much();
-        state.is_closed = matches!(job, Job::Close(_));
+        let is_urgent = !job.can_be_gathered();
+        let was_much = state.is_large();
+        state.is_closed = matches!(job, WriterJob::Close(_));
         state.bytes += bytes;
         state.jobs.push_back(job);
-        let spent = state.spent.pop_front();
-        let is_news = state.is_much() && !was_much || is_urgent && !state.is_urgent;
-        if is_news || !state.is_called {
+        let spent = state.recycled.pop_front();
+        let is_news = state.is_large() && !was_much || is_urgent && !state.is_urgent;
+        if is_news || !state.is_woken {
             self.called.notify_one();
         }
-        state.is_called = true;
+        state.is_woken = true;
         state.is_urgent |= is_urgent;
         drop(state);
         drop(spent);
         Ok(())
     }
 
-    /// Until the thread has taken what is there.
     pub(crate) async fn wait_for_space(&self) {
         let mut space = std::pin::pin!(self.space.notified());
         space.as_mut().enable();
-        if self.state().is_much() {
+        if self.state().is_large() {
             space.await;
         }
     }
 
-    pub(crate) async fn put_when_possible(&self, mut job: Job) -> Result<(), Refused> {
+    pub(crate) async fn put_when_space(&self, mut job: WriterJob) -> Result<(), QueueError> {
         loop {
             let mut space = std::pin::pin!(self.space.notified());
             space.as_mut().enable();
             match self.put(job) {
-                Err(Refused::Full(again)) => job = again,
+                Err(QueueError::Full(again)) => job = again,
                 result => return result,
             }
             space.await;
@@ -170,63 +164,62 @@ impl Queue {
         self.state().is_closed
     }
 
-    /// Calls the thread to look at the file.
-    pub(crate) fn tell_of_damage(&self) {
+    /// Wakes the writer to check the file.
+    pub(crate) fn report_damage(&self) {
         let mut state = self.state();
-        (state.is_damaged, state.is_called) = (true, true);
+        (state.is_damaged, state.is_woken) = (true, true);
         self.called.notify_one();
     }
 
-    /// True if someone told of damage since the last time.
+    /// True if damage was reported since the last call.
     pub(crate) fn take_damage(&self) -> bool {
         std::mem::take(&mut self.state().is_damaged)
     }
 
-    /// Until all that was put in so far is in the database, but not for long. Does not mind to be in a task.
+    /// Waits until all jobs so far are done, for `patience` at most. May block inside a task.
     pub(crate) fn flush(&self, patience: Duration) {
         let (done, is_done) = mpsc::sync_channel(1);
-        if self.put(Job::Flush(Ack::Thread(done))).is_ok() {
-            // Whoever asks gets what there is.
+        if self.put(WriterJob::Flush(WriteAck::Thread(done))).is_ok() {
+            // A reader that waited in vain reads what there is.
             is_done.recv_timeout(patience).ok();
         }
     }
 
-    /// Until the thread is called, or patience ends. Where nobody waits for a row, some more may come together before that.
+    /// Waits until the writer is woken or `patience` is over. If nobody waits for a row, waits for
+    /// `gather` more, so that several rows share a transaction.
     pub(crate) fn wait(&self, patience: Duration, gather: Duration) {
-        let wait =
-            |state: &mut MutexGuard<'_, State>, patience, goes_on: fn(&mut State) -> bool| {
-                self.called.wait_while_for(state, goes_on, patience);
-            };
         let mut state = self.state();
-        wait(&mut state, patience, |state| !state.is_called);
-        if state.is_called {
-            wait(&mut state, gather, |state| {
-                !state.is_urgent && !state.is_much()
-            });
+        self.called
+            .wait_while_for(&mut state, |state| !state.is_woken, patience);
+        if state.is_woken {
+            let can_gather = |state: &mut QueueState| !state.is_urgent && !state.is_large();
+            self.called.wait_while_for(&mut state, can_gather, gather);
         }
     }
 
-    /// Everything there is, into an empty buffer, which the queue fills next: both keep their size.
-    pub(crate) fn take_into(&self, jobs: &mut VecDeque<Job>) {
+    /// Moves all jobs into an empty buffer, which the queue fills next. Both
+    /// buffers keep their capacity.
+    pub(crate) fn drain_into(&self, jobs: &mut VecDeque<WriterJob>) {
         debug_assert!(jobs.is_empty());
         let mut state = self.state();
-        let was_much = state.is_much();
+        let was_much = state.is_large();
         std::mem::swap(&mut state.jobs, jobs);
         state.bytes = 0;
-        (state.is_called, state.is_urgent) = (false, false);
+        (state.is_woken, state.is_urgent) = (false, false);
         drop(state);
         if was_much {
             self.space.notify_waiters();
         }
     }
 
-    /// Leaves written rows to the threads that make new ones, and frees what is left of those before. Memory that
-    /// one thread allocates and another one frees costs both of them several times as much.
-    pub(crate) fn give_back(&self, rows: &mut VecDeque<Row>, bytes: usize) {
-        if bytes > MOST_SPENT_BYTES {
+    // Memory that one thread allocates and another one frees costs both of them several times as
+    // much. So the threads that make new rows free the written ones, and this only drops what is
+    // left of those before.
+    pub(crate) fn recycle(&self, rows: &mut VecDeque<JournalRow>, bytes: usize) {
+        if bytes > MAX_RECYCLED_BYTES {
             rows.clear();
         }
-        std::mem::swap(&mut self.state().spent, rows);
+        std::mem::swap(&mut self.state().recycled, rows);
         rows.clear();
     }
 }
@@ -235,33 +228,33 @@ impl Queue {
 mod tests {
     use super::*;
 
-    fn flush() -> Job {
-        Job::Flush(Ack::Task(oneshot::channel().0))
+    fn flush() -> WriterJob {
+        WriterJob::Flush(WriteAck::Task(oneshot::channel().0))
     }
 
-    fn row() -> Job {
-        Job::Write(Row::sample(), Waits::Nobody)
+    fn row() -> WriterJob {
+        WriterJob::Write(JournalRow::sample(), RowWaiter::Unacknowledged)
     }
 
-    fn take(queue: &Queue) -> usize {
+    fn take(queue: &RowQueue) -> usize {
         let mut jobs = VecDeque::new();
-        queue.take_into(&mut jobs);
+        queue.drain_into(&mut jobs);
         jobs.len()
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_full_queue_takes_a_row_once_there_is_room() {
-        let queue = Queue::default();
-        for _ in 0..MOST_ROWS {
+        let queue = RowQueue::default();
+        for _ in 0..MAX_ROWS {
             assert!(queue.put(row()).is_ok());
         }
-        assert!(matches!(queue.put(row()), Err(Refused::Full(_))));
+        assert!(matches!(queue.put(row()), Err(QueueError::Full(_))));
         assert!(queue.put(flush()).is_ok(), "a question always has room");
-        let late = queue.put_when_possible(row());
+        let late = queue.put_when_space(row());
         let mut late = std::pin::pin!(late);
         let patience = Duration::from_secs(1);
         assert!(tokio::time::timeout(patience, &mut late).await.is_err());
-        assert_eq!(take(&queue), MOST_ROWS + 1);
+        assert_eq!(take(&queue), MAX_ROWS + 1);
         let put = tokio::time::timeout(patience, late).await;
         assert!(matches!(put, Ok(Ok(()))));
         assert_eq!(take(&queue), 1);
@@ -269,30 +262,30 @@ mod tests {
 
     #[test]
     fn written_rows_are_freed_one_by_one_or_all_at_once() {
-        let queue = Queue::default();
-        let mut rows: VecDeque<Row> = (0..3).map(|_| Row::sample()).collect();
-        queue.give_back(&mut rows, 3);
+        let queue = RowQueue::default();
+        let mut rows: VecDeque<JournalRow> = (0..3).map(|_| JournalRow::sample()).collect();
+        queue.recycle(&mut rows, 3);
         assert!(queue.put(row()).is_ok());
-        assert_eq!((queue.state().spent.len(), rows.len()), (2, 0));
-        queue.give_back(&mut rows, 0);
-        assert_eq!((queue.state().spent.len(), rows.len()), (0, 0));
-        rows.push_back(Row::sample());
-        queue.give_back(&mut rows, MOST_SPENT_BYTES + 1);
-        assert_eq!((queue.state().spent.len(), rows.len()), (0, 0));
+        assert_eq!((queue.state().recycled.len(), rows.len()), (2, 0));
+        queue.recycle(&mut rows, 0);
+        assert_eq!((queue.state().recycled.len(), rows.len()), (0, 0));
+        rows.push_back(JournalRow::sample());
+        queue.recycle(&mut rows, MAX_RECYCLED_BYTES + 1);
+        assert_eq!((queue.state().recycled.len(), rows.len()), (0, 0));
     }
 
     #[tokio::test]
     async fn after_the_last_job_nothing_is_taken() {
-        let queue = Queue::default();
+        let queue = RowQueue::default();
         assert!(
             queue
-                .put(Job::Close(Ack::Task(oneshot::channel().0)))
+                .put(WriterJob::Close(WriteAck::Task(oneshot::channel().0)))
                 .is_ok()
         );
-        assert!(matches!(queue.put(row()), Err(Refused::Closed)));
+        assert!(matches!(queue.put(row()), Err(QueueError::Closed)));
         assert!(matches!(
-            queue.put_when_possible(row()).await,
-            Err(Refused::Closed)
+            queue.put_when_space(row()).await,
+            Err(QueueError::Closed)
         ));
         assert_eq!(take(&queue), 1);
     }

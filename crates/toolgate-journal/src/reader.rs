@@ -1,6 +1,6 @@
-//! Reads the journal, also while others write it.
+//! Reads the journal, even while other processes write it.
 
-mod asking;
+mod query;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,87 +9,87 @@ use std::time::Duration;
 
 use rusqlite::{Connection, OptionalExtension, params, params_from_iter};
 
-use crate::columns::{self, Read, column};
+use crate::columns::{self, ColumnSet, column};
 use crate::detail::{CallDetail, RunInfo};
 use crate::fields::{number, text};
-use crate::filter::Conditions;
-use crate::key::Key;
-use crate::queue::Queue;
+use crate::filter::SqlConditions;
+use crate::key::ChainKey;
+use crate::queue::RowQueue;
 use crate::runs::{self, DeadRuns};
-use crate::store::{Unusable, suffixed};
-use crate::summary::{BESIDE, CallSummary};
-use crate::{Filter, JournalError, batch, place};
+use crate::store::{StoreError, suffixed};
+use crate::summary::{CallSummary, EXTRA_COLUMNS};
+use crate::{JournalError, JournalFilter, batch, place};
 
-/// A list is at most so long.
-const MOST_CALLS: usize = 1000;
-/// A question that takes longer reads too much of a large file, unless who asks says otherwise.
-const LONGEST_QUESTION: Duration = Duration::from_secs(5);
+const MAX_CALLS: usize = 1000;
+// A longer query reads too much of a large file, unless the caller allows it.
+const DEFAULT_QUERY_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Reads calls. Cheap to make and to clone; each question opens the file anew.
+/// Reads calls. Cheap to make and to clone, because each query opens the file again.
 #[derive(Debug, Clone)]
-pub struct Reader {
+pub struct JournalReader {
     file: PathBuf,
-    /// Where this process has rows that are not in the database yet.
-    queue: Option<Arc<Queue>>,
-    patience: Duration,
-    is_gone: Arc<AtomicBool>,
+    // This process' rows that may not be in the database yet.
+    queue: Option<Arc<RowQueue>>,
+    query_timeout: Duration,
+    is_cancelled: Arc<AtomicBool>,
 }
 
-/// A place in the order in which calls ended; see [`Reader::finished_after`].
+/// A position in the order in which calls ended; see [`JournalReader::finished_after`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
-pub struct Position(i64);
+pub struct JournalPosition(i64);
 
-impl Reader {
-    /// For a program that only reads. It sees what other processes recorded at most some fifty milliseconds ago. Nothing is
-    /// made or changed, but that what a killed process left is taken over where that is possible.
+impl JournalReader {
+    /// For a program that only reads. It sees calls of other processes after fifty
+    /// milliseconds at most. It changes nothing, except that it takes over what a killed
+    /// process left, where possible.
     pub fn open(file: &Path) -> Result<Self, JournalError> {
-        let reader = Self::of(file.to_owned(), None);
+        let reader = Self::new(file.to_owned(), None);
         reader.connect()?;
         Ok(reader)
     }
 
-    pub(crate) fn of(file: PathBuf, queue: Option<&Arc<Queue>>) -> Self {
+    pub(crate) fn new(file: PathBuf, queue: Option<&Arc<RowQueue>>) -> Self {
         Self {
             file,
             queue: queue.cloned(),
-            patience: LONGEST_QUESTION,
-            is_gone: Arc::default(),
+            query_timeout: DEFAULT_QUERY_TIMEOUT,
+            is_cancelled: Arc::default(),
         }
     }
 
-    /// The same for somebody who waits for that long, and no longer once `is_gone` is set: a question that takes longer is
-    /// ended. Nobody else has to wait for it then.
+    /// Limits each query to `query_timeout`, and cancels it once `is_cancelled` is set, so that
+    /// nobody else waits behind it.
     #[must_use]
-    pub fn asked_by(mut self, patience: Duration, is_gone: Arc<AtomicBool>) -> Self {
-        (self.patience, self.is_gone) = (patience, is_gone);
+    pub fn with_limits(mut self, query_timeout: Duration, is_cancelled: Arc<AtomicBool>) -> Self {
+        (self.query_timeout, self.is_cancelled) = (query_timeout, is_cancelled);
         self
     }
 
-    /// Calls, newest first.
-    pub fn calls(&self, filter: &Filter) -> Result<Vec<CallSummary>, JournalError> {
-        self.ask(|connection| {
-            let dead = self.dead(connection)?;
+    pub fn calls(&self, filter: &JournalFilter) -> Result<Vec<CallSummary>, JournalError> {
+        self.query(|connection| {
+            let dead = self.dead_runs(connection)?;
             let conditions = filter.conditions(&dead.list());
             let calls = select(connection, &conditions, "seq DESC", filter.limit, &dead)?;
             Ok(calls.into_iter().map(|(_, call)| call).collect())
         })
     }
 
-    /// The same, only of tools that may be shown: by the name that was asked for, and the server. However many calls lie
-    /// between, there are fewer than the filter's limit only where there are no more.
+    /// Calls that may be shown, newest first. `is_shown` gets the requested name and the
+    /// server. There are fewer than the filter's limit only if no more exist, however many
+    /// hidden calls lie between.
     pub fn calls_shown(
         &self,
-        filter: &Filter,
+        filter: &JournalFilter,
         mut is_shown: impl FnMut(&str, Option<&str>) -> bool,
     ) -> Result<Vec<CallSummary>, JournalError> {
-        self.ask(|connection| {
-            let dead = self.dead(connection)?;
+        self.query(|connection| {
+            let dead = self.dead_runs(connection)?;
             let conditions = filter.conditions(&dead.list());
-            let sql = query(connection, &conditions, "seq DESC");
+            let sql = list_query(connection, &conditions, "seq DESC");
             let mut statement = connection.prepare(&sql)?;
             let mut rows = statement.query(params_from_iter(&conditions.values))?;
             let mut calls = Vec::new();
-            while calls.len() < filter.limit.min(MOST_CALLS)
+            while calls.len() < filter.limit.min(MAX_CALLS)
                 && let Some(row) = rows.next()?
             {
                 let (tool, server) = (text(row, column!(tool))?, text(row, column!(server))?);
@@ -101,17 +101,17 @@ impl Reader {
         })
     }
 
-    /// One call by its id or by the beginning of it that no other call has.
+    /// One call by its id or a unique prefix of it.
     pub fn call(&self, id: &str) -> Result<Option<CallDetail>, JournalError> {
         let is_id = (1..=32).contains(&id.len()) && id.bytes().all(|byte| byte.is_ascii_hexdigit());
         if !is_id {
-            return Err(JournalError::NoId(toolgate_core::escape(
+            return Err(JournalError::InvalidId(toolgate_core::escape(
                 &id[..id.floor_char_boundary(100)],
             )));
         }
         let id = id.to_ascii_lowercase();
-        let found: Vec<i64> = self.ask(|connection| {
-            let (start, end) = place::range(&id);
+        let found: Vec<i64> = self.query(|connection| {
+            let (start, end) = place::range_for_prefix(&id);
             let mut statement = connection.prepare(
                 "SELECT seq FROM calls WHERE seq >= ?2 AND seq < ?3 AND substr(id, 1, length(?1)) = ?1 LIMIT 2",
             )?;
@@ -120,20 +120,20 @@ impl Reader {
         })?;
         match found.as_slice() {
             [] => Ok(None),
-            [only] => self.ask(|connection| self.detail(connection, *only)),
+            [only] => self.query(|connection| self.detail(connection, *only)),
             _ => Err(JournalError::Ambiguous(id)),
         }
     }
 
-    /// How many digits of each id tell it from every other call there is.
+    /// How many digits of each id distinguish it from all other calls.
     pub fn distinct_digits(&self, ids: &[&str]) -> Result<Vec<usize>, JournalError> {
-        self.ask(|connection| {
+        self.query(|connection| {
             let sql = "SELECT id FROM calls WHERE seq >= ? AND seq < ? AND id <> ?";
             let mut statement = connection.prepare(sql)?;
             let mut digits = Vec::with_capacity(ids.len());
             for id in ids {
                 let millisecond = id.get(..12).unwrap_or(id);
-                let (start, end) = place::range(millisecond);
+                let (start, end) = place::range_for_prefix(millisecond);
                 let others = statement.query_map(params![start, end, id], |row| row.get(0))?;
                 let shared = |other: String| {
                     let both = id.bytes().zip(other.bytes());
@@ -148,19 +148,19 @@ impl Reader {
         })
     }
 
-    /// Where the order of ended calls ends now.
-    pub fn position(&self) -> Result<Position, JournalError> {
-        self.ask(|connection| Ok(Position(batch::last_finished(connection)?)))
+    /// The current end of the order of ended calls.
+    pub fn position(&self) -> Result<JournalPosition, JournalError> {
+        self.query(|connection| Ok(JournalPosition(batch::last_finished(connection)?)))
     }
 
-    /// Calls that ended after a position, in the order in which they did, each with its own position. None is left out and
-    /// none comes twice, whoever ran it.
+    /// Calls that ended after a position, in that order, each with its own position. No call is
+    /// missing or repeated, whichever process ran it.
     pub fn finished_after(
         &self,
-        position: Position,
-        filter: &Filter,
-    ) -> Result<Vec<(Position, CallSummary)>, JournalError> {
-        self.ask(|connection| {
+        position: JournalPosition,
+        filter: &JournalFilter,
+    ) -> Result<Vec<(JournalPosition, CallSummary)>, JournalError> {
+        self.query(|connection| {
             let dead = DeadRuns::default();
             let mut conditions = filter.conditions(&dead.list());
             conditions.add("finished > ?", [position.0.into()]);
@@ -172,17 +172,17 @@ impl Reader {
         &self.file
     }
 
-    pub(crate) fn key(&self) -> Result<Option<Key>, JournalError> {
-        let key = Key::load(&self.file);
-        key.map_err(|error| Unusable::Io(error).of(&suffixed(&self.file, ".key")))
+    pub(crate) fn key(&self) -> Result<Option<ChainKey>, JournalError> {
+        let key = ChainKey::load(&self.file);
+        key.map_err(|error| StoreError::Io(error).at_path(&suffixed(&self.file, ".key")))
     }
 
-    pub(crate) fn dead(&self, connection: &Connection) -> rusqlite::Result<DeadRuns> {
-        runs::dead(connection, &self.file).map(DeadRuns::new)
+    pub(crate) fn dead_runs(&self, connection: &Connection) -> rusqlite::Result<DeadRuns> {
+        runs::dead_runs(connection, &self.file).map(DeadRuns::new)
     }
 
     fn detail(&self, connection: &Connection, place: i64) -> rusqlite::Result<Option<CallDetail>> {
-        let dead = self.dead(connection)?;
+        let dead = self.dead_runs(connection)?;
         let sql = detail_query(connection, "seq = ?", "seq", false);
         let found = connection.query_row(&sql, [place], |row| {
             let run = RunInfo::read(connection, row.get(column!(run))?)?;
@@ -197,35 +197,37 @@ impl Reader {
 
 pub(crate) fn select(
     connection: &Connection,
-    conditions: &Conditions,
+    conditions: &SqlConditions,
     order: &str,
     limit: usize,
     dead: &DeadRuns,
-) -> rusqlite::Result<Vec<(Position, CallSummary)>> {
-    let limit = limit.min(MOST_CALLS);
-    let sql = query(connection, conditions, order);
+) -> rusqlite::Result<Vec<(JournalPosition, CallSummary)>> {
+    let limit = limit.min(MAX_CALLS);
+    let sql = list_query(connection, conditions, order);
     let mut statement = connection.prepare(&format!("{sql} LIMIT {limit}"))?;
     let rows = statement.query_map(params_from_iter(&conditions.values), |row| {
         let position = number(row, column!(finished))?.unwrap_or(0);
-        Ok((Position(position), CallSummary::read(row, dead)?))
+        Ok((JournalPosition(position), CallSummary::read(row, dead)?))
     })?;
     rows.collect()
 }
 
-fn query(connection: &Connection, conditions: &Conditions, order: &str) -> String {
-    let (columns, table) = (columns::selected(Read::List), columns::table(connection));
+fn list_query(connection: &Connection, conditions: &SqlConditions, order: &str) -> String {
+    let columns = columns::select_list(ColumnSet::List);
+    let table = columns::table_expression(connection);
     let conditions = conditions.sql();
-    format!("SELECT {columns}, {BESIDE} FROM {table} WHERE {conditions} ORDER BY {order}")
+    format!("SELECT {columns}, {EXTRA_COLUMNS} FROM {table} WHERE {conditions} ORDER BY {order}")
 }
 
-/// Everything about calls; with their links in the chain, if there is one.
+/// Selects everything about calls, with their entries in the chain if there is one.
 pub(crate) fn detail_query(
     connection: &Connection,
     conditions: &str,
     order: &str,
     has_chain: bool,
 ) -> String {
-    let (columns, table) = (columns::selected(Read::Detail), columns::table(connection));
+    let columns = columns::select_list(ColumnSet::Detail);
+    let table = columns::table_expression(connection);
     let (link, join) = match has_chain {
         true => (
             "chain.n, chain.digest, chain.hash",
@@ -234,6 +236,6 @@ pub(crate) fn detail_query(
         false => ("NULL, NULL, NULL", ""),
     };
     format!(
-        "SELECT {columns}, {BESIDE}, {link} FROM {table} {join} WHERE {conditions} ORDER BY {order}"
+        "SELECT {columns}, {EXTRA_COLUMNS}, {link} FROM {table} {join} WHERE {conditions} ORDER BY {order}"
     )
 }

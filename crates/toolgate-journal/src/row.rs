@@ -1,4 +1,5 @@
-//! What is kept of a call, made on the caller's side: secrets out, everything bounded, JSON as text.
+//! What is kept of a call. Made on the caller's side, with secrets redacted, everything bounded,
+//! and JSON as text.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -7,28 +8,29 @@ use std::time::SystemTime;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use toolgate_core::{
-    ApprovalRecord, CallId, CallRecord, CallStarted, Origin, Redactor, Source, ToolDefinition,
-    ToolOutput, Trace, kept,
+    ApprovalRecord, CallId, CallRecord, CallStarted, Origin, Redactor, ToolDefinition, ToolOutput,
+    ToolSource, TraceContext, sanitize,
 };
 
 use crate::time::{micros, whole_micros};
-use crate::{ApprovalInfo, VoiceTurn, turns};
+use crate::{ApprovalInfo, VoiceTurn, turn_store};
 
-/// Names of parameters beyond this are no names.
-const LONGEST_CHANGES: usize = 64 << 10;
+// More than this can't be real parameter names.
+const MAX_CHANGES_BYTES: usize = 64 << 10;
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Row {
+pub(crate) enum JournalRow {
     Start(Box<StartRow>),
     End(Box<EndRow>),
-    /// Nobody waits for these: they never come into a spool.
+    // Nobody waits for these, so they never go into a spool.
     #[serde(skip)]
     Turn(Box<VoiceTurn>),
 }
 
-/// A call that is about to run, or never did. What it lacks is left out of its line in the spool: calls wait for that.
-#[derive(Serialize, Deserialize)]
+/// A call that is about to run, or never did. Absent fields are left out of its line in the spool,
+/// because calls wait for that line.
+#[derive(Default, Serialize, Deserialize)]
 pub(crate) struct StartRow {
     pub(crate) id: String,
     pub(crate) tool: String,
@@ -45,25 +47,26 @@ pub(crate) struct StartRow {
     pub(crate) parent_span_id: Option<String>,
     pub(crate) started_at: i64,
     pub(crate) asked: String,
-    /// Only where they differ from what was asked.
-    pub(crate) executed: Executed,
-    /// An [`ApprovalInfo`] as JSON. Nothing in the spool of an older version.
+    /// Kept only where it differs from what was asked.
+    pub(crate) executed: ExecutedArguments,
+    /// An [`ApprovalInfo`] as JSON. Absent in the spool of an older version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) approval: Option<String>,
-    /// The tool says of itself that what it does can't be undone. Nothing in the spool of an older version.
+    /// The tool declares that its effects can't be undone. Absent in the spool of an older version.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) destructive: bool,
 }
 
-#[derive(Serialize, Deserialize)]
+#[derive(Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Executed {
+pub(crate) enum ExecutedArguments {
     Not,
+    #[default]
     AsAsked,
     Otherwise(String),
 }
 
-impl Executed {
+impl ExecutedArguments {
     pub(crate) fn text(&self) -> Option<&str> {
         match self {
             Self::Otherwise(text) => Some(text),
@@ -72,7 +75,7 @@ impl Executed {
     }
 }
 
-/// How a call ended, in the spool like its start.
+/// How a call ended. Goes into the spool like its start.
 #[derive(Default, Serialize, Deserialize)]
 pub(crate) struct EndRow {
     pub(crate) id: String,
@@ -86,7 +89,7 @@ pub(crate) struct EndRow {
     pub(crate) duration: i64,
     pub(crate) check: i64,
     pub(crate) approval: i64,
-    /// Nothing in the spool of an older version.
+    /// Absent in the spool of an older version.
     #[serde(default)]
     pub(crate) queue: Option<i64>,
     pub(crate) invoke: i64,
@@ -101,29 +104,28 @@ pub(crate) struct EndRow {
     pub(crate) result_cut: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) content: Option<String>,
-    /// Of a call that never started.
+    /// The start of a call that never ran, so that both are one row.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) start: Option<Box<StartRow>>,
-    /// Of one that did, for the case that its start was lost.
+    /// The start of a call that did run, in case its own row was lost.
     #[serde(skip)]
-    pub(crate) known: Option<Box<Known>>,
+    pub(crate) known: Option<Box<KnownStart>>,
 }
 
-/// What is known of a call from its beginning on.
 pub(crate) struct StartInfo<'a> {
     pub(crate) id: CallId,
     pub(crate) tool_name: &'a str,
     tool: Option<&'a ToolDefinition>,
     pub(crate) origin: Origin,
     pub(crate) caller: Option<&'a str>,
-    pub(crate) trace: &'a Trace,
+    pub(crate) trace: &'a TraceContext,
     pub(crate) asked: &'a Arc<Value>,
     pub(crate) executed: Option<&'a Arc<Value>>,
     pub(crate) approval: Option<&'a ApprovalRecord>,
     pub(crate) started_at: SystemTime,
 }
 
-impl Row {
+impl JournalRow {
     pub(crate) fn started(call: &CallStarted, redactor: &Redactor) -> Self {
         Self::Start(Box::new(StartRow::new(&call.into(), redactor)))
     }
@@ -137,12 +139,11 @@ impl Row {
         Self::Start(Box::new(StartRow::sample(&"0".repeat(32))))
     }
 
-    /// Roughly what it takes in memory.
     pub(crate) fn bytes(&self) -> usize {
         const FIELDS: usize = 512;
         let length = |text: &Option<String>| text.as_ref().map_or(0, String::len);
         match self {
-            Self::Turn(turn) => FIELDS + turns::bytes(turn),
+            Self::Turn(turn) => FIELDS + turn_store::bytes(turn),
             Self::Start(row) => FIELDS + row.bytes(),
             Self::End(row) => {
                 let start = row.start.as_ref().map_or(0, |start| start.bytes());
@@ -163,7 +164,7 @@ impl<'a> From<&'a CallStarted> for StartInfo<'a> {
             origin: call.origin,
             caller: call.caller.as_deref(),
             trace: &call.trace,
-            asked: &call.asked,
+            asked: &call.requested,
             executed: Some(&call.executed),
             approval: call.approval.as_ref(),
             started_at: call.started_at,
@@ -180,7 +181,7 @@ impl<'a> From<&'a CallRecord> for StartInfo<'a> {
             origin: record.origin,
             caller: record.caller.as_deref(),
             trace: &record.trace,
-            asked: &record.asked,
+            asked: &record.requested,
             executed: record.executed.as_ref(),
             approval: record.approval.as_ref(),
             started_at: record.started_at,
@@ -189,28 +190,27 @@ impl<'a> From<&'a CallRecord> for StartInfo<'a> {
 }
 
 impl StartInfo<'_> {
-    pub(crate) fn source(&self) -> Option<&Source> {
+    pub(crate) fn source(&self) -> Option<&ToolSource> {
         self.tool.map(ToolDefinition::source)
     }
 
     pub(crate) fn server(&self) -> Option<String> {
         match self.source()? {
-            Source::Mcp(server) => Some(server.clone()),
+            ToolSource::Mcp(server) => Some(server.clone()),
             _ => None,
         }
     }
 }
 
-/// What a start row is made of, kept for as long as the row of its end.
-pub(crate) struct Known {
+/// What a start row is made from, kept as long as the row of its end.
+pub(crate) struct KnownStart {
     call: CallStarted,
-    /// Roughly what its arguments take in memory.
     weight: usize,
 }
 
-impl Known {
+impl KnownStart {
     fn new(call: CallStarted) -> Self {
-        let weight = weight(&call.asked) + weight(&call.executed);
+        let weight = memory_size(&call.requested) + memory_size(&call.executed);
         Self { call, weight }
     }
 
@@ -221,7 +221,7 @@ impl Known {
 
 impl StartRow {
     fn new(call: &StartInfo<'_>, redactor: &Redactor) -> Self {
-        let keep = |value: &Value| kept::json(redactor, value, kept::ARGUMENTS).text;
+        let keep = |value: &Value| sanitize::json(redactor, value, sanitize::MAX_ARGUMENTS).text;
         let approval = call
             .approval
             .map(|answer| ApprovalInfo::new(answer, redactor));
@@ -229,21 +229,22 @@ impl StartRow {
         Self {
             id: call.id.to_string(),
             // Escaped: people read this column with other programs.
-            tool: kept::name(redactor, call.tool_name),
-            source: call.source().map(Source::to_string),
+            tool: sanitize::name(redactor, call.tool_name),
+            source: call.source().map(ToolSource::to_string),
             server: call.server(),
             origin: call.origin.as_str().into(),
-            caller: call.caller.map(|caller| kept::name(redactor, caller)),
+            caller: call.caller.map(|caller| sanitize::name(redactor, caller)),
             trace_id: Some(call.trace.trace_id()),
             parent_span_id: call.trace.parent_id(),
             started_at: micros(call.started_at),
             asked: keep(call.asked),
             executed: match call.executed {
-                None => Executed::Not,
+                None => ExecutedArguments::Not,
+                // Most calls run with the arguments as they were asked, so these are stored once.
                 Some(same) if Arc::ptr_eq(call.asked, same) || call.asked == same => {
-                    Executed::AsAsked
+                    ExecutedArguments::AsAsked
                 }
-                Some(executed) => Executed::Otherwise(keep(executed)),
+                Some(executed) => ExecutedArguments::Otherwise(keep(executed)),
             },
             // A struct of texts is always JSON.
             approval: approval.and_then(|info| serde_json::to_string(&info).ok()),
@@ -256,17 +257,10 @@ impl StartRow {
         Self {
             id: id.to_owned(),
             tool: id.to_owned(),
-            source: None,
-            server: None,
             origin: "library".into(),
-            caller: None,
-            trace_id: None,
-            parent_span_id: None,
             started_at: 1,
             asked: "{}".to_owned(),
-            executed: Executed::AsAsked,
-            approval: None,
-            destructive: false,
+            ..Self::default()
         }
     }
 
@@ -277,13 +271,11 @@ impl StartRow {
 
 impl EndRow {
     fn new(record: &CallRecord, redactor: &Redactor) -> Self {
-        let redactor = &*redactor.of_call(&record.asked);
-        let text = |text: &str| kept::text(redactor, text);
-        let known = record.start().map(Known::new);
-        let start = match &known {
-            None => Some(Box::new(StartRow::new(&record.into(), redactor))),
-            Some(_) => None,
-        };
+        let redactor = &*redactor.for_call(&record.requested);
+        let text = |text: &str| sanitize::text(redactor, text);
+        let known = record.start().map(KnownStart::new);
+        let start = || Box::new(StartRow::new(&record.into(), redactor));
+        let start = known.is_none().then(start);
         let mut row = Self {
             id: record.outcome.call_id.to_string(),
             outcome: "success".into(),
@@ -292,14 +284,14 @@ impl EndRow {
             approval: whole_micros(record.timings.approval),
             queue: Some(whole_micros(record.timings.queue)),
             invoke: whole_micros(record.timings.invoke),
-            renamed: list(redactor, &record.renamed),
-            dropped: list(redactor, &record.dropped),
+            renamed: redacted_names(redactor, &record.renamed),
+            dropped: redacted_names(redactor, &record.dropped),
             start,
             known: known.map(Box::new),
             ..Self::default()
         };
         match &record.outcome.result {
-            Ok(output) => row.answered(output, redactor),
+            Ok(output) => row.set_result(output, redactor),
             Err(error) => {
                 row.outcome = error.kind().as_str().into();
                 row.error = Some(text(&error.to_string()));
@@ -310,8 +302,8 @@ impl EndRow {
         row
     }
 
-    fn answered(&mut self, output: &ToolOutput, redactor: &Redactor) {
-        let keep = |value: &Value| kept::json(redactor, value, kept::RESULT);
+    fn set_result(&mut self, output: &ToolOutput, redactor: &Redactor) {
+        let keep = |value: &Value| sanitize::json(redactor, value, sanitize::MAX_RESULT);
         let result = match &output.structured {
             Some(value) => keep(value),
             None => keep(&output.to_result()),
@@ -319,27 +311,26 @@ impl EndRow {
         self.result_bytes = i64::try_from(result.bytes).ok();
         self.result_cut = result.is_cut;
         self.result = Some(result.text);
-        self.content = output.beside().map(|blocks| keep(&blocks).text);
+        self.content = output.extra_content().map(|blocks| keep(&blocks).text);
     }
 }
 
-/// A JSON list of names; nothing if it is empty. Names that models and servers made up may be secrets too.
-fn list<T: Serialize>(redactor: &Redactor, names: &[T]) -> Option<String> {
+// Redacted, because names that models and servers made up may be secrets too.
+fn redacted_names<T: Serialize>(redactor: &Redactor, names: &[T]) -> Option<String> {
     if names.is_empty() {
         return None;
     }
     let names = serde_json::to_value(names).unwrap_or_default();
-    Some(redactor.compact(&names, LONGEST_CHANGES).0)
+    Some(redactor.compact(&names, MAX_CHANGES_BYTES).0)
 }
 
-/// Roughly what a value takes in memory.
-fn weight(value: &Value) -> usize {
+fn memory_size(value: &Value) -> usize {
     const NODE: usize = 32;
     NODE + match value {
         Value::String(text) => text.len(),
-        Value::Array(items) => items.iter().map(weight).sum(),
+        Value::Array(items) => items.iter().map(memory_size).sum(),
         Value::Object(fields) => {
-            let field = |(name, value): (&String, &Value)| NODE + name.len() + weight(value);
+            let field = |(name, value): (&String, &Value)| NODE + name.len() + memory_size(value);
             fields.iter().map(field).sum()
         }
         _ => 0,

@@ -1,12 +1,13 @@
-//! Which processes write to the database, and which of them are still there.
+//! Tracks which processes write to the database and which of them are alive.
 //!
-//! Each run has a row, and beside the database a file of its own that it holds locked while it lives. The lock goes with the
-//! process, however that ends: a run whose lock is free is over. What it left is for whoever comes next, see `takeover.rs`.
+//! Each run has a row, and a file beside the database that it keeps locked while it lives. The lock
+//! goes with the process, however that ends, so a run whose lock is free is over. `takeover.rs`
+//! handles what it left.
 
 use std::collections::BTreeSet;
-use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::fs::{self, File, TryLockError};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, params};
@@ -15,22 +16,18 @@ use rustix::process::{Pid, test_kill_process};
 use serde::{Deserialize, Serialize};
 use tracing::debug;
 
-use crate::store::suffixed;
-use crate::{line, spool, takeover, time};
+use crate::store::{create_private_folder, private_file, suffixed};
+use crate::{checksummed_line, spool, takeover, time};
 
-/// This process, for as long as it holds the lock.
-pub(crate) struct Run {
-    entry: Entry,
+pub(crate) struct CurrentRun {
+    entry: RunEntry,
     database: PathBuf,
-    /// Holds the lock; both go with the process.
     lock: File,
-    /// What it left is for the next process.
-    leaves_files: bool,
+    keeps_files: bool,
 }
 
-/// Who a run is: its row in the database, and what stands in its file.
 #[derive(Serialize, Deserialize, Default)]
-pub(crate) struct Entry {
+pub(crate) struct RunEntry {
     id: String,
     command: String,
     pid: u32,
@@ -38,10 +35,11 @@ pub(crate) struct Entry {
     started_at: i64,
 }
 
-impl Run {
-    /// Takes a new lock. The row follows with [`enter`](Self::enter): nobody may see it before the lock is held.
+impl CurrentRun {
+    /// Takes a new lock. [`insert`](Self::insert) adds the row afterwards, because nobody may see
+    /// it before the lock is held.
     pub(crate) fn begin(database: &Path, command: &str) -> io::Result<Self> {
-        let entry = Entry {
+        let entry = RunEntry {
             id: format!("{:016x}", fastrand::u64(..)),
             command: command.to_owned(),
             pid: std::process::id(),
@@ -52,88 +50,88 @@ impl Run {
             lock: entry.lock(database)?,
             entry,
             database: database.to_owned(),
-            leaves_files: false,
+            keeps_files: false,
         })
     }
 
     pub(crate) fn path(&self) -> PathBuf {
-        folder_of(&self.database).join(&self.entry.id)
+        folder_path(&self.database).join(&self.entry.id)
     }
 
-    /// False if the file is no longer where others look for it.
-    pub(crate) fn is_seen(&self) -> bool {
+    /// False if the lock file is no longer where other processes look for it.
+    pub(crate) fn is_lock_visible(&self) -> bool {
         let number = |file: fs::Metadata| (file.dev(), file.ino());
         let ours = self.lock.metadata().map(number).ok();
         fs::metadata(self.path()).map(number).ok() == ours
     }
 
-    /// Takes the same lock again, in a new file.
-    pub(crate) fn renew(&mut self) -> io::Result<()> {
+    pub(crate) fn recreate_lock(&mut self) -> io::Result<()> {
         self.lock = self.entry.lock(&self.database)?;
         Ok(())
     }
 
-    /// Adds the row, unless it is there, and says its number.
-    pub(crate) fn enter(&self, connection: &Connection) -> rusqlite::Result<i64> {
-        self.entry.enter(connection)
+    /// Adds the row unless it exists, and returns its number.
+    pub(crate) fn insert(&self, connection: &Connection) -> rusqlite::Result<i64> {
+        self.entry.insert(connection)
     }
 
-    /// The run is over in good order. Calls that are still open, by their places, will never end.
-    pub(crate) fn leave(
+    /// Ends the run in good order. Calls that are still open, by their places, will never end.
+    pub(crate) fn end(
         &self,
         connection: &mut Connection,
         open: impl Iterator<Item = i64>,
     ) -> rusqlite::Result<()> {
-        takeover::end(connection, &self.database, &self.entry.id, open)
+        takeover::end_run(connection, &self.database, &self.entry.id, open)
     }
 
-    /// Not everything could be written: the files stay, for the next process.
-    pub(crate) fn leave_files(&mut self) {
-        self.leaves_files = true;
+    /// Keeps the files for the next process, because not everything could be written.
+    pub(crate) fn keep_files(&mut self) {
+        self.keeps_files = true;
     }
 }
 
-impl Drop for Run {
+impl Drop for CurrentRun {
     fn drop(&mut self) {
-        if !self.leaves_files
-            && self.is_seen()
+        if !self.keeps_files
+            && self.is_lock_visible()
             && let Err(error) = fs::remove_file(self.path())
         {
-            debug!(%error, "the lock of a run can not be removed");
+            debug!(%error, "the lock of this process can't be removed");
         }
     }
 }
 
-impl Entry {
-    /// Of a run whose file is locked no longer. Where it can not be read, the name of the file is all there is.
-    pub(crate) fn left(database: &Path, id: &str) -> Self {
-        let text = fs::read(folder_of(database).join(id)).unwrap_or_default();
-        let entry = line::parsed(text.strip_suffix(b"\n").unwrap_or(&text));
+impl RunEntry {
+    /// Reads the file of a run that is over. If it can't be read, only the id is known,
+    /// from the file name.
+    pub(crate) fn read_abandoned(database: &Path, id: &str) -> Self {
+        let text = fs::read(folder_path(database).join(id)).unwrap_or_default();
+        let entry = checksummed_line::decode(text.strip_suffix(b"\n").unwrap_or(&text));
         Self {
             id: id.to_owned(),
             ..entry.unwrap_or_default()
         }
     }
 
-    /// The file gets its name when it is locked, so that nobody takes it for one of a run that is over.
+    // The file gets its name only once it is locked, or another process could take it for one of a
+    // dead run.
     fn lock(&self, database: &Path) -> io::Result<File> {
-        let path = folder(database)?.join(&self.id);
+        let path = create_folder(database)?.join(&self.id);
         let nameless = suffixed(&path, ".new");
-        let mut lock = OpenOptions::new()
+        let mut lock = private_file()
             .write(true)
             .create(true)
             .truncate(true)
-            .mode(0o600)
             .open(&nameless)?;
         lock.try_lock()?;
-        if let Err(error) = lock.write_all(&line::of(self)) {
-            debug!(%error, "the file of a run does not say whose it is");
+        if let Err(error) = lock.write_all(&checksummed_line::encode(self)) {
+            debug!(%error, "the lock of this process can't be labelled");
         }
         fs::rename(&nameless, &path)?;
         Ok(lock)
     }
 
-    pub(crate) fn enter(&self, connection: &Connection) -> rusqlite::Result<i64> {
+    pub(crate) fn insert(&self, connection: &Connection) -> rusqlite::Result<i64> {
         connection.execute(
             "INSERT INTO runs (id, command, pid, version, started_at) VALUES (?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING",
             params![self.id, self.command, self.pid, self.version, self.started_at],
@@ -143,11 +141,10 @@ impl Entry {
     }
 }
 
-/// A run that is over without having said so.
-pub(crate) struct Dead {
+pub(crate) struct DeadRun {
     pub(crate) seq: i64,
     pub(crate) id: String,
-    /// Its calls from here on are marked.
+    /// Calls from this place on are marked already.
     pub(crate) unmarked: i64,
 }
 
@@ -155,66 +152,68 @@ pub(crate) struct Dead {
 pub(crate) struct DeadRuns(Vec<i64>);
 
 impl DeadRuns {
-    pub(crate) fn new(runs: Vec<Dead>) -> Self {
+    pub(crate) fn new(runs: Vec<DeadRun>) -> Self {
         Self(runs.into_iter().map(|run| run.seq).collect())
     }
 
-    pub(crate) fn has(&self, run: i64) -> bool {
+    pub(crate) fn contains(&self, run: i64) -> bool {
         self.0.contains(&run)
     }
 
-    /// As SQL that stands in parentheses after `IN`.
     pub(crate) fn list(&self) -> String {
         let runs: Vec<String> = self.0.iter().map(ToString::to_string).collect();
         runs.join(", ")
     }
 }
 
-pub(crate) fn dead(connection: &Connection, database: &Path) -> rusqlite::Result<Vec<Dead>> {
+pub(crate) fn dead_runs(
+    connection: &Connection,
+    database: &Path,
+) -> rusqlite::Result<Vec<DeadRun>> {
     let sql = "SELECT seq, id, unmarked, pid FROM runs WHERE ended_at IS NULL";
     let mut statement = connection.prepare_cached(sql)?;
     let open = statement.query_map([], |row| {
-        let run = Dead {
+        let run = DeadRun {
             seq: row.get(0)?,
             id: row.get(1)?,
             unmarked: row.get(2)?,
         };
         Ok((run, row.get(3)?))
     })?;
-    let open = open.collect::<rusqlite::Result<Vec<(Dead, i64)>>>()?;
-    let folder = folder_of(database);
-    let is_over = |(run, pid): (Dead, i64)| match Lock::of(&folder, &run.id) {
-        Lock::Held => None,
-        Lock::Free => Some(run),
-        // Somebody deleted it. Its process would make a new one within a second; until then this is all that can be known.
-        Lock::Missing => (!is_running(pid)).then_some(run),
+    let open = open.collect::<rusqlite::Result<Vec<(DeadRun, i64)>>>()?;
+    let folder = folder_path(database);
+    let is_over = |(run, pid): (DeadRun, i64)| match LockState::probe(&folder, &run.id) {
+        LockState::Held => None,
+        LockState::Free => Some(run),
+        // Somebody deleted it. Its process would recreate it within a second. Until then the
+        // process id is all there is to go by.
+        LockState::Missing => (!is_running(pid)).then_some(run),
     };
     Ok(open.into_iter().filter_map(is_over).collect())
 }
 
-/// Runs that are over, and whose files are still there.
-pub(crate) fn left(database: &Path) -> BTreeSet<String> {
-    let folder = folder_of(database);
-    let mut ids = names(&folder);
-    ids.retain(|id| matches!(Lock::of(&folder, id), Lock::Free));
+/// Runs that are over but whose files are still there.
+pub(crate) fn abandoned_runs(database: &Path) -> BTreeSet<String> {
+    let folder = folder_path(database);
+    let mut ids = run_ids(&folder);
+    ids.retain(|id| matches!(LockState::probe(&folder, id), LockState::Free));
     ids
 }
 
-/// True if a process that is gone left rows that are not in the database.
-pub(crate) fn has_left_rows(database: &Path) -> bool {
-    let folder = folder_of(database);
-    let mut ids = left(database).into_iter();
-    ids.any(|id| spool::is_left(&folder.join(id)))
+/// True if a dead process left rows that are not in the database.
+pub(crate) fn has_abandoned_rows(database: &Path) -> bool {
+    let folder = folder_path(database);
+    let mut ids = abandoned_runs(database).into_iter();
+    ids.any(|id| spool::has_abandoned(&folder.join(id)))
 }
 
-/// True if a process writes to the database now.
 pub(crate) fn is_anyone_alive(database: &Path) -> bool {
-    let folder = folder_of(database);
-    let mut ids = names(&folder).into_iter();
-    ids.any(|id| matches!(Lock::of(&folder, &id), Lock::Held))
+    let folder = folder_path(database);
+    let mut ids = run_ids(&folder).into_iter();
+    ids.any(|id| matches!(LockState::probe(&folder, &id), LockState::Held))
 }
 
-fn names(folder: &Path) -> BTreeSet<String> {
+fn run_ids(folder: &Path) -> BTreeSet<String> {
     let Ok(files) = fs::read_dir(folder) else {
         return BTreeSet::new();
     };
@@ -223,21 +222,20 @@ fn names(folder: &Path) -> BTreeSet<String> {
     names.filter(|name| is_id(name)).collect()
 }
 
-/// A damaged database may hold any text: it must not lead elsewhere.
+// A damaged database may hold any text as an id, which must not lead to another path.
 fn is_id(text: &str) -> bool {
     text.len() == 16 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-/// Whether someone holds the lock of a run.
-enum Lock {
+enum LockState {
     Held,
     Free,
     Missing,
 }
 
-impl Lock {
-    /// Only a shared lock is tried, so that those who look never see each other.
-    fn of(folder: &Path, id: &str) -> Self {
+impl LockState {
+    // Tries only a shared lock, so that two processes that check never see each other.
+    fn probe(folder: &Path, id: &str) -> Self {
         if !is_id(id) {
             return Self::Free;
         }
@@ -247,7 +245,7 @@ impl Lock {
                 _ => Self::Free,
             },
             Err(error) if error.kind() == io::ErrorKind::NotFound => Self::Missing,
-            // Whether it lives can not be seen; to call a running call interrupted would be worse than to wait.
+            // Unknown. Calling a running call interrupted would be worse than waiting.
             Err(_) => Self::Held,
         }
     }
@@ -259,16 +257,13 @@ fn is_running(pid: i64) -> bool {
     matches!(tried, Some(Ok(()) | Err(Errno::PERM)))
 }
 
-/// Where the locks are, made if it is not there.
-pub(crate) fn folder(database: &Path) -> io::Result<PathBuf> {
-    let folder = folder_of(database);
-    DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(&folder)?;
+/// The folder of the locks, created if missing.
+pub(crate) fn create_folder(database: &Path) -> io::Result<PathBuf> {
+    let folder = folder_path(database);
+    create_private_folder(&folder)?;
     Ok(folder)
 }
 
-pub(crate) fn folder_of(database: &Path) -> PathBuf {
+pub(crate) fn folder_path(database: &Path) -> PathBuf {
     suffixed(database, ".runs")
 }

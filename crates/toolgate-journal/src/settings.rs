@@ -1,4 +1,4 @@
-//! The configuration's `journal`.
+//! The settings under `journal` in the configuration.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -7,21 +7,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, de};
 use toolgate_core::deserialize_bytes;
 
-use crate::Forward;
+use crate::ForwardTarget;
 
-/// Less than this holds no day of calls.
-const SMALLEST: u64 = 1 << 20;
-/// A century: more would be a mistake.
-const LONGEST: u32 = 36_500;
+// Less than this wouldn't hold a day of calls.
+const MIN_SIZE: u64 = 1 << 20;
+// A century. More would be a mistake.
+const MAX_DAYS: u32 = 36_500;
 
-/// Where calls are recorded and for how long. The defaults are the documented ones of the configuration's `journal`.
-///
-/// ```
-/// use toolgate_journal::{JournalSettings, Sync};
-///
-/// let settings: JournalSettings = serde_json::from_str(r#"{ "maxSize": "64MiB", "sync": "full" }"#).unwrap();
-/// assert_eq!((settings.keep_days, settings.max_size, settings.sync), (30, 64 << 20, Sync::Full));
-/// ```
+/// Where calls are recorded and for how long.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 #[schemars(description = "The record of all calls")]
@@ -40,43 +33,34 @@ pub struct JournalSettings {
     #[schemars(with = "String", regex(pattern = r"^[0-9.]+\s*(B|KiB|MiB|GiB)$"))]
     pub max_size: u64,
     /// What a recorded call survives.
-    pub sync: Sync,
-    /// Which calls are refused while they can not be recorded; the others run all the same.
-    pub require: Require,
-    /// Whether the chain of hashes is made with a secret key, in a file beside the journal: without it nobody can make one that
-    /// verifies.
+    pub sync: SyncMode,
+    /// Which calls are refused while they can't be recorded; the others still run.
+    pub require: RecordRequirement,
+    /// Whether the hash chain uses a secret key, kept in a file beside the journal. Without the
+    /// key, nobody can forge a chain that verifies.
     pub key: bool,
-    /// Where records go besides the journal; nowhere unless said.
-    pub forward: Option<Forward>,
-    /// What is done where the file can not be opened now. The program says it, not its configuration.
+    /// Where records go besides the journal. Default: nowhere.
+    pub forward: Option<ForwardTarget>,
+    /// What to do if the file can't be opened now. Set by the program, not by its configuration.
     #[serde(skip)]
-    pub patience: Patience,
+    pub open_retry: OpenRetry,
 }
 
-/// What is done where a journal can not be opened now.
-///
-/// ```
-/// assert_eq!(toolgate_journal::Patience::default(), toolgate_journal::Patience::None);
-/// ```
+/// What [`Journal::open`](crate::Journal::open) does if the journal can't be opened now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Patience {
-    /// It is an error.
+pub enum OpenRetry {
     #[default]
-    None,
-    /// It is tried again until it can, for a program that runs for long. Until then calls wait in memory, as they do when it fails
-    /// later, and [`health`](crate::Journal::health) says why.
+    Never,
+    /// Retries until it can, for a program that runs long. Until then calls wait in memory, as they
+    /// do when writing fails later, and [`health`](crate::Journal::health) says why.
     Endless,
 }
 
 /// What a recorded call survives.
-///
-/// ```
-/// assert_eq!(toolgate_journal::Sync::default(), toolgate_journal::Sync::Normal);
-/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
-pub enum Sync {
+pub enum SyncMode {
     /// Nobody waits for it: the last calls are lost if the program is killed.
     Relaxed,
     /// The program may be killed at any moment. The last calls may be lost if the power fails.
@@ -86,30 +70,24 @@ pub enum Sync {
     Full,
 }
 
-/// Which calls are refused while they can not be recorded.
-///
-/// ```
-/// assert_eq!(toolgate_journal::Require::default(), toolgate_journal::Require::Destructive);
-/// ```
+/// Which calls are refused while they can't be recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
-pub enum Require {
-    /// None.
+pub enum RecordRequirement {
+    /// No calls.
     Nothing,
-    /// Those of tools that say of themselves that they are destructive, such as one that opens a lock.
+    /// Calls of tools that declare themselves destructive, such as one that opens a lock.
     #[default]
     Destructive,
 }
 
-/// What becomes of calls that can not be recorded, as a part of a sentence.
-impl fmt::Display for Require {
+/// Says what happens to calls that can't be recorded, as part of a sentence.
+impl fmt::Display for RecordRequirement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Nothing => "they run all the same",
-            Self::Destructive => {
-                "those of tools that say that they are destructive are refused, the others run all the same"
-            }
+            Self::Nothing => "they still run",
+            Self::Destructive => "calls of destructive tools are refused, the others still run",
         })
     }
 }
@@ -120,11 +98,11 @@ impl Default for JournalSettings {
             file: None,
             keep_days: 30,
             max_size: 1 << 30,
-            sync: Sync::default(),
-            require: Require::default(),
+            sync: SyncMode::default(),
+            require: RecordRequirement::default(),
             key: false,
             forward: None,
-            patience: Patience::default(),
+            open_retry: OpenRetry::default(),
         }
     }
 }
@@ -136,14 +114,14 @@ fn file<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<PathBuf>, D
 
 fn days<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
     match u32::deserialize(deserializer)? {
-        days @ 1..=LONGEST => Ok(days),
-        _ => Err(de::Error::custom(format!("must be from 1 to {LONGEST}"))),
+        days @ 1..=MAX_DAYS => Ok(days),
+        _ => Err(de::Error::custom(format!("must be from 1 to {MAX_DAYS}"))),
     }
 }
 
 fn size<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
     match deserialize_bytes(deserializer)? as u64 {
-        bytes if bytes >= SMALLEST => Ok(bytes),
+        bytes if bytes >= MIN_SIZE => Ok(bytes),
         _ => Err(de::Error::custom("must be at least 1MiB")),
     }
 }
@@ -158,11 +136,11 @@ mod tests {
         assert_eq!(read("{}").unwrap(), JournalSettings::default());
         let all = r#"{ "file": "/x/y.db", "keepDays": 7, "maxSize": "2MiB", "sync": "relaxed", "require": "nothing" }"#;
         let all = read(all).unwrap();
-        assert_eq!(all.require, Require::Nothing);
+        assert_eq!(all.require, RecordRequirement::Nothing);
         assert_eq!(all.file, Some(PathBuf::from("/x/y.db")));
         assert_eq!(
             (all.keep_days, all.max_size, all.sync),
-            (7, 2 << 20, Sync::Relaxed)
+            (7, 2 << 20, SyncMode::Relaxed)
         );
         assert_eq!(read(r#"{ "file": "" }"#).unwrap().file, None);
         for (json, problem) in [

@@ -1,11 +1,10 @@
-//! Points in time: microseconds in the file, RFC 3339 with milliseconds outside.
+//! Converts times: microseconds in the file, RFC 3339 with milliseconds outside.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use jiff::Timestamp;
 use serde::Serializer;
 
-/// Microseconds since 1970.
 pub(crate) fn micros(time: SystemTime) -> i64 {
     let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
     whole_micros(since)
@@ -19,7 +18,7 @@ pub(crate) fn whole_micros(duration: Duration) -> i64 {
     i64::try_from(duration.as_micros()).unwrap_or(i64::MAX)
 }
 
-/// What stands in a damaged file need not be a time at all.
+// A damaged file may hold any number here.
 pub(crate) fn timestamp(micros: i64) -> Timestamp {
     Timestamp::from_microsecond(micros).unwrap_or_default()
 }

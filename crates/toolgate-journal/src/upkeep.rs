@@ -1,4 +1,4 @@
-//! Deletes what is too old or too much, a little at a time, so that nobody who wants to write waits for long.
+//! Deletes what is too old or too much, a little at a time, so that no other writer waits long.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -8,20 +8,20 @@ use rusqlite::{Connection, TransactionBehavior, params};
 use tokio::time::Instant;
 use tracing::debug;
 
-use crate::chain::{self, Chain};
-use crate::evict::{ROWS, Shares};
-use crate::health::Health;
-use crate::key::Key;
+use crate::chain::{self, HashChain};
+use crate::evict::{CallerShares, MAX_EVICTED_ROWS};
+use crate::health::HealthMonitor;
+use crate::key::ChainKey;
 use crate::{JournalSettings, place, takeover, time};
 
-/// How often it looks, besides after much was written.
-const PERIOD: Duration = Duration::from_secs(3600);
-/// So many bytes of rows are much.
-const MUCH: usize = 8 << 20;
-/// Pages given back at once.
-const PAGES: i64 = 256;
-/// Free pages that are kept: the next rows need them.
-const SPARE: i64 = 1024;
+// The time between two rounds, besides those after much was written.
+const INTERVAL: Duration = Duration::from_secs(3600);
+// After this many bytes of rows, the size is checked.
+const BYTES_BEFORE_SIZE_CHECK: usize = 8 << 20;
+// Few, so that one step is short.
+const PAGES_PER_STEP: i64 = 256;
+// Free pages to keep, because the next rows need them.
+const SPARE_PAGES: i64 = 1024;
 const DAY: i64 = 86_400 * 1_000_000;
 
 pub(crate) struct Upkeep {
@@ -29,18 +29,16 @@ pub(crate) struct Upkeep {
     max_size: i64,
     next: Instant,
     written: usize,
-    step: Step,
-    shares: Shares,
-    health: Arc<Health>,
+    step: UpkeepStep,
+    shares: CallerShares,
+    health: Arc<HealthMonitor>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Step {
+enum UpkeepStep {
     Rest,
-    /// Calls of processes that are gone.
     Interrupted,
     Age,
-    /// Down to so many bytes.
     Size(i64),
     Chain,
     Runs,
@@ -48,50 +46,56 @@ enum Step {
 }
 
 impl Upkeep {
-    pub(crate) fn new(settings: &JournalSettings, health: Arc<Health>) -> Self {
+    pub(crate) fn new(settings: &JournalSettings, health: Arc<HealthMonitor>) -> Self {
         Self {
             keep: i64::from(settings.keep_days) * DAY,
             max_size: i64::try_from(settings.max_size).unwrap_or(i64::MAX),
-            next: Instant::now() + PERIOD,
+            next: Instant::now() + INTERVAL,
             written: 0,
-            step: Step::Interrupted,
-            shares: Shares::default(),
+            step: UpkeepStep::Interrupted,
+            shares: CallerShares::default(),
             health,
         }
     }
 
     pub(crate) fn is_resting(&self) -> bool {
-        self.step == Step::Rest && self.written < MUCH && Instant::now() < self.next
+        self.step == UpkeepStep::Rest
+            && self.written < BYTES_BEFORE_SIZE_CHECK
+            && Instant::now() < self.next
     }
 
-    pub(crate) fn wrote(&mut self, bytes: usize) {
+    pub(crate) fn add_written(&mut self, bytes: usize) {
         self.written += bytes;
     }
 
-    /// One small piece of work. What fails is left for the next time.
     pub(crate) fn step(
         &mut self,
         connection: &mut Connection,
-        key: Option<&Key>,
+        key: Option<&ChainKey>,
         file: &Path,
     ) -> rusqlite::Result<()> {
         let next = match self.step {
-            Step::Rest if Instant::now() >= self.next => Ok(Step::Interrupted),
-            Step::Rest if self.written >= MUCH => Ok(Step::Size(self.max_size)),
-            Step::Rest => Ok(Step::Rest),
-            Step::Interrupted => takeover::take_over(connection, file)
-                .map(|is_all| if is_all { Step::Age } else { Step::Interrupted }),
-            Step::Age => self.age(connection, key),
-            Step::Size(wanted) => self.size(connection, key, wanted),
-            Step::Chain => trim(connection, key, file),
-            Step::Runs => self.runs(connection),
-            Step::Space => self.space(connection),
+            UpkeepStep::Rest if Instant::now() >= self.next => Ok(UpkeepStep::Interrupted),
+            UpkeepStep::Rest if self.written >= BYTES_BEFORE_SIZE_CHECK => {
+                Ok(UpkeepStep::Size(self.max_size))
+            }
+            UpkeepStep::Rest => Ok(UpkeepStep::Rest),
+            UpkeepStep::Interrupted => match takeover::take_over(connection, file) {
+                Ok(true) => Ok(UpkeepStep::Age),
+                Ok(false) => Ok(UpkeepStep::Interrupted),
+                Err(error) => Err(error),
+            },
+            UpkeepStep::Age => self.delete_expired(connection, key),
+            UpkeepStep::Size(wanted) => self.shrink(connection, key, wanted),
+            UpkeepStep::Chain => trim_chain(connection, key, file),
+            UpkeepStep::Runs => self.delete_runs(connection),
+            UpkeepStep::Space => self.release_pages(connection),
         };
         match next {
-            Ok(Step::Rest) => self.rest(),
+            Ok(UpkeepStep::Rest) => self.rest(),
             Ok(step) => self.step = step,
             Err(error) => {
-                debug!(%error, "the journal can not be tidied up now");
+                debug!(%error, "old calls can't be deleted from the journal now");
                 self.rest();
                 return Err(error);
             }
@@ -99,129 +103,137 @@ impl Upkeep {
         Ok(())
     }
 
-    /// All of it as soon as possible: the file is another one.
-    pub(crate) fn begin(&mut self) {
-        self.step = Step::Interrupted;
+    /// Starts a round as soon as possible, because the file was replaced.
+    pub(crate) fn restart(&mut self) {
+        self.step = UpkeepStep::Interrupted;
     }
 
-    /// Until the next time.
     pub(crate) fn rest(&mut self) {
-        self.step = Step::Rest;
-        self.shares = Shares::default();
+        self.step = UpkeepStep::Rest;
+        self.shares = CallerShares::default();
         self.written = 0;
-        self.next = Instant::now() + PERIOD;
+        self.next = Instant::now() + INTERVAL;
     }
 
     fn oldest(&self) -> i64 {
         time::now() - self.keep
     }
 
-    fn age(&self, connection: &mut Connection, key: Option<&Key>) -> rusqlite::Result<Step> {
+    fn delete_expired(
+        &self,
+        connection: &mut Connection,
+        key: Option<&ChainKey>,
+    ) -> rusqlite::Result<UpkeepStep> {
         let oldest = place::first_at(self.oldest() / 1000);
         Ok(match delete_before(connection, key, oldest)? {
-            0 => Step::Size(self.max_size),
-            _ => Step::Age,
+            0 => UpkeepStep::Size(self.max_size),
+            _ => UpkeepStep::Age,
         })
     }
 
-    fn size(
+    fn shrink(
         &mut self,
         connection: &mut Connection,
-        key: Option<&Key>,
+        key: Option<&ChainKey>,
         wanted: i64,
-    ) -> rusqlite::Result<Step> {
-        let pages = Pages::of(connection)?;
+    ) -> rusqlite::Result<UpkeepStep> {
+        let pages = PageCounts::read(connection)?;
         let excess = (pages.all - pages.free) * pages.size - wanted;
         if excess <= 0 {
-            return Ok(self.sized());
+            return Ok(self.finish_shrinking());
         }
         if self.shares.weigh(connection)? {
-            return Ok(Step::Size(wanted));
+            return Ok(UpkeepStep::Size(wanted));
         }
         if !self.shares.evict(connection, key, self.max_size, excess)? {
-            return Ok(self.sized());
+            return Ok(self.finish_shrinking());
         }
-        // A bit less than allowed, so that this is not needed again at once.
-        Ok(Step::Size(self.max_size / 10 * 9))
+        // Below the limit, so that this isn't needed again at once.
+        Ok(UpkeepStep::Size(self.max_size / 10 * 9))
     }
 
-    fn sized(&mut self) -> Step {
+    fn finish_shrinking(&mut self) -> UpkeepStep {
         let evicted = std::mem::take(&mut self.shares).take_evicted();
-        self.health.evicts(&evicted, self.max_size);
-        Step::Chain
+        self.health.record_evictions(&evicted, self.max_size);
+        UpkeepStep::Chain
     }
 
-    /// Runs that ended before the oldest call began have none left.
-    fn runs(&self, connection: &Connection) -> rusqlite::Result<Step> {
+    // Runs that ended before the oldest call began have no calls left.
+    fn delete_runs(&self, connection: &Connection) -> rusqlite::Result<UpkeepStep> {
         connection.execute(
             "DELETE FROM runs WHERE ended_at < coalesce((SELECT started_at FROM calls ORDER BY seq LIMIT 1), ?)",
             [self.oldest()],
         )?;
-        Ok(Step::Space)
+        Ok(UpkeepStep::Space)
     }
 
-    fn space(&self, connection: &Connection) -> rusqlite::Result<Step> {
-        let pages = Pages::of(connection)?;
-        let spare = if pages.all * pages.size > self.max_size {
-            0
-        } else {
-            SPARE
-        };
-        if pages.free <= spare {
-            return Ok(Step::Rest);
+    fn release_pages(&self, connection: &Connection) -> rusqlite::Result<UpkeepStep> {
+        let pages = PageCounts::read(connection)?;
+        let is_too_large = pages.all * pages.size > self.max_size;
+        if pages.free <= if is_too_large { 0 } else { SPARE_PAGES } {
+            return Ok(UpkeepStep::Rest);
         }
         let mut statement =
-            connection.prepare_cached(&format!("PRAGMA incremental_vacuum({PAGES})"))?;
+            connection.prepare_cached(&format!("PRAGMA incremental_vacuum({PAGES_PER_STEP})"))?;
         let mut rows = statement.query([])?;
         while rows.next()?.is_some() {}
         drop(rows);
-        // A file that was not made for it gives nothing back.
-        Ok(if Pages::of(connection)?.free < pages.free {
-            Step::Space
+        // A file without incremental vacuum gives nothing back; without this check the step would
+        // repeat for ever.
+        Ok(if PageCounts::read(connection)?.free < pages.free {
+            UpkeepStep::Space
         } else {
-            Step::Rest
+            UpkeepStep::Rest
         })
     }
 }
 
-/// Deletes calls and turns from before a place, the oldest first and not too many at once. Says how many.
+/// Deletes a limited number of calls and turns before a place, oldest first. Returns how many.
 fn delete_before(
     connection: &mut Connection,
-    key: Option<&Key>,
+    key: Option<&ChainKey>,
     place: i64,
 ) -> rusqlite::Result<usize> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let sql = "SELECT seq FROM calls WHERE seq < ? ORDER BY seq LIMIT ?";
     let mut statement = transaction.prepare(sql)?;
-    let oldest = statement.query_map(params![place, ROWS as i64], |row| row.get(0))?;
+    let oldest = statement.query_map(params![place, MAX_EVICTED_ROWS as i64], |row| row.get(0))?;
     let oldest = oldest.collect::<rusqlite::Result<Vec<i64>>>()?;
     drop(statement);
-    Chain::resume(&transaction, key)?.evict(&oldest)?;
+    HashChain::resume(&transaction, key)?.evict(&oldest)?;
     let micros = (place >> 20) * 1000 + (place & 0xf_ffff).min(1000);
     let sql =
         "DELETE FROM turns WHERE seq IN (SELECT seq FROM turns WHERE seq < ? ORDER BY seq LIMIT ?)";
-    let turns = transaction.execute(sql, params![micros, ROWS as i64])?;
+    let turns = transaction.execute(sql, params![micros, MAX_EVICTED_ROWS as i64])?;
     transaction.commit()?;
     Ok(oldest.len() + turns)
 }
 
-fn trim(connection: &mut Connection, key: Option<&Key>, file: &Path) -> rusqlite::Result<Step> {
+fn trim_chain(
+    connection: &mut Connection,
+    key: Option<&ChainKey>,
+    file: &Path,
+) -> rusqlite::Result<UpkeepStep> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    let is_trimmed = Chain::resume(&transaction, key)?.trim()?;
+    let is_trimmed = HashChain::resume(&transaction, key)?.trim()?;
     transaction.commit()?;
-    // Nothing may be noted that is trimmed already.
-    chain::note(connection, file)?;
-    Ok(if is_trimmed { Step::Chain } else { Step::Runs })
+    // The saved head must not be an entry that is trimmed already.
+    chain::save_head(connection, file)?;
+    Ok(if is_trimmed {
+        UpkeepStep::Chain
+    } else {
+        UpkeepStep::Runs
+    })
 }
 
-struct Pages {
+struct PageCounts {
     all: i64,
     free: i64,
     size: i64,
 }
 
-impl Pages {
-    fn of(connection: &Connection) -> rusqlite::Result<Self> {
+impl PageCounts {
+    fn read(connection: &Connection) -> rusqlite::Result<Self> {
         let number = |pragma| connection.pragma_query_value(None, pragma, |row| row.get(0));
         Ok(Self {
             all: number("page_count")?,

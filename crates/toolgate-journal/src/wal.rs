@@ -1,5 +1,6 @@
-//! Looks at what SQLite would silently leave out: the end of its write-ahead log, if that was not completely written or is
-//! damaged. SQLite keeps a checksum with every page in it and stops at the first that does not fit.
+//! Finds what SQLite would silently drop: the end of its write-ahead log, if that is
+//! incomplete or damaged. SQLite keeps a checksum with every page in the log and stops at the
+//! first that doesn't match.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read};
@@ -7,10 +8,9 @@ use std::path::Path;
 
 const HEADER: usize = 32;
 const FRAME_HEADER: usize = 24;
-/// SQLite knows none beyond this.
-const LARGEST_PAGE: usize = 65_536;
+const MAX_PAGE_BYTES: usize = 65_536;
 
-/// Pages at the end of the log that do not count, if there are any.
+/// The number of pages at the end of the log that SQLite will ignore.
 pub(crate) fn unusable_pages(log: &Path) -> io::Result<u64> {
     let file = match File::open(log) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
@@ -19,37 +19,38 @@ pub(crate) fn unusable_pages(log: &Path) -> io::Result<u64> {
     let length = file.metadata()?.len();
     let mut log = BufReader::new(file);
     let mut header = [0; HEADER];
+    // An empty log is what a checkpoint leaves behind.
     if length == 0 || log.read_exact(&mut header).is_err() {
         return Ok(u64::from(length > 0));
     }
     let page = word(&header, 8) as usize;
     let frames = |bytes: u64| bytes.div_ceil((FRAME_HEADER + page.max(512)) as u64);
-    let mut sums = Checksum::of(&header);
+    let mut sums = WalChecksum::new(&header);
     sums.add(&header[..24]);
-    if !(512..=LARGEST_PAGE).contains(&page) || !sums.is(&header, 24) {
+    if !(512..=MAX_PAGE_BYTES).contains(&page) || !sums.matches(&header, 24) {
         return Ok(frames(length - HEADER as u64).max(1));
     }
 
     let mut frame = vec![0; FRAME_HEADER + page];
     let mut pending = 0;
     loop {
-        let is_whole = read(&mut log, &mut frame)?;
-        // Older than the header: left over from before the log began anew.
+        let is_whole = read_full(&mut log, &mut frame)?;
+        // A frame older than the header is left over from before the log restarted.
         let is_current = frame[8..16] == header[16..24];
         if is_whole == 0 || (is_whole >= 16 && !is_current) {
             return Ok(pending);
         }
         sums.add(&frame[..8]);
         sums.add(&frame[FRAME_HEADER..]);
-        if is_whole < frame.len() || !sums.is(&frame, 16) {
+        if is_whole < frame.len() || !sums.matches(&frame, 16) {
             return Ok(pending + 1);
         }
-        // The last page of a transaction says so; what follows the last of these was never committed.
+        // The last page of a transaction is marked. Pages after the last mark were never committed.
         pending = if word(&frame, 4) == 0 { pending + 1 } else { 0 };
     }
 }
 
-fn read(log: &mut impl Read, frame: &mut [u8]) -> io::Result<usize> {
+fn read_full(log: &mut impl Read, frame: &mut [u8]) -> io::Result<usize> {
     let mut filled = 0;
     while filled < frame.len() {
         match log.read(&mut frame[filled..])? {
@@ -66,13 +67,13 @@ fn word(bytes: &[u8], at: usize) -> u32 {
         .fold(0, |word, byte| word << 8 | u32::from(*byte))
 }
 
-struct Checksum {
+struct WalChecksum {
     is_little_endian: bool,
     sums: (u32, u32),
 }
 
-impl Checksum {
-    fn of(header: &[u8]) -> Self {
+impl WalChecksum {
+    fn new(header: &[u8]) -> Self {
         Self {
             is_little_endian: word(header, 0) & 1 == 0,
             sums: (0, 0),
@@ -82,10 +83,9 @@ impl Checksum {
     fn add(&mut self, bytes: &[u8]) {
         let word = |at: &[u8]| {
             let word = word(at, 0);
-            if self.is_little_endian {
-                word.swap_bytes()
-            } else {
-                word
+            match self.is_little_endian {
+                true => word.swap_bytes(),
+                false => word,
             }
         };
         for pair in bytes.chunks_exact(8) {
@@ -97,7 +97,7 @@ impl Checksum {
         }
     }
 
-    fn is(&self, bytes: &[u8], at: usize) -> bool {
+    fn matches(&self, bytes: &[u8], at: usize) -> bool {
         self.sums == (word(bytes, at), word(bytes, at + 4))
     }
 }

@@ -1,5 +1,5 @@
-//! The thread that owns the database: it moves rows there, many at a time, and does what takes long: waiting for other
-//! processes, trouble, upkeep, working off SQLite's log.
+//! The thread that owns the database. It writes rows in batches and does everything slow: waiting
+//! for other processes, recovery, upkeep, checkpoints.
 
 mod maintenance;
 
@@ -15,85 +15,74 @@ use tokio::time::Instant;
 use toolgate_core::Redactor;
 use tracing::{debug, warn};
 
-use crate::backlog::Backlog;
-use crate::health::Health;
-use crate::identity::Identity;
-use crate::key::Key;
-use crate::queue::Queue;
-use crate::row::Row;
-use crate::runs::Run;
-use crate::spool::{self, Segment, SharedSpool, Spool};
-use crate::store::{Look, Unusable};
-use crate::tidier::{Tidier, checkpoint};
+use crate::backlog::RowBacklog;
+use crate::checkpointer::{Checkpointer, checkpoint};
+use crate::file_identity::FileIdentity;
+use crate::health::HealthMonitor;
+use crate::key::ChainKey;
+use crate::queue::RowQueue;
+use crate::row::JournalRow;
+use crate::runs::CurrentRun;
+use crate::spool::{self, SharedSpool, Spool, SpoolSegment};
+use crate::store::{CheckDepth, StoreError};
 use crate::upkeep::Upkeep;
-use crate::{JournalError, Sync, batch, chain, place, store};
+use crate::{JournalError, SyncMode, batch, chain, place, store};
 
-/// How often the thread looks around when nothing happens.
-const TICK: Duration = Duration::from_secs(1);
-/// Where nobody waits for a row, the thread lets some come together. That late others see them.
-const GATHER: Duration = Duration::from_millis(20);
-/// How often what failed is tried again.
-const RETRY: Duration = Duration::from_millis(100);
-/// A log that is longer is worked off at the end.
-const LONG_LOG_FILE: u64 = 1 << 20;
+// How long the thread sleeps when nothing happens.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(1);
+// If nobody waits for a row, the thread waits this long for more of them. Other processes see them
+// that much later.
+const GATHER_TIME: Duration = Duration::from_millis(20);
+const RETRY_INTERVAL: Duration = Duration::from_millis(100);
+/// A longer log is checkpointed at the end.
+const LONG_LOG_BYTES: u64 = 1 << 20;
 const PAGE: usize = 4096;
-/// Pages of one small transaction.
-const PAGES: usize = 2;
+const PAGES_PER_TRANSACTION: usize = 2;
 
-/// The database and all that is needed to write to it.
-pub(crate) struct Writer {
+pub(crate) struct JournalWriter {
     pub(crate) file: PathBuf,
-    pub(crate) sync: Sync,
+    pub(crate) sync: SyncMode,
     pub(crate) redactor: Redactor,
-    /// Makes the hashes of the chain, where there is one.
-    pub(crate) key: Option<Key>,
-    pub(crate) run: Run,
-    /// The number of the run in the file.
+    pub(crate) key: Option<ChainKey>,
+    pub(crate) run: CurrentRun,
     pub(crate) run_seq: i64,
     pub(crate) connection: Connection,
-    pub(crate) queue: Arc<Queue>,
-    pub(crate) health: Arc<Health>,
-    /// What calls append to, and what was appended before that is not in the database yet.
+    pub(crate) queue: Arc<RowQueue>,
+    pub(crate) health: Arc<HealthMonitor>,
+    // `spool` is what calls append to. `spooled` holds what was appended before and is not in the
+    // database yet.
     pub(crate) spool: Arc<SharedSpool>,
-    pub(crate) spooled: Segment,
+    pub(crate) spooled: SpoolSegment,
     pub(crate) upkeep: Upkeep,
-    pub(crate) tidier: Tidier,
-    pub(crate) identity: Identity,
-    /// Rows that are not written yet, and who waits for them.
-    pub(crate) backlog: Backlog,
-    /// Since when nothing could be written, and whether the file has to be opened anew.
-    pub(crate) failed: Option<Failed>,
-    /// The places of calls that started and did not end.
-    pub(crate) open: HashSet<i64>,
-    /// Pages in SQLite's log, roughly.
-    pub(crate) log: usize,
-    /// How long to wait when there is nothing to write.
-    pub(crate) patience: Duration,
-    /// It was said that the lock of the run is gone.
-    pub(crate) is_unseen: bool,
-    /// When the whole file was last looked through.
-    pub(crate) looked: Option<Instant>,
+    pub(crate) checkpointer: Checkpointer,
+    pub(crate) identity: FileIdentity,
+    pub(crate) backlog: RowBacklog,
+    pub(crate) last_failure: Option<LastFailure>,
+    pub(crate) open_calls: HashSet<i64>,
+    /// The approximate number of pages in SQLite's log.
+    pub(crate) log_pages: usize,
+    pub(crate) idle_timeout: Duration,
+    pub(crate) lost_lock_reported: bool,
+    pub(crate) checked_at: Option<Instant>,
 }
 
-/// What is known of the last try.
-pub(crate) struct Failed {
+pub(crate) struct LastFailure {
     at: Instant,
     needs_opening: bool,
 }
 
-/// The thread, until it is told to close.
-pub(crate) fn run(mut writer: Writer) {
-    endure(&mut writer, Writer::work, Writer::recover);
+pub(crate) fn run(mut writer: JournalWriter) {
+    run_surviving_panics(&mut writer, JournalWriter::work, JournalWriter::recover);
     let closing = writer.backlog.closing.take();
-    // The lock of the run goes with it.
+    // Releases the lock of the run before the close is acknowledged.
     drop(writer);
     if let Some(done) = closing {
-        done.tell();
+        done.notify();
     }
 }
 
-/// Works until there is nothing left to do. A panic costs what was at hand, not the thread.
-fn endure<T>(worker: &mut T, work: fn(&mut T) -> bool, recover: fn(&mut T) -> bool) {
+// A panic costs the batch at hand, not the thread: without it nothing would be recorded any more.
+fn run_surviving_panics<T>(worker: &mut T, work: fn(&mut T) -> bool, recover: fn(&mut T) -> bool) {
     loop {
         let goes_on = catch_unwind(AssertUnwindSafe(|| work(worker)));
         if !goes_on.unwrap_or_else(|_| recover(worker)) {
@@ -102,62 +91,62 @@ fn endure<T>(worker: &mut T, work: fn(&mut T) -> bool, recover: fn(&mut T) -> bo
     }
 }
 
-/// Asked by SQLite each time it finds the file locked. Its own way sleeps so long in between that others are always faster.
-fn waits(times: i32) -> bool {
+// SQLite calls this each time it finds the file locked. Its own handler sleeps so long in between
+// that other processes are always faster.
+fn retry_when_busy(times: i32) -> bool {
     const FEW: i32 = 50;
-    const MOST: i32 = 2500;
+    const MAX_RETRIES: i32 = 2500;
     std::thread::park_timeout(Duration::from_micros(if times < FEW { 200 } else { 2000 }));
-    times < MOST
+    times < MAX_RETRIES
 }
 
-impl Writer {
-    /// False if that was all.
+impl JournalWriter {
     fn work(&mut self) -> bool {
-        self.queue.wait(self.patience, self.patience.min(GATHER));
-        self.take();
+        self.queue
+            .wait(self.idle_timeout, self.idle_timeout.min(GATHER_TIME));
+        self.take_queued();
         self.write();
         if self.backlog.closing.is_some() {
-            // What was appended while there was no room for it may still be in the other spool.
-            self.take();
+            // Rows appended while the queue was full may still be in the other spool file.
+            self.take_queued();
             self.write();
             self.close();
             return false;
         }
-        self.keep_up();
+        self.run_maintenance();
         true
     }
 
-    /// After a panic. The rows that led to it would do so again.
+    // The rows that led to the panic would do so again, so they are dropped.
     fn recover(&mut self) -> bool {
-        self.health.loses(self.backlog.rows.len() as u64);
-        self.health.fails(&"writing panicked");
+        self.health.add_lost(self.backlog.rows.len() as u64);
+        self.health.record_failure(&"writing panicked");
         self.backlog.clear();
         self.backlog.acks.clear();
-        self.spooled.has_more = false;
+        self.spooled.has_unqueued = false;
         self.upkeep.rest();
-        self.failed = Some(Failed {
+        self.last_failure = Some(LastFailure {
             at: Instant::now(),
             needs_opening: true,
         });
-        std::thread::park_timeout(RETRY);
+        std::thread::park_timeout(RETRY_INTERVAL);
         !self.queue.is_closed()
     }
 
-    /// What waits in the queue now waits here.
-    fn take(&mut self) {
-        // First the spool: whatever stands in the part that is put away was in the queue before.
-        self.with_spool(Spool::turn);
+    fn take_queued(&mut self) {
+        // The spool first: every row of the file that is put away was in the queue before.
+        self.with_spool(Spool::swap_if_empty);
         let left_over = self.backlog.take_from(&self.queue);
-        self.health.loses(left_over.lost);
-        if left_over.is_spooled {
-            // In one of them.
-            self.spooled.has_more = true;
-            self.with_spool(|spool, _| spool.has_more());
+        self.health.add_lost(left_over.lost);
+        if left_over.has_spooled {
+            // It isn't known which file has them.
+            self.spooled.has_unqueued = true;
+            self.with_spool(|spool, _| spool.mark_unqueued());
         }
     }
 
-    fn with_spool(&mut self, work: impl FnOnce(&mut Spool, &mut Segment)) {
-        if let Some(mut guard) = spool::lock(&self.spool)
+    fn with_spool(&mut self, work: impl FnOnce(&mut Spool, &mut SpoolSegment)) {
+        if let Some(mut guard) = spool::try_lock(&self.spool)
             && let Some(spool) = &mut *guard
         {
             work(spool, &mut self.spooled);
@@ -165,74 +154,73 @@ impl Writer {
     }
 
     fn write(&mut self) {
-        if self.backlog.rows.is_empty() && !self.spooled.has_more && !self.needs_opening() {
-            return self.written();
+        if self.backlog.rows.is_empty() && !self.spooled.has_unqueued && !self.needs_opening() {
+            return self.finish_write();
         }
         let is_urgent = std::mem::take(&mut self.backlog.is_urgent);
-        let is_too_early = |failed: &Failed| failed.at.elapsed() < RETRY;
-        if is_urgent || !self.failed.as_ref().is_some_and(is_too_early) {
+        let is_too_early = |failed: &LastFailure| failed.at.elapsed() < RETRY_INTERVAL;
+        if is_urgent || !self.last_failure.as_ref().is_some_and(is_too_early) {
             match self.commit() {
                 Ok(displaced) => {
-                    self.health.loses(displaced);
-                    self.written();
+                    self.health.add_lost(displaced);
+                    self.finish_write();
                 }
                 Err(error) => self.fail(&error),
             }
         }
-        // Whoever still waits goes on; the rows are kept for another try.
+        // Calls that still wait go on. The rows are kept for another try.
         self.backlog.acks.clear();
     }
 
     fn needs_opening(&self) -> bool {
-        let failed = self.failed.as_ref();
+        let failed = self.last_failure.as_ref();
         failed.is_some_and(|failed| failed.needs_opening)
     }
 
     fn fail(&mut self, error: &JournalError) {
-        self.health.fails(error);
-        self.failed = Some(Failed {
+        self.health.record_failure(error);
+        self.last_failure = Some(LastFailure {
             at: Instant::now(),
-            needs_opening: !error.is_passing(),
+            needs_opening: !error.is_temporary(),
         });
     }
 
-    fn written(&mut self) {
+    fn finish_write(&mut self) {
         if !self.backlog.rows.is_empty() {
-            self.upkeep.wrote(self.backlog.bytes);
-            self.log += PAGES + self.backlog.bytes / PAGE;
+            self.upkeep.add_written(self.backlog.bytes);
+            self.log_pages += PAGES_PER_TRANSACTION + self.backlog.bytes / PAGE;
         }
-        self.backlog.clear_into(&self.queue);
+        self.backlog.recycle_into(&self.queue);
         self.spooled.clear();
-        self.failed = None;
+        self.last_failure = None;
         self.backlog.is_urgent = false;
-        self.health.is_well();
+        self.health.record_recovery();
         for ack in self.backlog.acks.drain(..) {
-            ack.tell();
+            ack.notify();
         }
     }
 
-    /// Says how many rows there is no place for.
     fn commit(&mut self) -> Result<u64, JournalError> {
-        if self.identity.is_due() && !self.identity.is_still(&self.file) {
-            warn!(file = %self.file.display(), "the journal was moved or deleted; a new one is begun");
-            self.reopen(Look::Quick)?;
+        if self.identity.is_check_due() && !self.identity.still_matches(&self.file) {
+            warn!(file = %self.file.display(), "the journal was moved or deleted; starting a new one");
+            self.reopen(CheckDepth::Quick)?;
         }
         if self.needs_opening() {
-            self.reopen(Look::Quick)?;
+            self.reopen(CheckDepth::Quick)?;
         }
         self.wait_for_others()?;
         match self.commit_once() {
             Err(error) if store::is_damage(&error) => {
-                self.reopen(Look::Whole)?;
+                self.reopen(CheckDepth::Whole)?;
                 self.commit_once()
             }
             result => result,
         }
-        .map_err(|error| self.trouble(error))
+        .map_err(|error| self.store_error(error))
     }
 
     fn commit_once(&mut self) -> rusqlite::Result<u64> {
-        let more = self.spooled.more();
+        let more = self.spooled.unqueued_rows();
         let rows = self.backlog.rows.iter().chain(&more);
         let displaced = batch::write(
             &self.connection,
@@ -241,73 +229,72 @@ impl Writer {
             &self.redactor,
             rows.clone(),
         )?;
-        // Behind by a moment is enough: what is noted must be there, what is there need not be noted.
-        chain::note(&self.connection, &self.file).ok();
+        // A failure doesn't matter: the saved head may be behind the chain, never ahead of it.
+        chain::save_head(&self.connection, &self.file).ok();
         for row in rows {
             match row {
-                Row::Start(row) => self.open.insert(place::of(&row.id)),
-                Row::End(row) => self.open.remove(&place::of(&row.id)),
-                Row::Turn(_) => false,
+                JournalRow::Start(row) => self.open_calls.insert(place::for_id(&row.id)),
+                JournalRow::End(row) => self.open_calls.remove(&place::for_id(&row.id)),
+                JournalRow::Turn(_) => false,
             };
         }
         Ok(displaced)
     }
 
-    fn reopen(&mut self, look: Look) -> Result<(), JournalError> {
-        if look == Look::Whole {
-            self.looked = Some(Instant::now());
+    fn reopen(&mut self, look: CheckDepth) -> Result<(), JournalError> {
+        if look == CheckDepth::Whole {
+            self.checked_at = Some(Instant::now());
         }
         self.connection = store::open(&self.file, self.sync, look)?;
-        chain::attend(&mut self.connection, &self.file).map_err(|error| self.trouble(error))?;
-        self.identity = Identity::of(&self.file);
+        chain::check_head(&mut self.connection, &self.file)
+            .map_err(|error| self.store_error(error))?;
+        self.identity = FileIdentity::read(&self.file);
         self.run_seq = self
             .run
-            .enter(&self.connection)
-            .map_err(|error| self.trouble(error))?;
+            .insert(&self.connection)
+            .map_err(|error| self.store_error(error))?;
         Ok(())
     }
 
-    fn trouble(&self, error: rusqlite::Error) -> JournalError {
-        Unusable::Sqlite(error).of(&self.file)
+    fn store_error(&self, error: rusqlite::Error) -> JournalError {
+        StoreError::Sqlite(error).at_path(&self.file)
     }
 
-    /// Another process that writes is waited for.
+    /// Makes the connection wait for other processes that write.
     fn wait_for_others(&mut self) -> Result<(), JournalError> {
-        let result = self.connection.busy_handler(Some(waits));
-        result.map_err(|error| self.trouble(error))
+        let result = self.connection.busy_handler(Some(retry_when_busy));
+        result.map_err(|error| self.store_error(error))
     }
 
     fn close(&mut self) {
-        self.leave();
-        self.tidier.wait();
-        // A short log is left for the next process: working it off takes longer than most commands.
+        self.end_run();
+        self.checkpointer.wait();
+        // A short log is left to the next process, because a checkpoint takes longer than most
+        // commands.
         let log = fs::metadata(store::suffixed(&self.file, "-wal"));
-        if log.is_ok_and(|log| log.len() > LONG_LOG_FILE)
+        if log.is_ok_and(|log| log.len() > LONG_LOG_BYTES)
             && let Err(error) = checkpoint(&self.connection, "TRUNCATE")
         {
-            debug!(%error, "the log of the journal could not be worked off");
+            debug!(%error, "the journal's write-ahead log can't be checkpointed");
         }
     }
 
-    /// Ends the run, unless the next process has to take over what could not be written.
-    fn leave(&mut self) {
+    /// Ends the run, unless the next process has to take over unwritten rows.
+    fn end_run(&mut self) {
         let (rows, spooled) = (self.backlog.rows.len(), self.backlog.spooled);
         if rows > spooled {
-            self.health.loses((rows - spooled) as u64);
-            warn!(
-                rows = rows - spooled,
-                "the last calls could not be recorded"
-            );
+            self.health.add_lost((rows - spooled) as u64);
+            warn!(rows = rows - spooled, "the last calls couldn't be recorded");
         }
-        if spooled > 0 || self.spooled.has_more {
+        if spooled > 0 || self.spooled.has_unqueued {
             warn!(
                 rows = spooled,
-                "the last calls are not in the journal yet; the next start sees to it"
+                "the last calls are not in the journal yet; the next start adds them"
             );
-            return self.run.leave_files();
+            return self.run.keep_files();
         }
-        if let Err(error) = self.run.leave(&mut self.connection, self.open.drain()) {
-            debug!(%error, "the end of the run could not be recorded");
+        if let Err(error) = self.run.end(&mut self.connection, self.open_calls.drain()) {
+            debug!(%error, "the end of this process couldn't be recorded");
         }
         let mut guard = self.spool.lock();
         if let Some(spool) = guard.take() {
@@ -321,9 +308,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_panic_costs_what_was_at_hand_and_not_the_thread() {
+    fn a_panic_does_not_end_the_thread() {
         let mut seen = Vec::new();
-        endure(
+        run_surviving_panics(
             &mut seen,
             |seen| {
                 seen.push("work");

@@ -1,9 +1,9 @@
-//! `beside_mathjs NODE_MODULES [ROUNDS]`: how long we and mathjs take for the expressions of the table that the
-//! differential test compares, by class, as a table in Markdown.
+//! `beside_mathjs NODE_MODULES [ROUNDS]`: how long we and mathjs take for the expressions of the
+//! table that the differential test compares, by class, as a table in Markdown.
 //!
-//! Both sides parse and evaluate each expression anew. One round gives every expression a slot on either side in turn, so
-//! that what else the machine does hits both; the first round warms up and does not count. An expression's time is the
-//! median of its rounds.
+//! Both sides parse and evaluate each expression every time. One round gives every expression a
+//! slot on either side in turn, so that other load hits both. The first round warms up and doesn't
+//! count. An expression's time is the median of its rounds.
 #![expect(clippy::print_stdout, reason = "this program is its output")]
 #![expect(clippy::disallowed_types, reason = "it measures real time")]
 
@@ -25,7 +25,7 @@ const TABLE: &str = include_str!("../tests/differential/table.txt");
 const SLOT: Duration = Duration::from_micros(500);
 
 /// An expression, and its microseconds in each round.
-struct Row {
+struct TimingRow {
     class: &'static str,
     expression: String,
     ours: Vec<f64>,
@@ -38,7 +38,7 @@ fn main() -> Result<()> {
         .next()
         .ok_or("usage: beside_mathjs NODE_MODULES [ROUNDS]")?;
     let rounds: usize = arguments.next().map_or(Ok(9), |rounds| rounds.parse())?;
-    let mut mathjs = Mathjs::start(&modules)?;
+    let mut mathjs = MathjsTimer::start(&modules)?;
     let mut rows = rows();
     for round in 0..=rounds {
         for row in &mut rows {
@@ -57,15 +57,15 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// What both sides are asked; the classes of expressions that are rejected or left out are not.
-fn rows() -> Vec<Row> {
+/// The expressions for both sides, without the classes that are rejected or excluded.
+fn rows() -> Vec<TimingRow> {
     let mut class = "rejected";
     let mut rows = Vec::new();
     for line in TABLE.lines() {
         if let Some(heading) = line.strip_prefix("=== ") {
             class = heading;
         } else if !line.is_empty() && !class.starts_with("rejected") && class != "excluded" {
-            rows.push(Row {
+            rows.push(TimingRow {
                 class,
                 expression: line.replace('⏎', "\n"),
                 ours: Vec::new(),
@@ -76,7 +76,7 @@ fn rows() -> Vec<Row> {
     rows
 }
 
-/// Mean microseconds of one evaluation; nothing for an expression without an answer.
+/// Mean microseconds of one evaluation; `None` for an expression without an answer.
 fn time(expression: &str) -> Option<f64> {
     let budget = Budget::default();
     evaluate(expression, &budget).ok()?;
@@ -91,13 +91,13 @@ fn time(expression: &str) -> Option<f64> {
     Some(start.elapsed().as_secs_f64() * 1e6 / f64::from(count))
 }
 
-struct Mathjs {
+struct MathjsTimer {
     process: Child,
     questions: ChildStdin,
     answers: BufReader<ChildStdout>,
 }
 
-impl Mathjs {
+impl MathjsTimer {
     fn start(modules: &str) -> Result<Self> {
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/beside_mathjs.mjs");
         let mut process = Command::new("node")
@@ -124,7 +124,7 @@ impl Mathjs {
     }
 }
 
-impl Drop for Mathjs {
+impl Drop for MathjsTimer {
     fn drop(&mut self) {
         let _gone = self.process.kill();
         let _status = self.process.wait();
@@ -136,7 +136,7 @@ fn median(values: &mut [f64]) -> f64 {
     values[values.len() / 2]
 }
 
-fn print_table(rows: &mut [Row]) {
+fn print_table(rows: &mut [TimingRow]) {
     let times: Vec<(&str, f64, f64)> = rows
         .iter_mut()
         .map(|row| (row.class, median(&mut row.ours), median(&mut row.theirs)))

@@ -1,4 +1,5 @@
-//! `math_slot SECONDS FIXTURES`: mean microseconds to parse and evaluate each of the fixtures' expressions, nothing cached.
+//! `math_slot SECONDS FIXTURES`: mean microseconds to parse and evaluate each of the
+//! fixtures' expressions, nothing cached.
 #![expect(clippy::print_stdout, reason = "this program is its output")]
 #![expect(clippy::disallowed_types, reason = "it measures real time")]
 

@@ -1,36 +1,30 @@
-//! What one evaluation may use, and the meter that counts it.
+//! The limits of an evaluation, and the meter that counts against them.
 
 use std::time::Duration;
 
-use crate::error::{Error, Result};
+use crate::error::{MathError, Result};
 use crate::value::Value;
 
-/// The limits of one evaluation. Each exceeded one is an error that names it.
-///
-/// ```
-/// use toolgate_math::{Budget, evaluate};
-///
-/// let small = Budget { cells: 1000, ..Budget::default() };
-/// let error = evaluate("ones(100, 100)", &small).expect_err("ten times too many");
-/// assert_eq!(error.limit(), Some("cells"));
-/// ```
+/// The limits of one evaluation. Exceeding one is an error that names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budget {
-    /// Bytes of the expression.
+    /// The length of the expression in bytes.
     pub length: usize,
-    /// Nested brackets, operators, calls, and values in values. Every level costs stack: the default fits a thread with 256 KiB.
+    /// Nesting of brackets, operators, calls, and values in values. Every level costs stack; the
+    /// default fits a thread with 256 KiB.
     pub depth: usize,
-    /// Nodes of the parsed expression.
+    /// The number of nodes of the parsed expression.
     pub nodes: usize,
     /// Operations, counted in every loop.
     pub steps: u64,
-    /// Matrix cells, object entries and pieces of text made over the whole evaluation, about 32 bytes each.
+    /// Matrix cells, object entries and pieces of text made in the whole evaluation. Each
+    /// takes about 32 bytes.
     pub cells: usize,
     /// Decimal digits of one big number or fraction.
     pub digits: usize,
-    /// Bytes of one text that the expression makes.
+    /// The length in bytes of one text that the expression makes.
     pub text: usize,
-    /// Wall time, looked at every few hundred steps.
+    /// Wall-clock time, checked every few hundred steps.
     pub time: Duration,
 }
 
@@ -56,18 +50,18 @@ pub(crate) struct Meter {
     next_look: u64,
     cells: usize,
     depth: usize,
-    deadline: Option<Clock>,
+    deadline: Option<MeterClock>,
     budget: Budget,
 }
 
-/// How many steps pass between two looks at the clock.
-const LOOK_EVERY: u64 = 512;
+// Steps between two checks of the clock, because reading it costs more than a step.
+const STEPS_PER_CLOCK_CHECK: u64 = 512;
 
 impl Meter {
     pub(crate) fn new(budget: &Budget) -> Self {
         Self {
             steps: 0,
-            next_look: LOOK_EVERY,
+            next_look: STEPS_PER_CLOCK_CHECK,
             cells: 0,
             depth: 0,
             deadline: None,
@@ -75,11 +69,12 @@ impl Meter {
         }
     }
 
-    /// For writing an answer: half the time that computing it had.
+    // Writing an answer gets half the time that computing it had.
     pub(crate) fn for_output(budget: &Budget) -> Self {
         let mut meter = Self::new(budget);
         meter.budget.time /= 2;
-        // The answer as a whole is as long as its cells allow; no expression works on it any more.
+        // The number of cells bounds the whole answer, and no expression works on
+        // its text any more.
         meter.budget.text = usize::MAX;
         meter
     }
@@ -95,31 +90,19 @@ impl Meter {
 
     #[cold]
     fn look(&mut self) -> Result<()> {
-        self.next_look = self.steps + LOOK_EVERY;
+        self.next_look = self.steps + STEPS_PER_CLOCK_CHECK;
         if self.steps > self.budget.steps {
-            return Err(Error::exceeded(
-                "steps",
-                format!(
-                    "The calculation takes more than {} steps; make it smaller",
-                    self.budget.steps
-                ),
-            ));
+            return Err(exceeded("steps", self.budget.steps));
         }
-        // The clock starts with the first look: short expressions never ask for the time at all.
-        let clock = self.deadline.get_or_insert_with(Clock::start);
+        // Started at the first check, so short expressions never read the clock at all.
+        let clock = self.deadline.get_or_insert_with(MeterClock::start);
         if clock.passed(self.budget.time) {
-            return Err(Error::exceeded(
-                "time",
-                format!(
-                    "The calculation takes longer than {} ms; make it smaller",
-                    self.budget.time.as_millis()
-                ),
-            ));
+            return Err(exceeded("time", self.budget.time.as_millis()));
         }
         Ok(())
     }
 
-    /// Counts the work on one cell, beyond the step its making costs: anything but a plain number takes longer.
+    // Only plain numbers are cheap: anything else costs more than the step that making it costs.
     #[inline]
     pub(crate) fn work(&mut self, cell: &Value) -> Result<()> {
         match cell {
@@ -132,13 +115,7 @@ impl Meter {
     pub(crate) fn cells(&mut self, n: usize) -> Result<()> {
         self.cells = self.cells.saturating_add(n);
         if self.cells > self.budget.cells {
-            return Err(Error::exceeded(
-                "cells",
-                format!(
-                    "The calculation needs more than {} cells of memory; use smaller matrices, ranges or texts",
-                    self.budget.cells
-                ),
-            ));
+            return Err(exceeded("cells", self.budget.cells));
         }
         self.step(n)
     }
@@ -146,13 +123,7 @@ impl Meter {
     /// Counts a new text of `bytes` bytes, before it is made.
     pub(crate) fn text(&mut self, bytes: usize) -> Result<()> {
         if bytes > self.budget.text {
-            return Err(Error::exceeded(
-                "text",
-                format!(
-                    "A text has more than {} bytes; use shorter texts",
-                    self.budget.text
-                ),
-            ));
+            return Err(exceeded("text", self.budget.text));
         }
         self.cells(bytes / 32 + 1)
     }
@@ -166,14 +137,8 @@ impl Meter {
         self.cells(3 + usize::try_from(bits / 256).unwrap_or(usize::MAX))
     }
 
-    pub(crate) fn too_many_digits(&self) -> Error {
-        Error::exceeded(
-            "digits",
-            format!(
-                "A number has more than {} digits; use smaller or rounded numbers",
-                self.budget.digits
-            ),
-        )
+    pub(crate) fn too_many_digits(&self) -> MathError {
+        exceeded("digits", self.budget.digits)
     }
 
     pub(crate) fn digits(&self) -> usize {
@@ -185,7 +150,7 @@ impl Meter {
     pub(crate) fn enter(&mut self) -> Result<()> {
         self.depth += 1;
         if self.depth > self.budget.depth {
-            return Err(too_deep(self.budget.depth));
+            return Err(exceeded("depth", self.budget.depth));
         }
         self.step(1)
     }
@@ -198,30 +163,41 @@ impl Meter {
     /// Fails if a value nests deeper than the budget allows; dropping it would recurse as deep.
     pub(crate) fn nested(&self, depth: usize) -> Result<()> {
         if depth > self.budget.depth {
-            return Err(too_deep(self.budget.depth));
+            return Err(exceeded("depth", self.budget.depth));
         }
         Ok(())
     }
 }
 
-pub(crate) fn too_deep(depth: usize) -> Error {
-    Error::exceeded(
-        "depth",
-        format!(
-            "The expression nests deeper than {depth} levels of brackets, operators or calls; split it into several statements"
+/// The error for a limit that is used up.
+#[cold]
+pub(crate) fn exceeded(limit: &'static str, max: impl std::fmt::Display) -> MathError {
+    let message = match limit {
+        "length" => format!("The expression is longer than {max} bytes; shorten it"),
+        "nodes" => format!("The expression has more than {max} parts; shorten it"),
+        "depth" => format!(
+            "The expression nests deeper than {max} levels of brackets, operators or calls; split it into several statements"
         ),
-    )
+        "steps" => format!("The calculation takes more than {max} steps; make it smaller"),
+        "time" => format!("The calculation takes longer than {max} ms; make it smaller"),
+        "cells" => format!(
+            "The calculation needs more than {max} cells of memory; use smaller matrices, ranges or texts"
+        ),
+        "text" => format!("A text has more than {max} bytes; use shorter texts"),
+        _ => format!("A number has more than {max} digits; use smaller or rounded numbers"),
+    };
+    MathError::exceeded(limit, message)
 }
 
 #[expect(
     clippy::disallowed_types,
-    reason = "the crate is synchronous: there is no paused clock to respect, and tests set the limits instead"
+    reason = "the crate is synchronous: it has no paused clock to respect, and tests set the limits instead"
 )]
 #[derive(Debug)]
-struct Clock(std::time::Instant);
+struct MeterClock(std::time::Instant);
 
 #[expect(clippy::disallowed_types, reason = "see above")]
-impl Clock {
+impl MeterClock {
     fn start() -> Self {
         Self(std::time::Instant::now())
     }

@@ -1,67 +1,62 @@
 use std::fmt;
 
-pub(crate) type Result<T> = std::result::Result<T, Error>;
+pub(crate) type Result<T> = std::result::Result<T, MathError>;
 
-/// Why an expression has no answer: a sentence for a person.
+/// Why an expression has no answer, as a sentence for people.
 ///
-/// It is one pointer wide, so that the happy path does not carry its weight.
-///
-/// ```
-/// use toolgate_math::{Budget, evaluate};
-///
-/// let error = evaluate("2 +", &Budget::default()).expect_err("half a sum");
-/// assert_eq!(error.to_string(), "Unexpected end of expression (char 4)");
-/// assert_eq!(error.position(), Some(4));
-/// ```
+/// One pointer wide, so that successful results don't pay for it.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Error(Box<Inner>);
+pub struct MathError(Box<MathErrorInner>);
 
 #[derive(Clone, PartialEq, Eq)]
-struct Inner {
+struct MathErrorInner {
     message: String,
     position: Option<usize>,
     limit: Option<&'static str>,
 }
 
-impl Error {
-    /// An error of evaluation, which has no place in the text.
+impl MathError {
+    // Errors of evaluation have no position.
     pub(crate) fn new(message: impl Into<String>) -> Self {
-        Self(Box::new(Inner {
+        Self(Box::new(MathErrorInner {
             message: message.into(),
             position: None,
             limit: None,
         }))
     }
 
-    /// An error of syntax at the `position`-th character, counted from 1.
+    /// A syntax error at the `position`-th character, counted from 1.
     pub(crate) fn at(message: impl Into<String>, position: usize) -> Self {
         let mut error = Self::new(message);
         error.0.position = Some(position);
         error
     }
 
-    /// The budget named `limit` is used up.
     pub(crate) fn exceeded(limit: &'static str, message: impl Into<String>) -> Self {
         let mut error = Self::new(message);
         error.0.limit = Some(limit);
         error
     }
 
-    /// Where in the expression the mistake is: the number of the character, counted from 1. Nothing for a mistake that only
-    /// shows when the expression is computed.
+    /// The position of a syntax error: the number of the character, counted from 1. `None`
+    /// for errors of evaluation.
     #[must_use]
     pub fn position(&self) -> Option<usize> {
         self.0.position
     }
 
-    /// The name of the field of [`Budget`](crate::Budget) that was used up, if that is the reason.
+    /// The name of the [`Budget`](crate::Budget) field that was used up, if that is the cause.
     #[must_use]
     pub fn limit(&self) -> Option<&'static str> {
         self.0.limit
     }
 }
 
-impl fmt::Display for Error {
+pub(crate) fn fail<T>(message: impl Into<String>) -> Result<T> {
+    Err(MathError::new(message))
+}
+
+impl fmt::Display for MathError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0.message)?;
         match self.0.position {
@@ -71,10 +66,10 @@ impl fmt::Display for Error {
     }
 }
 
-impl fmt::Debug for Error {
+impl fmt::Debug for MathError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Error({self})")
+        write!(f, "MathError({self})")
     }
 }
 
-impl std::error::Error for Error {}
+impl std::error::Error for MathError {}

@@ -1,79 +1,75 @@
-//! Walks the tree and computes.
+//! The evaluator: walks the tree and computes values.
 //!
-//! Operators that lean left (`1 + 1 + …`, `a[1][2]…`) are walked in a loop over [`Run::spine`]; only what the parser already
-//! counted as a level of nesting, and calls, recurse.
+//! Left-leaning operators (`1 + 1 + …`, `a[1][2]…`) are walked in a loop over
+//! [`Evaluator::node_stack`]. Only calls, and what the parser already counted as a
+//! level of nesting, recurse.
 
 mod call;
-mod index;
-mod make;
+mod constructors;
+mod indexing;
+mod node_stack;
 mod operators;
-mod spine;
 
-pub(crate) use index::{pick, read_pick, replace};
+pub(crate) use indexing::{pick, read_pick, replace};
 
 use std::sync::Arc;
 
-use crate::budget::Meter;
-use crate::error::Result;
-use crate::functions;
-use crate::ops;
-use crate::tree::{Binary, List, Name, Node, NodeId, Tree};
-use crate::unit::{self, System, Unit};
-use crate::value::Value;
+use crate::prelude::*;
+use crate::tree::{BinaryOperator, Name, NodeId, NodeList, SyntaxNode, SyntaxTree};
+use crate::unit::{Unit, UnitSystem};
+use crate::{functions, unit};
+use node_stack::NodeStack;
 use operators::binary;
-use spine::Spine;
 
-pub(crate) struct Run<'a> {
-    tree: &'a Tree<'a>,
+pub(crate) struct Evaluator<'a> {
+    tree: &'a SyntaxTree<'a>,
     pub(crate) meter: Meter,
-    /// The units the expression has named.
-    pub(crate) system: System,
-    names: Vec<Slot>,
-    /// Parameters of the running calls; those of the innermost one start at `frame`.
+    pub(crate) system: UnitSystem,
+    names: Vec<NameSlot>,
+    /// Parameters of the running calls. Those of the innermost call start at `frame`.
     locals: Vec<(Name, Value)>,
     frame: usize,
-    /// Arguments of calls that are about to begin.
     pending: Vec<Value>,
-    spine: Spine,
-    /// What is being indexed, and in which dimension: the meaning of `end`.
+    spine: NodeStack,
+    /// What is being indexed, and in which dimension. Gives `end` its meaning.
     ends: Vec<(Value, usize)>,
 }
 
 #[derive(Clone, Default)]
-struct Slot {
+struct NameSlot {
     variable: Option<Value>,
-    /// A function, constant or unit, once it was looked up.
+    // Cached, because a loop may look up the same name many times.
     global: Option<Value>,
 }
 
-impl<'a> Run<'a> {
-    pub(crate) fn new(tree: &'a Tree<'a>, meter: Meter) -> Self {
+impl<'a> Evaluator<'a> {
+    pub(crate) fn new(tree: &'a SyntaxTree<'a>, meter: Meter) -> Self {
         Self {
             tree,
             meter,
-            system: System::default(),
-            names: vec![Slot::default(); tree.names.len()],
+            system: UnitSystem::default(),
+            names: vec![NameSlot::default(); tree.names.len()],
             locals: Vec::new(),
             frame: 0,
             pending: Vec::new(),
-            spine: Spine::default(),
+            spine: NodeStack::default(),
             ends: Vec::new(),
         }
     }
 
     pub(crate) fn run(&mut self) -> Result<Value> {
         match self.tree.node(self.tree.root) {
-            Node::Block(list) => self.block(list),
+            SyntaxNode::Block(list) => self.block(list),
             _ => self.eval(self.tree.root),
         }
     }
 
-    fn block(&mut self, list: List) -> Result<Value> {
+    fn block(&mut self, list: NodeList) -> Result<Value> {
         let tree = self.tree;
         let mut shown = Vec::new();
         for &statement in tree.list(list) {
             match tree.node(statement) {
-                Node::Hidden(inner) => {
+                SyntaxNode::Hidden(inner) => {
                     self.eval(inner)?;
                 }
                 _ => shown.push(self.eval(statement)?),
@@ -88,20 +84,24 @@ impl<'a> Run<'a> {
         let mut at = node;
         loop {
             match self.tree.node(at) {
-                Node::Group(inner) | Node::Hidden(inner) => at = inner,
-                Node::Unary(_, left)
-                | Node::Binary(_, left, _)
-                | Node::Index { object: left, .. }
-                | Node::Property { object: left, .. } => {
+                SyntaxNode::Group(inner) | SyntaxNode::Hidden(inner) => at = inner,
+                SyntaxNode::Unary(_, left)
+                | SyntaxNode::Binary(_, left, _)
+                | SyntaxNode::Index { object: left, .. }
+                | SyntaxNode::Property { object: left, .. } => {
                     self.spine.push(at);
                     at = left;
                 }
-                Node::Call(function, _) if !matches!(self.tree.node(function), Node::Symbol(_)) => {
+                SyntaxNode::Call(function, _)
+                    if !matches!(self.tree.node(function), SyntaxNode::Symbol(_)) =>
+                {
                     self.spine.push(at);
                     at = function;
                 }
-                // The chosen branch takes the place of the condition: no level of its own.
-                Node::Conditional(test, yes, no) => at = if self.test(test)? { yes } else { no },
+                // The chosen branch replaces the condition and costs no level of nesting.
+                SyntaxNode::Conditional(test, yes, no) => {
+                    at = if self.test(test)? { yes } else { no }
+                }
                 _ => break,
             }
         }
@@ -112,68 +112,66 @@ impl<'a> Run<'a> {
             self.meter.step(1)?;
             value = self.apply(above, value)?;
         }
-        // Whatever an expression builds passes here, so nothing nests deeper than it can be written and dropped.
+        // Every value passes here, so none can nest deeper than can be written and dropped.
         self.meter.nested(value.depth())?;
         self.meter.leave();
         Ok(value)
     }
 
-    /// A node without a left side.
     fn leaf(&mut self, node: NodeId) -> Result<Value> {
         match self.tree.node(node) {
-            Node::Number(value) => Ok(Value::Number(value)),
-            Node::Text(text) => Ok(Value::Text(self.tree.texts[text as usize].clone())),
-            Node::True => Ok(Value::Bool(true)),
-            Node::False => Ok(Value::Bool(false)),
-            Node::Null => Ok(Value::Null),
-            Node::Symbol(name) => self.symbol(name),
-            Node::Call(function, arguments) => self.call_by_name(function, arguments),
-            Node::Chain { list, operators } => self.chain(list, operators),
-            Node::Range { start, step, end } => self.range(start, step, end),
-            Node::Array(list) => self.array(list),
-            Node::Object { keys, list } => self.object(keys, list),
-            Node::Assign(name, value) => {
+            SyntaxNode::Number(value) => Ok(Value::Number(value)),
+            SyntaxNode::Text(text) => Ok(Value::Text(self.tree.texts[text as usize].clone())),
+            SyntaxNode::True => Ok(Value::Bool(true)),
+            SyntaxNode::False => Ok(Value::Bool(false)),
+            SyntaxNode::Null => Ok(Value::Null),
+            SyntaxNode::Symbol(name) => self.symbol(name),
+            SyntaxNode::Call(function, arguments) => self.call_by_name(function, arguments),
+            SyntaxNode::Chain { list, operators } => self.chain(list, operators),
+            SyntaxNode::Range { start, step, end } => self.range(start, step, end),
+            SyntaxNode::Array(list) => self.array(list),
+            SyntaxNode::Object { keys, list } => self.object(keys, list),
+            SyntaxNode::Assign(name, value) => {
                 let value = self.eval(value)?;
                 self.names[name as usize].variable = Some(value.clone());
                 Ok(value)
             }
-            Node::AssignAt(place, value) => self.assign_at(place, value),
-            Node::Function(definition) => self.define(definition),
-            Node::Block(list) => self.block(list),
+            SyntaxNode::AssignAt(place, value) => self.assign_at(place, value),
+            SyntaxNode::Function(definition) => self.define(definition),
+            SyntaxNode::Block(list) => self.block(list),
             _ => Ok(Value::Undefined),
         }
     }
 
-    /// A node whose left side is `left`.
     fn apply(&mut self, node: NodeId, left: Value) -> Result<Value> {
         match self.tree.node(node) {
-            Node::Unary(operator, _) => self.unary(operator, &left),
-            Node::Binary(Binary::And, _, right) => self.and(&left, right),
-            Node::Binary(Binary::Or, _, right) => self.or(&left, right),
-            Node::Binary(Binary::Nullish, _, right) => match left {
+            SyntaxNode::Unary(operator, _) => self.unary(operator, &left),
+            SyntaxNode::Binary(BinaryOperator::And, _, right) => self.and(&left, right),
+            SyntaxNode::Binary(BinaryOperator::Or, _, right) => self.or(&left, right),
+            SyntaxNode::Binary(BinaryOperator::Nullish, _, right) => match left {
                 Value::Null | Value::Undefined => self.eval(right),
                 left => Ok(left),
             },
-            Node::Binary(operator, _, right) => {
-                if let Some(value) = ops::decided(operator, &left) {
+            SyntaxNode::Binary(operator, _, right) => {
+                if let Some(value) = ops::short_circuit(operator, &left) {
                     return Ok(value);
                 }
                 let right = match self.tree.node(right) {
-                    Node::Number(value) => Value::Number(value),
-                    Node::Symbol(name) => self.symbol(name)?,
+                    SyntaxNode::Number(value) => Value::Number(value),
+                    SyntaxNode::Symbol(name) => self.symbol(name)?,
                     _ => self.eval(right)?,
                 };
                 binary(&mut self.meter, operator, &left, &right)
             }
-            Node::Index { list, optional, .. } => match left {
+            SyntaxNode::Index { list, optional, .. } => match left {
                 Value::Null | Value::Undefined if optional => Ok(Value::Undefined),
                 left => self.index(left, list),
             },
-            Node::Property { key, optional, .. } => match left {
+            SyntaxNode::Property { key, optional, .. } => match left {
                 Value::Null | Value::Undefined if optional => Ok(Value::Undefined),
                 left => self.property(&left, key),
             },
-            Node::Call(_, arguments) => {
+            SyntaxNode::Call(_, arguments) => {
                 let arguments = self.arguments(arguments)?;
                 self.call(&left, &arguments)
             }
@@ -188,7 +186,7 @@ impl<'a> Run<'a> {
         Err(self.unknown("symbol", name))
     }
 
-    /// What a name stands for: a parameter, a variable, a function or constant, or a unit.
+    // In this order, so that an expression can shadow functions, and functions hide units.
     fn lookup(&mut self, name: Name) -> Result<Option<Value>> {
         if !self.ends.is_empty() && self.tree.names.text(name) == "end" {
             return self.end().map(Some);
@@ -225,7 +223,7 @@ impl<'a> Run<'a> {
         Ok(Some(global))
     }
 
-    fn arguments(&mut self, list: List) -> Result<Vec<Value>> {
+    fn arguments(&mut self, list: NodeList) -> Result<Vec<Value>> {
         let tree = self.tree;
         tree.list(list)
             .iter()

@@ -1,44 +1,42 @@
-//! Values as text, as mathjs' `format` writes them.
+//! Formats values as mathjs' `format` does.
 
 mod numbers;
 
 pub(crate) use numbers::{exponential, fixed, number, plain_complex, plain_decimal};
 
-use crate::budget::Meter;
-use crate::error::Result;
 use crate::number::real::to_text;
-use crate::unit::{self, System};
-use crate::value::{Object, Value};
+use crate::prelude::*;
+use crate::unit;
+use crate::unit::UnitSystem;
+use crate::value::MathObject;
 use numbers::{complex, decimal};
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Notation {
+pub(crate) enum NumberNotation {
     #[default]
     Auto,
     Fixed,
     Exponential,
     Engineering,
-    /// Base 2, 8 or 16.
     Base(u32),
 }
 
-/// What `format(value, options)` asks for.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Style {
-    pub(crate) notation: Notation,
+pub(crate) struct FormatStyle {
+    pub(crate) notation: NumberNotation,
     pub(crate) precision: Option<usize>,
-    /// Exponents from `lower` up to below `upper` are written out in [`Notation::Auto`].
+    /// In [`NumberNotation::Auto`], exponents from `lower` to below `upper` are written out.
     pub(crate) lower: i64,
     pub(crate) upper: i64,
-    /// Fractions as decimals with their cycle in brackets.
+    /// Writes fractions as decimals with the repeating digits in brackets.
     pub(crate) decimal_fractions: bool,
     pub(crate) word: Option<u32>,
 }
 
-impl Default for Style {
+impl Default for FormatStyle {
     fn default() -> Self {
         Self {
-            notation: Notation::Auto,
+            notation: NumberNotation::Auto,
             precision: None,
             lower: -3,
             upper: 5,
@@ -50,13 +48,13 @@ impl Default for Style {
 
 pub(crate) fn value(
     meter: &mut Meter,
-    system: &System,
+    system: &UnitSystem,
     value: &Value,
-    style: &Style,
+    style: &FormatStyle,
 ) -> Result<String> {
     let mut text = String::new();
     write_value(
-        &mut Writer {
+        &mut FormatWriter {
             meter,
             system,
             style,
@@ -67,14 +65,14 @@ pub(crate) fn value(
     Ok(text)
 }
 
-struct Writer<'a> {
+struct FormatWriter<'a> {
     meter: &'a mut Meter,
-    system: &'a System,
-    style: &'a Style,
+    system: &'a UnitSystem,
+    style: &'a FormatStyle,
     text: &'a mut String,
 }
 
-fn write_value(out: &mut Writer<'_>, value: &Value) -> Result<()> {
+fn write_value(out: &mut FormatWriter<'_>, value: &Value) -> Result<()> {
     let before = out.text.len();
     match value {
         Value::Undefined => out.text.push_str("undefined"),
@@ -84,6 +82,7 @@ fn write_value(out: &mut Writer<'_>, value: &Value) -> Result<()> {
         Value::Complex(value) => out.text.push_str(&complex(*value, out.style)?),
         Value::Big(value) => out.text.push_str(&decimal(value, out.style)?),
         Value::Fraction(value) if out.style.decimal_fractions => {
+            // Finding the repeating digits takes a division for each.
             out.meter.step(2000)?;
             out.text.push_str(&value.to_decimal_text());
         }
@@ -101,7 +100,7 @@ fn write_value(out: &mut Writer<'_>, value: &Value) -> Result<()> {
     out.meter.text(out.text.len() - before)
 }
 
-fn write_unit(out: &mut Writer<'_>, unit: &unit::Unit) -> Result<()> {
+fn write_unit(out: &mut FormatWriter<'_>, unit: &unit::Unit) -> Result<()> {
     let shown = unit::format(out.meter, unit, out.system)?;
     if let Some(value) = &shown.value {
         let inner = self::value(out.meter, out.system, value, out.style)?;
@@ -119,8 +118,8 @@ fn write_unit(out: &mut Writer<'_>, unit: &unit::Unit) -> Result<()> {
     Ok(())
 }
 
-/// Nested lists; the recursion is as deep as the matrix has dimensions, which the budget bounds.
-fn write_cells(out: &mut Writer<'_>, size: &[usize], data: &[Value]) -> Result<()> {
+// Recurses as deep as the matrix has dimensions, which the budget bounds.
+fn write_cells(out: &mut FormatWriter<'_>, size: &[usize], data: &[Value]) -> Result<()> {
     out.text.push('[');
     if let [length, inner @ ..] = size {
         let step = data.len().checked_div(*length).unwrap_or(0);
@@ -139,7 +138,7 @@ fn write_cells(out: &mut Writer<'_>, size: &[usize], data: &[Value]) -> Result<(
     Ok(())
 }
 
-fn write_object(out: &mut Writer<'_>, object: &Object) -> Result<()> {
+fn write_object(out: &mut FormatWriter<'_>, object: &MathObject) -> Result<()> {
     out.text.push('{');
     for (i, (key, value)) in object.entries.iter().enumerate() {
         if i > 0 {
@@ -153,8 +152,8 @@ fn write_object(out: &mut Writer<'_>, object: &Object) -> Result<()> {
     Ok(())
 }
 
-/// The entries of several statements, texts without quotes.
-fn write_results(out: &mut Writer<'_>, values: &[Value]) -> Result<()> {
+// The results of several statements, with texts unquoted.
+fn write_results(out: &mut FormatWriter<'_>, values: &[Value]) -> Result<()> {
     out.text.push('[');
     for (i, value) in values.iter().enumerate() {
         if i > 0 {
@@ -176,7 +175,6 @@ fn write_results(out: &mut Writer<'_>, values: &[Value]) -> Result<()> {
     Ok(())
 }
 
-/// A text in double quotes, escaped as JSON.
 pub(crate) fn quote(out: &mut String, text: &str) {
     out.push('"');
     for c in text.chars() {

@@ -1,5 +1,6 @@
-//! The functions, one family per file; their signatures and lines of help are in `functions/functions.tsv`.
+//! The functions, one family per file. `functions/functions.tsv` has their signatures and help.
 
+mod analytic;
 mod arithmetic;
 mod combinatorics;
 mod constants;
@@ -23,11 +24,8 @@ mod units;
 
 use std::sync::LazyLock;
 
-use crate::budget::Meter;
-use crate::error::{Error, Result};
-use crate::eval::Run;
-use crate::hash::NameMap;
-use crate::value::Value;
+use crate::name_map::NameMap;
+use crate::prelude::*;
 
 pub(crate) use combinatorics::factorial;
 pub(crate) use matrices::range;
@@ -38,36 +36,52 @@ pub(crate) struct Function {
     pub(crate) name: &'static str,
     pub(crate) signature: &'static str,
     pub(crate) help: &'static str,
-    /// The fewest and the most arguments it takes.
     pub(crate) arity: (usize, usize),
-    pub(crate) body: Body,
+    pub(crate) body: FunctionBody,
 }
 
-#[derive(Clone, Copy)]
-pub(crate) enum Body {
-    /// One scalar.
-    One(fn(&mut Meter, &Value) -> Result<Value>),
-    /// One scalar, or each cell of a matrix.
-    Each(fn(&mut Meter, &Value) -> Result<Value>),
-    /// Two values, matrices included.
-    Two(fn(&mut Meter, &Value, &Value) -> Result<Value>),
-    /// Like `Two`, but the second argument is only computed if it matters.
-    Lazy(fn(&mut Meter, &Value, &Value) -> Result<Value>),
-    Many(fn(&mut Run<'_>, &[Value]) -> Result<Value>),
-    /// Like `Many`, but the last argument may be an expression with a free variable: `map(list, x^2)`.
-    WithExpression(fn(&mut Run<'_>, &[Value]) -> Result<Value>),
+pub(crate) type ValueFunction = fn(&mut Meter, &Value) -> Result<Value>;
+type ListFunction = fn(&mut Evaluator<'_>, &[Value]) -> Result<Value>;
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum FunctionBody {
+    One(ValueFunction),
+    Each(ValueFunction),
+    Two(ops::ScalarFunction),
+    /// Like `Two`, but the second argument is only evaluated if needed.
+    Lazy(ops::ScalarFunction),
+    Many(ListFunction),
+    /// Like `Many`, but the last argument may be an expression with a free variable,
+    /// as in `map(list, x^2)`.
+    WithExpression(ListFunction),
 }
 
-impl std::fmt::Debug for Body {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Body")
-    }
+type FunctionRow = (&'static str, FunctionBody);
+
+const fn one(name: &'static str, f: ValueFunction) -> FunctionRow {
+    (name, FunctionBody::One(f))
 }
 
-/// A function's name and code; `functions.tsv` has its signature and its line of help.
-type Row = (&'static str, Body);
+const fn each(name: &'static str, f: ValueFunction) -> FunctionRow {
+    (name, FunctionBody::Each(f))
+}
 
-/// The rows of a file with three columns.
+const fn two(name: &'static str, f: ops::ScalarFunction) -> FunctionRow {
+    (name, FunctionBody::Two(f))
+}
+
+const fn lazy(name: &'static str, f: ops::ScalarFunction) -> FunctionRow {
+    (name, FunctionBody::Lazy(f))
+}
+
+const fn many(name: &'static str, f: ListFunction) -> FunctionRow {
+    (name, FunctionBody::Many(f))
+}
+
+const fn with_expression(name: &'static str, f: ListFunction) -> FunctionRow {
+    (name, FunctionBody::WithExpression(f))
+}
+
 fn table(text: &'static str) -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {
     text.lines().filter_map(|line| {
         let (name, rest) = line.split_once('\t')?;
@@ -76,7 +90,7 @@ fn table(text: &'static str) -> impl Iterator<Item = (&'static str, &'static str
     })
 }
 
-/// Reads the arity out of a signature: `x` is needed, `digits?` is not, `...` repeats.
+// Reads the arity from a signature: `digits?` is optional, `...` repeats.
 fn arity(signature: &str) -> (usize, usize) {
     let parameters = signature.split(", ").filter(|name| !name.is_empty());
     let (optional, needed): (Vec<&str>, Vec<&str>) =
@@ -93,22 +107,22 @@ impl Function {
     pub(crate) fn check(&self, count: usize) -> Result<()> {
         let (least, most) = self.arity;
         if count < least {
-            return Err(Error::new(format!(
+            return fail(format!(
                 "Too few arguments in function {} (expected: {}({}), actual: {count})",
                 self.name, self.name, self.signature
-            )));
+            ));
         }
         if count > most {
-            return Err(Error::new(format!(
+            return fail(format!(
                 "Too many arguments in function {} (expected: {most}, actual: {count})",
                 self.name
-            )));
+            ));
         }
         Ok(())
     }
 }
 
-const FAMILIES: &[&[Row]] = &[
+const FAMILIES: &[&[FunctionRow]] = &[
     arithmetic::TABLE,
     powers::TABLE,
     numbers::TABLE,
@@ -161,20 +175,18 @@ pub(crate) fn global(name: &str) -> Option<Value> {
     GLOBALS.get(name).cloned()
 }
 
-/// Every constant: name, value in words, help.
 pub(crate) fn constants() -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {
     constants::all()
 }
 
-/// Names that a slip of the finger may have meant.
+/// The names that are suggested for a mistyped one.
 pub(crate) fn known_names() -> impl Iterator<Item = &'static str> {
     all()
         .map(|function| function.name)
         .chain(constants::all().map(|(name, ..)| name))
 }
 
-/// Why a function of mathjs is not here.
-pub(crate) fn left_out(name: &str) -> Option<&'static str> {
+pub(crate) fn omission_reason(name: &str) -> Option<&'static str> {
     Some(match name {
         "random" | "randomInt" | "pickRandom" => {
             "there is no randomness here; the same expression always gives the same answer"

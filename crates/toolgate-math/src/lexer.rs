@@ -1,9 +1,11 @@
-//! Text to tokens, one at a time: what a quote means (text or transpose) only the parser knows.
+//! The lexer. Produces one token at a time, because only the parser knows whether a quote starts
+//! a text or transposes.
 
-use crate::error::{Error, Result};
+use crate::error::{MathError, Result};
+use crate::parser::literal::radix;
 
-/// The kinds of token. Operators carry no payload: the parser asks for them by name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+// Operators carry no payload, because the parser asks for them by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd)]
 pub(crate) enum Token {
     End,
     Newline,
@@ -58,24 +60,18 @@ pub(crate) enum Token {
 }
 
 impl Token {
-    /// Operators written as words; they are also the names of functions (`mod(5, 3)`).
+    /// True for operators written as words, which are also function names (`mod(5, 3)`).
     pub(crate) fn is_word(self) -> bool {
         self >= Self::Mod
     }
 }
 
-impl PartialOrd for Token {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        (*self as u8).partial_cmp(&(*other as u8))
-    }
-}
-
-/// Where the lexer stands; cheap to copy, so the parser can look ahead and come back.
+// Cheap to copy, so that the parser can look ahead and come back.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Lexer<'a> {
     text: &'a str,
     index: usize,
-    /// Inside brackets a newline is white space.
+    // Inside brackets a newline is white space, not the end of a statement.
     pub(crate) nesting: usize,
     pub(crate) token: Token,
     pub(crate) start: usize,
@@ -96,15 +92,16 @@ impl<'a> Lexer<'a> {
         &self.text[self.start..self.index]
     }
 
-    pub(crate) fn error(&self, message: impl Into<String>) -> Error {
+    pub(crate) fn error(&self, message: impl Into<String>) -> MathError {
         self.error_at(message, self.start)
     }
 
-    /// An error at the byte `index`. Positions count UTF-16 units from 1, as mathjs does.
-    fn error_at(&self, message: impl Into<String>, index: usize) -> Error {
-        Error::at(message, self.text[..index].encode_utf16().count() + 1)
+    // An error at byte `index`. Positions count UTF-16 units from 1, as in mathjs.
+    fn error_at(&self, message: impl Into<String>, index: usize) -> MathError {
+        MathError::at(message, self.text[..index].encode_utf16().count() + 1)
     }
 
+    // Zero at the end, which no token contains.
     fn byte(&self, ahead: usize) -> u8 {
         self.text
             .as_bytes()
@@ -113,7 +110,7 @@ impl<'a> Lexer<'a> {
             .unwrap_or(0)
     }
 
-    /// Reads the next token and skips newlines in front of it, as after an operator.
+    /// Reads the next token, skipping newlines before it, as after an operator.
     pub(crate) fn advance_over_newlines(&mut self) -> Result<()> {
         loop {
             self.advance()?;
@@ -167,11 +164,8 @@ impl<'a> Lexer<'a> {
 
     fn number(&mut self) -> Result<()> {
         self.token = Token::Number;
-        let base = match (self.byte(0), self.byte(1)) {
-            (b'0', b'x') => 16,
-            (b'0', b'o') => 8,
-            (b'0', b'b') => 2,
-            _ => return self.decimal(),
+        let Some(base) = radix(&self.text[self.index..]) else {
+            return self.decimal();
         };
         self.index += 2;
         self.digits(base);
@@ -200,7 +194,7 @@ impl<'a> Lexer<'a> {
         }
         if matches!(self.byte(0), b'e' | b'E') {
             let signed = matches!(self.byte(1), b'+' | b'-');
-            // `2e` is twice the constant e; `2e+` is a number somebody did not finish.
+            // `2e` is twice the constant e, but `2e+` is an unfinished number.
             if signed && !self.byte(2).is_ascii_digit() {
                 return Err(self.digit_expected(2));
             }
@@ -215,7 +209,7 @@ impl<'a> Lexer<'a> {
         Ok(())
     }
 
-    fn digit_expected(&self, ahead: usize) -> Error {
+    fn digit_expected(&self, ahead: usize) -> MathError {
         let got = self.text[self.index..].chars().nth(ahead).map(String::from);
         self.error(format!(
             "Digit expected, got \"{}\"",
@@ -241,7 +235,7 @@ impl<'a> Lexer<'a> {
             return Err(self.error(format!("Syntax error in part \"{part}\"")));
         }
         self.index += length;
-        // The words among the operators have two or three letters.
+        // All operators that are words have two or three letters.
         if length > 3 || length == 1 {
             self.token = Token::Symbol;
             return Ok(());
@@ -259,7 +253,7 @@ impl<'a> Lexer<'a> {
         Ok(())
     }
 
-    /// Reads the text up to the closing `quote`; the opening one is the current token. Stands behind it afterwards.
+    /// Reads a text up to the closing `quote`. The opening one is the current token.
     pub(crate) fn string(&mut self, quote: char) -> Result<String> {
         let mut text = String::new();
         let mut chars = self.text[self.index..].char_indices();
@@ -298,7 +292,7 @@ impl<'a> Lexer<'a> {
     }
 }
 
-/// The ASCII bytes a name is made of, behind its first letter.
+// The ASCII bytes allowed in a name after its first letter.
 const IN_NAME: [bool; 256] = {
     let mut table = [false; 256];
     let mut byte = 0;
@@ -310,7 +304,7 @@ const IN_NAME: [bool; 256] = {
     table
 };
 
-/// Letters a name may start with: Latin, Greek, letter-like symbols and mathematical alphabets.
+// Letters that may start a name: Latin, Greek, letter-like symbols and mathematical alphabets.
 fn is_letter(c: char) -> bool {
     matches!(c,
         'a'..='z' | 'A'..='Z' | '_' | '$'
@@ -318,7 +312,7 @@ fn is_letter(c: char) -> bool {
         | '\u{1D400}'..='\u{1D7FF}')
 }
 
-/// The operator that three bytes start with, and its length.
+// The operator at the start of three bytes, and its length.
 fn operator(a: u8, b: u8, c: u8) -> Option<(Token, usize)> {
     use Token as T;
     let one = match a {

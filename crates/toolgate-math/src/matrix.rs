@@ -1,14 +1,17 @@
 //! Matrices of any number of dimensions.
 
+use std::fmt::Display;
+
 use crate::budget::Meter;
-use crate::error::{Error, Result};
+use crate::error::{Result, fail};
 use crate::value::Value;
 
-/// Values in row-major order. A vector has one dimension; the empty one has size `[0]`.
+/// Values in row-major order. A vector has one dimension. The empty one has size `[0]`.
 #[derive(Clone, Debug)]
 pub(crate) struct Matrix {
     pub(crate) size: Vec<usize>,
-    /// The cells. Nothing that holds values of its own is put in behind [`Matrix::new`], which measures how deep they nest.
+    /// The cells. Don't add cells that hold values after [`Matrix::new`], which measures
+    /// how deep they nest.
     pub(crate) data: Vec<Value>,
     depth: usize,
 }
@@ -28,7 +31,7 @@ impl Matrix {
         Self::new(vec![data.len()], data)
     }
 
-    /// How deep values nest in it: its dimensions, and what its cells hold.
+    /// The nesting depth: its dimensions, and what its cells hold.
     pub(crate) fn depth(&self) -> usize {
         self.depth
     }
@@ -38,17 +41,14 @@ impl Matrix {
         Ok(Self::new(size, vec![value.clone(); cells]))
     }
 
-    /// A matrix out of the items of `[…]`; items that are matrices of one size become its rows.
+    /// Makes a matrix from the items of `[…]`. Items that are matrices of one size become its rows.
     pub(crate) fn from_items(meter: &mut Meter, items: Vec<Value>) -> Result<Self> {
         meter.cells(items.len())?;
         let Some(Value::Matrix(first)) = items.first() else {
             if let Some(Value::Matrix(row)) =
                 items.iter().find(|item| matches!(item, Value::Matrix(_)))
             {
-                return Err(Error::new(format!(
-                    "Dimension mismatch ({} > 1)",
-                    row.size.len() + 1
-                )));
+                return fail(format!("Dimension mismatch ({} > 1)", row.size.len() + 1));
             }
             return Ok(Self::vector(items));
         };
@@ -61,31 +61,23 @@ impl Matrix {
             match item {
                 Value::Matrix(row) if row.size == first.size => data.extend_from_slice(&row.data),
                 Value::Matrix(row) => {
-                    return Err(Error::new(format!(
-                        "Dimension mismatch ({} != {})",
-                        list(&row.size),
-                        list(&first.size)
-                    )));
+                    return mismatch(list(&row.size), list(&first.size));
                 }
                 _ => {
-                    return Err(Error::new(format!(
-                        "Dimension mismatch (1 < {})",
-                        size.len()
-                    )));
+                    return fail(format!("Dimension mismatch (1 < {})", size.len()));
                 }
             }
         }
         Ok(Self::new(size, data))
     }
 
-    /// Rows and columns of a matrix with two dimensions.
     pub(crate) fn rows_columns(&self, function: &str) -> Result<(usize, usize)> {
         match self.size.as_slice() {
             &[rows, columns] => Ok((rows, columns)),
-            _ => Err(Error::new(format!(
+            _ => fail(format!(
                 "Matrix with two dimensions expected in function {function} (size: [{}])",
                 list(&self.size)
-            ))),
+            )),
         }
     }
 
@@ -93,10 +85,10 @@ impl Matrix {
         match self.size.as_slice() {
             [1] => Ok(1),
             &[rows, columns] if rows == columns => Ok(rows),
-            _ => Err(Error::new(format!(
+            _ => fail(format!(
                 "Matrix must be square (size: [{}])",
                 list(&self.size)
-            ))),
+            )),
         }
     }
 
@@ -104,17 +96,14 @@ impl Matrix {
         &self,
         meter: &mut Meter,
         mut f: impl FnMut(&mut Meter, &Value) -> Result<Value>,
-    ) -> Result<Self> {
+    ) -> Result<Value> {
         meter.cells(self.data.len())?;
-        let data = self
-            .data
-            .iter()
-            .map(|value| {
-                meter.work(value)?;
-                f(meter, value)
-            })
-            .collect::<Result<_>>()?;
-        Ok(Self::new(self.size.clone(), data))
+        let mut work = |value| {
+            meter.work(value)?;
+            f(meter, value)
+        };
+        let data = self.data.iter().map(&mut work).collect::<Result<_>>()?;
+        Ok(Value::matrix(self.size.clone(), data))
     }
 
     pub(crate) fn transpose(&self, meter: &mut Meter) -> Result<Self> {
@@ -128,28 +117,28 @@ impl Matrix {
                     .collect();
                 Ok(Self::new(vec![columns, rows], data))
             }
-            _ => Err(Error::new(format!(
+            _ => fail(format!(
                 "Matrix must be a vector or two dimensional (size: [{}])",
                 list(&self.size)
-            ))),
+            )),
         }
     }
 
     pub(crate) fn reshaped(&self, size: Vec<usize>) -> Result<Self> {
         if size.iter().try_fold(1usize, |all, n| all.checked_mul(*n)) != Some(self.data.len()) {
-            return Err(Error::new(format!(
+            return fail(format!(
                 "Reshaping sizes should be compatible with the number of values ({} != {})",
                 list(&size),
                 self.data.len()
-            )));
+            ));
         }
         Ok(Self::new(size, self.data.clone()))
     }
 
-    /// Cut or filled up to `size`.
+    /// Cuts the matrix or fills it up to `size`.
     pub(crate) fn resized(&self, meter: &mut Meter, size: &[usize], fill: &Value) -> Result<Self> {
         let mut from = self.size.clone();
-        // Of dimensions too many the first cell is kept; missing ones count as one.
+        // Of surplus dimensions the first cell is kept. Missing ones count as one.
         while from.len() > size.len() {
             if from.remove(0) == 0 {
                 from = vec![0; size.len()];
@@ -181,16 +170,10 @@ impl Matrix {
         mut f: impl FnMut(&mut Meter, &[Value]) -> Result<Value>,
     ) -> Result<Value> {
         let Some(&length) = self.size.get(dimension) else {
-            return Err(Error::new(format!(
-                "Index out of range ({} > {})",
-                dimension + 1,
-                self.size.len()
-            )));
+            return out_of_range(dimension, self.size.len());
         };
         if self.size.len() == 1 {
-            return Err(Error::new(
-                "A list has no dimensions to choose from; leave the dimension out",
-            ));
+            return fail("A list has no dimensions to choose from; leave the dimension out");
         }
         let inner: usize = self.size[dimension + 1..].iter().product();
         let outer: usize = self.size[..dimension].iter().product();
@@ -206,30 +189,21 @@ impl Matrix {
         }
         let mut size = self.size.clone();
         size.remove(dimension);
-        match (size.is_empty(), data.pop()) {
-            (true, Some(only)) => Ok(only),
-            (_, Some(last)) => {
-                data.push(last);
-                Ok(Value::matrix(Self::new(size, data)))
-            }
-            (_, None) => Ok(Value::matrix(Self::new(size, data))),
-        }
+        Ok(collapse(size, data))
     }
 
-    /// The cells as doubles, if they are all real numbers.
     pub(crate) fn numbers(&self) -> Option<Vec<f64>> {
-        self.data
-            .iter()
-            .map(|value| match value {
-                Value::Number(number) => Some(*number),
-                _ => None,
-            })
-            .collect()
+        let number = |value: &Value| match value {
+            Value::Number(number) => Some(*number),
+            _ => None,
+        };
+        self.data.iter().map(number).collect()
     }
 }
 
-/// How many cells a size has, counted against the budget before they exist.
+/// The number of cells of a size, charged to the budget before they exist.
 pub(crate) fn cell_count(meter: &mut Meter, size: &[usize]) -> Result<usize> {
+    // Formatting recurses once per dimension.
     meter.nested(size.len())?;
     let cells = size
         .iter()
@@ -239,7 +213,27 @@ pub(crate) fn cell_count(meter: &mut Meter, size: &[usize]) -> Result<usize> {
     Ok(cells)
 }
 
-/// The place of a cell from its number.
+/// The matrix of these cells, or the only cell if no dimension is left.
+pub(crate) fn collapse(size: Vec<usize>, mut data: Vec<Value>) -> Value {
+    match data.pop() {
+        Some(only) if size.is_empty() => only,
+        last => {
+            data.extend(last);
+            Value::matrix(size, data)
+        }
+    }
+}
+
+pub(crate) fn mismatch<T>(a: impl Display, b: impl Display) -> Result<T> {
+    fail(format!("Dimension mismatch ({a} != {b})"))
+}
+
+/// The error for index `at`, counted from 0.
+pub(crate) fn out_of_range<T>(at: usize, length: usize) -> Result<T> {
+    fail(format!("Index out of range ({} > {length})", at + 1))
+}
+
+/// Converts a cell's number to its indexes.
 pub(crate) fn unravel(mut at: usize, size: &[usize]) -> Vec<usize> {
     let mut place = vec![0; size.len()];
     for (slot, n) in place.iter_mut().zip(size).rev() {
@@ -249,12 +243,12 @@ pub(crate) fn unravel(mut at: usize, size: &[usize]) -> Vec<usize> {
     place
 }
 
-/// The number of a cell from its place.
+/// Converts a cell's indexes to its number.
 pub(crate) fn ravel(place: &[usize], size: &[usize]) -> usize {
     place.iter().zip(size).fold(0, |at, (i, n)| at * n + i)
 }
 
-/// The size two matrices stretch to when they meet: equal, or one where they differ.
+/// The size that two matrices are broadcast to: equal, or one where they differ.
 pub(crate) fn common_size(a: &[usize], b: &[usize]) -> Result<Vec<usize>> {
     let dimensions = a.len().max(b.len());
     let length = |size: &[usize], at: usize| {
@@ -266,17 +260,17 @@ pub(crate) fn common_size(a: &[usize], b: &[usize]) -> Result<Vec<usize>> {
         .map(|at| match (length(a, at), length(b, at)) {
             (m, n) if m == n => Ok(m),
             (1, n) | (n, 1) => Ok(n),
-            _ => Err(Error::new(format!(
+            _ => fail(format!(
                 "shape mismatch: cannot fit size [{}] to [{}]",
                 list(a),
                 list(b)
-            ))),
+            )),
         })
         .collect()
 }
 
-/// The number of the cell that stands at `place` after a matrix of this size was stretched.
-pub(crate) fn stretched(place: &[usize], size: &[usize]) -> usize {
+/// The number of the cell that broadcasting puts at `place`.
+pub(crate) fn stretched_index(place: &[usize], size: &[usize]) -> usize {
     let inner = &place[place.len() - size.len()..];
     inner
         .iter()
@@ -285,8 +279,6 @@ pub(crate) fn stretched(place: &[usize], size: &[usize]) -> usize {
 }
 
 pub(crate) fn list(size: &[usize]) -> String {
-    size.iter()
-        .map(ToString::to_string)
-        .collect::<Vec<_>>()
-        .join(", ")
+    let sizes: Vec<String> = size.iter().map(ToString::to_string).collect();
+    sizes.join(", ")
 }

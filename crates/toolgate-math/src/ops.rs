@@ -1,4 +1,4 @@
-//! The operators: which kinds of value they take, and what they make of them.
+//! The operators, and which kinds of value they accept.
 
 mod arithmetic;
 mod bits;
@@ -6,20 +6,16 @@ mod compare;
 mod linear;
 mod logic;
 
-use crate::budget::Meter;
-use crate::error::{Error, Result};
-use crate::matrix::{self, Matrix};
-use crate::number::complex::{Complex, complex};
-use crate::number::decimal::Decimal;
-use crate::number::fraction::Fraction;
-use crate::value::{Value, parse_number, type_error};
+use crate::number::{Complex, Decimal, Fraction, complex, real};
+use crate::prelude::*;
+use crate::value::parse_number;
 
 pub(crate) use arithmetic::{
     add, divide, dot_divide, dot_multiply, dot_power, magnitude, modulo, multiply, negate,
     no_fraction, plus, power, square_root, subtract,
 };
 pub(crate) use bits::{
-    bit_and, bit_not, bit_or, bit_xor, decided, shift_left, shift_right, shift_right_logical,
+    bit_and, bit_not, bit_or, bit_xor, shift_left, shift_right, shift_right_logical, short_circuit,
 };
 pub(crate) use compare::{
     compare, equal, floor_big, greater, greater_equal, less, less_equal, natural_order, ordering,
@@ -28,95 +24,103 @@ pub(crate) use compare::{
 pub(crate) use linear::{determinant, identity, inverse, is_zero, matrix_product, transpose};
 pub(crate) use logic::{and, not, or, truth, truths, xor};
 
-pub(crate) enum Pair {
+pub(crate) enum NumberPair {
     Number(f64, f64),
     Complex(Complex, Complex),
     Big(Decimal, Decimal),
     Fraction(Fraction, Fraction),
 }
 
-enum Single {
+enum SingleNumber {
     Number(f64),
     Complex(Complex),
     Big(Decimal),
     Fraction(Fraction),
 }
 
-fn single(function: &str, value: &Value) -> Result<Single> {
+fn single(function: &str, value: &Value) -> Result<SingleNumber> {
     Ok(match value {
-        Value::Number(value) => Single::Number(*value),
-        Value::Bool(value) => Single::Number(f64::from(u8::from(*value))),
-        Value::Text(text) => Single::Number(parse_number(text)?),
-        Value::Complex(value) => Single::Complex(*value),
-        Value::Big(value) => Single::Big(value.as_ref().clone()),
-        Value::Fraction(value) => Single::Fraction(value.as_ref().clone()),
+        Value::Number(value) => SingleNumber::Number(*value),
+        Value::Bool(value) => SingleNumber::Number(f64::from(u8::from(*value))),
+        Value::Text(text) => SingleNumber::Number(parse_number(text)?),
+        Value::Complex(value) => SingleNumber::Complex(*value),
+        Value::Big(value) => SingleNumber::Big(value.as_ref().clone()),
+        Value::Fraction(value) => SingleNumber::Fraction(value.as_ref().clone()),
         _ => return Err(type_error(function, value)),
     })
 }
 
-/// Brings two numbers to the kind that can hold both.
-pub(crate) fn pair(function: &str, a: &Value, b: &Value) -> Result<Pair> {
+pub(crate) fn pair(function: &str, a: &Value, b: &Value) -> Result<NumberPair> {
     Ok(match (single(function, a)?, single(function, b)?) {
-        (Single::Number(a), Single::Number(b)) => Pair::Number(a, b),
-        (Single::Big(a), Single::Big(b)) => Pair::Big(a, b),
-        (Single::Big(a), Single::Number(b)) => Pair::Big(a, implicit_decimal(b)?),
-        (Single::Number(a), Single::Big(b)) => Pair::Big(implicit_decimal(a)?, b),
-        (Single::Fraction(a), Single::Fraction(b)) => Pair::Fraction(a, b),
-        (Single::Fraction(a), Single::Number(b)) => Pair::Fraction(a, implicit_fraction(b)?),
-        (Single::Number(a), Single::Fraction(b)) => Pair::Fraction(implicit_fraction(a)?, b),
-        (Single::Big(_), Single::Fraction(_)) | (Single::Fraction(_), Single::Big(_)) => {
-            return Err(Error::new(
+        (SingleNumber::Number(a), SingleNumber::Number(b)) => NumberPair::Number(a, b),
+        (SingleNumber::Big(a), SingleNumber::Big(b)) => NumberPair::Big(a, b),
+        (SingleNumber::Big(a), SingleNumber::Number(b)) => NumberPair::Big(a, implicit_decimal(b)?),
+        (SingleNumber::Number(a), SingleNumber::Big(b)) => NumberPair::Big(implicit_decimal(a)?, b),
+        (SingleNumber::Fraction(a), SingleNumber::Fraction(b)) => NumberPair::Fraction(a, b),
+        (SingleNumber::Fraction(a), SingleNumber::Number(b)) => {
+            NumberPair::Fraction(a, implicit_fraction(b)?)
+        }
+        (SingleNumber::Number(a), SingleNumber::Fraction(b)) => {
+            NumberPair::Fraction(implicit_fraction(a)?, b)
+        }
+        (SingleNumber::Big(_), SingleNumber::Fraction(_))
+        | (SingleNumber::Fraction(_), SingleNumber::Big(_)) => {
+            return fail(
                 "Cannot implicitly convert a Fraction to BigNumber or vice versa. \
                  Use function bignumber(x) to convert to BigNumber or fraction(x) to convert to Fraction.",
-            ));
+            );
         }
         (left, right) => {
-            // A truth stands for a number, but never for a complex one.
+            // A boolean converts to a number, but not to a complex one.
             if let Some(truth) = [a, b]
                 .into_iter()
                 .find(|value| matches!(value, Value::Bool(_)))
             {
                 return Err(type_error(function, truth));
             }
-            Pair::Complex(as_complex(left), as_complex(right))
+            NumberPair::Complex(as_complex(left), as_complex(right))
         }
     })
 }
 
-fn as_complex(value: Single) -> Complex {
+fn as_complex(value: SingleNumber) -> Complex {
     match value {
-        Single::Number(value) => complex(value, 0.0),
-        Single::Complex(value) => value,
-        Single::Big(value) => complex(value.to_f64(), 0.0),
-        Single::Fraction(value) => complex(value.to_f64(), 0.0),
+        SingleNumber::Number(value) => complex(value, 0.0),
+        SingleNumber::Complex(value) => value,
+        SingleNumber::Big(value) => complex(value.to_f64(), 0.0),
+        SingleNumber::Fraction(value) => complex(value.to_f64(), 0.0),
     }
 }
 
-/// A double next to a big number: only if its digits are certain.
+// Only doubles whose digits are certain convert to a big number.
 pub(crate) fn implicit_decimal(value: f64) -> Result<Decimal> {
-    if value.is_finite() && crate::number::real::Digits::of(value).digits.len() > 15 {
-        return Err(Error::new(format!(
+    if value.is_finite() && real::DecimalDigits::from_number(value).digits.len() > 15 {
+        return fail(format!(
             "Cannot implicitly convert a number with >15 significant digits to BigNumber (value: {}). \
              Use function bignumber(x) to convert to BigNumber.",
-            crate::number::real::to_text(value)
-        )));
+            real::to_text(value)
+        ));
     }
     Ok(Decimal::from_number(value))
 }
 
-/// A double next to a fraction: only if the fraction is the same number.
+// A double converts to a fraction only if that is the same number.
 pub(crate) fn implicit_fraction(value: f64) -> Result<Fraction> {
-    let text = || crate::number::real::to_text(value);
-    let fraction = Fraction::from_number(value)
-        .ok_or_else(|| Error::new(format!("{} cannot be represented as a fraction", text())))?;
+    let fraction = nearest_fraction(value)?;
     if fraction.to_f64() != value {
-        return Err(Error::new(format!(
+        return fail(format!(
             "Cannot implicitly convert a number to a Fraction when there will be a loss of precision (value: {}). \
              Use function fraction(x) to convert to Fraction.",
-            text()
-        )));
+            real::to_text(value)
+        ));
     }
     Ok(fraction)
+}
+
+pub(crate) fn nearest_fraction(value: f64) -> Result<Fraction> {
+    let text = || real::to_text(value);
+    Fraction::from_number(value)
+        .ok_or_else(|| MathError::new(format!("{} cannot be represented as a fraction", text())))
 }
 
 pub(crate) fn counted(meter: &mut Meter, value: Fraction) -> Result<Value> {
@@ -129,10 +133,16 @@ pub(crate) fn counted_big(meter: &mut Meter, value: Decimal) -> Result<Value> {
     Ok(Value::big(value))
 }
 
-pub(crate) type Scalar2 = fn(&mut Meter, &Value, &Value) -> Result<Value>;
+pub(crate) type ScalarFunction = fn(&mut Meter, &Value, &Value) -> Result<Value>;
 
-/// Applies `f` to scalars, or cell by cell to matrices whose sizes fit: equal, or one where they differ.
-pub(crate) fn broadcast(meter: &mut Meter, a: &Value, b: &Value, f: Scalar2) -> Result<Value> {
+/// Applies `f` to scalars, or cell by cell to matrices whose sizes are equal or
+/// one where they differ.
+pub(crate) fn broadcast(
+    meter: &mut Meter,
+    a: &Value,
+    b: &Value,
+    f: ScalarFunction,
+) -> Result<Value> {
     match (a, b) {
         (Value::Matrix(a), Value::Matrix(b)) if a.size == b.size => {
             meter.cells(a.data.len())?;
@@ -146,32 +156,32 @@ pub(crate) fn broadcast(meter: &mut Meter, a: &Value, b: &Value, f: Scalar2) -> 
                     f(meter, a, b)
                 })
                 .collect::<Result<_>>()?;
-            Ok(Value::matrix(Matrix::new(a.size.clone(), data)))
+            Ok(Value::matrix(a.size.clone(), data))
         }
         (Value::Matrix(a), Value::Matrix(b)) => stretched(meter, a, b, f),
-        (Value::Matrix(a), b) => Ok(Value::matrix(a.map(meter, |meter, cell| {
+        (Value::Matrix(a), b) => a.map(meter, |meter, cell| {
             meter.work(b)?;
             f(meter, cell, b)
-        })?)),
-        (a, Value::Matrix(b)) => Ok(Value::matrix(b.map(meter, |meter, cell| {
+        }),
+        (a, Value::Matrix(b)) => b.map(meter, |meter, cell| {
             meter.work(a)?;
             f(meter, a, cell)
-        })?)),
+        }),
         (a, b) => f(meter, a, b),
     }
 }
 
-fn stretched(meter: &mut Meter, a: &Matrix, b: &Matrix, f: Scalar2) -> Result<Value> {
+fn stretched(meter: &mut Meter, a: &Matrix, b: &Matrix, f: ScalarFunction) -> Result<Value> {
     let size = matrix::common_size(&a.size, &b.size)?;
     let cells = matrix::cell_count(meter, &size)?;
     let mut data = Vec::with_capacity(cells);
     for at in 0..cells {
         let place = matrix::unravel(at, &size);
-        let a = &a.data[matrix::stretched(&place, &a.size)];
-        let b = &b.data[matrix::stretched(&place, &b.size)];
+        let a = &a.data[matrix::stretched_index(&place, &a.size)];
+        let b = &b.data[matrix::stretched_index(&place, &b.size)];
         meter.work(a)?;
         meter.work(b)?;
         data.push(f(meter, a, b)?);
     }
-    Ok(Value::matrix(Matrix::new(size, data)))
+    Ok(Value::matrix(size, data))
 }

@@ -1,31 +1,28 @@
-//! Tokens to a [`Tree`], with mathjs' precedence.
+//! The parser: builds a [`SyntaxTree`] from tokens, with mathjs' precedence.
 //!
-//! From loose to tight: assignment, `? :`, `or`, `xor`, `and`, `|`, `^|`, `&`, comparisons, shifts, `to`/`in`, ranges, `+ -`,
-//! `* / % mod`, implicit multiplication, `number/number` in front of a symbol, percentages, unary operators, `^`, `??`, postfix.
-//! `ladder` climbs from `or` to percentages, `primary` reads what stands between operators.
+//! From loose to tight: assignment, `? :`, `or`, `xor`, `and`, `|`, `^|`, `&`, comparisons,
+//! shifts, `to`/`in`, ranges, `+ -`, `* / % mod`, implicit multiplication, `number/number` before
+//! a symbol, percentages, unary operators, `^`, `??`, postfix. `binary_operators` handles `or` to
+//! percentages, `operands` the operands.
 
-mod ladder;
+mod binary_operators;
 pub(crate) mod literal;
-mod primary;
+mod operands;
 
-use crate::budget::{Budget, too_deep};
-use crate::error::{Error, Result};
+use crate::budget::{Budget, exceeded};
+use crate::error::{MathError, Result};
 use crate::lexer::{Lexer, Token};
-use crate::tree::{Definition, List, Name, Node, NodeId, Tree, Unary};
+use crate::tree::{
+    FunctionDefinition, Name, NodeId, NodeList, SyntaxNode, SyntaxTree, UnaryOperator,
+};
 
-pub(crate) fn parse<'a>(text: &'a str, budget: &Budget) -> Result<Tree<'a>> {
+pub(crate) fn parse<'a>(text: &'a str, budget: &Budget) -> Result<SyntaxTree<'a>> {
     if text.len() > budget.length {
-        return Err(Error::exceeded(
-            "length",
-            format!(
-                "The expression is longer than {} bytes; shorten it",
-                budget.length
-            ),
-        ));
+        return Err(exceeded("length", budget.length));
     }
     let mut parser = Parser {
         lexer: Lexer::new(text),
-        tree: Tree::new(),
+        tree: SyntaxTree::new(),
         prefixes: Vec::new(),
         conditional: None,
         depth: 0,
@@ -43,10 +40,9 @@ pub(crate) fn parse<'a>(text: &'a str, budget: &Budget) -> Result<Tree<'a>> {
 
 struct Parser<'a> {
     lexer: Lexer<'a>,
-    tree: Tree<'a>,
-    /// Prefix operators that wait for their operand.
-    prefixes: Vec<Unary>,
-    /// The nesting at which a `:` belongs to a `? :` and not to a range.
+    tree: SyntaxTree<'a>,
+    prefixes: Vec<UnaryOperator>,
+    /// The nesting level at which a `:` belongs to a `? :` and not to a range.
     conditional: Option<usize>,
     depth: usize,
     max_depth: usize,
@@ -54,7 +50,6 @@ struct Parser<'a> {
 }
 
 impl<'a> Parser<'a> {
-    /// Statements, separated by `;` or newlines.
     fn block(&mut self) -> Result<NodeId> {
         let mut single = None;
         let mark = self.tree.scratch.len();
@@ -75,11 +70,11 @@ impl<'a> Parser<'a> {
         }
         if several && self.tree.scratch.len() > mark {
             let list = self.finish(mark);
-            return self.add(Node::Block(list));
+            return self.add(SyntaxNode::Block(list));
         }
         match single {
             Some(node) => Ok(node),
-            None => self.add(Node::Undefined),
+            None => self.add(SyntaxNode::Undefined),
         }
     }
 
@@ -89,14 +84,14 @@ impl<'a> Parser<'a> {
 
     fn push_statement(&mut self, node: NodeId) -> Result<()> {
         let node = match self.lexer.token {
-            Token::Semicolon => self.add(Node::Hidden(node))?,
+            Token::Semicolon => self.add(SyntaxNode::Hidden(node))?,
             _ => node,
         };
         self.tree.scratch.push(node);
         Ok(())
     }
 
-    /// A conditional, or an assignment when `=` follows what can be assigned to.
+    // A conditional, or an assignment if `=` follows something assignable.
     fn assignment(&mut self) -> Result<NodeId> {
         self.enter()?;
         let node = self.conditional()?;
@@ -111,37 +106,37 @@ impl<'a> Parser<'a> {
 
     fn assign_to(&mut self, target: NodeId) -> Result<NodeId> {
         match self.tree.node(target) {
-            Node::Symbol(name) => {
+            SyntaxNode::Symbol(name) => {
                 self.lexer.advance_over_newlines()?;
                 let value = self.assignment()?;
-                self.add(Node::Assign(name, value))
+                self.add(SyntaxNode::Assign(name, value))
             }
-            Node::Index {
+            SyntaxNode::Index {
                 object,
                 optional: false,
                 ..
             }
-            | Node::Property {
+            | SyntaxNode::Property {
                 object,
                 optional: false,
                 ..
             } if self.is_place(object) => {
                 self.lexer.advance_over_newlines()?;
                 let value = self.assignment()?;
-                self.add(Node::AssignAt(target, value))
+                self.add(SyntaxNode::AssignAt(target, value))
             }
-            Node::Call(function, arguments) => {
+            SyntaxNode::Call(function, arguments) => {
                 match (self.tree.node(function), self.parameters(arguments)) {
-                    (Node::Symbol(name), Some(parameters)) => {
+                    (SyntaxNode::Symbol(name), Some(parameters)) => {
                         self.lexer.advance_over_newlines()?;
                         let body = self.assignment()?;
                         let definition = self.tree.definitions.len() as u32;
-                        self.tree.definitions.push(Definition {
+                        self.tree.definitions.push(FunctionDefinition {
                             name,
                             parameters: parameters.into(),
                             body,
                         });
-                        self.add(Node::Function(definition))
+                        self.add(SyntaxNode::Function(definition))
                     }
                     _ => Err(self.invalid_target()),
                 }
@@ -150,33 +145,34 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn invalid_target(&self) -> Error {
+    fn invalid_target(&self) -> MathError {
         self.lexer
             .error("Invalid left hand side of assignment operator =")
     }
 
-    /// Whether a node is a variable, or a part of one.
     fn is_place(&self, node: NodeId) -> bool {
         matches!(
             self.tree.node(node),
-            Node::Symbol(_) | Node::Index { .. } | Node::Property { .. }
+            SyntaxNode::Symbol(_) | SyntaxNode::Index { .. } | SyntaxNode::Property { .. }
         )
     }
 
-    fn parameters(&self, arguments: List) -> Option<Vec<Name>> {
+    fn parameters(&self, arguments: NodeList) -> Option<Vec<Name>> {
         self.tree
             .list(arguments)
             .iter()
             .map(|&node| match self.tree.node(node) {
-                Node::Symbol(name) => Some(name),
+                SyntaxNode::Symbol(name) => Some(name),
                 _ => None,
             })
             .collect()
     }
 
     fn conditional(&mut self) -> Result<NodeId> {
-        let mut node = self.binary(ladder::LOOSEST)?;
+        let mut node = self.binary(binary_operators::LOOSEST)?;
+        // A loop, so that a chain of conditionals costs no stack.
         while self.lexer.token == Token::Question {
+            // Until its `:` is read, a `:` on this level can't be a range.
             let before = self.conditional.replace(self.lexer.nesting);
             self.lexer.advance_over_newlines()?;
             let yes = self.assignment()?;
@@ -188,7 +184,7 @@ impl<'a> Parser<'a> {
             self.conditional = None;
             self.lexer.advance_over_newlines()?;
             let no = self.assignment()?;
-            node = self.add(Node::Conditional(node, yes, no))?;
+            node = self.add(SyntaxNode::Conditional(node, yes, no))?;
             self.conditional = before;
         }
         Ok(node)
@@ -197,46 +193,40 @@ impl<'a> Parser<'a> {
     fn enter(&mut self) -> Result<()> {
         self.depth += 1;
         if self.depth > self.max_depth {
-            return Err(too_deep(self.max_depth));
+            return Err(exceeded("depth", self.max_depth));
         }
         Ok(())
     }
 
     #[inline]
-    fn add(&mut self, node: Node) -> Result<NodeId> {
+    fn add(&mut self, node: SyntaxNode) -> Result<NodeId> {
         if self.tree.nodes.len() >= self.max_nodes {
-            return Err(Error::exceeded(
-                "nodes",
-                format!(
-                    "The expression has more than {} parts; shorten it",
-                    self.max_nodes
-                ),
-            ));
+            return Err(exceeded("nodes", self.max_nodes));
         }
         self.tree.nodes.push(node);
         Ok(self.tree.nodes.len() as NodeId - 1)
     }
 
-    /// Moves the children read since `mark` into the tree.
-    fn finish(&mut self, mark: usize) -> List {
+    // Moves the children read since `mark` into the tree.
+    fn finish(&mut self, mark: usize) -> NodeList {
         let start = self.tree.lists.len();
-        let Tree { lists, scratch, .. } = &mut self.tree;
+        let SyntaxTree { lists, scratch, .. } = &mut self.tree;
         lists.extend(scratch.drain(mark..));
-        List {
+        NodeList {
             start: start as u32,
             len: (self.tree.lists.len() - start) as u32,
         }
     }
 
-    fn single(&mut self, node: NodeId) -> List {
+    fn single(&mut self, node: NodeId) -> NodeList {
         self.tree.lists.push(node);
-        List {
+        NodeList {
             start: self.tree.lists.len() as u32 - 1,
             len: 1,
         }
     }
 
-    fn unexpected(&self, before: &str, after: &str) -> Error {
+    fn unexpected(&self, before: &str, after: &str) -> MathError {
         self.lexer
             .error(format!("Unexpected {before}{}{after}", self.lexer.lexeme()))
     }

@@ -1,4 +1,5 @@
-//! The language from outside: answers, JSON, errors, limits. `tests/differential` compares far more of it with mathjs itself.
+//! Tests the language from outside: answers, JSON, errors, limits. `tests/differential` compares
+//! far more of it with mathjs itself.
 
 mod attacks;
 
@@ -163,15 +164,15 @@ fn json_keeps_integers_and_refuses_what_it_cannot_carry() {
         ("1\n2; 3", "[1,3]"),
         (
             "1 / 0",
-            "error: The result is Infinity, which JSON cannot carry",
+            "error: The result is Infinity, which JSON can't represent",
         ),
         (
             "[0 / 0]",
-            "error: The result is NaN, which JSON cannot carry",
+            "error: The result is NaN, which JSON can't represent",
         ),
         (
             "sqrt",
-            "error: The result is a function, which JSON cannot carry; call it with arguments",
+            "error: The result is a function, which JSON can't represent; call it with arguments",
         ),
         (
             "1;",

@@ -1,4 +1,4 @@
-//! The parsed expression: nodes in one arena, children by index, nothing that recurses when dropped.
+//! The syntax tree: nodes in one arena, children by index, so dropping it doesn't recurse.
 
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -8,27 +8,27 @@ use std::sync::Arc;
 pub(crate) type NodeId = u32;
 pub(crate) type Name = u32;
 
-/// A run of children in [`Tree::lists`].
+/// A range of children in [`SyntaxTree::lists`].
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct List {
+pub(crate) struct NodeList {
     pub(crate) start: u32,
     pub(crate) len: u32,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Unary {
+pub(crate) enum UnaryOperator {
     Minus,
     Plus,
     BitNot,
     Not,
     Factorial,
     Transpose,
-    /// `10%` is `10 / 100`; a sum takes it as a share of its left side.
+    /// `10%` is `10 / 100`, except in a sum, where it is a share of the left side.
     Percent,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Binary {
+pub(crate) enum BinaryOperator {
     Add,
     Subtract,
     Multiply,
@@ -55,14 +55,12 @@ pub(crate) enum Binary {
     Xor,
     Nullish,
     Convert,
-    /// `a + b%`: b percent of a, added to a.
     AddPercent,
-    /// `a - b%`: b percent of a, taken from a.
     SubtractPercent,
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Node {
+pub(crate) enum SyntaxNode {
     Number(f64),
     Text(u32),
     True,
@@ -70,13 +68,13 @@ pub(crate) enum Node {
     Null,
     Undefined,
     Symbol(Name),
-    /// Brackets around an expression; the grammar cares whether they are there.
+    // Kept, because the grammar depends on whether brackets are there.
     Group(NodeId),
-    Unary(Unary, NodeId),
-    Binary(Binary, NodeId, NodeId),
+    Unary(UnaryOperator, NodeId),
+    Binary(BinaryOperator, NodeId, NodeId),
     /// `a < b <= c`: operands in `list`, operators from `operators` on.
     Chain {
-        list: List,
+        list: NodeList,
         operators: u32,
     },
     Conditional(NodeId, NodeId, NodeId),
@@ -85,16 +83,15 @@ pub(crate) enum Node {
         step: Option<NodeId>,
         end: NodeId,
     },
-    Array(List),
-    /// Keys are texts, in pairs with their values.
+    Array(NodeList),
     Object {
         keys: u32,
-        list: List,
+        list: NodeList,
     },
-    Call(NodeId, List),
+    Call(NodeId, NodeList),
     Index {
         object: NodeId,
-        list: List,
+        list: NodeList,
         optional: bool,
     },
     Property {
@@ -106,34 +103,34 @@ pub(crate) enum Node {
     /// Assignment to an `Index` or `Property` node.
     AssignAt(NodeId, NodeId),
     Function(u32),
-    Block(List),
-    /// A statement whose value is not shown: it ends with `;`.
+    Block(NodeList),
+    /// A statement that ends with `;`, so that its value isn't shown.
     Hidden(NodeId),
 }
 
-/// `name(parameters) = body`.
 #[derive(Clone, Debug)]
-pub(crate) struct Definition {
+pub(crate) struct FunctionDefinition {
     pub(crate) name: Name,
     pub(crate) parameters: Arc<[Name]>,
     pub(crate) body: NodeId,
 }
 
 #[derive(Debug)]
-pub(crate) struct Tree<'a> {
-    pub(crate) nodes: Vec<Node>,
+pub(crate) struct SyntaxTree<'a> {
+    pub(crate) nodes: Vec<SyntaxNode>,
     pub(crate) lists: Vec<NodeId>,
-    pub(crate) operators: Vec<Binary>,
+    pub(crate) operators: Vec<BinaryOperator>,
     pub(crate) texts: Vec<Arc<str>>,
-    pub(crate) definitions: Vec<Definition>,
-    pub(crate) names: Names<'a>,
+    pub(crate) definitions: Vec<FunctionDefinition>,
+    pub(crate) names: NameTable<'a>,
     pub(crate) root: NodeId,
-    /// Children of the lists that the parser is reading; a finished list moves to `lists` in one piece.
+    // Collects the children of unfinished lists, so that each finished list
+    // is contiguous in `lists`.
     pub(crate) scratch: Vec<NodeId>,
 }
 
-impl Tree<'_> {
-    /// An empty tree in the memory that the last one of this thread left behind.
+impl SyntaxTree<'_> {
+    /// An empty tree that reuses the buffers of this thread's last one.
     pub(crate) fn new() -> Self {
         let (nodes, lists, scratch) = SPARE.take();
         Self {
@@ -143,61 +140,60 @@ impl Tree<'_> {
             operators: Vec::new(),
             texts: Vec::new(),
             definitions: Vec::new(),
-            names: Names::default(),
+            names: NameTable::default(),
             root: 0,
         }
     }
 
-    pub(crate) fn node(&self, id: NodeId) -> Node {
+    pub(crate) fn node(&self, id: NodeId) -> SyntaxNode {
         self.nodes[id as usize]
     }
 
-    pub(crate) fn list(&self, list: List) -> &[NodeId] {
+    pub(crate) fn list(&self, list: NodeList) -> &[NodeId] {
         &self.lists[list.start as usize..(list.start + list.len) as usize]
     }
 }
 
-/// The buffers of a tree: a third of the time of a short expression would go into getting and returning them.
-type Buffers = (Vec<Node>, Vec<NodeId>, Vec<NodeId>);
+// Reused, because allocating and freeing them took a third of the time of a short expression.
+type TreeBuffers = (Vec<SyntaxNode>, Vec<NodeId>, Vec<NodeId>);
 
-/// Buffers larger than this are not kept.
-const KEPT: usize = 1024;
+// Larger buffers aren't kept, so that one long expression doesn't hold memory for ever.
+const MAX_KEPT_NODES: usize = 1024;
 
 thread_local! {
-    static SPARE: Cell<Buffers> = const { Cell::new((Vec::new(), Vec::new(), Vec::new())) };
+    static SPARE: Cell<TreeBuffers> = const { Cell::new((Vec::new(), Vec::new(), Vec::new())) };
 }
 
-impl Drop for Tree<'_> {
+impl Drop for SyntaxTree<'_> {
     fn drop(&mut self) {
         let mut buffers = (
             take(&mut self.nodes),
             take(&mut self.lists),
             take(&mut self.scratch),
         );
-        if buffers.0.capacity() <= KEPT
-            && buffers.1.capacity() <= KEPT
-            && buffers.2.capacity() <= KEPT
+        if buffers.0.capacity() <= MAX_KEPT_NODES
+            && buffers.1.capacity() <= MAX_KEPT_NODES
+            && buffers.2.capacity() <= MAX_KEPT_NODES
         {
             buffers.0.clear();
             buffers.1.clear();
             buffers.2.clear();
-            // A thread that is ending has nowhere to keep them.
+            // Fails on a thread that is ending, which needs no buffers.
             let _kept = SPARE.try_with(|spare| spare.set(buffers));
         }
     }
 }
 
-/// The names of an expression, each once.
 #[derive(Debug, Default)]
-pub(crate) struct Names<'a> {
+pub(crate) struct NameTable<'a> {
     all: Vec<&'a str>,
-    /// Only made when there are many: a short list is faster to walk than to hash.
+    // Made only for many names: a short list is faster to search than to hash.
     index: Option<HashMap<&'a str, Name>>,
 }
 
 const WALKABLE: usize = 12;
 
-impl<'a> Names<'a> {
+impl<'a> NameTable<'a> {
     pub(crate) fn intern(&mut self, text: &'a str) -> Name {
         let known = match &self.index {
             Some(index) => index.get(text).copied(),

@@ -7,29 +7,33 @@ mod text;
 
 use std::sync::Arc;
 
-use crate::budget::Meter;
-use crate::error::{Error, Result};
-use crate::ops;
-use crate::value::Value;
-use prefix::Prefix;
-use quantity::{BASES, Base};
+use crate::prelude::*;
+use prefix::UnitPrefix;
+use quantity::{BASES, BaseQuantity};
 use table::UnitDef;
 
 pub(crate) use text::{format, parse};
 
 pub(crate) const DIMENSIONS: usize = 9;
-/// The power of each base dimension.
 pub(crate) type Dimensions = [f64; DIMENSIONS];
 
 /// One factor of a unit: `cm^2`.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Part {
+pub(crate) struct UnitFactor {
     pub(crate) unit: &'static UnitDef,
-    pub(crate) prefix: &'static Prefix,
+    pub(crate) prefix: &'static UnitPrefix,
     pub(crate) power: f64,
 }
 
-impl Part {
+impl UnitFactor {
+    fn new(unit: &'static UnitDef, prefix: &'static UnitPrefix, power: f64) -> Self {
+        Self {
+            unit,
+            prefix,
+            power,
+        }
+    }
+
     fn factor(&self) -> f64 {
         let one = self.unit.value * self.prefix.value;
         if self.power == 1.0 {
@@ -40,29 +44,30 @@ impl Part {
     }
 }
 
-/// A value in base units together with the units to show it in.
-#[derive(Clone, Debug)]
+/// A value in base units, with the units to show it in.
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Unit {
-    /// In base units, without the offset of a temperature scale; a bare unit such as `cm` has none.
+    /// In base units, without the offset of a temperature scale. `None` for a bare
+    /// unit such as `cm`.
     pub(crate) value: Option<Value>,
-    pub(crate) parts: Vec<Part>,
+    pub(crate) parts: Vec<UnitFactor>,
     pub(crate) dimensions: Dimensions,
-    /// The prefix was asked for, so that the format keeps it.
+    /// The prefix was chosen by the user, so the format keeps it.
     pub(crate) fixed_prefix: bool,
-    /// The units came out of a product, so that the format may merge them into a simpler one.
+    /// The units result from a product, so the format may merge them into a simpler one.
     pub(crate) simplify: bool,
 }
 
-/// The unit each quantity is shown in when units are merged. It follows the units an expression names.
+/// The unit that each quantity is shown in after merging. Follows the units
+/// that the expression uses.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct System {
-    /// The last unit named of each quantity. Most expressions name none or two.
-    named: Vec<(&'static UnitDef, &'static Prefix)>,
+pub(crate) struct UnitSystem {
+    // A list, because most expressions name few units or none.
+    named: Vec<(&'static UnitDef, &'static UnitPrefix)>,
 }
 
-impl System {
-    /// Remembers a unit that the expression names.
-    pub(crate) fn learn(&mut self, unit: &'static UnitDef, prefix: &'static Prefix) {
+impl UnitSystem {
+    pub(crate) fn learn(&mut self, unit: &'static UnitDef, prefix: &'static UnitPrefix) {
         match self
             .named
             .iter_mut()
@@ -73,7 +78,7 @@ impl System {
         }
     }
 
-    fn unit_of(&self, base: &Base) -> Option<(&'static UnitDef, &'static Prefix)> {
+    fn unit_of(&self, base: &BaseQuantity) -> Option<(&'static UnitDef, &'static UnitPrefix)> {
         let named = self
             .named
             .iter()
@@ -86,29 +91,19 @@ impl System {
 }
 
 impl Unit {
-    /// A unit without a number.
-    pub(crate) fn bare(unit: &'static UnitDef, prefix: &'static Prefix) -> Self {
+    pub(crate) fn bare(unit: &'static UnitDef, prefix: &'static UnitPrefix) -> Self {
         Self {
             value: None,
-            parts: vec![Part {
-                unit,
-                prefix,
-                power: 1.0,
-            }],
+            parts: vec![UnitFactor::new(unit, prefix, 1.0)],
             dimensions: unit.base.dimensions(),
-            fixed_prefix: false,
-            simplify: false,
+            ..Self::default()
         }
     }
 
-    /// A number as a quantity without units.
     pub(crate) fn plain(value: Value) -> Self {
         Self {
             value: Some(value),
-            parts: Vec::new(),
-            dimensions: [0.0; DIMENSIONS],
-            fixed_prefix: false,
-            simplify: false,
+            ..Self::default()
         }
     }
 
@@ -119,22 +114,20 @@ impl Unit {
         }
     }
 
-    /// `value` of these units, in base units.
     pub(crate) fn normalize(&self, meter: &mut Meter, value: &Value) -> Result<Value> {
         self.parts.iter().try_fold(value.clone(), |value, part| {
-            ops::multiply(meter, &value, &exact(&value, part.factor()))
+            ops::multiply(meter, &value, &exact_factor(&value, part.factor()))
         })
     }
 
-    /// A value in base units as a count of these units.
     pub(crate) fn denormalize(&self, meter: &mut Meter, value: &Value) -> Result<Value> {
         self.parts.iter().try_fold(value.clone(), |value, part| {
-            ops::divide(meter, &value, &exact(&value, part.factor()))
+            ops::divide(meter, &value, &exact_factor(&value, part.factor()))
         })
     }
 
-    /// The value in base units; a bare unit counts as one of it.
-    fn amount(&self, meter: &mut Meter) -> Result<Value> {
+    // The value in base units. A bare unit counts as one.
+    fn base_amount(&self, meter: &mut Meter) -> Result<Value> {
         match &self.value {
             Some(value) => Ok(value.clone()),
             None => self.normalize(meter, &Value::Number(1.0)),
@@ -149,50 +142,44 @@ impl Unit {
     }
 
     fn is_plain(&self) -> bool {
-        self.dimensions.iter().all(|power| power.abs() < 1e-12)
+        self.is_compatible(&Self::default())
     }
 
     pub(crate) fn is_angle(&self) -> bool {
         self.is_of(&BASES[7])
     }
 
-    fn is_of(&self, base: &Base) -> bool {
-        self.dimensions
-            .iter()
-            .zip(base.dimensions)
-            .all(|(a, b)| (a - f64::from(b)).abs() < 1e-12)
+    fn is_of(&self, base: &BaseQuantity) -> bool {
+        // Roots and powers leave rounding errors in the exponents.
+        let mut dimensions = self.dimensions.iter().zip(base.dimensions());
+        dimensions.all(|(a, b)| (a - b).abs() < 1e-12)
     }
 
-    /// The value, for an operation that needs one.
+    /// The value, or an error for a bare unit.
     pub(crate) fn required(&self) -> Result<&Value> {
         self.value.as_ref().ok_or_else(|| {
-            Error::new(format!(
+            MathError::new(format!(
                 "The unit {} has no value; write a number in front of it",
                 text::units(&self.parts)
             ))
         })
     }
 
-    pub(crate) fn multiply(&self, meter: &mut Meter, other: &Self) -> Result<Value> {
-        self.combine(meter, other, 1.0)
-    }
-
-    pub(crate) fn divide(&self, meter: &mut Meter, other: &Self) -> Result<Value> {
-        self.combine(meter, other, -1.0)
-    }
-
-    fn combine(&self, meter: &mut Meter, other: &Self, sign: f64) -> Result<Value> {
+    /// The product with `other`, or the quotient if `sign` is -1.
+    pub(crate) fn combine(&self, meter: &mut Meter, other: &Self, sign: f64) -> Result<Value> {
         meter.cells(self.parts.len() + other.parts.len())?;
         let mut result = self.clone();
         for (own, their) in result.dimensions.iter_mut().zip(&other.dimensions) {
             *own += sign * their;
         }
-        result.parts.extend(other.parts.iter().map(|part| Part {
-            power: part.power * sign,
-            ..*part
-        }));
+        result
+            .parts
+            .extend(other.parts.iter().map(|part| UnitFactor {
+                power: part.power * sign,
+                ..*part
+            }));
         if self.value.is_some() || other.value.is_some() {
-            let (a, b) = (self.amount(meter)?, other.amount(meter)?);
+            let (a, b) = (self.base_amount(meter)?, other.base_amount(meter)?);
             result.value = Some(if sign > 0.0 {
                 ops::multiply(meter, &a, &b)?
             } else {
@@ -203,7 +190,6 @@ impl Unit {
         Ok(result.into_value())
     }
 
-    /// The product with a number: units stay as they are.
     pub(crate) fn scale(&self, meter: &mut Meter, factor: &Value) -> Result<Value> {
         let value = match &self.value {
             Some(value) => ops::multiply(meter, value, factor)?,
@@ -227,7 +213,7 @@ impl Unit {
         Ok(result.into_value())
     }
 
-    /// A quantity whose units cancel out is its number.
+    // If all units cancel out, only the number is left.
     fn into_value(self) -> Value {
         if self.is_plain()
             && let Some(value) = self.value
@@ -239,19 +225,23 @@ impl Unit {
 
     pub(crate) fn convert(&self, meter: &mut Meter, target: &Self) -> Result<Self> {
         if !self.is_compatible(target) {
-            return Err(Error::new(format!(
+            return fail(format!(
                 "Units do not match ('{}' != '{}')",
                 text::units(&target.parts),
                 text::units(&self.parts)
-            )));
+            ));
         }
         if target.value.is_some() {
-            return Err(Error::new("Cannot convert to a unit with a value"));
+            return fail("Cannot convert to a unit with a value");
         }
-        let mut value = self.amount(meter)?;
+        let mut value = self.base_amount(meter)?;
         let shift = self.offset() - target.offset();
         if shift != 0 {
-            value = ops::add(meter, &value, &exact(&value, f64::from(shift) / 900.0))?;
+            value = ops::add(
+                meter,
+                &value,
+                &exact_factor(&value, f64::from(shift) / 900.0),
+            )?;
         }
         Ok(Self {
             value: Some(value),
@@ -261,6 +251,7 @@ impl Unit {
         })
     }
 
+    // Only a plain temperature has a zero point: a difference such as degC/m has none.
     fn offset(&self) -> i32 {
         match self.parts.as_slice() {
             [part] if part.power == 1.0 => part.unit.offset,
@@ -268,15 +259,14 @@ impl Unit {
         }
     }
 
-    /// The count of `target` units, as a plain value.
     pub(crate) fn count_in(&self, meter: &mut Meter, target: &Self) -> Result<Value> {
         let converted = self.convert(meter, target)?;
         converted.denormalize(meter, converted.required()?)
     }
 }
 
-/// A factor in the number kind of `value`, so that a fraction of an inch stays a fraction.
-fn exact(value: &Value, factor: f64) -> Value {
+// In the number kind of `value`, so that a fraction of an inch stays a fraction.
+fn exact_factor(value: &Value, factor: f64) -> Value {
     match value {
         Value::Big(_) => Value::big(crate::number::decimal::Decimal::from_number(factor)),
         Value::Fraction(_) => match crate::number::fraction::Fraction::from_number(factor) {

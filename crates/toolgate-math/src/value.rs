@@ -1,17 +1,18 @@
-//! What an expression can be worth.
+//! The values that an expression can have.
 
 use std::sync::Arc;
 
-use crate::error::{Error, Result};
+use crate::error::{MathError, Result};
 use crate::functions::Function;
 use crate::matrix::Matrix;
 use crate::number::complex::Complex;
 use crate::number::decimal::Decimal;
 use crate::number::fraction::Fraction;
+use crate::parser::literal;
 use crate::tree::{Name, NodeId};
 use crate::unit::Unit;
 
-/// Any value. Cheap to clone: what is large is shared.
+// Cheap to clone, because large values are shared.
 #[derive(Clone, Debug)]
 pub(crate) enum Value {
     Undefined,
@@ -24,7 +25,7 @@ pub(crate) enum Value {
     Text(Arc<str>),
     Unit(Arc<Unit>),
     Matrix(Arc<Matrix>),
-    Object(Arc<Object>),
+    Object(Arc<MathObject>),
     Builtin(&'static Function),
     Closure(Arc<Closure>),
     Results(Arc<Vec<Value>>),
@@ -32,13 +33,12 @@ pub(crate) enum Value {
 
 #[derive(Debug)]
 pub(crate) struct Closure {
-    /// `f(x, y)`; an expression given as a function has only its parameter.
+    /// `f(x, y)`, or only the parameter for an expression passed as a function.
     pub(crate) label: String,
     pub(crate) parameters: Arc<[Name]>,
     pub(crate) body: NodeId,
-    /// The parameters of the functions around it, when it was made.
+    /// The parameters of the enclosing functions when it was made.
     pub(crate) captured: Vec<(Name, Value)>,
-    /// How deep values nest in it.
     pub(crate) depth: usize,
 }
 
@@ -48,15 +48,14 @@ impl Closure {
     }
 }
 
-/// Keys and values in the order they were written.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Object {
+pub(crate) struct MathObject {
     pub(crate) entries: Vec<(Arc<str>, Value)>,
-    /// How deep values nest in it; kept, because the same object may be shared many times.
+    // Stored, because the same object may be shared many times and measuring each would be slow.
     pub(crate) depth: usize,
 }
 
-impl Object {
+impl MathObject {
     pub(crate) fn get(&self, key: &str) -> Option<&Value> {
         self.entries
             .iter()
@@ -82,8 +81,8 @@ impl Value {
         Self::Fraction(Arc::new(value))
     }
 
-    pub(crate) fn matrix(value: Matrix) -> Self {
-        Self::Matrix(Arc::new(value))
+    pub(crate) fn matrix(size: Vec<usize>, data: Vec<Self>) -> Self {
+        Matrix::new(size, data).into()
     }
 
     pub(crate) fn text(value: impl Into<Arc<str>>) -> Self {
@@ -95,7 +94,7 @@ impl Value {
     }
 
     pub(crate) fn object(entries: impl IntoIterator<Item = (&'static str, Value)>) -> Self {
-        let mut object = Object::default();
+        let mut object = MathObject::default();
         for (key, value) in entries {
             object.set(&key.into(), value);
         }
@@ -103,7 +102,7 @@ impl Value {
     }
 
     pub(crate) fn list(values: Vec<Value>) -> Self {
-        Self::matrix(Matrix::vector(values))
+        Matrix::vector(values).into()
     }
 
     pub(crate) fn type_name(&self) -> &'static str {
@@ -124,7 +123,7 @@ impl Value {
         }
     }
 
-    /// How deep values nest in it. Quick: what can be large knows it.
+    // Fast, because large values store their depth.
     pub(crate) fn depth(&self) -> usize {
         match self {
             Self::Object(object) => object.depth,
@@ -135,7 +134,6 @@ impl Value {
         }
     }
 
-    /// The double it is, also from a boolean or a text.
     pub(crate) fn number(&self, function: &str) -> Result<f64> {
         match self {
             Self::Number(value) => Ok(*value),
@@ -150,7 +148,7 @@ impl Value {
     pub(crate) fn count(&self, function: &str) -> Result<usize> {
         let number = self.number(function)?;
         if number.fract() != 0.0 || !(0.0..=9e15).contains(&number) {
-            return Err(Error::new(format!(
+            return Err(MathError::new(format!(
                 "Parameters in function {function} must be positive integers"
             )));
         }
@@ -188,29 +186,31 @@ impl From<bool> for Value {
     }
 }
 
+impl From<Matrix> for Value {
+    fn from(value: Matrix) -> Self {
+        Self::Matrix(Arc::new(value))
+    }
+}
+
 impl From<Complex> for Value {
     fn from(value: Complex) -> Self {
         Self::Complex(value)
     }
 }
 
-/// The number a text stands for, as an implicit conversion reads it.
+/// Parses a text as implicit conversions do.
 pub(crate) fn parse_number(text: &str) -> Result<f64> {
-    read_number(text).ok_or_else(|| Error::new(format!("Cannot convert \"{text}\" to a number")))
+    read_number(text)
+        .ok_or_else(|| MathError::new(format!("Cannot convert \"{text}\" to a number")))
 }
 
-/// The number of a text such as `0xff` or, with a word size, `0xffi8`.
+/// Parses `0xff` or, with a word size, `0xffi8`.
 pub(crate) fn read_based(text: &str) -> Option<f64> {
-    let base = match text.get(..2)? {
-        "0x" => 16,
-        "0b" => 2,
-        "0o" => 8,
-        _ => return None,
-    };
-    crate::parser::literal::based(&text[2..], base)
+    let base = literal::radix(text)?;
+    literal::based(&text[2..], base)
 }
 
-/// The number a text stands for, by ECMAScript's rules: blanks around it, nothing is zero.
+/// Parses a text by ECMAScript's rules: surrounding blanks are ignored, and an empty text is zero.
 pub(crate) fn read_number(text: &str) -> Option<f64> {
     let text = text.trim();
     let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
@@ -221,8 +221,8 @@ pub(crate) fn read_number(text: &str) -> Option<f64> {
         } else {
             f64::INFINITY
         }),
-        // Only without a sign, and without the fraction and the word size that literals may have.
-        (text, _) if text.starts_with("0x") || text.starts_with("0b") || text.starts_with("0o") => {
+        // Unlike literals, these take no sign, fraction or word size.
+        (text, _) if literal::radix(text).is_some() => {
             read_based(text).filter(|_| !text.contains(['i', '.']))
         }
         (_, digits) if digits.starts_with(|c: char| c.is_ascii_digit() || c == '.') => {
@@ -232,9 +232,8 @@ pub(crate) fn read_number(text: &str) -> Option<f64> {
     }
 }
 
-/// The function does not take this kind of value.
-pub(crate) fn type_error(function: &str, value: &Value) -> Error {
-    Error::new(format!(
+pub(crate) fn type_error(function: &str, value: &Value) -> MathError {
+    MathError::new(format!(
         "Unexpected type of argument in function {function} (actual: {})",
         value.type_name()
     ))

@@ -1,4 +1,5 @@
-//! Memory stays below 32 MiB, even with ten times the time. Alone in its process: what is measured is the process' peak.
+//! Memory stays below 32 MiB, even with ten times the time limit. Needs its own process, because it
+//! measures the process' peak.
 #![cfg(target_os = "linux")]
 #![expect(clippy::expect_used, reason = "a test that can not go on says where")]
 

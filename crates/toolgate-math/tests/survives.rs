@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use toolgate_math::{Budget, evaluate};
 
-/// Evaluates, writes and drops; what the fuzz target does.
+/// Evaluates, writes and drops, like the fuzz target.
 fn survive(expression: &str) {
     if let Ok(answer) = evaluate(expression, &Budget::default()) {
         let _text = answer.to_string();

@@ -1,5 +1,6 @@
-//! The client that the official conformance suite tries: `conformance_client URL`, with the name of the scenario in
-//! `MCP_CONFORMANCE_SCENARIO`. It connects, does what the scenario asks for, and ends; 1 if something did not work.
+//! The client for the official conformance suite: `conformance_client URL`, with the
+//! scenario in `MCP_CONFORMANCE_SCENARIO`. It connects, runs the scenario and exits, with
+//! 1 if something failed.
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -8,8 +9,8 @@ use futures::future::BoxFuture;
 use serde_json::{Value, json};
 use toolgate_core::{ToolCall, ToolExecutor, ToolManager};
 use toolgate_mcp::{
-    Connection, Elicitation, ElicitationAnswer, Elicitor, Headers, ServerSettings, Servers,
-    ServersOptions,
+    Elicitation, ElicitationAnswer, Elicitor, SecretHeaders, ServerConnection, ServerSettings,
+    Servers, ServersOptions,
 };
 
 #[tokio::main]
@@ -27,10 +28,10 @@ async fn main() -> ExitCode {
     options.retry.attempts = 1;
     options.elicitor = Some(Arc::new(Defaults));
     let servers = Servers::new(Arc::clone(&manager), options);
-    let headers = Headers::default();
+    let headers = SecretHeaders::default();
     servers.apply(vec![ServerSettings::new(
         "conformance",
-        Connection::Http { url, headers },
+        ServerConnection::Http { url, headers },
     )]);
     servers.settled().await;
     let executor = ToolExecutor::new(manager);
@@ -61,7 +62,7 @@ fn arguments(tool: &str) -> Value {
     }
 }
 
-/// A person who takes whatever is proposed.
+/// A person who accepts every default.
 struct Defaults;
 
 impl Elicitor for Defaults {

@@ -1,5 +1,5 @@
-//! The server that the official conformance suite tries: `conformance_server`, which prints the URL it listens at and serves
-//! until its input ends. It offers the tools that the suite asks for by name.
+//! The server for the official conformance suite. It prints its URL and serves until its input
+//! ends. It offers the tools that the suite expects by name.
 
 use std::convert::Infallible;
 use std::io::{Read, Write};
@@ -16,7 +16,7 @@ use hyper_util::rt::TokioIo;
 use serde_json::{Value, json};
 use tokio::net::{TcpListener, TcpStream};
 use toolgate_core::{
-    CallContext, Content, Progress, Tool, ToolDefinition, ToolError, ToolExecutor, ToolFuture,
+    CallContext, Progress, Tool, ToolContent, ToolDefinition, ToolError, ToolExecutor, ToolFuture,
     ToolManager, ToolOutput, ValidArguments,
 };
 use toolgate_mcp::{HttpOptions, McpHttp, McpServer, ServeOptions};
@@ -68,7 +68,7 @@ async fn serve(stream: TcpStream, mcp: McpHttp) -> hyper::Result<()> {
     connection.await
 }
 
-/// What `toolgate serve` checks before a request comes as far as here.
+/// In production `toolgate serve` checks this before a request gets here.
 fn is_local(request: &Request<Incoming>) -> bool {
     ["host", "origin"].iter().all(|name| {
         let value = request.headers().get(*name);
@@ -157,7 +157,7 @@ fn offer(manager: &ToolManager) -> Result<(), Failure> {
 
 fn blocks(blocks: Value) -> BoxFuture<'static, Result<ToolOutput, ToolError>> {
     let blocks = match blocks {
-        Value::Array(blocks) => blocks.into_iter().map(Content::from).collect(),
+        Value::Array(blocks) => blocks.into_iter().map(ToolContent::from).collect(),
         _ => Vec::new(),
     };
     Box::pin(async { Ok(ToolOutput::blocks(blocks)) })

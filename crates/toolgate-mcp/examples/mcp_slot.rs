@@ -1,4 +1,5 @@
-//! Measures what other MCP clients measure, for a comparison side by side. The last line of output is one JSON object.
+//! Measures what other MCP clients measure, for comparison. The last line of output
+//! is a JSON object.
 //!
 //! ```text
 //! mcp_slot stdio SECONDS SERVER   {"p50_us": …, "p99_us": …, "seq_per_s": …, "conc_per_s": …}: calls through the executor
@@ -20,7 +21,7 @@ use tokio::net::TcpListener;
 use tokio::time::Instant;
 use toolgate_core::{ToolCall, ToolExecutor, ToolManager};
 use toolgate_mcp::{
-    Connection, HttpOptions, McpServer, Program, ServeOptions, ServerSettings, Servers,
+    HttpOptions, McpServer, ServeOptions, ServerConnection, ServerProgram, ServerSettings, Servers,
     ServersOptions,
 };
 
@@ -66,19 +67,20 @@ async fn start(count: usize, server: &[&str]) -> (Servers, Arc<ToolExecutor>) {
     let manager = Arc::new(ToolManager::new());
     let servers = Servers::new(Arc::clone(&manager), ServersOptions::new());
     let settings = (0..count).map(|n| {
-        let program = Program {
+        let program = ServerProgram {
             command: server[0].to_owned(),
             args: server[1..].iter().map(|arg| (*arg).to_owned()).collect(),
-            ..Program::default()
+            ..ServerProgram::default()
         };
-        let mut settings = ServerSettings::new(format!("server{n}"), Connection::Stdio(program));
+        let mut settings =
+            ServerSettings::new(format!("server{n}"), ServerConnection::Stdio(program));
         settings.start_timeout = Some(Duration::from_secs(60));
         settings
     });
     servers.apply(settings.collect());
     servers.settled().await;
     // Logging is off in the other programs too.
-    let executor = ToolExecutor::builder(manager).unobserved().build();
+    let executor = ToolExecutor::builder(manager).without_observers().build();
     (servers, Arc::new(executor))
 }
 

@@ -1,34 +1,30 @@
-//! The two eras of the protocol.
+//! The two eras of MCP and their revisions.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// The newest revision that begins with `initialize`.
+// The newest revision that begins with `initialize`.
 pub(crate) const LEGACY: &str = "2025-11-25";
 pub(crate) const MODERN: &str = "2026-07-28";
 pub(crate) const LEGACY_REVISIONS: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", LEGACY];
-/// All revisions we speak, oldest first. They are dates, so their text compares like their age.
+// The revisions we speak, oldest first. They are ISO dates, so they compare as text.
 pub(crate) const REVISIONS: [&str; 5] = {
     let [a, b, c, d] = LEGACY_REVISIONS;
     [a, b, c, d, MODERN]
 };
 
-/// How a server is spoken to.
-///
-/// ```
-/// assert_eq!(toolgate_mcp::Era::Modern.to_string(), "modern");
-/// ```
+/// The protocol era that is spoken with a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Era {
-    /// Revisions up to 2025-11-25: a session that begins with `initialize`.
+pub enum ProtocolEra {
+    /// Revisions up to 2025-11-25, with a session that begins with `initialize`.
     Legacy,
-    /// 2026-07-28: every request stands alone.
+    /// Revision 2026-07-28, where every request stands alone.
     Modern,
 }
 
-impl fmt::Display for Era {
+impl fmt::Display for ProtocolEra {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Legacy => "legacy",
@@ -37,19 +33,14 @@ impl fmt::Display for Era {
     }
 }
 
-/// What the configuration says of a server's era.
-///
-/// ```
-/// assert_eq!(toolgate_mcp::EraChoice::default(), toolgate_mcp::EraChoice::Auto);
-/// ```
+/// The era that the configuration chooses for a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum EraChoice {
-    /// Find out.
     #[default]
     Auto,
-    /// Only `initialize`.
+    /// Always connects with `initialize`.
     Legacy,
-    /// Only `server/discover`.
+    /// Always connects with `server/discover`.
     Modern,
 }

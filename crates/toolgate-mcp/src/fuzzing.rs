@@ -1,13 +1,12 @@
-//! Properties of bytes that strangers send. `fuzz/` runs them under libFuzzer, the tests here with
-//! random bytes: a property that no longer compiles is noticed every day.
+//! Properties that must hold for any bytes. `fuzz/` checks them under libFuzzer; the tests here use
+//! random bytes, so that they keep compiling.
 
 use crate::client::message;
 use crate::server::client_message;
 
-/// A JSON-RPC message, as a server and as a client might send it.
 pub fn json_rpc(bytes: &[u8]) {
-    message::expect_same_again(bytes);
-    client_message::expect_both_ways_agree(bytes);
+    message::assert_round_trip(bytes);
+    client_message::assert_both_readers_agree(bytes);
 }
 
 #[cfg(test)]
@@ -16,7 +15,6 @@ mod tests {
 
     use super::*;
 
-    /// JSON of the keys and values that messages have, and what is nearly JSON.
     const PIECES: &str = r#"([{}\[\]:,]|"(jsonrpc|2\.0|id|method|tools/call|params|name|arguments|_meta|result|error|code|message)"|-?[0-9]{1,3}|1e999|null|true|1\.0| |\\u0000|x){0,40}"#;
 
     proptest! {

@@ -1,11 +1,19 @@
-//! MCP both ways: servers become tools of a [`ToolManager`](toolgate_core::ToolManager), and an executor becomes a server.
+//! MCP in both directions: servers become tools of a [`ToolManager`](toolgate_core::ToolManager),
+//! and an executor becomes a server.
 //!
 //! ```text
-//!  client/   Servers ─ one supervised Server each ─ Session ─ Transport (stdio child, HTTP)
-//!  server/   any ToolExecutor, offered on stdin and stdout
+//!  client/   Servers ─ a ServerSupervisor each ─ ClientSession ─ Transport (child process, HTTP)
+//!  server/   McpServer: any ToolExecutor over stdin and stdout, or over HTTP as McpHttp
 //! ```
 //!
-//! Both protocol eras are spoken: the revisions up to 2025-11-25, which begin with `initialize`, and 2026-07-28, which does not.
+//! To use servers, give [`ServerSettings`] to [`Servers::apply`]. To be one, wrap
+//! an executor in [`McpServer`].
+//!
+//! Two [protocol eras](ProtocolEra) are supported: revisions up to 2025-11-25, where a session
+//! begins with `initialize`, and 2026-07-28, where every request stands alone.
+//!
+//! A person can agree to a server's tools. Later differences are [`ToolChanges`], and depending on
+//! [`PinPolicy`] the changed tools are withheld until the person agrees again.
 
 mod client;
 mod era;
@@ -16,18 +24,18 @@ mod server;
 mod settings;
 
 pub use client::{
-    AgreeError, Catalogue, Chain, ChainError, Difference, Elicitation, ElicitationAnswer, Elicitor,
-    HealthReport, HealthState, RememberedFailure, RememberedServer, RememberedTool, ServerHealth,
-    ServerState, ServerStatus, Servers, ServersOptions, ToolChange, ToolChangeKind, ToolChanges,
-    guard, sandbox, what_to_check,
+    AgreeError, Catalogue, ChainError, DefinitionDifference, Elicitation, ElicitationAnswer,
+    Elicitor, HealthReport, HealthState, RememberedFailure, RememberedServer, RememberedTool,
+    ServerHealth, ServerState, ServerStatus, Servers, ServersOptions, ToolChange, ToolChangeKind,
+    ToolChanges, ToolgateChain, guard, sandbox, what_to_check,
 };
-pub use era::{Era, EraChoice};
+pub use era::{EraChoice, ProtocolEra};
 pub use retry::{MCP_RETRY_ATTEMPTS, MCP_RETRY_BASE_DELAY, RetryPolicy};
 pub use server::{
-    AnsweredRequest, CallerTrace, HttpBody, HttpOptions, McpHttp, McpServer, Readiness,
-    RequestObserver, ServeOptions,
+    AnsweredRequest, CallerTrace, HttpBody, HttpOptions, McpHttp, McpServer, RequestObserver,
+    ServeOptions, ServerReadiness,
 };
 pub use settings::{
-    Connection, Container, EntryProblem, Headers, HealthTool, Mount, PinPolicy, Places, Program,
-    Sandbox, SandboxLevel, ServerSettings,
+    ConfigPaths, ContainerMount, ContainerSettings, EntryProblem, HealthToolChoice, PinPolicy,
+    SandboxLevel, SandboxSettings, SecretHeaders, ServerConnection, ServerProgram, ServerSettings,
 };

@@ -1,4 +1,4 @@
-//! When a server is tried, and when not.
+//! Retry policy and start limits of MCP servers.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, de};
 use tokio::time::Instant;
 use toolgate_core::DURATION_PATTERN;
-use toolgate_net::{backoff, jittered};
+use toolgate_net::{backoff, jitter};
 
 /// How often a server is tried before it counts as failed.
 pub const MCP_RETRY_ATTEMPTS: u32 = 3;
@@ -16,24 +16,15 @@ pub const MCP_RETRY_ATTEMPTS: u32 = 3;
 pub const MCP_RETRY_BASE_DELAY: Duration = Duration::from_secs(2);
 
 const MAX_DELAY: Duration = Duration::from_secs(60);
-/// More attempts in a row help nobody: after the round come the slow ones.
-const MOST_ATTEMPTS: u32 = 20;
-/// How far a slow retry is moved at random, so that many servers do not come back in step.
+// Beyond this, slow retries serve better than more fast ones.
+const MAX_ATTEMPTS: u32 = 20;
+// Spreads slow retries, so that many servers don't come back in step.
 const JITTER: Range<f64> = 0.8..1.2;
-/// So many starts within [`WINDOW`], then it waits.
+// This many starts within `WINDOW` are allowed.
 const STARTS: usize = 5;
 const WINDOW: Duration = Duration::from_secs(60);
 
 /// The configuration's `retry`: when a server that does not connect is tried again.
-///
-/// ```
-/// use std::time::Duration;
-/// use toolgate_mcp::RetryPolicy;
-///
-/// let policy = RetryPolicy::default();
-/// let delays = [1, 2, 3].map(|attempt| policy.delay(attempt).as_secs());
-/// assert_eq!((policy.attempts, delays), (3, [0, 2, 4]));
-/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 #[schemars(description = "When a server that does not connect is tried again")]
@@ -64,7 +55,7 @@ impl Default for RetryPolicy {
 }
 
 impl RetryPolicy {
-    /// The wait before an attempt, counted from 1: nothing before the first.
+    /// The wait before an attempt. Attempts count from 1, and the first doesn't wait.
     pub fn delay(&self, attempt: u32) -> Duration {
         let Some(doublings) = attempt.checked_sub(2) else {
             return Duration::ZERO;
@@ -73,10 +64,10 @@ impl RetryPolicy {
     }
 
     pub(crate) fn slow_delay(&self, attempt: u32) -> Duration {
-        jittered(self.delay(attempt), JITTER)
+        jitter(self.delay(attempt), JITTER)
     }
 
-    /// The wait before a retry that will hardly help.
+    /// The wait before a retry that is unlikely to help.
     pub(crate) fn slowest_delay(&self) -> Duration {
         self.slow_delay(u32::MAX)
     }
@@ -84,32 +75,32 @@ impl RetryPolicy {
 
 fn attempts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
     match u32::deserialize(deserializer)? {
-        attempts @ 1..=MOST_ATTEMPTS => Ok(attempts),
+        attempts @ 1..=MAX_ATTEMPTS => Ok(attempts),
         _ => Err(de::Error::custom(format!(
-            "must be from 1 to {MOST_ATTEMPTS}"
+            "must be from 1 to {MAX_ATTEMPTS}"
         ))),
     }
 }
 
-/// The latest starts of one server: what keeps a crash loop from becoming a fork storm.
+/// Limits how often a server is started, so that a crash loop doesn't become a fork storm.
 #[derive(Debug)]
-pub(crate) struct Starts {
+pub(crate) struct StartLimiter {
     times: VecDeque<Instant>,
     most: usize,
 }
 
-impl Starts {
+impl StartLimiter {
     pub(crate) fn new(policy: &RetryPolicy) -> Self {
         let mut starts = Self {
             times: VecDeque::new(),
             most: STARTS,
         };
-        starts.allow(policy);
+        starts.set_policy(policy);
         starts
     }
 
-    /// A round that the configuration asks for is never cut short.
-    pub(crate) fn allow(&mut self, policy: &RetryPolicy) {
+    /// Never cuts short a round of attempts that the configuration asks for.
+    pub(crate) fn set_policy(&mut self, policy: &RetryPolicy) {
         self.most = STARTS.max(policy.attempts as usize);
     }
 
@@ -125,15 +116,15 @@ impl Starts {
         self.most
     }
 
-    pub(crate) fn count(&mut self) {
+    pub(crate) fn record(&mut self) {
         while self.times.len() >= self.most {
             self.times.pop_front();
         }
         self.times.push_back(Instant::now());
     }
 
-    /// A person asked for the next start.
-    pub(crate) fn forget(&mut self) {
+    /// Forgets earlier starts, because a person asked for the next one.
+    pub(crate) fn reset(&mut self) {
         self.times.clear();
     }
 }
@@ -190,17 +181,16 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn five_starts_in_a_minute_are_allowed_and_the_sixth_waits_for_the_first_to_be_a_minute_old()
-     {
-        let mut starts = Starts::new(&RetryPolicy::default());
+    async fn a_sixth_start_within_a_minute_waits() {
+        let mut starts = StartLimiter::new(&RetryPolicy::default());
         let begin = Instant::now();
         for _ in 0..5 {
             assert!(starts.allowed_at() <= Instant::now());
-            starts.count();
+            starts.record();
             tokio::time::advance(Duration::from_secs(1)).await;
         }
         assert_eq!(starts.allowed_at() - begin, WINDOW);
-        starts.forget();
+        starts.reset();
         assert!(starts.allowed_at() <= Instant::now());
     }
 }

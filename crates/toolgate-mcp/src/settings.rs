@@ -1,4 +1,4 @@
-//! One MCP server, as configured.
+//! The settings of one MCP server.
 
 mod container;
 mod home;
@@ -9,141 +9,135 @@ mod schema;
 mod secrets;
 mod values;
 
-pub use container::{Container, Mount};
-pub use read::{EntryProblem, Places};
-pub use sandbox::{Sandbox, SandboxLevel};
+pub use container::{ContainerMount, ContainerSettings};
+pub use read::{ConfigPaths, EntryProblem};
+pub use sandbox::{SandboxLevel, SandboxSettings};
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use toolgate_core::{Normalize, Pattern};
+use toolgate_core::{RenameMode, ToolPattern};
 
 use crate::EraChoice;
 use crate::client::stdio;
 
-/// How long an attempt may take unless told otherwise.
+// How long an attempt to connect may take by default.
 const START_TIMEOUT: Duration = Duration::from_secs(10);
-/// The same for a program that may have to download what it runs.
+// The default for a program that may have to download what it runs.
 const FIRST_START_TIMEOUT: Duration = Duration::from_secs(5 * 60);
-/// A slow retry has this many times the patience of a first attempt: a download may be what takes so long.
+// Slow retries get this many times the timeout of a first attempt, because a download may be
+// what takes so long.
 const SLOW_PATIENCE: u32 = 6;
 
-/// One entry of `mcpServers`.
+/// How one MCP server is reached, and which of its tools are offered: an entry of the
+/// configuration's `mcpServers`.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct ServerSettings {
-    /// Its name in the configuration.
     pub name: String,
-    /// What its tools are remembered under, see [`identified`](Self::identified); none: they aren't remembered.
+    /// Remembered tools are stored under this hash of the name and what is run. `None`: tools
+    /// are not remembered.
     pub identity: Option<String>,
-    /// How it is reached.
-    pub connection: Connection,
-    /// Which era to speak.
+    pub connection: ServerConnection,
     pub era: EraChoice,
-    /// How long one attempt to connect may take; none: ten seconds, and five minutes for the first start of a package runner.
+    /// The timeout of one attempt to connect. `None`: ten seconds, or five minutes for the first
+    /// start of a package runner.
     pub start_timeout: Option<Duration>,
-    /// The limit for calls of its tools; none: the general one.
+    /// The timeout of its tool calls. `None`: the general limit.
     pub timeout: Option<Duration>,
-    /// Tools that are taken, by their name on the server.
-    pub allowed_tools: Vec<Pattern>,
-    /// Tools that are left out, by their name on the server.
-    pub excluded_tools: Vec<Pattern>,
-    /// When parameter names are rewritten.
-    pub normalize: Normalize,
-    /// False leaves the checking of arguments to the server.
+    /// Tools to take, by their name on the server. Empty takes all.
+    pub allowed_tools: Vec<ToolPattern>,
+    /// Tools to leave out, by their name on the server.
+    pub excluded_tools: Vec<ToolPattern>,
+    pub normalize: RenameMode,
+    /// False leaves the validation of arguments to the server.
     pub validate: bool,
-    /// True ranks it above local tools.
+    /// True lets its tools win name clashes with local ones.
     pub overrides: bool,
-    /// Parameter names by tool: from, to.
+    /// Renamed parameters by tool, from the model's name to the server's.
     pub parameter_names: HashMap<String, HashMap<String, String>>,
-    /// What to check if it does not start, for a person.
+    /// Advice for a person when the server doesn't start.
     pub check: Option<String>,
-    /// Which of its tools says whether it can do its work.
-    pub health: HealthTool,
-    /// Whether it serves a home, as declared; none: see [`is_home`](Self::is_home).
+    pub health: HealthToolChoice,
+    /// Whether it serves a smart home. `None`: detected, see [`is_home`](Self::is_home).
     pub home: Option<bool>,
-    /// What happens to tools that aren't what was agreed to.
     pub pin: PinPolicy,
-    /// Named, but not started.
     pub disabled: bool,
-    /// Why it can't be started as it is configured, such as a variable that isn't set. What is remembered of its tools stays
-    /// under their names, so that nobody else answers there.
+    /// Why it can't be started, such as an unset variable. Its remembered tools keep their names,
+    /// so that no other server answers under them.
     pub blocked: Option<String>,
-    /// The memory its processes may hold together; none: any.
+    /// Memory limit in bytes for all its processes together.
     pub max_memory: Option<u64>,
-    /// What its processes may reach of this machine.
-    pub sandbox: Sandbox,
+    pub sandbox: SandboxSettings,
 }
 
-/// Which tool of a server says whether it can do its work.
+/// The tool that tells whether a server can do its work.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
-pub enum HealthTool {
-    /// That of a known home server, such as `zwave-mcp-server`; none of any other.
+pub enum HealthToolChoice {
+    /// The health tool of a known home server such as `zwave-mcp-server`, none for others.
     #[default]
     Usual,
-    /// None is asked.
+    /// Calls no health tool.
     Off,
-    /// This one, by its name on the server. It is asked without arguments.
+    /// A tool of the server by name. It is called without arguments.
     Named(String),
 }
 
-/// What happens to a tool that is new, or whose description, schema or annotations changed, since a person agreed to the
-/// tools of its server.
+/// What happens to a tool that is new, or whose description, schema or annotations changed, since a
+/// person agreed to its server's tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum PinPolicy {
-    /// It is withheld if it is or was destructive, or isn't read-only any more; any other is told.
+    /// Withholds a tool that is or was destructive, or that stopped being
+    /// read-only. Warns about others.
     #[default]
     AskIfDestructive,
-    /// It is withheld until a person agrees.
+    /// Withholds the tool until a person agrees.
     Ask,
-    /// It is told.
+    /// Warns about the tool and offers it.
     Warn,
-    /// Nothing is compared.
+    /// Offers the tool without comparing it.
     Off,
 }
 
 /// How a server is reached.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Connection {
-    /// A child process, spoken to over its stdin and stdout.
-    Stdio(Program),
-    /// A server somewhere, spoken to over HTTP.
+pub enum ServerConnection {
+    /// A child process that speaks over its stdin and stdout.
+    Stdio(ServerProgram),
     Http {
-        /// Where.
         url: String,
-        /// Sent with every request. [`ServerSettings::secrets`] tells which values are secrets.
-        headers: Headers,
+        /// Sent with every request. [`ServerSettings::secrets`] lists the secret values.
+        headers: SecretHeaders,
     },
 }
 
-/// Headers whose values never show.
+/// HTTP headers whose values don't appear in `Debug` output.
 #[derive(Clone, PartialEq, Default)]
-pub struct Headers(pub Vec<(String, String)>);
+pub struct SecretHeaders(pub Vec<(String, String)>);
 
-/// What to start.
+/// A server that runs as a child process.
 #[derive(Clone, PartialEq, Default)]
-pub struct Program {
+pub struct ServerProgram {
     /// A name on the PATH, or a path.
     pub command: String,
-    /// Its arguments.
     pub args: Vec<String>,
-    /// Variables besides the usual ones. [`ServerSettings::secrets`] tells which values are secrets.
+    /// Variables in addition to the default ones. [`ServerSettings::secrets`]
+    /// lists the secret values.
     pub env: BTreeMap<String, String>,
-    /// Where it runs; none: here.
+    /// The working directory. `None`: that of this process.
     pub cwd: Option<PathBuf>,
-    /// True passes on the whole environment of this program.
+    /// True passes on the whole environment of this process.
     pub inherit_env: bool,
-    /// The container it runs in; without a command, what the container's image starts by itself.
-    pub container: Option<Container>,
+    /// The container it runs in. Without a command the image's default command runs.
+    pub container: Option<ContainerSettings>,
 }
 
 impl ServerSettings {
-    /// With the usual settings.
-    pub fn new(name: impl Into<String>, connection: Connection) -> Self {
+    pub fn new(name: impl Into<String>, connection: ServerConnection) -> Self {
         Self {
             name: name.into(),
             identity: None,
@@ -153,64 +147,62 @@ impl ServerSettings {
             timeout: None,
             allowed_tools: Vec::new(),
             excluded_tools: Vec::new(),
-            normalize: Normalize::Undeclared,
+            normalize: RenameMode::Undeclared,
             validate: true,
             overrides: false,
             parameter_names: HashMap::new(),
             check: None,
-            health: HealthTool::Usual,
+            health: HealthToolChoice::Usual,
             home: None,
             pin: PinPolicy::default(),
             disabled: false,
             blocked: None,
             max_memory: None,
-            sandbox: Sandbox::default(),
+            sandbox: SandboxSettings::default(),
         }
     }
 
-    /// Why its program can't be started, with what to do, as far as that can be seen without starting it.
+    /// Checks that the program can be started, as far as that is known without starting it.
     ///
     /// # Errors
     ///
-    /// If there is no such program on the PATH, or it can't be executed.
+    /// If there is no such program on the PATH, or it isn't executable. The text says what to do.
     pub fn find_program(&self) -> Result<(), String> {
+        self.program().map_or(Ok(()), |program| {
+            stdio::find(program).map_err(|error| error.to_string())
+        })
+    }
+
+    fn program(&self) -> Option<&ServerProgram> {
         match &self.connection {
-            Connection::Stdio(program) => stdio::find(program).map_err(|error| error.to_string()),
-            Connection::Http { .. } => Ok(()),
+            ServerConnection::Stdio(program) => Some(program),
+            ServerConnection::Http { .. } => None,
         }
     }
 
-    /// True if it is started by a program such as `npx` or `docker run`, which may have to download it first.
+    /// True for programs such as `npx` or `docker run`, which may have to
+    /// download the server first.
     pub fn is_package_runner(&self) -> bool {
-        match &self.connection {
-            Connection::Stdio(program) => program.is_package_runner(),
-            Connection::Http { .. } => false,
-        }
+        self.program().is_some_and(ServerProgram::is_package_runner)
     }
 
-    /// True if it is started by docker or podman.
     pub fn is_container_engine(&self) -> bool {
-        match &self.connection {
-            Connection::Stdio(program) => program.is_container_engine(),
-            Connection::Http { .. } => false,
-        }
+        self.program()
+            .is_some_and(ServerProgram::is_container_engine)
     }
 
-    /// The folder that its package is installed into, if that is known: npx has one for each.
     pub(crate) fn package_folder(&self) -> Option<PathBuf> {
-        match &self.connection {
-            Connection::Stdio(program) => program.npx_folder(&stdio::variables(program)),
-            Connection::Http { .. } => None,
-        }
+        let program = self.program()?;
+        program.npx_folder(&stdio::variables(program))
     }
 
-    /// True if it is known that what a package runner runs isn't there.
     pub(crate) fn package_is_missing(&self) -> bool {
         let folder = self.package_folder();
         folder.is_some_and(|folder| !folder.exists())
     }
 
-    /// How long an attempt may take: `first_start` until a package runner has connected once, `slow` after a failed round.
+    /// The timeout of one attempt. `first_start` holds until a package runner has connected once,
+    /// `slow` after a failed round.
     pub(crate) fn start_limit(&self, first_start: bool, slow: bool) -> Duration {
         match (self.start_timeout, first_start, slow) {
             (None, true, _) => FIRST_START_TIMEOUT,
@@ -222,16 +214,16 @@ impl ServerSettings {
     }
 }
 
-impl Program {
-    /// True if it is this program that runs: by its name, by a path, or as a part of another such as `toolgate`.
+impl ServerProgram {
+    /// True if it runs this program: by name, by path, or as a subcommand of
+    /// another such as `toolgate`.
     pub(crate) fn runs(&self, name: &str) -> bool {
         let mut words = std::iter::once(&self.command).chain(&self.args);
         words.any(|word| Path::new(word).file_stem().is_some_and(|stem| stem == name))
     }
 }
 
-impl Connection {
-    /// `stdio` or `http`.
+impl ServerConnection {
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Stdio(_) => "stdio",
@@ -240,17 +232,16 @@ impl Connection {
     }
 }
 
-impl fmt::Debug for Headers {
+impl fmt::Debug for SecretHeaders {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list()
-            .entries(self.0.iter().map(|(name, _)| name))
-            .finish()
+        let names = self.0.iter().map(|(name, _)| name);
+        f.debug_list().entries(names).finish()
     }
 }
 
-impl fmt::Debug for Program {
+impl fmt::Debug for ServerProgram {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Program")
+        f.debug_struct("ServerProgram")
             .field("command", &self.command)
             .field("args", &self.args)
             .field("env", &self.env.keys())

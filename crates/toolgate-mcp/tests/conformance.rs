@@ -1,5 +1,6 @@
-//! The official conformance suite, both sides. What is not expected to pass stands in `conformance-baseline.yml`, with the
-//! reason; the suite fails when one of those passes, and when any other fails. `./test.sh` installs it.
+//! Runs the official conformance suite against client and server. `conformance-baseline.yml`
+//! lists expected failures with the reason; the suite fails if one of those passes or any other
+//! fails. `./test.sh` installs it.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on says where")]
 
 use std::io::{BufRead, BufReader, Write};
@@ -8,11 +9,11 @@ use std::process::{Child, Command, Stdio};
 
 const TESTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests");
 const BASELINE: &str = "conformance-baseline.yml";
-/// Where the suite is as it will be, for 2026-07-28.
+/// The folder of the unreleased suite for 2026-07-28.
 const NEXT: &str = "mcp-next";
 const NEXT_BASELINE: &str = "conformance-next-baseline.yml";
 
-/// Runs a suite that lies in a folder, and gives what it said, and whether all went as the baseline says.
+/// Runs the suite in a folder. Returns its output, and whether the results match the baseline.
 fn look(servers: &Path, suite: &Path, baseline: &str, arguments: &[&str]) -> (String, bool) {
     let package = "node_modules/@modelcontextprotocol/conformance/dist/index.js";
     let done = Command::new(fakemcp::node(servers))
@@ -115,7 +116,7 @@ fn the_official_suite_passes_on_our_server_but_for_the_baseline() {
     );
 }
 
-/// It is not released, so nobody has to have it, and what comes of it is only shown.
+/// This suite is not released, so it is optional and its result is only shown.
 #[test]
 fn our_server_outlives_the_next_official_suite() {
     let Some(servers) = fakemcp::real_servers() else {
@@ -143,7 +144,6 @@ fn our_server_outlives_the_next_official_suite() {
     }
 }
 
-/// For whoever reads the log of the tests.
 fn show(text: &str) {
     drop(writeln!(std::io::stderr(), "{text}"));
 }

@@ -1,4 +1,4 @@
-//! What servers cost us in memory: a process of its own, so that nothing else is measured.
+//! Memory use per server. A separate test process, so that nothing else is measured.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on says where")]
 
 use std::sync::Arc;
@@ -8,14 +8,14 @@ use serde_json::json;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 use toolgate_core::{ToolCall, ToolExecutor, ToolManager};
-use toolgate_mcp::{Connection, Program, ServerSettings, Servers, ServersOptions};
+use toolgate_mcp::{ServerConnection, ServerProgram, ServerSettings, Servers, ServersOptions};
 
-/// One measurement at a time.
+/// Serializes the measurements of this process.
 static ALONE: Mutex<()> = Mutex::const_new(());
 
 const MIB: u64 = 1024;
 
-/// A figure of our own memory, in KiB: `VmRSS` is what is in use, `VmHWM` the most that ever was.
+/// A figure of our own memory in KiB: `VmRSS` is the current use, `VmHWM` the peak.
 fn memory(figure: &str) -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status
@@ -29,11 +29,12 @@ async fn start(count: usize) -> (Servers, ToolExecutor) {
     let manager = Arc::new(ToolManager::new());
     let servers = Servers::new(Arc::clone(&manager), ServersOptions::new());
     let settings = (0..count).map(|n| {
-        let program = Program {
+        let program = ServerProgram {
             command: fakemcp::program().display().to_string(),
-            ..Program::default()
+            ..ServerProgram::default()
         };
-        let mut settings = ServerSettings::new(format!("server{n}"), Connection::Stdio(program));
+        let mut settings =
+            ServerSettings::new(format!("server{n}"), ServerConnection::Stdio(program));
         settings.start_timeout = Some(Duration::from_secs(100));
         settings
     });
@@ -45,7 +46,7 @@ async fn start(count: usize) -> (Servers, ToolExecutor) {
 #[tokio::test]
 async fn a_hundred_servers_are_ready_soon_and_cost_less_than_a_megabyte_each() {
     let _alone = ALONE.lock().await;
-    // What the first one costs is paid once.
+    // The first server pays one-time costs.
     let (first, _) = start(1).await;
     let before = memory("VmRSS");
     let started = Instant::now();

@@ -1,4 +1,4 @@
-//! Servers that nobody here wrote, from npm and PyPI: they start, list their tools, and answer as they should. `./test.sh`
+//! Real servers from npm and PyPI start, list their tools and answer as they should. `./test.sh`
 //! installs them; without them these tests are skipped, and with `CI=true` they fail.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on says where")]
 
@@ -12,16 +12,18 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use toolgate_core::{ToolCall, ToolExecutor, ToolManager};
-use toolgate_mcp::{Connection, Headers, Program, ServerSettings, Servers, ServersOptions};
+use toolgate_mcp::{
+    SecretHeaders, ServerConnection, ServerProgram, ServerSettings, Servers, ServersOptions,
+};
 
-/// One real server behind the door.
-struct Real {
+/// A real server behind an executor.
+struct RealServer {
     servers: Servers,
     executor: ToolExecutor,
 }
 
-impl Real {
-    async fn start(connection: Connection) -> Self {
+impl RealServer {
+    async fn start(connection: ServerConnection) -> Self {
         let manager = Arc::new(ToolManager::new());
         let mut options = ServersOptions::new();
         options.retry.base_delay = Duration::from_millis(100);
@@ -64,16 +66,16 @@ impl Real {
     }
 }
 
-fn stdio(command: &Path, args: &[&str]) -> Connection {
-    Connection::Stdio(Program {
+fn stdio(command: &Path, args: &[&str]) -> ServerConnection {
+    ServerConnection::Stdio(ServerProgram {
         command: command.display().to_string(),
         args: args.iter().map(|arg| (*arg).to_owned()).collect(),
-        ..Program::default()
+        ..ServerProgram::default()
     })
 }
 
 /// A server from npm, run by the Node beside it.
-fn npm(servers: &Path, package: &str, args: &[&str]) -> Connection {
+fn npm(servers: &Path, package: &str, args: &[&str]) -> ServerConnection {
     let script = servers.join(format!(
         "node_modules/@modelcontextprotocol/{package}/dist/index.js"
     ));
@@ -90,7 +92,7 @@ async fn everything_over_stdio() {
     let Some(servers) = fakemcp::real_servers() else {
         return;
     };
-    let real = Real::start(npm(&servers, "server-everything", &["stdio"])).await;
+    let real = RealServer::start(npm(&servers, "server-everything", &["stdio"])).await;
     everything(&real).await;
     real.servers.stop().await;
 }
@@ -101,16 +103,16 @@ async fn everything_over_http() {
         return;
     };
     let (_process, url) = everything_on_loopback(&servers);
-    let real = Real::start(Connection::Http {
+    let real = RealServer::start(ServerConnection::Http {
         url,
-        headers: Headers::default(),
+        headers: SecretHeaders::default(),
     })
     .await;
     everything(&real).await;
     real.servers.stop().await;
 }
 
-async fn everything(real: &Real) {
+async fn everything(real: &RealServer) {
     assert_eq!(real.tools()[..2], ["echo", "get-annotated-message"]);
     assert!(real.tools().len() >= 12, "{:?}", real.tools());
     assert_eq!(
@@ -163,7 +165,7 @@ async fn filesystem_keeps_to_its_folder() {
     // Links are followed on both sides.
     let root = folder.path().canonicalize().unwrap();
     let root = root.to_str().unwrap();
-    let real = Real::start(npm(&servers, "server-filesystem", &[root])).await;
+    let real = RealServer::start(npm(&servers, "server-filesystem", &[root])).await;
     let path = format!("{root}/note.txt");
     let write = json!({ "path": path, "content": "two\nlines" });
     real.result("write_file", write).await;
@@ -183,12 +185,12 @@ async fn memory_remembers() {
         return;
     };
     let folder = tempfile::tempdir().unwrap();
-    let Connection::Stdio(mut program) = npm(&servers, "server-memory", &[]) else {
+    let ServerConnection::Stdio(mut program) = npm(&servers, "server-memory", &[]) else {
         unreachable!()
     };
     let file = folder.path().join("memory.json").display().to_string();
     program.env.insert("MEMORY_FILE_PATH".to_owned(), file);
-    let real = Real::start(Connection::Stdio(program)).await;
+    let real = RealServer::start(ServerConnection::Stdio(program)).await;
     let ada = json!({ "name": "Ada", "entityType": "person", "observations": ["likes engines"] });
     real.result("create_entities", json!({ "entities": [ada] }))
         .await;
@@ -212,7 +214,7 @@ async fn sequential_thinking_counts_thoughts() {
     let Some(servers) = fakemcp::real_servers() else {
         return;
     };
-    let real = Real::start(npm(&servers, "server-sequential-thinking", &[])).await;
+    let real = RealServer::start(npm(&servers, "server-sequential-thinking", &[])).await;
     let thought = json!({ "thought": "First", "nextThoughtNeeded": true, "thoughtNumber": 1, "totalThoughts": 2 });
     let thinking = real.result("sequentialthinking", thought).await;
     assert_eq!(thinking["thoughtHistoryLength"], 1, "{thinking}");
@@ -228,7 +230,7 @@ async fn pn6_a_real_server_with_snake_case_parameters_gets_them_as_they_are() {
         &servers.join("python/bin/mcp-server-time"),
         &["--local-timezone", "UTC"],
     );
-    let real = Real::start(time).await;
+    let real = RealServer::start(time).await;
     assert_eq!(real.tools(), ["get_current_time", "convert_time"]);
     let asked =
         json!({ "source_timezone": "UTC", "time": "12:00", "target_timezone": "Asia/Tokyo" });
@@ -247,7 +249,7 @@ async fn git_reads_a_repository() {
     };
     let folder = repository();
     let path = folder.path().to_str().unwrap();
-    let real = Real::start(stdio(
+    let real = RealServer::start(stdio(
         &servers.join("python/bin/mcp-server-git"),
         &["--repository", path],
     ))
@@ -313,7 +315,7 @@ async fn mc4_a_real_server_that_dies_at_its_start_is_shown_with_its_traceback() 
         &servers.join("python/bin/mcp-server-sqlite"),
         &["--db-path", &database],
     );
-    let real = Real::start(sqlite).await;
+    let real = RealServer::start(sqlite).await;
     assert!(real.tools().is_empty());
     let log = String::from_utf8(log.0.lock().clone()).unwrap();
     for part in [

@@ -1,5 +1,6 @@
-//! What it costs to put tools into a provider's form, which is done once per change of the tool set, and to choose among
-//! them, which is done once per question. `cargo bench -p toolgate-models --bench catalog`.
+//! Measures two costs: converting tools into a provider's form, once per change of
+//! the tool set, and choosing among them, once per question. Run it with `cargo bench
+//! -p toolgate-models --bench catalog`.
 
 #![expect(clippy::unwrap_used, reason = "a bench that fails should stop")]
 
@@ -27,7 +28,7 @@ impl Tool for Fake {
     }
 }
 
-/// Schemas as they come from three worlds: hand-written, made by zod, made by pydantic with references.
+/// Schemas as they come from hand-written code, from zod, and from pydantic with references.
 fn parameters(kind: usize) -> Value {
     match kind {
         0 => json!({

@@ -1,5 +1,5 @@
-//! Measures what a round with a model costs besides the model, for a comparison with LangChain.js side by side. The last line of
-//! output is one JSON object.
+//! Measures what a round with a model costs besides the model, for a side-by-side comparison with
+//! LangChain.js. The last line of output is one JSON object.
 //!
 //! ```text
 //! models_slot double                a model that answers at once; prints its address, ends when stdin closes
@@ -22,13 +22,14 @@ use toolgate_core::{
     Arguments, FunctionTool, Tool, ToolDefinition, ToolError, ToolExecutor, ToolManager,
 };
 use toolgate_models::{
-    Conversation, Event, ModelClient, ModelSettings, Offer, OllamaClient, ToolList, Toolbox,
+    Conversation, ModelClient, ModelEvent, ModelSettings, OfferedTools, OllamaClient, ToolList,
+    Toolbox,
 };
 
 type Failure = Box<dyn std::error::Error>;
 
 const WARM_UP: Duration = Duration::from_millis(500);
-/// Ticks of the processor's time in `/proc`.
+// `/proc` counts CPU time in ticks of 10 ms.
 const TICK_US: f64 = 10_000.0;
 
 #[tokio::main(flavor = "current_thread")]
@@ -53,7 +54,7 @@ fn println(line: &(impl std::fmt::Display + ?Sized)) {
     println!("{line}");
 }
 
-/// A call and an answer in turns.
+/// Alternates between a call and an answer.
 async fn double() -> Result<(), Failure> {
     let mut calls = true;
     let script = Script::by(move |_| {
@@ -81,7 +82,7 @@ async fn double() -> Result<(), Failure> {
     Ok(())
 }
 
-/// The tools of both sides: `benches/langchain/slot.mjs` has the same.
+/// The tools of both sides: `benches/langchain/slot.mjs` has the same list.
 fn tools(count: usize) -> Result<Vec<Arc<dyn Tool>>, Failure> {
     let schema = json!({ "type": "object", "required": ["device", "on"], "properties": {
         "device": { "type": "string", "description": "The device as people call it" },
@@ -93,9 +94,10 @@ fn tools(count: usize) -> Result<Vec<Arc<dyn Tool>>, Failure> {
         let description = format!("Switches the devices of group {index} and says what came of it");
         let definition =
             ToolDefinition::builder(format!("tool_{index}"), description, schema.clone());
-        let tool = FunctionTool::defined(definition, |arguments: Arguments, _| async move {
-            Ok::<_, ToolError>(json!({ "device": arguments.get("device"), "state": "on" }))
-        })?;
+        let tool =
+            FunctionTool::with_definition(definition, |arguments: Arguments, _| async move {
+                Ok::<_, ToolError>(json!({ "device": arguments.get("device"), "state": "on" }))
+            })?;
         Ok(Arc::new(tool) as Arc<dyn Tool>)
     });
     tools.collect()
@@ -112,14 +114,14 @@ async fn rounds(seconds: f64, url: &str) -> Result<Value, Failure> {
     let manager = Arc::new(ToolManager::new());
     manager.add_all(tools(30)?);
     // Logging is off in the other program too.
-    let toolbox = Toolbox::new(ToolExecutor::builder(manager).unobserved().build());
+    let toolbox = Toolbox::new(ToolExecutor::builder(manager).without_observers().build());
     let settings = settings(url);
     let client = Arc::new(OllamaClient::new(&settings)?);
     let turn = async || -> Result<usize, Failure> {
         let client: Arc<dyn ModelClient> = Arc::<OllamaClient>::clone(&client);
         let mut conversation = Conversation::new(client, toolbox.clone(), settings.clone());
         let turn = conversation
-            .turn("Turn on Switch One", &mut |_: Event<'_>| {})
+            .turn("Turn on Switch One", &mut |_: ModelEvent<'_>| {})
             .await?;
         if turn.answer != "Switch One is on." || turn.rounds.len() != 2 {
             return Err(format!("{turn:?}").into());
@@ -143,10 +145,11 @@ async fn rounds(seconds: f64, url: &str) -> Result<Value, Failure> {
     )
 }
 
-/// The processor's time of this process so far: its own, and the system's for it.
+/// User and system CPU time of this process so far.
 fn cpu_us() -> Result<(f64, f64), Failure> {
     let stat = std::fs::read_to_string("/proc/self/stat")?;
-    // Behind the name, which may have spaces: the 14th and 15th field of all are those of user and system.
+    // The process name before the `)` may contain spaces. Counted from the start of the line,
+    // fields 14 and 15 are user and system time.
     let fields: Vec<&str> = stat
         .rsplit(')')
         .next()
@@ -164,7 +167,7 @@ fn cpu_us() -> Result<(f64, f64), Failure> {
     Ok((user * TICK_US, system * TICK_US))
 }
 
-/// A list that was never seen, one in which a tool was exchanged for another, and the same list with the next request.
+/// Times three lists: a new one, one with a single tool exchanged, and that list again.
 fn convert(seconds: f64) -> Result<Value, Failure> {
     let settings = settings("");
     let tools = tools(1000)?;
@@ -176,7 +179,7 @@ fn convert(seconds: f64) -> Result<Value, Failure> {
         let [new, changed] = [&tools, &changed].map(|list| Arc::new(ToolList::new(list.clone())));
         for (times, list) in times.iter_mut().zip([&new, &changed, &changed]) {
             let before = Instant::now();
-            let text = serde_json::to_string(&Offer::all(client.catalog(list)))?;
+            let text = serde_json::to_string(&OfferedTools::all(client.catalog(list)))?;
             times.push(before.elapsed().as_secs_f64() * 1e3);
             if text.len() < 100_000 {
                 return Err(text.into());
@@ -190,7 +193,7 @@ fn convert(seconds: f64) -> Result<Value, Failure> {
     Ok(json!({ "new_ms": new, "changed_ms": changed, "again_ms": again }))
 }
 
-/// A server on a thread of its own writes the head of an answer, and a moment later the first word.
+/// A server on its own thread writes the head of an answer and, a moment later, the first word.
 async fn first_token(count: usize) -> Result<Value, Failure> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let url = format!("http://{}", listener.local_addr()?);
@@ -205,8 +208,8 @@ async fn first_token(count: usize) -> Result<Value, Failure> {
         let mut conversation =
             Conversation::new(Arc::clone(&client), toolbox.clone(), settings.clone());
         let mut heard = None;
-        let mut listener = |event: Event<'_>| {
-            if let Event::Text(_) = event {
+        let mut listener = |event: ModelEvent<'_>| {
+            if let ModelEvent::Text(_) = event {
                 heard.get_or_insert_with(Instant::now);
             }
         };
@@ -222,7 +225,7 @@ async fn first_token(count: usize) -> Result<Value, Failure> {
 
 fn serve(listener: &TcpListener, written: &Mutex<Instant>) {
     for stream in listener.incoming().map_while(Result::ok) {
-        // A client that goes away is no failure.
+        // A client that disconnects is not an error.
         drop(answer(stream, written));
     }
 }
@@ -232,7 +235,7 @@ fn answer(mut stream: std::net::TcpStream, written: &Mutex<Instant>) -> std::io:
     stream.set_nodelay(true)?;
     let mut request = Vec::new();
     let mut buffer = [0; 65_536];
-    // The last byte of a body of JSON is its brace; nothing else is asked here.
+    // The last byte of a JSON body is its brace, so no length has to be parsed.
     while !request.ends_with(b"}") {
         let count = stream.read(&mut buffer)?;
         if count == 0 {

@@ -1,4 +1,4 @@
-//! Where an answer comes from: a provider's model, or sentences that need none.
+//! Where an answer comes from: a provider's model, or sentence templates that need no model.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -9,31 +9,19 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use crate::Provider;
 
-/// Who answers, or asked for a call. The configuration, the command line and saved conversations
-/// write `intents` for sentences: that is no model at all.
-///
-/// ```
-/// use toolgate_models::{AnswerSource, Provider};
-///
-/// assert_eq!("ollama".parse(), Ok(AnswerSource::Model(Provider::Ollama)));
-/// assert_eq!("intents".parse(), Ok(AnswerSource::Sentences));
-/// assert_eq!(AnswerSource::Sentences.to_string(), "intents");
-/// ```
+/// Who answers, or who asked for a call. The configuration, the command line and saved
+/// conversations write `intents` for sentences.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum AnswerSource {
-    /// A model of this provider.
     Model(Provider),
-    /// Sentences matched against templates.
     Sentences,
 }
 
 impl AnswerSource {
     const SENTENCES: &str = "intents";
 
-    /// As they are written in the configuration and on the command line.
     pub const NAMES: [&str; 5] = ["anthropic", "ollama", "openai", "gemini", Self::SENTENCES];
 
-    /// As it is written in the configuration and on the command line.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Model(provider) => provider.as_str(),
@@ -41,7 +29,7 @@ impl AnswerSource {
         }
     }
 
-    /// None for sentences.
+    /// `None` for sentences, which need no model.
     pub fn provider(self) -> Option<Provider> {
         match self {
             Self::Model(provider) => Some(provider),

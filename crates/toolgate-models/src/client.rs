@@ -1,4 +1,4 @@
-//! What every model client can do.
+//! The interface of a model client, and what is asked and answered through it.
 
 use std::sync::Arc;
 
@@ -8,66 +8,61 @@ use tokio::time::Instant;
 
 use crate::conversation::tokens_of;
 use crate::{
-    AssistantMessage, Catalog, Listener, Message, ModelError, Offer, Provider, ToolList, tokens,
+    AssistantMessage, Catalog, Message, ModelError, ModelListener, OfferedTools, Provider,
+    ToolList, tokens,
 };
 
-/// A model that can be asked. Dropping the future of [`reply`](Self::reply) closes the connection to it.
+/// A model that can be asked. Dropping the future of [`reply`](Self::reply) closes the connection.
 pub trait ModelClient: Send + Sync {
-    /// Whose model.
     fn provider(&self) -> Provider;
 
-    /// Which model.
     fn model(&self) -> &str;
 
-    /// Learns what has to be known before tools are chosen, as how much the model can hold, where that must be asked for.
-    /// What can not be learned until the deadline does not keep the model from being asked.
+    /// Learns what must be known before tools are chosen, such as the context size. The model can
+    /// be asked even if this fails or the deadline passes.
     fn prepare(&self, _deadline: Instant) -> BoxFuture<'_, ()> {
         Box::pin(std::future::ready(()))
     }
 
-    /// How many tokens it can hold, the answer included.
+    /// Context size in tokens, the answer included.
     fn window(&self) -> usize;
 
-    /// The most tools that it may be offered at once, where the provider has a limit.
+    /// The most tools the provider accepts in one request; `None` if unlimited.
     fn most_tools(&self) -> Option<usize> {
         None
     }
 
-    /// The tools in this model's form. Made once for a list of tools and kept.
     fn catalog(&self, tools: &Arc<ToolList>) -> Arc<Catalog>;
 
-    /// Asks the model once; retries what may be retried until the request's deadline. Words are told as they arrive.
+    /// Asks the model once, with retries until the request's deadline. Text goes to the
+    /// listener as it arrives.
     fn reply<'a>(
         &'a self,
-        request: Request<'a>,
-        listener: &'a mut dyn Listener,
-    ) -> BoxFuture<'a, Result<Reply, ModelError>>;
+        request: ModelRequest<'a>,
+        listener: &'a mut dyn ModelListener,
+    ) -> BoxFuture<'a, Result<ModelReply, ModelError>>;
 }
 
-/// What a model is asked.
+/// One question to a model, with the conversation so far.
 #[derive(Clone, Copy)]
-pub struct Request<'a> {
-    /// What it should know before anything else; may be empty.
+pub struct ModelRequest<'a> {
     pub system: &'a str,
-    /// All that was said, whole turns.
     pub messages: &'a [Message],
-    /// About how many tokens both are.
+    /// Estimated tokens of `system` and `messages`.
     pub tokens: usize,
-    /// The tools it knows of. They are needed where it must not use them too: history names them, and a provider's cache
-    /// is kept by the same list.
-    pub tools: &'a Offer,
-    /// True if it must answer in words and may not use a tool.
+    /// Sent even where the model must not use tools: history refers to them, and a provider's
+    /// prompt cache depends on the list.
+    pub tools: &'a OfferedTools,
     pub words_only: bool,
-    /// When there must be an answer, all attempts included.
+    /// When the answer must be complete, retries included.
     pub deadline: Instant,
 }
 
-impl<'a> Request<'a> {
-    /// A question that may be answered by calls; how many tokens it is, is guessed.
+impl<'a> ModelRequest<'a> {
     pub fn new(
         system: &'a str,
         messages: &'a [Message],
-        tools: &'a Offer,
+        tools: &'a OfferedTools,
         deadline: Instant,
     ) -> Self {
         let said: usize = messages.iter().map(tokens_of).sum();
@@ -81,60 +76,62 @@ impl<'a> Request<'a> {
         }
     }
 
-    /// How many tokens the answer may have: many servers refuse a request whose prompt and answer exceed the window
-    /// together. A quarter of it is free for the answer, as a conversation sees to.
-    pub(crate) fn room(&self, window: usize, most: usize) -> usize {
+    /// How many tokens the answer may have. Many servers refuse a request whose prompt and answer
+    /// together exceed the window. A quarter of it is always free, because conversations keep that
+    /// much for the answer.
+    pub(crate) fn answer_tokens(&self, window: usize, most: usize) -> usize {
         let prompt = self.tokens + self.tools.tokens();
         most.min(window.saturating_sub(prompt).max(window / 4))
     }
 }
 
-/// What a model answered.
+/// A complete reply.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Reply {
-    /// The answer.
+pub struct ModelReply {
     pub message: AssistantMessage,
-    /// Why it ended there.
-    pub stop: Stop,
-    /// What it cost.
-    pub usage: Usage,
-    /// When its first words or call came.
+    pub stop: StopReason,
+    pub usage: TokenUsage,
     pub first_token: Option<Instant>,
 }
 
-/// Why a model stopped.
+impl ModelReply {
+    pub(crate) fn new(message: AssistantMessage, stop: StopReason, usage: TokenUsage) -> Self {
+        Self {
+            message,
+            stop,
+            usage,
+            first_token: None,
+        }
+    }
+}
+
+/// Why a reply ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum Stop {
-    /// It is done.
+pub enum StopReason {
     End,
-    /// It waits for tools.
     Calls,
-    /// It ran out of tokens, or of time, in mid-sentence.
+    /// It ran out of tokens or time in mid-sentence.
     Length,
-    /// It ran out of tokens in the middle of a call, which is not in the message.
+    /// It ran out of tokens in mid-call. That call is not in the message.
     CutCall,
-    /// It will not answer this, or can not.
     Refusal,
-    /// It made a pause and wants to be asked again with what it said so far.
+    /// It paused, and wants to be asked again with what it said so far.
     Pause,
 }
 
-/// Tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Usage {
-    /// Read by the model, from a cache or not.
+pub struct TokenUsage {
     pub input: u64,
-    /// Written by the model.
     pub output: u64,
-    /// Of those read, how many came from a cache.
+    /// How many of the input tokens came from a cache.
     pub cached: u64,
 }
 
-impl std::ops::AddAssign for Usage {
+impl std::ops::AddAssign for TokenUsage {
     fn add_assign(&mut self, other: Self) {
-        // What a server counts is only what it says.
+        // Servers may report any number, so the sum must not overflow.
         self.input = self.input.saturating_add(other.input);
         self.output = self.output.saturating_add(other.output);
         self.cached = self.cached.saturating_add(other.cached);

@@ -1,117 +1,66 @@
-//! Why a model gave no answer, in sentences for a person that say what to do.
+//! Why a model gave no answer, in sentences that tell a person what to do.
 
 use std::time::Duration;
 
 use crate::Provider;
 
-/// What a model did not do that was silent up to its limit.
 pub(crate) const NOT_BEGUN: &str = "begin to answer";
-/// What it did not do until the end of the turn.
 pub(crate) const NOT_FINISHED: &str = "finish";
 
-/// A model could not answer.
+/// Why a model could not answer.
 ///
-/// Texts of providers are bounded and escaped before they get here, and keys are taken out.
+/// Texts from providers are bounded and escaped, and keys are removed from them.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ModelError {
-    /// Nobody answers at the address.
-    #[error("{provider} can not be reached at {url}: {reason}")]
+    #[error("{provider} can't be reached at {url}: {reason}")]
     Unreachable {
-        /// Whose model.
         provider: Provider,
-        /// Where, without a login.
+        /// The address, without any login.
         url: String,
-        /// Why.
         reason: String,
     },
-    /// The key is missing or not accepted.
     #[error("{provider} does not accept the key: {reason}")]
-    Key {
-        /// Whose model.
-        provider: Provider,
-        /// What it said, and what to do.
-        reason: String,
-    },
-    /// There is no such model there, or it can not do what is needed.
+    Key { provider: Provider, reason: String },
+    /// The model doesn't exist there, or can't do what is needed.
     #[error("{reason}")]
-    Model {
-        /// What is missing, and the command that gets it.
-        reason: String,
-    },
-    /// The request was not understood, or is not allowed: asking again would not help.
+    Model { reason: String },
     #[error("{provider} refused the request: {reason}")]
-    Refused {
-        /// Whose model.
-        provider: Provider,
-        /// What it said.
-        reason: String,
-    },
-    /// Too many requests, or nothing left to spend.
+    Refused { provider: Provider, reason: String },
     #[error("{provider} asks to slow down: {reason}")]
     Limited {
-        /// Whose model.
         provider: Provider,
-        /// What it said, and when to try again.
         reason: String,
-        /// When it may be asked again; `None`: not told.
+        /// When to ask again; `None` if the provider didn't say.
         retry_after: Option<Duration>,
-        /// False where waiting does not help, as with a spent budget.
+        /// False where waiting doesn't help, as with a spent budget.
         retryable: bool,
     },
-    /// The provider is in trouble.
     #[error("{provider} failed: {reason}")]
     Failed {
-        /// Whose model.
         provider: Provider,
-        /// What it said.
         reason: String,
-        /// When it may be asked again, where it told.
         retry_after: Option<Duration>,
     },
-    /// The stream ended before the answer did.
     #[error("the answer of {provider} was cut off: {reason}")]
-    Cut {
-        /// Whose model.
-        provider: Provider,
-        /// How it ended.
-        reason: String,
-    },
-    /// What came back is not what this provider sends.
-    #[error("{provider} sent something else than an answer: {reason}")]
-    Garbled {
-        /// Whose model.
-        provider: Provider,
-        /// What it was.
-        reason: String,
-    },
-    /// It took too long.
+    Cut { provider: Provider, reason: String },
+    #[error("{provider} sent an unexpected answer: {reason}")]
+    Garbled { provider: Provider, reason: String },
     #[error("{provider} did not {what} within {} s", seconds(*after))]
     TimedOut {
-        /// Whose model.
         provider: Provider,
-        /// `begin to answer`, or `finish`.
         what: &'static str,
-        /// The limit.
         after: Duration,
     },
-    /// More was said than the model can hold.
     #[error("the conversation is too long for {model}: {reason}")]
-    TooLong {
-        /// Which model.
-        model: String,
-        /// How long, and what to do.
-        reason: String,
-    },
+    TooLong { model: String, reason: String },
 }
 
-/// Without decimals that nobody reads.
 pub(crate) fn seconds(duration: Duration) -> f64 {
     (duration.as_secs_f64() * 100.0).round() / 100.0
 }
 
 impl ModelError {
-    /// True if the same request may succeed a moment later.
     pub fn is_retryable(&self) -> bool {
         match self {
             Self::Unreachable { .. } | Self::Failed { .. } | Self::Cut { .. } => true,
@@ -120,7 +69,6 @@ impl ModelError {
         }
     }
 
-    /// In one word, for programs.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Unreachable { .. } => "unreachable",
@@ -136,7 +84,6 @@ impl ModelError {
         }
     }
 
-    /// When the provider wants to be asked again, where it told.
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::Limited { retry_after, .. } | Self::Failed { retry_after, .. } => *retry_after,

@@ -1,4 +1,5 @@
-//! Models that use tools.
+//! Lets models use tools: the conversation loop, clients for four kinds of providers, and the
+//! sentences that answer without a model.
 //!
 //! ```text
 //!  a person ─▶ Conversation::turn ─▶ SentenceRouter ─▶ ModelClient::reply ─▶ Anthropic, Gemini, Ollama, OpenAI and its like
@@ -7,10 +8,19 @@
 //!                  └─ ToolExecutor ◀─ calls that a sentence or the model asks for
 //! ```
 //!
-//! Start reading in `conversation/`. One client serves all providers (`provider_client`); a provider is a folder with
-//! its wire format: what it sends (`request`), what it understands of the stream that comes back (`stream`), both without a
-//! socket, and one row of the table in `provider`. Tools are converted at the client's
-//! edge, once per change of the tool set: [`Catalog`].
+//! To use it, let [`select_model`] pick a model, [`connect`] to it, and give the [`SentenceRouter`]
+//! of the [`ConnectedModel`] and a [`Toolbox`] to [`Conversation::new`]. [`Conversation::turn`]
+//! asks the model, runs the calls it asks for, and repeats that until there is an answer. A
+//! [`ModelListener`] sees the words and the calls as they happen.
+//!
+//! The router decides who answers: the model, or *sentences*. Those are commands and
+//! questions of a known form, such as "turn on the kitchen light", which `toolgate-intents`
+//! understands without a model.
+//!
+//! To read the code, start in `conversation/`. All providers share one client (`provider_client`).
+//! A provider is a row of the table in `provider` and a folder with its wire format: what it sends
+//! (`request`) and how it reads the reply (`stream`), both without a socket. A [`Catalog`] holds
+//! the tools in one provider's form. It is made once per change of the tools.
 
 mod answer_source;
 mod anthropic;
@@ -21,8 +31,8 @@ mod conversation;
 mod error;
 mod event;
 mod gemini;
+mod habits;
 mod http;
-mod learned;
 mod lowering;
 mod message;
 pub mod ollama;
@@ -39,21 +49,27 @@ mod settings;
 mod tests;
 mod think;
 mod tokens;
+mod transcript;
 mod wire_format;
 
 pub use answer_source::AnswerSource;
 pub use anthropic::AnthropicClient;
-pub use catalog::{Catalog, CatalogTool, LeftOut, Offer};
+pub use catalog::{Catalog, CatalogTool, ExcludedTool, OfferedTools};
 pub use choose::{
-    Choice, ChooseError, Chosen, Environment, Listed, check, choice, choose, connect, is_listed,
-    sentences,
+    ChooseError, ConnectedModel, Environment, ModelList, ModelSelection, check, connect, is_listed,
+    load_sentences, select_model,
 };
-pub use client::{ModelClient, Reply, Request, Stop, Usage};
-pub use conversation::{Conversation, Round, Saved, SavedError, Turn, TurnEnd, UsedTool};
+pub use client::{ModelClient, ModelReply, ModelRequest, StopReason, TokenUsage};
+pub use conversation::{
+    Conversation, RoundRecord, SavedConversation, SavedConversationError, TurnEnd, TurnRecord,
+    UsedTool,
+};
 pub use error::ModelError;
-pub use event::{Event, Listener};
+pub use event::{ModelEvent, ModelListener};
 pub use gemini::GeminiClient;
-pub use message::{AssistantMessage, CallArguments, Image, Message, ModelCall, Part, ToolResult};
+pub use message::{
+    AssistantMessage, CallArguments, ImageData, Message, MessagePart, ModelCall, ToolResult,
+};
 pub use ollama::OllamaClient;
 pub use openai::OpenAiClient;
 pub use provider::Provider;

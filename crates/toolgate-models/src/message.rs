@@ -1,4 +1,5 @@
-//! A conversation in nobody's wire format. Each client translates at its edge, history included.
+//! A conversation in a form that belongs to no provider. Each client translates at
+//! its edge, history included.
 
 use std::borrow::Cow;
 
@@ -9,65 +10,52 @@ use toolgate_intents::SentenceMemory;
 
 use crate::Provider;
 
-/// The most calls, or pieces of another kind, that are read of one reply; how many of them run is not decided here.
-pub(crate) const MOST_PARTS: usize = 1024;
+// Bounds what is read of one reply. How many of its calls run is decided elsewhere.
+pub(crate) const MAX_PARTS: usize = 1024;
 
-/// One entry of a conversation's history.
+/// One message of a conversation, in a form that belongs to no provider.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "role", rename_all = "snake_case")]
 pub enum Message {
-    /// What the person said.
     User {
-        /// In words.
         text: String,
     },
-    /// What the model said and asked for.
     Assistant(AssistantMessage),
-    /// What came of the calls of the message before: one result for each, in the same order.
+    /// Results of the calls in the message before, one for each, in the same order.
     Tool {
-        /// The results.
         results: Vec<ToolResult>,
     },
 }
 
-/// What a model answered, in the order it came.
+/// One reply of a model or of sentences.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct AssistantMessage {
-    /// Its pieces.
-    pub parts: Vec<Part>,
+    pub parts: Vec<MessagePart>,
 }
 
-/// A piece of a model's answer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-pub enum Part {
-    /// Words for the person.
+pub enum MessagePart {
     Text {
-        /// The words.
         text: String,
     },
-    /// Words for itself.
     Thinking {
-        /// The words.
         text: String,
-        /// Proof of the provider that they are its own; to be given back unchanged.
+        /// Proves to the provider that the words are its own. Must be sent back unchanged.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         signature: Option<String>,
     },
-    /// What a provider wants back as it came and nobody else understands.
+    /// A block that only its provider understands. It is sent back unchanged.
     Opaque {
-        /// Whose it is.
         provider: Provider,
-        /// The block.
         value: Value,
     },
-    /// Sentences gave this answer, or asked for its calls, and no model had a part in it.
+    /// Sentences gave this answer or asked for its calls, without a model.
     Sentence {
-        /// What the next sentence has to know. One that cannot be read is an empty one.
+        /// What the next sentence has to know. Unreadable memory counts as empty.
         #[serde(deserialize_with = "memory")]
         memory: SentenceMemory,
     },
-    /// A tool it wants to be called.
     Call(ModelCall),
 }
 
@@ -76,19 +64,19 @@ fn memory<'de, D: Deserializer<'de>>(deserializer: D) -> Result<SentenceMemory, 
     Ok(SentenceMemory::deserialize(value).unwrap_or_default())
 }
 
-/// A call that a model asks for.
+/// A tool call that a model or a sentence asks for.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ModelCall {
-    /// The provider's, or one of ours where it gave none. A provider may give one id to two calls; in a history it is unique.
+    /// The provider's id, or one of ours if it gave none. A provider may give one id to two calls;
+    /// in a history it's unique.
     pub id: String,
-    /// The name the tool is listed under here; what the model wrote where there is no such tool.
+    /// The tool's listed name, or what the model wrote if there is no such tool.
     pub name: String,
-    /// What for.
     pub arguments: CallArguments,
 }
 
 impl ModelCall {
-    /// The provider's id, as it came: that a call was said twice is seen by its id.
+    // The id stays as it came, because it shows whether the same call was sent twice.
     pub(crate) fn id_or_new(id: String) -> String {
         if id.trim().is_empty() {
             return Self::new_id();
@@ -96,7 +84,7 @@ impl ModelCall {
         id
     }
 
-    /// An id where the provider gave none: nine letters and digits, which is all that the strictest servers take.
+    // Nine letters and digits, which is all that the strictest servers accept.
     pub(crate) fn new_id() -> String {
         std::iter::repeat_with(fastrand::alphanumeric)
             .take(9)
@@ -104,33 +92,20 @@ impl ModelCall {
     }
 }
 
-/// Arguments as a model wrote them.
-///
-/// ```
-/// use toolgate_models::CallArguments;
-///
-/// for nothing in ["", "null", " {} "] {
-///     assert_eq!(CallArguments::read(nothing), CallArguments::Object(Default::default()));
-/// }
-/// let twice = CallArguments::read(r#""{\"city\": \"Oslo\"}""#);
-/// assert_eq!(twice, CallArguments::read(r#"{"city": "Oslo"}"#));
-/// assert!(matches!(CallArguments::read(r#"{"city": "#), CallArguments::Unusable(_)));
-/// ```
+/// The arguments of a call as a model wrote them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CallArguments {
-    /// As they should be.
     Object(Arguments),
-    /// No JSON object, as it came: the call ends in an error that tells the model so.
+    /// Not a JSON object. The call ends in an error that tells the model so.
     Unusable(String),
 }
 
-/// How many JSON strings an object may be wrapped in.
-const MOST_STRINGS: usize = 2;
+const MAX_STRINGS: usize = 2;
 
 impl CallArguments {
-    /// Reads what came as JSON text. Nothing at all means no arguments; an object inside a JSON string is that object, also
-    /// where that was done twice.
+    /// Reads JSON text. Nothing at all means no arguments, and an object inside a JSON string is
+    /// that object, even if it was encoded twice.
     pub fn read(text: &str) -> Self {
         let trimmed = text.trim();
         if trimmed.is_empty() || trimmed == "null" || trimmed == "\"\"" {
@@ -140,7 +115,7 @@ impl CallArguments {
             return Self::Object(object);
         }
         let mut inner = trimmed.to_owned();
-        for _ in 0..MOST_STRINGS {
+        for _ in 0..MAX_STRINGS {
             let Ok(unwrapped) = serde_json::from_str::<String>(inner.trim()) else {
                 break;
             };
@@ -152,7 +127,8 @@ impl CallArguments {
         Self::Unusable(text.to_owned())
     }
 
-    /// As a JSON object, which some providers insist on when history is replayed; unusable ones are an empty one there.
+    /// As a JSON object, which some providers insist on in replayed history. Unusable arguments
+    /// become an empty one.
     pub fn as_object(&self) -> Cow<'_, Arguments> {
         match self {
             Self::Object(object) => Cow::Borrowed(object),
@@ -160,7 +136,6 @@ impl CallArguments {
         }
     }
 
-    /// The call to be executed.
     pub fn to_call(&self, name: &str) -> ToolCall {
         match self {
             Self::Object(object) => ToolCall::new(name, Value::Object(object.clone())),
@@ -171,50 +146,41 @@ impl CallArguments {
     }
 }
 
-/// What came of a call, as the model is told.
+/// The result of a call as a model receives it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ToolResult {
-    /// Of which call: [`ModelCall::id`].
     pub id: String,
-    /// The tool, as in [`ModelCall::name`].
     pub name: String,
-    /// In words or JSON, cut to what the model can take.
     pub text: String,
-    /// Pictures beside the words, for models that can look.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub images: Vec<Image>,
-    /// True if it failed.
+    pub images: Vec<ImageData>,
     #[serde(default)]
     pub is_error: bool,
-    /// The executor's id of the call, where it was executed: the log and the journal know it.
+    /// The executor's id of the call, if it was executed. The log and the journal use the same.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call_id: Option<String>,
 }
 
 impl ToolResult {
-    /// For a provider that takes only text here: of pictures it says that they were there.
+    /// For a provider that accepts only text here: mentions images in words.
     pub(crate) fn text_with_images(&self) -> Cow<'_, str> {
         if self.images.is_empty() {
             return Cow::Borrowed(&self.text);
         }
         let text = Some(self.text.clone()).filter(|text| !text.trim().is_empty());
-        let images = self.images.iter().map(Image::to_words);
+        let images = self.images.iter().map(ImageData::to_words);
         let lines: Vec<String> = text.into_iter().chain(images).collect();
         Cow::Owned(lines.join("\n"))
     }
 }
 
-/// A picture.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Image {
-    /// `image/png` and the like.
+pub struct ImageData {
     pub mime_type: String,
-    /// In base64.
     pub data: String,
 }
 
-impl Image {
-    /// What a model is told of it that can not look.
+impl ImageData {
     pub(crate) fn to_words(&self) -> String {
         let kind = toolgate_core::escape(&self.mime_type);
         let kilobytes = (self.data.len() / 4 * 3).div_ceil(1024);
@@ -223,34 +189,31 @@ impl Image {
 }
 
 impl AssistantMessage {
-    /// Only words.
     pub fn text(text: impl Into<String>) -> Self {
         Self {
-            parts: vec![Part::Text { text: text.into() }],
+            parts: vec![MessagePart::Text { text: text.into() }],
         }
     }
 
-    /// All words for the person, joined.
     pub fn to_text(&self) -> String {
         let texts = self.parts.iter().filter_map(|part| match part {
-            Part::Text { text } => Some(text.as_str()),
+            MessagePart::Text { text } => Some(text.as_str()),
             _ => None,
         });
         texts.collect()
     }
 
-    /// What sentences remember of it; none if a model said it.
+    /// `None` if a model gave this answer.
     pub(crate) fn sentence_memory(&self) -> Option<&SentenceMemory> {
         self.parts.iter().find_map(|part| match part {
-            Part::Sentence { memory } => Some(memory),
+            MessagePart::Sentence { memory } => Some(memory),
             _ => None,
         })
     }
 
-    /// The calls it asks for, in order.
     pub fn calls(&self) -> impl Iterator<Item = &ModelCall> {
         self.parts.iter().filter_map(|part| match part {
-            Part::Call(call) => Some(call),
+            MessagePart::Call(call) => Some(call),
             _ => None,
         })
     }

@@ -1,4 +1,4 @@
-//! Who answers: one row of a table for each provider. Everything else about a provider is in its folder.
+//! The providers, one table row each. Everything else about a provider is in its folder.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,20 +11,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::choose::{address, listed, probe};
+use crate::choose::{address, model_list, probe};
 use crate::{
     AnswerSource, AnthropicClient, GeminiClient, ModelClient, ModelError, ModelSettings,
     OllamaClient, OpenAiClient, anthropic, gemini, ollama, openai,
 };
 
-/// A kind of model client.
-///
-/// ```
-/// use toolgate_models::Provider;
-///
-/// assert_eq!("ollama".parse(), Ok(Provider::Ollama));
-/// assert_eq!(Provider::OpenAi.to_string(), "openai");
-/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(description = "Who answers")]
@@ -43,21 +35,18 @@ pub enum Provider {
 pub(crate) struct ProviderEntry {
     pub(crate) provider: Provider,
     name: &'static str,
-    /// The variables that may hold its key. People are told of the first.
+    // Variables that may hold its key. People are told of the first.
     pub(crate) key_variables: &'static [&'static str],
     url_variable: &'static str,
     pub(crate) url: &'static str,
     default_model: &'static str,
-    /// Whether it wants a key at its usual address.
     pub(crate) needs_key: bool,
-    /// Where nobody names a provider, the lowest is tried first.
+    // If no provider is named, the lowest is tried first.
     pub(crate) preference: u8,
-    /// Servers of one's own speak its language: an address is reason enough to ask one, its models may have any name, and it
-    /// says how much they hold.
+    // Self-hosted servers speak its API: an address is reason enough to ask one, its models may
+    // have any name, and it reports how much they hold.
     pub(crate) has_own_servers: bool,
-    /// Whether a name is one of its own models'.
     pub(crate) owns_model: fn(&str) -> bool,
-    /// An address as people write it, made into the one that the client builds on.
     pub(crate) tidy_url: fn(&str) -> Result<String, String>,
     pub(crate) headers: fn(&str) -> Result<HeaderMap, ModelError>,
     pub(crate) models_path: &'static str,
@@ -68,11 +57,12 @@ pub(crate) struct ProviderEntry {
 
 pub(crate) type ClientResult = Result<Arc<dyn ModelClient>, ModelError>;
 
-/// Looks within a time for a model, and how many tokens it holds where that is said.
+/// Looks for a model within a time limit. Returns its name, and its context size if
+/// the server reports that.
 pub(crate) type ModelProbe =
     for<'a> fn(&'a ModelSettings, Duration) -> BoxFuture<'a, Option<(String, Option<usize>)>>;
 
-/// All providers, in the order of [`Provider`].
+// In the order of `Provider`, which is the index.
 pub(crate) static PROVIDERS: [ProviderEntry; Provider::ALL.len()] = [
     ProviderEntry {
         provider: Provider::Anthropic,
@@ -88,8 +78,8 @@ pub(crate) static PROVIDERS: [ProviderEntry; Provider::ALL.len()] = [
         tidy_url: |text| address::strip_path(text, &["/v1/messages", "/v1"]),
         headers: anthropic::headers,
         models_path: "/v1/models",
-        read_models: listed::read_ids,
-        probe: probe::nothing,
+        read_models: model_list::read_ids,
+        probe: probe::no_probe,
         connect: |settings| Ok(Arc::new(AnthropicClient::new(settings)?)),
     },
     ProviderEntry {
@@ -106,7 +96,7 @@ pub(crate) static PROVIDERS: [ProviderEntry; Provider::ALL.len()] = [
         tidy_url: address::ollama,
         headers: ollama::headers,
         models_path: "/v1/models",
-        read_models: listed::read_ids,
+        read_models: model_list::read_ids,
         probe: probe::ollama_model,
         connect: |settings| Ok(Arc::new(OllamaClient::new(settings)?)),
     },
@@ -124,7 +114,7 @@ pub(crate) static PROVIDERS: [ProviderEntry; Provider::ALL.len()] = [
         tidy_url: address::openai,
         headers: openai::headers,
         models_path: "/models",
-        read_models: listed::read_ids,
+        read_models: model_list::read_ids,
         probe: probe::openai_model,
         connect: |settings| Ok(Arc::new(OpenAiClient::new(settings)?)),
     },
@@ -143,57 +133,52 @@ pub(crate) static PROVIDERS: [ProviderEntry; Provider::ALL.len()] = [
         headers: gemini::headers,
         models_path: gemini::MODELS,
         read_models: gemini::read_models,
-        probe: probe::nothing,
+        probe: probe::no_probe,
         connect: |settings| Ok(Arc::new(GeminiClient::new(settings)?)),
     },
 ];
 
 impl Provider {
-    /// All of them.
     pub const ALL: [Self; 4] = [Self::Anthropic, Self::Ollama, Self::OpenAi, Self::Gemini];
 
     pub(crate) fn entry(self) -> &'static ProviderEntry {
         &PROVIDERS[self as usize]
     }
 
-    /// As it is written in the configuration and on the command line.
     pub fn as_str(self) -> &'static str {
         self.entry().name
     }
 
-    /// The variables that hold its key and its address.
+    /// The environment variables of its key and its address.
     pub fn variables(self) -> [&'static str; 2] {
         let entry = self.entry();
         let key = entry.key_variables.first().copied();
         [key.unwrap_or_default(), entry.url_variable]
     }
 
-    /// For a person: where its key is set.
     pub(crate) fn key_setting(self) -> String {
         let [key, _] = self.variables();
         format!("{key}, or model.key in the configuration")
     }
 
-    /// For a person: where its address is set.
     pub(crate) fn address_setting(self) -> String {
         let [_, url] = self.variables();
         format!("{url}, or model.url in the configuration")
     }
 
-    pub(crate) fn no_key(self) -> ModelError {
+    pub(crate) fn missing_key_error(self) -> ModelError {
         ModelError::Key {
             provider: self,
-            reason: format!("there is none; set {}", self.key_setting()),
+            reason: format!("no key is set; set {}", self.key_setting()),
         }
     }
 
-    /// The model that is used where none is named; empty where the provider has to be asked.
     pub fn default_model(self) -> &'static str {
         self.entry().default_model
     }
 }
 
-/// `a, b and c`, with another word for *and*.
+/// Joins names as in `a, b and c`, with `last` in place of *and*.
 pub(crate) fn join_names(names: &[&str], last: &str) -> String {
     match names {
         [first @ .., end] if !first.is_empty() => format!("{} {last} {end}", first.join(", ")),
@@ -217,7 +202,7 @@ impl FromStr for Provider {
         found.ok_or_else(|| {
             let text = toolgate_core::escape(text);
             let names = join_names(&AnswerSource::NAMES, "and");
-            format!("'{text}' is no provider: there are {names}")
+            format!("'{text}' is not a provider; the providers are {names}")
         })
     }
 }
@@ -243,7 +228,7 @@ mod tests {
         let error = "gpt".parse::<Provider>().unwrap_err();
         let (first, last) = ("anthropic, ollama, openai", "and intents");
         assert!(
-            error.starts_with("'gpt' is no provider: there are "),
+            error.starts_with("'gpt' is not a provider; the providers are "),
             "{error}"
         );
         assert!(error.contains(first) && error.ends_with(last), "{error}");

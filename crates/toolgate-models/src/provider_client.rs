@@ -1,5 +1,5 @@
-//! One client for all providers: asks, asks again, learns what a model refuses, reads the answer as it comes, and turns every
-//! failure into a sentence.
+//! One client for all providers: asks, retries, learns what a model refuses, and reads the
+//! answer as it arrives.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,23 +8,24 @@ use futures::future::BoxFuture;
 use tokio::time::{Instant, timeout};
 
 use crate::catalog::CatalogCache;
-use crate::http::{Failure, Lines};
-use crate::learned::Habits;
+use crate::habits::RequestHabits;
+use crate::http::{ErrorResponse, ResponseLines};
 use crate::reply_buffer::ReplyBuffer;
-use crate::retry::{Retries, retrying};
-use crate::wire_format::{Framing, Progress, ReplyReader, StreamError, WireFormat};
+use crate::retry::{RetryBudget, with_retries};
+use crate::wire_format::{
+    ReplyReader, ReplyStreamError, StreamFraming, StreamProgress, WireFormat,
+};
 use crate::{
-    Catalog, Listener, ModelClient, ModelError, ModelSettings, Provider, Reply, Request,
-    SchemaForm, ToolList,
+    Catalog, ModelClient, ModelError, ModelListener, ModelReply, ModelRequest, ModelSettings,
+    Provider, SchemaForm, ToolList,
 };
 
-/// How long to wait for what comes after the answer: what it cost.
+// How long to wait for what follows the answer, which is only its token usage.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// A client of one provider, by its wire format.
 pub struct ProviderClient<W> {
     pub(crate) format: W,
-    retries: Retries,
+    retries: RetryBudget,
     schemas: SchemaForm,
     catalogs: CatalogCache,
 }
@@ -33,7 +34,7 @@ impl<W> ProviderClient<W> {
     pub(crate) fn with_format(format: W, settings: &ModelSettings) -> Self {
         Self {
             format,
-            retries: Retries::new(settings.attempts),
+            retries: RetryBudget::new(settings.attempts),
             schemas: settings.schemas,
             catalogs: CatalogCache::default(),
         }
@@ -42,25 +43,24 @@ impl<W> ProviderClient<W> {
 
 async fn ask_once<W: WireFormat>(
     format: &W,
-    request: &Request<'_>,
+    request: &ModelRequest<'_>,
     habits: W::Habits,
     buffer: &mut ReplyBuffer<'_>,
-) -> Result<Reply, ModelError> {
+) -> Result<ModelReply, ModelError> {
     let body = format.body(request, habits);
     let body = body.map_err(|reason| ModelError::Refused {
         provider: W::PROVIDER,
         reason,
     })?;
-    let endpoint = format.endpoint();
-    let headers = endpoint.headers.clone();
-    let explain = |failure: Failure| explain(format, failure, habits);
-    let answer = endpoint
+    let core = format.core();
+    let explain = |failure: ErrorResponse| explain(format, failure, habits);
+    let answer = core
         .http
-        .post(format.path(), headers, body, request.deadline, explain);
+        .post(format.path(), body, request.deadline, explain);
     let mut lines = answer.await?;
-    buffer.begin(format.rescues() && !request.words_only);
+    buffer.begin(core.rescue && !request.words_only);
     let mut reader = format.reader(request);
-    let first_token = read(W::FRAMING, &mut lines, &mut reader, buffer).await;
+    let first_token = read_reply(W::FRAMING, &mut lines, &mut reader, buffer).await;
     let first_token = first_token.map_err(|error| stream_error(format, error, habits))?;
     lines.finish();
     let reply = reader.finish(buffer);
@@ -72,46 +72,45 @@ async fn ask_once<W: WireFormat>(
     Ok(reply)
 }
 
-fn explain<W: WireFormat>(format: &W, failure: Failure, used: W::Habits) -> ModelError {
-    let learned = format.habits();
+fn explain<W: WireFormat>(format: &W, failure: ErrorResponse, used: W::Habits) -> ModelError {
+    let learned = &format.core().habits;
     learned.learn(used, |habits| {
         habits.after(failure.status, &failure.message)
     });
     format.explain(failure)
 }
 
-fn stream_error<W: WireFormat>(format: &W, error: StreamError, used: W::Habits) -> ModelError {
-    let (provider, http) = (W::PROVIDER, &format.endpoint().http);
+fn stream_error<W: WireFormat>(format: &W, error: ReplyStreamError, used: W::Habits) -> ModelError {
+    let (provider, core) = (W::PROVIDER, format.core());
     match error {
-        StreamError::Connection(error) => error,
-        StreamError::Said(error) => {
-            let failure = Failure::in_stream(http, W::status(&error), &error);
+        ReplyStreamError::Connection(error) => error,
+        ReplyStreamError::Reported(error) => {
+            let failure = ErrorResponse::in_stream(&core.http, W::status(&error), &error);
             explain(format, failure, used)
         }
-        StreamError::Garbled(reason) => ModelError::Garbled {
+        ReplyStreamError::Garbled(reason) => ModelError::Garbled {
             provider,
-            reason: http.line(&reason),
+            reason: core.http.line(&reason),
         },
-        StreamError::Cut => ModelError::Cut {
+        ReplyStreamError::Cut => ModelError::Cut {
             provider,
             reason: W::CUT.to_owned(),
         },
-        StreamError::Full => ModelError::TooLong {
-            model: format.model().to_owned(),
+        ReplyStreamError::WindowFull => ModelError::TooLong {
+            model: core.options.model.clone(),
             reason: "its window is full; begin a new conversation, or offer fewer tools".to_owned(),
         },
     }
 }
 
-/// Reads an answer to its end, and tells when its first words or call came.
-async fn read(
-    framing: Framing,
-    lines: &mut Lines,
+async fn read_reply(
+    framing: StreamFraming,
+    lines: &mut ResponseLines,
     reader: &mut impl ReplyReader,
     buffer: &mut ReplyBuffer<'_>,
-) -> Result<Option<Instant>, StreamError> {
+) -> Result<Option<Instant>, ReplyStreamError> {
     let mut first_token = None;
-    if framing == Framing::Events && lines.is_json() {
+    if framing == StreamFraming::Events && lines.is_json() {
         let whole = lines.rest().await?;
         first_token = Some(Instant::now());
         reader.read_whole(&whole, buffer)?;
@@ -121,15 +120,17 @@ async fn read(
             first_token = Some(Instant::now());
         }
         let progress = reader.progress();
-        if progress == Progress::Done {
+        if progress == StreamProgress::Done {
             return Ok(first_token);
         }
         let read = match framing {
-            Framing::Events => match next_event(lines, progress == Progress::Ended).await? {
-                Some(event) => reader.read(&event.name, event.data.as_bytes(), buffer),
-                None => return Ok(first_token),
-            },
-            Framing::Lines => match lines.next().await? {
+            StreamFraming::Events => {
+                match next_event(lines, progress == StreamProgress::Ended).await? {
+                    Some(event) => reader.read(&event.name, event.data.as_bytes(), buffer),
+                    None => return Ok(first_token),
+                }
+            }
+            StreamFraming::Lines => match lines.next().await? {
                 Some(line) => reader.read("", &line, buffer),
                 None => return Ok(first_token),
             },
@@ -138,9 +139,9 @@ async fn read(
     }
 }
 
-/// The next event. Once the answer is complete, what breaks breaks nothing.
+// Once the answer is complete, a connection that breaks doesn't matter.
 async fn next_event(
-    lines: &mut Lines,
+    lines: &mut ResponseLines,
     has_ended: bool,
 ) -> Result<Option<crate::http::ServerEvent>, ModelError> {
     if !has_ended {
@@ -162,7 +163,7 @@ impl<W: WireFormat> ModelClient for ProviderClient<W> {
     }
 
     fn model(&self) -> &str {
-        self.format.model()
+        &self.format.core().options.model
     }
 
     fn prepare(&self, deadline: Instant) -> BoxFuture<'_, ()> {
@@ -174,7 +175,7 @@ impl<W: WireFormat> ModelClient for ProviderClient<W> {
     }
 
     fn most_tools(&self) -> Option<usize> {
-        self.format.most_tools()
+        self.format.core().most_tools
     }
 
     fn catalog(&self, tools: &Arc<ToolList>) -> Arc<Catalog> {
@@ -182,31 +183,31 @@ impl<W: WireFormat> ModelClient for ProviderClient<W> {
             SchemaForm::Lowered => W::DIALECT,
             SchemaForm::Original => W::ORIGINAL,
         };
-        self.catalogs.get_or(tools, dialect, W::log_catalog)
+        self.catalogs.get_or_convert(tools, dialect, W::log_catalog)
     }
 
     fn reply<'a>(
         &'a self,
-        request: Request<'a>,
-        listener: &'a mut dyn Listener,
-    ) -> BoxFuture<'a, Result<Reply, ModelError>> {
+        request: ModelRequest<'a>,
+        listener: &'a mut dyn ModelListener,
+    ) -> BoxFuture<'a, Result<ModelReply, ModelError>> {
         Box::pin(async move {
             self.prepare(request.deadline).await;
-            let format = &self.format;
-            retrying(&self.retries, request.deadline, listener, move |buffer| {
+            let (format, core) = (&self.format, self.format.core());
+            with_retries(&self.retries, request.deadline, listener, move |buffer| {
                 Box::pin(async move {
                     if let Some(caution) = format.caution(&request) {
                         buffer.notice(&caution);
                     }
-                    // Again at once each time something was learned about the model.
+                    // Asks again at once each time something was learned about the model.
                     loop {
-                        let habits = format.habits().get();
+                        let habits = core.habits.get();
                         let reply = ask_once(format, &request, habits, buffer).await;
-                        let learned = format.habits().get();
+                        let learned = core.habits.get();
                         match reply {
                             Err(error @ ModelError::Refused { .. }) if learned != habits => {
-                                buffer.take_back();
-                                let model = toolgate_core::escape(format.model());
+                                buffer.withdraw();
+                                let model = toolgate_core::escape(&core.options.model);
                                 for notice in learned.notices(habits, &model, &error) {
                                     buffer.notice(&notice);
                                 }

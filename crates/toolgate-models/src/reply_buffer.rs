@@ -1,23 +1,24 @@
-//! The text of one reply on its way to the person: kept once, told as it comes, and taken back where the attempt fails.
+//! The text of one reply on its way to the person: stored, forwarded as it arrives, and withdrawn
+//! if the attempt fails.
 
 use crate::rescue::{CallDetector, last_calls, rescue};
-use crate::think::{Piece, Splitter};
-use crate::{AssistantMessage, Event, Listener, ModelCall, Offer, Part};
+use crate::think::{ThinkPiece, ThinkSplitter};
+use crate::{AssistantMessage, MessagePart, ModelCall, ModelEvent, ModelListener, OfferedTools};
 
-/// What a model says in one reply.
+/// Collects what a model says in one reply.
 ///
-/// Each piece is told at once unless it may be the beginning of a call that is written as text: then it is told when it
-/// turns out to be none, at the latest when the reply ends.
+/// A piece is forwarded at once unless it may begin a call that is written as text. Then it's held
+/// back until that is ruled out, at the latest when the reply ends.
 pub(crate) struct ReplyBuffer<'a> {
-    listener: &'a mut dyn Listener,
-    splitter: Splitter,
-    /// `None`: nothing is held back, and no calls are looked for.
+    listener: &'a mut dyn ModelListener,
+    splitter: ThinkSplitter,
+    // `None` if nothing is held back and no calls are looked for.
     detector: Option<CallDetector>,
     text: String,
-    told: usize,
+    forwarded: usize,
     thoughts: String,
     begun: bool,
-    /// The listener heard words that are to be taken back if the attempt fails.
+    // The listener saw words that must be withdrawn if the attempt fails.
     was_heard: bool,
 }
 
@@ -31,13 +32,13 @@ pub(crate) struct ReplyText {
 impl ReplyText {
     pub(crate) fn message(self) -> AssistantMessage {
         let thoughts = Some(self.thoughts).filter(|thoughts| !thoughts.is_empty());
-        let thoughts = thoughts.map(|text| Part::Thinking {
+        let thoughts = thoughts.map(|text| MessagePart::Thinking {
             text,
             signature: None,
         });
         let text = Some(self.text).filter(|text| !text.is_empty());
-        let text = text.map(|text| Part::Text { text });
-        let calls = self.calls.into_iter().map(Part::Call);
+        let text = text.map(|text| MessagePart::Text { text });
+        let calls = self.calls.into_iter().map(MessagePart::Call);
         AssistantMessage {
             parts: thoughts.into_iter().chain(text).chain(calls).collect(),
         }
@@ -45,63 +46,59 @@ impl ReplyText {
 }
 
 impl<'a> ReplyBuffer<'a> {
-    pub(crate) fn new(listener: &'a mut dyn Listener) -> Self {
+    pub(crate) fn new(listener: &'a mut dyn ModelListener) -> Self {
         Self {
             listener,
-            splitter: Splitter::default(),
+            splitter: ThinkSplitter::default(),
             detector: None,
             text: String::new(),
-            told: 0,
+            forwarded: 0,
             thoughts: String::new(),
             begun: false,
             was_heard: false,
         }
     }
 
-    /// An attempt begins, with nothing said yet. `rescue`: whether calls are looked for in the text.
     pub(crate) fn begin(&mut self, rescue: bool) {
-        self.splitter = Splitter::default();
+        self.splitter = ThinkSplitter::default();
         self.detector = rescue.then(CallDetector::default);
         self.text.clear();
-        self.told = 0;
+        self.forwarded = 0;
         self.thoughts.clear();
         self.begun = false;
     }
 
-    pub(crate) fn take_back(&mut self) {
+    pub(crate) fn withdraw(&mut self) {
         if std::mem::take(&mut self.was_heard) {
-            self.listener.event(Event::Void);
+            self.listener.event(ModelEvent::Void);
         }
     }
 
-    pub(crate) fn event(&mut self, event: Event<'_>) {
+    pub(crate) fn event(&mut self, event: ModelEvent<'_>) {
         self.listener.event(event);
     }
 
     pub(crate) fn notice(&mut self, text: &str) {
-        self.event(Event::Notice(text));
+        self.event(ModelEvent::Notice(text));
     }
 
-    /// True once there were words or thoughts.
     pub(crate) fn has_begun(&self) -> bool {
         self.begun
     }
 
-    /// Words that the reader of the stream keeps itself, in the order of the reply's parts.
-    pub(crate) fn tell_text(&mut self, text: &str) {
+    /// Forwards text that the stream's reader keeps itself, in the order of the reply's parts.
+    pub(crate) fn forward_text(&mut self, text: &str) {
         if !text.is_empty() {
-            self.tell(Event::Text(text));
+            self.forward(ModelEvent::Text(text));
         }
     }
 
-    /// Like [`tell_text`](Self::tell_text), for thinking.
-    pub(crate) fn tell_thinking(&mut self, text: &str) {
+    pub(crate) fn forward_thinking(&mut self, text: &str) {
         if !text.is_empty() {
-            self.tell(Event::Thinking(text));
+            self.forward(ModelEvent::Thinking(text));
         }
     }
 
-    /// More text; there may be thinking between tags in it.
     pub(crate) fn text(&mut self, text: &str) {
         if !text.is_empty() {
             self.split(Some(text));
@@ -110,14 +107,15 @@ impl<'a> ReplyBuffer<'a> {
 
     pub(crate) fn thinking(&mut self, text: &str) {
         if !text.is_empty() {
-            self.splitter.thinking_came_apart();
+            self.splitter.mark_thinking_separate();
             self.think(text);
         }
     }
 
-    /// Nothing more comes. With an offer, calls that were written as text are found, also those left at the end of the
-    /// thinking of a model that then said nothing. What it thought of before it ran out of tokens was not decided yet.
-    pub(crate) fn finish(&mut self, offer: Option<&Offer>, was_cut: bool) -> ReplyText {
+    /// Ends the reply. With an offer, calls that were written as text are extracted, even those
+    /// left at the end of the thinking of a model that then said nothing. Thinking that ran out of
+    /// tokens has decided nothing yet, so it's ignored.
+    pub(crate) fn finish(&mut self, offer: Option<&OfferedTools>, was_cut: bool) -> ReplyText {
         self.split(None);
         let (text, mut calls) = self.finish_text(offer);
         if let Some(offer) = offer.filter(|_| self.detector.is_some())
@@ -134,29 +132,28 @@ impl<'a> ReplyBuffer<'a> {
         }
     }
 
-    pub(crate) fn push(&mut self, piece: &str) {
+    pub(crate) fn push_text(&mut self, piece: &str) {
         self.begun = true;
         self.text.push_str(piece);
         let until = match &mut self.detector {
             Some(detector) => detector.decided(&self.text),
             None => self.text.len(),
         };
-        self.tell_until(until);
+        self.forward_until(until);
     }
 
-    /// All words for the person. With an offer, calls of its tools are taken out; without, the text is what it is.
-    pub(crate) fn finish_text(&mut self, offer: Option<&Offer>) -> (String, Vec<ModelCall>) {
+    pub(crate) fn finish_text(&mut self, offer: Option<&OfferedTools>) -> (String, Vec<ModelCall>) {
         let offer = offer.filter(|_| self.detector.is_some());
         let Some(rescued) = offer.and_then(|offer| rescue(&self.text, offer)) else {
-            self.tell_until(self.text.len());
+            self.forward_until(self.text.len());
             return (std::mem::take(&mut self.text), Vec::new());
         };
-        let rest = rescued.rest(&self.text, self.told);
-        self.tell_text(&rest);
+        let rest = rescued.rest(&self.text, self.forwarded);
+        self.forward_text(&rest);
         for call in &rescued.calls {
             let name = toolgate_core::escape(&call.name);
             self.notice(&format!(
-                "the model wrote its call of '{name}' as text; it was understood"
+                "the model wrote its call of '{name}' as text; it was run anyway"
             ));
         }
         (rescued.text, rescued.calls)
@@ -164,10 +161,10 @@ impl<'a> ReplyBuffer<'a> {
 
     fn split(&mut self, text: Option<&str>) {
         let mut splitter = std::mem::take(&mut self.splitter);
-        let mut each = |piece: Piece<'_>| match piece {
-            Piece::Text(text) => self.push(text),
-            Piece::Thinking(text) => self.think(text),
-            Piece::AllWasThinking => self.text_was_thinking(),
+        let mut each = |piece: ThinkPiece<'_>| match piece {
+            ThinkPiece::Text(text) => self.push_text(text),
+            ThinkPiece::Thinking(text) => self.think(text),
+            ThinkPiece::AllWasThinking => self.text_was_thinking(),
         };
         match text {
             Some(text) => splitter.feed(text, &mut each),
@@ -179,8 +176,8 @@ impl<'a> ReplyBuffer<'a> {
     fn text_was_thinking(&mut self) {
         let said = std::mem::take(&mut self.text);
         self.detector = self.detector.take().map(|_| CallDetector::default());
-        if std::mem::take(&mut self.told) > 0 {
-            self.listener.event(Event::WasThinking);
+        if std::mem::take(&mut self.forwarded) > 0 {
+            self.listener.event(ModelEvent::WasThinking);
         }
         if !said.is_empty() {
             self.think(&said);
@@ -190,29 +187,29 @@ impl<'a> ReplyBuffer<'a> {
     fn think(&mut self, text: &str) {
         self.begun = true;
         self.thoughts.push_str(text);
-        self.tell(Event::Thinking(text));
+        self.forward(ModelEvent::Thinking(text));
     }
 
-    fn tell_until(&mut self, until: usize) {
-        if until > self.told {
+    fn forward_until(&mut self, until: usize) {
+        if until > self.forwarded {
             self.was_heard = true;
-            let text = &self.text[self.told..until];
-            self.listener.event(Event::Text(text));
-            self.told = until;
+            let text = &self.text[self.forwarded..until];
+            self.listener.event(ModelEvent::Text(text));
+            self.forwarded = until;
         }
     }
 
-    fn tell(&mut self, event: Event<'_>) {
+    fn forward(&mut self, event: ModelEvent<'_>) {
         self.was_heard = true;
         self.listener.event(event);
     }
 
     /// Some models make their call while they think, and then say nothing.
-    fn calls_in_thoughts(&mut self, offer: &Offer) -> Vec<ModelCall> {
+    fn calls_in_thoughts(&mut self, offer: &OfferedTools) -> Vec<ModelCall> {
         let calls = last_calls(&self.thoughts, offer);
         for call in &calls {
             self.notice(&format!(
-                "the model left its call of '{}' inside its thinking; it was understood",
+                "the model left its call of '{}' inside its thinking; it was run anyway",
                 toolgate_core::escape(&call.name)
             ));
         }

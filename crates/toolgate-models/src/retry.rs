@@ -1,41 +1,41 @@
-//! Asking again: how often, when, and within which deadline.
+//! Retries: how often, when, and within which deadline.
 
 use std::time::Duration;
 
 use futures::future::BoxFuture;
 use parking_lot::Mutex;
 use tokio::time::Instant;
-use toolgate_net::{backoff, jittered};
+use toolgate_net::{backoff, jitter};
 
 use crate::error::NOT_BEGUN;
 use crate::reply_buffer::ReplyBuffer;
-use crate::{Event, Listener, ModelError};
+use crate::{ModelError, ModelEvent, ModelListener};
 
-/// How often a client asks again. In the long run that is once in five questions: many who ask again at once keep a provider
-/// in trouble that would else recover.
+/// A client's budget of retries. In the long run it allows one for every five questions, because
+/// many clients that retry at once keep a provider from recovering.
 #[derive(Debug)]
-pub(crate) struct Retries {
+pub(crate) struct RetryBudget {
     most: u32,
     saved: Mutex<f64>,
 }
 
-impl Retries {
+impl RetryBudget {
     pub(crate) fn new(most: u32) -> Self {
-        let saved = Mutex::new(Self::most_saved(most));
+        let saved = Mutex::new(Self::capacity(most));
         Self { most, saved }
     }
 
-    /// Enough for a person who meets two bad moments.
-    fn most_saved(attempts: u32) -> f64 {
+    // Enough to get through two bad moments.
+    fn capacity(attempts: u32) -> f64 {
         f64::from(attempts) * 2.0
     }
 
-    fn save(&self) {
+    fn refill(&self) {
         let mut saved = self.saved.lock();
-        *saved = (*saved + 0.2).min(Self::most_saved(self.most));
+        *saved = (*saved + 0.2).min(Self::capacity(self.most));
     }
 
-    fn spend(&self) -> bool {
+    fn try_spend(&self) -> bool {
         let mut saved = self.saved.lock();
         let has_one = *saved >= 1.0;
         if has_one {
@@ -45,16 +45,17 @@ impl Retries {
     }
 }
 
-/// Until the first attempt that succeeds, fails for good, or would begin after the deadline. Words that an attempt told before
-/// it failed are declared void before the next one.
-pub(crate) async fn retrying<'a, T>(
-    retries: &Retries,
+/// Retries until an attempt succeeds, fails for good, or would begin after the deadline. Text of a
+/// failed attempt is withdrawn before the next one.
+pub(crate) async fn with_retries<'a, T>(
+    retries: &RetryBudget,
     deadline: Instant,
-    listener: &'a mut dyn Listener,
-    // Boxed, and for the listener's lifetime: an async closure that borrows its client is not known to be `Send`.
+    listener: &'a mut dyn ModelListener,
+    // Boxed, and for the listener's lifetime: an async closure that borrows its client isn't
+    // known to be `Send`.
     mut ask: impl for<'t> FnMut(&'t mut ReplyBuffer<'a>) -> BoxFuture<'t, Result<T, ModelError>>,
 ) -> Result<T, ModelError> {
-    retries.save();
+    retries.refill();
     let mut buffer = ReplyBuffer::new(listener);
     let mut attempt = 1;
     loop {
@@ -62,15 +63,17 @@ pub(crate) async fn retrying<'a, T>(
             Ok(answer) => return Ok(answer),
             Err(error) => error,
         };
-        let pause = error.retry_after().map_or_else(|| pause(attempt), later);
+        let pause = error
+            .retry_after()
+            .map_or_else(|| pause(attempt), with_jitter);
         let left = deadline.saturating_duration_since(Instant::now());
         let left = left.saturating_sub(pause);
         let may_help = error.is_retryable() || attempt == 1 && is_silent(&error, left);
-        if attempt >= retries.most || !may_help || left.is_zero() || !retries.spend() {
+        if attempt >= retries.most || !may_help || left.is_zero() || !retries.try_spend() {
             return Err(error);
         }
-        buffer.take_back();
-        buffer.event(Event::Retrying {
+        buffer.withdraw();
+        buffer.event(ModelEvent::Retrying {
             error: &error,
             after: pause,
         });
@@ -79,21 +82,20 @@ pub(crate) async fn retrying<'a, T>(
     }
 }
 
-/// Nothing came at all, and there is as much time again: another connection cures one that died unseen.
+// Nothing arrived at all, and there is as much time again: a new connection helps if the
+// old one died unnoticed.
 fn is_silent(error: &ModelError, left: Duration) -> bool {
     matches!(error, ModelError::TimedOut { what: NOT_BEGUN, after, .. } if *after <= left)
 }
 
-/// Twice as long each time, a quarter more or less by chance so that many clients do not come back at once, up to 30 s.
 fn pause(attempt: u32) -> Duration {
     let [first, last] = [500, 32_000].map(Duration::from_millis);
     let delay = backoff(first, attempt.saturating_sub(1), last);
-    jittered(delay, 0.75..1.25).min(Duration::from_secs(30))
+    jitter(delay, 0.75..1.25).min(Duration::from_secs(30))
 }
 
-/// A tenth later at the most: a provider tells many clients the same.
-fn later(pause: Duration) -> Duration {
-    jittered(pause, 1.0..1.1)
+fn with_jitter(pause: Duration) -> Duration {
+    jitter(pause, 1.0..1.1)
 }
 
 #[cfg(test)]
@@ -127,8 +129,7 @@ mod tests {
         }
     }
 
-    /// What came of it, how many attempts there were, how long it took, and what was heard.
-    struct Seen {
+    struct RetryRecord {
         result: Result<(), ModelError>,
         attempts: u32,
         took: Duration,
@@ -136,14 +137,14 @@ mod tests {
     }
 
     /// Asks a model that first gives these errors, each after these words, and then answers.
-    async fn ask(seconds: u64, most: u32, answers: &[(&str, ModelError)]) -> Seen {
+    async fn ask_failing(seconds: u64, most: u32, answers: &[(&str, ModelError)]) -> RetryRecord {
         let started = Instant::now();
         let mut events = Vec::new();
-        let mut listener = |event: Event<'_>| events.push(format!("{event:?}"));
+        let mut listener = |event: ModelEvent<'_>| events.push(format!("{event:?}"));
         let mut attempts = 0;
-        let retries = Retries::new(most);
+        let retries = RetryBudget::new(most);
         let deadline = started + Duration::from_secs(seconds);
-        let result = retrying(&retries, deadline, &mut listener, |buffer| {
+        let result = with_retries(&retries, deadline, &mut listener, |buffer| {
             attempts += 1;
             let answer = answers.get(attempts as usize - 1);
             Box::pin(async move {
@@ -151,13 +152,13 @@ mod tests {
                     return Ok(());
                 };
                 if !words.is_empty() {
-                    buffer.tell_text(words);
+                    buffer.forward_text(words);
                 }
                 Err(error.clone())
             })
         });
         let result = result.await;
-        Seen {
+        RetryRecord {
             result,
             attempts,
             took: started.elapsed(),
@@ -173,7 +174,7 @@ mod tests {
             reason: String::new(),
         };
         for error in [failed(None), limited(None, true), cut(), unreachable] {
-            let seen = ask(60, 3, &[("", error.clone()), ("", error.clone())]).await;
+            let seen = ask_failing(60, 3, &[("", error.clone()), ("", error.clone())]).await;
             assert_eq!(seen.result, Ok(()), "{error}");
             assert_eq!(seen.attempts, 3);
             let told = seen.events.iter().map(|event| event.split(' ').next());
@@ -209,7 +210,7 @@ mod tests {
             ModelError::Model { reason },
             limited(Some(0), false),
         ] {
-            let seen = ask(60, 3, &[("words", error.clone())]).await;
+            let seen = ask_failing(60, 3, &[("words", error.clone())]).await;
             assert_eq!(seen.result, Err(error));
             assert_eq!(seen.attempts, 1);
             assert_eq!(seen.took, Duration::ZERO);
@@ -222,7 +223,7 @@ mod tests {
         let mut taken = Vec::new();
         for _ in 0..20 {
             for error in [failed(Some(7)), limited(Some(7), true)] {
-                let seen = ask(60, 3, &[("", error)]).await;
+                let seen = ask_failing(60, 3, &[("", error)]).await;
                 assert_eq!(seen.result, Ok(()));
                 let seconds = seen.took.as_secs_f64();
                 assert!((7.0..7.71).contains(&seconds), "{seconds}");
@@ -234,11 +235,11 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn no_attempt_begins_after_the_deadline_and_none_is_waited_for_in_vain() {
-        let seen = ask(5, 3, &[("", limited(Some(7), true))]).await;
+        let seen = ask_failing(5, 3, &[("", limited(Some(7), true))]).await;
         assert_eq!(seen.result, Err(limited(Some(7), true)));
         assert_eq!((seen.attempts, seen.took), (1, Duration::ZERO));
         let always: Vec<_> = (0..100).map(|_| ("", failed(None))).collect();
-        let seen = ask(5, 100, &always).await;
+        let seen = ask_failing(5, 100, &always).await;
         assert_eq!(seen.result, Err(failed(None)));
         assert!(seen.took < Duration::from_secs(5), "{:?}", seen.took);
         assert!((3..=5).contains(&seen.attempts), "{}", seen.attempts);
@@ -246,7 +247,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_pause_that_no_clock_can_hold_is_not_waited_for() {
-        let seen = ask(5, 3, &[("", failed(Some(u64::MAX)))]).await;
+        let seen = ask_failing(5, 3, &[("", failed(Some(u64::MAX)))]).await;
         assert_eq!(seen.result, Err(failed(Some(u64::MAX))));
         assert_eq!((seen.attempts, seen.took), (1, Duration::ZERO));
     }
@@ -264,7 +265,7 @@ mod tests {
             after: Duration::from_secs(1),
         };
         for (error, attempts) in [(silent(50), 2), (silent(60), 1), (endless, 1)] {
-            let seen = ask(60, 3, &[("", error.clone()), ("", error.clone())]).await;
+            let seen = ask_failing(60, 3, &[("", error.clone()), ("", error.clone())]).await;
             assert_eq!((seen.result, seen.attempts), (Err(error), attempts));
         }
     }
@@ -272,11 +273,11 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_provider_in_trouble_is_asked_again_once_in_five_questions() {
         const QUESTIONS: usize = 100;
-        let (retries, mut asked) = (Retries::new(3), 0);
+        let (retries, mut asked) = (RetryBudget::new(3), 0);
         for _ in 0..QUESTIONS {
             let deadline = Instant::now() + Duration::from_secs(60);
-            let mut listener = |_: Event<'_>| {};
-            let result = retrying(&retries, deadline, &mut listener, |_| {
+            let mut listener = |_: ModelEvent<'_>| {};
+            let result = with_retries(&retries, deadline, &mut listener, |_| {
                 asked += 1;
                 Box::pin(async { Err::<(), _>(failed(None)) })
             });
@@ -290,7 +291,7 @@ mod tests {
     async fn there_are_as_many_attempts_as_were_set() {
         for most in [0, 1, 2, 5] {
             let always: Vec<_> = (0..9).map(|_| ("", failed(Some(1)))).collect();
-            let seen = ask(60, most, &always).await;
+            let seen = ask_failing(60, most, &always).await;
             assert_eq!(seen.result, Err(failed(Some(1))));
             assert_eq!(seen.attempts, most.max(1));
         }
@@ -298,7 +299,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn words_of_an_attempt_that_failed_are_void() {
-        let seen = ask(60, 3, &[("half a", cut()), ("", cut())]).await;
+        let seen = ask_failing(60, 3, &[("half a", cut()), ("", cut())]).await;
         assert_eq!(seen.result, Ok(()));
         let told: Vec<_> = seen
             .events

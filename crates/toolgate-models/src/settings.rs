@@ -1,4 +1,4 @@
-//! The configuration's `model`.
+//! The `model` section of the configuration.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -10,29 +10,20 @@ use toolgate_core::{BYTES_PATTERN, DURATION_PATTERN, deserialize_bytes, deserial
 
 use crate::AnswerSource;
 
-/// More attempts help nobody: the deadline would end them anyway.
-const MOST_ATTEMPTS: u32 = 20;
-/// A longer loop of calls is no answer any more.
-const MOST_ROUNDS: usize = 1000;
-/// Less than this holds no question and no tool.
-const SMALLEST_WINDOW: usize = 512;
+// The deadline would end more attempts anyway.
+const MAX_ATTEMPTS: u32 = 20;
+// A longer loop of calls doesn't lead to an answer.
+const MAX_ROUNDS: usize = 1000;
+// A smaller window holds neither a question nor a tool.
+const MIN_WINDOW: usize = 512;
 
-/// Which model, and how it is used. The defaults are the documented ones of the configuration's `model`.
-///
-/// ```
-/// use toolgate_models::{ModelSettings, Provider};
-///
-/// let settings: ModelSettings = serde_json::from_str(r#"{ "provider": "ollama", "keepAlive": "5m", "key": "s3cret" }"#).unwrap();
-/// assert_eq!((settings.provider, settings.keep_alive, settings.max_tool_rounds), (Some(Provider::Ollama.into()), 300, 10));
-/// assert!(!format!("{settings:?}").contains("s3cret"));
-/// ```
 #[derive(Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 #[schemars(description = "The model that uses the tools")]
 #[non_exhaustive]
 pub struct ModelSettings {
     /// Who answers; left out: whoever is there.
-    #[serde(deserialize_with = "some")]
+    #[serde(deserialize_with = "non_null")]
     #[schemars(with = "AnswerSource")]
     pub provider: Option<AnswerSource>,
     /// Which model; empty: the provider's usual one.
@@ -43,8 +34,9 @@ pub struct ModelSettings {
     pub key: String,
     /// What the model should know before anything else.
     pub system: String,
-    /// How many tokens the model may hold, the answer included; left out: 200,000 with Anthropic, 128,000 with OpenAI,
-    /// 32,768 with Ollama or what the model holds if that is less, elsewhere what the server says, else 8192.
+    /// How many tokens the model may hold, the answer included; left out: 200,000 with Anthropic,
+    /// 128,000 with OpenAI, 32,768 with Ollama or what the model holds if that is less, elsewhere
+    /// what the server says, else 8192.
     #[serde(deserialize_with = "window")]
     #[schemars(with = "usize", range(min = 512))]
     pub context_tokens: Option<usize>,
@@ -53,7 +45,7 @@ pub struct ModelSettings {
     #[schemars(range(min = 1))]
     pub max_tokens: usize,
     /// Whether the model should think before it answers; left out: as it likes.
-    #[serde(deserialize_with = "some")]
+    #[serde(deserialize_with = "non_null")]
     #[schemars(with = "bool")]
     pub think: Option<bool>,
     /// Whether its thinking is shown and kept in history.
@@ -67,7 +59,7 @@ pub struct ModelSettings {
     #[schemars(with = "f64", range(min = 0.0, max = 2.0))]
     pub temperature: Option<f64>,
     /// The same seed, the same answer, where a provider can do that.
-    #[serde(deserialize_with = "some")]
+    #[serde(deserialize_with = "non_null")]
     #[schemars(with = "i64")]
     pub seed: Option<i64>,
     /// Rounds of calls in one turn; then the model has to answer in words.
@@ -110,14 +102,6 @@ pub struct ModelSettings {
     pub timeout: Duration,
 }
 
-/// How the schemas of tools are sent to a provider.
-///
-/// ```
-/// use toolgate_models::{ModelSettings, SchemaForm};
-///
-/// let settings: ModelSettings = serde_json::from_str(r#"{ "schemas": "original" }"#).unwrap();
-/// assert_eq!(settings.schemas, SchemaForm::Original);
-/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(
@@ -165,9 +149,9 @@ impl Default for ModelSettings {
 }
 
 impl ModelSettings {
-    /// What must never be shown: the key, and a login inside the address.
+    /// What must never be shown: the key, and a login in the address.
     pub fn secrets(&self) -> Vec<String> {
-        let login = login(&self.url).map(|login| {
+        let login = url_login(&self.url).map(|login| {
             login
                 .split_once(':')
                 .map_or(login, |(_, password)| password)
@@ -181,17 +165,17 @@ impl ModelSettings {
     }
 }
 
-/// `name:password` of an address.
-fn login(url: &str) -> Option<&str> {
+fn url_login(url: &str) -> Option<&str> {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     let authority = rest.split(['/', '?', '#']).next()?;
     authority.rsplit_once('@').map(|(login, _)| login)
 }
 
-/// An address as it may be shown: bounded, and without a login or a query, as both may hold secrets.
-pub(crate) fn shown(url: &str) -> String {
-    const LONGEST: usize = 500;
-    let url = match login(url) {
+/// An address that may be shown: bounded, and without login and query, because
+/// both may hold secrets.
+pub(crate) fn display_url(url: &str) -> String {
+    const MAX_SHOWN: usize = 500;
+    let url = match url_login(url) {
         Some(login) => url.replacen(&format!("{login}@"), "", 1),
         None => url.to_owned(),
     };
@@ -199,7 +183,7 @@ pub(crate) fn shown(url: &str) -> String {
     let shown: String = url[..end]
         .trim_end_matches('/')
         .chars()
-        .take(LONGEST)
+        .take(MAX_SHOWN)
         .collect();
     toolgate_core::escape(&shown)
 }
@@ -210,7 +194,7 @@ impl fmt::Debug for ModelSettings {
         f.debug_struct("ModelSettings")
             .field("provider", &self.provider)
             .field("name", &self.name)
-            .field("url", &shown(&self.url))
+            .field("url", &display_url(&self.url))
             .field("key", &key)
             .field("context_tokens", &self.context_tokens)
             .field("think", &self.think)
@@ -221,58 +205,56 @@ impl fmt::Debug for ModelSettings {
     }
 }
 
-/// A key that is there has a value: `null` is no way to leave it out.
-fn some<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+// A key that is present must have a value: `null` doesn't leave it out.
+fn non_null<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     deserializer: D,
 ) -> Result<Option<T>, D::Error> {
     T::deserialize(deserializer).map(Some)
 }
 
-fn at_least_one<'de, D: Deserializer<'de>>(deserializer: D) -> Result<usize, D::Error> {
-    match usize::deserialize(deserializer)? {
-        0 => Err(de::Error::custom("must be at least 1")),
-        number => Ok(number),
+// Reads a number of at least `least`, and at most `most` if there is a limit.
+fn bounded<'de, D: Deserializer<'de>, T>(
+    deserializer: D,
+    least: T,
+    most: Option<T>,
+) -> Result<T, D::Error>
+where
+    T: Deserialize<'de> + PartialOrd + fmt::Display + Copy,
+{
+    let number = T::deserialize(deserializer)?;
+    match most {
+        _ if number >= least && most.is_none_or(|most| number <= most) => Ok(number),
+        Some(most) => Err(de::Error::custom(format!("must be from {least} to {most}"))),
+        None => Err(de::Error::custom(format!("must be at least {least}"))),
     }
+}
+
+fn at_least_one<'de, D: Deserializer<'de>>(deserializer: D) -> Result<usize, D::Error> {
+    bounded(deserializer, 1, None)
 }
 
 fn rounds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<usize, D::Error> {
-    match usize::deserialize(deserializer)? {
-        rounds @ 1..=MOST_ROUNDS => Ok(rounds),
-        _ => Err(de::Error::custom(format!(
-            "must be from 1 to {MOST_ROUNDS}"
-        ))),
-    }
+    bounded(deserializer, 1, Some(MAX_ROUNDS))
 }
 
 fn window<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<usize>, D::Error> {
-    match usize::deserialize(deserializer)? {
-        tokens if tokens < SMALLEST_WINDOW => Err(de::Error::custom(format!(
-            "must be at least {SMALLEST_WINDOW}"
-        ))),
-        tokens => Ok(Some(tokens)),
-    }
+    bounded(deserializer, MIN_WINDOW, None).map(Some)
 }
 
 fn temperature<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<f64>, D::Error> {
-    match f64::deserialize(deserializer)? {
-        degrees if (0.0..=2.0).contains(&degrees) => Ok(Some(degrees)),
-        _ => Err(de::Error::custom("must be from 0 to 2")),
-    }
+    bounded(deserializer, 0.0, Some(2.0)).map(Some)
 }
 
 fn attempts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
-    match u32::deserialize(deserializer)? {
-        attempts @ 1..=MOST_ATTEMPTS => Ok(attempts),
-        _ => Err(de::Error::custom(format!(
-            "must be from 1 to {MOST_ATTEMPTS}"
-        ))),
-    }
+    bounded(deserializer, 1, Some(MAX_ATTEMPTS))
 }
 
-/// Ollama itself takes seconds as a number and anything else as text.
+// Ollama itself accepts seconds as a number and anything else as text.
 fn keep_alive<'de, D: Deserializer<'de>>(deserializer: D) -> Result<i64, D::Error> {
     let wrong = || {
-        de::Error::custom("must be a number of seconds, a duration such as \"5m\", or -1 for ever")
+        de::Error::custom(
+            "must be a number of seconds, a duration such as \"5m\", or -1 to keep it loaded forever",
+        )
     };
     match serde_json::Value::deserialize(deserializer)? {
         serde_json::Value::Number(number) => {

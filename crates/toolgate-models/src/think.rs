@@ -1,104 +1,98 @@
-//! `<think>…</think>` inside of what a model says: servers that do not take it out themselves pass it on as words.
+//! Separates `<think>…</think>` from the answer, for servers that pass it on as text.
 
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Piece<'a> {
+pub(crate) enum ThinkPiece<'a> {
     Text(&'a str),
     Thinking(&'a str),
-    /// All text so far was thinking: some templates write the opening tag into the prompt, so that only its end is seen.
+    // All text so far was thinking. Some templates write the opening tag into the prompt, so only
+    // the closing one is seen.
     AllWasThinking,
 }
 
-/// Tells words from thinking while they arrive in pieces of any size.
+/// Tells text from thinking while it arrives in pieces of any size.
 ///
-/// A tag counts only at the beginning of a line: an answer may speak *about* such tags.
-#[derive(Debug)]
-pub(crate) struct Splitter {
+/// A tag counts only at the beginning of a line, because an answer may speak *about* such tags.
+#[derive(Debug, Default)]
+pub(crate) struct ThinkSplitter {
     inside: bool,
     pending: String,
-    line_is_blank: bool,
-    /// Blanks after thinking belong to nobody.
-    skip_blanks: bool,
-    /// An opening tag or the end of one was there: another lone end is text.
+    within_line: bool,
+    // White space at the beginning and after thinking belongs to neither side.
+    past_blanks: bool,
+    // A tag was there before, so another lone closing tag is text.
     seen: bool,
 }
 
 const OPENING: [&str; 2] = ["<think>", "<thinking>"];
 const CLOSING: [&str; 2] = ["</think>", "</thinking>"];
 
-/// What stands at a `<`.
-enum Found {
+enum TagMatch {
     Tag(usize),
-    MayBecome,
+    Partial,
     Nothing,
 }
 
-impl Default for Splitter {
-    fn default() -> Self {
-        Self {
-            inside: false,
-            pending: String::new(),
-            line_is_blank: true,
-            skip_blanks: true,
-            seen: false,
-        }
-    }
-}
-
-impl Splitter {
-    pub(crate) fn feed(&mut self, chunk: &str, each: &mut dyn FnMut(Piece<'_>)) {
+impl ThinkSplitter {
+    pub(crate) fn feed(&mut self, chunk: &str, each: &mut dyn FnMut(ThinkPiece<'_>)) {
         if self.pending.is_empty()
-            && !self.skip_blanks
+            && self.past_blanks
             && memchr::memchr(b'<', chunk.as_bytes()).is_none()
         {
-            return self.say(chunk, each);
+            return self.emit(chunk, each);
         }
         let mut text = std::mem::take(&mut self.pending);
         text.push_str(chunk);
         let mut rest = text.as_str();
-        while let Some(after) = self.step(rest, each) {
+        while let Some(after) = self.next_tag(rest, each) {
             rest = after;
         }
     }
 
-    /// Nothing more comes: what was held back is what it looks like, and thinking that was not closed stays thinking.
-    pub(crate) fn finish(&mut self, each: &mut dyn FnMut(Piece<'_>)) {
+    /// Ends the text. What was held back is what it looks like, and thinking that
+    /// wasn't closed stays thinking.
+    pub(crate) fn finish(&mut self, each: &mut dyn FnMut(ThinkPiece<'_>)) {
         let held = std::mem::take(&mut self.pending);
-        self.say(&held, each);
+        self.emit(&held, each);
     }
 
-    /// True if the provider itself told thinking from words: a lone end of a tag is then no tag.
-    pub(crate) fn thinking_came_apart(&mut self) {
+    /// Notes that the provider separates thinking itself, so that a lone closing tag is text.
+    pub(crate) fn mark_thinking_separate(&mut self) {
         self.seen = true;
     }
 
-    /// Up to and including the next tag; `None` once all is said or held back.
-    fn step<'t>(&mut self, text: &'t str, each: &mut dyn FnMut(Piece<'_>)) -> Option<&'t str> {
-        let text = self.without_blanks(text);
+    // Handles everything up to and including the next tag; `None` once all is
+    // forwarded or held back.
+    fn next_tag<'t>(
+        &mut self,
+        text: &'t str,
+        each: &mut dyn FnMut(ThinkPiece<'_>),
+    ) -> Option<&'t str> {
+        let text = self.skip_leading_blanks(text);
         let places = memchr::memchr_iter(b'<', text.as_bytes());
-        let (mut begins_line, mut seen) = (self.line_is_blank, 0);
+        let (mut begins_line, mut seen) = (!self.within_line, 0);
         for place in places {
             let (before, at) = text.split_at(place);
             begins_line = ends_blank(begins_line, &before[seen..]);
             seen = place;
-            match self.look(begins_line, at) {
-                Found::Nothing => {}
-                Found::MayBecome => {
-                    self.say(before, each);
+            match self.match_tag(begins_line, at) {
+                TagMatch::Nothing => {}
+                TagMatch::Partial => {
+                    self.emit(before, each);
                     self.pending = at.to_owned();
                     return None;
                 }
-                Found::Tag(length) => {
-                    self.say(before, each);
-                    self.pass(at, each);
+                TagMatch::Tag(length) => {
+                    self.emit(before, each);
+                    self.enter_or_leave(at, each);
                     return Some(&at[length..]);
                 }
             }
         }
-        self.say(text, each);
+        self.emit(text, each);
         None
     }
 
-    fn look(&self, begins_line: bool, at: &str) -> Found {
+    fn match_tag(&self, begins_line: bool, at: &str) -> TagMatch {
         let ends = if self.inside || !self.seen {
             &CLOSING[..]
         } else {
@@ -106,52 +100,51 @@ impl Splitter {
         };
         let begins = if self.inside { &[] } else { &OPENING[..] };
         if !self.inside && !begins_line {
-            return Found::Nothing;
+            return TagMatch::Nothing;
         }
         let mut tags = begins.iter().chain(ends);
         if let Some(tag) = tags.clone().find(|tag| at.starts_with(**tag)) {
-            return Found::Tag(tag.len());
+            return TagMatch::Tag(tag.len());
         }
         if tags.any(|tag| tag.starts_with(at)) {
-            return Found::MayBecome;
+            return TagMatch::Partial;
         }
-        Found::Nothing
+        TagMatch::Nothing
     }
 
-    fn pass(&mut self, at: &str, each: &mut dyn FnMut(Piece<'_>)) {
+    fn enter_or_leave(&mut self, at: &str, each: &mut dyn FnMut(ThinkPiece<'_>)) {
         let is_end = at.starts_with("</");
         if is_end && !self.inside {
-            each(Piece::AllWasThinking);
+            each(ThinkPiece::AllWasThinking);
         }
         self.inside = !is_end;
         self.seen = true;
-        self.skip_blanks = true;
-        self.line_is_blank = true;
+        self.past_blanks = false;
+        self.within_line = false;
     }
 
-    fn without_blanks<'t>(&mut self, text: &'t str) -> &'t str {
-        if !self.skip_blanks {
+    fn skip_leading_blanks<'t>(&mut self, text: &'t str) -> &'t str {
+        if self.past_blanks {
             return text;
         }
         let text = text.trim_start();
-        self.skip_blanks = text.is_empty();
+        self.past_blanks = !text.is_empty();
         text
     }
 
-    fn say(&mut self, text: &str, each: &mut dyn FnMut(Piece<'_>)) {
+    fn emit(&mut self, text: &str, each: &mut dyn FnMut(ThinkPiece<'_>)) {
         if text.is_empty() {
             return;
         }
-        self.line_is_blank = ends_blank(self.line_is_blank, text);
+        self.within_line = !ends_blank(!self.within_line, text);
         each(if self.inside {
-            Piece::Thinking(text)
+            ThinkPiece::Thinking(text)
         } else {
-            Piece::Text(text)
+            ThinkPiece::Text(text)
         });
     }
 }
 
-/// Whether the last line is blank, if it was before this text.
 fn ends_blank(was_blank: bool, text: &str) -> bool {
     match text.rfind('\n') {
         Some(at) => is_blank(&text[at..]),
@@ -171,7 +164,8 @@ mod tests {
 
     use super::*;
 
-    /// Text, and thinking in parentheses. All ways to cut the words in two and into single characters give the same.
+    /// Expects the same thinking, in parentheses, and text for all ways to cut the words in two
+    /// and into single characters.
     fn check(said: &str, expected: &str) {
         let cuts = said
             .char_indices()
@@ -183,12 +177,12 @@ mod tests {
     }
 
     fn split(chunks: &[&str]) -> String {
-        let mut splitter = Splitter::default();
+        let mut splitter = ThinkSplitter::default();
         let (mut text, mut thinking) = (String::new(), String::new());
-        let mut each = |piece: Piece<'_>| match piece {
-            Piece::Text(more) => text.push_str(more),
-            Piece::Thinking(more) => thinking.push_str(more),
-            Piece::AllWasThinking => thinking.push_str(&std::mem::take(&mut text)),
+        let mut each = |piece: ThinkPiece<'_>| match piece {
+            ThinkPiece::Text(more) => text.push_str(more),
+            ThinkPiece::Thinking(more) => thinking.push_str(more),
+            ThinkPiece::AllWasThinking => thinking.push_str(&std::mem::take(&mut text)),
         };
         for chunk in chunks {
             splitter.feed(chunk, &mut each);
@@ -227,13 +221,13 @@ mod tests {
 
     #[test]
     fn words_are_passed_on_at_once() {
-        let mut splitter = Splitter::default();
+        let mut splitter = ThinkSplitter::default();
         let mut heard = Vec::new();
         for chunk in ["Good", " <", "b> morn", "ing"] {
             splitter.feed(chunk, &mut |piece| heard.push(format!("{piece:?}")));
         }
         let expected =
-            ["Good", " <", "b> morn", "ing"].map(|text| format!("{:?}", Piece::Text(text)));
+            ["Good", " <", "b> morn", "ing"].map(|text| format!("{:?}", ThinkPiece::Text(text)));
         assert_eq!(heard, expected);
     }
 

@@ -1,15 +1,16 @@
-//! How many tokens a text is, about. No tokenizer: each model has its own, and what is asked here is whether a prompt fits.
-//! A guess that is too low loses the front of a prompt without a word, one that is too high costs a little memory. So each
-//! kind of character is counted as the tokenizers that split it most do:
+//! Estimates how many tokens a text is. There is no tokenizer: each model has its own, and the only
+//! question here is whether a prompt fits. A guess that is too low silently loses the front of a
+//! prompt, one that is too high costs a little memory. So each kind of character is counted as the
+//! tokenizers that split it most do:
 //!
-//! - a word of letters takes one token for every six; English then comes to about one token for 4 bytes, where tokenizers
-//!   need one for 4.5;
+//! - a word of letters takes one token for every six; English then comes to about one token for 4
+//!   bytes, where tokenizers need one for 4.5;
 //! - a digit takes one, as with Qwen;
 //! - a run of punctuation takes one for every two; JSON then comes to about one token for 3 bytes;
 //! - a space before a word belongs to it, longer runs and line ends take one each;
-//! - letters of other alphabets take one for two, Chinese, Japanese and Korean ones one each, emoji three.
+//! - letters of other alphabets take one for two, Chinese, Japanese and Korean ones
+//!   one each, emoji three.
 
-/// A guess that is rather too high than too low.
 pub(crate) fn estimate(text: &str) -> usize {
     if !text.is_ascii() {
         return count(text);
@@ -26,8 +27,8 @@ pub(crate) fn estimate(text: &str) -> usize {
 }
 
 fn count(text: &str) -> usize {
-    let (mut tokens, mut kind, mut run) = (0, Kind::Line, 0);
-    for next in text.chars().map(Kind::of) {
+    let (mut tokens, mut kind, mut run) = (0, CharacterKind::Line, 0);
+    for next in text.chars().map(CharacterKind::classify) {
         if next != kind {
             tokens += kind.tokens(run);
             (kind, run) = (next, 0);
@@ -37,19 +38,19 @@ fn count(text: &str) -> usize {
     tokens + kind.tokens(run)
 }
 
-/// Of every character of one byte: prompts are looked at with each question, and most of them are ASCII.
-const ASCII: [Kind; 128] = {
-    let mut kinds = [Kind::Punctuation; 128];
+// Prompts are counted with each question, and most of them are ASCII.
+const ASCII: [CharacterKind; 128] = {
+    let mut kinds = [CharacterKind::Punctuation; 128];
     let mut byte = 0;
     while byte < 128_u8 {
-        kinds[byte as usize] = Kind::of(byte as char);
+        kinds[byte as usize] = CharacterKind::classify(byte as char);
         byte += 1;
     }
     kinds
 };
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum CharacterKind {
     Letter,
     Digit,
     Space,
@@ -60,26 +61,27 @@ enum Kind {
     Symbol,
 }
 
-impl Kind {
+impl CharacterKind {
     fn tokens(self, run: usize) -> usize {
         match self {
             Self::Letter => run.div_ceil(6),
             Self::Punctuation | Self::OtherLetter => run.div_ceil(2),
-            // One of them belongs to what follows.
+            // One of them belongs to the next word.
             Self::Space => run.saturating_sub(1).div_ceil(4),
             Self::Line | Self::Digit | Self::Ideograph => run,
             Self::Symbol => run * 3,
         }
     }
 
-    const fn of(c: char) -> Self {
+    const fn classify(c: char) -> Self {
         match c {
             'a'..='z' | 'A'..='Z' => Self::Letter,
             '0'..='9' => Self::Digit,
             ' ' => Self::Space,
             '\n' | '\r' | '\t' => Self::Line,
             '\0'..='\x7f' => Self::Punctuation,
-            // Latin with accents, Greek, Cyrillic, Hebrew, Arabic, Indic and so on, and general punctuation.
+            // Accented Latin, Greek, Cyrillic, Hebrew, Arabic, Indic and so
+            // on, and general punctuation.
             '\u{80}'..='\u{2e7f}' => Self::OtherLetter,
             '\u{2e80}'..='\u{d7ff}' | '\u{f900}'..='\u{faff}' | '\u{ff00}'..='\u{ffef}' => {
                 Self::Ideograph
@@ -147,7 +149,7 @@ mod tests {
         let mut runs = Vec::new();
         let mut rest = text;
         while let Some(first) = rest.chars().next() {
-            let end = rest.find(|c| Kind::of(c) != Kind::of(first));
+            let end = rest.find(|c| CharacterKind::classify(c) != CharacterKind::classify(first));
             let (run, behind) = rest.split_at(end.unwrap_or(rest.len()));
             runs.push(run);
             rest = behind;

@@ -8,154 +8,206 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio::time::Instant;
 
-use crate::catalog::Dialect;
-use crate::http::{Failure, Http, secret};
-use crate::learned::{Habits, Learned};
-use crate::lowering::{Lowered, as_stored};
+use crate::catalog::ToolDialect;
+use crate::choose::address::normalize_url;
+use crate::habits::{LearnedHabits, RequestHabits};
+use crate::http::{ErrorResponse, ProviderHttp, secret_header};
+use crate::lowering::{LoweredTool, as_stored};
 use crate::reply_buffer::ReplyBuffer;
-use crate::{Catalog, ModelError, Provider, Reply, Request};
+use crate::{Catalog, ModelError, ModelReply, ModelRequest, ModelSettings, Provider};
 
-pub(crate) struct Endpoint {
-    pub(crate) http: Http,
-    pub(crate) headers: HeaderMap,
+pub(crate) struct FormatCore<H> {
+    pub(crate) http: ProviderHttp,
+    pub(crate) options: RequestOptions,
+    pub(crate) habits: LearnedHabits<H>,
+    pub(crate) most_tools: Option<usize>,
+    /// Whether calls that the model wrote as text are run.
+    pub(crate) rescue: bool,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct RequestOptions {
+    pub(crate) model: String,
+    pub(crate) max_tokens: usize,
+    // In tokens, the answer included.
+    pub(crate) window: usize,
+    pub(crate) temperature: Option<f64>,
+    pub(crate) seed: Option<i64>,
+    pub(crate) think: Option<bool>,
+}
+
+impl<H: RequestHabits> FormatCore<H> {
+    /// `window` holds unless the settings say otherwise. Fails without a key where the provider's
+    /// own address requires one.
+    pub(crate) fn new(
+        provider: Provider,
+        settings: &ModelSettings,
+        window: usize,
+        habits: H,
+    ) -> Result<Self, ModelError> {
+        let entry = provider.entry();
+        // An invalid address is reported when the HTTP client is built from it.
+        let url = normalize_url(provider, &settings.url);
+        let url = url.unwrap_or_else(|_| settings.url.clone());
+        if entry.needs_key && url == entry.url && settings.key.trim().is_empty() {
+            return Err(provider.missing_key_error());
+        }
+        let model = match settings.name.trim() {
+            "" => provider.default_model(),
+            name => name,
+        };
+        Ok(Self {
+            http: ProviderHttp::new(provider, &url, settings)?,
+            options: RequestOptions {
+                model: model.to_owned(),
+                max_tokens: settings.max_tokens,
+                window: settings.context_tokens.unwrap_or(window),
+                temperature: settings.temperature,
+                seed: settings.seed,
+                think: settings.think,
+            },
+            habits: LearnedHabits::new(habits),
+            most_tools: None,
+            rescue: false,
+        })
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Framing {
-    /// Server-sent events. A server that doesn't stream answers with one JSON value.
+pub(crate) enum StreamFraming {
     Events,
-    /// One JSON value per line.
     Lines,
 }
 
-/// A tool as a provider wants it, under its name there.
-pub(crate) type ToolForm = fn(&Lowered<'_>, &str) -> Result<Box<RawValue>, String>;
+pub(crate) type ToolForm = fn(&LoweredTool<'_>, &str) -> Result<Box<RawValue>, String>;
 
-/// One provider's API. [`ProviderClient`](crate::provider_client::ProviderClient) does everything else.
+/// One provider's API; `ProviderClient` does the rest.
 pub(crate) trait WireFormat: Send + Sync + 'static {
     const PROVIDER: Provider;
-    const FRAMING: Framing = Framing::Events;
-    /// For a person, of an answer whose end didn't come.
+    const FRAMING: StreamFraming = StreamFraming::Events;
+    /// For a person, about an answer whose end didn't come.
     const CUT: &'static str = "it ended in the middle";
     const FORM: ToolForm;
-    const DIALECT: &'static Dialect;
-    /// The same with schemas as they are stored.
-    const ORIGINAL: &'static Dialect = &Dialect {
+    const DIALECT: &'static ToolDialect;
+    /// Like `DIALECT`, but with schemas as they are stored.
+    const ORIGINAL: &'static ToolDialect = &ToolDialect {
         convert: |definition, wire_name| (Self::FORM)(&as_stored(definition), wire_name),
         ..*Self::DIALECT
     };
 
-    type Habits: Habits;
+    type Habits: RequestHabits;
     type Reader<'a>: ReplyReader;
 
-    fn endpoint(&self) -> &Endpoint;
+    fn core(&self) -> &FormatCore<Self::Habits>;
 
     fn path(&self) -> &str;
 
-    fn model(&self) -> &str;
-
-    /// How many tokens the model can hold, the answer included.
-    fn window(&self) -> usize;
-
-    fn most_tools(&self) -> Option<usize> {
-        None
+    fn window(&self) -> usize {
+        self.core().options.window
     }
 
     fn log_catalog(_catalog: &Catalog) {}
 
-    fn habits(&self) -> &Learned<Self::Habits>;
+    fn body(&self, request: &ModelRequest<'_>, habits: Self::Habits) -> Result<Vec<u8>, String>;
 
-    /// Whether calls that the model wrote as text are run.
-    fn rescues(&self) -> bool {
-        false
-    }
+    fn reader<'a>(&self, request: &ModelRequest<'a>) -> Self::Reader<'a>;
 
-    fn body(&self, request: &Request<'_>, habits: Self::Habits) -> Result<Vec<u8>, String>;
-
-    fn reader<'a>(&self, request: &Request<'a>) -> Self::Reader<'a>;
-
-    /// The status that an error would have had, had it come before the stream began.
+    /// The HTTP status the error would have had before the stream began.
     fn status(error: &Value) -> u16;
 
-    fn explain(&self, failure: Failure) -> ModelError {
-        failure.usual(self.model())
+    fn explain(&self, failure: ErrorResponse) -> ModelError {
+        failure.into_model_error(&self.core().options.model)
     }
 
     fn prepare(&self, _deadline: Instant) -> BoxFuture<'_, ()> {
         Box::pin(ready(()))
     }
 
-    fn caution(&self, _request: &Request<'_>) -> Option<String> {
+    fn caution(&self, _request: &ModelRequest<'_>) -> Option<String> {
         None
     }
 
     fn review<'a>(
         &'a self,
-        _request: &'a Request<'_>,
-        _reply: &'a Reply,
+        _request: &'a ModelRequest<'_>,
+        _reply: &'a ModelReply,
     ) -> BoxFuture<'a, Option<String>> {
         Box::pin(ready(None))
     }
 }
 
-/// Reads one answer, piece by piece, without a socket. Words go into the buffer as they come.
-pub(crate) trait ReplyReader: Send {
-    /// One event or line; `name` is that of the event.
-    fn read(
-        &mut self,
-        name: &str,
-        data: &[u8],
-        reply: &mut ReplyBuffer<'_>,
-    ) -> Result<(), StreamError>;
+pub(crate) type ReadResult = Result<(), ReplyStreamError>;
 
-    fn read_whole(&mut self, body: &[u8], reply: &mut ReplyBuffer<'_>) -> Result<(), StreamError> {
+/// Reads one answer, piece by piece, without a socket. Text goes into the buffer as it arrives.
+pub(crate) trait ReplyReader: Send {
+    fn read(&mut self, name: &str, data: &[u8], reply: &mut ReplyBuffer<'_>) -> ReadResult;
+
+    fn read_whole(&mut self, body: &[u8], reply: &mut ReplyBuffer<'_>) -> ReadResult {
         self.read("", body, reply)
     }
 
-    /// True once the first words or the first call came.
     fn has_begun(&self, reply: &ReplyBuffer<'_>) -> bool;
 
-    fn progress(&self) -> Progress;
+    fn progress(&self) -> StreamProgress;
 
-    /// The reply, if all of it came. How long it took is not known here.
-    fn finish(self, reply: &mut ReplyBuffer<'_>) -> Result<Reply, StreamError>;
+    /// The reply, if all of it arrived. The caller fills in how long it took.
+    fn finish(self, reply: &mut ReplyBuffer<'_>) -> Result<ModelReply, ReplyStreamError>;
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Progress {
+pub(crate) enum StreamProgress {
     Open,
-    /// The model is done; what it cost may still come.
+    // The model is done; its token usage may still come.
     Ended,
     Done,
 }
 
 #[derive(Debug, PartialEq)]
-pub(crate) enum StreamError {
-    /// The provider says so: an error in the stream, or instead of an answer.
-    Said(Value),
-    /// This is not what the provider sends.
+pub(crate) enum ReplyStreamError {
+    // The provider reports an error, in the stream or instead of an answer.
+    Reported(Value),
     Garbled(String),
     Cut,
-    Full,
+    WindowFull,
     Connection(ModelError),
 }
 
-impl From<ModelError> for StreamError {
+impl From<ModelError> for ReplyStreamError {
     fn from(error: ModelError) -> Self {
         Self::Connection(error)
     }
 }
 
-pub(crate) fn utf8(data: &[u8]) -> Result<&str, StreamError> {
-    str::from_utf8(data).map_err(|error| StreamError::Garbled(error.to_string()))
+pub(crate) fn utf8(data: &[u8]) -> Result<&str, ReplyStreamError> {
+    str::from_utf8(data).map_err(|error| ReplyStreamError::Garbled(error.to_string()))
 }
 
-/// The key as most want it; nothing where there is none.
-pub(crate) fn bearer(provider: Provider, key: &str) -> Result<HeaderMap, ModelError> {
+/// JSON that isn't part of an answer may be an error of a proxy, in its own words.
+pub(crate) fn unexpected_json(json: &str, error: &serde_json::Error) -> ReplyStreamError {
+    match serde_json::from_str::<Value>(json) {
+        Ok(value) if value.get("error").is_some() => ReplyStreamError::Reported(value),
+        _ => ReplyStreamError::Garbled(format!("a chunk is not part of an answer ({error})")),
+    }
+}
+
+/// JSON without an answer means nothing, unless it has one of these keys, separated by `|`.
+pub(crate) fn expect_no_complaint(json: &[u8], keys: &str) -> ReadResult {
+    let value = serde_json::from_slice::<Value>(json).unwrap_or_default();
+    match keys.split('|').any(|key| value.get(key).is_some()) {
+        true => Err(ReplyStreamError::Reported(value)),
+        false => Ok(()),
+    }
+}
+
+/// The `Authorization` header that most providers want; empty without a key.
+pub(crate) fn bearer_header(provider: Provider, key: &str) -> Result<HeaderMap, ModelError> {
     let mut headers = HeaderMap::new();
     let key = key.trim();
     if !key.is_empty() {
-        headers.insert(AUTHORIZATION, secret(provider, &format!("Bearer {key}"))?);
+        headers.insert(
+            AUTHORIZATION,
+            secret_header(provider, &format!("Bearer {key}"))?,
+        );
     }
     Ok(headers)
 }

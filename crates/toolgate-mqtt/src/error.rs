@@ -1,25 +1,15 @@
-//! Why a message was not published.
+//! The error of a publish.
 
-/// A message was not published, or nobody knows.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PublishError {
-    /// There is no broker. Nothing was sent, and nothing will be.
+    /// The broker is not connected. Nothing was sent, and nothing will be sent later.
     #[error("{reason}")]
-    Offline {
-        /// Why, for a person.
-        reason: String,
-    },
-    /// The topic or the payload can not be sent. Nothing was sent.
+    Offline { reason: String },
+    /// The topic or payload is invalid, or the broker refused it.
     #[error("{reason}")]
-    Refused {
-        /// Why, for a person.
-        reason: String,
-    },
-    /// It was sent, and the broker did not confirm it: it may have arrived.
+    Refused { reason: String },
+    /// It was sent but not confirmed: it may have arrived.
     #[error("{reason}")]
-    Unknown {
-        /// What happened, for a person.
-        reason: String,
-    },
+    Unknown { reason: String },
 }

@@ -1,44 +1,40 @@
-//! Packets cut out of a stream of bytes that may hold anything.
+//! Splits an untrusted byte stream into MQTT packets.
 
 use bytes::{Buf, Bytes, BytesMut};
 use mqtt5_protocol::{FixedHeader, MqttError, Packet, PacketType};
 use tokio::io::{AsyncRead, AsyncReadExt};
 
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Frame {
-    /// Its first byte, and what follows its length.
+pub(crate) enum PacketFrame {
+    /// The first byte, and the content after the length.
     Packet { first: u8, body: Bytes },
-    /// A message larger than we take. It was read past, never held; with QoS 1 it still has to be acknowledged.
+    /// A message over the limit, which was skipped without being held in memory. With QoS 1 it
+    /// must still be acknowledged.
     TooLarge { size: usize, id: Option<u16> },
 }
 
-/// Why there are no more.
 #[derive(Debug)]
-pub(crate) enum Torn {
-    /// The connection was closed, or broke.
+pub(crate) enum StreamEndError {
     Closed,
-    /// This is not MQTT; the bytes it began with.
+    /// Not MQTT; the first two bytes.
     NotMqtt([u8; 2]),
 }
 
 #[derive(Debug)]
-pub(crate) struct Frames<R> {
+pub(crate) struct FrameReader<R> {
     stream: R,
     buffer: BytesMut,
-    /// The largest packet that is taken.
-    pub(crate) most: usize,
-    passing: Option<Passing>,
+    pub(crate) max_packet: usize,
+    passing: Option<SkippedPacket>,
 }
 
-/// A packet that is being read past.
 #[derive(Debug)]
-struct Passing {
+struct SkippedPacket {
     size: usize,
     left: usize,
     id: Option<u16>,
 }
 
-/// What a frame says in a version of MQTT (4 is 3.1.1).
 pub(crate) fn decode(first: u8, mut body: Bytes, version: u8) -> mqtt5_protocol::Result<Packet> {
     let number = first >> 4;
     let kind = PacketType::from_u8(number).ok_or(MqttError::InvalidPacketType(number))?;
@@ -49,64 +45,64 @@ pub(crate) fn decode(first: u8, mut body: Bytes, version: u8) -> mqtt5_protocol:
 
 const PUBLISH: u8 = 3;
 const CHUNK: usize = 16 * 1024;
-/// A packet up to this size is copied out, so that a message that is kept does not keep its neighbours' memory.
-const COPIED: usize = 64 * 1024;
+// Smaller packets are copied, so that a retained message does not keep the memory of its
+// neighbours.
+const COPY_BELOW: usize = 64 * 1024;
 
-impl<R: AsyncRead + Unpin> Frames<R> {
-    pub(crate) fn new(stream: R, most: usize) -> Self {
+impl<R: AsyncRead + Unpin> FrameReader<R> {
+    pub(crate) fn new(stream: R, max_packet: usize) -> Self {
         Self {
             stream,
             buffer: BytesMut::new(),
-            most,
+            max_packet,
             passing: None,
         }
     }
 
-    /// The next one. Nothing is lost if this is given up half way.
-    pub(crate) async fn next(&mut self) -> Result<Frame, Torn> {
+    /// Cancel safe: no bytes are lost if the future is dropped.
+    pub(crate) async fn next(&mut self) -> Result<PacketFrame, StreamEndError> {
         loop {
-            if let Some(frame) = self.cut()? {
+            if let Some(frame) = self.take_frame()? {
                 return Ok(frame);
             }
-            // Memory grows with what has come, not with what was announced.
+            // Reserves for what has arrived rather than for the announced size, which may be a lie.
             self.buffer.reserve(CHUNK);
             match self.stream.read_buf(&mut self.buffer).await {
-                Ok(0) | Err(_) => return Err(Torn::Closed),
+                Ok(0) | Err(_) => return Err(StreamEndError::Closed),
                 Ok(_) => {}
             }
         }
     }
 
-    fn cut(&mut self) -> Result<Option<Frame>, Torn> {
+    fn take_frame(&mut self) -> Result<Option<PacketFrame>, StreamEndError> {
         if self.passing.is_some() {
-            return Ok(self.pass());
+            return Ok(self.skip());
         }
         let Some((header, size)) = self.header()? else {
             return Ok(None);
         };
-        if size > self.most {
-            return self.begin_passing(header, size);
+        if size > self.max_packet {
+            return self.begin_skipping(header, size);
         }
         if self.buffer.len() < header + size {
             return Ok(None);
         }
         let first = self.buffer[0];
         self.buffer.advance(header);
-        let body = if size <= COPIED {
+        let body = if size <= COPY_BELOW {
             let body = Bytes::copy_from_slice(&self.buffer[..size]);
             self.buffer.advance(size);
             body
         } else {
             let body = self.buffer.split_to(size).freeze();
-            // What is left shall not share the large packet's memory.
+            // The remaining bytes must not keep the large packet's memory alive.
             self.buffer = BytesMut::from(&self.buffer[..]);
             body
         };
-        Ok(Some(Frame::Packet { first, body }))
+        Ok(Some(PacketFrame::Packet { first, body }))
     }
 
-    /// How long the header is and what size it announces, if it is there.
-    fn header(&self) -> Result<Option<(usize, usize)>, Torn> {
+    fn header(&self) -> Result<Option<(usize, usize)>, StreamEndError> {
         let Some(first) = self.buffer.first() else {
             return Ok(None);
         };
@@ -127,8 +123,13 @@ impl<R: AsyncRead + Unpin> Frames<R> {
         }
     }
 
-    fn begin_passing(&mut self, header: usize, size: usize) -> Result<Option<Frame>, Torn> {
+    fn begin_skipping(
+        &mut self,
+        header: usize,
+        size: usize,
+    ) -> Result<Option<PacketFrame>, StreamEndError> {
         let first = self.buffer[0];
+        // Only messages are legitimately large; any other packet of this size is garbage.
         if first >> 4 != PUBLISH {
             return Err(self.not_mqtt());
         }
@@ -146,8 +147,8 @@ impl<R: AsyncRead + Unpin> Frames<R> {
         }
         let left = (header + size).saturating_sub(read);
         self.buffer.advance(read);
-        self.passing = Some(Passing { size, left, id });
-        Ok(self.pass())
+        self.passing = Some(SkippedPacket { size, left, id });
+        Ok(self.skip())
     }
 
     fn number(&self, at: usize) -> Option<usize> {
@@ -155,7 +156,7 @@ impl<R: AsyncRead + Unpin> Frames<R> {
         Some(usize::from(u16::from_be_bytes([bytes[0], bytes[1]])))
     }
 
-    fn pass(&mut self) -> Option<Frame> {
+    fn skip(&mut self) -> Option<PacketFrame> {
         let passing = self.passing.as_mut()?;
         let here = passing.left.min(self.buffer.len());
         self.buffer.advance(here);
@@ -163,17 +164,16 @@ impl<R: AsyncRead + Unpin> Frames<R> {
         if passing.left > 0 {
             return None;
         }
-        let Passing { size, id, .. } = self.passing.take()?;
-        Some(Frame::TooLarge { size, id })
+        let SkippedPacket { size, id, .. } = self.passing.take()?;
+        Some(PacketFrame::TooLarge { size, id })
     }
 
-    /// What a packet that never became whole began with.
-    pub(crate) fn begun(&self) -> Option<[u8; 2]> {
+    pub(crate) fn partial_start(&self) -> Option<[u8; 2]> {
         (!self.buffer.is_empty()).then(|| self.start())
     }
 
-    fn not_mqtt(&self) -> Torn {
-        Torn::NotMqtt(self.start())
+    fn not_mqtt(&self) -> StreamEndError {
+        StreamEndError::NotMqtt(self.start())
     }
 
     fn start(&self) -> [u8; 2] {
@@ -186,8 +186,8 @@ impl<R: AsyncRead + Unpin> Frames<R> {
 mod tests {
     use super::*;
 
-    async fn all(bytes: &[u8], most: usize) -> (Vec<Frame>, Torn) {
-        let mut frames = Frames::new(bytes, most);
+    async fn all(bytes: &[u8], most: usize) -> (Vec<PacketFrame>, StreamEndError) {
+        let mut frames = FrameReader::new(bytes, most);
         let mut got = Vec::new();
         loop {
             match frames.next().await {
@@ -213,14 +213,14 @@ mod tests {
                     .chunks(piece)
                     .map(|piece| Ok::<_, std::io::Error>(Bytes::copy_from_slice(piece))),
             ));
-            let mut frames = Frames::new(&mut stream, 1000);
+            let mut frames = FrameReader::new(&mut stream, 1000);
             for (first, body) in &expected {
-                let Frame::Packet { first: f, body: b } = frames.next().await.unwrap() else {
+                let PacketFrame::Packet { first: f, body: b } = frames.next().await.unwrap() else {
                     panic!("a packet");
                 };
                 assert_eq!((f, &b[..]), (*first, &body[..]), "in pieces of {piece}");
             }
-            assert!(matches!(frames.next().await, Err(Torn::Closed)));
+            assert!(matches!(frames.next().await, Err(StreamEndError::Closed)));
         }
     }
 
@@ -231,16 +231,16 @@ mod tests {
         bytes.resize(3 + 300, 0xee);
         bytes.extend([0xd0, 0]);
         let (got, torn) = all(&bytes, 299).await;
-        let large = Frame::TooLarge {
+        let large = PacketFrame::TooLarge {
             size: 300,
             id: Some(0x0102),
         };
-        let next = Frame::Packet {
+        let next = PacketFrame::Packet {
             first: 0xd0,
             body: Bytes::new(),
         };
         assert_eq!(got, [large, next]);
-        assert!(matches!(torn, Torn::Closed));
+        assert!(matches!(torn, StreamEndError::Closed));
     }
 
     #[tokio::test]
@@ -253,7 +253,7 @@ mod tests {
         ] {
             let (got, torn) = all(bytes, 1000).await;
             assert!(
-                got.is_empty() && matches!(torn, Torn::NotMqtt(_)),
+                got.is_empty() && matches!(torn, StreamEndError::NotMqtt(_)),
                 "{bytes:?}: {torn:?}"
             );
         }

@@ -1,29 +1,31 @@
-//! MQTT, as a house needs it: a connection that comes back by itself, tells what it is missing, and never sends late.
+//! An MQTT client that reconnects by itself, explains why it is offline, and never sends late;
+//! and a small broker.
 //!
-//! [`Mqtt`] is what the rest of the program knows; [`Client`] speaks to any broker, [`Broker`] is one inside this process.
+//! The rest of the program only uses [`Mqtt`]. [`MqttClient`] connects to any broker; [`Broker`] is
+//! one in this process.
 
 mod broker;
 mod client;
 mod error;
 mod frames;
 mod message;
-mod out;
+mod packet_writer;
 mod settings;
 
 pub use broker::{Broker, BrokerError, BrokerSettings};
-pub use client::Client;
+pub use client::MqttClient;
 pub use error::PublishError;
-pub use message::{Message, State, Subscription};
-pub use settings::{BadAddress, ClientId, Settings, Version, Will};
+pub use message::{MqttMessage, MqttState, TopicSubscription};
+pub use settings::{BrokerAddressError, LastWill, MqttClientId, MqttClientSettings, MqttVersion};
 
 use bytes::Bytes;
 use futures::future::BoxFuture;
 use tokio::sync::watch;
 
-/// A connection to a broker.
 pub trait Mqtt: Send + Sync {
-    /// Publishes once, at least-once to the broker and never again by itself: a lamp that was told "off" while the broker was
-    /// away must not go off an hour later. Offline, it fails at once and nothing is kept.
+    // Publishes once, with QoS 1 to the broker, and never again on its own: a lamp that was turned
+    // off while the broker was away must not go off an hour later. Offline, it fails at once and
+    // nothing is queued.
     fn publish<'a>(
         &'a self,
         topic: &'a str,
@@ -31,10 +33,10 @@ pub trait Mqtt: Send + Sync {
         retain: bool,
     ) -> BoxFuture<'a, Result<(), PublishError>>;
 
-    /// Messages of a topic filter from now on, retained ones first, also after every reconnect.
-    fn subscribe(&self, filter: &str) -> Subscription;
+    /// Subscribes to a topic filter. Retained messages come first, also after every reconnect.
+    fn subscribe(&self, filter: &str) -> TopicSubscription;
 
-    /// Whether it is connected; await its `changed`. Whoever publishes on this connection once it is online also gets the answers:
-    /// its subscriptions are asked for first.
-    fn state(&self) -> watch::Receiver<State>;
+    /// The connection state; await its `changed`. Subscriptions are restored before the state
+    /// becomes online, so a request published then also receives its reply.
+    fn state(&self) -> watch::Receiver<MqttState>;
 }

@@ -1,4 +1,4 @@
-//! What comes in.
+//! Incoming messages and their queues.
 
 use std::sync::{
     Arc,
@@ -8,63 +8,58 @@ use std::sync::{
 use bytes::Bytes;
 use tokio::sync::mpsc;
 
-/// A message that arrived.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Message {
-    /// Where it was published.
+pub struct MqttMessage {
     pub topic: String,
-    /// What was published.
     pub payload: Bytes,
-    /// True if the broker kept it from before: what it tells may be old.
+    /// True if the broker had retained it, so that it may be old.
     pub retained: bool,
 }
 
-impl Message {
+impl MqttMessage {
     fn bytes(&self) -> usize {
         self.topic.len() + self.payload.len()
     }
 }
 
-/// How a connection is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum State {
-    /// Not there, or not there yet.
+pub enum MqttState {
     Offline {
-        /// Why, for a person, and what to do.
+        /// The cause and what to do, as sentences for a person.
         reason: String,
     },
-    /// There.
     Online,
 }
 
-/// The messages of one topic filter.
 #[derive(Debug)]
-pub struct Subscription {
-    messages: mpsc::Receiver<Message>,
-    /// Whoever feeds it by hand counts nothing.
-    backlog: Option<Arc<Backlog>>,
+pub struct TopicSubscription {
+    messages: mpsc::Receiver<MqttMessage>,
+    // `None` for a subscription whose sender is outside this crate.
+    backlog: Option<Arc<ReaderBacklog>>,
 }
 
-impl Subscription {
-    /// Fed by whoever holds the other end; for connections, and for tests.
-    pub fn new(messages: mpsc::Receiver<Message>) -> Self {
+impl TopicSubscription {
+    /// A subscription that receives what the sender of this channel sends; for
+    /// other implementations of `Mqtt`.
+    pub fn new(messages: mpsc::Receiver<MqttMessage>) -> Self {
         Self {
             messages,
             backlog: None,
         }
     }
 
-    /// The next one; `None` once the connection was closed for good.
-    pub async fn next(&mut self) -> Option<Message> {
+    /// `None` once the connection was closed for good.
+    pub async fn next(&mut self) -> Option<MqttMessage> {
         let message = self.messages.recv().await?;
         if let Some(backlog) = &self.backlog {
-            backlog.took(&message);
+            backlog.remove(&message);
         }
         Some(message)
     }
 
-    /// How many messages were dropped so far because this reader was too slow. When it grows, what is known may be old: ask anew.
+    /// The messages dropped so far because the reader was too slow. If it grows, request
+    /// the current state again.
     pub fn dropped(&self) -> u64 {
         self.backlog
             .as_ref()
@@ -72,66 +67,63 @@ impl Subscription {
     }
 }
 
-/// What waits for a reader.
 #[derive(Debug, Default)]
-struct Backlog {
+struct ReaderBacklog {
     bytes: AtomicUsize,
     dropped: AtomicU64,
 }
 
-impl Backlog {
-    fn took(&self, message: &Message) {
+impl ReaderBacklog {
+    fn remove(&self, message: &MqttMessage) {
         self.bytes.fetch_sub(message.bytes(), Ordering::Relaxed);
     }
 }
 
-/// The end of a subscription that is fed: never waits, never grows without bound.
+// The sending end of a subscription. Never blocks, and its queue is bounded.
 #[derive(Debug)]
-pub(crate) struct Feed {
-    messages: mpsc::Sender<Message>,
-    backlog: Arc<Backlog>,
+pub(crate) struct SubscriptionFeed {
+    messages: mpsc::Sender<MqttMessage>,
+    backlog: Arc<ReaderBacklog>,
 }
 
-/// What became of a message for a reader.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Fed {
+pub(crate) enum FeedOutcome {
     Taken,
-    /// The reader is too slow.
     Dropped,
     Gone,
 }
 
-impl Feed {
-    /// What waits for one reader takes no more memory than this.
-    const MOST_BYTES: usize = 32 * 1024 * 1024;
+impl SubscriptionFeed {
+    // The memory limit of one reader's queue.
+    const MAX_BYTES: usize = 32 * 1024 * 1024;
 
-    pub(crate) fn new(most: usize) -> (Self, Subscription) {
+    pub(crate) fn new(most: usize) -> (Self, TopicSubscription) {
         let (sender, messages) = mpsc::channel(most.clamp(1, 1_000_000));
-        let backlog = Arc::<Backlog>::default();
+        let backlog = Arc::<ReaderBacklog>::default();
         let feed = Self {
             messages: sender,
             backlog: backlog.clone(),
         };
         let backlog = Some(backlog);
-        (feed, Subscription { messages, backlog })
+        (feed, TopicSubscription { messages, backlog })
     }
 
-    pub(crate) fn put(&self, message: Message) -> Fed {
+    pub(crate) fn put(&self, message: MqttMessage) -> FeedOutcome {
         let bytes = message.bytes();
         let waiting = self.backlog.bytes.load(Ordering::Relaxed);
-        let fits = waiting == 0 || waiting + bytes <= Self::MOST_BYTES;
-        // Counted in before the reader can count it out.
+        let fits = waiting == 0 || waiting + bytes <= Self::MAX_BYTES;
+        // Added before the reader can subtract it, so the count never underflows.
         self.backlog.bytes.fetch_add(bytes, Ordering::Relaxed);
         let outcome = match self.messages.try_reserve() {
             Ok(place) if fits => {
                 place.send(message);
-                return Fed::Taken;
+                return FeedOutcome::Taken;
             }
-            Err(mpsc::error::TrySendError::Closed(())) => Fed::Gone,
-            Ok(_) | Err(mpsc::error::TrySendError::Full(())) => Fed::Dropped,
+            Err(mpsc::error::TrySendError::Closed(())) => FeedOutcome::Gone,
+            Ok(_) | Err(mpsc::error::TrySendError::Full(())) => FeedOutcome::Dropped,
         };
         self.backlog.bytes.fetch_sub(bytes, Ordering::Relaxed);
-        if outcome == Fed::Dropped {
+        if outcome == FeedOutcome::Dropped {
             self.backlog.dropped.fetch_add(1, Ordering::Relaxed);
         }
         outcome
@@ -146,8 +138,8 @@ impl Feed {
 mod tests {
     use super::*;
 
-    fn message(bytes: usize) -> Message {
-        Message {
+    fn message(bytes: usize) -> MqttMessage {
+        MqttMessage {
             topic: String::new(),
             payload: vec![0; bytes].into(),
             retained: false,
@@ -156,37 +148,40 @@ mod tests {
 
     #[tokio::test]
     async fn a_slow_reader_loses_what_does_not_fit_and_can_tell() {
-        let (feed, mut reader) = Feed::new(2);
-        assert_eq!(feed.put(message(1)), Fed::Taken);
-        assert_eq!(feed.put(message(1)), Fed::Taken);
-        assert_eq!(feed.put(message(1)), Fed::Dropped);
+        let (feed, mut reader) = SubscriptionFeed::new(2);
+        assert_eq!(feed.put(message(1)), FeedOutcome::Taken);
+        assert_eq!(feed.put(message(1)), FeedOutcome::Taken);
+        assert_eq!(feed.put(message(1)), FeedOutcome::Dropped);
         assert_eq!(reader.dropped(), 1);
         reader.next().await.unwrap();
-        assert_eq!(feed.put(message(1)), Fed::Taken);
+        assert_eq!(feed.put(message(1)), FeedOutcome::Taken);
     }
 
     #[tokio::test]
     async fn what_waits_is_bounded_in_bytes_too() {
-        let (feed, mut reader) = Feed::new(1000);
-        let third = Feed::MOST_BYTES / 3;
+        let (feed, mut reader) = SubscriptionFeed::new(1000);
+        let third = SubscriptionFeed::MAX_BYTES / 3;
         for _ in 0..3 {
-            assert_eq!(feed.put(message(third)), Fed::Taken);
+            assert_eq!(feed.put(message(third)), FeedOutcome::Taken);
         }
-        assert_eq!(feed.put(message(third)), Fed::Dropped);
+        assert_eq!(feed.put(message(third)), FeedOutcome::Dropped);
         reader.next().await.unwrap();
-        assert_eq!(feed.put(message(third)), Fed::Taken);
+        assert_eq!(feed.put(message(third)), FeedOutcome::Taken);
         for _ in 0..3 {
             reader.next().await.unwrap();
         }
         // One alone always passes, however large: nobody would ever get it otherwise.
-        assert_eq!(feed.put(message(Feed::MOST_BYTES + 1)), Fed::Taken);
+        assert_eq!(
+            feed.put(message(SubscriptionFeed::MAX_BYTES + 1)),
+            FeedOutcome::Taken
+        );
     }
 
     #[tokio::test]
     async fn nothing_is_kept_for_a_reader_that_is_gone() {
-        let (feed, reader) = Feed::new(2);
+        let (feed, reader) = SubscriptionFeed::new(2);
         drop(reader);
         assert!(feed.is_gone());
-        assert_eq!(feed.put(message(1)), Fed::Gone);
+        assert_eq!(feed.put(message(1)), FeedOutcome::Gone);
     }
 }

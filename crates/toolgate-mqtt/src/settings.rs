@@ -1,102 +1,80 @@
-//! How to reach a broker, and as whom.
+//! The settings of a client's connection.
 
 use std::{fmt, path::PathBuf, time::Duration};
 
 use bytes::Bytes;
 
-/// How to reach a broker, and as whom.
-///
-/// ```
-/// use toolgate_mqtt::Settings;
-///
-/// let mut settings = Settings::new("mqtts://broker.example")?;
-/// settings.username = Some("house".to_owned());
-/// settings.password = Some("sesame-123".to_owned());
-/// assert_eq!(settings.address(), "mqtts://broker.example:8883");
-/// assert!(!format!("{settings:?}").contains("sesame"));
-/// # Ok::<(), toolgate_mqtt::BadAddress>(())
-/// ```
+/// How to reach a broker, and with which credentials.
 #[derive(Clone)]
 #[non_exhaustive]
-pub struct Settings {
+pub struct MqttClientSettings {
     pub(crate) tls: bool,
     pub(crate) host: String,
     pub(crate) port: u16,
-    /// As whom; taken from the address if it names one.
     pub username: Option<String>,
-    /// Its password. Never shown.
+    /// Never shown by `Debug` or in messages.
     pub password: Option<String>,
-    /// A file of PEM certificates: with `mqtts://` these alone are trusted. Without it, those of the system are.
+    /// PEM certificates to trust with `mqtts://` instead of the system's.
     pub ca_file: Option<PathBuf>,
-    /// How this client calls itself.
-    pub client_id: ClientId,
-    /// A connection on which nothing is heard for this long is given up. Whole seconds; it is 20.
+    pub client_id: MqttClientId,
+    /// How long a silent connection is kept, in whole seconds; 20 s by default.
     pub keep_alive: Duration,
-    /// What the broker publishes if this program vanishes without saying goodbye.
-    pub will: Option<Will>,
-    /// Which MQTT to speak.
-    pub version: Version,
-    /// How many messages wait for a slow reader of one [`Subscription`](crate::Subscription) before new ones are dropped.
+    pub will: Option<LastWill>,
+    pub version: MqttVersion,
+    /// How many messages are queued for a slow reader of one
+    /// `TopicSubscription` before new ones are dropped.
     pub queue: usize,
 }
 
-/// How a client calls itself: a broker lets only one of each name in.
+/// A client's name. A broker admits only one client of each name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum ClientId {
-    /// This, and some random characters: two programs never are in each other's way.
+pub enum MqttClientId {
+    /// This and some random characters, so that two programs never collide.
     Prefix(String),
-    /// Exactly this, for brokers that admit certain names alone.
     Exactly(String),
 }
 
-/// Which MQTT to speak.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
-pub enum Version {
-    /// 5, and 3.1.1 with a broker that knows no other.
+pub enum MqttVersion {
+    /// 5, or 3.1.1 with a broker that knows nothing newer.
     #[default]
     Any,
-    /// 3.1.1 alone.
     V3,
-    /// 5 alone.
     V5,
 }
 
-/// What the broker publishes if this program vanishes without saying goodbye.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Will {
-    /// Where.
+pub struct LastWill {
     pub topic: String,
-    /// What.
     pub payload: Bytes,
-    /// Whether the broker keeps it for those who come later.
     pub retain: bool,
 }
 
-/// This is no address of a broker.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0} Write it as mqtt://host:1883, or mqtts://host:8883 for TLS.")]
-pub struct BadAddress(String);
+pub struct BrokerAddressError(String);
 
-impl Settings {
-    /// `mqtt://host`, or `mqtts://host` for TLS; with `:port` if it is not the usual 1883 or 8883, and with `user:password@`
-    /// before the host if you must. What people write elsewhere (`tcp://`, `ssl://`, no scheme at all) is understood.
-    pub fn new(url: &str) -> Result<Self, BadAddress> {
+impl MqttClientSettings {
+    /// Parses `mqtt://host`, or `mqtts://host` for TLS, with `:port` if it is not 1883 or 8883 and
+    /// optionally `user:password@` before the host. Other common forms (`tcp://`, `ssl://`, no
+    /// scheme) are accepted too.
+    pub fn new(url: &str) -> Result<Self, BrokerAddressError> {
         let url = url.trim();
         let (scheme, rest) = url.split_once("://").unwrap_or(("mqtt", url));
         let tls = match scheme.to_ascii_lowercase().as_str() {
             "mqtt" | "tcp" => false,
             "mqtts" | "ssl" | "tls" => true,
-            "ws" | "wss" => return Err(bad("MQTT over WebSocket is not supported.")),
+            "ws" | "wss" => return Err(address_error("MQTT over WebSocket is not supported.")),
             _ => {
-                return Err(bad(
-                    "The address of the broker has a scheme other than MQTT's.",
+                return Err(address_error(
+                    "The broker's address must start with mqtt:// or mqtts://.",
                 ));
             }
         };
         let rest = rest.strip_suffix('/').unwrap_or(rest);
-        // The last one: a password may hold another.
+        // The last `@`, because a password may contain another one.
         let (user, place) = match rest.rsplit_once('@') {
             Some((user, place)) => (Some(user), place),
             None => (None, rest),
@@ -105,8 +83,10 @@ impl Settings {
         let (username, password) = match user.map(|user| user.split_once(':').unwrap_or((user, "")))
         {
             Some((name, word)) => (
-                Some(decoded(name)?),
-                (!word.is_empty()).then(|| decoded(word)).transpose()?,
+                Some(percent_decode(name)?),
+                (!word.is_empty())
+                    .then(|| percent_decode(word))
+                    .transpose()?,
             ),
             None => (None, None),
         };
@@ -117,15 +97,14 @@ impl Settings {
             username,
             password,
             ca_file: None,
-            client_id: ClientId::Prefix("toolgate".to_owned()),
+            client_id: MqttClientId::Prefix("toolgate".to_owned()),
             keep_alive: Duration::from_secs(20),
             will: None,
-            version: Version::Any,
+            version: MqttVersion::Any,
             queue: 20_000,
         })
     }
 
-    /// The address, without anything secret.
     pub fn address(&self) -> String {
         let scheme = if self.tls { "mqtts" } else { "mqtt" };
         if self.host.contains(':') {
@@ -136,9 +115,9 @@ impl Settings {
     }
 }
 
-impl fmt::Debug for Settings {
+impl fmt::Debug for MqttClientSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Settings")
+        f.debug_struct("MqttClientSettings")
             .field("address", &self.address())
             .field("username", &self.username)
             .field("password", &self.password.as_ref().map(|_| "[REDACTED]"))
@@ -149,16 +128,16 @@ impl fmt::Debug for Settings {
     }
 }
 
-/// Never quotes the address: it may hold a password.
-fn bad(reason: &str) -> BadAddress {
-    BadAddress(reason.to_owned())
+// Never quotes the address: it may hold a password.
+fn address_error(reason: &str) -> BrokerAddressError {
+    BrokerAddressError(reason.to_owned())
 }
 
-fn host_and_port(place: &str, usual: u16) -> Result<(String, u16), BadAddress> {
+fn host_and_port(place: &str, usual: u16) -> Result<(String, u16), BrokerAddressError> {
     let (host, port) = if let Some(rest) = place.strip_prefix('[') {
         let (host, port) = rest
             .split_once(']')
-            .ok_or_else(|| bad("The address of the broker lacks a ']'."))?;
+            .ok_or_else(|| address_error("The broker's address lacks a ']'."))?;
         (host, port.strip_prefix(':'))
     } else {
         match place.rsplit_once(':') {
@@ -170,23 +149,23 @@ fn host_and_port(place: &str, usual: u16) -> Result<(String, u16), BadAddress> {
     };
     let fits = |c: char| c.is_alphanumeric() || matches!(c, '.' | '-' | '_' | ':' | '%');
     if host.is_empty() || host.len() > 255 || !host.chars().all(fits) {
-        return Err(bad("The address of the broker has no proper host."));
+        return Err(address_error(
+            "The host in the broker's address is missing or invalid.",
+        ));
     }
-    let port = match port {
-        Some(port) => port.parse().ok().filter(|port| *port != 0),
-        None => Some(usual),
-    };
+    let port = port.map_or(Some(usual), |port| {
+        port.parse().ok().filter(|port| *port != 0)
+    });
     let port = port.ok_or_else(|| {
-        bad("The address of the broker has a port that is no number from 1 to 65535.")
+        address_error("The port in the broker's address must be a number from 1 to 65535.")
     })?;
     Ok((host.to_owned(), port))
 }
 
-/// `%40` is an `@`.
-fn decoded(text: &str) -> Result<String, BadAddress> {
+fn percent_decode(text: &str) -> Result<String, BrokerAddressError> {
     let wrong = || {
-        bad(
-            "The user or the password in the address of the broker is not properly percent-encoded.",
+        address_error(
+            "The user name or password in the broker's address is not percent-encoded correctly.",
         )
     };
     let mut out = Vec::with_capacity(text.len());
@@ -226,17 +205,26 @@ mod tests {
             ("mqtt://::1", "mqtt://[::1]:1883"),
             (" mqtt://u:p@host ", "mqtt://host:1883"),
         ] {
-            assert_eq!(Settings::new(url).unwrap().address(), address, "{url}");
+            assert_eq!(
+                MqttClientSettings::new(url).unwrap().address(),
+                address,
+                "{url}"
+            );
         }
     }
 
     #[test]
     fn a_user_in_the_address_is_understood_and_never_shown() {
-        let settings = Settings::new("mqtt://ho%40use:s%3A@cret-9@host:1").unwrap();
+        let settings = MqttClientSettings::new("mqtt://ho%40use:s%3A@cret-9@host:1").unwrap();
         assert_eq!(settings.username.as_deref(), Some("ho@use"));
         assert_eq!(settings.password.as_deref(), Some("s:@cret-9"));
         assert!(!format!("{settings:?}").contains("cret-9"));
-        assert_eq!(Settings::new("mqtt://name@host").unwrap().password, None);
+        assert_eq!(
+            MqttClientSettings::new("mqtt://name@host")
+                .unwrap()
+                .password,
+            None
+        );
     }
 
     #[test]
@@ -254,7 +242,7 @@ mod tests {
             "mqtt://[::1",
             "mqtt://u:%ff@host",
         ] {
-            let error = Settings::new(url).unwrap_err().to_string();
+            let error = MqttClientSettings::new(url).unwrap_err().to_string();
             assert!(
                 error.contains("mqtt://host:1883") && !error.contains("sesame"),
                 "{url}: {error}"

@@ -1,4 +1,4 @@
-//! HTTP clients that all follow the same rules.
+//! HTTP clients with the same rules everywhere.
 
 use std::error::Error;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -8,20 +8,13 @@ use reqwest::{Client, ClientBuilder, redirect, retry};
 use rustls::crypto::{CryptoProvider, ring};
 
 const USER_AGENT: &str = concat!("toolgate/", env!("CARGO_PKG_VERSION"));
-/// How long a client waits for a connection unless it says otherwise.
 pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// Finds out that the other machine is gone while a stream is silent.
+// Notices that the other machine is gone while a stream is silent.
 const KEEP_ALIVE: Duration = Duration::from_secs(30);
 const MAX_HEADERS: usize = 100;
 
-/// Makes `ring` the cryptography of TLS, unless the process has chosen already. Every client needs
-/// it before it is built; [`client_builder`] calls it.
-///
-/// ```
-/// toolgate_net::install_tls_provider();
-/// toolgate_net::install_tls_provider();
-/// assert!(rustls::crypto::CryptoProvider::get_default().is_some());
-/// ```
+/// Installs `ring` as the TLS provider unless the process has chosen one already. It has to run
+/// before any client is built; [`client_builder`] calls it.
 pub fn install_tls_provider() {
     if CryptoProvider::get_default().is_none()
         && ring::default_provider().install_default().is_err()
@@ -30,20 +23,15 @@ pub fn install_tls_provider() {
     }
 }
 
-/// Starts an HTTP client with the rules that hold for all of ours. `is_local` says that it only
-/// talks to this machine, see [`is_this_machine`](crate::is_this_machine).
+/// Starts an HTTP client with our common rules. Pass `is_local` if it only talks to
+/// this machine, see [`is_local_url`](crate::is_local_url).
 ///
-/// Building it reads the machine's certificates, which takes longer than many requests: build it
-/// once, and not on a thread that serves others.
-///
-/// ```
-/// let client = toolgate_net::client_builder(true).build();
-/// assert!(client.is_ok());
-/// ```
+/// Building the client reads the machine's certificates, which takes longer than many requests:
+/// build it once, and not on a thread that serves others.
 pub fn client_builder(is_local: bool) -> ClientBuilder {
     install_tls_provider();
     let builder = Client::builder()
-        // A redirect would carry headers with keys to an address nobody configured.
+        // A redirect would send headers with keys to an address nobody configured.
         .redirect(redirect::Policy::none())
         .retry(retry::never())
         .user_agent(USER_AGENT)
@@ -55,15 +43,15 @@ pub fn client_builder(is_local: bool) -> ClientBuilder {
     if !is_local {
         return builder;
     }
-    // Both, whatever this machine's table of hosts says: servers listen on either. The port is the
-    // URL's own. A proxy from the environment can't reach this machine.
+    // Try both families, whatever the hosts file says, because servers listen on either. The port
+    // comes from the URL. A proxy from the environment can't reach this machine.
     let both: [IpAddr; 2] = [Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()];
     let both = both.map(|ip| SocketAddr::new(ip, 0));
     builder.no_proxy().resolve_to_addrs("localhost", &both)
 }
 
-/// The innermost cause of an error, which is what a person needs to know: the layers around it only
-/// say that a request failed.
+/// The innermost cause of an error, which is what a person needs to know: the outer ones only say
+/// that a request failed.
 pub fn root_cause(error: &dyn Error) -> String {
     let mut root = error;
     while let Some(cause) = root.source() {

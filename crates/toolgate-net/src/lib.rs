@@ -1,19 +1,18 @@
-//! What everything that talks over a network or a pipe shares, so that there is one answer to each
-//! question: how an HTTP client is built, which addresses are this machine, how lines and
-//! events are read from a stream, how long to wait before the next try.
+//! Networking code that several crates share: how an HTTP client is built, which addresses are this
+//! machine, how lines and events are read from a stream, how long to wait before the next try.
 
 mod backoff;
-mod command_words;
 mod http;
-mod lines;
+mod line_buffer;
+mod local_address;
+mod split_command;
 mod sse;
-mod this_machine;
 
-pub use backoff::{backoff, jittered};
-pub use command_words::command_words;
+pub use backoff::{backoff, jitter};
 pub use http::{CONNECT_TIMEOUT, client_builder, install_tls_provider, root_cause};
-pub use lines::{Line, LineBuffer};
+pub use line_buffer::{BufferedLine, LineBuffer};
+pub use local_address::{is_local_host, is_local_url};
+pub use split_command::split_command;
 #[cfg(any(test, fuzzing))]
 pub use sse::fuzz as fuzz_sse;
 pub use sse::{SseEvent, SseParser};
-pub use this_machine::{is_this_host, is_this_machine};

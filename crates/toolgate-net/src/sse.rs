@@ -1,41 +1,39 @@
-//! Server-sent events: chunks in, events out. Knows nothing of connections, so that every way to
-//! cut a stream is tried in tests.
+//! A parser for server-sent events. It does no I/O, so tests can try every way to chunk a stream.
 //!
-//! Why not a crate: eventsource-stream panics on a byte-order mark and takes quadratic time, and
-//! sse-stream doesn't bound the size of an event.
+//! No existing crate fits: eventsource-stream panics on a byte-order mark and takes quadratic time,
+//! and sse-stream doesn't bound the size of an event.
 
 use std::time::Duration;
 
 use bytes::Bytes;
 
-use crate::lines::{Line, LineBuffer};
+use crate::line_buffer::{BufferedLine, LineBuffer};
 
-/// Longer ids are not kept: they have to fit into a header to be of use.
-const LONGEST_ID: usize = 1024;
-/// Of an event that is too large this much is kept, to see whose answer it was.
+// Longer ids are dropped: to be of use they have to fit into a header.
+const MAX_ID_LEN: usize = 1024;
+// This much of an event that is too large is kept, to see which request it answers.
 const HEAD: usize = 256;
 const FIELDS: [&[u8]; 4] = [b"data", b"event", b"id", b"retry"];
 
-/// Something the stream said.
+/// An event, or news of one that was too large.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SseEvent {
-    /// An event with data.
     Data {
         /// `message` unless the server named another.
         kind: String,
-        /// Never empty.
+        /// The data lines, joined by newlines. Never empty.
         data: Vec<u8>,
     },
-    /// An event beyond the limit; the rest of it is skipped.
+    /// An event beyond the limit. The rest of it is skipped.
     TooLarge {
-        /// How many bytes it had when the limit was passed.
+        /// Its size when it passed the limit.
         bytes: u64,
-        /// The beginning of its data.
         head: Vec<u8>,
     },
 }
 
-/// Reads one stream after the other: what was learned for taking it up again outlives each.
+/// Parses one stream after the other. What is needed to resume, the last id and the retry
+/// delay, outlives each stream.
 ///
 /// [`feed`](Self::feed) it, then take events until there are none.
 ///
@@ -55,7 +53,7 @@ pub struct SseParser {
     lines: LineBuffer,
     data: Option<Vec<u8>>,
     kind: String,
-    /// Counts only once its event is complete.
+    // Takes effect only once its event is complete.
     new_id: Option<Vec<u8>>,
     last_id: Option<Vec<u8>>,
     retry: Option<Duration>,
@@ -66,7 +64,7 @@ pub struct SseParser {
 }
 
 impl SseParser {
-    /// `limit`: bytes that one event may hold.
+    /// `limit` is the maximum size of an event in bytes.
     pub fn new(limit: usize) -> Self {
         Self {
             limit,
@@ -83,8 +81,8 @@ impl SseParser {
         }
     }
 
-    /// A new stream begins, perhaps the continuation of the last: half an event is dropped, id and
-    /// delay are kept.
+    /// Starts a new stream, perhaps the continuation of the last: a partial event is dropped, the
+    /// last id and the retry delay are kept.
     pub fn restart(&mut self) {
         let (last_id, retry) = (self.last_id.take(), self.retry);
         *self = Self {
@@ -94,45 +92,43 @@ impl SseParser {
         };
     }
 
-    /// The id of the last event that had one: the stream can be taken up again behind it.
+    /// The id of the last event that had one, to resume the stream after it.
     pub fn last_id(&self) -> Option<&[u8]> {
         self.last_id.as_deref()
     }
 
-    /// How long the server wants us to wait before we come back.
+    /// How long the server wants us to wait before reconnecting.
     pub fn retry(&self) -> Option<Duration> {
         self.retry
     }
 
-    /// Whether an event or an id came since this was last asked.
+    /// Whether an event or an id arrived since the last call.
     pub fn take_progress(&mut self) -> bool {
         std::mem::take(&mut self.progress)
     }
 
-    /// Whether there was no event yet, but a line that no stream of events has: whoever answers
-    /// there speaks something else.
+    /// Whether the stream isn't server-sent events: it had no event yet, but a line that can't
+    /// be part of one.
     pub fn is_foreign(&self) -> bool {
         self.is_foreign && !self.has_events
     }
 
-    /// Takes in the next bytes.
     pub fn feed(&mut self, chunk: &[u8]) {
         self.lines.feed(chunk);
     }
 
-    /// The next event that is complete.
     #[expect(
         clippy::should_implement_trait,
         reason = "an iterator would seem to end where it only waits for more bytes"
     )]
     pub fn next(&mut self) -> Option<SseEvent> {
         loop {
-            // All lines of an event count together.
+            // The limit is for the event, so all of its lines count together.
             let data = self.data.as_ref().map_or(0, Vec::len);
             self.lines.set_limit(self.limit.saturating_sub(data));
             let event = match self.lines.next()? {
-                Line::Whole(line) => self.end_of_line(&line),
-                Line::Oversized { part, .. } => self.too_large(&part),
+                BufferedLine::Whole(line) => self.end_of_line(&line),
+                BufferedLine::Oversized { part, .. } => self.too_large(&part),
             };
             if event.is_some() {
                 return event;
@@ -140,11 +136,11 @@ impl SseParser {
         }
     }
 
-    /// The event that is left when no more bytes come. Without the empty line behind it it may be
-    /// cut off: the caller has to look whether its data is complete.
+    /// Ends the stream and returns what is left. Without the empty line after it the event may be
+    /// truncated: the caller has to check whether its data is complete.
     pub fn finish(&mut self) -> Option<SseEvent> {
-        if let Some(Line::Whole(line)) = self.lines.finish() {
-            // A name that was cut off is not foreign yet.
+        if let Some(BufferedLine::Whole(line)) = self.lines.finish() {
+            // A truncated field name doesn't make the stream foreign.
             let is_cut = FIELDS.iter().any(|field| field.starts_with(&line));
             if !is_cut {
                 self.end_of_line(&line);
@@ -191,14 +187,14 @@ impl SseParser {
                 none => *none = Some(value.to_vec()),
             },
             b"event" => self.kind = String::from_utf8_lossy(value).into_owned(),
-            b"id" if value.len() <= LONGEST_ID && !value.contains(&0) => {
+            b"id" if value.len() <= MAX_ID_LEN && !value.contains(&0) => {
                 self.new_id = Some(value.to_vec());
             }
             b"retry" if !value.is_empty() && value.iter().all(u8::is_ascii_digit) => {
                 let digits = std::str::from_utf8(value).unwrap_or_default();
                 self.retry = Some(Duration::from_millis(digits.parse().unwrap_or(u64::MAX)));
             }
-            // Comments have an empty name; what else there is must be ignored.
+            // Comments have an empty name, and the standard says to ignore unknown fields.
             _ => {}
         }
     }
@@ -208,7 +204,7 @@ impl SseParser {
         let kind = std::mem::take(&mut self.kind);
         self.progress |= self.new_id.is_some() || self.data.is_some();
         if let Some(id) = self.new_id.take() {
-            // An empty id takes the last one back.
+            // An empty id resets the last one.
             self.last_id = (!id.is_empty()).then_some(id);
         }
         let data = self.data.take().filter(|data| !data.is_empty())?;
@@ -221,7 +217,7 @@ impl SseParser {
     }
 }
 
-/// A stream of server-sent events, as a fuzzer makes it up: the first byte says how it is cut.
+/// Fuzz target: the first byte says how the rest is chunked.
 #[cfg(any(test, fuzzing))]
 pub fn fuzz(bytes: &[u8]) {
     let Some((cut, stream)) = bytes.split_first() else {
@@ -231,12 +227,12 @@ pub fn fuzz(bytes: &[u8]) {
     expect_same_events(stream, &chunks);
 }
 
-/// However a stream is cut, its events are the same.
+/// Chunking must never change the events.
 #[cfg(any(test, fuzzing))]
 fn expect_same_events(stream: &[u8], chunks: &[&[u8]]) {
     let (whole, parser) = read(&[stream]);
     let (pieces, other) = read(chunks);
-    // How many bytes were seen when the limit was passed depends on the chunks, and nothing else.
+    // Only the size at which the limit was passed may depend on the chunks.
     let alike = |events: Vec<SseEvent>| -> Vec<Option<(String, Vec<u8>)>> {
         let alike = events.into_iter().map(|event| match event {
             SseEvent::Data { kind, data } => Some((kind, data)),

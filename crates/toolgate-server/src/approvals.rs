@@ -1,74 +1,74 @@
-//! Questions for the person at the dashboard.
+//! Asks the person at the dashboard to approve calls.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime};
 
 use futures::future::BoxFuture;
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use serde::Serialize;
 use serde_json::Value;
 use tokio::sync::{broadcast, oneshot, watch};
 use toolgate_core::{
-    Approval, ApprovalBy, ApprovalMeans, ApprovalRequest, Approver, LONGEST_APPROVABLE, Redactor,
-    Source, kept,
+    Approval, ApprovalActor, ApprovalChannel, ApprovalRequest, Approver, MAX_APPROVABLE_BYTES,
+    Redactor, ToolSource, sanitize,
 };
 use utoipa::ToSchema;
 
-use crate::calls::timestamp;
 use crate::guard::Caller;
 
-/// More questions at once are not answered by a person.
-const MOST: usize = 100;
-/// Those of one caller: nobody fills the desk for the others.
-const MOST_OF_ONE: usize = MOST / 2;
-/// What takes a secret out of arguments may make them longer. They are shown whole or not at all.
-const LONGEST_ARGUMENTS: usize = 4 * LONGEST_APPROVABLE;
-/// Events that wait for a slow dashboard.
+// Nobody answers more questions than this at once.
+const MAX_OPEN: usize = 100;
+// One caller must not use up all questions.
+const MAX_PER_CALLER: usize = MAX_OPEN / 2;
+// Redaction may lengthen arguments. They are shown whole or not at all, so that nobody approves
+// what they can't see.
+const MAX_ARGUMENTS_LEN: usize = 4 * MAX_APPROVABLE_BYTES;
 const KEPT: usize = 256;
-/// A page that is loaded again is away for a moment.
+// Reloading the page must not cancel its questions.
 const AWAY: Duration = Duration::from_secs(5);
 
-/// Asks whoever has the dashboard open. Cheap to clone.
+/// Asks whoever has the dashboard open. Clones share their questions.
 #[derive(Clone)]
-pub struct Approvals(Arc<Desk>);
+pub struct Approvals(Arc<ApprovalQueue>);
 
-struct Desk {
-    open: Mutex<BTreeMap<String, Open>>,
+struct ApprovalQueue {
+    open: Mutex<BTreeMap<String, OpenApproval>>,
     events: broadcast::Sender<ApprovalEvent>,
     listeners: watch::Sender<usize>,
-    equipment: OnceLock<(Redactor, Duration)>,
+    config: OnceLock<(Redactor, Duration)>,
     url: OnceLock<String>,
 }
 
-struct Open {
-    question: Arc<Question>,
+struct OpenApproval {
+    question: Arc<ApprovalQuestion>,
     answer: oneshot::Sender<Approval>,
 }
 
-/// A call that waits for a person.
+/// A call that waits for approval.
 #[derive(Debug, Clone, Serialize, ToSchema)]
-pub(crate) struct Question {
+#[schema(as = Question)]
+pub(crate) struct ApprovalQuestion {
     /// The id of the call.
     #[schema(example = "0199f0c27b1a4fd2c39b5d0000000007")]
     pub(crate) id: String,
-    /// The tool it is of.
+    /// The name of the tool.
     #[schema(example = "control_lock")]
     pub(crate) tool: String,
-    /// The MCP server behind it.
+    /// The MCP server that provides the tool.
     #[schema(example = "house")]
     pub(crate) server: Option<String>,
-    /// What asked for the call.
+    /// How the call came in.
     #[schema(example = "http")]
     pub(crate) origin: String,
-    /// The name of the token that was shown, where one is needed.
+    /// The name of the caller's token, where one is needed.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false, example = "kitchen")]
     pub(crate) caller: Option<String>,
-    /// What the tool would get, whole, but for secrets.
+    /// The complete arguments, without secrets.
     #[schema(example = json!({ "lock": "front door", "action": "unlock" }))]
     pub(crate) arguments: Value,
-    /// Since when it waits, in UTC.
+    /// When the question was asked, in UTC.
     #[schema(example = "2026-11-16T05:30:00.000Z", format = DateTime)]
     pub(crate) asked_at: String,
     /// When it counts as refused, in UTC.
@@ -78,58 +78,54 @@ pub(crate) struct Question {
 
 #[derive(Debug, Clone)]
 pub(crate) enum ApprovalEvent {
-    /// A call waits.
-    Asked(Arc<Question>),
-    /// It does not wait any more, for whatever reason.
+    Asked(Arc<ApprovalQuestion>),
+    // The question no longer waits, for whatever reason.
     Gone(String),
 }
 
-/// Somebody who listens; calls wait as long as there is one.
-pub(crate) struct Listening {
-    desk: Arc<Desk>,
+/// An open dashboard. Calls wait for approval as long as there is one.
+pub(crate) struct ApprovalSubscription {
+    queue: Arc<ApprovalQueue>,
     pub(crate) events: broadcast::Receiver<ApprovalEvent>,
 }
 
 impl Default for Approvals {
     fn default() -> Self {
-        Self(Arc::new(Desk {
+        Self(Arc::new(ApprovalQueue {
             open: Mutex::default(),
             events: broadcast::Sender::new(KEPT),
             listeners: watch::Sender::new(0),
-            equipment: OnceLock::new(),
+            config: OnceLock::new(),
             url: OnceLock::new(),
         }))
     }
 }
 
 impl Approvals {
-    /// What must not be shown, and how long the executor waits for an answer.
-    pub(crate) fn equip(&self, redactor: Redactor, patience: Duration) {
-        drop(self.0.equipment.set((redactor, patience)));
+    /// Sets the redactor and how long the executor waits for an answer.
+    pub(crate) fn configure(&self, redactor: Redactor, patience: Duration) {
+        drop(self.0.config.set((redactor, patience)));
     }
 
-    pub(crate) fn listen(&self) -> Listening {
+    pub(crate) fn subscribe(&self) -> ApprovalSubscription {
         let events = self.0.events.subscribe();
         self.0.listeners.send_modify(|listeners| *listeners += 1);
-        Listening {
-            desk: Arc::clone(&self.0),
+        ApprovalSubscription {
+            queue: Arc::clone(&self.0),
             events,
         }
     }
 
-    /// Calls that wait, the oldest first.
-    pub(crate) fn open(&self) -> Vec<Question> {
-        let open = self.0.open();
-        open.values()
-            .map(|open| Question::clone(&open.question))
-            .collect()
+    pub(crate) fn open(&self) -> Vec<ApprovalQuestion> {
+        let open = self.0.open.lock();
+        let questions = open.values().map(|open| &*open.question);
+        questions.cloned().collect()
     }
 
     pub(crate) fn set_url(&self, url: String) {
         drop(self.0.url.set(url));
     }
 
-    /// Answers a question for somebody who has the right to.
     pub(crate) fn settle(
         &self,
         id: &str,
@@ -137,18 +133,19 @@ impl Approvals {
         caller: &Caller,
     ) -> Result<(), SettleError> {
         let name = caller.scope.caller();
-        let means = match caller.is_session {
-            true => ApprovalMeans::Browser,
-            false => ApprovalMeans::Token,
+        let channel = match caller.is_session {
+            true => ApprovalChannel::Browser,
+            false => ApprovalChannel::Token,
         };
-        let mut open = self.0.open();
+        let mut open = self.0.open.lock();
         let question = &open.get(id).ok_or(SettleError::Gone)?.question;
-        // Whatever session or connection the call came by: a program must not agree to what it asks for itself.
-        let is_its_own = name.map(|name| self.0.shown_name(name)) == question.caller;
+        // Compares names, because the session or connection doesn't matter: a program must not
+        // approve its own call.
+        let is_its_own = name.map(|name| self.0.redacted_name(name)) == question.caller;
         if approve && is_its_own && !caller.is_session {
             return Err(SettleError::OwnCall);
         }
-        let mut by = ApprovalBy::new(means);
+        let mut by = ApprovalActor::new(channel);
         if let Some(name) = name {
             by = by.named(name);
         }
@@ -160,11 +157,11 @@ impl Approvals {
         open.answer.send(answer).map_err(|_| SettleError::Gone)
     }
 
-    /// Like [`ask`](Approver::ask), for a question that somebody is asked elsewhere too: it waits even while nobody has the
-    /// dashboard open.
-    pub fn ask_beside<'a>(&'a self, request: ApprovalRequest<'a>) -> BoxFuture<'a, Approval> {
+    /// Like [`ask`](Approver::ask), for a question that is also asked elsewhere. It waits even
+    /// while no dashboard is open.
+    pub fn ask_alongside<'a>(&'a self, request: ApprovalRequest<'a>) -> BoxFuture<'a, Approval> {
         Box::pin(async move {
-            match self.0.put(&request) {
+            match self.0.enqueue(&request) {
                 Some((_waiting, answer)) => answer.await.unwrap_or(Approval::Nobody),
                 None => Approval::Nobody,
             }
@@ -174,9 +171,9 @@ impl Approvals {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SettleError {
-    /// Nobody waits for it any more.
+    // The question no longer waits.
     Gone,
-    /// A token does not approve what was called with it.
+    // A token can't approve its own call.
     OwnCall,
 }
 
@@ -188,7 +185,7 @@ impl Approver for Approvals {
             };
             tokio::select! {
                 answer = answer => answer.unwrap_or(Approval::Nobody),
-                () = self.0.deserted() => Approval::Nobody,
+                () = self.0.wait_until_abandoned() => Approval::Nobody,
             }
         })
     }
@@ -202,83 +199,80 @@ impl Approver for Approvals {
     }
 }
 
-impl Desk {
-    fn open(&self) -> MutexGuard<'_, BTreeMap<String, Open>> {
-        self.open.lock()
-    }
-
-    /// Puts a question; none if nobody listens, or too many wait already.
+impl ApprovalQueue {
+    /// Asks only if somebody listens.
     fn ask(
         self: &Arc<Self>,
         request: &ApprovalRequest<'_>,
-    ) -> Option<(Waiting, oneshot::Receiver<Approval>)> {
+    ) -> Option<(PendingApproval, oneshot::Receiver<Approval>)> {
         match *self.listeners.borrow() {
             0 => None,
-            _ => self.put(request),
+            _ => self.enqueue(request),
         }
     }
 
-    /// Puts a question whoever listens; none if too many wait already, or it can't be shown whole.
-    fn put(
+    /// Asks even if nobody listens. Fails if too many questions wait, or the arguments
+    /// can't be shown whole.
+    fn enqueue(
         self: &Arc<Self>,
         request: &ApprovalRequest<'_>,
-    ) -> Option<(Waiting, oneshot::Receiver<Approval>)> {
+    ) -> Option<(PendingApproval, oneshot::Receiver<Approval>)> {
         let question = Arc::new(self.question(request)?);
         let (answer, answered) = oneshot::channel();
         {
-            let mut open = self.open();
-            let is_its = |open: &&Open| open.question.caller == question.caller;
-            if open.len() >= MOST || open.values().filter(is_its).count() >= MOST_OF_ONE {
+            let mut open = self.open.lock();
+            let is_its = |open: &&OpenApproval| open.question.caller == question.caller;
+            if open.len() >= MAX_OPEN || open.values().filter(is_its).count() >= MAX_PER_CALLER {
                 let caller = question.caller.as_deref();
-                tracing::warn!(tool = %request.tool.name(), caller, "too many calls wait for approval: this one is refused");
+                tracing::warn!(tool = %request.tool.name(), caller, "refused a call: too many calls wait for approval");
                 return None;
             }
             let question = Arc::clone(&question);
-            open.insert(question.id.clone(), Open { question, answer });
+            open.insert(question.id.clone(), OpenApproval { question, answer });
         }
-        let waiting = Waiting {
-            desk: Arc::clone(self),
+        let waiting = PendingApproval {
+            queue: Arc::clone(self),
             id: question.id.clone(),
         };
         drop(self.events.send(ApprovalEvent::Asked(question)));
         Some((waiting, answered))
     }
 
-    fn equipment(&self) -> &(Redactor, Duration) {
-        let usual = || (Redactor::default(), Duration::from_secs(120));
-        self.equipment.get_or_init(usual)
+    fn config(&self) -> &(Redactor, Duration) {
+        let default = || (Redactor::default(), Duration::from_secs(120));
+        self.config.get_or_init(default)
     }
 
-    fn shown_name(&self, name: &str) -> String {
-        kept::name(&self.equipment().0, name)
+    fn redacted_name(&self, name: &str) -> String {
+        sanitize::name(&self.config().0, name)
     }
 
-    fn question(&self, request: &ApprovalRequest<'_>) -> Option<Question> {
-        let (redactor, patience) = self.equipment();
+    fn question(&self, request: &ApprovalRequest<'_>) -> Option<ApprovalQuestion> {
+        let (redactor, patience) = self.config();
         let now = SystemTime::now();
-        let (arguments, false) = kept::value(redactor, request.arguments, LONGEST_ARGUMENTS) else {
+        let (arguments, false) = sanitize::value(redactor, request.arguments, MAX_ARGUMENTS_LEN)
+        else {
             return None;
         };
-        Some(Question {
+        Some(ApprovalQuestion {
             id: request.id.to_string(),
             tool: request.tool.name().to_owned(),
             server: match request.tool.source() {
-                Source::Mcp(server) => Some(server.clone()),
+                ToolSource::Mcp(server) => Some(server.clone()),
                 _ => None,
             },
             origin: request.origin.to_string(),
-            caller: request.caller.map(|name| self.shown_name(name)),
+            caller: request.caller.map(|name| self.redacted_name(name)),
             arguments,
             asked_at: timestamp(now),
             expires_at: timestamp(now + *patience),
         })
     }
 
-    /// Returns when nobody has listened for a while.
-    async fn deserted(&self) {
+    async fn wait_until_abandoned(&self) {
         let mut listeners = self.listeners.subscribe();
         loop {
-            // The sender is in `self`: neither wait ends because of its end.
+            // `self` holds the sender, so neither wait can end because it was dropped.
             drop(listeners.wait_for(|listeners| *listeners == 0).await);
             let back = listeners.wait_for(|listeners| *listeners > 0);
             if tokio::time::timeout(AWAY, back).await.is_err() {
@@ -288,22 +282,29 @@ impl Desk {
     }
 }
 
-/// Takes a question back when its call stops waiting, for whatever reason, and tells all who listen.
-struct Waiting {
-    desk: Arc<Desk>,
+/// Withdraws the question when the call stops waiting, for whatever reason.
+struct PendingApproval {
+    queue: Arc<ApprovalQueue>,
     id: String,
 }
 
-impl Drop for Waiting {
+impl Drop for PendingApproval {
     fn drop(&mut self) {
-        self.desk.open().remove(&self.id);
+        self.queue.open.lock().remove(&self.id);
         let gone = ApprovalEvent::Gone(std::mem::take(&mut self.id));
-        drop(self.desk.events.send(gone));
+        drop(self.queue.events.send(gone));
     }
 }
 
-impl Drop for Listening {
+impl Drop for ApprovalSubscription {
     fn drop(&mut self) {
-        self.desk.listeners.send_modify(|listeners| *listeners -= 1);
+        self.queue
+            .listeners
+            .send_modify(|listeners| *listeners -= 1);
     }
+}
+
+fn timestamp(time: SystemTime) -> String {
+    let time = jiff::Timestamp::try_from(time).unwrap_or_default();
+    format!("{time:.3}")
 }

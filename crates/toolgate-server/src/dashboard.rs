@@ -1,4 +1,4 @@
-//! The operator's page, inside of the program.
+//! Serves the dashboard, whose files are embedded in the program.
 
 use std::borrow::Cow;
 use std::hash::{DefaultHasher, Hasher};
@@ -12,12 +12,11 @@ use http::{HeaderMap, HeaderName, StatusCode, header};
 use crate::Gateway;
 use crate::problem::Problem;
 
-/// Every file of the page by its path, as `build.rs` found them.
 static ASSETS: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/assets.rs"));
 
 fn asset(path: &str) -> Option<Cow<'static, [u8]>> {
     let (_, embedded) = ASSETS.iter().find(|(name, _)| *name == path)?;
-    // Whoever works on the page reloads it, and builds nothing anew.
+    // In debug builds an edited file is served without rebuilding.
     #[cfg(debug_assertions)]
     if let Ok(edited) =
         std::fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/assets/").to_owned() + path)
@@ -27,8 +26,8 @@ fn asset(path: &str) -> Option<Cow<'static, [u8]>> {
     Some((*embedded).into())
 }
 
-/// Nothing from elsewhere, no script and no style in the page itself. Pictures and sounds that a tool answered with are
-/// shown from data addresses.
+// Forbids inline scripts and styles and anything from elsewhere. Data URLs allow the pictures and
+// sounds of tool results.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; media-src data:; \
                       connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
 
@@ -44,7 +43,7 @@ pub(crate) fn routes() -> Router<Gateway> {
         )
 }
 
-/// A browser keeps the files, but asks each time whether they are still the same: after an update it never mixes two
+/// Browsers may keep the files but must revalidate them, so that an update never mixes two
 /// versions of the page.
 fn file(path: &str, asked: &HeaderMap) -> Response {
     let Some(data) = asset(path) else {
@@ -63,14 +62,14 @@ fn file(path: &str, asked: &HeaderMap) -> Response {
     (StatusCode::OK, headers, data).into_response()
 }
 
-/// Tells versions of our own files apart: nobody else writes them, so any good hash will do.
+// Only tells versions of our own files apart, so any good hash will do.
 fn tag(data: &[u8]) -> String {
     let mut hasher = DefaultHasher::new();
     hasher.write(data);
     format!("\"{:016x}\"", hasher.finish())
 }
 
-/// True if the browser has this very version. A proxy that compresses may have made the tag a weak one.
+/// A proxy that compresses may have weakened the tag.
 fn is_known(asked: &HeaderMap, tag: &str) -> bool {
     let lists = asked.get_all(header::IF_NONE_MATCH).into_iter();
     lists
@@ -137,12 +136,12 @@ mod tests {
         }
     }
 
-    /// The policy forbids them: they would be dead, and only seen to be so in a browser.
+    /// The content security policy forbids them, and a dead script is only noticed in a browser.
     #[test]
     fn the_page_has_no_inline_script_or_style_and_names_nothing_elsewhere() {
         for (path, data) in ASSETS {
             let text = std::str::from_utf8(data).unwrap();
-            // The sign-in page has its style put in, and a policy of its own with the style's hash.
+            // The sign-in page gets its style inlined, with a policy that holds the hash of it.
             if *path == "index.html" {
                 for word in ["style=", "<style", "onclick=", "<script>", "javascript:"] {
                     assert!(!text.contains(word), "{path}: {word}");

@@ -1,4 +1,4 @@
-//! Calls as they happen, for whoever watches.
+//! Publishes calls as they happen.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -8,41 +8,38 @@ use tokio::sync::broadcast;
 use toolgate_core::{CallRecord, CallStarted, Observer, Redactor, Tool};
 use toolgate_journal::{CallSummary, Journal};
 
-use crate::recent::Recent;
+use crate::recent::RecentCallCache;
 
-/// Events that wait for a slow watcher; who is slower than that is told how many it missed.
+/// Events that wait for a slow subscriber. A slower one is told how many it missed.
 const KEPT: usize = 1024;
 
-#[derive(Clone)]
-pub(crate) enum Event {
-    Started(Arc<Shown>),
-    Finished(Arc<Shown>),
-}
-
-/// A call as it is shown, and the tool it is of. Not its result: results may be large, and many events wait.
-pub(crate) struct Shown {
+/// Without the result, because results may be large and many events wait.
+pub(crate) struct FeedEvent {
+    // `started` or `call`, which is a finished one.
+    pub(crate) kind: &'static str,
     pub(crate) call: CallSummary,
     pub(crate) tool: Option<Arc<dyn Tool>>,
 }
 
-/// Hands every call on to all who watch, and keeps the last ones while nobody else does. Cheap to clone.
+/// Publishes every call to its subscribers, and keeps the latest calls if nothing else does.
+/// Clones share their subscribers.
 #[derive(Clone)]
-pub struct Feed(Arc<Shared>);
+pub struct CallFeed(Arc<FeedState>);
 
-struct Shared {
-    events: broadcast::Sender<Event>,
+struct FeedState {
+    events: broadcast::Sender<Arc<FeedEvent>>,
     redactor: OnceLock<Redactor>,
     command: OnceLock<String>,
-    recent: OnceLock<Recent>,
-    /// Where calls are recorded. Only while that fails they are kept here.
+    recent: OnceLock<RecentCallCache>,
+    // Where calls are recorded. They are kept here only while that fails.
     journal: OnceLock<Journal>,
-    /// They are kept at present.
+    // Whether calls are currently kept.
     keeps: AtomicBool,
 }
 
-impl Default for Feed {
+impl Default for CallFeed {
     fn default() -> Self {
-        Self(Arc::new(Shared {
+        Self(Arc::new(FeedState {
             events: broadcast::Sender::new(KEPT),
             redactor: OnceLock::new(),
             command: OnceLock::new(),
@@ -53,23 +50,23 @@ impl Default for Feed {
     }
 }
 
-impl Feed {
-    /// Says what must not be shown and which command every call is by. From now on the last calls are kept here; where there is
-    /// a journal, only while it fails.
-    pub(crate) fn equip(&self, redactor: &Redactor, command: &str, journal: Option<Journal>) {
+impl CallFeed {
+    /// Sets what must not be shown, and the command that calls are made by. From then on the latest
+    /// calls are kept, or only those made while the journal fails if there is one.
+    pub(crate) fn configure(&self, redactor: &Redactor, command: &str, journal: Option<Journal>) {
         drop(self.0.redactor.set(redactor.clone()));
         drop(self.0.command.set(command.to_owned()));
         if let Some(journal) = journal {
             drop(self.0.journal.set(journal));
         }
-        let recent = Recent::new(redactor.clone(), command.to_owned());
+        let recent = RecentCallCache::new(redactor.clone(), command.to_owned());
         drop(self.0.recent.set(recent));
     }
 
-    pub(crate) fn recent(&self) -> Option<&Recent> {
+    pub(crate) fn recent(&self) -> Option<&RecentCallCache> {
         let recent = self.0.recent.get()?;
         let keeps = self.0.journal.get().is_none_or(Journal::is_failing);
-        // What is left of the last time is in the journal by now.
+        // What was kept during the previous failure is in the journal by now.
         if keeps != self.0.keeps.load(Ordering::Relaxed)
             && !self.0.keeps.swap(keeps, Ordering::Relaxed)
             && keeps
@@ -79,30 +76,33 @@ impl Feed {
         keeps.then_some(recent)
     }
 
-    pub(crate) fn watch(&self) -> broadcast::Receiver<Event> {
+    pub(crate) fn subscribe(&self) -> broadcast::Receiver<Arc<FeedEvent>> {
         self.0.events.subscribe()
     }
 
-    fn send(&self, event: impl FnOnce(&Redactor, &str) -> Event) {
-        // Most of the time nobody watches, and a call is not worth a copy then.
+    fn send(&self, event: impl FnOnce(&Redactor, &str) -> FeedEvent) {
+        // Nearly always nobody subscribes, so the copy of the call is only made on demand.
         if self.0.events.receiver_count() > 0 {
             let redactor = self.0.redactor.get_or_init(Redactor::default);
             let command = self.0.command.get().map_or("", String::as_str);
-            drop(self.0.events.send(event(redactor, command)));
+            drop(self.0.events.send(Arc::new(event(redactor, command))));
         }
     }
 }
 
-impl Observer for Feed {
+impl Observer for CallFeed {
     fn started<'a>(&'a self, call: &'a CallStarted) -> Option<BoxFuture<'a, ()>> {
         if let Some(recent) = self.recent() {
             recent.started(call);
         }
         self.send(|redactor, command| {
-            Event::Started(Arc::new(Shown {
-                call: CallSummary::started(call, redactor, command),
-                tool: Some(Arc::clone(&call.tool)),
-            }))
+            let tool = Some(Arc::clone(&call.tool));
+            let call = CallSummary::started(call, redactor, command);
+            FeedEvent {
+                kind: "started",
+                call,
+                tool,
+            }
         });
         None
     }
@@ -112,10 +112,13 @@ impl Observer for Feed {
             recent.finished(record);
         }
         self.send(|redactor, command| {
-            Event::Finished(Arc::new(Shown {
-                call: CallSummary::finished(record, redactor, command),
-                tool: record.tool.clone(),
-            }))
+            let tool = record.tool.clone();
+            let call = CallSummary::finished(record, redactor, command);
+            FeedEvent {
+                kind: "call",
+                call,
+                tool,
+            }
         });
         None
     }

@@ -1,16 +1,16 @@
-//! Properties of bytes that strangers send. `fuzz/` runs them under libFuzzer, the test here with
-//! random bytes.
+//! Properties that must hold for any bytes. `fuzz/` checks them under libFuzzer; the test
+//! here uses random bytes.
 
-use crate::listener::head::seen_in_pieces;
+use crate::listener::head_scanner::scan_in_pieces;
 
-/// Heads of requests; the first byte says how they are cut. Returns whether a head was seen that has
+/// Scans request heads cut into pieces; the first byte sets their size. Returns whether a head has
 /// both `Content-Length` and `Transfer-Encoding`.
 pub fn heads(bytes: &[u8]) -> bool {
     let Some((cut, bytes)) = bytes.split_first() else {
         return false;
     };
-    let whole = seen_in_pieces(bytes, bytes.len().max(1));
-    let pieces = seen_in_pieces(bytes, usize::from(*cut).max(1));
+    let whole = scan_in_pieces(bytes, bytes.len().max(1));
+    let pieces = scan_in_pieces(bytes, usize::from(*cut).max(1));
     assert_eq!(whole, pieces);
     whole.1
 }

@@ -1,163 +1,126 @@
-//! Where calls that were made are looked up: the journal, or this process's memory where there is none or while it fails.
+//! Looks up past calls in the journal, or in memory where there is none or while it fails.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use serde_json::Value;
 use toolgate_core::is_redacted;
-use toolgate_journal::{CallDetail, CallSummary, Filter, JournalError, Reader};
+use toolgate_journal::{CallDetail, CallSummary, JournalError, JournalFilter, JournalReader};
 
 use crate::Gateway;
-use crate::desk::{LOOKS, SEARCHES};
+use crate::caller_view::CallerView;
 use crate::problem::Problem;
-use crate::recent::CallFilter;
-use crate::sight::Sight;
+use crate::query_limiter::{LOOKUPS, SEARCHES};
 
-pub(crate) struct History<'a>(&'a Gateway);
+pub(crate) struct CallHistory<'a>(pub(crate) &'a Gateway);
 
-pub(crate) struct Found {
+pub(crate) struct FoundCall {
     pub(crate) detail: CallDetail,
-    pub(crate) asking: Asking,
-    /// Why the record isn't to be trusted.
+    // `None` if the arguments were redacted, cut, or not an object in the first place.
+    pub(crate) arguments: Option<Arc<Value>>,
+    // Why the record may have been tampered with.
     pub(crate) unverified: Option<String>,
 }
 
-pub(crate) enum Asking {
-    Whole(Arc<Value>),
-    /// Not as they were: without secrets, cut, or no JSON object in the first place.
-    NotWhole,
-}
-
-impl<'a> History<'a> {
-    pub(crate) fn of(gateway: &'a Gateway) -> Self {
-        Self(gateway)
-    }
-
-    /// The calls that a caller may see, newest first.
+impl CallHistory<'_> {
     pub(crate) async fn list(
         &self,
-        mut filter: CallFilter,
-        sight: Sight,
+        mut filter: JournalFilter,
+        view: CallerView,
     ) -> Result<Vec<CallSummary>, Problem> {
-        if sight.is_blind() {
+        if view.sees_no_calls() {
             return Ok(Vec::new());
         }
-        if let Some(name) = sight.only_of() {
+        if let Some(name) = view.only_caller() {
             if filter.caller.as_deref().is_some_and(|asked| asked != name) {
                 return Ok(Vec::new());
             }
             filter.caller = Some(name.to_owned());
         }
-        // These may have to look at every call there is.
-        let desk = match sight.sees_all() && filter.search.is_none() {
-            true => &LOOKS,
+        // Filters by caller or text may have to read every call.
+        let limiter = match view.sees_all() && filter.search.is_none() {
+            true => &LOOKUPS,
             false => &SEARCHES,
         };
-        let recent = self.0.parts().feed.recent();
-        let recent = recent.map(|recent| recent.list(&filter, |call| sight.has_call(call)));
+        let recent = self.0.parts.feed.recent();
+        let recent = recent.map(|recent| recent.list(&filter, |call| view.has_call(call)));
         let Some(reader) = self.reader() else {
             return Ok(recent.unwrap_or_default());
         };
         let limit = filter.limit;
-        let question = move |reader: &Reader| page(reader, filter, &sight);
-        match (desk.ask(reader, question).await, recent) {
+        let query = move |reader: &JournalReader| page(reader, &filter, &view);
+        match (limiter.run(reader, query).await, recent) {
             (recorded, None) => recorded,
-            // What waits for better times stands before what was recorded, if that can be read at all.
-            (recorded, Some(recent)) => Ok(merged(recorded.unwrap_or_default(), recent, limit)),
+            // Calls that could not be recorded are still listed, even if the journal can't be read.
+            (recorded, Some(recent)) => Ok(merge(recorded.unwrap_or_default(), recent, limit)),
         }
     }
 
-    pub(crate) async fn find(&self, id: String) -> Result<Option<Found>, Problem> {
-        let recent = self.0.parts().feed.recent();
+    pub(crate) async fn find(&self, id: String) -> Result<Option<FoundCall>, Problem> {
+        let recent = self.0.parts.feed.recent();
         if let Some((detail, asked)) = recent.and_then(|recent| recent.find(&id)) {
-            let asking = match asked.is_object() {
-                true => Asking::Whole(asked),
-                false => Asking::NotWhole,
-            };
-            let detail = CallDetail::clone(&detail);
-            return Ok(Some(Found {
-                detail,
-                asking,
+            return Ok(Some(FoundCall {
+                detail: CallDetail::clone(&detail),
+                arguments: Some(asked).filter(|asked| asked.is_object()),
                 unverified: None,
             }));
         }
         let Some(reader) = self.reader() else {
             return Ok(None);
         };
-        let look = move |reader: &Reader| {
+        let look = move |reader: &JournalReader| {
             let Some(call) = reader.call(&id)? else {
                 return Ok(None);
             };
             let unverified = reader.verify_call(&call.summary.id)?;
             Ok(Some((call, unverified)))
         };
-        let found = LOOKS.ask(reader, look).await?;
-        Ok(found.map(|(call, unverified)| Found {
-            unverified,
-            ..Found::recorded(call)
+        let found = LOOKUPS.run(reader, look).await?;
+        Ok(found.map(|(detail, unverified)| {
+            let is_whole = detail.asked.is_object() && !is_redacted(&detail.asked);
+            FoundCall {
+                arguments: is_whole.then(|| Arc::new(detail.asked.clone())),
+                detail,
+                unverified,
+            }
         }))
     }
 
-    pub(crate) fn reader(&self) -> Option<Reader> {
-        let journal = self.0.parts().journal.as_ref();
+    pub(crate) fn reader(&self) -> Option<JournalReader> {
+        let journal = self.0.parts.journal.as_ref();
         journal.map(toolgate_journal::Journal::reader)
     }
 }
 
-impl Found {
-    fn recorded(detail: CallDetail) -> Self {
-        let asking = match detail.asked.is_object() && !is_redacted(&detail.asked) {
-            true => Asking::Whole(Arc::new(detail.asked.clone())),
-            false => Asking::NotWhole,
-        };
-        Self {
-            detail,
-            asking,
-            unverified: None,
-        }
-    }
-}
-
-/// One page of what may be shown. It is full unless there is no more: else a reader would take it for the last.
+/// Returns one page. It is full unless there is no more, because a reader takes a short page
+/// for the last one.
 fn page(
-    reader: &Reader,
-    wanted: CallFilter,
-    sight: &Sight,
+    reader: &JournalReader,
+    filter: &JournalFilter,
+    view: &CallerView,
 ) -> Result<Vec<CallSummary>, JournalError> {
-    let mut filter = Filter::default();
-    filter.tool = wanted.tool;
-    filter.server = wanted.server;
-    filter.origin = wanted.origin;
-    filter.caller = wanted.caller;
-    filter.outcome = wanted.outcome;
-    filter.search = wanted.search;
-    filter.since = wanted.since;
-    filter.until = wanted.until;
-    filter.before = wanted.before;
-    filter.limit = wanted.limit;
-    // Thousands of calls are of a few tools.
+    // Thousands of calls are of few tools, so decisions are cached.
     let mut known = HashMap::<(String, Option<String>), bool>::new();
-    let calls = reader.calls_shown(&filter, |tool, server| {
+    let calls = reader.calls_shown(filter, |tool, server| {
         let key = (tool.to_owned(), server.map(str::to_owned));
         *known
             .entry(key)
-            .or_insert_with_key(|(tool, server)| sight.has_tool_of_call(tool, server.as_deref()))
+            .or_insert_with_key(|(tool, server)| view.has_tool_of_call(tool, server.as_deref()))
     })?;
-    // A token may have the name of a command, whose calls the filter lets through as well.
+    // The journal's filter also matches commands, and a token may be named like one.
     Ok(calls
         .into_iter()
-        .filter(|call| sight.is_of_whom_it_sees(call.caller.as_deref()))
+        .filter(|call| view.sees_calls_of(call.caller.as_deref()))
         .collect())
 }
 
-/// Recorded calls and those that wait to be, each once, newest first.
-fn merged(recorded: Vec<CallSummary>, recent: Vec<CallSummary>, limit: usize) -> Vec<CallSummary> {
+fn merge(recorded: Vec<CallSummary>, recent: Vec<CallSummary>, limit: usize) -> Vec<CallSummary> {
     let mut all: BTreeMap<String, CallSummary> = recorded
         .into_iter()
         .map(|call| (call.id.clone(), call))
         .collect();
     for call in recent {
-        // Of a call that has ended the beginning may be recorded, and the other way round.
+        // Either source may know only the beginning of a call, so the record of its end wins.
         if all
             .get(&call.id)
             .is_none_or(|other| other.success.is_none())
@@ -180,11 +143,11 @@ mod tests {
     }
 
     #[test]
-    fn what_is_recorded_and_what_waits_is_one_list_and_the_end_of_a_call_counts() {
+    fn recorded_and_recent_calls_are_merged() {
         let well = Some(true);
         let recorded = vec![call("4", well), call("3", None), call("1", well)];
         let recent = vec![call("5", None), call("4", None), call("3", well)];
-        let all = merged(recorded, recent, 3);
+        let all = merge(recorded, recent, 3);
         let all: Vec<_> = all.iter().map(|call| (&*call.id, call.success)).collect();
         assert_eq!(all, [("5", None), ("4", well), ("3", well)]);
     }

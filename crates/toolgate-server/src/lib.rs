@@ -1,19 +1,19 @@
-//! The gateway over HTTP: an API for programs, MCP for clients, a page for the operator, and what can be measured.
+//! The gateway over HTTP: an API for programs, MCP for clients, a dashboard for
+//! the operator, and metrics.
 //!
 //! ```text
 //!  listener.rs   connections, bounded      api/        one file per group of routes
 //!  guard/        who may come in           dashboard   the page and what it loads
-//!  router.rs     every route there is      feed, stats, metrics, traces   what observers see of calls
+//!  router.rs     all routes                feed, stats, metrics, traces   observers of calls
 //! ```
 //!
-//! A request passes the guard (host, origin, token, rate), then a route, and a call the same door as everywhere: the
-//! [`ToolExecutor`](toolgate_core::ToolExecutor).
+//! A request passes the guard (host, origin, token, rate) and then a route. Calls take the same
+//! path as everywhere, through the [`ToolExecutor`](toolgate_core::ToolExecutor).
 
 mod api;
 mod approvals;
-mod calls;
+mod caller_view;
 mod dashboard;
-mod desk;
 mod feed;
 #[cfg(any(test, fuzzing))]
 pub mod fuzzing;
@@ -24,11 +24,11 @@ mod listener;
 mod metrics;
 mod operator;
 mod problem;
+mod query_limiter;
 mod recent;
 mod rights;
 mod router;
 mod settings;
-mod sight;
 mod stats;
 mod tool_key;
 #[cfg(feature = "otlp")]
@@ -36,8 +36,8 @@ mod traces;
 
 pub use api::calls::mock_entry;
 pub use approvals::Approvals;
-pub use feed::Feed;
-pub use gateway::{ConfigurationState, Gateway, NotKept, Parts, Workshop};
+pub use feed::CallFeed;
+pub use gateway::{ConfigWriteError, ConfigWriter, ConfigurationState, Gateway, GatewayParts};
 pub use listener::serve;
 pub use metrics::Metrics;
 pub use operator::random_key;

@@ -1,4 +1,4 @@
-//! Figures for Prometheus.
+//! Counts calls for Prometheus.
 
 mod process;
 
@@ -17,33 +17,36 @@ use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Registry, Unit};
-use toolgate_core::{CallRecord, ErrorKind, Observer, Origin, Source, ToolDefinition, wire_names};
+use toolgate_core::{
+    CallRecord, ErrorKind, Observer, Origin, ToolDefinition, ToolSource, wire_names,
+};
 use toolgate_mcp::{ServerState, ServerStatus};
 
 use crate::tool_key::{ToolKey, ToolKeyRef};
 
-/// Seconds; from a call inside of the program to one that waits for a slow device.
+// In seconds, from a call inside the program to one that waits for a slow device.
 const BUCKETS: [f64; 14] = [
     0.000_1, 0.000_5, 0.001, 0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0,
 ];
 
-/// Tools with figures of their own; the rest is counted as one.
-const MOST_TOOLS: usize = 2048;
+// Tools with metrics of their own. Further ones are counted as one.
+const MAX_TOOLS: usize = 2048;
 const OTHERS: &str = "(others)";
-/// Callers with figures of their own. There are as many as tokens, unless somebody makes one for every user.
-const MOST_CALLERS: usize = 64;
+// Callers with metrics of their own. There are as many as tokens, unless somebody makes a
+// token for every user.
+const MAX_CALLERS: usize = 64;
 const OTHER_CALLERS: &str = "other";
-/// All local tools share the slots that calls may have to wait for.
+// All local tools share the slots that calls may have to wait for.
 const LOCAL: &str = "local";
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct OfTool {
+struct ToolLabels {
     tool: String,
     server: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct OfCaller {
+struct CallerLabels {
     tool: String,
     server: String,
     origin: String,
@@ -51,60 +54,61 @@ struct OfCaller {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct OfKind {
+struct FailureLabels {
     tool: String,
     server: String,
     kind: &'static str,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct OfServer {
+struct ServerLabels {
     server: String,
 }
 
 #[derive(Default)]
-pub(crate) struct Now {
+pub(crate) struct MetricsSnapshot {
     pub(crate) servers: Vec<ServerStatus>,
     pub(crate) tools: usize,
     pub(crate) in_flight: usize,
     pub(crate) requests: usize,
-    /// None where no calls are to be recorded.
-    pub(crate) journal: Option<JournalNow>,
+    // `None` where calls are not meant to be recorded.
+    pub(crate) journal: Option<JournalSnapshot>,
 }
 
-pub(crate) struct JournalNow {
+#[derive(Default)]
+pub(crate) struct JournalSnapshot {
     pub(crate) is_up: bool,
     pub(crate) lost: u64,
-    /// Calls that made room for others before their time.
+    // Calls that were deleted early because the journal was full.
     pub(crate) evicted: u64,
 }
 
-/// Counts calls. Cheap to clone.
+/// Counts calls. Clones share their counters.
 #[derive(Clone)]
-pub struct Metrics(Arc<Inner>);
+pub struct Metrics(Arc<MetricsState>);
 
-struct Inner {
+struct MetricsState {
     registry: Registry,
-    calls: Family<OfCaller, Counter>,
-    failures: Family<OfKind, Counter>,
-    duration: Family<OfTool, Histogram, fn() -> Histogram>,
-    queue: Family<OfServer, Histogram, fn() -> Histogram>,
+    calls: Family<CallerLabels, Counter>,
+    failures: Family<FailureLabels, Counter>,
+    duration: Family<ToolLabels, Histogram, fn() -> Histogram>,
+    queue: Family<ServerLabels, Histogram, fn() -> Histogram>,
     in_flight: Gauge,
     unknown: Counter,
-    /// A call finds its figures by the tool, without making labels anew.
-    tools: Mutex<IndexMap<ToolKey, Arc<Tool>>>,
-    /// Callers that have a label of their own.
+    // Finds a tool's metrics without building labels for every call.
+    tools: Mutex<IndexMap<ToolKey, Arc<ToolMetrics>>>,
+    // Callers with a label of their own.
     callers: Mutex<HashSet<Arc<str>>>,
 }
 
-struct Tool {
-    labels: OfTool,
-    calls: Mutex<Vec<Calls>>,
+struct ToolMetrics {
+    labels: ToolLabels,
+    calls: Mutex<Vec<CallCounter>>,
     duration: Histogram,
 }
 
-/// Calls of one tool by one caller in one way.
-struct Calls {
+// The calls of one tool by one caller and origin.
+struct CallCounter {
     origin: Origin,
     caller: Arc<str>,
     counter: Counter,
@@ -122,30 +126,16 @@ impl Default for Metrics {
         let version = Info::new([("version", env!("CARGO_PKG_VERSION"))]);
         registry.register("build", "Which Toolgate this is", version);
         registry.register("calls", "Calls of tools", Family::clone(&calls));
-        registry.register(
-            "failures",
-            "Calls that failed, by kind",
-            Family::clone(&failures),
-        );
-        registry.register_with_unit(
-            "call_duration",
-            "How long calls took",
-            Unit::Seconds,
-            Family::clone(&duration),
-        );
-        registry.register_with_unit(
-            "call_queue",
-            "How long calls waited for a free slot, of those that had to",
-            Unit::Seconds,
-            Family::clone(&queue),
-        );
+        let by_kind = Family::clone(&failures);
+        registry.register("failures", "Calls that failed, by kind", by_kind);
+        let times = Family::clone(&duration);
+        registry.register_with_unit("call_duration", "How long calls took", Unit::Seconds, times);
+        let help = "How long calls waited for a free slot, of those that had to";
+        registry.register_with_unit("call_queue", help, Unit::Seconds, Family::clone(&queue));
         registry.register("calls_in_flight", "Calls that run now", in_flight.clone());
-        registry.register(
-            "unknown_tool_calls",
-            "Calls of tools that do not exist",
-            unknown.clone(),
-        );
-        Self(Arc::new(Inner {
+        let help = "Calls of unknown tools";
+        registry.register("unknown_tool_calls", help, unknown.clone());
+        Self(Arc::new(MetricsState {
             registry,
             calls,
             failures,
@@ -160,47 +150,47 @@ impl Default for Metrics {
 }
 
 impl Metrics {
-    pub(crate) fn render(&self, now: &Now) -> String {
+    pub(crate) fn render(&self, now: &MetricsSnapshot) -> String {
         self.0.in_flight.set(now.in_flight as i64);
-        // From the start, so that an alert on them is not about figures that do not exist.
+        // Created before the first call, so that an alert can refer to them.
         let servers = now.servers.iter().map(|status| status.name.as_str());
         for server in servers.chain([LOCAL]) {
-            drop(self.queue_of(server));
+            drop(self.queue_histogram(server));
         }
         let mut page = String::with_capacity(16 * 1024);
-        // Writing to a string does not fail.
+        // Writing to a string can't fail.
         let written = text::encode_registry(&mut page, &self.0.registry)
-            .and_then(|()| text::encode_registry(&mut page, &now.figures()))
+            .and_then(|()| text::encode_registry(&mut page, &now.registry()))
             .and_then(|()| text::encode_registry(&mut page, &process::figures()))
             .and_then(|()| text::encode_eof(&mut page));
         debug_assert_eq!(written, fmt::Result::Ok(()));
         page
     }
 
-    fn tool(&self, record: &CallRecord) -> Option<Arc<Tool>> {
+    fn tool(&self, record: &CallRecord) -> Option<Arc<ToolMetrics>> {
         let definition = record.definition()?;
         let mut tools = self.0.tools.lock();
-        let key = ToolKeyRef::of(definition);
+        let key = ToolKeyRef::new(definition);
         if let Some(tool) = tools.get(&key) {
             return Some(Arc::clone(tool));
         }
-        let key = match tools.len() < MOST_TOOLS {
+        let key = match tools.len() < MAX_TOOLS {
             true => key.to_key(),
             false => ToolKey {
                 name: OTHERS.to_owned(),
-                source: Source::Custom,
+                source: ToolSource::Custom,
             },
         };
-        let labels = OfTool {
+        let labels = ToolLabels {
             tool: label(&key.name),
             server: match &key.source {
                 _ if key.name == OTHERS => String::new(),
-                Source::Mcp(server) => server.clone(),
+                ToolSource::Mcp(server) => server.clone(),
                 local => local.to_string(),
             },
         };
         let made = tools.entry(key).or_insert_with(|| {
-            Arc::new(Tool {
+            Arc::new(ToolMetrics {
                 duration: self.0.duration.get_or_create(&labels).clone(),
                 calls: Mutex::default(),
                 labels,
@@ -209,19 +199,18 @@ impl Metrics {
         Some(Arc::clone(made))
     }
 
-    fn queue_of(&self, server: &str) -> impl Deref<Target = Histogram> {
+    fn queue_histogram(&self, server: &str) -> impl Deref<Target = Histogram> {
         let server = server.to_owned();
-        self.0.queue.get_or_create(&OfServer { server })
+        self.0.queue.get_or_create(&ServerLabels { server })
     }
 
-    /// What a caller is called here: nothing where callers are not told apart.
-    fn label_of(&self, caller: &str) -> Arc<str> {
-        let callers = &self.0.callers;
-        let mut callers = callers.lock();
+    /// The label of a caller; empty where callers are not told apart.
+    fn caller_label(&self, caller: &str) -> Arc<str> {
+        let mut callers = self.0.callers.lock();
         if let Some(known) = callers.get(caller) {
             return Arc::clone(known);
         }
-        if callers.len() >= MOST_CALLERS {
+        if callers.len() >= MAX_CALLERS {
             return OTHER_CALLERS.into();
         }
         let label: Arc<str> = caller.into();
@@ -229,30 +218,31 @@ impl Metrics {
         label
     }
 
-    fn failed(&self, labels: OfTool, kind: ErrorKind) {
-        let OfTool { tool, server } = labels;
+    fn count_failure(&self, labels: ToolLabels, kind: ErrorKind) {
+        let ToolLabels { tool, server } = labels;
         let kind = kind.as_str();
-        let labels = OfKind { tool, server, kind };
+        let labels = FailureLabels { tool, server, kind };
         self.0.failures.get_or_create(&labels).inc();
     }
 }
 
-impl Tool {
-    fn called(&self, origin: Origin, caller: &str, metrics: &Metrics) {
+impl ToolMetrics {
+    fn count_call(&self, origin: Origin, caller: &str, metrics: &Metrics) {
         let mut calls = self.calls.lock();
-        let find = |calls: &[Calls], caller: &str| {
-            let is_known = |calls: &&Calls| calls.origin == origin && *calls.caller == *caller;
+        let find = |calls: &[CallCounter], caller: &str| {
+            let is_known =
+                |calls: &&CallCounter| calls.origin == origin && *calls.caller == *caller;
             calls.iter().find(is_known).map(|calls| calls.counter.inc())
         };
         if find(&calls, caller).is_some() {
             return;
         }
-        let caller = metrics.label_of(caller);
+        let caller = metrics.caller_label(caller);
         if find(&calls, &caller).is_some() {
             return;
         }
-        let OfTool { tool, server } = self.labels.clone();
-        let labels = OfCaller {
+        let ToolLabels { tool, server } = self.labels.clone();
+        let labels = CallerLabels {
             tool,
             server,
             origin: origin.to_string(),
@@ -260,7 +250,7 @@ impl Tool {
         };
         let counter = metrics.0.calls.get_or_create(&labels).clone();
         counter.inc();
-        calls.push(Calls {
+        calls.push(CallCounter {
             origin,
             caller,
             counter,
@@ -275,73 +265,62 @@ impl Observer for Metrics {
             return None;
         };
         let caller = record.caller.as_deref().unwrap_or_default();
-        tool.called(record.origin, caller, self);
+        tool.count_call(record.origin, caller, self);
         tool.duration.observe(record.outcome.elapsed.as_secs_f64());
         let waited = record.timings.queue;
         if !waited.is_zero() {
             let server = match record.definition().map(ToolDefinition::source) {
-                Some(Source::Mcp(server)) => server,
+                Some(ToolSource::Mcp(server)) => server,
                 _ => LOCAL,
             };
-            self.queue_of(server).observe(waited.as_secs_f64());
+            self.queue_histogram(server).observe(waited.as_secs_f64());
         }
         if let Err(error) = &record.outcome.result {
-            self.failed(tool.labels.clone(), error.kind());
+            self.count_failure(tool.labels.clone(), error.kind());
         }
         None
     }
 }
 
-impl Now {
-    fn figures(&self) -> Registry {
+impl MetricsSnapshot {
+    fn registry(&self) -> Registry {
         let mut registry = Registry::with_prefix("toolgate");
         let gauge = |number: usize| ConstGauge::new(number as i64);
         registry.register("tools", "Tools that can be called", gauge(self.tools));
-        registry.register(
-            "requests_under_way",
-            "Requests under way that may be calls; serve.concurrency bounds them",
-            gauge(self.requests),
-        );
+        let help = "Running requests that may be calls; serve.concurrency limits them";
+        registry.register("requests_under_way", help, gauge(self.requests));
         if let Some(journal) = &self.journal {
-            registry.register(
-                "journal_up",
-                "1 if calls are recorded",
-                gauge(usize::from(journal.is_up)),
-            );
-            registry.register(
-                "journal_lost_rows",
-                "Rows of the journal that were lost",
-                ConstCounter::new(journal.lost),
-            );
-            registry.register(
-                "journal_evicted_calls",
-                "Calls deleted before their time because the journal was full",
-                ConstCounter::new(journal.evicted),
-            );
+            let is_up = gauge(usize::from(journal.is_up));
+            registry.register("journal_up", "1 if calls are recorded", is_up);
+            let lost = ConstCounter::new(journal.lost);
+            registry.register("journal_lost_rows", "Journal rows that were lost", lost);
+            let help = "Calls deleted early because the journal was full";
+            let evicted = ConstCounter::new(journal.evicted);
+            registry.register("journal_evicted_calls", help, evicted);
         }
-        of_servers(&mut registry, &self.servers);
+        register_servers(&mut registry, &self.servers);
         registry
     }
 }
 
-/// The name of a tool as a label. A long one is cut, with a number that tells it from others that begin like it.
+/// Cuts a long name and adds a number that tells it from others with the same beginning.
 fn label(name: &str) -> String {
-    const LONGEST: usize = 200;
-    match name.len() > LONGEST {
-        true => wire_names::legal(name, LONGEST).into_owned(),
+    const MAX_NAME_BYTES: usize = 200;
+    match name.len() > MAX_NAME_BYTES {
+        true => wire_names::to_legal(name, MAX_NAME_BYTES).into_owned(),
         false => name.to_owned(),
     }
 }
 
-/// What the servers count themselves.
-fn of_servers(registry: &mut Registry, servers: &[ServerStatus]) {
+/// Registers the metrics that servers count themselves.
+fn register_servers(registry: &mut Registry, servers: &[ServerStatus]) {
     let (up, restarts, polluted) = (
-        Family::<OfServer, Gauge>::default(),
-        Family::<OfServer, Counter>::default(),
-        Family::<OfServer, Counter>::default(),
+        Family::<ServerLabels, Gauge>::default(),
+        Family::<ServerLabels, Counter>::default(),
+        Family::<ServerLabels, Counter>::default(),
     );
     for status in servers {
-        let server = OfServer {
+        let server = ServerLabels {
             server: status.name.clone(),
         };
         let is_up = status.state == ServerState::Connected;
@@ -351,11 +330,8 @@ fn of_servers(registry: &mut Registry, servers: &[ServerStatus]) {
     }
     registry.register("server_up", "1 if the server's tools can be called", up);
     registry.register("server_restarts", "How often a server ended", restarts);
-    registry.register(
-        "server_polluted_lines",
-        "Lines on a server's stdout that were no messages",
-        polluted,
-    );
+    let help = "Lines on a server's stdout that were not messages";
+    registry.register("server_polluted_lines", help, polluted);
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! How the one who started the gateway is known: by a link for a browser, and by a key for commands
+//! Recognises whoever started the gateway, by a link for browsers and by a key for commands
 //! of the same user.
 
 use std::sync::OnceLock;
@@ -13,18 +13,18 @@ use tokio::time::Instant;
 
 use crate::guard::digest;
 
-/// How long a link that nobody opened can be opened.
+// How long a link stays valid until it is opened.
 const LINK_LIFE: Duration = Duration::from_secs(12 * 3600);
 
-/// Both as hashes, like tokens.
+/// The operator's link and command key, stored as hashes like tokens.
 #[derive(Default)]
 pub(crate) struct OperatorKeys {
-    /// At most one: a new link takes the place of the one before.
-    link: Mutex<Option<Link>>,
+    // A new link replaces the one before.
+    link: Mutex<Option<SignInLink>>,
     command: OnceLock<[u8; 32]>,
 }
 
-struct Link {
+struct SignInLink {
     hash: [u8; 32],
     ends: Instant,
 }
@@ -32,18 +32,19 @@ struct Link {
 impl OperatorKeys {
     /// Lets whoever shows this key sign in, once.
     pub(crate) fn accept_link(&self, key: &str) {
-        let link = Link {
+        let link = SignInLink {
             hash: digest(key.as_bytes()),
             ends: Instant::now() + LINK_LIFE,
         };
         *self.link.lock() = Some(link);
     }
 
-    /// True once for the key of the last link.
+    /// True once for the key of the latest link.
     pub(crate) fn take_link(&self, key: &[u8]) -> bool {
         let hash = digest(key);
         let mut link = self.link.lock();
-        let is_it = |link: &Link| bool::from(link.hash.ct_eq(&hash)) && link.ends > Instant::now();
+        let is_it =
+            |link: &SignInLink| bool::from(link.hash.ct_eq(&hash)) && link.ends > Instant::now();
         let is_it = link.as_ref().is_some_and(is_it);
         if is_it {
             *link = None;
@@ -51,7 +52,7 @@ impl OperatorKeys {
         is_it
     }
 
-    /// Lets commands in that show this key. There is one, the first that was given.
+    /// Sets the key for commands. Only the first call has an effect.
     pub(crate) fn accept_command_key(&self, key: &str) {
         self.command.get_or_init(|| digest(key.as_bytes()));
     }
@@ -62,13 +63,9 @@ impl OperatorKeys {
     }
 }
 
-/// A key that nobody guesses, for [`Gateway::accept_sign_in_key`](crate::Gateway::accept_sign_in_key) and
-/// [`Gateway::accept_command_key`](crate::Gateway::accept_command_key). Nothing if the system has no randomness to give.
-///
-/// ```
-/// let key = toolgate_server::random_key().unwrap();
-/// assert_ne!(Some(key), toolgate_server::random_key());
-/// ```
+/// Generates a key for [`Gateway::accept_sign_in_key`](crate::Gateway::accept_sign_in_key) or
+/// [`Gateway::accept_command_key`](crate::Gateway::accept_command_key). Returns `None` if the
+/// system has no random numbers.
 pub fn random_key() -> Option<String> {
     let mut key = [0_u8; 16];
     SystemRandom::new().fill(&mut key).ok()?;
@@ -80,11 +77,12 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn a_link_works_once_for_twelve_hours_and_until_there_is_a_newer_one() {
+    async fn a_link_works_once_until_it_expires_or_is_replaced() {
         let keys = OperatorKeys::default();
         assert!(!keys.take_link(b""));
         let [first, second, third] = [0; 3].map(|_| random_key().unwrap());
         assert_eq!(first.len(), 22, "128 bits");
+        assert_ne!(first, second);
         keys.accept_link(&first);
         keys.accept_link(&second);
         assert!(!keys.take_link(first.as_bytes()));
@@ -96,7 +94,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_key_for_commands_is_no_link_and_a_link_no_such_key() {
+    async fn command_keys_and_links_are_not_interchangeable() {
         let keys = OperatorKeys::default();
         let (link, command) = ("link", "command");
         keys.accept_link(link);

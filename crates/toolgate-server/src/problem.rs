@@ -5,18 +5,18 @@ use http::{HeaderValue, StatusCode, header};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-/// Why a request was not answered.
+/// The description of an error.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct Problem {
-    /// The status code once more, for a reader of the body alone.
+    /// The HTTP status code.
     #[schema(example = 404)]
     status: u16,
-    /// What kind of problem it is, in few words.
+    /// The kind of problem, in a few words.
     #[schema(example = "Not Found")]
     title: String,
     /// What is wrong, and what to do.
     detail: String,
-    /// The request, as in the header `x-request-id` and in the gateway's log.
+    /// The request's id, as in the header `x-request-id` and in the gateway's log.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false, example = "5f0c2a91-1")]
     request_id: Option<String>,
@@ -35,8 +35,28 @@ impl Problem {
         }
     }
 
+    pub(crate) fn bad_request(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, detail)
+    }
+
+    pub(crate) fn forbidden(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::FORBIDDEN, detail)
+    }
+
     pub(crate) fn not_found(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::NOT_FOUND, detail)
+    }
+
+    pub(crate) fn conflict(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::CONFLICT, detail)
+    }
+
+    pub(crate) fn unprocessable(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::UNPROCESSABLE_ENTITY, detail)
+    }
+
+    pub(crate) fn unavailable(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, detail)
     }
 
     pub(crate) fn status(&self) -> StatusCode {
@@ -47,8 +67,7 @@ impl Problem {
         &self.detail
     }
 
-    /// The same answer, which names the request if it is a problem.
-    pub(crate) fn named(mut response: Response, request_id: &HeaderValue) -> Response {
+    pub(crate) fn with_request_id(mut response: Response, request_id: &HeaderValue) -> Response {
         if let Some(mut problem) = response.extensions_mut().remove::<Self>() {
             problem.request_id = request_id.to_str().ok().map(str::to_owned);
             response.headers_mut().remove(header::CONTENT_LENGTH);
@@ -57,7 +76,6 @@ impl Problem {
         response
     }
 
-    /// The same later may succeed.
     pub(crate) fn retry_after(mut self, seconds: u32) -> Self {
         self.retry_after = Some(seconds);
         self
@@ -70,7 +88,7 @@ impl IntoResponse for Problem {
         let body = serde_json::to_vec(&self).unwrap_or_default();
         let mut response = (status, body).into_response();
         let retry_after = self.retry_after;
-        // For the guard, which knows the request.
+        // The guard takes it out again to add the id of the request.
         response.extensions_mut().insert(self);
         let headers = response.headers_mut();
         headers.insert(

@@ -1,15 +1,16 @@
-//! Every route there is, and what stands before them.
+//! Lists every route of the gateway.
 
 use axum::Router;
+use utoipa::OpenApi;
 use utoipa::openapi::OpenApi as Document;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use crate::api::openapi::ApiSkeleton;
 use crate::{Gateway, api, dashboard};
 
-/// All routes. They are served only by [`Guard`](crate::guard::Guard), which stands before every one of them.
 pub(crate) fn build(gateway: Gateway) -> Router {
-    // Without layers, which cost every request some allocations each: what stands before all routes is the guard.
+    // Layers would cost every request some allocations each, so the guard does their work.
     Router::from(api())
         .merge(dashboard::routes())
         .method_not_allowed_fallback(api::wrong_method)
@@ -17,14 +18,13 @@ pub(crate) fn build(gateway: Gateway) -> Router {
         .with_state(gateway)
 }
 
-/// Describes what [`build`] makes.
 pub(crate) fn document() -> Document {
     api().into_openapi()
 }
 
-/// What programs use: every route here is in the document.
+/// The documented API: every route here is in the OpenAPI description.
 fn api() -> OpenApiRouter<Gateway> {
-    OpenApiRouter::with_openapi(api::openapi::skeleton())
+    OpenApiRouter::with_openapi(ApiSkeleton::openapi())
         .routes(routes!(api::tools::list))
         .routes(routes!(api::tools::show))
         .routes(routes!(api::tools::call))

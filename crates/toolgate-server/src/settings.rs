@@ -1,4 +1,4 @@
-//! The section `serve` of the configuration.
+//! Settings of the section `serve` of the configuration.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -6,19 +6,14 @@ use std::net::{IpAddr, SocketAddr};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, de};
-use toolgate_core::Pattern;
+use toolgate_core::ToolPattern;
 
 use crate::Right;
 
-/// Shorter ones can be guessed.
-const SHORTEST_TOKEN: usize = 16;
+// Shorter tokens can be guessed.
+const MIN_TOKEN_LEN: usize = 16;
 
-/// Where the gateway listens, and who may come in.
-///
-/// ```
-/// let settings = toolgate_server::ServeSettings::default();
-/// assert_eq!(settings.bind.to_string(), "127.0.0.1:7460");
-/// ```
+/// Where the gateway listens, and who may connect.
 #[derive(Clone, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 #[schemars(description = "The gateway over HTTP")]
@@ -28,18 +23,19 @@ pub struct ServeSettings {
     #[serde(deserialize_with = "bind")]
     #[schemars(with = "String")]
     pub bind: SocketAddr,
-    /// Names under which this gateway is reached, besides loopback names and the address it listens on.
+    /// Names under which this gateway is reached, besides loopback names and the address it listens
+    /// on.
     pub hosts: Vec<String>,
     /// Origins of pages that may use it, besides its own.
     pub origins: Vec<String>,
-    /// The operator's: it may use everything, and signs in a browser that may approve calls. Empty: no token is needed on
-    /// loopback.
+    /// The operator's token, which may use everything. Empty: no token is needed on loopback.
     pub token: String,
     /// More tokens, each with tools and rights of its own.
     pub tokens: Vec<TokenSettings>,
-    /// Calls per second that one token or address may ask for; 0: as many as there are.
+    /// Calls per second for each token or address; 0: no limit.
     pub rate: u32,
-    /// Requests that may be under way at once, and as many that only look; more are told to come back.
+    /// Concurrent requests that may be calls, and as many that only read; further ones are told to
+    /// try again.
     pub concurrency: usize,
     /// Connections that may be open at once.
     pub connections: usize,
@@ -72,24 +68,17 @@ pub struct TokenSettings {
     /// A name for the log.
     #[serde(default)]
     pub name: String,
-    /// Only these tools exist for it.
+    /// The only tools that it may use.
     #[schemars(with = "Vec<String>")]
     #[serde(default = "everything")]
-    pub allow: Vec<Pattern>,
-    /// What its holder may do besides calling tools; nothing unless said.
+    pub allow: Vec<ToolPattern>,
+    /// What its holder may do besides calling tools; nothing by default.
     #[serde(default)]
     pub rights: Vec<Right>,
 }
 
 impl ServeSettings {
-    /// Why nothing may be served with these settings, as a sentence that says what to do.
-    ///
-    /// ```
-    /// let mut settings = toolgate_server::ServeSettings::default();
-    /// assert_eq!(settings.problem(), None);
-    /// settings.bind = ([0, 0, 0, 0], 7460).into();
-    /// assert!(settings.problem().is_some_and(|problem| problem.contains("serve.token")));
-    /// ```
+    /// Why these settings can't be served, as a sentence that says what to do.
     pub fn problem(&self) -> Option<String> {
         let tokens = self.problem_of_tokens();
         let names = || self.hosts.iter().find_map(|host| problem_of_host(host));
@@ -98,10 +87,9 @@ impl ServeSettings {
             .or_else(|| self.problem_of_bind(self.bind))
             .or_else(names)
             .or_else(origins)
-            .or_else(|| self.problem_of_room())
+            .or_else(|| self.problem_of_limits())
     }
 
-    /// The same for the address that is in fact listened on.
     pub(crate) fn problem_of_bind(&self, bind: SocketAddr) -> Option<String> {
         let is_private = bind.ip().to_canonical().is_loopback();
         (!is_private && self.secrets().next().is_none()).then(|| {
@@ -112,7 +100,7 @@ impl ServeSettings {
         })
     }
 
-    /// All tokens that are set, `serve.token` first, each with what a person knows it by.
+    /// All tokens that are set, `serve.token` first, each with its name in the configuration.
     fn secrets(&self) -> impl Iterator<Item = (String, &str)> {
         let more = self.tokens.iter().enumerate();
         let more = more.map(|(index, token)| (format!("serve.tokens[{index}]"), &*token.token));
@@ -131,19 +119,19 @@ impl ServeSettings {
         let mut seen = HashSet::new();
         self.secrets().find_map(|(name, token)| {
             let length = token.chars().count();
-            if length < SHORTEST_TOKEN {
+            if length < MIN_TOKEN_LEN {
                 Some(format!(
-                    "{name} has {length} characters, which can be guessed; it needs at least {SHORTEST_TOKEN} \
+                    "{name} has {length} characters, which can be guessed; it needs at least {MIN_TOKEN_LEN} \
                      (openssl rand -hex 32 makes a good one)"
                 ))
             } else if !token.bytes().all(|byte| byte.is_ascii_graphic()) {
                 Some(format!(
-                    "{name} has a space or a character that no HTTP header can carry; use letters and digits \
+                    "{name} has a space or a character that HTTP headers do not allow; use letters and digits \
                      (openssl rand -hex 32 makes a good one)"
                 ))
             } else if !seen.insert(token) {
                 Some(format!(
-                    "{name} is the same as a token before it, so it stands twice; give each its own"
+                    "{name} is the same as a token before it, so it appears twice; give each entry its own"
                 ))
             } else {
                 None
@@ -151,22 +139,20 @@ impl ServeSettings {
         })
     }
 
-    fn problem_of_room(&self) -> Option<String> {
-        let zero = |name| {
-            format!("serve.{name} is 0, so nobody could come in; leave it out or set at least 1")
+    fn problem_of_limits(&self) -> Option<String> {
+        let name = match (self.concurrency, self.connections) {
+            (0, _) => "concurrency",
+            (_, 0) => "connections",
+            _ => return None,
         };
-        if self.concurrency == 0 {
-            Some(zero("concurrency"))
-        } else if self.connections == 0 {
-            Some(zero("connections"))
-        } else {
-            None
-        }
+        Some(format!(
+            "serve.{name} is 0, so nobody could connect; leave it out or set at least 1"
+        ))
     }
 }
 
 impl fmt::Debug for ServeSettings {
-    /// Without the token.
+    /// Leaves out the token.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ServeSettings")
             .field("bind", &self.bind)
@@ -191,12 +177,7 @@ impl fmt::Debug for TokenSettings {
     }
 }
 
-/// An address to listen on, with or without its port.
-///
-/// ```
-/// assert_eq!(toolgate_server::parse_bind("localhost:80"), Ok(([127, 0, 0, 1], 80).into()));
-/// assert!(toolgate_server::parse_bind("127.0.0.1:99999").is_err_and(|text| text.contains("65535")));
-/// ```
+/// Parses an address to listen on, with or without a port.
 pub fn parse_bind(text: &str) -> Result<SocketAddr, String> {
     let usual = ServeSettings::default().bind.port();
     let text = text.replacen("localhost", "127.0.0.1", 1);
@@ -219,8 +200,8 @@ fn bind<'de, D: Deserializer<'de>>(deserializer: D) -> Result<SocketAddr, D::Err
     parse_bind(&text).map_err(de::Error::custom)
 }
 
-fn everything() -> Vec<Pattern> {
-    vec![Pattern::new("*")]
+fn everything() -> Vec<ToolPattern> {
+    vec![ToolPattern::new("*")]
 }
 
 fn problem_of_host(host: &str) -> Option<String> {
@@ -232,7 +213,7 @@ fn problem_of_host(host: &str) -> Option<String> {
     }
     let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b".-_:[]".contains(&byte);
     (host.is_empty() || !host.bytes().all(is_name)).then(|| {
-        format!("serve.hosts: '{shown}' is no name of a host; write it as tools.example.org, without * or /")
+        format!("serve.hosts: '{shown}' is not a host name; write it as tools.example.org, without * or /")
     })
 }
 
@@ -295,8 +276,8 @@ mod tests {
                 json!({ "hosts": ["https://tools.example.org"] }),
                 Some("whole address"),
             ),
-            (json!({ "hosts": ["*"] }), Some("no name")),
-            (json!({ "hosts": [""] }), Some("no name")),
+            (json!({ "hosts": ["*"] }), Some("not a host name")),
+            (json!({ "hosts": [""] }), Some("not a host name")),
             (
                 json!({ "origins": ["https://tools.example.org", "vscode-webview://x"] }),
                 None,
@@ -359,5 +340,6 @@ mod tests {
             let found = parse_bind(text).ok().map(|address| address.to_string());
             assert_eq!(found.as_deref(), expected, "{text}");
         }
+        assert!(parse_bind("127.0.0.1:99999").is_err_and(|text| text.contains("65535")));
     }
 }

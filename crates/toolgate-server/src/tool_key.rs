@@ -1,33 +1,34 @@
-//! By what figures of a tool are found.
+//! Identifies a tool in statistics and metrics.
 
 use indexmap::Equivalent;
-use toolgate_core::{Source, ToolDefinition};
+use toolgate_core::{ToolDefinition, ToolSource};
 
-/// A tool's name and where it comes from: a name may move from one server to another, and what the one did is not the other's.
+/// Name and source together, because a name may move to another server, whose calls must not be
+/// mixed with the old ones.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct ToolKey {
     pub(crate) name: String,
-    pub(crate) source: Source,
+    pub(crate) source: ToolSource,
 }
 
-/// The same, to look with: every call does.
+/// Borrows what [`ToolKey`] owns, so that looking a tool up on every call allocates nothing.
 #[derive(Debug, Clone, Copy, Hash)]
 pub(crate) struct ToolKeyRef<'a> {
     name: &'a str,
-    source: &'a Source,
+    source: &'a ToolSource,
 }
 
 impl ToolKey {
     pub(crate) fn server(&self) -> Option<&str> {
         match &self.source {
-            Source::Mcp(server) => Some(server),
+            ToolSource::Mcp(server) => Some(server),
             _ => None,
         }
     }
 }
 
 impl<'a> ToolKeyRef<'a> {
-    pub(crate) fn of(tool: &'a ToolDefinition) -> Self {
+    pub(crate) fn new(tool: &'a ToolDefinition) -> Self {
         Self {
             name: tool.name(),
             source: tool.source(),

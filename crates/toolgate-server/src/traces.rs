@@ -1,4 +1,4 @@
-//! Calls as spans, for whoever collects traces: OTLP over HTTP, in the words of the GenAI and MCP conventions.
+//! Exports calls as spans over OTLP/HTTP, following the GenAI and MCP semantic conventions.
 
 mod collector;
 mod protobuf;
@@ -18,108 +18,101 @@ use serde::Deserialize;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 use toolgate_core::{
-    CallRecord, Observer, Origin, Redactor, Source, ToolDefinition, Trace, escape, kept,
+    CallRecord, Observer, Origin, Redactor, ToolDefinition, ToolSource, TraceContext, escape,
+    sanitize,
 };
 use tracing::{error, info, warn};
 
-use collector::{Collector, SpanExport};
-use span::{Span, SpanKind, valid_state};
+use collector::{OtlpCollector, SpanExporter};
+use span::{SpanKind, TraceSpan, valid_state};
 
-/// Spans that wait for the collector; more are dropped and counted.
+// Spans that wait for the collector. Further ones are dropped and counted.
 const WAITING: usize = 4096;
-/// Spans in one request.
+// Spans in one request.
 const BATCH: usize = 512;
-/// A span waits for others this long.
+// How long a span waits for others.
 const GATHER: Duration = Duration::from_secs(1);
-/// The end of the program waits for it this long.
+// How long the end of the program waits for the export.
 const FLUSH: Duration = Duration::from_secs(2);
-/// So many panics within [`WINDOW`] are too many.
-const MOST_PANICS: u32 = 5;
+// This many panics within `WINDOW` end the export.
+const MAX_PANICS: u32 = 5;
 const WINDOW: Duration = Duration::from_secs(60);
 
-/// Where traces go.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 #[schemars(description = "Where traces go")]
 #[non_exhaustive]
 pub struct TelemetrySettings {
-    /// The address of an OpenTelemetry collector that speaks OTLP over HTTP, such as http://localhost:4318. Empty: none.
+    /// The address of an OpenTelemetry collector that speaks OTLP over HTTP, such
+    /// as http://localhost:4318. Empty: none.
     pub otlp: String,
 }
 
-/// Hands calls to a collector as spans. A collector that is away costs one line in the log, and no call anything. Cheap to clone.
+/// Exports calls to a collector as spans. An unreachable collector costs a line in the log, but
+/// never delays a call. Clones share one queue.
 #[derive(Clone)]
 pub struct Traces {
-    queue: mpsc::Sender<Order>,
-    shared: Arc<Shared>,
+    queue: mpsc::Sender<ExportCommand>,
+    shared: Arc<TracesState>,
 }
 
-struct Shared {
+struct TracesState {
     redactor: Redactor,
     dropped: AtomicU64,
 }
 
-enum Order {
-    Span(Box<Span>),
-    /// Everything before it is to be sent now.
+enum ExportCommand {
+    Span(Box<TraceSpan>),
+    // Exports everything queued before it.
     Flush(oneshot::Sender<()>),
 }
 
 impl TelemetrySettings {
-    /// Why nothing can be sent with these settings, as a sentence that says what to do.
-    ///
-    /// ```
-    /// let mut settings = toolgate_server::TelemetrySettings::default();
-    /// assert_eq!(settings.problem(), None);
-    /// settings.otlp = "localhost:4318".to_owned();
-    /// assert!(settings.problem().is_some_and(|problem| problem.contains("http://")));
-    /// ```
+    /// Why nothing can be exported with these settings, as a sentence that says what to do.
     pub fn problem(&self) -> Option<&'static str> {
         self.address().err()
     }
 
-    /// None if there is nothing to send to.
     fn address(&self) -> Result<Option<Url>, &'static str> {
         if self.otlp.is_empty() {
             return Ok(None);
         }
-        let address = Url::parse(&self.otlp).ok();
-        let address = address.filter(|url| matches!(url.scheme(), "http" | "https"));
-        address
-            .map(Some)
-            .ok_or("no address; write http://host:4318")
+        match Url::parse(&self.otlp) {
+            Ok(url) if matches!(url.scheme(), "http" | "https") => Ok(Some(url)),
+            _ => Err("is not an address; write http://host:4318"),
+        }
     }
 }
 
 impl Traces {
-    /// Starts to export; none where the settings name no collector. Call it inside of a runtime.
+    /// Starts to export, or returns `None` if the settings name no collector. Call
+    /// it within a runtime.
     pub fn start(settings: &TelemetrySettings, redactor: Redactor) -> Result<Option<Self>, String> {
         let wrong = |problem: &str| format!("telemetry.otlp: {problem}");
         let Some(address) = settings.address().map_err(wrong)? else {
             return Ok(None);
         };
-        let exporter = Collector::new(&address).map_err(|problem| wrong(&problem))?;
-        Ok(Some(Self::through(exporter, shown(&address), redactor)))
+        let exporter = OtlpCollector::new(&address).map_err(|problem| wrong(&problem))?;
+        let shown = address_without_login(&address);
+        Ok(Some(Self::with_exporter(exporter, shown, redactor)))
     }
 
-    fn through(exporter: impl SpanExport + 'static, address: String, redactor: Redactor) -> Self {
-        let (queue, orders) = mpsc::channel(WAITING);
-        tokio::spawn(endure(exporter, orders, address));
-        let shared = Shared {
-            redactor,
-            dropped: AtomicU64::new(0),
-        };
-        Self {
-            queue,
-            shared: Arc::new(shared),
-        }
+    fn with_exporter(
+        exporter: impl SpanExporter + 'static,
+        address: String,
+        redactor: Redactor,
+    ) -> Self {
+        let (queue, commands) = mpsc::channel(WAITING);
+        tokio::spawn(run_exporter(exporter, commands, address));
+        let dropped = AtomicU64::new(0);
+        let shared = Arc::new(TracesState { redactor, dropped });
+        Self { queue, shared }
     }
 
-    /// Sends what waits; returns when it is sent, or the collector does not take it.
     pub async fn flush(&self) {
         let (done, sent) = oneshot::channel();
         let flush = async {
-            if self.queue.send(Order::Flush(done)).await.is_ok() {
+            if self.queue.send(ExportCommand::Flush(done)).await.is_ok() {
                 drop(sent.await);
             }
         };
@@ -130,10 +123,10 @@ impl Traces {
         }
     }
 
-    fn span(&self, record: &CallRecord) -> Span {
-        let tool = kept::name(&self.shared.redactor, &record.outcome.tool_name);
+    fn span(&self, record: &CallRecord) -> TraceSpan {
+        let tool = sanitize::name(&self.shared.redactor, &record.outcome.tool_name);
         let server = match record.definition().map(ToolDefinition::source) {
-            Some(Source::Mcp(server)) => Some(server.clone()),
+            Some(ToolSource::Mcp(server)) => Some(server.clone()),
             _ => None,
         };
         let mut attributes = vec![
@@ -146,7 +139,7 @@ impl Traces {
         if let Some(server) = server {
             attributes.push(("toolgate.server", server));
         }
-        // Not every call of a server's tool reaches the server: it may be refused before.
+        // A call may be rejected before it reaches its server.
         let (name, kind) = match &record.sent {
             Some(sent) => {
                 attributes.extend([
@@ -163,9 +156,9 @@ impl Traces {
             self.shared.redactor.line(&error.to_string(), 500)
         });
         let took = record.outcome.elapsed + record.timings.approval;
-        // The parent of an MCP client's call is its request, which is a span of our own.
+        // The parent of an MCP client's call is its request, which is a local span.
         let is_remote = record.origin != Origin::Mcp;
-        Span {
+        TraceSpan {
             name,
             kind,
             attributes,
@@ -174,8 +167,9 @@ impl Traces {
         }
     }
 
-    fn send(&self, span: Span) {
-        if self.queue.try_send(Order::Span(Box::new(span))).is_err() {
+    fn send(&self, span: TraceSpan) {
+        let command = ExportCommand::Span(Box::new(span));
+        if self.queue.try_send(command).is_err() {
             self.shared.dropped.fetch_add(1, Ordering::Relaxed);
         }
     }
@@ -190,10 +184,13 @@ impl Observer for Traces {
     }
 }
 
-/// A span at its place in a trace, with nothing said of it yet.
-fn span_at(trace: &Trace, is_remote: bool, (started_at, took): (SystemTime, Duration)) -> Span {
+fn span_at(
+    trace: &TraceContext,
+    is_remote: bool,
+    (started_at, took): (SystemTime, Duration),
+) -> TraceSpan {
     let (trace_id, span_id, parent_id) = trace.ids();
-    Span {
+    TraceSpan {
         trace_id,
         span_id,
         parent_id,
@@ -208,20 +205,25 @@ fn span_at(trace: &Trace, is_remote: bool, (started_at, took): (SystemTime, Dura
     }
 }
 
-/// Without a login or a key that may be part of it.
-fn shown(address: &Url) -> String {
+// Leaves out a login or key that may be part of the URL.
+fn address_without_login(address: &Url) -> String {
     let host = address.host_str().unwrap_or_default();
     let port = address.port_or_known_default().unwrap_or_default();
     format!("{}://{host}:{port}", address.scheme())
 }
 
-/// Exports until nobody makes spans any more. A panic costs the spans at hand; after too many, spans are dropped and counted.
-async fn endure(exporter: impl SpanExport, mut orders: mpsc::Receiver<Order>, address: String) {
+/// Exports until all senders are dropped. A panic costs the current spans; after too many, spans
+/// are dropped and counted.
+async fn run_exporter(
+    exporter: impl SpanExporter,
+    mut commands: mpsc::Receiver<ExportCommand>,
+    address: String,
+) {
     let is_well = AtomicBool::new(true);
     let mut since = Instant::now();
     let mut panics = 0;
     loop {
-        let work = export(&exporter, &mut orders, &address, &is_well);
+        let work = export(&exporter, &mut commands, &address, &is_well);
         if AssertUnwindSafe(work).catch_unwind().await.is_ok() {
             return;
         }
@@ -229,25 +231,25 @@ async fn endure(exporter: impl SpanExport, mut orders: mpsc::Receiver<Order>, ad
             (since, panics) = (Instant::now(), 0);
         }
         panics += 1;
-        if panics >= MOST_PANICS {
-            error!(collector = %address, "sending traces failed again and again inside of Toolgate; no more are sent until it is started anew");
+        if panics >= MAX_PANICS {
+            error!(collector = %address, "exporting traces failed repeatedly because of an internal error; no more are sent until Toolgate is restarted");
             return;
         }
-        warn!(collector = %address, "sending traces failed inside of Toolgate, and goes on");
+        warn!(collector = %address, "exporting traces failed because of an internal error; it continues");
     }
 }
 
 async fn export(
-    exporter: &impl SpanExport,
-    orders: &mut mpsc::Receiver<Order>,
+    exporter: &impl SpanExporter,
+    commands: &mut mpsc::Receiver<ExportCommand>,
     address: &str,
     is_well: &AtomicBool,
 ) {
-    while let Some(first) = orders.recv().await {
-        let (spans, waiting) = gather(first, orders).await;
+    while let Some(first) = commands.recv().await {
+        let (spans, waiting) = next_batch(first, commands).await;
         if !spans.is_empty() {
             let sent = exporter.export(spans).await;
-            tell(is_well, sent.err(), address);
+            log_export(is_well, sent.err(), address);
         }
         for done in waiting {
             done.send(()).ok();
@@ -255,18 +257,18 @@ async fn export(
     }
 }
 
-/// What comes within a moment, up to a batch, or until somebody wants it sent.
-async fn gather(
-    first: Order,
-    orders: &mut mpsc::Receiver<Order>,
-) -> (Vec<Span>, Vec<oneshot::Sender<()>>) {
+/// Collects spans for a moment, up to a full batch or a flush.
+async fn next_batch(
+    first: ExportCommand,
+    commands: &mut mpsc::Receiver<ExportCommand>,
+) -> (Vec<TraceSpan>, Vec<oneshot::Sender<()>>) {
     let (mut spans, mut waiting) = (Vec::new(), Vec::new());
-    let mut take = |order| match order {
-        Order::Span(span) => {
+    let mut take = |command| match command {
+        ExportCommand::Span(span) => {
             spans.push(*span);
             spans.len() >= BATCH
         }
-        Order::Flush(done) => {
+        ExportCommand::Flush(done) => {
             waiting.push(done);
             true
         }
@@ -276,8 +278,8 @@ async fn gather(
     tokio::pin!(end);
     while !is_full {
         tokio::select! {
-            order = orders.recv() => match order {
-                Some(order) => is_full = take(order),
+            command = commands.recv() => match command {
+                Some(command) => is_full = take(command),
                 None => break,
             },
             () = &mut end => break,
@@ -286,14 +288,14 @@ async fn gather(
     (spans, waiting)
 }
 
-/// Once when it begins to fail, once when it is well again.
-fn tell(is_well: &AtomicBool, problem: Option<String>, address: &str) {
+/// Logs when exporting begins to fail and when it recovers, not every attempt.
+fn log_export(is_well: &AtomicBool, problem: Option<String>, address: &str) {
     let was_well = is_well.swap(problem.is_none(), Ordering::Relaxed);
     match problem {
         Some(problem) if was_well => {
-            warn!(collector = %address, problem = %escape(&problem), "traces are not taken; calls go on without them");
+            warn!(collector = %address, problem = %escape(&problem), "the collector does not accept traces; calls go on without them");
         }
-        None if !was_well => info!(collector = %address, "traces are taken again"),
+        None if !was_well => info!(collector = %address, "the collector accepts traces again"),
         _ => {}
     }
 }

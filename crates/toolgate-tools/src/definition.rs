@@ -1,54 +1,36 @@
-//! Tools from a file: `{name, description, parameters, implementation}`.
+//! Loads tools from a file: `{name, description, parameters, implementation}`.
 //!
-//! One bad entry is left out and named, the rest load. A handler that does not exist is not a bad entry: the tool is
-//! registered and each of its calls says so.
+//! A bad entry is left out and reported; the others load. A missing handler is not a bad entry: the
+//! tool is registered, and each of its calls reports the problem.
 
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
 use toolgate_core::{
-    DefinitionError, FunctionTool, HandlerKind, Source, Tool, ToolDefinition, nearest, unknown_word,
+    DefinitionError, FunctionTool, HandlerKind, Tool, ToolDefinition, ToolSource, nearest_names,
+    unknown_word,
 };
 
-use crate::Handlers;
-use crate::handlers::MissingHandler;
+use crate::HandlerRegistry;
+use crate::handler_registry::MissingHandler;
 
-/// What came of a list of definitions.
-///
-/// ```
-/// use toolgate_tools::{Handlers, builtin::BuiltinSettings};
-///
-/// let loaded = Handlers::new(&BuiltinSettings::default()).load(&[]);
-/// assert!(loaded.tools.is_empty() && loaded.problems.is_empty());
-/// ```
 #[derive(Default)]
 #[non_exhaustive]
-pub struct Loaded {
-    /// The tools, in the order of the file.
+pub struct LoadedDefinitions {
     pub tools: Vec<Arc<dyn Tool>>,
-    /// What was wrong, in the order of the file.
-    pub problems: Vec<Problem>,
+    pub problems: Vec<DefinitionProblem>,
 }
 
-/// Something wrong with one entry.
-///
-/// ```
-/// use serde_json::json;
-/// use toolgate_tools::{Handlers, builtin::BuiltinSettings};
-///
-/// let loaded = Handlers::new(&BuiltinSettings::default()).load(&[json!({ "name": "x" })]);
-/// assert_eq!(loaded.problems[0].text, "tool 'x' is left out: missing 'description', missing 'parameters', missing 'implementation'");
-/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Problem {
-    /// Which entry of the list.
+pub struct DefinitionProblem {
+    /// Index of the entry in the list.
     pub index: usize,
-    /// The way to the key inside the entry, so that a file and line can be found for it.
+    /// The path to the key inside the entry, to find its line in the file.
     pub path: Vec<String>,
     /// What is wrong, naming the tool.
     pub text: String,
-    /// True if the tool was left out because of it.
+    /// True if this is why the tool was left out.
     pub left_out: bool,
 }
 
@@ -56,7 +38,6 @@ const KEYS: [&str; 4] = ["name", "description", "parameters", "implementation"];
 
 const TYPES: [&str; 3] = ["mock", "builtin", "internal"];
 
-/// The keys an implementation of a type may have.
 fn implementation_keys(kind: &str) -> &'static [&'static str] {
     match kind {
         "mock" => &["type", "mock_response"],
@@ -65,12 +46,12 @@ fn implementation_keys(kind: &str) -> &'static [&'static str] {
     }
 }
 
-impl Handlers {
-    /// Makes tools of definitions as they stand in a file.
-    pub fn load(&self, definitions: &[Value]) -> Loaded {
-        let mut loaded = Loaded::default();
+impl HandlerRegistry {
+    /// Creates tools from definitions as they appear in a file.
+    pub fn load(&self, definitions: &[Value]) -> LoadedDefinitions {
+        let mut loaded = LoadedDefinitions::default();
         for (index, entry) in definitions.iter().enumerate() {
-            let entry = Entry {
+            let entry = DefinitionEntry {
                 index,
                 value: entry,
             };
@@ -87,37 +68,35 @@ impl Handlers {
     }
 }
 
-/// A tool, and what is odd about it.
-type LoadedTool = (Arc<dyn Tool>, Option<Problem>);
+type LoadedTool = (Arc<dyn Tool>, Option<DefinitionProblem>);
 
-/// One definition as it stands in the file.
-struct Entry<'a> {
+struct DefinitionEntry<'a> {
     index: usize,
     value: &'a Value,
 }
 
-impl Entry<'_> {
-    /// The tool, perhaps with something to warn about; else everything that is wrong.
-    fn tool(&self, handlers: &Handlers) -> Result<LoadedTool, Vec<Problem>> {
+impl DefinitionEntry<'_> {
+    /// The tool, perhaps with a warning; else everything that is wrong with it.
+    fn tool(&self, handlers: &HandlerRegistry) -> Result<LoadedTool, Vec<DefinitionProblem>> {
         let Value::Object(written) = self.value else {
-            return Err(vec![self.left_out([], "it must be an object in { }")]);
+            return Err(vec![self.rejection([], "it must be an object in { }")]);
         };
-        let wrong = self.wrong(written);
+        let wrong = self.entry_problems(written);
         if !wrong.is_empty() {
             return Err(wrong);
         }
         let implementation = &written["implementation"];
         let (source, kind) = match implementation["type"].as_str() {
-            Some("builtin") => (Source::Builtin, Some(HandlerKind::Builtin)),
-            Some("internal") => (Source::Internal, Some(HandlerKind::Internal)),
-            _ => (Source::Mock, None),
+            Some("builtin") => (ToolSource::Builtin, Some(HandlerKind::Builtin)),
+            Some("internal") => (ToolSource::Internal, Some(HandlerKind::Internal)),
+            _ => (ToolSource::Mock, None),
         };
         let text = |key: &str| written[key].as_str().unwrap_or_default();
         let parameters = written["parameters"].clone();
         let definition = ToolDefinition::builder(text("name"), text("description"), parameters)
             .source(source)
             .build();
-        let define = || definition.map_err(|error| vec![self.refused(&error)]);
+        let define = || definition.map_err(|error| vec![self.definition_problem(&error)]);
         let Some(kind) = kind else {
             let answer = implementation["mock_response"].clone();
             return Ok((Arc::new(FunctionTool::mock(define()?, answer)), None));
@@ -125,7 +104,7 @@ impl Entry<'_> {
         let name = implementation["handler"].as_str().unwrap_or_default();
         let found = handlers.find(kind, name).map_err(|error| {
             let text = format!("{kind} handler '{name}' {error}");
-            vec![self.left_out(["implementation", "handler"], &text)]
+            vec![self.rejection(["implementation", "handler"], &text)]
         })?;
         let problem = match found {
             Some(_) => None,
@@ -139,34 +118,34 @@ impl Entry<'_> {
         Ok((Arc::new(tool), problem))
     }
 
-    /// What is missing, has the wrong type or is an unknown word.
-    fn wrong(&self, written: &Map<String, Value>) -> Vec<Problem> {
+    // Reports all problems at once, so that a file is fixed in one go.
+    fn entry_problems(&self, written: &Map<String, Value>) -> Vec<DefinitionProblem> {
         let mut wrong = Vec::new();
         let missing = KEYS.iter().filter(|key| !written.contains_key(**key));
         let missing: Vec<String> = missing.map(|key| format!("missing '{key}'")).collect();
         if !missing.is_empty() {
-            wrong.push(self.left_out([], &missing.join(", ")));
+            wrong.push(self.rejection([], &missing.join(", ")));
         }
         for key in ["name", "description"] {
             if written.get(key).is_some_and(|value| !value.is_string()) {
-                wrong.push(self.left_out([key], &format!("{key}: must be a string")));
+                wrong.push(self.rejection([key], &format!("{key}: must be a string")));
             }
         }
         if let Some(implementation) = written.get("implementation") {
-            wrong.extend(self.wrong_implementation(implementation));
+            wrong.extend(self.implementation_problem(implementation));
         }
         wrong
     }
 
-    fn wrong_implementation(&self, implementation: &Value) -> Option<Problem> {
+    fn implementation_problem(&self, implementation: &Value) -> Option<DefinitionProblem> {
         let example = "such as { \"type\": \"builtin\", \"handler\": \"echo\" }";
         let Value::Object(object) = implementation else {
             let text = format!("implementation: must be an object, {example}");
-            return Some(self.left_out(["implementation"], &text));
+            return Some(self.rejection(["implementation"], &text));
         };
         let Some(kind) = object.get("type") else {
             let text = format!("implementation: missing 'type', {example}");
-            return Some(self.left_out(["implementation"], &text));
+            return Some(self.rejection(["implementation"], &text));
         };
         let known = kind.as_str().filter(|kind| TYPES.contains(kind));
         let (key, is_right) = match known {
@@ -180,23 +159,23 @@ impl Entry<'_> {
                     Some(word) => format!("implementation.type: {}", unknown_word(word, &TYPES)),
                     None => format!("implementation.type: must be one of: {}", TYPES.join(", ")),
                 };
-                return Some(self.left_out(["implementation", "type"], &text));
+                return Some(self.rejection(["implementation", "type"], &text));
             }
         };
         match (is_right, object.contains_key(key)) {
             (true, _) => None,
             (false, true) => {
                 let text = format!("implementation.{key}: must be a string");
-                Some(self.left_out(["implementation", key], &text))
+                Some(self.rejection(["implementation", key], &text))
             }
             (false, false) => {
                 let text = format!("implementation: missing '{key}'");
-                Some(self.left_out(["implementation"], &text))
+                Some(self.rejection(["implementation"], &text))
             }
         }
     }
 
-    fn unknown_keys(&self) -> Vec<Problem> {
+    fn unknown_keys(&self) -> Vec<DefinitionProblem> {
         let inner = self.value.get("implementation").unwrap_or(&Value::Null);
         let kind = inner
             .get("type")
@@ -207,13 +186,13 @@ impl Entry<'_> {
             (inner, &["implementation"], implementation_keys(kind)),
         ];
         let mut problems = Vec::new();
-        for (object, way, known) in places {
+        for (object, key_path, known) in places {
             let keys = object
                 .as_object()
                 .into_iter()
                 .flat_map(|object| object.keys());
             for key in keys.filter(|key| !known.contains(&key.as_str())) {
-                let hint = nearest(key, known.iter().copied(), 1)
+                let hint = nearest_names(key, known.iter().copied(), 1)
                     .pop()
                     .map(|name| format!(", did you mean '{name}'?"));
                 let text = format!(
@@ -221,8 +200,8 @@ impl Entry<'_> {
                     self.title(),
                     hint.unwrap_or_default()
                 );
-                problems.push(self.problem(
-                    way.iter().copied().chain([key.as_str()]),
+                problems.push(self.new_problem(
+                    key_path.iter().copied().chain([key.as_str()]),
                     &text,
                     false,
                 ));
@@ -231,31 +210,44 @@ impl Entry<'_> {
         problems
     }
 
-    fn refused(&self, error: &DefinitionError) -> Problem {
+    fn definition_problem(&self, error: &DefinitionError) -> DefinitionProblem {
         let key = match error {
             DefinitionError::Name { .. } => "name",
             DefinitionError::NoDescription { .. } => "description",
             _ => "parameters",
         };
-        self.left_out([key], &error.to_string())
+        self.rejection([key], &error.to_string())
     }
 
-    fn left_out<'k>(&self, way: impl IntoIterator<Item = &'k str>, text: &str) -> Problem {
-        self.problem(way, &format!("{} is left out: {text}", self.title()), true)
+    fn rejection<'k>(
+        &self,
+        key_path: impl IntoIterator<Item = &'k str>,
+        text: &str,
+    ) -> DefinitionProblem {
+        self.new_problem(
+            key_path,
+            &format!("{} is left out: {text}", self.title()),
+            true,
+        )
     }
 
-    fn missing_handler(&self, handlers: &Handlers, kind: HandlerKind, name: &str) -> Problem {
+    fn missing_handler(
+        &self,
+        handlers: &HandlerRegistry,
+        kind: HandlerKind,
+        name: &str,
+    ) -> DefinitionProblem {
         let names = handlers.names(kind);
-        let hint = match nearest(name, names.iter().copied(), 1).pop() {
+        let hint = match nearest_names(name, names.iter().copied(), 1).pop() {
             Some(name) => format!("did you mean '{name}'?"),
-            None if names.is_empty() => "there are none".to_owned(),
-            None => format!("there are: {}", names.join(", ")),
+            None if names.is_empty() => "no handlers of this type exist".to_owned(),
+            None => format!("known handlers: {}", names.join(", ")),
         };
         let text = format!(
             "{}: {kind} handler '{name}' not found, {hint}",
             self.title()
         );
-        self.problem(["implementation", "handler"], &text, false)
+        self.new_problem(["implementation", "handler"], &text, false)
     }
 
     fn title(&self) -> String {
@@ -265,14 +257,14 @@ impl Entry<'_> {
         }
     }
 
-    fn problem<'k>(
+    fn new_problem<'k>(
         &self,
-        way: impl IntoIterator<Item = &'k str>,
+        key_path: impl IntoIterator<Item = &'k str>,
         text: &str,
         left_out: bool,
-    ) -> Problem {
-        let path = way.into_iter().map(str::to_owned).collect();
-        Problem {
+    ) -> DefinitionProblem {
+        let path = key_path.into_iter().map(str::to_owned).collect();
+        DefinitionProblem {
             index: self.index,
             path,
             text: toolgate_core::escape(text),

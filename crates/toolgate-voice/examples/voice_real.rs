@@ -1,9 +1,9 @@
-//! Measures spoken requests with engines that others wrote: a Wyoming service transcribes, espeak-ng speaks, and sentences that need
-//! no model are answered with the program's own tools. The whole gateway runs; only nothing is played. The last line of output is
-//! one JSON object, in milliseconds.
+//! Measures spoken requests with real engines: a Wyoming service transcribes, espeak-ng speaks, and
+//! the sentence matcher answers with the built-in tools. The whole gateway runs, but nothing is
+//! played. The last line of output is a JSON object, in milliseconds.
 //!
 //! ```text
-//! voice_real ASR_ADDRESS WAV COUNT    WAV asks what can be answered without a house, such as "what time is it"
+//! voice_real ASR_ADDRESS WAV COUNT    WAV asks what needs no home, such as "what time is it"
 //!   {"transcribed": {"p50": …, "p90": …}, "first_token": …, "first_audio": …, "end_of_speech_to_first_audio": …}
 //! ```
 
@@ -17,25 +17,28 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use toolgate_core::{ToolExecutor, ToolManager};
 use toolgate_journal::TurnOutcome;
-use toolgate_models::{Chosen, ModelSettings, SentenceRouter, Toolbox};
-use toolgate_tools::Handlers;
+use toolgate_models::{ConnectedModel, ModelSettings, SentenceRouter, Toolbox};
+use toolgate_tools::HandlerRegistry;
 use toolgate_tools::builtin::BuiltinSettings;
-use toolgate_voice::{Input, Loudness, Mode, Parts, Reach, SpokenApprovals, VoiceSettings};
+use toolgate_voice::{
+    AudioInput, ListenMode, Loudness, SpokenApprovals, ToolServerStatus, VoiceGatewayParts,
+    VoiceSettings,
+};
 
-use crate::measure::{Failure, Told, println, report};
+use crate::measure::{ExampleError, TurnSender, println, report};
 
-/// Not measured: the first sentence that an engine hears takes it longer.
+// Warm-up: an engine's first sentence takes longer.
 const WARM_UP: usize = 2;
 
 #[tokio::main]
-async fn main() -> Result<(), Failure> {
+async fn main() -> Result<(), ExampleError> {
     let usage = "usage: voice_real ASR_ADDRESS WAV COUNT";
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [asr, wav, count] = arguments.as_slice() else {
         return Err(usage.into());
     };
     let count: usize = count.parse()?;
-    let (told, mut turns) = Told::new();
+    let (told, mut turns) = TurnSender::new();
     let parts = parts(asr, vec![PathBuf::from(wav); WARM_UP + count], told)?;
     toolgate_voice::run(parts, CancellationToken::new()).await?;
     let mut all = Vec::new();
@@ -52,39 +55,43 @@ async fn main() -> Result<(), Failure> {
     Ok(())
 }
 
-fn parts(asr: &str, files: Vec<PathBuf>, told: Told) -> Result<Parts, Failure> {
+fn parts(
+    asr: &str,
+    files: Vec<PathBuf>,
+    told: TurnSender,
+) -> Result<VoiceGatewayParts, ExampleError> {
     let mut settings = VoiceSettings::default();
     settings.asr = asr.to_owned();
     settings.tts = "espeak-ng".to_owned();
     settings.output = "none".to_owned();
     settings.tones = false;
     let manager = Arc::new(ToolManager::new());
-    manager.add_all(Handlers::new(&BuiltinSettings::default()).builtin_tools());
+    manager.add_all(HandlerRegistry::new(&BuiltinSettings::default()).builtin_tools());
     let toolbox = Toolbox::new(ToolExecutor::new(manager));
-    let sentences = toolgate_models::sentences(&ModelSettings::default(), &toolbox)?;
+    let sentences = toolgate_models::load_sentences(&ModelSettings::default(), &toolbox)?;
     let router = SentenceRouter::sentences_only(sentences);
     let model = move || {
-        let chosen = Chosen {
+        let chosen = ConnectedModel {
             router: router.clone(),
             settings: ModelSettings::default(),
             why: "it needs no engine".to_owned(),
-            passed_over: Vec::new(),
+            skipped: Vec::new(),
         };
         async move { Ok(chosen) }.boxed()
     };
-    Ok(Parts {
+    Ok(VoiceGatewayParts {
         settings,
-        input: Some(Input::Wav(files)),
-        mode: Mode::Always,
+        input: Some(AudioInput::Wav(files)),
+        mode: ListenMode::Always,
         model: Arc::new(model),
         model_settings: ModelSettings::default(),
         toolbox,
-        tools: watch::Sender::new(Reach::Settled { missing: None }).subscribe(),
+        tools: watch::Sender::new(ToolServerStatus::Settled { missing: None }).subscribe(),
         approvals: SpokenApprovals::default(),
         journal: None,
         mqtt: None,
         loudness: Loudness::default(),
-        watcher: Arc::new(told),
+        observer: Arc::new(told),
         keys: None,
     })
 }

@@ -1,198 +1,184 @@
-//! Whether the engines that the settings name are there, for `toolgate doctor`.
+//! Checks the configured engines for `toolgate doctor`.
 
 use std::time::Duration;
 
 use toolgate_core::escape;
 
 use crate::VoiceSettings;
-use crate::hear::Recorder;
-use crate::hear::program::is_installed;
-use crate::speak::{CommandTts, Program};
-use crate::wyoming::{Address, Info, Listener, describe};
+use crate::capture::RECORDERS;
+use crate::capture::child_program::is_installed;
+use crate::speak::{CommandTts, PlayerProgram};
+use crate::wyoming::{
+    ServiceInfo, ServiceProgram, WyomingAddress, WyomingListener, WyomingModel, describe,
+};
 
-/// How long an engine has to say what it is.
 const PATIENCE: Duration = Duration::from_secs(3);
 
 const START_ASR: &str = "python3 -m venv ~/whisper && ~/whisper/bin/pip install --only-binary :all: wyoming-faster-whisper; ~/whisper/bin/python -m wyoming_faster_whisper --uri tcp://127.0.0.1:10300 --model tiny.en --language en --data-dir ~/whisper/data";
-const START_WAKE: &str = "with openWakeWord installed, python -m wyoming_openwakeword --uri tcp://127.0.0.1:10400; docs/voice.md says how that is done, or which container has it";
-/// Where they are, unless the settings say otherwise.
+const START_WAKE: &str = "with openWakeWord installed, python -m wyoming_openwakeword --uri tcp://127.0.0.1:10400; docs/voice.md shows how, or which container to use";
+// The default addresses, which the hints above replace with the configured ones.
 const ASR: &str = "tcp://127.0.0.1:10300";
 const WAKE: &str = "tcp://127.0.0.1:10400";
 const INSTALL_TTS: &str = "sudo apt-get install espeak-ng";
 const INSTALL_SOUND: &str =
     "sudo apt-get install alsa-utils (or pipewire-bin, or pulseaudio-utils)";
 
-/// What a check of an engine found, and what to do if it isn't enough.
+/// What `toolgate doctor` found out about one engine.
 pub struct EngineCheck {
-    /// The setting that names the engine.
+    /// The setting that names the engine, below `voice`.
     pub name: &'static str,
-    /// What is there, or what is missing.
     pub found: Result<String, String>,
-    /// How to get what is missing.
+    /// What to do if it doesn't work.
     pub todo: Option<String>,
 }
 
-/// Everything but the speech-to-text service.
+/// Checks all engines except speech-to-text, which [`check_asr`] checks.
 pub async fn check_engines(settings: &VoiceSettings) -> Vec<EngineCheck> {
     let all = [
-        of_wake(settings).await,
-        Some(of_tts(settings).await),
-        Some(of_input(settings).await),
-        Some(of_output(settings).await),
-        of_offer("handle", &settings.handle).await,
-        of_offer("serveTts", &settings.serve_tts).await,
+        check_wake(settings).await,
+        Some(check_tts(settings).await),
+        Some(check_input(settings).await),
+        Some(check_output(settings).await),
+        check_offer("handle", &settings.handle).await,
+        check_offer("serveTts", &settings.serve_tts).await,
     ];
     all.into_iter().flatten().collect()
 }
 
-/// What a Wyoming service says of itself: `part` finds what is wanted in it, or says what it does not do.
-async fn of_service(
+fn check(name: &'static str, found: Result<String, String>, todo: &str) -> EngineCheck {
+    let todo = Some(todo.to_owned());
+    EngineCheck { name, found, todo }
+}
+
+/// Asks a Wyoming service to describe itself. `part` returns what is wanted, or says
+/// what the service lacks.
+async fn probe_service(
     address: &str,
-    part: impl Fn(&Info) -> Result<String, String>,
+    part: impl Fn(&ServiceInfo) -> Result<String, String>,
 ) -> Result<String, String> {
-    let parsed: Address = address.parse().map_err(|error| format!("{error}"))?;
+    let parsed: WyomingAddress = address.parse().map_err(|error| format!("{error}"))?;
     let info = describe(&parsed, PATIENCE).await;
-    let info = info.map_err(|error| error.to_string())?;
-    match part(&info) {
+    match part(&info.map_err(|error| error.to_string())?) {
         Ok(text) => Ok(format!("{text} at {parsed}")),
-        Err(is_no) => Err(format!("the service at {parsed} {is_no}")),
+        Err(lack) => Err(format!("the service at {parsed} {lack}")),
     }
 }
 
-/// Whether speech can be understood: without that, nothing else matters.
+/// Checks the speech-to-text service, by asking it what it can do.
 pub async fn check_asr(settings: &VoiceSettings) -> EngineCheck {
+    let name = "asr";
     if settings.only_serves() {
-        let found = Ok("none is needed, since only others are served".to_owned());
+        let found = Ok("not needed: the gateway only serves others".to_owned());
         return EngineCheck {
-            name: "asr",
+            name,
             found,
             todo: None,
         };
     }
     let language = settings.language.as_str();
-    let part = |info: &Info| {
-        let program = info.asr.first()?;
-        let mut models = info.asr.iter().flat_map(|program| &program.models);
-        let knows =
-            |spoken: &String| spoken == language || spoken.starts_with(&format!("{language}-"));
-        let has = language.is_empty()
-            || models.any(|model| model.languages.is_empty() || model.languages.iter().any(knows));
-        has.then(|| escape(&program.artifact.name))
+    let dialect = format!("{language}-");
+    let knows = |model: &WyomingModel| {
+        let mut languages = model.languages.iter();
+        model.languages.is_empty()
+            || languages.any(|spoken| spoken == language || spoken.starts_with(&dialect))
     };
-    let is_no = match language {
-        "" => "makes no text of speech".to_owned(),
-        language => format!("makes no text of speech in '{}'", escape(language)),
+    let part = |info: &ServiceInfo| {
+        let mut models = info.asr.iter().flat_map(ServiceProgram::models);
+        match info.asr.first() {
+            Some(program) if language.is_empty() || models.any(knows) => {
+                Ok(escape(&program.artifact.name))
+            }
+            _ if language.is_empty() => Err("does not transcribe speech".to_owned()),
+            _ => Err(format!("does not transcribe '{}'", escape(language))),
+        }
     };
-    EngineCheck {
-        name: "asr",
-        found: of_service(&settings.asr, |info| {
-            part(info).ok_or_else(|| is_no.clone())
-        })
-        .await,
-        todo: Some(START_ASR.replace(ASR, &escape(&settings.asr))),
-    }
+    let found = probe_service(&settings.asr, part).await;
+    check(name, found, &START_ASR.replace(ASR, &escape(&settings.asr)))
 }
 
-async fn of_wake(settings: &VoiceSettings) -> Option<EngineCheck> {
+async fn check_wake(settings: &VoiceSettings) -> Option<EngineCheck> {
     if settings.wake.is_empty() {
         return None;
     }
-    let words = |info: &Info| -> Vec<String> {
-        let models = info.wake.iter().flat_map(|program| &program.models);
-        models.map(|model| model.artifact.name.clone()).collect()
-    };
-    let part = |info: &Info| {
-        let (known, wanted) = (words(info), &settings.wake_words);
+    let part = |info: &ServiceInfo| {
+        let models = info.wake.iter().flat_map(ServiceProgram::models);
+        let known: Vec<String> = models.map(|model| model.artifact.name.clone()).collect();
+        let wanted = &settings.wake_words;
         if known.is_empty() {
-            return Err("hears no wake words".to_owned());
+            return Err("has no wake words".to_owned());
         }
         if wanted.iter().any(|word| !known.contains(word)) {
             let wanted = escape(&wanted.join(", "));
             return Err(format!("does not know all of {wanted}"));
         }
         let heard = if wanted.is_empty() { &known } else { wanted };
-        Ok(format!("hears {}", escape(&heard.join(", "))))
+        Ok(format!("listens for {}", escape(&heard.join(", "))))
     };
-    Some(EngineCheck {
-        name: "wake",
-        found: of_service(&settings.wake, part).await,
-        todo: Some(START_WAKE.replace(WAKE, &escape(&settings.wake))),
-    })
+    let found = probe_service(&settings.wake, part).await;
+    let todo = START_WAKE.replace(WAKE, &escape(&settings.wake));
+    Some(check("wake", found, &todo))
 }
 
-async fn of_tts(settings: &VoiceSettings) -> EngineCheck {
+async fn check_tts(settings: &VoiceSettings) -> EngineCheck {
     let voice = settings.tts_voice.as_str();
-    let part = |info: &Info| {
-        let program = info.tts.first()?;
-        let mut voices = info.tts.iter().flat_map(|program| &program.voices);
-        let has = voice.is_empty() || voices.any(|known| known.artifact.name == voice);
-        has.then(|| escape(&program.artifact.name))
+    let part = |info: &ServiceInfo| {
+        let mut voices = info.tts.iter().flat_map(ServiceProgram::models);
+        let mut has_voice = || voices.any(|known| known.artifact.name == voice);
+        match info.tts.first() {
+            Some(program) if voice.is_empty() || has_voice() => Ok(escape(&program.artifact.name)),
+            _ if voice.is_empty() => Err("does not speak".to_owned()),
+            _ => Err(format!("has no voice '{}'", escape(voice))),
+        }
     };
-    let is_no = match voice {
-        "" => "does not speak".to_owned(),
-        voice => format!("has no voice '{}'", escape(voice)),
-    };
-    let found = of_engine(&settings.tts, &CommandTts::KNOWN, part, &is_no).await;
-    EngineCheck {
-        name: "tts",
-        found,
-        todo: Some(INSTALL_TTS.to_owned()),
-    }
+    let found = probe_engine(&settings.tts, &CommandTts::KNOWN, part).await;
+    check("tts", found, INSTALL_TTS)
 }
 
-async fn of_input(settings: &VoiceSettings) -> EngineCheck {
-    let part = |info: &Info| match (&info.satellite, info.mic.first()) {
-        (Some(satellite), _) => Some(format!("satellite {}", escape(&satellite.artifact.name))),
-        (None, Some(mic)) => Some(escape(&mic.artifact.name)),
-        (None, None) => None,
+async fn check_input(settings: &VoiceSettings) -> EngineCheck {
+    let part = |info: &ServiceInfo| match (&info.satellite, info.mic.first()) {
+        (Some(satellite), _) => Ok(format!("satellite {}", escape(&satellite.artifact.name))),
+        (None, Some(mic)) => Ok(escape(&mic.artifact.name)),
+        (None, None) => Err("has no microphone".to_owned()),
     };
-    let programs = Recorder::ALL.map(Recorder::name);
     let found = match settings.only_serves() {
-        true => Ok("none is used, since only others are served".to_owned()),
-        false => of_engine(&settings.input, &programs, part, "has no microphone").await,
+        true => Ok("not used: the gateway only serves others".to_owned()),
+        false => probe_engine(&settings.input, &RECORDERS, part).await,
     };
-    EngineCheck {
-        name: "input",
-        found,
-        todo: Some(INSTALL_SOUND.to_owned()),
-    }
+    check("input", found, INSTALL_SOUND)
 }
 
-async fn of_output(settings: &VoiceSettings) -> EngineCheck {
-    let part = |info: &Info| Some(escape(&info.snd.first()?.artifact.name));
+async fn check_output(settings: &VoiceSettings) -> EngineCheck {
+    let part = |info: &ServiceInfo| match info.snd.first() {
+        Some(program) => Ok(escape(&program.artifact.name)),
+        None => Err("has no loudspeaker".to_owned()),
+    };
     let output = settings.output.as_str();
     let is_answered = output.is_empty() && settings.input.contains("://");
     let found = if is_answered {
         Ok("answers go back to where requests come from".to_owned())
     } else if is_wav(output) || (output.starts_with('\'') && output.ends_with(".wav'")) {
-        Ok(format!("answers are kept in {}", escape(output)))
+        Ok(format!("answers are written to {}", escape(output)))
     } else {
-        of_engine(output, &Program::KNOWN, part, "has no loudspeaker").await
+        probe_engine(output, &PlayerProgram::KNOWN, part).await
     };
-    EngineCheck {
-        name: "output",
-        found,
-        todo: Some(INSTALL_SOUND.to_owned()),
-    }
+    check("output", found, INSTALL_SOUND)
 }
 
-/// A service, a program by its name or its command, or the first program there is.
-async fn of_engine(
+// The value may be an address, a program's name, a command, or empty for
+// the first installed program.
+async fn probe_engine(
     value: &str,
     programs: &[&str],
-    part: impl Fn(&Info) -> Option<String>,
-    is_no: &str,
+    part: impl Fn(&ServiceInfo) -> Result<String, String>,
 ) -> Result<String, String> {
     match value {
         "" => match programs.iter().find(|name| is_installed(name)) {
             Some(name) => Ok(format!("{name} is installed")),
             None => Err(format!("none of {} is installed", programs.join(", "))),
         },
-        "none" => Ok("none is wanted".to_owned()),
+        "none" => Ok("disabled".to_owned()),
         "-" => Ok("sound comes from stdin".to_owned()),
-        address if address.contains("://") => {
-            of_service(address, |info| part(info).ok_or_else(|| is_no.to_owned())).await
-        }
+        address if address.contains("://") => probe_service(address, part).await,
         command => {
             let program = command.split_whitespace().next().unwrap_or(command);
             let shown = escape(program);
@@ -204,42 +190,36 @@ async fn of_engine(
     }
 }
 
-/// Where others are to find a service of ours; only where one is offered.
-async fn of_offer(name: &'static str, address: &str) -> Option<EngineCheck> {
+async fn check_offer(name: &'static str, address: &str) -> Option<EngineCheck> {
     let address = Some(address.trim()).filter(|address| !address.is_empty())?;
-    let found = match address.parse::<Address>() {
+    let found = match address.parse::<WyomingAddress>() {
         Err(error) => Err(error.to_string()),
-        Ok(address) => match Listener::bind(&address).await {
+        Ok(address) => match WyomingListener::bind(&address).await {
             Ok(listener) if listener.is_private() => Ok(format!("{address} is free")),
             Ok(_) => Ok(format!(
-                "{address} is free; whoever reaches it may use the service, as Wyoming knows no passwords"
+                "{address} is free; anyone who can reach it can use the service, because Wyoming has no passwords"
             )),
-            Err(_) if is_ours(&address).await => {
-                Ok(format!("a Toolgate offers it at {address} already"))
+            // A running gateway holds the port, which is fine and not a conflict.
+            Err(_) if is_toolgate(&address).await => {
+                Ok(format!("Toolgate already offers it at {address}"))
             }
             Err(error) => Err(error.to_string()),
         },
     };
-    Some(EngineCheck {
-        name,
-        found,
-        todo: Some(format!(
-            "end the program that listens there, or choose another address for voice.{name}"
-        )),
-    })
+    let todo =
+        format!("stop the program that listens there, or choose another address for voice.{name}");
+    Some(check(name, found, &todo))
 }
 
-async fn is_ours(address: &Address) -> bool {
+async fn is_toolgate(address: &WyomingAddress) -> bool {
     let Ok(info) = describe(address, PATIENCE).await else {
         return false;
     };
-    let handle = info.handle.iter().map(|program| &program.artifact);
-    let tts = info.tts.iter().map(|program| &program.artifact);
-    let mut all = handle.chain(tts);
-    all.any(|artifact| artifact.attribution.name == "Toolgate")
+    let mut all = info.handle.iter().chain(&info.tts);
+    all.any(|program| program.artifact.attribution.name == "Toolgate")
 }
 
-/// True if speech goes to a file; what has several words is a command.
+/// True if speech is written to a file. An output of several words is a command.
 pub fn is_wav(output: &str) -> bool {
     let is_one = !output.contains(char::is_whitespace) && !output.contains("://");
     is_one && output.ends_with(".wav")

@@ -1,4 +1,4 @@
-//! What all engines have in common: a role, and ways to fail.
+//! What all engines have in common: their role and how they fail.
 
 use std::fmt;
 use std::time::Duration;
@@ -8,22 +8,16 @@ use tokio::time::timeout;
 /// What an engine does for the gateway.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Role {
-    /// Gives sound.
+pub enum EngineRole {
     Microphone,
-    /// Hears its name.
     Wake,
-    /// Makes text of speech.
     Transcription,
-    /// Makes speech of text.
     Speech,
-    /// Plays sound.
     Loudspeaker,
-    /// Answers.
     Model,
 }
 
-impl fmt::Display for Role {
+impl fmt::Display for EngineRole {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Microphone => "microphone",
@@ -39,102 +33,80 @@ impl fmt::Display for Role {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{error}")]
 #[non_exhaustive]
-pub(crate) struct Problem {
-    pub(crate) role: Role,
+pub(crate) struct SpeakingError {
+    pub(crate) role: EngineRole,
     pub(crate) error: EngineError,
 }
 
-impl Problem {
-    pub(crate) fn of_speech(error: EngineError) -> Self {
-        let role = Role::Speech;
+impl SpeakingError {
+    pub(crate) fn from_synthesizer(error: EngineError) -> Self {
+        let role = EngineRole::Speech;
         Self { role, error }
     }
 
-    pub(crate) fn of_loudspeaker(error: EngineError) -> Self {
-        let role = Role::Loudspeaker;
+    pub(crate) fn from_output(error: EngineError) -> Self {
+        let role = EngineRole::Loudspeaker;
         Self { role, error }
     }
 }
 
-/// Why an engine did not do its work. The text is for an operator: it names the engine and what to do.
+/// Why an engine failed. The message is for an operator: it names the engine and what to do.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EngineError {
-    /// Nobody answers there.
     #[error("cannot reach {at}: {why}")]
-    Unreachable {
-        /// Where.
-        at: String,
-        /// What the system says.
-        why: String,
-    },
-    /// It took too long.
+    Unreachable { at: String, why: String },
     #[error("{at} did not answer within {} s", after.as_secs_f64())]
-    TimedOut {
-        /// Where.
-        at: String,
-        /// How long it had.
-        after: Duration,
-    },
-    /// It went away in the middle.
-    #[error("{at} closed the connection before it had answered")]
-    Closed {
-        /// Where.
-        at: String,
-    },
-    /// It sent what nobody understands.
-    #[error("{at} does not speak Wyoming as it should: {why}")]
-    Protocol {
-        /// Where.
-        at: String,
-        /// What is wrong.
-        why: String,
-    },
-    /// It said itself that it failed.
+    TimedOut { at: String, after: Duration },
+    #[error("{at} closed the connection before answering")]
+    Closed { at: String },
+    #[error("{at} violates the Wyoming protocol: {why}")]
+    Protocol { at: String, why: String },
     #[error("{at} says: {text}")]
     Refused {
-        /// Where.
         at: String,
-        /// Its words, escaped and cut.
+        /// The engine's own words, escaped and shortened.
         text: String,
     },
-    /// A program that is needed is not there or failed.
     #[error("{program}: {why}")]
     Program {
-        /// Its name.
         program: String,
-        /// What happened, with the end of what it wrote to stderr.
+        /// What happened, with the end of the program's stderr.
         why: String,
     },
 }
 
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "texts and errors are passed alike"
+)]
 impl EngineError {
-    pub(crate) fn timed_out(at: impl Into<String>, after: Duration) -> Self {
-        let at = at.into();
+    pub(crate) fn timed_out(at: impl ToString, after: Duration) -> Self {
+        let at = at.to_string();
         Self::TimedOut { at, after }
     }
 
-    pub(crate) fn closed(at: impl Into<String>) -> Self {
-        Self::Closed { at: at.into() }
+    pub(crate) fn closed(at: impl ToString) -> Self {
+        Self::Closed { at: at.to_string() }
     }
 
-    pub(crate) fn protocol(at: impl Into<String>, why: impl Into<String>) -> Self {
-        let (at, why) = (at.into(), why.into());
+    pub(crate) fn protocol(at: impl ToString, why: impl ToString) -> Self {
+        let (at, why) = (at.to_string(), why.to_string());
         Self::Protocol { at, why }
     }
 
-    pub(crate) fn program(program: impl Into<String>, why: impl Into<String>) -> Self {
-        let (program, why) = (program.into(), why.into());
+    pub(crate) fn program(program: impl ToString, why: impl ToString) -> Self {
+        let (program, why) = (program.to_string(), why.to_string());
         Self::Program { program, why }
     }
 }
 
-/// What work comes to; an error of the engine at `at` if it takes longer than `limit`.
-pub(crate) async fn within<T>(
+/// Runs `work`, and blames the engine at `at` if it takes longer than `limit`.
+pub(crate) async fn with_deadline<T>(
     limit: Duration,
     at: &(impl fmt::Display + ?Sized),
     work: impl Future<Output = Result<T, EngineError>>,
 ) -> Result<T, EngineError> {
     let done = timeout(limit, work).await;
-    done.unwrap_or_else(|_| Err(EngineError::timed_out(at.to_string(), limit)))
+    done.unwrap_or_else(|_| Err(EngineError::timed_out(at, limit)))
 }

@@ -1,16 +1,16 @@
-//! Properties of bytes that strangers send. `fuzz/` runs them under libFuzzer, the tests here with
-//! random bytes: a property that no longer compiles is noticed every day.
+//! Properties that hold for bytes from outside. `fuzz/` checks them under libFuzzer and the tests
+//! here with random bytes, so that a property that no longer compiles is noticed every day.
 
 use bytes::BytesMut;
 use serde_json::Value;
 
-use crate::wyoming::{Decoder, Event, Frame, FrameError, encode};
+use crate::wyoming::{FrameDecoder, FrameError, WyomingEvent, WyomingFrame, encode};
 
-/// Any bytes, as frames and as events: the first byte says how the rest is cut. Whatever the cut,
-/// the frames are the same, and what was read can be written and is read as the same again.
+/// Reads any bytes as frames and events. The first byte says how the rest is cut, and no cut may
+/// change the frames. What was read can be written and reads back the same.
 ///
 /// # Panics
-/// If one of these properties does not hold.
+/// If one of these properties doesn't hold.
 pub fn wyoming(bytes: &[u8]) {
     let Some((cut, bytes)) = bytes.split_first() else {
         return;
@@ -20,18 +20,18 @@ pub fn wyoming(bytes: &[u8]) {
     assert_eq!((&frames, &error), (&whole.0, &whole.1));
     for frame in frames {
         expect_same_again(&frame);
-        if let Ok(event) = Event::try_from(frame) {
+        if let Ok(event) = WyomingEvent::try_from(frame) {
             let sent = event.to_frame();
             assert!(sent.is_ok(), "an event that was read can be sent: {sent:?}");
             let Ok(sent) = sent else { return };
             expect_same_again(&sent);
-            assert_eq!(Event::try_from(sent), Ok(event));
+            assert_eq!(WyomingEvent::try_from(sent), Ok(event));
         }
     }
 }
 
-fn decode<'a>(pieces: impl Iterator<Item = &'a [u8]>) -> (Vec<Frame>, Option<FrameError>) {
-    let mut decoder = Decoder::default();
+fn decode<'a>(pieces: impl Iterator<Item = &'a [u8]>) -> (Vec<WyomingFrame>, Option<FrameError>) {
+    let mut decoder = FrameDecoder::default();
     let mut frames = Vec::new();
     for piece in pieces {
         decoder.feed(piece);
@@ -46,10 +46,9 @@ fn decode<'a>(pieces: impl Iterator<Item = &'a [u8]>) -> (Vec<Frame>, Option<Fra
     (frames, None)
 }
 
-/// A frame that was read is written within the same limits, and read as the same.
-fn expect_same_again(frame: &Frame) {
+fn expect_same_again(frame: &WyomingFrame) {
     let mut bytes = BytesMut::new();
-    // Escapes may make it longer than it was, and fractions may differ in their last digit.
+    // Escapes may make it longer than it was, and the last digit of a fraction may change.
     if encode(frame, &mut bytes).is_err() || frame.data.values().any(has_fraction) {
         return;
     }
@@ -75,7 +74,7 @@ mod tests {
 
     use super::*;
 
-    /// Heads of events, and what is nearly one.
+    /// Event headers and near misses.
     const PIECES: &str = r#"([{}:,\n]|"(type|data|data_length|payload_length|ping|transcript|text)"|[0-9]{1,2}|null|x){0,40}"#;
 
     proptest! {

@@ -1,14 +1,14 @@
-//! All rooms together: started side by side, kept alive, and ended in order.
+//! The whole voice gateway. Its parts start side by side, are kept alive, and end in order.
 
 mod addresses;
-mod find;
-mod hub;
-mod listening;
-mod offers;
-mod outlet;
+mod announcements;
+mod capture_loop;
+mod engine_monitor;
+mod event_hub;
+mod lazy_engines;
+mod offered_services;
 mod run;
-mod satellite;
-mod words;
+mod satellite_feedback;
 
 pub use run::run;
 
@@ -17,59 +17,46 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 use tokio::sync::{mpsc, watch};
 use toolgate_journal::Journal;
-use toolgate_models::{ChooseError, Chosen, ModelSettings, Toolbox};
+use toolgate_models::{ChooseError, ConnectedModel, ModelSettings, Toolbox};
 
-use crate::hear::Input;
-use crate::wyoming::BindError;
-use crate::{EngineError, Loudness, SpokenApprovals, VoiceSettings, Watcher};
+use crate::capture::AudioInput;
+use crate::wyoming::WyomingBindError;
+use crate::{EngineError, Loudness, SpokenApprovals, VoiceObserver, VoiceSettings};
 
-/// What a gateway is made of.
-pub struct Parts {
-    /// How it hears and speaks.
+/// Everything that [`run()`] needs.
+pub struct VoiceGatewayParts {
     pub settings: VoiceSettings,
-    /// Where sound comes from; without any, it answers text alone.
-    pub input: Option<Input>,
-    /// When it listens.
-    pub mode: Mode,
-    /// Looks for the model, as often as it is asked.
-    pub model: FindModel,
-    /// How a model is used while it is not found.
+    /// Where sound comes from. Without an input, the gateway only answers text.
+    pub input: Option<AudioInput>,
+    pub mode: ListenMode,
+    /// Called again whenever the model is lost.
+    pub model: ModelFinder,
     pub model_settings: ModelSettings,
-    /// The tools, those that are there and those that will be.
     pub toolbox: Toolbox,
-    /// Which servers of tools are there, now and later.
-    pub tools: watch::Receiver<Reach>,
-    /// Asks aloud before a call, where somebody is heard as they speak: a file can't be asked.
+    pub tools: watch::Receiver<ToolServerStatus>,
+    /// Asks for a spoken yes before a call. Only used with a live input: a file can't answer.
     pub approvals: SpokenApprovals,
-    /// Where turns are kept.
     pub journal: Option<Journal>,
-    /// The house's broker.
-    pub mqtt: Option<toolgate_mqtt::Settings>,
-    /// How loud it speaks.
+    pub mqtt: Option<toolgate_mqtt::MqttClientSettings>,
     pub loudness: Loudness,
-    /// Sees everything.
-    pub watcher: Arc<dyn Watcher>,
-    /// Keys that are pressed.
-    pub keys: Option<mpsc::Receiver<Key>>,
+    pub observer: Arc<dyn VoiceObserver>,
+    pub keys: Option<mpsc::Receiver<VoiceKey>>,
 }
 
-/// Looks for a model.
-pub type FindModel = Arc<dyn Fn() -> BoxFuture<'static, Result<Chosen, ChooseError>> + Send + Sync>;
+/// Selects a model and connects to it.
+pub type ModelFinder =
+    Arc<dyn Fn() -> BoxFuture<'static, Result<ConnectedModel, ChooseError>> + Send + Sync>;
 
-/// What is known of the servers of tools.
+/// Whether the tool servers are ready.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub enum Reach {
-    /// Some are still on their way.
+pub enum ToolServerStatus {
     #[default]
     Starting,
-    /// All are there, or have used their attempts.
-    Settled {
-        /// What can not be reached, in words, such as `the smart home`.
-        missing: Option<String>,
-    },
+    /// All are connected or have used up their attempts.
+    Settled { missing: Option<String> },
 }
 
-impl Reach {
+impl ToolServerStatus {
     fn missing(&self) -> Option<String> {
         match self {
             Self::Starting => None,
@@ -78,54 +65,45 @@ impl Reach {
     }
 }
 
-/// When the gateway listens.
+/// What starts a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Mode {
-    /// To everything.
+pub enum ListenMode {
+    /// Speech alone.
     Always,
-    /// After its name.
+    /// The wake word, or a key.
     Wake,
-    /// After a key.
+    /// A key only.
     PushToTalk,
 }
 
-/// A key that means something.
+/// A key that a person pressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Key {
-    /// Listen now; whatever is being said is cut short.
+pub enum VoiceKey {
     Talk,
 }
 
-/// What was done.
+/// How many requests a gateway has answered by the time it ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
-pub struct Summary {
-    /// Requests that were answered, well or not.
+pub struct VoiceSummary {
     pub turns: u64,
-    /// Those that failed.
     pub failed: u64,
-    /// What was heard and is no request.
     pub dropped: u64,
 }
 
-/// Why there is no gateway.
+/// Why a gateway could not start or go on.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
-pub enum GatewayError {
-    /// A setting makes no sense.
+pub enum VoiceGatewayError {
     #[error("{0}")]
     Settings(String),
-    /// Its input, which does not come again, can not be read.
     #[error(transparent)]
     Engine(#[from] EngineError),
-    /// A service can not be offered.
-    #[error("{error}; end what is there, or choose another address for voice.{key}")]
+    #[error("{error}; stop the other program, or choose another address for voice.{key}")]
     Offer {
-        /// Which setting says where.
         key: &'static str,
-        /// Why not.
-        error: BindError,
+        error: WyomingBindError,
     },
 }

@@ -1,26 +1,31 @@
-//! A voice gateway: it hears a request, uses tools, and speaks the answer.
+//! A voice gateway: it captures a request, uses tools, and speaks the answer.
 //!
 //! ```text
-//!  hear ──▶ listen ──▶ transcribe ──▶ turn ──▶ speak
-//!  sound    wake,      Wyoming ASR,   a        sentences,
-//!  comes    VAD: an    filters,       Conver-  Wyoming TTS
-//!  in       Utterance  plain words    sation   or a command
+//!  capture ──▶ segment ──▶ transcribe ──▶ turn ──▶ speak
+//!  sound       wake word,  Wyoming ASR,   a        sentences,
+//!  sources     VAD: an     filters,       Conver-  Wyoming TTS
+//!              Utterance   a transcript   sation   or a command
 //! ```
 //!
-//! Start reading in `gateway.rs`, which puts the rooms together and keeps them alive. `wyoming` is the protocol of the engines,
-//! without a socket and with one; `services` are those that this program offers itself. Inside, sound is always 16-bit mono at
-//! 16 kHz on its way in, and of the engine's format on its way out.
+//! [`run`] runs a gateway from its [`VoiceGatewayParts`] until its input ends or it is stopped. A
+//! [`VoiceObserver`] sees what happens. Speech-to-text, text-to-speech and wake words come from
+//! engines: services that speak the [`wyoming`] protocol, or local programs. ASR is speech-to-text,
+//! TTS text-to-speech, and VAD the detection of speech.
+//!
+//! To read the code, start in `gateway.rs`, which puts the parts together and keeps them alive.
+//! `services` are the Wyoming services that this program offers itself. Captured sound is always
+//! 16-bit mono at 16 kHz; speech keeps its engine's format.
 
 mod audio;
+mod capture;
 mod checks;
 mod engine;
 mod event;
 #[cfg(any(test, fuzzing))]
 pub mod fuzzing;
 mod gateway;
-mod hear;
-mod house;
-mod listen;
+mod mqtt_reporter;
+mod segment;
 mod services;
 mod settings;
 mod speak;
@@ -28,16 +33,19 @@ mod transcribe;
 mod turn;
 pub mod wyoming;
 
-// What tests share with those of `tests/` and `examples/` names the crate as they do.
+// Test code shared with `tests/` and `examples/` names the crate as they do.
 #[cfg(test)]
 extern crate self as toolgate_voice;
 
 pub use audio::check_wav;
+pub use capture::{AudioInput, AudioInputError};
 pub use checks::{EngineCheck, check_asr, check_engines, is_wav};
-pub use engine::{EngineError, Role};
-pub use event::{Event, State, Watcher};
-pub use gateway::{FindModel, GatewayError, Key, Mode, Parts, Reach, Summary, run};
-pub use hear::{Input, InputError};
+pub use engine::{EngineError, EngineRole};
+pub use event::{VoiceEvent, VoiceObserver, VoiceState};
+pub use gateway::{
+    ListenMode, ModelFinder, ToolServerStatus, VoiceGatewayError, VoiceGatewayParts, VoiceKey,
+    VoiceSummary, run,
+};
 pub use settings::VoiceSettings;
 pub use speak::Loudness;
-pub use turn::{Reason, SpokenApprovals};
+pub use turn::{DropReason, SpokenApprovals};

@@ -1,4 +1,4 @@
-//! The configuration's `voice`.
+//! The `voice` section of the configuration.
 
 use std::time::Duration;
 
@@ -6,68 +6,62 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, de};
 use toolgate_core::{DURATION_PATTERN, deserialize_duration};
 
-/// How the gateway hears and speaks. The defaults are the documented ones of the configuration's `voice`.
-///
-/// ```
-/// use std::time::Duration;
-/// use toolgate_voice::VoiceSettings;
-///
-/// let settings: VoiceSettings = serde_json::from_str(r#"{ "silence": "1.25s", "tts": "espeak-ng" }"#).unwrap();
-/// assert_eq!((settings.silence, settings.pre_roll), (Duration::from_millis(1250), Duration::from_millis(300)));
-/// ```
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 #[schemars(description = "The voice gateway")]
 #[non_exhaustive]
 pub struct VoiceSettings {
-    /// Where sound comes from: `tcp://host:port` or `unix:///path` of a Wyoming microphone or satellite, the name of a program
-    /// (`pw-record`, `parecord`, `arecord`), or a whole command that writes 16 kHz mono PCM; empty: the first program there is.
+    /// Where sound comes from: `tcp://host:port` or `unix:///path` of a Wyoming microphone or
+    /// satellite, the name of a program (`pw-record`, `parecord`, `arecord`), or a whole command
+    /// that writes 16 kHz mono PCM; empty: the first installed program.
     pub input: String,
-    /// Where speech is played: a Wyoming address, the name of a program (`pw-play`, `paplay`, `aplay`), a whole command that reads
-    /// a WAV stream, or a file that ends in `.wav`; empty: back to the satellite, else the first program there is; `none`: nowhere.
+    /// Where speech is played: a Wyoming address, the name of a program (`pw-play`, `paplay`,
+    /// `aplay`), a whole command that reads a WAV stream, or a file that ends in `.wav`; empty: the
+    /// satellite, otherwise the first installed program; `none`: nowhere.
     pub output: String,
-    /// The Wyoming service that makes text of speech.
+    /// The Wyoming speech-to-text service.
     pub asr: String,
-    /// Its language, such as `en`; empty: as it is set up.
+    /// The language to transcribe, such as `en`; empty: the default of the service.
     pub language: String,
-    /// The Wyoming service that hears the wake word; empty: none is needed.
+    /// The Wyoming service that detects the wake word; empty: no wake word is needed.
     pub wake: String,
-    /// The wake words that count, such as `hey_jarvis`; empty: all it knows.
+    /// The wake words to listen for, such as `hey_jarvis`; empty: all that the service knows.
     pub wake_words: Vec<String>,
-    /// What makes speech of text: a Wyoming address, the name of a program (`espeak-ng`, `piper`, `flite`, `say`), or a whole
-    /// command that writes WAV and is given the text in place of a word `{text}`, else on stdin; empty: the first program there is; `none`: silence.
+    /// What turns text into speech: a Wyoming address, the name of a program (`espeak-ng`, `piper`,
+    /// `flite`, `say`), or a whole command that writes WAV and gets the text in place of a word
+    /// `{text}`, otherwise on stdin; empty: the first installed program; `none`: silence.
     pub tts: String,
-    /// Its voice; empty: its usual one.
+    /// The voice to speak with; empty: the default of the engine.
     pub tts_voice: String,
-    /// How long it must be quiet for speech to be over.
+    /// How much silence ends a request.
     #[serde(deserialize_with = "deserialize_duration")]
     #[schemars(with = "String", regex(pattern = DURATION_PATTERN))]
     pub silence: Duration,
-    /// How much is kept from before speech was noticed.
+    /// How much sound to keep from before speech was detected.
     #[serde(deserialize_with = "deserialize_duration")]
     #[schemars(with = "String", regex(pattern = DURATION_PATTERN))]
     pub pre_roll: Duration,
-    /// How long somebody must speak for speech to have begun.
+    /// How long speech must last to start a request.
     #[serde(deserialize_with = "deserialize_duration")]
     #[schemars(with = "String", regex(pattern = DURATION_PATTERN))]
     pub min_speech: Duration,
-    /// The shortest request: speech is not over before.
+    /// The shortest request: it does not end earlier.
     #[serde(deserialize_with = "deserialize_duration")]
     #[schemars(with = "String", regex(pattern = DURATION_PATTERN))]
     pub min_command: Duration,
-    /// The longest request; it is cut there.
+    /// The longest request; the rest is cut off.
     #[serde(deserialize_with = "deserialize_duration")]
     #[schemars(with = "String", regex(pattern = DURATION_PATTERN))]
     pub max_command: Duration,
-    /// How long a wake word is good for if nobody speaks after it.
+    /// How long to wait for speech after the wake word.
     #[serde(deserialize_with = "deserialize_duration")]
     #[schemars(with = "String", regex(pattern = DURATION_PATTERN))]
     pub wake_patience: Duration,
-    /// How sure the detector must be that this is speech, from 0 to 1.
+    /// How sure the detector must be that a sound is speech, from 0 to 1.
     #[serde(deserialize_with = "share")]
     #[schemars(range(min = 0.0, max = 1.0))]
     pub sensitivity: f32,
-    /// How many requests wait while one is answered; what comes then is dropped, and told.
+    /// How many requests may wait while one is answered; any more are dropped and reported.
     #[serde(deserialize_with = "queue")]
     #[schemars(range(min = 1, max = 64))]
     pub queue: usize,
@@ -75,32 +69,33 @@ pub struct VoiceSettings {
     #[serde(deserialize_with = "deserialize_duration")]
     #[schemars(with = "String", regex(pattern = DURATION_PATTERN))]
     pub asr_timeout: Duration,
-    /// How long a tool may work before the gateway says that it is at it.
+    /// How long a tool may run before the gateway says that it is still working.
     #[serde(deserialize_with = "deserialize_duration")]
     #[schemars(with = "String", regex(pattern = DURATION_PATTERN))]
     pub filler_after: Duration,
-    /// A conversation nobody continues for this long is over.
+    /// A conversation that nobody continues for this long is forgotten.
     #[serde(deserialize_with = "deserialize_duration")]
     #[schemars(with = "String", regex(pattern = DURATION_PATTERN))]
     pub forget_after: Duration,
-    /// Whether tones are played at the wake word, while it works, and when something fails.
+    /// Whether to play tones for the wake word, slow work and failures.
     pub tones: bool,
-    /// Where Home Assistant finds the gateway as a conversation agent, such as `tcp://127.0.0.1:10800`; empty: nowhere.
+    /// Where to offer Home Assistant a conversation agent, such as `tcp://127.0.0.1:10800`; empty:
+    /// nowhere.
     pub handle: String,
-    /// Where others find the program's speech engine as a Wyoming service, such as `tcp://127.0.0.1:10200`; empty: nowhere.
+    /// Where to offer the speech engine to others as a Wyoming service, such as
+    /// `tcp://127.0.0.1:10200`; empty: nowhere.
     pub serve_tts: String,
-    /// What is said once everything is ready; empty: nothing.
+    /// What to say once everything is ready; empty: nothing.
     pub welcome: String,
 }
 
 impl VoiceSettings {
-    /// Whether the gateway serves others.
     pub fn serves(&self) -> bool {
         !self.handle.is_empty() || !self.serve_tts.is_empty()
     }
 
-    /// Whether that is all it does: whoever gives another machine an agent has not asked for a
-    /// microphone that is always open.
+    /// True if serving others is all it does. An agent for another machine must
+    /// not open a microphone.
     pub fn only_serves(&self) -> bool {
         self.serves() && self.input.is_empty() && self.wake.is_empty()
     }
@@ -158,6 +153,9 @@ mod tests {
     fn settings_are_read_strictly() {
         let read = |json: &str| serde_json::from_str::<VoiceSettings>(json);
         assert_eq!(read("{}").unwrap(), VoiceSettings::default());
+        let settings = read(r#"{ "silence": "1.25s", "tts": "espeak-ng" }"#).unwrap();
+        let [silence, pre_roll] = [1250, 300].map(Duration::from_millis);
+        assert_eq!((settings.silence, settings.pre_roll), (silence, pre_roll));
         for (json, problem) in [
             (r#"{ "preroll": "1s" }"#, "unknown field `preroll`"),
             (r#"{ "silence": 700 }"#, "write \"700s\""),

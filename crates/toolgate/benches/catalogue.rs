@@ -16,10 +16,11 @@ fn main() {
     divan::main();
 }
 
-/// A home whose servers have been listed once; the mute ones have never answered, and are listed first.
-struct Home(TempDir);
+/// A home whose servers have been listed once; the mute ones have never answered,
+/// and are listed first.
+struct BenchFolder(TempDir);
 
-impl Home {
+impl BenchFolder {
     fn new(good: usize, mute: usize) -> Self {
         let home = Self(tempfile::tempdir().unwrap());
         let mut servers = Map::new();
@@ -83,24 +84,24 @@ fn definition(server: &str, number: usize) -> Value {
 
 #[divan::bench(sample_count = 30, sample_size = 1)]
 fn list(bencher: Bencher<'_, '_>) {
-    let home = Home::new(7, 3);
+    let home = BenchFolder::new(7, 3);
     bencher.bench_local(|| home.run(&["list"]));
 }
 
 #[divan::bench(sample_count = 30, sample_size = 1)]
 fn call_of_a_local_tool(bencher: Bencher<'_, '_>) {
-    let home = Home::new(7, 3);
+    let home = BenchFolder::new(7, 3);
     bencher.bench_local(|| home.run(&["call", "echo", "a=1"]));
 }
 
 #[divan::bench(sample_count = 30, sample_size = 1)]
 fn call_of_a_remote_tool(bencher: Bencher<'_, '_>) {
-    let home = Home::new(7, 3);
+    let home = BenchFolder::new(7, 3);
     bencher.bench_local(|| home.run(&["call", "server9_tool1"]));
 }
 
 #[divan::bench(sample_count = 30, sample_size = 1)]
 fn call_of_a_remote_tool_whose_server_is_the_only_one(bencher: Bencher<'_, '_>) {
-    let home = Home::new(1, 0);
+    let home = BenchFolder::new(1, 0);
     bencher.bench_local(|| home.run(&["call", "server0_tool1"]));
 }

@@ -1,24 +1,24 @@
-//! Approval by the person at the terminal, or in the room.
+//! Asks a person to approve calls: at the terminal here, aloud in `spoken`.
 
 #[cfg(feature = "voice")]
-mod aloud;
+mod spoken;
 
 use futures::future::BoxFuture;
 use toolgate_core::{
-    Approval, ApprovalBy, ApprovalMeans, ApprovalReason, ApprovalRequest, Approver, Origin,
-    Redactor, Source, reveal,
+    Approval, ApprovalActor, ApprovalChannel, ApprovalReason, ApprovalRequest, Approver, Origin,
+    Redactor, ToolSource, reveal,
 };
 
 #[cfg(feature = "voice")]
-pub(crate) use aloud::AloudApprover;
+pub(crate) use spoken::AloudApprover;
 
 use crate::spinner::Spinner;
 use crate::{questions, say, terminal};
 
 pub(crate) struct TerminalApprover {
-    /// `--yes`: the person has agreed beforehand.
+    /// `--yes`: every question counts as answered with yes.
     pub(crate) agreed: bool,
-    /// Turns while the call waits, and must not turn over the question.
+    // Paused during the question, or it would draw over it.
     pub(crate) spinner: Spinner,
     pub(crate) redactor: Redactor,
 }
@@ -27,19 +27,20 @@ impl Approver for TerminalApprover {
     fn ask<'a>(&'a self, request: ApprovalRequest<'a>) -> BoxFuture<'a, Approval> {
         Box::pin(async move {
             if self.agreed {
-                return Approval::Granted(ApprovalBy::new(ApprovalMeans::Option));
+                return Approval::Granted(ApprovalActor::new(ApprovalChannel::Option));
             }
+            // A background process that reads from its terminal would be stopped.
             if !terminal::can_ask() || !terminal::is_ours() {
                 return Approval::Nobody;
             }
-            // All of the arguments: the executor lets nobody be asked about more than a person can be shown.
+            // Shown in full: the executor never asks about more than a person can be shown.
             let arguments = reveal(&self.redactor.value(request.arguments).to_string());
             let name = reveal(request.tool.name());
             let from = match request.tool.source() {
-                Source::Mcp(server) => format!("of the server '{}'", reveal(server)),
+                ToolSource::Mcp(server) => format!("of the server '{}'", reveal(server)),
                 other => other.to_string(),
             };
-            // The name once more: the arguments may fill the screen.
+            // Repeated at the end, because long arguments may push the first line off the screen.
             let by = asker(&request);
             let why = match request.reason {
                 ApprovalReason::Policy => String::new(),
@@ -47,10 +48,10 @@ impl Approver for TerminalApprover {
             };
             let text = format!("{name} ({from}{by}) {arguments}\n{why}Run {name}? [y/N]");
             let answer = questions::ask(&self.spinner, move |line| {
-                say::line(&text);
+                say::stderr_line(&text);
                 questions::is_yes(line().as_deref())
             });
-            let by = ApprovalBy::new(ApprovalMeans::Terminal);
+            let by = ApprovalActor::new(ApprovalChannel::Terminal);
             match answer.await.unwrap_or(false) {
                 true => Approval::Granted(by),
                 false => Approval::Refused(by),
@@ -59,7 +60,6 @@ impl Approver for TerminalApprover {
     }
 }
 
-/// Who asks, unless it is the person who is asked.
 fn asker(request: &ApprovalRequest<'_>) -> String {
     match (request.origin, request.caller) {
         (Origin::CommandLine, None) => String::new(),

@@ -1,53 +1,52 @@
-//! Words of others, made fit for a terminal.
+//! Makes text from models and tools safe to print on a terminal.
 
-use toolgate_core::is_unseen;
+use toolgate_core::is_invisible;
 
-/// Words of a model or a tool without what could drive a terminal or hide text: lines and tabs stay, and so do the marks that
-/// some scripts and emoji are written with. What drives a terminal goes as a whole, also where it comes in pieces.
+/// Strips everything that could drive a terminal or hide text. Lines, tabs, and the joiners that
+/// some scripts and emoji need are kept. A control sequence may be split across pushes.
 #[derive(Debug, Default)]
-pub(crate) struct Cleaner(Place);
+pub(crate) struct TextCleaner(EscapeState);
 
-/// Where in a control sequence the last piece ended.
+// The state between pushes, so that a split control sequence is still recognized.
 #[derive(Debug, Default, Clone, Copy)]
-enum Place {
+enum EscapeState {
     #[default]
     Text,
-    /// After the escape character.
     Escape,
-    /// Among the numbers of a sequence such as `[31m`.
+    /// In the parameters of a sequence such as `[31m`.
     Numbers,
-    /// In a text for the terminal itself, such as a title.
+    /// In a string meant for the terminal, such as a window title.
     Title,
 }
 
-impl Cleaner {
+impl TextCleaner {
     pub(crate) fn push(&mut self, text: &str) -> String {
         text.chars().filter(|c| self.keeps(*c)).collect()
     }
 
     fn keeps(&mut self, c: char) -> bool {
         let (place, is_part) = match (self.0, c) {
-            (_, '\u{1b}') => (Place::Escape, true),
-            (_, '\u{9b}') => (Place::Numbers, true),
-            (_, '\u{90}' | '\u{98}' | '\u{9d}'..='\u{9f}') => (Place::Title, true),
-            (Place::Escape, '[') => (Place::Numbers, true),
-            (Place::Escape, ']' | 'P' | 'X' | '^' | '_') => (Place::Title, true),
-            (Place::Escape, ' '..='/') => (Place::Escape, true),
-            (Place::Numbers, ' '..='?') => (Place::Numbers, true),
-            (Place::Escape | Place::Numbers, '0'..='~') => (Place::Text, true),
-            (Place::Title, '\u{7}' | '\u{9c}') => (Place::Text, true),
-            // A title has one line: what was left open must not swallow the rest.
-            (Place::Title, c) if c != '\n' => (Place::Title, true),
-            _ => (Place::Text, false),
+            (_, '\u{1b}') => (EscapeState::Escape, true),
+            (_, '\u{9b}') => (EscapeState::Numbers, true),
+            (_, '\u{90}' | '\u{98}' | '\u{9d}'..='\u{9f}') => (EscapeState::Title, true),
+            (EscapeState::Escape, '[') => (EscapeState::Numbers, true),
+            (EscapeState::Escape, ']' | 'P' | 'X' | '^' | '_') => (EscapeState::Title, true),
+            (EscapeState::Escape, ' '..='/') => (EscapeState::Escape, true),
+            (EscapeState::Numbers, ' '..='?') => (EscapeState::Numbers, true),
+            (EscapeState::Escape | EscapeState::Numbers, '0'..='~') => (EscapeState::Text, true),
+            (EscapeState::Title, '\u{7}' | '\u{9c}') => (EscapeState::Text, true),
+            // A title is one line, so an unterminated one must not swallow the rest of the text.
+            (EscapeState::Title, c) if c != '\n' => (EscapeState::Title, true),
+            _ => (EscapeState::Text, false),
         };
         self.0 = place;
         let is_writing = matches!(c, '\n' | '\t' | '\u{200c}'..='\u{200f}');
-        !is_part && (is_writing || !is_unseen(c))
+        !is_part && (is_writing || !is_invisible(c))
     }
 }
 
 pub(crate) fn clean(text: &str) -> String {
-    Cleaner::default().push(text)
+    TextCleaner::default().push(text)
 }
 
 #[cfg(test)]
@@ -71,7 +70,7 @@ mod tests {
             ),
         ] {
             assert_eq!(clean(text), expected);
-            let mut cleaner = Cleaner::default();
+            let mut cleaner = TextCleaner::default();
             let pieces = text.chars().map(|c| cleaner.push(&c.to_string()));
             assert_eq!(pieces.collect::<String>(), expected, "in pieces");
         }

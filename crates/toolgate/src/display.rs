@@ -1,79 +1,78 @@
-//! What a person sees while a model answers: words as they come, and the tools as they run.
+//! Shows a model's answer as it streams, and tools while they run.
 
 mod answer;
-mod line;
+mod call_line;
 mod markdown;
-mod untold;
+mod unreported_errors;
 
 pub(crate) use answer::AnswerFormat;
 #[cfg(feature = "voice")]
-pub(crate) use line::SHOWN_ARGUMENTS;
-pub(crate) use line::seconds;
+pub(crate) use call_line::SHOWN_ARGUMENTS;
+pub(crate) use call_line::seconds;
 
 use std::convert::Infallible;
 use std::sync::Arc;
 
 use anstyle::{AnsiColor, Style};
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use tokio::time::Instant;
 use toolgate_core::{Redactor, ToolOutcome, escape};
-use toolgate_models::{AnswerSource, Event, Listener, ModelCall};
+use toolgate_models::{AnswerSource, ModelCall, ModelEvent, ModelListener};
 
-use crate::clean::{Cleaner, clean};
+use crate::clean::{TextCleaner, clean};
 use crate::say;
 use crate::spinner::{self, FRAMES, PATIENCE, Spinner, TURN, can_draw, clear_line};
 use answer::{AnswerStream, AnswerStyle};
-use line::{timed, title};
-use untold::Untold;
+use call_line::{timed, title};
+use unreported_errors::UnreportedErrors;
 
-/// How much of an error is shown; the model gets all of it.
+// How much of an error is shown. The model gets all of it.
 const SHOWN_ERROR: usize = 300;
-/// Ours, but names in it may be anybody's.
+// The text is ours, but names in it may come from anywhere.
 const SHOWN_NOTICE: usize = 1000;
-/// Of more calls at the same time only the first are drawn.
-const MOST_DRAWN: usize = 12;
+// Only this many concurrent calls are drawn.
+const MAX_DRAWN: usize = 12;
 
-/// Draws on stderr, and streams words to stdout. Clones are the same display.
+/// Draws on stderr, and streams words to stdout. Clones share the display.
 #[derive(Clone)]
-pub(crate) struct Display(Arc<Mutex<Screen>>);
+pub(crate) struct ChatDisplay(Arc<Mutex<DisplayState>>);
 
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Manner {
+pub(crate) struct DisplayOptions {
     pub(crate) streams: bool,
     pub(crate) format: AnswerFormat,
     pub(crate) progress: bool,
     pub(crate) thinking: bool,
 }
 
-struct Screen {
-    manner: Manner,
+struct DisplayState {
+    options: DisplayOptions,
     redactor: Redactor,
-    /// Stays away while a question is asked, and so does all of this.
     spinner: Spinner,
     waiting: Option<(String, Instant)>,
-    running: Vec<Running>,
+    running: Vec<DisplayedCall>,
     turns: usize,
     answer: AnswerStream,
-    /// A sentence was matched, without a model: its words are plain.
+    /// A matched sentence answers rather than a model, so the words are plain text.
     is_sentence: bool,
     is_thinking: bool,
     has_shown: bool,
-    cleaner: Cleaner,
-    /// What waits until a question is answered: the question must stay the last thing that is seen.
-    unsaid: Vec<String>,
-    untold: Untold,
+    cleaner: TextCleaner,
+    /// Held back while a question is asked, which must stay the last thing on the screen.
+    held_back: Vec<String>,
+    unreported: UnreportedErrors,
 }
 
-struct Running {
+struct DisplayedCall {
     id: String,
     title: String,
     since: Instant,
 }
 
-impl Display {
-    pub(crate) fn new(manner: Manner, redactor: Redactor, spinner: Spinner) -> Self {
-        Self(Arc::new(Mutex::new(Screen {
-            manner,
+impl ChatDisplay {
+    pub(crate) fn new(options: DisplayOptions, redactor: Redactor, spinner: Spinner) -> Self {
+        Self(Arc::new(Mutex::new(DisplayState {
+            options,
             redactor,
             spinner,
             waiting: None,
@@ -83,101 +82,100 @@ impl Display {
             is_sentence: false,
             is_thinking: false,
             has_shown: false,
-            cleaner: Cleaner::default(),
-            unsaid: Vec::new(),
-            untold: Untold::default(),
+            cleaner: TextCleaner::default(),
+            held_back: Vec::new(),
+            unreported: UnreportedErrors::default(),
         })))
     }
 
     pub(crate) fn set_format(&self, format: AnswerFormat) {
-        self.screen().manner.format = format;
+        self.0.lock().options.format = format;
     }
 
     pub(crate) async fn animate(&self) -> Infallible {
-        if !self.screen().manner.progress || !can_draw() {
+        if !self.0.lock().options.progress || !can_draw() {
             return std::future::pending().await;
         }
         loop {
-            self.screen().draw();
+            self.0.lock().draw();
             tokio::time::sleep(TURN).await;
         }
     }
 
-    /// The turn is over, or was stopped: nothing is left half drawn.
     pub(crate) fn end(&self) {
-        let mut screen = self.screen();
+        let mut screen = self.0.lock();
         screen.waiting = None;
         screen.end_line();
         screen.is_sentence = false;
-        screen.show_untold("");
+        screen.show_unreported("");
         clear_line();
-        screen.catch_up();
-        // What still runs when a turn ends was stopped with it.
+        screen.print_held_back();
+        // Calls that still run when a turn ends were cancelled with it.
         for stopped in std::mem::take(&mut screen.running) {
-            if screen.manner.progress {
+            if screen.options.progress {
                 let red = Style::new().fg_color(Some(AnsiColor::Red.into()));
-                say::line(&format!("{red}✗{red:#} {} cancelled", stopped.title));
+                say::stderr_line(&format!("{red}✗{red:#} {} cancelled", stopped.title));
             }
         }
     }
+}
 
-    fn screen(&self) -> MutexGuard<'_, Screen> {
-        self.0.lock()
+impl ModelListener for ChatDisplay {
+    fn event(&mut self, event: ModelEvent<'_>) {
+        self.0.lock().event(&event);
     }
 }
 
-impl Listener for Display {
-    fn event(&mut self, event: Event<'_>) {
-        self.screen().event(&event);
-    }
-}
-
-impl Screen {
-    fn event(&mut self, event: &Event<'_>) {
+impl DisplayState {
+    fn event(&mut self, event: &ModelEvent<'_>) {
         if !self.spinner.is_paused() {
-            self.catch_up();
+            self.print_held_back();
         }
         match event {
-            Event::Asking { .. } => {
+            ModelEvent::Asking { .. } => {
                 self.has_shown = false;
                 self.wait_for("waiting for the model");
             }
-            Event::Waiting { tool: Some(tool) } => {
+            ModelEvent::Waiting { tool: Some(tool) } => {
                 self.wait_for(&format!("waiting for the server of {}", escape(tool)));
             }
-            Event::Waiting { tool: None } => self.wait_for("waiting for servers that start"),
-            Event::Waited => self.stop_waiting(),
-            Event::Text(text) => self.text(text),
-            Event::Thinking(text) => self.thinking(text),
-            Event::Void => self.take_back("the answer broke off: what came of it does not count"),
-            Event::WasThinking => self.take_back("that was thinking; the answer is still to come"),
-            Event::Retrying { error, after } => {
+            ModelEvent::Waiting { tool: None } => self.wait_for("waiting for servers to start"),
+            ModelEvent::Waited => self.stop_waiting(),
+            ModelEvent::Text(text) => self.text(text),
+            ModelEvent::Thinking(text) => self.thinking(text),
+            ModelEvent::Void => {
+                self.take_back("the answer broke off: the part above doesn't count");
+            }
+            ModelEvent::WasThinking => {
+                self.take_back("that was thinking; the answer is still to come");
+            }
+            ModelEvent::Retrying { error, after } => {
                 let error = escape(&error.to_string());
                 let after = seconds(*after);
                 self.remark(&format!("{error}; the model is asked again in {after}"));
                 self.wait_for("waiting to ask again");
             }
-            Event::Replied { .. } => self.stop_waiting(),
-            Event::Calling { call, source, .. } => {
+            ModelEvent::Replied { .. } => self.stop_waiting(),
+            ModelEvent::Calling { call, source, .. } => {
                 self.stop_waiting();
                 self.end_line();
                 self.is_sentence |= *source == AnswerSource::Sentences;
-                self.running.push(Running {
+                self.running.push(DisplayedCall {
                     id: call.id.clone(),
                     title: title(call, &self.redactor),
                     since: Instant::now(),
                 });
             }
-            Event::Called {
+            ModelEvent::Called {
                 call,
                 source,
                 outcome,
             } => self.called(call, *source, outcome),
-            Event::Notice(text) => {
+            ModelEvent::Notice(text) => {
                 let text = self.redactor.line(text, SHOWN_NOTICE);
-                match self.manner.progress {
+                match self.options.progress {
                     true => self.remark(&text),
-                    // Nobody would know that the model was not given all.
+                    // Nobody would notice otherwise that the model didn't get everything.
                     false => tracing::warn!("{text}"),
                 }
             }
@@ -197,7 +195,7 @@ impl Screen {
     }
 
     fn text(&mut self, text: &str) {
-        if !self.manner.streams {
+        if !self.options.streams {
             if let Some((title, _)) = &mut self.waiting {
                 "the model answers".clone_into(title);
             }
@@ -206,7 +204,7 @@ impl Screen {
         if self.is_thinking {
             self.end_line();
         }
-        self.show_untold(text);
+        self.show_unreported(text);
         let text = self.cleaner.push(text);
         if let Some(block) = self.answer.push(&text, self.style()) {
             say::result(&block);
@@ -221,12 +219,12 @@ impl Screen {
     fn style(&self) -> AnswerStyle {
         AnswerStyle::new(match self.is_sentence {
             true => AnswerFormat::Plain,
-            false => self.manner.format,
+            false => self.options.format,
         })
     }
 
     fn thinking(&mut self, text: &str) {
-        if !(self.manner.thinking && self.manner.progress) {
+        if !(self.options.thinking && self.options.progress) {
             if let Some((title, _)) = &mut self.waiting {
                 "the model thinks".clone_into(title);
             }
@@ -245,12 +243,11 @@ impl Screen {
         }
         self.stop_waiting();
         let dim = Style::new().dimmed();
-        say::aside(&format!("{dim}{text}{dim:#}"));
+        say::raw_stderr(&format!("{dim}{text}{dim:#}"));
         self.is_thinking = true;
         self.has_shown = true;
     }
 
-    /// A remark on words that do not count; of those that nobody saw there is nothing to say.
     fn take_back(&mut self, remark: &str) {
         if std::mem::take(&mut self.has_shown) {
             self.remark(remark);
@@ -266,7 +263,7 @@ impl Screen {
             Some(index) => self.running.remove(index).title,
             None => title(call, &self.redactor),
         };
-        if !self.manner.progress {
+        if !self.options.progress {
             return;
         }
         self.end_line();
@@ -280,7 +277,7 @@ impl Screen {
         );
         let error = outcome.error().and_then(|error| {
             let shown = format!("    {}", self.redactor.line(&error, SHOWN_ERROR));
-            let is_kept = self.manner.streams && self.untold.keep(source, &error, &shown);
+            let is_kept = self.options.streams && self.unreported.hold_back(source, &error, &shown);
             (!is_kept).then(|| format!("\n{shown}"))
         });
         self.say(format!(
@@ -290,9 +287,8 @@ impl Screen {
         ));
     }
 
-    /// What failed and is not in these words, before they come.
-    fn show_untold(&mut self, words: &str) {
-        for error in self.untold.beside(words) {
+    fn show_unreported(&mut self, words: &str) {
+        for error in self.unreported.take_unmentioned(words) {
             self.stop_waiting();
             self.say(error);
         }
@@ -300,7 +296,7 @@ impl Screen {
 
     fn remark(&mut self, text: &str) {
         self.end_line();
-        if self.manner.progress {
+        if self.options.progress {
             let dim = Style::new().dimmed();
             self.say(format!("{dim}· {text}{dim:#}"));
         } else {
@@ -309,26 +305,26 @@ impl Screen {
     }
 
     fn say(&mut self, line: String) {
-        self.unsaid.push(line);
+        self.held_back.push(line);
         if !self.spinner.is_paused() {
-            self.catch_up();
+            self.print_held_back();
         }
     }
 
-    fn catch_up(&mut self) {
-        for line in self.unsaid.drain(..) {
-            say::line(&line);
+    fn print_held_back(&mut self) {
+        for line in self.held_back.drain(..) {
+            say::stderr_line(&line);
         }
     }
 
     fn end_line(&mut self) {
-        self.cleaner = Cleaner::default();
+        self.cleaner = TextCleaner::default();
         let style = self.style();
         if let Some(rest) = self.answer.finish(style) {
             say::result(&rest);
         }
         if std::mem::take(&mut self.is_thinking) {
-            say::aside("\n");
+            say::raw_stderr("\n");
         }
     }
 
@@ -336,7 +332,7 @@ impl Screen {
         if self.spinner.is_paused() || self.is_thinking {
             return;
         }
-        self.catch_up();
+        self.print_held_back();
         if self.answer.is_pending() {
             let preview = self.answer.preview(self.style());
             return spinner::draw_end(&preview);
@@ -348,10 +344,10 @@ impl Screen {
         let mut lines: Vec<String> = self
             .running
             .iter()
-            .take(MOST_DRAWN)
+            .take(MAX_DRAWN)
             .map(|running| line(&running.title, running.since))
             .collect();
-        let more = self.running.len().saturating_sub(MOST_DRAWN);
+        let more = self.running.len().saturating_sub(MAX_DRAWN);
         if more > 0 {
             lines.push(format!("… and {more} more"));
         }
@@ -366,10 +362,9 @@ impl Screen {
     }
 }
 
-/// An answer as stdout wants it: fitted to a terminal, as it is for everybody else.
-pub(crate) fn whole(answer: &str, format: AnswerFormat) -> String {
+pub(crate) fn format_answer(answer: &str, format: AnswerFormat) -> String {
     let answer = clean(answer);
-    match say::is_watched() {
+    match say::stdout_is_terminal() {
         true => AnswerStyle::new(format).shown(answer.trim()),
         false => answer.trim().to_owned(),
     }

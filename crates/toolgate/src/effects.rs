@@ -1,5 +1,5 @@
-//! What a configuration would do, in lines that a person can judge, and how two of them differ.
-//! Every value of the file is in one of the lines: what is not shown is not agreed to.
+//! Lists what a configuration would do, for a person to judge, and compares two such lists. Every
+//! value of the file is in one of the lines, because what isn't shown isn't agreed to.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -10,24 +10,24 @@ use serde_json::Value;
 use toolgate_core::{Redactor, escape};
 use toolgate_mcp::ServerSettings;
 
-use crate::config::{Document, Environment, References, resolved, servers};
+use crate::config::{ConfigDocument, Environment, ReferenceSet, resolve_path, servers};
 use crate::secrets::SecretReference;
 
-/// Characters of one value that are shown: more than an honest one has.
-const LONGEST: usize = 4000;
-/// Objects in objects that are gone through; what is deeper is shown as JSON.
-const DEEPEST: usize = 8;
-/// Bytes of a key that is gone into: it stands in the line of every value below it.
-const LONGEST_KEY: usize = 200;
+// Characters shown of one value. An honest one has fewer.
+const MAX_VALUE_CHARS: usize = 4000;
+// Levels of nested objects that get lines of their own. Deeper ones are shown as JSON.
+const MAX_DEPTH: usize = 8;
+// Bytes of a key, which is repeated on the line of every value below it.
+const MAX_KEY_LEN: usize = 200;
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub(crate) struct Effect {
+pub(crate) struct ConfigEffect {
     pub(crate) text: String,
-    /// Of the value it comes from: a change in what the text leaves out is still a change.
+    // A hash of the value, since a change in what `text` leaves out is still a change.
     digest: String,
 }
 
-impl Effect {
+impl ConfigEffect {
     fn new(text: &str, value: &Value) -> Self {
         let hash = digest(&SHA256, value.to_string().as_bytes());
         Self {
@@ -40,7 +40,7 @@ impl Effect {
     }
 }
 
-/// What a key of a section does; `{}` is its value.
+// What a key means. `{}` stands for its value.
 const SENTENCES: [(&str, &str); 8] = [
     ("search.url", "sends searches to {}"),
     (
@@ -56,15 +56,18 @@ const SENTENCES: [(&str, &str); 8] = [
 ];
 const PATHS: [&str; 3] = ["documents.folders", "journal.file", "model.intents"];
 
-/// Everything that a document does: what runs or is contacted first, then what is read and written,
-/// variables, rules, tools, and the rest of its values.
-pub(crate) fn of(document: &Document, environment: Environment<'_>) -> Vec<Effect> {
-    let mut found = Found {
+/// Everything that a document does: what runs or is contacted comes first, then what is read and
+/// written, variables, rules, tools, and the remaining values.
+pub(crate) fn list_effects(
+    document: &ConfigDocument,
+    environment: Environment<'_>,
+) -> Vec<ConfigEffect> {
+    let mut found = EffectCollector {
         folder: document.folder(),
         environment,
-        ranked: Vec::new(),
+        effects: Vec::new(),
     };
-    // In the order in which they are read: the first that has a name keeps it.
+    // In reading order, since the first server with a name keeps it.
     for key in servers::KEYS {
         let entries = document.value()[key].as_object().into_iter().flatten();
         entries.for_each(|(name, entry)| found.server(name, entry));
@@ -74,16 +77,20 @@ pub(crate) fn of(document: &Document, environment: Environment<'_>) -> Vec<Effec
             ("$schema", _) => {}
             (key, Value::Object(_)) if servers::KEYS.contains(&key) => {}
             ("tools", Value::Array(tools)) => tools.iter().for_each(|tool| found.tool(tool)),
-            (key, value) => found.value(key, value, DEEPEST),
+            (key, value) => found.value(key, value, MAX_DEPTH),
         }
     }
     found.variables(document.value());
-    found.ranked.sort_by_key(|(rank, _)| *rank);
-    found.ranked.into_iter().map(|(_, effect)| effect).collect()
+    found.effects.sort_by_key(|(rank, _)| *rank);
+    found
+        .effects
+        .into_iter()
+        .map(|(_, effect)| effect)
+        .collect()
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Rank {
+enum EffectRank {
     Server,
     Sentence,
     Variable,
@@ -92,25 +99,25 @@ enum Rank {
     Rest,
 }
 
-struct Found<'a> {
+struct EffectCollector<'a> {
     folder: &'a Path,
     environment: Environment<'a>,
-    ranked: Vec<(Rank, Effect)>,
+    effects: Vec<(EffectRank, ConfigEffect)>,
 }
 
-impl Found<'_> {
-    fn add(&mut self, rank: Rank, text: &str, value: &Value) {
-        self.ranked.push((rank, Effect::new(text, value)));
+impl EffectCollector<'_> {
+    fn add(&mut self, rank: EffectRank, text: &str, value: &Value) {
+        self.effects.push((rank, ConfigEffect::new(text, value)));
     }
 
     fn server(&mut self, name: &str, entry: &Value) {
-        // A container starts by itself, without a command.
+        // A container entry has no command, and still starts something.
         let verb = match entry["command"].is_null() && entry["container"].is_null() {
             false => "starts",
             true => "contacts",
         };
         let text = format!("{verb} the server '{name}': {}", described(entry));
-        self.add(Rank::Server, &text, entry);
+        self.add(EffectRank::Server, &text, entry);
     }
 
     fn tool(&mut self, tool: &Value) {
@@ -129,12 +136,11 @@ impl Found<'_> {
             kind.unwrap_or("of an unknown kind"),
             shortened(&text(&tool["description"]))
         );
-        self.add(Rank::Tool, &line, tool);
+        self.add(EffectRank::Tool, &line, tool);
     }
 
-    /// One line for each value in it that holds no other.
     fn value(&mut self, key: &str, value: &Value, deeper: usize) {
-        let fits = |name: &String| key.len() + name.len() < LONGEST_KEY;
+        let fits = |name: &String| key.len() + name.len() < MAX_KEY_LEN;
         match value {
             Value::Object(object)
                 if !object.is_empty() && deeper > 0 && object.keys().all(fits) =>
@@ -145,7 +151,7 @@ impl Found<'_> {
             }
             Value::Array(list) if !list.is_empty() && deeper > 0 => {
                 for (index, value) in list.iter().enumerate() {
-                    // What is said of one item must not look as if it were said of another.
+                    // With the index, so that values of one item don't look like those of another.
                     let key = match value {
                         Value::Object(_) | Value::Array(_) => &format!("{key}.{index}"),
                         _ => key,
@@ -161,15 +167,15 @@ impl Found<'_> {
         let sentence = SENTENCES.iter().find(|(name, _)| *name == key);
         let text = match (value, PATHS.contains(&key)) {
             (Value::String(path), true) => {
-                let path = resolved(Path::new(path), self.folder, self.environment);
+                let path = resolve_path(Path::new(path), self.folder, self.environment);
                 path.to_string_lossy().into_owned()
             }
             _ => shown(key, value),
         };
         let rank = match (sentence, key.starts_with("policy.")) {
-            (Some(_), _) => Rank::Sentence,
-            (None, true) => Rank::Policy,
-            (None, false) => Rank::Rest,
+            (Some(_), _) => EffectRank::Sentence,
+            (None, true) => EffectRank::Policy,
+            (None, false) => EffectRank::Rest,
         };
         let text = match sentence {
             Some((_, sentence)) => sentence.replace("{}", &shortened(&text)),
@@ -179,28 +185,27 @@ impl Found<'_> {
     }
 
     fn variables(&mut self, root: &Value) {
-        let mut found = References::default();
+        let mut found = ReferenceSet::default();
         let sections = root.as_object().into_iter().flatten();
-        // Tools are content: nothing is expanded in them.
+        // Nothing is expanded inside tool definitions.
         let expanded = sections.filter(|(name, _)| *name != "tools");
         expanded.for_each(|(_, value)| found.collect(value));
         for secret in &found.secrets {
             let text = secret.effect(self.folder, self.environment);
             let (rank, text) = match secret {
-                // It runs, so it comes first, and nothing of it may hide behind an ellipsis.
-                SecretReference::Command(_) => (Rank::Server, text),
-                _ => (Rank::Variable, shortened(&text)),
+                // A command runs, so it comes first, and is never shortened.
+                SecretReference::Command(_) => (EffectRank::Server, text),
+                _ => (EffectRank::Variable, shortened(&text)),
             };
             self.add(rank, &text, &Value::String(secret.to_string()));
         }
         for name in found.variables {
             let text = format!("uses the value of ${{{name}}}");
-            self.add(Rank::Variable, &text, &Value::Null);
+            self.add(EffectRank::Variable, &text, &Value::Null);
         }
     }
 }
 
-/// A value as it stands in the file, unless its key says that it is a secret.
 fn shown(key: &str, value: &Value) -> String {
     let last = key.rsplit('.').next().unwrap_or(key);
     let pair = Value::Object([(last.to_owned(), value.clone())].into_iter().collect());
@@ -211,7 +216,7 @@ fn shown(key: &str, value: &Value) -> String {
 }
 
 fn shortened(text: &str) -> String {
-    match text.char_indices().nth(LONGEST) {
+    match text.char_indices().nth(MAX_VALUE_CHARS) {
         None => text.to_owned(),
         Some((end, _)) => {
             let rest = text[end..].chars().count();
@@ -220,7 +225,7 @@ fn shortened(text: &str) -> String {
     }
 }
 
-/// An entry as it stands in the file: a variable is shown by its name, not its value. The command
+/// Describes an entry as written, with the names of variables rather than their values. The command
 /// comes first and is never redacted, so that nothing can hide in it.
 pub(crate) fn described(entry: &Value) -> String {
     let mut words = Vec::new();
@@ -231,7 +236,7 @@ pub(crate) fn described(entry: &Value) -> String {
             one => words.push(word(one)),
         }
     }
-    let run = ServerSettings::run_part(entry);
+    let run = ServerSettings::identity_part(entry);
     let keys = |value: &Value| -> Vec<String> {
         let object = value.as_object().into_iter().flatten();
         object.map(|(key, _)| key.clone()).collect()
@@ -273,13 +278,14 @@ fn inside(key: &str, value: &Value) -> String {
     pairs.collect::<Vec<_>>().join(" ")
 }
 
-/// What differs, a line each: `+` is new, `-` is gone, and of `~` a part that isn't shown changed.
-pub(crate) fn difference(before: &[Effect], after: &[Effect]) -> Vec<String> {
-    let texts = |all: &[Effect]| -> HashSet<String> {
+/// The differences, one per line: `+` is new, `-` is gone, and `~` changed in a
+/// part that isn't shown.
+pub(crate) fn difference(before: &[ConfigEffect], after: &[ConfigEffect]) -> Vec<String> {
+    let texts = |all: &[ConfigEffect]| -> HashSet<String> {
         all.iter().map(|effect| effect.text.clone()).collect()
     };
     let (texts_before, texts_after) = (texts(before), texts(after));
-    let known: HashSet<&Effect> = before.iter().collect();
+    let known: HashSet<&ConfigEffect> = before.iter().collect();
     let gone = before
         .iter()
         .filter(|effect| !texts_after.contains(&effect.text));
@@ -296,7 +302,7 @@ pub(crate) fn difference(before: &[Effect], after: &[Effect]) -> Vec<String> {
     }
 }
 
-/// The order of servers decides who owns a name that several have.
+// The order of servers decides which one owns a name that several have.
 const REORDERED: &str = "~ does the same in another order, which decides which of two servers has a tool that both list";
 
 #[cfg(test)]

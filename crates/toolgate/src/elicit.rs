@@ -1,4 +1,4 @@
-//! A server's questions, put to the person at the terminal.
+//! Puts questions of an MCP server to the person at the terminal.
 
 use futures::future::BoxFuture;
 use serde_json::{Map, Value};
@@ -8,13 +8,11 @@ use toolgate_mcp::{Elicitation, ElicitationAnswer, Elicitor};
 use crate::spinner::Spinner;
 use crate::{questions, say, terminal};
 
-/// Asks on stderr and reads what is typed. Only made where somebody can answer.
 pub(crate) struct TerminalElicitor {
     spinner: Spinner,
 }
 
 impl TerminalElicitor {
-    /// `None` if nobody could answer.
     pub(crate) fn new(spinner: &Spinner) -> Option<Self> {
         terminal::can_ask().then(|| Self {
             spinner: spinner.clone(),
@@ -32,15 +30,15 @@ impl Elicitor for TerminalElicitor {
     }
 }
 
-/// Shows who asks: a server's words are its own, and could pretend to be ours.
+// Names the server, because its text could pretend to be ours.
 fn ask(question: &Elicitation, line: &mut dyn FnMut() -> Option<String>) -> ElicitationAnswer {
     let server = escape(&question.server);
-    say::line(&format!(
+    say::stderr_line(&format!(
         "The MCP server '{server}' asks: {}",
         escape(&question.message)
     ));
     if let Some(url) = &question.url {
-        say::line(&format!(
+        say::stderr_line(&format!(
             "It wants you to open {}\nDid you, and should it go on? [y/N]",
             escape(url)
         ));
@@ -50,7 +48,7 @@ fn ask(question: &Elicitation, line: &mut dyn FnMut() -> Option<String>) -> Elic
             None => ElicitationAnswer::Cancel,
         };
     }
-    say::line("Enter a value, nothing for the default, '-' to decline.");
+    say::stderr_line("Enter a value, nothing for the default, '-' to decline.");
     let mut values = Map::new();
     let properties = question.schema["properties"].as_object();
     for (name, property) in properties.into_iter().flatten() {
@@ -58,7 +56,7 @@ fn ask(question: &Elicitation, line: &mut dyn FnMut() -> Option<String>) -> Elic
             .as_array()
             .is_some_and(|names| names.iter().any(|given| given == name));
         loop {
-            say::line(&prompt(name, property, required));
+            say::stderr_line(&prompt(name, property, required));
             match line() {
                 None => return ElicitationAnswer::Cancel,
                 Some(text) if text == "-" => return ElicitationAnswer::Decline,
@@ -68,7 +66,7 @@ fn ask(question: &Elicitation, line: &mut dyn FnMut() -> Option<String>) -> Elic
                         break;
                     }
                     Ok(None) => break,
-                    Err(problem) => say::line(problem),
+                    Err(problem) => say::stderr_line(problem),
                 },
             }
         }
@@ -99,7 +97,7 @@ fn prompt(name: &str, property: &Value, required: bool) -> String {
     )
 }
 
-/// What was typed, as the schema wants it. `None`: nothing, and that is fine.
+/// Parses the input by the schema. `Ok(None)` means that an optional value was left out.
 fn typed(text: &str, property: &Value, required: bool) -> Result<Option<Value>, &'static str> {
     if text.is_empty() {
         return match property.get("default") {
@@ -116,16 +114,16 @@ fn typed(text: &str, property: &Value, required: bool) -> Result<Option<Value>, 
         },
         Some("integer") => Value::from(
             text.parse::<i64>()
-                .map_err(|_| "That is no whole number.")?,
+                .map_err(|_| "That isn't a whole number.")?,
         ),
         Some("number") => {
-            let number: f64 = text.parse().map_err(|_| "That is no number.")?;
+            let number: f64 = text.parse().map_err(|_| "That isn't a number.")?;
             Value::from(number)
         }
         _ => Value::from(text),
     };
     match property["enum"].as_array() {
-        Some(options) if !options.contains(&value) => Err("That is none of the choices."),
+        Some(options) if !options.contains(&value) => Err("That isn't one of the choices."),
         _ => Ok(Some(value)),
     }
 }

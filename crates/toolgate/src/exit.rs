@@ -1,5 +1,6 @@
-//! How the program ends.
+//! Exit codes, and the signals that interrupt a command.
 
+use std::fmt::Display;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -7,7 +8,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::say;
 
-/// A signal to terminate has come: whoever sent it wants to see that in the exit code.
+// Set on SIGTERM, since its sender expects to see that in the exit code.
 static TERMINATED: AtomicBool = AtomicBool::new(false);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,6 +20,18 @@ pub(crate) enum Exit {
 }
 
 impl Exit {
+    pub(crate) fn success_if(is_success: bool) -> Self {
+        match is_success {
+            true => Self::Success,
+            false => Self::Failure,
+        }
+    }
+
+    pub(crate) fn failure(text: impl Display) -> Self {
+        say::plain_error(&text.to_string());
+        Self::Failure
+    }
+
     pub(crate) fn code(self) -> u8 {
         match self {
             Self::Success => 0,
@@ -45,21 +58,20 @@ pub(crate) async fn interrupted() {
 
 pub(crate) async fn terminated() {
     match signal(SignalKind::terminate()) {
-        Ok(mut signal) => told(&mut signal).await,
+        Ok(mut signal) => wait_for_termination(&mut signal).await,
         Err(_) => std::future::pending().await,
     }
 }
 
-/// The same for a signal that is listened to all the time, so that none is missed.
-pub(crate) async fn told(signal: &mut Signal) {
+/// Waits for SIGTERM on a stream that was registered earlier, so that none is missed.
+pub(crate) async fn wait_for_termination(signal: &mut Signal) {
     signal.recv().await;
     TERMINATED.store(true, Ordering::Relaxed);
 }
 
-/// Help and version go to stdout and are a success; the rest is usage.
 pub(crate) fn from_clap(error: &clap::Error) -> ExitCode {
     if error.use_stderr() {
-        say::line(error.render().ansi().to_string().trim_end());
+        say::stderr_line(error.render().ansi().to_string().trim_end());
         return Exit::Usage.into();
     }
     say::result(error.render().ansi().to_string().trim_end());

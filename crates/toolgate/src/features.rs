@@ -1,63 +1,33 @@
-//! Parts that a build may leave out, and what is said where one of them is missing.
+//! Optional parts of a build, and what to say if one is missing.
 //!
 //! The parts themselves are gated where they are declared; this is the only list of them.
 
 use serde_json::{Map, Value};
 
-use crate::config::{ConfigError, Document};
+use crate::config::{ConfigDocument, ConfigError};
 
-/// A Cargo feature of this crate, with what only it understands.
-struct Feature {
-    name: &'static str,
-    is_built: bool,
-    commands: &'static [&'static str],
-    /// Of the configuration.
-    sections: &'static [&'static str],
-}
+/// A Cargo feature of this crate: its name, whether it is built, and the commands and
+/// sections that need it.
+type CargoFeature = (
+    &'static str,
+    bool,
+    &'static [&'static str],
+    &'static [&'static str],
+);
 
-const FEATURES: [Feature; 7] = [
-    Feature {
-        name: "chat",
-        is_built: cfg!(feature = "chat"),
-        commands: &["ask", "chat"],
-        sections: &[],
-    },
-    Feature {
-        name: "demo",
-        is_built: cfg!(feature = "demo"),
-        commands: &["demo"],
-        sections: &[],
-    },
-    Feature {
-        name: "keyring",
-        is_built: cfg!(feature = "keyring"),
-        commands: &["secret"],
-        sections: &[],
-    },
-    Feature {
-        name: "otlp",
-        is_built: cfg!(feature = "otlp"),
-        commands: &[],
-        sections: &["telemetry"],
-    },
-    Feature {
-        name: "serve",
-        is_built: cfg!(feature = "serve"),
-        commands: &["serve"],
-        sections: &[],
-    },
-    Feature {
-        name: "voice",
-        is_built: cfg!(feature = "voice"),
-        commands: &["voice"],
-        sections: &["mqtt", "voice"],
-    },
-    Feature {
-        name: "zwave",
-        is_built: cfg!(feature = "zwave"),
-        commands: &["zwave-mcp-server"],
-        sections: &[],
-    },
+const FEATURES: [CargoFeature; 7] = [
+    ("chat", cfg!(feature = "chat"), &["ask", "chat"], &[]),
+    ("demo", cfg!(feature = "demo"), &["demo"], &[]),
+    ("keyring", cfg!(feature = "keyring"), &["secret"], &[]),
+    ("otlp", cfg!(feature = "otlp"), &[], &["telemetry"]),
+    ("serve", cfg!(feature = "serve"), &["serve"], &[]),
+    (
+        "voice",
+        cfg!(feature = "voice"),
+        &["voice"],
+        &["mqtt", "voice"],
+    ),
+    ("zwave", cfg!(feature = "zwave"), &["zwave-mcp-server"], &[]),
 ];
 
 pub(crate) fn missing(feature: &str) -> String {
@@ -66,21 +36,24 @@ pub(crate) fn missing(feature: &str) -> String {
     )
 }
 
-pub(crate) fn missing_command(word: &str) -> Option<String> {
-    let mut left_out = FEATURES.iter().filter(|feature| !feature.is_built);
-    left_out
-        .find(|feature| feature.commands.contains(&word))
-        .map(|feature| missing(feature.name))
+fn left_out() -> impl Iterator<Item = &'static CargoFeature> {
+    FEATURES.iter().filter(|(_, is_built, ..)| !is_built)
 }
 
-/// One error for each section that this build has no use for: to ignore it would look like a
+pub(crate) fn missing_command(word: &str) -> Option<String> {
+    left_out()
+        .find(|(.., commands, _)| commands.contains(&word))
+        .map(|(name, ..)| missing(name))
+}
+
+/// One error for each section that this build can't use. Ignoring it would look like a
 /// setting that doesn't work.
-pub(crate) fn missing_sections(document: &Document, root: &Map<String, Value>) -> Vec<ConfigError> {
-    let left_out = FEATURES.iter().filter(|feature| !feature.is_built);
-    let sections = left_out.flat_map(|feature| {
-        let sections = feature.sections.iter();
-        sections.map(|section| (*section, feature.name))
-    });
+pub(crate) fn missing_sections(
+    document: &ConfigDocument,
+    root: &Map<String, Value>,
+) -> Vec<ConfigError> {
+    let sections = left_out()
+        .flat_map(|(name, _, _, sections)| sections.iter().map(move |section| (*section, *name)));
     sections
         .filter(|(section, _)| root.contains_key(*section))
         .map(|(section, feature)| {
@@ -95,22 +68,25 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::config::{Config, Reading, Uses};
+    use crate::config::{Config, ConfigReadOptions, SecretScope};
 
-    /// Runs in each build that is tested: whatever is left out is named with its feature, and
-    /// nothing else is.
+    /// Runs in each build that is tested: whatever is left out is named with its feature,
+    /// and nothing else is.
     #[test]
     fn a_configuration_of_a_missing_part_names_the_feature_it_needs() {
-        for feature in &FEATURES {
-            for section in feature.sections {
+        for (name, is_built, _, sections) in &FEATURES {
+            for section in *sections {
                 let text = format!(r#"{{ "{section}": {{}} }}"#);
-                let document = Document::parse(Path::new("t.json"), text.as_bytes()).unwrap();
-                let read = Config::resolve(document, Reading::new(&|_| None, Uses::Everything));
-                match feature.is_built {
+                let document = ConfigDocument::parse(Path::new("t.json"), text.as_bytes()).unwrap();
+                let read = Config::resolve(
+                    document,
+                    ConfigReadOptions::new(&|_| None, SecretScope::Everything),
+                );
+                match is_built {
                     true => assert!(read.is_ok(), "{section}"),
                     false => {
                         let error = read.unwrap_err().to_string();
-                        let expected = format!("--features {}", feature.name);
+                        let expected = format!("--features {name}");
                         assert!(error.contains(&expected), "{error}");
                     }
                 }
@@ -122,10 +98,10 @@ mod tests {
     fn a_command_is_there_or_said_to_be_missing() {
         use clap::CommandFactory;
         let program = crate::cli::Cli::command();
-        for feature in &FEATURES {
-            for word in feature.commands {
+        for (_, is_built, commands, _) in &FEATURES {
+            for word in *commands {
                 let is_there = program.find_subcommand(word).is_some();
-                assert_eq!(is_there, feature.is_built, "{word}");
+                assert_eq!(is_there, *is_built, "{word}");
                 assert_eq!(is_there, missing_command(word).is_none(), "{word}");
             }
         }

@@ -1,16 +1,15 @@
-//! Files that are replaced as a whole: whoever reads one sees the old text or the new one, never a part.
+//! Replaces files atomically: a reader sees the old text or the new one, never a part.
 
 use std::fs::{self, OpenOptions, Permissions};
 use std::io::{Error, ErrorKind, Result, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-/// What we write may hold secrets.
+// What we write may contain secrets.
 const PRIVATE: u32 = 0o600;
 const PRIVATE_FOLDER: u32 = 0o700;
 const OTHERS_WRITE: u32 = 0o022;
 
-/// Makes the folder of a file of ours, for its owner alone.
 pub(crate) fn make_folder(path: &Path) -> Result<()> {
     fs::DirBuilder::new()
         .recursive(true)
@@ -18,33 +17,31 @@ pub(crate) fn make_folder(path: &Path) -> Result<()> {
         .create(folder(path))
 }
 
-/// Writes the file beside itself and puts it in its place. A link stays a link and a mode stays the same, but that only its
-/// owner may write it; a new file is for its owner alone.
+/// Writes a temporary file and renames it into place. A link stays a link. The mode is kept, except
+/// that only the owner may write. A new file is private.
 pub(crate) fn replace(path: &Path, text: &str) -> Result<()> {
-    let target = Target::find(path)?;
+    let target = ReplacementTarget::find(path)?;
     let written = write_new(&target.new, text, target.permissions)
         .and_then(|()| fs::rename(&target.new, &target.real));
     if written.is_err() {
-        // It may never have been made.
+        // It may not have been created.
         drop(fs::remove_file(&target.new));
     }
     written
 }
 
-/// Whether [`replace`] could do it; nothing is left behind.
 pub(crate) fn expect_replaceable(path: &Path) -> Result<()> {
-    let target = Target::find(path)?;
+    let target = ReplacementTarget::find(path)?;
     write_new(&target.new, "", target.permissions).and_then(|()| fs::remove_file(&target.new))
 }
 
-/// What is replaced, and what it is replaced by.
-struct Target {
+struct ReplacementTarget {
     real: PathBuf,
     new: PathBuf,
     permissions: Permissions,
 }
 
-impl Target {
+impl ReplacementTarget {
     fn find(path: &Path) -> Result<Self> {
         let real = match fs::canonicalize(path) {
             Err(error) if error.kind() == ErrorKind::NotFound => path.to_owned(),
@@ -54,10 +51,10 @@ impl Target {
             Err(error) if error.kind() == ErrorKind::NotFound => Permissions::from_mode(PRIVATE),
             Ok(found) if !found.is_file() => {
                 return Err(Error::other(
-                    "it is a folder, a device or a pipe, and no file that could be replaced",
+                    "it is a folder, a device or a pipe, and can't be replaced",
                 ));
             }
-            // What others could write is theirs, and would be refused as a configuration.
+            // A configuration that others can write would be refused.
             found => Permissions::from_mode(found?.permissions().mode() & !OTHERS_WRITE),
         };
         let name = real.file_name().unwrap_or_default().to_string_lossy();
@@ -123,7 +120,7 @@ mod tests {
         let _listening = std::os::unix::net::UnixListener::bind(&socket).unwrap();
         for other in [socket.as_path(), Path::new("/dev/null")] {
             let text = expect_replaceable(other).unwrap_err().to_string();
-            assert!(text.contains("no file that could be replaced"), "{text}");
+            assert!(text.contains("and can't be replaced"), "{text}");
             assert!(replace(other, "x").is_err());
             assert!(!fs::metadata(other).unwrap().is_file());
         }

@@ -1,5 +1,5 @@
-//! The file in the working folder. It may have come from anybody with the folder, so nothing of it
-//! is used before a person has agreed to it: it is read as bytes, compared with what was agreed to,
+//! The configuration file in the working folder. It may come from anybody, so nothing in it
+//! is used before a person has agreed: it is read as bytes, compared with the agreement,
 //! and resolved only then.
 
 use std::fs::Metadata;
@@ -7,47 +7,50 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use ring::digest::{SHA256, digest};
-use toolgate_mcp::Connection;
+use toolgate_mcp::ServerConnection;
 
-use crate::config::{self, Config, ConfigErrors, Document, Environment, Place, Reading, Uses};
-use crate::effects::{self, Effect};
-use crate::trust::{Scope, Trust};
+use crate::config::{
+    self, Config, ConfigDocument, ConfigErrors, ConfigLocation, ConfigReadOptions, Environment,
+    SecretScope,
+};
+use crate::effects::{self, ConfigEffect};
+use crate::trust::{TrustScope, TrustStore};
 use crate::wiring;
 
 pub(crate) struct FolderFile {
-    /// As a person would type it.
     path: PathBuf,
-    /// Without links: what is agreed to, and where relative paths in it start from. A link in a
-    /// cloned folder to an agreed file must not make its commands mean the programs beside the link.
+    /// The path without links: what an agreement covers, and where relative paths start. A
+    /// link in a cloned folder to an agreed file must not make its commands mean the
+    /// programs beside the link.
     real: PathBuf,
     found: Metadata,
     bytes: Vec<u8>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum NotAgreed {
+enum UnusedFileReason {
     Unreadable(String),
     Never,
-    /// Something was agreed to, and this is not it.
     Changed,
 }
 
-/// A file in the working folder that isn't in use.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Waiting {
+pub(crate) struct UnusedFile {
     pub(crate) path: PathBuf,
-    reason: NotAgreed,
+    reason: UnusedFileReason,
 }
 
-impl Waiting {
+impl UnusedFile {
     pub(crate) fn note(&self) -> String {
         let path = toolgate_core::escape(&self.path.to_string_lossy());
         match &self.reason {
-            NotAgreed::Unreadable(error) => format!("{path} in this folder is not in use: {error}"),
-            NotAgreed::Never => format!(
+            UnusedFileReason::Unreadable(error) => {
+                format!("{path} in this folder is not in use: {error}")
+            }
+            UnusedFileReason::Never => format!(
                 "{path} in this folder is not in use, since nobody has agreed to it; 'toolgate trust' shows what it would do, and agrees"
             ),
-            NotAgreed::Changed => format!(
+            UnusedFileReason::Changed => format!(
                 "{path} in this folder is not in use, since it has changed; 'toolgate trust' shows the difference, and agrees"
             ),
         }
@@ -56,9 +59,9 @@ impl Waiting {
 
 impl FolderFile {
     pub(crate) fn open(path: &Path) -> Result<Self, ConfigErrors> {
-        // What the path means is settled first, so that the bytes are those of the real file.
+        // Links are resolved first, so that the bytes are those of the real file.
         let real = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-        let (bytes, found) = Document::bytes_of(&real).map_err(|error| error.about(path))?;
+        let (bytes, found) = ConfigDocument::bytes_of(&real).map_err(|error| error.about(path))?;
         Ok(Self {
             path: path.to_owned(),
             real,
@@ -91,9 +94,8 @@ impl FolderFile {
             .collect()
     }
 
-    /// Its values, with no variable expanded.
-    pub(crate) fn document(&self) -> Result<Document, ConfigErrors> {
-        Ok(Document::parse(&self.path, &self.bytes)?.in_folder(self.folder()))
+    pub(crate) fn document(&self) -> Result<ConfigDocument, ConfigErrors> {
+        Ok(ConfigDocument::parse(&self.path, &self.bytes)?.in_folder(self.folder()))
     }
 
     fn folder(&self) -> &Path {
@@ -102,15 +104,18 @@ impl FolderFile {
 
     pub(crate) fn effects(
         &self,
-        scope: &Scope,
+        scope: &TrustScope,
         environment: Environment<'_>,
-    ) -> Result<Vec<Effect>, ConfigErrors> {
-        Ok(effects::of(&self.scoped(scope)?, environment))
+    ) -> Result<Vec<ConfigEffect>, ConfigErrors> {
+        Ok(effects::list_effects(
+            &self.document_in_scope(scope)?,
+            environment,
+        ))
     }
 
-    fn scoped(&self, scope: &Scope) -> Result<Document, ConfigErrors> {
+    fn document_in_scope(&self, scope: &TrustScope) -> Result<ConfigDocument, ConfigErrors> {
         let mut document = self.document()?;
-        if let Scope::Servers(names) = scope {
+        if let TrustScope::Servers(names) = scope {
             document.keep_servers(names);
         }
         Ok(document)
@@ -120,71 +125,72 @@ impl FolderFile {
         Ok(config::check_owner(&self.path, &self.found)?)
     }
 
-    /// The configuration that it is, as far as was agreed to, and narrowed by the user's own policy.
+    /// Resolves the part that was agreed to, narrowed by the user's own policy.
     pub(crate) fn config(
         &self,
-        scope: &Scope,
-        reading: Reading<'_>,
+        scope: &TrustScope,
+        reading: ConfigReadOptions<'_>,
     ) -> Result<Config, ConfigErrors> {
         self.check_owner()?;
-        let mut config = Config::resolve(self.scoped(scope)?, reading)?;
-        config.place = Place::Here;
+        let mut config = Config::resolve(self.document_in_scope(scope)?, reading)?;
+        config.place = ConfigLocation::Here;
         for server in &mut config.servers {
-            // Else it would run, and look for its own files, beside a link.
-            if let Connection::Stdio(program) = &mut server.settings.connection {
+            // Otherwise it would run, and look for files, beside a link.
+            if let ServerConnection::Stdio(program) = &mut server.settings.connection {
                 program.cwd.get_or_insert_with(|| self.folder().to_owned());
             }
         }
         if let Some(user) =
             config::user_file(reading.environment).filter(|path| path.symlink_metadata().is_ok())
         {
-            let user = Config::read(&user, reading.with_uses(Uses::Names))?;
+            let user = Config::read(&user, reading.with_uses(SecretScope::Names))?;
             config.policy = config.policy.narrowed_by(user.policy);
         }
         Ok(config)
     }
 }
 
-/// The file that may be used of those in a folder, and the first that may not. `ask` is asked about
+/// The first file in the folder that may be used, and the first that may not. `ask` decides about
 /// one that nobody has agreed to.
-pub(crate) fn agreed(
+pub(crate) fn find_agreed(
     here: &Path,
     environment: Environment<'_>,
-    ask: impl Fn(&FolderFile, &mut Trust) -> Option<Scope>,
-) -> (Option<(FolderFile, Scope)>, Option<Waiting>) {
+    ask: impl Fn(&FolderFile, &mut TrustStore) -> Option<TrustScope>,
+) -> (Option<(FolderFile, TrustScope)>, Option<UnusedFile>) {
     let mut waiting = None;
-    for path in config::in_folder(here, environment) {
-        let path = wiring::shortened(&path, here);
-        // Read for each file: `ask` may have changed it.
-        let mut trust = Trust::read(environment);
+    for path in config::files_in_folder(here, environment) {
+        let path = wiring::relative_to(&path, here);
+        // Read again for each file, since `ask` may have changed it.
+        let mut trust = TrustStore::read(environment);
         let reason = match FolderFile::open(&path) {
-            Err(error) => NotAgreed::Unreadable(error.to_string()),
+            Err(error) => UnusedFileReason::Unreadable(error.to_string()),
             Ok(file) => match trust.scope(&file).or_else(|| ask(&file, &mut trust)) {
                 Some(scope) => return (Some((file, scope)), waiting),
-                None if trust.knows_other(&file) => NotAgreed::Changed,
-                None => NotAgreed::Never,
+                None if trust.has_other_version(&file) => UnusedFileReason::Changed,
+                None => UnusedFileReason::Never,
             },
         };
-        waiting.get_or_insert(Waiting { path, reason });
+        waiting.get_or_insert(UnusedFile { path, reason });
     }
     (None, waiting)
 }
 
-pub(crate) fn read(path: &Path, reading: Reading<'_>) -> Result<Option<Config>, ConfigErrors> {
+pub(crate) fn read(
+    path: &Path,
+    reading: ConfigReadOptions<'_>,
+) -> Result<Option<Config>, ConfigErrors> {
     let file = FolderFile::open(path)?;
-    let scope = Trust::read(reading.environment).scope(&file);
+    let scope = TrustStore::read(reading.environment).scope(&file);
     scope.map(|scope| file.config(&scope, reading)).transpose()
 }
 
-/// Whether a file is agreed to as it is now; nothing of it is resolved.
 pub(crate) fn is_agreed(path: &Path, environment: Environment<'_>) -> bool {
     FolderFile::open(path).is_ok_and(|file| {
-        Trust::read(environment).scope(&file).is_some() && file.document().is_ok()
+        TrustStore::read(environment).scope(&file).is_some() && file.document().is_ok()
     })
 }
 
-/// What is said where a file that is in use is no longer agreed to.
-pub(crate) fn changed(path: &Path) -> String {
+pub(crate) fn changed_message(path: &Path) -> String {
     let path = toolgate_core::escape(&path.to_string_lossy());
     format!(
         "{path} changed, and nobody has agreed to the change; 'toolgate trust' shows the difference, and agrees"

@@ -1,19 +1,19 @@
-//! Properties of a configuration that a stranger wrote. `fuzz/` runs them under libFuzzer, the tests
-//! here with random text.
+//! Properties of every configuration, even a hostile one. `fuzz/` checks them with libFuzzer, the
+//! tests here with random text.
 
 use std::path::Path;
 
 use serde_json::Value;
 use toolgate_core::escape;
-use toolgate_mcp::Connection;
+use toolgate_mcp::ServerConnection;
 
 use crate::config::{
-    self as configuration, Config, ConfigError, Document, References, Uses, servers,
+    self as configuration, Config, ConfigDocument, ConfigError, ReferenceSet, SecretScope, servers,
 };
-use crate::effects::{self, Effect};
+use crate::effects::{self, ConfigEffect};
 
 const FILE: &str = "/etc/toolgate.json";
-/// The value of a variable: it may be a secret, whatever the file uses it for.
+// The value of a variable, which may be a secret no matter where the file uses it.
 const SECRET: &str = "s3cret-0f-the-environment";
 
 fn environment(name: &str) -> Option<String> {
@@ -25,11 +25,11 @@ fn environment(name: &str) -> Option<String> {
     }
 }
 
-/// One file, or two with a NUL between them: one that was agreed to, and what it became.
+/// Checks one file, or two with a NUL between them: one that was agreed to, and its next version.
 pub fn config(bytes: &[u8]) {
     let mut files = bytes.splitn(2, |byte| *byte == 0);
-    let before = files.next().and_then(Reading::new);
-    let after = files.next().and_then(Reading::new);
+    let before = files.next().and_then(ConfigSummary::new);
+    let after = files.next().and_then(ConfigSummary::new);
     let (Some(before), Some(after)) = (before, after) else {
         return;
     };
@@ -44,15 +44,15 @@ pub fn config(bytes: &[u8]) {
     }
 }
 
-/// What a file without errors of syntax comes to.
+/// What a file without syntax errors means.
 #[derive(Debug, PartialEq)]
-struct Reading {
-    effects: Vec<Effect>,
+struct ConfigSummary {
+    effects: Vec<ConfigEffect>,
     /// `None` if something in the file is wrong.
     settings: Option<String>,
 }
 
-impl Reading {
+impl ConfigSummary {
     fn new(bytes: &[u8]) -> Option<Self> {
         let reading = Self::read(bytes);
         assert_eq!(reading, Self::read(bytes), "the same file twice");
@@ -65,7 +65,7 @@ impl Reading {
         if text.contains(SECRET) {
             return None; // The fuzzer has guessed it.
         }
-        let document = match Document::parse(Path::new(FILE), bytes) {
+        let document = match ConfigDocument::parse(Path::new(FILE), bytes) {
             Ok(document) => document,
             Err(errors) => {
                 errors.iter().for_each(|error| expect_usable(error, &text));
@@ -75,12 +75,12 @@ impl Reading {
         if document.value().to_string().contains(SECRET) {
             return None; // The same, with escapes.
         }
-        let effects = effects::of(&document, &environment);
+        let effects = effects::list_effects(&document, &environment);
         effects
             .iter()
             .for_each(|effect| expect_one_safe_line(&effect.text));
         expect_all_shown(document.value(), &effects);
-        let mut found = References::default();
+        let mut found = ReferenceSet::default();
         found.collect(document.value());
         if !found.secrets.is_empty() {
             // Resolving would read files and run commands.
@@ -89,7 +89,7 @@ impl Reading {
                 settings: None,
             });
         }
-        let reading = configuration::Reading::new(&environment, Uses::Everything);
+        let reading = configuration::ConfigReadOptions::new(&environment, SecretScope::Everything);
         let settings = match Config::resolve(document, reading) {
             Ok(config) => Some(config),
             Err(errors) => {
@@ -115,14 +115,14 @@ fn expect_usable(error: &ConfigError, text: &str) {
     expect_one_safe_line(&error.to_string());
 }
 
-/// Nothing in it forges a line, drives a terminal, or is the value of a variable.
+/// Fails if the text could forge a line or drive a terminal, or contains the value of a variable.
 fn expect_one_safe_line(text: &str) {
     assert_eq!(text, escape(text));
     assert!(!text.contains(SECRET), "{text}");
 }
 
-/// What a file would run or contact is in the lines that a person agrees to.
-fn expect_all_shown(root: &Value, effects: &[Effect]) {
+/// Fails unless everything that would run or be contacted is in the lines that a person agrees to.
+fn expect_all_shown(root: &Value, effects: &[ConfigEffect]) {
     let is_shown = |text: &str, start: &str| {
         let forms = [escape(text), escape(&text.replace('\'', r"'\''"))];
         let mut lines = effects.iter().map(|effect| &effect.text);
@@ -155,7 +155,7 @@ fn expect_all_shown(root: &Value, effects: &[Effect]) {
             "{section}: {effects:?}"
         );
     }
-    let mut found = References::default();
+    let mut found = ReferenceSet::default();
     let sections = root.as_object().into_iter().flatten();
     let expanded = sections.filter(|(name, _)| *name != "tools");
     expanded.for_each(|(_, value)| found.collect(value));
@@ -179,12 +179,12 @@ fn strings(value: &Value) -> impl Iterator<Item = &str> {
     list.chain([value]).filter_map(Value::as_str)
 }
 
-/// What starts a program says so, and so does what contacts another machine.
-fn expect_right_verbs(config: &Config, effects: &[Effect]) {
+/// Fails unless each server's line says whether it starts a program or contacts a machine.
+fn expect_right_verbs(config: &Config, effects: &[ConfigEffect]) {
     for server in &config.servers {
         let verb = match &server.settings.connection {
-            Connection::Stdio(_) => "starts",
-            Connection::Http { .. } => "contacts",
+            ServerConnection::Stdio(_) => "starts",
+            ServerConnection::Http { .. } => "contacts",
         };
         let start = format!("{verb} the server '{}': ", escape(&server.settings.name));
         let mut lines = effects.iter().map(|effect| &effect.text);
@@ -266,7 +266,7 @@ mod tests {
         config(file.replace('\u{5}', "\\u0005").as_bytes());
     }
 
-    /// In the shapes that once took time or memory by the square.
+    /// Shapes that once took quadratic time or memory.
     #[test]
     fn a_large_file_is_read_in_seconds() {
         const SIZE: usize = 1 << 20;
@@ -297,10 +297,11 @@ mod tests {
             format!("/*{}", list("*", SIZE - 2)),
         ] {
             let started = tokio::time::Instant::now();
-            if let Ok(document) = Document::parse(Path::new(FILE), text.as_bytes()) {
-                let effects = effects::of(&document, &environment);
+            if let Ok(document) = ConfigDocument::parse(Path::new(FILE), text.as_bytes()) {
+                let effects = effects::list_effects(&document, &environment);
                 effects::difference(&effects[..effects.len() / 2], &effects);
-                let reading = configuration::Reading::new(&environment, Uses::Everything);
+                let reading =
+                    configuration::ConfigReadOptions::new(&environment, SecretScope::Everything);
                 drop(Config::resolve(document, reading));
             }
             let took = started.elapsed();

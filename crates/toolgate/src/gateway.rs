@@ -1,9 +1,9 @@
-//! The gateway over HTTP, as `serve` and `demo` put it together.
+//! Assembles the HTTP gateway for `serve` and `demo`.
 
-#[cfg(feature = "chat")]
-mod beside;
 #[cfg(feature = "serve")]
-mod reached;
+mod addresses;
+#[cfg(feature = "chat")]
+mod chat_gateway;
 
 use std::io::ErrorKind;
 use std::net::SocketAddr;
@@ -16,43 +16,46 @@ use toolgate_core::{
     Approval, ApprovalRequest, Approver, Origin, ToolExecutor, ToolExecutorBuilder,
 };
 use toolgate_mcp::{RequestObserver, Servers};
-use toolgate_server::{Approvals, Feed, Gateway, Metrics, Parts, ServeSettings, Stats, Workshop};
+use toolgate_server::{
+    Approvals, CallFeed, ConfigWriter, Gateway, GatewayParts, Metrics, ServeSettings, Stats,
+};
 
-#[cfg(feature = "chat")]
-pub(crate) use beside::Beside;
 #[cfg(feature = "serve")]
-pub(crate) use reached::{names_to_add, reached_at};
+pub(crate) use addresses::{names_to_add, reached_at};
+#[cfg(feature = "chat")]
+pub(crate) use chat_gateway::ChatGateway;
 
 use crate::approve::TerminalApprover;
 use crate::config::Config;
-use crate::journal::Record;
+use crate::journal::CommandJournal;
 use crate::terminal;
-use crate::wiring::{self, Tools};
+use crate::wiring::{self, ConfiguredTools};
 
 #[derive(Clone, Default)]
-pub(crate) struct Watch {
-    feed: Feed,
+pub(crate) struct GatewayObservers {
+    feed: CallFeed,
     stats: Stats,
     metrics: Metrics,
     traces: Option<Arc<dyn RequestObserver>>,
     pub(crate) approvals: Approvals,
-    record: Record,
+    record: CommandJournal,
 }
 
-impl Watch {
-    pub(crate) fn keep(&self, door: ToolExecutorBuilder) -> ToolExecutorBuilder {
-        door.observer(self.stats.clone())
+impl GatewayObservers {
+    pub(crate) fn attach(&self, builder: ToolExecutorBuilder) -> ToolExecutorBuilder {
+        builder
+            .observer(self.stats.clone())
             .observer(self.metrics.clone())
             .observer(self.feed.clone())
     }
 
     #[cfg(feature = "otlp")]
-    pub(crate) fn tracing(mut self, traces: Option<&toolgate_server::Traces>) -> Self {
+    pub(crate) fn with_traces(mut self, traces: Option<&toolgate_server::Traces>) -> Self {
         self.traces = traces.map(|traces| Arc::new(traces.clone()) as Arc<dyn RequestObserver>);
         self
     }
 
-    pub(crate) fn reading(mut self, record: &Record) -> Self {
+    pub(crate) fn with_journal(mut self, record: &CommandJournal) -> Self {
         self.record = record.clone();
         self
     }
@@ -60,15 +63,15 @@ impl Watch {
     pub(crate) fn gateway(
         self,
         config: &Config,
-        tools: &Tools,
+        tools: &ConfiguredTools,
         executor: ToolExecutor,
         servers: Servers,
         settings: ServeSettings,
-        workshop: Option<Arc<dyn Workshop>>,
+        config_writer: Option<Arc<dyn ConfigWriter>>,
     ) -> Gateway {
-        // The dashboard and the probes tell which servers can't do their work.
-        servers.watch_health(wiring::probe(config, tools));
-        Gateway::new(Parts {
+        // The dashboard and the probes show which servers can't work.
+        servers.watch_health(wiring::probe_executor(config, tools));
+        Gateway::new(GatewayParts {
             executor,
             servers,
             feed: self.feed,
@@ -81,25 +84,25 @@ impl Watch {
             command: self.record.command().to_owned(),
             journal: self.record.journal().cloned(),
             journal_problem: self.record.problem().map(str::to_owned),
-            workshop,
+            config_writer,
             settings,
         })
     }
 }
 
 /// Asks at the dashboard and at the terminal that runs the gateway; the first answer counts.
-pub(crate) struct Anywhere {
+pub(crate) struct FirstAnswerApprover {
     pub(crate) dashboard: Approvals,
     pub(crate) terminal: TerminalApprover,
 }
 
-impl Approver for Anywhere {
+impl Approver for FirstAnswerApprover {
     fn ask<'a>(&'a self, request: ApprovalRequest<'a>) -> BoxFuture<'a, Approval> {
         if !terminal::can_ask() || !terminal::is_ours() {
             return self.dashboard.ask(request);
         }
         Box::pin(async move {
-            let dashboard = self.dashboard.ask_beside(request);
+            let dashboard = self.dashboard.ask_alongside(request);
             match select(dashboard, self.terminal.ask(request)).await {
                 Either::Left((Approval::Nobody, terminal)) => terminal.await,
                 Either::Right((Approval::Nobody, dashboard)) => dashboard.await,
@@ -114,12 +117,12 @@ impl Approver for Anywhere {
 }
 
 /// Asks where the call came from: at the dashboard if it came over HTTP, else at the terminal.
-pub(crate) struct Nearest<T> {
+pub(crate) struct OriginApprover<T> {
     pub(crate) dashboard: Approvals,
     pub(crate) terminal: T,
 }
 
-impl<T: Approver> Approver for Nearest<T> {
+impl<T: Approver> Approver for OriginApprover<T> {
     fn ask<'a>(&'a self, request: ApprovalRequest<'a>) -> BoxFuture<'a, Approval> {
         match request.origin {
             Origin::Http | Origin::Mcp => self.dashboard.ask(request),
@@ -128,7 +131,8 @@ impl<T: Approver> Approver for Nearest<T> {
     }
 }
 
-/// As `TcpListener::bind` does, with a longer queue: while it is full, whoever connects waits a second for another try.
+// Like `TcpListener::bind`, with a longer queue: while it is full, clients wait a second
+// before they try again.
 fn bind(address: SocketAddr) -> std::io::Result<TcpListener> {
     const QUEUE: u32 = 4096;
     let socket = match address {
@@ -140,7 +144,7 @@ fn bind(address: SocketAddr) -> std::io::Result<TcpListener> {
     socket.listen(QUEUE)
 }
 
-/// Listens, before anything is started that would have to be stopped again.
+/// Binds before anything is started that would have to be stopped again.
 pub(crate) async fn listen(address: SocketAddr) -> anyhow::Result<(TcpListener, SocketAddr)> {
     let refused = |error: std::io::Error| {
         let port = address.port();
@@ -160,7 +164,6 @@ pub(crate) async fn listen(address: SocketAddr) -> anyhow::Result<(TcpListener, 
     Ok((listener, address))
 }
 
-/// The address as a browser on this machine would be given it.
 pub(crate) fn url(address: SocketAddr) -> String {
     let ip = address.ip();
     match ip.is_unspecified() {
@@ -169,7 +172,7 @@ pub(crate) fn url(address: SocketAddr) -> String {
     }
 }
 
-/// The link that signs a browser in, once.
+/// A one-time sign-in link, or the plain address without a key.
 pub(crate) fn sign_in_link(url: &str, key: Option<&str>) -> String {
     match key {
         Some(key) => format!("{url}/?key={key}"),

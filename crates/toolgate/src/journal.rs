@@ -1,5 +1,5 @@
-//! The record of all calls, as the commands use it: a journal that can not be had costs a warning, never a call
-//! (but for those that must not happen unrecorded).
+//! The journal as commands use it. If it can't be opened, calls go on with a warning, except those
+//! that must not go unrecorded.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -8,78 +8,84 @@ use std::time::Duration;
 use anyhow::{Context, anyhow, bail};
 use tempfile::TempDir;
 use toolgate_core::ToolExecutorBuilder;
-pub(crate) use toolgate_journal::Patience;
-use toolgate_journal::{Journal, NoJournal, Reader};
+pub(crate) use toolgate_journal::OpenRetry;
+use toolgate_journal::{Journal, JournalReader, UnavailableJournal};
 use tracing::warn;
 
 use crate::config::{Config, state_folder};
-use crate::wiring::{self, Tools};
+use crate::wiring::{self, ConfiguredTools};
 
-/// How long the end of a command waits for its last rows; a disk that hangs must not hold it up.
+// How long a command waits at its end for the last rows. A disk that hangs must not hold it up.
 const PATIENCE: Duration = Duration::from_secs(3);
 
 #[derive(Clone, Default)]
-pub(crate) struct Record {
+pub(crate) struct CommandJournal {
     command: String,
     journal: Option<Journal>,
-    /// What there is instead, if it should be there.
-    none: Option<NoJournal>,
-    /// Where it is, if it goes with the run.
+    /// Takes the journal's place if that couldn't be opened.
+    replacement: Option<UnavailableJournal>,
     _folder: Option<Arc<TempDir>>,
 }
 
-impl Record {
-    /// `command` says for people what this run is. With endless patience, which is for commands
-    /// that go on, a journal that can't be opened yet is tried again.
-    pub(crate) fn open(config: &Config, tools: &Tools, command: &str, patience: Patience) -> Self {
-        let opened = opened(config, tools, command, patience);
-        Self::of(opened, config, tools, command)
+impl CommandJournal {
+    pub(crate) fn open(
+        config: &Config,
+        tools: &ConfiguredTools,
+        command: &str,
+        patience: OpenRetry,
+    ) -> Self {
+        let opened = open_journal(config, tools, command, patience);
+        Self::from_opened(opened, config, tools, command)
     }
 
-    /// The same for calls that are not real: in a folder of its own, which goes with it.
-    pub(crate) fn passing(config: &Config, tools: &Tools, command: &str) -> Self {
+    pub(crate) fn temporary(config: &Config, tools: &ConfiguredTools, command: &str) -> Self {
         let folder = match tempfile::Builder::new().prefix("toolgate-").tempdir() {
             Ok(folder) => Arc::new(folder),
             Err(error) => {
                 let problem = anyhow!("no temporary folder can be made ({error}); set TMPDIR");
-                return Self::of(Err(problem), config, tools, command);
+                return Self::from_opened(Err(problem), config, tools, command);
             }
         };
         let file = folder.path().join("journal.db");
         let redactor = tools.redactor.clone();
         let opened = Journal::open(&file, &config.journal, redactor, command);
-        let record = Self::of(opened.map_err(Into::into), config, tools, command);
+        let record = Self::from_opened(opened.map_err(Into::into), config, tools, command);
         Self {
             _folder: Some(folder),
             ..record
         }
     }
 
-    fn of(opened: anyhow::Result<Journal>, config: &Config, tools: &Tools, command: &str) -> Self {
+    fn from_opened(
+        opened: anyhow::Result<Journal>,
+        config: &Config,
+        tools: &ConfiguredTools,
+        command: &str,
+    ) -> Self {
         let mut record = Self {
             command: command.to_owned(),
             ..Self::default()
         };
         match opened {
             Ok(journal) => {
-                tools.recent.reads(journal.reader());
+                tools.services.recent.set_reader(journal.reader());
                 record.journal = Some(journal);
             }
             Err(error) => {
                 let settings = &config.journal;
-                // The cause stands in its own words already.
+                // The message includes its cause already.
                 warn!("calls are not recorded: {error}; {}", settings.require);
-                record.none = Some(NoJournal::new(settings, error.to_string()));
+                record.replacement = Some(UnavailableJournal::new(settings, error.to_string()));
             }
         }
         record
     }
 
-    pub(crate) fn keep(&self, door: ToolExecutorBuilder) -> ToolExecutorBuilder {
-        match (&self.journal, &self.none) {
-            (Some(journal), _) => door.observer(journal.observer()),
-            (None, Some(none)) => door.observer(none.clone()),
-            (None, None) => door,
+    pub(crate) fn attach(&self, builder: ToolExecutorBuilder) -> ToolExecutorBuilder {
+        match (&self.journal, &self.replacement) {
+            (Some(journal), _) => builder.observer(journal.observer()),
+            (None, Some(none)) => builder.observer(none.clone()),
+            (None, None) => builder,
         }
     }
 
@@ -92,10 +98,9 @@ impl Record {
     }
 
     pub(crate) fn problem(&self) -> Option<&str> {
-        self.none.as_ref().map(NoJournal::problem)
+        self.replacement.as_ref().map(UnavailableJournal::problem)
     }
 
-    /// Writes what is left. Nothing is recorded after that.
     pub(crate) async fn close(&self) {
         if let Some(journal) = &self.journal
             && tokio::time::timeout(PATIENCE, journal.close())
@@ -107,17 +112,17 @@ impl Record {
     }
 }
 
-fn opened(
+fn open_journal(
     config: &Config,
-    tools: &Tools,
+    tools: &ConfiguredTools,
     command: &str,
-    patience: Patience,
+    patience: OpenRetry,
 ) -> anyhow::Result<Journal> {
-    if let Some(unset) = config.unset_for_journal() {
+    if let Some(unset) = config.unset_in(&["journal"]) {
         bail!(unset.clone());
     }
     let mut settings = config.journal.clone();
-    settings.patience = patience;
+    settings.open_retry = patience;
     let redactor = tools.redactor.clone();
     Ok(Journal::open(&file(config)?, &settings, redactor, command)?)
 }
@@ -125,25 +130,27 @@ fn opened(
 pub(crate) fn file(config: &Config) -> anyhow::Result<PathBuf> {
     match &config.journal.file {
         Some(file) => Ok(file.clone()),
-        None => usual(),
+        None => default_file(),
     }
 }
 
-fn usual() -> anyhow::Result<PathBuf> {
+fn default_file() -> anyhow::Result<PathBuf> {
     let folder = state_folder(&wiring::environment);
     let folder = folder.context("there is no place for the journal: set HOME, or journal.file")?;
     Ok(folder.join("journal.db"))
 }
 
-pub(crate) fn reader(config: &Config) -> anyhow::Result<Reader> {
-    if let Some(unset) = config.unset_for_journal() {
+pub(crate) fn reader(config: &Config) -> anyhow::Result<JournalReader> {
+    if let Some(unset) = config.unset_in(&["journal"]) {
         bail!(unset.clone());
     }
-    Ok(Reader::open(&file(config)?)?)
+    Ok(JournalReader::open(&file(config)?)?)
 }
 
-/// For `doctor`: opens it as a command would, so that what is wrong with it is found.
-pub(crate) fn probe(config: &Config, tools: &Tools) -> anyhow::Result<(PathBuf, Journal)> {
-    let journal = opened(config, tools, "toolgate doctor", Patience::None)?;
+pub(crate) fn probe(
+    config: &Config,
+    tools: &ConfiguredTools,
+) -> anyhow::Result<(PathBuf, Journal)> {
+    let journal = open_journal(config, tools, "toolgate doctor", OpenRetry::Never)?;
     Ok((file(config)?, journal))
 }

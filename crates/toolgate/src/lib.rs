@@ -1,5 +1,6 @@
-//! The program: command line, configuration, wiring. What a command does lives in `commands/`, one file each.
-//! It is a library only so that `fuzz/` can reach the configuration; `main.rs` calls [`main`].
+//! The program: command line, configuration, wiring. The commands are in
+//! `commands/`, one file each. It is a library only so that `fuzz/` can reach the
+//! configuration; `main.rs` calls [`main`].
 
 #![cfg_attr(
     not(all(
@@ -12,25 +13,29 @@
 )]
 
 mod approve;
+#[cfg(feature = "chat")]
+mod chat_session;
 mod clean;
 mod cli;
+mod command_words;
 mod commands;
 mod config;
+#[cfg(feature = "serve")]
+mod config_writer;
 #[cfg(feature = "chat")]
 mod display;
-mod edit;
 mod effects;
 mod elicit;
 mod exit;
 mod features;
 mod file;
 mod folder_file;
+#[cfg(any(test, fuzzing))]
 pub mod fuzzing;
 mod gateway;
 mod journal;
 mod logging;
 mod operator_key;
-mod pairs;
 mod patterns;
 mod prompt;
 mod questions;
@@ -38,27 +43,24 @@ mod reload;
 mod remote;
 mod say;
 mod secrets;
+mod server_file;
 mod servers;
 mod signals;
 mod spinner;
-#[cfg(feature = "chat")]
-mod talk;
 mod terminal;
 mod trust;
 mod wanted_model;
 mod wiring;
-#[cfg(feature = "serve")]
-mod workshop;
 mod wrap;
 
 use std::process::ExitCode;
 
 use clap::Parser;
-use cli::{Cli, Command};
+use cli::{Cli, CliCommand};
 use exit::Exit;
-use toolgate_mcp::{Chain, sandbox};
+use toolgate_mcp::{ToolgateChain, sandbox};
 
-/// Runs the command that the command line asks for.
+/// Parses the command line, and runs the command.
 pub fn main() -> ExitCode {
     hide_from_children();
     if let Some(exit) = run_as_helper() {
@@ -69,7 +71,7 @@ pub fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return exit::from_clap(&error),
     };
-    say::follow(&cli.global);
+    say::set_mode(&cli.global);
     logging::start(&cli.global, &cli.command);
     let result = run(&cli);
     let exit = result.unwrap_or_else(|error| {
@@ -79,8 +81,8 @@ pub fn main() -> ExitCode {
     exit.into()
 }
 
-/// Not commands: a run that has servers starts these, one to end them if that run is killed, the other to become a server that
-/// is confined.
+/// Internal entry points rather than commands. A run with servers starts these processes: one to
+/// end the servers if that run is killed, and one to become a confined server.
 fn run_as_helper() -> Option<Exit> {
     let mut arguments = std::env::args_os().skip(1);
     let word = arguments.next()?;
@@ -104,41 +106,41 @@ fn hide_from_children() {
     #[cfg(target_os = "linux")]
     {
         use rustix::process::{DumpableBehavior, set_dumpable_behavior};
-        // The kernel knows the call since 2.3: there is nothing to tell anybody.
+        // Linux has this since 2.3, so a failure isn't worth reporting.
         set_dumpable_behavior(DumpableBehavior::NotDumpable).ok();
     }
 }
 
 fn run(cli: &Cli) -> anyhow::Result<Exit> {
-    Chain::inherited().check_length()?;
+    ToolgateChain::from_env().check_length()?;
     match &cli.command {
-        Command::List(options) => commands::list::run(&cli.global, options),
-        Command::Inspect(options) => commands::inspect::run(&cli.global, options),
-        Command::Call(options) => commands::call::run(&cli.global, options),
+        CliCommand::List(options) => commands::list::run(&cli.global, options),
+        CliCommand::Inspect(options) => commands::inspect::run(&cli.global, options),
+        CliCommand::Call(options) => commands::call::run(&cli.global, options),
         #[cfg(feature = "chat")]
-        Command::Ask(options) => commands::ask::run(&cli.global, options),
+        CliCommand::Ask(options) => commands::ask::run(&cli.global, options),
         #[cfg(feature = "chat")]
-        Command::Chat(options) => commands::chat::run(&cli.global, options),
+        CliCommand::Chat(options) => commands::chat::run(&cli.global, options),
         #[cfg(feature = "voice")]
-        Command::Voice(options) => commands::voice::run(&cli.global, options),
+        CliCommand::Voice(options) => commands::voice::run(&cli.global, options),
         #[cfg(feature = "demo")]
-        Command::Demo(options) => commands::demo::run(&cli.global, options),
-        Command::Add(options) => commands::add::run(&cli.global, options),
-        Command::Remove(options) => commands::remove::run(&cli.global, options),
-        Command::Import(options) => commands::import::run(&cli.global, options),
+        CliCommand::Demo(options) => commands::demo::run(&cli.global, options),
+        CliCommand::Add(options) => commands::add::run(&cli.global, options),
+        CliCommand::Remove(options) => commands::remove::run(&cli.global, options),
+        CliCommand::Import(options) => commands::import::run(&cli.global, options),
         #[cfg(feature = "keyring")]
-        Command::Secret(options) => commands::secret::run(&cli.global, options),
-        Command::Trust(options) => commands::trust::run(&cli.global, options),
-        Command::Calls(options) => commands::calls::run(&cli.global, options),
-        Command::Replay(options) => commands::replay::run(&cli.global, options),
+        CliCommand::Secret(options) => commands::secret::run(&cli.global, options),
+        CliCommand::Trust(options) => commands::trust::run(&cli.global, options),
+        CliCommand::Calls(options) => commands::calls::run(&cli.global, options),
+        CliCommand::Replay(options) => commands::replay::run(&cli.global, options),
         #[cfg(feature = "serve")]
-        Command::Serve(options) => commands::serve::run(&cli.global, options),
-        Command::Mcp(options) => commands::mcp::run(&cli.global, options),
+        CliCommand::Serve(options) => commands::serve::run(&cli.global, options),
+        CliCommand::Mcp(options) => commands::mcp::run(&cli.global, options),
         #[cfg(feature = "zwave")]
-        Command::HomeServer(server) => server.run(),
-        Command::Init(options) => commands::init::run(&cli.global, options),
-        Command::Doctor(options) => commands::doctor::run(&cli.global, options),
-        Command::Health(options) => commands::health::run(&cli.global, options),
-        Command::Completions(options) => commands::completions::run(&cli.global, options),
+        CliCommand::HomeServer(server) => server.run(),
+        CliCommand::Init(options) => commands::init::run(&cli.global, options),
+        CliCommand::Doctor(options) => commands::doctor::run(&cli.global, options),
+        CliCommand::Health(options) => commands::health::run(&cli.global, options),
+        CliCommand::Completions(options) => commands::completions::run(&cli.global, options),
     }
 }

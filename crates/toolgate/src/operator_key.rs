@@ -1,12 +1,13 @@
-//! The key with which commands of the same user come to a gateway on this machine that needs no token.
+//! The key with which commands of the same user sign in to a gateway on this machine
+//! that needs no token.
 //!
-//! It lies in the state folder, beside the journal, and opens nothing that the folder itself does not hold: everybody's calls,
-//! and what can be done with them. It never approves a call.
+//! It is in the state folder beside the journal, and grants no more than that folder does:
+//! everybody's calls, and what can be done with them. It never approves a call.
 
-use std::fs::{DirBuilder, OpenOptions};
+use std::fs::OpenOptions;
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use reqwest::Url;
@@ -14,16 +15,17 @@ use toolgate_server::{Gateway, ServeSettings};
 use tracing::warn;
 
 use crate::config::state_folder;
-use crate::wiring;
+use crate::{file, wiring};
 
-/// A longer file is not one of ours.
-const LONGEST: u64 = 100;
+// Bytes. A longer file isn't one of ours.
+const MAX_FILE_BYTES: u64 = 100;
 
-/// The file with the key of a gateway that runs; gone when it is dropped.
+/// The key file of a running gateway, removed on drop.
 pub(crate) struct OperatorKeyFile(PathBuf);
 
 impl OperatorKeyFile {
-    /// Gives a gateway its key. Where a token is needed commands use that; a key that can't be kept costs a warning.
+    /// Creates the gateway's key. `None` if tokens are configured, which commands use instead, or
+    /// if the key can't be stored, which is logged.
     pub(crate) fn make(
         gateway: &Gateway,
         address: SocketAddr,
@@ -47,12 +49,11 @@ impl OperatorKeyFile {
 
 impl Drop for OperatorKeyFile {
     fn drop(&mut self) {
-        // What is left behind opens nothing: the next gateway has another key.
+        // A file left behind is harmless: the next gateway has another key.
         drop(std::fs::remove_file(&self.0));
     }
 }
 
-/// The key of the gateway at this address, and where exactly it listens; nothing unless it is on this machine and ours.
 pub(crate) fn find(base: &Url) -> Option<(SocketAddr, String)> {
     let port = base.port_or_known_default()?;
     let host = base.host_str()?.trim_matches(['[', ']']);
@@ -71,13 +72,8 @@ fn path(address: SocketAddr) -> Option<PathBuf> {
 }
 
 fn write(path: &Path, key: &str) -> io::Result<()> {
-    if let Some(folder) = path.parent() {
-        DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(folder)?;
-    }
-    // One that a killed gateway left, or a link that somebody put there.
+    file::make_folder(path)?;
+    // Left by a killed gateway, or a link that somebody put there.
     match std::fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => {}
@@ -87,13 +83,12 @@ fn write(path: &Path, key: &str) -> io::Result<()> {
     file.write_all(key.as_bytes())
 }
 
-/// Only a file that is ours and nobody else's.
 fn read(path: &Path) -> Option<String> {
     let file = std::fs::File::open(path).ok()?;
     let found = file.metadata().ok()?;
     let is_ours = found.uid() == rustix::process::geteuid().as_raw() && found.mode() & 0o077 == 0;
     let mut key = String::new();
-    let read = is_ours.then(|| file.take(LONGEST).read_to_string(&mut key));
+    let read = is_ours.then(|| file.take(MAX_FILE_BYTES).read_to_string(&mut key));
     matches!(read, Some(Ok(1..))).then_some(key)
 }
 

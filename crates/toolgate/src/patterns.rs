@@ -1,15 +1,17 @@
-//! Patterns of the configuration that match no tool. A misspelt one denies nothing and asks about nothing, so it is told.
+//! Finds patterns in the configuration that match no tool. A misspelt one denies nothing
+//! and asks about nothing.
 
 use std::fmt;
 
-use toolgate_core::{Pattern, Source, ToolDefinition, Tools, escape, nearest};
+use toolgate_core::{ToolDefinition, ToolPattern, ToolSet, ToolSource, escape};
 use toolgate_mcp::{Catalogue, ServerSettings, ServerState, ServerStatus};
 use tracing::warn;
 
+use crate::command_words::did_you_mean;
 use crate::config::Config;
 use crate::{servers, wiring};
 
-/// Where a pattern means every tool of a name; elsewhere it means the one that has the name.
+// Here a pattern means every tool of a name, elsewhere only the one that is listed under it.
 const WITHHOLDING: [&str; 5] = [
     "policy.deny",
     "policy.ask",
@@ -18,19 +20,18 @@ const WITHHOLDING: [&str; 5] = [
     "policy.flow.outward",
 ];
 
-/// A tool, by what patterns compare.
 pub(crate) struct ToolName {
-    /// `None` for a local one.
+    /// `None` for a local tool.
     server: Option<String>,
     name: String,
-    /// What an allow list compares; `None` while nobody knows what the tool is listed as.
+    /// The name it is listed under, which allow lists compare. `None` while that isn't known.
     listed: Option<String>,
 }
 
 impl ToolName {
-    pub(crate) fn of(tool: &ToolDefinition) -> Self {
+    pub(crate) fn from_definition(tool: &ToolDefinition) -> Self {
         let server = match tool.source() {
-            Source::Mcp(server) => Some(server.clone()),
+            ToolSource::Mcp(server) => Some(server.clone()),
             _ => None,
         };
         Self {
@@ -40,13 +41,13 @@ impl ToolName {
         }
     }
 
-    fn all_of(tools: &Tools) -> Vec<Self> {
+    fn all_of(tools: &ToolSet) -> Vec<Self> {
         let definitions = tools.iter().map(|tool| tool.definition());
-        definitions.map(Self::of).collect()
+        definitions.map(Self::from_definition).collect()
     }
 }
 
-/// A pattern that matches no tool, shown as a sentence that says what may have been meant.
+/// A pattern that matches no tool. It displays as a sentence with a suggestion.
 pub(crate) struct UnmatchedPattern {
     pub(crate) place: String,
     pub(crate) pattern: String,
@@ -59,11 +60,11 @@ impl fmt::Display for UnmatchedPattern {
     }
 }
 
-/// Each pattern of the policy or of a token, and each name of `limits.perTool`, that matches no tool. A pattern for a server
-/// whose tools aren't known yet is left out, and any other says which servers it may be about.
+/// Patterns of the policy and of tokens, and names in `limits.perTool`, that match no tool. Skips
+/// those for a server whose tools aren't known yet; the others mention such servers.
 pub(crate) fn unmatched(
     config: &Config,
-    tools: &Tools,
+    tools: &ToolSet,
     servers: &[ServerStatus],
 ) -> Vec<UnmatchedPattern> {
     let names = ToolName::all_of(tools);
@@ -71,22 +72,22 @@ pub(crate) fn unmatched(
     let limits = limits.filter(|name| tools.find(name).is_none());
     let limits = limits.map(|name| ("limits.perTool".to_owned(), name.clone()));
     let unknown = unknown_servers(config, servers);
-    of_policy(config)
-        .chain(of_tokens(config))
+    policy_patterns(config)
+        .chain(token_patterns(config))
         .filter(|(place, text)| !matches_some(place, text, &names))
         .chain(limits)
-        .filter(|(_, text)| !is_of_one(text, &unknown))
+        .filter(|(_, text)| !names_one_of(text, &unknown))
         .map(|(place, pattern)| UnmatchedPattern {
-            message: told(&place, &pattern, &names, &unknown),
+            message: message(&place, &pattern, &names, &unknown),
             place,
             pattern,
         })
         .collect()
 }
 
-/// For a command that makes one call: warns of patterns of the policy that mean no tool, local or remembered. No server is
-/// started for that, and nothing is said while the tools of one aren't known.
-pub(crate) fn warn_of_unmatched_policy(config: &Config, tools: &wiring::Tools) {
+/// Warns of policy patterns that match no local or remembered tool, for a command that makes one
+/// call. Starts no server, and says nothing while the tools of one aren't known.
+pub(crate) fn warn_of_unmatched_policy(config: &Config, tools: &wiring::ConfiguredTools) {
     let local = ToolName::all_of(&tools.manager.tools());
     for text in unmatched_policy(config, local, &servers::catalogue()) {
         warn!("{text}");
@@ -98,18 +99,18 @@ fn unmatched_policy(
     mut names: Vec<ToolName>,
     catalogue: &Catalogue,
 ) -> Vec<String> {
-    let idle = of_policy(config).filter(|(place, text)| !matches_some(place, text, &names));
+    let idle = policy_patterns(config).filter(|(place, text)| !matches_some(place, text, &names));
     let mut idle: Vec<_> = idle.collect();
     if idle.is_empty() {
-        // Most of the time, and no file is read for it.
+        // The usual case, which reads no file.
         return Vec::new();
     }
     let servers = config.servers.iter().map(|server| &server.settings);
     let (disabled, mut enabled): (Vec<_>, Vec<_>) = servers.partition(|server| server.disabled);
-    idle.retain(|(_, text)| !is_of_one(text, &disabled));
-    // Servers that are named come first: if all patterns are theirs, the files of the others aren't read.
+    idle.retain(|(_, text)| !names_one_of(text, &disabled));
+    // Named servers come first: if all patterns are theirs, the files of the others aren't read.
     let is_named =
-        |server: &ServerSettings| idle.iter().any(|(_, text)| is_of_one(text, &[server]));
+        |server: &ServerSettings| idle.iter().any(|(_, text)| names_one_of(text, &[server]));
     enabled.sort_by_key(|server| !is_named(server));
     for server in enabled {
         if idle.is_empty() {
@@ -126,11 +127,11 @@ fn unmatched_policy(
         idle.retain(|(place, text)| !matches_some(place, text, &names));
     }
     let idle = idle.into_iter();
-    idle.map(|(place, text)| told(&place, &text, &names, &[]))
+    idle.map(|(place, text)| message(&place, &text, &names, &[]))
         .collect()
 }
 
-fn of_policy(config: &Config) -> impl Iterator<Item = (String, String)> {
+fn policy_patterns(config: &Config) -> impl Iterator<Item = (String, String)> {
     let policy = &config.policy;
     let places = [
         ("policy.allow", &policy.allow),
@@ -147,7 +148,7 @@ fn of_policy(config: &Config) -> impl Iterator<Item = (String, String)> {
     })
 }
 
-fn of_tokens(config: &Config) -> impl Iterator<Item = (String, String)> {
+fn token_patterns(config: &Config) -> impl Iterator<Item = (String, String)> {
     let tokens = config.serve.tokens.iter().enumerate();
     tokens.flat_map(|(index, token)| {
         let name = match token.name.is_empty() {
@@ -161,7 +162,7 @@ fn of_tokens(config: &Config) -> impl Iterator<Item = (String, String)> {
 }
 
 pub(crate) fn hint(text: &str, tools: &[ToolName]) -> String {
-    // In an allow list a bare name isn't the tool that another server has under it.
+    // In an allow list a bare name doesn't mean the tool that a server has under it.
     let of_server = tools.iter().filter(|tool| tool.name == text);
     let full = of_server.filter_map(|tool| Some(format!("{}/{text}", tool.server.as_ref()?)));
     if let Some(full) = full.min() {
@@ -173,17 +174,14 @@ pub(crate) fn hint(text: &str, tools: &[ToolName]) -> String {
         _ => tool.name.clone(),
     });
     let names: Vec<String> = names.collect();
-    match nearest(text, names.iter().map(String::as_str), 1).pop() {
-        Some(name) => format!("did you mean '{}'?", escape(&name)),
-        None => "'toolgate list' shows which there are".to_owned(),
-    }
+    did_you_mean(text, names.iter().map(String::as_str))
+        .unwrap_or_else(|| "'toolgate list' shows all tools".to_owned())
 }
 
-/// True if a pattern at this place of the configuration means one of the tools.
 fn matches_some(place: &str, text: &str, tools: &[ToolName]) -> bool {
-    let pattern = Pattern::new(text);
+    let pattern = ToolPattern::new(text);
     let withholds = WITHHOLDING.contains(&place);
-    let is_meant = |tool: &ToolName| match &tool.listed {
+    let is_match = |tool: &ToolName| match &tool.listed {
         Some(listed) if !withholds => {
             pattern.grants_name(tool.server.as_deref(), &tool.name, listed)
         }
@@ -192,10 +190,9 @@ fn matches_some(place: &str, text: &str, tools: &[ToolName]) -> bool {
                 || matches!(listed, Some(listed) if pattern.matches_name(None, listed))
         }
     };
-    text == "*" || tools.iter().any(is_meant)
+    text == "*" || tools.iter().any(is_match)
 }
 
-/// Configured servers whose tools nobody knows: they aren't connected and aren't remembered, or aren't trusted.
 fn unknown_servers<'c>(config: &'c Config, servers: &[ServerStatus]) -> Vec<&'c ServerSettings> {
     let is_known = |name: &str| {
         let status = servers.iter().find(|status| status.name == name);
@@ -205,13 +202,13 @@ fn unknown_servers<'c>(config: &'c Config, servers: &[ServerStatus]) -> Vec<&'c 
     all.filter(|server| !is_known(&server.name)).collect()
 }
 
-fn is_of_one(text: &str, servers: &[&ServerSettings]) -> bool {
+fn names_one_of(text: &str, servers: &[&ServerSettings]) -> bool {
     let server = text.split_once('/').map(|(server, _)| server);
     let server = server.or_else(|| text.split_once("__").map(|(server, _)| server));
     server.is_some_and(|name| servers.iter().any(|server| server.name == name))
 }
 
-fn told(place: &str, text: &str, tools: &[ToolName], unknown: &[&ServerSettings]) -> String {
+fn message(place: &str, text: &str, tools: &[ToolName], unknown: &[&ServerSettings]) -> String {
     let hint = hint(text, tools);
     let shown = escape(text);
     let absent = unknown.iter().filter(|server| !server.disabled);
@@ -233,14 +230,18 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::config::{Reading, Uses};
+    use crate::config::{ConfigReadOptions, SecretScope};
     use crate::wiring;
 
     fn told_of(config: &serde_json::Value) -> Vec<String> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("t.json");
         std::fs::write(&path, config.to_string()).unwrap();
-        let config = Config::read(&path, Reading::new(&|_| None, Uses::Everything)).unwrap();
+        let config = Config::read(
+            &path,
+            ConfigReadOptions::new(&|_| None, SecretScope::Everything),
+        )
+        .unwrap();
         let tools = wiring::tools(&config);
         let unmatched = unmatched(&config, &tools.manager.tools(), &[]);
         unmatched.iter().map(ToString::to_string).collect()
@@ -265,7 +266,7 @@ mod tests {
                 "policy.deny: 'volum' matches no tool; did you mean 'volume'?",
                 "policy.ask: 'ecko' matches no tool; did you mean 'echo'?",
                 "policy.flow.untrusted: 'serch' matches no tool; did you mean 'search'?",
-                "policy.flow.private: 'documentz' matches no tool; 'toolgate list' shows which there are",
+                "policy.flow.private: 'documentz' matches no tool; 'toolgate list' shows all tools",
                 "policy.flow.outward: 'ech' matches no tool; did you mean 'echo'?",
                 "serve.tokens[0].allow (kitchen): 'datetme' matches no tool; did you mean 'datetime'?",
                 "limits.perTool: 'serch' matches no tool; did you mean 'search'?",
@@ -292,7 +293,7 @@ mod tests {
         let told = told_of(&json!({ "policy": { "deny": ["frobnicate"] } }));
         assert_eq!(
             told,
-            ["policy.deny: 'frobnicate' matches no tool; 'toolgate list' shows which there are"]
+            ["policy.deny: 'frobnicate' matches no tool; 'toolgate list' shows all tools"]
         );
     }
 }

@@ -1,4 +1,4 @@
-//! Answers of the person at the terminal, read so that nobody has to wait for them for ever.
+//! Reads answers at the terminal, in a way that can be abandoned.
 
 use std::io::{BufRead, BufReader};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,37 +8,37 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::termios::{QueueSelector, tcflush};
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
+use crate::say;
 use crate::spinner::Spinner;
-use crate::terminal::{self, Echo};
+use crate::terminal::{self, EchoRequest};
 
-/// One reader at a time: two that wait for the same line would get each other's answers.
+// One reader at a time, because two would get each other's answers.
 static TURN: LazyLock<Arc<Mutex<()>>> = LazyLock::new(Arc::default);
 
-/// Runs what asks and reads at the terminal on a thread of its own. If nobody waits for it any more, its next line is `None`
-/// and what the person types belongs to somebody else.
+/// Runs `question` on a thread of its own. If the caller goes away, its next line is `None`, and
+/// what the person types goes to the next reader.
 pub(crate) async fn ask<T: Send + 'static>(
     spinner: &Spinner,
     question: impl FnOnce(&mut dyn FnMut() -> Option<String>) -> T + Send + 'static,
 ) -> Option<T> {
-    let turn = turn().await;
-    let _held = spinner.hold();
-    let called_off = CalledOff(Arc::new(AtomicBool::new(false)));
+    let turn = lock_terminal().await;
+    let _held = spinner.pause();
+    let called_off = QuestionGuard(Arc::new(AtomicBool::new(false)));
     let flag = Arc::clone(&called_off.0);
     let asked = tokio::task::spawn_blocking(move || {
-        // Whoever reads next waits until this thread has stopped reading.
+        // The next reader waits until this thread has stopped reading.
         let _turn = turn;
-        // Whoever answers wants to see what they type, also where nobody else does.
-        let _seen = Echo::shown();
+        // A person wants to see what they answer, even if typing is hidden otherwise.
+        let _seen = EchoRequest::shown();
         forget_typed();
         question(&mut || line(&flag))
     });
     asked.await.ok()
 }
 
-/// The next line that is typed while no question is asked; `None` at the end of them. Questions go first.
-pub(crate) async fn typed() -> Option<String> {
+pub(crate) async fn next_line() -> Option<String> {
     loop {
-        let turn = turn().await;
+        let turn = lock_terminal().await;
         let looking = tokio::task::spawn_blocking(move || {
             let _turn = turn;
             is_typed().then(read)
@@ -51,33 +51,31 @@ pub(crate) async fn typed() -> Option<String> {
     }
 }
 
-/// Keeps all questions away from the terminal for as long as it is held.
-pub(crate) async fn turn() -> OwnedMutexGuard<()> {
+pub(crate) async fn lock_terminal() -> OwnedMutexGuard<()> {
     Arc::clone(&TURN).lock_owned().await
 }
 
-/// Takes away what was typed before a question was asked: it can not be the answer to it.
-pub(crate) fn forget_typed() {
-    // A pipe has nothing typed in it.
+/// Discards what was typed ahead, which can't be an answer to the next question.
+fn forget_typed() {
+    // Fails for a pipe, which has no type-ahead.
     let _no_terminal = tcflush(terminal::keyboard(), QueueSelector::IFlush);
 }
 
-struct CalledOff(Arc<AtomicBool>);
+struct QuestionGuard(Arc<AtomicBool>);
 
-impl Drop for CalledOff {
+impl Drop for QuestionGuard {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Relaxed);
     }
 }
 
-/// The next line that is typed; `None` at the end, or once it is not wanted any more.
 fn line(called_off: &AtomicBool) -> Option<String> {
     while !is_typed() {
         if called_off.load(Ordering::Relaxed) {
             return None;
         }
     }
-    // What was typed just now is for whoever reads next.
+    // What was typed just now is for the next reader.
     match called_off.load(Ordering::Relaxed) {
         true => None,
         false => read(),
@@ -91,14 +89,14 @@ fn is_typed() -> bool {
     };
     let keyboard = terminal::keyboard();
     let mut sources = [PollFd::new(&keyboard, PollFlags::IN)];
-    // What can not be looked at is told by reading it.
+    // If polling fails, reading will tell why.
     !matches!(
         poll(&mut sources, Some(&LOOK)),
         Ok(0) | Err(rustix::io::Errno::INTR)
     )
 }
 
-/// A terminal gives whole lines, one at a time: this one is there, and nothing behind it.
+// A terminal delivers one line at a time, so the buffer holds this one and nothing behind it.
 fn read() -> Option<String> {
     let mut line = String::new();
     let read = match terminal::tty() {
@@ -111,7 +109,9 @@ fn read() -> Option<String> {
     }
 }
 
-pub(crate) fn agreed() -> bool {
+pub(crate) fn confirm(question: &str) -> bool {
+    forget_typed();
+    say::stderr_line(question);
     is_yes(line(&AtomicBool::new(false)).as_deref())
 }
 

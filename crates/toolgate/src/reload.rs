@@ -1,10 +1,10 @@
-//! The configuration file and its secrets, followed while the program runs: what changed is applied, at once or on SIGHUP, and
-//! what is broken, or not agreed to, leaves the old configuration in force. An agreement is noticed, too.
+//! Follows the configuration file and its secrets while the program runs. Changes are
+//! applied at once or on SIGHUP. A file that is broken, or not agreed to, leaves the
+//! old configuration in force.
 
-mod events;
+mod file_reading;
 mod file_watch;
 mod pattern_checks;
-mod reading;
 
 use std::collections::BTreeSet;
 use std::convert::Infallible;
@@ -13,65 +13,63 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use anyhow::{Context, bail};
-use events::{changed, finished, passed, told};
+use file_reading::{FileReading, ReadResult, ReadTask, SecretCommands, is_changed};
 use file_watch::FileWatch;
+use futures::future::OptionFuture;
 use pattern_checks::PatternChecks;
-use reading::{Commands, FileReading, ReadResult, ReadTask, is_changed};
 use tokio::signal::unix::Signal;
+use tokio::time::sleep_until;
 use toolgate_core::{Redactor, ToolExecutor, escape};
 use toolgate_mcp::Servers;
 use toolgate_server::ConfigurationState;
 use tracing::{error, info, warn};
 
-use crate::config::{Config, Place};
-use crate::wiring::{self, Services, Tools};
+use crate::config::{Config, ConfigLocation};
+use crate::wiring::{self, ConfiguredTools, ToolServices};
 use crate::{folder_file, patterns, say, servers, trust};
 
-/// An editor writes in several steps; this long nothing must happen.
+// Editors write in several steps, so wait until nothing has happened for this long.
 const QUIET: Duration = Duration::from_millis(150);
-/// A file that is written to all the time is read after this long all the same.
-const LONGEST: Duration = Duration::from_secs(2);
-/// How often it is looked whether somebody has agreed to a file in the meantime.
+// A file that is written to all the time is read after this long anyway.
+const MAX_DELAY: Duration = Duration::from_secs(2);
+// How often to check for a new agreement.
 const LOOK: Duration = Duration::from_secs(2);
 
-/// What is read once, by whatever follows the file: a section, or a key of one such as `serve.bind`.
+// Read only at the start by every command: a section, or a key of one such as `serve.bind`.
 const FIXED: [&str; 1] = ["journal"];
 
-type Tell = Box<dyn Fn(ConfigurationState) + Send>;
-type Apply = Box<dyn Fn(&Config) -> anyhow::Result<Vec<&'static str>> + Send>;
+type StateReporter = Box<dyn Fn(ConfigurationState) + Send>;
+type ConfigApplier = Box<dyn Fn(&Config) -> anyhow::Result<Vec<&'static str>> + Send>;
 
-pub(crate) struct Reload {
+pub(crate) struct ConfigReload {
     path: PathBuf,
-    place: Place,
+    place: ConfigLocation,
     config: Arc<Config>,
-    /// What the program was started with, and still uses of what is read once.
+    /// The configuration at the start, which is still in use where it is read only once.
     started: Arc<Config>,
     executor: ToolExecutor,
-    services: Services,
+    services: ToolServices,
     redactor: Redactor,
     servers: Servers,
-    /// A file in the working folder that takes effect once somebody agrees to it as it is.
     waiting: Option<PathBuf>,
-    /// When the agreements were last written, as far as is known.
     agreed_at: Option<SystemTime>,
-    /// An error if the file can't be watched; it is still read on SIGHUP.
+    /// An error if the file can't be watched. SIGHUP still works then.
     watch: notify::Result<FileWatch>,
     hangup: Option<Signal>,
     pattern_checks: PatternChecks,
     also_fixed: &'static [&'static str],
-    also_applied: Option<Apply>,
-    /// What of the configuration could not be applied besides.
+    also_applied: Option<ConfigApplier>,
     refused: Vec<&'static str>,
-    /// A person who does not read the log is told of every change.
-    is_attended: bool,
-    tell: Option<Tell>,
+    /// Prints changes for a person who doesn't read the log.
+    is_interactive: bool,
+    tell: Option<StateReporter>,
 }
 
-impl Reload {
-    /// `None` if there is no file to follow.
+impl ConfigReload {
+    /// `None` without a file to follow.
     pub(crate) fn new(
         config: impl Into<Arc<Config>>,
-        tools: &Tools,
+        tools: &ConfiguredTools,
         executor: ToolExecutor,
         servers: Servers,
     ) -> Option<Self> {
@@ -87,7 +85,7 @@ impl Reload {
             started: Arc::clone(&config),
             config,
             executor,
-            services: tools.services(),
+            services: tools.services.clone(),
             redactor: tools.redactor.clone(),
             servers,
             hangup: None,
@@ -95,29 +93,29 @@ impl Reload {
             also_fixed: &[],
             also_applied: None,
             refused: Vec::new(),
-            is_attended: false,
+            is_interactive: false,
             tell: None,
         })
     }
 
-    pub(crate) fn on(mut self, hangup: Option<Signal>) -> Self {
+    pub(crate) fn on_hangup(mut self, hangup: Option<Signal>) -> Self {
         self.hangup = hangup;
         self
     }
 
-    pub(crate) fn also_fixed(mut self, sections: &'static [&'static str]) -> Self {
+    pub(crate) fn with_fixed(mut self, sections: &'static [&'static str]) -> Self {
         self.also_fixed = sections;
         self
     }
 
-    pub(crate) fn attended(mut self) -> Self {
-        self.is_attended = say::is_followed();
+    pub(crate) fn notify_person(mut self) -> Self {
+        self.is_interactive = say::is_interactive();
         self
     }
 
-    /// What else this command takes from a new configuration, before anything of it is in use. An error refuses the whole of it;
-    /// else it names what can't be taken without a restart.
-    pub(crate) fn also_applying(
+    /// Applies more of a new configuration before any of it is in use. An error refuses all of it;
+    /// otherwise the result names the keys that need a restart.
+    pub(crate) fn on_apply(
         mut self,
         apply: impl Fn(&Config) -> anyhow::Result<Vec<&'static str>> + Send + 'static,
     ) -> Self {
@@ -125,8 +123,7 @@ impl Reload {
         self
     }
 
-    /// Tells at every change how the file is.
-    pub(crate) fn telling(mut self, tell: impl Fn(ConfigurationState) + Send + 'static) -> Self {
+    pub(crate) fn on_state(mut self, tell: impl Fn(ConfigurationState) + Send + 'static) -> Self {
         self.tell = Some(Box::new(tell));
         self
     }
@@ -138,34 +135,35 @@ impl Reload {
             let file = escape(&self.path.to_string_lossy());
             let applied = match self.hangup {
                 Some(_) => "SIGHUP applies edits of it",
-                None => "edits of it take effect at the next start",
+                None => "edits take effect at the next start",
             };
             warn!("cannot watch {file}: {error}; {applied}");
         }
-        // Files, the keyring and commands take their time: nothing else waits for them.
+        // Files, the keyring and commands are slow, so nothing else waits for them.
         let mut reading: Option<ReadTask> = None;
         loop {
             let is_idle = reading.is_none();
             let waits = self.waiting.is_some() && is_idle;
-            let early = self.pattern_checks.early;
+            let early = self.pattern_checks.early.map(sleep_until);
+            let hangup = self.hangup.as_mut().map(Signal::recv);
             let is_settled = self.pattern_checks.is_settled;
             tokio::select! {
-                () = changed(&mut self.watch), if is_idle => {
+                () = file_changed(&mut self.watch), if is_idle => {
                     self.settle().await;
-                    reading = Some(self.start_reading(Commands::Remember));
+                    reading = Some(self.start_reading(SecretCommands::Remember));
                 }
-                read = finished(&mut reading) => {
+                Some(read) = OptionFuture::from(reading.as_mut()) => {
                     reading = None;
                     self.apply(read);
                 }
-                () = told(&mut self.hangup), if is_idle => {
+                Some(Some(())) = OptionFuture::from(hangup), if is_idle => {
                     let file = escape(&self.path.to_string_lossy());
-                    self.tell_of(&format!("SIGHUP: {file} is read again"));
-                    reading = Some(self.start_reading(Commands::Run));
+                    self.announce(&format!("SIGHUP: {file} is read again"));
+                    reading = Some(self.start_reading(SecretCommands::Run));
                 }
                 () = tokio::time::sleep(LOOK), if waits => reading = self.look_for_agreement(),
                 never = &mut agreements => match never {},
-                () = passed(early) => self.check_patterns(),
+                Some(()) = OptionFuture::from(early) => self.check_patterns(),
                 () = servers.settled(), if !is_settled => {
                     self.pattern_checks.is_settled = true;
                     self.check_patterns();
@@ -174,7 +172,7 @@ impl Reload {
         }
     }
 
-    /// Takes over the file that somebody has agreed to, with `toolgate trust` in another window.
+    /// Starts to use a file that was agreed to with `toolgate trust` in another window.
     fn look_for_agreement(&mut self) -> Option<ReadTask> {
         let agreed_at = trust::changed_at(&wiring::environment);
         if agreed_at == self.agreed_at {
@@ -189,11 +187,11 @@ impl Reload {
             self.path = path;
             self.watch = FileWatch::start(&self.path, BTreeSet::new());
         }
-        self.place = Place::Here;
-        Some(self.start_reading(Commands::Run))
+        self.place = ConfigLocation::Here;
+        Some(self.start_reading(SecretCommands::Run))
     }
 
-    fn start_reading(&self, commands: Commands) -> ReadTask {
+    fn start_reading(&self, commands: SecretCommands) -> ReadTask {
         let reading = FileReading {
             path: self.path.clone(),
             place: self.place,
@@ -205,22 +203,22 @@ impl Reload {
     }
 
     fn needs_agreement(&self) -> bool {
-        self.place == Place::Here || self.config.file().is_none()
+        self.place == ConfigLocation::Here || self.config.file().is_none()
     }
 
     async fn settle(&mut self) {
         let quiet = async {
-            while tokio::time::timeout(QUIET, changed(&mut self.watch))
+            while tokio::time::timeout(QUIET, file_changed(&mut self.watch))
                 .await
                 .is_ok()
             {}
         };
         // A file that never rests is read as it is.
-        drop(tokio::time::timeout(LONGEST, quiet).await);
+        drop(tokio::time::timeout(MAX_DELAY, quiet).await);
     }
 
     fn apply(&mut self, read: ReadResult) {
-        let problem = match self.judge(read) {
+        let problem = match self.evaluate(read) {
             Ok(Some((new, refused))) => {
                 self.take_over(new, refused);
                 None
@@ -241,15 +239,18 @@ impl Reload {
         }
     }
 
-    /// The configuration as it is now, and what of it only a restart can take; nothing if it says the same as before.
-    fn judge(&mut self, read: ReadResult) -> anyhow::Result<Option<(Config, Vec<&'static str>)>> {
+    /// The new configuration, and the keys that need a restart. `None` if nothing has changed.
+    fn evaluate(
+        &mut self,
+        read: ReadResult,
+    ) -> anyhow::Result<Option<(Config, Vec<&'static str>)>> {
         let Some(new) = self.agreed(read)? else {
             return Ok(None);
         };
         if let Some(lost) = new.fetched.lost_since(&self.config.fetched) {
             bail!(lost);
         }
-        // The user's own policy holds beside that of a folder's file, and may have changed alone.
+        // The user's own policy applies beside that of a folder's file, and may have changed alone.
         if new.is_same_text(&self.config)
             && new.policy == self.config.policy
             && new.fetched == self.config.fetched
@@ -263,7 +264,6 @@ impl Reload {
         Ok(Some((new, refused)))
     }
 
-    /// Nothing if it is a file that was never in use, and still isn't agreed to.
     fn agreed(&mut self, read: ReadResult) -> anyhow::Result<Option<Config>> {
         let agreed = read.context("the configuration could not be read")??;
         if !self.needs_agreement() {
@@ -277,18 +277,17 @@ impl Reload {
         let was_waiting = std::mem::replace(&mut self.waiting, waiting).is_some();
         if was_waiting && agreed.is_some() {
             let file = escape(&self.path.to_string_lossy());
-            self.tell_of(&format!("{file} is agreed to now"));
+            self.announce(&format!("{file} is agreed to now"));
         }
         if agreed.is_none() && is_in_use {
-            bail!(folder_file::changed(&self.path));
+            bail!(folder_file::changed_message(&self.path));
         }
         Ok(agreed)
     }
 
-    /// Puts a new configuration in force, and tells what of it needs a restart.
     fn take_over(&mut self, new: Config, refused: Vec<&'static str>) {
         let file = escape(&self.path.to_string_lossy());
-        self.tell_of(
+        self.announce(
             &match new.is_same_text(&self.config) && new.fetched != self.config.fetched {
                 true => format!("a secret of {file} changed, and is in use"),
                 false => format!("{file} changed, and is in use"),
@@ -316,7 +315,6 @@ impl Reload {
         }
     }
 
-    /// What the configuration says otherwise than the program was started with, and is read at the start alone.
     fn restart_needed(&self) -> impl Iterator<Item = &'static str> {
         let differs = |key: &&str| is_changed(&self.config, &self.started, key);
         let fixed = FIXED.iter().chain(self.also_fixed).copied();
@@ -334,7 +332,7 @@ impl Reload {
         self.pattern_checks.early = None;
         let tools = self.executor.manager().tools();
         for unmatched in patterns::unmatched(&self.config, &tools, &self.servers.status()) {
-            // What is said about servers that can't be asked differs from check to check; the pattern is the same.
+            // Not the message, which names the servers that can't be asked at the moment.
             let key = (unmatched.place.clone(), unmatched.pattern.clone());
             if self.pattern_checks.told.insert(key) {
                 warn!("{unmatched}");
@@ -342,15 +340,15 @@ impl Reload {
         }
     }
 
-    fn tell_of(&self, text: &str) {
-        match self.is_attended {
+    fn announce(&self, text: &str) {
+        match self.is_interactive {
             true => say::note(text),
             false => info!("{text}"),
         }
     }
 
     fn apply_tools(&self, new: &Config) {
-        let tools = wiring::tools_beside(new, self.services.clone());
+        let tools = wiring::tools_with_services(new, self.services.clone());
         wiring::warn_about(new, &tools);
         let old = &self.config;
         let is_same =
@@ -359,19 +357,26 @@ impl Reload {
             self.executor
                 .manager()
                 .replace_local(tools.manager.tools().iter().cloned());
-            info!(tools = tools.manager.tools().len(), "local tools made anew");
+            info!(tools = tools.manager.tools().len(), "local tools rebuilt");
         }
     }
 
     fn apply_servers(&self, new: &Config) {
         wiring::warn_about_servers(new);
         let settings = servers::settings(&new.servers);
-        servers::tell_absent(&settings, self.executor.manager());
+        servers::set_absent_reasons(&settings, self.executor.manager());
         self.servers.apply(settings);
     }
 }
 
-pub(crate) async fn followed(reload: Option<Reload>) -> Infallible {
+async fn file_changed(watch: &mut notify::Result<FileWatch>) {
+    match watch {
+        Ok(watch) => watch.changed().await,
+        Err(_) => std::future::pending().await,
+    }
+}
+
+pub(crate) async fn run_if_any(reload: Option<ConfigReload>) -> Infallible {
     match reload {
         Some(reload) => reload.run().await,
         None => std::future::pending().await,

@@ -1,4 +1,4 @@
-//! A gateway that runs already, here or elsewhere, over its HTTP API.
+//! An HTTP client for a running gateway.
 
 mod events;
 
@@ -15,37 +15,39 @@ use crate::cli::RemoteOptions;
 use crate::exit::Exit;
 use crate::{operator_key, say, wiring};
 
-/// A gateway that is there answers a connection at once.
+// A gateway that is there accepts a connection at once.
 const CONNECT: Duration = Duration::from_secs(5);
-/// More than any list or result of a gateway has.
-const LARGEST: usize = 256 << 20;
+// Bytes. No list or result of a gateway is larger.
+const MAX_BODY_BYTES: usize = 256 << 20;
 
-pub(crate) struct Remote {
+pub(crate) struct RemoteGateway {
     client: Client,
     base: Url,
     token: Option<HeaderValue>,
-    /// False for our own key of a gateway on this machine.
+    /// False if `token` is our own key for a gateway on this machine.
     has_named_token: bool,
 }
 
-pub(crate) struct Answer {
+pub(crate) struct GatewayAnswer {
     pub(crate) status: StatusCode,
     pub(crate) body: Value,
 }
 
-/// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Trouble {
-    /// Nobody is there, or not any more: the same later may succeed.
+pub(crate) enum RemoteError {
+    /// No gateway answers, or none any more. A retry may succeed.
     #[error("{0}")]
     Away(String),
-    /// It will not, as long as nothing changes.
+    /// A retry fails too, unless something changes.
     #[error("{0}")]
     Refused(String),
 }
 
-impl Trouble {
-    pub(crate) fn told(self) -> Exit {
+type RemoteResult = Result<GatewayAnswer, RemoteError>;
+type Query<'a> = &'a [(&'a str, String)];
+
+impl RemoteError {
+    pub(crate) fn report(self) -> Exit {
         let exit = match &self {
             Self::Away(_) => Exit::Failure,
             Self::Refused(_) => Exit::Usage,
@@ -55,8 +57,8 @@ impl Trouble {
     }
 }
 
-impl Remote {
-    pub(crate) fn of(options: &RemoteOptions) -> anyhow::Result<Option<Self>> {
+impl RemoteGateway {
+    pub(crate) fn from_options(options: &RemoteOptions) -> anyhow::Result<Option<Self>> {
         let Some(at) = options.at.as_deref() else {
             return Ok(None);
         };
@@ -80,7 +82,7 @@ impl Remote {
         let token = token.map(header).transpose()?;
         if token.is_some() && is_overheard(&base) {
             say::note(&format!(
-                "the token goes to {} unencrypted, and whoever is in between can read it; use https, or a tunnel such as ssh -L",
+                "the token goes to {} unencrypted, so others on the network can read it; use https, or a tunnel such as ssh -L",
                 escape(base.host_str().unwrap_or_default())
             ));
         }
@@ -92,20 +94,16 @@ impl Remote {
         }))
     }
 
-    pub(crate) async fn get(
-        &self,
-        path: &[&str],
-        query: &[(&str, String)],
-    ) -> Result<Answer, Trouble> {
+    pub(crate) async fn get(&self, path: &[&str], query: Query<'_>) -> RemoteResult {
         self.send(Method::GET, path, query, None).await
     }
 
     pub(crate) async fn post(
         &self,
         path: &[&str],
-        query: &[(&str, String)],
+        query: Query<'_>,
         body: Vec<u8>,
-    ) -> Result<Answer, Trouble> {
+    ) -> RemoteResult {
         self.send(Method::POST, path, query, Some(body)).await
     }
 
@@ -113,27 +111,30 @@ impl Remote {
         &self,
         method: Method,
         path: &[&str],
-        query: &[(&str, String)],
+        query: Query<'_>,
         body: Option<Vec<u8>>,
-    ) -> Result<Answer, Trouble> {
+    ) -> RemoteResult {
         let mut request = self.request(method, path, query);
         if let Some(body) = body {
             request = request.header(CONTENT_TYPE, "application/json").body(body);
         }
-        let response = request.send().await.map_err(|error| self.away(&error))?;
+        let response = request
+            .send()
+            .await
+            .map_err(|error| self.connection_error(&error))?;
         let status = response.status();
         let bytes = self.bytes(response).await?;
-        self.admitted(status, &bytes)?;
+        self.check_status(status, &bytes)?;
         match serde_json::from_slice(&bytes) {
-            Ok(body) => Ok(Answer { status, body }),
-            Err(_) => Err(Trouble::Refused(format!(
-                "what answers at {} is no Toolgate gateway (HTTP {status})",
+            Ok(body) => Ok(GatewayAnswer { status, body }),
+            Err(_) => Err(RemoteError::Refused(format!(
+                "what answers at {} is not a Toolgate gateway (HTTP {status})",
                 self.shown()
             ))),
         }
     }
 
-    fn request(&self, method: Method, path: &[&str], query: &[(&str, String)]) -> RequestBuilder {
+    fn request(&self, method: Method, path: &[&str], query: Query<'_>) -> RequestBuilder {
         let mut url = self.base.clone();
         if let Ok(mut segments) = url.path_segments_mut() {
             segments.pop_if_empty().extend(path);
@@ -148,13 +149,17 @@ impl Remote {
         }
     }
 
-    async fn bytes(&self, mut response: reqwest::Response) -> Result<Vec<u8>, Trouble> {
+    async fn bytes(&self, mut response: reqwest::Response) -> Result<Vec<u8>, RemoteError> {
         let mut bytes = Vec::new();
-        while let Some(chunk) = response.chunk().await.map_err(|error| self.away(&error))? {
-            if bytes.len() + chunk.len() > LARGEST {
-                return Err(Trouble::Refused(format!(
+        while let Some(chunk) = response
+            .chunk()
+            .await
+            .map_err(|error| self.connection_error(&error))?
+        {
+            if bytes.len() + chunk.len() > MAX_BODY_BYTES {
+                return Err(RemoteError::Refused(format!(
                     "the answer has more than {} MiB",
-                    LARGEST >> 20
+                    MAX_BODY_BYTES >> 20
                 )));
             }
             bytes.extend_from_slice(&chunk);
@@ -162,54 +167,51 @@ impl Remote {
         Ok(bytes)
     }
 
-    fn admitted(&self, status: StatusCode, bytes: &[u8]) -> Result<(), Trouble> {
-        let shown = self.shown();
+    fn check_status(&self, status: StatusCode, bytes: &[u8]) -> Result<(), RemoteError> {
         let detail = || {
             let problem: Value = serde_json::from_slice(bytes).unwrap_or_default();
             let detail = problem["detail"].as_str().map(escape);
             detail.unwrap_or_else(|| format!("HTTP {status}"))
         };
-        match status {
-            StatusCode::UNAUTHORIZED if self.has_named_token => Err(Trouble::Refused(format!(
-                "the gateway at {shown} does not know this token"
-            ))),
-            StatusCode::UNAUTHORIZED => Err(Trouble::Refused(format!(
-                "the gateway at {shown} wants a token: set TOOLGATE_TOKEN, or give --token"
-            ))),
-            StatusCode::FORBIDDEN => Err(Trouble::Refused(format!(
-                "the gateway at {shown} refuses: {}",
-                detail()
-            ))),
-            StatusCode::TOO_MANY_REQUESTS => Err(Trouble::Away(format!(
-                "the gateway at {shown} is asked too often: {}",
-                detail()
-            ))),
-            _ => Ok(()),
-        }
+        let (is_away, text) = match status {
+            StatusCode::UNAUTHORIZED if self.has_named_token => {
+                (false, "does not know this token".to_owned())
+            }
+            StatusCode::UNAUTHORIZED => (
+                false,
+                "wants a token: set TOOLGATE_TOKEN, or give --token".to_owned(),
+            ),
+            StatusCode::FORBIDDEN => (false, format!("refuses: {}", detail())),
+            StatusCode::TOO_MANY_REQUESTS => (true, format!("is asked too often: {}", detail())),
+            _ => return Ok(()),
+        };
+        let text = format!("the gateway at {} {text}", self.shown());
+        Err(if is_away {
+            RemoteError::Away(text)
+        } else {
+            RemoteError::Refused(text)
+        })
     }
 
-    fn away(&self, error: &reqwest::Error) -> Trouble {
+    fn connection_error(&self, error: &reqwest::Error) -> RemoteError {
         let shown = self.shown();
         let cause = toolgate_net::root_cause(error);
-        Trouble::Away(match error.is_connect() {
+        RemoteError::Away(match error.is_connect() {
             true => format!("no gateway answers at {shown} ({cause}); 'toolgate serve' starts one"),
             false => format!("the gateway at {shown} went away before it answered ({cause})"),
         })
     }
 
-    /// Its address, for a person; it holds no login.
     fn shown(&self) -> String {
         escape(self.base.as_str().trim_end_matches('/'))
     }
 }
 
-/// A problem of a route, in its own words.
-pub(crate) fn detail(answer: &Answer) -> String {
+pub(crate) fn detail(answer: &GatewayAnswer) -> String {
     let detail = answer.body["detail"].as_str().map(escape);
     detail.unwrap_or_else(|| format!("the gateway answered HTTP {}", answer.status))
 }
 
-/// `http://` unless something else is said.
 fn address(text: &str) -> anyhow::Result<Url> {
     let text = text.trim();
     let full = match text.contains("://") {
@@ -233,9 +235,10 @@ fn address(text: &str) -> anyhow::Result<Url> {
     }
 }
 
-/// `reached` is where a gateway listens whose key is sent: nobody else on this machine gets it.
+// `reached` is where the gateway listens whose key is sent. `localhost` is pinned to it, so that
+// nobody else on this machine gets the key.
 fn client(base: &Url, reached: Option<IpAddr>) -> anyhow::Result<Client> {
-    let is_local = toolgate_net::is_this_machine(base);
+    let is_local = toolgate_net::is_local_url(base);
     let mut builder = toolgate_net::client_builder(is_local).connect_timeout(CONNECT);
     if let Some(ip) = reached.filter(|_| is_local) {
         builder = builder.resolve_to_addrs("localhost", &[SocketAddr::new(ip, 0)]);
@@ -245,9 +248,8 @@ fn client(base: &Url, reached: Option<IpAddr>) -> anyhow::Result<Client> {
         .map_err(|error| anyhow!("no HTTP client could be made: {error}"))
 }
 
-/// True if what is sent there goes over a network as it is.
 fn is_overheard(base: &Url) -> bool {
-    base.scheme() == "http" && !toolgate_net::is_this_machine(base)
+    base.scheme() == "http" && !toolgate_net::is_local_url(base)
 }
 
 #[cfg(test)]

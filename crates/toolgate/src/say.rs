@@ -1,5 +1,5 @@
-//! The only place that prints. stdout carries results, stderr everything a person reads beside them. What a person reads is
-//! broken between words to fit the terminal; a pipe gets every line whole.
+//! The only place that prints. stdout carries results, stderr everything else that a person reads.
+//! Text for a person is wrapped to the terminal; a pipe gets every line whole.
 
 use std::borrow::Cow;
 use std::io::{ErrorKind, IsTerminal, Write};
@@ -8,38 +8,36 @@ use std::sync::OnceLock;
 
 use anstream::{AutoStream, ColorChoice};
 
-use crate::cli::{Global, LogFormat};
+use crate::cli::{GlobalOptions, LogFormat};
 use crate::config::ConfigErrors;
 use crate::exit::Exit;
 use crate::spinner::clear_line;
 use crate::{prompt, terminal, wrap};
 
-static MANNER: OnceLock<Manner> = OnceLock::new();
+static MODE: OnceLock<OutputMode> = OnceLock::new();
 
 #[derive(Clone, Copy, PartialEq)]
-enum Manner {
+enum OutputMode {
     Plain,
-    /// `--quiet`: errors only.
     Quiet,
-    /// `--log-format json`: every line on stderr is JSON.
     Json,
 }
 
-pub(crate) fn follow(options: &Global) {
-    let manner = match (options.log_format, options.quiet) {
-        (LogFormat::Json, _) => Manner::Json,
-        (_, true) => Manner::Quiet,
-        _ => Manner::Plain,
+pub(crate) fn set_mode(options: &GlobalOptions) {
+    let mode = match (options.log_format, options.quiet) {
+        (LogFormat::Json, _) => OutputMode::Json,
+        (_, true) => OutputMode::Quiet,
+        _ => OutputMode::Plain,
     };
     // Set once, by main.
-    MANNER.get_or_init(|| manner);
+    MODE.get_or_init(|| mode);
 }
 
-fn manner() -> Manner {
-    MANNER.get().copied().unwrap_or(Manner::Plain)
+fn mode() -> OutputMode {
+    MODE.get().copied().unwrap_or(OutputMode::Plain)
 }
 
-/// A result, on stdout. If nobody reads on, the program ends quietly: that is how pipes work.
+/// Prints a result to stdout. If the reader has closed the pipe, the program ends quietly.
 pub(crate) fn result(text: &str) {
     clear_line();
     let mut out = AutoStream::new(
@@ -47,39 +45,49 @@ pub(crate) fn result(text: &str) {
         AutoStream::choice(&std::io::stdout()),
     );
     if let Err(error) = writeln!(out, "{text}").and_then(|()| out.flush()) {
-        unwritten(&error);
+        exit_on_write_error(&error);
     }
 }
 
-/// A result in words, on stdout, fitted to the terminal if there is one.
+/// Like [`result`], but wrapped to the terminal if there is one.
 pub(crate) fn text(text: &str) {
     hanging(text, 0);
 }
 
-/// Like [`text`], but lines go on `indent` columns right of where they begin.
+/// Prints terms and meanings in columns, or separated by a tab if stdout is not a terminal.
+pub(crate) fn pairs(rows: &[(String, String)]) {
+    match stdout_width() {
+        Some(width) => result(&wrap::definition_list(rows, 0, Some(width))),
+        None => rows
+            .iter()
+            .for_each(|(term, meaning)| result(&format!("{term}\t{meaning}"))),
+    }
+}
+
+/// Like [`text`], with a hanging indent of `indent` columns.
 pub(crate) fn hanging(text: &str, indent: usize) {
-    match width() {
+    match stdout_width() {
         Some(width) => result(&wrap::hanging(text, indent, width)),
         None => result(text),
     }
 }
 
-/// How many columns stdout has; `None` if that is not a terminal, and lines stay as long as they are.
-pub(crate) fn width() -> Option<usize> {
+/// Columns of stdout, or `None` if it isn't a terminal and lines aren't wrapped.
+pub(crate) fn stdout_width() -> Option<usize> {
     columns(std::io::stdout())
 }
 
-pub(crate) fn side_width() -> Option<usize> {
+pub(crate) fn stderr_width() -> Option<usize> {
     columns(std::io::stderr())
 }
 
 fn columns(stream: impl AsFd) -> Option<usize> {
     let (width, _) = terminal_size::terminal_size_of(stream)?;
-    // A terminal that does not know how wide it is says 0.
+    // A terminal that doesn't know its width reports 0.
     Some(usize::from(width.0)).filter(|width| *width > 0)
 }
 
-pub(crate) fn aside(text: &str) {
+pub(crate) fn raw_stderr(text: &str) {
     clear_line();
     let mut err = AutoStream::new(
         std::io::stderr().lock(),
@@ -88,94 +96,98 @@ pub(crate) fn aside(text: &str) {
     drop(write!(err, "{text}").and_then(|()| err.flush()));
 }
 
-fn unwritten(error: &std::io::Error) -> ! {
+fn exit_on_write_error(error: &std::io::Error) -> ! {
     if error.kind() != ErrorKind::BrokenPipe {
-        complain(&format!("cannot write the result: {error}"));
+        plain_error(&format!("cannot write the result: {error}"));
     }
-    terminal::give_back();
+    terminal::restore();
     std::process::exit(i32::from(Exit::Failure.code()));
 }
 
+/// Prints a notice to stderr: nothing with `--quiet`, a warning in a JSON log.
 pub(crate) fn note(text: &str) {
-    match manner() {
-        Manner::Plain => line(text),
-        Manner::Quiet => {}
-        Manner::Json => tracing::warn!("{text}"),
+    match mode() {
+        OutputMode::Plain => stderr_line(text),
+        OutputMode::Quiet => {}
+        OutputMode::Json => tracing::warn!("{text}"),
     }
 }
 
-/// An error and its causes, on stderr. What is wrong with a configuration has a line for each error.
+/// Prints an error and its causes to stderr. Errors in a configuration get a line each.
 pub(crate) fn error(error: &anyhow::Error) {
     match error.downcast_ref::<ConfigErrors>() {
         Some(errors) if error.chain().len() == 1 => {
-            errors.iter().for_each(|error| complain(&error.to_string()));
+            errors
+                .iter()
+                .for_each(|error| plain_error(&error.to_string()));
         }
-        _ => complain(&format!("{error:#}")),
+        _ => plain_error(&format!("{error:#}")),
     }
 }
 
-fn complain(text: &str) {
-    if manner() == Manner::Json {
+/// Prints an error that is already text, causes included.
+pub(crate) fn plain_error(text: &str) {
+    if mode() == OutputMode::Json {
         return tracing::error!("{text}");
     }
     let style = anstyle::Style::new()
         .bold()
         .fg_color(Some(anstyle::AnsiColor::Red.into()));
-    line(&format!("{style}error:{style:#} {text}"));
+    stderr_line(&format!("{style}error:{style:#} {text}"));
 }
 
-/// A line of ours on stderr. If stderr is closed, there is nobody left to tell.
-pub(crate) fn line(text: &str) {
+/// Prints a line to stderr. Errors are ignored: there is nowhere left to report them.
+pub(crate) fn stderr_line(text: &str) {
     let mut line = AutoStream::new(Vec::new(), AutoStream::choice(&std::io::stderr()));
-    drop(writeln!(line, "{}", fitted(text, 0)));
-    drop(whole_lines(&line.into_inner()));
+    drop(writeln!(line, "{}", wrap_for_stderr(text, 0)));
+    drop(write_stderr(&line.into_inner()));
 }
 
-/// Lines as stderr shows them: fitted to the terminal if there is one. They go on `indent` columns right of where they begin.
-pub(crate) fn fitted(text: &str, indent: usize) -> Cow<'_, str> {
-    match side_width() {
+pub(crate) fn wrap_for_stderr(text: &str, indent: usize) -> Cow<'_, str> {
+    match stderr_width() {
         Some(width) => Cow::Owned(wrap::hanging(text, indent, width)),
         None => Cow::Borrowed(text),
     }
 }
 
-/// Whole lines on stderr, above the one that a person is typing.
-pub(crate) fn whole_lines(lines: &[u8]) -> std::io::Result<()> {
-    if prompt::say_above(lines) {
+/// Writes whole lines to stderr, above the line that is being typed if there is one.
+pub(crate) fn write_stderr(lines: &[u8]) -> std::io::Result<()> {
+    if prompt::print_above(lines) {
         return Ok(());
     }
     clear_line();
     std::io::stderr().write_all(lines)
 }
 
-pub(crate) fn colours() -> bool {
+pub(crate) fn stderr_has_colour() -> bool {
     AutoStream::choice(&std::io::stderr()) != ColorChoice::Never
 }
 
-pub(crate) fn result_colours() -> bool {
+pub(crate) fn stdout_has_colour() -> bool {
     AutoStream::choice(&std::io::stdout()) != ColorChoice::Never
 }
 
-pub(crate) fn is_followed() -> bool {
-    manner() == Manner::Plain && std::io::stderr().is_terminal()
+/// True if a person follows on stderr, so that progress and notices help.
+pub(crate) fn is_interactive() -> bool {
+    mode() == OutputMode::Plain && std::io::stderr().is_terminal()
 }
 
-pub(crate) fn is_watched() -> bool {
+pub(crate) fn stdout_is_terminal() -> bool {
     std::io::stdout().is_terminal()
 }
 
-/// True if words may go to stdout as they come: whoever looks at stdout sees on stderr which of them are the answer. Where
-/// stderr goes elsewhere, stdout carries the answer alone.
+/// True if words may stream to stdout. That takes a terminal on stderr too, where a person sees
+/// which of them are the answer. Otherwise stdout carries the answer alone.
 pub(crate) fn can_stream() -> bool {
-    is_watched() && std::io::stderr().is_terminal()
+    stdout_is_terminal() && std::io::stderr().is_terminal()
 }
 
-/// True if what is logged would stand between the words that a person reads.
-pub(crate) fn is_read() -> bool {
-    manner() != Manner::Json && std::io::stderr().is_terminal()
+/// True if log lines appear on the terminal, between the lines that a person reads.
+pub(crate) fn logs_to_terminal() -> bool {
+    mode() != OutputMode::Json && std::io::stderr().is_terminal()
 }
 
-/// True if what a result says would be said once more by the log: both go to one terminal, and nobody asked for a log.
-pub(crate) fn shows_twice() -> bool {
-    is_watched() && is_read() && !tracing::enabled!(tracing::Level::INFO)
+/// True if the log would repeat a result: both go to one terminal, and nobody asked for a log.
+pub(crate) fn log_repeats_result() -> bool {
+    stdout_is_terminal() && logs_to_terminal() && !tracing::enabled!(tracing::Level::INFO)
 }

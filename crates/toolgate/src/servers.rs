@@ -1,4 +1,4 @@
-//! The MCP servers of a configuration, as one command uses them: chosen, started, waited for, stopped.
+//! Starts, awaits, reports on and stops the MCP servers that a command uses.
 
 mod owners;
 #[cfg(feature = "chat")]
@@ -10,8 +10,8 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use toolgate_core::{ToolManager, escape};
-use toolgate_mcp::guard::Guard;
-use toolgate_mcp::sandbox::{self, Launcher};
+use toolgate_mcp::guard::ServerGuard;
+use toolgate_mcp::sandbox::{self, SandboxLauncher};
 use toolgate_mcp::{Catalogue, ServerSettings, ServerState, ServerStatus, Servers, ServersOptions};
 use tracing::warn;
 
@@ -23,10 +23,10 @@ use spoken::spoken;
 use crate::config::{Config, ConfiguredServer, state_folder, user_file};
 use crate::elicit::TerminalElicitor;
 use crate::spinner::{Spinner, clear_line};
-use crate::wiring::{self, Tools};
+use crate::wiring::{self, ConfiguredTools};
 use crate::{exit, journal, say};
 
-/// What this program is called with to watch over the servers of another run of it.
+/// The argument that makes this program watch over the servers of another run.
 pub(crate) const GUARD: &str = "guard-servers";
 
 pub(crate) fn settings<'c>(
@@ -36,8 +36,7 @@ pub(crate) fn settings<'c>(
     servers.map(|server| server.settings.clone()).collect()
 }
 
-/// Whoever asks for a tool of a server that is disabled will be told why it isn't there.
-pub(crate) fn tell_absent(settings: &[ServerSettings], manager: &ToolManager) {
+pub(crate) fn set_absent_reasons(settings: &[ServerSettings], manager: &ToolManager) {
     for settings in settings.iter().filter(|settings| settings.disabled) {
         let name = escape(&settings.name);
         let reason = format!("its server '{name}' is disabled in the configuration");
@@ -45,11 +44,10 @@ pub(crate) fn tell_absent(settings: &[ServerSettings], manager: &ToolManager) {
     }
 }
 
-/// When the servers of a command are started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Start {
+pub(crate) enum ServerStart {
     AtOnce,
-    /// As soon as one of their tools is called, or something is asked that isn't remembered of them.
+    /// When one of their tools is called, or something is asked that isn't remembered of them.
     WhenNeeded,
 }
 
@@ -60,38 +58,42 @@ pub(crate) fn catalogue() -> Catalogue {
     })
 }
 
-pub(crate) struct Fleet {
+pub(crate) fn options(config: &Config, tools: &ConfiguredTools) -> ServersOptions {
+    let mut options = ServersOptions::default();
+    options.retry = config.retry;
+    options.redactor = tools.redactor.clone();
+    options.file = config.file().map(Path::to_owned);
+    options.guard = guard();
+    options.launcher = launcher(config);
+    options.catalogue = catalogue();
+    options
+}
+
+pub(crate) struct ServerFleet {
     pub(crate) servers: Servers,
-    /// Those that can't be started as they are configured.
+    // Servers that can't start because of their configuration.
     blocked: Vec<String>,
-    /// Those of a smart home, by name.
     homes: Vec<String>,
 }
 
-impl Fleet {
-    /// Their tools are there as far as they are remembered. `spinner` is for where a person could be asked something. Call it
-    /// in a runtime.
+impl ServerFleet {
+    /// Registers remembered tools at once. `spinner` is given if a person could be asked something.
+    /// Has to be called in a runtime.
     pub(crate) fn start(
         config: &Config,
-        tools: &Tools,
+        tools: &ConfiguredTools,
         settings: Vec<ServerSettings>,
-        start: Start,
+        start: ServerStart,
         spinner: Option<&Spinner>,
     ) -> Self {
-        let mut options = ServersOptions::default();
-        options.retry = config.retry;
-        options.redactor = tools.redactor.clone();
-        options.file = config.file().map(Path::to_owned);
-        options.guard = guard();
-        options.launcher = launcher(config);
-        options.health = tools.health.clone();
-        options.catalogue = catalogue();
-        options.on_demand = start == Start::WhenNeeded;
+        let mut options = options(config, tools);
+        options.health = tools.services.health.clone();
+        options.on_demand = start == ServerStart::WhenNeeded;
         if let Some(elicitor) = spinner.and_then(TerminalElicitor::new) {
             options.elicitor = Some(Arc::new(elicitor));
         }
         let servers = Servers::new(Arc::clone(&tools.manager), options);
-        tell_absent(&settings, &tools.manager);
+        set_absent_reasons(&settings, &tools.manager);
         let blocked = settings.iter();
         let blocked = blocked.filter(|settings| settings.blocked.is_some());
         let blocked = blocked.map(|settings| settings.name.clone()).collect();
@@ -105,24 +107,23 @@ impl Fleet {
         }
     }
 
-    /// Waits with something to look at. False if the person had enough of it.
     pub(crate) async fn wait(&self, spinner: &Spinner, until: impl Future<Output = ()>) -> bool {
         let settled = tokio::select! {
             () = until => true,
-            () = self.narrate(spinner) => true,
+            () = self.show_progress(spinner) => true,
             () = exit::interrupted() => false,
         };
         clear_line();
         settled
     }
 
-    async fn narrate(&self, spinner: &Spinner) {
+    async fn show_progress(&self, spinner: &Spinner) {
         let mut changed = self.servers.changed();
         let titles = async {
             loop {
                 let starting = self.names(|status| status.state == ServerState::Starting);
                 let title = match starting.len() {
-                    // Something else is waited for.
+                    // The wait is for something else.
                     0 => "starting".to_owned(),
                     1 => format!("starting {}", starting[0]),
                     several => format!("starting {several} servers: {}", starting.join(", ")),
@@ -146,27 +147,22 @@ impl Fleet {
     }
 
     pub(crate) fn remembers(&self, server: &str) -> bool {
-        let status = self.servers.status_of(server);
+        let status = self.servers.server_status(server);
         status.is_some_and(|status| status.remembered)
     }
 
-    pub(crate) fn tell_missing(&self) {
-        self.tell_missing_of(None);
+    pub(crate) fn note_missing(&self, server: Option<&str>) {
+        self.note_problems(self.status_of(server));
     }
 
-    /// The same of this server alone, if one is named.
-    pub(crate) fn tell_missing_of(&self, server: Option<&str>) {
-        self.tell(self.status_of(server));
-    }
-
-    pub(crate) fn tell_missing_for_good(&self) {
+    pub(crate) fn note_missing_for_good(&self) {
         let unseen = self.servers.unseen_installed();
         let mut all = self.servers.status();
         all.retain(|status| !unseen.contains(&status.name));
-        self.tell(all);
+        self.note_problems(all);
     }
 
-    fn tell(&self, statuses: Vec<ServerStatus>) {
+    fn note_problems(&self, statuses: Vec<ServerStatus>) {
         for status in statuses {
             let name = escape(&status.name);
             let withheld = status.withheld();
@@ -194,7 +190,7 @@ impl Fleet {
                     ));
                 }
                 _ if status.remembered => {}
-                // The configuration told why.
+                // Reported with the configuration.
                 _ if self.blocked.contains(&status.name) => {}
                 ServerState::Idle => {
                     let failure = self.servers.failure(&status.name);
@@ -222,13 +218,12 @@ impl Fleet {
 
     fn status_of(&self, server: Option<&str>) -> Vec<ServerStatus> {
         match server {
-            Some(server) => self.servers.status_of(server).into_iter().collect(),
+            Some(server) => self.servers.server_status(server).into_iter().collect(),
             None => self.servers.status(),
         }
     }
 
-    /// Tells, on stderr, which tools are listed from memory: of all servers, or of the named one.
-    pub(crate) fn tell_remembered_of(&self, server: Option<&str>) {
+    pub(crate) fn note_remembered_of(&self, server: Option<&str>) {
         let all = self.status_of(server);
         let remembered = all.iter().filter(|status| status.remembered);
         let times: Vec<_> = remembered.filter_map(|status| status.listed_at).collect();
@@ -250,8 +245,8 @@ impl Fleet {
         all.iter().any(|status| status.listed_at.is_some())
     }
 
-    /// What cannot be reached, in words that can be spoken, such as `the smart home and the server files`: servers that are down,
-    /// and those that are connected and can't do their work. What is on its way is not missing.
+    /// What can't be reached, in words that can be spoken, such as `the smart home and the server
+    /// files`. Servers that are down or can't work count; those that are starting don't.
     pub(crate) fn missing(&self) -> Option<String> {
         use ServerState::{Failed, Stopped};
         let is_of_no_use = |status: &ServerStatus| {
@@ -270,10 +265,10 @@ impl Fleet {
     }
 
     pub(crate) fn status(&self, server: &str) -> Option<ServerStatus> {
-        self.servers.status_of(server)
+        self.servers.server_status(server)
     }
 
-    /// Ends all servers in an orderly way; a second Ctrl-C ends the program at once, and its guard ends the servers.
+    /// Stops all servers. A second Ctrl-C ends the program at once, and the guard ends the servers.
     pub(crate) async fn stop(&self) {
         tokio::select! {
             () = self.servers.stop() => {}
@@ -283,7 +278,7 @@ impl Fleet {
 }
 
 pub(crate) fn ago(time: SystemTime) -> String {
-    // A clock that was set back makes it now.
+    // If the clock was set back, the answer is now.
     let seconds = time.elapsed().unwrap_or_default().as_secs();
     let (count, unit) = match seconds {
         0..60 => return "just now".to_owned(),
@@ -291,35 +286,33 @@ pub(crate) fn ago(time: SystemTime) -> String {
         3600..172_800 => (seconds / 3600, "hour"),
         _ => (seconds / 86_400, "day"),
     };
-    match count {
-        1 => format!("1 {unit} ago"),
-        several => format!("{several} {unit}s ago"),
-    }
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} {unit}{plural} ago")
 }
 
-/// This program once more, as a watcher.
-pub(crate) fn guard() -> Guard {
+fn guard() -> ServerGuard {
     match std::env::current_exe() {
-        Ok(program) => Guard::new(program, [GUARD]),
+        Ok(program) => ServerGuard::new(program, [GUARD]),
         Err(error) => {
             warn!(
                 "this program does not know where it is ({error}): its servers may outlive it if it is killed"
             );
-            Guard::none()
+            ServerGuard::none()
         }
     }
 }
 
-/// This program once more, as what confines a server. No confined server sees our files or the folders of the others.
-pub(crate) fn launcher(config: &Config) -> Launcher {
+/// This program again, as the launcher that confines a server. A confined server sees neither our
+/// files nor the folders of the others.
+fn launcher(config: &Config) -> SandboxLauncher {
     let program = match cfg!(target_os = "linux") {
-        // This very program, even after an update has put another one in its place.
+        // The same program even after an update has replaced the file.
         true => Ok(PathBuf::from("/proc/self/exe")),
         false => std::env::current_exe(),
     };
-    // Without one, servers that have to be confined aren't started, and say why.
+    // Without it, servers that have to be confined don't start, and say why.
     let Ok(program) = program else {
-        return Launcher::none();
+        return SandboxLauncher::none();
     };
     let beginning = |path: PathBuf| format!("{}*", path.display());
     let file = config
@@ -332,7 +325,7 @@ pub(crate) fn launcher(config: &Config) -> Launcher {
     let ours = ours.into_iter().flatten();
     let hidden = ours.map(|folder| folder.display().to_string());
     let files = file.into_iter().chain(journal::file(config));
-    let launcher = Launcher::new(
+    let launcher = SandboxLauncher::new(
         program,
         [sandbox::WORD],
         hidden.chain(files.map(beginning)).collect(),

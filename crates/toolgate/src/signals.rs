@@ -1,4 +1,4 @@
-//! Signals that end a command which serves, or make it read its configuration again.
+//! Signals that stop a serving command, or make it reload.
 
 use std::io::IsTerminal;
 
@@ -6,18 +6,20 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::exit::Exit;
 
-/// Ctrl-C and SIGTERM, listened to before anything is started that they should end in an orderly way; and SIGHUP, which ends
-/// nothing unless it says that the terminal is gone; and SIGUSR1, which ends nothing.
-pub(crate) struct Signals {
+/// Registered before anything starts that a signal should stop in an orderly way. SIGHUP stops the
+/// command only if its terminal is gone, SIGUSR1 never does.
+pub(crate) struct CommandSignals {
     interrupt: Signal,
     terminate: Signal,
     hangup: Signal,
-    reload: Option<Signal>,
-    new_link: Option<Signal>,
+    /// SIGHUP as a request to reload, to be taken once.
+    pub(crate) reload: Option<Signal>,
+    /// SIGUSR1 as a request for a new sign-in link, to be taken once.
+    pub(crate) new_link: Option<Signal>,
     has_terminal: bool,
 }
 
-impl Signals {
+impl CommandSignals {
     pub(crate) fn listen() -> std::io::Result<Self> {
         Ok(Self {
             interrupt: signal(SignalKind::interrupt())?,
@@ -29,25 +31,13 @@ impl Signals {
         })
     }
 
-    /// SIGHUP as an order to read the configuration again, for whoever follows that first. None is missed that came since
-    /// [`listen`](Self::listen).
-    pub(crate) fn reload(&mut self) -> Option<Signal> {
-        self.reload.take()
-    }
-
-    /// SIGUSR1 as an order to print a new link that signs a browser in, for whoever follows that first.
-    pub(crate) fn new_link(&mut self) -> Option<Signal> {
-        self.new_link.take()
-    }
-
-    /// How to end, once told to.
-    pub(crate) async fn told(&mut self) -> Exit {
+    pub(crate) async fn shutdown_requested(&mut self) -> Exit {
         loop {
             tokio::select! {
                 _ = self.interrupt.recv() => return Exit::Interrupted,
                 _ = self.terminate.recv() => return Exit::Success,
                 _ = self.hangup.recv() => {
-                    // Whoever closes a window or a connection expects what runs in it to end.
+                    // A person who closes a window or a connection expects what runs in it to end.
                     if self.has_terminal && !is_on_terminal() {
                         return Exit::Success;
                     }
@@ -57,7 +47,6 @@ impl Signals {
     }
 }
 
-/// False once the terminal was closed: the system then knows it no longer.
 fn is_on_terminal() -> bool {
     std::io::stdin().is_terminal() || std::io::stderr().is_terminal()
 }

@@ -1,60 +1,59 @@
-//! Something to look at while a call lasts.
+//! Draws and erases spinner lines on stderr.
 
 use std::convert::Infallible;
 use std::io::{IsTerminal, Write};
 use std::sync::Arc;
 use std::time::Duration;
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use tokio::time::Instant;
 use toolgate_core::Progress;
 use unicode_width::UnicodeWidthChar;
 
-use crate::wrap::seen;
+use crate::wrap::display_width;
 
-/// Shorter calls need no spinner.
+// Shorter calls need no spinner.
 pub(crate) const PATIENCE: Duration = Duration::from_millis(300);
 pub(crate) const TURN: Duration = Duration::from_millis(100);
 pub(crate) const FRAMES: [char; 8] = ['⠋', '⠙', '⠸', '⠴', '⠦', '⠇', '⠏', '⠛'];
 
-/// How wide the lines at the end of the terminal are that are ours to take back.
+// Widths of the last lines on the terminal, which we drew and may erase.
 static DRAWN: Mutex<Vec<usize>> = Mutex::new(Vec::new());
 
-/// A line on stderr with the elapsed time. On anything but a terminal it draws nothing. Clones are the same spinner.
+/// A line on stderr with the elapsed time. Draws nothing unless stderr is a terminal.
+/// Clones share the line.
 #[derive(Clone)]
-pub(crate) struct Spinner(Arc<Mutex<Line>>);
+pub(crate) struct Spinner(Arc<Mutex<SpinnerState>>);
 
-pub(crate) struct Held(Spinner);
+pub(crate) struct SpinnerPause(Spinner);
 
-impl Drop for Held {
+impl Drop for SpinnerPause {
     fn drop(&mut self) {
-        self.0.line().held -= 1;
+        self.0.0.lock().held -= 1;
     }
 }
 
-struct Line {
+struct SpinnerState {
     title: String,
     message: String,
-    /// How many questions keep it away; the next may begin before the one before has gone.
     held: usize,
 }
 
-/// Gives the last lines back, for whoever has something to say.
 pub(crate) fn clear_line() {
-    let taken_back = taken_back();
+    let taken_back = erase_sequence();
     if !taken_back.is_empty() {
         // If stderr is gone, nobody looks.
         drop(std::io::stderr().write_all(taken_back.as_bytes()));
     }
 }
 
-/// Leaves the last lines where they are: others have written below them.
-pub(crate) fn leave_drawn() {
+/// Leaves the drawn lines, because others have written below them.
+pub(crate) fn forget_drawn() {
     let mut drawn = DRAWN.lock();
     drawn.clear();
 }
 
-fn taken_back() -> String {
+fn erase_sequence() -> String {
     let mut drawn = DRAWN.lock();
     match rows(&std::mem::take(&mut *drawn), width() + 1) {
         0 => String::new(),
@@ -62,13 +61,13 @@ fn taken_back() -> String {
     }
 }
 
-/// How many rows lines take that were drawn when the terminal was as wide or wider: it breaks those that do not fit any more.
+/// How many rows the drawn lines take now. A terminal that became narrower has wrapped them.
 fn rows(lines: &[usize], columns: usize) -> usize {
     let rows = lines.iter().map(|width| width.div_ceil(columns).max(1));
     rows.sum()
 }
 
-/// Draws the end of a text, as much of it as the terminal has room for: what has left the screen can't be taken back.
+/// Draws the end of a text, as much as fits the screen: what has scrolled off it can't be erased.
 pub(crate) fn draw_end(text: &str) {
     let rows = terminal_size::terminal_size_of(std::io::stderr())
         .map_or(24, |(_, height)| usize::from(height.0));
@@ -77,37 +76,34 @@ pub(crate) fn draw_end(text: &str) {
     draw(lines.get(first..).unwrap_or_default());
 }
 
-/// Draws lines in the place of those that were drawn last; each is cut to the width of the terminal. Where one has to be cut, it
-/// loses its colours.
 pub(crate) fn draw(lines: &[String]) {
     let width = width();
-    let lines = lines.iter().map(|line| match seen(line) <= width {
+    let lines = lines.iter().map(|line| match display_width(line) <= width {
         true => line.clone(),
-        false => fitting(&anstream::adapter::strip_str(line).to_string(), width).to_owned(),
+        false => truncated(&anstream::adapter::strip_str(line).to_string(), width).to_owned(),
     });
     let lines: Vec<String> = lines.collect();
     let mut err = std::io::stderr().lock();
-    let text = format!("{}{}", taken_back(), lines.join("\n"));
+    let text = format!("{}{}", erase_sequence(), lines.join("\n"));
     drop(err.write_all(text.as_bytes()).and_then(|()| err.flush()));
     let mut drawn = DRAWN.lock();
-    *drawn = lines.iter().map(|line| seen(line)).collect();
+    *drawn = lines.iter().map(|line| display_width(line)).collect();
 }
 
-/// How wide a line may be. One column stays free: a line that wraps could not be taken back.
+/// Columns of a line. One stays free, because a line that wraps couldn't be erased.
 pub(crate) fn width() -> usize {
     terminal_size::terminal_size_of(std::io::stderr())
         .map_or(80, |(width, _)| usize::from(width.0))
         .saturating_sub(1)
 }
 
-/// True where lines can be drawn and taken back: a person looks, at a terminal that can do that.
+/// True if stderr is a terminal that can erase lines.
 pub(crate) fn can_draw() -> bool {
     let is_dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
     !is_dumb && std::io::stderr().is_terminal()
 }
 
-/// As much of a text as fits; some characters are two columns wide.
-pub(crate) fn fitting(text: &str, width: usize) -> &str {
+pub(crate) fn truncated(text: &str, width: usize) -> &str {
     let mut columns = 0;
     let mut ends = text.char_indices().filter(|(_, c)| {
         columns += c.width().unwrap_or(0);
@@ -118,7 +114,7 @@ pub(crate) fn fitting(text: &str, width: usize) -> &str {
 
 impl Spinner {
     pub(crate) fn new(title: &str) -> Self {
-        let line = Line {
+        let line = SpinnerState {
             title: toolgate_core::escape(title),
             message: String::new(),
             held: 0,
@@ -126,7 +122,7 @@ impl Spinner {
         Self(Arc::new(Mutex::new(line)))
     }
 
-    /// Turns, once the call has lasted a little, for as long as it is polled.
+    /// Turns while it is polled, after a short delay.
     pub(crate) async fn turn(&self) -> Infallible {
         let started = Instant::now();
         if !can_draw() {
@@ -134,10 +130,17 @@ impl Spinner {
         }
         tokio::time::sleep(PATIENCE).await;
         for frame in FRAMES.iter().cycle() {
-            self.line().draw(*frame, started.elapsed());
+            self.0.lock().draw(*frame, started.elapsed());
             tokio::time::sleep(TURN).await;
         }
         std::future::pending().await
+    }
+
+    pub(crate) async fn beside<T>(&self, work: impl Future<Output = T>) -> T {
+        tokio::select! {
+            done = work => done,
+            never = self.turn() => match never {},
+        }
     }
 
     pub(crate) fn show(&self, progress: &Progress) {
@@ -146,33 +149,28 @@ impl Spinner {
             .map(|total| format!("{}/{total} ", progress.done))
             .unwrap_or_default();
         let message = toolgate_core::escape(progress.message.as_deref().unwrap_or_default());
-        self.line().message = format!("{share}{message}");
+        self.0.lock().message = format!("{share}{message}");
     }
 
     pub(crate) fn say(&self, message: &str) {
-        self.line().message = toolgate_core::escape(message);
+        self.0.lock().message = toolgate_core::escape(message);
     }
 
     pub(crate) fn title(&self, title: &str) {
-        self.line().title = toolgate_core::escape(title);
+        self.0.lock().title = toolgate_core::escape(title);
     }
 
-    /// Stays away while a question is asked, until what is given back is dropped.
-    pub(crate) fn hold(&self) -> Held {
-        self.line().held += 1;
-        Held(self.clone())
+    pub(crate) fn pause(&self) -> SpinnerPause {
+        self.0.lock().held += 1;
+        SpinnerPause(self.clone())
     }
 
     pub(crate) fn is_paused(&self) -> bool {
-        self.line().held > 0
-    }
-
-    fn line(&self) -> MutexGuard<'_, Line> {
-        self.0.lock()
+        self.0.lock().held > 0
     }
 }
 
-impl Line {
+impl SpinnerState {
     fn draw(&self, frame: char, elapsed: Duration) {
         if self.held > 0 {
             return;
@@ -189,7 +187,7 @@ impl Line {
 
 #[cfg(test)]
 mod tests {
-    use super::{fitting, rows};
+    use super::{rows, truncated};
 
     #[test]
     fn a_line_is_cut_by_columns() {
@@ -201,12 +199,12 @@ mod tests {
             ("", 0, ""),
             ("a", 0, ""),
         ] {
-            assert_eq!(fitting(text, width), expected);
+            assert_eq!(truncated(text, width), expected);
         }
     }
 
     #[test]
-    fn lines_that_a_narrower_terminal_breaks_are_taken_back_whole() {
+    fn wrapped_lines_are_erased_whole() {
         for (lines, columns, expected) in [
             (&[][..], 80, 0),
             (&[0], 80, 1),

@@ -1,4 +1,4 @@
-//! The terminal as it was found: whoever changes it gives it back.
+//! Changes the terminal, and restores it.
 
 use std::convert::Infallible;
 use std::fs::File;
@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{LazyLock, OnceLock};
 use std::time::Duration;
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use rustix::process::{Signal, getpgrp, kill_current_process_group};
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcgetpgrp, tcsetattr};
 use tokio::runtime::Handle;
@@ -16,14 +16,14 @@ use tokio::time::timeout;
 
 use crate::spinner;
 
-static WISHES: Mutex<Wishes> = Mutex::new(Wishes {
+static REQUESTS: Mutex<EchoState> = Mutex::new(EchoState {
     shown: 0,
     hidden: 0,
-    found: None,
+    original: None,
 });
 
 static STDIN: LazyLock<Stdin> = LazyLock::new(std::io::stdin);
-/// The terminal itself, where stdin carries something else.
+// The terminal itself, if stdin carries something else.
 static TTY: OnceLock<File> = OnceLock::new();
 
 pub(crate) fn keyboard() -> BorrowedFd<'static> {
@@ -34,9 +34,9 @@ pub(crate) fn tty() -> Option<&'static File> {
     TTY.get()
 }
 
-/// What a person types comes from the terminal itself from now on, since stdin carries something else. Whoever does not look
-/// at the terminal types nothing.
-pub(crate) fn leave_stdin() {
+/// Reads keys from the terminal itself from now on, because stdin carries something else. Does
+/// nothing unless stderr is a terminal: otherwise nobody is looking.
+pub(crate) fn read_keys_from_tty() {
     if std::io::stderr().is_terminal()
         && let Ok(tty) = File::open("/dev/tty")
     {
@@ -48,16 +48,15 @@ pub(crate) fn can_ask() -> bool {
     keyboard().is_terminal() && std::io::stderr().is_terminal()
 }
 
-/// Gives the terminal back as it was when this is dropped.
-pub(crate) struct Terminal(Option<Termios>);
+pub(crate) struct TerminalGuard(Option<Termios>);
 
-impl Terminal {
+impl TerminalGuard {
     pub(crate) fn remember() -> Self {
         Self(tcgetattr(keyboard()).ok())
     }
 }
 
-impl Drop for Terminal {
+impl Drop for TerminalGuard {
     fn drop(&mut self) {
         if let Some(found) = &self.0 {
             set(found);
@@ -65,47 +64,46 @@ impl Drop for Terminal {
     }
 }
 
-/// A wish that what is typed is shown, or is not, until this is dropped. Those who wish both may come and go in any order: it
-/// is shown while anybody wants to see it.
-pub(crate) struct Echo {
+/// A request that what is typed be shown, or hidden, until this is dropped. Requests may come and
+/// go in any order. While any of them wants it shown, it is.
+pub(crate) struct EchoRequest {
     shown: bool,
 }
 
-impl Echo {
+impl EchoRequest {
     pub(crate) fn shown() -> Self {
-        Self::wish(true)
+        Self::request(true)
     }
 
     pub(crate) fn hidden() -> Self {
-        Self::wish(false)
+        Self::request(false)
     }
 
-    fn wish(shown: bool) -> Self {
-        let mut wishes = wishes();
-        *wishes.count(shown) += 1;
-        wishes.grant();
+    fn request(shown: bool) -> Self {
+        let mut requests = REQUESTS.lock();
+        *requests.count(shown) += 1;
+        requests.apply();
         Self { shown }
     }
 }
 
-impl Drop for Echo {
+impl Drop for EchoRequest {
     fn drop(&mut self) {
-        let mut wishes = wishes();
-        let count = wishes.count(self.shown);
+        let mut requests = REQUESTS.lock();
+        let count = requests.count(self.shown);
         *count = count.saturating_sub(1);
-        wishes.grant();
+        requests.apply();
     }
 }
 
-/// What everybody wishes of the echo; Ctrl-C and Ctrl-Z stay what they are.
-struct Wishes {
+/// All requests about the echo. Ctrl-C and Ctrl-Z keep their meaning.
+struct EchoState {
     shown: usize,
     hidden: usize,
-    /// How it was found by the first who wished something.
-    found: Option<LocalModes>,
+    original: Option<LocalModes>,
 }
 
-impl Wishes {
+impl EchoState {
     fn count(&mut self, shown: bool) -> &mut usize {
         match shown {
             true => &mut self.shown,
@@ -113,19 +111,19 @@ impl Wishes {
         }
     }
 
-    fn grant(&mut self) {
+    fn apply(&mut self) {
         const ECHO: LocalModes = LocalModes::ECHO.union(LocalModes::ECHONL);
         let Ok(mut modes) = tcgetattr(keyboard()) else {
             return;
         };
         let is = modes.local_modes & ECHO;
-        let found = *self.found.get_or_insert(is);
+        let found = *self.original.get_or_insert(is);
         let wanted = match (self.shown, self.hidden) {
-            (0, 0) => self.found.take().unwrap_or(found),
+            (0, 0) => self.original.take().unwrap_or(found),
             (0, _) => LocalModes::empty(),
             _ => found | LocalModes::ECHO,
         };
-        // Who changes it from the background would be stopped.
+        // A process that changes it from the background would be stopped.
         if wanted != is && is_ours() {
             modes.local_modes = (modes.local_modes - ECHO) | wanted;
             set(&modes);
@@ -133,38 +131,33 @@ impl Wishes {
     }
 }
 
-fn wishes() -> MutexGuard<'static, Wishes> {
-    WISHES.lock()
+pub(crate) fn restore() {
+    let mut requests = REQUESTS.lock();
+    (requests.shown, requests.hidden) = (0, 0);
+    requests.apply();
 }
 
-/// Gives back what was changed, where nothing is dropped any more.
-pub(crate) fn give_back() {
-    let mut wishes = wishes();
-    (wishes.shown, wishes.hidden) = (0, 0);
-    wishes.grant();
-}
-
-/// Hides again what should be hidden, whenever the program goes on after Ctrl-Z: the shell has shown it meanwhile, and what was
-/// drawn does not stand at the end any more. An editor has the terminal to itself.
-pub(crate) async fn kept_hidden() -> Infallible {
-    if let Ok(mut continued) = continued() {
+/// Hides typing again whenever the program resumes after Ctrl-Z: the shell has turned the echo on,
+/// and what was drawn is no longer at the end. An editor has the terminal to itself.
+pub(crate) async fn keep_echo_hidden() -> Infallible {
+    if let Ok(mut continued) = continue_signal() {
         while continued.recv().await.is_some() {
-            spinner::leave_drawn();
-            let mut wishes = wishes();
-            if wishes.shown == 0 && wishes.hidden > 0 {
-                wishes.grant();
+            spinner::forget_drawn();
+            let mut requests = REQUESTS.lock();
+            if requests.shown == 0 && requests.hidden > 0 {
+                requests.apply();
             }
         }
     }
     std::future::pending().await
 }
 
-/// Stops the program and everything that was started with it, as Ctrl-Z does, and returns when it goes on.
-pub(crate) fn sleep(runtime: &Handle) {
-    /// Where no shell could let it go on, nothing stops.
+/// Suspends the program and everything it has started, as Ctrl-Z does, and returns when it resumes.
+pub(crate) fn suspend(runtime: &Handle) {
+    // Without a shell that could resume it, nothing stops.
     const STOPPED_BY_THEN: Duration = Duration::from_secs(1);
     runtime.block_on(async {
-        let Ok(mut continued) = continued() else {
+        let Ok(mut continued) = continue_signal() else {
             return;
         };
         if kill_current_process_group(Signal::TSTP).is_ok() {
@@ -173,16 +166,16 @@ pub(crate) fn sleep(runtime: &Handle) {
     });
 }
 
-fn continued() -> std::io::Result<tokio::signal::unix::Signal> {
+fn continue_signal() -> std::io::Result<tokio::signal::unix::Signal> {
     signal(SignalKind::from_raw(Signal::CONT.as_raw()))
 }
 
 fn set(wanted: &Termios) {
-    // If it is gone, there is nothing to change.
+    // Fails only if the terminal is gone.
     let _gone = tcsetattr(keyboard(), OptionalActions::Now, wanted);
 }
 
-/// True if what a person types comes here: a program in the background would be stopped if it read that.
+/// True in the foreground. A program in the background would be stopped if it read the terminal.
 pub(crate) fn is_ours() -> bool {
     keyboard().is_terminal() && tcgetpgrp(keyboard()).is_ok_and(|group| group == getpgrp())
 }

@@ -1,6 +1,6 @@
-//! Which files in working folders the person has agreed to: the real path, the owner and a hash of
-//! the whole file, so that any change asks again. Beside it stands what the file did at that time,
-//! so that a change can be shown.
+//! Remembers which files in working folders the person has agreed to: the real path, the owner and
+//! a hash of the whole file, so that any change asks again. What the file did at that time is kept
+//! too, so that a change can be shown.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -12,56 +12,57 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use toolgate_core::escape;
 
-use crate::config::{self, ConfigErrors, Document, Environment, state_folder};
-use crate::effects::{self, Effect};
+use crate::config::{self, ConfigDocument, ConfigErrors, Environment, state_folder};
+use crate::effects::{self, ConfigEffect};
 use crate::file;
 use crate::folder_file::FolderFile;
 use crate::{questions, say, terminal, wiring};
 
-/// Of the file that holds the agreements. Version 1 had a hash of each server.
+// The version of the store. Version 1 had a hash of each server.
 const VERSION: u64 = 2;
-/// A question that does not fit on a screen is asked by `toolgate trust` alone.
-const MOST_LINES: usize = 30;
-const MOST_CHARACTERS: usize = 2000;
+// A longer question doesn't fit on a screen, and is left to `toolgate trust`.
+const MAX_LINES: usize = 30;
+const MAX_CHARS: usize = 2000;
 
-/// Characters that are kept of what one file does.
-const MOST_KEPT: usize = 64 << 10;
+const ASKED: &str =
+    "Agree only if you know where this file comes from. Use it, now and from now on? [y/N]";
+// Bytes of effects that are kept for one file.
+const MAX_KEPT: usize = 64 << 10;
 
-/// The agreements are read several times, and what is wrong with them is said once.
+// The store is read several times, but what is wrong with it is reported once.
 static TOLD: Once = Once::new();
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Scope {
+pub(crate) enum TrustScope {
     Whole,
-    /// Only these servers, and nothing else of the file.
     Servers(Vec<String>),
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Trust {
+pub(crate) struct TrustStore {
     store: Option<PathBuf>,
-    agreed: BTreeMap<PathBuf, Agreement>,
+    agreed: BTreeMap<PathBuf, FileAgreement>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-struct Agreement {
+struct FileAgreement {
     owner: u32,
     sha256: String,
-    /// `None` is the whole file; an empty list is a no, kept so that it isn't asked again.
+    // `None` is the whole file; an empty list is a no, kept so that it isn't asked again.
     servers: Option<Vec<String>>,
-    effects: Vec<Effect>,
+    effects: Vec<ConfigEffect>,
 }
 
 #[derive(Deserialize)]
-struct Stored {
+struct StoredAgreements {
     #[serde(default)]
     version: u64,
     #[serde(default)]
     files: serde_json::Value,
 }
 
-impl Trust {
-    /// Reads what is remembered. What can't be read is not agreed to.
+impl TrustStore {
+    /// Reads the store. What can't be read is not agreed to.
     pub(crate) fn read(environment: Environment<'_>) -> Self {
         let Some(store) = store(environment) else {
             return Self::default();
@@ -78,28 +79,29 @@ impl Trust {
         }
     }
 
-    pub(crate) fn scope(&self, file: &FolderFile) -> Option<Scope> {
-        match &self.same(file)?.servers {
-            None => Some(Scope::Whole),
+    pub(crate) fn scope(&self, file: &FolderFile) -> Option<TrustScope> {
+        match &self.matching_agreement(file)?.servers {
+            None => Some(TrustScope::Whole),
             Some(servers) if servers.is_empty() => None,
-            Some(servers) => Some(Scope::Servers(servers.clone())),
+            Some(servers) => Some(TrustScope::Servers(servers.clone())),
         }
     }
 
-    fn same(&self, file: &FolderFile) -> Option<&Agreement> {
+    fn matching_agreement(&self, file: &FolderFile) -> Option<&FileAgreement> {
         let agreement = self.agreed.get(file.real())?;
         let is_same = agreement.owner == file.owner() && agreement.sha256 == file.sha256();
         is_same.then_some(agreement)
     }
 
-    pub(crate) fn knows_other(&self, file: &FolderFile) -> bool {
+    pub(crate) fn has_other_version(&self, file: &FolderFile) -> bool {
         let agreement = self.agreed.get(file.real());
-        let is_no = |agreement: &Agreement| agreement.servers.as_ref().is_some_and(Vec::is_empty);
-        agreement.is_some_and(|agreement| !is_no(agreement)) && self.same(file).is_none()
+        let is_no =
+            |agreement: &FileAgreement| agreement.servers.as_ref().is_some_and(Vec::is_empty);
+        agreement.is_some_and(|agreement| !is_no(agreement))
+            && self.matching_agreement(file).is_none()
     }
 
-    /// What the file did when something of it was agreed to.
-    pub(crate) fn effects_before(&self, file: &FolderFile) -> Option<&[Effect]> {
+    pub(crate) fn effects_before(&self, file: &FolderFile) -> Option<&[ConfigEffect]> {
         let agreement = self.agreed.get(file.real())?;
         Some(&agreement.effects[..]).filter(|effects| !effects.is_empty())
     }
@@ -107,28 +109,28 @@ impl Trust {
     pub(crate) fn agree(
         &mut self,
         file: &FolderFile,
-        scope: &Scope,
+        scope: &TrustScope,
         environment: Environment<'_>,
     ) -> anyhow::Result<()> {
         let effects = match scope {
-            // After a no, a change is still shown against what was agreed to.
-            Scope::Servers(names) if names.is_empty() => {
+            // After a no, a change is still compared with the last agreement.
+            TrustScope::Servers(names) if names.is_empty() => {
                 self.effects_before(file).unwrap_or_default().to_vec()
             }
             _ => file.effects(scope, environment)?,
         };
-        // Of a file that does more than anybody compares, a change shows all of it.
+        // Too much to compare: a later change shows everything.
         let length: usize = effects.iter().map(|effect| effect.text.len()).sum();
-        let effects = match length > MOST_KEPT {
+        let effects = match length > MAX_KEPT {
             true => Vec::new(),
             false => effects,
         };
-        let agreement = Agreement {
+        let agreement = FileAgreement {
             owner: file.owner(),
             sha256: file.sha256(),
             servers: match scope {
-                Scope::Whole => None,
-                Scope::Servers(names) => Some(names.clone()),
+                TrustScope::Whole => None,
+                TrustScope::Servers(names) => Some(names.clone()),
             },
             effects,
         };
@@ -136,7 +138,6 @@ impl Trust {
         self.write()
     }
 
-    /// Forgets a file; false if there was nothing to forget.
     pub(crate) fn revoke(&mut self, real: &Path) -> anyhow::Result<bool> {
         let was_there = self.agreed.remove(real).is_some();
         if was_there {
@@ -145,9 +146,8 @@ impl Trust {
         Ok(was_there)
     }
 
-    /// Every file that something was agreed to of, and how much.
     pub(crate) fn all(&self) -> impl Iterator<Item = (&Path, String)> {
-        let is_yes = |agreement: &Agreement| agreement.servers != Some(Vec::new());
+        let is_yes = |agreement: &FileAgreement| agreement.servers != Some(Vec::new());
         let all = self.agreed.iter().filter(move |(_, one)| is_yes(one));
         all.map(|(file, agreement)| {
             let shown = match &agreement.servers {
@@ -171,23 +171,21 @@ impl Trust {
     }
 }
 
-/// The agreements in a file; an error says why they count for nothing.
-fn stored(store: &Path) -> Result<BTreeMap<PathBuf, Agreement>, String> {
+fn stored(store: &Path) -> Result<BTreeMap<PathBuf, FileAgreement>, String> {
     if store.symlink_metadata().is_err() {
         return Ok(BTreeMap::new());
     }
-    let told = |error: ConfigErrors| format!("counts for nothing: {error}");
-    let (bytes, found) = Document::bytes_of(store).map_err(|error| told(error.into()))?;
+    let told = |error: ConfigErrors| format!("is ignored: {error}");
+    let (bytes, found) = ConfigDocument::bytes_of(store).map_err(|error| told(error.into()))?;
     config::check_owner(store, &found).map_err(|error| told(error.into()))?;
-    let unreadable = |error: serde_json::Error| format!("counts for nothing: {error}");
-    let stored: Stored = serde_json::from_slice(&bytes).map_err(unreadable)?;
+    let unreadable = |error: serde_json::Error| format!("is ignored: {error}");
+    let stored: StoredAgreements = serde_json::from_slice(&bytes).map_err(unreadable)?;
     match stored.version {
         VERSION => serde_json::from_value(stored.files).map_err(unreadable),
-        _ => Err("is of another version and counts for nothing; run 'toolgate trust' again in the folders you trust".to_owned()),
+        _ => Err("is of another version and is ignored; run 'toolgate trust' again in the folders you trust".to_owned()),
     }
 }
 
-/// When the agreements were last written; `None` if there are none.
 pub(crate) fn changed_at(environment: Environment<'_>) -> Option<SystemTime> {
     let store = store(environment)?;
     std::fs::metadata(store).ok()?.modified().ok()
@@ -197,37 +195,41 @@ fn store(environment: Environment<'_>) -> Option<PathBuf> {
     state_folder(environment).map(|folder| folder.join("trusted.json"))
 }
 
-/// Asks on the terminal whether a file may be used. A no is remembered, and so is a yes. Nobody
-/// there, a file that can't be used anyway, or one too long to show is a no for now.
-pub(crate) fn ask(file: &FolderFile, trust: &mut Trust) -> Option<Scope> {
-    if !terminal::can_ask() || trust.same(file).is_some() || file.check_owner().is_err() {
+/// Asks whether a file may be used, and remembers the answer. Without a person, or for a file that
+/// can't be used or is too long to show, the question is declined for now.
+pub(crate) fn ask(file: &FolderFile, trust: &mut TrustStore) -> Option<TrustScope> {
+    if !terminal::can_ask()
+        || trust.matching_agreement(file).is_some()
+        || file.check_owner().is_err()
+    {
         return None;
     }
-    let effects = file.effects(&Scope::Whole, &wiring::environment).ok()?;
+    let effects = file
+        .effects(&TrustScope::Whole, &wiring::environment)
+        .ok()?;
     let question = question(file, trust, &effects);
     let length: usize = question.iter().map(String::len).sum();
-    if question.len() > MOST_LINES || length > MOST_CHARACTERS {
+    if question.len() > MAX_LINES || length > MAX_CHARS {
         return None;
     }
-    questions::forget_typed();
-    say::line(&question.join("\n"));
-    say::line(
-        "Agree only if you know where this file comes from. Use it, now and from now on? [y/N]",
-    );
-    let is_agreed = questions::agreed();
+    let is_agreed = questions::confirm(&format!("{}\n{ASKED}", question.join("\n")));
     let scope = match is_agreed {
-        true => Scope::Whole,
-        false => Scope::Servers(Vec::new()),
+        true => TrustScope::Whole,
+        false => TrustScope::Servers(Vec::new()),
     };
     if let Err(error) = trust.agree(file, &scope, &wiring::environment) {
-        // It holds for this time.
+        // The answer still holds for this run.
         say::note(&format!("{error:#}"));
     }
     is_agreed.then_some(scope)
 }
 
-/// What a file would do, or what is new since it was agreed to, for a person to judge.
-pub(crate) fn question(file: &FolderFile, trust: &Trust, effects: &[Effect]) -> Vec<String> {
+/// What a file would do, or what has changed since the agreement, for a person to judge.
+pub(crate) fn question(
+    file: &FolderFile,
+    trust: &TrustStore,
+    effects: &[ConfigEffect],
+) -> Vec<String> {
     let path = escape(&file.path().to_string_lossy());
     let real = escape(&file.real().to_string_lossy());
     let is_link = std::fs::symlink_metadata(file.path()).is_ok_and(|found| found.is_symlink());
@@ -237,7 +239,7 @@ pub(crate) fn question(file: &FolderFile, trust: &Trust, effects: &[Effect]) -> 
     };
     let indented = |line: &str| format!("  {line}");
     match trust.effects_before(file) {
-        Some(before) if trust.knows_other(file) => {
+        Some(before) if trust.has_other_version(file) => {
             let lines = effects::difference(before, effects);
             let first = match lines.is_empty() {
                 true => format!(

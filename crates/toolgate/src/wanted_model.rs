@@ -1,24 +1,23 @@
-//! Which model is wanted, and of whom.
+//! Decides which model of which provider is wanted.
 
 use std::path::Path;
 
 use anyhow::bail;
 use toolgate_core::escape;
-use toolgate_models::{AnswerSource, Chosen, ModelSettings, Saved};
+use toolgate_models::{AnswerSource, ConnectedModel, ModelSettings, SavedConversation};
 
 use crate::cli::ChoiceOptions;
 use crate::config::Config;
 
-/// Why it is the model of a conversation that is resumed.
-pub(crate) const SAVED: &str = "the saved conversation was with it";
+// The reason for the model of a resumed conversation.
+pub(crate) const SAVED: &str = "it answered in the saved conversation";
 
-/// What the configuration and the command line want; the command line goes first.
-pub(crate) fn wanted(
+pub(crate) fn resolve_wanted(
     config: &Config,
     options: &ChoiceOptions,
-    saved: Option<&Saved>,
+    saved: Option<&SavedConversation>,
 ) -> anyhow::Result<(ModelSettings, &'static str)> {
-    if let Some(unset) = config.unset_for_model() {
+    if let Some(unset) = config.unset_in(&["model"]) {
         bail!(unset.clone());
     }
     let (provider, name) = named(options)?;
@@ -28,7 +27,7 @@ pub(crate) fn wanted(
             "the command line says so",
         ),
         None => match saved.filter(|_| is_open(config, options)) {
-            // Who was told the beginning is told the rest, and nobody else.
+            // A conversation is resumed with the provider that knows its beginning, and no other.
             Some(saved) => {
                 let mut settings = for_provider(&config.model, saved.provider);
                 saved.model.clone_into(&mut settings.name);
@@ -58,8 +57,8 @@ pub(crate) fn named(
     Ok((options.provider.or(prefix), name))
 }
 
-/// The command that looks at the model that is wanted: what the configuration does not say by itself is in it.
-pub(crate) fn doctor(
+/// `toolgate doctor` for this model, with the options that the configuration doesn't imply.
+pub(crate) fn doctor_command(
     file: Option<&Path>,
     configured: &ModelSettings,
     wanted: &ModelSettings,
@@ -79,7 +78,7 @@ pub(crate) fn doctor(
     words.join(" ")
 }
 
-/// One word for a shell, whatever is in it; in the quotes that do not end those around a command in a sentence.
+// Quotes a word for a shell, in double quotes, because the whole command is shown in single ones.
 fn word(text: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:@+=,".contains(c);
     let text = escape(text);
@@ -98,7 +97,7 @@ fn is_open(config: &Config, options: &ChoiceOptions) -> bool {
     options.model.is_none() && configured.provider.is_none() && configured.name.is_empty()
 }
 
-/// The configured settings as far as they mean this provider: another one's name, address and key are not for it.
+/// The configured settings, without the name, address and key of another provider.
 pub(crate) fn for_provider(configured: &ModelSettings, provider: AnswerSource) -> ModelSettings {
     let mut settings = configured.clone();
     if configured.provider != Some(provider) {
@@ -106,7 +105,7 @@ pub(crate) fn for_provider(configured: &ModelSettings, provider: AnswerSource) -
         settings.url.clear();
         settings.key.clear();
     }
-    // What was said of no provider in particular is said of each.
+    // Settings without a provider apply to each of them.
     if configured.provider.is_some_and(|other| other != provider) {
         settings.context_tokens = None;
     }
@@ -114,7 +113,6 @@ pub(crate) fn for_provider(configured: &ModelSettings, provider: AnswerSource) -
     settings
 }
 
-/// `provider`, `provider:name`, or a name, which may hold a colon of its own.
 pub(crate) fn split(text: &str) -> (Option<AnswerSource>, Option<&str>) {
     let (first, rest) = match text.split_once(':') {
         Some((first, rest)) => (first, Some(rest).filter(|rest| !rest.is_empty())),
@@ -126,7 +124,7 @@ pub(crate) fn split(text: &str) -> (Option<AnswerSource>, Option<&str>) {
     }
 }
 
-pub(crate) fn described(chosen: &Chosen) -> String {
+pub(crate) fn described(chosen: &ConnectedModel) -> String {
     let name = escape(chosen.router.model_name());
     format!("{} {name}", chosen.router.source())
 }

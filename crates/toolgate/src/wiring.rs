@@ -1,4 +1,4 @@
-//! From a configuration to an executor with all its tools.
+//! Builds an executor with all its tools from a configuration.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -7,39 +7,37 @@ use anyhow::Context;
 use toolgate_core::{LogObserver, Redactor, ToolExecutor, ToolExecutorBuilder, ToolManager};
 use toolgate_journal::RecentCalls;
 use toolgate_mcp::ServerHealth;
-use toolgate_tools::Handlers;
-use toolgate_tools::builtin::{BuiltinSettings, Sounding};
+use toolgate_tools::HandlerRegistry;
+use toolgate_tools::builtin::{BuiltinSettings, VolumeControl};
 use toolgate_tools::internal::Documents;
 use tracing::warn;
 
-use crate::cli::Global;
-use crate::config::{self, Config, Place, Reading, Uses};
+use crate::cli::GlobalOptions;
+use crate::config::{self, Config, ConfigLocation, ConfigReadOptions, SecretScope};
 use crate::folder_file::{self, FolderFile};
-use crate::journal::Record;
 use crate::say;
-use crate::trust::{self, Scope, Trust};
+use crate::trust::{self, TrustScope, TrustStore};
 
 pub(crate) fn environment(name: &str) -> Option<String> {
-    // Lossy rather than not there: a variable that is ignored without a word would be worse than a path that is not found.
+    // Lossy, because silently ignoring a variable would be worse than a path that isn't found.
     std::env::var_os(name).map(|value| value.to_string_lossy().into_owned())
 }
 
-/// Finds and reads the configuration, and tells of a file in the working folder that isn't in use.
-pub(crate) fn configuration(global: &Global, uses: Uses) -> anyhow::Result<Config> {
-    let config = find_configuration(global, uses, |_, _| None)?;
-    tell_waiting(&config);
-    Ok(config)
+/// Finds and reads the configuration, and notes a file in the working folder that isn't in use.
+pub(crate) fn configuration(global: &GlobalOptions, uses: SecretScope) -> anyhow::Result<Config> {
+    find_configuration(global, uses, |_, _| None).inspect(note_unused_file)
 }
 
 /// Like [`configuration`], for a command that a person waits for: on a terminal it asks whether to
 /// use the file in the working folder.
-pub(crate) fn configuration_or_ask(global: &Global, uses: Uses) -> anyhow::Result<Config> {
-    let config = find_configuration(global, uses, trust::ask)?;
-    tell_waiting(&config);
-    Ok(config)
+pub(crate) fn configuration_or_ask(
+    global: &GlobalOptions,
+    uses: SecretScope,
+) -> anyhow::Result<Config> {
+    find_configuration(global, uses, trust::ask).inspect(note_unused_file)
 }
 
-fn tell_waiting(config: &Config) {
+fn note_unused_file(config: &Config) {
     if let Some(waiting) = &config.waiting {
         say::note(&waiting.note());
     }
@@ -48,25 +46,24 @@ fn tell_waiting(config: &Config) {
 /// `--config`, else `$TOOLGATE_CONFIG`, else `toolgate.json` or `.mcp.json` here if the person has
 /// agreed to it, else the user's; none is fine.
 pub(crate) fn find_configuration(
-    global: &Global,
-    uses: Uses,
-    ask: impl Fn(&FolderFile, &mut Trust) -> Option<Scope>,
+    global: &GlobalOptions,
+    uses: SecretScope,
+    ask: impl Fn(&FolderFile, &mut TrustStore) -> Option<TrustScope>,
 ) -> anyhow::Result<Config> {
-    let reading = Reading::new(&environment, uses);
-    if let Some(path) = config::named(global.config.as_deref(), &environment) {
+    let reading = ConfigReadOptions::new(&environment, uses);
+    if let Some(path) = config::named_file(global.config.as_deref(), &environment) {
         return Ok(Config::read(&path, reading)?);
     }
     let here = std::env::current_dir().context("the working folder is gone")?;
-    let (agreed, waiting) = folder_file::agreed(&here, &environment, ask);
+    let (agreed, waiting) = folder_file::find_agreed(&here, &environment, ask);
     let user = config::user_file(&environment);
-    // Whatever has the name counts: a file that can't be read must be an error, not a policy that
-    // silently isn't there.
+    // A file that can't be read must be an error, not a policy that silently doesn't apply.
     let user = user.filter(|path| path.symlink_metadata().is_ok());
     let mut config = match (agreed, user) {
         (Some((file, scope)), _) => file.config(&scope, reading)?,
         (None, Some(user)) => {
-            let mut config = Config::read(&shortened(&user, &here), reading)?;
-            config.place = Place::User;
+            let mut config = Config::read(&relative_to(&user, &here), reading)?;
+            config.place = ConfigLocation::User;
             config
         }
         (None, None) => Config::default(),
@@ -75,60 +72,41 @@ pub(crate) fn find_configuration(
     Ok(config)
 }
 
-pub(crate) fn shortened(path: &Path, here: &Path) -> PathBuf {
+pub(crate) fn relative_to(path: &Path, here: &Path) -> PathBuf {
     path.strip_prefix(here).unwrap_or(path).to_owned()
 }
 
-pub(crate) struct Tools {
+pub(crate) struct ConfiguredTools {
     pub(crate) manager: Arc<ToolManager>,
-    /// The service that will report on the servers, once there are any.
-    pub(crate) health: ServerHealth,
-    /// The service that will tell of calls, once they are recorded.
-    pub(crate) recent: RecentCalls,
-    /// A voice of our own that `volume` governs, if there is one.
-    pub(crate) sounding: Option<Arc<dyn Sounding>>,
+    pub(crate) services: ToolServices,
     pub(crate) redactor: Redactor,
-    /// What is odd about the configuration's own tools.
     pub(crate) problems: Vec<config::ConfigError>,
 }
 
-impl Tools {
-    pub(crate) fn services(&self) -> Services {
-        Services {
-            health: self.health.clone(),
-            recent: self.recent.clone(),
-            sounding: self.sounding.clone(),
-        }
-    }
+pub(crate) fn tools(config: &Config) -> ConfiguredTools {
+    tools_with_services(config, ToolServices::default())
 }
 
-/// Makes all tools. Nothing is contacted.
-pub(crate) fn tools(config: &Config) -> Tools {
-    tools_beside(config, Services::default())
-}
-
-/// What is there before the tools are made anew, and stays.
+/// Services that stay when the tools are built again.
 #[derive(Clone, Default)]
-pub(crate) struct Services {
+pub(crate) struct ToolServices {
+    /// Reports on the servers, once there are any.
     pub(crate) health: ServerHealth,
+    /// Reports recent calls, once they are recorded.
     pub(crate) recent: RecentCalls,
-    /// What `volume` governs instead of the machine's speakers.
-    pub(crate) sounding: Option<Arc<dyn Sounding>>,
+    /// What `volume` controls instead of the machine's speakers.
+    pub(crate) sounding: Option<Arc<dyn VolumeControl>>,
 }
 
-/// The same, for services that may be at work already.
-pub(crate) fn tools_beside(config: &Config, services: Services) -> Tools {
-    let Services {
-        health,
-        recent,
-        sounding,
-    } = services;
+/// Like [`tools`], with services that may be in use already.
+pub(crate) fn tools_with_services(config: &Config, services: ToolServices) -> ConfiguredTools {
     let mut settings = BuiltinSettings::default();
     settings.search = config.search.clone();
-    settings.sounding.clone_from(&sounding);
-    let mut handlers = Handlers::new(&settings);
+    settings.volume_control.clone_from(&services.sounding);
+    let mut handlers = HandlerRegistry::new(&settings);
     let mut documents = config.documents.clone();
-    // It holds the text of the documents, so it lies where a confined server can't read.
+    // The index contains the text of the documents, so it is stored where
+    // confined servers can't read.
     documents.index = config::state_folder(&environment).map(|folder| folder.join("documents.db"));
     handlers.add_service(
         Documents::NAME,
@@ -138,23 +116,21 @@ pub(crate) fn tools_beside(config: &Config, services: Services) -> Tools {
     handlers.add_service(
         ServerHealth::NAME,
         ServerHealth::parameters(),
-        Arc::new(health.clone()),
+        Arc::new(services.health.clone()),
     );
     handlers.add_service(
         RecentCalls::NAME,
         RecentCalls::parameters(),
-        Arc::new(recent.clone()),
+        Arc::new(services.recent.clone()),
     );
 
     let manager = Arc::new(ToolManager::new());
     manager.add_all(handlers.builtin_tools());
     let loaded = handlers.load(&config.tools);
     manager.add_all(loaded.tools);
-    Tools {
+    ConfiguredTools {
         manager,
-        health,
-        recent,
-        sounding,
+        services,
         redactor: Redactor::new(config.secrets()),
         problems: loaded
             .problems
@@ -164,9 +140,9 @@ pub(crate) fn tools_beside(config: &Config, services: Services) -> Tools {
     }
 }
 
-pub(crate) fn warn_about(config: &Config, tools: &Tools) {
-    for oddity in config.warnings.iter().chain(&tools.problems) {
-        warn!("{oddity}");
+pub(crate) fn warn_about(config: &Config, tools: &ConfiguredTools) {
+    for warning in config.warnings.iter().chain(&tools.problems) {
+        warn!("{warning}");
     }
 }
 
@@ -176,26 +152,19 @@ pub(crate) fn warn_about_servers(config: &Config) {
     }
 }
 
-/// The door where nobody can be asked: what needs approval is denied.
-pub(crate) fn unattended(config: &Config, tools: &Tools, record: &Record) -> ToolExecutor {
-    record.keep(logged(config, tools)).build()
+/// An executor for checks: nobody is asked, and nothing is logged or recorded.
+pub(crate) fn probe_executor(config: &Config, tools: &ConfiguredTools) -> ToolExecutor {
+    unobserved_builder(config, tools).build()
 }
 
-/// The door for a look at what works: nobody is asked, nothing is logged or recorded.
-pub(crate) fn probe(config: &Config, tools: &Tools) -> ToolExecutor {
-    quiet(config, tools).build()
-}
-
-/// A door whose calls are logged.
-pub(crate) fn logged(config: &Config, tools: &Tools) -> ToolExecutorBuilder {
+pub(crate) fn logged_builder(config: &Config, tools: &ConfiguredTools) -> ToolExecutorBuilder {
     let log = LogObserver::default().redactor(tools.redactor.clone());
-    quiet(config, tools).observer(log)
+    unobserved_builder(config, tools).observer(log)
 }
 
-/// A door whose calls nobody hears of.
-pub(crate) fn quiet(config: &Config, tools: &Tools) -> ToolExecutorBuilder {
+pub(crate) fn unobserved_builder(config: &Config, tools: &ConfiguredTools) -> ToolExecutorBuilder {
     ToolExecutor::builder(Arc::clone(&tools.manager))
         .limits(config.limits.clone())
         .policy(config.policy.clone())
-        .unobserved()
+        .without_observers()
 }

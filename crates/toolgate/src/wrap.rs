@@ -1,11 +1,11 @@
-//! Text that fits a terminal: a terminal itself breaks words at its edge.
+//! Wraps text for a terminal, which would break words at its edge.
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// Terms up to this width stand beside their meaning, where there is no terminal to fit.
-const LONGEST_TERM: usize = 32;
+// Without a terminal, terms up to this width are on one line with their meaning.
+const MAX_TERM_LEN: usize = 32;
 
-/// Text in lines of at most so many columns, broken between words where that can be.
+/// Breaks text into lines of at most `width` columns, between words if possible.
 pub(crate) fn wrapped(text: &str, width: usize) -> Vec<String> {
     let mut lines = Vec::new();
     for paragraph in text.lines().filter(|line| !line.trim().is_empty()) {
@@ -32,31 +32,32 @@ pub(crate) fn wrapped(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// Lines for a terminal of this width: those that are too long are broken between words, and go on below their own beginning.
-/// Colours take no room. A word that is wider than the terminal stays whole: addresses can be copied then.
-pub(crate) fn fitted(text: &str, width: usize) -> String {
+/// Breaks long lines between words, and continues below their own beginning. Styles take no
+/// columns. A word that is wider than the terminal stays whole, so that URLs can be copied.
+pub(crate) fn wrap_text(text: &str, width: usize) -> String {
     hanging(text, 0, width)
 }
 
-/// Like [`fitted`], but a line goes on `indent` columns to the right of its beginning: below the text behind a label.
 pub(crate) fn hanging(text: &str, indent: usize, width: usize) -> String {
-    let lines = text.split('\n').map(|line| match seen(line) <= width {
-        true => line.to_owned(),
-        false => broken(line, indent, width),
-    });
+    let lines = text
+        .split('\n')
+        .map(|line| match display_width(line) <= width {
+            true => line.to_owned(),
+            false => broken(line, indent, width),
+        });
     lines.collect::<Vec<_>>().join("\n")
 }
 
 fn broken(line: &str, indent: usize, width: usize) -> String {
     let words = line.trim_start_matches(' ');
     let own = line.len() - words.len();
-    // On a narrow terminal the words need the room more.
+    // On a narrow terminal the words need the space more.
     let indent = (own + indent).min(width / 2);
     let mut shown = " ".repeat(own);
     let mut used = own;
     let mut is_first = true;
     for word in words.split(' ') {
-        let length = seen(word);
+        let length = display_width(word);
         if is_first {
             used += length;
         } else if used + 1 + length <= width {
@@ -76,26 +77,26 @@ fn broken(line: &str, indent: usize, width: usize) -> String {
     shown
 }
 
-/// Terms and what they mean, side by side: the meaning has a column of its own, or stands below a term that is too long for that.
-/// Without a width nothing is broken.
+/// Terms and meanings in two columns. The meaning moves below a term that is too long. Nothing is
+/// broken without a width.
 pub(crate) fn definition_list(
     rows: &[(String, String)],
     indent: usize,
     width: Option<usize>,
 ) -> String {
-    let most = width.map_or(LONGEST_TERM, |width| width * 2 / 5);
-    let terms = rows.iter().map(|(term, _)| seen(term));
+    let most = width.map_or(MAX_TERM_LEN, |width| width * 2 / 5);
+    let terms = rows.iter().map(|(term, _)| display_width(term));
     let column = terms.filter(|term| *term <= most).max().unwrap_or(0);
     let margin = " ".repeat(indent);
     let behind = indent + column + 2;
     let mut lines = Vec::new();
     for (term, meaning) in rows {
         let meaning = match width {
-            Some(width) => fitted(meaning, width.saturating_sub(behind).max(1)),
+            Some(width) => wrap_text(meaning, width.saturating_sub(behind).max(1)),
             None => meaning.clone(),
         };
         let mut meaning = meaning.split('\n');
-        let first = match column.checked_sub(seen(term)) {
+        let first = match column.checked_sub(display_width(term)) {
             Some(gap) => " ".repeat(gap + 2) + meaning.next().unwrap_or_default(),
             None => String::new(),
         };
@@ -106,7 +107,12 @@ pub(crate) fn definition_list(
     lines.join("\n")
 }
 
-pub(crate) fn seen(text: &str) -> usize {
+pub(crate) fn counted(count: usize, noun: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} {noun}{plural}")
+}
+
+pub(crate) fn display_width(text: &str) -> usize {
     let plain = anstream::adapter::strip_str(text);
     plain.map(UnicodeWidthStr::width).sum()
 }
@@ -147,7 +153,7 @@ mod tests {
             ("one  two   three", 8, "one  two\nthree"),
             ("one   two", 4, "one\ntwo"),
         ] {
-            assert_eq!(fitted(text, width), expected, "{text:?}");
+            assert_eq!(wrap_text(text, width), expected, "{text:?}");
         }
     }
 

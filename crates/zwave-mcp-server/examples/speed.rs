@@ -1,5 +1,6 @@
-//! How fast the program is in a simulated building: `cargo build --profile dist -p zwave-mcp-server --bins --examples`, then
-//! `target/dist/examples/speed`. The broker, the building and the client are in this process, the server in its own.
+//! Measures the program in a simulated building: `cargo build --profile dist -p zwave-mcp-server
+//! --bins --examples`, then `target/dist/examples/speed`. The broker, the building and the client
+//! are in this process, the server in its own.
 #![expect(
     clippy::unwrap_used,
     clippy::print_stdout,
@@ -17,8 +18,8 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{Child, ChildStdin, Command};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, sleep_until};
-use toolgate_mqtt::{Broker, BrokerSettings, Client, Mqtt, Settings, State};
-use zwave::sim::{House, Options, Plan};
+use toolgate_mqtt::{Broker, BrokerSettings, Mqtt, MqttClient, MqttClientSettings, MqttState};
+use zwave::sim::{HousePlan, SimulatedHouse, SimulationOptions};
 
 const DEVICES: u16 = 1_000;
 const CALLS: usize = 25;
@@ -27,9 +28,9 @@ const SECONDS: usize = 10;
 
 #[tokio::main]
 async fn main() {
-    let small = Stage::new(12).await;
+    let small = SpeedFixture::new(12).await;
     publish(small).await;
-    let mut large = Stage::new(DEVICES).await;
+    let mut large = SpeedFixture::new(DEVICES).await;
     println!("memory with {DEVICES} devices: {}", large.server.memory());
     list(&mut large.server).await;
     let mut large = publish(large).await;
@@ -37,23 +38,27 @@ async fn main() {
     digest(&mut large.server, &*connect(&large.broker).await).await;
 }
 
-/// A building of so many devices, its broker, and a server that knows it.
-struct Stage {
+/// A building with this many devices, its broker, and a server that knows it.
+struct SpeedFixture {
     broker: Broker,
-    house: House,
-    server: Server,
+    house: SimulatedHouse,
+    server: ServerProcess,
     devices: u16,
 }
 
-impl Stage {
+impl SpeedFixture {
     async fn new(devices: u16) -> Self {
         let broker = Broker::start(BrokerSettings::default()).await.unwrap();
-        let options = Options {
+        let options = SimulationOptions {
             life: false,
-            ..Options::default()
+            ..SimulationOptions::default()
         };
-        let house = House::start(connect(&broker).await, Plan::building(devices), options);
-        let mut server = Server::start(&broker.url()).await;
+        let house = SimulatedHouse::start(
+            connect(&broker).await,
+            HousePlan::building(devices),
+            options,
+        );
+        let mut server = ServerProcess::start(&broker.url()).await;
         server.wait_for_devices(devices).await;
         Self {
             broker,
@@ -64,18 +69,17 @@ impl Stage {
     }
 }
 
-async fn connect(broker: &Broker) -> Arc<Client> {
-    let client = Client::open(Settings::new(&broker.url()).unwrap());
+async fn connect(broker: &Broker) -> Arc<MqttClient> {
+    let client = MqttClient::open(MqttClientSettings::new(&broker.url()).unwrap());
     let mut state = client.state();
     state
-        .wait_for(|state| *state == State::Online)
+        .wait_for(|state| *state == MqttState::Online)
         .await
         .unwrap();
     Arc::new(client)
 }
 
-/// All devices, from the request to the whole answer.
-async fn list(server: &mut Server) {
+async fn list(server: &mut ServerProcess) {
     let mut times = Vec::new();
     for _ in 0..100 {
         let start = Instant::now();
@@ -86,34 +90,34 @@ async fn list(server: &mut Server) {
     print_times("1,000 devices listed", times);
 }
 
-/// From the call to the arrival of the command at another client of the broker: one way more than the publish.
-async fn publish(mut stage: Stage) -> Stage {
-    let witness = connect(&stage.broker).await;
+/// The time from the call to the command's arrival at another client, one hop
+/// more than the publish.
+async fn publish(mut fixture: SpeedFixture) -> SpeedFixture {
+    let witness = connect(&fixture.broker).await;
     let mut commands = witness.subscribe("zwave/+/+/switch_binary/+/targetValue/set");
     sleep(Duration::from_secs(1)).await;
     let mut times = Vec::new();
-    let switches = (2..=stage.devices).filter(|id| id % 3 == 2).cycle();
+    let switches = (2..=fixture.devices).filter(|id| id % 3 == 2).cycle();
     for (number, id) in switches.take(CALLS).enumerate() {
         let action = ["on", "off"][number % 2];
         let arguments = json!({ "deviceName": format!("Light {id}"), "action": action });
         let start = Instant::now();
-        stage.server.call("control_zwave_device", arguments).await;
+        fixture.server.call("control_zwave_device", arguments).await;
         let command = commands.next().await.unwrap();
         times.push(start.elapsed());
         assert!(command.topic.contains(&format!("Light_{id}/")));
         // One at a time, as the radio does.
-        stage.server.answers.recv().await.unwrap();
+        fixture.server.answers.recv().await.unwrap();
     }
     let what = format!(
         "tool call to command at another client, {} devices",
-        stage.devices
+        fixture.devices
     );
     print_times(&what, times);
-    stage
+    fixture
 }
 
-/// Values of all sensors, again and again.
-async fn digest(server: &mut Server, source: &dyn Mqtt) {
+async fn digest(server: &mut ServerProcess, source: &dyn Mqtt) {
     let sensors = (2..=DEVICES).filter(|id| id % 3 == 1).collect::<Vec<_>>();
     let before = server.processor();
     let start = Instant::now();
@@ -131,14 +135,14 @@ async fn digest(server: &mut Server, source: &dyn Mqtt) {
             round % 40
         );
         async move {
-            // In hundredths of a second, so that no second has more than its share.
+            // Paced in steps of 10 ms, so that no second gets more than its share.
             sleep_until(start + Duration::from_millis((number / (RATE / 100) * 10) as u64)).await;
             source.publish(&topic, payload.into(), true).await.unwrap();
         }
     });
     messages.buffered(256).for_each(async |()| {}).await;
     let sent = start.elapsed();
-    // A request that is answered behind them.
+    // A request that is answered after all of them.
     let expected = sensors.iter().enumerate().map(|(index, id)| {
         let last = (total - 1 - index) / sensors.len();
         (u64::from(*id), format!("{} °C", last % 40))
@@ -177,14 +181,14 @@ fn print_times(what: &str, mut times: Vec<Duration>) {
     );
 }
 
-struct Server {
+struct ServerProcess {
     child: Child,
     stdin: ChildStdin,
     answers: mpsc::UnboundedReceiver<Value>,
     id: u64,
 }
 
-impl Server {
+impl ServerProcess {
     async fn start(url: &str) -> Self {
         let here = std::env::current_exe().unwrap();
         let program = here.parent().unwrap().with_file_name("zwave-mcp-server");
@@ -257,7 +261,7 @@ impl Server {
             );
             sleep(Duration::from_millis(100)).await;
         }
-        // Until the building has told everything.
+        // The building must have published everything.
         sleep(Duration::from_secs(3)).await;
     }
 
@@ -271,7 +275,7 @@ impl Server {
         lines.collect::<Vec<_>>().join(", ")
     }
 
-    /// Seconds of the processor so far.
+    /// CPU time so far, in seconds.
     fn processor(&self) -> f64 {
         let path = format!("/proc/{}/stat", self.child.id().unwrap());
         let stat = std::fs::read_to_string(path).unwrap();

@@ -3,13 +3,13 @@
 //! ```text
 //!  options.rs       what a person sets
 //!  serve.rs         stdin to stdout, until it is told to end
-//!  offline_mqtt.rs  when there is no broker to try
+//!  offline_mqtt.rs  without a broker to try
 //! ```
 //!
-//! The tools are those of every home protocol, in `toolgate_home`.
+//! The tools come from `toolgate_home`, as for every home protocol.
 //!
-//! stdout holds JSON-RPC and nothing else; the log goes to stderr. Nothing that is missing keeps the server from starting:
-//! every tool says what it lacks and what to do.
+//! stdout carries JSON-RPC and nothing else; the log goes to stderr. The server always starts, and
+//! its tools report what is missing.
 
 mod offline_mqtt;
 mod options;
@@ -17,7 +17,7 @@ mod serve;
 #[cfg(test)]
 mod tests;
 
-pub use options::{Options, help};
+pub use options::{ServerOptions, help};
 pub use serve::run;
 
 use std::io;
@@ -34,20 +34,19 @@ use tracing_subscriber::util::SubscriberInitExt;
 #[command(name = "zwave-mcp-server", version, after_help = help("zwave-mcp-server"))]
 struct Cli {
     #[command(flatten)]
-    options: Options,
+    options: ServerOptions,
 }
 
-/// The stand-alone program.
 pub fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
-            // Help and usage. If nobody reads them, nobody misses them.
+            // If help or usage can't be printed, there is nobody to report that to.
             drop(error.print());
             return ExitCode::from(if error.use_stderr() { 2 } else { 0 });
         }
     };
-    log(cli.options.log_level().unwrap_or(LevelFilter::INFO));
+    init_logging(cli.options.log_level().unwrap_or(LevelFilter::INFO));
     match run(&cli.options) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
@@ -57,7 +56,7 @@ pub fn main() -> ExitCode {
     }
 }
 
-fn log(ours: LevelFilter) {
+fn init_logging(ours: LevelFilter) {
     let filter = Targets::new()
         .with_default(ours.min(LevelFilter::WARN))
         .with_target("toolgate", ours)

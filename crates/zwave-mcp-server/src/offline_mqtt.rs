@@ -1,28 +1,28 @@
-//! The connection of a server that was told no usable address.
+//! A stand-in connection for a server without a usable broker address.
 
 use bytes::Bytes;
 use futures::future::{self, BoxFuture, FutureExt};
 use parking_lot::Mutex;
 use tokio::sync::{mpsc, watch};
-use toolgate_mqtt::{Message, Mqtt, PublishError, State, Subscription};
+use toolgate_mqtt::{Mqtt, MqttMessage, MqttState, PublishError, TopicSubscription};
 
-/// Always offline, and says why: the tools then can.
+/// Always offline with the given reason, so that the tools can report it.
 pub(crate) struct OfflineMqtt {
-    state: watch::Sender<State>,
+    state: watch::Sender<MqttState>,
     reason: String,
-    /// Of subscriptions on which nothing ever comes.
-    silent: Mutex<Vec<mpsc::Sender<Message>>>,
+    /// Kept open, because a subscription whose sender is dropped would end.
+    open_subscriptions: Mutex<Vec<mpsc::Sender<MqttMessage>>>,
 }
 
 impl OfflineMqtt {
     pub(crate) fn new(reason: String) -> Self {
-        let state = State::Offline {
+        let state = MqttState::Offline {
             reason: reason.clone(),
         };
         Self {
             state: watch::Sender::new(state),
             reason,
-            silent: Mutex::default(),
+            open_subscriptions: Mutex::default(),
         }
     }
 }
@@ -40,13 +40,13 @@ impl Mqtt for OfflineMqtt {
         .boxed()
     }
 
-    fn subscribe(&self, _: &str) -> Subscription {
+    fn subscribe(&self, _: &str) -> TopicSubscription {
         let (sender, receiver) = mpsc::channel(1);
-        self.silent.lock().push(sender);
-        Subscription::new(receiver)
+        self.open_subscriptions.lock().push(sender);
+        TopicSubscription::new(receiver)
     }
 
-    fn state(&self) -> watch::Receiver<State> {
+    fn state(&self) -> watch::Receiver<MqttState> {
         self.state.subscribe()
     }
 }

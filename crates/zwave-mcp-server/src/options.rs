@@ -1,13 +1,13 @@
-//! What a person sets: by the variables that people of zwave-js-ui know, or by flags.
+//! The settings, from flags or from the environment variables that users of zwave-js-ui know.
 
 use std::path::PathBuf;
 
 use clap::Args;
-use toolgate_mqtt::{ClientId, Settings};
+use toolgate_mqtt::{MqttClientId, MqttClientSettings};
 use tracing::level_filters::LevelFilter;
 use zwave::HouseSettings;
 
-/// What is shown below the flags of the program, whatever it is called.
+/// The help text below the flags, for a program of this name.
 pub fn help(program: &str) -> String {
     format!(
         "\
@@ -33,7 +33,7 @@ or a gateway too, and its tools then say what is missing."
 
 /// How to reach the house, and what may be done with it.
 #[derive(Debug, Clone, Default, Args)]
-pub struct Options {
+pub struct ServerOptions {
     /// The MQTT broker that zwave-js-ui uses [default: $MQTT_BROKER_URL, mqtt://localhost:1883]
     #[arg(long, value_name = "URL")]
     pub broker: Option<String>,
@@ -57,29 +57,28 @@ pub struct Options {
     pub log: Option<LevelFilter>,
 }
 
-pub(crate) struct Chosen {
-    /// Or why there is no broker to try.
-    pub(crate) broker: Result<Settings, String>,
+pub(crate) struct ResolvedSettings {
+    // An error does not stop the server: its tools report the reason.
+    pub(crate) broker: Result<MqttClientSettings, String>,
     pub(crate) house: HouseSettings,
     pub(crate) locks: bool,
-    /// Odd, but no reason not to start.
-    pub(crate) oddities: Vec<String>,
+    pub(crate) warnings: Vec<String>,
 }
 
-impl Options {
-    /// The level that was asked for by flag or variable.
+impl ServerOptions {
     pub fn log_level(&self) -> Option<LevelFilter> {
-        self.log.or_else(|| level(&environment("LOG_LEVEL")?).ok())
+        self.log
+            .or_else(|| level(&environment_variable("LOG_LEVEL")?).ok())
     }
 
-    pub(crate) fn choose(&self, variable: impl Fn(&str) -> Option<String>) -> Chosen {
-        // A variable that is set to nothing is as good as not set: many launchers can not leave it out.
+    pub(crate) fn resolve(&self, variable: impl Fn(&str) -> Option<String>) -> ResolvedSettings {
+        // An empty variable counts as unset, because many launchers can't leave one out.
         let variable = |name: &str| variable(name).filter(|value| !value.trim().is_empty());
         let or = |flag: &Option<String>, name| flag.clone().or_else(|| variable(name));
         let mut oddities = Vec::new();
         let locks = self.allow_locks
             || variable("ZWAVE_ALLOW_LOCKS").is_some_and(|value| {
-                truth(&value).unwrap_or_else(|| {
+                parse_bool(&value).unwrap_or_else(|| {
                     oddities
                         .push("ZWAVE_ALLOW_LOCKS is neither 1 nor 0: locks stay off".to_owned());
                     false
@@ -89,24 +88,24 @@ impl Options {
         let prefix = prefix.trim().trim_matches('/').to_owned();
         let url = or(&self.broker, "MQTT_BROKER_URL");
         let url = url.as_deref().unwrap_or("mqtt://localhost:1883");
-        let broker = checked(&prefix).and_then(|()| {
-            let mut broker = Settings::new(url).map_err(|error| error.to_string())?;
+        let broker = check_prefix(&prefix).and_then(|()| {
+            let mut broker = MqttClientSettings::new(url).map_err(|error| error.to_string())?;
             broker.username = or(&self.username, "MQTT_USERNAME").or(broker.username);
             broker.password = variable("MQTT_PASSWORD").or(broker.password);
             broker.ca_file = self
                 .ca_file
                 .clone()
                 .or_else(|| variable("MQTT_CA_FILE").map(PathBuf::from));
-            broker.client_id = ClientId::Prefix("zwave-mcp-server".to_owned());
+            broker.client_id = MqttClientId::Prefix("zwave-mcp-server".to_owned());
             Ok(broker)
         });
         if let Ok(broker) = &broker
             && locks
         {
-            oddities.extend(open_to_others(broker));
+            oddities.extend(lock_warning(broker));
         }
         let gateway = or(&self.gateway, "ZWAVE_GATEWAY").map(|name| name.trim().to_owned());
-        Chosen {
+        ResolvedSettings {
             broker,
             house: HouseSettings {
                 prefix,
@@ -114,17 +113,18 @@ impl Options {
                 ..HouseSettings::default()
             },
             locks,
-            oddities,
+            warnings: oddities,
         }
     }
 }
 
-pub(crate) fn environment(name: &str) -> Option<String> {
+pub(crate) fn environment_variable(name: &str) -> Option<String> {
     std::env::var_os(name).map(|value| value.to_string_lossy().into_owned())
 }
 
-/// Whoever reaches the broker moves the locks too: that should take a password, and nobody should be able to listen to it.
-fn open_to_others(broker: &Settings) -> Option<String> {
+/// Warns if others could move the locks too: whoever reaches the broker can, so it should need a
+/// password that nobody can overhear.
+fn lock_warning(broker: &MqttClientSettings) -> Option<String> {
     let address = broker.address();
     let is_here = ["localhost", "127.", "[::1]"];
     let is_here = is_here
@@ -140,14 +140,14 @@ fn open_to_others(broker: &Settings) -> Option<String> {
         (false, false) => "without a password and without TLS",
     };
     Some(format!(
-        "locks can be moved by anybody who reaches the broker {address} {missing}; docs/zwave.md shows how to close it"
+        "anyone who can reach the broker {address} {missing} can move the locks; docs/zwave.md shows how to secure it"
     ))
 }
 
-fn checked(prefix: &str) -> Result<(), String> {
+fn check_prefix(prefix: &str) -> Result<(), String> {
     if prefix.is_empty() || prefix.contains(['+', '#', '\0']) {
         return Err(
-            "The MQTT topic prefix (MQTT_TOPIC_PREFIX) is no topic. Use the one from the MQTT settings of zwave-js-ui, such as \
+            "The MQTT topic prefix (MQTT_TOPIC_PREFIX) is not a valid topic. Use the one from the MQTT settings of zwave-js-ui, such as \
              zwave."
                 .to_owned(),
         );
@@ -167,7 +167,7 @@ fn level(text: &str) -> Result<LevelFilter, String> {
     }
 }
 
-fn truth(text: &str) -> Option<bool> {
+fn parse_bool(text: &str) -> Option<bool> {
     match text.trim().to_lowercase().as_str() {
         "1" | "true" | "yes" | "on" => Some(true),
         "0" | "false" | "no" | "off" => Some(false),
@@ -179,8 +179,8 @@ fn truth(text: &str) -> Option<bool> {
 mod tests {
     use super::*;
 
-    fn chosen(options: &Options, variables: &[(&str, &str)]) -> Chosen {
-        options.choose(|name| {
+    fn chosen(options: &ServerOptions, variables: &[(&str, &str)]) -> ResolvedSettings {
+        options.resolve(|name| {
             let found = variables.iter().find(|(known, _)| *known == name);
             found.map(|(_, value)| (*value).to_owned())
         })
@@ -196,11 +196,11 @@ mod tests {
                 ("ZWAVE_ALLOW_LOCKS", ""),
             ],
         ] {
-            let chosen = chosen(&Options::default(), variables);
+            let chosen = chosen(&ServerOptions::default(), variables);
             assert_eq!(chosen.broker.unwrap().address(), "mqtt://localhost:1883");
             assert_eq!(chosen.house.prefix, "zwave");
             assert_eq!(chosen.house.gateway, None);
-            assert!(!chosen.locks && chosen.oddities.is_empty());
+            assert!(!chosen.locks && chosen.warnings.is_empty());
         }
     }
 
@@ -214,7 +214,7 @@ mod tests {
             ("MQTT_TOPIC_PREFIX", "home/zwave/"),
             ("ZWAVE_GATEWAY", "attic "),
         ];
-        let told = chosen(&Options::default(), &variables);
+        let told = chosen(&ServerOptions::default(), &variables);
         let broker = told.broker.unwrap();
         assert_eq!(broker.address(), "mqtt://one:2000");
         assert_eq!(broker.username.as_deref(), Some("house"));
@@ -222,11 +222,11 @@ mod tests {
         assert_eq!(broker.ca_file, Some(PathBuf::from("ca.pem")));
         assert_eq!(told.house.prefix, "home/zwave");
         assert_eq!(told.house.gateway.as_deref(), Some("attic"));
-        let options = Options {
+        let options = ServerOptions {
             broker: Some("mqtts://two".to_owned()),
             username: Some("guest".to_owned()),
             gateway: Some("cellar".to_owned()),
-            ..Options::default()
+            ..ServerOptions::default()
         };
         let told = chosen(&options, &variables);
         let broker = told.broker.unwrap();
@@ -243,17 +243,19 @@ mod tests {
                 ("MQTT_PASSWORD", password),
                 ("ZWAVE_ALLOW_LOCKS", locks),
             ];
-            chosen(&Options::default(), &variables).oddities.join(" ")
+            chosen(&ServerOptions::default(), &variables)
+                .warnings
+                .join(" ")
         };
         for (url, password, missing) in [
             (
                 "mqtt://broker.lan",
                 "",
-                " without a password and without TLS;",
+                " without a password and without TLS can",
             ),
-            ("mqtt://broker.lan", "sesame", " without TLS;"),
-            ("mqtts://broker.lan", "", " without a password;"),
-            ("mqtt://localhost", "", " without a password;"),
+            ("mqtt://broker.lan", "sesame", " without TLS can"),
+            ("mqtts://broker.lan", "", " without a password can"),
+            ("mqtt://localhost", "", " without a password can"),
         ] {
             assert!(told(url, password, "1").contains(missing), "{url}");
             assert_eq!(told(url, password, "0"), "", "{url}");
@@ -279,9 +281,9 @@ mod tests {
             ("maybe", false, 1),
         ] {
             let variables = [("ZWAVE_ALLOW_LOCKS", value), ("MQTT_PASSWORD", "sesame")];
-            let chosen = chosen(&Options::default(), &variables);
+            let chosen = chosen(&ServerOptions::default(), &variables);
             assert_eq!(
-                (chosen.locks, chosen.oddities.len()),
+                (chosen.locks, chosen.warnings.len()),
                 (locks, oddities),
                 "{value}"
             );
@@ -295,7 +297,7 @@ mod tests {
             ("MQTT_TOPIC_PREFIX", "zwave/#"),
             ("MQTT_TOPIC_PREFIX", "/"),
         ] {
-            let reason = chosen(&Options::default(), &[(name, value)])
+            let reason = chosen(&ServerOptions::default(), &[(name, value)])
                 .broker
                 .unwrap_err();
             assert!(

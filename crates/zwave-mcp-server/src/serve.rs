@@ -1,4 +1,4 @@
-//! From options to a server, until the client leaves or somebody says stop.
+//! Runs the server until the client leaves or a signal arrives.
 
 use std::io::{self, IsTerminal};
 use std::sync::Arc;
@@ -9,26 +9,28 @@ use tokio_util::sync::CancellationToken;
 use toolgate_core::{Limits, ToolExecutor, ToolManager};
 use toolgate_home::{HomeAccess, ZWAVE, home_tools};
 use toolgate_mcp::{McpServer, ServeOptions};
-use toolgate_mqtt::{Client, Mqtt};
+use toolgate_mqtt::{Mqtt, MqttClient};
 use tracing::{debug, info, warn};
 use zwave::House;
 
 use crate::offline_mqtt::OfflineMqtt;
-use crate::options::{Chosen, Options, environment};
+use crate::options::{ResolvedSettings, ServerOptions, environment_variable};
 
-const PATIENCE: Duration = Duration::from_secs(2);
-/// A call that takes longer is worth a warning; a device may well need this long to confirm.
-const SLOW: Duration = Duration::from_secs(12);
+// How long running calls may take to finish after a signal; a second signal ends the wait.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
+/// Above this a call is logged as slow. Below, a device may simply need the time to confirm.
+const SLOW_CALL: Duration = Duration::from_secs(12);
 
 const INSTRUCTIONS: &str = "\
 Reads and controls the Z-Wave devices of a house. Call list_zwave_devices for the names; a device goes by its name, or by name \
-and room. A result tells what was achieved, not only what was sent: do not repeat a command whose outcome is unknown without \
+and room. A result reports what happened, not only what was sent: do not repeat a command whose outcome is unknown without \
 asking the person.";
 
-/// Serves the MCP client on stdin and stdout. Returns when it closes stdin, on SIGTERM and on Ctrl-C.
-pub fn run(options: &Options) -> io::Result<()> {
-    let chosen = options.choose(environment);
-    for oddity in &chosen.oddities {
+/// Serves the MCP client on stdin and stdout. Returns when the client closes stdin, on
+/// SIGTERM and on Ctrl-C.
+pub fn run(options: &ServerOptions) -> io::Result<()> {
+    let chosen = options.resolve(environment_variable);
+    for oddity in &chosen.warnings {
         warn!("{oddity}");
     }
     debug!(house = ?chosen.house, locks = chosen.locks, "what was set");
@@ -39,7 +41,7 @@ pub fn run(options: &Options) -> io::Result<()> {
     let end = runtime.block_on(async {
         let mut interrupt = signal(SignalKind::interrupt())?;
         let mut terminate = signal(SignalKind::terminate())?;
-        let server = server(&open(chosen))?;
+        let server = server(&open_home(chosen))?;
         let stop = CancellationToken::new();
         let mut serving = std::pin::pin!(server.serve_stdio(stop.clone()));
         tokio::select! {
@@ -48,12 +50,12 @@ pub fn run(options: &Options) -> io::Result<()> {
         }
         stop.cancel();
         tokio::select! {
-            _ = tokio::time::timeout(PATIENCE, serving) => {}
+            _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, serving) => {}
             () = shutdown_requested(&mut interrupt, &mut terminate) => {}
         }
         Ok(())
     });
-    // A thread that still reads stdin must not hold up the end.
+    // A thread that is still blocked on stdin must not delay the exit.
     runtime.shutdown_background();
     end
 }
@@ -65,16 +67,16 @@ async fn shutdown_requested(interrupt: &mut Signal, terminate: &mut Signal) {
     }
 }
 
-/// Begins to connect, and waits for nothing.
-fn open(chosen: Chosen) -> HomeAccess {
+/// Starts to connect without waiting, so that the client's handshake is answered at once.
+fn open_home(chosen: ResolvedSettings) -> HomeAccess {
     let mqtt: Arc<dyn Mqtt> = match chosen.broker {
         Ok(settings) => {
             info!(
                 broker = settings.address(),
                 prefix = chosen.house.prefix,
-                "looking for the house"
+                "connecting to the Z-Wave home"
             );
-            Arc::new(Client::open(settings))
+            Arc::new(MqttClient::open(settings))
         }
         Err(reason) => {
             warn!("{reason}");
@@ -89,7 +91,7 @@ pub(crate) fn server(home: &HomeAccess) -> io::Result<McpServer> {
     let manager = Arc::new(ToolManager::new());
     manager.add_all(home_tools(home).map_err(io::Error::other)?);
     let mut limits = Limits::default();
-    limits.slow_after = SLOW;
+    limits.slow_after = SLOW_CALL;
     let executor = ToolExecutor::builder(manager).limits(limits).build();
     let mut options = ServeOptions::new(ZWAVE.server(), env!("CARGO_PKG_VERSION"));
     options.instructions = Some(INSTRUCTIONS.to_owned());

@@ -1,57 +1,59 @@
-//! The tools against a simulated house on a broker in memory.
+//! The tools with a simulated home on a broker in memory.
 
 mod commands;
-mod looking;
-mod memory;
-mod troubles;
+mod failures;
+mod memory_broker;
+mod reading;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use memory::Memory;
+use memory_broker::MemoryBroker;
 use serde_json::Value;
 use toolgate_core::{ToolCall, ToolExecutor, ToolManager};
-use toolgate_home::{Home, HomeAccess, Readiness, ZWAVE, home_tools};
-use zwave::sim::{self, Plan};
+use toolgate_home::{Home, HomeAccess, HomeReadiness, ZWAVE, home_tools};
+use zwave::sim::{self, HousePlan};
 use zwave::{House, HouseSettings};
 
-struct Stage {
-    broker: Arc<Memory>,
-    sim: sim::House,
+struct ServerFixture {
+    broker: Arc<MemoryBroker>,
+    sim: sim::SimulatedHouse,
     executor: ToolExecutor,
 }
 
-/// The house of the demonstration, known to the server.
-async fn stage() -> Stage {
-    stage_of(Plan::demo(), false).await
+/// The demo home, already known to the server.
+async fn fixture() -> ServerFixture {
+    fixture_of(HousePlan::demo(), false).await
 }
 
-async fn stage_with_locks() -> Stage {
-    stage_of(Plan::demo(), true).await
+async fn fixture_with_locks() -> ServerFixture {
+    fixture_of(HousePlan::demo(), true).await
 }
 
-async fn stage_of(plan: Plan, locks: bool) -> Stage {
-    let broker = Memory::new();
-    let options = sim::Options {
+async fn fixture_of(plan: HousePlan, locks: bool) -> ServerFixture {
+    let broker = MemoryBroker::new();
+    let options = sim::SimulationOptions {
         life: false,
-        ..sim::Options::default()
+        ..sim::SimulationOptions::default()
     };
-    let sim = sim::House::start(broker.clone(), plan, options);
+    let sim = sim::SimulatedHouse::start(broker.clone(), plan, options);
     let house = House::open(broker.clone(), HouseSettings::default());
-    assert_eq!(house.ready(Duration::from_secs(60)).await, Readiness::Ready);
+    assert_eq!(
+        house.ready(Duration::from_secs(60)).await,
+        HomeReadiness::Ready
+    );
     let manager = Arc::new(ToolManager::new());
     let access = HomeAccess::new(Arc::new(house), &ZWAVE, locks);
     manager.add_all(home_tools(&access).unwrap());
-    let executor = ToolExecutor::builder(manager).unobserved().build();
-    Stage {
+    let executor = ToolExecutor::builder(manager).without_observers().build();
+    ServerFixture {
         broker,
         sim,
         executor,
     }
 }
 
-impl Stage {
-    /// The text and the fields of an answer; or the error.
+impl ServerFixture {
     async fn call(&self, tool: &str, arguments: Value) -> Result<(String, Value), String> {
         let call = ToolCall::new(tool, arguments);
         let output = self
@@ -79,7 +81,6 @@ impl Stage {
         self.call(tool, arguments).await.unwrap_err()
     }
 
-    /// How a device really is.
     fn state(&self, name: &str) -> String {
         let devices = self.sim.snapshot();
         let device = devices.into_iter().find(|device| device.name == name);
@@ -97,8 +98,8 @@ impl Stage {
 
 #[tokio::test(start_paused = true)]
 async fn annotations_are_right() {
-    for (stage, names) in [(stage().await, 6), (stage_with_locks().await, 7)] {
-        let tools = stage.executor.manager().tools();
+    for (fixture, names) in [(fixture().await, 6), (fixture_with_locks().await, 7)] {
+        let tools = fixture.executor.manager().tools();
         assert_eq!(tools.iter().count(), names);
         for tool in tools.iter() {
             let definition = tool.definition();

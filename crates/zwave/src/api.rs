@@ -1,4 +1,4 @@
-//! The gateway's API, to ask only: writing goes over the topics of values.
+//! Requests to the gateway's API. Values are not written here but through their topics.
 
 use std::collections::HashMap;
 
@@ -8,21 +8,22 @@ use serde_json::{Value as Json, json};
 use tokio::sync::oneshot;
 use toolgate_mqtt::PublishError;
 
-/// Longer answers are not read: 60 KB tell of 8 nodes.
-const MAX_REPLY: usize = 16 * 1024 * 1024;
-/// Somebody who asks more at a time has lost count.
-const MAX_OPEN: usize = 256;
+// Longer replies are not read. 8 nodes take 60 KB.
+const MAX_REPLY_BYTES: usize = 16 * 1024 * 1024;
+/// So many open requests mean a caller in a loop; all of them are then given up.
+const MAX_REQUESTS: usize = 256;
 
-/// What a gateway is asked. There are dangerous functions too; they have no place here.
+// The API functions that are used. The API also has dangerous ones, which must not be reachable
+// from here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Function {
+pub(crate) enum ApiFunction {
     GetNodes,
     PollValue,
     GetScenes,
     ActivateScene,
 }
 
-impl Function {
+impl ApiFunction {
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::GetNodes => "getNodes",
@@ -34,42 +35,40 @@ impl Function {
 }
 
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
-pub(crate) enum AskError {
-    /// Nothing was sent.
+pub(crate) enum ApiRequestError {
     #[error("{0}")]
     Offline(String),
     #[error("{0}")]
     Refused(String),
-    /// It may have arrived.
+    /// The request may have arrived.
     #[error("{0}")]
-    Silent(String),
+    NoAnswer(String),
 }
 
-impl From<PublishError> for AskError {
+impl From<PublishError> for ApiRequestError {
     fn from(error: PublishError) -> Self {
         match error {
             PublishError::Offline { reason } => Self::Offline(reason),
             PublishError::Refused { reason } => Self::Refused(reason),
-            error => Self::Silent(error.to_string()),
+            error => Self::NoAnswer(error.to_string()),
         }
     }
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Questions {
-    open: HashMap<String, (Function, oneshot::Sender<Bytes>)>,
+pub(crate) struct PendingApiRequests {
+    open: HashMap<String, (ApiFunction, oneshot::Sender<Bytes>)>,
 }
 
-/// Which question a reply belongs to: the gateway sends back the whole request.
+/// The part of a reply that identifies its request, which the gateway sends back in full.
 #[derive(Deserialize)]
-struct Envelope {
+struct ReplyEnvelope {
     #[serde(default)]
     origin: Json,
 }
 
-/// A reply without what tells whose it is.
 #[derive(Deserialize)]
-struct Reply<T> {
+struct GatewayReply<T> {
     #[serde(default)]
     success: bool,
     #[serde(default)]
@@ -77,15 +76,14 @@ struct Reply<T> {
     result: Option<T>,
 }
 
-impl Questions {
-    /// A new question: its payload, its id, and where the answer will come.
+impl PendingApiRequests {
     pub(crate) fn open(
         &mut self,
-        function: Function,
+        function: ApiFunction,
         args: &Json,
     ) -> (Bytes, String, oneshot::Receiver<Bytes>) {
         self.open.retain(|_, (_, sender)| !sender.is_closed());
-        if self.open.len() >= MAX_OPEN {
+        if self.open.len() >= MAX_REQUESTS {
             self.open.clear();
         }
         let id = format!("{:016x}", fastrand::u64(..));
@@ -98,16 +96,15 @@ impl Questions {
         )
     }
 
-    /// Takes a reply to the question it answers. Others ask too: theirs are none of ours.
-    pub(crate) fn take(&mut self, function: &str, payload: &Bytes) {
-        if payload.len() > MAX_REPLY {
+    pub(crate) fn take_reply(&mut self, function: &str, payload: &Bytes) {
+        if payload.len() > MAX_REPLY_BYTES {
             tracing::warn!(
                 function,
-                "a reply of the gateway is too long and was not read"
+                "a reply of the gateway is too long and was ignored"
             );
             return;
         }
-        let Ok(envelope) = serde_json::from_slice::<Envelope>(payload) else {
+        let Ok(envelope) = serde_json::from_slice::<ReplyEnvelope>(payload) else {
             return;
         };
         let Some(id) = envelope.origin.get("id").and_then(Json::as_str) else {
@@ -121,22 +118,24 @@ impl Questions {
             return;
         }
         if let Some((_, sender)) = self.open.remove(id) {
-            // Nobody waits any longer if this fails.
+            // Fails only if the caller has stopped waiting.
             sender.send(payload.clone()).ok();
         }
     }
 }
 
-/// Reads the result out of a reply. `success` alone means only that the function ran.
-pub(crate) fn result<T: for<'de> Deserialize<'de>>(payload: &[u8]) -> Result<Option<T>, AskError> {
-    match serde_json::from_slice::<Reply<T>>(payload) {
+/// Extracts the result. `success` alone only means that the function ran.
+pub(crate) fn parse_result<T: for<'de> Deserialize<'de>>(
+    payload: &[u8],
+) -> Result<Option<T>, ApiRequestError> {
+    match serde_json::from_slice::<GatewayReply<T>>(payload) {
         Ok(reply) if reply.success => Ok(reply.result),
-        Ok(reply) => Err(AskError::Refused(format!(
+        Ok(reply) => Err(ApiRequestError::Refused(format!(
             "The gateway answered: {}",
             reply.message.chars().take(200).collect::<String>()
         ))),
-        Err(_) => Err(AskError::Silent(
-            "The answer of the gateway can not be read.".to_owned(),
+        Err(_) => Err(ApiRequestError::NoAnswer(
+            "The gateway's reply can't be read.".to_owned(),
         )),
     }
 }
@@ -147,9 +146,9 @@ mod tests {
 
     #[test]
     fn a_reply_goes_to_its_question_alone() {
-        let mut questions = Questions::default();
-        let (payload, id, mut first) = questions.open(Function::GetNodes, &json!([]));
-        let (_, _, mut second) = questions.open(Function::GetNodes, &json!([]));
+        let mut questions = PendingApiRequests::default();
+        let (payload, id, mut first) = questions.open(ApiFunction::GetNodes, &json!([]));
+        let (_, _, mut second) = questions.open(ApiFunction::GetNodes, &json!([]));
         let sent: Json = serde_json::from_slice(&payload).unwrap();
         assert_eq!(sent, json!({ "args": [], "id": id }));
         for foreign in [
@@ -159,13 +158,13 @@ mod tests {
             json!({ "success": true }),
             json!([]),
         ] {
-            questions.take("getNodes", &Bytes::from(foreign.to_string()));
+            questions.take_reply("getNodes", &Bytes::from(foreign.to_string()));
         }
         let reply =
             Bytes::from(json!({ "success": true, "result": [], "origin": sent }).to_string());
-        questions.take("pollValue", &reply);
+        questions.take_reply("pollValue", &reply);
         assert!(first.try_recv().is_err(), "not the function that was asked");
-        questions.take("getNodes", &reply);
+        questions.take_reply("getNodes", &reply);
         assert_eq!(first.try_recv().unwrap(), reply);
         assert!(second.try_recv().is_err());
     }
@@ -173,10 +172,10 @@ mod tests {
     #[test]
     fn success_means_that_the_function_ran() {
         assert_eq!(
-            result::<Json>(br#"{"success":true,"result":{"status":2}}"#).unwrap(),
+            parse_result::<Json>(br#"{"success":true,"result":{"status":2}}"#).unwrap(),
             Some(json!({"status":2}))
         );
-        assert_eq!(result::<Json>(br#"{"success":true}"#).unwrap(), None);
+        assert_eq!(parse_result::<Json>(br#"{"success":true}"#).unwrap(), None);
         // As recorded.
         for (reply, error) in [
             (
@@ -187,10 +186,12 @@ mod tests {
                 r#"{"success":false,"message":"Cannot read properties of undefined (reading 'commandClass')","args":[],"origin":"not json {"}"#,
                 "The gateway answered: Cannot read properties of undefined (reading 'commandClass')",
             ),
-            ("nonsense", "The answer of the gateway can not be read."),
+            ("nonsense", "The gateway's reply can't be read."),
         ] {
             assert_eq!(
-                result::<Json>(reply.as_bytes()).unwrap_err().to_string(),
+                parse_result::<Json>(reply.as_bytes())
+                    .unwrap_err()
+                    .to_string(),
                 error
             );
         }

@@ -1,12 +1,12 @@
-//! What people talk about: a node as a device, with its state in words.
+//! Converts a node to a device with its state in words.
 
 use std::time::{Duration, SystemTime};
 
 use serde_json::Value as Json;
-use toolgate_home::{Device, DeviceKind, Reading};
+use toolgate_home::{DeviceKind, DeviceReading, HomeDevice};
 
-use crate::kind::kind;
-use crate::node::{Node, Value};
+use crate::kind::device_kind;
+use crate::node::{NodeValue, ZwaveNode};
 use crate::value::ValueId;
 
 pub(crate) mod class {
@@ -24,55 +24,53 @@ pub(crate) mod class {
     pub(crate) const BATTERY: u16 = 128;
 }
 
-pub(crate) fn device(node: &Node, stale: bool) -> Device {
+pub(crate) fn device(node: &ZwaveNode, stale: bool) -> HomeDevice {
     let outline = outline(node, stale);
     let readings = readings(node);
-    Device {
+    HomeDevice {
         state: state(node, outline.kind, &readings),
         readings,
         ..outline
     }
 }
 
-/// What a device is, without what it measures: enough to find it by its name.
-pub(crate) fn outline(node: &Node, stale: bool) -> Device {
-    Device {
+/// A device without state and readings, which is enough to find it by name.
+pub(crate) fn outline(node: &ZwaveNode, stale: bool) -> HomeDevice {
+    HomeDevice {
         id: node.id.into(),
         name: node.title(),
         location: node.location.clone(),
-        kind: kind(node),
+        kind: device_kind(node),
         status: node.status,
         stale,
-        last_seen: node.last_active.map(moment),
+        last_seen: node.last_active.map(time_from_millis),
         state: String::new(),
         readings: Vec::new(),
     }
 }
 
-/// The value of a class and property on the lowest endpoint that has it.
-pub(crate) fn find<'a>(
-    node: &'a Node,
+pub(crate) fn find_value<'a>(
+    node: &'a ZwaveNode,
     class: u16,
     property: &str,
-) -> Option<(&'a ValueId, &'a Value)> {
-    node.values
-        .iter()
-        .find(|(id, _)| id.command_class == class && id.property == property)
+) -> Option<(&'a ValueId, &'a NodeValue)> {
+    let mut values = node.values.iter();
+    values.find(|(id, _)| id.command_class == class && id.property == property)
 }
 
-fn known(node: &Node, class: u16, property: &str) -> Option<Json> {
-    find(node, class, property)?.1.value.clone()
+fn known_value<'a>(node: &'a ZwaveNode, class: u16, property: &str) -> Option<&'a Json> {
+    find_value(node, class, property)?.1.value.as_ref()
 }
 
-fn state(node: &Node, kind: DeviceKind, readings: &[Reading]) -> String {
+fn state(node: &ZwaveNode, kind: DeviceKind, readings: &[DeviceReading]) -> String {
+    type Words = fn(&Json) -> Option<String>;
+    let known = |class, property: &str, words: Words| words(known_value(node, class, property)?);
     let words = match kind {
-        DeviceKind::Switch => known(node, class::SWITCH, "currentValue").and_then(|v| switched(&v)),
-        DeviceKind::Dimmer | DeviceKind::Fan => {
-            known(node, class::DIMMER, "currentValue").and_then(|v| level(&v))
-        }
-        DeviceKind::Blind => known(node, class::DIMMER, "currentValue").and_then(|v| position(&v)),
-        DeviceKind::Lock => known(node, class::LOCK, "currentMode").and_then(|v| locked(&v)),
-        DeviceKind::Thermostat => thermostat(node),
+        DeviceKind::Switch => known(class::SWITCH, "currentValue", switch_state),
+        DeviceKind::Dimmer | DeviceKind::Fan => known(class::DIMMER, "currentValue", level_state),
+        DeviceKind::Blind => known(class::DIMMER, "currentValue", blind_state),
+        DeviceKind::Lock => known(class::LOCK, "currentMode", lock_state),
+        DeviceKind::Thermostat => thermostat_state(node),
         DeviceKind::Sensor | DeviceKind::Meter => readings
             .iter()
             .find(|reading| reading.value.is_some())
@@ -82,15 +80,15 @@ fn state(node: &Node, kind: DeviceKind, readings: &[Reading]) -> String {
     words.unwrap_or_else(|| "unknown".to_owned())
 }
 
-/// `on` or `off`; anything but a truth value tells nothing.
-pub(crate) fn switched(value: &Json) -> Option<String> {
+/// `on` or `off`; `None` unless the value is a boolean.
+pub(crate) fn switch_state(value: &Json) -> Option<String> {
     value
         .as_bool()
         .map(|on| if on { "on" } else { "off" }.to_owned())
 }
 
-/// `off` or `on at 60 %`. 99 is all there is, and 255 is "on" without a number.
-pub(crate) fn level(value: &Json) -> Option<String> {
+/// `off` or `on at 60 %`. 99 is full, and 255 means "on" without a number.
+pub(crate) fn level_state(value: &Json) -> Option<String> {
     match value.as_u64()? {
         0 => Some("off".to_owned()),
         99 | 100 => Some("on at 100 %".to_owned()),
@@ -100,8 +98,8 @@ pub(crate) fn level(value: &Json) -> Option<String> {
     }
 }
 
-/// `closed`, `open at 60 %` or `open`: the level of a blind says how far it is open.
-fn position(value: &Json) -> Option<String> {
+// `closed`, `open at 60 %` or `open`, because the level of a blind says how far it is open.
+fn blind_state(value: &Json) -> Option<String> {
     match value.as_u64()? {
         0 => Some("closed".to_owned()),
         99 | 100 | 255 => Some("open".to_owned()),
@@ -110,22 +108,23 @@ fn position(value: &Json) -> Option<String> {
     }
 }
 
-/// Never `locked` by default: 254 and what is not in the standard tell nothing.
-pub(crate) fn locked(value: &Json) -> Option<String> {
+// Never `lock_state` by default: 254 (unknown) and numbers outside the standard give `None`.
+pub(crate) fn lock_state(value: &Json) -> Option<String> {
     match value.as_u64()? {
         255 => Some("locked".to_owned()),
         0 | 1 => Some("unlocked".to_owned()),
-        // Locked on one side only: from inside or outside, with or without a timeout.
+        // Locked from inside or outside only, with or without a timeout.
         16 | 17 | 32 | 33 => Some("partly locked".to_owned()),
         _ => None,
     }
 }
 
-fn thermostat(node: &Node) -> Option<String> {
-    let mode = find(node, class::MODE, "mode").and_then(|(_, value)| chosen(value));
+fn thermostat_state(node: &ZwaveNode) -> Option<String> {
+    let mode = find_value(node, class::MODE, "mode").and_then(|(_, value)| choice_text(value));
     let setpoint = setpoint(node).and_then(|(_, value)| {
         let number = value.value.as_ref()?.as_f64()?;
-        Some(format!("set to {}", amount(number, value.unit.as_deref())))
+        let number = with_unit(number, value.unit.as_deref());
+        Some(format!("set to {number}"))
     });
     match (mode, setpoint) {
         (Some(mode), Some(setpoint)) => Some(format!("{}, {setpoint}", mode.to_lowercase())),
@@ -134,9 +133,9 @@ fn thermostat(node: &Node) -> Option<String> {
     }
 }
 
-/// The setpoint that counts in the present mode: heating and cooling have one each.
-pub(crate) fn setpoint(node: &Node) -> Option<(&ValueId, &Value)> {
-    let mode = known(node, class::MODE, "mode").and_then(|mode| mode.as_u64());
+/// The setpoint of the current mode: heating and cooling have one each.
+pub(crate) fn setpoint(node: &ZwaveNode) -> Option<(&ValueId, &NodeValue)> {
+    let mode = known_value(node, class::MODE, "mode").and_then(Json::as_u64);
     let wanted = match mode {
         Some(2) => "2",
         _ => "1",
@@ -150,16 +149,16 @@ pub(crate) fn setpoint(node: &Node) -> Option<(&ValueId, &Value)> {
         .or(first)
 }
 
-fn readings(node: &Node) -> Vec<Reading> {
+fn readings(node: &ZwaveNode) -> Vec<DeviceReading> {
     node.values
         .iter()
         .filter(|(id, _)| is_reading(id))
-        .map(|(id, value)| Reading {
+        .map(|(id, value)| DeviceReading {
             label: label(id, value),
             value: value.value.clone(),
             unit: value.unit.clone(),
-            words: words(id, value),
-            at: value.updated.map(moment),
+            words: reading_text(id, value),
+            at: value.updated.map(time_from_millis),
             source: value.source,
         })
         .collect()
@@ -177,13 +176,13 @@ fn is_reading(id: &ValueId) -> bool {
     }
 }
 
-fn label(id: &ValueId, value: &Value) -> String {
+fn label(id: &ValueId, value: &NodeValue) -> String {
     match (id.command_class, id.property.as_str()) {
         (class::BATTERY, "level") => "Battery".to_owned(),
         (class::BATTERY, _) => "Battery low".to_owned(),
         (class::BINARY_SENSOR, property) => property.replace('_', " "),
         _ if value.label.is_empty() => id.key.as_ref().unwrap_or(&id.property).replace('_', " "),
-        // `Electric Consumption [kWh]`: the unit is told beside it.
+        // The unit in `Electric Consumption [kWh]` is shown beside the value anyway.
         _ => match value.label.split_once(" [") {
             Some((label, _)) if value.unit.is_some() => label.to_owned(),
             _ => value.label.clone(),
@@ -191,14 +190,16 @@ fn label(id: &ValueId, value: &Value) -> String {
     }
 }
 
-fn words(id: &ValueId, value: &Value) -> String {
+fn reading_text(id: &ValueId, value: &NodeValue) -> String {
     let words = match (&value.value, id.command_class) {
         (None, _) => None,
-        (Some(Json::Bool(on)), class::BINARY_SENSOR) => Some(noticed(&id.property, *on).to_owned()),
+        (Some(Json::Bool(on)), class::BINARY_SENSOR) => {
+            Some(sensor_state(&id.property, *on).to_owned())
+        }
         (Some(Json::Bool(on)), _) => Some(if *on { "yes" } else { "no" }.to_owned()),
-        (Some(Json::Number(number)), _) => chosen(value).or_else(|| {
+        (Some(Json::Number(number)), _) => choice_text(value).or_else(|| {
             let number = number.as_f64()?;
-            Some(amount(number, value.unit.as_deref()))
+            Some(with_unit(number, value.unit.as_deref()))
         }),
         (Some(Json::String(text)), _) => Some(text.clone()),
         _ => None,
@@ -206,7 +207,7 @@ fn words(id: &ValueId, value: &Value) -> String {
     words.unwrap_or_else(|| "unknown".to_owned())
 }
 
-fn noticed(property: &str, on: bool) -> &'static str {
+fn sensor_state(property: &str, on: bool) -> &'static str {
     let opens = ["door", "window", "tilt"]
         .iter()
         .any(|part| property.to_lowercase().contains(part));
@@ -218,7 +219,7 @@ fn noticed(property: &str, on: bool) -> &'static str {
     }
 }
 
-pub(crate) fn chosen(value: &Value) -> Option<String> {
+pub(crate) fn choice_text(value: &NodeValue) -> Option<String> {
     let now = value.value.as_ref()?.as_f64()?;
     value
         .states
@@ -227,16 +228,16 @@ pub(crate) fn chosen(value: &Value) -> Option<String> {
         .map(|choice| choice.text.clone())
 }
 
-pub(crate) fn amount(number: f64, unit: Option<&str>) -> String {
+pub(crate) fn with_unit(number: f64, unit: Option<&str>) -> String {
     match unit {
         Some(unit) => format!("{number} {unit}"),
         None => number.to_string(),
     }
 }
 
-/// From milliseconds since 1970.
-fn moment(milliseconds: u64) -> SystemTime {
+fn time_from_millis(milliseconds: u64) -> SystemTime {
     SystemTime::UNIX_EPOCH
+        // The number comes from the network and may be out of range.
         .checked_add(Duration::from_millis(milliseconds))
         .unwrap_or(SystemTime::UNIX_EPOCH)
 }
@@ -257,14 +258,14 @@ mod tests {
             json!(1e20),
             json!(2),
         ] {
-            assert_eq!(locked(&odd), None, "{odd}");
+            assert_eq!(lock_state(&odd), None, "{odd}");
         }
         for odd in [json!(150), json!("on"), json!(true), json!(50.5)] {
-            assert_eq!(level(&odd), None, "{odd}");
-            assert_eq!(position(&odd), None, "{odd}");
+            assert_eq!(level_state(&odd), None, "{odd}");
+            assert_eq!(blind_state(&odd), None, "{odd}");
         }
         for odd in [json!(1), json!("true"), json!("on")] {
-            assert_eq!(switched(&odd), None, "{odd}");
+            assert_eq!(switch_state(&odd), None, "{odd}");
         }
     }
 
@@ -277,15 +278,15 @@ mod tests {
             (99, "on at 100 %"),
             (255, "on"),
         ] {
-            assert_eq!(level(&json!(value)).as_deref(), Some(words));
+            assert_eq!(level_state(&json!(value)).as_deref(), Some(words));
         }
         for (value, words) in [(0, "closed"), (60, "open at 60 %"), (99, "open")] {
-            assert_eq!(position(&json!(value)).as_deref(), Some(words));
+            assert_eq!(blind_state(&json!(value)).as_deref(), Some(words));
         }
-        assert_eq!(locked(&json!(255)).as_deref(), Some("locked"));
-        assert_eq!(locked(&json!(0)).as_deref(), Some("unlocked"));
-        assert_eq!(amount(21.0, Some("°C")), "21 °C");
-        assert_eq!(noticed("Door/Window", true), "open");
-        assert_eq!(noticed("Motion", false), "not detected");
+        assert_eq!(lock_state(&json!(255)).as_deref(), Some("locked"));
+        assert_eq!(lock_state(&json!(0)).as_deref(), Some("unlocked"));
+        assert_eq!(with_unit(21.0, Some("°C")), "21 °C");
+        assert_eq!(sensor_state("Door/Window", true), "open");
+        assert_eq!(sensor_state("Motion", false), "not detected");
     }
 }

@@ -1,7 +1,7 @@
-//! The house, live.
+//! The Z-Wave home: listens to a gateway and sends commands through it.
 
-mod act;
-mod keep;
+mod command;
+mod node_list;
 mod scenes;
 
 use std::collections::HashMap;
@@ -17,26 +17,23 @@ use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout_at};
 use toolgate_home::{
-    Command, CommandOutcome, Device, DeviceId, DeviceStatus, Home, HomeHealth, Scene,
+    CommandOutcome, DeviceCommand, DeviceId, DeviceStatus, Home, HomeDevice, HomeHealth, HomeScene,
 };
-use toolgate_mqtt::{Mqtt, PublishError, State as Link, Subscription};
+use toolgate_mqtt::{Mqtt, MqttState as Link, PublishError, TopicSubscription};
 
-use crate::api::{self, AskError, Function, Questions};
+use crate::api::{self, ApiFunction, ApiRequestError, PendingApiRequests};
 use crate::device::{device, outline};
-use crate::node::Node;
-use crate::state::{Gateway, Now, State};
+use crate::node::ZwaveNode;
+use crate::state::{HomeState, MessageTime, SeenGateway};
 use crate::value::NodeId;
 
-/// How a house is found, and how long it is waited for.
 #[derive(Debug, Clone)]
 pub struct HouseSettings {
-    /// Under which zwave-js-ui publishes; may have several levels.
+    /// The topic prefix of zwave-js-ui; may have several levels.
     pub prefix: String,
-    /// The name of the gateway; found by itself unless there are several.
+    /// The gateway's name. If there is only one, it is found without.
     pub gateway: Option<String>,
-    /// How long a command waits for its proof.
     pub command_timeout: Duration,
-    /// How long a question to the gateway waits for its answer.
     pub answer_timeout: Duration,
 }
 
@@ -51,35 +48,35 @@ impl Default for HouseSettings {
     }
 }
 
-/// A house of Z-Wave devices behind a gateway. Clones are the same house; it is given up with the last one.
+/// The Z-Wave devices behind one gateway. Clones share the connection, which is closed
+/// with the last one.
 #[derive(Clone)]
 pub struct House {
-    inner: Arc<Inner>,
+    inner: Arc<HouseState>,
     _tasks: Arc<JoinSet<()>>,
 }
 
-pub(crate) struct Inner {
+pub(crate) struct HouseState {
     mqtt: Arc<dyn Mqtt>,
     settings: HouseSettings,
-    state: Mutex<State>,
-    questions: Mutex<Questions>,
-    /// Counts up with everything that comes.
+    state: Mutex<HomeState>,
+    questions: Mutex<PendingApiRequests>,
     changes: watch::Sender<u64>,
-    /// The nodes should be asked for.
+    /// Signals that the list of nodes should be requested.
     wake: Notify,
-    /// One command at a time for every device: a proof must belong to its own command.
+    // One command at a time per device, because a report must prove its own command.
     busy: Mutex<HashMap<DeviceId, Arc<tokio::sync::Mutex<()>>>>,
     next_watch: AtomicU64,
 }
 
 impl House {
-    /// Listens from now on. Must be called where tasks can be started; waits for nothing.
+    /// Starts to listen and returns at once. Must be called in a tokio runtime.
     pub fn open(mqtt: Arc<dyn Mqtt>, settings: HouseSettings) -> Self {
         let link = mqtt.state();
-        let mut state = State::new(&settings.prefix, link.borrow().clone());
-        state.gateways.want(settings.gateway.as_deref());
-        let subscription = mqtt.subscribe(&state.topics.all());
-        let inner = Arc::new(Inner {
+        let mut state = HomeState::new(&settings.prefix, link.borrow().clone());
+        state.gateways.restrict_to(settings.gateway.as_deref());
+        let subscription = mqtt.subscribe(&state.topics.subscription_filter());
+        let inner = Arc::new(HouseState {
             mqtt,
             settings,
             state: Mutex::new(state),
@@ -91,14 +88,14 @@ impl House {
         });
         let mut tasks = JoinSet::new();
         tasks.spawn(listen(Arc::clone(&inner), subscription, link));
-        tasks.spawn(keep::ask_for_nodes(Arc::clone(&inner)));
+        tasks.spawn(node_list::keep_node_list(Arc::clone(&inner)));
         Self {
             inner,
             _tasks: Arc::new(tasks),
         }
     }
 
-    fn each(&self, of: fn(&Node, bool) -> Device) -> Vec<Device> {
+    fn map_devices(&self, of: fn(&ZwaveNode, bool) -> HomeDevice) -> Vec<HomeDevice> {
         let state = self.inner.state();
         let stale = !state.is_current();
         let shown = state.nodes.values().filter(|node| is_shown(node));
@@ -109,15 +106,15 @@ impl House {
 }
 
 impl Home for House {
-    fn devices(&self) -> Vec<Device> {
-        self.each(device)
+    fn devices(&self) -> Vec<HomeDevice> {
+        self.map_devices(device)
     }
 
-    fn outlines(&self) -> Vec<Device> {
-        self.each(outline)
+    fn outlines(&self) -> Vec<HomeDevice> {
+        self.map_devices(outline)
     }
 
-    fn device(&self, id: DeviceId) -> Option<Device> {
+    fn device(&self, id: DeviceId) -> Option<HomeDevice> {
         let state = self.inner.state();
         let node = state.nodes.get(&NodeId::try_from(id).ok()?)?;
         Some(device(node, !state.is_current()))
@@ -149,19 +146,19 @@ impl Home for House {
             devices: nodes.count(),
             dead: dead.count(),
             stale: !state.is_current(),
-            problem: missing(&state, &self.inner.settings.prefix)
-                .or_else(|| not_told(&state, gateway)),
+            problem: connection_problem(&state, &self.inner.settings.prefix)
+                .or_else(|| list_problem(&state, gateway)),
         }
     }
 
     fn command<'a>(
         &'a self,
-        device: &'a Device,
-        command: Command,
+        device: &'a HomeDevice,
+        command: DeviceCommand,
     ) -> BoxFuture<'a, CommandOutcome> {
         async move {
             let deadline = Instant::now() + self.inner.settings.command_timeout;
-            let busy = self.inner.busy(device.id);
+            let busy = self.inner.command_lock(device.id);
             let Ok(_alone) = timeout_at(deadline, busy.lock()).await else {
                 return CommandOutcome::Refused {
                     reason: format!(
@@ -175,14 +172,10 @@ impl Home for House {
                 Err(outcome) => return outcome,
             };
             let deadline = Instant::now() + self.inner.settings.command_timeout;
-            // Always JSON: bare texts are guessed at by the gateway.
+            // Always an object, because the gateway guesses the type of bare values.
             let payload = json!({ "value": prepared.plan.send }).to_string().into();
-            let sent = timeout_at(
-                deadline,
-                self.inner.mqtt.publish(&prepared.topic, payload, false),
-            )
-            .await;
-            let doubt = match sent {
+            let sending = self.inner.mqtt.publish(&prepared.topic, payload, false);
+            let doubt = match timeout_at(deadline, sending).await {
                 Ok(Ok(())) => None,
                 Ok(Err(PublishError::Offline { reason })) => {
                     return CommandOutcome::Offline { reason };
@@ -194,70 +187,70 @@ impl Home for House {
                 Err(_) => Some("The MQTT broker did not confirm the command.".to_owned()),
             };
             if prepared.asleep && doubt.is_none() {
-                return CommandOutcome::Asleep {
-                    last: prepared.last(),
-                };
+                let last = prepared.last_state();
+                return CommandOutcome::Asleep { last };
             }
-            prepared.follow(doubt).await
+            prepared.wait_for_proof(doubt).await
         }
         .boxed()
     }
 
-    fn scenes(&self) -> BoxFuture<'_, Result<Vec<Scene>, String>> {
+    fn scenes(&self) -> BoxFuture<'_, Result<Vec<HomeScene>, String>> {
         scenes::scenes(&self.inner).boxed()
     }
 
-    fn activate<'a>(&'a self, scene: &'a Scene) -> BoxFuture<'a, CommandOutcome> {
+    fn activate<'a>(&'a self, scene: &'a HomeScene) -> BoxFuture<'a, CommandOutcome> {
         scenes::activate(&self.inner, scene).boxed()
     }
 }
 
-impl Inner {
-    pub(crate) fn state(&self) -> MutexGuard<'_, State> {
+impl HouseState {
+    pub(crate) fn state(&self) -> MutexGuard<'_, HomeState> {
         self.state.lock()
     }
 
-    fn questions(&self) -> MutexGuard<'_, Questions> {
+    fn questions(&self) -> MutexGuard<'_, PendingApiRequests> {
         self.questions.lock()
     }
 
-    fn missing(&self) -> Option<String> {
-        missing(&self.state(), &self.settings.prefix)
-    }
-
-    async fn ask<T>(&self, function: Function, args: &Json) -> Result<Option<T>, AskError>
+    async fn request<T>(
+        &self,
+        function: ApiFunction,
+        args: &Json,
+    ) -> Result<Option<T>, ApiRequestError>
     where
         T: for<'de> Deserialize<'de>,
     {
-        if let Some(reason) = self.missing() {
-            return Err(AskError::Offline(reason));
+        if let Some(reason) = connection_problem(&self.state(), &self.settings.prefix) {
+            return Err(ApiRequestError::Offline(reason));
         }
         let topic = {
             let state = self.state();
             let gateway = state.gateways.current().map_or("", |one| one.name.as_str());
-            state.topics.question(gateway, function.name())
+            state.topics.request(gateway, function.name())
         };
         let deadline = Instant::now() + self.settings.answer_timeout;
         let (payload, _, answer) = self.questions().open(function, args);
         let silent = |_| {
             let seconds = self.settings.answer_timeout.as_secs_f64();
-            AskError::Silent(format!("The gateway did not answer within {seconds} s."))
+            ApiRequestError::NoAnswer(format!("The gateway did not answer within {seconds} s."))
         };
         timeout_at(deadline, self.mqtt.publish(&topic, payload, false))
             .await
             .map_err(silent)??;
         let reply = timeout_at(deadline, answer).await.map_err(silent)?;
-        let reply = reply.map_err(|_| AskError::Silent("The question was given up.".to_owned()))?;
-        api::result(&reply)
+        let reply =
+            reply.map_err(|_| ApiRequestError::NoAnswer("The request was dropped.".to_owned()))?;
+        api::parse_result(&reply)
     }
 
-    fn take_link(&self, link: Link) {
+    fn update_link(&self, link: Link) {
         self.state().take_link(link);
         self.changed();
     }
 
     fn changed(&self) {
-        if self.state().ask_again {
+        if self.state().needs_nodes {
             self.wake.notify_one();
         }
         self.changes
@@ -265,49 +258,48 @@ impl Inner {
     }
 }
 
-/// Takes in what the broker sends and how the connection is, until the client is gone.
 async fn listen(
-    inner: Arc<Inner>,
-    mut subscription: Subscription,
+    inner: Arc<HouseState>,
+    mut subscription: TopicSubscription,
     mut link: watch::Receiver<Link>,
 ) {
-    inner.take_link(link.borrow_and_update().clone());
+    inner.update_link(link.borrow_and_update().clone());
     loop {
         tokio::select! {
             message = subscription.next() => match message {
                 Some(message) => {
-                    // The state is let go of before the questions are asked for.
-                    let reply = inner.state().take(&message, Now::read());
+                    // A separate statement, so that the two locks are never held together.
+                    let reply = inner.state().apply_message(&message, MessageTime::now());
                     if let Some(function) = reply {
-                        inner.questions().take(function, &message.payload);
+                        inner.questions().take_reply(function, &message.payload);
                     }
                     inner.changed();
                 }
                 None => break,
             },
             changed = link.changed() => match changed {
-                Ok(()) => inner.take_link(link.borrow_and_update().clone()),
+                Ok(()) => inner.update_link(link.borrow_and_update().clone()),
                 Err(_) => break,
             },
         }
     }
     let reason = "The connection to the MQTT broker was closed.".to_owned();
-    inner.take_link(Link::Offline { reason });
+    inner.update_link(Link::Offline { reason });
 }
 
-/// Nodes that are known by nothing but a status may be the controller.
-fn is_shown(node: &crate::node::Node) -> bool {
+/// Hides nodes of which only a status is known: they may be the controller.
+fn is_shown(node: &crate::node::ZwaveNode) -> bool {
     node.described || !node.values.is_empty()
 }
 
-fn missing(state: &State, prefix: &str) -> Option<String> {
+fn connection_problem(state: &HomeState, prefix: &str) -> Option<String> {
     if let Link::Offline { reason } = &state.link {
         return Some(reason.clone());
     }
     match state.gateways.current() {
-        None => Some(not_found(state, prefix)),
+        None => Some(gateway_problem(state, prefix)),
         Some(gateway) if !gateway.alive => Some(format!(
-            "The Z-Wave gateway {} is offline. Start zwave-js-ui, or look at its log.",
+            "The Z-Wave gateway {} is offline. Start zwave-js-ui, or check its log.",
             gateway.name
         )),
         Some(gateway) if state.driver == Some(false) => Some(format!(
@@ -318,7 +310,7 @@ fn missing(state: &State, prefix: &str) -> Option<String> {
     }
 }
 
-fn not_found(state: &State, prefix: &str) -> String {
+fn gateway_problem(state: &HomeState, prefix: &str) -> String {
     let others = state.gateways.alive().collect::<Vec<_>>().join(", ");
     match state.gateways.wanted() {
         Some(wanted) if !others.is_empty() => format!(
@@ -331,9 +323,9 @@ fn not_found(state: &State, prefix: &str) -> String {
     }
 }
 
-fn not_told(state: &State, gateway: Option<&Gateway>) -> Option<String> {
+fn list_problem(state: &HomeState, gateway: Option<&SeenGateway>) -> Option<String> {
     let name = gateway.map_or("", |one| one.name.as_str());
     state.answered.is_none().then(|| {
-        format!("The Z-Wave gateway {name} has not told its devices yet. It is asked again every few seconds.")
+        format!("The Z-Wave gateway {name} has not listed its devices yet. The request is repeated every few seconds.")
     })
 }

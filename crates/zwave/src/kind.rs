@@ -1,20 +1,19 @@
-//! What a device is for: by what it can do, by the class that it belongs to, and by its name.
+//! Determines a device's kind from its command classes, its device class, and its name.
 
 use serde::Deserialize;
 use toolgate_home::DeviceKind;
 
 use crate::device::class;
-use crate::node::Node;
+use crate::node::ZwaveNode;
 
-/// What a node says it is, in the numbers of the standard.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize)]
 pub(crate) struct DeviceClass {
     generic: Option<u8>,
     specific: Option<u8>,
 }
 
-/// The kind of a node, by what it can do; a lock with a battery is a lock.
-pub(crate) fn kind(node: &Node) -> DeviceKind {
+/// The first match decides, so a lock with a battery or a sensor is still a lock.
+pub(crate) fn device_kind(node: &ZwaveNode) -> DeviceKind {
     const KINDS: [(u16, DeviceKind); 9] = [
         (class::LOCK, DeviceKind::Lock),
         (class::SETPOINT, DeviceKind::Thermostat),
@@ -26,27 +25,27 @@ pub(crate) fn kind(node: &Node) -> DeviceKind {
         (class::NOTIFICATION, DeviceKind::Sensor),
         (class::METER, DeviceKind::Meter),
     ];
-    let found = KINDS.into_iter().find(|(class, _)| has(node, *class));
+    let found = KINDS.into_iter().find(|(class, _)| has_class(node, *class));
     match found.map_or(DeviceKind::Other, |(_, kind)| kind) {
         DeviceKind::Dimmer => with_level(node),
         kind => kind,
     }
 }
 
-fn has(node: &Node, class: u16) -> bool {
+fn has_class(node: &ZwaveNode, class: u16) -> bool {
     node.values.keys().any(|id| id.command_class == class)
 }
 
-/// Lights, blinds and fans are the same command class: a motor says so in its device class, unless it hangs on a module that
-/// is sold for lights; then only its name tells.
-fn with_level(node: &Node) -> DeviceKind {
+/// Lights, blinds and fans share a command class. A motor differs in its device class, unless it is
+/// attached to a module for lights; then only its name helps.
+fn with_level(node: &ZwaveNode) -> DeviceKind {
     const WINDOW_COVERING: u8 = 9;
     const MULTILEVEL_SWITCH: u8 = 17;
     let DeviceClass { generic, specific } = node.device_class;
     match (generic, specific) {
-        _ if has(node, class::WINDOW_COVERING) => return DeviceKind::Blind,
+        _ if has_class(node, class::WINDOW_COVERING) => return DeviceKind::Blind,
         (Some(WINDOW_COVERING), _) => return DeviceKind::Blind,
-        // A multiposition motor, and motor control of the classes A, B and C.
+        // Multiposition motor, and motor control classes A, B and C.
         (Some(MULTILEVEL_SWITCH), Some(3 | 5 | 6 | 7)) => return DeviceKind::Blind,
         (Some(MULTILEVEL_SWITCH), Some(8)) => return DeviceKind::Fan,
         _ => {}
@@ -88,7 +87,7 @@ mod tests {
             let json =
                 format!(r#"{{"id":2,"name":"{name}","deviceClass":{class},"values":[{values}]}}"#);
             let node: DescribedNode = serde_json::from_str(&json).unwrap();
-            assert_eq!(kind(&node.into_node().unwrap()), expected, "{json}");
+            assert_eq!(device_kind(&node.into_node().unwrap()), expected, "{json}");
         }
     }
 }

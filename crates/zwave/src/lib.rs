@@ -6,15 +6,15 @@
 //!                         └─ command: one publish, then wait for its proof
 //! ```
 //!
-//! [`House`] is a [`toolgate_home::Home`]. [`sim`] is a house that speaks the same dialect.
+//! [`House`] implements [`toolgate_home::Home`]. [`sim`] simulates a home with the same protocol.
 
 mod api;
+mod command_plan;
 mod device;
 mod house;
 mod kind;
 mod node;
 mod payload;
-mod plan;
 pub mod sim;
 mod state;
 mod topic;

@@ -1,4 +1,4 @@
-//! Nodes and values, as a gateway describes them.
+//! Parses the nodes and values that a gateway describes.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,46 +11,45 @@ use serde_json::Value as Json;
 use toolgate_home::{DeviceStatus, ReadingSource, one_line};
 
 use crate::kind::DeviceClass;
-use crate::payload::keep;
+use crate::payload::keep_value;
 use crate::value::{NodeId, ValueId};
 
-/// More nodes than this are not a house; a Z-Wave network has 232, one of long range 4,000.
+/// Everything here comes from the network, so number and size are bounded. A Z-Wave network has up
+/// to 232 nodes, a long-range one 4,000.
 pub(crate) const MAX_NODES: usize = 5_000;
-/// More values of one node are left out.
+/// Per node; further values are ignored.
 pub(crate) const MAX_VALUES: usize = 1_000;
-/// Values of all nodes together.
 pub(crate) const MAX_ALL_VALUES: usize = 50_000;
-/// Longer names, labels and units are cut.
+// In bytes; longer names, labels and units are cut.
 const MAX_TEXT: usize = 256;
-/// More choices of one value are left out.
+/// Per value; further choices are ignored.
 const MAX_STATES: usize = 256;
 
-/// Virtual nodes: everybody, everybody in long range; and groups from 4096 on.
+/// Virtual nodes: broadcast, long-range broadcast, and groups from 4096 on.
 const BROADCAST: [NodeId; 2] = [255, 4095];
 const FIRST_GROUP: NodeId = 4096;
 
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct Value {
-    /// How the gateway shows the property; named topics are made from it.
+pub(crate) struct NodeValue {
+    /// The gateway's name for the property, from which named topics are built.
     pub property_name: String,
     pub label: String,
     pub unit: Option<String>,
     pub min: Option<f64>,
     pub max: Option<f64>,
-    pub states: Vec<Choice>,
-    /// `None`: not told.
+    pub states: Vec<ValueChoice>,
+    /// `None` if the gateway did not say.
     pub writeable: Option<bool>,
-    /// `None`: nobody knows.
     pub value: Option<Json>,
-    /// Milliseconds since 1970 at which it became known.
+    /// When it became known, in milliseconds since 1970.
     pub updated: Option<u64>,
     pub source: ReadingSource,
-    /// Where it was seen published, without the prefix.
+    /// The topic where it was last published, without the prefix.
     pub topic: Option<Arc<str>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Deserialize)]
-pub(crate) struct Choice {
+pub(crate) struct ValueChoice {
     #[serde(default, deserialize_with = "short")]
     pub text: String,
     #[serde(default)]
@@ -58,22 +57,22 @@ pub(crate) struct Choice {
 }
 
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct Node {
+pub(crate) struct ZwaveNode {
     pub id: NodeId,
-    /// Empty if nobody named it.
+    /// Empty if it has no name.
     pub name: String,
     pub location: String,
     pub device_class: DeviceClass,
     pub status: DeviceStatus,
-    /// Milliseconds since 1970 at which it was last heard.
+    /// When it was last heard from, in milliseconds since 1970.
     pub last_active: Option<u64>,
-    pub values: BTreeMap<ValueId, Value>,
-    /// False as long as it is known from topics alone.
+    pub values: BTreeMap<ValueId, NodeValue>,
+    /// False while it is known from topics only.
     pub described: bool,
 }
 
-impl Node {
-    /// What it is called: unnamed nodes as in their topics.
+impl ZwaveNode {
+    /// The name, or `nodeID_6` as in the topics of unnamed nodes.
     pub(crate) fn title(&self) -> String {
         if self.name.trim().is_empty() {
             format!("{}{}", crate::topic::UNNAMED, self.id)
@@ -83,12 +82,10 @@ impl Node {
     }
 }
 
-/// Whether a number is that of a device, and not everybody's or a group's.
 pub(crate) fn is_device(id: NodeId) -> bool {
     id != 0 && id < FIRST_GROUP && !BROADCAST.contains(&id)
 }
 
-/// A node in `getNodes` and `nodeinfo`.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct DescribedNode {
@@ -109,18 +106,18 @@ pub(crate) struct DescribedNode {
     #[serde(default, deserialize_with = "lenient")]
     last_active: Option<u64>,
     #[serde(default)]
-    values: Bounded<Described, MAX_VALUES>,
+    values: BoundedList<DescribedValue, MAX_VALUES>,
 }
 
 impl DescribedNode {
-    /// `None` for the controller, for virtual nodes, and for what has no number.
-    pub(crate) fn into_node(self) -> Option<Node> {
+    /// `None` for the controller, for virtual nodes, and without a valid number.
+    pub(crate) fn into_node(self) -> Option<ZwaveNode> {
         let id = self.id.filter(|id| is_device(*id))?;
         if self.r#virtual == Some(true) || self.is_controller_node == Some(true) {
             return None;
         }
         let values = self.values.0.into_iter();
-        Some(Node {
+        Some(ZwaveNode {
             id,
             name: self.name,
             location: self.loc,
@@ -135,10 +132,9 @@ impl DescribedNode {
     }
 }
 
-/// A value in `getNodes`, and in messages of the whole form.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Described {
+pub(crate) struct DescribedValue {
     #[serde(default, deserialize_with = "lenient")]
     pub node_id: Option<NodeId>,
     #[serde(default, deserialize_with = "lenient")]
@@ -160,7 +156,7 @@ pub(crate) struct Described {
     #[serde(default, deserialize_with = "lenient")]
     max: Option<f64>,
     #[serde(default)]
-    states: Bounded<Choice, MAX_STATES>,
+    states: BoundedList<ValueChoice, MAX_STATES>,
     #[serde(default, deserialize_with = "lenient")]
     writeable: Option<bool>,
     #[serde(default, deserialize_with = "kept")]
@@ -169,7 +165,7 @@ pub(crate) struct Described {
     pub last_update: Option<u64>,
 }
 
-impl Described {
+impl DescribedValue {
     pub(crate) fn id(&self) -> Option<ValueId> {
         Some(ValueId {
             command_class: self.command_class?,
@@ -179,8 +175,8 @@ impl Described {
         })
     }
 
-    pub(crate) fn into_value(self) -> Value {
-        Value {
+    pub(crate) fn into_value(self) -> NodeValue {
+        NodeValue {
             property_name: self.property_name.or(self.property).unwrap_or_default(),
             label: self.label,
             unit: self.unit.filter(|unit| !unit.is_empty()),
@@ -196,7 +192,7 @@ impl Described {
     }
 }
 
-/// What is not as expected is as if it were not there: one odd field must not hide a house.
+// Treats an invalid field as missing, because one odd field must not hide a whole home.
 fn lenient<'de, D, T>(from: D) -> Result<Option<T>, D::Error>
 where
     D: Deserializer<'de>,
@@ -206,10 +202,9 @@ where
     Ok(serde_json::from_value(json).ok())
 }
 
-/// A text, or a number as one.
 fn name<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
     Ok(match Json::deserialize(from)? {
-        Json::String(text) => Some(cut(text)),
+        Json::String(text) => Some(truncate_text(text)),
         Json::Number(number) => Some(number.to_string()),
         _ => None,
     })
@@ -220,67 +215,58 @@ fn short<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
 }
 
 fn kept<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Json>, D::Error> {
-    Ok(keep(&Json::deserialize(from)?))
+    Ok(keep_value(&Json::deserialize(from)?))
 }
 
-fn cut(mut text: String) -> String {
+fn truncate_text(mut text: String) -> String {
     if text.len() > MAX_TEXT {
         text.truncate(text.floor_char_boundary(MAX_TEXT));
     }
     text
 }
 
-/// A list, or the values of an object; what does not fit is left out.
+/// Deserializes a list, or the values of an object, and ignores items beyond `MAX`.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Bounded<T, const MAX: usize>(pub Vec<T>);
+pub(crate) struct BoundedList<T, const MAX: usize>(pub Vec<T>);
 
-impl<T, const MAX: usize> Default for Bounded<T, MAX> {
+impl<T, const MAX: usize> Default for BoundedList<T, MAX> {
     fn default() -> Self {
         Self(Vec::new())
     }
 }
 
-impl<'de, T: Deserialize<'de>, const MAX: usize> Deserialize<'de> for Bounded<T, MAX> {
+impl<'de, T: Deserialize<'de>, const MAX: usize> Deserialize<'de> for BoundedList<T, MAX> {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        from.deserialize_any(Many(PhantomData))
+        from.deserialize_any(BoundedListVisitor(PhantomData))
     }
 }
 
-struct Many<T, const MAX: usize>(PhantomData<T>);
+struct BoundedListVisitor<T, const MAX: usize>(PhantomData<T>);
 
-impl<'de, T: Deserialize<'de>, const MAX: usize> Visitor<'de> for Many<T, MAX> {
-    type Value = Bounded<T, MAX>;
+impl<'de, T: Deserialize<'de>, const MAX: usize> Visitor<'de> for BoundedListVisitor<T, MAX> {
+    type Value = BoundedList<T, MAX>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a list or an object")
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut all: A) -> Result<Self::Value, A::Error> {
-        let mut kept = Vec::new();
-        while kept.len() < MAX {
-            match all.next_element()? {
-                Some(one) => kept.push(one),
-                None => return Ok(Bounded(kept)),
-            }
-        }
+        let items = std::iter::from_fn(|| all.next_element().transpose());
+        let kept = items.take(MAX).collect::<Result<_, _>>()?;
         while all.next_element::<IgnoredAny>()?.is_some() {}
-        Ok(Bounded(kept))
+        Ok(BoundedList(kept))
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut all: A) -> Result<Self::Value, A::Error> {
-        let mut kept = Vec::new();
-        while kept.len() < MAX {
-            match all.next_entry::<IgnoredAny, T>()? {
-                Some((_, one)) => kept.push(one),
-                None => return Ok(Bounded(kept)),
-            }
-        }
+        let items = std::iter::from_fn(|| all.next_entry::<IgnoredAny, T>().transpose());
+        let kept = items.take(MAX).map(|entry| Ok(entry?.1));
+        let kept = kept.collect::<Result<_, _>>()?;
         while all.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-        Ok(Bounded(kept))
+        Ok(BoundedList(kept))
     }
 
     fn visit_unit<E>(self) -> Result<Self::Value, E> {
-        Ok(Bounded(Vec::new()))
+        Ok(BoundedList(Vec::new()))
     }
 }
 
@@ -288,7 +274,7 @@ impl<'de, T: Deserialize<'de>, const MAX: usize> Visitor<'de> for Many<T, MAX> {
 mod tests {
     use super::*;
 
-    fn node(json: &str) -> Option<Node> {
+    fn node(json: &str) -> Option<ZwaveNode> {
         serde_json::from_str::<DescribedNode>(json)
             .unwrap()
             .into_node()

@@ -1,60 +1,56 @@
-//! What stands in the messages of values.
+//! Parses the payloads of value messages.
 //!
-//! A gateway is set to one of three forms: time and value, the whole description of the value, or the bare value.
-//! Whatever can not be read is an unknown value, never an old one and never a default.
+//! A gateway uses one of three formats: time and value, the complete description, or the bare
+//! value. Anything unreadable is an unknown value, never an old one or a default.
 
 use serde_json::{Map, Value as Json};
 
-use crate::node::Described;
+use crate::node::DescribedValue;
 
-/// Longer messages of a value are not read.
+// In bytes; longer messages are not read.
 pub(crate) const MAX_PAYLOAD: usize = 1024 * 1024;
-/// Longer texts of a value are not kept.
+// In bytes; longer strings are dropped.
 const MAX_TEXT: usize = 1024;
 
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct Report {
-    /// `None`: nobody knows.
+pub(crate) struct ValueReport {
     pub value: Option<Json>,
-    /// Milliseconds since 1970, by the gateway's clock, at which the value became known.
+    /// When the value became known by the gateway's clock, in milliseconds since 1970.
     pub time: Option<u64>,
-    /// The description of the value, in the form that has it.
-    pub described: Option<Box<Described>>,
-    /// How the gateway calls the node at the moment, if it says so.
+    pub described: Option<Box<DescribedValue>>,
     pub node_name: Option<String>,
-    /// Where the gateway says the node is.
     pub node_location: Option<String>,
 }
 
-pub(crate) fn report(payload: &[u8]) -> Report {
+pub(crate) fn parse_report(payload: &[u8]) -> ValueReport {
     if payload.len() > MAX_PAYLOAD {
-        return Report::default();
+        return ValueReport::default();
     }
     let Ok(json) = serde_json::from_slice::<Json>(payload) else {
-        return Report::default();
+        return ValueReport::default();
     };
     match json {
-        Json::Object(fields) if fields.contains_key("commandClass") => whole(fields),
-        Json::Object(fields) if is_time_value(&fields) => Report {
+        Json::Object(fields) if fields.contains_key("commandClass") => parse_description(fields),
+        Json::Object(fields) if is_time_value(&fields) => ValueReport {
             time: fields.get("time").and_then(Json::as_u64),
             node_name: text(&fields, "nodeName"),
             node_location: text(&fields, "nodeLocation"),
-            value: fields.get("value").and_then(keep),
+            value: fields.get("value").and_then(keep_value),
             described: None,
         },
-        bare => Report {
-            value: keep(&bare),
-            ..Report::default()
+        bare => ValueReport {
+            value: keep_value(&bare),
+            ..ValueReport::default()
         },
     }
 }
 
-fn whole(fields: Map<String, Json>) -> Report {
+fn parse_description(fields: Map<String, Json>) -> ValueReport {
     let (node_name, node_location) = (text(&fields, "nodeName"), text(&fields, "nodeLocation"));
-    let described = serde_json::from_value::<Described>(Json::Object(fields))
+    let described = serde_json::from_value::<DescribedValue>(Json::Object(fields))
         .ok()
         .filter(|told| told.id().is_some());
-    Report {
+    ValueReport {
         value: described.as_ref().and_then(|told| told.value.clone()),
         time: described.as_ref().and_then(|told| told.last_update),
         described: described.map(Box::new),
@@ -63,7 +59,7 @@ fn whole(fields: Map<String, Json>) -> Report {
     }
 }
 
-/// A bare duration, `{"value":0,"unit":"seconds"}`, has a `value` as well.
+/// A bare duration, `{"value":0,"unit":"seconds"}`, has a `value` as well, so all keys count.
 fn is_time_value(fields: &Map<String, Json>) -> bool {
     fields.contains_key("time")
         || (fields.contains_key("value")
@@ -76,8 +72,7 @@ fn text(fields: &Map<String, Json>, key: &str) -> Option<String> {
     fields.get(key).and_then(Json::as_str).map(str::to_owned)
 }
 
-/// Only what people are told is kept: truth values, numbers and short texts.
-pub(crate) fn keep(value: &Json) -> Option<Json> {
+pub(crate) fn keep_value(value: &Json) -> Option<Json> {
     match value {
         Json::Bool(_) | Json::Number(_) => Some(value.clone()),
         Json::String(text) if text.len() <= MAX_TEXT => Some(value.clone()),
@@ -85,9 +80,8 @@ pub(crate) fn keep(value: &Json) -> Option<Json> {
     }
 }
 
-/// Reads a status: bare, or with its time.
-pub(crate) fn flag(payload: &[u8]) -> Option<bool> {
-    report(payload).value.as_ref().and_then(Json::as_bool)
+pub(crate) fn parse_flag(payload: &[u8]) -> Option<bool> {
+    parse_report(payload).value.as_ref().and_then(Json::as_bool)
 }
 
 #[cfg(test)]
@@ -113,7 +107,7 @@ mod tests {
             (r#""7.0""#, Some(json!("7.0"))),
             (r#"{"value":25}"#, Some(json!(25))),
         ] {
-            assert_eq!(report(payload.as_bytes()).value, value, "{payload}");
+            assert_eq!(parse_report(payload.as_bytes()).value, value, "{payload}");
         }
     }
 
@@ -137,26 +131,26 @@ mod tests {
             r#"{"id":"2-37-0-targetValue","nodeId":2,"commandClass":37,"endpoint":0,"property":"targetValue"}"#,
             r#"{"commandClass":"many","value":true}"#,
         ] {
-            assert_eq!(report(payload.as_bytes()).value, None, "{payload}");
+            assert_eq!(parse_report(payload.as_bytes()).value, None, "{payload}");
         }
-        assert_eq!(report(&[b'['; 200_000]).value, None, "too deep");
-        assert_eq!(report(&[0xff, 0xfe]).value, None, "not even text");
+        assert_eq!(parse_report(&[b'['; 200_000]).value, None, "too deep");
+        assert_eq!(parse_report(&[0xff, 0xfe]).value, None, "not even text");
         let long = format!("\"{}\"", "x".repeat(MAX_TEXT + 1));
-        assert_eq!(report(long.as_bytes()).value, None, "too long");
-        assert_eq!(report(&vec![b' '; MAX_PAYLOAD + 1]).value, None);
+        assert_eq!(parse_report(long.as_bytes()).value, None, "too long");
+        assert_eq!(parse_report(&vec![b' '; MAX_PAYLOAD + 1]).value, None);
     }
 
     #[test]
     fn the_time_is_the_gateways() {
-        let report = report(br#"{"time":1794766104495,"value":1,"nodeName":"A"}"#);
+        let report = parse_report(br#"{"time":1794766104495,"value":1,"nodeName":"A"}"#);
         assert_eq!(report.time, Some(1_794_766_104_495));
         assert_eq!(report.node_name.as_deref(), Some("A"));
-        assert_eq!(super::report(br#"{"time":-1,"value":1}"#).time, None);
+        assert_eq!(super::parse_report(br#"{"time":-1,"value":1}"#).time, None);
     }
 
     #[test]
     fn a_whole_value_describes_itself() {
-        let report = report(
+        let report = parse_report(
             r#"{"id":"8-67-0-setpoint-1","nodeId":8,"commandClass":67,"endpoint":0,"property":"setpoint","propertyName":"setpoint","propertyKey":1,"writeable":true,"label":"Setpoint (Heating)","min":5,"max":35,"unit":"°C","value":20,"lastUpdate":1794766195675}"#.as_bytes(),
         );
         let described = report.described.unwrap();
@@ -169,9 +163,9 @@ mod tests {
     proptest! {
         #[test]
         fn no_payload_breaks_it(payload in proptest::collection::vec(any::<u8>(), 0..200), text in "[{}\\[\\]\",:a-z0-9.e+-]{0,80}") {
-            report(&payload);
-            report(text.as_bytes());
-            flag(&payload);
+            parse_report(&payload);
+            parse_report(text.as_bytes());
+            parse_flag(&payload);
         }
     }
 }

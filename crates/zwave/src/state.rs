@@ -1,10 +1,10 @@
-//! All that is known of a house, kept current by every message.
+//! The known state of a home, updated by every message.
 //!
-//! Nothing here waits or sends: messages go in, and what is known comes out.
+//! Nothing here waits or sends, so every message can be tested in isolation.
 
 mod bases;
 mod gateways;
-mod take;
+mod messages;
 mod values;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -13,34 +13,34 @@ use std::time::{Duration, SystemTime};
 
 use tokio::time::Instant;
 use toolgate_home::{CommandProof, DeviceStatus};
-use toolgate_mqtt::{Message, State as Link};
+use toolgate_mqtt::{MqttMessage, MqttState as Link};
 
-use crate::node::{MAX_ALL_VALUES, MAX_NODES, Node};
-use crate::topic::{self, About, Style, Topics};
+use crate::node::{MAX_ALL_VALUES, MAX_NODES, ZwaveNode};
+use crate::topic::{self, HomeTopics, TopicStyle, TopicSubject};
 use crate::value::{NodeId, ValueId};
-use bases::Bases;
-use gateways::Gateways;
+use bases::BaseTopics;
+use gateways::SeenGateways;
 
-pub(crate) use gateways::Gateway;
+pub(crate) use gateways::SeenGateway;
 
-/// Topics whose value was found once are found at once the next time; this many.
+// Limits the cache from topics to values. A flood of topics must not fill the memory.
 const MAX_ROUTES: usize = 100_000;
-/// Kept messages of nodes that nobody told us about yet; this many, and this long all together.
+// Limits retained messages of nodes that are not known yet, in number and bytes.
 const MAX_PENDING: usize = 5_000;
 const MAX_PENDING_BYTES: usize = 4 * 1024 * 1024;
 
-/// Longer topics can not be sent, with `/set` behind them.
+// In bytes. Leaves room for the prefix and `/set` within MQTT's limit.
 const MAX_TOPIC: usize = 65_000;
 
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Now {
+pub(crate) struct MessageTime {
     pub instant: Instant,
-    /// Milliseconds since 1970.
+    /// In milliseconds since 1970.
     pub wall: u64,
 }
 
-impl Now {
-    pub(crate) fn read() -> Self {
+impl MessageTime {
+    pub(crate) fn now() -> Self {
         let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
         Self {
             instant: Instant::now(),
@@ -59,70 +59,68 @@ pub(crate) struct PendingCommand {
 }
 
 #[derive(Debug)]
-pub(crate) struct State {
-    pub topics: Topics,
+pub(crate) struct HomeState {
+    pub topics: HomeTopics,
     pub link: Link,
-    pub nodes: BTreeMap<NodeId, Node>,
-    pub gateways: Gateways,
+    pub nodes: BTreeMap<NodeId, ZwaveNode>,
+    pub gateways: SeenGateways,
     pub driver: Option<bool>,
-    /// When the gateway last told its nodes.
+    /// When the gateway last listed its nodes.
     pub answered: Option<SystemTime>,
-    /// The nodes should be asked for again.
-    pub ask_again: bool,
-    pub watched: Vec<PendingCommand>,
-    /// Nodes that are no devices: the controller and virtual ones.
-    left_out: BTreeSet<NodeId>,
-    bases: Bases,
-    /// Bases that no node should have, and one has.
-    odd: HashSet<String>,
+    pub needs_nodes: bool,
+    pub pending_commands: Vec<PendingCommand>,
+    /// Nodes that are not devices: the controller and virtual nodes.
+    ignored_nodes: BTreeSet<NodeId>,
+    bases: BaseTopics,
+    unexpected_topics: HashSet<String>,
     routes: HashMap<Arc<str>, (NodeId, ValueId)>,
-    pending: HashMap<String, Vec<Message>>,
+    pending: HashMap<String, Vec<MqttMessage>>,
     pending_count: usize,
     pending_bytes: usize,
-    style: Style,
+    style: TopicStyle,
 }
 
-impl State {
+impl HomeState {
     pub(crate) fn new(prefix: &str, link: Link) -> Self {
         Self {
-            topics: Topics::new(prefix),
+            topics: HomeTopics::new(prefix),
             link,
             nodes: BTreeMap::new(),
-            gateways: Gateways::default(),
+            gateways: SeenGateways::default(),
             driver: None,
             answered: None,
-            ask_again: true,
-            watched: Vec::new(),
-            left_out: BTreeSet::new(),
-            bases: Bases::default(),
-            odd: HashSet::new(),
+            needs_nodes: true,
+            pending_commands: Vec::new(),
+            ignored_nodes: BTreeSet::new(),
+            bases: BaseTopics::default(),
+            unexpected_topics: HashSet::new(),
             routes: HashMap::new(),
             pending: HashMap::new(),
             pending_count: 0,
             pending_bytes: 0,
-            style: Style::default(),
+            style: TopicStyle::default(),
         }
     }
 
-    /// Whether somebody keeps what is known current.
     pub(crate) fn is_current(&self) -> bool {
         self.link == Link::Online && self.gateways.current().is_some_and(|one| one.alive)
     }
 
-    /// Takes the gateway's list of nodes: it is the truth, but where values are published it does not tell.
+    /// Replaces the nodes by the gateway's list, which is authoritative except for topics, which
+    /// it does not contain.
     pub(crate) fn take_nodes(&mut self, told: Vec<crate::node::DescribedNode>) {
         let mut old = std::mem::take(&mut self.nodes);
-        self.left_out.clear();
+        self.ignored_nodes.clear();
         let mut values = 0;
         for told in told {
             let id = told.id;
             let Some(mut node) = told.into_node() else {
-                self.left_out.extend(id);
+                self.ignored_nodes.extend(id);
                 continue;
             };
             values += node.values.len();
             if self.nodes.len() == MAX_NODES || values > MAX_ALL_VALUES {
-                tracing::warn!("the gateway has more nodes than fit: the rest is left out");
+                tracing::warn!("the gateway has too many nodes: the rest is ignored");
                 break;
             }
             if let Some(old) = old.remove(&node.id) {
@@ -139,70 +137,76 @@ impl State {
 
     pub(crate) fn take_link(&mut self, link: Link) {
         if link == Link::Online {
-            self.ask_again = true;
+            self.needs_nodes = true;
         }
         self.link = link;
     }
 
-    /// Where a value is told what to be. The topic on which it was seen published; else the one it must have.
-    pub(crate) fn set_topic(&self, node: &Node, id: &ValueId) -> Result<String, String> {
-        let rest = node
-            .values
-            .get(id)
-            .and_then(|value| value.topic.as_deref().map(str::to_owned))
-            .unwrap_or_else(|| self.computed_topic(node, id));
-        let shared = "shares its MQTT topic with another device, and nobody could tell which of them would act: give one of \
+    /// The topic to write a value: where it was seen published, or else where it should be.
+    pub(crate) fn set_topic(&self, node: &ZwaveNode, id: &ValueId) -> Result<String, String> {
+        let seen = node.values.get(id).and_then(|value| value.topic.as_deref());
+        let rest = seen.map_or_else(|| self.computed_topic(node, id), str::to_owned);
+        let shared = "shares its MQTT topic with another device, so either of them might act: give one of \
                       them another name in zwave-js-ui";
-        if topic::split(&rest).is_some_and(|(base, _)| self.bases.is_shared(base)) {
+        if topic::split_topic(&rest).is_some_and(|(base, _)| self.bases.is_shared(base)) {
             return Err(format!("'{}' {shared}.", node.title()));
         }
-        let topic = self.topics.whole(&rest);
-        // A name may contain slashes, and must not make a question to the gateway of a command to a lamp.
-        let own = matches!(self.topics.about(&topic), About::Node { .. });
+        let topic = self.topics.with_prefix(&rest);
+        // A node's name may contain slashes, and must not turn a command to a lamp into a request
+        // to the gateway.
+        let own = matches!(self.topics.subject(&topic), TopicSubject::Node { .. });
         if !own || topic.len() > MAX_TOPIC || topic.contains(['+', '#', '\0']) {
             return Err(format!(
-                "'{}' has a name that no device can be commanded by: give it another one in zwave-js-ui.",
+                "'{}' has a name that can't be used in an MQTT topic: rename it in zwave-js-ui.",
                 node.title()
             ));
         }
         Ok(format!("{topic}/set"))
     }
 
-    fn computed_topic(&self, node: &Node, id: &ValueId) -> String {
-        let property_name = node
-            .values
-            .get(id)
-            .map_or(id.property.as_str(), |value| &value.property_name);
-        // What is seen of the node itself says more than what is seen of the house.
+    fn computed_topic(&self, node: &ZwaveNode, id: &ValueId) -> String {
+        let value = node.values.get(id);
+        let property_name = value.map_or(id.property.as_str(), |value| &value.property_name);
+        // Topics of the node itself are better evidence than those of other nodes.
         let seen = node
             .values
             .values()
             .find_map(|value| value.topic.as_deref());
-        let (base, form) = match seen.and_then(topic::split) {
+        let (base, form) = match seen.and_then(topic::split_topic) {
             Some((base, suffix)) => (base.to_owned(), suffix.form),
             None => (
                 self.style.base(node.id, &node.name, &node.location),
                 self.style.form,
             ),
         };
-        format!("{base}/{}", topic::suffix(form, id, property_name))
+        format!("{base}/{}", topic::value_suffix(form, id, property_name))
     }
 
-    fn tell_status(&mut self, id: NodeId, status: DeviceStatus) {
-        for watched in self.watched.iter_mut().filter(|one| one.node == id) {
-            watched.proof.take_status(status);
+    fn report_status(&mut self, id: NodeId, status: DeviceStatus) {
+        let watched = self.pending_commands.iter_mut();
+        watched
+            .filter(|one| one.node == id)
+            .for_each(|one| one.proof.take_status(status));
+    }
+
+    // Each unexpected topic causes a new request for the nodes only once.
+    fn note_unexpected(&mut self, topic: &str) {
+        if self.unexpected_topics.len() < MAX_NODES
+            && self.unexpected_topics.insert(topic.to_owned())
+        {
+            self.needs_nodes = true;
         }
     }
 }
 
-fn keep_topics(old: &Node, new: &mut Node) {
+fn keep_topics(old: &ZwaveNode, new: &mut ZwaveNode) {
     let topics = old.values.values().filter_map(|value| value.topic.clone());
     let mut topics = topics
         .filter_map(|topic| {
-            let (_, suffix) = topic::split(&topic)?;
+            let (_, suffix) = topic::split_topic(&topic)?;
             let key = (
                 suffix.form,
-                topic::suffix(suffix.form, &suffix.value_id(), suffix.property),
+                topic::value_suffix(suffix.form, &suffix.value_id(), suffix.property),
             );
             Some((key, topic))
         })
@@ -211,8 +215,10 @@ fn keep_topics(old: &Node, new: &mut Node) {
         return;
     }
     for (id, value) in &mut new.values {
-        value.topic = [topic::Form::Named, topic::Form::Numbered]
+        value.topic = [topic::TopicForm::Named, topic::TopicForm::ValueId]
             .into_iter()
-            .find_map(|form| topics.remove(&(form, topic::suffix(form, id, &value.property_name))));
+            .find_map(|form| {
+                topics.remove(&(form, topic::value_suffix(form, id, &value.property_name)))
+            });
     }
 }

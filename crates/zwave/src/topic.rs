@@ -1,4 +1,4 @@
-//! The topics of zwave-js-ui, both ways.
+//! Builds and parses the topics of zwave-js-ui.
 //!
 //! ```text
 //!  zwave/[Kitchen/]Switch_One/switch_binary/endpoint_0/currentValue     named
@@ -8,7 +8,8 @@
 //!  prefix        base                        suffix
 //! ```
 //!
-//! How many levels a base has can not be told from a topic: locations may be switched off, and names may contain `/`.
+//! The number of levels in a base can't be told from a topic: locations may be disabled, and
+//! names may contain `/`.
 
 mod classes;
 
@@ -17,41 +18,50 @@ pub(crate) use classes::{class_name, class_number};
 use crate::value::{NodeId, ValueId};
 
 const CLIENTS: &str = "_CLIENTS";
-/// Real gateways write the first; the second stands in their documentation.
+/// Real gateways use the first; their documentation has the second.
 const EVENTS: [&str; 2] = ["_EVENTS", "_EVENTS_"];
-/// What an unnamed node is called, before its number.
 pub(crate) const UNNAMED: &str = "nodeID_";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub(crate) enum Form {
+pub enum TopicForm {
     /// `switch_binary/endpoint_0/currentValue`
     #[default]
     Named,
     /// `37/0/currentValue`
-    Numbered,
+    ValueId,
 }
 
-/// How a gateway is set to write topics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct Style {
-    pub form: Form,
-    /// False only in the numbered form: nodes go by their number.
+pub(crate) struct TopicStyle {
+    pub form: TopicForm,
+    /// False if topics have node numbers instead of names, only in the numbered form.
     pub names: bool,
     pub locations: bool,
 }
 
-impl Default for Style {
+impl Default for TopicStyle {
     fn default() -> Self {
-        Self {
-            form: Form::Named,
-            names: true,
-            locations: true,
-        }
+        Self::ALL[0]
     }
 }
 
-impl Style {
-    /// Where the topics of a node begin, after the prefix.
+impl TopicStyle {
+    /// All settings that change the base of a topic, the most common first.
+    pub(crate) const ALL: [Self; 4] = [
+        Self::named(true, true),
+        Self::named(true, false),
+        Self::named(false, true),
+        Self::named(false, false),
+    ];
+
+    const fn named(names: bool, locations: bool) -> Self {
+        Self {
+            form: TopicForm::Named,
+            names,
+            locations,
+        }
+    }
+
     pub(crate) fn base(self, id: NodeId, name: &str, location: &str) -> String {
         let own = match (self.names, name.is_empty()) {
             (false, _) => id.to_string(),
@@ -66,65 +76,47 @@ impl Style {
     }
 }
 
-/// Every base that a node can have, whatever the gateway's settings; the most usual first.
-pub(crate) fn bases(id: NodeId, name: &str, location: &str) -> Vec<String> {
-    let mut all = Vec::with_capacity(6);
-    for names in [true, false] {
-        for locations in [true, false] {
-            let style = Style {
-                form: Form::Named,
-                names,
-                locations,
-            };
-            let base = style.base(id, name, location);
-            if !all.contains(&base) {
-                all.push(base);
-            }
-        }
-    }
-    all
-}
-
-/// The end of a value's topic. `property_name` is what the gateway shows for the property; named topics are made from it.
-pub(crate) fn suffix(form: Form, id: &ValueId, property_name: &str) -> String {
+/// The end of a value's topic. Named topics are built from `property_name`, the gateway's
+/// name for the property.
+pub(crate) fn value_suffix(form: TopicForm, id: &ValueId, property_name: &str) -> String {
     let property = match form {
-        Form::Named => property_name,
-        Form::Numbered => &id.property,
+        TopicForm::Named => property_name,
+        TopicForm::ValueId => &id.property,
     };
     let mut suffix = match form {
-        Form::Named => format!("{}/endpoint_{}", class_name(id.command_class), id.endpoint),
-        Form::Numbered => format!("{}/{}", id.command_class, id.endpoint),
+        TopicForm::Named => format!("{}/endpoint_{}", class_name(id.command_class), id.endpoint),
+        TopicForm::ValueId => format!("{}/{}", id.command_class, id.endpoint),
     };
     for text in [Some(property), id.key.as_deref()].into_iter().flatten() {
         suffix.push('/');
-        suffix.extend(part(text));
+        suffix.extend(clean_part(text));
     }
     suffix
 }
 
-/// A suffix, taken apart; property and key as the topic has them, cleaned.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Suffix<'a> {
-    pub form: Form,
+pub(crate) struct ValueSuffix<'a> {
+    pub form: TopicForm,
     pub command_class: u16,
     pub endpoint: u16,
     pub property: &'a str,
     pub key: Option<&'a str>,
 }
 
-impl Suffix<'_> {
-    pub(crate) fn is_of(&self, id: &ValueId, property_name: &str) -> bool {
+impl ValueSuffix<'_> {
+    pub(crate) fn matches(&self, id: &ValueId, property_name: &str) -> bool {
         let property = match self.form {
-            Form::Named => property_name,
-            Form::Numbered => &id.property,
+            TopicForm::Named => property_name,
+            TopicForm::ValueId => &id.property,
         };
         (self.command_class, self.endpoint) == (id.command_class, id.endpoint)
-            && part(property).eq(self.property.chars())
+            && clean_part(property).eq(self.property.chars())
             && self.key.is_some() == id.key.is_some()
-            && part(id.key.as_deref().unwrap_or_default()).eq(self.key.unwrap_or_default().chars())
+            && clean_part(id.key.as_deref().unwrap_or_default())
+                .eq(self.key.unwrap_or_default().chars())
     }
 
-    /// The value it names, as far as a topic can tell: spaces of a property became `_`.
+    // The value that it names. Inexact, because spaces of a property became `_`.
     pub(crate) fn value_id(&self) -> ValueId {
         ValueId {
             command_class: self.command_class,
@@ -135,7 +127,7 @@ impl Suffix<'_> {
     }
 }
 
-pub(crate) fn parse_suffix(text: &str) -> Option<Suffix<'_>> {
+pub(crate) fn parse_suffix(text: &str) -> Option<ValueSuffix<'_>> {
     let mut parts = text.split('/');
     let (class, endpoint) = (parts.next()?, parts.next()?);
     let (property, key) = (parts.next()?, parts.next());
@@ -143,41 +135,42 @@ pub(crate) fn parse_suffix(text: &str) -> Option<Suffix<'_>> {
         return None;
     }
     let (form, command_class, endpoint) = match endpoint.strip_prefix("endpoint_") {
-        Some(endpoint) => (Form::Named, class_number(class)?, number(endpoint)?),
-        None => (Form::Numbered, number(class)?, number(endpoint)?),
+        Some(endpoint) => (TopicForm::Named, class_number(class)?, endpoint),
+        None => (TopicForm::ValueId, parse_number(class)?, endpoint),
     };
-    Some(Suffix {
+    Some(ValueSuffix {
         form,
         command_class,
-        endpoint,
+        endpoint: parse_number(endpoint)?,
         property,
         key,
     })
 }
 
-/// Splits the topic of a value at the class, looking from the right; for topics of nodes that nobody told us about.
-pub(crate) fn split(rest: &str) -> Option<(&str, Suffix<'_>)> {
+// Splits a value's topic at the class, from the right, because a name may look like a class.
+pub(crate) fn split_topic(rest: &str) -> Option<(&str, ValueSuffix<'_>)> {
     rest.rmatch_indices('/')
         .filter_map(|(at, _)| Some((&rest[..at], parse_suffix(&rest[at + 1..])?)))
-        // Below 32 there are no classes of devices: such a number is an endpoint or a parameter.
+        // Device classes start at 32: a smaller number is an endpoint or a parameter.
         .find(|(base, suffix)| !base.is_empty() && suffix.command_class >= 32)
 }
 
-/// Digits only: `+5` and the like are not what a gateway writes.
-fn number(text: &str) -> Option<u16> {
+/// `parse` alone would accept `+5`, which no gateway writes.
+fn parse_number(text: &str) -> Option<u16> {
     text.bytes()
         .all(|byte| byte.is_ascii_digit())
         .then(|| text.parse().ok())?
 }
 
-/// What zwave-js-ui makes of a name: white space becomes `_`, then whatever is neither letter, digit, `-`, `_` nor `/` goes.
+/// Cleans a name as zwave-js-ui does: whitespace becomes `_`, and everything but letters, digits,
+/// `-`, `_` and `/` is removed.
 pub(crate) fn sanitize(text: &str) -> String {
-    text.chars().filter_map(cleaned).collect()
+    text.chars().filter_map(clean_char).collect()
 }
 
-fn cleaned(c: char) -> Option<char> {
+fn clean_char(c: char) -> Option<char> {
     match c {
-        // As JavaScript counts white space.
+        // JavaScript's notion of whitespace differs from Rust's in these two.
         '\u{85}' => None,
         '\u{feff}' => Some('_'),
         c if c.is_whitespace() => Some('_'),
@@ -187,89 +180,72 @@ fn cleaned(c: char) -> Option<char> {
     }
 }
 
-/// A property or key, as it stands in a topic.
-fn part(text: &str) -> impl Iterator<Item = char> {
+fn clean_part(text: &str) -> impl Iterator<Item = char> {
     text.chars()
         .map(|c| if c == '/' { '-' } else { c })
-        .filter_map(cleaned)
+        .filter_map(clean_char)
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum About<'a> {
-    /// Somebody's command or question, ours too.
+pub(crate) enum TopicSubject<'a> {
+    /// A command or request, by us or by others.
     Set,
-    GatewayStatus {
-        gateway: &'a str,
-    },
-    GatewayVersion {
-        gateway: &'a str,
-    },
-    Reply {
-        gateway: &'a str,
-        function: &'a str,
-    },
-    /// Something happened to `source` (driver, controller, node).
-    Event {
-        gateway: &'a str,
-        source: &'a str,
-        event: &'a str,
-    },
+    /// With the gateway's name, as in the next three.
+    GatewayStatus(&'a str),
+    GatewayVersion(&'a str),
+    /// With the function of the API.
+    Reply(&'a str, &'a str),
+    /// With the source (driver, controller, node) and the event.
+    Event(&'a str, &'a str, &'a str),
     DriverStatus,
-    /// A node or one of its values: base and the rest, not yet told apart.
-    Node {
-        rest: &'a str,
-    },
+    /// A node or one of its values; base and suffix are not yet separated.
+    Node(&'a str),
     Other,
 }
 
 #[derive(Debug, Clone)]
-pub(crate) struct Topics {
+pub(crate) struct HomeTopics {
     prefix: String,
 }
 
-impl Topics {
-    /// Slashes at the ends of the prefix do not count.
+impl HomeTopics {
     pub(crate) fn new(prefix: &str) -> Self {
         Self {
             prefix: prefix.trim_matches('/').to_owned(),
         }
     }
 
-    pub(crate) fn all(&self) -> String {
-        self.whole("#")
+    pub(crate) fn subscription_filter(&self) -> String {
+        self.with_prefix("#")
     }
 
-    pub(crate) fn whole(&self, rest: &str) -> String {
+    pub(crate) fn with_prefix(&self, rest: &str) -> String {
         format!("{}/{rest}", self.prefix)
     }
 
-    pub(crate) fn question(&self, gateway: &str, function: &str) -> String {
-        self.whole(&format!("{CLIENTS}/{gateway}/api/{function}/set"))
+    pub(crate) fn request(&self, gateway: &str, function: &str) -> String {
+        self.with_prefix(&format!("{CLIENTS}/{gateway}/api/{function}/set"))
     }
 
-    pub(crate) fn about<'a>(&self, topic: &'a str) -> About<'a> {
-        let rest = topic
-            .strip_prefix(&self.prefix)
-            .and_then(|rest| rest.strip_prefix('/'));
-        let Some(rest) = rest else {
-            return About::Other;
+    pub(crate) fn subject<'a>(&self, topic: &'a str) -> TopicSubject<'a> {
+        let rest = topic.strip_prefix(&self.prefix);
+        let Some(rest) = rest.and_then(|rest| rest.strip_prefix('/')) else {
+            return TopicSubject::Other;
         };
         if rest.ends_with("/set") {
-            return About::Set;
+            return TopicSubject::Set;
         }
         let parts = rest.splitn(4, '/').collect::<Vec<_>>();
         match parts[..] {
-            [CLIENTS, gateway, "status"] => About::GatewayStatus { gateway },
-            [CLIENTS, gateway, "version"] => About::GatewayVersion { gateway },
-            [CLIENTS, gateway, "api", function] => About::Reply { gateway, function },
-            [events, gateway, source, event] if EVENTS.contains(&events) => About::Event {
-                gateway,
-                source,
-                event,
-            },
-            ["driver", "status"] => About::DriverStatus,
-            [first, ..] if first == CLIENTS || EVENTS.contains(&first) => About::Other,
-            _ => About::Node { rest },
+            [CLIENTS, gateway, "status"] => TopicSubject::GatewayStatus(gateway),
+            [CLIENTS, gateway, "version"] => TopicSubject::GatewayVersion(gateway),
+            [CLIENTS, gateway, "api", function] => TopicSubject::Reply(gateway, function),
+            [events, gateway, source, event] if EVENTS.contains(&events) => {
+                TopicSubject::Event(gateway, source, event)
+            }
+            ["driver", "status"] => TopicSubject::DriverStatus,
+            [first, ..] if first == CLIENTS || EVENTS.contains(&first) => TopicSubject::Other,
+            _ => TopicSubject::Node(rest),
         }
     }
 }

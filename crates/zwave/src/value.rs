@@ -1,24 +1,18 @@
-//! The vocabulary of Z-Wave JS: nodes and the values they have.
+//! The identifiers of Z-Wave JS for nodes and values.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value as Json;
 
-/// A node of the network.
 pub type NodeId = u16;
 
-/// Names one value of a node, as zwave-js-ui does: command class, endpoint, property, and sometimes a key.
-///
-/// ```
-/// use zwave::ValueId;
-///
-/// assert_eq!(ValueId::new(37, 0, "targetValue").to_string(), "37-0-targetValue");
-/// ```
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+/// Identifies one value of a node as zwave-js-ui does, such as `37-0-targetValue`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct ValueId {
-    /// 37 is a switch, 38 a dimmer, 98 a lock, and so on.
+    /// Such as 37 for a switch, 38 for a dimmer, 98 for a lock.
     pub command_class: u16,
-    /// 0 is the device itself; others are its outlets and the like.
+    /// 0 is the device itself; others are parts of it, such as outlets.
     pub endpoint: u16,
     /// Such as `currentValue` or `Air temperature`.
     pub property: String,
@@ -27,7 +21,6 @@ pub struct ValueId {
 }
 
 impl ValueId {
-    /// Without a key.
     pub fn new(command_class: u16, endpoint: u16, property: impl Into<String>) -> Self {
         Self {
             command_class,
@@ -35,6 +28,15 @@ impl ValueId {
             property: property.into(),
             key: None,
         }
+    }
+
+    // The gateway only finds numeric keys as numbers.
+    pub(crate) fn json_key(&self) -> Option<Json> {
+        let key = self.key.as_ref()?;
+        Some(
+            key.parse::<u64>()
+                .map_or_else(|_| Json::from(key.as_str()), Json::from),
+        )
     }
 }
 
@@ -49,5 +51,15 @@ impl fmt::Display for ValueId {
             Some(key) => write!(f, "-{key}"),
             None => Ok(()),
         }
+    }
+}
+
+/// Writes whole numbers without a decimal point, as JavaScript does.
+pub(crate) fn short_number(number: f64) -> Json {
+    #[expect(clippy::cast_possible_truncation, reason = "a whole number below 1e9")]
+    if number.fract() == 0.0 && number.abs() < 1e9 {
+        Json::from(number as i64)
+    } else {
+        Json::from(number)
     }
 }

@@ -151,7 +151,8 @@ fn wyoming(corpus: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// The template of `toolgate init` and every example of the documentation, and all words of the schema.
+/// The template of `toolgate init` and every example of the documentation, and all
+/// words of the schema.
 fn config(folder: &Path) -> io::Result<()> {
     let corpus = folder.join("corpus/config");
     fs::create_dir_all(&corpus)?;

@@ -8,10 +8,10 @@ use serde_json::{Map, Value};
 
 use self::messages::Messages;
 use super::{
-    Checked, Issued, each_schema, ensure, legal_name, list, object, only_keys, optional_bool,
-    positive, root_schema, text, unique, words,
+    Checked, IssuedSignatures, each_schema, ensure, legal_name, list, object, only_keys,
+    optional_bool, positive, root_schema, text, unique, words,
 };
-use crate::Recorded;
+use crate::RecordedRequest;
 
 const KEYS: &[&str] = &[
     "model",
@@ -31,7 +31,11 @@ const KEYS: &[&str] = &[
     "service_tier",
 ];
 
-pub(super) fn check(request: &Recorded, body: &Map<String, Value>, issued: &Issued) -> Checked {
+pub(super) fn check(
+    request: &RecordedRequest,
+    body: &Map<String, Value>,
+    issued: &IssuedSignatures,
+) -> Checked {
     headers(request)?;
     let marks = body.values().map(cache_marks).sum::<usize>();
     ensure(marks <= 4, || {
@@ -64,7 +68,7 @@ fn cache_marks(value: &Value) -> usize {
     }
 }
 
-fn headers(request: &Recorded) -> Checked {
+fn headers(request: &RecordedRequest) -> Checked {
     let key = request
         .header("x-api-key")
         .is_some_and(|key| !key.is_empty());
@@ -84,7 +88,7 @@ fn headers(request: &Recorded) -> Checked {
     )
 }
 
-/// Models that sample as they like and take no beginning of their own answer.
+/// Models that refuse sampling parameters and a prefilled answer.
 fn is_new(model: &str) -> bool {
     ["opus-4-7", "opus-4-8", "sonnet-5", "fable-5"]
         .iter()
@@ -184,7 +188,7 @@ fn tools(tools: Option<&Value>) -> Result<HashSet<&str>, String> {
     Ok(names)
 }
 
-/// `^[a-zA-Z0-9_.-]{1,64}$`, and nothing that refers to elsewhere.
+/// `^[a-zA-Z0-9_.-]{1,64}$`, and nothing that refers to other places.
 fn property_names(schema: &Map<String, Value>, at: &str) -> Checked {
     ensure(!schema.contains_key("$ref"), || {
         format!("{at}: $ref is not resolved here")

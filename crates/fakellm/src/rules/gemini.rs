@@ -5,10 +5,10 @@ use std::collections::HashSet;
 use serde_json::{Map, Value};
 
 use super::{
-    Checked, Issued, each_schema, ensure, list, object, only_keys, optional_bool, positive,
-    root_schema, text, unique, words,
+    Checked, IssuedSignatures, each_schema, ensure, list, object, only_keys, optional_bool,
+    positive, root_schema, text, unique, words,
 };
-use crate::Recorded;
+use crate::RecordedRequest;
 
 const KEYS: &[&str] = &[
     "contents",
@@ -19,7 +19,7 @@ const KEYS: &[&str] = &[
     "generationConfig",
     "cachedContent",
 ];
-/// Of a schema in `parametersJsonSchema`.
+/// The keywords of a schema in `parametersJsonSchema`.
 const KEYWORDS: &[&str] = &[
     "$id",
     "$defs",
@@ -44,7 +44,11 @@ const KEYWORDS: &[&str] = &[
     "propertyOrdering",
 ];
 
-pub(super) fn check(request: &Recorded, body: &Map<String, Value>, issued: &Issued) -> Checked {
+pub(super) fn check(
+    request: &RecordedRequest,
+    body: &Map<String, Value>,
+    issued: &IssuedSignatures,
+) -> Checked {
     ensure(
         request.header("content-type") == Some("application/json"),
         || "content-type: must be application/json".to_owned(),
@@ -161,7 +165,7 @@ fn schema(schema: Option<&Value>, at: &str) -> Checked {
     })
 }
 
-/// Shorter than what the API takes: no dots and no colons.
+/// Stricter than the API: no dots and no colons.
 fn legal_name(name: &str, at: &str) -> Checked {
     let legal = |byte: u8| byte.is_ascii_alphanumeric() || b"_-".contains(&byte);
     let begins = name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_');
@@ -196,7 +200,7 @@ fn tool_config(config: Option<&Value>, has_tools: bool) -> Checked {
     })
 }
 
-fn contents<'a>(contents: &'a [Value], issued: &Issued) -> Checked {
+fn contents<'a>(contents: &'a [Value], issued: &IssuedSignatures) -> Checked {
     let mut open: Vec<(&'a str, &'a str)> = Vec::new();
     let mut last = "model";
     ensure(!contents.is_empty(), || {
@@ -259,7 +263,7 @@ fn responses(parts: &[Value], open: &[(&str, &str)], at: &str) -> Checked {
 /// The id and the name of each call.
 fn calls<'a>(
     parts: &'a [Value],
-    issued: &Issued,
+    issued: &IssuedSignatures,
     at: &str,
 ) -> Result<Vec<(&'a str, &'a str)>, String> {
     let mut open = Vec::new();
@@ -290,12 +294,12 @@ fn calls<'a>(
     Ok(open)
 }
 
-/// The first call of a step is signed, where the model signed it.
+/// The first call of a step is signed, if the model signed it.
 fn signature(
     part: &Map<String, Value>,
     id: &str,
     name: &str,
-    issued: &Issued,
+    issued: &IssuedSignatures,
     at: &str,
 ) -> Checked {
     let Some(expected) = issued.signature_of(id) else {

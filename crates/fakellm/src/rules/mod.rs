@@ -1,5 +1,6 @@
-//! What the providers refuse. Written by hand from their documentation and from what their users ran into, stricter than the
-//! providers where that proves more: a key nobody documents is refused everywhere.
+//! What the providers refuse. Written by hand from their documentation and from problems
+//! of their users. Stricter than the providers where that proves more: an undocumented
+//! key is refused everywhere.
 
 mod anthropic;
 mod gemini;
@@ -10,24 +11,20 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::{Map, Value};
 
-use crate::Recorded;
+use crate::RecordedRequest;
 use crate::answer::Say;
 
-/// What a request speaks.
+/// The API that a request uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Api {
-    /// Messages.
     Anthropic,
-    /// `/api/chat`.
     Ollama,
-    /// Chat completions.
     OpenAi,
-    /// `streamGenerateContent`.
     Gemini,
 }
 
 impl Api {
-    /// Of a request that asks a model.
+    /// The API of a path that asks a model.
     pub(crate) fn of_chat(path: &str) -> Option<Self> {
         match path {
             "/v1/messages" => Some(Self::Anthropic),
@@ -51,19 +48,19 @@ impl Api {
     }
 }
 
-/// `Err` says what is off and where.
+/// `Err` says what is wrong and where.
 pub(crate) type Checked = Result<(), String>;
 
-/// What the double said earlier and wants back unchanged.
+/// What the double sent earlier and wants back unchanged.
 #[derive(Default)]
-pub(crate) struct Issued {
+pub(crate) struct IssuedSignatures {
     /// By signature.
     thinking: HashMap<String, String>,
-    /// The signatures that stood before a call, by its id.
+    /// The signatures before a call, by the call's id.
     before_call: HashMap<String, Vec<String>>,
 }
 
-impl Issued {
+impl IssuedSignatures {
     pub(crate) fn note(&mut self, parts: &[Say]) {
         let mut signatures = Vec::new();
         for part in parts {
@@ -81,28 +78,34 @@ impl Issued {
     }
 }
 
-impl Issued {
-    /// The signature that a call came with, where it had one.
+impl IssuedSignatures {
+    /// The signature that a call came with, if it had one.
     fn signature_of(&self, call: &str) -> Option<&str> {
         let before = self.before_call.get(call)?;
         before.last().map(String::as_str)
     }
 }
 
-/// Who is behind an address that is spoken to like OpenAI.
+/// Which kind of server is behind an address that speaks OpenAI's API.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Server {
     Provider,
-    /// A server of one's own, such as llama.cpp's: it runs a model's template itself, and takes options for it.
+    /// A self-hosted server such as llama.cpp's: it runs a model's template itself, and
+    /// accepts options for it.
     Own,
 }
 
-pub(crate) fn check(request: &Recorded, api: Api, server: Server, issued: &Issued) -> Checked {
+pub(crate) fn check(
+    request: &RecordedRequest,
+    api: Api,
+    server: Server,
+    issued: &IssuedSignatures,
+) -> Checked {
     ensure(request.method == "POST", || {
         "only POST is allowed".to_owned()
     })?;
     let body: Value = serde_json::from_slice(&request.body)
-        .map_err(|error| format!("the body is no JSON: {error}"))?;
+        .map_err(|error| format!("the body is not JSON: {error}"))?;
     let body = object(&body, "the body")?;
     match api {
         Api::Anthropic => anthropic::check(request, body, issued),
@@ -174,7 +177,7 @@ fn unique<'a>(name: &'a str, seen: &mut HashSet<&'a str>, at: &str) -> Checked {
     })
 }
 
-/// The root of a tool's schema: an object, described in one piece.
+/// The root of a tool's schema must be an object that is described in one piece.
 fn root_schema<'a>(schema: &'a Value, at: &str) -> Result<&'a Map<String, Value>, String> {
     let root = object(schema, at)?;
     ensure(root.get("type") == Some(&Value::from("object")), || {
@@ -188,7 +191,7 @@ fn root_schema<'a>(schema: &'a Value, at: &str) -> Result<&'a Map<String, Value>
     Ok(root)
 }
 
-/// Every schema in a schema, with what `visit` has to say of each.
+/// Visits every schema in a schema.
 fn each_schema(
     schema: &Value,
     at: &str,

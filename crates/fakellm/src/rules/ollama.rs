@@ -1,5 +1,6 @@
-//! `POST /api/chat`. Ollama reads into structs of Go: a wrong type is a 400, a key without a field is dropped in silence. The
-//! double refuses those too, as a constraint that is dropped is one that the model never sees.
+//! The rules of `POST /api/chat`. Ollama reads JSON into Go structs: a wrong type is a 400, but
+//! an unknown key is silently dropped. The double refuses those too, because the model never
+//! sees a dropped constraint.
 
 use std::collections::HashSet;
 
@@ -77,7 +78,7 @@ fn go_duration(text: &str) -> Checked {
     let unit = text.trim_start_matches(|first: char| !first.is_ascii_alphabetic());
     let known = ["ns", "us", "ms", "s", "m", "h"].contains(&unit);
     ensure(number.parse::<f64>().is_ok() && known, || {
-        format!("keep_alive: '{text}' is no duration")
+        format!("keep_alive: '{text}' is not a duration")
     })
 }
 
@@ -110,7 +111,7 @@ fn check_tools(tools: &Value) -> Checked {
     Ok(())
 }
 
-/// One property: what Ollama has fields for, and in their types.
+/// A property: only what Ollama has fields for, with their types.
 fn schema(keywords: &Map<String, Value>, at: &str) -> Checked {
     only_keys(keywords, SCHEMA, at)?;
     let is_type = |value: &Value| value.as_str().is_some_and(is_known_type);
@@ -169,7 +170,9 @@ fn required(keywords: &Map<String, Value>, at: &str) -> Checked {
     for name in list(required, &format!("{at}.required"))? {
         let name = text(Some(name), &format!("{at}.required"))?;
         let known = properties.is_some_and(|known| known.contains_key(name));
-        ensure(known, || format!("{at}.required: '{name}' is no property"))?;
+        ensure(known, || {
+            format!("{at}.required: '{name}' is not a property")
+        })?;
     }
     Ok(())
 }

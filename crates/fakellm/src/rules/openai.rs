@@ -8,7 +8,7 @@ use super::{
     Checked, Server, each_schema, ensure, legal_name, list, object, only_keys, optional_bool,
     positive, root_schema, text, unique, words,
 };
-use crate::Recorded;
+use crate::RecordedRequest;
 
 const KEYS: &[&str] = &[
     "model",
@@ -28,10 +28,14 @@ const KEYS: &[&str] = &[
     "response_format",
     TEMPLATE_OPTIONS,
 ];
-/// Only where a server runs the template itself.
+/// Only servers that run the template themselves accept these.
 const TEMPLATE_OPTIONS: &str = "chat_template_kwargs";
 
-pub(super) fn check(request: &Recorded, body: &Map<String, Value>, server: Server) -> Checked {
+pub(super) fn check(
+    request: &RecordedRequest,
+    body: &Map<String, Value>,
+    server: Server,
+) -> Checked {
     ensure(
         request.header("content-type") == Some("application/json"),
         || "content-type: must be application/json".to_owned(),
@@ -77,7 +81,7 @@ pub(super) fn check(request: &Recorded, body: &Map<String, Value>, server: Serve
     )?)
 }
 
-/// Models that reason want another name for the same limit, and sample as they like.
+/// Reasoning models want another name for the limit, and refuse sampling parameters.
 fn sampling(body: &Map<String, Value>, model: &str) -> Checked {
     for key in ["max_tokens", "max_completion_tokens"] {
         if body.contains_key(key) {
@@ -187,7 +191,7 @@ fn answered(open: &[&str], at: &str) -> Checked {
     })
 }
 
-/// Words, or words and pictures.
+/// Text, or text and images.
 fn content(content: Option<&Value>, at: &str) -> Checked {
     match content {
         Some(Value::Array(parts)) => {

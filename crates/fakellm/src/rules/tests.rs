@@ -5,15 +5,15 @@ mod openai;
 
 use serde_json::{Value, json};
 
-use super::{Api, Issued, Server, check};
-use crate::Recorded;
+use super::{Api, IssuedSignatures, Server, check};
+use crate::RecordedRequest;
 use crate::answer::Say;
 
 fn schema() -> Value {
     json!({ "type": "object", "properties": { "city": { "type": "string" } }, "required": ["city"] })
 }
 
-/// A question, two calls with thinking before them, both results.
+/// A question, two calls with thinking before them, and both results.
 fn anthropic() -> Value {
     json!({
         "model": "claude-sonnet-5", "max_tokens": 100, "stream": true, "system": "Be brief.",
@@ -66,9 +66,9 @@ fn openai() -> Value {
     })
 }
 
-fn request(headers: &[(&str, &str)], body: &Value) -> Recorded {
+fn request(headers: &[(&str, &str)], body: &Value) -> RecordedRequest {
     let headers = headers.iter();
-    Recorded {
+    RecordedRequest {
         method: "POST".to_owned(),
         path: String::new(),
         headers: headers
@@ -89,7 +89,7 @@ fn problem(api: Api, body: &Value) -> String {
 }
 
 fn problem_with(api: Api, headers: &[(&str, &str)], body: &Value) -> String {
-    let mut issued = Issued::default();
+    let mut issued = IssuedSignatures::default();
     let (text, signature) = ("hm".to_owned(), "sig".to_owned());
     let call = |id: &str| Say::Call {
         id: id.to_owned(),
@@ -102,7 +102,7 @@ fn problem_with(api: Api, headers: &[(&str, &str)], body: &Value) -> String {
         .unwrap_or_default()
 }
 
-/// Puts a value at a place: of an object also where nothing was, null takes it away.
+/// Sets a value at a path, which may be a new key of an object. `null` removes it.
 fn with(mut body: Value, place: &str, value: Value) -> Value {
     let (parent, key) = place.rsplit_once('/').unwrap();
     let parent = body

@@ -6,7 +6,7 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use crate::rules::Api;
-use crate::{Answer, FakeLlm, Model, Script};
+use crate::{Answer, FakeLlm, FakeModel, Script};
 
 const HANG: Duration = Duration::from_secs(20);
 
@@ -95,7 +95,7 @@ async fn a_client_that_leaves_is_noticed() {
 
 #[tokio::test]
 async fn ollama_knows_its_models_and_what_they_can_do() {
-    let mut model = Model::new("qwen3:4b");
+    let mut model = FakeModel::new("qwen3:4b");
     model
         .capabilities
         .retain(|capability| capability != "tools");
@@ -119,7 +119,7 @@ async fn read_some(fake: &FakeLlm, path: &str, body: &Value) -> String {
     let mut stream = connect(fake, path, body).await;
     let mut all = String::new();
     let mut buffer = [0; 4096];
-    // Until the chunk that ends a body.
+    // Up to the chunk that ends a body.
     while !all.ends_with("0\r\n\r\n") {
         let read = timeout(HANG, stream.read(&mut buffer))
             .await

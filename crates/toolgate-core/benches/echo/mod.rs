@@ -1,15 +1,13 @@
-//! The tool that is called wherever the door itself is measured.
+//! The tool that all call benchmarks use.
 
 use serde_json::json;
 use toolgate_core::{
     CallContext, DefinitionError, Tool, ToolDefinition, ToolFuture, ToolOutput, ValidArguments,
 };
 
-/// What it is called with.
 pub(crate) const ARGUMENTS: &str =
     r#"{"message":"hello from the benchmark","count":3,"loud":false}"#;
 
-/// Returns the message.
 pub(crate) struct Echo(ToolDefinition);
 
 impl Echo {

@@ -1,21 +1,12 @@
-//! The names of failures, for programs.
+//! Stable names of failures, for programs.
 
 use std::fmt;
 
-/// Where a handler is looked for.
-///
-/// ```
-/// use toolgate_core::{HandlerKind, ToolError};
-///
-/// let error = ToolError::HandlerNotFound { kind: HandlerKind::Builtin, name: "teleport".to_owned() };
-/// assert_eq!(error.to_string(), "Builtin handler 'teleport' not found");
-/// ```
+/// Which registry a handler is looked up in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum HandlerKind {
-    /// A function that ships with Toolgate.
     Builtin,
-    /// A service inside the program.
     Internal,
 }
 
@@ -28,17 +19,10 @@ impl fmt::Display for HandlerKind {
     }
 }
 
-/// The stable name of a failure, for programs: the envelope's `error_kind`.
-///
-/// ```
-/// assert_eq!(toolgate_core::ErrorKind::NotFound.as_str(), "not_found");
-/// ```
+/// The stable name of a kind of failure: the envelope's `error_kind`. Each is explained at the
+/// [`ToolError`](crate::ToolError) variant it belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-#[expect(
-    missing_docs,
-    reason = "each is explained at the ToolError variant it belongs to"
-)]
 pub enum ErrorKind {
     NotFound,
     InvalidArguments,
@@ -55,7 +39,6 @@ pub enum ErrorKind {
 }
 
 impl ErrorKind {
-    /// The word on the wire.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::NotFound => "not_found",

@@ -1,24 +1,13 @@
-//! An executor with other than the usual settings.
+//! Builds a [`ToolExecutor`] with settings of its own.
 
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 
-use super::{Shared, ToolExecutor};
-use crate::{Approver, Limits, LogObserver, Observer, Policy, Rules, ToolManager};
+use super::{ExecutorShared, ToolExecutor};
+use crate::{Approver, ExecutionRules, Limits, LogObserver, Observer, Policy, ToolManager};
 
-/// Collects what a [`ToolExecutor`] needs.
-///
-/// ```
-/// use std::sync::Arc;
-/// use std::time::Duration;
-/// use toolgate_core::{Limits, ToolExecutor, ToolManager};
-///
-/// let mut limits = Limits::default();
-/// limits.timeout = Duration::from_secs(5);
-/// let executor = ToolExecutor::builder(Arc::new(ToolManager::new())).limits(limits).build();
-/// assert_eq!(executor.rules().limits.timeout, Duration::from_secs(5));
-/// ```
+/// Builds a [`ToolExecutor`] with its own limits, policy, approver and observers.
 #[must_use]
 pub struct ToolExecutorBuilder {
     manager: Arc<ToolManager>,
@@ -41,25 +30,23 @@ impl ToolExecutorBuilder {
         }
     }
 
-    /// Other bounds.
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
         self
     }
 
-    /// Who may use what.
     pub fn policy(mut self, policy: Policy) -> Self {
         self.policy = policy;
         self
     }
 
-    /// Who is asked when the policy says so.
+    /// Sets who is asked for approval. Without an approver, calls that need approval are denied.
     pub fn approver(mut self, approver: impl Approver + 'static) -> Self {
         self.approver = Some(Arc::new(approver));
         self
     }
 
-    /// One more observer. With the first, the default log is no longer added by itself.
+    /// Adds an observer. The first one replaces the default log.
     pub fn observer(mut self, observer: impl Observer + 'static) -> Self {
         self.observers
             .get_or_insert_default()
@@ -67,26 +54,27 @@ impl ToolExecutorBuilder {
         self
     }
 
-    /// No observers at all, not even the log: for a look that is no call of anybody's.
-    pub fn unobserved(mut self) -> Self {
+    /// Removes all observers, including the default log. For calls on nobody's behalf,
+    /// such as health checks.
+    pub fn without_observers(mut self) -> Self {
         self.observers = Some(Vec::new());
         self
     }
 
-    /// Somebody records traces: servers are told which one a call belongs to, also where its caller named none.
+    /// Says that an observer records traces. Servers then receive a `traceparent` even if
+    /// the caller sent none.
     pub fn traced(mut self) -> Self {
         self.traced = true;
         self
     }
 
-    /// Puts it together.
     pub fn build(self) -> ToolExecutor {
         let log = || vec![Arc::new(LogObserver::default()) as Arc<dyn Observer>];
         ToolExecutor {
-            shared: Arc::new(Shared {
+            shared: Arc::new(ExecutorShared {
                 observers: self.observers.unwrap_or_else(log),
                 manager: self.manager,
-                rules: ArcSwap::from_pointee(Rules::new(self.limits, self.policy)),
+                rules: ArcSwap::from_pointee(ExecutionRules::new(self.limits, self.policy)),
                 approver: self.approver,
                 traced: self.traced,
             }),

@@ -1,32 +1,33 @@
-//! The first step of a call: a tool by its name, as far as the caller may see it.
+//! Finds tools by name, as far as the caller may see them.
 
 use std::sync::Arc;
 
 use super::ToolExecutor;
-use crate::tools::of_server;
-use crate::{Rules, Scope, Source, Tool, ToolDefinition, ToolError, nearest};
+use crate::text::escape_truncated;
+use crate::tool_set::strip_server;
+use crate::{ExecutionRules, Scope, Tool, ToolDefinition, ToolError, ToolSource, nearest_names};
 
 impl ToolExecutor {
-    /// A tool by name. One that the policy hides is not found, so that nothing is learnt of it.
+    /// Finds a tool by name. A tool that the policy hides is reported as not found, so that
+    /// its existence doesn't leak.
     pub fn find(&self, name: &str) -> Result<Arc<dyn Tool>, ToolError> {
-        self.find_in(name, &Scope::default())
+        self.find_in_scope(name, &Scope::default())
     }
 
-    /// The same for a caller with a share of the tools.
-    pub fn find_in(&self, name: &str, scope: &Scope) -> Result<Arc<dyn Tool>, ToolError> {
-        self.find_under(&self.shared.rules.load(), name, scope)
+    /// Like [`find`](Self::find), within a scope.
+    pub fn find_in_scope(&self, name: &str, scope: &Scope) -> Result<Arc<dyn Tool>, ToolError> {
+        self.find_with_rules(&self.shared.rules.load(), name, scope)
     }
 
-    /// The same under the rules of one call.
-    pub(super) fn find_under(
+    pub(super) fn find_with_rules(
         &self,
-        rules: &Rules,
+        rules: &ExecutionRules,
         name: &str,
         scope: &Scope,
     ) -> Result<Arc<dyn Tool>, ToolError> {
         let admitted = |tool: &Arc<dyn Tool>| rules.admits(tool.definition(), scope);
         match self.shared.manager.find(name).filter(admitted) {
-            Some(tool) => not_withheld(name, tool),
+            Some(tool) => reject_withheld(name, tool),
             None => self.find_among_visible(rules, name, scope),
         }
     }
@@ -34,77 +35,84 @@ impl ToolExecutor {
     #[cold]
     fn find_among_visible(
         &self,
-        rules: &Rules,
+        rules: &ExecutionRules,
         name: &str,
         scope: &Scope,
     ) -> Result<Arc<dyn Tool>, ToolError> {
         let tools = self.shared.manager.tools();
-        let visible = |tool: &&Arc<dyn Tool>| rules.shows(tool.definition(), scope);
-        // A withheld tool counts: were it left out, another server's tool would answer under the name.
+        let visible = |tool: &&Arc<dyn Tool>| rules.offers(tool.definition(), scope);
+        // A withheld tool still counts: otherwise another server's tool would
+        // answer under its name.
         let admitted = |tool: &&Arc<dyn Tool>| rules.admits(tool.definition(), scope);
-        let sharing: Vec<_> = tools.sharing(name).filter(admitted).collect();
+        let sharing: Vec<_> = tools.with_original_name(name).filter(admitted).collect();
         if let [only] = sharing.as_slice() {
-            return not_withheld(name, Arc::clone(only));
+            return reject_withheld(name, Arc::clone(only));
         }
         if sharing.is_empty()
-            && let Some(error) = self.absent(rules, name, scope)
+            && let Some(error) = self.absence_error(rules, name, scope)
         {
             return Err(error);
         }
         let name_of = |tool: &Arc<dyn Tool>| tool.definition().name().to_owned();
         let known: Vec<String> = tools.iter().filter(visible).map(name_of).collect();
         let nearest = if sharing.is_empty() {
-            let of_server = nearest_of_server(name, tools.iter().filter(visible));
+            let of_server = nearest_on_server(name, tools.iter().filter(visible));
             match of_server.is_empty() {
-                true => nearest(name, known.iter().map(String::as_str), 3),
+                true => nearest_names(name, known.iter().map(String::as_str), 3),
                 false => of_server,
             }
         } else {
             sharing.into_iter().filter(visible).map(name_of).collect()
         };
         Err(ToolError::NotFound {
-            name: crate::text::cut(name, 200),
+            name: escape_truncated(name, 200),
             nearest,
             known,
         })
     }
 
-    /// Why the server that is asked has no tools now; nothing where the policy would hide the tool.
-    fn absent(&self, rules: &Rules, name: &str, scope: &Scope) -> Option<ToolError> {
+    // Hidden tools get no reason, or the reason would reveal that they exist.
+    fn absence_error(
+        &self,
+        rules: &ExecutionRules,
+        name: &str,
+        scope: &Scope,
+    ) -> Option<ToolError> {
         let (server, tool, reason) = self.shared.manager.absent(name)?;
         let parameters = serde_json::json!({ "type": "object" });
-        let asked = ToolDefinition::builder(tool, "?", parameters).source(Source::Mcp(server));
-        let visible = asked.build().is_ok_and(|tool| rules.shows(&tool, scope));
-        visible.then(|| ToolError::unavailable(crate::text::cut(name, 200), reason))
+        let wanted = ToolDefinition::builder(tool, "?", parameters).source(ToolSource::Mcp(server));
+        let visible = wanted.build().is_ok_and(|tool| rules.offers(&tool, scope));
+        visible.then(|| ToolError::unavailable(escape_truncated(name, 200), reason))
     }
 }
 
-fn not_withheld(name: &str, tool: Arc<dyn Tool>) -> Result<Arc<dyn Tool>, ToolError> {
+fn reject_withheld(name: &str, tool: Arc<dyn Tool>) -> Result<Arc<dyn Tool>, ToolError> {
     match tool.definition().withheld() {
         None => Ok(tool),
-        Some(why) => Err(why.error(crate::text::cut(name, 200))),
+        Some(why) => Err(why.error(escape_truncated(name, 200))),
     }
 }
 
-/// Tools that are meant by a slip behind `<server>__`, as `<server>__<tool>`.
-fn nearest_of_server<'a>(
+// Similar tools of the server that `name` begins with: someone who wrote
+// `<server>__` meant that server.
+fn nearest_on_server<'a>(
     name: &str,
     tools: impl Iterator<Item = &'a Arc<dyn Tool>>,
 ) -> Vec<String> {
-    let mut asked = None;
+    let mut wanted = None;
     let mut names = Vec::new();
     for tool in tools.map(|tool| tool.definition()) {
-        if let Source::Mcp(server) = tool.source()
-            && let Some(tail) = of_server(server, name)
+        if let ToolSource::Mcp(server) = tool.source()
+            && let Some(tail) = strip_server(server, name)
         {
-            asked = Some(tail);
+            wanted = Some(tail);
             names.push(tool.original_name());
         }
     }
-    let Some(asked) = asked else {
+    let Some(wanted) = wanted else {
         return Vec::new();
     };
-    let prefix = &name[..name.len() - asked.len()];
-    let near = nearest(asked, names, 3).into_iter();
+    let prefix = &name[..name.len() - wanted.len()];
+    let near = nearest_names(wanted, names, 3).into_iter();
     near.map(|tool| format!("{prefix}{tool}")).collect()
 }

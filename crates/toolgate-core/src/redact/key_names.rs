@@ -1,31 +1,31 @@
-//! Which keys have values that are nobody's business.
+//! Decides from a key's name whether its value is a secret.
 
 use serde_json::Value;
 
-/// Anywhere in a name.
-const WORDS: [Word; 14] = [
-    Word::new("accesskey"),
-    Word::new("bearer"),
-    Word::new("passcode"),
-    Word::new("pwd"),
-    Word::new("sshkey"),
-    Word::new("password"),
-    Word::new("passwd"),
-    Word::new("passphrase"),
-    Word::new("secret"),
-    Word::new("apikey"),
-    Word::new("authorization"),
-    Word::new("credential"),
-    Word::new("privatekey"),
-    Word::new("cookie"),
+// These match anywhere in a name.
+const WORDS: [SecretWord; 14] = [
+    SecretWord::new("accesskey"),
+    SecretWord::new("bearer"),
+    SecretWord::new("passcode"),
+    SecretWord::new("pwd"),
+    SecretWord::new("sshkey"),
+    SecretWord::new("password"),
+    SecretWord::new("passwd"),
+    SecretWord::new("passphrase"),
+    SecretWord::new("secret"),
+    SecretWord::new("apikey"),
+    SecretWord::new("authorization"),
+    SecretWord::new("credential"),
+    SecretWord::new("privatekey"),
+    SecretWord::new("cookie"),
 ];
-const TOKEN: Word = Word::new("token");
-/// As the whole name.
+const TOKEN: SecretWord = SecretWord::new("token");
+// These are too common inside other words, so they must be the whole name.
 const WHOLE: [&str; 8] = [
     "pin", "pincode", "usercode", "otp", "auth", "key", "pass", "session",
 ];
 
-/// True if the name of a key says that its value is a secret. A count of tokens is not a token.
+// A number under `tokens` is a count, not a secret.
 pub(super) fn is_secret(name: &str, value: &Value) -> bool {
     let mut plain = [0_u8; 64];
     let mut length = 0;
@@ -38,7 +38,7 @@ pub(super) fn is_secret(name: &str, value: &Value) -> bool {
     }
     let plain = str::from_utf8(&plain[..length]).unwrap_or_default();
     let letters = letters(plain);
-    let has = |word: &Word| word.letters & !letters == 0 && plain.contains(word.text);
+    let has = |word: &SecretWord| word.letters & !letters == 0 && plain.contains(word.text);
     match value {
         Value::Null | Value::Bool(_) => false,
         _ if WHOLE.contains(&plain) || WORDS.iter().any(has) => true,
@@ -46,20 +46,20 @@ pub(super) fn is_secret(name: &str, value: &Value) -> bool {
     }
 }
 
-/// A word that is looked for in the names of all keys of all calls: most lack one of its letters, which is quickly seen.
-struct Word {
+// Searched in every key of every call. Most keys lack one of its letters, which a bit
+// mask tells at once.
+struct SecretWord {
     text: &'static str,
     letters: u32,
 }
 
-impl Word {
+impl SecretWord {
     const fn new(text: &'static str) -> Self {
         let letters = letters(text);
         Self { text, letters }
     }
 }
 
-/// A bit for each letter.
 const fn letters(text: &str) -> u32 {
     let bytes = text.as_bytes();
     let (mut letters, mut at) = (0, 0);

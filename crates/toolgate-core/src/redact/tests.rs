@@ -82,7 +82,7 @@ fn long_values_are_cut_with_their_true_size() {
         text.ends_with("… (200001 bytes)") && text.len() < 150,
         "{text}"
     );
-    assert_eq!(cut("ééé", 3), "é… (6 bytes)");
+    assert_eq!(escape_truncated("ééé", 3), "é… (6 bytes)");
 }
 
 #[test]
@@ -106,7 +106,7 @@ fn what_is_kept_is_the_redacted_value_to_the_byte_or_its_beginning() {
     }
     let (text, missing) = redactor.compact(&deep, 10_000);
     assert!(text.contains("[\"…\"]") && missing == 0);
-    // Dropping it level by level: the tree's own way would need the whole stack.
+    // Dropped level by level: the default recursive drop would overflow the stack.
     while let Value::Array(mut inner) = deep {
         deep = inner.pop().unwrap_or_default();
     }
@@ -130,11 +130,11 @@ fn nothing_can_forge_a_line_or_drive_a_terminal() {
 fn f28_a_tool_that_repeats_a_secret_argument_does_not_show_it() {
     let redactor = Redactor::new(["configured-token".to_owned()]);
     let asked = json!({ "user": "ann", "login": [{ "password": "hunter22" }], "pin": "1234" });
-    let of_call = redactor.of_call(&asked);
+    let of_call = redactor.for_call(&asked);
     assert_eq!(
         of_call.value(&json!({ "echo": "hunter22 for ann, 1234, configured-token" })),
         json!({ "echo": "[REDACTED] for ann, 1234, [REDACTED]" })
     );
-    // It is a secret of this call alone.
+    // It is a secret in this call only.
     assert_eq!(redactor.text("hunter22"), "hunter22");
 }

@@ -1,98 +1,61 @@
-//! Compact JSON without secrets, as much of it as is wanted: for a log, and to be kept.
+//! Writes compact JSON without secrets: a preview for the log, and an exact form for storing.
+
+use std::io::Write;
 
 use serde_json::Value;
 
 use super::key_names::is_secret;
-use super::known::KnownSecrets;
-use super::{HIDDEN, Redactor, without};
+use super::known_secrets::KnownSecrets;
+use super::{HIDDEN, MAX_DEPTH, redact_text};
 use crate::text::{escape_into, prefix};
 
-/// Writes compact JSON until there is enough of it, so that a result of megabytes costs no more than a short one.
-pub(super) struct Preview<'a> {
-    pub(super) redactor: &'a Redactor,
-    pub(super) out: String,
-    pub(super) longest: usize,
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum JsonStyle {
+    // Strings are escaped for a terminal, and long ones are cut.
+    Preview,
+    Exact,
 }
 
-impl Preview<'_> {
-    pub(super) fn write(&mut self, value: &Value) {
-        if self.out.len() > self.longest {
-            return;
-        }
+// Writes directly instead of redacting a copy of the tree first, and stops once there is enough, so
+// that a result of megabytes costs no more than a short one.
+struct JsonWriter<'a> {
+    secrets: &'a KnownSecrets,
+    style: JsonStyle,
+    out: Vec<u8>,
+    // Reused for each escaped string.
+    escaped: String,
+    longest: usize,
+}
+
+/// The text is whole if it has at most `longest` bytes. Otherwise it ends soon after them.
+pub(super) fn write(
+    value: &Value,
+    style: JsonStyle,
+    secrets: &KnownSecrets,
+    longest: usize,
+) -> String {
+    let mut writer = JsonWriter {
+        secrets,
+        style,
+        out: Vec::with_capacity(128),
+        escaped: String::new(),
+        longest,
+    };
+    writer.write(value, MAX_DEPTH);
+    String::from_utf8(writer.out).unwrap_or_default()
+}
+
+impl JsonWriter<'_> {
+    fn write(&mut self, value: &Value, deeper: usize) {
         match value {
-            Value::String(text) => self.quoted(text),
-            Value::Array(array) => {
-                self.out.push('[');
-                for (index, value) in array.iter().enumerate() {
-                    if index > 0 {
-                        self.out.push(',');
-                    }
-                    if self.is_full() {
-                        return;
-                    }
-                    self.write(value);
-                }
-                self.out.push(']');
-            }
-            Value::Object(object) => {
-                self.out.push('{');
-                for (index, (name, value)) in object.iter().enumerate() {
-                    if index > 0 {
-                        self.out.push(',');
-                    }
-                    if self.is_full() {
-                        return;
-                    }
-                    self.quoted(name);
-                    self.out.push(':');
-                    if is_secret(name, value) {
-                        self.quoted(HIDDEN);
-                    } else {
-                        self.write(value);
-                    }
-                }
-                self.out.push('}');
-            }
-            scalar => self.out.push_str(&self.redactor.text(&scalar.to_string())),
-        }
-    }
-
-    fn quoted(&mut self, text: &str) {
-        const LONGEST_STRING: usize = 200;
-        let text = self.redactor.text(text);
-        self.out.push('"');
-        escape_into(&mut self.out, prefix(&text, LONGEST_STRING), true);
-        if text.len() > LONGEST_STRING {
-            self.out.push_str(&format!("… ({} bytes)", text.len()));
-        }
-        self.out.push('"');
-    }
-
-    fn is_full(&self) -> bool {
-        self.out.len() > self.longest
-    }
-}
-
-/// Writes compact JSON until there is enough of it, without a second tree.
-pub(super) struct Kept<'a> {
-    pub(super) secrets: &'a KnownSecrets,
-    pub(super) out: Vec<u8>,
-    pub(super) longest: usize,
-}
-
-impl Kept<'_> {
-    pub(super) fn write(&mut self, value: &Value, deeper: usize) {
-        match value {
-            _ if self.out.len() > self.longest => {}
-            Value::Array(_) | Value::Object(_) if deeper == 0 => self.quoted("…"),
+            _ if self.is_full() => {}
+            Value::Array(_) | Value::Object(_) if deeper == 0 => self.write_quoted("…"),
             Value::Array(array) => {
                 self.out.push(b'[');
                 for (index, value) in array.iter().enumerate() {
-                    if index > 0 {
-                        self.out.push(b',');
-                    }
+                    self.separate(index);
                     self.write(value, deeper - 1);
-                    if self.out.len() > self.longest {
+                    if self.is_full() {
                         return;
                     }
                 }
@@ -101,29 +64,25 @@ impl Kept<'_> {
             Value::Object(object) => {
                 self.out.push(b'{');
                 for (index, (name, value)) in object.iter().enumerate() {
-                    if index > 0 {
-                        self.out.push(b',');
-                    }
-                    self.text(name);
+                    self.separate(index);
+                    self.write_text(name);
                     self.out.push(b':');
-                    if is_secret(name, value) {
-                        self.quoted(HIDDEN);
-                    } else {
-                        self.write(value, deeper - 1);
+                    match is_secret(name, value) {
+                        true => self.write_quoted(HIDDEN),
+                        false => self.write(value, deeper - 1),
                     }
-                    if self.out.len() > self.longest {
+                    if self.is_full() {
                         return;
                     }
                 }
                 self.out.push(b'}');
             }
-            Value::String(text) => self.text(text),
+            Value::String(text) => self.write_text(text),
             Value::Number(number) => {
                 let number = number.to_string();
-                if self.secrets.is_in(&number) {
-                    self.quoted(HIDDEN);
-                } else {
-                    self.out.extend(number.bytes());
+                match self.secrets.matches(&number) {
+                    true => self.write_quoted(HIDDEN),
+                    false => self.out.extend(number.bytes()),
                 }
             }
             Value::Bool(true) => self.out.extend(b"true"),
@@ -132,12 +91,33 @@ impl Kept<'_> {
         }
     }
 
-    fn text(&mut self, text: &str) {
-        self.quoted(&without(self.secrets, text));
+    fn separate(&mut self, index: usize) {
+        if index > 0 {
+            self.out.push(b',');
+        }
     }
 
-    fn quoted(&mut self, text: &str) {
-        // Into memory, where nothing can fail.
-        drop(serde_json::to_writer(&mut self.out, text));
+    fn write_text(&mut self, text: &str) {
+        self.write_quoted(&redact_text(self.secrets, text));
+    }
+
+    // Writing to memory never fails.
+    fn write_quoted(&mut self, text: &str) {
+        const MAX_STRING_LEN: usize = 200;
+        if self.style == JsonStyle::Exact {
+            return drop(serde_json::to_writer(&mut self.out, text));
+        }
+        self.escaped.clear();
+        escape_into(&mut self.escaped, prefix(text, MAX_STRING_LEN), true);
+        self.out.push(b'"');
+        self.out.extend(self.escaped.bytes());
+        if text.len() > MAX_STRING_LEN {
+            drop(write!(self.out, "… ({} bytes)", text.len()));
+        }
+        self.out.push(b'"');
+    }
+
+    fn is_full(&self) -> bool {
+        self.out.len() > self.longest
     }
 }

@@ -1,13 +1,13 @@
-//! What a schema says of itself rather than of arguments.
+//! Removes a schema's claims about its own identity.
 
 use serde_json::{Map, Value};
 
 use super::SchemaError;
 
-/// A copy to compile, in which a reference can only mean a place in the document itself: an `$id` inside would move its
-/// base, a `$schema` inside the meaning of its keywords, and an unknown `$schema` would be refused. None of them says
-/// anything about arguments.
-pub(super) fn plain(document: &Value) -> Result<Value, SchemaError> {
+// The compiler gets a copy in which a reference can only mean a position in the document itself. A
+// nested `$id` would move its base, a nested `$schema` would change what keywords mean, and an
+// unknown `$schema` would be rejected. None of them says anything about arguments.
+pub(super) fn without_identity(document: &Value) -> Result<Value, SchemaError> {
     let mut copy = document.clone();
     if let Value::Object(schema) = &mut copy {
         let declared = draft(schema);
@@ -21,12 +21,11 @@ pub(super) fn plain(document: &Value) -> Result<Value, SchemaError> {
         } else {
             "$id"
         };
-        settle_parts(schema, id, "")?;
+        strip_parts(schema, id, "")?;
     }
     Ok(copy)
 }
 
-/// The known draft that a schema declares.
 fn draft(schema: &Map<String, Value>) -> Option<&'static str> {
     let uri = schema.get("$schema")?.as_str()?.trim_end_matches('#');
     let uri = uri
@@ -35,18 +34,12 @@ fn draft(schema: &Map<String, Value>) -> Option<&'static str> {
     let name = uri
         .strip_prefix("json-schema.org/")?
         .strip_suffix("/schema")?;
-    [
-        "draft-04",
-        "draft-06",
-        "draft-07",
-        "draft/2019-09",
-        "draft/2020-12",
-    ]
-    .into_iter()
-    .find(|known| *known == name)
+    "draft-04 draft-06 draft-07 draft/2019-09 draft/2020-12"
+        .split(' ')
+        .find(|known| *known == name)
 }
 
-fn settle(value: &mut Value, id: &str, path: &str) -> Result<(), SchemaError> {
+fn strip_identity(value: &mut Value, id: &str, path: &str) -> Result<(), SchemaError> {
     match value {
         Value::Object(schema) => {
             let moves_base = |id: &Value| id.as_str().is_some_and(|id| !id.starts_with('#'));
@@ -62,38 +55,38 @@ fn settle(value: &mut Value, id: &str, path: &str) -> Result<(), SchemaError> {
                     schema.shift_remove(keyword);
                 }
             }
-            settle_parts(schema, id, path)
+            strip_parts(schema, id, path)
         }
-        Value::Array(list) => settle_all(list.iter_mut().enumerate(), id, path),
+        Value::Array(list) => strip_all(list.iter_mut().enumerate(), id, path),
         _ => Ok(()),
     }
 }
 
-fn settle_parts(schema: &mut Map<String, Value>, id: &str, path: &str) -> Result<(), SchemaError> {
+fn strip_parts(schema: &mut Map<String, Value>, id: &str, path: &str) -> Result<(), SchemaError> {
     for (keyword, value) in schema {
-        let path = format!("{path}/{}", crate::text::cut(keyword, 60));
+        let path = format!("{path}/{}", crate::text::escape_truncated(keyword, 60));
         match (keyword.as_str(), value) {
             // These hold values, not schemas.
             ("enum" | "const" | "default" | "examples", _) => {}
-            // These hold schemas by names of any kind.
+            // These hold schemas under arbitrary names, which may look like keywords.
             (
                 "properties" | "patternProperties" | "$defs" | "definitions" | "dependentSchemas"
                 | "dependencies",
                 Value::Object(named),
-            ) => settle_all(named, id, &path)?,
-            (_, value) => settle(value, id, &path)?,
+            ) => strip_all(named, id, &path)?,
+            (_, value) => strip_identity(value, id, &path)?,
         }
     }
     Ok(())
 }
 
-fn settle_all<'a, N: ToString>(
+fn strip_all<'a, N: ToString>(
     schemas: impl IntoIterator<Item = (N, &'a mut Value)>,
     id: &str,
     path: &str,
 ) -> Result<(), SchemaError> {
     schemas.into_iter().try_for_each(|(name, schema)| {
-        let name = crate::text::cut(&name.to_string(), 60);
-        settle(schema, id, &format!("{path}/{name}"))
+        let name = crate::text::escape_truncated(&name.to_string(), 60);
+        strip_identity(schema, id, &format!("{path}/{name}"))
     })
 }

@@ -1,11 +1,11 @@
-//! Which sub-schemas a keyword holds, and which value of an instance they apply to.
+//! Which sub-schemas a keyword holds, and which values they apply to.
 
 use serde_json::{Map, Value};
 
-use crate::arguments::Size;
+use crate::arguments::JsonSize;
 
-/// Sub-schemas that apply to the very same value.
-pub(super) fn in_place(keywords: &Map<String, Value>) -> impl Iterator<Item = &Value> {
+/// Sub-schemas that apply to the same value.
+pub(super) fn in_place_schemas(keywords: &Map<String, Value>) -> impl Iterator<Item = &Value> {
     let lists = ["allOf", "anyOf", "oneOf"]
         .into_iter()
         .filter_map(|keyword| keywords.get(keyword)?.as_array())
@@ -15,13 +15,12 @@ pub(super) fn in_place(keywords: &Map<String, Value>) -> impl Iterator<Item = &V
         .filter_map(|keyword| keywords.get(keyword));
     let by_name = ["dependentSchemas", "dependencies"]
         .into_iter()
-        .flat_map(|keyword| named(keywords, keyword))
+        .flat_map(|keyword| named_entries(keywords, keyword))
         .map(|(_, schema)| schema);
     lists.chain(single).chain(by_name)
 }
 
-/// The entries of a keyword that holds an object.
-pub(super) fn named<'a>(
+pub(super) fn named_entries<'a>(
     keywords: &'a Map<String, Value>,
     keyword: &str,
 ) -> impl Iterator<Item = (&'a str, &'a Value)> {
@@ -33,14 +32,14 @@ pub(super) fn named<'a>(
         .map(|(name, value)| (name.as_str(), value))
 }
 
-/// Schemas for properties that are not declared by name.
+/// Schemas for properties without a declared name.
 pub(super) fn other_properties(keywords: &Map<String, Value>) -> impl Iterator<Item = &Value> {
     ["additionalProperties", "unevaluatedProperties"]
         .into_iter()
         .filter_map(|keyword| keywords.get(keyword))
 }
 
-/// Schemas for items by position: `prefixItems`, and `items` as a list in older drafts.
+/// Schemas for items by position: `prefixItems`, or `items` as a list in older drafts.
 pub(super) fn tuple(keywords: &Map<String, Value>) -> &[Value] {
     let list = |keyword| {
         keywords
@@ -62,26 +61,26 @@ pub(super) fn other_items(keywords: &Map<String, Value>) -> impl Iterator<Item =
         .filter(|schema| schema.is_object())
 }
 
-/// What one sub-schema costs per value: itself, and every list that is gone through.
-pub(super) fn own_cost(keywords: &Map<String, Value>) -> u64 {
-    const BYTES_AT_ONCE: u64 = 16;
+// Estimates the work of one check: one step for the sub-schema itself, and one for each entry of a
+// list that has to be searched.
+pub(super) fn subschema_cost(keywords: &Map<String, Value>) -> u64 {
+    const BYTES_PER_STEP: u64 = 16;
     let values = ["enum", "const"].iter().map(|keyword| {
-        // Compared one by one, and deeply.
-        let size = |value| Size::of(value, usize::MAX).unwrap_or_default();
+        // The value is compared with each option in turn, down to its leaves.
+        let size = |value| JsonSize::measure(value, usize::MAX).unwrap_or_default();
         let size = keywords.get(*keyword).map(size).unwrap_or_default();
-        size.values + size.bytes / BYTES_AT_ONCE
+        size.values + size.bytes / BYTES_PER_STEP
     });
-    let names = [
+    let lists = [
         "required",
         "properties",
         "patternProperties",
         "dependentRequired",
         "dependencies",
-    ]
-    .iter()
-    .map(|keyword| match keywords.get(*keyword) {
+    ];
+    let names = lists.iter().map(|keyword| match keywords.get(*keyword) {
         Some(Value::Array(list)) => list.len() as u64,
-        Some(Value::Object(list)) => list
+        Some(Value::Object(entries)) => entries
             .values()
             .map(|value| 1 + value.as_array().map_or(0, Vec::len) as u64)
             .sum(),

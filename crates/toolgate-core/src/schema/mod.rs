@@ -1,12 +1,12 @@
-//! JSON Schemas that are safe to use: measured first, then compiled, then asked in the contract's words.
+//! [`Schema`]: JSON Schemas that are safe to run. Each is measured first, then compiled.
 
 mod cost;
-mod declared;
+mod declared_names;
+mod explorer;
 mod identity;
 mod keywords;
 mod pattern;
 mod references;
-mod rehearsal;
 mod violation;
 
 use std::fmt;
@@ -15,225 +15,167 @@ use std::sync::{Arc, OnceLock};
 use jsonschema::{Draft, PatternOptions, ValidationError, Validator};
 use serde_json::Value;
 
-use crate::arguments::Size;
-use crate::{SchemaLimits, ToolError, ValidArguments, nearest};
+use crate::arguments::JsonSize;
+use crate::text::join;
+use crate::{SchemaLimits, ToolError, ValidArguments, nearest_names};
 
-use cost::{Cost, MOST_ERRORS, MOST_STACKED};
-pub(crate) use declared::DeclaredNames;
+use cost::{MAX_ERRORS, MAX_STACKED, SchemaCost};
+pub(crate) use declared_names::DeclaredNames;
 pub use violation::Violation;
 
-/// A schema for the arguments of a tool: the document as it was given, and what checks arguments against it.
-///
-/// ```
-/// use serde_json::json;
-/// use toolgate_core::{Schema, SchemaLimits};
-///
-/// let schema = Schema::compile(json!({ "type": "object", "required": ["city"] }), &SchemaLimits::default())?;
-/// assert_eq!(schema.check(json!({})).unwrap_err().to_string(), "Invalid parameters: missing 'city'");
-/// # Ok::<_, toolgate_core::SchemaError>(())
-/// ```
+/// The schema of a tool's arguments: the document as it was given, and its compiled form.
 #[derive(Clone)]
 pub struct Schema {
     document: Arc<Value>,
     required: Arc<[(String, String)]>,
-    checking: Checking,
+    // `None` accepts any arguments.
+    checker: Option<Arc<LazyChecker>>,
 }
 
-#[derive(Clone)]
-enum Checking {
-    /// Any arguments will do.
-    Nothing,
-    Compiled(Arc<Checker>),
-    Deferred(Arc<DeferredChecker>),
-}
-
-/// Compiled when it is first asked.
-struct DeferredChecker {
+struct LazyChecker {
     limits: SchemaLimits,
-    /// `None` inside: it can't be compiled, so any arguments will do.
-    checker: OnceLock<Option<Checker>>,
+    // Filled at once, unless the schema is deferred. `None` inside means that it can't be compiled,
+    // so any arguments pass.
+    checker: OnceLock<Option<SchemaChecker>>,
 }
 
-struct Checker {
+struct SchemaChecker {
     validator: Validator,
-    cost: Cost,
+    cost: SchemaCost,
     most_steps: u64,
 }
 
-/// Why a schema was refused.
-///
-/// ```
-/// use serde_json::json;
-/// use toolgate_core::{Schema, SchemaLimits};
-///
-/// let error = Schema::compile(json!({ "$ref": "https://example.org/s.json" }), &SchemaLimits::default()).unwrap_err();
-/// assert_eq!(error.to_string(), "'$ref' at '/' to 'https://example.org/s.json' does not stay inside the schema");
-/// ```
+/// Why a schema is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SchemaError {
-    /// Absent, or not even a JSON object.
     #[error("must be a JSON Schema object, not {found}")]
-    NotAnObject {
-        /// What stands there instead.
-        found: &'static str,
-    },
-    /// Arguments have names, so nothing but an object will do.
+    NotAnObject { found: &'static str },
+    /// The schema describes something other than an object, but arguments have names.
     #[error("must describe an object, but its type is {found}")]
-    NotObjectType {
-        /// The `type` it declares.
-        found: String,
-    },
-    /// Too much of it to even walk through.
-    #[error("'{keyword}' is nested deeper than {deepest} schemas")]
-    TooDeep {
-        /// What is nested.
-        keyword: String,
-        /// How deep a schema may be.
-        deepest: usize,
-    },
-    /// A keyword that would reach outside, never end, or cost too much.
+    NotObjectType { found: String },
+    #[error("'{keyword}' is nested deeper than {max_depth} schemas")]
+    TooDeep { keyword: String, max_depth: usize },
+    /// A keyword would reach outside the document, never end, or cost too much.
     #[error("'{keyword}' at '{path}' {problem}")]
     Keyword {
-        /// Which one.
         keyword: String,
-        /// Where, as a JSON pointer.
+        /// Its position as a JSON pointer.
         path: String,
-        /// What is wrong with it.
+        /// Completes the sentence that begins with the keyword.
         problem: String,
     },
-    /// Not a valid JSON Schema.
-    #[error("is no valid JSON Schema: {problem}")]
-    Invalid {
-        /// What the compiler said.
-        problem: String,
-    },
+    #[error("is not a valid JSON Schema: {problem}")]
+    Invalid { problem: String },
 }
 
 impl Schema {
-    /// Measures and compiles a schema. Nothing is fetched or read: a reference must stay inside the document.
+    /// Measures and compiles a schema. Nothing is fetched or read from disk: every reference must
+    /// stay inside the document.
     pub fn compile(document: Value, limits: &SchemaLimits) -> Result<Self, SchemaError> {
-        expect_object(&document)?;
-        expect_shallow(&document, limits.depth)?;
-        let checker = Checker::compile(&document, limits)?;
-        Ok(Self::new(document, Checking::Compiled(Arc::new(checker))))
+        require_object(&document)?;
+        require_shallow(&document, limits.depth)?;
+        let checker = SchemaChecker::compile(&document, limits)?;
+        let checker = OnceLock::from(Some(checker));
+        let limits = *limits;
+        Ok(Self::new(document, Some(LazyChecker { limits, checker })))
     }
 
-    /// Like [`compile`](Self::compile), but measured and compiled only when arguments are first checked, as most tools of a long
-    /// list are never called. For schemas that have been compiled before: one that can't be, after all, lets any arguments pass.
-    ///
-    /// ```
-    /// use serde_json::json;
-    /// use toolgate_core::{Schema, SchemaLimits};
-    ///
-    /// let schema = Schema::deferred(json!({ "type": "object", "required": ["city"] }), &SchemaLimits::default())?;
-    /// assert!(schema.check(json!({})).is_err());
-    /// # Ok::<_, toolgate_core::SchemaError>(())
-    /// ```
+    /// Like [`compile`](Self::compile), but compiles only when arguments are first checked, because
+    /// most tools of a long list are never called. Use it for schemas that compiled before: one
+    /// that no longer compiles accepts any arguments.
     pub fn deferred(document: Value, limits: &SchemaLimits) -> Result<Self, SchemaError> {
-        expect_object(&document)?;
-        expect_shallow(&document, limits.depth)?;
-        let deferred = DeferredChecker {
-            limits: *limits,
-            checker: OnceLock::new(),
-        };
-        Ok(Self::new(document, Checking::Deferred(Arc::new(deferred))))
+        require_object(&document)?;
+        require_shallow(&document, limits.depth)?;
+        let (limits, checker) = (*limits, OnceLock::new());
+        Ok(Self::new(document, Some(LazyChecker { limits, checker })))
     }
 
-    /// A schema that is only shown: it must describe an object, but any arguments will do. For tools that check their
-    /// arguments themselves, and for schemas that [`compile`](Self::compile) refuses to run.
+    /// A schema that is only shown: it must describe an object, but accepts any arguments. For
+    /// tools that validate for themselves, and for schemas that [`compile`](Self::compile) rejects.
     pub fn unchecked(document: Value, limits: &SchemaLimits) -> Result<Self, SchemaError> {
-        expect_object(&document)?;
-        expect_shallow(&document, limits.depth)?;
-        Ok(Self::new(document, Checking::Nothing))
+        require_object(&document)?;
+        require_shallow(&document, limits.depth)?;
+        Ok(Self::new(document, None))
     }
 
-    fn new(document: Value, checking: Checking) -> Self {
+    fn new(document: Value, checker: Option<LazyChecker>) -> Self {
         Self {
             required: required(&document).collect(),
             document: Arc::new(document),
-            checking,
+            checker: checker.map(Arc::new),
         }
     }
 
-    /// False if any arguments will do.
+    /// False if the schema accepts any arguments.
     pub fn is_checked(&self) -> bool {
         self.checker().is_some()
     }
 
-    fn checker(&self) -> Option<&Checker> {
-        match &self.checking {
-            Checking::Nothing => None,
-            Checking::Compiled(checker) => Some(checker),
-            Checking::Deferred(deferred) => {
-                let compile = || Checker::compile(&self.document, &deferred.limits).ok();
-                deferred.checker.get_or_init(compile).as_ref()
-            }
-        }
+    fn checker(&self) -> Option<&SchemaChecker> {
+        let lazy = self.checker.as_ref()?;
+        let compile = || SchemaChecker::compile(&self.document, &lazy.limits).ok();
+        lazy.checker.get_or_init(compile).as_ref()
     }
 
-    /// The document as it was given.
     pub fn document(&self) -> &Value {
         &self.document
     }
 
-    /// Checks arguments. What counts as not given is left out: an optional `null` that the schema does not allow, and a
-    /// name it does not know where it allows no others.
-    pub fn check(&self, arguments: Value) -> Result<ValidArguments, ToolError> {
-        self.check_shared(Arc::new(arguments))
-    }
-
-    /// The same for arguments that others hold too; they are copied only if something is left out.
-    pub fn check_shared(&self, arguments: Arc<Value>) -> Result<ValidArguments, ToolError> {
-        let size = Size::of(&arguments, crate::Limits::default().max_depth)?;
+    /// Validates arguments. Values that count as not given are left out: an optional `null` that
+    /// the schema doesn't allow, and an unknown name if it allows no others.
+    /// Arguments in an `Arc` are copied only if something is left out.
+    pub fn check(&self, arguments: impl Into<Arc<Value>>) -> Result<ValidArguments, ToolError> {
+        let arguments = arguments.into();
+        let size = JsonSize::measure(&arguments, crate::Limits::default().max_depth)?;
         self.check_sized(arguments, size)
     }
 
     pub(crate) fn check_sized(
         &self,
         arguments: Arc<Value>,
-        size: Size,
+        size: JsonSize,
     ) -> Result<ValidArguments, ToolError> {
         let Some(checker) = self.checker() else {
             return Ok(ValidArguments::new(arguments, Vec::new()));
         };
-        let bill = checker.cost.bill(&arguments, size);
-        if bill.steps > checker.most_steps || bill.stacked > MOST_STACKED {
+        let estimate = checker.cost.estimate(&arguments, size);
+        if estimate.steps > checker.most_steps || estimate.stacked > MAX_STACKED {
             return Err(ToolError::too_large_to_check());
         }
         if checker.validator.is_valid(&*arguments) {
             return Ok(ValidArguments::new(arguments, Vec::new()));
         }
-        if bill.errors > MOST_ERRORS {
+        if estimate.errors > MAX_ERRORS {
             return Err(ToolError::invalid(
                 "arguments",
-                "do not fit the schema, and are too large to say where",
+                "don't match the schema, and are too large to say where",
             ));
         }
-        self.check_again(&checker.validator, &arguments)
+        self.check_leniently(&checker.validator, &arguments)
     }
 
-    /// Leaves out what counts as not given; says what is wrong if that does not help.
+    // Collecting errors is slow, so this runs only after plain validation has failed.
     #[cold]
-    fn check_again(
+    fn check_leniently(
         &self,
         validator: &Validator,
         arguments: &Arc<Value>,
     ) -> Result<ValidArguments, ToolError> {
         let errors: Vec<_> = validator.iter_errors(&**arguments).collect();
-        let spare = violation::not_given(&errors, &self.document);
-        if spare.is_empty() {
-            let violations = violation::all(errors, &self.document, arguments);
+        let droppable = violation::droppable_names(&errors, &self.document);
+        if droppable.is_empty() {
+            let violations = violation::collect_violations(errors, &self.document, arguments);
             return Err(self.invalid(violations, arguments));
         }
         drop(errors);
-        let (kept, dropped) = violation::without(Arc::clone(arguments), &spare);
+        let (kept, dropped) = violation::drop_names(Arc::clone(arguments), &droppable);
         if validator.is_valid(&kept) {
             return Ok(ValidArguments::new(Arc::new(kept), dropped));
         }
         let errors = validator.iter_errors(&kept).collect();
-        let violations = violation::all(errors, &self.document, &kept);
-        // A misspelt name is among those left out where the schema is closed.
+        let violations = violation::collect_violations(errors, &self.document, &kept);
+        // Checks the original arguments: in a closed schema a misspelt name was just left out.
         Err(self.invalid(violations, arguments))
     }
 
@@ -241,14 +183,14 @@ impl Schema {
         ToolError::InvalidArguments {
             violations,
             required: self.required.to_vec(),
-            misspelt: self.misspelt(arguments),
+            misspelt: self.misspelt_names(arguments),
         }
     }
 
-    /// Given names that the schema does not know, with the parameter that looks like it and was not given.
-    fn misspelt(&self, arguments: &Value) -> Vec<(String, String)> {
-        /// Whoever gets more wrong than this looks at the parameters anyway.
-        const MOST: usize = 3;
+    /// Unknown names, each with the unused parameter that resembles it.
+    fn misspelt_names(&self, arguments: &Value) -> Vec<(String, String)> {
+        // With more mistakes than this, a caller reads the parameters anyway.
+        const MAX_SUGGESTED: usize = 3;
         let (Some(declared), Some(given)) = (
             self.document.get("properties").and_then(Value::as_object),
             arguments.as_object(),
@@ -259,25 +201,24 @@ impl Schema {
         let unknown = given.keys().filter(|name| !declared.contains_key(*name));
         unknown
             .filter_map(|name| {
-                let meant = nearest(name, free().map(String::as_str), 1).pop()?;
+                let meant = nearest_names(name, free().map(String::as_str), 1).pop()?;
                 Some((name.clone(), meant))
             })
-            .take(MOST)
+            .take(MAX_SUGGESTED)
             .collect()
     }
 
-    /// Every required parameter with its type.
     pub fn required(&self) -> &[(String, String)] {
         &self.required
     }
 }
 
-impl Checker {
+impl SchemaChecker {
     fn compile(document: &Value, limits: &SchemaLimits) -> Result<Self, SchemaError> {
-        let plain = identity::plain(document)?;
-        let cost = Cost::measure(&plain, limits)?;
-        let validator = build(&plain).map_err(|error| SchemaError::Invalid {
-            problem: crate::text::cut(&error.to_string(), 300),
+        let plain = identity::without_identity(document)?;
+        let cost = SchemaCost::measure(&plain, limits)?;
+        let validator = build_validator(&plain).map_err(|error| SchemaError::Invalid {
+            problem: crate::text::escape_truncated(&error.to_string(), 300),
         })?;
         Ok(Self {
             validator,
@@ -293,18 +234,14 @@ impl fmt::Debug for Schema {
     }
 }
 
-/// The type a schema declares, for a person: `string`, `string or null`, `one of: on, off`.
-pub(crate) fn type_of(schema: &Value) -> String {
+/// The declared type for a person: `string`, `string or null`, `one of: on, off`.
+pub(crate) fn describe_type(schema: &Value) -> String {
     if let Some(options) = schema.get("enum").and_then(Value::as_array) {
         return format!("one of: {}", violation::options(options));
     }
     match schema.get("type") {
         Some(Value::String(name)) => name.clone(),
-        Some(Value::Array(names)) => names
-            .iter()
-            .filter_map(Value::as_str)
-            .collect::<Vec<_>>()
-            .join(" or "),
+        Some(Value::Array(names)) => join(names.iter().filter_map(Value::as_str), " or "),
         _ => "any".to_owned(),
     }
 }
@@ -314,12 +251,12 @@ fn required(document: &Value) -> impl Iterator<Item = (String, String)> {
     let names = names.into_iter().flatten().filter_map(Value::as_str);
     names.map(|name| {
         let declared = document.get("properties").and_then(|all| all.get(name));
-        let declared = declared.map_or_else(|| "any".to_owned(), type_of);
+        let declared = declared.map_or_else(|| "any".to_owned(), describe_type);
         (name.to_owned(), declared)
     })
 }
 
-fn expect_object(document: &Value) -> Result<(), SchemaError> {
+fn require_object(document: &Value) -> Result<(), SchemaError> {
     let Value::Object(schema) = document else {
         return Err(SchemaError::NotAnObject {
             found: json_type(document),
@@ -334,18 +271,18 @@ fn expect_object(document: &Value) -> Result<(), SchemaError> {
         return Ok(());
     }
     Err(SchemaError::NotObjectType {
-        found: crate::text::cut(&schema["type"].to_string(), 100),
+        found: crate::text::escape_truncated(&schema["type"].to_string(), 100),
     })
 }
 
-/// Before anything recurses over the document.
-fn expect_shallow(document: &Value, deepest: usize) -> Result<(), SchemaError> {
+// Iterative, because it runs before anything may recurse over the document.
+fn require_shallow(document: &Value, max_depth: usize) -> Result<(), SchemaError> {
     let mut ahead = vec![(document, 0, "")];
     while let Some((value, depth, keyword)) = ahead.pop() {
-        if depth > deepest * 2 {
+        if depth > max_depth * 2 {
             return Err(SchemaError::TooDeep {
-                keyword: crate::text::cut(keyword, 60),
-                deepest,
+                keyword: crate::text::escape_truncated(keyword, 60),
+                max_depth,
             });
         }
         match value {
@@ -363,12 +300,13 @@ fn expect_shallow(document: &Value, deepest: usize) -> Result<(), SchemaError> {
     Ok(())
 }
 
-/// Compiles by the draft that the schema declares. One that declares none is read by the newest that it is valid in.
-fn build(schema: &Value) -> Result<Validator, ValidationError<'static>> {
+// A schema that declares no draft is compiled with the newest one that accepts it.
+fn build_validator(schema: &Value) -> Result<Validator, ValidationError<'static>> {
     let options = || {
         jsonschema::options()
-            // Its engine is linear in the input: no pattern can make it backtrack.
+            // This regex engine is linear in the input: no pattern can make it backtrack.
             .with_pattern_options(PatternOptions::regex())
+            // A `format` is only a hint to the model.
             .should_validate_formats(false)
     };
     options().build(schema).or_else(|error| {

@@ -1,4 +1,4 @@
-//! How much a regular expression costs per byte it reads.
+//! Estimates what a regular expression costs per byte of input.
 
 use regex_syntax::ast::parse::ParserBuilder;
 use regex_syntax::ast::{
@@ -6,44 +6,46 @@ use regex_syntax::ast::{
     RepetitionRange,
 };
 
-/// Nesting of groups; the parser and `states` below recurse this deep.
-const DEEPEST: u32 = 50;
+// The parser and `states` recurse this deep.
+const MAX_DEPTH: u32 = 50;
 
-/// What a character outside of ASCII costs: each of its bytes is a state of its own, and so are its neighbours.
+// Each byte of a character outside ASCII is a state of its own, and so are its neighbours.
 const WIDE: u64 = 8;
 
-/// A class such as `\p{L}` is an automaton of its own over UTF-8 bytes.
+// A class such as `\p{L}` is an automaton of its own over UTF-8 bytes.
 const UNICODE_CLASS: u64 = 300;
 
-/// The states of the automaton, roughly: one per character, repetitions multiplied. `Err` says why it can not be used at all.
-pub(super) fn size(pattern: &str) -> Result<u64, &'static str> {
+/// The approximate number of automaton states: one per character, with repetitions multiplied.
+/// `Err` says why the pattern can't be used at all.
+pub(super) fn state_count(pattern: &str) -> Result<u64, &'static str> {
     let parsed = ParserBuilder::new()
-        .nest_limit(DEEPEST)
+        .nest_limit(MAX_DEPTH)
         .build()
         .parse(pattern);
     match parsed.as_ref().map_err(regex_syntax::ast::Error::kind) {
-        Ok(ast) => Ok(states(ast).unwrap_or_else(|| unread(pattern))),
-        Err(ErrorKind::UnsupportedLookAround) => Err("uses look-around, whose cost has no bound"),
+        Ok(ast) => Ok(states(ast).unwrap_or_else(|| unparsed_cost(pattern))),
+        Err(ErrorKind::UnsupportedLookAround) => Err("uses look-around, whose cost is unbounded"),
         Err(ErrorKind::UnsupportedBackreference) => {
-            Err("uses a back-reference, whose cost has no bound")
+            Err("uses a back-reference, whose cost is unbounded")
         }
         Err(ErrorKind::NestLimitExceeded(_)) => Err("is nested too deeply"),
-        // Some spellings of ECMA are translated before they are compiled; what is then still wrong, the compiler says.
-        Err(_) => Ok(unread(pattern)),
+        // Some ECMA syntax is translated before compiling. What is still wrong
+        // then, the compiler reports.
+        Err(_) => Ok(unparsed_cost(pattern)),
     }
 }
 
-/// What it costs to translate a pattern from ECMA's syntax: the translator starts anew after each escape.
-pub(super) fn translation(pattern: &str) -> u64 {
-    const BYTES_AT_ONCE: u64 = 100;
-    /// A class for white space is spelt out.
+// Translating ECMA syntax is quadratic: the translator starts over after each escape.
+pub(super) fn translation_cost(pattern: &str) -> u64 {
+    const BYTES_PER_STEP: u64 = 100;
+    // The translation of a white-space class lists every character.
     const SPACE: u64 = 160;
     let count = |what: &str| pattern.matches(what).count() as u64;
     let length = pattern.len() as u64 + SPACE * (count(r"\s") + count(r"\S"));
-    count(r"\").saturating_mul(length) / BYTES_AT_ONCE
+    count(r"\").saturating_mul(length) / BYTES_PER_STEP
 }
 
-/// `None` for syntax that ECMA reads in another way, so that this is not what will be compiled.
+// `None` if ECMA reads this syntax differently, so that this isn't what will be compiled.
 fn states(ast: &Ast) -> Option<u64> {
     Some(match ast {
         Ast::Dot(_) => WIDE,
@@ -55,7 +57,7 @@ fn states(ast: &Ast) -> Option<u64> {
         },
         Ast::Literal(literal) => literal_states(literal),
         Ast::Repetition(repetition) => {
-            times(&repetition.op.kind).saturating_mul(states(&repetition.ast)?)
+            copies(&repetition.op.kind).saturating_mul(states(&repetition.ast)?)
         }
         Ast::Group(group) => states(&group.ast)?,
         Ast::Alternation(alternation) => sum(alternation.asts.iter().map(states))?,
@@ -71,7 +73,7 @@ fn item_states(item: &ClassSetItem) -> Option<u64> {
         ClassSetItem::Literal(literal) => literal_states(literal),
         ClassSetItem::Range(range) => literal_states(&range.end),
         ClassSetItem::Bracketed(_) => return None,
-        // Any part of ASCII is one step from state to state.
+        // Any set of ASCII characters is a single transition.
         ClassSetItem::Union(union) => match sum(union.items.iter().map(item_states))? {
             all if all == 1 + union.items.len() as u64 => 1,
             all => all,
@@ -93,7 +95,7 @@ fn sum(mut parts: impl Iterator<Item = Option<u64>>) -> Option<u64> {
     parts.try_fold(1_u64, |sum, part| Some(sum.saturating_add(part?)))
 }
 
-fn times(kind: &RepetitionKind) -> u64 {
+fn copies(kind: &RepetitionKind) -> u64 {
     let copies = match kind {
         RepetitionKind::Range(RepetitionRange::Exactly(n) | RepetitionRange::Bounded(_, n)) => *n,
         RepetitionKind::Range(RepetitionRange::AtLeast(n)) => n.saturating_add(1),
@@ -102,8 +104,8 @@ fn times(kind: &RepetitionKind) -> u64 {
     u64::from(copies.max(1))
 }
 
-/// At worst every repetition is inside of every other.
-fn unread(pattern: &str) -> u64 {
+// Without a parse tree, assume that all repetitions are nested in each other.
+fn unparsed_cost(pattern: &str) -> u64 {
     let each = if pattern.contains(['p', 'P']) {
         UNICODE_CLASS
     } else {
@@ -136,7 +138,7 @@ mod tests {
             ("é{10}", 80, 90),
             (".{100}", 800, 900),
         ] {
-            let size = size(pattern).unwrap();
+            let size = state_count(pattern).unwrap();
             assert!((least..=most).contains(&size), "{pattern}: {size}");
         }
     }
@@ -148,16 +150,16 @@ mod tests {
             "[[](((a{100}){100}){100})]",
             "[a&&b](((a{100}){100}){100})",
         ] {
-            assert!(size(pattern).unwrap() >= 1_000_000, "{pattern}");
+            assert!(state_count(pattern).unwrap() >= 1_000_000, "{pattern}");
         }
-        assert!(size(r"^[^[\]]{1,64}$").unwrap() < 10_000);
+        assert!(state_count(r"^[^[\]]{1,64}$").unwrap() < 10_000);
     }
 
     #[test]
     fn many_escapes_cost_more_than_their_number() {
-        assert!(translation(r"^\d{4}-\d{2}-\d{2}\s\d+$") < 50);
-        assert!(translation(&r"\d".repeat(6_000)) > 100_000);
-        assert!(translation(&r"\s".repeat(1_000)) > 1_000_000);
+        assert!(translation_cost(r"^\d{4}-\d{2}-\d{2}\s\d+$") < 50);
+        assert!(translation_cost(&r"\d".repeat(6_000)) > 100_000);
+        assert!(translation_cost(&r"\s".repeat(1_000)) > 1_000_000);
     }
 
     #[test]
@@ -168,7 +170,10 @@ mod tests {
             (r"(a)\1", "back-reference"),
             (deep.as_str(), "nested"),
         ] {
-            assert!(size(pattern).unwrap_err().contains(expected), "{pattern}");
+            assert!(
+                state_count(pattern).unwrap_err().contains(expected),
+                "{pattern}"
+            );
         }
     }
 }

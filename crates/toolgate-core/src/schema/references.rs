@@ -1,4 +1,4 @@
-//! What a `$ref` leads to, and how to say where something is.
+//! Resolves `$ref`, and describes positions in a schema.
 
 use std::collections::HashMap;
 
@@ -6,14 +6,13 @@ use serde_json::{Map, Value};
 
 use super::SchemaError;
 
-/// The places of a document that have names.
-pub(super) struct References<'a> {
+pub(super) struct SchemaReferences<'a> {
     document: &'a Value,
     anchors: HashMap<&'a str, &'a Value>,
 }
 
-impl<'a> References<'a> {
-    pub(super) fn of(document: &'a Value) -> Result<Self, SchemaError> {
+impl<'a> SchemaReferences<'a> {
+    pub(super) fn new(document: &'a Value) -> Result<Self, SchemaError> {
         let mut references = Self {
             document,
             anchors: HashMap::new(),
@@ -30,20 +29,19 @@ impl<'a> References<'a> {
         let Some(Value::String(reference)) = keywords.get("$ref") else {
             return Ok(None);
         };
-        let target = self.find(reference);
+        let target = self.resolve(reference);
         if target.is_none() {
             let problem = match reference.starts_with('#') {
-                true => "finds nothing",
+                true => "has no target",
                 false => "does not stay inside the schema",
             };
-            let shown = crate::text::cut(reference, 100);
-            return Err(self.refuse(schema, "$ref", format!("to '{shown}' {problem}")));
+            let shown = crate::text::escape_truncated(reference, 100);
+            return Err(self.error_at(schema, "$ref", format!("to '{shown}' {problem}")));
         }
         Ok(target)
     }
 
-    /// What a reference leads to inside the document.
-    pub(super) fn find(&self, reference: &str) -> Option<&'a Value> {
+    pub(super) fn resolve(&self, reference: &str) -> Option<&'a Value> {
         let fragment = percent_decoded(reference.strip_prefix('#')?);
         match fragment.as_str() {
             pointer if pointer.is_empty() || pointer.starts_with('/') => {
@@ -53,7 +51,8 @@ impl<'a> References<'a> {
         }
     }
 
-    /// Every name for a place, also where it may be none: a name that is given twice could mean either place.
+    // Also looks where anchors aren't allowed: a name that is given twice
+    // could mean either position.
     fn find_anchors(&mut self, value: &'a Value) -> Result<(), SchemaError> {
         match value {
             Value::Object(keywords) => {
@@ -66,8 +65,11 @@ impl<'a> References<'a> {
                     if let Some(name) = name
                         && self.anchors.insert(name, value).is_some()
                     {
-                        let problem = format!("'{}' is there twice", crate::text::cut(name, 100));
-                        return Err(self.refuse(value, keyword, problem));
+                        let problem = format!(
+                            "'{}' is defined twice",
+                            crate::text::escape_truncated(name, 100)
+                        );
+                        return Err(self.error_at(value, keyword, problem));
                     }
                 }
                 keywords
@@ -79,7 +81,7 @@ impl<'a> References<'a> {
         }
     }
 
-    pub(super) fn refuse(
+    pub(super) fn error_at(
         &self,
         at: &Value,
         keyword: &str,
@@ -99,7 +101,7 @@ fn path_to(from: &Value, to: &Value) -> Option<String> {
         return Some(String::new());
     }
     let step = |name: &str, value| {
-        path_to(value, to).map(|rest| format!("/{}{rest}", crate::text::cut(name, 60)))
+        path_to(value, to).map(|rest| format!("/{}{rest}", crate::text::escape_truncated(name, 60)))
     };
     match from {
         Value::Object(object) => object.iter().find_map(|(name, value)| step(name, value)),

@@ -1,10 +1,7 @@
-//! Characters that could forge a log line, hide text or drive a terminal, written as their code.
+//! Escapes characters that could forge a log line, hide text or drive a terminal.
 
-/// Escapes what could forge a log line, hide text or drive a terminal: control, bidirectional and invisible characters.
-///
-/// ```
-/// assert_eq!(toolgate_core::escape("one\nline"), "one\\nline");
-/// ```
+/// Escapes control, bidirectional and invisible characters, which could forge a log line, hide text
+/// or drive a terminal.
 pub fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     escape_into(&mut out, text, false);
@@ -22,18 +19,14 @@ pub(crate) fn escape_into(out: &mut String, text: &str, quotes: bool) {
             '\r' => out.push_str("\\r"),
             '\t' => out.push_str("\\t"),
             '"' | '\\' if quotes => out.extend(['\\', c]),
-            _ if is_unseen(c) => out.extend(c.escape_unicode()),
+            _ if is_invisible(c) => out.extend(c.escape_unicode()),
             _ => out.push(c),
         }
     }
 }
 
-/// True for characters that a terminal does not show but may obey.
-///
-/// ```
-/// assert!(toolgate_core::is_unseen('\u{202e}') && !toolgate_core::is_unseen('é'));
-/// ```
-pub fn is_unseen(c: char) -> bool {
+/// True for characters that a terminal doesn't show but may obey.
+pub fn is_invisible(c: char) -> bool {
     c.is_control()
         || matches!(c,
             '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}' | '\u{180b}'..='\u{180f}'

@@ -1,13 +1,8 @@
-//! Letters as they are heard.
+//! Folding of accented letters.
 
-/// Appends a letter in lower case and without its accent: to people, and to what hears them, `É` is `e`.
-///
-/// ```
-/// let mut word = String::new();
-/// "Œuvre à Łódź".chars().for_each(|letter| toolgate_core::fold(letter, &mut word));
-/// assert_eq!(word, "oeuvre a lodz");
-/// ```
-pub fn fold(letter: char, to: &mut String) {
+/// Appends a letter in lower case and without its accent: people, and speech recognizers,
+/// take `É` for `e`.
+pub fn fold_letter(letter: char, to: &mut String) {
     for lower in letter.to_lowercase() {
         let plain = match lower {
             'à'..='å' | 'ā' | 'ă' | 'ą' | 'ǎ' => "a",

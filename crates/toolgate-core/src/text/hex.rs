@@ -1,12 +1,12 @@
-//! Numbers in hexadecimal. An id is written several times for each call, which the standard formatter makes slow.
+//! Hexadecimal numbers. Ids are written several times per call, and the standard formatter is
+//! too slow for that.
 
 use std::fmt;
 
-/// The last `N` digits of a number, in lower case.
 pub(crate) struct Hex<const N: usize>([u8; N]);
 
 impl<const N: usize> Hex<N> {
-    pub(crate) fn of(mut number: u128) -> Self {
+    pub(crate) fn new(mut number: u128) -> Self {
         const DIGITS: &[u8; 16] = b"0123456789abcdef";
         let mut digits = [0; N];
         for digit in digits.iter_mut().rev() {
@@ -34,9 +34,9 @@ mod tests {
     #[test]
     fn digits_are_those_of_the_standard_formatter() {
         for number in [0, 1, 0xab, 0x0123_4567_89ab_cdef, u128::MAX, u128::MAX / 3] {
-            assert_eq!(Hex::<32>::of(number).to_string(), format!("{number:032x}"));
+            assert_eq!(Hex::<32>::new(number).to_string(), format!("{number:032x}"));
             let low = number as u8;
-            assert_eq!(Hex::<2>::of(number).as_str(), format!("{low:02x}"));
+            assert_eq!(Hex::<2>::new(number).as_str(), format!("{low:02x}"));
         }
     }
 }

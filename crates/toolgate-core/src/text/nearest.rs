@@ -1,28 +1,23 @@
-//! Suggestions for names that do not exist.
+//! Suggestions for misspelt names.
 
-/// How similar a suggestion must be.
 const ALIKE: f64 = 0.6;
 
-/// Up to `most` candidates that look like `wanted`, best first: the same but for case and separators, one inside the other,
-/// or a few typing errors away.
-///
-/// ```
-/// assert_eq!(toolgate_core::nearest("math_evl", ["echo", "math_eval", "search"], 3), ["math_eval"]);
-/// ```
-pub fn nearest<'a>(
+/// Returns up to `most` candidates that resemble `wanted`, best first: equal but for case and
+/// separators, one containing the other, or a few typing errors apart.
+pub fn nearest_names<'a>(
     wanted: &str,
     candidates: impl IntoIterator<Item = &'a str>,
     most: usize,
 ) -> Vec<String> {
-    /// The time goes with the square of it, for each candidate.
-    const LONGEST: usize = 100;
-    if wanted.is_empty() || wanted.len() > LONGEST {
+    // The time for each candidate grows with the square of the length.
+    const MAX_LEN: usize = 100;
+    if wanted.is_empty() || wanted.len() > MAX_LEN {
         return Vec::new();
     }
     let wanted = plain(wanted);
     let mut scored: Vec<(f64, &str)> = candidates
         .into_iter()
-        .filter(|candidate| candidate.len() <= LONGEST)
+        .filter(|candidate| candidate.len() <= MAX_LEN)
         .map(|candidate| (similarity(&wanted, &plain(candidate)), candidate))
         .filter(|(score, _)| *score >= ALIKE)
         .collect();
@@ -41,18 +36,18 @@ fn plain(name: &str) -> String {
         .collect()
 }
 
-/// From 0 to 1.
 fn similarity(wanted: &str, candidate: &str) -> f64 {
     let (short, long) = if wanted.len() < candidate.len() {
         (wanted, candidate)
     } else {
         (candidate, wanted)
     };
-    // "time" for "datetime", "get_weather" for "weather"; two letters are inside of anything.
+    // "time" for "datetime", "get_weather" for "weather". Two letters are
+    // contained in almost anything.
     let inside = short.len() >= 3 && long.contains(short);
     let length = long.len().max(1) as f64;
     let typed = match short.len() as f64 / length {
-        // Letters that are missing are typing errors already.
+        // Missing letters alone make too many typing errors, so the costly distance isn't needed.
         hopeless if hopeless < ALIKE => hopeless,
         _ => 1.0 - strsim::osa_distance(short, long) as f64 / length,
     };
@@ -83,15 +78,15 @@ mod tests {
             ("frobnicate", vec![]),
             ("", vec![]),
         ] {
-            assert_eq!(nearest(wanted, names, 3), expected, "{wanted}");
+            assert_eq!(nearest_names(wanted, names, 3), expected, "{wanted}");
         }
-        assert!(nearest(&"a".repeat(1_000_000), names, 3).is_empty());
+        assert!(nearest_names(&"a".repeat(1_000_000), names, 3).is_empty());
     }
 
     #[test]
     fn at_most_as_many_as_wanted() {
         assert_eq!(
-            nearest("tool", ["tool1", "tool2", "tool3", "tool4"], 3),
+            nearest_names("tool", ["tool1", "tool2", "tool3", "tool4"], 3),
             ["tool1", "tool2", "tool3"]
         );
     }

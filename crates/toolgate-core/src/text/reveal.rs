@@ -1,28 +1,22 @@
-//! Text for a person who has to decide on it: what can't be seen, or looks like something else, is written out.
+//! Text for a person who has to decide on it: what is invisible or looks like something else is
+//! written as its code.
 
-use crate::is_unseen;
+use crate::is_invisible;
 
-/// A text on one line in which nothing hides: characters that aren't seen, and those that look like others, are written as
-/// their code.
-///
-/// ```
-/// use toolgate_core::reveal;
-///
-/// assert_eq!(reveal("rm\u{e0041} \u{ad}file"), "rm\\u{e0041} \\u{ad}file");
-/// assert_eq!(reveal("p\u{430}ypal.com"), "p\\u{430}ypal.com");
-/// assert_eq!(reveal("Привет, Zoë"), "Привет, Zoë");
-/// ```
+/// Returns the text on one line with nothing hidden: invisible characters, and those that look like
+/// others, are written as their code.
 pub fn reveal(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for word in text.split_inclusive(|c: char| !c.is_alphanumeric()) {
-        // Only in such company: a word of one script is what it looks like to whoever reads that script.
+        // Only in mixed words: in a word of a single script, letters are what they look like to
+        // people who read that script.
         let is_mixed = word.chars().any(|c| c.is_ascii_alphabetic());
         for c in word.chars() {
             match c {
                 '\n' => out.push_str("\\n"),
                 '\r' => out.push_str("\\r"),
                 '\t' => out.push_str("\\t"),
-                c if is_unseen(c) || is_disguised(c) || (is_mixed && has_latin_twins(c)) => {
+                c if is_invisible(c) || is_lookalike(c) || (is_mixed && has_latin_twins(c)) => {
                     out.push_str(&format!("\\u{{{:x}}}", u32::from(c)));
                 }
                 c => out.push(c),
@@ -32,14 +26,14 @@ pub fn reveal(text: &str) -> String {
     out
 }
 
-/// Spaces that aren't the space, separators that aren't slash, dot or colon, and letters in disguise.
-fn is_disguised(c: char) -> bool {
+// Unusual spaces, separators that only look like slash, dot or colon, and styled letters.
+fn is_lookalike(c: char) -> bool {
     matches!(c,
         '\u{a0}' | '\u{1680}' | '\u{2000}'..='\u{200a}' | '\u{202f}' | '\u{205f}' | '\u{3000}' | '\u{2024}' | '\u{2044}'
         | '\u{2215}' | '\u{2236}' | '\u{29f8}' | '\u{a789}' | '\u{ff01}'..='\u{ff5e}' | '\u{1d400}'..='\u{1d7ff}')
 }
 
-/// Scripts in which some letters look like Latin ones: Greek, Coptic, Cyrillic, Armenian, Cherokee, Lisu.
+// Scripts with letters that look Latin: Greek, Coptic, Cyrillic, Armenian, Cherokee, Lisu.
 fn has_latin_twins(c: char) -> bool {
     matches!(c, '\u{370}'..='\u{58f}' | '\u{13a0}'..='\u{13ff}' | '\u{2c80}'..='\u{2cff}' | '\u{a4d0}'..='\u{a4ff}' | '\u{ab70}'..='\u{abbf}')
         && c.is_alphabetic()

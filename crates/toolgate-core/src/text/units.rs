@@ -1,4 +1,4 @@
-//! Durations and sizes as people write them: `100ms`, `1.5s`, `2m`; `64KiB`, `1MiB`.
+//! Parses durations and sizes as people write them: `100ms`, `1.5s`, `2m`; `64KiB`, `1MiB`.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -7,21 +7,16 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, de};
 use serde_json::Value;
 
-/// What a duration looks like, for the schema of a configuration.
+/// Matches a duration, for JSON Schemas of settings.
 pub const DURATION_PATTERN: &str = r"^[0-9.]+\s*(ms|s|m|h)$";
-/// What a size looks like, for the schema of a configuration.
+/// Matches a size, for JSON Schemas of settings.
 pub const BYTES_PATTERN: &str = r"^[0-9.]+\s*(B|KiB|MiB|GiB)$";
 
-/// Reads a duration: a number and one of `ms`, `s`, `m`, `h`. Zero and more than a week are refused.
-///
-/// ```
-/// use std::time::Duration;
-/// assert_eq!(toolgate_core::parse_duration("1.5s"), Ok(Duration::from_millis(1500)));
-/// assert!(toolgate_core::parse_duration("30").is_err());
-/// ```
+/// Parses a duration: a number and one of `ms`, `s`, `m`, `h`. Zero and more than
+/// a week are errors.
 pub fn parse_duration(text: &str) -> Result<Duration, String> {
-    const LONGEST: f64 = 7.0 * 86_400.0;
-    let (number, unit) = split(text);
+    const MAX_SECONDS: f64 = 7.0 * 86_400.0;
+    let (number, unit) = split_unit(text);
     let seconds = match unit {
         "ms" => 0.001,
         "s" => 1.0,
@@ -35,9 +30,11 @@ pub fn parse_duration(text: &str) -> Result<Duration, String> {
         }
     };
     match number.parse::<f64>().map(|number| number * seconds) {
-        Ok(seconds) if seconds > 0.0 && seconds <= LONGEST => Ok(Duration::from_secs_f64(seconds)),
+        Ok(seconds) if seconds > 0.0 && seconds <= MAX_SECONDS => {
+            Ok(Duration::from_secs_f64(seconds))
+        }
         Ok(_) => Err(format!(
-            "'{}' must be more than nothing and at most a week",
+            "'{}' must be more than zero and at most a week",
             crate::escape(text)
         )),
         Err(_) => Err(format!(
@@ -47,13 +44,10 @@ pub fn parse_duration(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// Reads a size in bytes: a number and one of `B`, `KiB`, `MiB`, `GiB`. Zero and more than 1 TiB are refused.
-///
-/// ```
-/// assert_eq!(toolgate_core::parse_bytes("64KiB"), Ok(65_536));
-/// ```
+/// Parses a size: a number and one of `B`, `KiB`, `MiB`, `GiB`. Zero and more than 1 TiB
+/// are errors. Returns bytes.
 pub fn parse_bytes(text: &str) -> Result<usize, String> {
-    let (number, unit) = split(text);
+    let (number, unit) = split_unit(text);
     let bytes: f64 = match unit {
         "B" => 1.0,
         "KiB" => 1024.0,
@@ -75,7 +69,7 @@ pub fn parse_bytes(text: &str) -> Result<usize, String> {
     }
 }
 
-fn split(text: &str) -> (&str, &str) {
+fn split_unit(text: &str) -> (&str, &str) {
     let text = text.trim();
     let unit = text
         .find(|c: char| c.is_ascii_alphabetic())
@@ -83,16 +77,8 @@ fn split(text: &str) -> (&str, &str) {
     (text[..unit].trim(), &text[unit..])
 }
 
-/// A duration as it stands in a file. A bare number is refused, with what to write instead: seconds in some programs are
-/// milliseconds in others.
-///
-/// ```
-/// use serde_json::json;
-/// use toolgate_core::duration_from_json;
-///
-/// assert_eq!(duration_from_json(&json!("30s")), toolgate_core::parse_duration("30s"));
-/// assert!(duration_from_json(&json!(30)).is_err_and(|text| text.contains("write \"30s\"")));
-/// ```
+/// Reads a duration from a settings file. A bare number is an error that says what to write:
+/// seconds in some programs are milliseconds in others.
 pub fn duration_from_json(value: &Value) -> Result<Duration, String> {
     match value {
         Value::String(text) => parse_duration(text),
@@ -105,7 +91,7 @@ pub fn duration_from_json(value: &Value) -> Result<Duration, String> {
     }
 }
 
-/// A duration in a settings file: `#[serde(deserialize_with = "toolgate_core::deserialize_duration")]`.
+/// [`duration_from_json`] for `#[serde(deserialize_with)]`.
 pub fn deserialize_duration<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Duration, D::Error> {
@@ -113,7 +99,7 @@ pub fn deserialize_duration<'de, D: Deserializer<'de>>(
     duration_from_json(&value).map_err(de::Error::custom)
 }
 
-/// A size as it stands in a file, in bytes.
+/// Reads a size in bytes from a settings file. A bare number is an error that says what to write.
 pub fn bytes_from_json(value: &Value) -> Result<usize, String> {
     match value {
         Value::String(text) => parse_bytes(text),
@@ -124,7 +110,7 @@ pub fn bytes_from_json(value: &Value) -> Result<usize, String> {
     }
 }
 
-/// A size in a settings file, in bytes.
+/// [`bytes_from_json`] for `#[serde(deserialize_with)]`.
 pub fn deserialize_bytes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<usize, D::Error> {
     let value = Value::deserialize(deserializer)?;
     bytes_from_json(&value).map_err(de::Error::custom)
@@ -136,10 +122,10 @@ pub(crate) fn deserialize_some_duration<'de, D: Deserializer<'de>>(
     deserialize_duration(deserializer).map(Some)
 }
 
-/// How a duration looks to an editor.
+// The schema of a duration, so that editors can check it.
 pub(crate) struct DurationText;
 
-/// How a size looks to an editor.
+// The schema of a size, so that editors can check it.
 pub(crate) struct BytesText;
 
 impl JsonSchema for DurationText {

@@ -3,54 +3,36 @@
 use indexmap::IndexMap;
 use serde_json::Value;
 
-use super::{by_schema, parts_of, types_of};
+use super::{allowed_types, parse_by_schema, schema_parts};
 use crate::{Arguments, JsonError};
 
-/// Makes arguments of `key=value` pairs, each value typed by the schema. A key that is given several times, or ends in `[]`,
-/// makes a list; `a.b` is the key `b` of the object `a`. A key that the schema declares as it was typed is never taken apart.
-///
-/// ```
-/// use serde_json::json;
-///
-/// let schema = json!({ "properties": { "labels": { "type": "array", "items": { "type": "string" } } } });
-/// let pairs = [("labels", "bug"), ("labels", "7"), ("size.width", "3")];
-/// let arguments = toolgate_core::command_line_arguments(&pairs, &schema)?;
-/// let expected = json!({ "labels": ["bug", "7"], "size": { "width": 3 } });
-/// assert_eq!(serde_json::Value::Object(arguments), expected);
-/// # Ok::<_, toolgate_core::JsonError>(())
-/// ```
+/// Builds arguments from `key=value` pairs, typed by the schema. A key that is given several times
+/// or ends in `[]` makes a list; `a.b` is the key `b` of the object `a`. A key that the schema
+/// declares literally is never split.
 pub fn command_line_arguments(
     pairs: &[(&str, &str)],
     schema: &Value,
 ) -> Result<Arguments, JsonError> {
     let mut arguments = Arguments::new();
-    for (path, given) in grouped(pairs, schema) {
-        let Some(value) = given.value(declared(&path, schema), schema)? else {
-            return Err(twice(&path));
+    for (path, given) in group_by_path(pairs, schema) {
+        let Some(value) = given.value(declared_schema(&path, schema), schema)? else {
+            return Err(duplicate_key(&path));
         };
         insert(&mut arguments, &path, value)?;
     }
     Ok(arguments)
 }
 
-/// Keys with a text such as `a,b` where the schema wants a list, and the parts of that text: validation refuses it, as it may
-/// mean two items or one with a comma. Given once for each item, the key makes a list.
-///
-/// ```
-/// use serde_json::json;
-///
-/// let schema = json!({ "properties": { "labels": { "type": "array", "items": { "type": "string" } } } });
-/// let lists = toolgate_core::comma_separated_lists(&[("labels", "bug,ui"), ("title", "a,b")], &schema);
-/// assert_eq!(lists, [("labels".to_owned(), vec!["bug", "ui"])]);
-/// ```
+/// Finds values such as `a,b` where the schema wants a list. Validation rejects them, because `a,b`
+/// may be two items or one with a comma; repeating the key says which.
 pub fn comma_separated_lists<'a>(
     pairs: &[(&'a str, &'a str)],
     schema: &Value,
 ) -> Vec<(String, Vec<&'a str>)> {
     let mut lists = Vec::new();
-    for (path, given) in grouped(pairs, schema) {
-        let declared = declared(&path, schema);
-        let types = types_of(declared, schema);
+    for (path, given) in group_by_path(pairs, schema) {
+        let declared = declared_schema(&path, schema);
+        let types = allowed_types(declared, schema);
         let wants_list = types.contains(&"array") && !types.contains(&"string");
         if let (Ok(Some(Value::String(_))), [text], true) = (
             given.value(declared, schema),
@@ -67,11 +49,14 @@ pub fn comma_separated_lists<'a>(
     lists
 }
 
-/// The pairs by the value they mean, in their order.
-fn grouped<'a>(pairs: &[(&'a str, &'a str)], schema: &Value) -> IndexMap<Vec<&'a str>, Given<'a>> {
-    let mut keys: IndexMap<_, Given<'_>> = IndexMap::new();
+// Keys that lead to the same value are grouped, because several of them make a list.
+fn group_by_path<'a>(
+    pairs: &[(&'a str, &'a str)],
+    schema: &Value,
+) -> IndexMap<Vec<&'a str>, KeyTexts<'a>> {
+    let mut keys: IndexMap<_, KeyTexts<'_>> = IndexMap::new();
     for (key, text) in pairs {
-        let (path, is_list) = path_of(key, schema);
+        let (path, is_list) = parse_path(key, schema);
         let given = keys.entry(path).or_default();
         given.texts.push(text);
         given.is_list |= is_list;
@@ -79,26 +64,24 @@ fn grouped<'a>(pairs: &[(&'a str, &'a str)], schema: &Value) -> IndexMap<Vec<&'a
     keys
 }
 
-/// What a schema says of the value at the end of a path.
-fn declared<'a>(path: &[&str], schema: &'a Value) -> &'a Value {
+fn declared_schema<'a>(path: &[&str], schema: &'a Value) -> &'a Value {
     path.iter()
         .fold(schema, |inside, name| property(inside, name, schema))
 }
 
 #[derive(Default)]
-struct Given<'a> {
+struct KeyTexts<'a> {
     texts: Vec<&'a str>,
-    /// True if the key ended in `[]`.
     is_list: bool,
 }
 
-impl Given<'_> {
-    /// `None` if the key was given several times, and the schema does not say that it is a list.
+impl KeyTexts<'_> {
+    /// `None` if the key was given several times and the schema doesn't declare a list.
     fn value(&self, declared: &Value, document: &Value) -> Result<Option<Value>, JsonError> {
-        let types = types_of(declared, document);
+        let types = allowed_types(declared, document);
         let takes_list = types.contains(&"array");
         let items = || {
-            let mut parts = parts_of(declared, document).into_iter();
+            let mut parts = schema_parts(declared, document).into_iter();
             parts
                 .find_map(|part| part.get("items"))
                 .unwrap_or(&Value::Null)
@@ -106,14 +89,14 @@ impl Given<'_> {
         let list = || {
             let texts = self.texts.iter();
             texts
-                .map(|text| by_schema(text, items(), document))
+                .map(|text| parse_by_schema(text, items(), document))
                 .collect::<Result<Vec<_>, _>>()
                 .map(|list| Some(Value::Array(list)))
         };
         match self.texts.as_slice() {
             _ if self.is_list => list(),
-            [text] => match by_schema(text, declared, document)? {
-                // One of several; `a,b` might mean two, and is left for validation to refuse.
+            [text] => match parse_by_schema(text, declared, document)? {
+                // A single item. `a,b` might mean two and is left for validation to reject.
                 Value::String(_)
                     if takes_list && !types.contains(&"string") && !text.contains(',') =>
                 {
@@ -127,8 +110,8 @@ impl Given<'_> {
     }
 }
 
-/// The way to the value that a key means, and whether it is an item of a list.
-fn path_of<'a>(key: &'a str, schema: &Value) -> (Vec<&'a str>, bool) {
+/// The path that a key means, and whether it names a list item.
+fn parse_path<'a>(key: &'a str, schema: &Value) -> (Vec<&'a str>, bool) {
     let is_declared = |key: &str| !property(schema, key, schema).is_null();
     if is_declared(key) {
         return (vec![key], false);
@@ -144,31 +127,33 @@ fn path_of<'a>(key: &'a str, schema: &Value) -> (Vec<&'a str>, bool) {
     }
 }
 
-/// What a schema says of a property, also behind references and combinators.
+// Looks behind references and combinators too.
 fn property<'a>(schema: &'a Value, name: &str, document: &'a Value) -> &'a Value {
-    let mut parts = parts_of(schema, document).into_iter();
+    let mut parts = schema_parts(schema, document).into_iter();
     let found = parts.find_map(|part| part.get("properties")?.get(name));
     found.unwrap_or(&Value::Null)
 }
 
 fn insert(arguments: &mut Arguments, path: &[&str], value: Value) -> Result<(), JsonError> {
-    let Some((last, way)) = path.split_last() else {
+    let Some((last, parents)) = path.split_last() else {
         return Ok(());
     };
     let mut object = arguments;
-    for name in way {
+    for name in parents {
         let inner = object
             .entry(*name)
             .or_insert_with(|| Arguments::new().into());
-        object = inner.as_object_mut().ok_or_else(|| twice(&[name]))?;
+        object = inner
+            .as_object_mut()
+            .ok_or_else(|| duplicate_key(&[name]))?;
     }
     match object.insert((*last).to_owned(), value) {
         None => Ok(()),
-        Some(_) => Err(twice(path)),
+        Some(_) => Err(duplicate_key(path)),
     }
 }
 
-fn twice(path: &[&str]) -> JsonError {
+fn duplicate_key(path: &[&str]) -> JsonError {
     JsonError::Duplicate {
         key: path.join("."),
     }
@@ -219,7 +204,7 @@ mod tests {
             ("labels=bug labels[]=7", json!({ "labels": ["bug", "7"] })),
             ("labels=bug", json!({ "labels": ["bug"] })),
             (r#"labels=["bug","ui"]"#, json!({ "labels": ["bug", "ui"] })),
-            // Two labels, or one with a comma: whoever typed it knows.
+            // Two labels, or one with a comma: only the person who typed it knows.
             ("labels=bug,ui", json!({ "labels": "bug,ui" })),
             ("ids=5", json!({ "ids": [5] })),
             ("ids=null", json!({ "ids": null })),

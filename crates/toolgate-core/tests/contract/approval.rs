@@ -1,20 +1,23 @@
-//! Policy and approval: what is hidden is not found, what is asked waits for a person.
+//! Policy and approval: hidden tools are not found, and calls wait for a person where
+//! the policy says so.
 
 use std::time::Duration;
 
 use futures::future::BoxFuture;
 use serde_json::json;
 use toolgate_core::{
-    Approval, ApprovalBy, ApprovalMeans, ApprovalRequest, Approver, Decision, LONGEST_APPROVABLE,
-    Origin, Policy, Scope, Source, ToolCall, ToolExecutor,
+    Approval, ApprovalActor, ApprovalChannel, ApprovalRequest, Approver, Decision,
+    MAX_APPROVABLE_BYTES, Origin, Policy, Scope, ToolCall, ToolExecutor, ToolSource,
 };
 
-use crate::support::{Recorder, builder_of, echo, executor_of, open, scripted, secs, with_schema};
+use crate::support::{
+    Recorder, builder_of, echo, executor_of, open_definition, scripted, secs, with_schema,
+};
 
-/// Answers after a while.
-struct Person(Duration, Approval);
+/// Gives its answer after a delay.
+struct DelayedApprover(Duration, Approval);
 
-impl Approver for Person {
+impl Approver for DelayedApprover {
     fn ask<'a>(&'a self, _: ApprovalRequest<'a>) -> BoxFuture<'a, Approval> {
         Box::pin(async {
             tokio::time::sleep(self.0).await;
@@ -24,11 +27,11 @@ impl Approver for Person {
 }
 
 fn granted() -> Approval {
-    Approval::Granted(ApprovalBy::new(ApprovalMeans::Terminal))
+    Approval::Granted(ApprovalActor::new(ApprovalChannel::Terminal))
 }
 
 fn refused() -> Approval {
-    Approval::Refused(ApprovalBy::new(ApprovalMeans::Browser).named("kitchen"))
+    Approval::Refused(ApprovalActor::new(ApprovalChannel::Browser).named("kitchen"))
 }
 
 fn policy(text: serde_json::Value) -> Policy {
@@ -36,7 +39,7 @@ fn policy(text: serde_json::Value) -> Policy {
 }
 
 fn asking(approver: impl Approver + 'static, recorder: &Recorder) -> ToolExecutor {
-    builder_of([echo(open("lock"))])
+    builder_of([echo(open_definition("lock"))])
         .policy(policy(json!({ "ask": ["lock"] })))
         .approver(approver)
         .observer(recorder.clone())
@@ -49,12 +52,12 @@ async fn the_answer_of_a_person_decides() {
         (granted(), None),
         (
             refused(),
-            Some("Tool 'lock' was refused by the person who was asked"),
+            Some("Tool 'lock' was declined by the person who was asked"),
         ),
         (Approval::Nobody, Some("Tool 'lock' needs approval")),
     ] {
         let recorder = Recorder::default();
-        let executor = asking(Person(secs(3), answer), &recorder);
+        let executor = asking(DelayedApprover(secs(3), answer), &recorder);
         let outcome = executor.execute(ToolCall::new("lock", json!({}))).await;
         assert_eq!(outcome.error().as_deref(), expected);
         assert_eq!(recorder.started().len(), usize::from(expected.is_none()));
@@ -63,9 +66,11 @@ async fn the_answer_of_a_person_decides() {
 
 #[tokio::test]
 async fn nobody_to_ask_means_denied() {
-    let executor = builder_of([scripted(open("lock"), |_, _| async { panic!("ran") })])
-        .policy(policy(json!({ "ask": ["lock"] })))
-        .build();
+    let executor = builder_of([scripted(open_definition("lock"), |_, _| async {
+        panic!("ran")
+    })])
+    .policy(policy(json!({ "ask": ["lock"] })))
+    .build();
     let envelope = executor
         .execute(ToolCall::new("lock", json!({})))
         .await
@@ -77,7 +82,7 @@ async fn nobody_to_ask_means_denied() {
 #[tokio::test(start_paused = true)]
 async fn ex5_the_wait_for_a_person_is_not_in_the_execution_time_nor_in_the_timeout() {
     let recorder = Recorder::default();
-    let executor = asking(Person(secs(100), granted()), &recorder);
+    let executor = asking(DelayedApprover(secs(100), granted()), &recorder);
     let outcome = executor.execute(ToolCall::new("lock", json!({}))).await;
     assert!(outcome.is_success());
     assert_eq!(outcome.execution_time_ms(), 0.0);
@@ -87,7 +92,7 @@ async fn ex5_the_wait_for_a_person_is_not_in_the_execution_time_nor_in_the_timeo
 #[tokio::test(start_paused = true)]
 async fn a_person_has_two_minutes() {
     let recorder = Recorder::default();
-    let executor = asking(Person(secs(1_000), granted()), &recorder);
+    let executor = asking(DelayedApprover(secs(1_000), granted()), &recorder);
     let begin = tokio::time::Instant::now();
     let outcome = executor.execute(ToolCall::new("lock", json!({}))).await;
     assert_eq!(
@@ -99,20 +104,23 @@ async fn a_person_has_two_minutes() {
 
 #[tokio::test]
 async fn ex9_an_approver_that_panics_counts_as_nobody() {
-    struct AtOnce;
-    impl Approver for AtOnce {
+    struct PanickingApprover;
+    impl Approver for PanickingApprover {
         fn ask<'a>(&'a self, _: ApprovalRequest<'a>) -> BoxFuture<'a, Approval> {
             panic!("no terminal")
         }
     }
-    struct Later;
-    impl Approver for Later {
+    struct PanickingFuture;
+    impl Approver for PanickingFuture {
         fn ask<'a>(&'a self, _: ApprovalRequest<'a>) -> BoxFuture<'a, Approval> {
             Box::pin(async { panic!("no terminal") })
         }
     }
     let recorder = Recorder::default();
-    for executor in [asking(AtOnce, &recorder), asking(Later, &recorder)] {
+    for executor in [
+        asking(PanickingApprover, &recorder),
+        asking(PanickingFuture, &recorder),
+    ] {
         let outcome = executor.execute(ToolCall::new("lock", json!({}))).await;
         assert_eq!(outcome.error().unwrap(), "Tool 'lock' needs approval");
     }
@@ -121,8 +129,8 @@ async fn ex9_an_approver_that_panics_counts_as_nobody() {
 
 #[tokio::test]
 async fn the_person_sees_who_asks_and_exactly_what_the_tool_would_get() {
-    struct Curious(std::sync::mpsc::Sender<(serde_json::Value, Origin, String)>);
-    impl Approver for Curious {
+    struct RecordingApprover(std::sync::mpsc::Sender<(serde_json::Value, Origin, String)>);
+    impl Approver for RecordingApprover {
         fn ask<'a>(&'a self, request: ApprovalRequest<'a>) -> BoxFuture<'a, Approval> {
             let caller = request.caller.unwrap_or_default().to_owned();
             let asked = (request.arguments.clone(), request.origin, caller);
@@ -135,12 +143,12 @@ async fn the_person_sees_who_asks_and_exactly_what_the_tool_would_get() {
         json!({ "properties": { "a": { "type": "string" } }, "additionalProperties": false });
     let executor = builder_of([echo(with_schema("t", schema))])
         .policy(policy(json!({ "ask": ["*"] })))
-        .approver(Curious(sender))
+        .approver(RecordingApprover(sender))
         .build();
     let arguments = json!({ "x": 1, "a": "b" });
     let call = ToolCall::new("t", arguments).origin(Origin::Http);
     let outcome = executor
-        .execute(call.scope(Scope::default().of("kitchen")))
+        .execute(call.scope(Scope::default().for_caller("kitchen")))
         .await;
     let expected = (json!({ "a": "b" }), Origin::Http, "kitchen".to_owned());
     assert_eq!(asked.recv().unwrap(), expected);
@@ -150,13 +158,13 @@ async fn the_person_sees_who_asks_and_exactly_what_the_tool_would_get() {
 #[tokio::test]
 async fn invalid_arguments_bother_nobody() {
     let recorder = Recorder::default();
-    struct Never;
-    impl Approver for Never {
+    struct UnusedApprover;
+    impl Approver for UnusedApprover {
         fn ask<'a>(&'a self, _: ApprovalRequest<'a>) -> BoxFuture<'a, Approval> {
             panic!("asked")
         }
     }
-    let executor = asking(Never, &recorder);
+    let executor = asking(UnusedApprover, &recorder);
     let outcome = executor.execute(ToolCall::from_json("lock", b"[]")).await;
     assert_eq!(outcome.to_envelope()["error_kind"], "invalid_arguments");
 }
@@ -164,9 +172,9 @@ async fn invalid_arguments_bother_nobody() {
 #[tokio::test]
 async fn a_hidden_tool_leaves_no_trace() {
     let executor = builder_of([
-        echo(open("unlock_door")),
-        echo(open("unlock_cat")),
-        echo(open("echo")),
+        echo(open_definition("unlock_door")),
+        echo(open_definition("unlock_cat")),
+        echo(open_definition("echo")),
     ])
     .policy(policy(json!({ "deny": ["unlock_door"] })))
     .build();
@@ -184,7 +192,7 @@ async fn a_hidden_tool_leaves_no_trace() {
             assert!(!leaked, "{shown}");
         }
     }
-    let rehearsed = executor.rehearse(&ToolCall::new("unlock_door", json!({})));
+    let rehearsed = executor.dry_run(&ToolCall::new("unlock_door", json!({})));
     assert_eq!(
         rehearsed.err().unwrap().to_string(),
         "Tool 'unlock_door' not found"
@@ -195,9 +203,9 @@ async fn a_hidden_tool_leaves_no_trace() {
 async fn a_hidden_tool_does_not_make_the_name_of_another_ambiguous() {
     let of = |server: &str| {
         echo(
-            open(&format!("{server}__lamp"))
+            open_definition(&format!("{server}__lamp"))
                 .original_name("lamp")
-                .source(Source::Mcp(server.to_owned())),
+                .source(ToolSource::Mcp(server.to_owned())),
         )
     };
     let executor = builder_of([of("attic"), of("cellar")])
@@ -219,13 +227,13 @@ async fn a_hidden_tool_does_not_make_the_name_of_another_ambiguous() {
 
 #[tokio::test]
 async fn a_rehearsal_says_whether_a_person_would_be_asked() {
-    let executor = executor_of([echo(open("t"))]);
+    let executor = executor_of([echo(open_definition("t"))]);
     let call = ToolCall::new("t", json!({}));
-    assert_eq!(executor.rehearse(&call).unwrap().decision, Decision::Allow);
+    assert_eq!(executor.dry_run(&call).unwrap().decision, Decision::Allow);
     let recorder = Recorder::default();
-    let executor = asking(Person(secs(1), granted()), &recorder);
+    let executor = asking(DelayedApprover(secs(1), granted()), &recorder);
     let call = ToolCall::new("lock", json!({}));
-    assert_eq!(executor.rehearse(&call).unwrap().decision, Decision::Ask);
+    assert_eq!(executor.dry_run(&call).unwrap().decision, Decision::Ask);
     assert!(recorder.records().is_empty());
 }
 
@@ -238,7 +246,7 @@ async fn who_answered_and_when_is_on_record() {
     ] {
         let recorder = Recorder::default();
         let before = std::time::SystemTime::now();
-        let executor = asking(Person(secs(3), answer), &recorder);
+        let executor = asking(DelayedApprover(secs(3), answer), &recorder);
         executor.execute(ToolCall::new("lock", json!({}))).await;
         let approval = recorder.only().approval;
         let by = approval.as_ref().map(|it| (it.granted, it.by.to_string()));
@@ -254,13 +262,13 @@ async fn who_answered_and_when_is_on_record() {
 }
 
 #[tokio::test]
-async fn what_is_too_long_to_be_read_is_denied_without_asking() {
+async fn unreadably_long_arguments_are_denied_without_asking() {
     let arguments = |bytes: usize| json!({ "text": "x".repeat(bytes - r#"{"text":""}"#.len()) });
     let recorder = Recorder::default();
-    let executor = asking(Person(Duration::ZERO, granted()), &recorder);
-    let whole = ToolCall::new("lock", arguments(LONGEST_APPROVABLE));
+    let executor = asking(DelayedApprover(Duration::ZERO, granted()), &recorder);
+    let whole = ToolCall::new("lock", arguments(MAX_APPROVABLE_BYTES));
     assert!(executor.execute(whole).await.is_success());
-    let longer = ToolCall::new("lock", arguments(LONGEST_APPROVABLE + 1));
+    let longer = ToolCall::new("lock", arguments(MAX_APPROVABLE_BYTES + 1));
     let envelope = executor.execute(longer).await.to_envelope();
     assert_eq!(envelope["error_kind"], "denied");
     let error = envelope["error"].as_str().unwrap();
@@ -273,8 +281,8 @@ async fn what_is_too_long_to_be_read_is_denied_without_asking() {
 
 #[tokio::test]
 async fn an_approver_says_how_the_approval_is_given() {
-    struct Away;
-    impl Approver for Away {
+    struct HintingApprover;
+    impl Approver for HintingApprover {
         fn ask<'a>(&'a self, _: ApprovalRequest<'a>) -> BoxFuture<'a, Approval> {
             Box::pin(std::future::ready(Approval::Nobody))
         }
@@ -282,7 +290,7 @@ async fn an_approver_says_how_the_approval_is_given() {
             Some("Open the dashboard".to_owned())
         }
     }
-    let executor = asking(Away, &Recorder::default());
+    let executor = asking(HintingApprover, &Recorder::default());
     let outcome = executor.execute(ToolCall::new("lock", json!({}))).await;
     let envelope = outcome.to_envelope();
     assert_eq!(envelope["error"], "Tool 'lock' needs approval");

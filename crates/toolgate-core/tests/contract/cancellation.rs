@@ -12,11 +12,13 @@ use toolgate_core::{
     ToolError, ToolOutput,
 };
 
-use crate::support::{Recorder, builder_of, echo, executor_of, hung, millis, open, scripted, secs};
+use crate::support::{
+    Recorder, builder_of, echo, executor_of, hung, millis, open_definition, scripted, secs,
+};
 
-struct Silent;
+struct SilentApprover;
 
-impl Approver for Silent {
+impl Approver for SilentApprover {
     fn ask<'a>(&'a self, _: ApprovalRequest<'a>) -> BoxFuture<'a, Approval> {
         Box::pin(std::future::pending())
     }
@@ -36,7 +38,7 @@ fn expect_cancelled(record: &CallRecord) {
 
 #[tokio::test(start_paused = true)]
 async fn ex5_the_callers_token_cancels_a_running_call() {
-    let executor = executor_of([hung(open("t"))]);
+    let executor = executor_of([hung(open_definition("t"))]);
     let token = CancellationToken::new();
     let cancelling = async {
         tokio::time::sleep(secs(1)).await;
@@ -53,7 +55,9 @@ async fn ex5_the_callers_token_cancels_a_running_call() {
 
 #[tokio::test]
 async fn ex6_a_call_that_is_cancelled_before_it_starts_never_reaches_the_tool() {
-    let executor = executor_of([scripted(open("t"), |_, _| async { panic!("ran") })]);
+    let executor = executor_of([scripted(open_definition("t"), |_, _| async {
+        panic!("ran")
+    })]);
     let token = CancellationToken::new();
     token.cancel();
     let outcome = executor
@@ -66,7 +70,7 @@ async fn ex6_a_call_that_is_cancelled_before_it_starts_never_reaches_the_tool() 
 async fn ex5_a_cancelled_call_whose_server_stops_with_it_is_cancelled() {
     let token = CancellationToken::new();
     let cancelled = token.clone();
-    let executor = executor_of([scripted(open("t"), move |_, _| {
+    let executor = executor_of([scripted(open_definition("t"), move |_, _| {
         cancelled.cancel();
         async {
             Err(ToolError::ServerStopped {
@@ -86,11 +90,14 @@ async fn ex6_the_callers_token_cancels_a_call_that_waits_for_approval_or_a_slot(
     let policy: Policy = serde_json::from_value(json!({ "ask": ["asked"] })).unwrap();
     let mut limits = Limits::default();
     limits.concurrency = 1;
-    let executor = builder_of([echo(open("asked")), hung(open("hung"))])
-        .policy(policy)
-        .approver(Silent)
-        .limits(limits)
-        .build();
+    let executor = builder_of([
+        echo(open_definition("asked")),
+        hung(open_definition("hung")),
+    ])
+    .policy(policy)
+    .approver(SilentApprover)
+    .limits(limits)
+    .build();
     let token = CancellationToken::new();
     let cancelling = async {
         tokio::time::sleep(secs(1)).await;
@@ -107,13 +114,13 @@ async fn ex6_the_callers_token_cancels_a_call_that_waits_for_approval_or_a_slot(
 #[tokio::test(start_paused = true)]
 async fn ex6_a_caller_that_is_gone_while_the_tool_runs_is_recorded_once_and_the_tool_told() {
     let recorder = Recorder::default();
-    let told = CancellationToken::new();
-    let tell = told.clone();
-    let executor = builder_of([scripted(open("t"), move |_, context| {
-        let tell = tell.clone();
+    let noticed = CancellationToken::new();
+    let notice = noticed.clone();
+    let executor = builder_of([scripted(open_definition("t"), move |_, context| {
+        let notice = notice.clone();
         tokio::spawn(async move {
             context.cancellation().cancelled().await;
-            tell.cancel();
+            notice.cancel();
         });
         std::future::pending::<Result<ToolOutput, _>>()
     })])
@@ -121,7 +128,7 @@ async fn ex6_a_caller_that_is_gone_while_the_tool_runs_is_recorded_once_and_the_
     .build();
     let call = executor.execute(ToolCall::new("t", json!({ "a": 1 })));
     assert!(tokio::time::timeout(secs(2), call).await.is_err());
-    told.cancelled().await;
+    noticed.cancelled().await;
     let record = recorder.only();
     expect_cancelled(&record);
     assert_eq!(record.outcome.elapsed, secs(2));
@@ -133,9 +140,9 @@ async fn ex6_a_caller_that_is_gone_while_the_tool_runs_is_recorded_once_and_the_
 async fn ex6_a_caller_that_is_gone_while_a_person_is_asked_is_recorded_once() {
     let recorder = Recorder::default();
     let policy: Policy = serde_json::from_value(json!({ "ask": ["*"] })).unwrap();
-    let executor = builder_of([echo(open("t"))])
+    let executor = builder_of([echo(open_definition("t"))])
         .policy(policy)
-        .approver(Silent)
+        .approver(SilentApprover)
         .observer(recorder.clone())
         .build();
     let call = executor.execute(ToolCall::new("t", json!({})));
@@ -158,7 +165,7 @@ async fn ex6_a_caller_that_is_gone_while_it_waits_for_a_slot_is_recorded_once() 
     limits.concurrency = 1;
     let runs = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&runs);
-    let executor = builder_of([scripted(open("t"), move |_, _| {
+    let executor = builder_of([scripted(open_definition("t"), move |_, _| {
         counted.fetch_add(1, Ordering::SeqCst);
         std::future::pending::<Result<ToolOutput, _>>()
     })])
@@ -182,9 +189,9 @@ async fn ex6_a_caller_that_is_gone_while_it_waits_for_a_slot_is_recorded_once() 
 }
 
 /// Takes a second to write each record.
-struct Slow(Recorder);
+struct SlowObserver(Recorder);
 
-impl Observer for Slow {
+impl Observer for SlowObserver {
     fn finished<'a>(&'a self, record: &'a CallRecord) -> Option<BoxFuture<'a, ()>> {
         Some(Box::pin(async move {
             tokio::time::sleep(secs(1)).await;
@@ -196,8 +203,8 @@ impl Observer for Slow {
 #[tokio::test(start_paused = true)]
 async fn ex6_a_caller_that_is_gone_while_its_call_is_recorded_loses_no_record() {
     let (slow, after) = (Recorder::default(), Recorder::default());
-    let executor = builder_of([echo(open("t"))])
-        .observer(Slow(slow.clone()))
+    let executor = builder_of([echo(open_definition("t"))])
+        .observer(SlowObserver(slow.clone()))
         .observer(after.clone())
         .build();
     let call = executor.execute(ToolCall::new("t", json!({})));
@@ -211,8 +218,8 @@ async fn ex6_a_caller_that_is_gone_while_its_call_is_recorded_loses_no_record() 
 #[test]
 fn ex6_a_call_that_is_dropped_outside_of_a_runtime_is_recorded_too() {
     let (slow, plain) = (Recorder::default(), Recorder::default());
-    let executor = builder_of([hung(open("t"))])
-        .observer(Slow(slow.clone()))
+    let executor = builder_of([hung(open_definition("t"))])
+        .observer(SlowObserver(slow.clone()))
         .observer(plain.clone())
         .build();
     let runtime = tokio::runtime::Builder::new_current_thread()

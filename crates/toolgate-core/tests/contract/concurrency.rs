@@ -1,4 +1,4 @@
-//! Many calls at once, and tools that block their thread.
+//! Concurrent calls, and tools that block their thread.
 
 use std::sync::Arc;
 use std::sync::mpsc;
@@ -9,12 +9,13 @@ use parking_lot::Mutex;
 use serde_json::json;
 use tokio::time::Instant;
 use toolgate_core::{
-    CallRecord, FunctionTool, Limits, Rank, Source, Timings, Tool, ToolCall, ToolError,
-    ToolExecutor, ToolManager,
+    CallRecord, FunctionTool, Limits, Timings, Tool, ToolCall, ToolError, ToolExecutor,
+    ToolManager, ToolRank, ToolSource,
 };
 
 use crate::support::{
-    Recorder, builder_of, echo, executor_of, hung, millis, open, scripted, secs, sleeping, tool_of,
+    Recorder, builder_of, echo, executor_of, hung, millis, open_definition, scripted, secs,
+    sleeping, tool_of,
 };
 
 #[derive(serde::Deserialize, schemars::JsonSchema)]
@@ -24,9 +25,9 @@ fn with_slots(slots: usize) -> ToolExecutor {
     let mut limits = Limits::default();
     limits.concurrency = slots;
     builder_of([
-        sleeping(open("second"), secs(1)),
-        hung(open("hung")),
-        echo(open("echo")),
+        sleeping(open_definition("second"), secs(1)),
+        hung(open_definition("hung")),
+        echo(open_definition("echo")),
     ])
     .limits(limits)
     .build()
@@ -70,11 +71,11 @@ async fn a_call_that_gets_no_slot_within_its_timeout_is_overloaded() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_wait_for_a_slot_is_not_told_as_the_tools_time() {
+async fn the_wait_for_a_slot_is_not_counted_as_the_tools_time() {
     let recorder = Recorder::default();
     let mut limits = Limits::default();
     limits.concurrency = 1;
-    let executor = builder_of([sleeping(open("second"), secs(1))]).limits(limits);
+    let executor = builder_of([sleeping(open_definition("second"), secs(1))]).limits(limits);
     let executor = executor.observer(recorder.clone()).build();
     let call = || executor.execute(ToolCall::new("second", json!({})).timeout(secs(9)));
     let impatient = async {
@@ -83,45 +84,45 @@ async fn the_wait_for_a_slot_is_not_told_as_the_tools_time() {
     };
     let late = executor.execute(ToolCall::new("second", json!({})).timeout(millis(500)));
     let (..) = tokio::join!(call(), call(), impatient, late);
-    let told = |record: CallRecord| {
+    let timings = |record: CallRecord| {
         let Timings { queue, invoke, .. } = record.timings;
         assert_eq!(record.outcome.elapsed, queue + invoke);
         (queue, invoke)
     };
-    let told: Vec<_> = recorder.records().into_iter().map(told).collect();
+    let timings: Vec<_> = recorder.records().into_iter().map(timings).collect();
     let expected = [
         (millis(500), secs(0)), // It was overloaded.
         (secs(0), secs(1)),
         (millis(1500), secs(0)), // Its caller is gone.
         (secs(1), secs(1)),
     ];
-    assert_eq!(told, expected);
+    assert_eq!(timings, expected);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_server_that_hangs_fills_its_own_slots_only() {
     const SLOTS: usize = 4;
     let manager = ToolManager::new();
-    manager.add(echo(open("local")));
+    manager.add(echo(open_definition("local")));
     let hung_at = |server: &str| {
-        let definition = open("hung").source(Source::Mcp(server.to_owned()));
+        let definition = open_definition("hung").source(ToolSource::Mcp(server.to_owned()));
         Arc::new(hung(definition)) as Arc<dyn Tool>
     };
     for (place, server, tools) in [
         (
             0,
             "bad",
-            vec![hung_at("bad"), tool_of("bad", open("quick"))],
+            vec![hung_at("bad"), tool_of("bad", open_definition("quick"))],
         ),
-        (1, "good", vec![tool_of("good", open("well"))]),
+        (1, "good", vec![tool_of("good", open_definition("well"))]),
     ] {
-        let source = Source::Mcp(server.to_owned());
-        manager.replace(&source, Rank::Server(place), tools);
+        let source = ToolSource::Mcp(server.to_owned());
+        manager.replace(&source, ToolRank::Server(place), tools);
     }
     let mut limits = Limits::default();
     limits.concurrency = SLOTS;
     let executor = ToolExecutor::builder(Arc::new(manager)).limits(limits);
-    let executor = executor.unobserved().build();
+    let executor = executor.without_observers().build();
     let mut hanging: Vec<_> = (0..SLOTS)
         .map(|_| Box::pin(executor.execute(ToolCall::new("hung", json!({})))))
         .collect();
@@ -147,7 +148,7 @@ async fn a_server_that_hangs_fills_its_own_slots_only() {
 
 #[tokio::test(start_paused = true)]
 async fn ex9_a_hung_tool_holds_up_no_other_call() {
-    let executor = executor_of([hung(open("hung")), echo(open("echo"))]);
+    let executor = executor_of([hung(open_definition("hung")), echo(open_definition("echo"))]);
     let hung = executor.execute(ToolCall::new("hung", json!({})));
     let others = async {
         let begin = Instant::now();
@@ -176,16 +177,16 @@ fn blocking() -> (ToolExecutor, mpsc::Sender<()>) {
     });
     let manager = ToolManager::new();
     manager.add(blocking.unwrap());
-    manager.add(echo(open("echo")));
+    manager.add(echo(open_definition("echo")));
     let executor = ToolExecutor::builder(Arc::new(manager))
-        .unobserved()
+        .without_observers()
         .build();
     (executor, release)
 }
 
 #[tokio::test]
 async fn ex9_a_tool_that_blocks_its_thread_holds_up_no_other_call() {
-    // One thread for everything: if the tool blocked it, nobody would ever release the tool.
+    // Everything runs on one thread: if the tool blocked it, nobody would release the tool.
     let (executor, release) = blocking();
     let others = async {
         for _ in 0..100 {
@@ -210,18 +211,18 @@ async fn ex9_a_tool_that_blocks_inside_invoke_holds_up_no_other_call() {
     let (begun, begins) = mpsc::channel();
     let (release, wait) = mpsc::channel::<()>();
     let (begun, wait) = (Mutex::new(begun), Mutex::new(wait));
-    let rude = scripted(open("rude"), move |_, _| {
+    let rude = scripted(open_definition("rude"), move |_, _| {
         begun.lock().send(()).unwrap();
         wait.lock().recv().unwrap();
         async { Ok(toolgate_core::ToolOutput::text("released")) }
     });
-    let executor = executor_of([rude, echo(open("echo"))]);
+    let executor = executor_of([rude, echo(open_definition("echo"))]);
     let call = |name: &'static str| {
         let executor = executor.clone();
         tokio::spawn(async move { executor.execute(ToolCall::new(name, json!({}))).await })
     };
     let rude = call("rude");
-    // From here on one of the two threads of the runtime stands still until it is released.
+    // From here on, one of the runtime's two threads is blocked until it is released.
     tokio::task::spawn_blocking(move || begins.recv().unwrap())
         .await
         .unwrap();
@@ -267,7 +268,7 @@ async fn ex9_a_blocking_tool_that_panics_is_contained_and_gives_its_thread_back(
     let manager = ToolManager::new();
     manager.add(panics.unwrap());
     let executor = ToolExecutor::builder(Arc::new(manager))
-        .unobserved()
+        .without_observers()
         .build();
     for _ in 0..20 {
         let envelope = executor
@@ -281,21 +282,21 @@ async fn ex9_a_blocking_tool_that_panics_is_contained_and_gives_its_thread_back(
 
 #[tokio::test]
 async fn ex6_a_blocking_tool_learns_that_nobody_waits_any_more() {
-    let (told, tell) = mpsc::channel();
+    let (sender, receiver) = mpsc::channel();
     let tool = FunctionTool::blocking("t", "Waits", move |_: Nothing, context| {
         while !context.cancellation().is_cancelled() {
             std::thread::yield_now();
         }
-        told.send(()).unwrap();
+        sender.send(()).unwrap();
         Ok::<_, ToolError>(())
     });
     let manager = ToolManager::new();
     manager.add(tool.unwrap());
     let executor = ToolExecutor::builder(Arc::new(manager))
-        .unobserved()
+        .without_observers()
         .build();
     let call = ToolCall::new("t", json!({})).timeout(std::time::Duration::from_millis(20));
     let outcome = executor.execute(call).await;
     assert_eq!(outcome.error().unwrap(), "Tool 't' timed out after 0.02 s");
-    tell.recv().unwrap();
+    receiver.recv().unwrap();
 }

@@ -1,4 +1,4 @@
-//! What a model may do without a person: `policy.destructive` and `policy.flow`.
+//! What a model may do without asking: `policy.destructive` and `policy.flow`.
 
 use std::sync::Arc;
 
@@ -6,11 +6,11 @@ use futures::future::BoxFuture;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use toolgate_core::{
-    Annotations, Approval, ApprovalBy, ApprovalMeans, ApprovalReason, ApprovalRequest, Approver,
-    FlowState, Limits, Origin, Policy, ToolCall, ToolExecutor,
+    Annotations, Approval, ApprovalActor, ApprovalChannel, ApprovalReason, ApprovalRequest,
+    Approver, FlowState, Limits, Origin, Policy, ToolCall, ToolExecutor,
 };
 
-use crate::support::{Scripted, builder_of, echo, open};
+use crate::support::{ScriptedTool, builder_of, echo, open_definition};
 
 const EVERYBODY: [Origin; 7] = [
     Origin::Chat,
@@ -22,21 +22,21 @@ const EVERYBODY: [Origin; 7] = [
     Origin::Worker,
 ];
 
-/// Agrees, and remembers what it was asked.
+/// Approves every request, and remembers it.
 #[derive(Clone, Default)]
-struct Person(Arc<Mutex<Vec<(String, ApprovalReason)>>>);
+struct ConsentingApprover(Arc<Mutex<Vec<(String, ApprovalReason)>>>);
 
-impl Person {
+impl ConsentingApprover {
     fn asked(&self) -> Vec<(String, ApprovalReason)> {
         std::mem::take(&mut *self.0.lock())
     }
 }
 
-impl Approver for Person {
+impl Approver for ConsentingApprover {
     fn ask<'a>(&'a self, request: ApprovalRequest<'a>) -> BoxFuture<'a, Approval> {
         let asked = (request.tool.name().to_owned(), request.reason);
         self.0.lock().push(asked);
-        let by = ApprovalBy::new(ApprovalMeans::Terminal);
+        let by = ApprovalActor::new(ApprovalChannel::Terminal);
         Box::pin(std::future::ready(Approval::Granted(by)))
     }
 }
@@ -45,18 +45,18 @@ fn policy(json: Value) -> Policy {
     serde_json::from_value(json).unwrap()
 }
 
-fn saying(name: &str, destructive: Option<bool>) -> Scripted {
+fn annotated_tool(name: &str, destructive: Option<bool>) -> ScriptedTool {
     let mut annotations = Annotations::default();
     annotations.destructive = destructive;
-    echo(open(name).annotations(annotations))
+    echo(open_definition(name).annotations(annotations))
 }
 
-/// `lock` says that it is destructive; the others say that they aren't, or nothing.
-fn house(json: Value) -> ToolExecutor {
+/// `lock` declares itself destructive; the others declare that they aren't, or nothing.
+fn destructive_executor(json: Value) -> ToolExecutor {
     let tools = [
-        saying("lock", Some(true)),
-        saying("lamp", Some(false)),
-        saying("fan", None),
+        annotated_tool("lock", Some(true)),
+        annotated_tool("lamp", Some(false)),
+        annotated_tool("fan", None),
     ];
     builder_of(tools).policy(policy(json)).build()
 }
@@ -71,7 +71,7 @@ fn call(name: &str) -> ToolCall {
 
 #[tokio::test]
 async fn only_a_model_of_ours_is_asked_about_and_only_for_tools_that_say_so() {
-    let executor = house(json!({}));
+    let executor = destructive_executor(json!({}));
     for name in ["lock", "lamp", "fan"] {
         for origin in EVERYBODY {
             let asks = name == "lock" && matches!(origin, Origin::Chat | Origin::Voice);
@@ -86,7 +86,7 @@ async fn only_a_model_of_ours_is_asked_about_and_only_for_tools_that_say_so() {
 async fn the_rule_can_be_lifted_or_tightened() {
     let denied = "Tool 'lock' is destructive, and 'policy.destructive' denies such calls";
     for (rule, expected) in [("allow", None), ("deny", Some(denied))] {
-        let executor = house(json!({ "destructive": rule }));
+        let executor = destructive_executor(json!({ "destructive": rule }));
         assert_eq!(error(&executor, call("lock")).await.as_deref(), expected);
         let typed = call("lock").origin(Origin::CommandLine);
         assert_eq!(error(&executor, typed).await, None);
@@ -105,16 +105,16 @@ async fn the_rule_can_be_extended_to_clients_and_sentences() {
             true => call("lock").origin(origin).user_initiated(),
             false => call("lock").origin(origin),
         };
-        assert_eq!(error(&house(json!({})), call()).await, None);
-        let extended = house(json!({ "destructiveFrom": [from] }));
+        assert_eq!(error(&destructive_executor(json!({})), call()).await, None);
+        let extended = destructive_executor(json!({ "destructiveFrom": [from] }));
         let found = error(&extended, call()).await;
         assert_eq!(found.as_deref(), Some("Tool 'lock' needs approval"));
     }
 }
 
 #[tokio::test]
-async fn whoever_is_denied_is_told_how_to_allow_it() {
-    let executor = house(json!({}));
+async fn a_denial_says_how_to_allow_the_call() {
+    let executor = destructive_executor(json!({}));
     let outcome = executor.execute(call("lock")).await;
     let hint = outcome.to_envelope()["hint"].clone();
     let model = outcome.to_model_text();
@@ -129,7 +129,7 @@ async fn whoever_is_denied_is_told_how_to_allow_it() {
 
 #[tokio::test]
 async fn an_edited_policy_holds_at_once() {
-    let executor = house(json!({}));
+    let executor = destructive_executor(json!({}));
     let allowing = policy(json!({ "destructive": "allow" }));
     executor.set_rules(Limits::default(), allowing);
     assert_eq!(error(&executor, call("lock")).await, None);
@@ -138,9 +138,9 @@ async fn an_edited_policy_holds_at_once() {
 const FLOW: &str =
     r#"{ "flow": { "untrusted": ["mail"], "private": ["notes"], "outward": ["post"] } }"#;
 
-fn office(json: &str) -> (ToolExecutor, Person) {
-    let tools = ["mail", "notes", "post", "clock"].map(|name| echo(open(name)));
-    let person = Person::default();
+fn flow_executor(json: &str) -> (ToolExecutor, ConsentingApprover) {
+    let tools = ["mail", "notes", "post", "clock"].map(|name| echo(open_definition(name)));
+    let person = ConsentingApprover::default();
     let policy = policy(serde_json::from_str(json).unwrap());
     let executor = builder_of(tools).policy(policy).approver(person.clone());
     (executor.build(), person)
@@ -162,7 +162,7 @@ async fn what_was_read_decides_whether_something_may_go_out() {
         (&["mail", "notes"], true),
         (&["notes", "clock", "mail"], true),
     ] {
-        let (executor, person) = office(FLOW);
+        let (executor, person) = flow_executor(FLOW);
         let conversation = Arc::default();
         run(&executor, &conversation, before).await;
         assert_eq!(person.asked(), []);
@@ -174,7 +174,7 @@ async fn what_was_read_decides_whether_something_may_go_out() {
 
 #[tokio::test]
 async fn another_conversation_and_a_call_of_none_have_met_nothing() {
-    let (executor, person) = office(FLOW);
+    let (executor, person) = flow_executor(FLOW);
     run(&executor, &Arc::default(), &["mail", "notes"]).await;
     run(&executor, &Arc::default(), &["post"]).await;
     assert_eq!(error(&executor, call("post")).await, None);
@@ -183,7 +183,7 @@ async fn another_conversation_and_a_call_of_none_have_met_nothing() {
 
 #[tokio::test]
 async fn a_call_is_judged_by_what_was_met_when_it_was_written() {
-    let (executor, person) = office(FLOW);
+    let (executor, person) = flow_executor(FLOW);
     let conversation = Arc::default();
     let reply = ["mail", "notes", "post"].map(|name| call(name).flow(&conversation));
     for call in reply {
@@ -196,7 +196,7 @@ async fn a_call_is_judged_by_what_was_met_when_it_was_written() {
 
 #[tokio::test]
 async fn a_person_who_says_what_to_send_is_not_asked_again() {
-    let (executor, person) = office(FLOW);
+    let (executor, person) = flow_executor(FLOW);
     let conversation = Arc::default();
     run(&executor, &conversation, &["mail", "notes"]).await;
     let said = call("post").flow(&conversation).user_initiated();
@@ -211,7 +211,7 @@ async fn without_all_three_lists_nothing_is_guarded() {
         r#"{ "flow": { "untrusted": ["*"], "outward": ["*"] } }"#,
         r#"{ "flow": { "untrusted": ["*"], "private": ["*"] } }"#,
     ] {
-        let (executor, person) = office(json);
+        let (executor, person) = flow_executor(json);
         run(&executor, &Arc::default(), &["mail", "notes", "post"]).await;
         assert_eq!(person.asked(), [], "{json}");
     }
@@ -224,10 +224,10 @@ async fn a_call_of_an_earlier_run_counts_and_so_does_one_of_a_tool_that_is_gone(
         (&["mail", "notes"], true),
         (&["gone"], true),
     ] {
-        let (executor, person) = office(FLOW);
+        let (executor, person) = flow_executor(FLOW);
         let conversation = Arc::default();
         for name in recalled {
-            executor.recall(name, &conversation);
+            executor.restore_flow(name, &conversation);
         }
         run(&executor, &conversation, &["post"]).await;
         assert_eq!(person.asked().len(), usize::from(asks), "{recalled:?}");
@@ -236,7 +236,7 @@ async fn a_call_of_an_earlier_run_counts_and_so_does_one_of_a_tool_that_is_gone(
 
 #[tokio::test]
 async fn nobody_there_nothing_goes_out() {
-    let (executor, _) = office(FLOW);
+    let (executor, _) = flow_executor(FLOW);
     let alone = ToolExecutor::builder(Arc::clone(executor.manager()))
         .policy(policy(serde_json::from_str(FLOW).unwrap()))
         .build();

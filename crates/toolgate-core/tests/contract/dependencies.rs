@@ -1,4 +1,4 @@
-//! VA6: features are chosen by whoever asks for most, so the whole workspace is asked.
+//! VA6: Cargo unifies features, so the whole workspace is checked.
 
 use std::process::Command;
 

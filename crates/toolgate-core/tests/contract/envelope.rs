@@ -3,15 +3,15 @@
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use toolgate_core::{
-    Content, ErrorKind, HandlerKind, Limits, Policy, ToolCall, ToolError, ToolOutput,
+    ErrorKind, HandlerKind, Limits, Policy, ToolCall, ToolContent, ToolError, ToolOutput,
 };
 
 use crate::support::{
-    answering, builder_of, echo, executor_of, hung, millis, open, outcome_of, scripted, secs,
-    with_schema,
+    answering, builder_of, echo, executor_of, hung, millis, open_definition, outcome_of, scripted,
+    secs, with_schema,
 };
 
-/// One call for each kind of failure, as it comes about in real life where that can be done.
+/// One call for each kind of failure, provoked as in real life where possible.
 async fn one_of_each() -> Vec<(ErrorKind, Value)> {
     let stopped = || ToolError::ServerStopped {
         server: "s".to_owned(),
@@ -32,16 +32,16 @@ async fn one_of_each() -> Vec<(ErrorKind, Value)> {
     limits.max_result = 10;
     limits.concurrency = 1;
     let executor = builder_of([
-        echo(open("asked")),
+        echo(open_definition("asked")),
         echo(with_schema("typed", json!({ "required": ["x"] }))),
-        echo(open("echo")),
-        hung(open("hung")),
-        answering(open("stopped"), Err(stopped())),
-        answering(open("handler"), Err(handler())),
-        answering(open("failed"), Err(ToolError::failed("no"))),
-        answering(open("interrupted"), Err(interrupted())),
-        answering(open("big"), Ok(ToolOutput::text("x".repeat(11)))),
-        scripted(open("panics"), |_, _| async { panic!("oh") }),
+        echo(open_definition("echo")),
+        hung(open_definition("hung")),
+        answering(open_definition("stopped"), Err(stopped())),
+        answering(open_definition("handler"), Err(handler())),
+        answering(open_definition("failed"), Err(ToolError::failed("no"))),
+        answering(open_definition("interrupted"), Err(interrupted())),
+        answering(open_definition("big"), Ok(ToolOutput::text("x".repeat(11)))),
+        scripted(open_definition("panics"), |_, _| async { panic!("oh") }),
     ])
     .policy(ask)
     .limits(limits)
@@ -184,7 +184,7 @@ async fn ex5_extra_fields_are_only_the_documented_ones() {
 
 #[tokio::test]
 async fn ex5_tool_name_is_the_name_that_was_asked_for() {
-    let executor = executor_of([echo(open("house__lamp").original_name("lamp"))]);
+    let executor = executor_of([echo(open_definition("house__lamp").original_name("lamp"))]);
     for name in ["lamp", "house__lamp", "nope"] {
         let envelope = executor
             .execute(ToolCall::new(name, json!({})))
@@ -197,7 +197,7 @@ async fn ex5_tool_name_is_the_name_that_was_asked_for() {
 #[tokio::test(start_paused = true)]
 async fn ex5_the_execution_time_keeps_fractions() {
     let time = std::time::Duration::from_micros(1_250_500);
-    let executor = executor_of([scripted(open("t"), move |_, _| async move {
+    let executor = executor_of([scripted(open_definition("t"), move |_, _| async move {
         tokio::time::advance(time).await;
         Ok(ToolOutput::json(1))
     })]);
@@ -210,7 +210,7 @@ async fn ex5_the_execution_time_keeps_fractions() {
 
 #[tokio::test]
 async fn ex5_the_execution_time_covers_validation_and_execution() {
-    // A second of validation can not be had under a paused clock; the sum of the parts can.
+    // A paused clock can't produce a second of validation, but the parts can be added up.
     let recorder = crate::support::Recorder::default();
     let large = json!({ "a": vec![1; 50_000] });
     let schema = json!({ "properties": { "a": { "items": { "type": "integer" } } } });
@@ -228,7 +228,7 @@ async fn ex5_the_execution_time_covers_validation_and_execution() {
 
 #[tokio::test]
 async fn ex5_bad_json_ends_in_the_envelope() {
-    let executor = executor_of([echo(open("echo"))]);
+    let executor = executor_of([echo(open_definition("echo"))]);
     for (json, expected) in [
         (
             &b"{\"a\":"[..],
@@ -260,7 +260,7 @@ async fn ex5_bad_json_ends_in_the_envelope() {
 
 #[tokio::test]
 async fn ex5_the_result_is_the_structured_value_else_the_text_else_the_blocks() {
-    let text = |text: &str| Content::text(text);
+    let text = |text: &str| ToolContent::text(text);
     let mut both = ToolOutput::text("4");
     both.structured = Some(json!({ "sum": 4 }));
     for (output, expected) in [

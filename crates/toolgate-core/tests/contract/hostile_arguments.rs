@@ -1,10 +1,10 @@
-//! C3, C4, C6 and C7: arguments that are up to no good.
+//! C3, C4, C6 and C7: hostile arguments.
 
 use serde_json::{Value, json};
 use toolgate_core::{Redactor, ToolCall, ToolOutput};
 
 use crate::support::{
-    Recorder, builder_of, echo, executor_of, logging, on_a_small_stack, open, scripted,
+    Recorder, builder_of, echo, executor_of, logging, on_a_small_stack, open_definition, scripted,
 };
 
 fn run(call: impl FnOnce() -> ToolCall + Send + 'static) -> Value {
@@ -14,13 +14,13 @@ fn run(call: impl FnOnce() -> ToolCall + Send + 'static) -> Value {
             .build()
             .unwrap();
         runtime.block_on(async {
-            let executor = logging([echo(open("echo"))], &["S3NT1NEL"]);
+            let executor = logging([echo(open_definition("echo"))], &["S3NT1NEL"]);
             executor.execute(call()).await.to_envelope()
         })
     })
 }
 
-/// Lists inside of each other. Made by hand: the `json!` macro itself would overflow the stack.
+/// Nested lists, built by hand: the `json!` macro itself would overflow the stack.
 fn deep(depth: usize) -> Value {
     (0..depth).fold(Value::Null, |inner, _| Value::Array(vec![inner]))
 }
@@ -61,7 +61,7 @@ fn deep_values_are_redacted_as_deep_as_the_stack_allows() {
 fn deep_results_are_written_or_refused_and_overflow_nothing() {
     for (depth, success) in [(512, true), (513, false), (3_000, false)] {
         let written = on_a_small_stack("a deep result", move || {
-            let tool = scripted(open("t"), move |_, _| async move {
+            let tool = scripted(open_definition("t"), move |_, _| async move {
                 Ok(ToolOutput::json(deep(depth)))
             });
             let runtime = tokio::runtime::Builder::new_current_thread()
@@ -97,7 +97,7 @@ fn large_arguments_are_refused_with_their_size() {
 
 #[tokio::test]
 async fn numbers_arrive_exactly_or_not_at_all() {
-    let executor = executor_of([echo(open("echo"))]);
+    let executor = executor_of([echo(open_definition("echo"))]);
     for text in [
         r#"{"n":9007199254740993}"#,
         r#"{"n":-9223372036854775808}"#,
@@ -118,7 +118,7 @@ async fn numbers_arrive_exactly_or_not_at_all() {
 
 #[tokio::test]
 async fn text_that_a_shell_would_obey_reaches_the_tool_as_data() {
-    let executor = executor_of([echo(open("echo"))]);
+    let executor = executor_of([echo(open_definition("echo"))]);
     for text in [
         "; touch pwned",
         "$(touch pwned)",
@@ -140,7 +140,7 @@ async fn text_that_a_shell_would_obey_reaches_the_tool_as_data() {
 #[tokio::test]
 async fn a_name_of_any_size_is_only_a_name() {
     let recorder = Recorder::default();
-    let executor = builder_of([echo(open("echo"))])
+    let executor = builder_of([echo(open_definition("echo"))])
         .observer(recorder.clone())
         .build();
     for name in [

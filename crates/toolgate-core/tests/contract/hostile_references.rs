@@ -1,10 +1,10 @@
-//! VA6: references in a schema lead nowhere outside of it, and never round and round.
+//! VA6: references never lead out of a schema, and never in circles.
 
 use std::net::TcpListener;
 
 use serde_json::{Value, json};
 
-use crate::hostile_schemas::{chain, expect_harmless, expect_refused, fate, object};
+use crate::hostile_schemas::{blamed_keyword, chain, expect_harmless, expect_refused, object};
 
 #[test]
 fn va6_references_that_lead_nowhere_but_back_are_refused() {
@@ -53,7 +53,7 @@ fn va6_nothing_is_fetched_and_no_file_is_read() {
     let canary = TcpListener::bind("127.0.0.1:0").unwrap();
     canary.set_nonblocking(true).unwrap();
     let url = format!("http://{}/schema.json", canary.local_addr().unwrap());
-    // A file that would be a perfect schema.
+    // A file with a valid schema.
     let file = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("schema.json");
     std::fs::write(&file, r#"{"type":"object"}"#).unwrap();
     let path = format!("file://{}", file.display());
@@ -66,11 +66,11 @@ fn va6_nothing_is_fetched_and_no_file_is_read() {
             json!({ "properties": { "p": { "$id": outside, "type": "string" } } }),
         ] {
             assert!(
-                fate(schema.clone(), json!({ "p": 1 })).is_some(),
+                blamed_keyword(schema.clone(), json!({ "p": 1 })).is_some(),
                 "{schema}"
             );
         }
-        // These need nothing from there, and so are taken.
+        // These need nothing from the file, so they are accepted.
         for schema in [
             json!({ "$schema": outside, "type": "object" }),
             json!({ "$id": outside, "type": "object" }),
@@ -128,7 +128,7 @@ fn va6_a_reference_can_not_mean_another_place_than_the_one_that_was_measured() {
     ] {
         expect_refused(keyword, schema);
     }
-    // A `$schema` inside is left out, so that `id` means nothing.
+    // A nested `$schema` is removed, so `id` has no meaning.
     expect_harmless(
         json!({ "$defs": calm, "properties": { "p": declared } }),
         json!({ "p": {} }),

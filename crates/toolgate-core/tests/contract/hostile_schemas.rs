@@ -1,7 +1,8 @@
-//! VA6: no schema can make us fetch anything, nor spend more than a bounded time and memory.
+//! VA6: no schema can make us fetch anything, or spend more than bounded time and memory.
 //!
-//! Each schema here is refused when the tool is registered, naming the keyword, or checks the arguments given with it in no
-//! time; both on a thread with a small stack, because overflowing it ends the whole process.
+//! Each schema here is either refused at registration, naming the keyword, or checks the
+//! given arguments quickly. Both run on a thread with a small stack, because a stack overflow
+//! ends the whole process.
 
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
@@ -37,14 +38,15 @@ pub(crate) fn deep_arguments(depth: usize) -> Value {
     nested(depth, |inner| json!({ "a": inner }), json!(1))
 }
 
-/// The keyword that was blamed, or `None` if the schema was accepted and checked the arguments in no time.
-pub(crate) fn fate(schema: Value, arguments: Value) -> Option<String> {
+/// The keyword that was blamed, or `None` if the schema was accepted and
+/// checked the arguments quickly.
+pub(crate) fn blamed_keyword(schema: Value, arguments: Value) -> Option<String> {
     let shown = Redactor::default().json(&schema, 300);
     on_a_small_stack(&shown.clone(), move || {
         let begin = Instant::now();
         let fate = match Schema::compile(schema, &SchemaLimits::default()) {
             Ok(schema) => {
-                // Valid or not does not matter here.
+                // Whether the arguments are valid doesn't matter here.
                 let _verdict = schema.check(arguments).is_ok();
                 None
             }
@@ -54,7 +56,7 @@ pub(crate) fn fate(schema: Value, arguments: Value) -> Option<String> {
             Err(error) => Some(error.to_string()),
         };
         let time = begin.elapsed();
-        // A debug build on a busy machine; in release each is a matter of milliseconds.
+        // Generous for debug builds on busy machines; in release each takes milliseconds.
         assert!(time < secs(20), "{time:?}: {shown}");
         fate
     })
@@ -62,13 +64,13 @@ pub(crate) fn fate(schema: Value, arguments: Value) -> Option<String> {
 
 pub(crate) fn expect_refused(keyword: &str, schema: Value) {
     let shown = Redactor::default().json(&schema, 200);
-    let fate = fate(schema, json!({ "p": 1 }));
+    let fate = blamed_keyword(schema, json!({ "p": 1 }));
     assert_eq!(fate.as_deref(), Some(keyword), "{shown}");
 }
 
 pub(crate) fn expect_harmless(schema: Value, arguments: Value) {
     let shown = Redactor::default().json(&schema, 200);
-    assert_eq!(fate(schema, arguments), None, "{shown}");
+    assert_eq!(blamed_keyword(schema, arguments), None, "{shown}");
 }
 
 #[test]
@@ -85,7 +87,7 @@ fn va6_doubling_is_refused_whatever_doubles() {
         |next: Value| json!({ "items": { "allOf": [next.clone(), next] } }),
         |next: Value| json!({ "allOf": [{ "properties": { "a": next.clone() } }, { "additionalProperties": next }] }),
     ] {
-        assert!(fate(from_d0(&chain(30, link, &json!({}))), json!({})).is_some());
+        assert!(blamed_keyword(from_d0(&chain(30, link, &json!({}))), json!({})).is_some());
     }
 }
 
@@ -101,9 +103,9 @@ fn va6_doubling_through_recursion_that_consumes_input_is_refused() {
         "$ref": "#/$defs/n",
         "$defs": { "n": { "allOf": [{ "properties": { "a": { "$ref": "#/$defs/n" } } }, { "properties": { "a": { "$ref": "#/$defs/n" } } }] } },
     });
-    assert!(fate(recursive, deep_arguments(60)).is_some());
+    assert!(blamed_keyword(recursive, deep_arguments(60)).is_some());
     let any = json!({ "anyOf": [{ "additionalProperties": { "$ref": "#" } }, { "patternProperties": { "": { "$ref": "#" } } }] });
-    assert!(fate(any, deep_arguments(60)).is_some());
+    assert!(blamed_keyword(any, deep_arguments(60)).is_some());
 }
 
 #[test]
@@ -122,7 +124,7 @@ fn va6_what_asks_for_the_unevaluated_again_and_again_is_refused() {
 
 #[test]
 fn va6_deep_schemas_are_refused_before_anything_recurses() {
-    // Made by hand: the `json!` macro itself would overflow the stack.
+    // Built by hand: the `json!` macro itself would overflow the stack.
     let under = |keyword: &str, inner: Value| object([(keyword.to_owned(), inner)]);
     for keyword in ["not", "items", "properties", "enum", "default", "x-own"] {
         let schema = nested(2_000, |inner| under(keyword, inner), json!({}));
@@ -178,7 +180,7 @@ fn va6_thousands_of_sub_schemas_are_counted_not_compiled() {
     let tuple =
         json!({ "allOf": vec![json!({}); 9_000], "prefixItems": vec![json!(true); 50_000] });
     expect_refused("prefixItems", json!({ "properties": { "p": tuple } }));
-    // What nobody refers to costs nothing.
+    // Unreferenced definitions cost nothing.
     expect_harmless(json!({ "$defs": many(20_000) }), json!({}));
 }
 
@@ -206,7 +208,7 @@ fn va6_keywords_of_the_wrong_type_are_refused() {
         json!({ "additionalProperties": "no" }),
     ] {
         assert!(
-            fate(schema.clone(), json!({ "p": [] })).is_some(),
+            blamed_keyword(schema.clone(), json!({ "p": [] })).is_some(),
             "{schema}"
         );
     }

@@ -1,4 +1,4 @@
-//! VA5, and what else is let through or refused besides types.
+//! VA5, and what else is accepted or refused besides types.
 
 use std::time::Duration;
 
@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use toolgate_core::{Limits, ToolCall, ToolError, ToolOutput};
 
 use crate::support::{
-    Recorder, builder_of, check_parameter, compile, complaint, echo, executor_of, open, scripted,
-    with_schema,
+    Recorder, builder_of, check_parameter, compile, echo, executor_of, open_definition, scripted,
+    violation_text, with_schema,
 };
 
 #[tokio::test]
@@ -64,7 +64,7 @@ fn va5_what_is_wrong_besides_is_still_said() {
         json!({ "properties": { "a": { "type": "string" } }, "additionalProperties": false, "required": ["b"] }),
     );
     assert_eq!(
-        complaint(&schema, json!({ "x": 1, "a": 5 })),
+        violation_text(&schema, json!({ "x": 1, "a": 5 })),
         "missing 'b', 'a' must be string"
     );
 }
@@ -85,11 +85,11 @@ fn va5_the_work_grows_with_the_unknown_arguments_and_not_with_their_square() {
     };
     let best = |count| (0..5).map(|_| time(count)).min().unwrap();
     let (few, many) = (best(1_000), best(50_000));
-    // Fifty times as many: 50 times the work, and by the square 2,500 times.
+    // With fifty times as many, linear work grows 50 times and quadratic work 2,500 times.
     assert!(many < few * 500, "{few:?}, {many:?}");
 }
 
-/// What this thread took of the processor: a busy machine doesn't count.
+/// CPU time of this thread, because a busy machine mustn't count.
 fn own_time() -> Duration {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     Duration::try_from(now).unwrap()
@@ -182,7 +182,7 @@ fn keywords_of_every_draft_are_understood() {
             json!({ "a": "x" }),
             json!({ "a": 1 }),
         ),
-        // Who a schema says it is does not matter, and parameters may be called like keywords.
+        // A schema's identity doesn't matter, and parameters may be called like keywords.
         (
             json!({ "$id": "https://example.org/s", "properties": { "a": { "$ref": "#/$defs/a" } }, "$defs": { "a": { "type": "string" } } }),
             json!({ "a": "x" }),
@@ -205,8 +205,8 @@ fn keywords_of_every_draft_are_understood() {
         ),
     ] {
         let compiled = compile(schema.clone());
-        assert_eq!(complaint(&compiled, good), "", "{schema}");
-        assert_ne!(complaint(&compiled, bad), "", "{schema}");
+        assert_eq!(violation_text(&compiled, good), "", "{schema}");
+        assert_ne!(violation_text(&compiled, bad), "", "{schema}");
     }
 }
 
@@ -222,7 +222,9 @@ fn the_format_of_a_text_is_a_hint_to_the_model_only() {
 async fn arguments_over_the_limit_are_refused_with_their_size() {
     let mut limits = Limits::default();
     limits.max_arguments = 100;
-    let executor = builder_of([echo(open("t"))]).limits(limits).build();
+    let executor = builder_of([echo(open_definition("t"))])
+        .limits(limits)
+        .build();
     let text = |length: usize| json!({ "a": "x".repeat(length) });
     assert!(
         executor
@@ -243,8 +245,8 @@ async fn arguments_over_the_limit_are_refused_with_their_size() {
 
 #[tokio::test]
 async fn f7_arguments_of_more_values_than_the_limit_are_too_large() {
-    let executor = builder_of([echo(open("t"))]).build();
-    // Beside the zeros, the arguments themselves and the list are values.
+    let executor = builder_of([echo(open_definition("t"))]).build();
+    // Besides the zeros, the arguments object and the list count as values.
     for (zeros, runs) in [(9_998, true), (9_999, false)] {
         let arguments = json!({ "a": vec![0; zeros] });
         let outcome = executor.execute(ToolCall::new("t", arguments)).await;
@@ -269,9 +271,13 @@ async fn the_size_of_arguments_is_that_of_their_json() {
         json!({ "n": [u64::MAX, i64::MIN, 0] }),
     ] {
         limits.max_arguments = arguments.to_string().len();
-        let exactly = builder_of([echo(open("t"))]).limits(limits.clone()).build();
+        let exactly = builder_of([echo(open_definition("t"))])
+            .limits(limits.clone())
+            .build();
         limits.max_arguments -= 1;
-        let less = builder_of([echo(open("t"))]).limits(limits.clone()).build();
+        let less = builder_of([echo(open_definition("t"))])
+            .limits(limits.clone())
+            .build();
         assert!(
             exactly
                 .execute(ToolCall::new("t", arguments.clone()))
@@ -290,7 +296,7 @@ async fn the_size_of_arguments_is_that_of_their_json() {
 
 #[tokio::test]
 async fn a_rule_of_the_tools_own_reads_like_one_of_the_schema() {
-    let tool = scripted(open("t"), |_, _| async {
+    let tool = scripted(open_definition("t"), |_, _| async {
         Err::<ToolOutput, _>(ToolError::invalid("day", "must be a date"))
     });
     let envelope = executor_of([tool])

@@ -1,24 +1,24 @@
-//! EX2, EX4 and EX7: one record per call, fit to be read by anybody.
+//! EX2, EX4 and EX7: one record per call, safe for anybody to read.
 
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use toolgate_core::{Content, ToolCall, ToolError, ToolExecutor, ToolOutput};
+use toolgate_core::{ToolCall, ToolContent, ToolError, ToolExecutor, ToolOutput};
 
 use crate::support::{
-    Log, answering, builder_of, echo, hung, logging, manager_of, millis, open, scripted, secs,
-    with_schema,
+    LogCapture, answering, builder_of, echo, hung, logging, manager_of, millis, open_definition,
+    scripted, secs, with_schema,
 };
 
-async fn record_of(tool: crate::support::Scripted, call: ToolCall) -> Value {
-    let log = Log::json();
+async fn record_of(tool: crate::support::ScriptedTool, call: ToolCall) -> Value {
+    let log = LogCapture::json();
     logging([tool], &[]).execute(call).await;
     log.only()
 }
 
 #[tokio::test(start_paused = true)]
 async fn ex2_a_success_is_one_record_with_all_fields() {
-    let tool = scripted(open("t"), |_, _| async {
+    let tool = scripted(open_definition("t"), |_, _| async {
         tokio::time::advance(millis(12)).await;
         Ok(ToolOutput::json(json!({ "temp": 21 })))
     });
@@ -46,15 +46,15 @@ async fn ex2_a_success_is_one_record_with_all_fields() {
 async fn ex2_there_is_exactly_one_record_per_call_whatever_happens() {
     let tools = || {
         [
-            echo(open("echo")),
+            echo(open_definition("echo")),
             answering(
-                open("fails"),
+                open_definition("fails"),
                 Err(ToolError::failed("a\nb\nc").with_details("d\ne")),
             ),
-            scripted(open("panics"), |_, _| async { panic!("x\ny") }),
+            scripted(open_definition("panics"), |_, _| async { panic!("x\ny") }),
         ]
     };
-    for format in [Log::text, Log::json] {
+    for format in [LogCapture::text, LogCapture::json] {
         let log = format();
         let executor = logging(tools(), &[]);
         for (calls, (name, json)) in [
@@ -77,8 +77,8 @@ async fn ex2_there_is_exactly_one_record_per_call_whatever_happens() {
 
 #[tokio::test]
 async fn ex2_an_executor_logs_by_itself() {
-    let log = Log::json();
-    let executor = ToolExecutor::new(manager_of([echo(open("echo"))]));
+    let log = LogCapture::json();
+    let executor = ToolExecutor::new(manager_of([echo(open_definition("echo"))]));
     executor.execute(ToolCall::new("echo", json!({}))).await;
     assert_eq!(log.only()["fields"]["tool"], "echo");
 }
@@ -91,15 +91,15 @@ async fn ex2_long_arguments_and_results_are_cut_with_their_size() {
         (json!({ "a": long }), "(100000 bytes)"),
         (many.clone(), "bytes)"),
     ] {
-        let record = record_of(echo(open("t")), ToolCall::new("t", value)).await;
-        // Of a result so little is shown that it is cut as a whole.
+        let record = record_of(echo(open_definition("t")), ToolCall::new("t", value)).await;
+        // A result preview is so short that the whole is cut.
         for (field, longest, said) in [("arguments", 700, said), ("result", 300, "bytes)")] {
             let shown = record["fields"][field].as_str().unwrap();
             assert!(shown.len() < longest && shown.contains(said), "{shown}");
         }
     }
     let size = format!("… ({} bytes)", many.to_string().len());
-    let record = record_of(echo(open("t")), ToolCall::new("t", many)).await;
+    let record = record_of(echo(open_definition("t")), ToolCall::new("t", many)).await;
     assert!(
         record["fields"]["result"]
             .as_str()
@@ -110,7 +110,11 @@ async fn ex2_long_arguments_and_results_are_cut_with_their_size() {
 
 #[tokio::test]
 async fn ex3_an_unknown_tool_is_a_warning() {
-    let record = record_of(echo(open("echo")), ToolCall::new("ecko", json!({ "a": 1 }))).await;
+    let record = record_of(
+        echo(open_definition("echo")),
+        ToolCall::new("ecko", json!({ "a": 1 })),
+    )
+    .await;
     assert_eq!(record["level"], "WARN");
     let fields = &record["fields"];
     assert_eq!(fields["tool"], "ecko");
@@ -121,7 +125,7 @@ async fn ex3_an_unknown_tool_is_a_warning() {
 
 #[tokio::test(start_paused = true)]
 async fn ex4_a_failing_tool_is_an_error_with_tool_arguments_duration_and_causes() {
-    let tool = scripted(open("t"), |_, _| async {
+    let tool = scripted(open_definition("t"), |_, _| async {
         tokio::time::advance(millis(30)).await;
         let cause = std::io::Error::other(std::fmt::Error);
         Err(ToolError::failed_because("The lamp did not answer", cause)
@@ -146,26 +150,38 @@ async fn ex4_a_failing_tool_is_an_error_with_tool_arguments_duration_and_causes(
 #[tokio::test(start_paused = true)]
 async fn ex4_the_level_follows_whose_fault_it_is() {
     for (tool, call, level) in [
-        (echo(open("t")), ToolCall::new("t", json!({})), "INFO"),
+        (
+            echo(open_definition("t")),
+            ToolCall::new("t", json!({})),
+            "INFO",
+        ),
         (
             echo(with_schema("t", json!({ "required": ["a"] }))),
             ToolCall::new("t", json!({})),
             "WARN",
         ),
-        (echo(open("t")), ToolCall::new("t", json!([])), "WARN"),
-        (hung(open("t")), ToolCall::new("t", json!({})), "ERROR"),
         (
-            answering(open("t"), Err(ToolError::failed("no"))),
+            echo(open_definition("t")),
+            ToolCall::new("t", json!([])),
+            "WARN",
+        ),
+        (
+            hung(open_definition("t")),
             ToolCall::new("t", json!({})),
             "ERROR",
         ),
         (
-            answering(open("t"), Err(ToolError::unavailable("t", "no"))),
+            answering(open_definition("t"), Err(ToolError::failed("no"))),
             ToolCall::new("t", json!({})),
             "ERROR",
         ),
         (
-            scripted(open("t"), |_, _| async { panic!("no") }),
+            answering(open_definition("t"), Err(ToolError::unavailable("t", "no"))),
+            ToolCall::new("t", json!({})),
+            "ERROR",
+        ),
+        (
+            scripted(open_definition("t"), |_, _| async { panic!("no") }),
             ToolCall::new("t", json!({})),
             "ERROR",
         ),
@@ -181,7 +197,7 @@ async fn ex7_a_call_longer_than_a_second_is_a_warning_and_exactly_a_second_is_no
         (Duration::from_micros(1_000_001), "WARN", "slow tool call"),
         (Duration::from_millis(1_001), "WARN", "slow tool call"),
     ] {
-        let tool = scripted(open("t"), move |_, _| async move {
+        let tool = scripted(open_definition("t"), move |_, _| async move {
             tokio::time::advance(time).await;
             Ok(ToolOutput::json(1))
         });
@@ -196,7 +212,7 @@ async fn ex7_a_call_longer_than_a_second_is_a_warning_and_exactly_a_second_is_no
 
 #[tokio::test(start_paused = true)]
 async fn ex7_a_slow_failure_says_that_it_was_slow() {
-    let record = record_of(hung(open("t")), ToolCall::new("t", json!({}))).await;
+    let record = record_of(hung(open_definition("t")), ToolCall::new("t", json!({}))).await;
     assert_eq!(record["level"], "ERROR");
     assert_eq!(record["fields"]["slow"], true);
     assert_eq!(record["fields"]["elapsed_ms"], 30_000.0);
@@ -205,8 +221,8 @@ async fn ex7_a_slow_failure_says_that_it_was_slow() {
 #[tokio::test(start_paused = true)]
 async fn ex7_a_slow_call_that_is_cancelled_is_a_warning_too() {
     for (time, level) in [(millis(500), "INFO"), (secs(5), "WARN")] {
-        let log = Log::json();
-        let executor = logging([hung(open("t"))], &[]);
+        let log = LogCapture::json();
+        let executor = logging([hung(open_definition("t"))], &[]);
         let call = executor.execute(ToolCall::new("t", json!({})));
         assert!(tokio::time::timeout(time, call).await.is_err());
         assert_eq!(log.only()["level"], level);
@@ -215,23 +231,23 @@ async fn ex7_a_slow_call_that_is_cancelled_is_a_warning_too() {
 
 #[tokio::test(start_paused = true)]
 async fn ex7_the_wait_for_a_person_is_not_slow() {
-    struct Person;
-    impl toolgate_core::Approver for Person {
+    struct SlowApprover;
+    impl toolgate_core::Approver for SlowApprover {
         fn ask<'a>(
             &'a self,
             _: toolgate_core::ApprovalRequest<'a>,
         ) -> futures::future::BoxFuture<'a, toolgate_core::Approval> {
             Box::pin(async {
                 tokio::time::sleep(secs(60)).await;
-                let by = toolgate_core::ApprovalBy::new(toolgate_core::ApprovalMeans::Browser);
+                let by = toolgate_core::ApprovalActor::new(toolgate_core::ApprovalChannel::Browser);
                 toolgate_core::Approval::Granted(by.named("kitchen"))
             })
         }
     }
-    let log = Log::json();
-    let executor = builder_of([echo(open("t"))])
+    let log = LogCapture::json();
+    let executor = builder_of([echo(open_definition("t"))])
         .policy(serde_json::from_value(json!({ "ask": ["*"] })).unwrap())
-        .approver(Person)
+        .approver(SlowApprover)
         .observer(toolgate_core::LogObserver::default())
         .build();
     executor.execute(ToolCall::new("t", json!({}))).await;
@@ -269,9 +285,9 @@ async fn secrets_are_hidden_by_key() {
             r"\n\",
         ),
     ] {
-        for format in [Log::text, Log::json] {
+        for format in [LogCapture::text, LogCapture::json] {
             let log = format();
-            logging([echo(open("t"))], &[])
+            logging([echo(open_definition("t"))], &[])
                 .execute(ToolCall::new("t", arguments.clone()))
                 .await;
             let written = log.written();
@@ -295,8 +311,8 @@ async fn secrets_in_broken_json_are_hidden_too() {
         r#"{"password":"S3NT1NEL","password":"S3NT1NEL"}"#,
         r#"[{"secret" : "S3NT1NEL"}]"#,
     ] {
-        let log = Log::text();
-        logging([echo(open("t"))], &[])
+        let log = LogCapture::text();
+        logging([echo(open_definition("t"))], &[])
             .execute(ToolCall::from_json("t", json.as_bytes()))
             .await;
         let written = log.written();
@@ -312,20 +328,22 @@ async fn secrets_are_hidden_by_value_wherever_they_turn_up() {
     let secrets = ["S3NT1NEL-value", "48151623"];
     let spill = "url=http://u:S3NT1NEL-value@host";
     let cause = || std::io::Error::other(spill);
-    for format in [Log::text, Log::json] {
+    for format in [LogCapture::text, LogCapture::json] {
         let log = format();
         let executor = logging(
             [
-                echo(open("echo")),
+                echo(open_definition("echo")),
                 echo(with_schema(
                     "strict",
                     json!({ "properties": {}, "additionalProperties": false }),
                 )),
                 answering(
-                    open("fails"),
+                    open_definition("fails"),
                     Err(ToolError::failed_because(spill, cause()).with_details(spill)),
                 ),
-                scripted(open("panics"), move |_, _| async move { panic!("{spill}") }),
+                scripted(open_definition("panics"), move |_, _| async move {
+                    panic!("{spill}")
+                }),
             ],
             &secrets,
         );
@@ -351,24 +369,23 @@ async fn nothing_from_outside_can_forge_a_line_or_drive_a_terminal() {
     let hostile = "a\nERROR forged\r\u{1b}[2J\u{7}\u{202e}\u{200b}\u{2028}\u{e0041}\u{85}\u{9b}31m";
     let executor_tools = || {
         [
-            echo(open("echo")),
+            echo(open_definition("echo")),
             answering(
-                open("fails"),
+                open_definition("fails"),
                 Err(ToolError::failed(hostile).with_details(hostile)),
             ),
-            scripted(
-                open("panics"),
-                move |_, _| async move { panic!("{hostile}") },
-            ),
+            scripted(open_definition("panics"), move |_, _| async move {
+                panic!("{hostile}")
+            }),
             answering(
-                open("blocks"),
-                Ok(ToolOutput::blocks(vec![Content::from(
+                open_definition("blocks"),
+                Ok(ToolOutput::blocks(vec![ToolContent::from(
                     json!({ "type": "resource_link", "uri": hostile, "name": hostile }),
                 )])),
             ),
         ]
     };
-    for format in [Log::text, Log::json] {
+    for format in [LogCapture::text, LogCapture::json] {
         let log = format();
         let executor = logging(executor_tools(), &[]);
         for name in ["echo", "fails", "panics", "blocks", hostile] {

@@ -3,13 +3,13 @@
 #![expect(clippy::unwrap_used, reason = "a helper that fails fails its test")]
 
 mod approval;
-mod by_others;
+mod caller_scopes;
 mod cancellation;
 mod concurrency;
 mod consent;
 mod dependencies;
 mod envelope;
-mod ex;
+mod executor;
 mod hostile_arguments;
 mod hostile_references;
 mod hostile_schemas;
@@ -19,14 +19,15 @@ mod log;
 mod names;
 mod observers;
 mod properties;
-mod ranks;
+mod public_functions;
 mod real_schemas;
+mod reference_validator;
 mod rules;
-mod scopes;
 mod scripted;
 mod servers;
 mod support;
 mod timeouts;
-mod tm;
-mod va;
+mod tool_manager;
+mod tool_ranks;
+mod validation;
 mod violations;

@@ -1,15 +1,15 @@
-//! PN: the parameters of servers are renamed before they are checked, and never guessed.
+//! PN: servers' parameters are renamed before validation, and never guessed.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::{Value, json};
-use toolgate_core::{Normalize, ParameterNames, Source, ToolCall, ToolExecutor, ToolOutput};
+use toolgate_core::{ParameterNames, RenameMode, ToolCall, ToolExecutor, ToolOutput, ToolSource};
 
-use crate::support::{Log, Recorder, builder_of, logging, scripted, with_schema};
+use crate::support::{LogCapture, Recorder, builder_of, logging, scripted, with_schema};
 
-fn zwave(mode: Normalize) -> ParameterNames {
+fn zwave(mode: RenameMode) -> ParameterNames {
     let mapped = [
         ("device_name", "deviceName"),
         ("command", "action"),
@@ -19,9 +19,9 @@ fn zwave(mode: Normalize) -> ParameterNames {
     ParameterNames::new(mode, HashMap::from(mapped))
 }
 
-fn lamp(mode: Normalize, schema: Value) -> crate::support::Scripted {
+fn lamp(mode: RenameMode, schema: Value) -> crate::support::ScriptedTool {
     let definition = with_schema("control_zwave_device", schema)
-        .source(Source::Mcp("zwave".to_owned()))
+        .source(ToolSource::Mcp("zwave".to_owned()))
         .names(zwave(mode));
     scripted(definition, |arguments, _| async move {
         Ok(ToolOutput::text(arguments.as_value().to_string()))
@@ -41,9 +41,9 @@ async fn received(executor: &ToolExecutor, arguments: Value) -> String {
     executor.execute(call).await.to_model_text()
 }
 
-/// What reaches the tool that a server calls so.
+/// What the server's tool receives.
 async fn sent(
-    source: Source,
+    source: ToolSource,
     original: &str,
     names: ParameterNames,
     schema: Value,
@@ -65,7 +65,7 @@ async fn sent(
 
 #[tokio::test]
 async fn pn1_the_device_and_its_command_reach_the_server_as_it_calls_them() {
-    let executor = builder_of([lamp(Normalize::Undeclared, camel())]).build();
+    let executor = builder_of([lamp(RenameMode::Undeclared, camel())]).build();
     let asked = json!({ "device_name": "Switch One", "command": "on" });
     assert_eq!(
         received(&executor, asked).await,
@@ -99,8 +99,8 @@ async fn pn3_unmapped_names_are_written_in_camel_case_and_the_schema_decides() {
             "Invalid parameters: missing 'new_parameter_name'. Required parameters: 'new_parameter_name' (any)",
         ),
     ] {
-        let names = ParameterNames::new(Normalize::Undeclared, HashMap::new());
-        let source = Source::Mcp("s".to_owned());
+        let names = ParameterNames::new(RenameMode::Undeclared, HashMap::new());
+        let source = ToolSource::Mcp("s".to_owned());
         assert_eq!(sent(source, "t", names, schema, asked).await, expected);
     }
 }
@@ -109,12 +109,12 @@ async fn pn3_unmapped_names_are_written_in_camel_case_and_the_schema_decides() {
 async fn pn4_local_tools_are_never_renamed() {
     let asked = json!({ "device_name": "x", "command": "on" });
     for source in [
-        Source::Builtin,
-        Source::Mock,
-        Source::Internal,
-        Source::Custom,
+        ToolSource::Builtin,
+        ToolSource::Mock,
+        ToolSource::Internal,
+        ToolSource::Custom,
     ] {
-        for mode in [Normalize::Undeclared, Normalize::Always] {
+        for mode in [RenameMode::Undeclared, RenameMode::Always] {
             let tool = "control_zwave_device";
             let received = sent(source.clone(), tool, zwave(mode), json!({}), asked.clone()).await;
             assert_eq!(received, asked.to_string());
@@ -124,7 +124,7 @@ async fn pn4_local_tools_are_never_renamed() {
 
 #[tokio::test]
 async fn pn6_undeclared_names_are_mapped_then_written_in_camel_case() {
-    let executor = builder_of([lamp(Normalize::Undeclared, camel())]).build();
+    let executor = builder_of([lamp(RenameMode::Undeclared, camel())]).build();
     for (asked, sent) in [
         (
             json!({ "device_name": "Switch One", "command": "on" }),
@@ -147,12 +147,13 @@ async fn pn6_undeclared_names_are_mapped_then_written_in_camel_case() {
 async fn pn6_a_name_that_the_schema_declares_is_never_touched() {
     let snake =
         json!({ "properties": { "device_name": {}, "command": {} }, "required": ["device_name"] });
-    let executor = builder_of([lamp(Normalize::Undeclared, snake)]).build();
+    let executor = builder_of([lamp(RenameMode::Undeclared, snake)]).build();
     let asked = json!({ "device_name": "a", "command": "on" });
     assert_eq!(received(&executor, asked.clone()).await, asked.to_string());
 }
 
-/// Everything that can make our own renaming lose an argument: names that are required, typed and closed in.
+/// Everything that could make our renaming lose an argument: names that are required, typed, and
+/// in a closed schema.
 fn snake() -> Value {
     json!({
         "type": "object",
@@ -175,12 +176,12 @@ async fn pn6_always_validates_the_declared_spelling_and_sends_the_other() {
         schema
     };
     for schema in [snake(), open(), camel(), json!({ "type": "object" })] {
-        let always = builder_of([lamp(Normalize::Always, schema.clone())]).build();
+        let always = builder_of([lamp(RenameMode::Always, schema.clone())]).build();
         assert_eq!(received(&always, asked.clone()).await, sent, "{schema}");
     }
-    let always = builder_of([lamp(Normalize::Always, snake())]).build();
+    let always = builder_of([lamp(RenameMode::Always, snake())]).build();
     for (asked, expected) in [
-        // In the spelling that is sent, too.
+        // The spelling that is sent works as well.
         (
             json!({ "action": "off", "deviceName": "x", "level": 5, "fadeTime": 1.5 }),
             r#"{"action":"off","deviceName":"x","level":5,"fadeTime":1.5}"#,
@@ -189,7 +190,7 @@ async fn pn6_always_validates_the_declared_spelling_and_sends_the_other() {
             json!({ "device_name": "x", "command": "on", "brightness": 5, "fade_time": 2 }),
             r#"{"deviceName":"x","action":"on","level":5,"fadeTime":2}"#,
         ),
-        // What no spelling declares is closed out, and an optional null counts as not given, as ever.
+        // Undeclared names are dropped, and an optional null counts as not given, as always.
         (
             json!({ "device_name": "x", "command": "on", "fade_time": null, "extra_key": 1 }),
             r#"{"deviceName":"x","action":"on"}"#,
@@ -204,7 +205,7 @@ async fn pn6_always_validates_the_declared_spelling_and_sends_the_other() {
     }
 }
 
-/// Ways to accept `x_foo` in an object that is closed otherwise.
+/// Ways to accept `x_foo` in an otherwise closed object.
 fn closed_schemas() -> [Value; 6] {
     let named = || json!({ "properties": { "x_foo": {} } });
     let closed = |keyword: &str, value: Value| json!({ "type": "object", keyword: value, "unevaluatedProperties": false });
@@ -223,12 +224,12 @@ async fn pn6_renaming_never_makes_a_closed_schema_drop_an_argument() {
     let names = |mode| ParameterNames::new(mode, HashMap::new());
     for schema in closed_schemas() {
         for (mode, expected) in [
-            (Normalize::Never, r#"{"x_foo":1}"#),
-            (Normalize::Undeclared, r#"{"x_foo":1}"#),
-            (Normalize::Always, r#"{"xFoo":1}"#),
+            (RenameMode::Never, r#"{"x_foo":1}"#),
+            (RenameMode::Undeclared, r#"{"x_foo":1}"#),
+            (RenameMode::Always, r#"{"xFoo":1}"#),
         ] {
             let asked = json!({ "x_foo": 1 });
-            let source = Source::Mcp("s".to_owned());
+            let source = ToolSource::Mcp("s".to_owned());
             let received = sent(source, "t", names(mode), schema.clone(), asked).await;
             assert_eq!(received, expected, "{mode:?} {schema}");
         }
@@ -241,28 +242,28 @@ async fn pn6_a_name_that_matches_a_pattern_of_the_schema_is_validated_by_it() {
     let names = |mode| ParameterNames::new(mode, HashMap::new());
     for (mode, asked, expected) in [
         (
-            Normalize::Undeclared,
+            RenameMode::Undeclared,
             json!({ "x_foo": "a" }),
             "Invalid parameters: 'x_foo' must be integer",
         ),
         (
-            Normalize::Always,
+            RenameMode::Always,
             json!({ "x_foo": "a" }),
             "Invalid parameters: 'x_foo' must be integer",
         ),
         (
-            Normalize::Undeclared,
+            RenameMode::Undeclared,
             json!({ "y_foo": "a" }),
             r#"{"yFoo":"a"}"#,
         ),
-        // One that the schema has by name is meant before one by pattern.
+        // A declared name takes precedence over a pattern.
         (
-            Normalize::Always,
+            RenameMode::Always,
             json!({ "deviceName": 1 }),
             r#"{"deviceName":1}"#,
         ),
     ] {
-        let source = Source::Mcp("s".to_owned());
+        let source = ToolSource::Mcp("s".to_owned());
         let received = sent(source, "t", names(mode), schema.clone(), asked).await;
         assert_eq!(received, expected, "{mode:?}");
     }
@@ -273,9 +274,9 @@ async fn pn6_names_that_take_too_long_to_match_are_refused() {
     let schema = json!({ "patternProperties": { "^[a-z_]{1,20000}$": {} } });
     for validate in [true, false] {
         let definition = with_schema("t", schema.clone())
-            .source(Source::Mcp("s".to_owned()))
+            .source(ToolSource::Mcp("s".to_owned()))
             .validate(validate)
-            .names(ParameterNames::new(Normalize::Undeclared, HashMap::new()));
+            .names(ParameterNames::new(RenameMode::Undeclared, HashMap::new()));
         let executor = builder_of([scripted(definition, |_, _| async {
             Ok(ToolOutput::json(1))
         })])
@@ -292,16 +293,16 @@ async fn pn6_names_that_take_too_long_to_match_are_refused() {
 #[tokio::test]
 async fn pn6_always_records_what_was_sent_and_what_was_renamed() {
     let recorder = Recorder::default();
-    let executor = builder_of([lamp(Normalize::Always, snake())])
+    let executor = builder_of([lamp(RenameMode::Always, snake())])
         .observer(recorder.clone())
         .build();
     let asked = json!({ "command": "on", "device_name": "x", "none_such": 1 });
-    let rehearsal = executor.rehearse(&ToolCall::new("control_zwave_device", asked.clone()));
+    let rehearsal = executor.dry_run(&ToolCall::new("control_zwave_device", asked.clone()));
     let sent = received(&executor, asked.clone()).await;
     assert_eq!(sent, r#"{"action":"on","deviceName":"x"}"#);
     let record = recorder.only();
     assert_eq!(record.executed.unwrap().to_string(), sent);
-    assert_eq!(record.asked.to_string(), asked.to_string());
+    assert_eq!(record.requested.to_string(), asked.to_string());
     assert_eq!(record.dropped, ["noneSuch"]);
     let pairs = [
         ("command", "action"),
@@ -317,7 +318,7 @@ async fn pn6_always_records_what_was_sent_and_what_was_renamed() {
 
 #[tokio::test]
 async fn pn6_never_sends_what_was_asked() {
-    let never = builder_of([lamp(Normalize::Never, snake())]).build();
+    let never = builder_of([lamp(RenameMode::Never, snake())]).build();
     let asked = json!({ "device_name": "a", "command": "on" });
     assert_eq!(received(&never, asked.clone()).await, asked.to_string());
     assert_eq!(
@@ -333,7 +334,7 @@ async fn pn7_two_spellings_of_one_parameter_are_an_error_and_the_tool_is_left_al
     let executor = |mode, schema| {
         let runs = Arc::clone(&ran);
         let definition = with_schema("t", schema)
-            .source(Source::Mcp("zwave".to_owned()))
+            .source(ToolSource::Mcp("zwave".to_owned()))
             .names(zwave(mode));
         builder_of([scripted(definition, move |_, _| {
             runs.store(true, Ordering::SeqCst);
@@ -342,9 +343,9 @@ async fn pn7_two_spellings_of_one_parameter_are_an_error_and_the_tool_is_left_al
         .build()
     };
     let executors = [
-        executor(Normalize::Undeclared, camel()),
-        executor(Normalize::Always, camel()),
-        executor(Normalize::Always, snake()),
+        executor(RenameMode::Undeclared, camel()),
+        executor(RenameMode::Always, camel()),
+        executor(RenameMode::Always, snake()),
     ];
     for (asked, expected) in [
         (
@@ -374,7 +375,7 @@ async fn pn7_two_spellings_of_one_parameter_are_an_error_and_the_tool_is_left_al
 
 #[tokio::test]
 async fn pn7_duplicate_keys_are_an_error_at_any_depth() {
-    let executor = builder_of([lamp(Normalize::Undeclared, camel())]).build();
+    let executor = builder_of([lamp(RenameMode::Undeclared, camel())]).build();
     for text in [
         r#"{"deviceName":"Lamp","deviceName":"Door"}"#,
         r#"{"deviceName":"Lamp","x":[{"deviceName":1,"deviceName":1}]}"#,
@@ -391,7 +392,7 @@ async fn pn7_duplicate_keys_are_an_error_at_any_depth() {
 
 #[tokio::test]
 async fn pn7_renaming_happens_before_validation() {
-    let executor = builder_of([lamp(Normalize::Undeclared, camel())]).build();
+    let executor = builder_of([lamp(RenameMode::Undeclared, camel())]).build();
     assert_eq!(
         received(&executor, json!({ "device_name": 5, "command": "dim" })).await,
         "Invalid parameters: 'deviceName' must be string, 'action' must be one of: on, off. \
@@ -402,7 +403,7 @@ async fn pn7_renaming_happens_before_validation() {
 #[tokio::test]
 async fn pn7_what_was_validated_is_what_is_sent_to_the_order_of_the_keys() {
     let recorder = Recorder::default();
-    let executor = builder_of([lamp(Normalize::Undeclared, camel())])
+    let executor = builder_of([lamp(RenameMode::Undeclared, camel())])
         .observer(recorder.clone())
         .build();
     let asked = json!({ "z": 1, "level": 3, "command": "on", "a": 2, "device_name": "x" });
@@ -413,13 +414,13 @@ async fn pn7_what_was_validated_is_what_is_sent_to_the_order_of_the_keys() {
     );
     let record = recorder.only();
     assert_eq!(record.executed.unwrap().to_string(), sent);
-    assert_eq!(record.asked.to_string(), asked.to_string());
+    assert_eq!(record.requested.to_string(), asked.to_string());
 }
 
 #[tokio::test]
 async fn pn5_renames_are_logged_only_if_there_are_any() {
-    let log = Log::json();
-    let executor = logging([lamp(Normalize::Undeclared, camel())], &[]);
+    let log = LogCapture::json();
+    let executor = logging([lamp(RenameMode::Undeclared, camel())], &[]);
     received(&executor, json!({ "device_name": "x" })).await;
     received(&executor, json!({ "deviceName": "x" })).await;
     let lines: Vec<Value> = log

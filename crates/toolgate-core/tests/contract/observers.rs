@@ -1,10 +1,12 @@
-//! Observers see every call, and what they do wrong stays with them.
+//! Observers see every call, and their failures affect nothing else.
 
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
 use toolgate_core::{CallRecord, CallStarted, Observer, Origin, ToolCall, ToolError};
 
-use crate::support::{Recorder, builder_of, echo, millis, open, secs, sleeping, with_schema};
+use crate::support::{
+    Recorder, builder_of, echo, millis, open_definition, secs, sleeping, with_schema,
+};
 
 #[tokio::test]
 async fn every_call_is_recorded_with_all_there_is_to_know() {
@@ -28,7 +30,7 @@ async fn every_call_is_recorded_with_all_there_is_to_know() {
     );
     assert!(record.started);
     assert_eq!(record.definition().unwrap().name(), "t");
-    assert_eq!(*record.asked, asked);
+    assert_eq!(*record.requested, asked);
     assert_eq!(record.executed.as_deref(), Some(&json!({ "a": "x" })));
     assert_eq!(record.dropped, ["b"]);
     assert_eq!(record.outcome.call_id, id);
@@ -43,7 +45,7 @@ async fn every_call_is_recorded_with_all_there_is_to_know() {
 #[tokio::test]
 async fn calls_that_never_start_are_recorded_too() {
     let recorder = Recorder::default();
-    let executor = builder_of([echo(open("t"))])
+    let executor = builder_of([echo(open_definition("t"))])
         .observer(recorder.clone())
         .build();
     executor
@@ -51,22 +53,22 @@ async fn calls_that_never_start_are_recorded_too() {
         .await;
     executor.execute(ToolCall::from_json("t", b"{broken")).await;
     let records = recorder.records();
-    assert_eq!(*records[0].asked, json!({ "a": 1 }));
+    assert_eq!(*records[0].requested, json!({ "a": 1 }));
     assert!(records[0].tool.is_none());
-    assert_eq!(*records[1].asked, Value::from("{broken"), "as it came");
+    assert_eq!(*records[1].requested, Value::from("{broken"), "as it came");
     assert!(records.iter().all(|record| record.executed.is_none()));
     assert!(recorder.started().is_empty());
 }
 
-/// Misbehaves in every way there is.
+/// Misbehaves in every possible way.
 #[derive(Clone, Copy)]
-enum Rude {
+enum FaultyObserver {
     PanicsAtOnce,
     PanicsLater,
     Hangs,
 }
 
-impl Rude {
+impl FaultyObserver {
     fn behave<'a, T: 'a>(self) -> Option<BoxFuture<'a, T>> {
         match self {
             Self::PanicsAtOnce => panic!("rude"),
@@ -76,7 +78,7 @@ impl Rude {
     }
 }
 
-impl Observer for Rude {
+impl Observer for FaultyObserver {
     fn started<'a>(&'a self, _: &'a CallStarted) -> Option<BoxFuture<'a, ()>> {
         self.behave()
     }
@@ -87,14 +89,18 @@ impl Observer for Rude {
 
 #[tokio::test(start_paused = true)]
 async fn a_panicking_or_hanging_observer_changes_no_outcome() {
-    for rude in [Rude::PanicsAtOnce, Rude::PanicsLater, Rude::Hangs] {
+    for rude in [
+        FaultyObserver::PanicsAtOnce,
+        FaultyObserver::PanicsLater,
+        FaultyObserver::Hangs,
+    ] {
         let recorder = Recorder::default();
-        let executor = builder_of([sleeping(open("t"), millis(500))])
+        let executor = builder_of([sleeping(open_definition("t"), millis(500))])
             .observer(rude)
             .observer(recorder.clone())
             .build();
         let begin = tokio::time::Instant::now();
-        // Less than the patience with an observer: its time is not the tool's.
+        // Shorter than the observer timeout: an observer's time is not the tool's.
         let call = ToolCall::new("t", json!({})).timeout(secs(1));
         let outcome = executor.execute(call).await;
         assert_eq!(outcome.error(), None);
@@ -109,8 +115,8 @@ async fn a_panicking_or_hanging_observer_changes_no_outcome() {
 
 #[tokio::test(start_paused = true)]
 async fn the_tool_waits_until_its_start_is_written() {
-    struct Journal(Recorder);
-    impl Observer for Journal {
+    struct SlowJournal(Recorder);
+    impl Observer for SlowJournal {
         fn started<'a>(&'a self, call: &'a CallStarted) -> Option<BoxFuture<'a, ()>> {
             Some(Box::pin(async move {
                 tokio::time::sleep(millis(100)).await;
@@ -123,24 +129,24 @@ async fn the_tool_waits_until_its_start_is_written() {
     }
     let recorder = Recorder::default();
     let seen = recorder.clone();
-    let tool = crate::support::scripted(open("t"), move |_, _| {
+    let tool = crate::support::scripted(open_definition("t"), move |_, _| {
         let written = seen.started().len();
         async move { Ok(toolgate_core::ToolOutput::json(written)) }
     });
-    let executor = builder_of([tool]).observer(Journal(recorder)).build();
+    let executor = builder_of([tool]).observer(SlowJournal(recorder)).build();
     let outcome = executor.execute(ToolCall::new("t", json!({}))).await;
     assert_eq!(outcome.to_envelope()["result"], 1);
 }
 
 /// Has to see calls before they run.
 #[derive(Clone, Copy)]
-enum Witness {
+enum TestWitness {
     Sees,
     Refuses,
-    Is(Rude),
+    Is(FaultyObserver),
 }
 
-impl Observer for Witness {
+impl Observer for TestWitness {
     fn witness<'a>(&'a self, _: &'a CallStarted) -> Option<BoxFuture<'a, Result<(), ToolError>>> {
         match self {
             Self::Sees => Some(Box::pin(async { Ok(()) })),
@@ -157,14 +163,14 @@ impl Observer for Witness {
 async fn a_call_that_a_witness_has_not_seen_does_not_run() {
     let unseen = "The t service is currently unavailable: the call could not be recorded, so it was not made";
     for (witness, expected) in [
-        (Witness::Sees, None),
-        (Witness::Refuses, Some("not seen")),
-        (Witness::Is(Rude::PanicsAtOnce), Some(unseen)),
-        (Witness::Is(Rude::PanicsLater), Some(unseen)),
-        (Witness::Is(Rude::Hangs), Some(unseen)),
+        (TestWitness::Sees, None),
+        (TestWitness::Refuses, Some("not seen")),
+        (TestWitness::Is(FaultyObserver::PanicsAtOnce), Some(unseen)),
+        (TestWitness::Is(FaultyObserver::PanicsLater), Some(unseen)),
+        (TestWitness::Is(FaultyObserver::Hangs), Some(unseen)),
     ] {
         let recorder = Recorder::default();
-        let executor = builder_of([echo(open("t"))])
+        let executor = builder_of([echo(open_definition("t"))])
             .observer(recorder.clone())
             .observer(witness)
             .build();

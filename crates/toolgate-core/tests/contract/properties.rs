@@ -1,4 +1,5 @@
-//! What holds for all calls and all schemas, tried on many that nobody thought of. `PROPTEST_CASES` asks for more.
+//! Properties of all calls and all schemas, checked on generated ones.
+//! Set `PROPTEST_CASES` for more.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,11 +9,12 @@ use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 use toolgate_core::{
-    Normalize, ParameterNames, Schema, SchemaLimits, Source, ToolCall, ToolOutcome, ToolOutput,
+    ParameterNames, RenameMode, Schema, SchemaLimits, ToolCall, ToolOutcome, ToolOutput, ToolSource,
 };
 
 use crate::support::{
-    Recorder, Scripted, builder_of, echo, executor_of, open, scripted, secs, with_schema,
+    Recorder, ScriptedTool, builder_of, echo, executor_of, open_definition, scripted, secs,
+    with_schema,
 };
 
 /// `PROPTEST_CASES` if it is set, else fewer than proptest's own default: these run on every build.
@@ -26,7 +28,7 @@ fn cases(usual: u32) -> ProptestConfig {
     }
 }
 
-fn run(tool: Scripted, call: ToolCall) -> (ToolOutcome, Recorder) {
+fn run(tool: ScriptedTool, call: ToolCall) -> (ToolOutcome, Recorder) {
     let recorder = Recorder::default();
     let executor = builder_of([tool]).observer(recorder.clone()).build();
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -36,7 +38,7 @@ fn run(tool: Scripted, call: ToolCall) -> (ToolOutcome, Recorder) {
     (runtime.block_on(executor.execute(call)), recorder)
 }
 
-/// Names that schemas and arguments share, so that they meet.
+/// Names that schemas and arguments share, so that they match often.
 fn name() -> impl Strategy<Value = String> {
     prop_oneof![
         4 => prop::sample::select(vec!["a", "b", "c", "a_b", "aB", "device_name", "deviceName", "_x", ""]).prop_map(str::to_owned),
@@ -73,7 +75,7 @@ pub(crate) fn arguments() -> impl Strategy<Value = Value> {
         .prop_map(|all| Value::Object(all.into_iter().collect()))
 }
 
-/// Schemas that are valid for the most part.
+/// Mostly valid schemas.
 fn schema() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(json!({})),
@@ -134,7 +136,7 @@ pub(crate) fn document() -> impl Strategy<Value = Value> {
     })
 }
 
-/// The value without what is at these paths; names with dots or brackets in them are not followed.
+/// The value without these top-level paths; names with dots or brackets aren't followed.
 fn at_top_level_without(asked: &Value, dropped: &[String]) -> Value {
     let kept = asked.as_object().unwrap().iter();
     let kept = kept.filter(|(name, _)| !dropped.contains(name));
@@ -147,19 +149,20 @@ fn at_top_level_without(asked: &Value, dropped: &[String]) -> Value {
 proptest! {
     #![proptest_config(cases(300))]
 
-    /// What the tool receives is what was validated, and what was asked but for what the record says.
+    /// The tool receives exactly what was validated, and what was requested except for
+    /// what the record lists.
     #[test]
     fn pn7_validated_arguments_are_exactly_the_invoked_ones(asked in arguments(), closed in any::<bool>(), mode in 0_usize..3) {
         let schema = json!({
             "properties": { "a": { "type": "string" }, "b": { "type": ["integer", "null"] }, "deviceName": {}, "a_b": {} },
             "additionalProperties": !closed,
         });
-        let mode = [Normalize::Never, Normalize::Undeclared, Normalize::Always][mode];
+        let mode = [RenameMode::Never, RenameMode::Undeclared, RenameMode::Always][mode];
         let mapped = HashMap::from([("c".to_owned(), "deviceName".to_owned())]);
         let received = Arc::new(Mutex::new(None));
         let receive = Arc::clone(&received);
         let definition = with_schema("t", schema.clone())
-            .source(Source::Mcp("s".to_owned()))
+            .source(ToolSource::Mcp("s".to_owned()))
             .names(ParameterNames::new(mode, mapped));
         let tool = scripted(definition, move |arguments, _| {
             *receive.lock() = Some(arguments.as_value().to_string());
@@ -167,11 +170,11 @@ proptest! {
         });
         let (outcome, recorder) = run(tool, ToolCall::new("t", asked.clone()));
         let record = recorder.only();
-        prop_assert_eq!(&*record.asked, &asked);
+        prop_assert_eq!(&*record.requested, &asked);
         let received = received.lock().take();
         prop_assert_eq!(received.is_some(), outcome.is_success());
         let Some(received) = received else { return Ok(()) };
-        // To the order of the keys.
+        // Including the order of the keys.
         prop_assert_eq!(&received, &record.executed.unwrap().to_string());
         let renamed: HashMap<_, _> = record.renamed.into_iter().collect();
         let expected = asked.as_object().unwrap().iter().map(|(name, value)| {
@@ -179,14 +182,14 @@ proptest! {
         });
         let expected = at_top_level_without(&Value::Object(expected.collect()), &record.dropped);
         prop_assert_eq!(received, expected.to_string());
-        // What is sent fits the schema, but where another spelling is sent than the declared one.
-        if mode != Normalize::Always {
+        // What is sent fits the schema, unless another spelling is sent than the declared one.
+        if mode != RenameMode::Always {
             let plain = jsonschema::validator_for(&schema).unwrap();
             prop_assert!(plain.is_valid(&expected));
         }
     }
 
-    /// Whatever is asked, an envelope answers.
+    /// Every call ends in an envelope.
     #[test]
     fn ex5_any_call_ends_in_an_envelope(name in prop_oneof![Just("echo".to_owned()), any::<String>()], value in json_value(), text in any::<String>(), bytes in prop::collection::vec(any::<u8>(), 0..60)) {
         let calls = [
@@ -196,7 +199,7 @@ proptest! {
             ToolCall::from_json(name.as_str(), &bytes),
         ];
         for call in calls {
-            let (outcome, recorder) = run(echo(open("echo")), call);
+            let (outcome, recorder) = run(echo(open_definition("echo")), call);
             recorder.only();
             let envelope = outcome.to_envelope();
             let success = envelope["success"].as_bool().unwrap();
@@ -206,7 +209,7 @@ proptest! {
             prop_assert_eq!(&envelope["tool_name"], name.as_str());
             prop_assert!(envelope["execution_time_ms"].as_f64().unwrap() >= 0.0);
             prop_assert_eq!(success, name == "echo" && outcome.result.is_ok());
-            // Every rendering of it works, too.
+            // Every rendering works, too.
             prop_assert!(!outcome.to_model_text().is_empty() && !outcome.to_speech().is_empty());
             prop_assert!(!outcome.to_operator_line().contains(char::is_control));
         }
@@ -222,9 +225,10 @@ proptest! {
         prop_assert!(begin.elapsed() < secs(20));
     }
 
-    /// What counts as not given is the only difference that we make to the crate underneath; `by_others.rs` compares that one.
+    /// Dropping values that count as not given is our only difference from the underlying crate;
+    /// `by_others.rs` compares that crate.
     #[test]
-    fn only_what_counts_as_not_given_is_judged_otherwise(schema in document(), arguments in arguments()) {
+    fn only_dropped_arguments_are_judged_differently(schema in document(), arguments in arguments()) {
         let Ok(compiled) = Schema::compile(schema.clone(), &SchemaLimits::default()) else { return Ok(()) };
         let plain = jsonschema::options().should_validate_formats(false).build(&schema).unwrap();
         match compiled.check(arguments.clone()) {
@@ -266,7 +270,7 @@ fn the_tools_of_one_executor_do_not_mix_their_results() {
         .build()
         .unwrap();
     runtime.block_on(async {
-        let executor = executor_of([echo(open("echo"))]);
+        let executor = executor_of([echo(open_definition("echo"))]);
         let calls = (0..500).map(|i| {
             let executor = executor.clone();
             tokio::spawn(async move {

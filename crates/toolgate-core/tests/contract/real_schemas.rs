@@ -1,4 +1,4 @@
-//! Schemas in the style of tools that people really use: all of them must be taken, and do their work.
+//! Schemas in the style of real tools: all of them must be accepted and work.
 
 use serde_json::{Value, json};
 use toolgate_core::{Schema, SchemaLimits};

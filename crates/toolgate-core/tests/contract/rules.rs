@@ -1,11 +1,13 @@
-//! Limits and policy that are changed while calls run.
+//! Changing limits and policy while calls run.
 
 use std::sync::Arc;
 
 use serde_json::json;
 use toolgate_core::{ErrorKind, Limits, LogObserver, Policy, Scope, ToolCall, ToolOutcome};
 
-use crate::support::{Log, builder_of, echo, executor_of, millis, open, secs, sleeping};
+use crate::support::{
+    LogCapture, builder_of, echo, executor_of, millis, open_definition, secs, sleeping,
+};
 
 fn policy(policy: serde_json::Value) -> Policy {
     serde_json::from_value(policy).unwrap()
@@ -20,8 +22,8 @@ fn kind(outcome: &ToolOutcome) -> Option<ErrorKind> {
 }
 
 #[tokio::test]
-async fn a_new_policy_holds_for_the_next_call_and_is_told_to_whoever_follows_the_tools() {
-    let executor = executor_of([echo(open("lamp")), echo(open("lock"))]);
+async fn a_new_policy_holds_for_the_next_call_and_notifies_subscribers() {
+    let executor = executor_of([echo(open_definition("lamp")), echo(open_definition("lock"))]);
     let mut changes = executor.manager().subscribe();
     for (rules, expected) in [
         (json!({ "deny": ["lock"] }), Some(ErrorKind::NotFound)),
@@ -43,7 +45,7 @@ async fn a_new_policy_holds_for_the_next_call_and_is_told_to_whoever_follows_the
 
 #[tokio::test(start_paused = true)]
 async fn a_call_ends_under_the_rules_it_started_with() {
-    let executor = executor_of([sleeping(open("slow"), secs(5))]);
+    let executor = executor_of([sleeping(open_definition("slow"), secs(5))]);
     let call = executor.execute(ToolCall::new("slow", json!({})));
     let change = async {
         tokio::time::sleep(secs(1)).await;
@@ -60,7 +62,7 @@ async fn a_call_ends_under_the_rules_it_started_with() {
 
 #[tokio::test(start_paused = true)]
 async fn another_concurrency_holds_for_new_calls() {
-    let executor = executor_of([sleeping(open("slow"), secs(1))]);
+    let executor = executor_of([sleeping(open_definition("slow"), secs(1))]);
     let mut limits = Limits::default();
     limits.concurrency = 1;
     executor.set_rules(limits, Policy::default());
@@ -83,8 +85,8 @@ async fn another_concurrency_holds_for_new_calls() {
 
 #[tokio::test(start_paused = true)]
 async fn what_counts_as_slow_follows_the_limits() {
-    let log = Log::json();
-    let executor = builder_of([sleeping(open("slow"), secs(5))])
+    let log = LogCapture::json();
+    let executor = builder_of([sleeping(open_definition("slow"), secs(5))])
         .observer(LogObserver::default())
         .build();
     let mut limits = Limits::default();
@@ -96,11 +98,11 @@ async fn what_counts_as_slow_follows_the_limits() {
 
 #[test]
 fn what_is_shown_follows_the_policy_and_the_scope() {
-    let executor = executor_of([echo(open("lamp"))]);
+    let executor = executor_of([echo(open_definition("lamp"))]);
     let tool = executor.find("lamp").unwrap();
     let (all, nothing) = (Scope::default(), Scope::only(Vec::new()));
     let before = executor.rules();
-    assert!(before.shows(tool.definition(), &all) && !before.shows(tool.definition(), &nothing));
+    assert!(before.offers(tool.definition(), &all) && !before.offers(tool.definition(), &nothing));
     executor.set_rules(Limits::default(), policy(json!({ "deny": ["lamp"] })));
     assert!(!executor.is_visible(tool.definition()));
     assert!(!Arc::ptr_eq(&before, &executor.rules()));

@@ -1,4 +1,4 @@
-//! A tool whose behaviour is a closure. The tests of other crates use this file as well.
+//! A tool whose behaviour is a closure. Tests of other crates include this file as well.
 
 use std::future::Future;
 
@@ -12,12 +12,12 @@ pub(crate) type Answer = Result<ToolOutput, ToolError>;
 type Run = dyn Fn(ValidArguments, CallContext) -> BoxFuture<'static, Answer> + Send + Sync;
 
 /// A tool whose behaviour is a closure.
-pub(crate) struct Scripted {
+pub(crate) struct ScriptedTool {
     definition: ToolDefinition,
     run: Box<Run>,
 }
 
-impl Tool for Scripted {
+impl Tool for ScriptedTool {
     fn definition(&self) -> &ToolDefinition {
         &self.definition
     }
@@ -29,26 +29,26 @@ impl Tool for Scripted {
 pub(crate) fn scripted<F: Future<Output = Answer> + Send + 'static>(
     definition: DefinitionBuilder,
     run: impl Fn(ValidArguments, CallContext) -> F + Send + Sync + 'static,
-) -> Scripted {
-    Scripted {
+) -> ScriptedTool {
+    ScriptedTool {
         definition: definition.build().unwrap(),
         run: Box::new(move |arguments, context| Box::pin(run(arguments, context))),
     }
 }
 
-/// Answers with its arguments.
-pub(crate) fn echo(definition: DefinitionBuilder) -> Scripted {
+/// Returns its arguments.
+pub(crate) fn echo(definition: DefinitionBuilder) -> ScriptedTool {
     scripted(definition, |arguments, _| async move {
         Ok(ToolOutput::json(arguments.as_value().clone()))
     })
 }
 
-/// Always answers the same.
-pub(crate) fn answering(definition: DefinitionBuilder, answer: Answer) -> Scripted {
+/// Always returns the same answer.
+pub(crate) fn answering(definition: DefinitionBuilder, answer: Answer) -> ScriptedTool {
     scripted(definition, move |_, _| std::future::ready(answer.clone()))
 }
 
 /// Never answers.
-pub(crate) fn hung(definition: DefinitionBuilder) -> Scripted {
+pub(crate) fn hung(definition: DefinitionBuilder) -> ScriptedTool {
     scripted(definition, |_, _| std::future::pending())
 }

@@ -1,24 +1,28 @@
-//! VA5 and VA7: what a tool of a server gets, and who checks it. EX5: what it answers comes out as it came in.
+//! VA5 and VA7: what a server's tool receives, and who validates it. EX5: its result
+//! is passed on unchanged.
 
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use toolgate_core::{
-    Content, Limits, Normalize, ParameterNames, Schema, SchemaLimits, Source, ToolCall,
-    ToolExecutor, ToolOutput,
+    Limits, ParameterNames, RenameMode, Schema, SchemaLimits, ToolCall, ToolContent, ToolExecutor,
+    ToolOutput, ToolSource,
 };
 
 use crate::support::{Recorder, builder_of, on_a_small_stack, outcome_of, scripted, with_schema};
 
-/// A tool of a server that remembers what it was sent.
-fn recording(schema: Value, validate: bool) -> (crate::support::Scripted, Arc<Mutex<Vec<String>>>) {
+/// A server's tool that remembers what it was sent.
+fn recording(
+    schema: Value,
+    validate: bool,
+) -> (crate::support::ScriptedTool, Arc<Mutex<Vec<String>>>) {
     let sent = Arc::<Mutex<Vec<String>>>::default();
     let sends = Arc::clone(&sent);
     let definition = with_schema("t", schema)
-        .source(Source::Mcp("house".to_owned()))
+        .source(ToolSource::Mcp("house".to_owned()))
         .names(ParameterNames::new(
-            Normalize::Undeclared,
+            RenameMode::Undeclared,
             std::collections::HashMap::new(),
         ))
         .validate(validate);
@@ -137,7 +141,8 @@ fn va7_a_schema_that_can_not_be_run_here_can_be_kept_unchecked() {
         json!({ "properties": { "a": { "$ref": "https://example.org/a" } } }),
         json!({ "$ref": "#/$defs/d0", "$defs": doubled }),
     ] {
-        let definition = with_schema("t", schema.clone()).source(Source::Mcp("house".to_owned()));
+        let definition =
+            with_schema("t", schema.clone()).source(ToolSource::Mcp("house".to_owned()));
         let error = definition.clone().build().unwrap_err();
         assert!(error.is_unsupported(), "{error}");
         let kept = definition.validate(false).build().unwrap();
@@ -163,7 +168,7 @@ fn va7_what_describes_no_object_or_is_too_deep_is_refused_checked_or_not() {
             assert!(!error.is_unsupported(), "{error}");
         }
     }
-    // A mistake in a schema is none of ours: it is refused, but whoever turns the checks off can have it.
+    // A faulty schema is refused, unless validation is turned off.
     let mistaken = with_schema("t", json!({ "properties": { "a": { "type": "strin" } } }));
     assert!(!mistaken.clone().build().unwrap_err().is_unsupported());
     mistaken.validate(false).build().unwrap();
@@ -192,7 +197,7 @@ async fn ex5_the_blocks_of_a_server_come_out_as_they_came_in() {
             "not even a block"]"#,
     )
     .unwrap();
-    let content: Vec<Content> = serde_json::from_value(blocks.clone()).unwrap();
+    let content: Vec<ToolContent> = serde_json::from_value(blocks.clone()).unwrap();
     assert_eq!(serde_json::to_string(&content).unwrap(), blocks.to_string());
     let outcome = outcome_of(Ok(ToolOutput::blocks(content))).await;
     assert_eq!(
@@ -229,8 +234,8 @@ async fn every_field_of_a_block_counts_towards_the_size_of_a_result() {
         (json!({ "type": "hologram", "a": deep }), false),
         (json!(long), false),
     ] {
-        let output = ToolOutput::blocks(vec![Content::from(block)]);
-        let tool = crate::support::answering(crate::support::open("t"), Ok(output));
+        let output = ToolOutput::blocks(vec![ToolContent::from(block)]);
+        let tool = crate::support::answering(crate::support::open_definition("t"), Ok(output));
         let executor = builder_of([tool]).limits(limits.clone()).build();
         assert_eq!(error(&executor, json!({})).await.is_none(), is_fine);
     }
@@ -258,7 +263,8 @@ fn a_schema_compiled_at_first_use_checks_like_one_compiled_at_once() {
         let (one, other) = (checked(&at_once), checked(&later));
         assert_eq!(format!("{one:?}"), format!("{other:?}"), "{arguments}");
     }
-    // What is no object is refused at once all the same; what can't be run lets anything pass.
+    // A schema that isn't an object is still refused at once; one that can't
+    // be compiled accepts anything.
     assert!(Schema::deferred(json!({ "type": "string" }), &limits).is_err());
     let endless = json!({ "type": "object", "$ref": "https://example.org/s.json" });
     assert!(Schema::compile(endless.clone(), &limits).is_err());

@@ -1,4 +1,4 @@
-//! What every test here needs: tools made of closures, an observer that remembers, a log that can be read.
+//! Shared test helpers: tools made of closures, a recording observer, a captured log.
 
 use std::io;
 use std::sync::Arc;
@@ -9,15 +9,15 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 use toolgate_core::{
     CallRecord, CallStarted, DefinitionBuilder, LogObserver, Observer, Redactor, Schema,
-    SchemaLimits, Source, Tool, ToolCall, ToolDefinition, ToolError, ToolExecutor,
-    ToolExecutorBuilder, ToolManager, ToolOutcome, ToolOutput,
+    SchemaLimits, Tool, ToolCall, ToolDefinition, ToolError, ToolExecutor, ToolExecutorBuilder,
+    ToolManager, ToolOutcome, ToolOutput, ToolSource,
 };
 use tracing::subscriber::DefaultGuard;
 
-pub(crate) use crate::scripted::{Scripted, answering, echo, hung, scripted};
+pub(crate) use crate::scripted::{ScriptedTool, answering, echo, hung, scripted};
 
 /// A definition that takes any arguments.
-pub(crate) fn open(name: &str) -> DefinitionBuilder {
+pub(crate) fn open_definition(name: &str) -> DefinitionBuilder {
     with_schema(name, json!({ "type": "object" }))
 }
 
@@ -25,15 +25,15 @@ pub(crate) fn with_schema(name: &str, parameters: Value) -> DefinitionBuilder {
     ToolDefinition::builder(name, "For tests", parameters)
 }
 
-/// Takes its time, then answers `"done"`.
-pub(crate) fn sleeping(definition: DefinitionBuilder, time: Duration) -> Scripted {
+/// Answers `"done"` after a delay.
+pub(crate) fn sleeping(definition: DefinitionBuilder, time: Duration) -> ScriptedTool {
     scripted(definition, move |_, _| async move {
         tokio::time::sleep(time).await;
         Ok(ToolOutput::text("done"))
     })
 }
 
-pub(crate) fn manager_of(tools: impl IntoIterator<Item = Scripted>) -> Arc<ToolManager> {
+pub(crate) fn manager_of(tools: impl IntoIterator<Item = ScriptedTool>) -> Arc<ToolManager> {
     let manager = ToolManager::new();
     manager.add_all(
         tools
@@ -43,8 +43,8 @@ pub(crate) fn manager_of(tools: impl IntoIterator<Item = Scripted>) -> Arc<ToolM
     Arc::new(manager)
 }
 
-/// What is listed, in order.
-pub(crate) fn names(manager: &ToolManager) -> Vec<String> {
+/// The listed names, in order.
+pub(crate) fn tool_names(manager: &ToolManager) -> Vec<String> {
     let tools = manager.tools();
     tools
         .iter()
@@ -52,17 +52,17 @@ pub(crate) fn names(manager: &ToolManager) -> Vec<String> {
         .collect()
 }
 
-/// A tool of a server; it answers with the server's name.
+/// A server's tool, which answers with the server's name.
 pub(crate) fn tool_of(server: &str, definition: DefinitionBuilder) -> Arc<dyn Tool> {
-    let definition = definition.source(Source::Mcp(server.to_owned()));
+    let definition = definition.source(ToolSource::Mcp(server.to_owned()));
     Arc::new(answering(definition, Ok(ToolOutput::text(server))))
 }
 
-pub(crate) fn builder_of(tools: impl IntoIterator<Item = Scripted>) -> ToolExecutorBuilder {
-    ToolExecutor::builder(manager_of(tools)).unobserved()
+pub(crate) fn builder_of(tools: impl IntoIterator<Item = ScriptedTool>) -> ToolExecutorBuilder {
+    ToolExecutor::builder(manager_of(tools)).without_observers()
 }
 
-pub(crate) fn executor_of(tools: impl IntoIterator<Item = Scripted>) -> ToolExecutor {
+pub(crate) fn executor_of(tools: impl IntoIterator<Item = ScriptedTool>) -> ToolExecutor {
     builder_of(tools).build()
 }
 
@@ -74,7 +74,7 @@ pub(crate) fn secs(n: u64) -> Duration {
     Duration::from_secs(n)
 }
 
-/// Remembers what it was told.
+/// An observer that remembers every call.
 #[derive(Clone, Default)]
 pub(crate) struct Recorder {
     started: Arc<Mutex<Vec<CallStarted>>>,
@@ -109,36 +109,36 @@ impl Observer for Recorder {
     }
 }
 
-/// Collects what is logged on this thread while it lives.
-pub(crate) struct Log {
+/// Collects what this thread logs while it lives.
+pub(crate) struct LogCapture {
     written: Arc<Mutex<Vec<u8>>>,
     _guard: DefaultGuard,
 }
 
-impl Log {
+impl LogCapture {
     pub(crate) fn text() -> Self {
-        Self::made(|written| {
+        Self::capture(|written| {
             let format = tracing_subscriber::fmt().with_ansi(false).without_time();
             tracing::subscriber::set_default(
                 format
-                    .with_writer(move || Sink(Arc::clone(&written)))
+                    .with_writer(move || LogSink(Arc::clone(&written)))
                     .finish(),
             )
         })
     }
 
     pub(crate) fn json() -> Self {
-        Self::made(|written| {
+        Self::capture(|written| {
             let format = tracing_subscriber::fmt().json();
             tracing::subscriber::set_default(
                 format
-                    .with_writer(move || Sink(Arc::clone(&written)))
+                    .with_writer(move || LogSink(Arc::clone(&written)))
                     .finish(),
             )
         })
     }
 
-    fn made(subscribe: impl FnOnce(Arc<Mutex<Vec<u8>>>) -> DefaultGuard) -> Self {
+    fn capture(subscribe: impl FnOnce(Arc<Mutex<Vec<u8>>>) -> DefaultGuard) -> Self {
         let written = Arc::<Mutex<Vec<u8>>>::default();
         Self {
             _guard: subscribe(Arc::clone(&written)),
@@ -151,7 +151,7 @@ impl Log {
     }
 
     pub(crate) fn lines(&self) -> Vec<String> {
-        // Only `\n` ends a line here: whatever else could would be a forgery.
+        // Only `\n` ends a line here. Any other line break would be a forgery.
         let written = self.written();
         written.split_terminator('\n').map(str::to_owned).collect()
     }
@@ -164,9 +164,9 @@ impl Log {
     }
 }
 
-struct Sink(Arc<Mutex<Vec<u8>>>);
+struct LogSink(Arc<Mutex<Vec<u8>>>);
 
-impl io::Write for Sink {
+impl io::Write for LogSink {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0.lock().extend_from_slice(bytes);
         Ok(bytes.len())
@@ -176,14 +176,18 @@ impl io::Write for Sink {
     }
 }
 
-/// An executor that logs, and knows these secrets.
-pub(crate) fn logging(tools: impl IntoIterator<Item = Scripted>, secrets: &[&str]) -> ToolExecutor {
+/// An executor with a log that knows these secrets.
+pub(crate) fn logging(
+    tools: impl IntoIterator<Item = ScriptedTool>,
+    secrets: &[&str],
+) -> ToolExecutor {
     let secrets = secrets.iter().map(|secret| (*secret).to_owned());
     let log = LogObserver::default().redactor(Redactor::new(secrets));
     builder_of(tools).observer(log).build()
 }
 
-/// Runs on a thread as small as those of the runtime, and fails if it takes much too long.
+/// Runs on a thread with the stack size of the runtime's threads, and fails if it
+/// takes much too long.
 pub(crate) fn on_a_small_stack<T: Send + 'static>(
     what: &str,
     run: impl FnOnce() -> T + Send + 'static,
@@ -205,8 +209,8 @@ pub(crate) fn compile(schema: Value) -> Schema {
     Schema::compile(schema, &SchemaLimits::default()).unwrap()
 }
 
-/// What the schema says of the arguments; empty if they are valid.
-pub(crate) fn complaint(schema: &Schema, arguments: Value) -> String {
+/// The error of these arguments; empty if they are valid.
+pub(crate) fn violation_text(schema: &Schema, arguments: Value) -> String {
     match schema.check(arguments) {
         Ok(_) => String::new(),
         Err(error) => error
@@ -217,17 +221,17 @@ pub(crate) fn complaint(schema: &Schema, arguments: Value) -> String {
     }
 }
 
-/// One parameter `p` with this schema, against values and what is said of each.
+/// Checks values of one parameter `p` with this schema against the expected errors.
 pub(crate) fn check_parameter(schema: &Value, cases: &[(Value, &str)]) {
     let compiled = compile(json!({ "type": "object", "properties": { "p": schema } }));
     for (value, expected) in cases {
-        let said = complaint(&compiled, json!({ "p": value }));
+        let said = violation_text(&compiled, json!({ "p": value }));
         assert_eq!(said, *expected, "{schema} against {value}");
     }
 }
 
-/// How a tool that answers like this ends a call.
+/// The outcome of a call to a tool with this answer.
 pub(crate) async fn outcome_of(answer: Result<ToolOutput, ToolError>) -> ToolOutcome {
-    let executor = executor_of([answering(open("t"), answer)]);
+    let executor = executor_of([answering(open_definition("t"), answer)]);
     executor.execute(ToolCall::new("t", json!({}))).await
 }

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use toolgate_core::{Limits, Progress, ToolCall, ToolLimits, ToolOutput};
 
 use crate::support::{
-    Recorder, builder_of, executor_of, hung, millis, open, scripted, secs, sleeping,
+    Recorder, builder_of, executor_of, hung, millis, open_definition, scripted, secs, sleeping,
 };
 
 fn progress() -> Progress {
@@ -22,7 +22,7 @@ fn progress() -> Progress {
 
 #[tokio::test(start_paused = true)]
 async fn ex6_the_default_timeout_is_thirty_seconds() {
-    let executor = executor_of([hung(open("hung"))]);
+    let executor = executor_of([hung(open_definition("hung"))]);
     let begin = Instant::now();
     let outcome = executor.execute(ToolCall::new("hung", json!({}))).await;
     assert_eq!(outcome.error().unwrap(), "Tool 'hung' timed out after 30 s");
@@ -36,9 +36,9 @@ async fn ex6_a_tool_and_the_configuration_can_override_the_timeout() {
     let configured = ToolLimits::timeout(millis(1_500));
     limits.per_tool.insert("configured".to_owned(), configured);
     let executor = builder_of([
-        hung(open("usual")),
-        hung(open("own").timeout(secs(3))),
-        hung(open("configured").timeout(secs(3))),
+        hung(open_definition("usual")),
+        hung(open_definition("own").timeout(secs(3))),
+        hung(open_definition("configured").timeout(secs(3))),
     ])
     .limits(limits)
     .build();
@@ -54,8 +54,8 @@ async fn ex6_a_tool_and_the_configuration_can_override_the_timeout() {
 #[tokio::test(start_paused = true)]
 async fn ex6_a_call_can_override_the_timeout() {
     let executor = executor_of([
-        hung(open("t").timeout(secs(3))),
-        sleeping(open("s"), secs(60)),
+        hung(open_definition("t").timeout(secs(3))),
+        sleeping(open_definition("s"), secs(60)),
     ]);
     let short = executor
         .execute(ToolCall::new("t", json!({})).timeout(secs(1)))
@@ -69,8 +69,8 @@ async fn ex6_a_call_can_override_the_timeout() {
 
 #[tokio::test(start_paused = true)]
 async fn ex6_on_timeout_the_future_is_dropped_and_the_context_cancelled() {
-    struct Dropped(Arc<AtomicBool>);
-    impl Drop for Dropped {
+    struct DropFlag(Arc<AtomicBool>);
+    impl Drop for DropFlag {
         fn drop(&mut self) {
             self.0.store(true, Ordering::SeqCst);
         }
@@ -78,8 +78,8 @@ async fn ex6_on_timeout_the_future_is_dropped_and_the_context_cancelled() {
     let dropped = Arc::new(AtomicBool::new(false));
     let stopped = Arc::new(AtomicBool::new(false));
     let (drops, stops) = (Arc::clone(&dropped), Arc::clone(&stopped));
-    let executor = executor_of([scripted(open("t"), move |_, context| {
-        let guard = Dropped(Arc::clone(&drops));
+    let executor = executor_of([scripted(open_definition("t"), move |_, context| {
+        let guard = DropFlag(Arc::clone(&drops));
         let stops = Arc::clone(&stops);
         tokio::spawn(async move {
             context.cancellation().cancelled().await;
@@ -101,7 +101,7 @@ async fn ex6_on_timeout_the_future_is_dropped_and_the_context_cancelled() {
 
 #[tokio::test(start_paused = true)]
 async fn ex6_the_text_does_not_claim_that_nothing_happened() {
-    let executor = executor_of([hung(open("unlock"))]);
+    let executor = executor_of([hung(open_definition("unlock"))]);
     let outcome = executor.execute(ToolCall::new("unlock", json!({}))).await;
     for text in [
         outcome.error().unwrap(),
@@ -115,7 +115,7 @@ async fn ex6_the_text_does_not_claim_that_nothing_happened() {
 #[tokio::test(start_paused = true)]
 async fn ex6_progress_extends_the_limit_until_the_hard_end() {
     let reporting = |name: &str, times: u32| {
-        scripted(open(name), move |_, context| async move {
+        scripted(open_definition(name), move |_, context| async move {
             for _ in 0..times {
                 tokio::time::sleep(secs(20)).await;
                 context.report(&progress());
@@ -139,7 +139,7 @@ async fn ex6_progress_extends_the_limit_until_the_hard_end() {
 
 #[tokio::test(start_paused = true)]
 async fn ex6_silence_after_progress_still_ends_the_call() {
-    let executor = executor_of([scripted(open("t"), |_, context| async move {
+    let executor = executor_of([scripted(open_definition("t"), |_, context| async move {
         tokio::time::sleep(secs(10)).await;
         context.report(&progress());
         std::future::pending().await
@@ -152,7 +152,7 @@ async fn ex6_silence_after_progress_still_ends_the_call() {
 
 #[tokio::test(start_paused = true)]
 async fn ex6_the_limit_of_a_call_is_absolute() {
-    let executor = executor_of([scripted(open("t"), |_, context| async move {
+    let executor = executor_of([scripted(open_definition("t"), |_, context| async move {
         loop {
             tokio::time::sleep(millis(100)).await;
             context.report(&progress());
@@ -168,9 +168,9 @@ async fn ex6_the_limit_of_a_call_is_absolute() {
 
 #[tokio::test(start_paused = true)]
 async fn ex6_the_caller_hears_the_progress() {
-    let heard = Arc::new(parking_lot::Mutex::new(Vec::new()));
-    let hear = Arc::clone(&heard);
-    let executor = executor_of([scripted(open("t"), |_, context| async move {
+    let received = Arc::new(parking_lot::Mutex::new(Vec::new()));
+    let receiver = Arc::clone(&received);
+    let executor = executor_of([scripted(open_definition("t"), |_, context| async move {
         for done in [1.0, 2.0] {
             context.report(&Progress {
                 done,
@@ -180,21 +180,21 @@ async fn ex6_the_caller_hears_the_progress() {
         }
         Ok(ToolOutput::json(1))
     })]);
-    let call =
-        ToolCall::new("t", json!({})).on_progress(move |progress| hear.lock().push(progress.done));
+    let call = ToolCall::new("t", json!({}))
+        .on_progress(move |progress| receiver.lock().push(progress.done));
     executor.execute(call).await;
-    assert_eq!(*heard.lock(), [1.0, 2.0]);
+    assert_eq!(*received.lock(), [1.0, 2.0]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn ex6_limits_of_centuries_and_of_nothing_are_kept() {
     let executor = executor_of([
-        scripted(open("reporting"), |_, context| async move {
+        scripted(open_definition("reporting"), |_, context| async move {
             tokio::time::sleep(secs(1)).await;
             context.report(&progress());
             Ok(ToolOutput::text("done"))
         }),
-        hung(open("hung")),
+        hung(open_definition("hung")),
     ]);
     let for_ever = ToolCall::new("reporting", json!({})).timeout(Duration::MAX);
     assert!(executor.execute(for_ever).await.is_success());
@@ -205,7 +205,7 @@ async fn ex6_limits_of_centuries_and_of_nothing_are_kept() {
 
 #[tokio::test(start_paused = true)]
 async fn ex8_the_limit_is_given_in_seconds_with_its_fraction() {
-    let executor = executor_of([hung(open("t"))]);
+    let executor = executor_of([hung(open_definition("t"))]);
     for (limit, text) in [
         (1_500, "1.5"),
         (250, "0.25"),
@@ -224,8 +224,8 @@ async fn ex8_the_limit_is_given_in_seconds_with_its_fraction() {
 async fn ex7_the_time_is_measured_for_failures_too() {
     let recorder = Recorder::default();
     let executor = builder_of([
-        hung(open("hung")),
-        scripted(open("fails"), |_, _| async {
+        hung(open_definition("hung")),
+        scripted(open_definition("fails"), |_, _| async {
             tokio::time::sleep(millis(400)).await;
             Err(toolgate_core::ToolError::failed("no"))
         }),

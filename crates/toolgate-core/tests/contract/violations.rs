@@ -1,8 +1,8 @@
-//! VA4: what is wrong is said in the contract's words.
+//! VA4: violations in the contract's words.
 
 use serde_json::json;
 
-use crate::support::{check_parameter, compile, complaint};
+use crate::support::{check_parameter, compile, violation_text};
 
 #[test]
 fn va4_enums_list_their_options() {
@@ -33,7 +33,7 @@ fn va4_enums_list_their_options() {
 fn va4_a_huge_enum_is_cut() {
     let options: Vec<String> = (0..5_000).map(|i| format!("o{i}")).collect();
     let schema = compile(json!({ "properties": { "p": { "enum": options } } }));
-    let said = complaint(&schema, json!({ "p": "x" }));
+    let said = violation_text(&schema, json!({ "p": "x" }));
     assert!(
         said.starts_with("'p' must be one of: o0, o1, ")
             && said.ends_with(", o49, … (5000 in all)"),
@@ -61,7 +61,7 @@ fn va4_names_are_paths() {
             "'m[1][1].x' must be integer",
         ),
     ] {
-        assert_eq!(complaint(&schema, arguments), expected);
+        assert_eq!(violation_text(&schema, arguments), expected);
     }
 }
 
@@ -73,11 +73,11 @@ fn va4_missing_ones_come_first_then_the_order_of_the_arguments() {
         "required": ["z"],
     }));
     assert_eq!(
-        complaint(&schema, json!({ "c": { "y": "" }, "b": "", "a": "" })),
+        violation_text(&schema, json!({ "c": { "y": "" }, "b": "", "a": "" })),
         "missing 'z', missing 'c.x', 'c.y' must be integer, 'b' must be integer, 'a' must be integer"
     );
     let list = compile(json!({ "properties": { "a": { "items": integer() } } }));
-    let said = complaint(&list, json!({ "a": vec!["x"; 12] }));
+    let said = violation_text(&list, json!({ "a": vec!["x"; 12] }));
     assert!(
         said.contains("'a[9]' must be integer, 'a[10]' must be integer"),
         "by number, not by text: {said}"
@@ -167,7 +167,7 @@ fn va4_other_keywords_have_their_words() {
         (
             json!({ "uniqueItems": true }),
             json!([1, 1]),
-            "must not have an item twice",
+            "must not contain duplicate items",
         ),
         (
             json!({ "contains": { "type": "string" } }),
@@ -235,14 +235,14 @@ fn va4_at_the_root_the_name_is_arguments() {
             "'arguments' has a form that is not allowed",
         ),
     ] {
-        assert_eq!(complaint(&compile(schema), json!({})), expected);
+        assert_eq!(violation_text(&compile(schema), json!({})), expected);
     }
 }
 
 #[test]
 fn va4_more_than_fifty_violations_are_counted() {
     let schema = compile(json!({ "properties": { "a": { "items": { "type": "string" } } } }));
-    let said = complaint(&schema, json!({ "a": vec![0; 80] }));
+    let said = violation_text(&schema, json!({ "a": vec![0; 80] }));
     assert!(
         said.ends_with("'a[49]' must be string, and 30 more"),
         "{said}"
@@ -252,8 +252,8 @@ fn va4_more_than_fifty_violations_are_counted() {
 #[test]
 fn va4_names_and_patterns_from_outside_can_not_forge_a_text() {
     let schema = compile(json!({ "additionalProperties": { "type": "string" } }));
-    let said = complaint(&schema, json!({ "x\n'y'\u{1b}[31m\u{202e}": 1 }));
+    let said = violation_text(&schema, json!({ "x\n'y'\u{1b}[31m\u{202e}": 1 }));
     assert_eq!(said, r"'x\n'y'\u{1b}[31m\u{202e}' must be string");
-    let said = complaint(&schema, json!({ "k".repeat(10_000): 1 }));
+    let said = violation_text(&schema, json!({ "k".repeat(10_000): 1 }));
     assert!(said.len() < 200, "{said}");
 }

@@ -1,8 +1,8 @@
 use super::*;
 use crate::{DeviceId, DeviceStatus};
 
-fn device(id: DeviceId, name: &str, location: &str, kind: DeviceKind) -> Device {
-    Device {
+fn device(id: DeviceId, name: &str, location: &str, kind: DeviceKind) -> HomeDevice {
+    HomeDevice {
         id,
         name: name.to_owned(),
         location: location.to_owned(),
@@ -15,7 +15,7 @@ fn device(id: DeviceId, name: &str, location: &str, kind: DeviceKind) -> Device 
     }
 }
 
-fn house() -> Vec<Device> {
+fn house() -> Vec<HomeDevice> {
     use DeviceKind::{Blind, Dimmer, Fan, Lock, Sensor, Switch, Thermostat};
     vec![
         device(2, "Switch One", "Kitchen", Switch),
@@ -35,8 +35,8 @@ fn house() -> Vec<Device> {
     ]
 }
 
-/// The number of the device, or `not found`, or `ambiguous` with the numbers.
-fn told(found: Result<Device, ResolveError>) -> String {
+/// The device's number, or `none` or `several` with the numbers.
+fn outcome(found: Result<HomeDevice, ResolveError>) -> String {
     match found {
         Ok(device) => device.id.to_string(),
         Err(ResolveError::NotFound { nearest }) => {
@@ -86,7 +86,7 @@ fn people_are_understood() {
         ("attic blind", "14"),
         ("the curtain in the attic", "14"),
         ("attic fan", "15"),
-        // What has a level is not a light for that.
+        // A level alone does not make a light.
         ("attic light", "none"),
         ("attic dimmer", "none"),
         // Unnamed nodes.
@@ -99,7 +99,7 @@ fn people_are_understood() {
         ("Back Door", "several 12 13"),
         ("kitchen", "several 2 3"),
         ("lock", "several 9 12 13"),
-        // Never by a part of a name, and a near miss is only suggested.
+        // Parts of names don't match, and similar names are only suggested.
         ("switch", "several 2 6 7 10"),
         ("coff", "none"),
         ("cofee", "none 10"),
@@ -113,7 +113,7 @@ fn people_are_understood() {
         ("🙂", "none"),
         ("node 99", "none"),
     ] {
-        let found = told(resolve(&house(), said));
+        let found = outcome(resolve(&house(), said));
         if expected == "none" {
             assert!(found.starts_with("none"), "{said:?}: {found}");
         } else {
@@ -139,7 +139,7 @@ fn locks_go_by_their_exact_name() {
         ("cellar back door", "13"),
         ("Back Door Garden", "none 12"),
     ] {
-        let found = told(resolve_exact(&house(), said));
+        let found = outcome(resolve_exact(&house(), said));
         if expected == "none" {
             assert!(found.starts_with("none"), "{said:?}: {found}");
         } else {
@@ -152,16 +152,16 @@ fn locks_go_by_their_exact_name() {
 fn look_alikes_are_different_devices() {
     let devices = vec![
         device(2, "Switch One", "", DeviceKind::Switch),
-        // A Cyrillic letter in front.
+        // Starts with a Cyrillic letter.
         device(3, "Ѕwitch One", "", DeviceKind::Switch),
         device(4, "switch-one", "", DeviceKind::Switch),
     ];
-    assert_eq!(told(resolve(&devices, "Switch One")), "2");
-    assert_eq!(told(resolve(&devices, "Ѕwitch One")), "3");
-    assert_eq!(told(resolve(&devices, "the switch one")), "several 2 4");
+    assert_eq!(outcome(resolve(&devices, "Switch One")), "2");
+    assert_eq!(outcome(resolve(&devices, "Ѕwitch One")), "3");
+    assert_eq!(outcome(resolve(&devices, "the switch one")), "several 2 4");
 }
 
-fn numbers(found: &[Device]) -> Vec<DeviceId> {
+fn numbers(found: &[HomeDevice]) -> Vec<DeviceId> {
     found.iter().map(|device| device.id).collect()
 }
 
@@ -175,7 +175,11 @@ fn a_room_is_meant_by_all_of_its_words() {
         ("living room", vec![5]),
         ("", vec![]),
     ] {
-        assert_eq!(numbers(&room(&house(), said)), expected, "{said}");
+        assert_eq!(
+            numbers(&devices_in_room(&house(), said)),
+            expected,
+            "{said}"
+        );
     }
 }
 

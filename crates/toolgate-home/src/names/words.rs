@@ -1,9 +1,8 @@
-//! The words of a name, without what does not matter in speech.
+//! Splits a name into words, without what can't be heard.
 
-use toolgate_core::fold;
+use toolgate_core::fold_letter;
 
-/// Nobody is told apart by these.
-const SMALL: [&str; 9] = ["the", "a", "an", "my", "our", "in", "of", "at", "number"];
+const ARTICLES: [&str; 9] = ["the", "a", "an", "my", "our", "in", "of", "at", "number"];
 
 const ONES: &str = "\
 zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen \
@@ -11,15 +10,16 @@ sixteen seventeen eighteen nineteen";
 const TENS: [&str; 8] = [
     "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety",
 ];
-/// Names are cut at the gateway's end; what people say is cut here.
+// The gateway limits names; this limits what people say.
 const MAX_WORDS: usize = 64;
 
-/// Small letters without accents, number words as numbers, and no articles; punctuation parts words, apostrophes do not.
-pub(crate) fn words(text: &str) -> Vec<String> {
-    let all = numbers(split(text));
+/// Lowercase words without accents and articles, with number words as digits. Punctuation
+/// separates words, apostrophes don't.
+pub(crate) fn name_words(text: &str) -> Vec<String> {
+    let all = replace_number_words(split(text));
     let large = all
         .iter()
-        .filter(|word| !SMALL.contains(&word.as_str()))
+        .filter(|word| !ARTICLES.contains(&word.as_str()))
         .cloned()
         .collect::<Vec<_>>();
     // A device may be called "A".
@@ -33,7 +33,7 @@ fn split(text: &str) -> Vec<String> {
         if words.len() == MAX_WORDS {
             return words;
         }
-        if is_silent(c) {
+        if is_ignored(c) {
             continue;
         }
         let turns = word
@@ -44,7 +44,7 @@ fn split(text: &str) -> Vec<String> {
             words.push(std::mem::take(&mut word));
         }
         if c.is_alphanumeric() {
-            fold(c, &mut word);
+            fold_letter(c, &mut word);
         }
     }
     if !word.is_empty() {
@@ -53,13 +53,11 @@ fn split(text: &str) -> Vec<String> {
     words
 }
 
-/// Apostrophes, accents that stand alone, and what has no width.
-fn is_silent(c: char) -> bool {
+fn is_ignored(c: char) -> bool {
     matches!(c, '\'' | '’' | '`' | '\u{300}'..='\u{36f}' | '\u{200b}'..='\u{200f}' | '\u{2060}' | '\u{feff}' | '\u{ad}')
 }
 
-/// `twenty one` is 21.
-fn numbers(words: Vec<String>) -> Vec<String> {
+fn replace_number_words(words: Vec<String>) -> Vec<String> {
     let mut told = Vec::with_capacity(words.len());
     let mut words = words.into_iter().peekable();
     while let Some(word) = words.next() {
@@ -108,14 +106,14 @@ mod tests {
             ("zero\u{200b}width", "zerowidth"),
             ("🙂 + #", ""),
         ] {
-            assert_eq!(words(text).join(" "), expected, "{text}");
+            assert_eq!(name_words(text).join(" "), expected, "{text}");
         }
     }
 
     proptest! {
         #[test]
         fn no_text_breaks_it(text in ".*") {
-            let once = words(&text);
+            let once = name_words(&text);
             prop_assert!(once.len() <= MAX_WORDS + 1);
         }
     }

@@ -4,18 +4,19 @@ use super::*;
 
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What happens, at a time in milliseconds after the command.
-enum Happens {
+/// An event at a time in milliseconds after the command.
+enum ProofEvent {
     Echo,
     Report(Json, u64),
     Bare(Json),
     Status(DeviceStatus),
     Answer(Json),
 }
-use Happens::{Answer, Bare, Echo, Report, Status};
+use ProofEvent::{Answer, Bare, Echo, Report, Status};
 
-/// Lets it happen, and follows the steps to the end: how it ended, and when; asked or not.
-fn play(wanted: WantedState, events: Vec<(u64, Happens)>) -> (ProofStep, u64, bool) {
+/// Plays the events to the end. Returns the last step, its time, and whether
+/// a reading was requested.
+fn play(wanted: WantedState, events: Vec<(u64, ProofEvent)>) -> (ProofStep, u64, bool) {
     let start = Instant::now();
     let mut proof = CommandProof::new(wanted, start, TIMEOUT);
     let mut events = events.into_iter().peekable();
@@ -86,7 +87,7 @@ fn a_device_that_reports_by_itself_is_believed_at_once() {
         play(WantedState::Is(true), events),
         (ProofStep::Done, 230, false)
     );
-    // A lock that turns: no expected value, but its own word later.
+    // A turning lock has no expected value, but reports by itself later.
     let events = vec![(80, Echo), (3_000, Report(json!(255), 9))];
     let (end, at, _) = play(WantedState::Bolt(&[255]), events);
     assert_eq!((end, at), (ProofStep::Done, 3_000));
@@ -141,7 +142,7 @@ fn where_nothing_more_comes_the_device_is_read() {
         play(WantedState::Is(true), events),
         (ProofStep::Done, 2_150, true)
     );
-    // Not even an echo: the gateway dropped it, and the device says so.
+    // Without an echo: the gateway dropped the command, and the reading shows that.
     let events = vec![(5_100, Answer(json!(false)))];
     let (end, at, asked) = play(WantedState::Is(true), events);
     assert_eq!(

@@ -1,41 +1,49 @@
-//! `activate_scene`: several devices at once, as a person arranged them in the gateway.
+//! `activate_scene`: starts a scene of the gateway.
 
 use std::sync::Arc;
 
 use serde::Deserialize;
 use serde_json::json;
-use toolgate_core::{DefinitionError, Tool, ToolError, escape, nearest};
+use toolgate_core::{DefinitionError, Tool, ToolError, escape, nearest_names};
 
-use super::{Answer, build, changes, define, endangers, name, object};
+use super::{
+    HomeToolResult, build_tool, control_annotations, define_tool, lock_annotations, name_schema,
+};
 use crate::names::same_name;
-use crate::{CommandOutcome, HomeAccess, HomeTool, Scene, outcome_text};
+use crate::{CommandOutcome, HomeAccess, HomeScene, HomeTool, outcome_text};
 
-const MOST_NAMES: usize = 20;
+const MAX_NAMES: usize = 20;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Arguments {
+struct SceneArguments {
     scene_name: String,
 }
 
 pub(super) fn tool(access: &HomeAccess) -> Result<Arc<dyn Tool>, DefinitionError> {
-    let parameters = json!({ "sceneName": name("The scene's name, such as \"Dinner\"") });
-    let definition = define(
+    let parameters = json!({ "sceneName": name_schema("The scene's name, such as \"Dinner\"") });
+    // Only where locks are allowed can a scene move one, so only there it is destructive.
+    let annotations = if access.locks {
+        lock_annotations()
+    } else {
+        control_annotations()
+    };
+    let definition = define_tool(
         access,
         HomeTool::ActivateScene,
         "Activate a scene",
         format!(
-            "Activates a scene: several devices set at once, as arranged in {}. With a wrong name it tells the names there are.",
+            "Activates a scene: several devices set at once, as arranged in {}. With a wrong name it lists the existing ones.",
             access.dialect.gateway
         ),
-        object(&parameters, &["sceneName"]),
+        &parameters,
+        &["sceneName"],
+        &annotations,
     );
-    // A scene that moves locks is only let through where locks are allowed.
-    let annotations = if access.locks { endangers() } else { changes() };
-    build(access, definition.annotations(annotations), activate)
+    build_tool(access, definition, activate)
 }
 
-async fn activate(access: HomeAccess, arguments: Arguments) -> Answer {
+async fn activate(access: HomeAccess, arguments: SceneArguments) -> HomeToolResult {
     access.settle().await;
     if let Some(problem) = access.problem() {
         return Err(ToolError::failed(format!("{problem} Nothing was sent.")));
@@ -45,7 +53,7 @@ async fn activate(access: HomeAccess, arguments: Arguments) -> Answer {
         .scenes()
         .await
         .map_err(|reason| ToolError::failed(format!("{reason} Nothing was sent.")))?;
-    let scene = meant(&access, &scenes, &arguments.scene_name)?;
+    let scene = find_scene(&access, &scenes, &arguments.scene_name)?;
     let label = &scene.label;
     if scene.moves_locks && !access.locks {
         return Err(ToolError::failed(format!(
@@ -56,7 +64,7 @@ async fn activate(access: HomeAccess, arguments: Arguments) -> Answer {
     match access.home.activate(scene).await {
         CommandOutcome::Done { .. } => Ok(outcome_text::output(
             format!(
-                "The gateway started the scene '{label}'. It does not tell what became of each device."
+                "The gateway started the scene '{label}'. It does not report the single devices."
             ),
             None,
             json!({ "scene": label, "outcome": "started" }),
@@ -65,7 +73,7 @@ async fn activate(access: HomeAccess, arguments: Arguments) -> Answer {
             "{reason} Nothing was sent, and nothing will be."
         ))),
         CommandOutcome::Unknown { reason, .. } => Err(ToolError::failed(format!(
-            "It is not known whether the scene '{label}' was started. {reason} It was sent once and is not repeated."
+            "It is not known whether the scene '{label}' was started. {reason} It was sent once and won't be repeated."
         ))),
         CommandOutcome::Refused { reason } => Err(ToolError::failed(reason)),
         other => Err(ToolError::failed(format!(
@@ -74,7 +82,11 @@ async fn activate(access: HomeAccess, arguments: Arguments) -> Answer {
     }
 }
 
-fn meant<'a>(access: &HomeAccess, scenes: &'a [Scene], said: &str) -> Result<&'a Scene, ToolError> {
+fn find_scene<'a>(
+    access: &HomeAccess,
+    scenes: &'a [HomeScene],
+    said: &str,
+) -> Result<&'a HomeScene, ToolError> {
     let gateway = access.dialect.gateway;
     let found = scenes.iter().filter(|scene| same_name(&scene.label, said));
     let found = found.collect::<Vec<_>>();
@@ -82,20 +94,20 @@ fn meant<'a>(access: &HomeAccess, scenes: &'a [Scene], said: &str) -> Result<&'a
     let text = match found.as_slice() {
         [only] => return Ok(only),
         [] if scenes.is_empty() => {
-            format!("No scene is called '{said}': there are no scenes. They are made in {gateway}.")
+            format!("No scene is called '{said}': there are no scenes. Create them in {gateway}.")
         }
         [] => {
             let names = scenes
                 .iter()
                 .map(|scene| scene.label.as_str())
                 .filter(|label| !label.is_empty());
-            let near = nearest(&said, names.clone(), 3);
+            let near = nearest_names(&said, names.clone(), 3);
             let hint = if near.is_empty() {
                 String::new()
             } else {
                 format!(" Did you mean '{}'?", near.join("' or '"))
             };
-            let names = names.take(MOST_NAMES).collect::<Vec<_>>().join(", ");
+            let names = names.take(MAX_NAMES).collect::<Vec<_>>().join(", ");
             format!("No scene is called '{said}'.{hint} The scenes are: {names}.")
         }
         _ => {

@@ -1,4 +1,4 @@
-//! Broker, gateway, radio and devices at a glance.
+//! `check_*_health`: the state of broker, gateway, radio and devices.
 
 use std::sync::Arc;
 
@@ -6,27 +6,29 @@ use serde::Deserialize;
 use serde_json::json;
 use toolgate_core::{DefinitionError, Tool};
 
-use super::{Answer, build, define, looks, object};
+use super::{HomeToolResult, build_tool, define_tool, read_only_annotations};
 use crate::{HomeAccess, HomeHealth, HomeTool, outcome_text};
 
 #[derive(Deserialize)]
-struct Arguments {}
+struct HealthArguments {}
 
 pub(super) fn tool(access: &HomeAccess) -> Result<Arc<dyn Tool>, DefinitionError> {
     let name = access.dialect.name;
-    let definition = define(
+    let definition = define_tool(
         access,
         HomeTool::CheckHealth,
         format!("Check the {name} system"),
         format!(
-            "Checks the way to the {name} devices: MQTT broker, gateway, radio. Use it when a device can not be reached."
+            "Checks the connection to the {name} devices: MQTT broker, gateway, radio. Use it when a device can't be reached."
         ),
-        object(&json!({}), &[]),
+        &json!({}),
+        &[],
+        &read_only_annotations(),
     );
-    build(access, definition.annotations(looks()), check)
+    build_tool(access, definition, check)
 }
 
-async fn check(access: HomeAccess, _: Arguments) -> Answer {
+async fn check(access: HomeAccess, _: HealthArguments) -> HomeToolResult {
     access.settle().await;
     let health = access.home.health();
     let message = format!("{} {}", sentence(&access, &health), locks(&access));
@@ -69,13 +71,13 @@ fn sentence(access: &HomeAccess, health: &HomeHealth) -> String {
         dead => {
             let list = HomeTool::ListDevices.name(access.dialect);
             let do_not = if dead == 1 { "does" } else { "do" };
-            format!(" {dead} of them {do_not} not answer: {list} with state \"dead\" tells which.")
+            format!(" {dead} of them {do_not} not answer: {list} with state \"dead\" shows which.")
         }
     };
     let others = match health.other_gateways.as_slice() {
         [] => String::new(),
         others => format!(
-            " There are other gateways, which are not used: {}. Set {} to choose.",
+            " Other gateways are online but not used: {}. Set {} to choose.",
             others
                 .iter()
                 .map(|one| shown(one))
@@ -84,9 +86,7 @@ fn sentence(access: &HomeAccess, health: &HomeHealth) -> String {
             access.dialect.variable("GATEWAY")
         ),
     };
-    format!(
-        "The {name} system is well: the gateway {gateway}{version} has {devices}.{dead}{others}"
-    )
+    format!("The {name} system works: the gateway {gateway}{version} has {devices}.{dead}{others}")
 }
 
 fn locks(access: &HomeAccess) -> String {

@@ -1,4 +1,4 @@
-//! `get_device_sensor_data`: what a device, or everything in a room, measures.
+//! `get_device_sensor_data`: reads the sensors of a device or a room.
 
 use std::sync::Arc;
 
@@ -6,31 +6,33 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use toolgate_core::{DefinitionError, Tool, ToolError, escape};
 
-use super::{Answer, build, define, looks, name, object};
-use crate::{Device, DeviceStatus, HomeAccess, HomeTool, outcome_text};
+use super::{HomeToolResult, build_tool, define_tool, name_schema, read_only_annotations};
+use crate::{DeviceStatus, HomeAccess, HomeDevice, HomeTool, outcome_text};
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Arguments {
+struct SensorArguments {
     device_name: String,
 }
 
 pub(super) fn tool(access: &HomeAccess) -> Result<Arc<dyn Tool>, DefinitionError> {
-    let parameters = json!({ "deviceName": name("The name of a device, such as \"Front Door\", or of a room, such as \"Bedroom\"") });
-    let definition = define(
+    let parameters = json!({ "deviceName": name_schema("The name of a device, such as \"Front Door\", or of a room, such as \"Bedroom\"") });
+    let definition = define_tool(
         access,
         HomeTool::ReadSensors,
         format!("Read {} sensors", access.dialect.name),
         "Reads what a device measures or knows: temperature, humidity, motion, open or closed, locked or unlocked, power, \
          energy, battery; with unit and age. Given a room, it reads everything in the room.",
-        object(&parameters, &["deviceName"]),
+        &parameters,
+        &["deviceName"],
+        &read_only_annotations(),
     );
-    build(access, definition.annotations(looks()), read)
+    build_tool(access, definition, read)
 }
 
-async fn read(access: HomeAccess, arguments: Arguments) -> Answer {
-    access.known().await?;
-    let devices = meant(&access, &arguments.device_name)?;
+async fn read(access: HomeAccess, arguments: SensorArguments) -> HomeToolResult {
+    access.wait_until_known().await?;
+    let devices = find_devices(&access, &arguments.device_name)?;
     let sentences = devices.iter().map(sentence).collect::<Vec<_>>();
     let message = access.with_problem(sentences.join(" "));
     let fields = devices.iter().map(|device| {
@@ -50,12 +52,11 @@ async fn read(access: HomeAccess, arguments: Arguments) -> Answer {
     Ok(outcome_text::output(message, None, fields))
 }
 
-/// The device; or, if a room is meant, all in it that measure something.
-fn meant(access: &HomeAccess, said: &str) -> Result<Vec<Device>, ToolError> {
+fn find_devices(access: &HomeAccess, said: &str) -> Result<Vec<HomeDevice>, ToolError> {
     let found = access.resolve(said, false);
-    let room = access.room(said);
+    let room = access.devices_in_room(said);
     match found {
-        // A lamp that is called like its room, or is alone there, does not hide the thermometer.
+        // A lamp that shares the room's name, or is alone there, must not hide the thermometer.
         Ok(device) if !device.readings.is_empty() || room.len() < 2 => Ok(vec![device]),
         Err(error) if room.is_empty() => Err(error),
         _ => {
@@ -73,15 +74,15 @@ fn meant(access: &HomeAccess, said: &str) -> Result<Vec<Device>, ToolError> {
 }
 
 /// `Front Door in Hall is locked. Battery 80 % (2 minutes ago).`
-fn sentence(device: &Device) -> String {
+fn sentence(device: &HomeDevice) -> String {
     let title = device.title();
     let readings = device
         .readings
         .iter()
-        .map(outcome_text::reading_in_words)
+        .map(outcome_text::reading_text)
         .collect::<Vec<_>>();
     let note = match device.status {
-        DeviceStatus::Dead => " It does not answer, so this is the last that is known.",
+        DeviceStatus::Dead => " It does not answer, so this is its last known state.",
         _ => "",
     };
     let readings = readings.join(", ");

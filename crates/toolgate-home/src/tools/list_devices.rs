@@ -1,4 +1,4 @@
-//! What is there and how it is.
+//! `list_*_devices`: lists devices with their state.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -7,15 +7,15 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use toolgate_core::{DefinitionError, Tool, escape};
 
-use super::{Answer, build, define, looks, name, object};
-use crate::{Device, DeviceStatus, HomeAccess, HomeTool, names, outcome_text};
+use super::{HomeToolResult, build_tool, define_tool, name_schema, read_only_annotations};
+use crate::{DeviceStatus, HomeAccess, HomeDevice, HomeTool, names, outcome_text};
 
-/// Nearly every home has fewer devices than this.
-const USUAL: usize = 250;
-const MOST: usize = 1000;
+/// Most homes fit on one page of this size.
+const DEFAULT_LIMIT: usize = 250;
+const MAX_LIMIT: usize = 1000;
 
 #[derive(Deserialize)]
-struct Arguments {
+struct ListArguments {
     filter: Option<String>,
     location: Option<String>,
     state: Option<String>,
@@ -26,19 +26,19 @@ struct Arguments {
 }
 
 fn usual() -> usize {
-    USUAL
+    DEFAULT_LIMIT
 }
 
 pub(super) fn tool(access: &HomeAccess) -> Result<Arc<dyn Tool>, DefinitionError> {
     let parameters = json!({
-        "filter": name("Words of the name, room or type, such as \"light\" or \"kitchen light\""),
-        "location": name("Only this room or place, such as \"Kitchen\""),
-        "state": name("Only devices in this state, such as \"on\", \"off\", \"locked\", \"open\", \"asleep\" or \"dead\""),
-        "limit": { "type": "integer", "minimum": 1, "maximum": MOST, "default": USUAL, "description": "The most devices to list" },
+        "filter": name_schema("Words of the name, room or type, such as \"light\" or \"kitchen light\""),
+        "location": name_schema("Only this room or place, such as \"Kitchen\""),
+        "state": name_schema("Only devices in this state, such as \"on\", \"off\", \"locked\", \"open\", \"asleep\" or \"dead\""),
+        "limit": { "type": "integer", "minimum": 1, "maximum": MAX_LIMIT, "default": DEFAULT_LIMIT, "description": "The most devices to list" },
         "offset": { "type": "integer", "minimum": 0, "default": 0, "description": "How many to skip, to see the next ones" },
     });
     let protocol = access.dialect.name;
-    let definition = define(
+    let definition = define_tool(
         access,
         HomeTool::ListDevices,
         format!("List {protocol} devices"),
@@ -46,19 +46,21 @@ pub(super) fn tool(access: &HomeAccess) -> Result<Arc<dyn Tool>, DefinitionError
             "Lists the {protocol} devices of the house with name, room, type and present state. Use it to find the name of a \
              device, to see what is on, or what is in a room."
         ),
-        object(&parameters, &[]),
+        &parameters,
+        &[],
+        &read_only_annotations(),
     );
-    build(access, definition.annotations(looks()), list)
+    build_tool(access, definition, list)
 }
 
-async fn list(access: HomeAccess, arguments: Arguments) -> Answer {
-    access.known().await?;
+async fn list(access: HomeAccess, arguments: ListArguments) -> HomeToolResult {
+    access.wait_until_known().await?;
     let mut found = match &arguments.filter {
         Some(filter) => names::search(&access.home.devices(), filter),
         None => access.home.devices(),
     };
     if let Some(location) = &arguments.location {
-        let there = access.room(location).into_iter();
+        let there = access.devices_in_room(location).into_iter();
         let there = there.map(|device| device.id).collect::<BTreeSet<_>>();
         found.retain(|device| there.contains(&device.id));
     }
@@ -93,8 +95,8 @@ async fn list(access: HomeAccess, arguments: Arguments) -> Answer {
     Ok(outcome_text::output(message, Some(text), fields))
 }
 
-/// `on` is also `on at 60 %`; `off` never is `offline`.
-fn is_in_state(device: &Device, wanted: &str) -> bool {
+/// `on` includes `on at 60 %`, but `off` does not include `offline`.
+fn is_in_state(device: &HomeDevice, wanted: &str) -> bool {
     let wanted = wanted.trim().to_lowercase();
     let state = device.state.to_lowercase();
     let begins = state
@@ -105,7 +107,7 @@ fn is_in_state(device: &Device, wanted: &str) -> bool {
 
 fn summary(
     access: &HomeAccess,
-    arguments: &Arguments,
+    arguments: &ListArguments,
     total: usize,
     shown: usize,
     next: Option<usize>,
@@ -124,25 +126,24 @@ fn summary(
     match (total, next) {
         (0, _) => format!(
             "There are no {protocol} devices{which}.{}",
-            rooms(access, arguments)
+            room_hint(access, arguments)
         ),
         (1, _) => format!("There is 1 {protocol} device{which}."),
         (_, None) if shown == total => format!("There are {total} {protocol} devices{which}."),
         (_, None) => format!(
-            "There are {total} {protocol} devices{which}; {shown} of them here, which are the last."
+            "There are {total} {protocol} devices{which}; the last {shown} are listed here."
         ),
         (_, Some(next)) => {
             format!(
-                "There are {total} {protocol} devices{which}; {shown} of them here. Use offset={next} for the next ones."
+                "There are {total} {protocol} devices{which}; {shown} are listed here. Use offset={next} for the next ones."
             )
         }
     }
 }
 
-/// Which rooms there are, for somebody who asked for one that is not there.
-fn rooms(access: &HomeAccess, arguments: &Arguments) -> String {
+fn room_hint(access: &HomeAccess, arguments: &ListArguments) -> String {
     let wanted = arguments.location.as_deref();
-    if wanted.is_none_or(|room| !access.room(room).is_empty()) {
+    if wanted.is_none_or(|room| !access.devices_in_room(room).is_empty()) {
         return String::new();
     }
     let devices = access.home.devices();
@@ -161,7 +162,7 @@ fn rooms(access: &HomeAccess, arguments: &Arguments) -> String {
     }
 }
 
-fn line(device: &Device) -> String {
+fn line(device: &HomeDevice) -> String {
     let note = match device.status {
         DeviceStatus::Dead => ", does not answer",
         DeviceStatus::Asleep => ", asleep",

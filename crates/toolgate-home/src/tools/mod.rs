@@ -1,4 +1,4 @@
-//! The tools, one file each.
+//! The tools of a home server, one file each.
 
 mod activate_scene;
 mod check_health;
@@ -13,17 +13,17 @@ use std::sync::Arc;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use toolgate_core::{
-    Annotations, DefinitionBuilder, DefinitionError, FunctionTool, Source, Tool, ToolDefinition,
-    ToolError, ToolOutput,
+    Annotations, DefinitionBuilder, DefinitionError, FunctionTool, Tool, ToolDefinition, ToolError,
+    ToolOutput, ToolSource,
 };
 
 use crate::{HomeAccess, HomeTool};
 
-const LONGEST_NAME: usize = 200;
+// In characters; also bounds the comparison with every device's name.
+const MAX_NAME_LEN: usize = 200;
 
-type Answer = Result<ToolOutput, ToolError>;
+type HomeToolResult = Result<ToolOutput, ToolError>;
 
-/// All tools of a home, in the order they are listed.
 pub fn home_tools(access: &HomeAccess) -> Result<Vec<Arc<dyn Tool>>, DefinitionError> {
     let mut tools = vec![
         list_devices::tool(access)?,
@@ -39,41 +39,44 @@ pub fn home_tools(access: &HomeAccess) -> Result<Vec<Arc<dyn Tool>>, DefinitionE
     Ok(tools)
 }
 
-fn define(
+fn define_tool(
     access: &HomeAccess,
     tool: HomeTool,
     title: impl Into<String>,
     description: impl Into<String>,
-    parameters: Value,
+    properties: &Value,
+    required: &[&str],
+    annotations: &Annotations,
 ) -> DefinitionBuilder {
+    let parameters = json!({ "type": "object", "properties": properties, "required": required, "additionalProperties": false });
     ToolDefinition::builder(tool.name(access.dialect), description, parameters)
-        .source(Source::Internal)
+        .source(ToolSource::Internal)
         .title(title)
+        .annotations(*annotations)
 }
 
-fn build<T, W>(
+fn build_tool<T, W>(
     access: &HomeAccess,
     definition: DefinitionBuilder,
     run: fn(HomeAccess, T) -> W,
 ) -> Result<Arc<dyn Tool>, DefinitionError>
 where
     T: DeserializeOwned + 'static,
-    W: Future<Output = Answer> + Send + 'static,
+    W: Future<Output = HomeToolResult> + Send + 'static,
 {
     let access = access.clone();
     let run = move |arguments, _| run(access.clone(), arguments);
-    Ok(Arc::new(FunctionTool::defined(definition, run)?))
+    Ok(Arc::new(FunctionTool::with_definition(definition, run)?))
 }
 
-/// Of a tool that only looks, and only at the home.
-fn looks() -> Annotations {
+fn read_only_annotations() -> Annotations {
     let mut looks = Annotations::READ_ONLY;
     looks.open_world = Some(false);
     looks
 }
 
-/// Of a tool that changes something in the home that can be changed back. Twice is as good as once.
-fn changes() -> Annotations {
+/// For tools whose effect can be undone and does not grow when repeated.
+fn control_annotations() -> Annotations {
     let mut changes = Annotations::default();
     changes.read_only = Some(false);
     changes.idempotent = Some(true);
@@ -82,19 +85,14 @@ fn changes() -> Annotations {
     changes
 }
 
-/// Of a tool that may open a door.
-fn endangers() -> Annotations {
-    let mut endangers = changes();
+fn lock_annotations() -> Annotations {
+    let mut endangers = control_annotations();
     endangers.destructive = Some(true);
     endangers
 }
 
-fn object(properties: &Value, required: &[&str]) -> Value {
-    json!({ "type": "object", "properties": properties, "required": required, "additionalProperties": false })
-}
-
-fn name(description: &str) -> Value {
-    json!({ "type": "string", "minLength": 1, "maxLength": LONGEST_NAME, "description": description })
+fn name_schema(description: &str) -> Value {
+    json!({ "type": "string", "minLength": 1, "maxLength": MAX_NAME_LEN, "description": description })
 }
 
 #[cfg(test)]

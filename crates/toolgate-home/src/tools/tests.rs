@@ -1,4 +1,4 @@
-//! The tools over a home of a protocol that nobody else has heard of.
+//! The tools with a home of an unknown protocol.
 
 use std::sync::Arc;
 
@@ -9,8 +9,8 @@ use tokio::sync::watch;
 use toolgate_core::{ToolCall, ToolExecutor, ToolManager};
 
 use crate::{
-    Command, CommandOutcome, Device, DeviceId, DeviceKind, DeviceStatus, Home, HomeAccess,
-    HomeDialect, HomeHealth, LastState, Scene, home_tools,
+    CommandOutcome, DeviceCommand, DeviceId, DeviceKind, DeviceStatus, Home, HomeAccess,
+    HomeDevice, HomeDialect, HomeHealth, HomeScene, LastState, home_tools,
 };
 
 static SMOKE: HomeDialect = HomeDialect {
@@ -22,12 +22,12 @@ static SMOKE: HomeDialect = HomeDialect {
 
 #[derive(Default)]
 struct TwoLamps {
-    commands: Mutex<Vec<(DeviceId, Command)>>,
+    commands: Mutex<Vec<(DeviceId, DeviceCommand)>>,
 }
 
 impl Home for TwoLamps {
-    fn devices(&self) -> Vec<Device> {
-        let lamp = |id, location: &str| Device {
+    fn devices(&self) -> Vec<HomeDevice> {
+        let lamp = |id, location: &str| HomeDevice {
             id,
             name: "Lamp".to_owned(),
             location: location.to_owned(),
@@ -41,7 +41,7 @@ impl Home for TwoLamps {
         vec![lamp(1, "Cave"), lamp(2, "Tent")]
     }
 
-    fn device(&self, id: DeviceId) -> Option<Device> {
+    fn device(&self, id: DeviceId) -> Option<HomeDevice> {
         self.devices().into_iter().find(|device| device.id == id)
     }
 
@@ -66,8 +66,8 @@ impl Home for TwoLamps {
 
     fn command<'a>(
         &'a self,
-        device: &'a Device,
-        command: Command,
+        device: &'a HomeDevice,
+        command: DeviceCommand,
     ) -> BoxFuture<'a, CommandOutcome> {
         self.commands.lock().push((device.id, command));
         let state = "on".to_owned();
@@ -80,11 +80,11 @@ impl Home for TwoLamps {
         async { outcome }.boxed()
     }
 
-    fn scenes(&self) -> BoxFuture<'_, Result<Vec<Scene>, String>> {
+    fn scenes(&self) -> BoxFuture<'_, Result<Vec<HomeScene>, String>> {
         async { Ok(Vec::new()) }.boxed()
     }
 
-    fn activate<'a>(&'a self, _: &'a Scene) -> BoxFuture<'a, CommandOutcome> {
+    fn activate<'a>(&'a self, _: &'a HomeScene) -> BoxFuture<'a, CommandOutcome> {
         let reason = "nobody looks".to_owned();
         async { CommandOutcome::Refused { reason } }.boxed()
     }
@@ -96,7 +96,7 @@ async fn a_second_protocol_needs_nothing_but_a_home_and_a_dialect() {
     let access = HomeAccess::new(home.clone(), &SMOKE, false);
     let manager = Arc::new(ToolManager::new());
     manager.add_all(home_tools(&access).unwrap());
-    let executor = ToolExecutor::builder(manager).unobserved().build();
+    let executor = ToolExecutor::builder(manager).without_observers().build();
     let call = async |tool: &str, arguments: Value| {
         let outcome = executor.execute(ToolCall::new(tool, arguments)).await;
         match outcome.result {
@@ -119,29 +119,32 @@ async fn a_second_protocol_needs_nothing_but_a_home_and_a_dialect() {
         (
             "control_smoke_device",
             control("tent"),
-            "Lamp in Tent does not answer: the Smoke Signals network counts it as dead. Check that it has power and is in \
+            "Lamp in Tent does not answer: the Smoke Signals network reports it as dead. Check that it has power and is in \
              range. Last known state: on.",
         ),
         (
             "control_smoke_device",
             control("radio"),
-            "No device is called 'radio'. list_smoke_devices shows the names there are.",
+            "No device is called 'radio'. list_smoke_devices shows all names.",
         ),
         (
             "activate_scene",
             json!({ "sceneName": "Dusk" }),
-            "No scene is called 'Dusk': there are no scenes. They are made in the hill.",
+            "No scene is called 'Dusk': there are no scenes. Create them in the hill.",
         ),
         (
             "check_smoke_health",
             json!({}),
-            "The Smoke Signals system is well: the gateway North has 2 devices. 1 of them does not answer: \
-             list_smoke_devices with state \"dead\" tells which. Locks are off: start the server with SMOKE_ALLOW_LOCKS=1 \
+            "The Smoke Signals system works: the gateway North has 2 devices. 1 of them does not answer: \
+             list_smoke_devices with state \"dead\" shows which. Locks are off: start the server with SMOKE_ALLOW_LOCKS=1 \
              to offer control_lock.",
         ),
     ] {
         assert_eq!(call(tool, arguments).await, expected);
     }
     let sent = home.commands.lock().clone();
-    assert_eq!(sent, [(1, Command::Dim(40)), (2, Command::Dim(40))]);
+    assert_eq!(
+        sent,
+        [(1, DeviceCommand::Dim(40)), (2, DeviceCommand::Dim(40))]
+    );
 }

@@ -6,21 +6,22 @@ fn units() -> HashMap<String, String> {
     HashMap::from([("degC".to_owned(), "°C".to_owned())])
 }
 
-fn english(units: &HashMap<String, String>) -> Joining<'_> {
-    Joining {
+fn english(units: &HashMap<String, String>) -> AnswerWording<'_> {
+    AnswerWording {
         and: "and",
-        about: "about",
+        rounded_prefix: "about",
         done: "Done.",
         units,
     }
 }
 
 fn said(answer: Value, result: &Value) -> String {
-    let answer: Answer = serde_json::from_value(answer).unwrap();
+    let answer: AnswerTemplate = serde_json::from_value(answer).unwrap();
     let slots = Map::from_iter([("device".to_owned(), json!("Lamp"))]);
-    let again: Answer = serde_json::from_value(serde_json::to_value(&answer).unwrap()).unwrap();
+    let again: AnswerTemplate =
+        serde_json::from_value(serde_json::to_value(&answer).unwrap()).unwrap();
     assert_eq!(again, answer, "what is kept in history is what was written");
-    answer.to_words(&result.to_string(), &slots, &english(&units()))
+    answer.render_result(&result.to_string(), &slots, &english(&units()))
 }
 
 #[test]
@@ -84,19 +85,19 @@ fn a_result_without_an_answer_is_said_as_it_is() {
     ] {
         assert_eq!(said(json!([]), &result), expected);
     }
-    let words = Answer::default().to_words("{ cut", &Map::new(), &english(&units()));
+    let words = AnswerTemplate::default().render_result("{ cut", &Map::new(), &english(&units()));
     assert_eq!(words, "{ cut");
 }
 
 #[test]
 fn a_failure_is_said_in_better_words_where_there_are_some() {
-    let answer: Answer = serde_json::from_value(
+    let answer: AnswerTemplate = serde_json::from_value(
         json!(["ok", { "failed": "Infinity", "say": "No end to {device}." }]),
     )
     .unwrap();
     let slots = Map::from_iter([("device".to_owned(), json!("Lamp"))]);
     let units = units();
-    let said = |text: &str| answer.to_failure(text, &slots, &english(&units));
+    let said = |text: &str| answer.render_error(text, &slots, &english(&units));
     assert_eq!(said("The result is Infinity"), "No end to Lamp.");
     assert_eq!(said("It is broken"), "It is broken");
 }
@@ -105,7 +106,7 @@ fn a_failure_is_said_in_better_words_where_there_are_some() {
 fn arguments_keep_the_type_of_a_slot_and_leave_out_what_is_empty() {
     let slots = Map::from_iter([("n".to_owned(), json!(5)), ("d".to_owned(), json!("Lamp"))]);
     let template = json!({ "a": "{n}", "b": "the {d}", "c": "{gone}", "d": [1, "{d}"], "e": true, "f": { "g": "{gone}" } });
-    let filled = arguments(template.as_object().unwrap(), &slots);
+    let filled = fill_arguments(template.as_object().unwrap(), &slots);
     assert_eq!(
         Value::Object(filled),
         json!({ "a": 5, "b": "the Lamp", "d": [1, "Lamp"], "e": true, "f": {} })

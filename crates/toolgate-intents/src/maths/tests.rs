@@ -73,7 +73,7 @@ fn calculations_are_written_as_math_eval_wants_them() {
             "123456789012345678901234567890 + 1",
         ),
     ] {
-        let read = pack.maths.read(text, &pack.numbers);
+        let read = pack.maths.parse(text, &pack.numbers);
         let written = read.map_or(String::new(), |read| read.written);
         assert_eq!(written, expected, "{text}");
     }
@@ -89,7 +89,7 @@ fn what_people_say_otherwise_is_known() {
         ("negative five squared", None, true),
         ("2 + 2", None, false),
     ] {
-        let read = pack.maths.read(text, &pack.numbers).unwrap();
+        let read = pack.maths.parse(text, &pack.numbers).unwrap();
         assert_eq!(
             (read.said.as_deref(), read.unsure),
             (said, unsure),
@@ -136,6 +136,6 @@ fn what_is_no_calculation_is_not_taken_for_one() {
         "how many lamps in a foot",
         &deep,
     ] {
-        assert_eq!(pack.maths.read(text, &pack.numbers), None, "{text}");
+        assert_eq!(pack.maths.parse(text, &pack.numbers), None, "{text}");
     }
 }

@@ -50,11 +50,15 @@ fn a_wrong_pack_is_refused_with_the_place_and_the_reason() {
             "{ \"slots\": { \"a\": { \"list\": { \"tool\": \"t\" } } } }",
             "line 1, column 43: missing field `pointer`",
         ),
+        (
+            r#"{ "intents": [{ "sentences": ["turn (on"] }] }"#,
+            "line 1, column 41: the sentence 'turn (on' is wrong at character 6",
+        ),
     ] {
         let error = Pack::read(json).unwrap_err().to_string();
         assert!(error.starts_with(expected), "{error}");
     }
-    let long = " ".repeat(LARGEST + 1);
+    let long = " ".repeat(MAX_PACK_BYTES + 1);
     assert!(Pack::read(&long).unwrap_err().to_string().contains("bytes"));
 }
 
@@ -63,11 +67,11 @@ fn what_does_not_fit_together_is_named() {
     for (json, expected) in [
         (
             r#"{ "intents": [{ "sentences": ["do {x}"], "tool": "t" }] }"#,
-            "the sentence 'do {x}' has a slot 'x' that nothing is known of",
+            "the sentence 'do {x}' has an unknown slot 'x'",
         ),
         (
             r#"{ "intents": [{ "sentences": ["do"], "tool": "t", "arguments": { "a": "{y}" } }] }"#,
-            "no sentence of the intent 'do' has the slot 'y' that its arguments want",
+            "no sentence of the intent 'do' has the slot 'y' that its arguments use",
         ),
         (
             r#"{ "intents": [{ "sentences": ["do"] }] }"#,
@@ -79,7 +83,7 @@ fn what_does_not_fit_together_is_named() {
         ),
         (
             r#"{ "intents": [{ "sentences": ["do"], "tool": "t", "any": "level" }] }"#,
-            "any 'level' may be meant, but no slot of that name has a list",
+            "`any` names 'level', but no slot of that name has a list",
         ),
         (
             r#"{ "slots": { "x": { "values": [] } } }"#,

@@ -1,13 +1,12 @@
-//! Questions back, and what was spoken of before.
+//! Questions to the person, and references to what was said before.
 
 use super::*;
 
-/// What comes of an answer to the question that a sentence leads to.
 pub(super) async fn answered(client: &SentenceInterpreter, sentence: &str, answer: &str) -> String {
     let history = vec![user(sentence)];
     let asked = ask(client, &history).await;
     assert_eq!(asked.calls.len(), 0, "{sentence}");
-    assert_eq!(asked.stop, Stop::End, "a question is no failure");
+    assert_eq!(asked.stop, DialogueEnd::End, "a question is no failure");
     let mut history = with(history, &asked);
     history.push(user(answer));
     shown(&ask(client, &history).await)
@@ -38,11 +37,11 @@ async fn an_answer_to_a_question_back_is_understood() {
             "yes",
             "Which one: Kitchen Light or Kitchen Lamp?",
         ),
-        ("turn on the kitchen", "no", "All right, I leave it."),
+        ("turn on the kitchen", "no", "All right, I'll leave it."),
         (
             "turn on the kitchen",
             "never mind",
-            "All right, I leave it.",
+            "All right, I'll leave it.",
         ),
         ("turn on the kitchen", "turn on switch 1", one),
         (
@@ -53,9 +52,9 @@ async fn an_answer_to_a_question_back_is_understood() {
         ("turn on the switch", "one", one),
         ("turn on the switch", "switch 1", one),
         ("unlock the front", "yes", unlock),
-        ("unlock the front", "no", "All right, I leave it."),
+        ("unlock the front", "no", "All right, I'll leave it."),
         ("unlock the front", "front door", unlock),
-        // A lock is not moved by an answer that is nearly one.
+        // A reply that is almost a yes must not move a lock.
         (
             "unlock the frnt door",
             "frnt door",
@@ -134,7 +133,7 @@ async fn it_is_what_was_spoken_of_last() {
         let reply = ask(&client, &history).await;
         let mut history = with(history, &reply);
         let results = reply.calls.iter().map(|_| ("ok".to_owned(), false));
-        history.push(Message::Results(results.collect()));
+        history.push(DialogueMessage::Results(results.collect()));
         let reply = ask(&client, &history).await;
         let mut history = with(history, &reply);
         history.push(user(second));
@@ -192,7 +191,10 @@ async fn what_measures_is_asked_for_where_it_is_left_out() {
     }
     let none = client_of(&manager_of(house_tools(|| Ok(json!({ "devices": [] })))));
     let text = say(&none, "what is the temperature").await;
-    assert_eq!(text, "I know no device that measures a temperature here.");
+    assert_eq!(
+        text,
+        "I don't know any device that measures a temperature here."
+    );
     let away = house_tools(|| Err(ToolError::failed("The gateway is away")));
     let text = say(&client_of(&manager_of(away)), "what is the temperature").await;
     assert!(

@@ -1,4 +1,4 @@
-//! What is no yes counts as none, above all where a lock would move.
+//! Anything but a yes counts as no, above all where a lock would move.
 
 use std::sync::LazyLock;
 
@@ -9,7 +9,7 @@ const ALL: &str =
     "Do you mean “turn off Kitchen Light, Kitchen Lamp, Desk Lamp, Bedroom Light, Fan and Heater”?";
 const UNLOCK: &str = r#"control_lock {"deviceName":"Front Door","action":"unlock"}"#;
 const MEAN_UNLOCK: &str = "Do you mean “unlock Front Door”?";
-const LEFT: &str = "All right, I leave it.";
+const LEFT: &str = "All right, I'll leave it.";
 const FAN_OFF: &str = r#"control_zwave_device {"deviceName":"Fan","action":"off"}"#;
 const FAN_ON: &str = r#"control_zwave_device {"deviceName":"Fan","action":"on"}"#;
 const LOOK_AT_FAN: &str = r#"list_zwave_devices {"filter":"Fan"}"#;
@@ -22,7 +22,7 @@ fn house() -> SentenceInterpreter {
         device("Bedroom Light", "Bedroom", "switch"), device("Fan", "Bedroom", "switch"), device("Front Door", "Hall", "lock"),
         device("Thermostat", "Hall", "thermostat"), device("Heater", "Office", "switch"),
     ] });
-    let mut tools = Handlers::new(&BuiltinSettings::default()).builtin_tools();
+    let mut tools = HandlerRegistry::new(&BuiltinSettings::default()).builtin_tools();
     tools.extend(house_tools(move || Ok(devices.clone())));
     client_of(&manager_of(tools))
 }
@@ -179,7 +179,7 @@ async fn a_reply_of_a_pack_that_has_no_words_is_none() {
 }
 
 #[tokio::test]
-async fn a_question_that_broke_off_as_it_was_spoken_is_not_agreed_to() {
+async fn an_interrupted_question_gets_no_consent() {
     let client = house();
     for (sentence, heard, answer, expected) in [
         ("unlock the front", MEAN_UNLOCK, "yes", UNLOCK),
@@ -213,39 +213,39 @@ async fn a_question_that_broke_off_as_it_was_spoken_is_not_agreed_to() {
 }
 
 #[tokio::test]
-async fn a_name_that_is_not_there_is_said_so_and_a_question_says_what_would_be_done() {
+async fn unknown_names_are_reported_and_questions_say_what_would_happen() {
     let client = house();
     for (text, expected) in [
         (
             "what time is it in atlantis",
-            "I know no place called “atlantis”.",
+            "I don't know any place called “atlantis”.",
         ),
         (
             "what time is it in springfield",
-            "I know no place called “springfield”.",
+            "I don't know any place called “springfield”.",
         ),
         (
             "what is the date in springfield",
-            "I know no place called “springfield”.",
+            "I don't know any place called “springfield”.",
         ),
         (
             "turn off all lights except the kitchen light",
-            "I know no device called “all lights except the kitchen light”.",
+            "I don't know any device called “all lights except the kitchen light”.",
         ),
         (
             "turn on the fan in 5 minutes",
-            "I know no device called “fan in 5 minutes”.",
+            "I don't know any device called “fan in 5 minutes”.",
         ),
         (
             "turn on the fna",
-            "I know no device called “fna”. Do you mean “turn on Fan”?",
+            "I don't know any device called “fna”. Do you mean “turn on Fan”?",
         ),
         (
             "turn off the kitchn lite",
-            "I know no device called “kitchn lite”. Which one: Kitchen Light or Kitchen Lamp?",
+            "I don't know any device called “kitchn lite”. Which one: Kitchen Light or Kitchen Lamp?",
         ),
         ("unlock everything", MEAN_UNLOCK),
-        ("unlock the fan", "I know no lock called “fan”."),
+        ("unlock the fan", "I don't know any lock called “fan”."),
     ] {
         assert_eq!(say(&client, text).await, expected, "{text}");
     }
@@ -299,10 +299,10 @@ async fn everything_is_what_can_be_switched_and_never_a_lock_or_a_door() {
     }
     let dim = answered(&client, "dim everything to 30 percent", "yes").await;
     assert_eq!(dim.matches("control_zwave_device").count(), 2, "{dim}");
-    // What only looks may look at everything.
+    // A read-only tool may read everything without asking.
     let text = say(&client, "check everything").await;
     assert!(text.contains("Motion Sensor"), "{text}");
-    // All that locks, and nothing without a yes.
+    // All locks are meant, but they need a yes.
     let text = say(&client, "unlock the doors").await;
     assert_eq!(text, "Do you mean “unlock Garage Door and Back Door”?");
 }
@@ -327,7 +327,7 @@ proptest! {
         let words = words::plain_words(&answer);
         let has = |word: &str| words.iter().any(|one| one == word);
         let agrees = ["yes", "yes please", "that one", "yes that one"].contains(&words.join(" ").as_str());
-        // `The front door in the hall` is its name with its place.
+        // `The front door in the hall` is the name with its location.
         let names = has("front") && has("door") && words[0] != "is" && !["no", "not", "fan"].iter().any(|word| has(word));
         prop_assert!(agrees || names || !text.contains("control_lock"), "{}: {}", answer, text);
     }

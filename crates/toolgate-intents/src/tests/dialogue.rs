@@ -1,48 +1,48 @@
-//! What was said, as a conversation keeps it: each answer with its memory.
+//! A test conversation that stores the memory of each answer, as real ones do.
 
 use serde::{Deserialize, Serialize};
 
 use super::*;
 
 #[derive(Clone, Serialize, Deserialize)]
-pub(super) enum Message {
+pub(super) enum DialogueMessage {
     User(String),
-    Assistant(Answered),
-    /// In words, and whether it failed.
+    Assistant(DialogueAnswer),
     Results(Vec<(String, bool)>),
 }
 
-/// How an answer leaves the turn.
+/// How a turn ends.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub(super) enum Stop {
+pub(super) enum DialogueEnd {
     End,
     Calls,
-    /// A program that asks sees by this that nothing came of it.
+    /// Shows a program that nothing was done.
     Refusal,
 }
 
 /// An answer with its words, or the calls as `(tool, arguments)`.
 #[derive(Clone, Serialize, Deserialize)]
-pub(super) struct Answered {
+pub(super) struct DialogueAnswer {
     pub(super) text: String,
     pub(super) calls: Vec<(String, Value)>,
-    /// None of a model's answer.
     pub(super) memory: Option<SentenceMemory>,
-    pub(super) stop: Stop,
+    pub(super) stop: DialogueEnd,
 }
 
-impl Answered {
+impl DialogueAnswer {
     fn new(interpretation: Interpretation) -> Self {
         let none = SentenceMemory::default;
         let (text, calls, memory, stop) = match interpretation {
             Interpretation::Calls { calls, memory } => {
                 let calls = calls.into_iter();
                 let calls = calls.map(|call| (call.tool, Value::Object(call.arguments)));
-                (String::new(), calls.collect(), memory, Stop::Calls)
+                (String::new(), calls.collect(), memory, DialogueEnd::Calls)
             }
-            Interpretation::Question { text, memory } => (text, Vec::new(), memory, Stop::End),
-            Interpretation::Answer(text) => (text, Vec::new(), none(), Stop::End),
-            Interpretation::Failure(text) => (text, Vec::new(), none(), Stop::Refusal),
+            Interpretation::Question { text, memory } => {
+                (text, Vec::new(), memory, DialogueEnd::End)
+            }
+            Interpretation::Answer(text) => (text, Vec::new(), none(), DialogueEnd::End),
+            Interpretation::Failure(text) => (text, Vec::new(), none(), DialogueEnd::Refusal),
         };
         Self {
             text,
@@ -57,40 +57,49 @@ impl Answered {
             text: String::new(),
             calls: vec![(tool.to_owned(), json!({}))],
             memory: None,
-            stop: Stop::Calls,
+            stop: DialogueEnd::Calls,
         }
     }
 }
 
-pub(super) fn user(text: &str) -> Message {
-    Message::User(text.to_owned())
+pub(super) fn user(text: &str) -> DialogueMessage {
+    DialogueMessage::User(text.to_owned())
 }
 
-/// The history after an answer.
-pub(super) fn with(mut history: Vec<Message>, answered: &Answered) -> Vec<Message> {
-    history.push(Message::Assistant(answered.clone()));
-    // It must survive being saved.
+/// The history including an answer.
+pub(super) fn with(
+    mut history: Vec<DialogueMessage>,
+    answered: &DialogueAnswer,
+) -> Vec<DialogueMessage> {
+    history.push(DialogueMessage::Assistant(answered.clone()));
+    // Round-trips the memory through JSON, because callers save it.
     let saved = serde_json::to_string(&history).unwrap();
     serde_json::from_str(&saved).unwrap()
 }
 
-pub(super) fn with_result(mut history: Vec<Message>, text: &str, is_error: bool) -> Vec<Message> {
-    history.push(Message::Results(vec![(text.to_owned(), is_error)]));
+pub(super) fn with_result(
+    mut history: Vec<DialogueMessage>,
+    text: &str,
+    is_error: bool,
+) -> Vec<DialogueMessage> {
+    history.push(DialogueMessage::Results(vec![(text.to_owned(), is_error)]));
     history
 }
 
-pub(super) async fn ask(client: &SentenceInterpreter, messages: &[Message]) -> Answered {
+pub(super) async fn ask(
+    client: &SentenceInterpreter,
+    messages: &[DialogueMessage],
+) -> DialogueAnswer {
     ask_where(client, messages, true).await
 }
 
-/// The answer to the last message, where calls are allowed or not.
 pub(super) async fn ask_where(
     client: &SentenceInterpreter,
-    messages: &[Message],
+    messages: &[DialogueMessage],
     may_call: bool,
-) -> Answered {
-    Answered::new(match messages {
-        [before @ .., Message::User(text)] => {
+) -> DialogueAnswer {
+    DialogueAnswer::new(match messages {
+        [before @ .., DialogueMessage::User(text)] => {
             let context = context(before);
             client
                 .interpret(text, &context, may_call, &mut |_| {})
@@ -100,13 +109,13 @@ pub(super) async fn ask_where(
     })
 }
 
-fn context(before: &[Message]) -> SentenceContext<'_> {
+fn context(before: &[DialogueMessage]) -> SentenceContext<'_> {
     let answers = before.iter().rev().filter_map(|message| match message {
-        Message::Assistant(answered) => Some(answered),
+        DialogueMessage::Assistant(answered) => Some(answered),
         _ => None,
     });
     let last = match before.last() {
-        Some(Message::Assistant(answered)) => Some(answered),
+        Some(DialogueMessage::Assistant(answered)) => Some(answered),
         _ => None,
     };
     let called = answers
@@ -118,12 +127,15 @@ fn context(before: &[Message]) -> SentenceContext<'_> {
     }
 }
 
-fn rounds(messages: &[Message]) -> Vec<CompletedCalls<'_>> {
-    let is_user = |message: &Message| matches!(message, Message::User(_));
+fn rounds(messages: &[DialogueMessage]) -> Vec<CompletedCalls<'_>> {
+    let is_user = |message: &DialogueMessage| matches!(message, DialogueMessage::User(_));
     let begin = messages.iter().rposition(is_user).map_or(0, |at| at + 1);
     let pairs = messages[begin..].windows(2);
     let rounds = pairs.filter_map(|pair| match pair {
-        [Message::Assistant(called), Message::Results(results)] => Some(CompletedCalls {
+        [
+            DialogueMessage::Assistant(called),
+            DialogueMessage::Results(results),
+        ] => Some(CompletedCalls {
             memory: called.memory.as_ref(),
             results: results
                 .iter()
@@ -136,12 +148,12 @@ fn rounds(messages: &[Message]) -> Vec<CompletedCalls<'_>> {
 }
 
 /// `tool {arguments}` for a call, else the words.
-pub(super) fn shown(answered: &Answered) -> String {
+pub(super) fn shown(answered: &DialogueAnswer) -> String {
     let calls = answered.calls.iter();
     let calls: Vec<String> = calls
         .map(|(tool, arguments)| format!("{tool} {arguments}"))
         .collect();
-    assert_eq!(calls.is_empty(), answered.stop != Stop::Calls);
+    assert_eq!(calls.is_empty(), answered.stop != DialogueEnd::Calls);
     match calls.is_empty() {
         true => answered.text.clone(),
         false => calls.join(" + "),

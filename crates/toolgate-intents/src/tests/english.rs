@@ -1,4 +1,4 @@
-//! Sentences and the calls they become, for the tools that ship.
+//! Sentences for the shipped tools, and the calls they become.
 
 use super::*;
 
@@ -293,7 +293,7 @@ async fn words_need_no_tool() {
         ("hello", "Hello! Say “help” to hear what I can do."),
         (
             "help",
-            "I have no tools that I know sentences for. Add tools, or sentences of your own for those you have.",
+            "I know no sentences for the tools I have. Add tools, or add your own sentences for these.",
         ),
     ] {
         assert_eq!(say(&client, text).await, expected);
@@ -308,7 +308,7 @@ async fn words_need_no_tool() {
 #[tokio::test]
 async fn help_tells_what_can_be_said_with_the_tools_that_are_there() {
     let builtin = client_of(&manager_of(
-        Handlers::new(&BuiltinSettings::default()).builtin_tools(),
+        HandlerRegistry::new(&BuiltinSettings::default()).builtin_tools(),
     ));
     let help = say(&builtin, "What can you do?").await;
     assert!(
@@ -346,7 +346,6 @@ async fn examples_are_of_things_that_are_there() {
             "{example}: {help}"
         );
     }
-    // There is none.
     assert!(!help.contains("degrees"), "{help}");
     let away = house_tools(|| Err(ToolError::failed("The gateway is away")));
     let help = say(&client_of(&manager_of(away)), "help").await;

@@ -1,4 +1,4 @@
-//! Several things that are named together.
+//! Sentences that name several things at once.
 
 use super::*;
 
@@ -89,7 +89,7 @@ async fn a_word_for_several_means_all_of_them_and_one_for_one_is_asked_back() {
             on(&["Garden Speakers", "Kitchen Speaker"]),
         ),
         ("turn on the switches", on(&["Fan Switch", "Wall Switch"])),
-        // Not each word that ends like one for several is one.
+        // Not every word with a plural ending is a plural.
         ("turn on the stairs light", on(&["Stair Light"])),
         ("turn on light two", on(&["Light 2"])),
         (

@@ -1,4 +1,4 @@
-//! Names that a tool tells.
+//! Lists of names that come from tools.
 
 use super::*;
 
@@ -25,7 +25,7 @@ async fn a_tool_that_may_change_things_is_never_asked_for_its_list() {
     );
     let text = say(&client_of(&manager_of(tools)), "turn on the kitchen light").await;
     assert!(
-        text.contains("the tool list_zwave_devices does not say that it only reads"),
+        text.contains("the tool list_zwave_devices is not marked as read-only"),
         "{text}"
     );
 }
@@ -39,11 +39,11 @@ async fn a_slow_list_is_not_waited_for() {
         text.contains("the list of devices could not be read"),
         "{text}"
     );
-    assert_eq!(started.elapsed(), live::LIMIT);
+    assert_eq!(started.elapsed(), live_lists::LIST_TIMEOUT);
     say(&client, "turn on the kitchen light").await;
     assert_eq!(
         started.elapsed(),
-        live::LIMIT,
+        live_lists::LIST_TIMEOUT,
         "it is not asked again at once"
     );
 }

@@ -1,4 +1,4 @@
-//! Several wishes in one sentence.
+//! Several requests in one sentence.
 
 use super::*;
 
@@ -10,12 +10,11 @@ const BOTH_ON: &str = r#"control_zwave_device {"deviceName":"Kitchen Lamp","acti
 const SUM: &str = r#"math_eval {"expression":"2 + 2"}"#;
 const UNLOCK: &str = r#"control_lock {"deviceName":"Front Door","action":"unlock"}"#;
 
-/// What is done one after the other.
 async fn steps(client: &SentenceInterpreter, text: &str) -> Vec<String> {
     let (mut history, mut steps) = (vec![user(text)], Vec::new());
     loop {
         let reply = ask(client, &history).await;
-        if reply.stop != Stop::Calls {
+        if reply.stop != DialogueEnd::Calls {
             return steps;
         }
         steps.push(shown(&reply));
@@ -98,7 +97,7 @@ async fn a_name_with_and_in_it_is_a_name() {
         let device = |name: &str| json!({ "name": name, "location": "", "state": "on" });
         Ok(json!({ "devices": [device("Salt and Pepper Lamp"), device("Salt"), device("Fan")] }))
     };
-    let mut tools = Handlers::new(&BuiltinSettings::default()).builtin_tools();
+    let mut tools = HandlerRegistry::new(&BuiltinSettings::default()).builtin_tools();
     tools.extend(house_tools(devices));
     let client = client_of(&manager_of(tools));
     let lamp = r#"control_zwave_device {"deviceName":"Salt and Pepper Lamp","action":"on"}"#;
@@ -129,8 +128,8 @@ async fn the_answers_of_all_wishes_are_given_in_order() {
     let client = everything();
     let first = vec![user("what is 2 plus 2 and turn on the kitchen lamp")];
     for (is_error, answer, stop) in [
-        (false, "2 + 2 = 4\nIt is done.", Stop::End),
-        (true, "It broke.\nIt is done.", Stop::Refusal),
+        (false, "2 + 2 = 4\nIt is done.", DialogueEnd::End),
+        (true, "It broke.\nIt is done.", DialogueEnd::Refusal),
     ] {
         let result = if is_error {
             "It broke."
@@ -163,7 +162,7 @@ async fn where_no_more_calls_are_allowed_the_rest_is_said_not_to_be_done() {
         (reply.text.as_str(), reply.stop),
         (
             "2 + 2 = 4\nThat was all I could do at once; the rest is not done.",
-            Stop::Refusal
+            DialogueEnd::Refusal
         )
     );
 }
@@ -179,6 +178,6 @@ async fn sentences_that_may_part_in_many_places_end_soon() {
     ] {
         assert_eq!(steps(&client, &text).await, [""; 0], "{text}");
     }
-    // A hang guard: parts are looked at once, however many ways there are to part.
+    // Guards against a hang: each part is matched once, however many ways to split there are.
     assert!(started.elapsed() < Duration::from_secs(30));
 }

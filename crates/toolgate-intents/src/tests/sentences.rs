@@ -1,4 +1,4 @@
-//! The sentences of the pack one by one, and sentences that nobody wrote.
+//! Every sentence of the pack, and generated ones.
 
 use std::sync::LazyLock;
 
@@ -9,17 +9,17 @@ use super::*;
 #[tokio::test]
 async fn every_example_is_understood_without_mercy() {
     let client = everything();
-    // The names in them are those of the house.
+    // Their names are those of the test home.
     say(&client, "help").await;
     let known = client
         .live
         .snapshot(&client.engine, &client.toolbox.current());
-    let examples = client.engine.examples(&Moment {
+    let examples = client.engine.examples(&MatchContext {
         tools: &known.tools,
         lists: &known.lists,
         today: (client.today)(),
         last: &[],
-        lookups: &Lookups::default(),
+        lookups: &LookupCache::default(),
     });
     let intents = client.engine.pack.intents.iter();
     let with_example = intents.filter(|intent| intent.example.is_some());
@@ -48,7 +48,7 @@ async fn the_arguments_of_every_sentence_are_valid() {
                     assert_eq!(reply.calls.len(), 0, "{text}");
                     continue;
                 };
-                // Where any may be meant it is asked which.
+                // Where several may be meant, the answer is a question.
                 let asked = shown(&reply);
                 let reply = match intent.any.is_some() && asked.starts_with("Which one: ") {
                     true => {
@@ -67,7 +67,7 @@ async fn the_arguments_of_every_sentence_are_valid() {
                 let rehearsed = client
                     .toolbox
                     .executor()
-                    .rehearse(&ToolCall::new(name.as_str(), arguments.clone()));
+                    .dry_run(&ToolCall::new(name.as_str(), arguments.clone()));
                 assert!(rehearsed.is_ok(), "'{text}': {:?}", rehearsed.err());
                 tried.insert(index);
             }
@@ -82,20 +82,20 @@ async fn the_arguments_of_every_sentence_are_valid() {
     assert_eq!(tried.len(), calling.count());
 }
 
-/// Sentences of a template: each alternative at least once, slots filled with what fits.
-fn samples(parts: &[template::Part]) -> Vec<String> {
+// Expands a template so that each alternative occurs at least once, with filled slots.
+fn samples(parts: &[template::TemplatePart]) -> Vec<String> {
     let mut all = vec![String::new()];
     for part in parts {
         let pieces = match part {
-            template::Part::Word(word) => vec![word.clone()],
-            template::Part::Slot(slot) => vec![sample(slot)],
-            template::Part::OneOf(choices) => choices
+            template::TemplatePart::Word(word) => vec![word.clone()],
+            template::TemplatePart::Slot(slot) => vec![sample(slot)],
+            template::TemplatePart::OneOf(choices) => choices
                 .iter()
                 .flat_map(|parts| samples(parts))
                 .chain(choices.iter().any(Vec::is_empty).then(String::new))
                 .collect(),
         };
-        // Not all combinations: each piece once, with the others going round.
+        // Not all combinations: each piece occurs once while the others rotate.
         let count = all.len().max(pieces.len());
         all = (0..count)
             .map(|index| {
@@ -112,7 +112,7 @@ fn samples(parts: &[template::Part]) -> Vec<String> {
         .collect()
 }
 
-fn sample(slot: &template::Slot) -> String {
+fn sample(slot: &template::TemplateSlot) -> String {
     if let Some(choice) = slot.choices.first() {
         return choice.clone();
     }
@@ -173,7 +173,8 @@ async fn hostile_sentences_end_soon() {
     ] {
         ask(&client, &[user(&text)]).await;
     }
-    // A hang guard: it takes a second, on a busy machine ten; a matcher that tried all ways would not end at all.
+    // Guards against a hang: this takes a second, or ten on a busy machine, but exponential
+    // matching would never end.
     assert!(
         started.elapsed() < Duration::from_secs(100),
         "{:?}",

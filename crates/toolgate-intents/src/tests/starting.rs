@@ -1,20 +1,20 @@
-//! Sentences while the server of the house is still starting.
+//! Sentences while the home server is still starting.
 
 use tokio::sync::watch;
 use toolgate_core::ToolReadiness;
 
 use super::*;
 
-/// The server of these tools, until it is there.
-struct Starting(watch::Sender<bool>);
+/// A server that starts when the test says so.
+struct StartingHomeServer(watch::Sender<bool>);
 
-impl Starting {
+impl StartingHomeServer {
     fn new() -> Arc<Self> {
         Arc::new(Self(watch::Sender::new(false)))
     }
 }
 
-impl ToolReadiness for Starting {
+impl ToolReadiness for StartingHomeServer {
     fn all_offered(&self) -> BoxFuture<'_, ()> {
         let mut is_there = self.0.subscribe();
         Box::pin(async move { drop(is_there.wait_for(|is_there| *is_there).await) })
@@ -35,10 +35,12 @@ impl ToolReadiness for Starting {
 
 #[test]
 fn each_sentence_awaits_the_tool_that_it_needs() {
-    let local = Handlers::new(&BuiltinSettings::default()).builtin_tools();
+    let local = HandlerRegistry::new(&BuiltinSettings::default()).builtin_tools();
     let client = client_of(&manager_of(local));
-    let starting = Starting::new();
-    client.toolbox.wait_for(Arc::<Starting>::clone(&starting));
+    let starting = StartingHomeServer::new();
+    client
+        .toolbox
+        .set_readiness(Arc::<StartingHomeServer>::clone(&starting));
     for (text, expected) in [
         ("turn on the kitchen light", Some("control_zwave_device")),
         ("trun on the kitchen light", Some("control_zwave_device")),
@@ -79,10 +81,12 @@ fn each_sentence_awaits_the_tool_that_it_needs() {
 #[tokio::test(start_paused = true)]
 async fn names_are_read_once_the_server_of_a_listed_tool_can_be_asked() {
     let client = client_of(&manager_of(house_tools(|| Ok(devices()))));
-    let starting = Starting::new();
-    client.toolbox.wait_for(Arc::<Starting>::clone(&starting));
+    let starting = StartingHomeServer::new();
+    client
+        .toolbox
+        .set_readiness(Arc::<StartingHomeServer>::clone(&starting));
     let begin = Instant::now();
-    // Who only wants to know whether it is certain does not wait, and spoils nothing.
+    // Asking only for certain calls does not wait, and has no side effect.
     let light = "turn on the kitchen light";
     let context = SentenceContext::default();
     assert!(client.certain_calls(light, &context).await.is_none());

@@ -1,8 +1,7 @@
-//! More than one message: results and what is said of them.
+//! Turns with several messages: how results are reported.
 
 use super::*;
 
-/// What is said of a result.
 pub(super) async fn told(sentence: &str, result: &Value) -> String {
     let client = everything();
     let history = vec![user(sentence)];
@@ -90,7 +89,7 @@ async fn a_failure_is_said_as_it_is() {
 #[tokio::test]
 async fn the_result_of_somebody_elses_call_is_said_as_it_is() {
     let client = everything();
-    let history = with(vec![user("?")], &Answered::model_call("t"));
+    let history = with(vec![user("?")], &DialogueAnswer::model_call("t"));
     let history = with_result(history, r#"{"summary":"Fine."}"#, false);
     assert_eq!(shown(&ask(&client, &history).await), "Fine.");
 }
@@ -99,24 +98,24 @@ async fn the_result_of_somebody_elses_call_is_said_as_it_is() {
 async fn a_program_sees_that_nothing_was_done() {
     let client = everything();
     for (text, stop) in [
-        ("what is love", Stop::Refusal),
-        ("set the volume to 150", Stop::Refusal),
-        ("turn on the garage fountain", Stop::Refusal),
-        ("turn on the kitchen", Stop::End),
-        ("turn on", Stop::End),
-        ("help", Stop::End),
-        ("thanks", Stop::End),
-        ("what time is it", Stop::Calls),
+        ("what is love", DialogueEnd::Refusal),
+        ("set the volume to 150", DialogueEnd::Refusal),
+        ("turn on the garage fountain", DialogueEnd::Refusal),
+        ("turn on the kitchen", DialogueEnd::End),
+        ("turn on", DialogueEnd::End),
+        ("help", DialogueEnd::End),
+        ("thanks", DialogueEnd::End),
+        ("what time is it", DialogueEnd::Calls),
     ] {
         assert_eq!(ask(&client, &[user(text)]).await.stop, stop, "{text}");
     }
     let alone = client_of(&manager_of(Vec::new()));
     let reply = ask(&alone, &[user("what time is it")]).await;
-    assert_eq!(reply.stop, Stop::Refusal);
+    assert_eq!(reply.stop, DialogueEnd::Refusal);
     let history = vec![user("turn on switch 1")];
     let reply = ask(&client, &history).await;
     let history = with_result(with(history, &reply), "It is broken", true);
-    assert_eq!(ask(&client, &history).await.stop, Stop::Refusal);
+    assert_eq!(ask(&client, &history).await.stop, DialogueEnd::Refusal);
 }
 
 #[tokio::test]
@@ -135,10 +134,10 @@ async fn failures_that_are_equal_in_words_are_told_once() {
         .collect();
     assert_eq!(results.len(), told.len());
     let mut history = with(history, &reply);
-    history.push(Message::Results(results));
+    history.push(DialogueMessage::Results(results));
     let reply = ask(&client, &history).await;
     assert_eq!(shown(&reply), "It is away.\nDone.");
-    assert_eq!(reply.stop, Stop::Refusal);
+    assert_eq!(reply.stop, DialogueEnd::Refusal);
 }
 
 #[tokio::test]

@@ -1,32 +1,35 @@
-//! What takes records.
+//! The destinations of forwarded records.
 
-use std::fs::{DirBuilder, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use super::otlp::Collector;
-use super::syslog::Syslog;
-use super::{Forward, Record};
+use super::otlp::OtlpLogCollector;
+use super::syslog::{SyslogAddress, SyslogClient};
+use super::{ForwardRecord, ForwardTarget};
+use crate::store::{create_private_folder, private_file};
 
-pub(super) enum Destination {
-    Syslog(Syslog),
+pub(super) enum ForwardDestination {
+    Syslog(SyslogClient),
     File(PathBuf),
-    Otlp(Collector),
+    Otlp(OtlpLogCollector),
 }
 
-impl Destination {
-    pub(super) fn new(to: &Forward) -> Result<Self, String> {
+impl ForwardDestination {
+    pub(super) fn new(to: &ForwardTarget) -> Result<Self, String> {
         Ok(match to {
-            Forward::SyslogUdp(address) => Self::Syslog(Syslog::udp(address)),
-            Forward::SyslogUnix(path) => Self::Syslog(Syslog::unix(path)),
-            Forward::File(path) => Self::File(path.clone()),
-            Forward::Otlp(address) => Self::Otlp(Collector::new(address)?),
+            ForwardTarget::SyslogUdp(address) => {
+                Self::Syslog(SyslogClient::new(SyslogAddress::Udp(address.clone())))
+            }
+            ForwardTarget::SyslogUnix(path) => {
+                Self::Syslog(SyslogClient::new(SyslogAddress::Unix(path.clone())))
+            }
+            ForwardTarget::File(path) => Self::File(path.clone()),
+            ForwardTarget::Otlp(address) => Self::Otlp(OtlpLogCollector::new(address)?),
         })
     }
 
-    /// All of them, or an error: then all come again.
-    pub(super) fn send(&mut self, records: &[Record]) -> Result<(), String> {
+    /// Sends all records or fails. After an error all of them are sent again.
+    pub(super) fn send(&mut self, records: &[ForwardRecord]) -> Result<(), String> {
         match self {
             Self::Syslog(syslog) => syslog.send(records).map_err(|error| error.to_string()),
             Self::File(path) => {
@@ -37,19 +40,12 @@ impl Destination {
     }
 }
 
-/// Opened each time: whoever rotates the file may move it away.
-fn append(path: &Path, records: &[Record]) -> io::Result<()> {
+// Opened each time, because log rotation may move the file away.
+fn append(path: &Path, records: &[ForwardRecord]) -> io::Result<()> {
     if let Some(folder) = path.parent() {
-        DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(folder)?;
+        create_private_folder(folder)?;
     }
-    let mut file = OpenOptions::new()
-        .append(true)
-        .create(true)
-        .mode(0o600)
-        .open(path)?;
+    let mut file = private_file().append(true).create(true).open(path)?;
     let mut lines = String::new();
     for record in records {
         lines.push_str(&record.json);

@@ -1,33 +1,32 @@
-//! Records as OTLP logs, in its JSON form, over HTTP.
+//! Sends records as OTLP logs in JSON over HTTP.
 
 use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::runtime::{Builder, Runtime};
 
-use super::Record;
+use super::ForwardRecord;
 
-/// A collector that doesn't answer by then is away.
-const PATIENCE: Duration = Duration::from_secs(5);
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
 const INFO: u8 = 9;
 const WARN: u8 = 13;
 
-pub(super) struct Collector {
+pub(super) struct OtlpLogCollector {
     endpoint: reqwest::Url,
     client: reqwest::Client,
-    /// Made by the thread that sends.
+    // Made on the sending thread, the only one that blocks on it.
     runtime: Option<Runtime>,
 }
 
-impl Collector {
+impl OtlpLogCollector {
     pub(super) fn new(address: &str) -> Result<Self, String> {
         let mut endpoint = reqwest::Url::parse(address).map_err(|error| error.to_string())?;
         if !endpoint.path().ends_with("/v1/logs") {
             let path = format!("{}/v1/logs", endpoint.path().trim_end_matches('/'));
             endpoint.set_path(&path);
         }
-        let client = toolgate_net::client_builder(toolgate_net::is_this_machine(&endpoint))
-            .timeout(PATIENCE)
+        let client = toolgate_net::client_builder(toolgate_net::is_local_url(&endpoint))
+            .timeout(REQUEST_TIMEOUT)
             .build()
             .map_err(|error| error.to_string())?;
         Ok(Self {
@@ -37,7 +36,7 @@ impl Collector {
         })
     }
 
-    pub(super) fn send(&mut self, records: &[Record]) -> Result<(), String> {
+    pub(super) fn send(&mut self, records: &[ForwardRecord]) -> Result<(), String> {
         let body = body(records).to_string();
         let request = self
             .client
@@ -53,7 +52,7 @@ impl Collector {
         };
         let answer = runtime.block_on(async { request.send().await });
         self.runtime = Some(runtime);
-        // Without the address: it may hold a login.
+        // Without the URL, which may contain a login.
         let answer = answer.map_err(|error| error.without_url().to_string())?;
         match answer.status() {
             status if status.is_success() => Ok(()),
@@ -62,7 +61,7 @@ impl Collector {
     }
 }
 
-fn body(records: &[Record]) -> Value {
+fn body(records: &[ForwardRecord]) -> Value {
     let records: Vec<Value> = records.iter().map(log_record).collect();
     json!({ "resourceLogs": [{
         "resource": { "attributes": [
@@ -73,7 +72,7 @@ fn body(records: &[Record]) -> Value {
     }] })
 }
 
-fn log_record(record: &Record) -> Value {
+fn log_record(record: &ForwardRecord) -> Value {
     let nanos = record.started_at.saturating_mul(1000).to_string();
     let (severity, text) = match record.is_failure {
         true => (WARN, "WARN"),

@@ -1,4 +1,4 @@
-//! The configuration's `journal.forward`.
+//! The setting `journal.forward`: where records are forwarded to.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -7,36 +7,29 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// Where records go besides the journal.
-///
-/// ```
-/// use toolgate_journal::Forward;
-///
-/// let forward: Forward = serde_json::from_str(r#"{ "syslog": "udp://127.0.0.1:514" }"#).unwrap();
-/// assert_eq!(forward, Forward::SyslogUdp("127.0.0.1:514".to_owned()));
-/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "Form")]
+#[serde(try_from = "ForwardTargetForm")]
 #[non_exhaustive]
-pub enum Forward {
-    /// A datagram for each record, RFC 5424, to `host:port`.
+pub enum ForwardTarget {
+    /// An RFC 5424 datagram for each record, sent to `host:port`.
     SyslogUdp(String),
-    /// The same to a socket of this machine.
+    /// Like `SyslogUdp`, but sent to a local Unix socket.
     SyslogUnix(PathBuf),
-    /// A line of JSON for each record, at the end of a file.
+    /// A line of JSON for each record, appended to a file.
     File(PathBuf),
     /// OTLP logs over HTTP: the address of a collector.
     Otlp(String),
 }
 
-/// How it is written.
+/// A [`ForwardTarget`] as the configuration file spells it.
 #[derive(Deserialize, JsonSchema)]
 #[serde(
     untagged,
     expecting = "write \"syslog\", or { \"syslog\": \"udp://host:514\" }, { \"syslog\": \"unix:/dev/log\" }, { \"file\": PATH } or { \"otlp\": URL }"
 )]
 #[schemars(description = "Where records go besides the journal")]
-enum Form {
-    Word(Word),
+enum ForwardTargetForm {
+    Word(SyslogWord),
     Syslog(SyslogForm),
     File(FileForm),
     Otlp(OtlpForm),
@@ -44,8 +37,8 @@ enum Form {
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-enum Word {
-    /// The syslog of this machine, at `/dev/log`
+enum SyslogWord {
+    /// The local syslog, at `/dev/log`
     Syslog,
 }
 
@@ -59,7 +52,7 @@ struct SyslogForm {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct FileForm {
-    /// A file that lines of JSON are added to
+    /// A file to append lines of JSON to
     file: PathBuf,
 }
 
@@ -70,23 +63,23 @@ struct OtlpForm {
     otlp: String,
 }
 
-impl JsonSchema for Forward {
+impl JsonSchema for ForwardTarget {
     fn schema_name() -> std::borrow::Cow<'static, str> {
         "Forward".into()
     }
 
     fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        Form::json_schema(generator)
+        ForwardTargetForm::json_schema(generator)
     }
 }
 
-impl TryFrom<Form> for Forward {
+impl TryFrom<ForwardTargetForm> for ForwardTarget {
     type Error = String;
 
-    fn try_from(form: Form) -> Result<Self, String> {
+    fn try_from(form: ForwardTargetForm) -> Result<Self, String> {
         Ok(match form {
-            Form::Word(Word::Syslog) => Self::SyslogUnix("/dev/log".into()),
-            Form::Syslog(SyslogForm { syslog }) => {
+            ForwardTargetForm::Word(SyslogWord::Syslog) => Self::SyslogUnix("/dev/log".into()),
+            ForwardTargetForm::Syslog(SyslogForm { syslog }) => {
                 match (syslog.strip_prefix("udp://"), syslog.strip_prefix("unix:")) {
                     (Some(address), _) if has_port(address) => {
                         Self::SyslogUdp(address.trim_end_matches('/').to_owned())
@@ -97,8 +90,8 @@ impl TryFrom<Form> for Forward {
                     }
                 }
             }
-            Form::File(FileForm { file }) => Self::File(file),
-            Form::Otlp(OtlpForm { otlp }) => {
+            ForwardTargetForm::File(FileForm { file }) => Self::File(file),
+            ForwardTargetForm::Otlp(OtlpForm { otlp }) => {
                 let url = reqwest::Url::parse(&otlp).ok();
                 match url.filter(|url| matches!(url.scheme(), "http" | "https")) {
                     Some(_) => Self::Otlp(otlp),
@@ -114,8 +107,8 @@ fn has_port(address: &str) -> bool {
     port.is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok())
 }
 
-/// Without a login that may be part of an address.
-impl fmt::Display for Forward {
+// Leaves out the login that a URL may contain.
+impl fmt::Display for ForwardTarget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::SyslogUdp(address) => write!(f, "syslog udp://{address}"),
@@ -141,8 +134,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_destination_is_written_in_five_ways() {
-        let read = |json: &str| serde_json::from_str::<Forward>(json);
+    fn each_form_of_a_target_is_parsed() {
+        let read = |json: &str| serde_json::from_str::<ForwardTarget>(json);
         for (json, expected) in [
             (r#""syslog""#, "syslog unix:/dev/log"),
             (r#"{ "syslog": "unix:/run/log" }"#, "syslog unix:/run/log"),

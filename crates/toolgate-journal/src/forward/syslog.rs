@@ -1,70 +1,57 @@
-//! Records as messages of RFC 5424.
+//! Sends records as syslog messages (RFC 5424).
 
 use std::fs;
 use std::io;
 use std::net::{ToSocketAddrs, UdpSocket};
 use std::os::unix::net::UnixDatagram;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
-use super::Record;
+use super::ForwardRecord;
 use crate::time;
 
 /// Facility 13, log audit.
 const FACILITY: u8 = 13;
 const NOTICE: u8 = 5;
 const WARNING: u8 = 4;
-/// Longer messages many receivers cut or refuse. The arguments and the result are left out of these.
-const LONGEST: usize = 8192;
-const PATIENCE: Duration = Duration::from_secs(2);
+// Many receivers cut or refuse longer messages. Arguments and results are left out of these.
+const MAX_MESSAGE_BYTES: usize = 8192;
+const LONG_FIELDS: &str =
+    "arguments asked executed result content details error hint renamed dropped";
+const SEND_TIMEOUT: Duration = Duration::from_secs(2);
 
-pub(super) struct Syslog {
-    address: Address,
+pub(super) struct SyslogClient {
+    address: SyslogAddress,
     host: String,
 }
 
-enum Address {
+pub(super) enum SyslogAddress {
     Udp(String),
     Unix(PathBuf),
 }
 
-enum Socket {
-    Udp(UdpSocket),
-    Unix(UnixDatagram),
-}
+type SendDatagram = Box<dyn Fn(&[u8]) -> io::Result<usize>>;
 
-impl Syslog {
-    pub(super) fn udp(address: &str) -> Self {
-        Self::new(Address::Udp(address.to_owned()))
-    }
-
-    pub(super) fn unix(path: &Path) -> Self {
-        Self::new(Address::Unix(path.to_owned()))
-    }
-
-    fn new(address: Address) -> Self {
+impl SyslogClient {
+    pub(super) fn new(address: SyslogAddress) -> Self {
         let names = ["/proc/sys/kernel/hostname", "/etc/hostname"];
         let host = names.iter().find_map(|file| fs::read_to_string(file).ok());
-        let host = word(&host.unwrap_or_default(), 255);
+        let host = header_word(&host.unwrap_or_default(), 255);
         Self { address, host }
     }
 
-    pub(super) fn send(&self, records: &[Record]) -> io::Result<()> {
-        let socket = self.connect()?;
-        for record in records {
+    pub(super) fn send(&self, records: &[ForwardRecord]) -> io::Result<()> {
+        let send = self.connect()?;
+        records.iter().try_for_each(|record| {
             let message = message(&self.host, record);
-            match &socket {
-                Socket::Udp(socket) => socket.send(message.as_bytes())?,
-                Socket::Unix(socket) => socket.send(message.as_bytes())?,
-            };
-        }
-        Ok(())
+            send(message.as_bytes()).map(drop)
+        })
     }
 
-    /// Each time: a receiver that was started again has another socket.
-    fn connect(&self) -> io::Result<Socket> {
+    // Connects each time, because a restarted receiver has another socket.
+    fn connect(&self) -> io::Result<SendDatagram> {
         match &self.address {
-            Address::Udp(address) => {
+            SyslogAddress::Udp(address) => {
                 let found = address.to_socket_addrs()?.next();
                 let address = found.ok_or(io::ErrorKind::AddrNotAvailable)?;
                 let any = if address.is_ipv4() {
@@ -73,51 +60,40 @@ impl Syslog {
                     "[::]:0"
                 };
                 let socket = UdpSocket::bind(any)?;
-                socket.set_write_timeout(Some(PATIENCE))?;
+                socket.set_write_timeout(Some(SEND_TIMEOUT))?;
                 socket.connect(address)?;
-                Ok(Socket::Udp(socket))
+                Ok(Box::new(move |bytes| socket.send(bytes)))
             }
-            Address::Unix(path) => {
+            SyslogAddress::Unix(path) => {
                 let socket = UnixDatagram::unbound()?;
-                socket.set_write_timeout(Some(PATIENCE))?;
+                socket.set_write_timeout(Some(SEND_TIMEOUT))?;
                 socket.connect(path)?;
-                Ok(Socket::Unix(socket))
+                Ok(Box::new(move |bytes| socket.send(bytes)))
             }
         }
     }
 }
 
 /// `<PRI>1 TIME HOST toolgate PID ID - JSON`.
-fn message(host: &str, record: &Record) -> String {
+fn message(host: &str, record: &ForwardRecord) -> String {
     let severity = if record.is_failure { WARNING } else { NOTICE };
     let priority = FACILITY * 8 + severity;
     let moment = time::timestamp(record.started_at);
     let pid = std::process::id();
-    let id = word(&record.id, 32);
+    let id = header_word(&record.id, 32);
     let head = format!("<{priority}>1 {moment:.6} {host} toolgate {pid} {id} - ");
-    let json = match head.len() + record.json.len() > LONGEST {
-        true => shortened(&record.json),
+    let json = match head.len() + record.json.len() > MAX_MESSAGE_BYTES {
+        true => shorten(&record.json),
         false => record.json.clone(),
     };
     head + &json
 }
 
-/// Without what is long; the hash is still that of the whole record.
-fn shortened(json: &str) -> String {
+// Leaves out the long fields. The hash is still that of the whole record.
+fn shorten(json: &str) -> String {
     let mut record: serde_json::Value = serde_json::from_str(json).unwrap_or_default();
     if let Some(fields) = record.as_object_mut() {
-        for long in [
-            "arguments",
-            "asked",
-            "executed",
-            "result",
-            "content",
-            "details",
-            "error",
-            "hint",
-            "renamed",
-            "dropped",
-        ] {
+        for long in LONG_FIELDS.split(' ') {
             fields.shift_remove(long);
         }
         fields.insert("shortened".to_owned(), true.into());
@@ -125,17 +101,12 @@ fn shortened(json: &str) -> String {
     record.to_string()
 }
 
-/// Printable ASCII without spaces, as the head of a message wants it.
-fn word(text: &str, most: usize) -> String {
-    let text: String = text
-        .chars()
-        .filter(char::is_ascii_graphic)
-        .take(most)
-        .collect();
-    if text.is_empty() {
-        "-".to_owned()
-    } else {
-        text
+/// Keeps printable ASCII without spaces, as the header of a message requires.
+fn header_word(text: &str, most: usize) -> String {
+    let printable = text.chars().filter(char::is_ascii_graphic);
+    match printable.take(most).collect::<String>() {
+        empty if empty.is_empty() => "-".to_owned(),
+        word => word,
     }
 }
 
@@ -146,7 +117,7 @@ mod tests {
     #[test]
     fn a_long_record_is_shortened_and_says_so() {
         let record = |text: usize| {
-            Record {
+            ForwardRecord {
             started_at: 1_700_000_000_123_456,
             is_failure: true,
             tool: "echo".to_owned(),
@@ -161,7 +132,7 @@ mod tests {
         assert!(short.starts_with(head), "{short}");
         assert!(short.contains("xxxx"));
         let long = message("host", &record(10_000));
-        assert!(long.len() < LONGEST && !long.contains("xxxx"));
+        assert!(long.len() < MAX_MESSAGE_BYTES && !long.contains("xxxx"));
         let json = r#"{"tool":"echo","chain":{"hash":"ab"},"shortened":true}"#;
         assert!(long.ends_with(json), "{long}");
     }

@@ -1,44 +1,44 @@
-//! Checks the whole chain, and what it says of calls.
+//! Verifies the whole chain, and what it says about calls.
 
 use std::collections::HashMap;
 
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::{ChainProblem, Verification, VerifyOptions, uncovered_until, usable};
-use crate::chain::{self, Entry, Kind, NOTHING, SELECT};
+use super::{ChainProblem, VerifyOptions, VerifyReport, key_for, uncovered_until};
+use crate::chain::{self, ChainEntry, EntryKind, NO_HASH, SELECT};
 use crate::columns::{SELECT_BY_SEQ, column};
-use crate::head::Head;
-use crate::key::{Hash, Key, hex};
+use crate::head::ChainHead;
+use crate::key::{ChainHash, ChainKey, hex};
 use crate::{digest, time};
 
-/// How far from its place an entry is looked for.
-const NEAR: i64 = 16;
+// How many entries around a wrong one are searched for its original place.
+const SEARCH_DISTANCE: i64 = 16;
 
-pub(super) struct Verifier<'a> {
+pub(super) struct ChainVerifier<'a> {
     connection: &'a Connection,
-    key: Option<&'a Key>,
-    expect: Option<Hash>,
-    /// Where the expected hash stands.
+    key: Option<&'a ChainKey>,
+    expect: Option<ChainHash>,
     expected_at: Option<i64>,
-    report: Verification,
-    /// Calls that are not there, by place: the entry that knows them. Their deletion may still follow.
+    report: VerifyReport,
+    // Calls that are missing, by place, with the entry that knows them. Their deletion may still
+    // follow.
     missing: HashMap<i64, i64>,
     uncovered_until: i64,
-    trimmed: Option<Entry>,
+    trimmed: Option<ChainEntry>,
 }
 
-impl<'a> Verifier<'a> {
+impl<'a> ChainVerifier<'a> {
     pub(super) fn new(
         connection: &'a Connection,
-        key: Option<&'a Key>,
-        expect: Option<Hash>,
+        key: Option<&'a ChainKey>,
+        expect: Option<ChainHash>,
     ) -> Self {
         Self {
             connection,
             key,
             expect,
             expected_at: None,
-            report: Verification::default(),
+            report: VerifyReport::default(),
             missing: HashMap::new(),
             uncovered_until: 0,
             trimmed: None,
@@ -48,65 +48,61 @@ impl<'a> Verifier<'a> {
     pub(super) fn run(
         mut self,
         options: &VerifyOptions,
-        head: Option<Head>,
-    ) -> rusqlite::Result<Verification> {
+        head: Option<ChainHead>,
+    ) -> rusqlite::Result<VerifyReport> {
         let Some(last) = chain::last(self.connection)? else {
-            let text = "the whole chain of hashes is gone".to_owned();
-            self.report.add(ChainProblem::Missing, None, None, text);
+            let text = "the whole hash chain is gone";
+            self.report
+                .add_finding(ChainProblem::Missing, None, None, text);
             return Ok(self.report);
         };
-        let oldest: i64 = self
-            .connection
-            .query_row("SELECT min(n) FROM chain", [], |row| row.get(0))?;
+        let oldest = chain::first(self.connection)?.unwrap_or(last.n);
         let newest = options.newest.map(i64::from);
         let from = newest.map_or(oldest, |newest| (last.n - newest).max(oldest));
         self.report.is_partial = from > oldest;
         (self.report.head_entry, self.report.head) = (last.n, hex(&last.hash));
         self.report.is_keyed = last.key.is_some() && last.key == self.key.map(|key| key.id);
         self.uncovered_until = uncovered_until(self.connection)?;
-        self.entries(from)?;
-        self.rows(options.newest)?;
-        self.told_missing();
-        self.count(&last)?;
-        self.head(head, &last)?;
-        self.expectation(options, oldest);
-        self.key_of(&last);
+        self.check_entries(from)?;
+        self.check_rows(options.newest)?;
+        self.report_missing();
+        self.check_count(&last)?;
+        self.check_head(head, &last)?;
+        self.check_expected_hash(options, oldest);
+        self.check_key(&last);
         Ok(self.report)
     }
 
-    fn add(&mut self, problem: ChainProblem, entry: i64, call: Option<String>, text: String) {
-        self.report.add(problem, Some(entry), call, text);
-    }
-
-    fn entries(&mut self, from: i64) -> rusqlite::Result<()> {
+    fn check_entries(&mut self, from: i64) -> rusqlite::Result<()> {
         let sql = format!("{SELECT} WHERE n >= ? ORDER BY n");
         let mut statement = self.connection.prepare(&sql)?;
         let mut rows = statement.query([from])?;
-        let (mut first, mut before): (Option<Entry>, Option<Entry>) = (None, None);
+        let (mut first, mut before): (Option<ChainEntry>, Option<ChainEntry>) = (None, None);
         while let Some(row) = rows.next()? {
-            let entry = Entry::read(row)?;
+            let entry = ChainEntry::read(row)?;
             self.report.entries += 1;
             if Some(entry.hash) == self.expect {
                 self.expected_at = Some(entry.n);
             }
             match &before {
-                Some(before) => self.link(before, &entry)?,
+                Some(before) => self.check_link(before, &entry)?,
                 None => {
                     first = Some(entry.clone());
-                    self.beginning(&entry);
+                    self.check_first(&entry);
                 }
             }
-            // Of the oldest one that is kept, all was said before it was.
+            // The oldest kept entry was carried forward when it was trimmed, so its content is
+            // checked there.
             let is_anchor = before.is_none() && !self.report.is_partial;
-            self.content(&entry, is_anchor)?;
+            self.check_content(&entry, is_anchor)?;
             before = Some(entry);
         }
-        let is_vouched = |first: &Entry| {
+        let is_vouched = |first: &ChainEntry| {
             let trimmed = self.trimmed.as_ref();
             trimmed.is_some_and(|last| (last.row, last.digest) == (first.n, first.hash))
         };
         if let Some(first) = first
-            && first.kind != Some(Kind::Begin)
+            && first.kind != Some(EntryKind::Begin)
             && !self.report.is_partial
             && !is_vouched(&first)
         {
@@ -114,21 +110,23 @@ impl<'a> Verifier<'a> {
                 "entries before #{} are missing, and nothing says that they were trimmed",
                 first.n
             );
-            self.add(ChainProblem::Missing, first.n, None, text);
+            self.report
+                .add_finding(ChainProblem::Missing, first.n, None, text);
         }
         Ok(())
     }
 
-    fn beginning(&mut self, entry: &Entry) {
-        if entry.kind != Some(Kind::Begin) {
+    fn check_first(&mut self, entry: &ChainEntry) {
+        if entry.kind != Some(EntryKind::Begin) {
             return;
         }
-        let expected = usable(self.key, entry).map(|key| entry.expected(key, &NOTHING));
+        let expected = key_for(self.key, entry).map(|key| entry.expected(key, &NO_HASH));
         if expected.is_some_and(|expected| expected != entry.hash) {
-            let text = "the first entry was changed".to_owned();
-            self.add(ChainProblem::Changed, entry.n, None, text);
+            let text = "the first entry was changed";
+            self.report
+                .add_finding(ChainProblem::Changed, entry.n, None, text);
         }
-        if entry.digest != NOTHING {
+        if entry.digest != NO_HASH {
             self.report.notes.push(format!(
                 "this journal begins with entry #{}; the one before it ended with the head {}",
                 entry.n,
@@ -137,19 +135,19 @@ impl<'a> Verifier<'a> {
         }
     }
 
-    /// Whether an entry follows the one before it.
-    fn link(&mut self, before: &Entry, entry: &Entry) -> rusqlite::Result<()> {
+    fn check_link(&mut self, before: &ChainEntry, entry: &ChainEntry) -> rusqlite::Result<()> {
         let gap = entry.n - before.n - 1;
-        let is_said = entry.kind == Some(Kind::Lost) && entry.row == gap;
+        let is_said = entry.kind == Some(EntryKind::Lost) && entry.row == gap;
         if gap > 0 && !is_said {
             let text = match gap {
                 1 => format!("entry #{} is missing", before.n + 1),
                 _ => format!("entries #{} to #{} are missing", before.n + 1, entry.n - 1),
             };
-            self.add(ChainProblem::Missing, entry.n, None, text);
+            self.report
+                .add_finding(ChainProblem::Missing, entry.n, None, text);
             return Ok(());
         }
-        let Some(key) = usable(self.key, entry) else {
+        let Some(key) = key_for(self.key, entry) else {
             if before.key != entry.key {
                 self.report.notes.push(format!(
                     "entries from #{} on were made with a key that isn't here, so their hashes can't be checked",
@@ -160,7 +158,8 @@ impl<'a> Verifier<'a> {
         };
         if self.key.is_some() && before.key.is_some() && entry.key.is_none() {
             let text = format!("entry #{} was made without the key", entry.n);
-            self.add(ChainProblem::Foreign, entry.n, None, text);
+            self.report
+                .add_finding(ChainProblem::Foreign, entry.n, None, text);
         }
         if entry.expected(key, &before.hash) == entry.hash {
             return Ok(());
@@ -169,43 +168,49 @@ impl<'a> Verifier<'a> {
         let of = call
             .as_ref()
             .map_or(String::new(), |id| format!(", of call {id},"));
-        if self.stood_elsewhere(key, entry)? {
+        if self.was_moved(key, entry)? {
             let text = format!(
-                "entry #{}{of} stands where another one was written",
+                "entry #{}{of} was moved: another one was written there",
                 entry.n
             );
-            self.add(ChainProblem::OutOfOrder, entry.n, call, text);
+            self.report
+                .add_finding(ChainProblem::OutOfOrder, entry.n, call, text);
         } else {
             let text = format!("entry #{}{of} was changed", entry.n);
-            self.add(ChainProblem::Changed, entry.n, call, text);
+            self.report
+                .add_finding(ChainProblem::Changed, entry.n, call, text);
         }
         Ok(())
     }
 
     /// True if the entry's hash is right for a place nearby, after one of its neighbours.
-    fn stood_elsewhere(&self, key: Option<&Key>, entry: &Entry) -> rusqlite::Result<bool> {
+    fn was_moved(&self, key: Option<&ChainKey>, entry: &ChainEntry) -> rusqlite::Result<bool> {
         let sql = format!("{SELECT} WHERE n >= ? AND n <= ?");
         let mut statement = self.connection.prepare_cached(&sql)?;
-        let near = statement.query_map(params![entry.n - NEAR - 1, entry.n + NEAR], Entry::read)?;
-        let near = near.collect::<rusqlite::Result<Vec<Entry>>>()?;
+        let near = statement.query_map(
+            params![entry.n - SEARCH_DISTANCE - 1, entry.n + SEARCH_DISTANCE],
+            ChainEntry::read,
+        )?;
+        let near = near.collect::<rusqlite::Result<Vec<ChainEntry>>>()?;
         let mut moved = entry.clone();
-        Ok((entry.n - NEAR..=entry.n + NEAR).any(|n| {
-            moved.n = n;
-            near.iter()
-                .any(|before| moved.expected(key, &before.hash) == entry.hash)
-        }))
+        Ok(
+            (entry.n - SEARCH_DISTANCE..=entry.n + SEARCH_DISTANCE).any(|n| {
+                moved.n = n;
+                near.iter()
+                    .any(|before| moved.expected(key, &before.hash) == entry.hash)
+            }),
+        )
     }
 
-    /// Whether what an entry says is so.
-    fn content(&mut self, entry: &Entry, is_anchor: bool) -> rusqlite::Result<()> {
+    fn check_content(&mut self, entry: &ChainEntry, is_anchor: bool) -> rusqlite::Result<()> {
         match entry.kind {
-            Some(kind) if kind.is_of_call() && !is_anchor => self.call(entry)?,
-            Some(Kind::Evicted) => {
+            Some(kind) if kind.is_call() && !is_anchor => self.check_call(entry)?,
+            Some(EntryKind::Evicted) => {
                 self.missing.remove(&entry.row);
                 self.report.evicted += 1;
             }
-            Some(Kind::Trimmed) => self.trimmed = Some(entry.clone()),
-            Some(Kind::Lost) if !is_anchor => {
+            Some(EntryKind::Trimmed) => self.trimmed = Some(entry.clone()),
+            Some(EntryKind::Lost) if !is_anchor => {
                 let text = match entry.row {
                     0 => format!(
                         "the chain before entry #{} was rewritten: its head was {}",
@@ -213,22 +218,24 @@ impl<'a> Verifier<'a> {
                         hex(&entry.digest)
                     ),
                     lost => format!(
-                        "{lost} entries before #{} are missing: the newest calls were deleted, or lost when the power failed",
+                        "{lost} entries before #{} are missing: the newest calls were deleted, or lost in a power failure",
                         entry.n
                     ),
                 };
-                self.add(ChainProblem::Missing, entry.n, None, text);
+                self.report
+                    .add_finding(ChainProblem::Missing, entry.n, None, text);
             }
             None => {
-                let text = format!("entry #{} is of no known kind", entry.n);
-                self.add(ChainProblem::Foreign, entry.n, None, text);
+                let text = format!("entry #{} has an unknown kind", entry.n);
+                self.report
+                    .add_finding(ChainProblem::Foreign, entry.n, None, text);
             }
             Some(_) => {}
         }
         Ok(())
     }
 
-    fn call(&mut self, entry: &Entry) -> rusqlite::Result<()> {
+    fn check_call(&mut self, entry: &ChainEntry) -> rusqlite::Result<()> {
         let mut statement = self.connection.prepare_cached(&SELECT_BY_SEQ)?;
         let mut rows = statement.query([entry.row])?;
         let Some(row) = rows.next()? else {
@@ -241,21 +248,18 @@ impl<'a> Verifier<'a> {
             return Ok(()); // A later entry speaks of it.
         }
         self.report.calls += 1;
-        let run = digest::run(self.connection, row.get(column!(run))?)?;
-        let is_same = chained == Some(entry.n) && digest::of_row(&run, row)? == entry.digest;
+        let run = digest::run_digest(self.connection, row.get(column!(run))?)?;
+        let is_same = chained == Some(entry.n) && digest::row_digest(&run, row)? == entry.digest;
         if !is_same {
             let id: String = row.get(column!(id))?;
-            let text = format!(
-                "call {id} was changed: it is not what entry #{} says",
-                entry.n
-            );
-            self.add(ChainProblem::Changed, entry.n, Some(id), text);
+            let text = format!("call {id} was changed: it differs from entry #{}", entry.n);
+            self.report
+                .add_finding(ChainProblem::Changed, entry.n, Some(id), text);
         }
         Ok(())
     }
 
-    /// Calls that no entry knows.
-    fn rows(&mut self, newest: Option<u32>) -> rusqlite::Result<()> {
+    fn check_rows(&mut self, newest: Option<u32>) -> rusqlite::Result<()> {
         let calls = match newest {
             Some(newest) => format!("(SELECT * FROM calls ORDER BY seq DESC LIMIT {newest})"),
             None => "calls".to_owned(),
@@ -276,25 +280,27 @@ impl<'a> Verifier<'a> {
                 _ => {
                     let text = format!("call {id} is not in the chain: Toolgate did not record it");
                     let problem = ChainProblem::Foreign;
-                    self.report.add(problem, chained, Some(id), text);
+                    self.report.add_finding(problem, chained, Some(id), text);
                 }
             }
         }
         Ok(())
     }
 
-    fn told_missing(&mut self) {
+    fn report_missing(&mut self) {
         let mut missing: Vec<(i64, i64)> = self.missing.drain().map(|(seq, n)| (n, seq)).collect();
         missing.sort_unstable();
         for (n, seq) in missing {
             let moment = time::timestamp((seq >> 20) * 1000);
             let text = format!("the call of entry #{n}, made at {moment:.3}, is missing");
-            self.add(ChainProblem::Missing, n, None, text);
+            self.report
+                .add_finding(ChainProblem::Missing, n, None, text);
         }
     }
 
-    /// Of calls that are older than the chain only their number is known.
-    fn count(&mut self, last: &Entry) -> rusqlite::Result<()> {
+    // Only the number of calls that are older than the chain is known. With other problems it would
+    // only repeat them.
+    fn check_count(&mut self, last: &ChainEntry) -> rusqlite::Result<()> {
         if self.report.is_partial || self.report.problems > 0 {
             return Ok(());
         }
@@ -304,26 +310,26 @@ impl<'a> Verifier<'a> {
             0 => return Ok(()),
             more @ 1.. => (
                 ChainProblem::Foreign,
-                format!("{more} more than there were"),
+                format!("{more} more exist than before"),
             ),
             less => (ChainProblem::Missing, format!("{} are missing", -less)),
         };
         let text = format!("of the calls that are older than the chain, {what}");
-        self.report.add(problem, None, None, text);
+        self.report.add_finding(problem, None, None, text);
         Ok(())
     }
 
-    fn head(&mut self, head: Option<Head>, last: &Entry) -> rusqlite::Result<()> {
+    fn check_head(&mut self, head: Option<ChainHead>, last: &ChainEntry) -> rusqlite::Result<()> {
         let (problem, text) = match head {
             None => (
                 ChainProblem::Missing,
-                "the file that keeps the head, '.head' beside the journal, is missing: whether the newest calls were deleted can't be told".to_owned(),
+                "the file that keeps the head, '.head' beside the journal, is missing: so deleted newest calls can't be detected".to_owned(),
             ),
-            Some(head) if head.is_in(self.connection)? => return Ok(()),
+            Some(head) if head.is_in_chain(self.connection)? => return Ok(()),
             Some(head) if head.n > last.n => (
                 ChainProblem::Missing,
                 format!(
-                    "entries #{} to #{} at the end are missing: the newest calls were deleted, or lost when the power failed",
+                    "entries #{} to #{} at the end are missing: the newest calls were deleted, or lost in a power failure",
                     last.n + 1,
                     head.n
                 ),
@@ -337,11 +343,11 @@ impl<'a> Verifier<'a> {
                 ),
             ),
         };
-        self.report.add(problem, None, None, text);
+        self.report.add_finding(problem, None, None, text);
         Ok(())
     }
 
-    fn expectation(&mut self, options: &VerifyOptions, oldest: i64) {
+    fn check_expected_hash(&mut self, options: &VerifyOptions, oldest: i64) {
         let Some(expected) = &options.expect else {
             return;
         };
@@ -357,18 +363,21 @@ impl<'a> Verifier<'a> {
                 let text = format!(
                     "no entry has the expected hash {expected}: the chain was rewritten since it was noted, or that entry is older than #{oldest}, the oldest that is kept"
                 );
-                self.report.add(ChainProblem::Missing, None, None, text);
+                self.report
+                    .add_finding(ChainProblem::Missing, None, None, text);
             }
         }
     }
 
-    /// With a key, a chain that ends without it was continued by somebody who doesn't have it.
-    fn key_of(&mut self, last: &Entry) {
+    // If there is a key, a chain that ends without it was continued by somebody who doesn't have
+    // it.
+    fn check_key(&mut self, last: &ChainEntry) {
         if let Some(key) = self.key
             && last.key != Some(key.id)
         {
-            let text = "the newest entry was not made with the key beside the journal".to_owned();
-            self.add(ChainProblem::Foreign, last.n, None, text);
+            let text = "the newest entry was not made with the key beside the journal";
+            self.report
+                .add_finding(ChainProblem::Foreign, last.n, None, text);
         }
     }
 

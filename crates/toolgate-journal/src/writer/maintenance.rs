@@ -1,49 +1,52 @@
-//! What the thread does between batches: upkeep, looking after its files, mending the database.
+//! What the writer does between batches: upkeep, watching its files, repairing the database.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 use tracing::{debug, warn};
 
-use super::{GATHER, RETRY, TICK, Writer};
-use crate::identity::Identity;
+use super::{GATHER_TIME, IDLE_TIMEOUT, JournalWriter, RETRY_INTERVAL};
+use crate::file_identity::FileIdentity;
 use crate::spool::Spool;
-use crate::store::{self, Look};
+use crate::store::{self, CheckDepth};
 
-/// SQLite's log is worked off after about so many pages.
-const LONG_LOG: usize = 1000;
-/// How long a file that was found whole is not looked through again.
-const TRUST: Duration = Duration::from_secs(60);
+// SQLite's log is checkpointed after about this many pages.
+const LONG_LOG_PAGES: usize = 1000;
+// How long a file that was found intact isn't checked again.
+const RECHECK_INTERVAL: Duration = Duration::from_secs(60);
 
-impl Writer {
-    /// A bit of upkeep, and how long to wait before the next.
-    pub(super) fn keep_up(&mut self) {
-        self.stay_seen();
+impl JournalWriter {
+    pub(super) fn run_maintenance(&mut self) {
+        self.keep_lock_visible();
         if self.queue.take_damage() {
-            self.mend();
+            self.check_for_damage();
         }
-        if !self.upkeep.is_resting() && self.failed.is_none() && self.wait_for_others().is_ok() {
-            self.tidy_up();
+        if !self.upkeep.is_resting()
+            && self.last_failure.is_none()
+            && self.wait_for_others().is_ok()
+        {
+            self.run_upkeep();
         }
-        if self.log > LONG_LOG && !self.tidier.is_at_work() {
-            self.log = 0;
-            if let Err(error) = self.tidier.work_off_log(&self.file) {
-                debug!(%error, "the log of the journal can not be worked off now");
+        if self.log_pages > LONG_LOG_PAGES && !self.checkpointer.is_running() {
+            self.log_pages = 0;
+            if let Err(error) = self.checkpointer.start(&self.file) {
+                debug!(%error, "the journal's checkpoint can't be started now");
             }
         }
-        self.patience = match self.upkeep.is_resting() {
-            _ if self.failed.is_some() => RETRY,
-            true => TICK,
+        self.idle_timeout = match self.upkeep.is_resting() {
+            _ if self.last_failure.is_some() => RETRY_INTERVAL,
+            true => IDLE_TIMEOUT,
             false => Duration::ZERO,
         }
     }
 
-    /// As much as there is time for while rows come together: under load more of them come than one step deletes.
-    fn tidy_up(&mut self) {
-        let end = Instant::now() + GATHER;
+    // Runs as many steps as there is time for while rows are gathered. Under load more rows arrive
+    // than one step deletes.
+    fn run_upkeep(&mut self) {
+        let end = Instant::now() + GATHER_TIME;
         loop {
-            match self.step_of_upkeep() {
-                Err(error) if store::is_damage(&error) => return self.mend(),
+            match self.upkeep_step() {
+                Err(error) if store::is_damage(&error) => return self.check_for_damage(),
                 _ => {}
             }
             if self.upkeep.is_resting() || Instant::now() > end || self.queue.is_urgent() {
@@ -52,41 +55,43 @@ impl Writer {
         }
     }
 
-    fn step_of_upkeep(&mut self) -> rusqlite::Result<()> {
+    fn upkeep_step(&mut self) -> rusqlite::Result<()> {
         self.upkeep
             .step(&mut self.connection, self.key.as_ref(), &self.file)
     }
 
-    /// Someone who reads or tidies up met damage that no row has met. A file that has it is set aside.
-    fn mend(&mut self) {
-        if self.looked.is_some_and(|at| at.elapsed() < TRUST) {
+    /// Checks the whole file after a reader or the upkeep met damage. A damaged file is set aside.
+    fn check_for_damage(&mut self) {
+        let is_recent = |at: Instant| at.elapsed() < RECHECK_INTERVAL;
+        if self.checked_at.is_some_and(is_recent) {
             return;
         }
-        let mut before = Identity::of(&self.file);
-        match self.reopen(Look::Whole) {
-            Ok(()) if before.is_still(&self.file) => {
-                warn!(file = %self.file.display(), "the journal seemed to be damaged, but nothing is found wrong with it");
+        let mut before = FileIdentity::read(&self.file);
+        match self.reopen(CheckDepth::Whole) {
+            Ok(()) if before.still_matches(&self.file) => {
+                warn!(file = %self.file.display(), "the journal seemed to be damaged, but a full check found nothing wrong");
             }
-            Ok(()) => self.upkeep.begin(),
+            Ok(()) => self.upkeep.restart(),
             Err(error) => self.fail(&error),
         }
     }
 
-    /// Without its lock this run would look to others as if it were over; without its spools it would leave nothing.
-    fn stay_seen(&mut self) {
-        if !self.run.is_seen() {
-            let was_said = std::mem::replace(&mut self.is_unseen, true);
+    // Without its lock this run would look dead to other processes. Without its spool files it
+    // would leave nothing behind.
+    fn keep_lock_visible(&mut self) {
+        if !self.run.is_lock_visible() {
+            let was_said = std::mem::replace(&mut self.lost_lock_reported, true);
             let file = self.run.path();
             let file = file.display();
-            match self.run.renew() {
-                Ok(()) => warn!(%file, "the journal's lock was deleted; it is made anew"),
+            match self.run.recreate_lock() {
+                Ok(()) => warn!(%file, "the journal's lock was deleted; it was recreated"),
                 Err(_) if was_said => return,
                 Err(error) => {
-                    return warn!(%error, %file, "the journal's lock was deleted and can not be made anew; to others, running calls may look interrupted");
+                    return warn!(%error, %file, "the journal's lock was deleted and can't be recreated; other processes may see running calls as interrupted");
                 }
             }
-            self.is_unseen = false;
+            self.lost_lock_reported = false;
         }
-        self.with_spool(Spool::renew);
+        self.with_spool(Spool::recreate_missing);
     }
 }

@@ -1,4 +1,5 @@
-//! A file that is cut off or has bits flipped: a start succeeds all the same, what can be read is kept, and it is said.
+//! With a truncated file or flipped bits a start still succeeds, keeps what can be read,
+//! and logs the damage.
 
 use std::fs;
 use std::os::unix::fs::FileExt;
@@ -8,22 +9,22 @@ use serde_json::json;
 use toolgate_core::ToolCall;
 use toolgate_journal::{JournalHealth, JournalSettings};
 
-use crate::support::{House, Log, all, echo, eventually, executor_of, filtered};
+use crate::support::{JournalLog, TestJournal, echo, eventually, executor_of, filtered, no_filter};
 
 const CALLS: usize = 60;
 
 /// The parts of a journal, as a killed process leaves them.
-struct Parts {
+struct JournalFiles {
     database: Vec<u8>,
     log: Vec<u8>,
     ids: Vec<String>,
 }
 
-impl Parts {
-    /// `is_closed`: everything is in the database, and there is no log.
+impl JournalFiles {
+    /// With `is_closed`, everything is in the database and there is no log.
     async fn new(is_closed: bool) -> Self {
-        let house = House::new();
-        let journal = house.journal();
+        let fixture = TestJournal::new();
+        let journal = fixture.journal();
         let executor = executor_of(&journal, [echo()]);
         for n in 0..CALLS {
             let text = "x".repeat(n * 131 % 6000);
@@ -31,7 +32,7 @@ impl Parts {
                 .execute(ToolCall::new("echo", json!({ "n": n, "text": text })))
                 .await;
         }
-        let ids = house
+        let ids = fixture
             .calls()
             .into_iter()
             .map(|call| call.id)
@@ -40,36 +41,37 @@ impl Parts {
         if is_closed {
             journal.close().await;
             let checkpoint = "PRAGMA wal_checkpoint(TRUNCATE)";
-            house.sqlite().execute_batch(checkpoint).unwrap();
+            fixture.sqlite().execute_batch(checkpoint).unwrap();
         }
-        let log = house.file().with_file_name("journal.db-wal");
+        let log = fixture.file().with_file_name("journal.db-wal");
         Self {
-            database: fs::read(house.file()).unwrap(),
+            database: fs::read(fixture.file()).unwrap(),
             log: fs::read(log).unwrap_or_default(),
             ids,
         }
     }
 
-    fn put(&self, house: &House, database: &[u8], log: &[u8]) {
-        fs::create_dir(house.file().parent().unwrap()).unwrap();
-        fs::write(house.file(), database).unwrap();
+    fn put(&self, fixture: &TestJournal, database: &[u8], log: &[u8]) {
+        fs::create_dir(fixture.file().parent().unwrap()).unwrap();
+        fs::write(fixture.file(), database).unwrap();
         if !log.is_empty() {
-            fs::write(house.file().with_file_name("journal.db-wal"), log).unwrap();
+            fs::write(fixture.file().with_file_name("journal.db-wal"), log).unwrap();
         }
     }
 }
 
-/// What came of a start with damaged files: which calls are left, whether the file was set aside, and what was said.
-struct Start {
+/// The result of a start with damaged files: which calls are left, whether the file was set
+/// aside, and the log.
+struct StartReport {
     ids: Vec<String>,
     is_set_aside: bool,
     log: String,
 }
 
-/// Starts, makes a call, and looks.
-async fn start(house: &House) -> Start {
-    let (log, guard) = Log::listen();
-    let journal = house.journal();
+/// Starts, makes a call, and reports.
+async fn start(fixture: &TestJournal) -> StartReport {
+    let (log, guard) = JournalLog::listen();
+    let journal = fixture.journal();
     let call = ToolCall::new("echo", json!({ "new": true }));
     let id = call.id().to_string();
     assert!(
@@ -80,27 +82,27 @@ async fn start(house: &House) -> Start {
     );
     journal.flush().await;
     drop(guard);
-    let new = house.reader().call(&id).unwrap().unwrap();
+    let new = fixture.reader().call(&id).unwrap().unwrap();
     assert_eq!(
         (new.summary.outcome.as_str(), new.result),
         ("success", Some(json!({ "new": true })))
     );
-    let ids = house
+    let ids = fixture
         .calls()
         .into_iter()
         .map(|call| call.id)
         .rev()
         .filter(|other| *other != id);
-    Start {
+    StartReport {
         ids: ids.collect(),
-        is_set_aside: !house.beside(".broken-").is_empty(),
+        is_set_aside: !fixture.files_with_suffix(".broken-").is_empty(),
         log: log.text(),
     }
 }
 
 #[tokio::test]
 async fn a_log_that_is_cut_anywhere_loses_only_its_end() {
-    let parts = Parts::new(false).await;
+    let parts = JournalFiles::new(false).await;
     let frame = 4096 + 24;
     let frames = (parts.log.len() - 32) / frame;
     let edges = (0..=frames).flat_map(|n| [32 + n * frame, 32 + n * frame + 1, 31 + n * frame]);
@@ -113,9 +115,9 @@ async fn a_log_that_is_cut_anywhere_loses_only_its_end() {
     cuts.sort_unstable();
     let mut kept = 0;
     for cut in cuts {
-        let house = House::new();
-        parts.put(&house, &parts.database, &parts.log[..cut]);
-        let start = start(&house).await;
+        let fixture = TestJournal::new();
+        parts.put(&fixture, &parts.database, &parts.log[..cut]);
+        let start = start(&fixture).await;
         assert!(
             parts.ids.starts_with(&start.ids),
             "at {cut}: only the end is missing"
@@ -127,10 +129,7 @@ async fn a_log_that_is_cut_anywhere_loses_only_its_end() {
         kept = start.ids.len();
         let is_within_a_frame = cut > 0 && (cut < 32 || (cut - 32) % frame != 0);
         assert!(
-            !is_within_a_frame
-                || start
-                    .log
-                    .contains("was not completely written or is damaged"),
+            !is_within_a_frame || start.log.contains("is incomplete or damaged"),
             "at {cut}: {}",
             start.log
         );
@@ -141,20 +140,17 @@ async fn a_log_that_is_cut_anywhere_loses_only_its_end() {
 
 #[tokio::test]
 async fn a_log_with_a_flipped_bit_loses_only_what_follows() {
-    let parts = Parts::new(false).await;
+    let parts = JournalFiles::new(false).await;
     for at in (0..parts.log.len()).step_by(parts.log.len() / 60) {
-        let house = House::new();
+        let fixture = TestJournal::new();
         let mut log = parts.log.clone();
         log[at] ^= 1 << (at % 8);
-        parts.put(&house, &parts.database, &log);
-        let start = start(&house).await;
+        parts.put(&fixture, &parts.database, &log);
+        let start = start(&fixture).await;
         assert!(parts.ids.starts_with(&start.ids), "at {at}");
         let whole = start.ids.len() == CALLS;
         assert!(
-            whole
-                || start
-                    .log
-                    .contains("was not completely written or is damaged"),
+            whole || start.log.contains("is incomplete or damaged"),
             "at {at}: {}",
             start.log
         );
@@ -162,25 +158,28 @@ async fn a_log_with_a_flipped_bit_loses_only_what_follows() {
 }
 
 #[tokio::test]
-async fn a_database_that_is_cut_anywhere_is_set_aside_and_what_can_be_read_is_kept() {
-    let parts = Parts::new(true).await;
+async fn a_truncated_database_is_set_aside_and_salvaged() {
+    let parts = JournalFiles::new(true).await;
     let length = parts.database.len();
     let mut most = 0;
     for cut in (1..length)
         .step_by(length / 60)
         .chain([length - 1, length - 4096])
     {
-        let house = House::new();
-        parts.put(&house, &parts.database[..cut], &[]);
-        let start = start(&house).await;
+        let fixture = TestJournal::new();
+        parts.put(&fixture, &parts.database[..cut], &[]);
+        let start = start(&fixture).await;
         assert!(
-            start.is_set_aside && start.log.contains("is set aside, and a new one is begun"),
+            start.is_set_aside
+                && start
+                    .log
+                    .contains("was set aside, and a new one was started"),
             "at {cut}: {}",
             start.log
         );
         assert!(is_subset(&start.ids, &parts.ids), "at {cut}");
         most = most.max(start.ids.len());
-        let broken = &house.beside(".broken-")[0];
+        let broken = &fixture.files_with_suffix(".broken-")[0];
         assert_eq!(
             fs::read(broken).unwrap()[..16.min(cut)],
             parts.database[..16.min(cut)],
@@ -192,17 +191,17 @@ async fn a_database_that_is_cut_anywhere_is_set_aside_and_what_can_be_read_is_ke
 
 #[tokio::test]
 async fn a_database_with_a_flipped_bit_is_used_or_set_aside() {
-    /// Where the file says whose it is and of which version: a file that says it is another's is left alone.
+    /// The bytes that name the program and version. A file of another program is left alone.
     const NAMES: std::ops::Range<usize> = 60..72;
-    let parts = Parts::new(true).await;
+    let parts = JournalFiles::new(true).await;
     let head = (0..200).filter(|at| !NAMES.contains(at));
     let mut set_aside = 0;
     for at in head.chain((200..parts.database.len()).step_by(parts.database.len() / 150)) {
-        let house = House::new();
+        let fixture = TestJournal::new();
         let mut database = parts.database.clone();
         database[at] ^= 1 << (at % 8);
-        parts.put(&house, &database, &[]);
-        let start = start(&house).await;
+        parts.put(&fixture, &database, &[]);
+        let start = start(&fixture).await;
         let intact = start.ids.len() == CALLS;
         assert!(
             intact || start.is_set_aside,
@@ -211,7 +210,7 @@ async fn a_database_with_a_flipped_bit_is_used_or_set_aside() {
         );
         assert_eq!(
             start.is_set_aside,
-            start.log.contains("is set aside"),
+            start.log.contains("was set aside"),
             "at {at}: {}",
             start.log
         );
@@ -222,16 +221,16 @@ async fn a_database_with_a_flipped_bit_is_used_or_set_aside() {
 
 #[tokio::test]
 async fn damage_that_shows_while_calls_are_written_is_dealt_with() {
-    let house = House::new();
-    let journal = house.journal();
+    let fixture = TestJournal::new();
+    let journal = fixture.journal();
     let executor = executor_of(&journal, [echo()]);
     for n in 0..20 {
         executor
             .execute(ToolCall::new("echo", json!({ "n": n })))
             .await;
     }
-    overwrite(&house.file().with_file_name("journal.db-wal"));
-    overwrite(&house.file());
+    overwrite(&fixture.file().with_file_name("journal.db-wal"));
+    overwrite(&fixture.file());
     let mut last = Vec::new();
     for n in 0..2000 {
         let call = ToolCall::new("echo", json!({ "n": n, "text": "y".repeat(3000) }));
@@ -243,17 +242,18 @@ async fn damage_that_shows_while_calls_are_written_is_dealt_with() {
     assert_eq!(journal.health(), JournalHealth::Ok { lost: 0 });
     journal.close().await;
     drop((journal, executor));
-    let start = start(&house).await;
+    let start = start(&fixture).await;
     assert!(
         start.ids.ends_with(&last),
         "once it is seen, all is well again"
     );
 }
 
-/// A file that is too large to be looked through at a start, closed in good order, with nonsense in the middle.
-async fn large_and_damaged() -> House {
-    let house = House::new();
-    let journal = house.journal();
+/// A journal too large to be checked at the start, closed in good order, with
+/// garbage in the middle.
+async fn large_and_damaged() -> TestJournal {
+    let fixture = TestJournal::new();
+    let journal = fixture.journal();
     let executor = executor_of(&journal, [echo()]);
     for n in 0..300 {
         let text = "x".repeat(10_000);
@@ -262,25 +262,25 @@ async fn large_and_damaged() -> House {
     }
     journal.close().await;
     let checkpoint = "PRAGMA wal_checkpoint(TRUNCATE)";
-    house.sqlite().execute_batch(checkpoint).unwrap();
-    assert!(fs::metadata(house.file()).unwrap().len() > 5 << 20);
-    overwrite(&house.file());
-    house
+    fixture.sqlite().execute_batch(checkpoint).unwrap();
+    assert!(fs::metadata(fixture.file()).unwrap().len() > 5 << 20);
+    overwrite(&fixture.file());
+    fixture
 }
 
 #[tokio::test]
-async fn damage_that_only_upkeep_meets_is_dealt_with_and_upkeep_goes_on() {
-    let house = large_and_damaged().await;
+async fn upkeep_recovers_from_damage() {
+    let fixture = large_and_damaged().await;
     let mut settings = JournalSettings::default();
     settings.max_size = 2 << 20;
-    let journal = house.journal_with(&settings);
-    let is_set_aside = || !house.beside(".broken-").is_empty();
+    let journal = fixture.journal_with(&settings);
+    let is_set_aside = || !fixture.files_with_suffix(".broken-").is_empty();
     eventually("it is set aside", is_set_aside).await;
-    let is_kept = || matches!(journal.reader().calls(&all()), Ok(calls) if !calls.is_empty());
+    let is_kept = || matches!(journal.reader().calls(&no_filter()), Ok(calls) if !calls.is_empty());
     eventually("what could be read is kept", is_kept).await;
     let has_room = || {
         let sql = "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size";
-        let size = house
+        let size = fixture
             .sqlite()
             .query_row(sql, [], |row| row.get::<_, i64>(0));
         size.unwrap() <= 2 << 20
@@ -292,19 +292,19 @@ async fn damage_that_only_upkeep_meets_is_dealt_with_and_upkeep_goes_on() {
 
 #[tokio::test]
 async fn damage_that_only_a_reader_meets_is_dealt_with() {
-    let house = large_and_damaged().await;
-    let journal = house.journal();
+    let fixture = large_and_damaged().await;
+    let journal = fixture.journal();
     let search = filtered(|filter| filter.search = Some("nowhere".to_owned()));
     let error = journal.reader().calls(&search).unwrap_err();
     assert!(error.to_string().contains("malformed"), "{error}");
     let is_read = || journal.reader().calls(&search).is_ok();
     eventually("it can be read", is_read).await;
-    assert_eq!(house.beside(".broken-").len(), 1);
-    assert!(!house.calls().is_empty(), "what could be read is kept");
+    assert_eq!(fixture.files_with_suffix(".broken-").len(), 1);
+    assert!(!fixture.calls().is_empty(), "what could be read is kept");
     assert_eq!(journal.health(), JournalHealth::Ok { lost: 0 });
 }
 
-/// Nonsense in the middle.
+/// Overwrites the middle of a file.
 fn overwrite(file: &Path) {
     let mut bytes = fs::read(file).unwrap();
     let length = bytes.len();
@@ -320,12 +320,12 @@ fn is_subset(some: &[String], all: &[String]) -> bool {
 }
 
 #[tokio::test]
-async fn a_file_that_is_no_database_at_all_is_set_aside() {
-    let house = House::new();
-    fs::create_dir(house.file().parent().unwrap()).unwrap();
-    fs::write(house.file(), "my notes\n".repeat(1000)).unwrap();
-    let start = start(&house).await;
+async fn a_file_that_is_not_a_database_is_set_aside() {
+    let fixture = TestJournal::new();
+    fs::create_dir(fixture.file().parent().unwrap()).unwrap();
+    fs::write(fixture.file(), "my notes\n".repeat(1000)).unwrap();
+    let start = start(&fixture).await;
     assert!(start.is_set_aside && start.ids.is_empty());
-    let kept = fs::read_to_string(&house.beside(".broken-")[0]).unwrap();
+    let kept = fs::read_to_string(&fixture.files_with_suffix(".broken-")[0]).unwrap();
     assert!(kept.starts_with("my notes"));
 }

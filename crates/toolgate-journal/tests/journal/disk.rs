@@ -1,4 +1,4 @@
-//! A full disk: rows wait in memory, calls do not, and it is said once.
+//! A full disk: rows wait in memory, calls don't wait, and one warning is logged.
 
 use std::io::Write;
 use std::process::{Command, Stdio};
@@ -8,9 +8,9 @@ use serde_json::json;
 use toolgate_core::ToolCall;
 use toolgate_journal::JournalHealth;
 
-use crate::support::{House, Log, destructive, echo, executor_of, given_journal};
+use crate::support::{JournalLog, TestJournal, destructive, echo, executor_of, journal_from_env};
 
-/// No file may grow beyond this: to SQLite that is a disk without space.
+/// Limits the size of files, which to SQLite is a full disk.
 fn limit_files(bytes: Option<u64>) {
     let maximum = getrlimit(Resource::Fsize).maximum;
     setrlimit(
@@ -26,13 +26,13 @@ fn limit_files(bytes: Option<u64>) {
 #[test]
 #[ignore = "run by others as a process of its own"]
 fn a_process_whose_disk_is_full_for_a_while() {
-    let log = Log::for_all_threads();
+    let log = JournalLog::for_all_threads();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .unwrap();
     runtime.block_on(async {
-        let journal = given_journal();
+        let journal = journal_from_env();
         let executor = executor_of(&journal, [echo(), destructive()]);
         let call = async |n: usize, size: usize| {
             let call = ToolCall::new("echo", json!({ "n": n, "text": "x".repeat(size) }));
@@ -52,7 +52,7 @@ fn a_process_whose_disk_is_full_for_a_while() {
         assert!(error.contains("journal.db"), "{error}");
         let unlock = ToolCall::new("unlock", json!({ "text": "x".repeat(6000) }));
         let refused = executor.execute(unlock).await.error().unwrap();
-        assert!(refused.contains("can not be recorded"), "{refused}");
+        assert!(refused.contains("can't be recorded"), "{refused}");
         // More than is kept in memory: the rest is lost, and counted.
         for n in 300..3000 {
             call(n, 5000).await;
@@ -69,8 +69,10 @@ fn a_process_whose_disk_is_full_for_a_while() {
         journal.close().await;
         let said = log.text();
         assert_eq!(
-            said.matches("calls can not be recorded; those of tools that say that they are destructive are refused, the others")
-                .count(),
+            said.matches(
+                "calls can't be recorded; calls of destructive tools are refused, the others"
+            )
+            .count(),
             1,
             "{said}"
         );
@@ -88,7 +90,7 @@ fn a_process_whose_disk_is_full_for_a_while() {
 
 #[test]
 fn a_full_disk_costs_no_call_and_is_over_when_there_is_space() {
-    let house = House::new();
+    let fixture = TestJournal::new();
     // The signal that comes with the limit is ignored: a full disk sends none.
     let output = Command::new("sh")
         .args(["-c", r#"trap "" XFSZ; exec "$0" "$@""#])
@@ -99,7 +101,7 @@ fn a_full_disk_costs_no_call_and_is_over_when_there_is_space() {
             "--ignored",
             "--nocapture",
         ])
-        .env("JOURNAL_FILE", house.file())
+        .env("JOURNAL_FILE", fixture.file())
         .stderr(Stdio::piped())
         .output()
         .unwrap();
@@ -116,7 +118,7 @@ fn a_full_disk_costs_no_call_and_is_over_when_there_is_space() {
         .parse()
         .unwrap();
 
-    let database = house.sqlite();
+    let database = fixture.sqlite();
     let count = |sql: &str| {
         database
             .query_row(sql, [], |row| row.get::<_, i64>(0))

@@ -1,29 +1,29 @@
-//! The questions that docs/journal.md asks the file.
+//! The queries in docs/journal.md.
 
 use rusqlite::types::Value as Cell;
 use serde_json::json;
 use toolgate_core::ToolCall;
 
 use crate::scripted;
-use crate::support::{House, any, executor_of};
+use crate::support::{TestJournal, any_arguments, executor_of};
 
 const PAGE: &str = include_str!("../../../../docs/journal.md");
 
 #[tokio::test]
 async fn every_question_of_the_page_is_answered_and_that_of_the_lock_in_full() {
-    let house = House::new();
-    let journal = house.journal();
-    let executor = executor_of(&journal, [scripted::echo(any("control_lock"))]);
+    let fixture = TestJournal::new();
+    let journal = fixture.journal();
+    let executor = executor_of(&journal, [scripted::echo(any_arguments("control_lock"))]);
     let arguments = json!({ "deviceName": "Front Door", "action": "unlock" });
     executor
         .execute(ToolCall::new("control_lock", arguments))
         .await;
-    house.reader();
+    fixture.reader();
     let block = PAGE.split("```sql\n").nth(1).unwrap();
     let block = block.split("```").next().unwrap();
     let questions: Vec<&str> = block.split_terminator(";\n").collect();
     assert!(questions.len() >= 5);
-    let connection = house.sqlite();
+    let connection = fixture.sqlite();
     for question in questions {
         let mut statement = connection
             .prepare(question)

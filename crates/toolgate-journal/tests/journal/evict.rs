@@ -1,10 +1,10 @@
-//! Who makes room in a journal that is full.
+//! Which calls are deleted when the journal is full.
 
 use serde_json::json;
 use toolgate_core::{Scope, ToolCall};
 use toolgate_journal::{JournalSettings, VerifyOptions};
 
-use crate::support::{House, destructive, echo, eventually, executor_of};
+use crate::support::{TestJournal, destructive, echo, eventually, executor_of};
 
 fn small(bytes: u64) -> JournalSettings {
     let mut settings = JournalSettings::default();
@@ -14,11 +14,11 @@ fn small(bytes: u64) -> JournalSettings {
 
 fn call(tool: &str, caller: &str, text: usize) -> ToolCall {
     let arguments = json!({ "by": caller, "text": "x".repeat(text) });
-    ToolCall::new(tool, arguments).scope(Scope::default().of(caller))
+    ToolCall::new(tool, arguments).scope(Scope::default().for_caller(caller))
 }
 
-fn is_small(house: &House, bytes: i64) -> bool {
-    let database = house.sqlite();
+fn is_small(fixture: &TestJournal, bytes: i64) -> bool {
+    let database = fixture.sqlite();
     let number = |name: &str| {
         database
             .pragma_query_value(None, name, |row| row.get::<_, i64>(0))
@@ -27,31 +27,31 @@ fn is_small(house: &House, bytes: i64) -> bool {
     (number("page_count") - number("freelist_count")) * number("page_size") <= bytes
 }
 
-fn count(house: &House, condition: &str) -> i64 {
+fn count(fixture: &TestJournal, condition: &str) -> i64 {
     let sql = format!("SELECT count(*) FROM calls WHERE {condition}");
-    house
+    fixture
         .sqlite()
         .query_row(&sql, [], |row| row.get(0))
         .unwrap()
 }
 
-/// Opens the journal again, which looks at once whether it is too large, and waits until it isn't.
-async fn tidied(house: &House, settings: &JournalSettings) {
-    let journal = house.journal_with(settings);
+/// Reopens the journal, which checks its size at once, and waits until it is small enough.
+async fn tidied(fixture: &TestJournal, settings: &JournalSettings) {
+    let journal = fixture.journal_with(settings);
     let max_size = settings.max_size as i64;
-    // Rows of a megabyte on a machine with much other work take long; this is only a guard against hanging.
+    // Only a guard against hanging: on a busy machine, rows of a megabyte take long.
     for _ in 0..6000 {
-        if is_small(house, max_size) {
+        if is_small(fixture, max_size) {
             break;
         }
         tokio::time::sleep(std::time::Duration::from_millis(10)).await;
     }
-    assert!(is_small(house, max_size));
+    assert!(is_small(fixture, max_size));
     journal.close().await;
 }
 
-fn is_intact(house: &House) -> u64 {
-    let verified = house
+fn is_intact(fixture: &TestJournal) -> u64 {
+    let verified = fixture
         .other_reader()
         .verify(&VerifyOptions::default())
         .unwrap();
@@ -61,9 +61,9 @@ fn is_intact(house: &House) -> u64 {
 
 #[tokio::test]
 async fn a_token_that_floods_the_journal_pushes_out_only_its_own_calls() {
-    let house = House::new();
+    let fixture = TestJournal::new();
     let settings = small(8 << 20);
-    let journal = house.journal_with(&settings);
+    let journal = fixture.journal_with(&settings);
     let executor = executor_of(&journal, [echo()]);
     executor.execute(call("echo", "operator", 10)).await;
     for _ in 0..40 {
@@ -71,18 +71,18 @@ async fn a_token_that_floods_the_journal_pushes_out_only_its_own_calls() {
     }
     journal.flush().await;
     journal.close().await;
-    tidied(&house, &settings).await;
-    assert_eq!(count(&house, "caller = 'operator'"), 1);
-    let left = count(&house, "caller = 'one-tool'");
+    tidied(&fixture, &settings).await;
+    assert_eq!(count(&fixture, "caller = 'operator'"), 1);
+    let left = count(&fixture, "caller = 'one-tool'");
     assert!((1..40).contains(&left), "{left}");
-    assert_eq!(is_intact(&house) as i64, 40 - left);
+    assert_eq!(is_intact(&fixture) as i64, 40 - left);
 }
 
 #[tokio::test]
 async fn what_cannot_be_undone_is_the_last_to_go() {
-    let house = House::new();
+    let fixture = TestJournal::new();
     let settings = small(2 << 20);
-    let journal = house.journal_with(&settings);
+    let journal = fixture.journal_with(&settings);
     let executor = executor_of(&journal, [echo(), destructive()]);
     for _ in 0..5 {
         executor.execute(call("unlock", "operator", 100)).await;
@@ -91,34 +91,37 @@ async fn what_cannot_be_undone_is_the_last_to_go() {
         executor.execute(call("echo", "operator", 50_000)).await;
     }
     journal.close().await;
-    tidied(&house, &settings).await;
+    tidied(&fixture, &settings).await;
     assert_eq!(
-        count(&house, "tool = 'unlock'"),
+        count(&fixture, "tool = 'unlock'"),
         5,
         "though they are the oldest"
     );
-    let others = count(&house, "tool = 'echo'");
+    let others = count(&fixture, "tool = 'echo'");
     assert!(others < 60, "{others}");
 
-    // A flood of them takes half of the room at most, and only that of its caller.
-    let journal = house.journal_with(&settings);
+    // A flood of destructive calls takes half of the file at most, and only from its own caller.
+    let journal = fixture.journal_with(&settings);
     let executor = executor_of(&journal, [echo(), destructive()]);
     for _ in 0..100 {
         executor.execute(call("unlock", "flood", 50_000)).await;
     }
     journal.close().await;
-    tidied(&house, &settings).await;
-    assert_eq!(count(&house, "tool = 'unlock' AND caller = 'operator'"), 5);
-    let others = count(&house, "tool = 'echo'");
+    tidied(&fixture, &settings).await;
+    assert_eq!(
+        count(&fixture, "tool = 'unlock' AND caller = 'operator'"),
+        5
+    );
+    let others = count(&fixture, "tool = 'echo'");
     assert!(others >= 5, "{others}");
-    is_intact(&house);
+    is_intact(&fixture);
 }
 
 #[tokio::test]
 async fn that_calls_made_room_is_counted() {
-    let house = House::new();
+    let fixture = TestJournal::new();
     let settings = small(1 << 20);
-    let journal = house.journal_with(&settings);
+    let journal = fixture.journal_with(&settings);
     let executor = executor_of(&journal, [echo()]);
     for _ in 0..100 {
         executor.execute(call("echo", "kitchen", 100_000)).await;
@@ -126,37 +129,37 @@ async fn that_calls_made_room_is_counted() {
     journal.flush().await;
     eventually("some are deleted", || journal.evicted() > 50).await;
     journal.close().await;
-    is_intact(&house);
+    is_intact(&fixture);
 }
 
 #[tokio::test]
 async fn the_chain_is_trimmed_and_still_verifies() {
-    let house = House::new();
+    let fixture = TestJournal::new();
     let settings = small(1 << 20);
-    let journal = house.journal_with(&settings);
+    let journal = fixture.journal_with(&settings);
     let executor = executor_of(&journal, [destructive()]);
     executor.execute(call("unlock", "operator", 10)).await;
     journal.close().await;
     for _ in 0..4 {
-        let journal = house.journal_with(&settings);
+        let journal = fixture.journal_with(&settings);
         let executor = executor_of(&journal, [echo()]);
         for _ in 0..500 {
             executor.execute(call("echo", "kitchen", 4000)).await;
         }
         journal.close().await;
-        tidied(&house, &settings).await;
+        tidied(&fixture, &settings).await;
     }
-    let first: i64 = house
+    let first: i64 = fixture
         .sqlite()
         .query_row("SELECT min(n) FROM chain", [], |row| row.get(0))
         .unwrap();
     assert!(first > 1, "old entries are gone");
-    is_intact(&house);
-    assert_eq!(count(&house, "tool = 'unlock'"), 1);
-    // Trimming vouches for nothing it has not seen: who cuts off more is found.
+    is_intact(&fixture);
+    assert_eq!(count(&fixture, "tool = 'unlock'"), 1);
+    // Trimming covers only what it has seen: cutting off more is found.
     let sql = "DELETE FROM chain WHERE n IN (SELECT n FROM chain ORDER BY n LIMIT 10)";
-    house.sqlite().execute(sql, []).unwrap();
-    let verified = house
+    fixture.sqlite().execute(sql, []).unwrap();
+    let verified = fixture
         .other_reader()
         .verify(&VerifyOptions::default())
         .unwrap();

@@ -1,10 +1,10 @@
-//! Calls as lines of JSON, for a store that only grows.
+//! Exporting calls as lines of JSON.
 
 use serde_json::{Value, json};
 use toolgate_core::ToolCall;
-use toolgate_journal::{Filter, JournalError, VerifyOptions};
+use toolgate_journal::{JournalError, JournalFilter, VerifyOptions};
 
-use crate::support::{House, echo, executor_of, filtered};
+use crate::support::{TestJournal, echo, executor_of, filtered};
 
 fn lines(bytes: &[u8]) -> Vec<Value> {
     let text = std::str::from_utf8(bytes).unwrap();
@@ -13,9 +13,9 @@ fn lines(bytes: &[u8]) -> Vec<Value> {
     lines.collect()
 }
 
-async fn with_calls(count: usize) -> House {
-    let house = House::new();
-    let journal = house.journal();
+async fn with_calls(count: usize) -> TestJournal {
+    let fixture = TestJournal::new();
+    let journal = fixture.journal();
     let executor = executor_of(&journal, [echo()]);
     for n in 0..count {
         let call = ToolCall::new("echo", json!({ "n": n, "password": "hunter2" }));
@@ -23,15 +23,17 @@ async fn with_calls(count: usize) -> House {
     }
     executor.execute(ToolCall::new("nothing", json!({}))).await;
     journal.close().await;
-    house
+    fixture
 }
 
 #[tokio::test]
 async fn every_call_is_a_line_with_its_hash_and_the_last_line_tells_the_head() {
-    let house = with_calls(1200).await;
-    let reader = house.other_reader();
+    let fixture = with_calls(1200).await;
+    let reader = fixture.other_reader();
     let mut bytes = Vec::new();
-    let summary = reader.export(&Filter::default(), &mut bytes).unwrap();
+    let summary = reader
+        .export(&JournalFilter::default(), &mut bytes)
+        .unwrap();
     let mut lines = lines(&bytes);
     assert_eq!((lines.len(), summary.calls), (1202, 1201));
     let last = lines.pop().unwrap();
@@ -47,7 +49,7 @@ async fn every_call_is_a_line_with_its_hash_and_the_last_line_tells_the_head() {
         lines[7]["asked"],
         json!({ "n": 7, "password": "[REDACTED]" })
     );
-    // Each line is what the journal shows of that call, and the chain besides.
+    // Each line is what the journal shows of that call, plus its chain entry.
     let mut first = lines[0].clone();
     first.as_object_mut().unwrap().remove("chain");
     let id = first["id"].as_str().unwrap();
@@ -61,8 +63,8 @@ async fn every_call_is_a_line_with_its_hash_and_the_last_line_tells_the_head() {
 
 #[tokio::test]
 async fn filters_apply_and_a_writer_that_fails_ends_it() {
-    let house = with_calls(5).await;
-    let reader = house.other_reader();
+    let fixture = with_calls(5).await;
+    let reader = fixture.other_reader();
     let mut bytes = Vec::new();
     let unknown = filtered(|filter| filter.outcome = Some("not_found".to_owned()));
     reader.export(&unknown, &mut bytes).unwrap();
@@ -71,6 +73,6 @@ async fn filters_apply_and_a_writer_that_fails_ends_it() {
 
     let mut full = [0; 100];
     let mut full = &mut full[..];
-    let failed = reader.export(&Filter::default(), &mut full);
+    let failed = reader.export(&JournalFilter::default(), &mut full);
     assert!(matches!(failed, Err(JournalError::Export(_))));
 }

@@ -1,10 +1,10 @@
-//! Journals that somebody else prepared, so that they forget calls.
+//! Journals that somebody prepared so that they forget calls.
 
 use serde_json::json;
 use toolgate_core::{Redactor, ToolCall};
-use toolgate_journal::{Journal, JournalError, JournalSettings, Reader};
+use toolgate_journal::{Journal, JournalError, JournalReader, JournalSettings};
 
-use crate::support::{House, echo, executor_of};
+use crate::support::{TestJournal, echo, executor_of};
 
 #[tokio::test]
 async fn a_journal_with_foreign_triggers_views_or_indexes_is_refused() {
@@ -31,15 +31,15 @@ async fn a_journal_with_foreign_triggers_views_or_indexes_is_refused() {
             "the table 'other'",
         ),
     ] {
-        let house = House::new();
-        let journal = house.journal();
+        let fixture = TestJournal::new();
+        let journal = fixture.journal();
         let executor = executor_of(&journal, [echo()]);
         executor.execute(ToolCall::new("echo", json!({}))).await;
         journal.close().await;
-        house.sqlite().execute_batch(attack).unwrap();
+        fixture.sqlite().execute_batch(attack).unwrap();
         let settings = JournalSettings::default();
-        let opened = Journal::open(&house.file(), &settings, Redactor::default(), "test");
-        let read = Reader::open(&house.file()).map(drop);
+        let opened = Journal::open(&fixture.file(), &settings, Redactor::default(), "test");
+        let read = JournalReader::open(&fixture.file()).map(drop);
         for result in [opened.map(drop), read] {
             let error = result.unwrap_err();
             assert!(matches!(error, JournalError::Tampered { .. }), "{error:?}");

@@ -5,27 +5,27 @@ use std::path::Path;
 
 use rusqlite::Connection;
 use serde_json::json;
-use toolgate_core::{Pattern, Scope, ToolCall};
+use toolgate_core::{Scope, ToolCall, ToolPattern};
 
-use crate::support::{FIRST_FORM, House, Log, echo, executor_of, json_of};
+use crate::support::{FIRST_FORM, JournalLog, TestJournal, echo, executor_of, json_of};
 
 fn called_by(caller: &str) -> ToolCall {
-    let scope = Scope::only(vec![Pattern::new("echo")]).of(caller);
+    let scope = Scope::only(vec![ToolPattern::new("echo")]).for_caller(caller);
     ToolCall::new("echo", json!({})).scope(scope)
 }
 
-/// A journal with calls in it, as the first form has it.
-async fn of_the_first_form(calls: usize) -> House {
-    let house = House::new();
-    let journal = house.journal();
+/// A journal with calls, in the first form.
+async fn of_the_first_form(calls: usize) -> TestJournal {
+    let fixture = TestJournal::new();
+    let journal = fixture.journal();
     let executor = executor_of(&journal, [echo()]);
     for n in 0..calls {
         let call = ToolCall::new("echo", json!({ "n": n, "text": "x".repeat(1000) }));
         executor.execute(call).await;
     }
     journal.close().await;
-    house.sqlite().execute_batch(FIRST_FORM).unwrap();
-    house
+    fixture.sqlite().execute_batch(FIRST_FORM).unwrap();
+    fixture
 }
 
 fn form(file: &Path) -> i64 {
@@ -36,48 +36,59 @@ fn form(file: &Path) -> i64 {
 }
 
 #[tokio::test]
-async fn who_called_is_kept_also_of_calls_that_never_started() {
-    let house = House::new();
-    let journal = house.journal();
+async fn callers_of_calls_that_never_started_are_kept() {
+    let fixture = TestJournal::new();
+    let journal = fixture.journal();
     let executor = executor_of(&journal, [echo()]);
     executor.execute(called_by("kitchen")).await;
     let unknown = ToolCall::new("nothing", json!({}));
-    let unknown = unknown.scope(Scope::default().of("a\u{1b}[31m"));
+    let unknown = unknown.scope(Scope::default().for_caller("a\u{1b}[31m"));
     executor.execute(unknown).await;
     executor.execute(ToolCall::new("echo", json!({}))).await;
-    let callers: Vec<Option<String>> = house.calls().into_iter().map(|call| call.caller).collect();
+    let callers: Vec<Option<String>> = fixture
+        .calls()
+        .into_iter()
+        .map(|call| call.caller)
+        .collect();
     let escaped = "a\\u{1b}[31m".to_owned();
     assert_eq!(callers, [None, Some(escaped), Some("kitchen".to_owned())]);
-    let detail = house.reader().call(&house.calls()[2].id).unwrap().unwrap();
+    let detail = fixture
+        .reader()
+        .call(&fixture.calls()[2].id)
+        .unwrap()
+        .unwrap();
     assert_eq!(json_of(&detail)["caller"], "kitchen");
 }
 
 #[tokio::test]
-async fn a_file_of_the_first_form_is_read_as_it_is_and_renewed_by_who_writes() {
-    let house = of_the_first_form(3).await;
-    let read = house.calls();
+async fn a_first_form_file_is_readable_and_upgraded_by_a_writer() {
+    let fixture = of_the_first_form(3).await;
+    let read = fixture.calls();
     assert_eq!(read.len(), 3);
-    let detail = house.reader().call(&read[0].id).unwrap().unwrap();
+    let detail = fixture.reader().call(&read[0].id).unwrap().unwrap();
     assert_eq!(detail.timings.queue_ms, None, "nobody knows");
     assert_eq!(detail.approval, None);
-    assert_eq!(form(&house.file()), 1, "a reader changes nothing");
+    assert_eq!(form(&fixture.file()), 1, "a reader changes nothing");
 
-    let journal = house.journal();
+    let journal = fixture.journal();
     let executor = executor_of(&journal, [echo()]);
     executor.execute(called_by("kitchen")).await;
-    let calls = house.calls();
+    let calls = fixture.calls();
     assert_eq!(calls[1..], read);
     assert_eq!(calls[0].caller.as_deref(), Some("kitchen"));
     assert_eq!(
-        (form(&house.file()), house.beside(".broken-").len()),
+        (
+            form(&fixture.file()),
+            fixture.files_with_suffix(".broken-").len()
+        ),
         (7, 0)
     );
     journal.close().await;
     assert_eq!(
-        house
+        fixture
             .journal()
             .reader()
-            .calls(&crate::support::all())
+            .calls(&crate::support::no_filter())
             .unwrap(),
         calls
     );
@@ -85,15 +96,20 @@ async fn a_file_of_the_first_form_is_read_as_it_is_and_renewed_by_who_writes() {
 
 #[tokio::test]
 async fn what_can_be_read_of_a_damaged_file_of_the_first_form_is_kept() {
-    let house = of_the_first_form(200).await;
-    let mut bytes = fs::read(house.file()).unwrap();
+    let fixture = of_the_first_form(200).await;
+    let mut bytes = fs::read(fixture.file()).unwrap();
     let middle = bytes.len() / 2;
     bytes[middle..middle + 20_000].fill(0x5a);
-    fs::write(house.file(), bytes).unwrap();
-    let (log, _guard) = Log::listen();
-    let journal = house.journal();
-    assert_eq!(house.beside(".broken-").len(), 1, "{}", log.text());
-    let kept = house.calls().len();
+    fs::write(fixture.file(), bytes).unwrap();
+    let (log, _guard) = JournalLog::listen();
+    let journal = fixture.journal();
+    assert_eq!(
+        fixture.files_with_suffix(".broken-").len(),
+        1,
+        "{}",
+        log.text()
+    );
+    let kept = fixture.calls().len();
     assert!((100..200).contains(&kept), "{kept}: {}", log.text());
     drop(journal);
 }

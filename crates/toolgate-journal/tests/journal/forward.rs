@@ -1,4 +1,4 @@
-//! Records go elsewhere as they are made.
+//! Forwarding records to other destinations.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, UdpSocket};
@@ -7,14 +7,14 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use toolgate_core::ToolCall;
-use toolgate_journal::{Forward, Journal, JournalSettings, VerifyOptions};
+use toolgate_journal::{ForwardTarget, Journal, JournalSettings, VerifyOptions};
 
-use crate::support::{House, echo, eventually, executor_of};
+use crate::support::{TestJournal, echo, eventually, executor_of};
 
 /// A guard against hanging only.
 const LONG: Duration = Duration::from_secs(60);
 
-fn to(forward: Forward) -> JournalSettings {
+fn to(forward: ForwardTarget) -> JournalSettings {
     let mut settings = JournalSettings::default();
     settings.forward = Some(forward);
     settings
@@ -26,7 +26,7 @@ async fn call(journal: &Journal, n: usize) {
     executor.execute(ToolCall::new("echo", arguments)).await;
 }
 
-/// The record in a message of syslog.
+/// Parses the record in a syslog message.
 fn parsed(message: &[u8]) -> Value {
     let text = std::str::from_utf8(message).unwrap();
     assert!(text.starts_with("<109>1 20"), "{text}");
@@ -35,28 +35,28 @@ fn parsed(message: &[u8]) -> Value {
     serde_json::from_str(json).unwrap()
 }
 
-/// What is sent has no secret, and the hash that the journal has.
-fn expect_record(house: &House, record: &Value, n: usize) {
+/// Checks that the record has no secret, and the same hash as in the journal.
+fn expect_record(fixture: &TestJournal, record: &Value, n: usize) {
     assert_eq!(record["asked"], json!({ "n": n, "password": "[REDACTED]" }));
     assert_eq!(record["outcome"], "success");
     let mut options = VerifyOptions::default();
     options.expect = record["chain"]["hash"].as_str().map(str::to_owned);
     assert!(options.expect.is_some());
-    assert!(house.reader().verify(&options).unwrap().is_intact());
+    assert!(fixture.reader().verify(&options).unwrap().is_intact());
 }
 
 #[tokio::test]
 async fn each_call_is_a_datagram_for_syslog() {
-    let house = House::new();
+    let fixture = TestJournal::new();
     let receiver = UdpSocket::bind("127.0.0.1:0").unwrap();
     receiver.set_read_timeout(Some(LONG)).unwrap();
     let address = receiver.local_addr().unwrap().to_string();
-    let journal = house.journal_with(&to(Forward::SyslogUdp(address)));
+    let journal = fixture.journal_with(&to(ForwardTarget::SyslogUdp(address)));
     let mut message = [0; 65536];
     for n in 0..3 {
         call(&journal, n).await;
         let length = receiver.recv(&mut message).unwrap();
-        expect_record(&house, &parsed(&message[..length]), n);
+        expect_record(&fixture, &parsed(&message[..length]), n);
     }
     journal.close().await;
     assert_eq!(journal.unforwarded(), 0);
@@ -64,31 +64,34 @@ async fn each_call_is_a_datagram_for_syslog() {
 
 #[tokio::test]
 async fn a_socket_of_this_machine_that_comes_late_gets_what_it_missed() {
-    let house = House::new();
-    let path = house.folder().join("log");
-    let settings = to(Forward::SyslogUnix(path.clone()));
-    let journal = house.journal_with(&settings);
+    let fixture = TestJournal::new();
+    let path = fixture.folder().join("log");
+    let settings = to(ForwardTarget::SyslogUnix(path.clone()));
+    let journal = fixture.journal_with(&settings);
     call(&journal, 0).await;
-    // Nobody listens, and the end of the program does not wait for it.
+    // Nobody listens, and closing doesn't wait for it.
     journal.close().await;
     let receiver = UnixDatagram::bind(&path).unwrap();
     receiver.set_read_timeout(Some(LONG)).unwrap();
-    let journal = house.journal_with(&settings);
+    let journal = fixture.journal_with(&settings);
     call(&journal, 1).await;
     let mut message = [0; 65536];
     for n in 0..2 {
         let length = receiver.recv(&mut message).unwrap();
-        expect_record(&house, &parsed(&message[..length]), n);
+        expect_record(&fixture, &parsed(&message[..length]), n);
     }
     journal.close().await;
 }
 
 #[tokio::test]
 async fn a_file_gets_every_call_once_from_all_processes() {
-    let house = House::new();
-    let file = house.folder().join("copies/calls.ndjson");
-    let settings = to(Forward::File(file.clone()));
-    let journals = [house.journal_with(&settings), house.journal_with(&settings)];
+    let fixture = TestJournal::new();
+    let file = fixture.folder().join("copies/calls.ndjson");
+    let settings = to(ForwardTarget::File(file.clone()));
+    let journals = [
+        fixture.journal_with(&settings),
+        fixture.journal_with(&settings),
+    ];
     for n in 0..20 {
         call(&journals[n % 2], n).await;
     }
@@ -98,12 +101,12 @@ async fn a_file_gets_every_call_once_from_all_processes() {
     let lines = || {
         let text = std::fs::read_to_string(&file).unwrap_or_default();
         let lines = text.lines().map(|line| serde_json::from_str(line).unwrap());
-        // A call that is met while it runs has a line for that as well.
+        // A call that is read while it runs has an extra line.
         let ended = lines.filter(|line: &Value| line["outcome"] != "running");
         ended.collect::<Vec<Value>>()
     };
     // The last ones to close may leave some for the next process.
-    let journal = house.journal_with(&settings);
+    let journal = fixture.journal_with(&settings);
     eventually("all are there", || lines().len() >= 20).await;
     journal.close().await;
     let mut numbers: Vec<u64> = lines()
@@ -117,7 +120,7 @@ async fn a_file_gets_every_call_once_from_all_processes() {
     assert_eq!(mode & 0o077, 0);
 }
 
-/// Answers one request, and gives back its path and body.
+/// Answers one request and returns its path and body.
 fn answer_once(listener: &TcpListener, status: &str) -> (String, Value) {
     let (mut connection, _) = listener.accept().unwrap();
     connection.set_read_timeout(Some(LONG)).unwrap();
@@ -145,14 +148,14 @@ fn answer_once(listener: &TcpListener, status: &str) -> (String, Value) {
 
 #[tokio::test]
 async fn a_collector_of_otlp_gets_logs_and_is_asked_again_where_it_fails() {
-    let house = House::new();
+    let fixture = TestJournal::new();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
     let collector = std::thread::spawn(move || {
         let refused = answer_once(&listener, "503 Service Unavailable");
         (refused, answer_once(&listener, "200 OK"))
     });
-    let journal = house.journal_with(&to(Forward::Otlp(address)));
+    let journal = fixture.journal_with(&to(ForwardTarget::Otlp(address)));
     call(&journal, 0).await;
     eventually("it was asked twice", || collector.is_finished()).await;
     let (refused, taken) = collector.join().unwrap();
@@ -161,17 +164,17 @@ async fn a_collector_of_otlp_gets_logs_and_is_asked_again_where_it_fails() {
     assert_eq!(path, "/v1/logs");
     let log = &body["resourceLogs"][0]["scopeLogs"][0]["logRecords"][0];
     let record: Value = serde_json::from_str(log["body"]["stringValue"].as_str().unwrap()).unwrap();
-    expect_record(&house, &record, 0);
+    expect_record(&fixture, &record, 0);
     assert_eq!(log["traceId"].as_str().unwrap().len(), 32);
     journal.close().await;
 }
 
 #[tokio::test]
 async fn a_destination_that_is_away_holds_up_no_call() {
-    let house = House::new();
-    // A port that nobody listens at takes datagrams all the same; a socket that isn't there takes none.
-    let nowhere = house.folder().join("nowhere");
-    let journal = house.journal_with(&to(Forward::SyslogUnix(nowhere)));
+    let fixture = TestJournal::new();
+    // UDP to an unused port succeeds, but a missing socket accepts nothing.
+    let nowhere = fixture.folder().join("nowhere");
+    let journal = fixture.journal_with(&to(ForwardTarget::SyslogUnix(nowhere)));
     let begin = tokio::time::Instant::now();
     for n in 0..200 {
         call(&journal, n).await;
@@ -179,5 +182,5 @@ async fn a_destination_that_is_away_holds_up_no_call() {
     assert!(begin.elapsed() < LONG);
     assert_eq!(journal.unforwarded(), 0, "they wait in the journal");
     journal.close().await;
-    assert_eq!(house.calls().len(), 200);
+    assert_eq!(fixture.calls().len(), 200);
 }

@@ -1,4 +1,4 @@
-//! What survives `kill -9`: everything that was promised.
+//! Everything that was promised survives `kill -9`.
 
 use std::collections::HashSet;
 use std::io::{BufRead, BufReader, Write};
@@ -11,7 +11,8 @@ use toolgate_core::{ToolCall, ToolOutput};
 use toolgate_journal::VerifyOptions;
 
 use crate::support::{
-    House, all, any, eventually, executor_of, filtered, given_journal, process, scripted,
+    TestJournal, any_arguments, eventually, executor_of, filtered, journal_from_env, no_filter,
+    scripted, spawn_test,
 };
 
 /// How often a process is killed; more with `SOAK_KILLS`.
@@ -20,14 +21,15 @@ fn rounds() -> u64 {
 }
 
 fn say(line: &str) {
-    // One write per line: a killed process leaves no half of it but at the very end.
+    // One write per line, so that a killed process leaves only the last one incomplete.
     std::io::stdout()
         .lock()
         .write_all(format!("\n{line}\n").as_bytes())
         .unwrap();
 }
 
-/// Leaves one call open, and calls without end from several tasks. Says when a tool runs, which is when its start is written, and when an answer came.
+/// Leaves one call open, and makes calls endlessly from several tasks. Prints a line when a tool
+/// runs, by when its start is written, and when an answer comes.
 #[test]
 #[ignore = "run by others as a process of its own"]
 fn calls_without_end() {
@@ -37,8 +39,8 @@ fn calls_without_end() {
         .build()
         .unwrap();
     runtime.block_on(async {
-        let journal = given_journal();
-        let tool = scripted(any("busy"), |arguments, context| async move {
+        let journal = journal_from_env();
+        let tool = scripted(any_arguments("busy"), |arguments, context| async move {
             say(&format!("started {}", context.id()));
             if arguments
                 .get("n")
@@ -53,7 +55,7 @@ fn calls_without_end() {
         });
         let begun = Arc::new(Notify::new());
         let begins = Arc::clone(&begun);
-        let hang = scripted(any("hang"), move |_, context| {
+        let hang = scripted(any_arguments("hang"), move |_, context| {
             say(&format!("started {}", context.id()));
             begins.notify_one();
             std::future::pending()
@@ -82,16 +84,16 @@ fn calls_without_end() {
 
 #[test]
 fn what_was_acknowledged_is_there_once_and_what_was_open_is_interrupted() {
-    let house = House::new();
+    let fixture = TestJournal::new();
     let (mut started, mut done) = (HashSet::new(), HashSet::new());
     for round in 0..rounds() {
-        let mut child = process("kill::calls_without_end", &house.file());
+        let mut child = spawn_test("kill::calls_without_end", &fixture.file());
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        // Another moment every time: after so many lines, wherever the other tasks are then.
+        // At another moment each time: after a different number of lines.
         let until = 1 + round * 13 % 200;
         let mut seen = 0;
         let mut note = |line: String| {
-            // Lines of the test harness are none of ours; of the last one there may be only a part.
+            // Skips lines of the test harness. The last line may be incomplete.
             match line.split_once(' ') {
                 Some(("started", id)) if id.len() == 32 => drop(started.insert(id.to_owned())),
                 Some(("done", id)) if id.len() == 32 => {
@@ -110,10 +112,10 @@ fn what_was_acknowledged_is_there_once_and_what_was_open_is_interrupted() {
         }
     }
 
-    let journal = house.journal();
+    let journal = fixture.journal();
     let reader = journal.reader();
     let mut calls = Vec::new();
-    let mut filter = all();
+    let mut filter = no_filter();
     loop {
         let page = reader.calls(&filter).unwrap();
         let Some(last) = page.last() else { break };
@@ -152,7 +154,7 @@ fn what_was_acknowledged_is_there_once_and_what_was_open_is_interrupted() {
         }))
         .unwrap();
     assert!(running.is_empty());
-    assert_eq!(house.of_runs().len(), 1, "only our own lock is left");
+    assert_eq!(fixture.run_files().len(), 1, "only our own lock is left");
     let verified = reader.verify(&VerifyOptions::default()).unwrap();
     assert!(verified.is_intact(), "{:?}", verified.findings);
     assert_eq!(verified.calls, calls.len() as u64);
@@ -167,16 +169,16 @@ fn what_was_acknowledged_is_there_once_and_what_was_open_is_interrupted() {
 
 #[tokio::test]
 async fn a_reader_sees_what_was_interrupted_before_anyone_marked_it() {
-    let house = House::new();
-    let mut child = process("sharing::a_hundred_calls", &house.file());
+    let fixture = TestJournal::new();
+    let mut child = spawn_test("sharing::a_hundred_calls", &fixture.file());
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     while lines.next().unwrap().unwrap() != "ready" {}
     let of = |outcome: &str| {
         let filter = filtered(|filter| filter.outcome = Some(outcome.to_owned()));
-        house.other_reader().calls(&filter).unwrap().len()
+        fixture.other_reader().calls(&filter).unwrap().len()
     };
     eventually("nothing is left to take over", || {
-        of("success") == 100 && of("running") == 1 && house.spooled().is_empty()
+        of("success") == 100 && of("running") == 1 && fixture.spooled().is_empty()
     })
     .await;
     assert_eq!(of("interrupted"), 0, "it lives");
@@ -184,6 +186,9 @@ async fn a_reader_sees_what_was_interrupted_before_anyone_marked_it() {
     child.wait().unwrap();
     assert_eq!((of("running"), of("interrupted")), (0, 1));
     let sql = "SELECT count(*) FROM calls WHERE finished IS NULL";
-    let unmarked: u32 = house.sqlite().query_row(sql, [], |row| row.get(0)).unwrap();
+    let unmarked: u32 = fixture
+        .sqlite()
+        .query_row(sql, [], |row| row.get(0))
+        .unwrap();
     assert_eq!(unmarked, 1, "nothing was written for that");
 }

@@ -1,5 +1,5 @@
-//! The journal from outside: calls go through a real executor, the file is a real one, and where it matters so are the
-//! processes.
+//! Tests the journal from outside, with a real executor, a real file and, where
+//! it matters, real processes.
 
 #![expect(clippy::unwrap_used, reason = "a helper that fails fails its test")]
 

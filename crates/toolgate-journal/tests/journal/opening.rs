@@ -1,33 +1,33 @@
-//! A file that can not be opened when the program starts: a mount that comes late, a disk that is full at boot.
+//! A file that can't be opened when the program starts, such as on a late mount or a full disk.
 
 use std::fs;
 use std::path::PathBuf;
 
 use serde_json::json;
 use toolgate_core::{Redactor, ToolCall};
-use toolgate_journal::{Journal, JournalError, JournalHealth, JournalSettings, Patience};
+use toolgate_journal::{Journal, JournalError, JournalHealth, JournalSettings, OpenRetry};
 
-use crate::support::{House, echo, eventually, executor_of};
+use crate::support::{TestJournal, echo, eventually, executor_of};
 
-/// A house with a file where the journal's folder should be.
-fn blocked() -> (House, PathBuf) {
-    let house = House::new();
-    let state = house.file().parent().unwrap().to_owned();
+/// A test folder with a file where the journal's folder should be.
+fn blocked() -> (TestJournal, PathBuf) {
+    let fixture = TestJournal::new();
+    let state = fixture.file().parent().unwrap().to_owned();
     fs::write(&state, "in the way").unwrap();
-    (house, state)
+    (fixture, state)
 }
 
-fn open(house: &House, patience: Patience) -> Result<Journal, JournalError> {
+fn open(fixture: &TestJournal, patience: OpenRetry) -> Result<Journal, JournalError> {
     let mut settings = JournalSettings::default();
-    settings.patience = patience;
-    Journal::open(&house.file(), &settings, Redactor::default(), "test")
+    settings.open_retry = patience;
+    Journal::open(&fixture.file(), &settings, Redactor::default(), "test")
 }
 
 #[tokio::test]
 async fn it_is_tried_again_and_no_call_is_lost() {
-    let (house, state) = blocked();
-    assert!(open(&house, Patience::None).is_err());
-    let journal = open(&house, Patience::Endless).unwrap();
+    let (fixture, state) = blocked();
+    assert!(open(&fixture, OpenRetry::Never).is_err());
+    let journal = open(&fixture, OpenRetry::Endless).unwrap();
     let JournalHealth::Failing { error, .. } = journal.health() else {
         panic!("{:?}", journal.health());
     };
@@ -43,15 +43,15 @@ async fn it_is_tried_again_and_no_call_is_lost() {
     eventually("it is open", || journal.health() == well).await;
     executor.execute(ToolCall::new("echo", json!({}))).await;
     journal.flush().await;
-    let calls = house.calls();
+    let calls = fixture.calls();
     assert_eq!(calls.len(), 4, "{calls:?}");
     assert!(calls.iter().all(|call| call.outcome == "success"));
 }
 
 #[tokio::test]
 async fn a_program_that_ends_before_does_not_wait_and_counts_what_is_lost() {
-    let (house, _state) = blocked();
-    let journal = open(&house, Patience::Endless).unwrap();
+    let (fixture, _state) = blocked();
+    let journal = open(&fixture, OpenRetry::Endless).unwrap();
     let executor = executor_of(&journal, [echo()]);
     executor.execute(ToolCall::new("echo", json!({}))).await;
     journal.close().await;

@@ -1,21 +1,24 @@
-//! Lists, single calls, and following along.
+//! Reading lists and single calls, and following calls as they end.
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
-use toolgate_core::{Origin, Scope, Source, ToolCall, ToolError, ToolOutput};
-use toolgate_journal::{Filter, JournalError, Position};
+use toolgate_core::{Origin, Scope, ToolCall, ToolError, ToolOutput, ToolSource};
+use toolgate_journal::{JournalError, JournalFilter, JournalPosition};
 
-use crate::support::{House, all, answering, any, echo, executor_of, filtered, hanging, scripted};
+use crate::support::{
+    TestJournal, always_answers, any_arguments, echo, executor_of, filtered, never_answers,
+    no_filter, scripted,
+};
 
-async fn filled(house: &House) -> Vec<String> {
-    let journal = house.journal();
-    let remote = any("zwave__light").source(Source::Mcp("zwave".to_owned()));
+async fn filled(fixture: &TestJournal) -> Vec<String> {
+    let journal = fixture.journal();
+    let remote = any_arguments("zwave__light").source(ToolSource::Mcp("zwave".to_owned()));
     let executor = executor_of(
         &journal,
         [
             echo(),
-            hanging(),
-            answering(
+            never_answers(),
+            always_answers(
                 "broken",
                 Err(ToolError::failed("The 100% \"Lamp\" is off_line")),
             ),
@@ -35,7 +38,7 @@ async fn filled(house: &House) -> Vec<String> {
     let call = ToolCall::new("hang", json!({})).origin(Origin::Voice);
     ids.push(call.id().to_string());
     let running = tokio::spawn(async move { executor.execute(call).await });
-    while house.calls().len() < 5 {
+    while fixture.calls().len() < 5 {
         tokio::task::yield_now().await;
     }
     std::mem::forget((running, journal)); // It goes on running.
@@ -44,14 +47,14 @@ async fn filled(house: &House) -> Vec<String> {
 
 #[tokio::test]
 async fn lists_are_newest_first_and_filtered() {
-    let house = House::new();
-    let ids = filled(&house).await;
-    let reader = house.reader();
+    let fixture = TestJournal::new();
+    let ids = filled(&fixture).await;
+    let reader = fixture.reader();
     let of = |text: &str| Some(text.to_owned());
     let now = Timestamp::now();
     let hour = SignedDuration::from_hours(1);
     for (filter, expected) in [
-        (all(), vec![4, 3, 2, 1, 0]),
+        (no_filter(), vec![4, 3, 2, 1, 0]),
         (filtered(|f| f.limit = 2), vec![4, 3]),
         (filtered(|f| f.limit = 0), vec![]),
         (filtered(|f| f.tool = of("echo")), vec![0]),
@@ -101,15 +104,15 @@ async fn lists_are_newest_first_and_filtered() {
 
 #[tokio::test]
 async fn times_divide_exactly() {
-    let house = House::new();
-    filled(&house).await;
-    let calls = house.calls();
+    let fixture = TestJournal::new();
+    filled(&fixture).await;
+    let calls = fixture.calls();
     let at = calls[1].started_at;
-    let since = house
+    let since = fixture
         .reader()
         .calls(&filtered(|f| f.since = Some(at)))
         .unwrap();
-    let until = house
+    let until = fixture
         .reader()
         .calls(&filtered(|f| f.until = Some(at)))
         .unwrap();
@@ -118,31 +121,31 @@ async fn times_divide_exactly() {
 
 #[tokio::test]
 async fn a_call_is_found_by_the_beginning_of_its_id() {
-    let house = House::new();
-    let ids = filled(&house).await;
-    let reader = house.reader();
+    let fixture = TestJournal::new();
+    let ids = filled(&fixture).await;
+    let reader = fixture.reader();
     let found = |id: &str| reader.call(id).map(|call| call.map(|call| call.summary.id));
     assert_eq!(found(&ids[1]).unwrap(), Some(ids[1].clone()));
     assert_eq!(found(&ids[1].to_uppercase()).unwrap(), Some(ids[1].clone()));
     assert_eq!(found(&"0".repeat(32)).unwrap(), None);
     assert_eq!(found("fff").unwrap(), None);
-    // All ids of one process and moment begin alike.
+    // Ids made by one process at the same moment have a common prefix.
     let common = (0..32).find(|n| ids[0][..*n] != ids[4][..*n]).unwrap_or(32) - 1;
     let error = found(&ids[0][..common]).unwrap_err();
     assert!(matches!(error, JournalError::Ambiguous(_)), "{error}");
     for wrong in ["", "xyz", "%", "0'--", &"0".repeat(33), "ü"] {
         let error = found(wrong).unwrap_err();
-        assert!(matches!(error, JournalError::NoId(_)), "{error}");
+        assert!(matches!(error, JournalError::InvalidId(_)), "{error}");
     }
 }
 
 #[tokio::test]
 async fn calls_are_followed_in_the_order_in_which_they_end() {
-    let house = House::new();
-    let journal = house.journal();
+    let fixture = TestJournal::new();
+    let journal = fixture.journal();
     let executor = executor_of(&journal, [echo()]);
     let reader = journal.reader();
-    assert_eq!(reader.position().unwrap(), Position::default());
+    assert_eq!(reader.position().unwrap(), JournalPosition::default());
     executor
         .execute(ToolCall::new("echo", json!({ "n": 0 })))
         .await;
@@ -171,37 +174,37 @@ async fn calls_are_followed_in_the_order_in_which_they_end() {
 
 #[test]
 fn without_a_journal_a_reader_says_so_and_makes_nothing() {
-    let house = House::new();
-    let error = toolgate_journal::Reader::open(&house.file()).unwrap_err();
+    let fixture = TestJournal::new();
+    let error = toolgate_journal::JournalReader::open(&fixture.file()).unwrap_err();
     assert!(matches!(error, JournalError::Missing(_)));
-    assert_eq!(std::fs::read_dir(house.folder()).unwrap().count(), 0);
+    assert_eq!(std::fs::read_dir(fixture.folder()).unwrap().count(), 0);
 }
 
 #[tokio::test]
 async fn a_journal_is_read_where_nothing_may_be_written() {
     use std::os::unix::fs::PermissionsExt;
-    let house = House::new();
-    let journal = house.journal();
+    let fixture = TestJournal::new();
+    let journal = fixture.journal();
     executor_of(&journal, [echo()])
         .execute(ToolCall::new("echo", json!({})))
         .await;
     journal.close().await;
     drop(journal);
-    let state = house.folder().join("state");
-    std::fs::set_permissions(house.file(), PermissionsExt::from_mode(0o400)).unwrap();
+    let state = fixture.folder().join("state");
+    std::fs::set_permissions(fixture.file(), PermissionsExt::from_mode(0o400)).unwrap();
     std::fs::set_permissions(&state, PermissionsExt::from_mode(0o500)).unwrap();
-    let calls = house.reader().calls(&Filter::default());
+    let calls = fixture.reader().calls(&JournalFilter::default());
     std::fs::set_permissions(&state, PermissionsExt::from_mode(0o700)).unwrap();
     assert_eq!(calls.unwrap().len(), 1);
 }
 
 #[tokio::test]
-async fn a_page_of_what_may_be_shown_is_full_however_many_calls_lie_between() {
-    let house = House::new();
-    let journal = house.journal();
+async fn a_page_of_visible_calls_is_full_despite_hidden_ones() {
+    let fixture = TestJournal::new();
+    let journal = fixture.journal();
     let executor = executor_of(
         &journal,
-        [echo(), answering("other", Ok(ToolOutput::text("x")))],
+        [echo(), always_answers("other", Ok(ToolOutput::text("x")))],
     );
     for _ in 0..3 {
         executor.execute(ToolCall::new("echo", json!({}))).await;
@@ -211,8 +214,8 @@ async fn a_page_of_what_may_be_shown_is_full_however_many_calls_lie_between() {
         INSERT INTO calls (seq, id, run, tool, origin, started_at, finished, outcome, is_as_asked, asked)
         SELECT max + i, printf('%032x', i), 1, 'other', 'library', 1, finished + i, 'success', 1, '{}'
         FROM n, (SELECT max(seq) AS max, max(finished) AS finished FROM calls)";
-    house.sqlite().execute_batch(many).unwrap();
-    let reader = house.reader();
+    fixture.sqlite().execute_batch(many).unwrap();
+    let reader = fixture.reader();
     let shown = |limit| {
         let filter = filtered(|filter| filter.limit = limit);
         reader.calls_shown(&filter, |tool, server| tool == "echo" && server.is_none())
@@ -227,16 +230,16 @@ async fn a_page_of_what_may_be_shown_is_full_however_many_calls_lie_between() {
 
 #[tokio::test]
 async fn calls_are_found_by_who_made_them() {
-    let house = House::new();
-    let journal = house.journal();
+    let fixture = TestJournal::new();
+    let journal = fixture.journal();
     let executor = executor_of(&journal, [echo()]);
     let call = || ToolCall::new("echo", json!({}));
-    let kitchen = call().scope(Scope::default().of("kitchen"));
+    let kitchen = call().scope(Scope::default().for_caller("kitchen"));
     let (by_token, by_command) = (kitchen.id().to_string(), call());
     let without = by_command.id().to_string();
     executor.execute(kitchen).await;
     executor.execute(by_command).await;
-    let command = house.calls()[0].command.clone().unwrap();
+    let command = fixture.calls()[0].command.clone().unwrap();
     let short = command.strip_prefix("toolgate ").unwrap_or(&command);
     for (caller, expected) in [
         ("kitchen", vec![&by_token]),
@@ -245,7 +248,7 @@ async fn calls_are_found_by_who_made_them() {
         ("bath", vec![]),
     ] {
         let found = filtered(|filter| filter.caller = Some(caller.to_owned()));
-        let found = house.reader().calls(&found).unwrap();
+        let found = fixture.reader().calls(&found).unwrap();
         let found: Vec<&String> = found.iter().map(|call| &call.id).collect();
         assert_eq!(found, expected, "{caller}");
     }
@@ -253,19 +256,19 @@ async fn calls_are_found_by_who_made_them() {
 }
 
 #[tokio::test]
-async fn so_many_digits_name_a_call_as_tell_it_from_all_others() {
-    let house = House::new();
-    let journal = house.journal();
+async fn distinct_digits_tell_a_call_from_all_others() {
+    let fixture = TestJournal::new();
+    let journal = fixture.journal();
     let executor = executor_of(&journal, [echo()]);
-    // All within a moment, so that some share their millisecond.
+    // Made at once, so that some share their millisecond.
     let calls: Vec<ToolCall> = (0..50).map(|_| ToolCall::new("echo", json!({}))).collect();
     let ids: Vec<String> = calls.iter().map(|call| call.id().to_string()).collect();
     for call in calls {
         executor.execute(call).await;
     }
-    let reader = house.reader();
+    let reader = fixture.reader();
     let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
-    // One alone in its list is told from those that are not listed, too.
+    // A single listed id also differs from the ids that aren't listed.
     for (id, digits) in ids.iter().zip(reader.distinct_digits(&ids).unwrap()) {
         assert_eq!(reader.distinct_digits(&[id]).unwrap(), [digits]);
         assert!(digits <= 17, "{id}: {digits}");

@@ -9,11 +9,11 @@ use toolgate_core::{
 };
 use toolgate_journal::RecentCalls;
 
-use crate::support::{House, answering};
+use crate::support::{TestJournal, always_answers};
 
-struct Service(ToolDefinition, RecentCalls);
+struct RecentCallsTool(ToolDefinition, RecentCalls);
 
-impl Tool for Service {
+impl Tool for RecentCallsTool {
     fn definition(&self) -> &ToolDefinition {
         &self.0
     }
@@ -24,14 +24,17 @@ impl Tool for Service {
 
 #[tokio::test]
 async fn im6_recent_calls_tells_the_newest_without_itself() {
-    let house = House::new();
-    let journal = house.journal();
+    let fixture = TestJournal::new();
+    let journal = fixture.journal();
     let service = RecentCalls::default();
     let definition =
         ToolDefinition::builder(RecentCalls::NAME, "Recent calls", RecentCalls::parameters());
     let manager = ToolManager::new();
-    manager.add(Service(definition.build().unwrap(), service.clone()));
-    manager.add(answering("ping", Ok(ToolOutput::text("pong"))));
+    manager.add(RecentCallsTool(
+        definition.build().unwrap(),
+        service.clone(),
+    ));
+    manager.add(always_answers("ping", Ok(ToolOutput::text("pong"))));
     let executor = ToolExecutor::builder(Arc::new(manager))
         .observer(journal.observer())
         .build();
@@ -47,7 +50,7 @@ async fn im6_recent_calls_tells_the_newest_without_itself() {
         early["error"],
         "The recent_calls service is currently unavailable: calls are not recorded"
     );
-    service.reads(journal.reader());
+    service.set_reader(journal.reader());
     for n in 0..60 {
         executor
             .execute(ToolCall::new(

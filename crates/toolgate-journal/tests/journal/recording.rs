@@ -1,4 +1,4 @@
-//! What is kept of a call, and when.
+//! What is recorded of a call, and when.
 
 use std::collections::HashMap;
 use std::os::unix::fs::PermissionsExt;
@@ -7,22 +7,24 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use toolgate_core::{
-    Approval, ApprovalBy, ApprovalMeans, ApprovalRequest, Approver, Content, Normalize, Origin,
-    ParameterNames, Policy, Source, ToolCall, ToolDefinition, ToolError, ToolExecutor, ToolManager,
-    ToolOutput,
+    Approval, ApprovalActor, ApprovalChannel, ApprovalRequest, Approver, Origin, ParameterNames,
+    Policy, RenameMode, ToolCall, ToolContent, ToolDefinition, ToolError, ToolExecutor,
+    ToolManager, ToolOutput, ToolSource,
 };
-use toolgate_journal::{JournalHealth, JournalSettings, Sync};
+use toolgate_journal::{JournalHealth, JournalSettings, SyncMode};
 
-use crate::support::{House, answering, any, echo, executor_of, hanging, json_of, scripted};
+use crate::support::{
+    TestJournal, always_answers, any_arguments, echo, executor_of, json_of, never_answers, scripted,
+};
 
 #[tokio::test]
 async fn a_call_is_kept_with_all_there_is_to_know() {
-    let house = House::new();
-    let journal = house.journal();
+    let fixture = TestJournal::new();
+    let journal = fixture.journal();
     let parameters = json!({ "type": "object", "properties": { "deviceName": { "type": "string" }, "unit": { "type": "string" } }, "required": ["deviceName"] });
     let definition = ToolDefinition::builder("zwave__switch", "For tests", parameters)
-        .source(Source::Mcp("zwave".to_owned()))
-        .names(ParameterNames::new(Normalize::Undeclared, HashMap::new()));
+        .source(ToolSource::Mcp("zwave".to_owned()))
+        .names(ParameterNames::new(RenameMode::Undeclared, HashMap::new()));
     let tool = scripted(definition, |arguments, _| async move {
         Ok(ToolOutput::json(json!({ "was": arguments.as_value() })))
     });
@@ -36,7 +38,7 @@ async fn a_call_is_kept_with_all_there_is_to_know() {
     let outcome = executor_of(&journal, [tool]).execute(call).await;
     assert_eq!(outcome.error(), None);
 
-    let summary = json_of(&house.calls()[0]);
+    let summary = json_of(&fixture.calls()[0]);
     let started_at = summary["started_at"].as_str().unwrap();
     assert_eq!(
         (started_at.len(), &started_at[23..]),
@@ -53,7 +55,7 @@ async fn a_call_is_kept_with_all_there_is_to_know() {
         })
     );
 
-    let detail = json_of(&house.only());
+    let detail = json_of(&fixture.only_call());
     for (key, expected) in [
         ("asked", json!({ "device_name": "Lamp", "unit": null })),
         ("executed", json!({ "deviceName": "Lamp" })),
@@ -85,14 +87,14 @@ async fn a_call_is_kept_with_all_there_is_to_know() {
 
 #[tokio::test]
 async fn every_way_to_fail_is_kept() {
-    let house = House::new();
-    let journal = house.journal();
+    let fixture = TestJournal::new();
+    let journal = fixture.journal();
     let failed = ToolError::failed("Out of paper").with_details("tray 2");
     let executor = executor_of(
         &journal,
         [
-            answering("printer", Err(failed)),
-            scripted(any("bomb"), |_, _| async { panic!("boom") }),
+            always_answers("printer", Err(failed)),
+            scripted(any_arguments("bomb"), |_, _| async { panic!("boom") }),
             scripted(
                 ToolDefinition::builder(
                     "strict",
@@ -142,7 +144,7 @@ async fn every_way_to_fail_is_kept() {
     ] {
         let id = call.id().to_string();
         let envelope = executor.execute(call).await.to_envelope();
-        let detail = house.reader().call(&id).unwrap().unwrap();
+        let detail = fixture.reader().call(&id).unwrap().unwrap();
         assert_eq!(
             (detail.summary.outcome.as_str(), detail.summary.success),
             (outcome, Some(false))
@@ -167,18 +169,18 @@ async fn every_way_to_fail_is_kept() {
         );
         assert_eq!((detail.result, detail.summary.result_bytes), (None, None));
     }
-    assert_eq!(house.calls().len(), 5);
+    assert_eq!(fixture.calls().len(), 5);
 }
 
 #[tokio::test]
 async fn a_start_is_written_before_the_tool_runs_and_an_end_before_the_answer_leaves() {
-    let house = Arc::new(House::new());
-    for sync in [Sync::Normal, Sync::Full] {
+    let fixture = Arc::new(TestJournal::new());
+    for sync in [SyncMode::Normal, SyncMode::Full] {
         let mut settings = JournalSettings::default();
         settings.sync = sync;
-        let journal = house.journal_with(&settings);
-        let seen = Arc::clone(&house);
-        let tool = scripted(any("looking"), move |_, context| {
+        let journal = fixture.journal_with(&settings);
+        let seen = Arc::clone(&fixture);
+        let tool = scripted(any_arguments("looking"), move |_, context| {
             let call = seen
                 .reader()
                 .call(&context.id().to_string())
@@ -198,19 +200,19 @@ async fn a_start_is_written_before_the_tool_runs_and_an_end_before_the_answer_le
         let id = call.id().to_string();
         let outcome = executor_of(&journal, [tool]).execute(call).await;
         assert_eq!(outcome.error(), None);
-        let call = house.reader().call(&id).unwrap().unwrap();
+        let call = fixture.reader().call(&id).unwrap().unwrap();
         assert_eq!(call.summary.outcome, "success");
     }
 }
 
 #[tokio::test]
-async fn relaxed_nobody_waits_and_all_is_written_in_the_end() {
-    let house = House::new();
+async fn relaxed_sync_writes_every_call_without_waiting() {
+    let fixture = TestJournal::new();
     let mut settings = JournalSettings::default();
-    settings.sync = Sync::Relaxed;
-    let journal = house.journal_with(&settings);
-    // Holds the only lock there is: whoever waited for a row would wait for the busy timeout.
-    let other = house.sqlite();
+    settings.sync = SyncMode::Relaxed;
+    let journal = fixture.journal_with(&settings);
+    // Holds the write lock: a call that waited for its row would wait for the busy timeout.
+    let other = fixture.sqlite();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
     let executor = executor_of(&journal, [echo()]);
     let calls = (0..100).map(|n| executor.execute(ToolCall::new("echo", json!({ "n": n }))));
@@ -225,17 +227,17 @@ async fn relaxed_nobody_waits_and_all_is_written_in_the_end() {
     assert_eq!(journal.health(), JournalHealth::Ok { lost: 0 });
     other.execute_batch("ROLLBACK").unwrap();
     journal.flush().await;
-    assert_eq!(house.calls().len(), 100);
+    assert_eq!(fixture.calls().len(), 100);
 }
 
 #[tokio::test]
 async fn results_are_kept_as_in_the_envelope() {
     let image = json!({ "type": "image", "data": "aGk=", "mimeType": "image/png" });
-    let blocks = vec![Content::text("a"), Content::from(image.clone())];
+    let blocks = vec![ToolContent::text("a"), ToolContent::from(image.clone())];
     let mut both = ToolOutput::json(json!({ "sum": 4 }));
     both.content = blocks.clone();
     let mut only_text = ToolOutput::json(json!({ "sum": 4 }));
-    only_text.content = vec![Content::text("4")];
+    only_text.content = vec![ToolContent::text("4")];
     let listed = json!([{ "type": "text", "text": "a" }, image]);
     for (output, result, content) in [
         (ToolOutput::text("four\n"), json!("four\n"), None),
@@ -244,14 +246,14 @@ async fn results_are_kept_as_in_the_envelope() {
         (both, json!({ "sum": 4 }), Some(listed)),
         (only_text, json!({ "sum": 4 }), None),
     ] {
-        let house = House::new();
-        let journal = house.journal();
-        let executor = executor_of(&journal, [answering("t", Ok(output))]);
+        let fixture = TestJournal::new();
+        let journal = fixture.journal();
+        let executor = executor_of(&journal, [always_answers("t", Ok(output))]);
         let envelope = executor
             .execute(ToolCall::new("t", json!({})))
             .await
             .to_envelope();
-        let call = house.only();
+        let call = fixture.only_call();
         assert_eq!(
             (Some(&result), &envelope["result"]),
             (call.result.as_ref(), &result)
@@ -266,14 +268,14 @@ async fn results_are_kept_as_in_the_envelope() {
 
 #[tokio::test]
 async fn what_is_too_long_is_cut_and_says_so() {
-    let house = House::new();
-    let journal = house.journal();
+    let fixture = TestJournal::new();
+    let journal = fixture.journal();
     let executor = executor_of(&journal, [echo()]);
     let call = async |bytes: usize| {
         let call = ToolCall::new("echo", json!({ "text": "ü".repeat(bytes / 2) }));
         let id = call.id().to_string();
         executor.execute(call).await;
-        json_of(&house.reader().call(&id).unwrap().unwrap())
+        json_of(&fixture.reader().call(&id).unwrap().unwrap())
     };
 
     let short = call(2000).await;
@@ -303,8 +305,8 @@ async fn what_is_too_long_is_cut_and_says_so() {
 
 #[tokio::test]
 async fn hostile_names_are_kept_as_text() {
-    let house = House::new();
-    let journal = house.journal();
+    let fixture = TestJournal::new();
+    let journal = fixture.journal();
     let executor = executor_of(&journal, [echo()]);
     let names = [
         "'; DROP TABLE calls; --",
@@ -317,7 +319,7 @@ async fn hostile_names_are_kept_as_text() {
     for name in names {
         executor.execute(ToolCall::new(name, json!({}))).await;
     }
-    let calls = house.calls();
+    let calls = fixture.calls();
     assert_eq!(calls.len(), names.len());
     for call in &calls {
         assert_eq!(call.outcome, "not_found");
@@ -332,9 +334,9 @@ async fn hostile_names_are_kept_as_text() {
 
 #[tokio::test(start_paused = true)]
 async fn a_caller_that_goes_away_leaves_a_record() {
-    let house = House::new();
-    let journal = house.journal();
-    let executor = executor_of(&journal, [hanging()]);
+    let fixture = TestJournal::new();
+    let journal = fixture.journal();
+    let executor = executor_of(&journal, [never_answers()]);
     let call = executor.execute(ToolCall::new("hang", json!({})));
     assert!(
         tokio::time::timeout(Duration::from_secs(1), call)
@@ -342,21 +344,21 @@ async fn a_caller_that_goes_away_leaves_a_record() {
             .is_err()
     );
     journal.flush().await;
-    assert_eq!(house.only().summary.outcome, "cancelled");
+    assert_eq!(fixture.only_call().summary.outcome, "cancelled");
 }
 
 #[tokio::test]
 async fn a_call_that_runs_when_the_journal_is_closed_counts_as_interrupted() {
-    let house = House::new();
-    let journal = house.journal();
-    let executor = executor_of(&journal, [hanging(), echo()]);
+    let fixture = TestJournal::new();
+    let journal = fixture.journal();
+    let executor = executor_of(&journal, [never_answers(), echo()]);
     let hung = executor.clone();
     let hung = tokio::spawn(async move { hung.execute(ToolCall::new("hang", json!({}))).await });
-    while house.calls().is_empty() {
+    while fixture.calls().is_empty() {
         tokio::task::yield_now().await;
     }
     journal.close().await;
-    let call = house.only();
+    let call = fixture.only_call();
     assert_eq!(
         (call.summary.outcome.as_str(), call.summary.success),
         ("interrupted", None)
@@ -365,7 +367,7 @@ async fn a_call_that_runs_when_the_journal_is_closed_counts_as_interrupted() {
         call.summary.error.as_deref(),
         Some("interrupted, outcome unknown")
     );
-    // Nothing is recorded any more, and nothing waits for it.
+    // After this nothing is recorded, and nothing waits.
     journal.close().await;
     journal.flush().await;
     assert!(
@@ -374,46 +376,46 @@ async fn a_call_that_runs_when_the_journal_is_closed_counts_as_interrupted() {
             .await
             .is_success()
     );
-    assert_eq!(house.calls().len(), 1);
-    assert_eq!(house.beside(".runs").len(), 1);
+    assert_eq!(fixture.calls().len(), 1);
+    assert_eq!(fixture.files_with_suffix(".runs").len(), 1);
     hung.abort();
 }
 
 #[tokio::test]
 async fn nobody_else_may_read_the_files() {
-    let house = House::new();
-    std::fs::create_dir(house.folder().join("state")).unwrap();
-    std::fs::write(house.file(), "").unwrap();
-    std::fs::set_permissions(house.file(), PermissionsExt::from_mode(0o644)).unwrap();
-    let journal = house.journal();
+    let fixture = TestJournal::new();
+    std::fs::create_dir(fixture.folder().join("state")).unwrap();
+    std::fs::write(fixture.file(), "").unwrap();
+    std::fs::set_permissions(fixture.file(), PermissionsExt::from_mode(0o644)).unwrap();
+    let journal = fixture.journal();
     let executor = ToolExecutor::builder(Arc::new(ToolManager::new()))
         .observer(journal.observer())
         .build();
     executor.execute(ToolCall::new("nope", json!({}))).await;
     let mut seen = 0;
-    for entry in std::fs::read_dir(house.folder().join("state")).unwrap() {
+    for entry in std::fs::read_dir(fixture.folder().join("state")).unwrap() {
         let entry = entry.unwrap();
         let mode = entry.metadata().unwrap().permissions().mode();
         assert_eq!(mode & 0o077, 0, "{:?}", entry.path());
         seen += 1;
     }
     assert_eq!(seen, 5, "the file, its log, its index, its head, the runs");
-    let of_run = house.of_runs();
+    let of_run = fixture.run_files();
     assert_eq!(of_run.len(), 2, "the lock and a spool");
     for file in of_run {
         let mode = std::fs::metadata(&file).unwrap().permissions().mode();
         assert_eq!(mode & 0o077, 0, "{file:?}");
     }
 
-    let house = House::new();
-    drop(house.journal());
-    let folder = std::fs::metadata(house.folder().join("state")).unwrap();
+    let fixture = TestJournal::new();
+    drop(fixture.journal());
+    let folder = std::fs::metadata(fixture.folder().join("state")).unwrap();
     assert_eq!(folder.permissions().mode() & 0o777, 0o700);
 }
 
-struct Person(Approval);
+struct FixedApprover(Approval);
 
-impl Approver for Person {
+impl Approver for FixedApprover {
     fn ask<'a>(&'a self, _: ApprovalRequest<'a>) -> futures::future::BoxFuture<'a, Approval> {
         Box::pin(std::future::ready(self.0.clone()))
     }
@@ -421,31 +423,31 @@ impl Approver for Person {
 
 #[tokio::test]
 async fn who_approved_or_refused_is_kept_with_when_and_how() {
-    let by = |means| ApprovalBy::new(means);
+    let by = |means| ApprovalActor::new(means);
     for (answer, expected) in [
         (
-            Approval::Granted(by(ApprovalMeans::Browser).named("a\u{202e}b")),
+            Approval::Granted(by(ApprovalChannel::Browser).named("a\u{202e}b")),
             json!({ "granted": true, "means": "browser", "by": "a\\u{202e}b" }),
         ),
         (
-            Approval::Refused(by(ApprovalMeans::Terminal)),
+            Approval::Refused(by(ApprovalChannel::Terminal)),
             json!({ "granted": false, "means": "terminal" }),
         ),
         (Approval::Nobody, Value::Null),
     ] {
-        let house = House::new();
-        let journal = house.journal();
+        let fixture = TestJournal::new();
+        let journal = fixture.journal();
         let manager = ToolManager::new();
         manager.add(echo());
         let mut policy = Policy::default();
-        policy.ask = vec![toolgate_core::Pattern::new("echo")];
+        policy.ask = vec![toolgate_core::ToolPattern::new("echo")];
         let executor = ToolExecutor::builder(Arc::new(manager))
             .policy(policy)
-            .approver(Person(answer))
+            .approver(FixedApprover(answer))
             .observer(journal.observer())
             .build();
         executor.execute(ToolCall::new("echo", json!({}))).await;
-        let mut approval = json_of(&house.only())["approval"].clone();
+        let mut approval = json_of(&fixture.only_call())["approval"].clone();
         if let Some(approval) = approval.as_object_mut() {
             let at = approval.remove("at").unwrap();
             assert!(at.as_str().unwrap().ends_with('Z'), "{at}");

@@ -1,17 +1,17 @@
-//! What is too old or too much goes, the oldest first.
+//! Deletes what is too old or too much, oldest first.
 
 use serde_json::json;
 use toolgate_core::ToolCall;
 use toolgate_journal::JournalSettings;
 
-use crate::support::{House, echo, eventually, executor_of};
+use crate::support::{TestJournal, echo, eventually, executor_of};
 
 #[tokio::test]
 async fn calls_older_than_the_days_are_deleted_with_their_runs() {
-    let house = House::new();
-    house.journal().close().await;
+    let fixture = TestJournal::new();
+    fixture.journal().close().await;
     let now = jiff::Timestamp::now().as_millisecond();
-    let database = house.sqlite();
+    let database = fixture.sqlite();
     for (run, days) in [(101, 40), (102, 31), (103, 29), (104, 1)] {
         let start = now - days * 86_400_000;
         database.execute("INSERT INTO runs (seq, id, command, pid, version, started_at, ended_at) VALUES (?1, ?1, 'old', 1, '0', ?2, ?2 + 1000000)", [run, start * 1000]).unwrap();
@@ -25,8 +25,8 @@ async fn calls_older_than_the_days_are_deleted_with_their_runs() {
                 .unwrap();
         }
     }
-    let journal = house.journal();
-    eventually("750 calls are deleted", || house.calls().len() == 500).await;
+    let journal = fixture.journal();
+    eventually("750 calls are deleted", || fixture.calls().len() == 500).await;
     let count = |sql: &str| {
         database
             .query_row(sql, [], |row| row.get::<_, i64>(0))
@@ -49,26 +49,26 @@ async fn calls_older_than_the_days_are_deleted_with_their_runs() {
 
 #[tokio::test]
 async fn the_oldest_calls_make_room_for_the_newest() {
-    let house = House::new();
+    let fixture = TestJournal::new();
     let mut settings = JournalSettings::default();
     settings.max_size = 2 << 20;
-    let journal = house.journal_with(&settings);
+    let journal = fixture.journal_with(&settings);
     let executor = executor_of(&journal, [echo()]);
     for n in 0..150 {
         let call = ToolCall::new("echo", json!({ "n": n, "text": "x".repeat(100_000) }));
         assert!(executor.execute(call).await.is_success());
     }
     journal.close().await;
-    let journal = house.journal_with(&settings);
+    let journal = fixture.journal_with(&settings);
     let pages = |name: &str| {
-        house
+        fixture
             .sqlite()
             .pragma_query_value(None, name, |row| row.get::<_, i64>(0))
             .unwrap()
     };
     let is_small = || pages("page_count") * pages("page_size") <= 2 << 20;
     eventually("it is small", is_small).await;
-    let calls = house.calls();
+    let calls = fixture.calls();
     assert!(calls.len() >= 4, "{}", calls.len());
     for (n, call) in calls.iter().enumerate() {
         let shown = call.arguments.as_str().unwrap();
@@ -79,11 +79,11 @@ async fn the_oldest_calls_make_room_for_the_newest() {
         );
     }
     journal.close().await;
-    // A short log is left for the next process; only then is the file itself cut.
-    let worked_off = house
+    // A short log is left to the next process, and the file shrinks only after a checkpoint.
+    let worked_off = fixture
         .sqlite()
         .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0));
     assert_eq!(worked_off, Ok(0), "nobody else has it");
-    let size = std::fs::metadata(house.file()).unwrap().len();
+    let size = std::fs::metadata(fixture.file()).unwrap().len();
     assert!(size <= 2 << 20, "{size}");
 }

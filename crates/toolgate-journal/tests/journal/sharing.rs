@@ -1,14 +1,17 @@
-//! Several processes on one file.
+//! Several processes that share one file.
 
 use std::io::{BufRead, BufReader, Write};
 use std::time::Duration;
 
 use serde_json::json;
 use toolgate_core::{Redactor, ToolCall};
-use toolgate_journal::{Journal, JournalHealth, JournalSettings, Position, Sync, VerifyOptions};
+use toolgate_journal::{
+    Journal, JournalHealth, JournalPosition, JournalSettings, SyncMode, VerifyOptions,
+};
 
 use crate::support::{
-    House, all, echo, eventually, executor_of, filtered, given_journal, hanging, process,
+    TestJournal, echo, eventually, executor_of, filtered, journal_from_env, never_answers,
+    no_filter, spawn_test,
 };
 
 /// Makes a hundred calls, leaves one open, and waits until its stdin is closed.
@@ -20,8 +23,8 @@ fn a_hundred_calls() {
         .build()
         .unwrap();
     runtime.block_on(async {
-        let journal = given_journal();
-        let executor = executor_of(&journal, [echo(), hanging()]);
+        let journal = journal_from_env();
+        let executor = executor_of(&journal, [echo(), never_answers()]);
         let open = executor.clone();
         tokio::spawn(async move { open.execute(ToolCall::new("hang", json!({}))).await });
         for n in 0..100 {
@@ -40,10 +43,10 @@ fn a_hundred_calls() {
 
 #[tokio::test]
 async fn two_processes_write_to_one_file_and_only_those_of_the_dead_are_interrupted() {
-    let house = House::new();
-    let journal = house.journal();
+    let fixture = TestJournal::new();
+    let journal = fixture.journal();
     let mut children: Vec<_> = (0..3)
-        .map(|_| process("sharing::a_hundred_calls", &house.file()))
+        .map(|_| spawn_test("sharing::a_hundred_calls", &fixture.file()))
         .collect();
     let executor = executor_of(&journal, [echo()]);
     for n in 0..100 {
@@ -57,7 +60,7 @@ async fn two_processes_write_to_one_file_and_only_those_of_the_dead_are_interrup
     }
     assert_eq!(journal.health(), JournalHealth::Ok { lost: 0 });
     let count = |outcome: &str| {
-        house
+        fixture
             .reader()
             .calls(&filtered(|filter| {
                 filter.outcome = Some(outcome.to_owned());
@@ -71,13 +74,13 @@ async fn two_processes_write_to_one_file_and_only_those_of_the_dead_are_interrup
     .await;
     assert_eq!(count("interrupted"), 0);
 
-    // One is killed, one ends in good order, one lives on.
+    // One process is killed, one ends in good order, one lives on.
     children[0].kill().unwrap();
     children[0].wait().unwrap();
     drop(children[1].stdin.take());
     assert!(children[1].wait().unwrap().success());
     assert_eq!((count("running"), count("interrupted")), (1, 2));
-    let newcomer = house.journal();
+    let newcomer = fixture.journal();
     assert_eq!(
         (count("running"), count("interrupted")),
         (1, 2),
@@ -88,34 +91,34 @@ async fn two_processes_write_to_one_file_and_only_those_of_the_dead_are_interrup
     assert!(children[2].wait().unwrap().success());
     assert_eq!((count("running"), count("interrupted")), (0, 3));
 
-    let followed = house
+    let followed = fixture
         .reader()
-        .finished_after(Position::default(), &all())
+        .finished_after(JournalPosition::default(), &no_filter())
         .unwrap();
     assert_eq!(followed.len(), 403);
     assert!(
         followed.is_sorted_by(|one, next| one.0 < next.0),
         "one order over all processes"
     );
-    let commands: i64 = house
+    let commands: i64 = fixture
         .sqlite()
         .query_row("SELECT count(DISTINCT pid) FROM runs", [], |row| row.get(0))
         .unwrap();
     assert_eq!(commands, 4);
-    let verified = house.reader().verify(&VerifyOptions::default()).unwrap();
+    let verified = fixture.reader().verify(&VerifyOptions::default()).unwrap();
     assert!(verified.is_intact(), "{:?}", verified.findings);
     assert_eq!(verified.calls, 403, "one chain over all processes");
 }
 
 #[tokio::test]
 async fn a_file_that_others_keep_locked_costs_a_warning_and_no_call() {
-    for sync in [Sync::Normal, Sync::Full] {
-        let house = House::new();
+    for sync in [SyncMode::Normal, SyncMode::Full] {
+        let fixture = TestJournal::new();
         let mut settings = JournalSettings::default();
         settings.sync = sync;
-        let journal = house.journal_with(&settings);
+        let journal = fixture.journal_with(&settings);
         let executor = executor_of(&journal, [echo()]);
-        let other = house.sqlite();
+        let other = fixture.sqlite();
         other.execute_batch("BEGIN IMMEDIATE").unwrap();
         let begin = tokio::time::Instant::now();
         for n in 0..20 {
@@ -124,38 +127,38 @@ async fn a_file_that_others_keep_locked_costs_a_warning_and_no_call() {
                 .await;
             assert!(outcome.is_success());
         }
-        // Nobody waits for the database, or only the first call, two seconds.
+        // No call waits for the database, except perhaps the first one for two seconds.
         assert!(
             begin.elapsed() < Duration::from_secs(20),
             "{:?}",
             begin.elapsed()
         );
         let is_failing = matches!(journal.health(), JournalHealth::Failing { lost: 0, .. });
-        assert_eq!(is_failing, sync == Sync::Full, "{:?}", journal.health());
+        assert_eq!(is_failing, sync == SyncMode::Full, "{:?}", journal.health());
         other.execute_batch("ROLLBACK").unwrap();
         journal.flush().await;
         assert_eq!(journal.health(), JournalHealth::Ok { lost: 0 });
-        assert_eq!(house.calls().len(), 20, "nothing is lost");
-        assert!(house.calls().iter().all(|call| call.outcome == "success"));
+        assert_eq!(fixture.calls().len(), 20, "nothing is lost");
+        assert!(fixture.calls().iter().all(|call| call.outcome == "success"));
     }
 }
 
 #[tokio::test]
 async fn a_file_that_is_deleted_or_moved_away_is_begun_anew() {
-    let house = House::new();
-    let journal = house.journal();
+    let fixture = TestJournal::new();
+    let journal = fixture.journal();
     let executor = executor_of(&journal, [echo()]);
     executor
         .execute(ToolCall::new("echo", json!({ "n": 1 })))
         .await;
     for name in ["journal.db", "journal.db-wal", "journal.db-shm"] {
-        std::fs::remove_file(house.file().with_file_name(name)).unwrap();
+        std::fs::remove_file(fixture.file().with_file_name(name)).unwrap();
     }
     tokio::time::sleep(Duration::from_millis(1100)).await;
     let call = ToolCall::new("echo", json!({ "n": 2 }));
     executor.execute(call).await;
-    assert_eq!(house.only().asked, json!({ "n": 2 }));
-    assert_eq!(house.only().run.unwrap().command, "test");
+    assert_eq!(fixture.only_call().asked, json!({ "n": 2 }));
+    assert_eq!(fixture.only_call().run.unwrap().command, "test");
 }
 
 #[test]
@@ -167,23 +170,23 @@ fn files_of_others_and_of_later_versions_are_left_alone() {
         ),
         (
             "PRAGMA application_id = 0x54476a6f; PRAGMA user_version = 99; CREATE TABLE t (a)",
-            "was written by a newer version (form 99, this program knows 7); upgrade, or set journal.file to another file",
+            "was written by a newer version (format 99; this program knows up to 7); upgrade, or set journal.file to another file",
         ),
     ] {
-        let house = House::new();
-        std::fs::create_dir(house.folder().join("state")).unwrap();
-        house.sqlite().execute_batch(sql).unwrap();
-        let before = std::fs::read(house.file()).unwrap();
+        let fixture = TestJournal::new();
+        std::fs::create_dir(fixture.folder().join("state")).unwrap();
+        fixture.sqlite().execute_batch(sql).unwrap();
+        let before = std::fs::read(fixture.file()).unwrap();
         let opened = Journal::open(
-            &house.file(),
+            &fixture.file(),
             &JournalSettings::default(),
             Redactor::default(),
             "test",
         );
         let error = opened.err().unwrap().to_string();
         assert!(error.ends_with(problem), "{error}");
-        assert_eq!(std::fs::read(house.file()).unwrap(), before);
-        assert!(house.beside(".broken").is_empty());
-        assert!(toolgate_journal::Reader::open(&house.file()).is_err());
+        assert_eq!(std::fs::read(fixture.file()).unwrap(), before);
+        assert!(fixture.files_with_suffix(".broken").is_empty());
+        assert!(toolgate_journal::JournalReader::open(&fixture.file()).is_err());
     }
 }

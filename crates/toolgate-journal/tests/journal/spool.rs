@@ -1,4 +1,4 @@
-//! Rows that a call no longer waits for, and that are not in the database yet: they survive `kill -9`, and are taken over once.
+//! Spooled rows that are not in the database yet survive `kill -9` and are taken over once.
 
 use std::collections::HashSet;
 use std::fs;
@@ -9,10 +9,11 @@ use std::time::Duration;
 
 use serde_json::json;
 use toolgate_core::{Redactor, ToolCall};
-use toolgate_journal::{CallSummary, Journal, JournalHealth, JournalSettings, Position};
+use toolgate_journal::{CallSummary, Journal, JournalHealth, JournalPosition, JournalSettings};
 
 use crate::support::{
-    House, Log, all, echo, eventually, executor_of, given_journal, hanging, process,
+    JournalLog, TestJournal, echo, eventually, executor_of, journal_from_env, never_answers,
+    no_filter, spawn_test,
 };
 
 const CALLS: usize = 20;
@@ -30,10 +31,10 @@ fn some_calls_when_told() {
         .build()
         .unwrap();
     runtime.block_on(async {
-        let journal = given_journal();
+        let journal = journal_from_env();
         say("open");
         std::io::stdin().read_line(&mut String::new()).unwrap();
-        let executor = executor_of(&journal, [echo(), hanging()]);
+        let executor = executor_of(&journal, [echo(), never_answers()]);
         let open = executor.clone();
         tokio::spawn(async move { open.execute(ToolCall::new("hang", json!({}))).await });
         tokio::task::yield_now().await;
@@ -47,12 +48,12 @@ fn some_calls_when_told() {
     });
 }
 
-/// Leaves what a process leaves that is killed before anything of it came into the database.
-fn leave_spool(house: &House) {
-    let mut child = process("spool::some_calls_when_told", &house.file());
+/// Leaves the files of a process that was killed before any row was in the database.
+fn leave_spool(fixture: &TestJournal) {
+    let mut child = spawn_test("spool::some_calls_when_told", &fixture.file());
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     while lines.next().unwrap().unwrap() != "open" {}
-    let other = house.sqlite();
+    let other = fixture.sqlite();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
     child.stdin.as_ref().unwrap().write_all(b"\n").unwrap();
     while lines.next().unwrap().unwrap() != "done" {}
@@ -63,7 +64,8 @@ fn leave_spool(house: &House) {
     assert_eq!(calls, 0, "all of it is in the spool");
 }
 
-/// How many calls ended well, and how many were interrupted. None may be there twice, nor still run.
+/// Counts the calls that succeeded and those that were interrupted. None may be there
+/// twice or still run.
 fn count(calls: &[CallSummary]) -> (usize, usize) {
     let ids: HashSet<&str> = calls.iter().map(|call| call.id.as_str()).collect();
     assert_eq!(ids.len(), calls.len());
@@ -76,51 +78,54 @@ fn count(calls: &[CallSummary]) -> (usize, usize) {
 #[test]
 fn what_was_acknowledged_survives_a_kill_before_it_is_in_the_database() {
     for is_reader in [false, true] {
-        let house = House::new();
-        leave_spool(&house);
-        let _journal = (!is_reader).then(|| house.journal());
-        let calls = house.reader().calls(&all()).unwrap();
+        let fixture = TestJournal::new();
+        leave_spool(&fixture);
+        let _journal = (!is_reader).then(|| fixture.journal());
+        let calls = fixture.reader().calls(&no_filter()).unwrap();
         assert_eq!(count(&calls), (CALLS, 1), "for a reader: {is_reader}");
         for call in &calls {
-            let call = house.reader().call(&call.id).unwrap().unwrap();
+            let call = fixture.reader().call(&call.id).unwrap().unwrap();
             assert_eq!(call.run.unwrap().command, "child");
             assert!(call.result == Some(call.asked) || call.summary.tool == "hang");
         }
-        assert!(house.spooled().is_empty());
+        assert!(fixture.spooled().is_empty());
     }
 }
 
 /// The files that a killed process left.
-struct Remains {
-    house: House,
+struct KilledRunFiles {
+    fixture: TestJournal,
     lock: PathBuf,
     spool: Vec<u8>,
 }
 
-impl Remains {
+impl KilledRunFiles {
     fn new() -> Self {
-        let house = House::new();
-        leave_spool(&house);
+        let fixture = TestJournal::new();
+        leave_spool(&fixture);
         Self {
-            lock: house.lock().file_name().unwrap().into(),
-            spool: house.spooled(),
-            house,
+            lock: fixture.lock().file_name().unwrap().into(),
+            spool: fixture.spooled(),
+            fixture,
         }
     }
 
-    /// Another house with the same files, but for the spool.
-    fn with(&self, spool: &[u8]) -> House {
-        let house = House::new();
-        fs::create_dir_all(house.folder().join("state/journal.db.runs")).unwrap();
-        fs::copy(self.house.file(), house.file()).unwrap();
-        self.leave_in(&house, spool);
-        house
+    /// Another folder with the same files, except for the spool.
+    fn with(&self, spool: &[u8]) -> TestJournal {
+        let fixture = TestJournal::new();
+        fs::create_dir_all(fixture.folder().join("state/journal.db.runs")).unwrap();
+        fs::copy(self.fixture.file(), fixture.file()).unwrap();
+        self.leave_in(&fixture, spool);
+        fixture
     }
 
-    /// The files of the run are there, once more or for the first time.
-    fn leave_in(&self, house: &House, spool: &[u8]) {
+    /// Copies the files of the run, perhaps again.
+    fn leave_in(&self, fixture: &TestJournal, spool: &[u8]) {
         let lock = Path::new("state/journal.db.runs").join(&self.lock);
-        let (from, to) = (self.house.folder().join(&lock), house.folder().join(&lock));
+        let (from, to) = (
+            self.fixture.folder().join(&lock),
+            fixture.folder().join(&lock),
+        );
         fs::copy(from, &to).unwrap();
         fs::write(to.with_extension("1"), spool).unwrap();
     }
@@ -128,15 +133,15 @@ impl Remains {
 
 #[test]
 fn a_spool_that_is_cut_anywhere_loses_only_its_end() {
-    let remains = Remains::new();
+    let remains = KilledRunFiles::new();
     let length = remains.spool.len();
     let mut kept = (0, 0);
     for cut in (0..length).step_by(length / 40).chain([length - 1, length]) {
-        let house = remains.with(&remains.spool[..cut]);
-        let (log, guard) = Log::listen();
-        let journal = house.journal();
+        let fixture = remains.with(&remains.spool[..cut]);
+        let (log, guard) = JournalLog::listen();
+        let journal = fixture.journal();
         drop(guard);
-        let now = count(&house.calls());
+        let now = count(&fixture.calls());
         assert!(
             now.0 >= kept.0 && now.0 + now.1 >= kept.0 + kept.1,
             "at {cut}"
@@ -150,85 +155,86 @@ fn a_spool_that_is_cut_anywhere_loses_only_its_end() {
 
 #[test]
 fn a_flipped_bit_in_a_spool_costs_one_record_and_is_said() {
-    let remains = Remains::new();
+    let remains = KilledRunFiles::new();
     let length = remains.spool.len();
     for at in (0..length - 1).step_by(length / 60) {
         let mut spool = remains.spool.clone();
         spool[at] ^= 1 << (at % 8);
-        let house = remains.with(&spool);
-        let (log, guard) = Log::listen();
-        let journal = house.journal();
+        let fixture = remains.with(&spool);
+        let (log, guard) = JournalLog::listen();
+        let journal = fixture.journal();
         drop(guard);
-        let (ended, interrupted) = count(&house.calls());
-        // A line break that is none any more takes both lines with it: the end of one call, or the start of the next.
+        let (ended, interrupted) = count(&fixture.calls());
+        // A damaged line break makes two lines unreadable: the end of one call or the
+        // start of the next.
         assert!(
             ended >= CALLS - 2 && ended + interrupted >= CALLS - 1,
             "at {at}: {ended} {interrupted}"
         );
         let is_whole = (ended, interrupted) == (CALLS, 1);
-        assert!(
-            is_whole
-                || log
-                    .text()
-                    .contains("is damaged; these records are left out")
-        );
+        assert!(is_whole || log.text().contains("are damaged and were dropped"));
         drop(journal);
     }
 }
 
 #[tokio::test]
 async fn a_spool_that_is_found_again_changes_nothing() {
-    let remains = Remains::new();
-    let house = remains.with(&remains.spool);
+    let remains = KilledRunFiles::new();
+    let fixture = remains.with(&remains.spool);
     let ends = async || {
-        let journal = house.journal();
-        let ended = journal.reader().finished_after(Position::default(), &all());
+        let journal = fixture.journal();
+        let ended = journal
+            .reader()
+            .finished_after(JournalPosition::default(), &no_filter());
         journal.close().await;
         ended.unwrap()
     };
     let before = ends().await;
     assert_eq!(before.len(), CALLS + 1);
     // As if the process that took it over had been killed before it could remove the files.
-    remains.leave_in(&house, &remains.spool);
+    remains.leave_in(&fixture, &remains.spool);
     assert_eq!(ends().await, before);
-    assert!(house.of_runs().is_empty());
+    assert!(fixture.run_files().is_empty());
 }
 
 #[test]
 fn several_who_find_the_same_spool_take_it_over_once() {
-    let remains = Remains::new();
+    let remains = KilledRunFiles::new();
     for _ in 0..10 {
-        let house = remains.with(&remains.spool);
+        let fixture = remains.with(&remains.spool);
         let all_at_once = Barrier::new(4);
         std::thread::scope(|scope| {
             for number in 0..4 {
-                let (house, all_at_once) = (&house, &all_at_once);
+                let (fixture, all_at_once) = (&fixture, &all_at_once);
                 scope.spawn(move || {
                     all_at_once.wait();
                     if number < 2 {
-                        drop(house.journal());
+                        drop(fixture.journal());
                     } else {
                         assert_eq!(
-                            count(&house.other_reader().calls(&all()).unwrap()),
+                            count(&fixture.other_reader().calls(&no_filter()).unwrap()),
                             (CALLS, 1)
                         );
                     }
                 });
             }
         });
-        assert_eq!(count(&house.calls()), (CALLS, 1));
+        assert_eq!(count(&fixture.calls()), (CALLS, 1));
         let sql = "SELECT count(DISTINCT finished) FROM calls";
-        let ends: u32 = house.sqlite().query_row(sql, [], |row| row.get(0)).unwrap();
+        let ends: u32 = fixture
+            .sqlite()
+            .query_row(sql, [], |row| row.get(0))
+            .unwrap();
         assert_eq!(ends as usize, CALLS + 1, "each ended once");
     }
 }
 
 #[tokio::test]
 async fn without_a_spool_calls_wait_for_the_database() {
-    let house = House::new();
-    let (log, _guard) = Log::listen();
-    let journal = house.journal();
-    let lock = house.lock();
+    let fixture = TestJournal::new();
+    let (log, _guard) = JournalLog::listen();
+    let journal = fixture.journal();
+    let lock = fixture.lock();
     for number in ["0", "1"] {
         fs::create_dir(lock.with_extension(number)).unwrap();
     }
@@ -237,24 +243,20 @@ async fn without_a_spool_calls_wait_for_the_database() {
         let call = ToolCall::new("echo", json!({ "n": n }));
         let id = call.id().to_string();
         assert!(executor.execute(call).await.is_success());
-        let call = house.other_reader().call(&id).unwrap().unwrap();
+        let call = fixture.other_reader().call(&id).unwrap().unwrap();
         assert_eq!(call.summary.outcome, "success");
     }
     assert_eq!(journal.health(), JournalHealth::Ok { lost: 0 });
     let said = log.text();
-    assert_eq!(
-        said.matches("spool can not be written").count(),
-        1,
-        "{said}"
-    );
+    assert_eq!(said.matches("spool can't be written").count(), 1, "{said}");
 }
 
 #[tokio::test]
 async fn more_calls_than_memory_has_room_for_are_read_back_from_the_spool() {
-    let house = House::new();
-    let journal = house.journal();
-    let executor = executor_of(&journal, [echo(), hanging()]);
-    let other = house.sqlite();
+    let fixture = TestJournal::new();
+    let journal = fixture.journal();
+    let executor = executor_of(&journal, [echo(), never_answers()]);
+    let other = fixture.sqlite();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
     for n in 0..3000 {
         let call = ToolCall::new("echo", json!({ "n": n }));
@@ -271,7 +273,7 @@ async fn more_calls_than_memory_has_room_for_are_read_back_from_the_spool() {
     journal.close().await;
     let count = |outcome: &str| -> u32 {
         let sql = "SELECT count(*) FROM calls WHERE outcome = ?";
-        let database = house.sqlite();
+        let database = fixture.sqlite();
         database
             .query_row(sql, [outcome], |row| row.get(0))
             .unwrap()
@@ -281,52 +283,52 @@ async fn more_calls_than_memory_has_room_for_are_read_back_from_the_spool() {
 }
 
 #[tokio::test]
-async fn what_can_not_be_written_at_the_end_is_left_for_the_next_start() {
-    let house = House::new();
-    let journal = house.journal();
+async fn unwritten_rows_are_left_for_the_next_start() {
+    let fixture = TestJournal::new();
+    let journal = fixture.journal();
     let executor = executor_of(&journal, [echo()]);
     for name in ["journal.db", "journal.db-wal", "journal.db-shm"] {
-        fs::remove_file(house.file().with_file_name(name)).unwrap();
+        fs::remove_file(fixture.file().with_file_name(name)).unwrap();
     }
-    fs::create_dir(house.file()).unwrap();
-    // By then it is noticed that the file is another.
+    fs::create_dir(fixture.file()).unwrap();
+    // Long enough for the writer to notice the replaced file.
     tokio::time::sleep(Duration::from_millis(1100)).await;
     for n in 0..CALLS {
         let call = ToolCall::new("echo", json!({ "n": n }));
         assert!(executor.execute(call).await.is_success());
     }
     journal.close().await;
-    fs::remove_dir(house.file()).unwrap();
+    fs::remove_dir(fixture.file()).unwrap();
     let next = Journal::open(
-        &house.file(),
+        &fixture.file(),
         &JournalSettings::default(),
         Redactor::default(),
         "next",
     );
-    let calls = next.unwrap().reader().calls(&all()).unwrap();
+    let calls = next.unwrap().reader().calls(&no_filter()).unwrap();
     assert_eq!(count(&calls), (CALLS, 0));
-    let call = house.other_reader().call(&calls[0].id).unwrap().unwrap();
+    let call = fixture.other_reader().call(&calls[0].id).unwrap().unwrap();
     assert_eq!(call.run.unwrap().command, "test");
 }
 
 #[tokio::test]
-async fn a_run_whose_files_are_deleted_stays_alive_to_others_and_goes_on() {
-    let house = House::new();
-    let (log, _guard) = Log::listen();
-    let journal = house.journal();
-    let executor = executor_of(&journal, [echo(), hanging()]);
+async fn a_run_recreates_its_deleted_files() {
+    let fixture = TestJournal::new();
+    let (log, _guard) = JournalLog::listen();
+    let journal = fixture.journal();
+    let executor = executor_of(&journal, [echo(), never_answers()]);
     let hung = executor.clone();
     let hung = tokio::spawn(async move { hung.execute(ToolCall::new("hang", json!({}))).await });
-    eventually("it runs", || house.calls().len() == 1).await;
-    let lock = house.lock();
+    eventually("it runs", || fixture.calls().len() == 1).await;
+    let lock = fixture.lock();
     fs::remove_dir_all(lock.parent().unwrap()).unwrap();
     let outcome = || {
-        house.other_reader().calls(&all()).unwrap()[0]
+        fixture.other_reader().calls(&no_filter()).unwrap()[0]
             .outcome
             .clone()
     };
     assert_eq!(outcome(), "running");
-    let newcomer = house.journal();
+    let newcomer = fixture.journal();
     newcomer.close().await;
     assert_eq!(outcome(), "running", "nobody marked it");
     eventually("there is a new lock", || lock.exists()).await;
@@ -334,37 +336,37 @@ async fn a_run_whose_files_are_deleted_stays_alive_to_others_and_goes_on() {
         let call = ToolCall::new("echo", json!({ "n": n }));
         assert!(executor.execute(call).await.is_success());
     }
-    eventually("rows are spooled again", || house.of_runs().len() > 1).await;
+    eventually("rows are spooled again", || fixture.run_files().len() > 1).await;
     hung.abort();
     drop(hung.await);
     journal.close().await;
-    let calls = house.other_reader().calls(&all()).unwrap();
+    let calls = fixture.other_reader().calls(&no_filter()).unwrap();
     let of = |outcome| calls.iter().filter(|call| call.outcome == outcome).count();
     assert_eq!((of("success"), of("cancelled")), (CALLS, 1));
-    assert!(house.of_runs().is_empty());
+    assert!(fixture.run_files().is_empty());
     assert!(!log.text().contains("interrupted"), "{}", log.text());
 }
 
 #[tokio::test]
 async fn when_the_whole_folder_is_deleted_a_new_one_is_begun() {
-    let house = House::new();
-    let journal = house.journal();
+    let fixture = TestJournal::new();
+    let journal = fixture.journal();
     let executor = executor_of(&journal, [echo()]);
     executor
         .execute(ToolCall::new("echo", json!({ "n": 0 })))
         .await;
     journal.flush().await;
-    // The journal may write a file meanwhile.
-    let folder = house.file().parent().unwrap().to_owned();
+    // The journal may create a file in the meantime.
+    let folder = fixture.file().parent().unwrap().to_owned();
     eventually("it is deleted", || fs::remove_dir_all(&folder).is_ok()).await;
     eventually("there is a new lock", || {
-        house.file().with_file_name("journal.db.runs").exists()
+        fixture.file().with_file_name("journal.db.runs").exists()
     })
     .await;
     let call = ToolCall::new("echo", json!({ "n": 1 }));
     assert!(executor.execute(call).await.is_success());
     eventually("it is recorded", || {
-        house.file().exists() && house.calls().len() == 1
+        fixture.file().exists() && fixture.calls().len() == 1
     })
     .await;
     assert_eq!(journal.health(), JournalHealth::Ok { lost: 0 });

@@ -1,4 +1,5 @@
-//! What every test here needs: a folder with a journal, tools made of closures, a log that can be read, other processes.
+//! Shared by all tests here: a folder with a journal, scripted tools, a
+//! readable log, other processes.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -13,48 +14,49 @@ use tempfile::TempDir;
 use toolgate_core::{
     Annotations, DefinitionBuilder, Redactor, ToolDefinition, ToolExecutor, ToolManager,
 };
-use toolgate_journal::{CallDetail, CallSummary, Filter, Journal, JournalSettings, Reader};
+use toolgate_journal::{
+    CallDetail, CallSummary, Journal, JournalFilter, JournalReader, JournalSettings,
+};
 use tracing::subscriber::DefaultGuard;
 
-use crate::scripted::{self, Answer, Scripted};
+use crate::scripted::{self, Answer, ScriptedTool};
 
 pub(crate) use crate::scripted::scripted;
 
 /// A definition that takes any arguments.
-pub(crate) fn any(name: &str) -> DefinitionBuilder {
+pub(crate) fn any_arguments(name: &str) -> DefinitionBuilder {
     ToolDefinition::builder(name, "For tests", json!({ "type": "object" }))
 }
 
-/// Answers with its arguments.
-pub(crate) fn echo() -> Scripted {
-    scripted::echo(any("echo"))
+/// A tool that answers with its arguments.
+pub(crate) fn echo() -> ScriptedTool {
+    scripted::echo(any_arguments("echo"))
 }
 
-/// Answers with its arguments, and says that this can not be undone.
-pub(crate) fn destructive() -> Scripted {
-    scripted::echo(saying("unlock", Some(true)))
+/// A tool that answers with its arguments and declares itself destructive.
+pub(crate) fn destructive() -> ScriptedTool {
+    scripted::echo(with_destructive_hint("unlock", Some(true)))
 }
 
-/// A definition that says whether it is destructive, or does not.
-pub(crate) fn saying(name: &str, destructive: Option<bool>) -> DefinitionBuilder {
+/// A definition with this destructive hint, or none.
+pub(crate) fn with_destructive_hint(name: &str, destructive: Option<bool>) -> DefinitionBuilder {
     let mut annotations = Annotations::default();
     annotations.destructive = destructive;
-    any(name).annotations(annotations)
+    any_arguments(name).annotations(annotations)
 }
 
-/// Always answers the same.
-pub(crate) fn answering(name: &str, answer: Answer) -> Scripted {
-    scripted::answering(any(name), answer)
+/// A tool that always gives the same answer.
+pub(crate) fn always_answers(name: &str, answer: Answer) -> ScriptedTool {
+    scripted::answering(any_arguments(name), answer)
 }
 
-/// Never answers.
-pub(crate) fn hanging() -> Scripted {
-    scripted::hung(any("hang"))
+pub(crate) fn never_answers() -> ScriptedTool {
+    scripted::hung(any_arguments("hang"))
 }
 
 pub(crate) fn executor_of(
     journal: &Journal,
-    tools: impl IntoIterator<Item = Scripted>,
+    tools: impl IntoIterator<Item = ScriptedTool>,
 ) -> ToolExecutor {
     let manager = ToolManager::new();
     for tool in tools {
@@ -65,19 +67,19 @@ pub(crate) fn executor_of(
         .build()
 }
 
-/// Makes a file one of the first form.
+/// Converts a file to the first form.
 pub(crate) const FIRST_FORM: &str = "DROP TABLE turns; DROP TABLE chain; ALTER TABLE calls DROP COLUMN chained;
     ALTER TABLE calls DROP COLUMN destructive; ALTER TABLE calls DROP COLUMN caller;
     ALTER TABLE calls DROP COLUMN queue_time; ALTER TABLE calls DROP COLUMN approval; PRAGMA user_version = 1; PRAGMA wal_checkpoint(TRUNCATE);";
 
-/// A folder of its own with a journal in it.
-pub(crate) struct House {
+/// A temporary folder with a journal in it.
+pub(crate) struct TestJournal {
     folder: TempDir,
-    /// Of the journals that were opened here.
-    readers: Mutex<Vec<Reader>>,
+    /// Readers of all journals that were opened here.
+    readers: Mutex<Vec<JournalReader>>,
 }
 
-impl House {
+impl TestJournal {
     pub(crate) fn new() -> Self {
         Self {
             folder: tempfile::tempdir().unwrap(),
@@ -104,44 +106,44 @@ impl House {
         journal
     }
 
-    /// As another process would read, but not before everything that was recorded here is in the database.
-    pub(crate) fn reader(&self) -> Reader {
+    /// Reads like another process, but only once everything recorded here is in the database.
+    pub(crate) fn reader(&self) -> JournalReader {
         for reader in &*self.readers.lock() {
             reader.position().unwrap();
         }
         self.other_reader()
     }
 
-    /// As another process would read.
-    pub(crate) fn other_reader(&self) -> Reader {
-        Reader::open(&self.file()).unwrap()
+    /// Reads like another process would.
+    pub(crate) fn other_reader(&self) -> JournalReader {
+        JournalReader::open(&self.file()).unwrap()
     }
 
     pub(crate) fn calls(&self) -> Vec<CallSummary> {
-        self.reader().calls(&all()).unwrap()
+        self.reader().calls(&no_filter()).unwrap()
     }
 
-    /// The only call there is.
-    pub(crate) fn only(&self) -> CallDetail {
+    /// The only call in the journal.
+    pub(crate) fn only_call(&self) -> CallDetail {
         let calls = self.calls();
         assert_eq!(calls.len(), 1, "{calls:?}");
         self.reader().call(&calls[0].id).unwrap().unwrap()
     }
 
-    /// As any other program would open it.
+    /// Opens the file like any other program.
     pub(crate) fn sqlite(&self) -> Connection {
         Connection::open(self.file()).unwrap()
     }
 
     /// The files of all runs: locks and spools.
-    pub(crate) fn of_runs(&self) -> Vec<PathBuf> {
+    pub(crate) fn run_files(&self) -> Vec<PathBuf> {
         let files = std::fs::read_dir(self.folder.path().join("state/journal.db.runs")).unwrap();
         files.map(|file| file.unwrap().path()).collect()
     }
 
-    /// The lock of the only run there is.
+    /// The lock file of the only run.
     pub(crate) fn lock(&self) -> PathBuf {
-        let mut files = self.of_runs();
+        let mut files = self.run_files();
         files.retain(|file| file.extension().is_none());
         assert_eq!(files.len(), 1, "{files:?}");
         files.remove(0)
@@ -150,7 +152,7 @@ impl House {
     /// What is in the spools of all runs.
     pub(crate) fn spooled(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
-        for file in self.of_runs() {
+        for file in self.run_files() {
             if file.extension().is_some() {
                 bytes.extend(std::fs::read(file).unwrap());
             }
@@ -158,8 +160,8 @@ impl House {
         bytes
     }
 
-    /// Files beside the journal whose name goes on like this.
-    pub(crate) fn beside(&self, part: &str) -> Vec<PathBuf> {
+    /// Files beside the journal whose names contain this.
+    pub(crate) fn files_with_suffix(&self, part: &str) -> Vec<PathBuf> {
         let start = format!("journal.db{part}");
         let entries = std::fs::read_dir(self.folder.path().join("state")).unwrap();
         entries
@@ -172,7 +174,7 @@ impl House {
     }
 }
 
-/// Until it is so; a hang is a failure.
+/// Waits until the condition holds. Panics instead of hanging.
 pub(crate) async fn eventually(what: &str, is_so: impl Fn() -> bool) {
     for _ in 0..1000 {
         if is_so() {
@@ -183,14 +185,14 @@ pub(crate) async fn eventually(what: &str, is_so: impl Fn() -> bool) {
     panic!("never: {what}");
 }
 
-pub(crate) fn all() -> Filter {
-    let mut filter = Filter::default();
+pub(crate) fn no_filter() -> JournalFilter {
+    let mut filter = JournalFilter::default();
     filter.limit = 1000;
     filter
 }
 
-pub(crate) fn filtered(change: impl FnOnce(&mut Filter)) -> Filter {
-    let mut filter = all();
+pub(crate) fn filtered(change: impl FnOnce(&mut JournalFilter)) -> JournalFilter {
+    let mut filter = no_filter();
     change(&mut filter);
     filter
 }
@@ -199,11 +201,11 @@ pub(crate) fn json_of(value: &impl serde::Serialize) -> Value {
     serde_json::to_value(value).unwrap()
 }
 
-/// What is logged in this thread while the guard lives.
+/// Collects what this thread logs while the guard lives.
 #[derive(Clone, Default)]
-pub(crate) struct Log(Arc<Mutex<Vec<u8>>>);
+pub(crate) struct JournalLog(Arc<Mutex<Vec<u8>>>);
 
-impl io::Write for Log {
+impl io::Write for JournalLog {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0.lock().extend(bytes);
         Ok(bytes.len())
@@ -213,7 +215,7 @@ impl io::Write for Log {
     }
 }
 
-impl Log {
+impl JournalLog {
     pub(crate) fn listen() -> (Self, DefaultGuard) {
         let log = Self::default();
         let writer = log.clone();
@@ -224,7 +226,7 @@ impl Log {
         (log, tracing::subscriber::set_default(subscriber))
     }
 
-    /// For a process of its own.
+    /// Collects the log of all threads. Only for a separate process.
     pub(crate) fn for_all_threads() -> Self {
         let log = Self::default();
         let writer = log.clone();
@@ -241,8 +243,8 @@ impl Log {
     }
 }
 
-/// Starts a test of this binary as a process of its own. It finds the journal in `JOURNAL_FILE`.
-pub(crate) fn process(test: &str, file: &Path) -> Child {
+/// Runs a test of this binary in another process, which finds the journal in `JOURNAL_FILE`.
+pub(crate) fn spawn_test(test: &str, file: &Path) -> Child {
     Command::new(std::env::current_exe().unwrap())
         .args([
             "--exact",
@@ -259,8 +261,8 @@ pub(crate) fn process(test: &str, file: &Path) -> Child {
         .unwrap()
 }
 
-/// The journal of a process that was started by [`process`].
-pub(crate) fn given_journal() -> Journal {
+/// The journal of a process that was started by [`spawn_test`].
+pub(crate) fn journal_from_env() -> Journal {
     let file = PathBuf::from(std::env::var_os("JOURNAL_FILE").unwrap());
     Journal::open(
         &file,

@@ -1,4 +1,4 @@
-//! Voice turns: kept beside the calls, found again, gone when they are too old.
+//! Voice turns: stored beside the calls, found again, and deleted when too old.
 
 use jiff::Timestamp;
 use serde_json::json;
@@ -7,7 +7,7 @@ use toolgate_journal::{
     Journal, JournalHealth, JournalSettings, TurnOutcome, TurnStages, VoiceTurn,
 };
 
-use crate::support::{FIRST_FORM, House, echo, eventually, executor_of, json_of};
+use crate::support::{FIRST_FORM, TestJournal, echo, eventually, executor_of, json_of};
 
 fn id(n: usize) -> String {
     format!("{n:032x}")
@@ -41,9 +41,9 @@ fn ids(turns: &[VoiceTurn]) -> Vec<&str> {
 }
 
 #[tokio::test]
-async fn a_turn_comes_back_as_it_was_also_in_another_process() {
-    let house = House::new();
-    let journal = house.journal();
+async fn a_turn_reads_back_unchanged_in_another_process() {
+    let fixture = TestJournal::new();
+    let journal = fixture.journal();
     let mut bare = turn(2);
     bare.room = None;
     bare.wake_word = None;
@@ -56,11 +56,11 @@ async fn a_turn_comes_back_as_it_was_also_in_another_process() {
     let all = [turn(1), bare, broken_off];
     for turn in &all {
         journal.keep_turn(turn);
-        // Said twice, it is one turn all the same.
+        // Recorded twice, it is still one turn.
         journal.keep_turn(turn);
     }
     journal.flush().await;
-    let reader = house.reader();
+    let reader = fixture.reader();
     for turn in &all {
         assert_eq!(reader.turn(&turn.id).unwrap().as_ref(), Some(turn));
     }
@@ -71,14 +71,14 @@ async fn a_turn_comes_back_as_it_was_also_in_another_process() {
 
 #[tokio::test]
 async fn turns_are_paged_and_followed_in_the_order_in_which_they_ended() {
-    let house = House::new();
-    let journal = house.journal();
-    // Turns of several rooms may end in another order than they began.
+    let fixture = TestJournal::new();
+    let journal = fixture.journal();
+    // Turns of several rooms may end in a different order than they began.
     for n in [5, 1, 4, 2, 3] {
         journal.keep_turn(&turn(n));
     }
     journal.flush().await;
-    let reader = house.reader();
+    let reader = fixture.reader();
     let before = |n| reader.turns(2, Some(&id(n))).unwrap();
     let after = |n| reader.turns_after(2, &id(n)).unwrap();
     assert_eq!(ids(&reader.turns(2, None).unwrap()), [id(3), id(2)]);
@@ -97,10 +97,10 @@ async fn turns_are_paged_and_followed_in_the_order_in_which_they_ended() {
 
 #[tokio::test]
 async fn no_secret_and_no_flood_of_text_is_kept_of_a_turn() {
-    let house = House::new();
+    let fixture = TestJournal::new();
     let settings = JournalSettings::default();
     let redactor = Redactor::new(["s3ntinel-4711-value".to_owned()]);
-    let journal = Journal::open(&house.file(), &settings, redactor, "test").unwrap();
+    let journal = Journal::open(&fixture.file(), &settings, redactor, "test").unwrap();
     let secret = "it is s3ntinel-4711-value, really";
     let mut said = turn(1);
     said.source = secret.to_owned();
@@ -121,7 +121,7 @@ async fn no_secret_and_no_flood_of_text_is_kept_of_a_turn() {
     journal.keep_turn(&long);
     journal.flush().await;
 
-    let kept = json_of(&house.reader().turns(10, None).unwrap());
+    let kept = json_of(&fixture.reader().turns(10, None).unwrap());
     assert_eq!(kept[1].to_string().matches("[REDACTED]").count(), 8);
     assert_eq!(kept[1]["heard"], "it is [REDACTED], really");
     let answer = kept[0]["answer"].as_str().unwrap();
@@ -132,46 +132,46 @@ async fn no_secret_and_no_flood_of_text_is_kept_of_a_turn() {
     );
     assert_eq!(kept[0]["calls"].as_array().unwrap().len(), 100);
     assert!(kept[0].to_string().len() < 50_000);
-    let bytes = std::fs::read(house.file().with_file_name("journal.db-wal")).unwrap();
+    let bytes = std::fs::read(fixture.file().with_file_name("journal.db-wal")).unwrap();
     assert!(!bytes.windows(19).any(|part| part == b"s3ntinel-4711-value"));
 }
 
 #[tokio::test]
-async fn a_turn_that_can_not_be_kept_costs_nothing_but_is_counted() {
-    let house = House::new();
-    let journal = house.journal();
+async fn a_turn_that_cannot_be_kept_is_counted() {
+    let fixture = TestJournal::new();
+    let journal = fixture.journal();
     journal.close().await;
     journal.keep_turn(&turn(1));
     assert_eq!(journal.health(), JournalHealth::Ok { lost: 1 });
-    assert!(house.reader().turns(10, None).unwrap().is_empty());
+    assert!(fixture.reader().turns(10, None).unwrap().is_empty());
 }
 
 #[tokio::test]
-async fn a_file_from_before_there_were_turns_is_read_and_gets_them_when_it_is_written() {
-    let house = House::new();
-    let journal = house.journal();
+async fn a_file_without_turns_gets_them_when_it_is_written() {
+    let fixture = TestJournal::new();
+    let journal = fixture.journal();
     let executor = executor_of(&journal, [echo()]);
     executor.execute(ToolCall::new("echo", json!({}))).await;
     journal.close().await;
-    house.sqlite().execute_batch(FIRST_FORM).unwrap();
+    fixture.sqlite().execute_batch(FIRST_FORM).unwrap();
 
-    let reader = house.reader();
+    let reader = fixture.reader();
     assert!(reader.turns(10, None).unwrap().is_empty());
     assert_eq!(reader.turn(&id(1)).unwrap(), None);
-    let journals = [house.journal(), house.journal()];
+    let journals = [fixture.journal(), fixture.journal()];
     for (n, journal) in journals.iter().enumerate() {
         journal.keep_turn(&turn(n));
         journal.flush().await;
     }
     assert_eq!(ids(&reader.turns(10, None).unwrap()), [id(1), id(0)]);
-    assert_eq!(house.calls().len(), 1);
-    assert!(house.beside(".broken-").is_empty());
+    assert_eq!(fixture.calls().len(), 1);
+    assert!(fixture.files_with_suffix(".broken-").is_empty());
 }
 
 #[tokio::test]
 async fn turns_of_a_damaged_file_are_kept_with_its_calls() {
-    let house = House::new();
-    let journal = house.journal();
+    let fixture = TestJournal::new();
+    let journal = fixture.journal();
     let executor = executor_of(&journal, [echo()]);
     journal.keep_turn(&turn(1));
     for n in 0..200 {
@@ -180,31 +180,31 @@ async fn turns_of_a_damaged_file_are_kept_with_its_calls() {
     }
     journal.keep_turn(&turn(2));
     journal.close().await;
-    house
+    fixture
         .sqlite()
         .execute_batch("PRAGMA wal_checkpoint(TRUNCATE)")
         .unwrap();
-    let mut bytes = std::fs::read(house.file()).unwrap();
+    let mut bytes = std::fs::read(fixture.file()).unwrap();
     let middle = bytes.len() / 2;
     bytes[middle..middle + 20_000].fill(0x5a);
-    std::fs::write(house.file(), bytes).unwrap();
+    std::fs::write(fixture.file(), bytes).unwrap();
 
-    let journal = house.journal();
-    assert_eq!(house.beside(".broken-").len(), 1);
+    let journal = fixture.journal();
+    assert_eq!(fixture.files_with_suffix(".broken-").len(), 1);
     assert_eq!(
-        ids(&house.reader().turns(10, None).unwrap()),
+        ids(&fixture.reader().turns(10, None).unwrap()),
         [id(2), id(1)]
     );
-    assert!((100..200).contains(&house.calls().len()));
+    assert!((100..200).contains(&fixture.calls().len()));
     journal.keep_turn(&turn(3));
     journal.flush().await;
-    assert_eq!(ids(&house.reader().turns(1, None).unwrap()), [id(3)]);
+    assert_eq!(ids(&fixture.reader().turns(1, None).unwrap()), [id(3)]);
 }
 
 #[tokio::test]
 async fn the_calls_of_a_turn_are_found_unless_they_are_gone() {
-    let house = House::new();
-    let journal = house.journal();
+    let fixture = TestJournal::new();
+    let journal = fixture.journal();
     let executor = executor_of(&journal, [echo()]);
     let mut ids = Vec::new();
     for tool in ["echo", "nope", "echo"] {
@@ -213,7 +213,7 @@ async fn the_calls_of_a_turn_are_found_unless_they_are_gone() {
         executor.execute(call).await;
     }
     let asked = [&ids[1], &id(0), &"no id".to_owned(), &ids[0]].map(Clone::clone);
-    let found = house.reader().calls_by_id(&asked).unwrap();
+    let found = fixture.reader().calls_by_id(&asked).unwrap();
     let found: Vec<(&str, &str)> = found
         .iter()
         .map(|call| (call.id.as_str(), call.outcome.as_str()))
@@ -224,26 +224,26 @@ async fn the_calls_of_a_turn_are_found_unless_they_are_gone() {
     );
 }
 
-/// Says that a turn was kept so long ago.
-fn age(house: &House, n: usize, days: i64) {
+/// Makes a turn look this many days old.
+fn age(fixture: &TestJournal, n: usize, days: i64) {
     let micros = Timestamp::now().as_microsecond() - days * 86_400_000_000;
     let sql = "UPDATE turns SET seq = ? WHERE id = ?";
-    let rows = house.sqlite().execute(sql, (micros, id(n))).unwrap();
+    let rows = fixture.sqlite().execute(sql, (micros, id(n))).unwrap();
     assert_eq!(rows, 1);
 }
 
 #[tokio::test]
 async fn turns_older_than_the_days_are_deleted() {
-    let house = House::new();
-    let journal = house.journal();
+    let fixture = TestJournal::new();
+    let journal = fixture.journal();
     for n in [1, 2] {
         journal.keep_turn(&turn(n));
     }
     journal.close().await;
-    age(&house, 1, 31);
-    age(&house, 2, 29);
-    let journal = house.journal();
-    let turns = || house.reader().turns(10, None).unwrap();
+    age(&fixture, 1, 31);
+    age(&fixture, 2, 29);
+    let journal = fixture.journal();
+    let turns = || fixture.reader().turns(10, None).unwrap();
     eventually("one is deleted", || turns().len() == 1).await;
     assert_eq!(ids(&turns()), [id(2)]);
     journal.close().await;
@@ -251,10 +251,10 @@ async fn turns_older_than_the_days_are_deleted() {
 
 #[tokio::test]
 async fn the_larger_share_makes_room_be_it_calls_or_turns() {
-    let house = House::new();
+    let fixture = TestJournal::new();
     let mut settings = JournalSettings::default();
     settings.max_size = 2 << 20;
-    let journal = house.journal_with(&settings);
+    let journal = fixture.journal_with(&settings);
     let executor = executor_of(&journal, [echo()]);
     for n in 0..200 {
         let mut long = turn(n);
@@ -266,15 +266,15 @@ async fn the_larger_share_makes_room_be_it_calls_or_turns() {
         .execute(ToolCall::new("echo", json!({ "first": true })))
         .await;
     journal.close().await;
-    let journal = house.journal_with(&settings);
-    let turns = || house.reader().turns(1000, None).unwrap();
+    let journal = fixture.journal_with(&settings);
+    let turns = || fixture.reader().turns(1000, None).unwrap();
     eventually("old turns are deleted", || turns().len() < 130).await;
     assert!(turns().len() > 80, "{}", turns().len());
     assert_eq!(turns()[0].id, id(199));
-    assert_eq!(house.calls().len(), 1, "calls take less");
+    assert_eq!(fixture.calls().len(), 1, "calls take less");
     journal.close().await;
 
-    let journal = house.journal_with(&settings);
+    let journal = fixture.journal_with(&settings);
     let executor = executor_of(&journal, [echo()]);
     for n in 0..150 {
         let call = ToolCall::new("echo", json!({ "n": n, "text": "x".repeat(20_000) }));
@@ -282,10 +282,10 @@ async fn the_larger_share_makes_room_be_it_calls_or_turns() {
     }
     journal.keep_turn(&turn(200));
     journal.close().await;
-    let journal = house.journal_with(&settings);
-    let are_few = || house.calls().len() < 60 && turns().len() < 100;
+    let journal = fixture.journal_with(&settings);
+    let are_few = || fixture.calls().len() < 60 && turns().len() < 100;
     eventually("both take half", are_few).await;
-    assert!(house.calls().len() > 10, "{}", house.calls().len());
+    assert!(fixture.calls().len() > 10, "{}", fixture.calls().len());
     assert!(turns().len() >= 30, "{}", turns().len());
     assert_eq!(turns()[0].id, id(200));
     journal.close().await;

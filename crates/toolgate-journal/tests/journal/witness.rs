@@ -1,20 +1,22 @@
-//! What can not be undone is not done unrecorded; everything else is.
+//! Destructive calls don't run unrecorded. Everything else does.
 
 use std::fs;
 
 use serde_json::json;
 use toolgate_core::{ToolCall, ToolExecutor, ToolManager, ToolOutcome, ToolOutput};
-use toolgate_journal::{JournalHealth, JournalSettings, NoJournal, Require, Sync};
+use toolgate_journal::{
+    JournalHealth, JournalSettings, RecordRequirement, SyncMode, UnavailableJournal,
+};
 
-use crate::scripted::{Scripted, echo, scripted};
-use crate::support::{House, destructive, executor_of, saying};
+use crate::scripted::{ScriptedTool, echo, scripted};
+use crate::support::{TestJournal, destructive, executor_of, with_destructive_hint};
 
-/// One that says that it is destructive, one that says that it is not, and one that says nothing.
-fn tools() -> [Scripted; 3] {
+/// A tool that is destructive, one that is not, and one that doesn't say.
+fn tools() -> [ScriptedTool; 3] {
     [
         destructive(),
-        echo(saying("dim", Some(false))),
-        echo(saying("unsaid", None)),
+        echo(with_destructive_hint("dim", Some(false))),
+        echo(with_destructive_hint("unsaid", None)),
     ]
 }
 
@@ -30,7 +32,7 @@ async fn expect_only_unlock_refused(executor: &ToolExecutor, details: &str) {
     let text = refused["error"].as_str().unwrap_or_default();
     assert!(
         text.starts_with("The unlock service is currently unavailable: ")
-            && text.contains("the call can not be recorded, so it was not made")
+            && text.contains("the call can't be recorded, so it was not made")
             && text.contains("toolgate doctor"),
         "{refused}"
     );
@@ -39,7 +41,7 @@ async fn expect_only_unlock_refused(executor: &ToolExecutor, details: &str) {
     assert!(told.contains(details), "{refused}");
 }
 
-fn settings(sync: Sync) -> JournalSettings {
+fn settings(sync: SyncMode) -> JournalSettings {
     let mut settings = JournalSettings::default();
     settings.sync = sync;
     settings
@@ -47,27 +49,30 @@ fn settings(sync: Sync) -> JournalSettings {
 
 #[tokio::test]
 async fn a_destructive_call_is_recorded_once_like_any_other() {
-    for sync in [Sync::Relaxed, Sync::Normal, Sync::Full] {
-        let house = House::new();
-        let journal = house.journal_with(&settings(sync));
+    for sync in [SyncMode::Relaxed, SyncMode::Normal, SyncMode::Full] {
+        let fixture = TestJournal::new();
+        let journal = fixture.journal_with(&settings(sync));
         let executor = executor_of(&journal, tools());
         assert!(call(&executor, "unlock").await.is_success());
-        assert_eq!(house.only().summary.outcome, "success");
+        assert_eq!(fixture.only_call().summary.outcome, "success");
         assert_eq!(journal.health(), JournalHealth::Ok { lost: 0 });
     }
 }
 
 #[tokio::test]
 async fn its_start_is_recorded_before_it_runs() {
-    for sync in [Sync::Relaxed, Sync::Normal, Sync::Full] {
-        let house = House::new();
-        let journal = house.journal_with(&settings(sync));
+    for sync in [SyncMode::Relaxed, SyncMode::Normal, SyncMode::Full] {
+        let fixture = TestJournal::new();
+        let journal = fixture.journal_with(&settings(sync));
         let reader = journal.reader();
-        let tool = scripted(saying("unlock", Some(true)), move |_, context| {
-            let id = context.id().to_string();
-            let seen = reader.call(&id).unwrap().unwrap();
-            async move { Ok(ToolOutput::text(seen.summary.outcome)) }
-        });
+        let tool = scripted(
+            with_destructive_hint("unlock", Some(true)),
+            move |_, context| {
+                let id = context.id().to_string();
+                let seen = reader.call(&id).unwrap().unwrap();
+                async move { Ok(ToolOutput::text(seen.summary.outcome)) }
+            },
+        );
         let outcome = call(&executor_of(&journal, [tool]), "unlock").await;
         assert_eq!(outcome.to_envelope()["result"], "running");
     }
@@ -75,37 +80,41 @@ async fn its_start_is_recorded_before_it_runs() {
 
 #[tokio::test(start_paused = true)]
 async fn a_database_that_others_hold_refuses_nothing_while_there_is_a_spool() {
-    let house = House::new();
-    let journal = house.journal();
+    let fixture = TestJournal::new();
+    let journal = fixture.journal();
     let executor = executor_of(&journal, tools());
-    let other = house.sqlite();
+    let other = fixture.sqlite();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
     for name in ["unlock", "dim", "unsaid"] {
         assert!(call(&executor, name).await.is_success(), "{name}");
     }
     other.execute_batch("ROLLBACK").unwrap();
-    assert_eq!(house.calls().len(), 3);
+    assert_eq!(fixture.calls().len(), 3);
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_destructive_is_refused_while_it_can_not_be_recorded() {
-    for sync in [Sync::Relaxed, Sync::Normal, Sync::Full] {
-        let house = House::new();
-        let journal = house.journal_with(&settings(sync));
+async fn destructive_calls_are_refused_while_unrecordable() {
+    for sync in [SyncMode::Relaxed, SyncMode::Normal, SyncMode::Full] {
+        let fixture = TestJournal::new();
+        let journal = fixture.journal_with(&settings(sync));
         let executor = executor_of(&journal, tools());
-        let lock = house.lock();
+        let lock = fixture.lock();
         for number in ["0", "1"] {
             fs::create_dir(lock.with_extension(number)).unwrap();
         }
-        let other = house.sqlite();
+        let other = fixture.sqlite();
         other.execute_batch("BEGIN IMMEDIATE").unwrap();
-        expect_only_unlock_refused(&executor, "takes long").await;
-        // From here on it waits for a real disk.
+        expect_only_unlock_refused(&executor, "the disk is slow").await;
+        // From here on real time is needed, because it waits for a disk.
         tokio::time::resume();
         other.execute_batch("ROLLBACK").unwrap();
         journal.flush().await;
         assert!(call(&executor, "unlock").await.is_success(), "it is over");
-        let mut outcomes: Vec<_> = house.calls().into_iter().map(|call| call.outcome).collect();
+        let mut outcomes: Vec<_> = fixture
+            .calls()
+            .into_iter()
+            .map(|call| call.outcome)
+            .collect();
         outcomes.sort_unstable();
         let expected = ["success", "success", "success", "unavailable"];
         assert_eq!(outcomes, expected, "{sync:?}");
@@ -115,36 +124,36 @@ async fn what_is_destructive_is_refused_while_it_can_not_be_recorded() {
 
 #[tokio::test]
 async fn a_closed_journal_records_nothing_any_more() {
-    let house = House::new();
-    let journal = house.journal();
+    let fixture = TestJournal::new();
+    let journal = fixture.journal();
     let executor = executor_of(&journal, tools());
     journal.close().await;
     expect_only_unlock_refused(&executor, "").await;
 }
 
 #[tokio::test]
-async fn a_journal_that_could_not_be_opened_refuses_the_same() {
+async fn an_unavailable_journal_refuses_destructive_calls() {
     let refusing = |settings: &JournalSettings| {
         let manager = ToolManager::new();
         for tool in tools() {
             manager.add(tool);
         }
-        let none = NoJournal::new(settings, "no place for it");
+        let none = UnavailableJournal::new(settings, "no place for it");
         ToolExecutor::builder(manager.into()).observer(none).build()
     };
     let mut settings = JournalSettings::default();
     expect_only_unlock_refused(&refusing(&settings), "no place for it").await;
-    settings.require = Require::Nothing;
+    settings.require = RecordRequirement::Nothing;
     assert!(call(&refusing(&settings), "unlock").await.is_success());
 }
 
 #[tokio::test(start_paused = true)]
 async fn nothing_is_refused_where_nothing_is_required() {
-    let house = House::new();
-    let mut settings = settings(Sync::Full);
-    settings.require = Require::Nothing;
-    let journal = house.journal_with(&settings);
-    let other = house.sqlite();
+    let fixture = TestJournal::new();
+    let mut settings = settings(SyncMode::Full);
+    settings.require = RecordRequirement::Nothing;
+    let journal = fixture.journal_with(&settings);
+    let other = fixture.sqlite();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
     let executor = executor_of(&journal, tools());
     assert!(call(&executor, "unlock").await.is_success());

@@ -1,24 +1,25 @@
-//! Calls of functions, and what to say about a name nobody knows.
+//! Function calls, and the error for an unknown name.
 
-use super::Run;
-use crate::error::{Error, Result};
-use crate::functions::{self, Body, Function};
-use crate::tree::{List, Name, Node, NodeId};
-use crate::value::{Closure, Value};
+use super::Evaluator;
+use crate::functions;
+use crate::functions::{Function, FunctionBody};
+use crate::prelude::*;
+use crate::tree::{Name, NodeId, NodeList, SyntaxNode};
+use crate::value::Closure;
 
-impl Run<'_> {
-    pub(super) fn call_by_name(&mut self, function: NodeId, arguments: List) -> Result<Value> {
-        let Node::Symbol(name) = self.tree.node(function) else {
+impl Evaluator<'_> {
+    pub(super) fn call_by_name(&mut self, function: NodeId, arguments: NodeList) -> Result<Value> {
+        let SyntaxNode::Symbol(name) = self.tree.node(function) else {
             return Ok(Value::Undefined);
         };
         let Some(callee) = self.lookup(name)? else {
             return Err(self.unknown("function", name));
         };
         let arguments = match &callee {
-            Value::Builtin(builtin) if matches!(builtin.body, Body::WithExpression(_)) => {
+            Value::Builtin(builtin) if matches!(builtin.body, FunctionBody::WithExpression(_)) => {
                 self.arguments_with_expression(function, arguments)?
             }
-            Value::Builtin(builtin) if matches!(builtin.body, Body::Lazy(_)) => {
+            Value::Builtin(builtin) if matches!(builtin.body, FunctionBody::Lazy(_)) => {
                 return self.lazy(builtin, arguments);
             }
             Value::Builtin(builtin) => return self.call_directly(builtin, arguments),
@@ -37,22 +38,22 @@ impl Run<'_> {
             let value =
                 crate::format::value(&mut self.meter, &self.system, &callee, &Default::default())?;
             let name = self.tree.names.text(name);
-            return Err(Error::new(format!(
+            return fail(format!(
                 "'{name}' is not a function; its value is: {value}. To multiply, write {name} * (…)"
-            )));
+            ));
         }
         self.call(&callee, &arguments)
     }
 
-    /// A call of a builtin: one or two arguments need no list.
-    fn call_directly(&mut self, function: &'static Function, arguments: List) -> Result<Value> {
+    // Builtins with one or two arguments are called without building a list.
+    fn call_directly(&mut self, function: &'static Function, arguments: NodeList) -> Result<Value> {
         let tree = self.tree;
         match (function.body, tree.list(arguments)) {
-            (Body::One(_) | Body::Each(_), &[x]) => {
+            (FunctionBody::One(_) | FunctionBody::Each(_), &[x]) => {
                 let x = self.eval(x)?;
                 self.call_builtin(function, &[x])
             }
-            (Body::Two(_) | Body::Lazy(_), &[x, y]) => {
+            (FunctionBody::Two(_) | FunctionBody::Lazy(_), &[x, y]) => {
                 let x = self.eval(x)?;
                 let y = self.eval(y)?;
                 self.call_builtin(function, &[x, y])
@@ -64,8 +65,8 @@ impl Run<'_> {
         }
     }
 
-    /// `and(a, b)` and `or(a, b)` look at their second argument only if they need it.
-    fn lazy(&mut self, function: &'static Function, arguments: List) -> Result<Value> {
+    // `and(a, b)` and `or(a, b)` evaluate the second argument only if they need it.
+    fn lazy(&mut self, function: &'static Function, arguments: NodeList) -> Result<Value> {
         function.check(arguments.len as usize)?;
         let tree = self.tree;
         let nodes = tree.list(arguments);
@@ -84,10 +85,10 @@ impl Run<'_> {
                 self.pending.extend_from_slice(arguments);
                 self.call_closure(closure, mark)
             }
-            other => Err(Error::new(format!(
+            other => fail(format!(
                 "A {} is not a function and cannot be called",
                 other.type_name()
-            ))),
+            )),
         }
     }
 
@@ -95,16 +96,18 @@ impl Run<'_> {
         function.check(arguments.len())?;
         self.meter.step(1)?;
         match function.body {
-            Body::One(f) => match &arguments[0] {
-                Value::Matrix(_) => Err(Error::new(format!(
+            FunctionBody::One(f) => match &arguments[0] {
+                Value::Matrix(_) => fail(format!(
                     "Function '{0}' doesn't apply to matrices. To call it elementwise on a matrix 'M', try 'map(M, {0})'.",
                     function.name
-                ))),
+                )),
                 value => f(&mut self.meter, value),
             },
-            Body::Each(f) => each(&mut self.meter, &arguments[0], f),
-            Body::Two(f) | Body::Lazy(f) => f(&mut self.meter, &arguments[0], &arguments[1]),
-            Body::Many(f) | Body::WithExpression(f) => {
+            FunctionBody::Each(f) => each(&mut self.meter, &arguments[0], f),
+            FunctionBody::Two(f) | FunctionBody::Lazy(f) => {
+                f(&mut self.meter, &arguments[0], &arguments[1])
+            }
+            FunctionBody::Many(f) | FunctionBody::WithExpression(f) => {
                 // A function that calls back may nest as deep as the expression.
                 self.meter.enter()?;
                 let result = f(self, arguments);
@@ -114,16 +117,17 @@ impl Run<'_> {
         }
     }
 
-    /// Calls a function written in the expression with the arguments that are pending since `mark`.
+    // Calls a function defined in the expression, with the arguments pending since `mark`.
     fn call_closure(&mut self, closure: &Closure, mark: usize) -> Result<Value> {
         let (wanted, given) = (closure.parameters.len(), self.pending.len() - mark);
         if given != wanted {
-            return Err(Error::new(format!(
+            return fail(format!(
                 "Too {} arguments in function {} (expected: {wanted}, actual: {given})",
                 if given < wanted { "few" } else { "many" },
                 closure.name(),
-            )));
+            ));
         }
+        // The function sees its own parameters and what it captured, not its caller's.
         let frame = std::mem::replace(&mut self.frame, self.locals.len());
         self.locals.extend_from_slice(&closure.captured);
         self.locals.extend(
@@ -147,8 +151,13 @@ impl Run<'_> {
         }
     }
 
-    /// The arguments of a function such as `map`, whose last one may be an expression: `map([1, 2], x^2)`.
-    fn arguments_with_expression(&mut self, function: NodeId, list: List) -> Result<Vec<Value>> {
+    // The arguments of a function such as `map`, whose last one may be an
+    // expression: `map([1, 2], x^2)`.
+    fn arguments_with_expression(
+        &mut self,
+        function: NodeId,
+        list: NodeList,
+    ) -> Result<Vec<Value>> {
         let tree = self.tree;
         let nodes = tree.list(list);
         let mut values = Vec::with_capacity(nodes.len());
@@ -158,9 +167,13 @@ impl Run<'_> {
                 && i + 1 == nodes.len()
                 && !matches!(
                     tree.node(node),
-                    Node::Symbol(_) | Node::Function(_) | Node::Text(_) | Node::Number(_)
+                    SyntaxNode::Symbol(_)
+                        | SyntaxNode::Function(_)
+                        | SyntaxNode::Text(_)
+                        | SyntaxNode::Number(_)
                 );
-            // Nodes lie behind their children: everything since the last argument belongs to this one.
+            // Nodes come after their children, so everything since the last argument
+            // belongs to this one.
             let free = if is_expression {
                 self.free_name(before + 1, node)?
             } else {
@@ -183,10 +196,9 @@ impl Run<'_> {
         Ok(values)
     }
 
-    /// The first name between two nodes that stands for nothing yet.
     fn free_name(&mut self, from: NodeId, to: NodeId) -> Result<Option<Name>> {
         for node in from..=to {
-            if let Node::Symbol(name) = self.tree.node(node)
+            if let SyntaxNode::Symbol(name) = self.tree.node(node)
                 && functions::global(self.tree.names.text(name)).is_none()
                 && self.names[name as usize].variable.is_none()
                 && !self.locals[self.frame..]
@@ -199,11 +211,11 @@ impl Run<'_> {
         Ok(None)
     }
 
-    /// The error for a name that stands for nothing, with the nearest one that does.
-    pub(super) fn unknown(&self, what: &str, name: Name) -> Error {
+    /// The error for an unknown name, with the nearest known one as a suggestion.
+    pub(super) fn unknown(&self, what: &str, name: Name) -> MathError {
         let text = self.tree.names.text(name);
-        if let Some(reason) = functions::left_out(text) {
-            return Error::new(format!("Undefined {what} {text}: {reason}"));
+        if let Some(reason) = functions::omission_reason(text) {
+            return MathError::new(format!("Undefined {what} {text}: {reason}"));
         }
         let mut names: Vec<&str> = functions::known_names().collect();
         names.extend(
@@ -213,8 +225,8 @@ impl Run<'_> {
         );
         let shown: String = text.chars().take(40).collect();
         match nearest(text, names.into_iter()) {
-            Some(near) => Error::new(format!("Undefined {what} {shown}; did you mean {near}?")),
-            None => Error::new(format!("Undefined {what} {shown}")),
+            Some(near) => MathError::new(format!("Undefined {what} {shown}; did you mean {near}?")),
+            None => MathError::new(format!("Undefined {what} {shown}")),
         }
     }
 }
@@ -225,22 +237,22 @@ fn each(
     f: fn(&mut crate::budget::Meter, &Value) -> Result<Value>,
 ) -> Result<Value> {
     match value {
-        Value::Matrix(matrix) => Ok(Value::matrix(matrix.map(meter, |meter, cell| {
+        Value::Matrix(matrix) => matrix.map(meter, |meter, cell| {
             let result = f(meter, cell)?;
-            // A zero that stays one stays as it is, sign included.
+            // A result that is still zero keeps the sign of the cell.
             Ok(match (cell, &result) {
                 (Value::Number(0.0), Value::Number(0.0)) => cell.clone(),
                 _ => result,
             })
-        })?)),
+        }),
         value => f(meter, value),
     }
 }
 
-/// The name that one or two slips of the finger turn into `text`.
+// The name that is one or two typing errors away from `text`.
 fn nearest<'n>(text: &str, names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
-    const LONGEST: usize = 32;
-    if text.len() > LONGEST || text.len() < 3 {
+    const MAX_LEN: usize = 32;
+    if text.len() > MAX_LEN || text.len() < 3 {
         return None;
     }
     let allowed = if text.len() < 5 { 1 } else { 2 };

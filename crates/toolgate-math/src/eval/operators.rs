@@ -1,25 +1,21 @@
-//! The operators of a tree, applied to values.
+//! Applies the operators of a tree to values.
 
-use super::Run;
-use crate::budget::Meter;
-use crate::error::{Error, Result};
+use super::Evaluator;
 use crate::functions;
-use crate::matrix::Matrix;
-use crate::ops;
-use crate::tree::{Binary, List, NodeId, Unary};
-use crate::value::{Value, type_error};
+use crate::prelude::*;
+use crate::tree::{BinaryOperator, NodeId, NodeList, UnaryOperator};
 
-impl Run<'_> {
-    pub(super) fn unary(&mut self, operator: Unary, value: &Value) -> Result<Value> {
+impl Evaluator<'_> {
+    pub(super) fn unary(&mut self, operator: UnaryOperator, value: &Value) -> Result<Value> {
         let meter = &mut self.meter;
         match operator {
-            Unary::Minus => ops::negate(meter, value),
-            Unary::Plus => ops::plus(meter, value),
-            Unary::BitNot => ops::bit_not(meter, value),
-            Unary::Not => ops::not(meter, value),
-            Unary::Factorial => functions::factorial(meter, value),
-            Unary::Transpose => ops::transpose(meter, value, true),
-            Unary::Percent => ops::divide(meter, value, &Value::Number(100.0)),
+            UnaryOperator::Minus => ops::negate(meter, value),
+            UnaryOperator::Plus => ops::plus(meter, value),
+            UnaryOperator::BitNot => ops::bit_not(meter, value),
+            UnaryOperator::Not => ops::not(meter, value),
+            UnaryOperator::Factorial => functions::factorial(meter, value),
+            UnaryOperator::Transpose => ops::transpose(meter, value, true),
+            UnaryOperator::Percent => ops::divide(meter, value, &Value::Number(100.0)),
         }
     }
 
@@ -31,10 +27,10 @@ impl Run<'_> {
         if let (Value::Matrix(matrix), false) = (left, matches!(right, Value::Matrix(_)))
             && (matches!(right, Value::Null) || !ops::truth("and", &right)?)
         {
-            // Zeros instead of truths, as in mathjs.
+            // Zeros instead of booleans, as in mathjs.
             let size = matrix.size.clone();
             let zeros = Matrix::filled(&mut self.meter, size, &Value::Number(0.0))?;
-            return Ok(Value::matrix(zeros));
+            return Ok(Value::from(zeros));
         }
         ops::and(&mut self.meter, left, &right)
     }
@@ -47,7 +43,7 @@ impl Run<'_> {
         ops::or(&mut self.meter, left, &right)
     }
 
-    pub(super) fn chain(&mut self, list: List, operators: u32) -> Result<Value> {
+    pub(super) fn chain(&mut self, list: NodeList, operators: u32) -> Result<Value> {
         let tree = self.tree;
         let operands = tree.list(list);
         let mut left = self.eval(operands[0])?;
@@ -59,7 +55,7 @@ impl Run<'_> {
                 &left,
                 &right,
             )?;
-            // A matrix of truths holds, whatever is in it.
+            // In mathjs a matrix counts as true, whatever is in it.
             if !matches!(held, Value::Matrix(_)) && !ops::truth("relational", &held)? {
                 return Ok(Value::Bool(false));
             }
@@ -81,48 +77,55 @@ impl Run<'_> {
                 ops::truth("conditional", &test)?
             }
             other => {
-                return Err(Error::new(format!(
+                return fail(format!(
                     "Unsupported type of condition \"{}\"",
                     other.type_name()
-                )));
+                ));
             }
         })
     }
 }
 
-pub(super) fn binary(meter: &mut Meter, operator: Binary, a: &Value, b: &Value) -> Result<Value> {
+pub(super) fn binary(
+    meter: &mut Meter,
+    operator: BinaryOperator,
+    a: &Value,
+    b: &Value,
+) -> Result<Value> {
     match operator {
-        Binary::Add => ops::add(meter, a, b),
-        Binary::Subtract => ops::subtract(meter, a, b),
-        Binary::Multiply => ops::multiply(meter, a, b),
-        Binary::Divide => ops::divide(meter, a, b),
-        Binary::DotMultiply => ops::dot_multiply(meter, a, b),
-        Binary::DotDivide => ops::dot_divide(meter, a, b),
-        Binary::Mod => ops::modulo(meter, a, b),
-        Binary::Power => ops::power(meter, a, b),
-        Binary::DotPower => ops::dot_power(meter, a, b),
-        Binary::BitAnd => ops::bit_and(meter, a, b),
-        Binary::BitOr => ops::bit_or(meter, a, b),
-        Binary::BitXor => ops::bit_xor(meter, a, b),
-        Binary::ShiftLeft => ops::shift_left(meter, a, b),
-        Binary::ShiftRight => ops::shift_right(meter, a, b),
-        Binary::ShiftRightLogical => ops::shift_right_logical(meter, a, b),
-        Binary::Equal => ops::equal(meter, a, b),
-        Binary::Unequal => ops::unequal(meter, a, b),
-        Binary::Less => ops::less(meter, a, b),
-        Binary::Greater => ops::greater(meter, a, b),
-        Binary::LessEqual => ops::less_equal(meter, a, b),
-        Binary::GreaterEqual => ops::greater_equal(meter, a, b),
-        Binary::Xor => ops::xor(meter, a, b),
-        Binary::Convert => functions::convert(meter, a, b),
-        Binary::AddPercent => {
+        BinaryOperator::Add => ops::add(meter, a, b),
+        BinaryOperator::Subtract => ops::subtract(meter, a, b),
+        BinaryOperator::Multiply => ops::multiply(meter, a, b),
+        BinaryOperator::Divide => ops::divide(meter, a, b),
+        BinaryOperator::DotMultiply => ops::dot_multiply(meter, a, b),
+        BinaryOperator::DotDivide => ops::dot_divide(meter, a, b),
+        BinaryOperator::Mod => ops::modulo(meter, a, b),
+        BinaryOperator::Power => ops::power(meter, a, b),
+        BinaryOperator::DotPower => ops::dot_power(meter, a, b),
+        BinaryOperator::BitAnd => ops::bit_and(meter, a, b),
+        BinaryOperator::BitOr => ops::bit_or(meter, a, b),
+        BinaryOperator::BitXor => ops::bit_xor(meter, a, b),
+        BinaryOperator::ShiftLeft => ops::shift_left(meter, a, b),
+        BinaryOperator::ShiftRight => ops::shift_right(meter, a, b),
+        BinaryOperator::ShiftRightLogical => ops::shift_right_logical(meter, a, b),
+        BinaryOperator::Equal => ops::equal(meter, a, b),
+        BinaryOperator::Unequal => ops::unequal(meter, a, b),
+        BinaryOperator::Less => ops::less(meter, a, b),
+        BinaryOperator::Greater => ops::greater(meter, a, b),
+        BinaryOperator::LessEqual => ops::less_equal(meter, a, b),
+        BinaryOperator::GreaterEqual => ops::greater_equal(meter, a, b),
+        BinaryOperator::Xor => ops::xor(meter, a, b),
+        BinaryOperator::Convert => functions::convert(meter, a, b),
+        BinaryOperator::AddPercent => {
             let share = ops::multiply(meter, a, b)?;
             ops::add(meter, a, &share)
         }
-        Binary::SubtractPercent => {
+        BinaryOperator::SubtractPercent => {
             let share = ops::multiply(meter, a, b)?;
             ops::subtract(meter, a, &share)
         }
-        Binary::And | Binary::Or | Binary::Nullish => Err(type_error("operator", a)),
+        BinaryOperator::And | BinaryOperator::Or | BinaryOperator::Nullish => {
+            Err(type_error("operator", a))
+        }
     }
 }

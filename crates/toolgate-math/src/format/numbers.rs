@@ -1,31 +1,30 @@
-//! Numbers as text: in digits, with exponents, in other bases.
+//! Formats numbers: in digits, with exponents, in other bases.
 
-use super::{Notation, Style};
-use crate::error::{Error, Result};
-use crate::number::complex::Complex;
-use crate::number::decimal::Decimal;
-use crate::number::real::{Digits, to_text};
+use super::{FormatStyle, NumberNotation};
+use crate::number::real::{DecimalDigits, to_text};
+use crate::number::{Complex, Decimal};
+use crate::prelude::*;
 
-pub(crate) fn number(value: f64, style: &Style) -> Result<String> {
+pub(crate) fn number(value: f64, style: &FormatStyle) -> Result<String> {
     if !value.is_finite() {
         return Ok(to_text(value));
     }
-    if let Notation::Base(base) = style.notation {
+    if let NumberNotation::Base(base) = style.notation {
         return based(value, base, style.word);
     }
-    // The common case without a detour over digits: a short whole number.
+    // The common case, a short whole number, needs no list of digits.
     if style.precision.is_none()
-        && style.notation == Notation::Auto
+        && style.notation == NumberNotation::Auto
         && value.fract() == 0.0
         && value.abs() < 1e5
         && style.upper >= 5
     {
         return Ok(format!("{}", value as i64));
     }
-    Ok(digits(&Digits::of(value), style))
+    Ok(digits(&DecimalDigits::from_number(value), style))
 }
 
-pub(super) fn decimal(value: &Decimal, style: &Style) -> Result<String> {
+pub(super) fn decimal(value: &Decimal, style: &FormatStyle) -> Result<String> {
     if value.is_nan() {
         return Ok("NaN".into());
     }
@@ -37,19 +36,23 @@ pub(super) fn decimal(value: &Decimal, style: &Style) -> Result<String> {
         }
         .into());
     }
-    if let Notation::Base(base) = style.notation {
+    if let NumberNotation::Base(base) = style.notation {
         return based(value.to_f64(), base, style.word);
     }
     Ok(digits(&value.digits(), style))
 }
 
-fn digits(value: &Digits, style: &Style) -> String {
+fn digits(value: &DecimalDigits, style: &FormatStyle) -> String {
     let zero = value.digits == [0];
     match style.notation {
-        Notation::Fixed => fixed(value, style.precision),
-        Notation::Exponential => exponential(&rounded(value, style.precision), style.precision),
-        Notation::Engineering => engineering(&rounded(value, style.precision), style.precision),
-        Notation::Auto | Notation::Base(_) => {
+        NumberNotation::Fixed => fixed(value, style.precision),
+        NumberNotation::Exponential => {
+            exponential(&rounded(value, style.precision), style.precision)
+        }
+        NumberNotation::Engineering => {
+            engineering(&rounded(value, style.precision), style.precision)
+        }
+        NumberNotation::Auto | NumberNotation::Base(_) => {
             let value = rounded(value, style.precision);
             if zero || (value.exponent >= style.lower && value.exponent < style.upper) {
                 fixed(&value, None)
@@ -60,7 +63,7 @@ fn digits(value: &Digits, style: &Style) -> String {
     }
 }
 
-fn rounded(value: &Digits, precision: Option<usize>) -> Digits {
+fn rounded(value: &DecimalDigits, precision: Option<usize>) -> DecimalDigits {
     match precision {
         Some(precision) if precision > 0 => value
             .clone()
@@ -69,7 +72,7 @@ fn rounded(value: &Digits, precision: Option<usize>) -> Digits {
     }
 }
 
-fn sign(value: &Digits) -> &'static str {
+fn sign(value: &DecimalDigits) -> &'static str {
     if value.negative && value.digits != [0] {
         "-"
     } else {
@@ -77,9 +80,9 @@ fn sign(value: &Digits) -> &'static str {
     }
 }
 
-/// All digits written out, with `places` decimals if given.
-pub(crate) fn fixed(value: &Digits, places: Option<usize>) -> String {
-    // Before rounding: what is negative stays so, as `-0.00`.
+/// Writes all digits, with `places` decimals if given.
+pub(crate) fn fixed(value: &DecimalDigits, places: Option<usize>) -> String {
+    // Taken before rounding, so that a small negative number becomes `-0.00`.
     let sign = sign(value);
     let value = match places {
         Some(places) => value.clone().round(
@@ -96,7 +99,8 @@ pub(crate) fn fixed(value: &Digits, places: Option<usize>) -> String {
             .map_or('0', |digit| char::from(b'0' + digit))
     };
     let mut text = String::from(sign);
-    // Exponents are bounded: a double has at most 309 digits, a big number goes exponential far below that.
+    // Exponents are bounded: a double has 309 digits at most, and a big number switches to
+    // exponential notation far below that.
     text.extend((0..=value.exponent.clamp(0, 5000)).rev().map(digit));
     let natural = usize::try_from(value.digits.len() as i64 - 1 - value.exponent).unwrap_or(0);
     let places = places.unwrap_or(if value.digits == [0] { 0 } else { natural });
@@ -107,7 +111,7 @@ pub(crate) fn fixed(value: &Digits, places: Option<usize>) -> String {
     text
 }
 
-pub(crate) fn exponential(value: &Digits, precision: Option<usize>) -> String {
+pub(crate) fn exponential(value: &DecimalDigits, precision: Option<usize>) -> String {
     let mut text = format!("{}{}", sign(value), value.digits[0]);
     let wanted = precision.unwrap_or(0).max(value.digits.len());
     if wanted > 1 {
@@ -119,18 +123,14 @@ pub(crate) fn exponential(value: &Digits, precision: Option<usize>) -> String {
                 .map_or('0', |digit| char::from(b'0' + digit))
         }));
     }
-    text.push_str(&format!(
-        "e{}{}",
-        if value.exponent < 0 { '-' } else { '+' },
-        value.exponent.unsigned_abs()
-    ));
+    text.push_str(&format!("e{:+}", value.exponent));
     text
 }
 
-/// Like exponential, with exponents that are multiples of three.
-fn engineering(value: &Digits, precision: Option<usize>) -> String {
+// Exponential notation with exponents that are multiples of three.
+fn engineering(value: &DecimalDigits, precision: Option<usize>) -> String {
     let exponent = value.exponent.div_euclid(3) * 3;
-    let mantissa = Digits {
+    let mantissa = DecimalDigits {
         exponent: value.exponent - exponent,
         ..value.clone()
     };
@@ -144,40 +144,34 @@ fn engineering(value: &Digits, precision: Option<usize>) -> String {
             text.extend(std::iter::repeat_n('0', (precision - shown).min(5000)));
         }
     }
-    text.push_str(&format!(
-        "e{}{}",
-        if exponent < 0 { '-' } else { '+' },
-        exponent.unsigned_abs()
-    ));
+    text.push_str(&format!("e{exponent:+}"));
     text
 }
 
-/// `0b101`, `0o17` or `0xff`; with a word size as the two's complement (`0xffi8`).
+// `0b101`, `0o17` or `0xff`. With a word size, the two's complement (`0xffi8`).
 fn based(value: f64, base: u32, word: Option<u32>) -> Result<String> {
     let mark = match base {
         2 => "0b",
         8 => "0o",
         _ => "0x",
     };
-    // A big number may be beyond every double, and infinity has no end of digits.
+    // A big number may exceed every double, and infinity has endless digits.
     if !value.is_finite() {
-        return Err(Error::new(
-            "The value is too large to be written in this base",
-        ));
+        return fail("The value is too large to be written in this base");
     }
     let mut value = value;
     let mut suffix = String::new();
     if let Some(word) = word {
         let span = libm::exp2(f64::from(word));
         if value.fract() != 0.0 {
-            return Err(Error::new("Value must be an integer"));
+            return fail("Value must be an integer");
         }
         if word == 0 || value >= span / 2.0 || value < -span / 2.0 {
-            return Err(Error::new(format!(
+            return fail(format!(
                 "Value must be in range [-2^{}, 2^{}-1]",
                 word.max(1) - 1,
                 word.max(1) - 1
-            )));
+            ));
         }
         if value < 0.0 {
             value += span;
@@ -220,7 +214,7 @@ fn in_base(value: f64, base: u32) -> String {
     text
 }
 
-/// A complex number with its parts written as ECMAScript writes numbers.
+/// Formats a complex number, its parts as ECMAScript writes numbers.
 pub(crate) fn plain_complex(value: Complex) -> String {
     if value.is_nan() {
         return "NaN".to_owned();
@@ -232,17 +226,17 @@ pub(crate) fn plain_complex(value: Complex) -> String {
     join_complex(visible(value.re), visible(value.im), to_text)
 }
 
-/// A big number as it writes itself: in full where a double would be.
+/// Formats a big number: in full where a double would be.
 pub(crate) fn plain_decimal(value: &Decimal) -> Result<String> {
-    let style = Style {
+    let style = FormatStyle {
         lower: -6,
         upper: 21,
-        ..Style::default()
+        ..FormatStyle::default()
     };
     decimal(value, &style)
 }
 
-pub(super) fn complex(value: Complex, style: &Style) -> Result<String> {
+pub(super) fn complex(value: Complex, style: &FormatStyle) -> Result<String> {
     let Complex { mut re, mut im } = value;
     if let Some(precision) = style.precision.filter(|precision| *precision > 0) {
         let tiny = libm::pow(10.0, -(precision as f64));
@@ -253,7 +247,7 @@ pub(super) fn complex(value: Complex, style: &Style) -> Result<String> {
             im = 0.0;
         }
     }
-    // A base notation may refuse a part; then there is no text at all.
+    // The notation may fail for one part, and then nothing is written.
     number(re, style)?;
     number(im, style)?;
     Ok(join_complex(re, im, |part| {

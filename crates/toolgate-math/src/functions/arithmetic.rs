@@ -1,32 +1,26 @@
-//! The operators under their names, and the functions next to them.
+//! The operators as named functions, and related functions.
 
-use super::Body::{Each, Many, Two};
-use super::Row;
-use crate::budget::Meter;
-use crate::error::Result;
-use crate::eval::Run;
-use crate::number::complex::complex;
-use crate::number::decimal::Decimal;
-use crate::ops::{self};
-use crate::value::{Value, type_error};
+use super::{FunctionRow, each, many, two};
+use crate::number::{Decimal, complex};
+use crate::prelude::*;
 
-pub(super) const TABLE: &[Row] = &[
-    ("add", Many(|run, args| fold(run, args, ops::add))),
-    ("subtract", Two(ops::subtract)),
-    ("multiply", Many(|run, args| fold(run, args, ops::multiply))),
-    ("divide", Two(ops::divide)),
-    ("dotMultiply", Two(ops::dot_multiply)),
-    ("dotDivide", Two(ops::dot_divide)),
-    ("pow", Two(ops::power)),
-    ("dotPow", Two(ops::dot_power)),
-    ("mod", Two(ops::modulo)),
-    ("unaryMinus", Each(ops::negate)),
-    ("unaryPlus", Each(ops::plus)),
-    ("abs", Each(abs)),
-    ("sign", Each(sign)),
+pub(super) const TABLE: &[FunctionRow] = &[
+    many("add", |run, args| fold(run, args, ops::add)),
+    two("subtract", ops::subtract),
+    many("multiply", |run, args| fold(run, args, ops::multiply)),
+    two("divide", ops::divide),
+    two("dotMultiply", ops::dot_multiply),
+    two("dotDivide", ops::dot_divide),
+    two("pow", ops::power),
+    two("dotPow", ops::dot_power),
+    two("mod", ops::modulo),
+    each("unaryMinus", ops::negate),
+    each("unaryPlus", ops::plus),
+    each("abs", abs),
+    each("sign", sign),
 ];
 
-fn fold(run: &mut Run<'_>, args: &[Value], f: ops::Scalar2) -> Result<Value> {
+fn fold(run: &mut Evaluator<'_>, args: &[Value], f: ops::ScalarFunction) -> Result<Value> {
     let first = f(&mut run.meter, &args[0], &args[1])?;
     args[2..]
         .iter()
@@ -57,7 +51,7 @@ fn sign(_: &mut Meter, x: &Value) -> Result<Value> {
 }
 
 fn signum(x: &Value) -> Result<Value> {
-    // Zero keeps its sign, and what is not a number stays so.
+    // Zero keeps its sign, and NaN stays NaN.
     let of = |x: f64| {
         if x == 0.0 || x.is_nan() {
             x

@@ -1,4 +1,4 @@
-//! Factorials and counting.
+//! Factorials, combinations and other counting functions.
 
 mod bernoulli;
 
@@ -6,55 +6,49 @@ use num_bigint::BigInt;
 use num_traits::One as _;
 
 use self::bernoulli::bernoulli;
-use super::Body::{Each, Many, One, Two};
-use super::Row;
-use crate::budget::Meter;
-use crate::error::{Error, Result};
-use crate::eval::Run;
-use crate::number::complex::Complex;
-use crate::number::decimal::Decimal;
-use crate::number::special::{self, product};
-use crate::ops::{self, counted_big};
-use crate::value::{Value, type_error};
+use super::{FunctionRow, each, many, one, two};
+use crate::number::Decimal;
+use crate::number::special;
+use crate::number::special::product;
+use crate::ops::counted_big;
+use crate::prelude::*;
 
-pub(super) const TABLE: &[Row] = &[
-    ("factorial", Each(factorial)),
-    ("gamma", One(gamma)),
-    (
-        "lgamma",
-        One(|_, x| match x {
-            Value::Number(_) | Value::Bool(_) | Value::Text(_) => {
-                Ok(special::lgamma(x.number("lgamma")?).into())
-            }
-            _ => Err(type_error("lgamma", x)),
-        }),
-    ),
-    ("combinations", Two(combinations)),
-    ("combinationsWithRep", Two(combinations_with_repetition)),
-    ("permutations", Many(permutations)),
-    ("multinomial", Many(multinomial)),
-    ("stirlingS2", Two(stirling)),
-    ("bellNumbers", One(bell)),
-    ("catalan", One(catalan)),
-    ("composition", Two(composition)),
-    ("bernoulli", One(bernoulli)),
+pub(super) const TABLE: &[FunctionRow] = &[
+    each("factorial", factorial),
+    one("gamma", gamma),
+    one("lgamma", |_, x| match x {
+        Value::Number(_) | Value::Bool(_) | Value::Text(_) => {
+            Ok(special::lgamma(x.number("lgamma")?).into())
+        }
+        _ => Err(type_error("lgamma", x)),
+    }),
+    two("combinations", combinations),
+    two("combinationsWithRep", combinations_with_repetition),
+    many("permutations", permutations),
+    many("multinomial", multinomial),
+    two("stirlingS2", stirling),
+    one("bellNumbers", bell),
+    one("catalan", catalan),
+    two("composition", composition),
+    one("bernoulli", bernoulli),
 ];
 
 pub(crate) fn factorial(meter: &mut Meter, n: &Value) -> Result<Value> {
-    let negative = || Error::new("Value must be non-negative");
+    let negative = || MathError::new("Value must be non-negative");
     match n {
         Value::Number(_) | Value::Bool(_) | Value::Text(_) => {
             let n = n.number("factorial")?;
             if n < 0.0 {
                 return Err(negative());
             }
+            // The Lanczos sum costs about as much as eight operations.
             meter.step(8)?;
             Ok(special::gamma(n + 1.0).into())
         }
         Value::Big(n) if n.is_negative() => Err(negative()),
         Value::Big(n) => big_factorial(meter, n),
         Value::Fraction(_) => Err(ops::no_fraction()),
-        Value::Matrix(matrix) => Ok(Value::matrix(matrix.map(meter, factorial)?)),
+        Value::Matrix(matrix) => matrix.map(meter, factorial),
         _ => Err(type_error("factorial", n)),
     }
 }
@@ -62,18 +56,19 @@ pub(crate) fn factorial(meter: &mut Meter, n: &Value) -> Result<Value> {
 fn big_factorial(meter: &mut Meter, n: &Decimal) -> Result<Value> {
     if !n.is_integer() {
         return Err(if n.is_finite() {
-            Error::new("Integer BigNumber expected")
+            MathError::new("Integer BigNumber expected")
         } else {
             type_error("factorial", &Value::big(n.clone()))
         });
     }
+    // Beyond 32 bits the loop below would use up every budget anyway.
     let count = n.to_u32().ok_or_else(|| meter.too_many_digits())?;
     let mut result = Decimal::integer(1);
     let mut exact = BigInt::one();
     for k in 2..=count {
         meter.step(4)?;
         exact *= k;
-        // Runs of factors are multiplied exactly; only their product is rounded.
+        // Factors are multiplied exactly in runs, and only each run's product is rounded.
         if exact.bits() > 600 {
             result = result.mul(&Decimal::from_integer(&exact));
             exact = BigInt::one();
@@ -84,12 +79,12 @@ fn big_factorial(meter: &mut Meter, n: &Decimal) -> Result<Value> {
 
 fn gamma(meter: &mut Meter, x: &Value) -> Result<Value> {
     match x {
-        Value::Complex(x) => Ok(complex_gamma(*x)),
+        Value::Complex(x) => Ok(special::complex_gamma(*x).into()),
         Value::Big(x) if x.is_integer() && !x.is_zero() && !x.is_negative() => {
             big_factorial(meter, &x.sub(&Decimal::integer(1)))
         }
         Value::Big(x) if x.is_integer() => Ok(Value::big(Decimal::infinity(false))),
-        Value::Big(_) => Err(Error::new("Integer BigNumber expected")),
+        Value::Big(_) => fail("Integer BigNumber expected"),
         Value::Fraction(_) => Err(ops::no_fraction()),
         Value::Number(_) | Value::Bool(_) | Value::Text(_) => {
             Ok(special::gamma(x.number("gamma")?).into())
@@ -98,12 +93,7 @@ fn gamma(meter: &mut Meter, x: &Value) -> Result<Value> {
     }
 }
 
-fn complex_gamma(x: Complex) -> Value {
-    special::complex_gamma(x).into()
-}
-
-/// A whole number that is not negative, in a function that counts.
-fn whole(name: &str, value: &Value) -> Result<f64> {
+fn natural_number(name: &str, value: &Value) -> Result<f64> {
     let number = match value {
         Value::Complex(_) | Value::Unit(_) | Value::Matrix(_) => {
             return Err(type_error(name, value));
@@ -111,15 +101,19 @@ fn whole(name: &str, value: &Value) -> Result<f64> {
         value => value.number(name)?,
     };
     if number < 0.0 || number.fract() != 0.0 || !number.is_finite() {
-        return Err(Error::new(format!(
+        return fail(format!(
             "Positive integer value expected in function {name}"
-        )));
+        ));
     }
     Ok(number)
 }
 
-/// The result in the kind of number that was given.
-fn like(model: &Value, meter: &mut Meter, value: &BigInt) -> Result<Value> {
+fn natural_pair(name: &str, n: &Value, k: &Value) -> Result<(f64, f64)> {
+    Ok((natural_number(name, n)?, natural_number(name, k)?))
+}
+
+// Converts the result to the argument's kind of number.
+fn same_kind_as(model: &Value, meter: &mut Meter, value: &BigInt) -> Result<Value> {
     match model {
         Value::Big(_) => {
             meter.big(value.bits())?;
@@ -133,21 +127,26 @@ fn like(model: &Value, meter: &mut Meter, value: &BigInt) -> Result<Value> {
     }
 }
 
-/// Whole numbers up to which counting functions are computed exactly.
+// Counting functions are exact up to this number.
 const EXACT: f64 = 3000.0;
 
 fn small(meter: &mut Meter, name: &str, value: f64) -> Result<u32> {
     if value > EXACT {
-        return Err(Error::new(format!(
+        return fail(format!(
             "The numbers in function {name} must not exceed {EXACT}"
-        )));
+        ));
     }
     meter.step(value as usize)?;
     Ok(value as u32)
 }
 
+fn small_pair(meter: &mut Meter, name: &str, a: f64, b: f64) -> Result<(u32, u32)> {
+    Ok((small(meter, name, a)?, small(meter, name, b)?))
+}
+
 fn choose(meter: &mut Meter, n: u32, k: u32) -> Result<BigInt> {
     let mut result = BigInt::one();
+    // Every intermediate product is a binomial itself, so no division leaves a remainder.
     for i in 0..k.min(n - k) {
         meter.step(1)?;
         result = result * (n - i) / (i + 1);
@@ -156,19 +155,16 @@ fn choose(meter: &mut Meter, n: u32, k: u32) -> Result<BigInt> {
 }
 
 fn combinations(meter: &mut Meter, n: &Value, k: &Value) -> Result<Value> {
-    let (a, b) = (whole("combinations", n)?, whole("combinations", k)?);
+    let (a, b) = natural_pair("combinations", n, k)?;
     if b > a {
-        return Err(Error::new("k must be less than or equal to n"));
+        return fail("k must be less than or equal to n");
     }
     if matches!(n, Value::Big(_)) || matches!(k, Value::Big(_)) {
-        let (a, b) = (
-            small(meter, "combinations", a)?,
-            small(meter, "combinations", b)?,
-        );
+        let (a, b) = small_pair(meter, "combinations", a, b)?;
         let result = choose(meter, a, b)?;
-        return like(&Value::big(Decimal::integer(0)), meter, &result);
+        return same_kind_as(&Value::big(Decimal::integer(0)), meter, &result);
     }
-    // Products of doubles with the common factors cancelled early, so that small counts come out whole.
+    // Common factors are cancelled early, so that small counts come out whole.
     let rest = a - b;
     let (mut result, mut divisor) = (1.0, 2.0);
     let (low, limit) = if b < rest {
@@ -186,6 +182,7 @@ fn combinations(meter: &mut Meter, n: &Value, k: &Value) -> Result<Value> {
         }
         factor += 1.0;
     }
+    // What could not be cancelled on the way is divided off at the end.
     if divisor <= limit {
         result /= product(divisor, limit);
     }
@@ -193,59 +190,48 @@ fn combinations(meter: &mut Meter, n: &Value, k: &Value) -> Result<Value> {
 }
 
 fn combinations_with_repetition(meter: &mut Meter, n: &Value, k: &Value) -> Result<Value> {
-    let (a, b) = (
-        whole("combinationsWithRep", n)?,
-        whole("combinationsWithRep", k)?,
-    );
+    let (a, b) = natural_pair("combinationsWithRep", n, k)?;
     if a < 1.0 {
-        return Err(Error::new("k must be less than or equal to n + k - 1"));
+        return fail("k must be less than or equal to n + k - 1");
     }
-    let (a, b) = (
-        small(meter, "combinationsWithRep", a)?,
-        small(meter, "combinationsWithRep", b)?,
-    );
+    let (a, b) = small_pair(meter, "combinationsWithRep", a, b)?;
     let result = choose(meter, a + b - 1, b)?;
-    like(n, meter, &result)
+    same_kind_as(n, meter, &result)
 }
 
-fn permutations(run: &mut Run<'_>, args: &[Value]) -> Result<Value> {
+fn permutations(run: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
     let meter = &mut run.meter;
     let [n, k] = args else {
         return factorial(meter, &args[0]);
     };
-    let (a, b) = (whole("permutations", n)?, whole("permutations", k)?);
+    let (a, b) = natural_pair("permutations", n, k)?;
     if b > a {
-        return Err(Error::new(
-            "second argument k must be less than or equal to first argument n",
-        ));
+        return fail("second argument k must be less than or equal to first argument n");
     }
     if matches!(n, Value::Big(_)) {
-        let (a, b) = (
-            small(meter, "permutations", a)?,
-            small(meter, "permutations", b)?,
-        );
+        let (a, b) = small_pair(meter, "permutations", a, b)?;
         let result = (a - b + 1..=a).fold(BigInt::one(), |all, k| all * k);
-        return like(n, meter, &result);
+        return same_kind_as(n, meter, &result);
     }
     meter.step(b.min(1e9) as usize)?;
-    Ok(if b == 0.0 {
+    // Above 2^53, a + 1 is a again, and the product would not be empty.
+    let result = if b == 0.0 {
         1.0
     } else {
         product(a - b + 1.0, a)
-    }
-    .into())
+    };
+    Ok(result.into())
 }
 
-fn multinomial(run: &mut Run<'_>, args: &[Value]) -> Result<Value> {
+fn multinomial(run: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
     let parts = args[0].as_matrix("multinomial")?.clone();
     let (mut sum, mut divisor) = (0.0, 1.0);
     for part in &parts.data {
         run.meter.step(1)?;
-        let part = whole("multinomial", part)?;
+        let part = natural_number("multinomial", part)?;
+        // mathjs counts zero as an error here, although 0! is 1.
         if part == 0.0 {
-            return Err(Error::new(
-                "Positive integer value expected in function multinomial",
-            ));
+            return fail("Positive integer value expected in function multinomial");
         }
         sum += part;
         divisor *= special::gamma(part + 1.0);
@@ -258,6 +244,7 @@ fn stirling_row(meter: &mut Meter, n: u32, k: u32) -> Result<Vec<BigInt>> {
     row[0] = BigInt::one();
     for _ in 0..n {
         meter.step(k as usize * 8)?;
+        // From the right, so that the row before is still there on the left.
         for j in (1..=k as usize).rev() {
             row[j] = &row[j] * j + &row[j - 1];
         }
@@ -266,62 +253,51 @@ fn stirling_row(meter: &mut Meter, n: u32, k: u32) -> Result<Vec<BigInt>> {
     Ok(row)
 }
 
-/// The table for these grows with the square: smaller limits.
-fn limited(meter: &mut Meter, name: &str, value: &Value) -> Result<u32> {
-    let number = whole(name, value)?;
+// The table for these functions grows with the square of the argument, so the limits are smaller.
+fn table_index(meter: &mut Meter, name: &str, value: &Value) -> Result<u32> {
+    let number = natural_number(name, value)?;
     if number > 300.0 {
-        return Err(Error::new(format!(
+        return fail(format!(
             "The numbers in function {name} must not exceed 300"
-        )));
+        ));
     }
     meter.step(number as usize)?;
     Ok(number as u32)
 }
 
 fn stirling(meter: &mut Meter, n: &Value, k: &Value) -> Result<Value> {
-    let (a, b) = (
-        limited(meter, "stirlingS2", n)?,
-        limited(meter, "stirlingS2", k)?,
-    );
+    let a = table_index(meter, "stirlingS2", n)?;
+    let b = table_index(meter, "stirlingS2", k)?;
     if b > a {
-        return Err(Error::new(
-            "k must be less than or equal to n in function stirlingS2",
-        ));
+        return fail("k must be less than or equal to n in function stirlingS2");
     }
     let row = stirling_row(meter, a, b)?;
-    like(n, meter, &row[b as usize])
+    same_kind_as(n, meter, &row[b as usize])
 }
 
 fn bell(meter: &mut Meter, n: &Value) -> Result<Value> {
-    let count = limited(meter, "bellNumbers", n)?;
+    let count = table_index(meter, "bellNumbers", n)?;
     let row = stirling_row(meter, count, count)?;
     let sum: BigInt = row.iter().sum();
-    like(n, meter, &sum)
+    same_kind_as(n, meter, &sum)
 }
 
 fn catalan(meter: &mut Meter, n: &Value) -> Result<Value> {
-    let count = whole("catalan", n)?;
+    let count = natural_number("catalan", n)?;
     let count = small(meter, "catalan", count)?;
     let result = choose(meter, 2 * count, count)? / (count + 1);
-    like(n, meter, &result)
+    same_kind_as(n, meter, &result)
 }
 
 fn composition(meter: &mut Meter, n: &Value, k: &Value) -> Result<Value> {
-    let (a, b) = (whole("composition", n)?, whole("composition", k)?);
+    let (a, b) = natural_pair("composition", n, k)?;
     if a < 1.0 || b < 1.0 {
-        return Err(Error::new(
-            "Positive integer value expected in function composition",
-        ));
+        return fail("Positive integer value expected in function composition");
     }
     if b > a {
-        return Err(Error::new(
-            "k must be less than or equal to n in function composition",
-        ));
+        return fail("k must be less than or equal to n in function composition");
     }
-    let (a, b) = (
-        small(meter, "composition", a)?,
-        small(meter, "composition", b)?,
-    );
+    let (a, b) = small_pair(meter, "composition", a, b)?;
     let result = choose(meter, a - 1, b - 1)?;
-    like(n, meter, &result)
+    same_kind_as(n, meter, &result)
 }

@@ -1,9 +1,10 @@
-//! Constants, mathematical and physical: one line each in `constants.tsv`.
+//! Mathematical and physical constants, one line each in `constants.tsv`.
 
-use crate::budget::{Budget, Meter};
-use crate::number::complex::Complex;
-use crate::unit::{self, System};
-use crate::value::Value;
+use crate::budget::Budget;
+use crate::number::Complex;
+use crate::prelude::*;
+use crate::unit;
+use crate::unit::UnitSystem;
 
 fn rows() -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {
     super::table(include_str!("constants.tsv"))
@@ -16,7 +17,8 @@ pub(super) fn values() -> impl Iterator<Item = (&'static str, Value)> {
             ("i", _) => Value::Complex(Complex::I),
             (_, Ok(number)) => Value::Number(number),
             _ => {
-                let mut quantity = unit::parse(&mut meter, text, &mut System::default()).ok()?;
+                let mut quantity =
+                    unit::parse(&mut meter, text, &mut UnitSystem::default()).ok()?;
                 quantity.fixed_prefix = true;
                 Value::unit(quantity)
             }
@@ -25,7 +27,7 @@ pub(super) fn values() -> impl Iterator<Item = (&'static str, Value)> {
     })
 }
 
-/// Name, value in words, help.
+/// Yields the name, the value in words and the help of each constant.
 pub(super) fn all() -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {
     rows().map(|(name, text, help)| match text {
         "i" => (name, "complex number", help),

@@ -1,28 +1,23 @@
-//! Making values of one kind out of another.
+//! Conversions between kinds of values.
 
-use super::Body::{Each, Many};
-use super::Row;
-use crate::budget::Meter;
-use crate::error::{Error, Result};
-use crate::eval::Run;
-use crate::number::complex::{Complex, complex};
-use crate::number::decimal::Decimal;
-use crate::number::fraction::Fraction;
-use crate::ops::{self, counted, counted_big};
-use crate::value::{Value, read_based, read_number, type_error};
+use super::{FunctionRow, each, many};
+use crate::number::{Complex, Decimal, Fraction, complex};
+use crate::ops::{counted, counted_big};
+use crate::prelude::*;
+use crate::value::{read_based, read_number};
 
-pub(super) const TABLE: &[Row] = &[
-    ("number", Many(numbers)),
-    ("bignumber", Each(bignumber)),
-    ("fraction", Many(fractions)),
-    ("complex", Many(complexes)),
-    ("boolean", Each(boolean)),
+pub(super) const TABLE: &[FunctionRow] = &[
+    many("number", numbers),
+    each("bignumber", bignumber),
+    many("fraction", fractions),
+    many("complex", complexes),
+    each("boolean", boolean),
 ];
 
-fn numbers(run: &mut Run<'_>, args: &[Value]) -> Result<Value> {
+fn numbers(run: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
     match args {
         [] => Ok(Value::Number(0.0)),
-        [Value::Matrix(matrix)] => Ok(Value::matrix(matrix.map(&mut run.meter, number)?)),
+        [Value::Matrix(matrix)] => matrix.map(&mut run.meter, number),
         [value] => number(&mut run.meter, value),
         [Value::Unit(quantity), target, ..] => {
             let target = super::units::target_unit(run, target)?;
@@ -38,9 +33,7 @@ pub(super) fn number(_: &mut Meter, value: &Value) -> Result<Value> {
         Value::Text(text) if text.as_ref() == "NaN" => Ok(f64::NAN.into()),
         Value::Text(text) => match read_based(text).or_else(|| read_number(text)) {
             Some(number) => Ok(number.into()),
-            None => Err(Error::new(format!(
-                "String \"{text}\" is not a valid number"
-            ))),
+            None => fail(format!("String \"{text}\" is not a valid number")),
         },
         Value::Null => Ok(0.0.into()),
         Value::Unit(_) => Ok(value.clone()),
@@ -58,41 +51,36 @@ pub(super) fn bignumber(meter: &mut Meter, value: &Value) -> Result<Value> {
             Decimal::from_integer(&value.num).div(&Decimal::from_integer(&value.den))
         }
         Value::Text(text) => {
-            if text.len() > meter.digits() {
-                return Err(meter.too_many_digits());
-            }
-            Decimal::parse(text).ok_or_else(|| {
-                Error::new(format!(
-                    "\"{text}\" is no number: a BigNumber cannot be read from it"
-                ))
-            })?
+            check_length(meter, text)?;
+            let not_a_number =
+                || format!("\"{text}\" is not a number, so it can't become a BigNumber");
+            Decimal::parse(text).ok_or_else(|| MathError::new(not_a_number()))?
         }
         other => return Err(type_error("bignumber", other)),
     };
     counted_big(meter, decimal)
 }
 
+// Before reading: the time to convert digits grows with the square of their number.
+fn check_length(meter: &Meter, text: &str) -> Result<()> {
+    if text.len() > meter.digits() {
+        return Err(meter.too_many_digits());
+    }
+    Ok(())
+}
+
 pub(super) fn fraction(meter: &mut Meter, value: &Value) -> Result<Value> {
     let fraction = match value {
-        Value::Number(value) => Fraction::from_number(*value).ok_or_else(|| {
-            Error::new(format!(
-                "{} cannot be represented as a fraction",
-                crate::number::real::to_text(*value)
-            ))
-        })?,
+        Value::Number(value) => ops::nearest_fraction(*value)?,
         Value::Bool(value) => Fraction::integer(u8::from(*value).into()),
         Value::Null => Fraction::integer(0.into()),
         Value::Fraction(_) => return Ok(value.clone()),
         Value::Big(value) => exact_fraction(meter, value)?,
         Value::Text(text) => {
-            if text.len() > meter.digits() {
-                return Err(meter.too_many_digits());
-            }
-            Fraction::parse(text).ok_or_else(|| {
-                Error::new(format!(
-                    "\"{text}\" is no fraction: write \"1/3\", \"0.25\" or \"0.(3)\""
-                ))
-            })?
+            check_length(meter, text)?;
+            let not_a_fraction =
+                || format!("\"{text}\" is not a fraction: write \"1/3\", \"0.25\" or \"0.(3)\"");
+            Fraction::parse(text).ok_or_else(|| MathError::new(not_a_fraction()))?
         }
         Value::Unit(quantity) => {
             let value = fraction(meter, quantity.required()?)?;
@@ -104,7 +92,7 @@ pub(super) fn fraction(meter: &mut Meter, value: &Value) -> Result<Value> {
 }
 
 pub(super) fn exact_fraction(meter: &mut Meter, value: &Decimal) -> Result<Fraction> {
-    let no_fraction = || Error::new("Only a finite number can be a fraction");
+    let no_fraction = || MathError::new("Only a finite number can be a fraction");
     if !value.is_finite() {
         return Err(no_fraction());
     }
@@ -114,7 +102,7 @@ pub(super) fn exact_fraction(meter: &mut Meter, value: &Decimal) -> Result<Fract
     if let Some(whole) = value.to_integer(meter.digits()) {
         return Ok(Fraction::integer(whole));
     }
-    // Shifted until it is whole.
+    // Shift the decimal until it is whole.
     let places = usize::try_from(value.decimals()).unwrap_or(usize::MAX);
     if places > meter.digits() {
         return Err(meter.too_many_digits());
@@ -127,22 +115,22 @@ pub(super) fn exact_fraction(meter: &mut Meter, value: &Decimal) -> Result<Fract
     Fraction::new(digits, shift).ok_or_else(no_fraction)
 }
 
-fn fractions(run: &mut Run<'_>, args: &[Value]) -> Result<Value> {
+fn fractions(run: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
     let meter = &mut run.meter;
     match args {
-        [Value::Matrix(matrix)] => Ok(Value::matrix(matrix.map(meter, fraction)?)),
+        [Value::Matrix(matrix)] => matrix.map(meter, fraction),
         [Value::Object(object)] => {
             let part = |key: &str| {
                 object
                     .get(key)
                     .cloned()
-                    .ok_or_else(|| Error::new("A fraction needs the keys n and d"))
+                    .ok_or_else(|| MathError::new("A fraction needs the keys n and d"))
             };
             ratio(meter, &part("n")?, &part("d")?)
         }
         [value] => fraction(meter, value),
         [above, below, ..] => ratio(meter, above, below),
-        [] => Err(Error::new("Too few arguments in function fraction")),
+        [] => fail("Too few arguments in function fraction"),
     }
 }
 
@@ -150,18 +138,16 @@ fn ratio(meter: &mut Meter, above: &Value, below: &Value) -> Result<Value> {
     if let (Value::Number(a), Value::Number(b)) = (above, below)
         && (a.fract() != 0.0 || b.fract() != 0.0)
     {
-        return Err(Error::new("Parameters must be integer"));
+        return fail("Parameters must be integer");
     }
     let (above, below) = (fraction(meter, above)?, fraction(meter, below)?);
     ops::divide(meter, &above, &below)
 }
 
-fn complexes(run: &mut Run<'_>, args: &[Value]) -> Result<Value> {
+fn complexes(run: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
     let meter = &mut run.meter;
     match args {
-        [Value::Matrix(matrix)] => Ok(Value::matrix(
-            matrix.map(meter, |_, value| to_complex(value))?,
-        )),
+        [Value::Matrix(matrix)] => matrix.map(meter, |_, value| to_complex(value)),
         [value] => to_complex(value),
         [re, im, ..] => Ok(complex(re.number("complex")?, im.number("complex")?).into()),
         [] => Ok(complex(0.0, 0.0).into()),
@@ -174,7 +160,9 @@ fn to_complex(value: &Value) -> Result<Value> {
         Value::Null => complex(0.0, 0.0).into(),
         Value::Text(text) => parse_complex(text)
             .ok_or_else(|| {
-                Error::new(format!("\"{text}\" is no complex number: write \"2 + 3i\""))
+                MathError::new(format!(
+                    "\"{text}\" is not a complex number: write \"2 + 3i\""
+                ))
             })?
             .into(),
         Value::Object(object) => {
@@ -190,9 +178,7 @@ fn to_complex(value: &Value) -> Result<Value> {
                     complex(r * libm::cos(phi), r * libm::sin(phi)).into()
                 }
                 _ => {
-                    return Err(Error::new(
-                        "A complex number needs the keys re and im, or r and phi",
-                    ));
+                    return fail("A complex number needs the keys re and im, or r and phi");
                 }
             }
         }
@@ -200,13 +186,13 @@ fn to_complex(value: &Value) -> Result<Value> {
     })
 }
 
-/// Reads `2 + 3i`, `-i`, `4`.
+// Parses a complex number such as `2 + 3i`, `-i` or `4`.
 fn parse_complex(text: &str) -> Option<Complex> {
     let text: String = text.chars().filter(|c| !c.is_whitespace()).collect();
     let Some(body) = text.strip_suffix('i') else {
         return Some(complex(text.parse().ok()?, 0.0));
     };
-    // The sign that splits the parts is the last one that does not belong to an exponent.
+    // The last sign that doesn't belong to an exponent separates the parts.
     let bytes = body.as_bytes();
     let split = (0..bytes.len()).rev().find(|&at| {
         matches!(bytes[at], b'+' | b'-') && (at == 0 || !matches!(bytes[at - 1], b'e' | b'E'))
@@ -233,9 +219,7 @@ fn boolean(_: &mut Meter, value: &Value) -> Result<Value> {
             _ => match read_number(text) {
                 Some(number) if !text.is_empty() => (number != 0.0).into(),
                 _ => {
-                    return Err(Error::new(format!(
-                        "Cannot convert \"{text}\" to a boolean"
-                    )));
+                    return fail(format!("Cannot convert \"{text}\" to a boolean"));
                 }
             },
         },

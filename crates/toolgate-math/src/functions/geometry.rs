@@ -1,52 +1,42 @@
-//! Lengths, points, lines and roots.
+//! Norms, distances, intersections and polynomial roots.
 
-use super::Body::{Many, Two};
-use super::Row;
 use super::linear::list;
-use crate::budget::Meter;
-use crate::error::{Error, Result};
-use crate::eval::Run;
-use crate::matrix::Matrix;
-use crate::ops;
-use crate::value::{Value, type_error};
+use super::{FunctionRow, many, two};
+use crate::prelude::*;
 
-pub(super) const TABLE: &[Row] = &[
-    ("norm", Many(norm)),
-    ("rotationMatrix", Many(rotation)),
-    ("distance", Two(distance)),
-    ("intersect", Many(intersect)),
-    ("polynomialRoot", Many(roots)),
+pub(super) const TABLE: &[FunctionRow] = &[
+    many("norm", norm),
+    many("rotationMatrix", rotation),
+    two("distance", distance),
+    many("intersect", intersect),
+    many("polynomialRoot", roots),
 ];
 
 #[derive(Clone, Copy)]
-enum Norm {
+enum MatrixNorm {
     Power(f64),
     Frobenius,
 }
 
-fn norm(run: &mut Run<'_>, args: &[Value]) -> Result<Value> {
+fn norm(run: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
     let meter = &mut run.meter;
     let kind = match args.get(1) {
-        None => Norm::Power(2.0),
+        None => MatrixNorm::Power(2.0),
         Some(Value::Text(text)) => match text.as_ref() {
-            "inf" => Norm::Power(f64::INFINITY),
-            "-inf" => Norm::Power(f64::NEG_INFINITY),
-            "fro" => Norm::Frobenius,
+            "inf" => MatrixNorm::Power(f64::INFINITY),
+            "-inf" => MatrixNorm::Power(f64::NEG_INFINITY),
+            "fro" => MatrixNorm::Frobenius,
             other => {
-                return Err(Error::new(format!(
-                    "Unsupported parameter value \"{other}\""
-                )));
+                return fail(format!("Unsupported parameter value \"{other}\""));
             }
         },
-        Some(p) => Norm::Power(p.number("norm")?),
+        Some(p) => MatrixNorm::Power(p.number("norm")?),
     };
     match &args[0] {
         Value::Matrix(matrix) => match *matrix.size.as_slice() {
             [_] => vector_norm(meter, matrix, kind),
             [rows, columns] => matrix_norm(meter, matrix, rows, columns, kind),
-            _ => Err(Error::new(
-                "Matrix for function norm must have one or two dimensions",
-            )),
+            _ => fail("Matrix for function norm must have one or two dimensions"),
         },
         Value::Fraction(_) => Err(ops::no_fraction()),
         Value::Unit(_) | Value::Null | Value::Undefined | Value::Object(_) => {
@@ -89,15 +79,16 @@ fn pick_extreme(meter: &mut Meter, values: &[Value], largest: bool) -> Result<Va
     Ok(best)
 }
 
-fn vector_norm(meter: &mut Meter, matrix: &Matrix, kind: Norm) -> Result<Value> {
+fn vector_norm(meter: &mut Meter, matrix: &Matrix, kind: MatrixNorm) -> Result<Value> {
     let lengths = lengths(meter, &matrix.data)?;
     let p = match kind {
-        Norm::Power(p) => p,
-        Norm::Frobenius => 2.0,
+        MatrixNorm::Power(p) => p,
+        MatrixNorm::Frobenius => 2.0,
     };
     if p.is_infinite() {
         return pick_extreme(meter, &lengths, p > 0.0);
     }
+    // The limit of the p-norm towards zero, which is what mathjs answers.
     if p == 0.0 || p.is_nan() {
         return Ok(f64::INFINITY.into());
     }
@@ -115,45 +106,38 @@ fn matrix_norm(
     matrix: &Matrix,
     rows: usize,
     columns: usize,
-    kind: Norm,
+    kind: MatrixNorm,
 ) -> Result<Value> {
     let lengths = lengths(meter, &matrix.data)?;
     match kind {
-        Norm::Frobenius => {
+        MatrixNorm::Frobenius => {
             let sum = power_sum(meter, &lengths, 2.0)?;
             ops::square_root(meter, &sum)
         }
-        Norm::Power(1.0) => {
-            let turned = Matrix::new(vec![rows, columns], lengths);
-            let sums = turned.reduce(meter, 0, super::statistics::sum)?;
+        // The largest sum of a column, or of a row.
+        MatrixNorm::Power(p @ (1.0 | f64::INFINITY)) => {
+            let dimension = usize::from(p > 1.0);
+            let lengths = Matrix::new(vec![rows, columns], lengths);
+            let sums = lengths.reduce(meter, dimension, super::statistics::sum)?;
             pick_extreme(meter, &sums.as_matrix("norm")?.data, true)
         }
-        Norm::Power(f64::INFINITY) => {
-            let sums = Matrix::new(vec![rows, columns], lengths).reduce(
-                meter,
-                1,
-                super::statistics::sum,
-            )?;
-            pick_extreme(meter, &sums.as_matrix("norm")?.data, true)
-        }
-        Norm::Power(2.0) => {
+        MatrixNorm::Power(2.0) => {
             if rows != columns {
-                return Err(Error::new(
-                    "Invalid matrix dimensions: the 2-norm needs a square matrix",
-                ));
+                return fail("Invalid matrix dimensions: the 2-norm needs a square matrix");
             }
             let numbers = matrix
                 .numbers()
-                .ok_or_else(|| type_error("norm", &Value::matrix(matrix.clone())))?;
+                .ok_or_else(|| type_error("norm", &Value::from(matrix.clone())))?;
             Ok(spectral_norm(meter, &numbers, rows)?.into())
         }
-        Norm::Power(p) => Err(Error::new(format!(
+        MatrixNorm::Power(p) => fail(format!(
             "Unsupported parameter value {p} for a matrix; use 1, 2, \"inf\" or \"fro\""
-        ))),
+        )),
     }
 }
 
-/// The largest singular value: the root of the largest eigenvalue of AᵀA, by Jacobi rotations.
+// The largest singular value is the root of the largest eigenvalue of AᵀA,
+// found by Jacobi rotations.
 fn spectral_norm(meter: &mut Meter, a: &[f64], n: usize) -> Result<f64> {
     meter.cells(n * n)?;
     let mut m = vec![0.0; n * n];
@@ -163,6 +147,7 @@ fn spectral_norm(meter: &mut Meter, a: &[f64], n: usize) -> Result<f64> {
             m[i * n + j] = (0..n).map(|k| a[k * n + i] * a[k * n + j]).sum();
         }
     }
+    // Convergence is quadratic: sixty sweeps are far more than any matrix needs.
     for _ in 0..60 {
         let off: f64 = (0..n * n)
             .filter(|at| at / n != at % n)
@@ -173,6 +158,7 @@ fn spectral_norm(meter: &mut Meter, a: &[f64], n: usize) -> Result<f64> {
         }
         for p in 0..n {
             for q in p + 1..n {
+                // Already diagonal there, and the angle would divide by zero.
                 if m[p * n + q] == 0.0 {
                     continue;
                 }
@@ -201,26 +187,26 @@ fn spectral_norm(meter: &mut Meter, a: &[f64], n: usize) -> Result<f64> {
     Ok((0..n).map(|i| m[i * n + i]).fold(0.0, f64::max).sqrt())
 }
 
-fn rotation(run: &mut Run<'_>, args: &[Value]) -> Result<Value> {
+fn rotation(run: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
     let angle = match &args[0] {
         Value::Unit(unit) if unit.is_angle() => unit.required()?.number("rotationMatrix")?,
-        Value::Unit(_) => return Err(Error::new("Unit in function rotationMatrix is no angle")),
+        Value::Unit(_) => {
+            return fail("Unit in function rotationMatrix is not an angle");
+        }
         value => value.number("rotationMatrix")?,
     };
     run.meter.cells(4)?;
     let (s, c) = (libm::sin(angle), libm::cos(angle));
-    Ok(Value::matrix(Matrix::new(
+    Ok(Value::matrix(
         vec![2, 2],
         [c, -s, s, c].map(Value::Number).to_vec(),
-    )))
+    ))
 }
 
 fn distance(meter: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
     let (x, y) = (list(a, "distance")?, list(b, "distance")?);
     if x.len() != y.len() || x.is_empty() {
-        return Err(Error::new(
-            "Both points of distance must have the same number of coordinates",
-        ));
+        return fail("Both points of distance must have the same number of coordinates");
     }
     let other_kind = |cell: &&Value| !matches!(cell, Value::Number(_) | Value::Big(_));
     if let Some(other) = x.iter().chain(y).find(other_kind) {
@@ -236,23 +222,22 @@ fn distance(meter: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
     ops::square_root(meter, &sum)
 }
 
-fn intersect(_: &mut Run<'_>, args: &[Value]) -> Result<Value> {
+fn intersect(_: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
     let mut points = Vec::with_capacity(4);
     for arg in args {
         match list(arg, "intersect")? {
             [x, y] => points.push((x.number("intersect")?, y.number("intersect")?)),
             _ => {
-                return Err(Error::new(
-                    "intersect takes four points of the plane, such as [0, 0]",
-                ));
+                return fail("intersect takes four points of the plane, such as [0, 0]");
             }
         }
     }
     let &[(x1, y1), (x2, y2), (x3, y3), (x4, y4)] = points.as_slice() else {
-        return Err(Error::new("intersect takes four points"));
+        return fail("intersect takes four points");
     };
     let (dx1, dy1, dx2, dy2) = (x1 - x2, y1 - y2, x3 - x4, y3 - y4);
     let det = dx1 * dy2 - dx2 * dy1;
+    // Parallel lines; the limit is that of mathjs' comparisons.
     if det.abs() < 1e-12 {
         return Ok(Value::Null);
     }
@@ -263,7 +248,7 @@ fn intersect(_: &mut Run<'_>, args: &[Value]) -> Result<Value> {
     ]))
 }
 
-fn roots(run: &mut Run<'_>, args: &[Value]) -> Result<Value> {
+fn roots(run: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
     let meter = &mut run.meter;
     let (constant, linear) = (&args[0], &args[1]);
     let quadratic = args.get(2).filter(|value| !ops::is_zero(value));

@@ -1,70 +1,56 @@
-//! Linear algebra and geometry.
+//! Linear algebra: decompositions, solvers and products.
 
-use super::Body::{Many, Two};
-use super::Row;
-use crate::budget::Meter;
-use crate::error::{Error, Result};
-use crate::eval::Run;
-use crate::matrix::{self, Matrix};
+use super::{FunctionRow, many, two};
 use crate::number::real;
-use crate::ops;
-use crate::value::Value;
+use crate::prelude::*;
 
-pub(super) const TABLE: &[Row] = &[
-    (
-        "det",
-        Many(|run, args| match &args[0] {
-            Value::Matrix(matrix) => ops::determinant(&mut run.meter, matrix),
-            value => Ok(value.clone()),
-        }),
-    ),
-    (
-        "inv",
-        Many(|run, args| match &args[0] {
-            Value::Matrix(matrix) => Ok(Value::matrix(ops::inverse(&mut run.meter, matrix)?)),
-            value => ops::divide(&mut run.meter, &Value::Number(1.0), value),
-        }),
-    ),
-    ("pinv", Many(pseudo_inverse)),
-    ("trace", Many(trace)),
-    ("dot", Two(dot)),
-    ("cross", Two(cross)),
-    ("kron", Two(kron)),
-    ("lusolve", Two(solve)),
-    ("lsolve", Two(|meter, a, b| triangular(meter, a, b, true))),
-    ("usolve", Two(|meter, a, b| triangular(meter, a, b, false))),
-    ("expm", Many(expm)),
+pub(super) const TABLE: &[FunctionRow] = &[
+    many("det", |run, args| match &args[0] {
+        Value::Matrix(matrix) => ops::determinant(&mut run.meter, matrix),
+        value => Ok(value.clone()),
+    }),
+    many("inv", |run, args| match &args[0] {
+        Value::Matrix(matrix) => ops::inverse(&mut run.meter, matrix),
+        value => ops::divide(&mut run.meter, &Value::Number(1.0), value),
+    }),
+    many("pinv", pseudo_inverse),
+    many("trace", trace),
+    two("dot", dot),
+    two("cross", cross),
+    two("kron", kron),
+    two("lusolve", solve),
+    two("lsolve", |meter, a, b| triangular(meter, a, b, true)),
+    two("usolve", |meter, a, b| triangular(meter, a, b, false)),
+    many("expm", expm),
 ];
 
-/// The inverse of a square matrix; of a tall one (AᵀA)⁻¹Aᵀ, of a wide one Aᵀ(AAᵀ)⁻¹.
-fn pseudo_inverse(run: &mut Run<'_>, args: &[Value]) -> Result<Value> {
+// The inverse of a square matrix, (AᵀA)⁻¹Aᵀ of a tall one, Aᵀ(AAᵀ)⁻¹ of a wide one.
+fn pseudo_inverse(run: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
     let meter = &mut run.meter;
     let Value::Matrix(matrix) = &args[0] else {
         return ops::divide(meter, &Value::Number(1.0), &args[0]);
     };
     let (rows, columns) = matrix.rows_columns("pinv")?;
+    if rows == columns {
+        return ops::inverse(meter, matrix);
+    }
     let turned = ops::transpose(meter, &args[0], true)?;
-    let square = |meter: &mut Meter, a: &Value, b: &Value| -> Result<Value> {
-        let product = ops::multiply(meter, a, b)?;
-        Ok(Value::matrix(ops::inverse(
-            meter,
-            product.as_matrix("pinv")?,
-        )?))
+    let is_tall = rows > columns;
+    let (left, right) = if is_tall {
+        (&turned, &args[0])
+    } else {
+        (&args[0], &turned)
     };
-    match rows.cmp(&columns) {
-        std::cmp::Ordering::Equal => Ok(Value::matrix(ops::inverse(meter, matrix)?)),
-        std::cmp::Ordering::Greater => {
-            let inner = square(meter, &turned, &args[0])?;
-            ops::multiply(meter, &inner, &turned)
-        }
-        std::cmp::Ordering::Less => {
-            let inner = square(meter, &args[0], &turned)?;
-            ops::multiply(meter, &turned, &inner)
-        }
+    let square = ops::multiply(meter, left, right)?;
+    let inner = ops::inverse(meter, square.as_matrix("pinv")?)?;
+    if is_tall {
+        ops::multiply(meter, &inner, &turned)
+    } else {
+        ops::multiply(meter, &turned, &inner)
     }
 }
 
-fn trace(run: &mut Run<'_>, args: &[Value]) -> Result<Value> {
+fn trace(run: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
     let Value::Matrix(matrix) = &args[0] else {
         return Ok(args[0].clone());
     };
@@ -73,14 +59,13 @@ fn trace(run: &mut Run<'_>, args: &[Value]) -> Result<Value> {
     super::statistics::sum(&mut run.meter, &diagonal)
 }
 
-/// The cells of a list, a row or a column.
 pub(super) fn list<'a>(value: &'a Value, name: &str) -> Result<&'a [Value]> {
     let matrix = value.as_matrix(name)?;
     if matrix.size.iter().filter(|&&n| n != 1).count() > 1 {
-        return Err(Error::new(format!(
+        return fail(format!(
             "Expected a list in function {name} (size: [{}])",
             matrix::list(&matrix.size)
-        )));
+        ));
     }
     Ok(&matrix.data)
 }
@@ -88,16 +73,14 @@ pub(super) fn list<'a>(value: &'a Value, name: &str) -> Result<&'a [Value]> {
 fn dot(meter: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
     let (x, y) = (list(a, "dot")?, list(b, "dot")?);
     if x.len() != y.len() {
-        return Err(Error::new(format!(
+        return fail(format!(
             "Vectors must have equal length ({} != {})",
             x.len(),
             y.len()
-        )));
+        ));
     }
     if x.is_empty() {
-        return Err(Error::new(
-            "Cannot calculate the dot product of empty vectors",
-        ));
+        return fail("Cannot calculate the dot product of empty vectors");
     }
     let mut sum: Option<Value> = None;
     for (a, b) in x.iter().zip(y) {
@@ -117,7 +100,7 @@ fn dot(meter: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
 
 fn cross(meter: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
     let ([a1, a2, a3], [b1, b2, b3]) = (list(a, "cross")?, list(b, "cross")?) else {
-        return Err(Error::new("Vectors with length 3 expected"));
+        return fail("Vectors with length 3 expected");
     };
     let mut cell = |a: &Value, b: &Value, c: &Value, d: &Value| {
         let (left, right) = (ops::multiply(meter, a, b)?, ops::multiply(meter, c, d)?);
@@ -129,10 +112,10 @@ fn cross(meter: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
         cell(a1, b2, a2, b1)?,
     ];
     let deep = a.as_matrix("cross")?.size.len() > 1 || b.as_matrix("cross")?.size.len() > 1;
-    Ok(Value::matrix(Matrix::new(
+    Ok(Value::matrix(
         if deep { vec![1, 3] } else { vec![3] },
         cells,
-    )))
+    ))
 }
 
 fn kron(meter: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
@@ -140,12 +123,13 @@ fn kron(meter: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
     let shape = |matrix: &Matrix| match *matrix.size.as_slice() {
         [n] => Ok((1, n)),
         [rows, columns] => Ok((rows, columns)),
-        _ => Err(Error::new("Vector with dimensions greater than 2 expected")),
+        _ => fail("Vector with dimensions greater than 2 expected"),
     };
     let ((ra, ca), (rb, cb)) = (shape(a)?, shape(b)?);
     let flat = a.size.len() == 1 && b.size.len() == 1;
     let cells = matrix::cell_count(meter, &[ra, rb, ca, cb])?;
     let mut data = Vec::with_capacity(cells);
+    // Row by row of the result, whose cells are charged for already.
     for row in 0..ra * rb {
         for column in 0..ca * cb {
             let (x, y) = (
@@ -155,54 +139,47 @@ fn kron(meter: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
             data.push(ops::multiply(meter, x, y)?);
         }
     }
-    Ok(Value::matrix(Matrix::new(
+    Ok(Value::matrix(
         if flat {
             vec![ca * cb]
         } else {
             vec![ra * rb, ca * cb]
         },
         data,
-    )))
+    ))
 }
 
-/// Rows of the right side, which may be a list or a column.
+// The right-hand side, which may be a list or a column.
 fn right_side(b: &Value, n: usize) -> Result<Vec<Value>> {
     let b = b.as_matrix("lusolve")?;
     match *b.size.as_slice() {
         [m] | [m, 1] if m == n => Ok(b.data.clone()),
-        _ => Err(Error::new(
-            "Dimension mismatch. Matrix columns must match vector length.",
-        )),
+        _ => fail("Dimension mismatch. Matrix columns must match vector length."),
     }
 }
 
-fn singular() -> Error {
-    Error::new("Linear system cannot be solved since matrix is singular")
+fn singular() -> Result<Value> {
+    fail("Linear system cannot be solved since matrix is singular")
 }
 
 fn solve(meter: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
     let a = a.as_matrix("lusolve")?;
-    let (rows, columns) = a.rows_columns("lusolve")?;
-    if rows != columns {
-        return Err(Error::new(format!(
-            "Matrix must be square (size: [{}])",
-            matrix::list(&a.size)
-        )));
-    }
-    let n = rows;
+    a.rows_columns("lusolve")?;
+    let n = a.square()?;
     let mut b = right_side(b, n)?;
     meter.cells(a.data.len())?;
     let mut m = a.data.clone();
     for k in 0..n {
-        let size = |value: &Value| ops::magnitude(value).unwrap_or(0.0);
+        // The largest pivot keeps rounding errors small.
+        let size = |row: usize| ops::magnitude(&m[row * n + k]).unwrap_or(0.0);
         let mut best = k;
         for row in k + 1..n {
-            if size(&m[row * n + k]) > size(&m[best * n + k]) {
+            if size(row) > size(best) {
                 best = row;
             }
         }
-        if size(&m[best * n + k]) == 0.0 || real::nearly_equal(size(&m[best * n + k]), 0.0) {
-            return Err(singular());
+        if real::nearly_equal(size(best), 0.0) {
+            return singular();
         }
         if best != k {
             (0..n).for_each(|j| m.swap(k * n + j, best * n + j));
@@ -229,7 +206,6 @@ fn triangular(meter: &mut Meter, a: &Value, b: &Value, lower: bool) -> Result<Va
     substitute(meter, &a.data, b, n, lower)
 }
 
-/// Solves a triangular system, one unknown after the other.
 fn substitute(
     meter: &mut Meter,
     m: &[Value],
@@ -242,24 +218,20 @@ fn substitute(
         let k = if lower { step } else { n - 1 - step };
         let pivot = &m[k * n + k];
         if ops::is_zero(pivot) {
-            return Err(singular());
+            return singular();
         }
         b[k] = ops::divide(meter, &b[k], pivot)?;
-        let others: Vec<usize> = if lower {
-            (k + 1..n).collect()
-        } else {
-            (0..k).collect()
-        };
+        let others = if lower { k + 1..n } else { 0..k };
         for row in others {
             let product = ops::multiply(meter, &b[k], &m[row * n + k])?;
             b[row] = ops::subtract(meter, &b[row], &product)?;
         }
     }
-    Ok(Value::matrix(Matrix::new(vec![n, 1], b)))
+    Ok(Value::matrix(vec![n, 1], b))
 }
 
-/// Scaling, a series, and squaring back.
-fn expm(run: &mut Run<'_>, args: &[Value]) -> Result<Value> {
+// Computes the matrix exponential by scaling, a series, and squaring.
+fn expm(run: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
     let meter = &mut run.meter;
     let matrix = args[0].as_matrix("expm")?;
     let n = matrix.square()?;
@@ -269,8 +241,9 @@ fn expm(run: &mut Run<'_>, args: &[Value]) -> Result<Value> {
         .filter_map(ops::magnitude)
         .fold(0.0, f64::max)
         * n as f64;
+    // More halvings than twenty would lose all digits when squared again.
     if !largest.is_finite() || largest > 1e6 {
-        return Err(Error::new("The numbers in function expm are too large"));
+        return fail("The numbers in function expm are too large");
     }
     let halvings = if largest > 0.5 {
         libm::log2(largest / 0.5).ceil() as i32
@@ -282,8 +255,9 @@ fn expm(run: &mut Run<'_>, args: &[Value]) -> Result<Value> {
         &args[0],
         &Value::Number(libm::exp2(f64::from(-halvings))),
     )?;
-    let mut term = Value::matrix(ops::identity(meter, n, n)?);
+    let mut term = Value::from(ops::identity(meter, n, n)?);
     let mut sum = term.clone();
+    // With a norm of at most one half, term 19 is below the last digit of a double.
     for k in 1..=18u8 {
         let product = ops::multiply(meter, &term, &scaled)?;
         term = ops::divide(meter, &product, &Value::Number(f64::from(k)))?;

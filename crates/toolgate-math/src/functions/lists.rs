@@ -1,53 +1,41 @@
-//! Walking lists: picking, mapping, filtering and sorting their cells.
+//! Functions on lists: picking, mapping, filtering and sorting.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use super::Body::{Many, WithExpression};
-use super::Row;
-use crate::error::{Error, Result};
-use crate::eval::{Run, pick, read_pick, replace};
-use crate::matrix::{self, Matrix};
-use crate::ops;
-use crate::value::{Object, Value, type_error};
+use super::{FunctionRow, many, with_expression};
+use crate::eval::{pick, read_pick, replace};
+use crate::prelude::*;
+use crate::value::MathObject;
 
-pub(super) const TABLE: &[Row] = &[
-    ("subset", Many(subset)),
-    (
-        "index",
-        Many(|run, args| {
-            run.meter.cells(args.len())?;
-            Ok(Value::object([(
-                "index",
-                Value::Results(Arc::new(args.to_vec())),
-            )]))
-        }),
-    ),
-    ("map", WithExpression(map)),
-    ("filter", WithExpression(filter)),
-    (
-        "forEach",
-        WithExpression(|run, args| {
-            map(run, args)?;
-            Ok(Value::Undefined)
-        }),
-    ),
-    ("sort", Many(sort)),
-    (
-        "partitionSelect",
-        Many(|run, args| {
-            let mut sort_args = vec![args[0].clone()];
-            sort_args.extend(args.get(2).cloned());
-            let sorted = sort(run, &sort_args)?;
-            let k = args[1].count("partitionSelect")?;
-            let cell = sorted.as_matrix("partitionSelect")?.data.get(k).cloned();
-            cell.ok_or_else(|| Error::new("k out of bounds"))
-        }),
-    ),
+pub(super) const TABLE: &[FunctionRow] = &[
+    many("subset", subset),
+    many("index", |run, args| {
+        run.meter.cells(args.len())?;
+        Ok(Value::object([(
+            "index",
+            Value::Results(Arc::new(args.to_vec())),
+        )]))
+    }),
+    with_expression("map", map),
+    with_expression("filter", filter),
+    with_expression("forEach", |run, args| {
+        map(run, args)?;
+        Ok(Value::Undefined)
+    }),
+    many("sort", sort),
+    many("partitionSelect", |run, args| {
+        let mut sort_args = vec![args[0].clone()];
+        sort_args.extend(args.get(2).cloned());
+        let sorted = sort(run, &sort_args)?;
+        let k = args[1].count("partitionSelect")?;
+        let cell = sorted.as_matrix("partitionSelect")?.data.get(k).cloned();
+        cell.ok_or_else(|| MathError::new("k out of bounds"))
+    }),
 ];
 
-/// What `index(…)` made, or a plain list of indexes.
-fn subset(run: &mut Run<'_>, args: &[Value]) -> Result<Value> {
+// Takes the result of `index(…)` or a plain list of indexes.
+fn subset(run: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
     let indexes = match &args[1] {
         Value::Object(object) => match object.get("index") {
             Some(Value::Results(indexes)) => indexes.to_vec(),
@@ -61,7 +49,7 @@ fn subset(run: &mut Run<'_>, args: &[Value]) -> Result<Value> {
             None => Ok(object.get(key).cloned().unwrap_or(Value::Undefined)),
             Some(new) => {
                 run.meter.cells(2 * object.entries.len() + 2)?;
-                let mut object = Object::clone(object);
+                let mut object = MathObject::clone(object);
                 object.set(key, new.clone());
                 Ok(Value::Object(Arc::new(object)))
             }
@@ -77,7 +65,7 @@ fn subset(run: &mut Run<'_>, args: &[Value]) -> Result<Value> {
     }
 }
 
-/// The arguments a callback gets: as many as it takes of the value, its index and the whole matrix.
+// A callback gets as many of value, index and whole matrix as it has parameters.
 fn callback_arguments(
     function: &Value,
     value: &Value,
@@ -85,7 +73,7 @@ fn callback_arguments(
     whole: &Value,
 ) -> Vec<Value> {
     let mut arguments = vec![value.clone()];
-    let wanted = Run::parameters_of(function);
+    let wanted = Evaluator::parameters_of(function);
     if wanted > 1 {
         arguments.push(Value::list(
             index
@@ -100,9 +88,9 @@ fn callback_arguments(
     arguments
 }
 
-fn map(run: &mut Run<'_>, args: &[Value]) -> Result<Value> {
+fn map(run: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
     let Some((function, sources)) = args.split_last() else {
-        return Err(Error::new("Too few arguments in function map"));
+        return fail("Too few arguments in function map");
     };
     if !function.is_function() {
         return Err(type_error("map", function));
@@ -118,18 +106,16 @@ fn map(run: &mut Run<'_>, args: &[Value]) -> Result<Value> {
             callback_arguments(function, value, &matrix::unravel(at, &matrix.size), source);
         data.push(run.call(function, &arguments)?);
     }
-    Ok(Value::matrix(Matrix::new(matrix.size.clone(), data)))
+    Ok(Value::matrix(matrix.size.clone(), data))
 }
 
-fn map_several(run: &mut Run<'_>, function: &Value, sources: &[Value]) -> Result<Value> {
+fn map_several(run: &mut Evaluator<'_>, function: &Value, sources: &[Value]) -> Result<Value> {
     let matrices = sources
         .iter()
         .map(|source| source.as_matrix("map").cloned())
         .collect::<Result<Vec<_>>>()?;
     let Some(first) = matrices.first() else {
-        return Err(Error::new(
-            "Too few arguments in function map (expected: a matrix and a function)",
-        ));
+        return fail("Too few arguments in function map (expected: a matrix and a function)");
     };
     let size = matrices
         .iter()
@@ -143,17 +129,17 @@ fn map_several(run: &mut Run<'_>, function: &Value, sources: &[Value]) -> Result
         let place = matrix::unravel(at, &size);
         let arguments: Vec<Value> = matrices
             .iter()
-            .map(|matrix| matrix.data[matrix::stretched(&place, &matrix.size)].clone())
+            .map(|matrix| matrix.data[matrix::stretched_index(&place, &matrix.size)].clone())
             .collect();
         data.push(run.call(function, &arguments)?);
     }
-    Ok(Value::matrix(Matrix::new(size, data)))
+    Ok(Value::matrix(size, data))
 }
 
-fn filter(run: &mut Run<'_>, args: &[Value]) -> Result<Value> {
+fn filter(run: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
     let matrix = args[0].as_matrix("filter")?.clone();
     if matrix.size.len() != 1 {
-        return Err(Error::new("Only one dimensional matrices supported"));
+        return fail("Only one dimensional matrices supported");
     }
     if !args[1].is_function() {
         return Err(type_error("filter", &args[1]));
@@ -170,10 +156,10 @@ fn filter(run: &mut Run<'_>, args: &[Value]) -> Result<Value> {
     Ok(Value::list(kept))
 }
 
-fn sort(run: &mut Run<'_>, args: &[Value]) -> Result<Value> {
+fn sort(run: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
     let matrix = args[0].as_matrix("sort")?.clone();
     if matrix.size.len() != 1 {
-        return Err(Error::new("One dimensional array expected"));
+        return fail("One dimensional array expected");
     }
     let order = args.get(1).cloned().unwrap_or_else(|| Value::text("asc"));
     if order.is_function() {
@@ -191,16 +177,16 @@ fn sort(run: &mut Run<'_>, args: &[Value]) -> Result<Value> {
                 "asc" => compare(a, b),
                 "desc" => compare(b, a),
                 "natural" => ops::natural_order(meter, a, b),
-                other => Err(Error::new(format!(
+                other => fail(format!(
                     "String \"asc\", \"desc\", or \"natural\" expected (got \"{other}\")"
-                ))),
+                )),
             },
         )?;
     Ok(Value::list(sorted))
 }
 
-fn sort_by_function(run: &mut Run<'_>, matrix: &Matrix, order: &Value) -> Result<Value> {
-    // Insertion by halves: the callback needs the whole evaluation, so the list is built next to it.
+fn sort_by_function(run: &mut Evaluator<'_>, matrix: &Matrix, order: &Value) -> Result<Value> {
+    // Binary insertion into a second list, because the callback needs the whole evaluator.
     run.meter.cells(matrix.data.len())?;
     let mut sorted: Vec<Value> = Vec::with_capacity(matrix.data.len());
     for value in &matrix.data {
@@ -214,6 +200,7 @@ fn sort_by_function(run: &mut Run<'_>, matrix: &Matrix, order: &Value) -> Result
                 high = middle;
             }
         }
+        // Moving eight cells costs about as much as one step.
         run.meter.step(sorted.len() / 8 + 1)?;
         sorted.insert(low, value.clone());
     }

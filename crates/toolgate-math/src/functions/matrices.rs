@@ -1,65 +1,51 @@
-//! Making, cutting and walking matrices.
+//! Making and cutting matrices, and ranges.
 
 use std::cmp::Ordering;
 
-use super::Body::Many;
-use super::Row;
-use crate::budget::Meter;
-use crate::error::{Error, Result};
-use crate::eval::Run;
-use crate::matrix::{self, Matrix};
-use crate::ops;
-use crate::value::{Value, type_error};
+use super::{FunctionRow, many};
+use crate::prelude::*;
 
-pub(super) const TABLE: &[Row] = &[
-    (
-        "matrix",
-        Many(|_, args| match args {
-            [] => Ok(Value::list(Vec::new())),
-            [value @ Value::Matrix(_), ..] => Ok(value.clone()),
-            [value, ..] => Err(type_error("matrix", value)),
-        }),
-    ),
-    ("zeros", Many(|run, args| filled(run, args, "zeros", 0.0))),
-    ("ones", Many(|run, args| filled(run, args, "ones", 1.0))),
-    ("identity", Many(identity)),
-    ("diag", Many(diagonal)),
-    ("range", Many(|run, args| named_range(&mut run.meter, args))),
-    (
-        "size",
-        Many(|_, args| {
-            let size = match &args[0] {
-                Value::Matrix(matrix) => matrix.size.clone(),
-                Value::Text(text) => vec![text.chars().count()],
-                Value::Fraction(_) => return Err(ops::no_fraction()),
-                _ => Vec::new(),
-            };
-            Ok(Value::list(
-                size.into_iter().map(|n| Value::Number(n as f64)).collect(),
-            ))
-        }),
-    ),
-    (
-        "count",
-        Many(|_, args| match &args[0] {
-            Value::Matrix(matrix) => Ok((matrix.data.len() as f64).into()),
-            Value::Text(text) => Ok((text.chars().count() as f64).into()),
-            // Its letters: a truth stands for its text here.
-            Value::Bool(truth) => Ok(if *truth { 4.0 } else { 5.0 }.into()),
-            other => Err(type_error("count", other)),
-        }),
-    ),
+pub(super) const TABLE: &[FunctionRow] = &[
+    many("matrix", |_, args| match args {
+        [] => Ok(Value::list(Vec::new())),
+        [value @ Value::Matrix(_), ..] => Ok(value.clone()),
+        [value, ..] => Err(type_error("matrix", value)),
+    }),
+    many("zeros", |run, args| filled(run, args, "zeros", 0.0)),
+    many("ones", |run, args| filled(run, args, "ones", 1.0)),
+    many("identity", identity),
+    many("diag", diagonal),
+    many("range", |run, args| named_range(&mut run.meter, args)),
+    many("size", |_, args| {
+        let size = match &args[0] {
+            Value::Matrix(matrix) => matrix.size.clone(),
+            Value::Text(text) => vec![text.chars().count()],
+            Value::Fraction(_) => return Err(ops::no_fraction()),
+            _ => Vec::new(),
+        };
+        Ok(Value::list(
+            size.into_iter().map(|n| Value::Number(n as f64)).collect(),
+        ))
+    }),
+    many("count", |_, args| match &args[0] {
+        Value::Matrix(matrix) => Ok((matrix.data.len() as f64).into()),
+        Value::Text(text) => Ok((text.chars().count() as f64).into()),
+        // The length of the text, `true` or `false`.
+        Value::Bool(truth) => Ok(if *truth { 4.0 } else { 5.0 }.into()),
+        other => Err(type_error("count", other)),
+    }),
 ];
 
 pub(crate) fn range(meter: &mut Meter, start: &Value, end: &Value, step: &Value) -> Result<Value> {
     let (Value::Number(start), Value::Number(end), Value::Number(step)) = (start, end, step) else {
         return exact_range(meter, start, end, step);
     };
+    // An endless range otherwise; mathjs answers an empty list.
     if *step == 0.0 {
         return Ok(Value::list(Vec::new()));
     }
     let count = ((end - start) / step).max(-1.0) + 1.0;
-    // Counted before a single number is made; one more for what rounding hides.
+    // Charged before any number is made. One more, because rounding may hide the last.
     meter.cells(if count.is_finite() {
         count as usize
     } else {
@@ -83,7 +69,6 @@ pub(crate) fn range(meter: &mut Meter, start: &Value, end: &Value, step: &Value)
     Ok(Value::list(values))
 }
 
-/// A range of big numbers or fractions.
 fn exact_range(meter: &mut Meter, start: &Value, end: &Value, step: &Value) -> Result<Value> {
     let zero = Value::Number(0.0);
     let rising = match ops::ordering("range", step, &zero)? {
@@ -118,7 +103,7 @@ fn named_range(meter: &mut Meter, args: &[Value]) -> Result<Value> {
         return match parts.as_deref() {
             Some(&[start, end]) => range(meter, &start.into(), &end.into(), &1.0.into()),
             Some(&[start, step, end]) => range(meter, &start.into(), &end.into(), &step.into()),
-            _ => Err(Error::new(format!("String \"{text}\" is no valid range"))),
+            _ => fail(format!("String \"{text}\" is not a valid range")),
         };
     }
     let plain = |value: &Value| match value {
@@ -130,13 +115,10 @@ fn named_range(meter: &mut Meter, args: &[Value]) -> Result<Value> {
             range(meter, &plain(start)?, &plain(end)?, &1.0.into())
         }
         [start, end, step] => range(meter, &plain(start)?, &plain(end)?, &plain(step)?),
-        _ => Err(Error::new(
-            "Too few arguments in function range (expected: start and end)",
-        )),
+        _ => fail("Too few arguments in function range (expected: start and end)"),
     }
 }
 
-/// Sizes given as numbers or as one list.
 pub(super) fn sizes(args: &[Value], name: &str) -> Result<Vec<usize>> {
     match args {
         [Value::Matrix(list)] => list.data.iter().map(|n| n.count(name)).collect(),
@@ -144,7 +126,7 @@ pub(super) fn sizes(args: &[Value], name: &str) -> Result<Vec<usize>> {
     }
 }
 
-fn filled(run: &mut Run<'_>, args: &[Value], name: &str, value: f64) -> Result<Value> {
+fn filled(run: &mut Evaluator<'_>, args: &[Value], name: &str, value: f64) -> Result<Value> {
     let size = sizes(args, name)?;
     if size.is_empty() {
         return Ok(Value::list(Vec::new()));
@@ -155,28 +137,26 @@ fn filled(run: &mut Run<'_>, args: &[Value], name: &str, value: f64) -> Result<V
     } else {
         Value::Number(value)
     };
-    Ok(Value::matrix(Matrix::filled(&mut run.meter, size, &cell)?))
+    Matrix::filled(&mut run.meter, size, &cell).map(Value::from)
 }
 
-fn identity(run: &mut Run<'_>, args: &[Value]) -> Result<Value> {
+fn identity(run: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
     match *sizes(args, "identity")?.as_slice() {
         [] => Ok(Value::list(Vec::new())),
-        [n] => Ok(Value::matrix(ops::identity(&mut run.meter, n, n)?)),
-        [n, m] => Ok(Value::matrix(ops::identity(&mut run.meter, n, m)?)),
-        _ => Err(Error::new("Vector containing two values expected")),
+        [n] => Ok(Value::from(ops::identity(&mut run.meter, n, n)?)),
+        [n, m] => Ok(Value::from(ops::identity(&mut run.meter, n, m)?)),
+        _ => fail("Vector containing two values expected"),
     }
 }
 
-fn diagonal(run: &mut Run<'_>, args: &[Value]) -> Result<Value> {
+fn diagonal(run: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
     let matrix = args[0].as_matrix("diag")?;
     let offset = match args.get(1) {
         Some(k) => k.number("diag")?,
         None => 0.0,
     };
     if offset.fract() != 0.0 || offset.abs() > 1e6 {
-        return Err(Error::new(
-            "Second parameter in function diag must be an integer",
-        ));
+        return fail("Second parameter in function diag must be an integer");
     }
     let (down, right) = if offset < 0.0 {
         (-offset as usize, 0)
@@ -192,7 +172,7 @@ fn diagonal(run: &mut Run<'_>, args: &[Value]) -> Result<Value> {
             for (i, value) in matrix.data.iter().enumerate() {
                 data[(i + down) * columns + i + right] = value.clone();
             }
-            Ok(Value::matrix(Matrix::new(size, data)))
+            Ok(Value::matrix(size, data))
         }
         [rows, columns] => {
             let count = rows.saturating_sub(down).min(columns.saturating_sub(right));
@@ -203,6 +183,6 @@ fn diagonal(run: &mut Run<'_>, args: &[Value]) -> Result<Value> {
                     .collect(),
             ))
         }
-        _ => Err(Error::new("Matrix for function diag must be 2 dimensional")),
+        _ => fail("Matrix for function diag must be 2 dimensional"),
     }
 }

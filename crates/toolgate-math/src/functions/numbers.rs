@@ -1,39 +1,33 @@
-//! Whole numbers, parts of complex numbers and fractions, and bits.
+//! Number theory, parts of complex numbers and fractions, and bits.
 
 use num_bigint::BigInt;
 use num_integer::Integer;
 
-use super::Body::{Each, Many, One, Two};
-use super::Row;
-use crate::budget::Meter;
-use crate::error::{Error, Result};
-use crate::eval::Run;
-use crate::number::decimal::Decimal;
-use crate::number::fraction::Fraction;
-use crate::number::special;
-use crate::ops::{self, Pair, counted, counted_big, pair};
-use crate::value::{Value, type_error};
+use super::{FunctionRow, each, many, one, two};
+use crate::number::{Decimal, Fraction, special};
+use crate::ops::{NumberPair, counted, counted_big, pair};
+use crate::prelude::*;
 
-pub(super) const TABLE: &[Row] = &[
-    ("gcd", Many(|run, args| fold(run, args, "gcd", gcd))),
-    ("lcm", Many(|run, args| fold(run, args, "lcm", lcm))),
-    ("xgcd", Two(xgcd)),
-    ("invmod", Two(invmod)),
-    ("re", Each(|_, x| part(x, "re"))),
-    ("im", Each(|_, x| part(x, "im"))),
-    ("conj", Each(conj)),
-    ("arg", Each(arg)),
-    ("num", Each(|meter, x| numerator(meter, x, true))),
-    ("den", Each(|meter, x| numerator(meter, x, false))),
-    ("bitAnd", Two(ops::bit_and)),
-    ("bitOr", Two(ops::bit_or)),
-    ("bitXor", Two(ops::bit_xor)),
-    ("bitNot", Each(ops::bit_not)),
-    ("leftShift", Two(ops::shift_left)),
-    ("rightArithShift", Two(ops::shift_right)),
-    ("rightLogShift", Two(ops::shift_right_logical)),
-    ("erf", Each(|_, x| real(x, "erf", special::erf))),
-    ("zeta", One(|_, x| real(x, "zeta", special::zeta))),
+pub(super) const TABLE: &[FunctionRow] = &[
+    many("gcd", |run, args| fold(run, args, "gcd", gcd)),
+    many("lcm", |run, args| fold(run, args, "lcm", lcm)),
+    two("xgcd", xgcd),
+    two("invmod", invmod),
+    each("re", |_, x| part(x, "re")),
+    each("im", |_, x| part(x, "im")),
+    each("conj", conj),
+    each("arg", arg),
+    each("num", |meter, x| numerator(meter, x, true)),
+    each("den", |meter, x| numerator(meter, x, false)),
+    two("bitAnd", ops::bit_and),
+    two("bitOr", ops::bit_or),
+    two("bitXor", ops::bit_xor),
+    each("bitNot", ops::bit_not),
+    two("leftShift", ops::shift_left),
+    two("rightArithShift", ops::shift_right),
+    two("rightLogShift", ops::shift_right_logical),
+    each("erf", |_, x| real(x, "erf", special::erf)),
+    one("zeta", |_, x| real(x, "zeta", special::zeta)),
 ];
 
 fn real(x: &Value, name: &str, f: fn(f64) -> f64) -> Result<Value> {
@@ -43,7 +37,12 @@ fn real(x: &Value, name: &str, f: fn(f64) -> f64) -> Result<Value> {
     }
 }
 
-fn fold(run: &mut Run<'_>, args: &[Value], name: &str, f: ops::Scalar2) -> Result<Value> {
+fn fold(
+    run: &mut Evaluator<'_>,
+    args: &[Value],
+    name: &str,
+    f: ops::ScalarFunction,
+) -> Result<Value> {
     let cells;
     let values = match args {
         [Value::Matrix(list)] => {
@@ -53,20 +52,20 @@ fn fold(run: &mut Run<'_>, args: &[Value], name: &str, f: ops::Scalar2) -> Resul
         args => args,
     };
     let [first, rest @ ..] = values else {
-        return Err(Error::new(format!("Too few arguments in function {name}")));
+        return fail(format!("Too few arguments in function {name}"));
     };
     if values.len() == 1 && matches!(args, [_]) && !matches!(args, [Value::Matrix(_)]) {
-        return Err(Error::new(format!(
+        return fail(format!(
             "Too few arguments in function {name} (expected: at least 2)"
-        )));
+        ));
     }
     rest.iter().try_fold(first.clone(), |sum, next| {
         ops::broadcast(&mut run.meter, &sum, next, f)
     })
 }
 
-fn integers_expected(name: &str) -> Error {
-    Error::new(format!(
+fn integers_expected(name: &str) -> MathError {
+    MathError::new(format!(
         "Parameters in function {name} must be integer numbers"
     ))
 }
@@ -83,7 +82,7 @@ fn big_integers(meter: &Meter, name: &str, a: &Decimal, b: &Decimal) -> Result<(
 }
 
 fn number_gcd(mut a: f64, mut b: f64) -> f64 {
-    // Not `b != 0.0`: that would never end with NaN.
+    // Not `b != 0.0`, which would never end with NaN.
     while b.abs() > 0.0 {
         (a, b) = (b, crate::number::real::modulo(a, b));
     }
@@ -91,46 +90,50 @@ fn number_gcd(mut a: f64, mut b: f64) -> f64 {
 }
 
 fn gcd(meter: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
-    meter.step(100)?;
-    match pair("gcd", a, b)? {
-        Pair::Number(a, b) if a.fract() == 0.0 && b.fract() == 0.0 => Ok(number_gcd(a, b).into()),
-        Pair::Number(..) => Err(integers_expected("gcd")),
-        Pair::Big(a, b) => {
-            let (a, b) = big_integers(meter, "gcd", &a, &b)?;
-            counted_big(meter, Decimal::from_integer(&a.gcd(&b)))
-        }
-        Pair::Fraction(a, b) => {
-            let value = Fraction::new(a.num.gcd(&b.num) * a.den.gcd(&b.den), &a.den * &b.den);
-            counted(meter, value.unwrap_or(a))
-        }
-        Pair::Complex(..) => Err(type_error("gcd", a)),
-    }
+    common(meter, "gcd", a, b, number_gcd, Integer::gcd, |a, b| {
+        Fraction::new(a.num.gcd(&b.num) * a.den.gcd(&b.den), &a.den * &b.den)
+    })
 }
 
 fn lcm(meter: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
-    meter.step(100)?;
-    match pair("lcm", a, b)? {
-        Pair::Number(a, b) if a.fract() == 0.0 && b.fract() == 0.0 => Ok(if a == 0.0 || b == 0.0 {
-            (a * b).into()
+    let number = |a: f64, b: f64| {
+        if a == 0.0 || b == 0.0 {
+            a * b
         } else {
-            ((a * b).abs() / number_gcd(a, b)).into()
-        }),
-        Pair::Number(..) => Err(integers_expected("lcm")),
-        Pair::Big(a, b) => {
-            let (a, b) = big_integers(meter, "lcm", &a, &b)?;
-            counted_big(meter, Decimal::from_integer(&a.lcm(&b)))
+            (a * b).abs() / number_gcd(a, b)
         }
-        Pair::Fraction(a, b) => {
-            let value = Fraction::new(a.num.lcm(&b.num), a.den.gcd(&b.den));
-            counted(meter, value.unwrap_or(a))
+    };
+    common(meter, "lcm", a, b, number, Integer::lcm, |a, b| {
+        Fraction::new(a.num.lcm(&b.num), a.den.gcd(&b.den))
+    })
+}
+
+fn common(
+    meter: &mut Meter,
+    name: &str,
+    a: &Value,
+    b: &Value,
+    number: fn(f64, f64) -> f64,
+    big: fn(&BigInt, &BigInt) -> BigInt,
+    fraction: fn(&Fraction, &Fraction) -> Option<Fraction>,
+) -> Result<Value> {
+    // Euclid's algorithm takes at most some ninety rounds for 64-bit numbers.
+    meter.step(100)?;
+    match pair(name, a, b)? {
+        NumberPair::Number(a, b) if a.fract() == 0.0 && b.fract() == 0.0 => Ok(number(a, b).into()),
+        NumberPair::Number(..) => Err(integers_expected(name)),
+        NumberPair::Big(a, b) => {
+            let (a, b) = big_integers(meter, name, &a, &b)?;
+            counted_big(meter, Decimal::from_integer(&big(&a, &b)))
         }
-        Pair::Complex(..) => Err(type_error("lcm", a)),
+        NumberPair::Fraction(a, b) => counted(meter, fraction(&a, &b).unwrap_or(a)),
+        NumberPair::Complex(..) => Err(type_error(name, a)),
     }
 }
 
 fn xgcd(meter: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
     meter.step(100)?;
-    let (Pair::Number(mut a, mut b), (mut x, mut last_x), (mut y, mut last_y)) =
+    let (NumberPair::Number(mut a, mut b), (mut x, mut last_x), (mut y, mut last_y)) =
         (pair("xgcd", a, b)?, (0.0, 1.0), (1.0, 0.0))
     else {
         return Err(type_error("xgcd", a));
@@ -138,7 +141,7 @@ fn xgcd(meter: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
     if a.fract() != 0.0 || b.fract() != 0.0 {
         return Err(integers_expected("xgcd"));
     }
-    // Not `b != 0.0`: that would never end with NaN.
+    // Not `b != 0.0`, which would never end with NaN.
     while b.abs() > 0.0 {
         let q = (a / b).floor();
         (a, b) = (b, a - q * b);
@@ -154,13 +157,15 @@ fn xgcd(meter: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
 }
 
 fn invmod(meter: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
+    // Reduced first, as in mathjs: the coefficients of a large number would lose digits.
     let rest = ops::modulo(meter, a, b)?;
-    let (Pair::Number(x, n), Value::Matrix(row)) = (pair("invmod", a, b)?, xgcd(meter, &rest, b)?)
+    let (NumberPair::Number(x, n), Value::Matrix(row)) =
+        (pair("invmod", a, b)?, xgcd(meter, &rest, b)?)
     else {
         return Err(type_error("invmod", a));
     };
     if n == 0.0 {
-        return Err(Error::new("Divisor must be non zero"));
+        return fail("Divisor must be non zero");
     }
     let divisor = row.data[0].number("invmod")?;
     if divisor != 1.0 || x.fract() != 0.0 {
@@ -210,18 +215,18 @@ fn arg(_: &mut Meter, x: &Value) -> Result<Value> {
 }
 
 fn numerator(meter: &mut Meter, x: &Value, upper: bool) -> Result<Value> {
-    // Finding the fraction of a double takes a few divisions of big numbers.
+    // Finding the fraction of a double takes a few divisions of big numbers, so it costs extra.
     meter.step(30)?;
     let fraction = match x {
         Value::Fraction(x) => x.as_ref().clone(),
         Value::Big(x) => super::construct::exact_fraction(meter, x)?,
         Value::Number(_) | Value::Bool(_) | Value::Text(_) => {
             Fraction::from_number(x.number("num")?)
-                .ok_or_else(|| Error::new("Only a finite number has a numerator"))?
+                .ok_or_else(|| MathError::new("Only a finite number has a numerator"))?
         }
         _ => return Err(type_error(if upper { "num" } else { "den" }, x)),
     };
-    // Whole numbers of any size: as doubles while they fit exactly, as big numbers beyond.
+    // A double where it fits exactly, otherwise a big number.
     let whole = if upper { fraction.num } else { fraction.den };
     let big = Decimal::from_integer(&whole);
     Ok(if whole.bits() <= 53 {

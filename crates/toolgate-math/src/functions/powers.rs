@@ -1,37 +1,30 @@
 //! Powers, roots, exponentials and logarithms.
 
-use super::Body::{Each, Many, One};
-use super::Row;
-use crate::budget::Meter;
-use crate::error::{Error, Result};
-use crate::eval::Run;
-use crate::number::complex::{Complex, complex};
-use crate::number::decimal::Decimal;
-use crate::number::real;
-use crate::ops::{self, counted_big};
-use crate::value::{Value, type_error};
+use super::analytic::{analytic_functions, some, within};
+use super::{FunctionRow, each, many, one};
+use crate::number::{Complex, Decimal, complex, real};
+use crate::ops::counted_big;
+use crate::prelude::*;
 
-pub(super) const TABLE: &[Row] = &[
-    ("sqrt", One(ops::square_root)),
-    ("cbrt", One(cbrt)),
-    (
-        "square",
-        One(|meter, x| unit_or(meter, x, 2.0, |meter, x| ops::multiply(meter, x, x))),
-    ),
-    ("cube", One(|meter, x| unit_or(meter, x, 3.0, cube))),
-    ("exp", One(exp)),
-    ("expm1", One(expm1)),
-    ("log", Many(log)),
-    ("log2", Each(log2)),
-    ("log10", Each(log10)),
-    ("log1p", Many(log1p)),
-    ("hypot", Many(hypot)),
-    ("nthRoot", Many(nth_root)),
-    ("nthRoots", Many(nth_roots)),
+pub(super) const TABLE: &[FunctionRow] = &[
+    one("sqrt", ops::square_root),
+    one("cbrt", cbrt),
+    one("square", |meter, x| {
+        power_of_unit_or(meter, x, 2.0, |meter, x| ops::multiply(meter, x, x))
+    }),
+    one("cube", |meter, x| power_of_unit_or(meter, x, 3.0, cube)),
+    one("exp", exp),
+    one("expm1", expm1),
+    many("log", log),
+    each("log2", log2),
+    each("log10", log10),
+    many("log1p", log1p),
+    many("hypot", hypot),
+    many("nthRoot", nth_root),
+    many("nthRoots", nth_roots),
 ];
 
-/// A power of a quantity, or `f` of a number.
-fn unit_or(
+fn power_of_unit_or(
     meter: &mut Meter,
     x: &Value,
     power: f64,
@@ -57,7 +50,7 @@ fn cbrt(meter: &mut Meter, x: &Value) -> Result<Value> {
         }
         Value::Big(x) if x.is_finite() => {
             let root = x.abs().root(3);
-            return counted_big(meter, if x.is_negative() { root.neg() } else { root });
+            return counted_big(meter, root.negate_if(x.is_negative()));
         }
         Value::Big(x) => Value::Big(x.clone()),
         Value::Unit(unit) => return unit.power(meter, 1.0 / 3.0),
@@ -67,82 +60,56 @@ fn cbrt(meter: &mut Meter, x: &Value) -> Result<Value> {
     })
 }
 
-/// A function of real analysis: of doubles, complex numbers and big numbers.
-pub(super) fn analytic(
-    meter: &mut Meter,
-    name: &str,
-    x: &Value,
-    number: fn(f64) -> Value,
+analytic_functions! {
+    exp "exp": |x| real::exp(x).into(), Complex::exp, |x| some(x.exp());
+    expm1 "expm1": |x| libm::expm1(x).into(), complex_expm1, |x| some(x.exp_m1());
+    ln "log": |x| within(x >= 0.0, x, libm::log, Complex::ln), Complex::ln, |x| log_of_big(x, Decimal::ln, Complex::ln);
+    log2 "log2": |x| within(x >= 0.0, x, libm::log2, complex_log2), complex_log2, |x| log_of_big(x, Decimal::log2, complex_log2);
+    log10 "log10": |x| within(x >= 0.0, x, libm::log10, complex_log10), complex_log10, |x| log_of_big(x, Decimal::log10, complex_log10);
+    scalar_log1p "log1p": |x| within(x >= -1.0, x, libm::log1p, complex_log1p), complex_log1p,
+        |x| log_of_big(&x.add(&Decimal::integer(1)), Decimal::ln, Complex::ln);
+}
+
+fn complex_expm1(x: Complex) -> Complex {
+    let scale = libm::exp(x.re);
+    complex(scale * libm::cos(x.im) - 1.0, scale * libm::sin(x.im))
+}
+
+fn complex_log2(x: Complex) -> Complex {
+    // The square of a large real number would overflow.
+    let length = if x.im == 0.0 {
+        x.re.abs()
+    } else {
+        (x.re * x.re + x.im * x.im).sqrt()
+    };
+    complex(libm::log2(length), x.arg() / std::f64::consts::LN_2)
+}
+
+fn complex_log10(x: Complex) -> Complex {
+    x.ln().div(complex(std::f64::consts::LN_10, 0.0))
+}
+
+fn complex_log1p(x: Complex) -> Complex {
+    complex(x.re + 1.0, x.im).ln()
+}
+
+// The logarithm of a negative big number is complex, with the precision of doubles.
+fn log_of_big(
+    x: &Decimal,
+    real: fn(&Decimal) -> Decimal,
     of_complex: fn(Complex) -> Complex,
-    big: fn(&Decimal) -> Option<Value>,
-) -> Result<Value> {
-    match x {
-        Value::Number(x) => Ok(number(*x)),
-        Value::Complex(x) => Ok(of_complex(*x).into()),
-        Value::Big(x) => {
-            // A series over the digits: dearer than an addition.
-            meter.step(500)?;
-            match big(x).ok_or_else(|| meter.too_many_digits())? {
-                Value::Big(result) => counted_big(meter, result.as_ref().clone()),
-                other => Ok(other),
-            }
-        }
-        Value::Fraction(_) => Err(ops::no_fraction()),
-        Value::Bool(_) | Value::Text(_) => Ok(number(x.number(name)?)),
-        _ => Err(type_error(name, x)),
+) -> Option<Value> {
+    if x.is_negative() {
+        return Some(of_complex(complex(x.to_f64(), 0.0)).into());
     }
+    some(real(x))
 }
 
-pub(super) fn exp(meter: &mut Meter, x: &Value) -> Result<Value> {
-    analytic(
-        meter,
-        "exp",
-        x,
-        |x| real::exp(x).into(),
-        Complex::exp,
-        |x| Some(Value::big(x.exp())),
-    )
-}
-
-fn expm1(meter: &mut Meter, x: &Value) -> Result<Value> {
-    let of_complex = |x: Complex| {
-        let scale = libm::exp(x.re);
-        complex(scale * libm::cos(x.im) - 1.0, scale * libm::sin(x.im))
-    };
-    analytic(
-        meter,
-        "expm1",
-        x,
-        |x| libm::expm1(x).into(),
-        of_complex,
-        |x| Some(Value::big(x.exp_m1())),
-    )
-}
-
-pub(super) fn ln(meter: &mut Meter, x: &Value) -> Result<Value> {
-    let number = |x: f64| {
-        if x >= 0.0 || x.is_nan() {
-            libm::log(x).into()
-        } else {
-            complex(x, 0.0).ln().into()
-        }
-    };
-    let big = |x: &Decimal| {
-        Some(if x.is_negative() {
-            complex(x.to_f64(), 0.0).ln().into()
-        } else {
-            Value::big(x.ln())
-        })
-    };
-    analytic(meter, "log", x, number, Complex::ln, big)
-}
-
-fn log(run: &mut Run<'_>, args: &[Value]) -> Result<Value> {
+fn log(run: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
     let value = ln(&mut run.meter, &args[0])?;
     with_base(&mut run.meter, value, args.get(1))
 }
 
-/// A natural logarithm as one with another base.
 fn with_base(meter: &mut Meter, value: Value, base: Option<&Value>) -> Result<Value> {
     let Some(base) = base else {
         return Ok(value);
@@ -151,79 +118,15 @@ fn with_base(meter: &mut Meter, value: Value, base: Option<&Value>) -> Result<Va
     ops::divide(meter, &value, &base)
 }
 
-fn log2(meter: &mut Meter, x: &Value) -> Result<Value> {
-    use std::f64::consts::{LN_2, PI};
-    fn of_negative(x: f64) -> Value {
-        complex(libm::log2(-x), PI / LN_2).into()
-    }
-    let of_complex = |x: Complex| {
-        let length = (x.re * x.re + x.im * x.im).sqrt();
-        complex(libm::log2(length), x.arg() / LN_2)
-    };
-    let number = |x: f64| {
-        if x >= 0.0 || x.is_nan() {
-            libm::log2(x).into()
-        } else {
-            of_negative(x)
-        }
-    };
-    let big = |x: &Decimal| {
-        Some(if x.is_negative() {
-            of_negative(x.to_f64())
-        } else {
-            Value::big(x.log2())
-        })
-    };
-    analytic(meter, "log2", x, number, of_complex, big)
-}
-
-fn log10(meter: &mut Meter, x: &Value) -> Result<Value> {
-    fn of_complex(x: Complex) -> Complex {
-        x.ln().div(complex(std::f64::consts::LN_10, 0.0))
-    }
-    let number = |x: f64| {
-        if x >= 0.0 || x.is_nan() {
-            libm::log10(x).into()
-        } else {
-            of_complex(complex(x, 0.0)).into()
-        }
-    };
-    let big = |x: &Decimal| {
-        Some(if x.is_negative() {
-            of_complex(complex(x.to_f64(), 0.0)).into()
-        } else {
-            Value::big(x.log10())
-        })
-    };
-    analytic(meter, "log10", x, number, of_complex, big)
-}
-
-fn log1p(run: &mut Run<'_>, args: &[Value]) -> Result<Value> {
-    let number = |x: f64| {
-        if x >= -1.0 || x.is_nan() {
-            libm::log1p(x).into()
-        } else {
-            complex(x + 1.0, 0.0).ln().into()
-        }
-    };
-    let big = |x: &Decimal| {
-        let y = x.add(&Decimal::integer(1));
-        Some(if y.is_negative() {
-            complex(y.to_f64(), 0.0).ln().into()
-        } else {
-            Value::big(y.ln())
-        })
-    };
-    let of_complex = |x: Complex| complex(x.re + 1.0, x.im).ln();
-    let one = |meter: &mut Meter, x: &Value| analytic(meter, "log1p", x, number, of_complex, big);
+fn log1p(run: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
     let value = match &args[0] {
-        Value::Matrix(matrix) => Value::matrix(matrix.map(&mut run.meter, one)?),
-        x => one(&mut run.meter, x)?,
+        Value::Matrix(matrix) => matrix.map(&mut run.meter, scalar_log1p)?,
+        x => scalar_log1p(&mut run.meter, x)?,
     };
     with_base(&mut run.meter, value, args.get(1))
 }
 
-fn hypot(run: &mut Run<'_>, args: &[Value]) -> Result<Value> {
+fn hypot(run: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
     let meter = &mut run.meter;
     let values = super::statistics::flat(meter, args)?;
     if values.iter().any(|value| matches!(value, Value::Big(_))) {
@@ -234,7 +137,7 @@ fn hypot(run: &mut Run<'_>, args: &[Value]) -> Result<Value> {
         }
         return ops::square_root(meter, &sum);
     }
-    // Scaled by the largest, so that squares do not overflow.
+    // Scaled by the largest value, so that squares don't overflow.
     let (mut result, mut largest) = (0.0, 0.0);
     for value in &values {
         if matches!(value, Value::Complex(_) | Value::Unit(_)) {
@@ -256,13 +159,13 @@ fn hypot(run: &mut Run<'_>, args: &[Value]) -> Result<Value> {
     Ok(Value::Number(largest * f64::sqrt(result)))
 }
 
-fn nth_root(run: &mut Run<'_>, args: &[Value]) -> Result<Value> {
+fn nth_root(run: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
     let root = args.get(1).cloned().unwrap_or(Value::Number(2.0));
     ops::broadcast(&mut run.meter, &args[0], &root, |meter, a, root| {
         match (a, root) {
-            (Value::Complex(_), _) | (_, Value::Complex(_)) => Err(Error::new(
-                "Complex number not supported in function nthRoot. Use nthRoots instead.",
-            )),
+            (Value::Complex(_), _) | (_, Value::Complex(_)) => {
+                fail("Complex number not supported in function nthRoot. Use nthRoots instead.")
+            }
             (Value::Fraction(_), _) => Err(ops::no_fraction()),
             (Value::Big(a), root) => {
                 let n = root.number("nthRoot")?;
@@ -275,7 +178,7 @@ fn nth_root(run: &mut Run<'_>, args: &[Value]) -> Result<Value> {
                     a.abs().pow(&inverse).unwrap_or_else(Decimal::nan)
                 };
                 meter.step(500)?;
-                counted_big(meter, if a.is_negative() { value.neg() } else { value })
+                counted_big(meter, value.negate_if(a.is_negative()))
             }
             (a, root) => Ok(Value::Number(real_root(
                 a.number("nthRoot")?,
@@ -287,10 +190,10 @@ fn nth_root(run: &mut Run<'_>, args: &[Value]) -> Result<Value> {
 
 fn check_root(negative: bool, n: f64) -> Result<()> {
     if n == 0.0 {
-        return Err(Error::new("Root must be non-zero"));
+        return fail("Root must be non-zero");
     }
     if negative && n.abs() % 2.0 != 1.0 {
-        return Err(Error::new("Root must be odd when a is negative."));
+        return fail("Root must be odd when a is negative.");
     }
     Ok(())
 }
@@ -310,7 +213,7 @@ fn real_root(a: f64, n: f64) -> Result<f64> {
     Ok(if inverted { 1.0 / root } else { root })
 }
 
-fn nth_roots(run: &mut Run<'_>, args: &[Value]) -> Result<Value> {
+fn nth_roots(run: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
     let n = match args.get(1) {
         Some(n) => n.count("nthRoots")?,
         None => 2,
@@ -320,7 +223,7 @@ fn nth_roots(run: &mut Run<'_>, args: &[Value]) -> Result<Value> {
         x => complex(x.number("nthRoots")?, 0.0),
     };
     if n == 0 {
-        return Err(Error::new("Root must be greater than zero"));
+        return fail("Root must be greater than zero");
     }
     run.meter.cells(n)?;
     if x.abs() == 0.0 {
@@ -328,9 +231,10 @@ fn nth_roots(run: &mut Run<'_>, args: &[Value]) -> Result<Value> {
     }
     let radius = real::pow(x.abs(), 1.0 / n as f64);
     let turn = |k: usize| (x.arg() + std::f64::consts::TAU * k as f64) / n as f64;
+    // Sine and cosine of a multiple of a quarter turn are not quite 0 and 1 in doubles.
     let axis = (x.re == 0.0) != (x.im == 0.0);
     let roots = (0..n).map(|k| {
-        // Roots of a number on an axis that lie on an axis themselves are exact.
+        // Roots that lie on an axis, of a number on an axis, are exact.
         let quarter = 4 * k
             + usize::from(x.re < 0.0) * 2
             + usize::from(x.im > 0.0)

@@ -1,30 +1,22 @@
-//! Statistics of values in order: medians, modes, quantiles; and the sorting they rest on.
+//! Order statistics (medians, modes, quantiles), and the sort they use.
 
 use std::cmp::Ordering;
 
-use super::Body::Many;
-use super::Row;
 use super::statistics::{dimension, empty, is_nan, mean, scalars};
-use crate::budget::Meter;
-use crate::error::{Error, Result};
-use crate::eval::Run;
-use crate::ops;
-use crate::value::{Value, type_error};
+use super::{FunctionRow, many};
+use crate::prelude::*;
 
-pub(super) const TABLE: &[Row] = &[
-    (
-        "median",
-        Many(|run, args| {
-            let values = scalars(&mut run.meter, args, "median")?;
-            median(&mut run.meter, values)
-        }),
-    ),
-    ("mode", Many(mode)),
-    ("mad", Many(mad)),
-    ("quantileSeq", Many(quantile)),
+pub(super) const TABLE: &[FunctionRow] = &[
+    many("median", |run, args| {
+        let values = scalars(&mut run.meter, args, "median")?;
+        median(&mut run.meter, values)
+    }),
+    many("mode", mode),
+    many("mad", mad),
+    many("quantileSeq", quantile),
 ];
 
-/// A stable merge sort whose order may fail, and may contradict itself.
+// Not the standard sort: the comparison may fail, and a user's callback may contradict itself.
 pub(super) fn sort(
     meter: &mut Meter,
     values: Vec<Value>,
@@ -89,7 +81,7 @@ fn median(meter: &mut Meter, values: Vec<Value>) -> Result<Value> {
     mean(meter, &values[middle - 1..=middle])
 }
 
-fn mode(run: &mut Run<'_>, args: &[Value]) -> Result<Value> {
+fn mode(run: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
     let values = scalars(&mut run.meter, args, "mode")?;
     if values.is_empty() {
         return Err(empty("mode"));
@@ -97,33 +89,33 @@ fn mode(run: &mut Run<'_>, args: &[Value]) -> Result<Value> {
     let mut counts: Vec<(Value, usize)> = Vec::new();
     for value in values {
         run.meter.step(counts.len() + 1)?;
-        let mut known = None;
-        for (at, (seen, _)) in counts.iter().enumerate() {
-            let equal = match (&value, seen) {
-                (Value::Number(a), Value::Number(b)) => a == b,
-                (a, b) => a.type_name() == b.type_name() && ops::same(&mut run.meter, a, b)?,
-            };
-            if equal {
-                known = Some(at);
-                break;
-            }
-        }
-        match known {
+        match position(&mut run.meter, &counts, &value)? {
             Some(at) => counts[at].1 += 1,
             None => counts.push((value, 1)),
         }
     }
     let most = counts.iter().map(|(_, count)| *count).max().unwrap_or(0);
+    counts.retain(|(_, count)| *count == most);
     Ok(Value::list(
-        counts
-            .into_iter()
-            .filter(|(_, count)| *count == most)
-            .map(|(value, _)| value)
-            .collect(),
+        counts.into_iter().map(|(value, _)| value).collect(),
     ))
 }
 
-fn mad(run: &mut Run<'_>, args: &[Value]) -> Result<Value> {
+fn position(meter: &mut Meter, counts: &[(Value, usize)], value: &Value) -> Result<Option<usize>> {
+    for (at, (seen, _)) in counts.iter().enumerate() {
+        let is_equal = match (value, seen) {
+            // Exact, unlike `==` in expressions: neighbouring doubles are counted apart.
+            (Value::Number(a), Value::Number(b)) => a == b,
+            (a, b) => a.type_name() == b.type_name() && ops::same(meter, a, b)?,
+        };
+        if is_equal {
+            return Ok(Some(at));
+        }
+    }
+    Ok(None)
+}
+
+fn mad(run: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
     let meter = &mut run.meter;
     let values = scalars(meter, args, "mad")?;
     if values.is_empty() {
@@ -140,7 +132,7 @@ fn mad(run: &mut Run<'_>, args: &[Value]) -> Result<Value> {
     median(meter, distances)
 }
 
-fn quantile(run: &mut Run<'_>, args: &[Value]) -> Result<Value> {
+fn quantile(run: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
     let meter = &mut run.meter;
     let (matrix, probability) = (args[0].as_matrix("quantileSeq")?.clone(), &args[1]);
     let is_sorted = matches!(args.get(2), Some(Value::Bool(true)));
@@ -163,7 +155,7 @@ fn quantiles(
     is_sorted: bool,
 ) -> Result<Value> {
     if values.is_empty() {
-        return Err(Error::new("Cannot calculate quantile of an empty sequence"));
+        return fail("Cannot calculate quantile of an empty sequence");
     }
     let values = if is_sorted {
         values.to_vec()
@@ -171,20 +163,18 @@ fn quantiles(
         sorted(meter, values.to_vec(), "quantileSeq")?
     };
     match probability {
-        Value::Matrix(list) => {
-            let parts = list.map(meter, |meter, p| {
-                quantile_at(meter, &values, p.number("quantileSeq")?)
-            })?;
-            Ok(Value::matrix(parts))
-        }
+        Value::Matrix(list) => list.map(meter, |meter, p| {
+            quantile_at(meter, &values, p.number("quantileSeq")?)
+        }),
         p => {
             let number = p.number("quantileSeq")?;
             if number <= 1.0 {
                 return quantile_at(meter, &values, number);
             }
             if number.fract() != 0.0 {
-                return Err(Error::new("N must be a positive integer"));
+                return fail("N must be a positive integer");
             }
+            // Charged before the list is made; `min` keeps the conversion in range.
             meter.cells(number.min(1e9) as usize)?;
             let parts = (1..=number as usize)
                 .map(|k| quantile_at(meter, &values, k as f64 / (number + 1.0)));
@@ -195,8 +185,9 @@ fn quantiles(
 
 fn quantile_at(meter: &mut Meter, values: &[Value], p: f64) -> Result<Value> {
     if !(0.0..=1.0).contains(&p) {
-        return Err(Error::new("Probability must be between 0 and 1, inclusive"));
+        return fail("Probability must be between 0 and 1, inclusive");
     }
+    // The definition of R's type 7, which mathjs uses too.
     let index = p * (values.len() - 1) as f64;
     let (low, rest) = (index.floor() as usize, index.fract());
     if rest == 0.0 {

@@ -1,59 +1,47 @@
-//! Comparisons and logic under their names.
+//! Comparisons and logical operators as named functions.
 
-use super::Body::{Each, Lazy, Many, Two};
-use super::Row;
-use crate::ops;
-use crate::value::Value;
+use super::{FunctionRow, each, lazy, many, two};
+use crate::prelude::*;
 
-pub(super) const TABLE: &[Row] = &[
-    ("equal", Two(ops::equal)),
-    ("unequal", Two(ops::unequal)),
-    ("smaller", Two(ops::less)),
-    ("larger", Two(ops::greater)),
-    ("smallerEq", Two(ops::less_equal)),
-    ("largerEq", Two(ops::greater_equal)),
-    ("compare", Two(ops::compare)),
-    (
-        "compareNatural",
-        Two(|meter, a, b| Ok(f64::from(ops::natural_order(meter, a, b)? as i8).into())),
-    ),
-    (
-        "compareText",
-        Two(|meter, a, b| {
-            ops::broadcast(meter, a, b, |_, a, b| {
-                let order = a
-                    .as_text("compareText")?
-                    .as_ref()
-                    .cmp(b.as_text("compareText")?.as_ref());
-                Ok(f64::from(order as i8).into())
-            })
-        }),
-    ),
-    (
-        "equalText",
-        Two(|meter, a, b| {
-            ops::broadcast(meter, a, b, |_, a, b| {
-                Ok((a.as_text("equalText")? == b.as_text("equalText")?).into())
-            })
-        }),
-    ),
-    (
+pub(super) const TABLE: &[FunctionRow] = &[
+    two("equal", ops::equal),
+    two("unequal", ops::unequal),
+    two("smaller", ops::less),
+    two("larger", ops::greater),
+    two("smallerEq", ops::less_equal),
+    two("largerEq", ops::greater_equal),
+    two("compare", ops::compare),
+    two("compareNatural", |meter, a, b| {
+        Ok(f64::from(ops::natural_order(meter, a, b)? as i8).into())
+    }),
+    two("compareText", |meter, a, b| {
+        ops::broadcast(meter, a, b, |_, a, b| {
+            let order = a
+                .as_text("compareText")?
+                .as_ref()
+                .cmp(b.as_text("compareText")?.as_ref());
+            Ok(f64::from(order as i8).into())
+        })
+    }),
+    two("equalText", |meter, a, b| {
+        ops::broadcast(meter, a, b, |_, a, b| {
+            Ok((a.as_text("equalText")? == b.as_text("equalText")?).into())
+        })
+    }),
+    two(
         "deepEqual",
-        Two(|meter, a, b| Ok(ops::same(meter, a, b)?.into())),
+        |meter, a, b| Ok(ops::same(meter, a, b)?.into()),
     ),
-    ("not", Each(ops::not)),
-    ("and", Lazy(ops::and)),
-    ("or", Lazy(ops::or)),
-    ("xor", Two(ops::xor)),
-    (
-        "nullish",
-        Two(|_, a, b| {
-            Ok(if matches!(a, Value::Null | Value::Undefined) {
-                b.clone()
-            } else {
-                a.clone()
-            })
-        }),
-    ),
-    ("clone", Many(|_, args| Ok(args[0].clone()))),
+    each("not", ops::not),
+    lazy("and", ops::and),
+    lazy("or", ops::or),
+    two("xor", ops::xor),
+    two("nullish", |_, a, b| {
+        Ok(if matches!(a, Value::Null | Value::Undefined) {
+            b.clone()
+        } else {
+            a.clone()
+        })
+    }),
+    many("clone", |_, args| Ok(args[0].clone())),
 ];

@@ -1,54 +1,46 @@
-//! Rounding, with digits and with units.
+//! Rounding functions, with digits and units.
 
-use super::Body::Many;
-use super::Row;
-use crate::budget::Meter;
-use crate::error::{Error, Result};
-use crate::eval::Run;
-use crate::number::complex::complex;
-use crate::number::decimal::Decimal;
-use crate::number::fraction::Fraction;
-use crate::number::real::{self, Digits};
-use crate::ops;
-use crate::value::{Value, type_error};
+use super::{FunctionRow, many};
+use crate::number::real::DecimalDigits;
+use crate::number::{Decimal, Fraction, complex, real};
+use crate::prelude::*;
 
-pub(super) const TABLE: &[Row] = &[
-    ("round", Many(|run, args| rounded(run, args, &ROUND))),
-    ("floor", Many(|run, args| rounded(run, args, &FLOOR))),
-    ("ceil", Many(|run, args| rounded(run, args, &CEIL))),
-    ("fix", Many(|run, args| rounded(run, args, &FIX))),
+pub(super) const TABLE: &[FunctionRow] = &[
+    many("round", |run, args| rounded(run, args, &ROUND)),
+    many("floor", |run, args| rounded(run, args, &FLOOR)),
+    many("ceil", |run, args| rounded(run, args, &CEIL)),
+    many("fix", |run, args| rounded(run, args, &FIX)),
 ];
 
-/// One way of rounding, for each kind of number.
-struct Way {
+struct RoundingMode {
     name: &'static str,
     number: fn(f64, i32) -> f64,
     big: fn(&Decimal) -> Decimal,
     fraction: fn(&Fraction) -> Fraction,
 }
 
-const ROUND: Way = Way {
+const ROUND: RoundingMode = RoundingMode {
     name: "round",
     number: real::round,
     big: |x| ops::round_big(x, 0),
     fraction: Fraction::round,
 };
-const FLOOR: Way = Way {
+const FLOOR: RoundingMode = RoundingMode {
     name: "floor",
-    number: |x, n| shifted(x, n, real::floor),
+    number: |x, n| scaled_by_power_of_ten(x, n, real::floor),
     big: ops::floor_big,
     fraction: Fraction::floor,
 };
-const CEIL: Way = Way {
+const CEIL: RoundingMode = RoundingMode {
     name: "ceil",
-    number: |x, n| shifted(x, n, real::ceil),
+    number: |x, n| scaled_by_power_of_ten(x, n, real::ceil),
     big: |x| ops::floor_big(&x.neg()).neg(),
     fraction: Fraction::ceil,
 };
-const FIX: Way = Way {
+const FIX: RoundingMode = RoundingMode {
     name: "fix",
     number: |x, n| {
-        shifted(x, n, |x| {
+        scaled_by_power_of_ten(x, n, |x| {
             if x > 0.0 {
                 real::floor(x)
             } else {
@@ -66,103 +58,96 @@ const FIX: Way = Way {
     },
 };
 
-/// `f` of x times 10^n, back again, without the rounding errors of multiplying by a power of ten.
-fn shifted(x: f64, n: i32, f: fn(f64) -> f64) -> f64 {
+// Shifts the decimal exponent in text, because multiplying by a power of ten
+// would add rounding errors.
+fn scaled_by_power_of_ten(x: f64, n: i32, f: fn(f64) -> f64) -> f64 {
     if n == 0 || !x.is_finite() {
         return f(x);
     }
-    let mut digits = Digits::of(x);
+    let mut digits = DecimalDigits::from_number(x);
     digits.exponent += i64::from(n);
     let whole = f(digits.value());
     if whole == 0.0 {
         return whole.copysign(x);
     }
-    let mut result = Digits::of(whole);
+    let mut result = DecimalDigits::from_number(whole);
     result.exponent -= i64::from(n);
     result.value()
 }
 
-fn rounded(run: &mut Run<'_>, args: &[Value], way: &Way) -> Result<Value> {
+fn rounded(run: &mut Evaluator<'_>, args: &[Value], mode: &RoundingMode) -> Result<Value> {
     match args {
-        [Value::Matrix(x)] if way.name == "round" => {
-            Ok(Value::matrix(x.map(
-                &mut run.meter,
-                |meter, x| match x {
-                    // A zero stays as it is, sign included.
-                    Value::Number(0.0) => Ok(x.clone()),
-                    x => round_all(meter, way, x, 0),
-                },
-            )?))
+        [Value::Matrix(x)] if mode.name == "round" => {
+            x.map(&mut run.meter, |meter, x| match x {
+                // A zero keeps its sign.
+                Value::Number(0.0) => Ok(x.clone()),
+                x => round_all(meter, mode, x, 0),
+            })
         }
-        [x] => round_all(&mut run.meter, way, x, 0),
-        [Value::Unit(_), Value::Unit(_)] => with_unit(&mut run.meter, way, &args[0], 0, &args[1]),
-        [Value::Matrix(x), unit @ Value::Unit(_)] => {
-            Ok(Value::matrix(x.map(&mut run.meter, |meter, x| {
-                with_unit(meter, way, x, 0, unit)
-            })?))
-        }
-        [Value::Unit(_), _] => Err(Error::new(format!(
-            "Too few arguments in function {}: to round a quantity, say in which unit, as in {0}(x, 2, cm)",
-            way.name
-        ))),
-        [x, Value::Matrix(places)] => {
-            let cells = places.map(&mut run.meter, |meter, n| {
-                let n = decimals(way, n)?;
-                round_all(meter, way, x, n)
-            })?;
-            Ok(Value::matrix(cells))
-        }
+        [x] => round_all(&mut run.meter, mode, x, 0),
+        [Value::Unit(_), Value::Unit(_)] => with_unit(&mut run.meter, mode, &args[0], 0, &args[1]),
+        [Value::Matrix(x), unit @ Value::Unit(_)] => x.map(&mut run.meter, |meter, x| {
+            with_unit(meter, mode, x, 0, unit)
+        }),
+        [x, Value::Matrix(places)] => places.map(&mut run.meter, |meter, n| {
+            let n = decimals(mode, n)?;
+            round_all(meter, mode, x, n)
+        }),
         [x, n] => {
-            let n = decimals(way, n)?;
-            round_all(&mut run.meter, way, x, n)
+            let n = decimals(mode, n)?;
+            round_all(&mut run.meter, mode, x, n)
         }
         [Value::Matrix(x), n, unit] => {
-            let n = decimals(way, n)?;
-            Ok(Value::matrix(x.map(&mut run.meter, |meter, x| {
-                with_unit(meter, way, x, n, unit)
-            })?))
+            let n = decimals(mode, n)?;
+            x.map(&mut run.meter, |meter, x| {
+                with_unit(meter, mode, x, n, unit)
+            })
         }
         [x, n, unit, ..] => {
-            let n = decimals(way, n)?;
-            with_unit(&mut run.meter, way, x, n, unit)
+            let n = decimals(mode, n)?;
+            with_unit(&mut run.meter, mode, x, n, unit)
         }
-        [] => Err(Error::new(format!(
-            "Too few arguments in function {}",
-            way.name
-        ))),
+        [] => fail(format!("Too few arguments in function {}", mode.name)),
     }
 }
 
-fn decimals(way: &Way, value: &Value) -> Result<i32> {
-    let number = value.number(way.name)?;
+fn decimals(mode: &RoundingMode, value: &Value) -> Result<i32> {
+    let number = value.number(mode.name)?;
     if number.fract() != 0.0 {
-        return Err(Error::new(format!(
+        return fail(format!(
             "Number of decimals in function {} must be an integer",
-            way.name
-        )));
-    }
-    if !(0.0..=15.0).contains(&number) && !matches!(value, Value::Big(_)) && way.name == "round" {
-        return Err(Error::new(
-            "Number of decimals in function round must be in the range of 0-15",
+            mode.name
         ));
     }
+    if !(0.0..=15.0).contains(&number) && !matches!(value, Value::Big(_)) && mode.name == "round" {
+        return fail("Number of decimals in function round must be in the range of 0-15");
+    }
+    // A double has no digits beyond 10^±324, so more places change nothing.
     Ok(number.clamp(-400.0, 400.0) as i32)
 }
 
-fn with_unit(meter: &mut Meter, way: &Way, x: &Value, n: i32, unit: &Value) -> Result<Value> {
-    let (Value::Unit(x), Value::Unit(unit)) = (x, unit) else {
-        return Err(type_error(way.name, x));
+fn with_unit(
+    meter: &mut Meter,
+    mode: &RoundingMode,
+    x: &Value,
+    n: i32,
+    unit: &Value,
+) -> Result<Value> {
+    let (Value::Unit(x), Value::Unit(target)) = (x, unit) else {
+        return Err(type_error(mode.name, x));
     };
-    let count = x.count_in(meter, unit)?;
-    let count = round_all(meter, way, &count, n)?;
-    ops::multiply(meter, &count, &Value::unit(unit.as_ref().clone()))
+    let count = x.count_in(meter, target)?;
+    let count = round_all(meter, mode, &count, n)?;
+    ops::multiply(meter, &count, unit)
 }
 
-/// One part of a complex number: by a plain power of ten and without tolerance, halves towards positive.
-fn part(way: &Way, x: f64, n: i32) -> f64 {
+// Rounds one part of a complex number: with a plain power of ten, without
+// tolerance, halves towards positive.
+fn round_part(mode: &RoundingMode, x: f64, n: i32) -> f64 {
+    // mathjs rounds complex numbers by other rules than real ones.
     let power = libm::exp10(f64::from(n));
     let scaled = x * power;
-    let whole = match way.name {
+    let whole = match mode.name {
         "round" => (scaled + 0.5).floor(),
         "floor" => scaled.floor(),
         "ceil" => scaled.ceil(),
@@ -171,46 +156,40 @@ fn part(way: &Way, x: f64, n: i32) -> f64 {
     whole / power
 }
 
-fn round_all(meter: &mut Meter, way: &Way, x: &Value, n: i32) -> Result<Value> {
+fn round_all(meter: &mut Meter, mode: &RoundingMode, x: &Value, n: i32) -> Result<Value> {
     Ok(match x {
         Value::Number(x) => {
-            // With decimals, the number passes through its digits.
+            // With decimals, the number is converted to its digits.
             meter.step(if n == 0 { 0 } else { 8 })?;
-            Value::Number((way.number)(*x, n))
+            Value::Number((mode.number)(*x, n))
         }
-        Value::Complex(x) => complex(part(way, x.re, n), part(way, x.im, n)).into(),
-        Value::Big(x) if way.name == "round" => Value::big(ops::round_big(x, n)),
-        Value::Big(x) if n == 0 => Value::big((way.big)(x)),
+        Value::Complex(x) => complex(round_part(mode, x.re, n), round_part(mode, x.im, n)).into(),
+        Value::Big(x) if mode.name == "round" => Value::big(ops::round_big(x, n)),
+        Value::Big(x) if n == 0 => Value::big((mode.big)(x)),
         Value::Big(x) => {
             let scale = Decimal::exact(false, 1u8.into(), i64::from(n));
-            Value::big((way.big)(&x.mul(&scale)).div(&scale))
+            Value::big((mode.big)(&x.mul(&scale)).div(&scale))
         }
-        Value::Fraction(x) if n == 0 => Value::fraction((way.fraction)(x)),
+        Value::Fraction(x) if n == 0 => Value::fraction((mode.fraction)(x)),
         Value::Fraction(x) => {
-            let scale = ops::implicit_fraction(libm::exp10(f64::from(n.abs())))?;
-            let scaled = if n > 0 {
-                x.mul(&scale)
+            let power = ops::implicit_fraction(libm::exp10(f64::from(n.abs())))?;
+            let inverse = Fraction::integer(1.into()).div(&power);
+            let inverse = inverse.unwrap_or_else(|| power.clone());
+            let (up, down) = if n > 0 {
+                (power, inverse)
             } else {
-                x.div(&scale).unwrap_or_else(|| x.as_ref().clone())
+                (inverse, power)
             };
-            let whole = (way.fraction)(&scaled);
-            ops::counted(
-                meter,
-                if n > 0 {
-                    whole.div(&scale).unwrap_or(whole)
-                } else {
-                    whole.mul(&scale)
-                },
-            )?
+            ops::counted(meter, (mode.fraction)(&x.mul(&up)).mul(&down))?
         }
-        Value::Bool(_) | Value::Text(_) => Value::Number((way.number)(x.number(way.name)?, n)),
-        Value::Matrix(x) => Value::matrix(x.map(meter, |meter, x| round_all(meter, way, x, n))?),
+        Value::Bool(_) | Value::Text(_) => Value::Number((mode.number)(x.number(mode.name)?, n)),
+        Value::Matrix(x) => x.map(meter, |meter, x| round_all(meter, mode, x, n))?,
         Value::Unit(_) => {
-            return Err(Error::new(format!(
+            return fail(format!(
                 "Too few arguments in function {0}: to round a quantity, say in which unit, as in {0}(x, 2, cm)",
-                way.name
-            )));
+                mode.name
+            ));
         }
-        _ => return Err(type_error(way.name, x)),
+        _ => return Err(type_error(mode.name, x)),
     })
 }

@@ -1,90 +1,61 @@
-//! Lists as sets.
+//! Set functions on lists.
 
 use std::cmp::Ordering;
 
-use super::Body::{Many, Two};
-use super::Row;
-use crate::budget::Meter;
-use crate::error::Result;
-use crate::eval::Run;
-use crate::matrix::Matrix;
-use crate::ops;
-use crate::value::Value;
+use super::{FunctionRow, many, two};
+use crate::prelude::*;
 
-pub(super) const TABLE: &[Row] = &[
-    (
-        "setUnion",
-        Two(|meter, a, b| {
-            let (a, b) = (cells(meter, a)?, cells(meter, b)?);
-            let mut all = symmetric(meter, &a, &b)?;
-            all.extend(common(meter, &a, &b)?);
-            Ok(Value::list(all))
-        }),
-    ),
-    (
-        "setIntersect",
-        Two(|meter, a, b| {
-            let (a, b) = (cells(meter, a)?, cells(meter, b)?);
-            Ok(Value::list(common(meter, &a, &b)?))
-        }),
-    ),
-    (
-        "setDifference",
-        Two(|meter, a, b| {
-            let (a, b) = (cells(meter, a)?, cells(meter, b)?);
-            Ok(Value::list(without(meter, &a, &b)?))
-        }),
-    ),
-    (
-        "setSymDifference",
-        Two(|meter, a, b| {
-            let (a, b) = (cells(meter, a)?, cells(meter, b)?);
-            Ok(Value::list(symmetric(meter, &a, &b)?))
-        }),
-    ),
-    (
-        "setIsSubset",
-        Two(|meter, a, b| {
-            let (a, b) = (cells(meter, a)?, cells(meter, b)?);
-            Ok(without(meter, &a, &b)?.is_empty().into())
-        }),
-    ),
-    (
-        "setMultiplicity",
-        Two(|meter, value, a| {
-            let mut count = 0.0;
-            for cell in cells(meter, a)? {
-                if ops::natural_order(meter, &cell, value)?.is_eq() {
-                    count += 1.0;
-                }
+pub(super) const TABLE: &[FunctionRow] = &[
+    two("setUnion", |meter, a, b| on_sets(meter, a, b, union)),
+    two("setIntersect", |meter, a, b| on_sets(meter, a, b, common)),
+    two("setDifference", |meter, a, b| on_sets(meter, a, b, without)),
+    two("setSymDifference", |meter, a, b| {
+        on_sets(meter, a, b, symmetric)
+    }),
+    two("setIsSubset", |meter, a, b| {
+        let (a, b) = (cells(meter, a)?, cells(meter, b)?);
+        Ok(without(meter, &a, &b)?.is_empty().into())
+    }),
+    two("setMultiplicity", |meter, value, a| {
+        let mut count = 0.0;
+        for cell in cells(meter, a)? {
+            if ops::natural_order(meter, &cell, value)?.is_eq() {
+                count += 1.0;
             }
-            Ok(Value::Number(count))
-        }),
-    ),
-    (
-        "setDistinct",
-        Many(|run, args| {
-            let mut values = cells(&mut run.meter, &args[0])?;
-            values = distinct(&mut run.meter, values)?;
-            Ok(Value::list(values))
-        }),
-    ),
-    (
-        "setSize",
-        Many(|run, args| {
-            let values = cells(&mut run.meter, &args[0])?;
-            let unique = matches!(args.get(1), Some(Value::Bool(true)));
-            let values = if unique {
-                distinct(&mut run.meter, values)?
-            } else {
-                values
-            };
-            Ok((values.len() as f64).into())
-        }),
-    ),
-    ("setCartesian", Two(cartesian)),
-    ("setPowerset", Many(powerset)),
+        }
+        Ok(Value::Number(count))
+    }),
+    many("setDistinct", |run, args| {
+        let mut values = cells(&mut run.meter, &args[0])?;
+        values = distinct(&mut run.meter, values)?;
+        Ok(Value::list(values))
+    }),
+    many("setSize", |run, args| {
+        let values = cells(&mut run.meter, &args[0])?;
+        let unique = matches!(args.get(1), Some(Value::Bool(true)));
+        let values = if unique {
+            distinct(&mut run.meter, values)?
+        } else {
+            values
+        };
+        Ok((values.len() as f64).into())
+    }),
+    two("setCartesian", cartesian),
+    many("setPowerset", powerset),
 ];
+
+type SetFunction = fn(&mut Meter, &[Value], &[Value]) -> Result<Vec<Value>>;
+
+fn on_sets(meter: &mut Meter, a: &Value, b: &Value, f: SetFunction) -> Result<Value> {
+    let (a, b) = (cells(meter, a)?, cells(meter, b)?);
+    Ok(Value::list(f(meter, &a, &b)?))
+}
+
+fn union(meter: &mut Meter, a: &[Value], b: &[Value]) -> Result<Vec<Value>> {
+    let mut all = symmetric(meter, a, b)?;
+    all.extend(common(meter, a, b)?);
+    Ok(all)
+}
 
 fn cells(meter: &mut Meter, value: &Value) -> Result<Vec<Value>> {
     let matrix = value.as_matrix("set")?;
@@ -107,7 +78,8 @@ fn distinct(meter: &mut Meter, values: Vec<Value>) -> Result<Vec<Value>> {
     Ok(kept)
 }
 
-/// Walks two sorted lists and keeps what `keep` chooses: values of the first alone, of both, of the second alone.
+// Merges two sorted lists. `keep` chooses values of the first alone, of both, and
+// of the second alone.
 fn merge(
     meter: &mut Meter,
     a: &[Value],
@@ -166,21 +138,23 @@ fn cartesian(meter: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
     if data.is_empty() {
         return Ok(Value::list(Vec::new()));
     }
-    Ok(Value::matrix(Matrix::new(vec![a.len() * b.len(), 2], data)))
+    Ok(Value::matrix(vec![a.len() * b.len(), 2], data))
 }
 
-/// Subsets have different sizes, which a matrix cannot hold: a list of lists as several results.
-fn powerset(run: &mut Run<'_>, args: &[Value]) -> Result<Value> {
+// Subsets have different sizes, which a matrix can't hold, so this returns a list of results.
+fn powerset(run: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
     let values = cells(&mut run.meter, &args[0])?;
     if values.is_empty() {
         return Ok(Value::list(Vec::new()));
     }
+    // 2^17 subsets exceed every budget, and the shift below must not overflow.
     if values.len() > 16 {
         run.meter.cells(usize::MAX)?;
     }
     let count = 1usize << values.len();
     run.meter.cells(count * (values.len() + 1))?;
     let mut masks: Vec<usize> = (0..count).collect();
+    // Smaller sets first, as in mathjs. The sort is stable, so equal sizes keep their order.
     masks.sort_by_key(|mask| mask.count_ones());
     let sets = masks.into_iter().map(|mask| {
         Value::list(

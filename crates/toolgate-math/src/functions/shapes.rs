@@ -1,75 +1,51 @@
-//! Other shapes of matrices: cut, joined, turned.
+//! Functions that reshape, cut, join and turn matrices.
 
-use super::Body::Many;
-use super::Row;
 use super::matrices::sizes;
-use crate::budget::Meter;
-use crate::error::{Error, Result};
-use crate::eval::Run;
-use crate::matrix::{self, Matrix};
-use crate::ops;
-use crate::value::Value;
+use super::{FunctionRow, many};
+use crate::prelude::*;
 
-pub(super) const TABLE: &[Row] = &[
-    (
-        "reshape",
-        Many(|run, args| {
-            let matrix = args[0].as_matrix("reshape")?;
+pub(super) const TABLE: &[FunctionRow] = &[
+    many("reshape", |run, args| {
+        let matrix = args[0].as_matrix("reshape")?;
+        run.meter.cells(matrix.data.len())?;
+        let size = reshape_size(&args[1], matrix.data.len())?;
+        matrix.reshaped(size).map(Value::from)
+    }),
+    many("resize", resize),
+    many("flatten", |run, args| {
+        let matrix = args[0].as_matrix("flatten")?;
+        run.meter.cells(matrix.data.len())?;
+        Ok(Value::list(matrix.data.clone()))
+    }),
+    many("squeeze", |run, args| match &args[0] {
+        Value::Matrix(matrix) => {
             run.meter.cells(matrix.data.len())?;
-            Ok(Value::matrix(
-                matrix.reshaped(reshape_size(&args[1], matrix.data.len())?)?,
-            ))
-        }),
-    ),
-    ("resize", Many(resize)),
-    (
-        "flatten",
-        Many(|run, args| {
-            let matrix = args[0].as_matrix("flatten")?;
-            run.meter.cells(matrix.data.len())?;
-            Ok(Value::list(matrix.data.clone()))
-        }),
-    ),
-    (
-        "squeeze",
-        Many(|run, args| match &args[0] {
-            Value::Matrix(matrix) => {
-                run.meter.cells(matrix.data.len())?;
-                let size: Vec<usize> = matrix.size.iter().copied().filter(|&n| n != 1).collect();
-                match (size.is_empty(), matrix.data.as_slice()) {
-                    (true, [only]) => Ok(only.clone()),
-                    _ => Ok(Value::matrix(matrix.reshaped(size)?)),
-                }
+            let size: Vec<usize> = matrix.size.iter().copied().filter(|&n| n != 1).collect();
+            match (size.is_empty(), matrix.data.as_slice()) {
+                (true, [only]) => Ok(only.clone()),
+                _ => matrix.reshaped(size).map(Value::from),
             }
-            other => Ok(other.clone()),
-        }),
-    ),
-    ("concat", Many(concat)),
-    ("row", Many(|run, args| line(run, args, "row"))),
-    ("column", Many(|run, args| line(run, args, "column"))),
-    (
-        "matrixFromRows",
-        Many(|run, args| stack(&mut run.meter, args)),
-    ),
-    (
-        "matrixFromColumns",
-        Many(|run, args| {
-            let rows = stack(&mut run.meter, args)?;
-            ops::transpose(&mut run.meter, &rows, false)
-        }),
-    ),
-    ("diff", Many(diff)),
-    (
-        "transpose",
-        Many(|run, args| ops::transpose(&mut run.meter, &args[0], false)),
-    ),
-    (
-        "ctranspose",
-        Many(|run, args| ops::transpose(&mut run.meter, &args[0], true)),
-    ),
+        }
+        other => Ok(other.clone()),
+    }),
+    many("concat", concat),
+    many("row", |run, args| line(run, args, "row")),
+    many("column", |run, args| line(run, args, "column")),
+    many("matrixFromRows", |run, args| stack(&mut run.meter, args)),
+    many("matrixFromColumns", |run, args| {
+        let rows = stack(&mut run.meter, args)?;
+        ops::transpose(&mut run.meter, &rows, false)
+    }),
+    many("diff", diff),
+    many("transpose", |run, args| {
+        ops::transpose(&mut run.meter, &args[0], false)
+    }),
+    many("ctranspose", |run, args| {
+        ops::transpose(&mut run.meter, &args[0], true)
+    }),
 ];
 
-/// The wanted size; one of its numbers may be -1, which stands for the rest.
+// Reads the new size. One number may be -1, which means the rest.
 fn reshape_size(value: &Value, cells: usize) -> Result<Vec<usize>> {
     let list = value.as_matrix("reshape")?;
     let numbers: Vec<f64> = list
@@ -77,6 +53,7 @@ fn reshape_size(value: &Value, cells: usize) -> Result<Vec<usize>> {
         .iter()
         .map(|n| n.number("reshape"))
         .collect::<Result<_>>()?;
+    // Products of sizes stay exact in a double, and the budget bounds the cells.
     let known: f64 = numbers.iter().filter(|n| **n != -1.0).product();
     numbers
         .into_iter()
@@ -91,18 +68,14 @@ fn reshape_size(value: &Value, cells: usize) -> Result<Vec<usize>> {
         .collect()
 }
 
-fn resize(run: &mut Run<'_>, args: &[Value]) -> Result<Value> {
+fn resize(run: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
     let size = sizes(std::slice::from_ref(&args[1]), "resize")?;
     let fill = args.get(2).cloned().unwrap_or(Value::Number(0.0));
     match &args[0] {
-        Value::Matrix(matrix) => Ok(Value::matrix(matrix.resized(
-            &mut run.meter,
-            &size,
-            &fill,
-        )?)),
+        Value::Matrix(matrix) => Ok(Value::from(matrix.resized(&mut run.meter, &size, &fill)?)),
         Value::Text(text) => {
             let &[length] = size.as_slice() else {
-                return Err(Error::new("Dimension mismatch: a text has one dimension"));
+                return fail("Dimension mismatch: a text has one dimension");
             };
             run.meter.text(length)?;
             let fill = match args.get(2) {
@@ -121,27 +94,18 @@ fn resize(run: &mut Run<'_>, args: &[Value]) -> Result<Value> {
                 return Ok(value.clone());
             }
             let one = Matrix::new(vec![1; size.len()], vec![value.clone()]);
-            Ok(Value::matrix(one.resized(&mut run.meter, &size, &fill)?))
+            Ok(Value::from(one.resized(&mut run.meter, &size, &fill)?))
         }
     }
 }
 
-fn concat(run: &mut Run<'_>, args: &[Value]) -> Result<Value> {
+fn concat(run: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
     if args.iter().all(|arg| matches!(arg, Value::Text(_))) {
-        let length = args
-            .iter()
-            .map(|arg| {
-                if let Value::Text(text) = arg {
-                    text.len()
-                } else {
-                    0
-                }
-            })
-            .sum();
-        run.meter.text(length)?;
-        let mut joined = String::with_capacity(length);
+        let mut joined = String::new();
         for arg in args {
-            joined.push_str(arg.as_text("concat")?);
+            let text = arg.as_text("concat")?;
+            run.meter.text(joined.len() + text.len())?;
+            joined.push_str(text);
         }
         return Ok(Value::text(joined));
     }
@@ -153,7 +117,7 @@ fn concat(run: &mut Run<'_>, args: &[Value]) -> Result<Value> {
     };
     let mut matrices = parts.iter().map(|part| part.as_matrix("concat"));
     let Some(first) = matrices.next() else {
-        return Err(Error::new("At least one matrix expected"));
+        return fail("At least one matrix expected");
     };
     let first = first?;
     run.meter.cells(first.data.len())?;
@@ -162,16 +126,13 @@ fn concat(run: &mut Run<'_>, args: &[Value]) -> Result<Value> {
         None => joined.size.len() - 1,
         Some(n) if n >= 1 && n <= joined.size.len() => n - 1,
         Some(n) => {
-            return Err(Error::new(format!(
-                "Index out of range ({n} > {})",
-                joined.size.len()
-            )));
+            return fail(format!("Index out of range ({n} > {})", joined.size.len()));
         }
     };
     for next in matrices {
         joined = join(&mut run.meter, &joined, next?, dimension)?;
     }
-    Ok(Value::matrix(joined))
+    Ok(Value::from(joined))
 }
 
 fn join(meter: &mut Meter, a: &Matrix, b: &Matrix, dimension: usize) -> Result<Matrix> {
@@ -182,11 +143,7 @@ fn join(meter: &mut Meter, a: &Matrix, b: &Matrix, dimension: usize) -> Result<M
             .enumerate()
             .all(|(at, (m, n))| at == dimension || m == n);
     if !fits {
-        return Err(Error::new(format!(
-            "Dimension mismatch ({} != {})",
-            matrix::list(&a.size),
-            matrix::list(&b.size)
-        )));
+        return matrix::mismatch(matrix::list(&a.size), matrix::list(&b.size));
     }
     meter.cells(a.data.len() + b.data.len())?;
     let inner: usize = a.size[dimension + 1..].iter().product();
@@ -202,28 +159,26 @@ fn join(meter: &mut Meter, a: &Matrix, b: &Matrix, dimension: usize) -> Result<M
     Ok(Matrix::new(size, data))
 }
 
-fn line(run: &mut Run<'_>, args: &[Value], name: &str) -> Result<Value> {
+fn line(run: &mut Evaluator<'_>, args: &[Value], name: &str) -> Result<Value> {
     let matrix = args[0].as_matrix(name)?;
     let (rows, columns) = matrix.rows_columns(name)?;
     let index = args[1].count(name)?;
     let length = if name == "row" { rows } else { columns };
     if index < 1 || index > length {
-        return Err(Error::new(format!(
-            "Index out of range ({index} > {length})"
-        )));
+        return fail(format!("Index out of range ({index} > {length})"));
     }
     run.meter.cells(rows.max(columns))?;
     let at = index - 1;
     if name == "row" {
-        Ok(Value::matrix(Matrix::new(
+        Ok(Value::matrix(
             vec![1, columns],
             matrix.data[at * columns..(at + 1) * columns].to_vec(),
-        )))
+        ))
     } else {
         let data = (0..rows)
             .map(|row| matrix.data[row * columns + at].clone())
             .collect();
-        Ok(Value::matrix(Matrix::new(vec![rows, 1], data)))
+        Ok(Value::matrix(vec![rows, 1], data))
     }
 }
 
@@ -234,29 +189,29 @@ fn stack(meter: &mut Meter, args: &[Value]) -> Result<Value> {
             let matrix = row.as_matrix("matrixFromRows")?;
             let wide = matrix.size.iter().filter(|&&n| n > 1).count() <= 1;
             if !wide {
-                return Err(Error::new("Expected vectors as rows or columns"));
+                return fail("Expected vectors as rows or columns");
             }
             meter.cells(matrix.data.len())?;
             Ok(Value::list(matrix.data.clone()))
         })
         .collect::<Result<Vec<_>>>()?;
-    Ok(Value::matrix(Matrix::from_items(meter, rows)?))
+    Ok(Value::from(Matrix::from_items(meter, rows)?))
 }
 
-fn diff(run: &mut Run<'_>, args: &[Value]) -> Result<Value> {
+fn diff(run: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
     let matrix = args[0].as_matrix("diff")?;
     let dimension = match args.get(1) {
         Some(at) => at
             .count("diff")?
             .checked_sub(1)
-            .ok_or_else(|| Error::new("Index out of range (0 < 1)"))?,
+            .ok_or_else(|| MathError::new("Index out of range (0 < 1)"))?,
         None => 0,
     };
     let Some(&length) = matrix.size.get(dimension) else {
-        return Err(Error::new(format!(
+        return fail(format!(
             "Dimension must be smaller than or equal to {}",
             matrix.size.len()
-        )));
+        ));
     };
     let inner: usize = matrix.size[dimension + 1..].iter().product();
     let mut size = matrix.size.clone();
@@ -272,5 +227,5 @@ fn diff(run: &mut Run<'_>, args: &[Value]) -> Result<Value> {
             )?);
         }
     }
-    Ok(Value::matrix(Matrix::new(size, data)))
+    Ok(Value::matrix(size, data))
 }

@@ -1,48 +1,34 @@
-//! Sums, means and the like: of arguments, of a matrix, or along one of its dimensions.
+//! Sums, means and deviations: of arguments, of a matrix, or along one dimension.
 
 use std::cmp::Ordering;
 
-use super::Body::Many;
-use super::Row;
-use crate::budget::Meter;
-use crate::error::{Error, Result};
-use crate::eval::Run;
-use crate::matrix::Matrix;
-use crate::ops;
-use crate::value::{Value, type_error};
+use super::{FunctionRow, many};
+use crate::prelude::*;
 
-pub(super) const TABLE: &[Row] = &[
-    ("sum", Many(|run, args| along(run, args, "sum", sum))),
-    (
-        "prod",
-        Many(|run, args| match args {
-            [Value::Matrix(_), _] => Err(Error::new(
-                "The product along a dimension is not supported; use map over the rows",
-            )),
-            args => along(run, args, "prod", prod),
-        }),
-    ),
-    ("mean", Many(|run, args| along(run, args, "mean", mean))),
-    (
-        "min",
-        Many(|run, args| extremes(run, args, "min", Ordering::Less)),
-    ),
-    (
-        "max",
-        Many(|run, args| extremes(run, args, "max", Ordering::Greater)),
-    ),
-    ("variance", Many(|run, args| spread(run, args, variance))),
-    (
-        "std",
-        Many(|run, args| {
-            spread(run, args, |meter, values, kind| {
-                let variance = variance(meter, values, kind)?;
-                ops::square_root(meter, &variance)
-            })
-        }),
-    ),
-    ("cumsum", Many(cumsum)),
-    ("corr", Many(corr)),
+pub(super) const TABLE: &[FunctionRow] = &[
+    many("sum", |run, args| along(run, args, "sum", sum)),
+    many("prod", |run, args| match args {
+        [Value::Matrix(_), _] => {
+            fail("The product along a dimension is not supported; use map over the rows")
+        }
+        args => along(run, args, "prod", prod),
+    }),
+    many("mean", |run, args| along(run, args, "mean", mean)),
+    many("min", |run, args| {
+        extremes(run, args, "min", Ordering::Less)
+    }),
+    many("max", |run, args| {
+        extremes(run, args, "max", Ordering::Greater)
+    }),
+    many("variance", |run, args| apply_spread(run, args, variance)),
+    many("std", |run, args| {
+        apply_spread(run, args, |meter, values, kind| {
+            let variance = variance(meter, values, kind)?;
+            ops::square_root(meter, &variance)
+        })
+    }),
+    many("cumsum", cumsum),
+    many("corr", corr),
 ];
 
 pub(super) fn flat(meter: &mut Meter, args: &[Value]) -> Result<Vec<Value>> {
@@ -59,28 +45,25 @@ pub(super) fn flat(meter: &mut Meter, args: &[Value]) -> Result<Vec<Value>> {
     Ok(values)
 }
 
-/// The cells of one matrix, or several scalars.
 pub(super) fn scalars(meter: &mut Meter, args: &[Value], name: &str) -> Result<Vec<Value>> {
     if args.len() > 1 && args.iter().any(|arg| matches!(arg, Value::Matrix(_))) {
-        return Err(Error::new(format!(
-            "Scalar values expected in function {name}"
-        )));
+        return fail(format!("Scalar values expected in function {name}"));
     }
     flat(meter, args)
 }
 
-type Line = fn(&mut Meter, &[Value]) -> Result<Value>;
+type LineFunction = fn(&mut Meter, &[Value]) -> Result<Value>;
 
-/// The dimension of `f(matrix, dimension)`, counted from 0.
+/// Reads the dimension argument and returns it counted from 0.
 pub(super) fn dimension(value: &Value, name: &str) -> Result<usize> {
     let number = value.number(name)?;
     if number < 1.0 || number.fract() != 0.0 {
-        return Err(Error::new(format!("Index out of range ({number} < 1)")));
+        return fail(format!("Index out of range ({number} < 1)"));
     }
     Ok(number as usize - 1)
 }
 
-fn along(run: &mut Run<'_>, args: &[Value], name: &str, f: Line) -> Result<Value> {
+fn along(run: &mut Evaluator<'_>, args: &[Value], name: &str, f: LineFunction) -> Result<Value> {
     if let [Value::Matrix(matrix), at] = args
         && !matches!(at, Value::Matrix(_))
     {
@@ -92,31 +75,31 @@ fn along(run: &mut Run<'_>, args: &[Value], name: &str, f: Line) -> Result<Value
     f(&mut run.meter, &values)
 }
 
-pub(super) fn empty(name: &str) -> Error {
-    Error::new(format!("Cannot calculate {name} of an empty array"))
+pub(super) fn empty(name: &str) -> MathError {
+    MathError::new(format!("Cannot calculate {name} of an empty array"))
 }
 
 pub(super) fn sum(meter: &mut Meter, values: &[Value]) -> Result<Value> {
-    let [first, rest @ ..] = values else {
+    if values.is_empty() {
         return Ok(Value::Number(0.0));
-    };
-    if rest.is_empty() && matches!(first, Value::Text(_)) {
-        return Ok(first.number("sum")?.into());
     }
-    rest.iter()
-        .try_fold(first.clone(), |sum, value| ops::add(meter, &sum, value))
+    fold(meter, values, "sum", ops::add)
 }
 
 fn prod(meter: &mut Meter, values: &[Value]) -> Result<Value> {
-    let [first, rest @ ..] = values else {
-        return Err(empty("prod"));
-    };
-    if rest.is_empty() && matches!(first, Value::Text(_)) {
-        return Ok(first.number("prod")?.into());
+    fold(meter, values, "prod", ops::multiply)
+}
+
+fn fold(meter: &mut Meter, values: &[Value], name: &str, f: ops::ScalarFunction) -> Result<Value> {
+    match values {
+        [] => Err(empty(name)),
+        // A single text is converted, as adding it to something would.
+        [text @ Value::Text(_)] => Ok(text.number(name)?.into()),
+        [first, rest @ ..] => {
+            let combine = |sum: Value, value| f(meter, &sum, value);
+            rest.iter().try_fold(first.clone(), combine)
+        }
     }
-    rest.iter().try_fold(first.clone(), |product, value| {
-        ops::multiply(meter, &product, value)
-    })
 }
 
 pub(super) fn mean(meter: &mut Meter, values: &[Value]) -> Result<Value> {
@@ -127,7 +110,12 @@ pub(super) fn mean(meter: &mut Meter, values: &[Value]) -> Result<Value> {
     ops::divide(meter, &total, &Value::Number(values.len() as f64))
 }
 
-fn extremes(run: &mut Run<'_>, args: &[Value], name: &str, wanted: Ordering) -> Result<Value> {
+fn extremes(
+    run: &mut Evaluator<'_>,
+    args: &[Value],
+    name: &str,
+    wanted: Ordering,
+) -> Result<Value> {
     let meter = &mut run.meter;
     if let [Value::Matrix(matrix), at] = args
         && !matches!(at, Value::Matrix(_))
@@ -141,7 +129,8 @@ fn extremes(run: &mut Run<'_>, args: &[Value], name: &str, wanted: Ordering) -> 
     extreme(meter, &values, name, wanted)
 }
 
-/// Along a dimension, the later of two stays unless the earlier one is beyond it: NaN is never beyond, nor passed by.
+// Of two values along a dimension, the later one wins unless the earlier one is strictly beyond it.
+// NaN is never beyond and never passed over.
 fn last_extreme(
     meter: &mut Meter,
     values: &[Value],
@@ -190,7 +179,6 @@ pub(super) fn is_nan(value: &Value) -> bool {
     }
 }
 
-/// The order without the tolerance of comparisons.
 fn exact_order(name: &str, a: &Value, b: &Value) -> Result<Option<Ordering>> {
     match (a, b) {
         (Value::Number(a), Value::Number(b)) => Ok(a.partial_cmp(b)),
@@ -198,10 +186,10 @@ fn exact_order(name: &str, a: &Value, b: &Value) -> Result<Option<Ordering>> {
     }
 }
 
-type Spread = fn(&mut Meter, &[Value], &str) -> Result<Value>;
+type SpreadFunction = fn(&mut Meter, &[Value], &str) -> Result<Value>;
 
-/// `variance` and `std`: a normalization and a dimension may follow the matrix.
-fn spread(run: &mut Run<'_>, args: &[Value], f: Spread) -> Result<Value> {
+// For `variance` and `std`: a normalization and a dimension may follow the matrix.
+fn apply_spread(run: &mut Evaluator<'_>, args: &[Value], f: SpreadFunction) -> Result<Value> {
     let meter = &mut run.meter;
     match args {
         [Value::Matrix(matrix)] => f(meter, &matrix.data, "unbiased"),
@@ -221,23 +209,25 @@ fn spread(run: &mut Run<'_>, args: &[Value], f: Spread) -> Result<Value> {
 
 fn variance(meter: &mut Meter, values: &[Value], kind: &str) -> Result<Value> {
     if values.is_empty() {
-        return Err(Error::new("Cannot calculate variance of an empty array"));
+        return fail("Cannot calculate variance of an empty array");
     }
     let mean = mean(meter, values)?;
     let mut total = Value::Number(0.0);
     for value in values {
         meter.step(1)?;
         let distance = ops::subtract(meter, value, &mean)?;
-        // Of a complex number, the square of its length.
+        // For a complex number, the square of its length.
         let square = match distance {
             Value::Complex(d) => Value::Number(d.re * d.re + d.im * d.im),
             d => ops::multiply(meter, &d, &d)?,
         };
+        // A sum starts with a plain zero, which has no unit to add a quantity to.
         total = match (&total, square) {
             (Value::Number(zero), square @ Value::Unit(_)) if *zero == 0.0 => square,
             (total, square) => ops::add(meter, total, &square)?,
         };
     }
+    // A single value has no spread, but the product keeps its kind and unit.
     let count = values.len() as f64;
     let divisor = match kind {
         "uncorrected" => count,
@@ -247,9 +237,9 @@ fn variance(meter: &mut Meter, values: &[Value], kind: &str) -> Result<Value> {
         }
         "unbiased" => count - 1.0,
         other => {
-            return Err(Error::new(format!(
+            return fail(format!(
                 "Unknown normalization \"{other}\". Choose \"unbiased\" (default), \"uncorrected\", or \"biased\"."
-            )));
+            ));
         }
     };
     ops::divide(meter, &total, &Value::Number(divisor))
@@ -267,7 +257,7 @@ fn running(meter: &mut Meter, values: &[Value]) -> Result<Vec<Value>> {
     Ok(sums)
 }
 
-fn cumsum(run: &mut Run<'_>, args: &[Value]) -> Result<Value> {
+fn cumsum(run: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
     let meter = &mut run.meter;
     let (matrix, at) = match args {
         [Value::Matrix(matrix)] => (matrix.clone(), 0),
@@ -278,40 +268,34 @@ fn cumsum(run: &mut Run<'_>, args: &[Value]) -> Result<Value> {
         }
     };
     let Some(&length) = matrix.size.get(at) else {
-        return Err(Error::new(format!(
-            "Index out of range ({} > {})",
-            at + 1,
-            matrix.size.len()
-        )));
+        return matrix::out_of_range(at, matrix.size.len());
     };
     meter.cells(matrix.data.len())?;
     let inner: usize = matrix.size[at + 1..].iter().product();
     let mut data = matrix.data.clone();
     for k in inner..data.len() {
-        // The first cell of each line stays.
+        // The first cell of each line stays as it is.
         if !(k / inner.max(1)).is_multiple_of(length) {
             data[k] = ops::add(meter, &data[k - inner], &data[k])?;
         }
     }
-    Ok(Value::matrix(Matrix::new(matrix.size.clone(), data)))
+    Ok(Value::matrix(matrix.size.clone(), data))
 }
 
-fn corr(run: &mut Run<'_>, args: &[Value]) -> Result<Value> {
+fn corr(run: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
     let meter = &mut run.meter;
     let (a, b) = (args[0].as_matrix("corr")?, args[1].as_matrix("corr")?);
     let (Some(x), Some(y)) = (a.numbers(), b.numbers()) else {
         return Err(type_error("corr", &args[0]));
     };
     if a.size != b.size {
-        return Err(Error::new(
-            "Dimension mismatch: the lists of corr must have the same length",
-        ));
+        return fail("Dimension mismatch: the lists of corr must have the same length");
     }
     meter.step(x.len())?;
     let lines: Vec<(&[f64], &[f64])> = match a.size.as_slice() {
         [_] => vec![(&x, &y)],
         &[_, columns] => x.chunks(columns).zip(y.chunks(columns)).collect(),
-        _ => return Err(Error::new("corr takes lists or matrices of lists")),
+        _ => return fail("corr takes lists or matrices of lists"),
     };
     let one = |(x, y): (&[f64], &[f64])| {
         let n = x.len() as f64;

@@ -1,53 +1,43 @@
-//! Texts: formatting values, and putting them into templates.
+//! Text functions: formatting values and filling templates.
 
-use super::Body::Many;
-use super::Row;
-use crate::error::{Error, Result};
-use crate::eval::Run;
-use crate::format::{self, Notation, Style};
-use crate::value::{Object, Value, type_error};
+use super::{FunctionRow, many};
+use crate::format;
+use crate::format::{FormatStyle, NumberNotation};
+use crate::prelude::*;
+use crate::value::MathObject;
 
-pub(super) const TABLE: &[Row] = &[
-    (
-        "string",
-        Many(|run, args| match args {
-            [] => Ok(Value::text("")),
-            [value, ..] => string(run, value),
-        }),
-    ),
-    (
-        "format",
-        Many(|run, args| {
-            let style = match args.get(1) {
-                None => Style::default(),
-                Some(options) => style(options)?,
-            };
-            let text = format::value(&mut run.meter, &run.system, &args[0], &style)?;
-            Ok(Value::text(text))
-        }),
-    ),
-    ("print", Many(print)),
-    ("bin", Many(|run, args| based(run, args, 2))),
-    ("oct", Many(|run, args| based(run, args, 8))),
-    ("hex", Many(|run, args| based(run, args, 16))),
+pub(super) const TABLE: &[FunctionRow] = &[
+    many("string", |run, args| match args {
+        [] => Ok(Value::text("")),
+        [value, ..] => string(run, value),
+    }),
+    many("format", |run, args| {
+        let style = match args.get(1) {
+            None => FormatStyle::default(),
+            Some(options) => style(options)?,
+        };
+        let text = format::value(&mut run.meter, &run.system, &args[0], &style)?;
+        Ok(Value::text(text))
+    }),
+    many("print", print),
+    many("bin", |run, args| based(run, args, 2)),
+    many("oct", |run, args| based(run, args, 8)),
+    many("hex", |run, args| based(run, args, 16)),
 ];
 
-fn string(run: &mut Run<'_>, value: &Value) -> Result<Value> {
+fn string(run: &mut Evaluator<'_>, value: &Value) -> Result<Value> {
     match value {
         Value::Text(_) => Ok(value.clone()),
         Value::Matrix(matrix) => {
             run.meter.cells(matrix.data.len())?;
             let cells: Result<Vec<Value>> =
                 matrix.data.iter().map(|cell| string(run, cell)).collect();
-            Ok(Value::matrix(crate::matrix::Matrix::new(
-                matrix.size.clone(),
-                cells?,
-            )))
+            Ok(Value::matrix(matrix.size.clone(), cells?))
         }
         Value::Complex(value) => Ok(Value::text(format::plain_complex(*value))),
         Value::Big(value) => Ok(Value::text(format::plain_decimal(value)?)),
         Value::Fraction(value) => {
-            // Finding the cycle takes a division per digit.
+            // Finding the repeating digits takes a division per digit.
             run.meter.step(2000)?;
             Ok(Value::text(value.to_decimal_text()))
         }
@@ -55,26 +45,25 @@ fn string(run: &mut Run<'_>, value: &Value) -> Result<Value> {
             &mut run.meter,
             &run.system,
             value,
-            &Style::default(),
+            &FormatStyle::default(),
         )?)),
     }
 }
 
-/// The most digits a format may ask for.
-const MOST: f64 = 1000.0;
+const MAX_PRECISION: f64 = 1000.0;
 
 fn digits(value: &Value) -> Result<usize> {
     let number = value.number("format")?;
-    if number.fract() != 0.0 || !(0.0..=MOST).contains(&number) {
-        return Err(Error::new(format!(
-            "The precision of a format must be a whole number from 0 to {MOST}"
-        )));
+    if number.fract() != 0.0 || !(0.0..=MAX_PRECISION).contains(&number) {
+        return fail(format!(
+            "The precision of a format must be a whole number from 0 to {MAX_PRECISION}"
+        ));
     }
     Ok(number as usize)
 }
 
-fn style(options: &Value) -> Result<Style> {
-    let mut style = Style::default();
+fn style(options: &Value) -> Result<FormatStyle> {
+    let mut style = FormatStyle::default();
     match options {
         Value::Number(_) | Value::Big(_) => style.precision = Some(digits(options)?),
         Value::Object(options) => read_options(&mut style, options)?,
@@ -83,23 +72,23 @@ fn style(options: &Value) -> Result<Style> {
     Ok(style)
 }
 
-fn read_options(style: &mut Style, options: &Object) -> Result<()> {
+fn read_options(style: &mut FormatStyle, options: &MathObject) -> Result<()> {
     for (key, value) in &options.entries {
         match key.as_ref() {
             "precision" => style.precision = Some(digits(value)?),
             "notation" => {
                 style.notation = match value.as_text("format")?.as_ref() {
-                    "auto" => Notation::Auto,
-                    "fixed" => Notation::Fixed,
-                    "exponential" => Notation::Exponential,
-                    "engineering" => Notation::Engineering,
-                    "bin" => Notation::Base(2),
-                    "oct" => Notation::Base(8),
-                    "hex" => Notation::Base(16),
+                    "auto" => NumberNotation::Auto,
+                    "fixed" => NumberNotation::Fixed,
+                    "exponential" => NumberNotation::Exponential,
+                    "engineering" => NumberNotation::Engineering,
+                    "bin" => NumberNotation::Base(2),
+                    "oct" => NumberNotation::Base(8),
+                    "hex" => NumberNotation::Base(16),
                     other => {
-                        return Err(Error::new(format!(
+                        return fail(format!(
                             "Unknown notation \"{other}\". Choose \"auto\", \"exponential\", \"fixed\", \"engineering\", \"bin\", \"oct\", or \"hex\"."
-                        )));
+                        ));
                     }
                 };
             }
@@ -113,15 +102,15 @@ fn read_options(style: &mut Style, options: &Object) -> Result<()> {
     Ok(())
 }
 
-fn based(run: &mut Run<'_>, args: &[Value], base: u32) -> Result<Value> {
+fn based(run: &mut Evaluator<'_>, args: &[Value], base: u32) -> Result<Value> {
     let word = match args.get(1) {
         Some(size) => Some(digits(size)? as u32),
         None => None,
     };
-    let style = Style {
-        notation: Notation::Base(base),
+    let style = FormatStyle {
+        notation: NumberNotation::Base(base),
         word,
-        ..Style::default()
+        ..FormatStyle::default()
     };
     match &args[0] {
         Value::Fraction(_) => Err(crate::ops::no_fraction()),
@@ -138,11 +127,11 @@ fn based(run: &mut Run<'_>, args: &[Value], base: u32) -> Result<Value> {
     }
 }
 
-fn print(run: &mut Run<'_>, args: &[Value]) -> Result<Value> {
+fn print(run: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
     let template = args[0].as_text("print")?.clone();
     let style = match args.get(2) {
         Some(options) => style(options)?,
-        None => Style::default(),
+        None => FormatStyle::default(),
     };
     let mut text = String::new();
     let mut rest = template.as_ref();
@@ -163,6 +152,7 @@ fn print(run: &mut Run<'_>, args: &[Value]) -> Result<Value> {
                 text.push_str(path);
             }
         }
+        // In the loop, so that a template of many placeholders ends at the limit.
         run.meter.text(text.len())?;
         rest = &after[path.len()..];
     }
@@ -171,7 +161,7 @@ fn print(run: &mut Run<'_>, args: &[Value]) -> Result<Value> {
     Ok(Value::text(text))
 }
 
-/// The value at `a.b.1`; indexes count from 1.
+// Finds the value at a path such as `a.b.1`. Indexes count from 1.
 fn find(values: &Value, path: &str) -> Option<Value> {
     if path.is_empty() {
         return None;

@@ -2,45 +2,39 @@
 
 use libm::{acosh, asin, asinh, atan, atanh, cos, cosh, sin, sinh, tan, tanh};
 
-use super::Body::{One, Two};
-use super::Row;
-use super::powers::analytic;
-use crate::budget::Meter;
-use crate::error::{Error, Result};
-use crate::number::complex::{Complex, complex};
-use crate::number::decimal::Decimal;
-use crate::ops;
-use crate::value::{Value, type_error};
+use super::analytic::{analytic_functions, some, within};
+use super::{FunctionRow, one, two};
+use crate::number::{Complex, Decimal, complex};
+use crate::prelude::*;
 
-pub(super) const TABLE: &[Row] = &[
-    ("sin", One(|m, x| angle(m, "sin", x, f_sin))),
-    ("cos", One(|m, x| angle(m, "cos", x, f_cos))),
-    ("tan", One(|m, x| angle(m, "tan", x, f_tan))),
-    ("cot", One(|m, x| angle(m, "cot", x, f_cot))),
-    ("sec", One(|m, x| angle(m, "sec", x, f_sec))),
-    ("csc", One(|m, x| angle(m, "csc", x, f_csc))),
-    ("asin", One(f_asin)),
-    ("acos", One(f_acos)),
-    ("atan", One(f_atan)),
-    ("acot", One(f_acot)),
-    ("asec", One(f_asec)),
-    ("acsc", One(f_acsc)),
-    ("atan2", Two(atan2)),
-    ("sinh", One(f_sinh)),
-    ("cosh", One(f_cosh)),
-    ("tanh", One(f_tanh)),
-    ("coth", One(f_coth)),
-    ("sech", One(f_sech)),
-    ("csch", One(f_csch)),
-    ("asinh", One(f_asinh)),
-    ("acosh", One(f_acosh)),
-    ("atanh", One(f_atanh)),
-    ("acoth", One(f_acoth)),
-    ("asech", One(f_asech)),
-    ("acsch", One(f_acsch)),
+pub(super) const TABLE: &[FunctionRow] = &[
+    one("sin", |m, x| angle(m, "sin", x, f_sin)),
+    one("cos", |m, x| angle(m, "cos", x, f_cos)),
+    one("tan", |m, x| angle(m, "tan", x, f_tan)),
+    one("cot", |m, x| angle(m, "cot", x, f_cot)),
+    one("sec", |m, x| angle(m, "sec", x, f_sec)),
+    one("csc", |m, x| angle(m, "csc", x, f_csc)),
+    one("asin", f_asin),
+    one("acos", f_acos),
+    one("atan", f_atan),
+    one("acot", f_acot),
+    one("asec", f_asec),
+    one("acsc", f_acsc),
+    two("atan2", atan2),
+    one("sinh", f_sinh),
+    one("cosh", f_cosh),
+    one("tanh", f_tanh),
+    one("coth", f_coth),
+    one("sech", f_sech),
+    one("csch", f_csch),
+    one("asinh", f_asinh),
+    one("acosh", f_acosh),
+    one("atanh", f_atanh),
+    one("acoth", f_acoth),
+    one("asech", f_asech),
+    one("acsch", f_acsch),
 ];
 
-/// A function of an angle: a quantity counts in radians.
 fn angle(
     meter: &mut Meter,
     name: &str,
@@ -49,21 +43,12 @@ fn angle(
 ) -> Result<Value> {
     match x {
         Value::Unit(unit) if unit.is_angle() => f(meter, unit.required()?),
-        Value::Unit(_) => Err(Error::new(format!("Unit in function {name} is no angle"))),
+        Value::Unit(_) => fail(format!("Unit in function {name} is not an angle")),
         x => f(meter, x),
     }
 }
 
-/// The real function inside its domain, the complex one outside.
-fn within(inside: bool, x: f64, real: fn(f64) -> f64, of_complex: fn(Complex) -> Complex) -> Value {
-    if inside || x.is_nan() {
-        real(x).into()
-    } else {
-        of_complex(complex(x, 0.0)).into()
-    }
-}
-
-/// The inverse hyperbolic cosine, which leaves the real numbers below 1.
+// The inverse hyperbolic cosine, which is complex below 1.
 fn real_acosh(x: f64) -> Value {
     if x >= 1.0 || x.is_nan() {
         acosh(x).into()
@@ -76,19 +61,6 @@ fn real_acosh(x: f64) -> Value {
 
 fn reciprocal(x: &Decimal) -> Decimal {
     Decimal::integer(1).div(x)
-}
-
-fn some(value: Decimal) -> Option<Value> {
-    Some(Value::big(value))
-}
-
-/// Each line: name, double, complex, big number.
-macro_rules! analytic_functions {
-    ($($function:ident $name:literal: $number:expr, $complex:expr, $big:expr;)*) => {$(
-        fn $function(meter: &mut Meter, x: &Value) -> Result<Value> {
-            analytic(meter, $name, x, $number, $complex, $big)
-        }
-    )*};
 }
 
 analytic_functions! {
@@ -124,8 +96,8 @@ analytic_functions! {
 
 fn atan2(meter: &mut Meter, y: &Value, x: &Value) -> Result<Value> {
     ops::broadcast(meter, y, x, |meter, y, x| match ops::pair("atan2", y, x)? {
-        ops::Pair::Number(y, x) => Ok(libm::atan2(y, x).into()),
-        ops::Pair::Big(y, x) => {
+        ops::NumberPair::Number(y, x) => Ok(libm::atan2(y, x).into()),
+        ops::NumberPair::Big(y, x) => {
             meter.step(1000)?;
             let angle = y.div(&x).atan();
             let pi = Decimal::pi();

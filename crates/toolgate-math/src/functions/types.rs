@@ -1,84 +1,58 @@
-//! Questions about a value.
+//! Type checks and other predicates.
 
-use super::Body::{Each, Many, Two};
-use super::Row;
-use crate::budget::Meter;
-use crate::error::Result;
-use crate::number::decimal::Decimal;
-use crate::number::real;
-use crate::ops;
-use crate::value::{Value, type_error};
+use super::{FunctionRow, each, many, two};
+use crate::number::{Decimal, real};
+use crate::prelude::*;
 
-pub(super) const TABLE: &[Row] = &[
-    (
-        "typeOf",
-        Many(|_, args| Ok(Value::text(args[0].type_name()))),
-    ),
-    ("isInteger", Each(is_integer)),
-    (
-        "isNaN",
-        Each(|_, x| {
-            Ok(match x {
-                Value::Number(x) => x.is_nan(),
-                Value::Complex(x) => x.re.is_nan() && x.im.is_nan(),
-                Value::Big(x) => x.is_nan(),
-                Value::Fraction(_) => false,
-                Value::Unit(unit) => matches!(unit.required()?, Value::Number(x) if x.is_nan()),
-                Value::Bool(_) | Value::Text(_) => x.number("isNaN")?.is_nan(),
-                _ => return Err(type_error("isNaN", x)),
-            }
-            .into())
-        }),
-    ),
-    ("isFinite", Each(|_, x| Ok(is_finite(x)?.into()))),
-    (
-        "isBounded",
-        Many(|run, args| match &args[0] {
-            Value::Matrix(matrix) => {
-                for cell in &matrix.data {
-                    run.meter.step(1)?;
-                    if !is_finite(cell)? {
-                        return Ok(false.into());
-                    }
+pub(super) const TABLE: &[FunctionRow] = &[
+    many("typeOf", |_, args| Ok(Value::text(args[0].type_name()))),
+    each("isInteger", is_integer),
+    each("isNaN", |_, x| {
+        Ok(match x {
+            Value::Number(x) => x.is_nan(),
+            Value::Complex(x) => x.re.is_nan() && x.im.is_nan(),
+            Value::Big(x) => x.is_nan(),
+            Value::Fraction(_) => false,
+            Value::Unit(unit) => matches!(unit.required()?, Value::Number(x) if x.is_nan()),
+            Value::Bool(_) | Value::Text(_) => x.number("isNaN")?.is_nan(),
+            _ => return Err(type_error("isNaN", x)),
+        }
+        .into())
+    }),
+    each("isFinite", |_, x| Ok(is_finite(x)?.into())),
+    many("isBounded", |run, args| match &args[0] {
+        Value::Matrix(matrix) => {
+            for cell in &matrix.data {
+                run.meter.step(1)?;
+                if !is_finite(cell)? {
+                    return Ok(false.into());
                 }
-                Ok(true.into())
             }
-            x => Ok(is_finite(x)?.into()),
-        }),
-    ),
-    (
-        "isPositive",
-        Each(|_, x| Ok((sign(x, "isPositive")? > 0).into())),
-    ),
-    (
-        "isNegative",
-        Each(|_, x| Ok((sign(x, "isNegative")? < 0).into())),
-    ),
-    (
-        "isZero",
-        Each(|_, x| match x {
-            Value::Complex(x) => {
-                Ok((real::nearly_equal(x.re, 0.0) && real::nearly_equal(x.im, 0.0)).into())
+            Ok(true.into())
+        }
+        x => Ok(is_finite(x)?.into()),
+    }),
+    each("isPositive", |_, x| Ok((sign(x, "isPositive")? > 0).into())),
+    each("isNegative", |_, x| Ok((sign(x, "isNegative")? < 0).into())),
+    each("isZero", |_, x| match x {
+        Value::Complex(x) => {
+            Ok((real::nearly_equal(x.re, 0.0) && real::nearly_equal(x.im, 0.0)).into())
+        }
+        Value::Unit(unit) => Ok((sign(unit.required()?, "isZero")? == 0).into()),
+        x => Ok((sign(x, "isZero")? == 0).into()),
+    }),
+    each("isNumeric", |_, x| Ok(is_numeric(x).into())),
+    each("hasNumericValue", |_, x| {
+        Ok(match x {
+            Value::Text(text) => {
+                !text.trim().is_empty() && crate::value::read_number(text).is_some()
             }
-            Value::Unit(unit) => Ok((sign(unit.required()?, "isZero")? == 0).into()),
-            x => Ok((sign(x, "isZero")? == 0).into()),
-        }),
-    ),
-    ("isNumeric", Each(|_, x| Ok(is_numeric(x).into()))),
-    (
-        "hasNumericValue",
-        Each(|_, x| {
-            Ok(match x {
-                Value::Text(text) => {
-                    !text.trim().is_empty() && crate::value::read_number(text).is_some()
-                }
-                x => is_numeric(x),
-            }
-            .into())
-        }),
-    ),
-    ("isPrime", Each(is_prime)),
-    ("numeric", Two(numeric)),
+            x => is_numeric(x),
+        }
+        .into())
+    }),
+    each("isPrime", is_prime),
+    two("numeric", numeric),
 ];
 
 fn is_numeric(x: &Value) -> bool {
@@ -114,7 +88,7 @@ fn is_finite(x: &Value) -> Result<bool> {
     })
 }
 
-/// -1, 0 or 1; zero within the tolerance of comparisons.
+// Returns -1, 0 or 1, with the tolerance of comparisons around zero.
 fn sign(x: &Value, name: &str) -> Result<i8> {
     let of = |x: f64| {
         if real::nearly_equal(x, 0.0) || x.is_nan() {
@@ -156,13 +130,14 @@ fn is_prime(meter: &mut Meter, x: &Value) -> Result<Value> {
     {
         return Err(meter.too_many_digits());
     }
-    // Trial division reads 2.5 as 2 would be read: only divisors decide, as in mathjs.
+    // As in mathjs, only divisors decide, so 2.5 is treated like 2.
     if number <= 3.0 {
         return Ok((number > 1.0).into());
     }
     if number % 2.0 == 0.0 || number % 3.0 == 0.0 {
         return Ok(false.into());
     }
+    // Only these fit 64 bits; others are tried one by one until the steps are used up.
     if number.fract() == 0.0 && number < 1.8e19 {
         meter.step(50)?;
         return Ok(is_prime_u64(number as u64).into());
@@ -178,7 +153,7 @@ fn is_prime(meter: &mut Meter, x: &Value) -> Result<Value> {
     Ok(true.into())
 }
 
-/// Miller-Rabin with the twelve bases that decide every number of 64 bits.
+// These twelve bases make Miller-Rabin exact for every 64-bit number.
 fn is_prime_u64(n: u64) -> bool {
     const BASES: [u64; 12] = [2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37];
     if BASES.contains(&n) {
@@ -219,7 +194,7 @@ fn numeric(meter: &mut Meter, x: &Value, kind: &Value) -> Result<Value> {
         "number" => super::construct::number(meter, x),
         "BigNumber" => super::construct::bignumber(meter, x),
         "Fraction" => super::construct::fraction(meter, x),
-        other => Err(crate::error::Error::new(format!(
+        other => Err(crate::error::MathError::new(format!(
             "Cannot convert to type \"{other}\"; use number, BigNumber or Fraction"
         ))),
     }

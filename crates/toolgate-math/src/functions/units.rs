@@ -1,22 +1,18 @@
-//! Making quantities, and showing them in other units.
+//! Functions that make quantities and convert units.
 
-use super::Body::{Many, Two};
-use super::Row;
-use crate::budget::Meter;
-use crate::error::{Error, Result};
-use crate::eval::Run;
-use crate::ops;
-use crate::unit::{self, Unit};
-use crate::value::{Value, type_error};
+use super::{FunctionRow, many, two};
+use crate::prelude::*;
+use crate::unit;
+use crate::unit::Unit;
 
-pub(super) const TABLE: &[Row] = &[
-    ("unit", Many(units)),
-    ("to", Two(convert)),
-    ("toBest", Many(to_best)),
-    ("splitUnit", Many(split_unit)),
+pub(super) const TABLE: &[FunctionRow] = &[
+    many("unit", units),
+    two("to", convert),
+    many("toBest", to_best),
+    many("splitUnit", split_unit),
 ];
 
-pub(super) fn target_unit(run: &mut Run<'_>, target: &Value) -> Result<Unit> {
+pub(super) fn target_unit(run: &mut Evaluator<'_>, target: &Value) -> Result<Unit> {
     match target {
         Value::Unit(unit) => Ok(unit.as_ref().clone()),
         Value::Text(text) => unit::parse(&mut run.meter, text, &mut run.system),
@@ -24,7 +20,7 @@ pub(super) fn target_unit(run: &mut Run<'_>, target: &Value) -> Result<Unit> {
     }
 }
 
-fn units(run: &mut Run<'_>, args: &[Value]) -> Result<Value> {
+fn units(run: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
     match args {
         [Value::Matrix(matrix)] => {
             run.meter.cells(matrix.data.len())?;
@@ -33,18 +29,13 @@ fn units(run: &mut Run<'_>, args: &[Value]) -> Result<Value> {
                 .iter()
                 .map(|value| one_unit(run, value))
                 .collect();
-            Ok(Value::matrix(crate::matrix::Matrix::new(
-                matrix.size.clone(),
-                cells?,
-            )))
+            Ok(Value::matrix(matrix.size.clone(), cells?))
         }
         [value] => one_unit(run, value),
         [value, name, ..] => {
             let unit = target_unit(run, name)?;
             if unit.value.is_some() {
-                return Err(Error::new(
-                    "The second argument of unit must be a unit without a number",
-                ));
+                return fail("The second argument of unit must be a unit without a number");
             }
             if !matches!(
                 value,
@@ -59,11 +50,11 @@ fn units(run: &mut Run<'_>, args: &[Value]) -> Result<Value> {
             let amount = unit.normalize(&mut run.meter, value)?;
             Ok(Value::unit(unit.with(Some(amount))))
         }
-        [] => Err(Error::new("Too few arguments in function unit")),
+        [] => fail("Too few arguments in function unit"),
     }
 }
 
-fn one_unit(run: &mut Run<'_>, value: &Value) -> Result<Value> {
+fn one_unit(run: &mut Evaluator<'_>, value: &Value) -> Result<Value> {
     match value {
         Value::Unit(_) => Ok(value.clone()),
         Value::Text(text) => Ok(Value::unit(unit::parse(
@@ -79,25 +70,26 @@ fn one_unit(run: &mut Run<'_>, value: &Value) -> Result<Value> {
     }
 }
 
-/// `x to unit`, also for each cell of a matrix.
+/// Converts to a unit, cell by cell for a matrix.
 pub(crate) fn convert(meter: &mut Meter, value: &Value, target: &Value) -> Result<Value> {
     match (value, target) {
-        (Value::Matrix(matrix), target) => Ok(Value::matrix(
-            matrix.map(meter, |meter, cell| convert(meter, cell, target))?,
-        )),
+        (Value::Matrix(matrix), target) => {
+            matrix.map(meter, |meter, cell| convert(meter, cell, target))
+        }
         (Value::Unit(value), Value::Unit(target)) => Ok(Value::unit(value.convert(meter, target)?)),
         (Value::Unit(value), Value::Text(text)) => {
-            let target = unit::parse(meter, text, &mut unit::System::default())?;
+            // With a unit system of its own: a text must not change how later results are shown.
+            let target = unit::parse(meter, text, &mut unit::UnitSystem::default())?;
             Ok(Value::unit(value.convert(meter, &target)?))
         }
-        (Value::Unit(_), other) | (other, _) => Err(Error::new(format!(
+        (Value::Unit(_), other) | (other, _) => fail(format!(
             "Unexpected type of argument in function to: only a quantity can be converted, and only to a unit (actual: {})",
             other.type_name()
-        ))),
+        )),
     }
 }
 
-fn to_best(run: &mut Run<'_>, args: &[Value]) -> Result<Value> {
+fn to_best(run: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
     let Value::Unit(quantity) = &args[0] else {
         return Err(type_error("toBest", &args[0]));
     };
@@ -112,17 +104,17 @@ fn to_best(run: &mut Run<'_>, args: &[Value]) -> Result<Value> {
         let target = target_unit(run, choice)?;
         let converted = quantity.convert(&mut run.meter, &target)?;
         let count = converted.denormalize(&mut run.meter, converted.required()?)?;
-        // The same taste as for prefixes: numbers around 16.
+        // As for prefixes, prefers numbers around 16.
         let size = (libm::log10(ops::magnitude(&count).unwrap_or(0.0).max(1e-300)) - 1.2).abs();
         if best.as_ref().is_none_or(|(known, _)| size < *known) {
             best = Some((size, converted));
         }
     }
     best.map(|(_, unit)| Value::unit(unit))
-        .ok_or_else(|| Error::new("toBest needs at least one unit to choose from"))
+        .ok_or_else(|| MathError::new("toBest needs at least one unit to choose from"))
 }
 
-fn split_unit(run: &mut Run<'_>, args: &[Value]) -> Result<Value> {
+fn split_unit(run: &mut Evaluator<'_>, args: &[Value]) -> Result<Value> {
     let Value::Unit(quantity) = &args[0] else {
         return Err(type_error("splitUnit", &args[0]));
     };
@@ -135,7 +127,7 @@ fn split_unit(run: &mut Run<'_>, args: &[Value]) -> Result<Value> {
         let meter = &mut run.meter;
         let mut count = rest.count_in(meter, &target)?;
         if at + 1 < targets.len() {
-            // Rounding errors must not steal a whole unit.
+            // Without this, a rounding error could lose a whole unit.
             let exact = count.number("splitUnit")?;
             let nearest = exact.round();
             count = Value::Number(if crate::number::real::nearly_equal(exact, nearest) {

@@ -14,7 +14,7 @@ pub(crate) const fn complex(re: f64, im: f64) -> Complex {
     Complex { re, im }
 }
 
-// Both by their definition: it gives the last digits people know from complex.js.
+// By definition, because that gives the same last digits as complex.js.
 fn cosh(x: f64) -> f64 {
     (real::exp(x) + real::exp(-x)) * 0.5
 }
@@ -27,7 +27,7 @@ fn sinh(x: f64) -> f64 {
     }
 }
 
-/// Half the logarithm of a² + b², without overflow.
+// Half the logarithm of a² + b², computed without overflow.
 fn log_hypot(a: f64, b: f64) -> f64 {
     if a == 0.0 {
         log(b.abs())
@@ -47,7 +47,7 @@ impl Complex {
     const NAN: Self = complex(f64::NAN, f64::NAN);
     const INFINITY: Self = complex(f64::INFINITY, f64::INFINITY);
 
-    /// There is one infinity: it swallows the other part, and two of them are nothing.
+    // There is only one infinity: it swallows the other part, and two of them give NaN.
     pub(crate) fn add(self, other: Self) -> Self {
         match (self.is_infinite(), other.is_infinite()) {
             (true, true) => Self::NAN,
@@ -89,7 +89,7 @@ impl Complex {
         )
     }
 
-    /// Whether it is anything but a finite number: in sums and products, what is not a number counts as infinite.
+    // In sums and products NaN counts as infinite.
     pub(crate) fn is_infinite(self) -> bool {
         !self.re.is_finite() || !self.im.is_finite()
     }
@@ -120,6 +120,7 @@ impl Complex {
         if d == 0.0 {
             return complex(a / c, b / c);
         }
+        // Smith's method: dividing by the larger part first keeps squares from overflowing.
         if c.abs() < d.abs() {
             let ratio = c / d;
             let scale = c * ratio + d;
@@ -132,6 +133,7 @@ impl Complex {
 
     pub(crate) fn abs(self) -> f64 {
         let (a, b) = (self.re.abs(), self.im.abs());
+        // Squares of these can't overflow, and the plain formula has complex.js' last digits.
         if a < 3000.0 && b < 3000.0 {
             return (a * a + b * b).sqrt();
         }
@@ -188,6 +190,7 @@ impl Complex {
         if d == 0.0 && b == 0.0 && a > 0.0 {
             return complex(real::pow(a, c), 0.0);
         }
+        // Powers of i are exact; through angles they would not be.
         if d == 0.0 && a == 0.0 {
             let power = real::pow(b, c);
             match c.rem_euclid(4.0) {
@@ -281,10 +284,8 @@ impl Complex {
     }
 
     pub(crate) fn acos(self) -> Self {
-        let (a, b) = (self.re, self.im);
-        let t1 = complex(b * b - a * a + 1.0, -2.0 * a * b).sqrt();
-        let t2 = complex(t1.re - b, t1.im + a).ln();
-        complex(std::f64::consts::FRAC_PI_2 - t2.im, t2.re)
+        let asin = self.asin();
+        complex(std::f64::consts::FRAC_PI_2 - asin.re, -asin.im)
     }
 
     pub(crate) fn atan(self) -> Self {
@@ -342,6 +343,7 @@ impl Complex {
             )
         };
         let mut result = complex(log_hypot(t.re, t.im) / 2.0, atan2(t.im, t.re) / 2.0);
+        // complex.js takes this side of the branch cut.
         if a > 1.0 && b == 0.0 {
             result.im = -result.im;
         }

@@ -1,4 +1,4 @@
-//! Decimal numbers with 64 significant digits, rounded half up: what `bignumber(…)` makes.
+//! Decimals with 64 significant digits, rounded half up: what `bignumber(…)` makes.
 
 mod arithmetic;
 
@@ -9,33 +9,31 @@ use num_bigint::BigUint;
 use num_integer::Integer;
 use num_traits::{ToPrimitive, Zero};
 
-use super::real::Digits;
+use super::real::DecimalDigits;
 
-/// Significant digits of every computed result.
 pub(crate) const PRECISION: usize = 64;
-/// Digits of results on the way to another.
+// Intermediate results carry more digits, so that the last digit of the final one is right.
 pub(crate) const WIDE: usize = PRECISION + 24;
-/// Exponents beyond this are infinite, or zero.
+// Larger exponents are infinity, smaller ones zero.
 const MAX_EXPONENT: i64 = 9_000_000_000_000_000;
 
-/// A decimal number, an infinity, or not a number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Decimal {
-    kind: Kind,
+    kind: DecimalKind,
     negative: bool,
-    /// Without zeros at the end.
+    // Never ends with zeros.
     coefficient: BigUint,
     exponent: i64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum DecimalKind {
     Finite,
     Infinite,
     NotANumber,
 }
 
-/// The powers of ten that decimals of [`WIDE`] digits need again and again.
+/// The powers of ten that decimals of [`WIDE`] digits need repeatedly.
 static TENS: LazyLock<Vec<BigUint>> = LazyLock::new(|| {
     let powers = std::iter::successors(Some(BigUint::from(1u8)), |power| Some(power * 10u8));
     powers.take(2 * WIDE).collect()
@@ -48,11 +46,18 @@ pub(crate) fn ten_to(power: usize) -> Cow<'static, BigUint> {
     }
 }
 
+pub(super) fn split_sign(text: &str) -> (bool, &str) {
+    match text.strip_prefix('-') {
+        Some(rest) => (true, rest),
+        None => (false, text.strip_prefix('+').unwrap_or(text)),
+    }
+}
+
 fn digit_count(value: &BigUint) -> usize {
     if value.is_zero() {
         return 1;
     }
-    // log10(2) from below; the estimate is at most one too small.
+    // log10(2) rounded down, so the estimate is too small by one at most.
     let estimate = ((value.bits() - 1) as f64 * std::f64::consts::LOG10_2) as usize;
     if *value >= *ten_to(estimate + 1) {
         estimate + 2
@@ -67,7 +72,7 @@ impl Decimal {
     /// `coefficient × 10^exponent` with all its digits.
     pub(crate) fn exact(negative: bool, coefficient: BigUint, exponent: i64) -> Self {
         let mut value = Self {
-            kind: Kind::Finite,
+            kind: DecimalKind::Finite,
             negative,
             coefficient,
             exponent,
@@ -78,7 +83,7 @@ impl Decimal {
 
     /// `coefficient × 10^exponent`, rounded to [`PRECISION`] digits.
     pub(crate) fn rounded(negative: bool, coefficient: BigUint, exponent: i64) -> Self {
-        Self::exact(negative, coefficient, exponent).keep(PRECISION)
+        Self::exact(negative, coefficient, exponent).keep_digits(PRECISION)
     }
 
     pub(crate) fn integer(value: u64) -> Self {
@@ -87,23 +92,19 @@ impl Decimal {
 
     pub(crate) fn infinity(negative: bool) -> Self {
         Self {
-            kind: Kind::Infinite,
+            kind: DecimalKind::Infinite,
             negative,
-            coefficient: BigUint::zero(),
-            exponent: 0,
+            ..Self::integer(0)
         }
     }
 
     pub(crate) fn nan() -> Self {
         Self {
-            kind: Kind::NotANumber,
-            negative: false,
-            coefficient: BigUint::zero(),
-            exponent: 0,
+            kind: DecimalKind::NotANumber,
+            ..Self::integer(0)
         }
     }
 
-    /// The decimal with the shortest digits of a double.
     pub(crate) fn from_number(value: f64) -> Self {
         if value.is_nan() {
             return Self::nan();
@@ -111,7 +112,7 @@ impl Decimal {
         if value.is_infinite() {
             return Self::infinity(value < 0.0);
         }
-        let digits = Digits::of(value);
+        let digits = DecimalDigits::from_number(value);
         let coefficient = digits
             .digits
             .iter()
@@ -126,10 +127,7 @@ impl Decimal {
     /// Reads `-12.5e3`, `Infinity` or `NaN`.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let text = text.trim();
-        let (negative, text) = match text.strip_prefix('-') {
-            Some(rest) => (true, rest),
-            None => (false, text.strip_prefix('+').unwrap_or(text)),
-        };
+        let (negative, text) = split_sign(text);
         match text {
             "Infinity" => return Some(Self::infinity(negative)),
             "NaN" => return Some(Self::nan()),
@@ -157,9 +155,10 @@ impl Decimal {
             self.exponent = 0;
             return;
         }
+        // Large steps first: most zeros go in few divisions.
         for step in [16usize, 4, 1] {
             let power = ten_to(step);
-            // What ten to a power divides, two to the power divides: seen without a division.
+            // A multiple of 10^k is one of 2^k, which shows without a division.
             while self.coefficient.trailing_zeros() >= Some(step as u64) {
                 let (quotient, rest) = self.coefficient.div_rem(&power);
                 if !rest.is_zero() {
@@ -170,6 +169,7 @@ impl Decimal {
             }
         }
         let magnitude = self.magnitude();
+        // As in decimal.js, whose limits these are.
         if magnitude > MAX_EXPONENT {
             *self = Self::infinity(self.negative);
         } else if magnitude < -MAX_EXPONENT {
@@ -181,18 +181,16 @@ impl Decimal {
         }
     }
 
-    /// The first `digits` digits, rounded half up.
-    fn keep(mut self, digits: usize) -> Self {
+    fn keep_digits(mut self, digits: usize) -> Self {
         let count = digit_count(&self.coefficient);
-        if count <= digits || self.kind != Kind::Finite {
+        if count <= digits || self.kind != DecimalKind::Finite {
             return self;
         }
-        self.cut(count - digits);
+        self.drop_digits(count - digits);
         self
     }
 
-    /// Drops the last `count` digits, rounding half up.
-    fn cut(&mut self, count: usize) {
+    fn drop_digits(&mut self, count: usize) {
         let power = ten_to(count);
         let (quotient, rest) = self.coefficient.div_rem(&power);
         let up = rest * 2u8 >= *power;
@@ -202,11 +200,11 @@ impl Decimal {
     }
 
     pub(crate) fn is_finite(&self) -> bool {
-        self.kind == Kind::Finite
+        self.kind == DecimalKind::Finite
     }
 
     pub(crate) fn is_nan(&self) -> bool {
-        self.kind == Kind::NotANumber
+        self.kind == DecimalKind::NotANumber
     }
 
     pub(crate) fn is_zero(&self) -> bool {
@@ -221,7 +219,6 @@ impl Decimal {
         self.is_finite() && self.exponent >= 0
     }
 
-    /// The power of ten of the first digit.
     pub(crate) fn magnitude(&self) -> i64 {
         self.exponent + digit_count(&self.coefficient) as i64 - 1
     }
@@ -230,29 +227,22 @@ impl Decimal {
         self.coefficient.bits()
     }
 
-    /// Sign, digits and exponent, for a finite number.
-    pub(crate) fn digits(&self) -> Digits {
-        Digits {
+    pub(crate) fn digits(&self) -> DecimalDigits {
+        DecimalDigits {
             negative: self.is_negative(),
             digits: self.coefficient.to_radix_be(10),
             exponent: self.magnitude(),
         }
     }
 
-    /// The whole number, if it is one of at most `digits` digits.
+    /// The number as an integer, if it is one of at most `digits` digits.
     pub(crate) fn to_integer(&self, digits: usize) -> Option<num_bigint::BigInt> {
         if !self.is_integer() || self.magnitude() > digits as i64 {
             return None;
         }
         let value = &self.coefficient * &*ten_to(usize::try_from(self.exponent).ok()?);
-        Some(num_bigint::BigInt::from_biguint(
-            if self.negative {
-                num_bigint::Sign::Minus
-            } else {
-                num_bigint::Sign::Plus
-            },
-            value,
-        ))
+        let value = num_bigint::BigInt::from(value);
+        Some(if self.negative { -value } else { value })
     }
 
     pub(crate) fn from_integer(value: &num_bigint::BigInt) -> Self {
@@ -266,10 +256,11 @@ impl Decimal {
     pub(crate) fn to_f64(&self) -> f64 {
         let sign = if self.negative { -1.0 } else { 1.0 };
         match self.kind {
-            Kind::NotANumber => f64::NAN,
-            Kind::Infinite => sign * f64::INFINITY,
-            Kind::Finite => {
-                let short = self.clone().keep(40);
+            DecimalKind::NotANumber => f64::NAN,
+            DecimalKind::Infinite => sign * f64::INFINITY,
+            DecimalKind::Finite => {
+                // Parsing rounds correctly, and forty digits decide all but exact ties.
+                let short = self.clone().keep_digits(40);
                 format!("{}e{}", short.coefficient, short.exponent)
                     .parse::<f64>()
                     .unwrap_or(f64::NAN)
@@ -305,7 +296,7 @@ impl Decimal {
         Self::exact(self.negative, &self.coefficient / &*ten_to(cut), 0)
     }
 
-    /// Half away from zero, to `places` decimals.
+    /// Rounds half away from zero to `places` decimals.
     pub(crate) fn round(&self, places: i64) -> Self {
         let cut = -self.exponent - places;
         if !self.is_finite() || cut <= 0 {
@@ -316,16 +307,14 @@ impl Decimal {
             return Self::integer(0);
         }
         let mut value = self.clone();
-        value.cut(cut);
+        value.drop_digits(cut);
         value
     }
 
-    /// Rounded to `digits` significant digits.
     pub(crate) fn significant(&self, digits: usize) -> Self {
-        self.clone().keep(digits)
+        self.clone().keep_digits(digits)
     }
 
-    /// The small number it is, if it is one.
     pub(crate) fn to_u32(&self) -> Option<u32> {
         self.to_integer(10)?.to_u32()
     }
@@ -338,7 +327,7 @@ impl Decimal {
         (-self.exponent).max(0)
     }
 
-    /// Times 10^`places`, exactly.
+    /// Multiplies by 10^`places` without rounding.
     pub(crate) fn shifted(&self, places: usize) -> Self {
         Self {
             exponent: self.exponent.saturating_add(places as i64),

@@ -1,4 +1,4 @@
-//! Exact fractions of whole numbers of any size.
+//! Exact fractions of integers of any size.
 
 use num_bigint::{BigInt, Sign};
 use num_integer::Integer;
@@ -12,7 +12,7 @@ pub(crate) struct Fraction {
 }
 
 impl Fraction {
-    /// `num / den`, reduced; nothing if `den` is zero.
+    /// Reduces `num / den`; `None` if `den` is zero.
     pub(crate) fn new(num: BigInt, den: BigInt) -> Option<Self> {
         if den.is_zero() {
             return None;
@@ -32,9 +32,10 @@ impl Fraction {
         }
     }
 
-    /// The simplest fraction with this double as its nearest, found between neighbours in the tree of all fractions.
+    /// The simplest fraction that rounds to this double, found in the Stern-Brocot tree.
     ///
-    /// The denominator stays below ten million for numbers under 1; larger ones are scaled down by a power of ten first.
+    /// The denominator stays below ten million for numbers under 1. Larger numbers are first scaled
+    /// down by a power of ten.
     pub(crate) fn from_number(value: f64) -> Option<Self> {
         if !value.is_finite() {
             return None;
@@ -48,7 +49,7 @@ impl Fraction {
             scale = libm::pow(10.0, (1.0 + libm::log10(x)).floor());
             x /= scale;
         }
-        let (n, d) = between(x);
+        let (n, d) = simplest_between(x);
         let sign = if value < 0.0 { Sign::Minus } else { Sign::Plus };
         let num = BigInt::from(n)
             * num_traits::FromPrimitive::from_f64(scale).unwrap_or_else(BigInt::one);
@@ -58,16 +59,13 @@ impl Fraction {
         )
     }
 
-    /// Reads `1/3`, `0.25`, `-2` or `0.(3)`.
+    /// Parses `1/3`, `0.25`, `-2` or `0.(3)`.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let text = text.trim();
         if let Some((num, den)) = text.split_once(['/', ':']) {
             return Self::new(num.trim().parse().ok()?, den.trim().parse().ok()?);
         }
-        let (negative, text) = match text.strip_prefix('-') {
-            Some(rest) => (true, rest),
-            None => (false, text.strip_prefix('+').unwrap_or(text)),
-        };
+        let (negative, text) = super::decimal::split_sign(text);
         let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
         let (fixed, cycle) = match fraction.split_once('(') {
             Some((fixed, cycle)) => (fixed, cycle.strip_suffix(')')?),
@@ -94,13 +92,13 @@ impl Fraction {
         Some(if negative { value.neg() } else { value })
     }
 
-    /// The decimal text, with the digits that repeat in brackets: `0.1(6)`. Without a cycle, or with a very long one, it ends
-    /// after 15 decimals.
+    /// The decimal text, with repeating digits in brackets: `0.1(6)`. Without a cycle, or with a
+    /// very long one, it ends after 15 decimals.
     pub(crate) fn to_decimal_text(&self) -> String {
-        const LONGEST: usize = 2000;
+        const MAX_CYCLE: usize = 2000;
         let sign = if self.num.is_negative() { "-" } else { "" };
         let (whole, mut rest) = self.num.abs().div_rem(&self.den);
-        // Factors 2 and 5 of the denominator make the digits in front of the cycle.
+        // The factors 2 and 5 of the denominator determine the digits before the cycle.
         let mut core = self.den.clone();
         let mut start = 0;
         for factor in [2u8, 5] {
@@ -111,9 +109,10 @@ impl Fraction {
             }
             start = start.max(count);
         }
+        // The cycle is as long as the order of ten modulo the rest of the denominator.
         let mut power = BigInt::from(10) % &core;
         let mut cycle = usize::from(!core.is_one());
-        while cycle > 0 && !power.is_one() && cycle <= LONGEST {
+        while cycle > 0 && !power.is_one() && cycle <= MAX_CYCLE {
             power = power * 10 % &core;
             cycle += 1;
         }
@@ -130,7 +129,7 @@ impl Fraction {
         if self.is_integer() {
             return format!("{sign}{whole}");
         }
-        if cycle == 0 || cycle > LONGEST {
+        if cycle == 0 || cycle > MAX_CYCLE {
             let shown = if cycle == 0 { start.min(15) } else { 15 };
             return format!("{sign}{whole}.{}", digits(shown));
         }
@@ -139,7 +138,6 @@ impl Fraction {
         format!("{sign}{whole}.{fixed}({repeated})")
     }
 
-    /// The `n`-th root, if it is a fraction too.
     pub(crate) fn exact_root(&self, n: u32) -> Option<Self> {
         if self.num.is_negative() {
             return None;
@@ -151,7 +149,7 @@ impl Fraction {
         (root.num.pow(n) == self.num && root.den.pow(n) == self.den).then_some(root)
     }
 
-    /// The size of the larger part in bits.
+    /// The size in bits of the larger of numerator and denominator.
     pub(crate) fn bits(&self) -> u64 {
         self.num.bits().max(self.den.bits())
     }
@@ -198,7 +196,7 @@ impl Fraction {
         Self::integer(self.num.div_ceil(&self.den))
     }
 
-    /// To the nearest whole number; halves go up.
+    /// Rounds to the nearest integer, halves up.
     pub(crate) fn round(&self) -> Self {
         let twice: BigInt = &self.num * 2 + &self.den;
         Self::integer(twice.div_floor(&(&self.den * 2)))
@@ -209,17 +207,11 @@ impl Fraction {
     }
 
     pub(crate) fn to_f64(&self) -> f64 {
-        // Whole doubles divide exactly rounded; larger parts are first cut to 1080 bits or less.
+        // Dividing two doubles rounds correctly, but larger parts must first be cut to
+        // 1080 bits or less.
         let excess = self.bits().saturating_sub(1000);
-        if excess == 0 {
-            let (num, den) = (
-                self.num.to_f64().unwrap_or(f64::NAN),
-                self.den.to_f64().unwrap_or(f64::NAN),
-            );
-            return num / den;
-        }
-        let (num, den) = (&self.num >> excess, &self.den >> excess);
-        num.to_f64().unwrap_or(f64::NAN) / den.to_f64().unwrap_or(f64::NAN)
+        let part = |part: &BigInt| (part >> excess).to_f64().unwrap_or(f64::NAN);
+        part(&self.num) / part(&self.den)
     }
 
     pub(crate) fn compare(&self, other: &Self) -> std::cmp::Ordering {
@@ -227,8 +219,9 @@ impl Fraction {
     }
 }
 
-/// Walks down the tree of fractions between 0/1 and 1/1 to `x`; whole runs in one direction are jumped over.
-fn between(x: f64) -> (u64, u64) {
+// Walks down the Stern-Brocot tree to `x`. Jumps over runs in one direction, which could
+// be millions of steps.
+fn simplest_between(x: f64) -> (u64, u64) {
     const LIMIT: f64 = 10_000_000.0;
     let (mut a, mut b, mut c, mut d) = (0.0, 1.0, 1.0, 1.0);
     let mut best = (0.0, 1.0);
@@ -245,11 +238,11 @@ fn between(x: f64) -> (u64, u64) {
             break;
         }
         if x > middle {
-            let run = jump(|k: f64| x > (a + k * c) / (b + k * d), (LIMIT - b) / d);
+            let run = largest_step(|k: f64| x > (a + k * c) / (b + k * d), (LIMIT - b) / d);
             a += run * c;
             b += run * d;
         } else {
-            let run = jump(|k: f64| x < (c + k * a) / (d + k * b), (LIMIT - d) / b);
+            let run = largest_step(|k: f64| x < (c + k * a) / (d + k * b), (LIMIT - d) / b);
             c += run * a;
             d += run * b;
         }
@@ -258,8 +251,8 @@ fn between(x: f64) -> (u64, u64) {
     (best.0 as u64, best.1 as u64)
 }
 
-/// The largest step for which `holds` is true, at least 1 and at most one beyond `limit`.
-fn jump(holds: impl Fn(f64) -> bool, limit: f64) -> f64 {
+// The largest step for which `holds` is true: at least 1, and at most one beyond `limit`.
+fn largest_step(holds: impl Fn(f64) -> bool, limit: f64) -> f64 {
     let limit = limit.floor() + 1.0;
     let mut low = 1.0;
     let mut high = 2.0;

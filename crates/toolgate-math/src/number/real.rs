@@ -1,6 +1,6 @@
-//! Doubles: powers, comparison with tolerance, rounding, digits.
+//! Functions on doubles: powers, tolerant comparison, rounding, digits.
 
-/// `x^y` as ECMAScript has it: 1^∞ is not a number, and a tiny base to an infinite power is exactly 0.
+/// `x^y` as in ECMAScript: 1^∞ is NaN, and a tiny base to an infinite power is exactly 0.
 pub(crate) fn pow(x: f64, y: f64) -> f64 {
     if y.is_infinite() && x.abs() == 1.0 {
         return f64::NAN;
@@ -8,7 +8,7 @@ pub(crate) fn pow(x: f64, y: f64) -> f64 {
     if y == 2.0 {
         return x * x;
     }
-    // Small powers of whole numbers by multiplication: exact while they fit a double.
+    // Multiplication is exact for small powers of integers while they fit a double.
     if (1.0..=32.0).contains(&y) && y.fract() == 0.0 && x.fract() == 0.0 {
         let product = (1..y as u8).fold(x, |product, _| product * x);
         if product.abs() < 9e15 {
@@ -18,7 +18,6 @@ pub(crate) fn pow(x: f64, y: f64) -> f64 {
     libm::pow(x, y)
 }
 
-/// e^x; exact where people look.
 pub(crate) fn exp(x: f64) -> f64 {
     if x == 1.0 {
         std::f64::consts::E
@@ -27,12 +26,10 @@ pub(crate) fn exp(x: f64) -> f64 {
     }
 }
 
-/// Relative difference below which two numbers compare equal.
 const RELATIVE: f64 = 1e-12;
-/// Absolute difference below which two numbers compare equal.
 const ABSOLUTE: f64 = 1e-15;
 
-/// Whether two numbers differ by rounding errors only.
+/// True if two numbers differ only by rounding errors.
 pub(crate) fn nearly_equal(a: f64, b: f64) -> bool {
     if a == b {
         return true;
@@ -43,17 +40,17 @@ pub(crate) fn nearly_equal(a: f64, b: f64) -> bool {
     (a - b).abs() <= (RELATIVE * a.abs().max(b.abs())).max(ABSOLUTE)
 }
 
-/// Whether a number has no fraction; infinities count, as mathjs has them.
+/// True if a number has no fraction. Infinities count, as in mathjs.
 pub(crate) fn is_integer(x: f64) -> bool {
     x.is_finite() && x.fract() == 0.0
 }
 
-/// The powers of ten that `round` may need.
 const POWERS: [f64; 16] = [
     1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
 ];
 
-/// Half away from zero to `digits` decimals. What twelve decimals cannot tell from a tie counts as one.
+// Rounds half away from zero. What twelve decimals can't tell from a tie counts as one, because
+// 1.005 is stored a little below.
 pub(crate) fn round(x: f64, digits: i32) -> f64 {
     const SURE: i32 = 12;
     let Some(&power) = usize::try_from(digits)
@@ -66,10 +63,10 @@ pub(crate) fn round(x: f64, digits: i32) -> f64 {
         return x;
     }
     if x == 0.0 {
-        // A negative zero loses its sign, a small negative number does not: the digits of -0 are those of 0.
+        // Unlike a small negative number, -0 loses its sign, because its digits are those of 0.
         return 0.0;
     }
-    // A division of whole numbers is rounded correctly, so that only what lies close to a tie needs the digits.
+    // Dividing integers rounds correctly, so only values close to a tie need the digits.
     let scaled = x * power;
     if scaled.abs() < 1e9 && (scaled.fract().abs() - 0.5).abs() > 1e-4 {
         return scaled.round() / power;
@@ -86,22 +83,21 @@ pub(crate) fn round(x: f64, digits: i32) -> f64 {
 }
 
 fn round_digits(x: f64, digits: i32) -> f64 {
-    let decimal = Digits::of(x);
+    let decimal = DecimalDigits::from_number(x);
     let keep = decimal.exponent + 1 + i64::from(digits);
     decimal.round(keep).value()
 }
 
-/// The remainder with the sign of the divisor.
 pub(crate) fn modulo(x: f64, y: f64) -> f64 {
     if y == 0.0 { x } else { x - y * floor(x / y) }
 }
 
-/// The integer below, or the nearest one when only rounding errors lie between.
+/// The integer below, or the nearest one if only rounding errors separate them.
 pub(crate) fn floor(x: f64) -> f64 {
     nearest_or(x, x.floor())
 }
 
-/// The integer above, or the nearest one when only rounding errors lie between.
+/// The integer above, or the nearest one if only rounding errors separate them.
 pub(crate) fn ceil(x: f64) -> f64 {
     nearest_or(x, x.ceil())
 }
@@ -117,16 +113,15 @@ fn nearest_or(x: f64, whole: f64) -> f64 {
 
 /// The shortest decimal digits that name a double: `0.d1d2d3… × 10^(exponent + 1)`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Digits {
+pub(crate) struct DecimalDigits {
     pub(crate) negative: bool,
-    /// Values 0 to 9, no zeros at the end, at least one.
+    /// Values 0 to 9, without trailing zeros, at least one.
     pub(crate) digits: Vec<u8>,
-    /// The power of ten of the first digit.
     pub(crate) exponent: i64,
 }
 
-impl Digits {
-    pub(crate) fn of(x: f64) -> Self {
+impl DecimalDigits {
+    pub(crate) fn from_number(x: f64) -> Self {
         let text = format!("{:e}", x.abs());
         let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));
         let mut digits: Vec<u8> = digits
@@ -144,7 +139,6 @@ impl Digits {
         }
     }
 
-    /// Keeps the first `count` digits, rounding half up.
     pub(crate) fn round(mut self, count: i64) -> Self {
         let Ok(keep) = usize::try_from(count) else {
             return Self {
@@ -202,7 +196,7 @@ impl Digits {
     }
 }
 
-/// Of two shortest texts that are equally close to the number, ECMAScript takes the even one.
+// If two shortest texts are equally close to the number, ECMAScript takes the even one.
 fn break_tie(digits: &mut [u8], x: f64) {
     let exact = format!("{:.40e}", x.abs());
     let mut beyond = exact
@@ -219,7 +213,7 @@ fn break_tie(digits: &mut [u8], x: f64) {
     }
 }
 
-/// The text ECMAScript's `toString` gives.
+/// Formats a number like ECMAScript's `toString`.
 pub(crate) fn to_text(x: f64) -> String {
     if x.is_nan() {
         return "NaN".into();
@@ -230,7 +224,7 @@ pub(crate) fn to_text(x: f64) -> String {
     if x == 0.0 {
         return "0".into();
     }
-    let digits = Digits::of(x);
+    let digits = DecimalDigits::from_number(x);
     if x.abs() >= 1e21 || x.abs() < 1e-6 {
         crate::format::exponential(&digits, None)
     } else {

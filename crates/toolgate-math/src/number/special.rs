@@ -7,7 +7,7 @@ use libm::{exp, log, sin};
 use super::complex::{Complex, complex};
 use super::real::pow;
 
-/// Lanczos coefficients for g = 607/128.
+// Lanczos coefficients for g = 607/128.
 const LANCZOS: [f64; 15] = [
     0.999_999_999_999_997_1,
     57.156_235_665_862_92,
@@ -27,17 +27,20 @@ const LANCZOS: [f64; 15] = [
 ];
 const LANCZOS_G: f64 = 4.742_187_5;
 
-/// The gamma function; (n - 1)! at whole numbers.
+/// The gamma function. Whole numbers give (n - 1)!.
 pub(crate) fn gamma(x: f64) -> f64 {
     if super::real::is_integer(x) {
         return whole_gamma(x);
     }
+    // The reflection formula.
     if x < 0.5 {
         return PI / (sin(PI * x) * gamma(1.0 - x));
     }
+    // The largest argument whose result fits a double is 171.62; mathjs stops here.
     if x >= 171.35 {
         return f64::INFINITY;
     }
+    // Lanczos loses digits up there.
     if x > 85.0 {
         return stirling(x);
     }
@@ -64,7 +67,7 @@ fn whole_gamma(x: f64) -> f64 {
     product(1.0, x - 1.0)
 }
 
-/// The product of the whole numbers from `low` to `high`, halved until it is short: smaller rounding errors.
+// Halves the range until it is short, which keeps rounding errors small.
 pub(crate) fn product(low: f64, high: f64) -> f64 {
     if high < low {
         return 1.0;
@@ -90,7 +93,6 @@ fn stirling(x: f64) -> f64 {
             + 5_246_819.0 / (75_246_796_800.0 * x5 * x))
 }
 
-/// The gamma function of a complex number.
 pub(crate) fn complex_gamma(z: Complex) -> Complex {
     if z.im == 0.0 {
         return complex(gamma(z.re), 0.0);
@@ -123,7 +125,7 @@ pub(crate) fn lgamma(x: f64) -> f64 {
     if x < 0.5 {
         return log(PI / sin(PI * x)) - lgamma(1.0 - x);
     }
-    // The classic series of six terms: ten digits, and the ones people know from mathjs.
+    // The same series of six terms as mathjs. More terms would give different digits.
     const SERIES: [f64; 7] = [
         1.000_000_000_190_015,
         76.180_091_729_471_46,
@@ -147,7 +149,7 @@ pub(crate) fn erf(x: f64) -> f64 {
     if x.is_nan() { x } else { libm::erf(x) }
 }
 
-/// The Riemann zeta function of a real number, by Borwein's alternating series.
+// Uses Borwein's alternating series.
 pub(crate) fn zeta(s: f64) -> f64 {
     if s == 0.0 {
         return -0.5;
@@ -163,6 +165,7 @@ pub(crate) fn zeta(s: f64) -> f64 {
         let scale = pow(2.0, s) * pow(PI, s - 1.0) * sin(PI / 2.0 * s) * gamma(1.0 - s);
         return scale * zeta(1.0 - s);
     }
+    // With n = 24 the error of the series is below 10^-18.
     const N: i32 = 24;
     let mut weights = [0.0; N as usize + 1];
     let mut term = 1.0 / f64::from(N);

@@ -1,4 +1,4 @@
-//! Exponentials, logarithms and trigonometry of decimals, in fixed point with spare digits.
+//! Exponentials, logarithms and trigonometry of decimals, in fixed point with guard digits.
 
 mod fixed;
 
@@ -7,18 +7,18 @@ use num_integer::Integer;
 use num_traits::{One, ToPrimitive};
 
 use super::decimal::{Decimal, PRECISION, WIDE};
-use fixed::Fixed;
+use fixed::FixedPoint;
 
-/// Digits carried beyond those shown.
+// Guard digits carried beyond those shown.
 const SPARE: usize = 16;
 
-/// Decimals a fixed point needs for full precision at this magnitude of argument or result.
+// The decimals that fixed point needs for full precision at this magnitude of argument or result.
 fn places(value: &Decimal) -> usize {
     let magnitude = value.magnitude();
     PRECISION + SPARE + usize::try_from(magnitude.abs().min(2000)).unwrap_or(0) + 4
 }
 
-/// The largest argument whose angle can still be found.
+// The most digits before the point for which an angle can be reduced.
 const MAX_ANGLE: i64 = 1000;
 
 impl Decimal {
@@ -26,11 +26,12 @@ impl Decimal {
         self.exp_wide().significant(PRECISION)
     }
 
-    /// e^x with spare digits, for what is computed from it.
+    // e^x with guard digits, for further computation.
     fn exp_wide(&self) -> Self {
         if self.is_nan() {
             return self.clone();
         }
+        // The result would have an exponent of more than 17 digits.
         if !self.is_finite() || self.magnitude() > 17 {
             return if self.is_negative() {
                 Self::integer(0)
@@ -38,10 +39,11 @@ impl Decimal {
                 Self::infinity(false)
             };
         }
+        // e^x differs from 1 only beyond the last digit.
         if self.magnitude() < -(PRECISION as i64) - 2 {
             return Self::integer(1);
         }
-        let fixed = Fixed::new(places(self));
+        let fixed = FixedPoint::new(places(self));
         let (tens, rest) = fixed.read(self).div_mod_floor(&fixed.ln10());
         let tens = tens.to_i64().unwrap_or(i64::MAX);
         fixed.decimal(&fixed.exp(&rest), tens).significant(WIDE)
@@ -51,17 +53,17 @@ impl Decimal {
         self.exp_m1_wide().significant(PRECISION)
     }
 
-    /// e^x - 1 with spare digits, also where e^x is nearly one.
+    // Keeps guard digits even where e^x is nearly one, and subtracting 1 would cancel.
     fn exp_m1_wide(&self) -> Self {
         if self.magnitude() >= 0 || !self.is_finite() {
             return self.exp_wide().add_to(&Self::integer(1).neg(), WIDE);
         }
-        let fixed = Fixed::new(places(self));
+        let fixed = FixedPoint::new(places(self));
         let value = fixed.exp(&fixed.read(self)) - &fixed.one;
         fixed.decimal(&value, 0).significant(WIDE)
     }
 
-    /// The natural logarithm of a positive number.
+    /// The natural logarithm. `self` must be positive.
     pub(crate) fn ln(&self) -> Self {
         self.ln_wide().significant(PRECISION)
     }
@@ -70,30 +72,30 @@ impl Decimal {
         self.ln_wide().div(&Self::integer(2).ln_wide())
     }
 
-    /// The natural logarithm with spare digits, for what is computed from it.
+    // The natural logarithm with guard digits, for further computation.
     fn ln_wide(&self) -> Self {
         if self.is_zero() {
             return Self::infinity(true);
         }
-        if !self.is_finite() || self.is_negative() {
-            return if self.is_negative() {
-                Self::nan()
-            } else {
-                self.clone()
-            };
+        if self.is_negative() {
+            return Self::nan();
+        }
+        if !self.is_finite() {
+            return self.clone();
         }
         let magnitude = self.magnitude();
         let (_, coefficient, exponent) = self.parts();
+        // Near one, so that the double that the iteration starts from is accurate.
         let mantissa = Self::exact(false, coefficient.clone(), exponent - magnitude);
         let start = Self::from_number(libm::log(mantissa.to_f64()));
-        // Each round triples the correct digits, 15, 45, 135; the first one needs no more than it finds.
-        let refine = |fixed: &Fixed, y: BigInt| -> BigInt {
+        // Each round triples the correct digits (15, 45, 135), so the first needs few.
+        let refine = |fixed: &FixedPoint, y: BigInt| -> BigInt {
             let (m, e) = (fixed.read(&mantissa), fixed.exp(&y));
             y + fixed.div(&((&m - &e) * 2), &(&m + &e))
         };
-        let rough = Fixed::new(PRECISION);
+        let rough = FixedPoint::new(PRECISION);
         let near = refine(&rough, rough.read(&start));
-        let fixed = Fixed::new(2 * PRECISION + SPARE);
+        let fixed = FixedPoint::new(2 * PRECISION + SPARE);
         let y = refine(&fixed, near << (fixed.bits - rough.bits));
         let value: BigInt = y + fixed.ln10() * magnitude;
         fixed.decimal(&value, 0).significant(WIDE)
@@ -106,11 +108,11 @@ impl Decimal {
         {
             return Self::from_integer(&BigInt::from(exponent));
         }
-        let fixed = Fixed::new(WIDE + SPARE);
+        let fixed = FixedPoint::new(WIDE + SPARE);
         self.ln_wide().div(&fixed.decimal(&fixed.ln10(), 0))
     }
 
-    /// `self` to any power; nothing for a negative base with a fraction as the exponent.
+    /// `self` to any power; `None` for a negative base with a fractional exponent.
     pub(crate) fn pow(&self, exponent: &Self) -> Option<Self> {
         if let Some(count) = exponent.to_integer(20) {
             return Some(self.powi(&count));
@@ -125,13 +127,14 @@ impl Decimal {
                 Self::integer(0)
             });
         }
+        // A root is exact where the logarithm would not be.
         if *exponent == Self::exact(false, 5u8.into(), -1) {
             return Some(self.sqrt());
         }
         Some(exponent.mul_wide(&self.ln_wide()).exp())
     }
 
-    /// Sine and cosine; nothing beyond [`MAX_ANGLE`] digits in front of the point.
+    /// Sine and cosine; `None` beyond [`MAX_ANGLE`] digits before the point.
     fn sin_cos(&self) -> Option<(Self, Self)> {
         if !self.is_finite() {
             return Some((Self::nan(), Self::nan()));
@@ -139,7 +142,7 @@ impl Decimal {
         if self.magnitude() > MAX_ANGLE {
             return None;
         }
-        let fixed = Fixed::new(places(self));
+        let fixed = FixedPoint::new(places(self));
         let quarter = fixed.pi() / 2;
         let (turns, rest) = fixed.read(self).div_mod_floor(&quarter);
         let (sin, cos) = fixed.sin_cos(&rest);
@@ -166,21 +169,15 @@ impl Decimal {
     }
 
     pub(crate) fn atan(&self) -> Self {
-        let fixed = Fixed::new(places(self));
-        let half_pi = || {
-            let value = fixed.write(&(fixed.pi() / 2));
-            if self.is_negative() {
-                value.neg()
-            } else {
-                value
-            }
-        };
+        let fixed = FixedPoint::new(places(self));
         if self.is_nan() {
             return self.clone();
         }
         if !self.is_finite() || self.magnitude() > 2 * PRECISION as i64 {
-            return half_pi();
+            let half_pi = fixed.write(&(fixed.pi() / 2));
+            return half_pi.negate_if(self.is_negative());
         }
+        // atan(x) = x - x³/3 …: the second term is below the last digit.
         if self.magnitude() < -(PRECISION as i64) {
             return self.clone();
         }
@@ -188,7 +185,7 @@ impl Decimal {
     }
 
     pub(crate) fn pi() -> Self {
-        let fixed = Fixed::new(PRECISION + SPARE);
+        let fixed = FixedPoint::new(PRECISION + SPARE);
         fixed.write(&fixed.pi())
     }
 
@@ -203,11 +200,8 @@ impl Decimal {
 
     pub(crate) fn acos(&self) -> Self {
         let one = Self::integer(1);
-        if self
-            .abs()
-            .compare(&one)
-            .is_none_or(std::cmp::Ordering::is_gt)
-        {
+        let order = self.abs().compare(&one);
+        if order.is_none_or(std::cmp::Ordering::is_gt) {
             return Self::nan();
         }
         // 2 atan(√((1 - x) / (1 + x))) keeps its digits near 1.
@@ -220,14 +214,13 @@ impl Decimal {
 
     pub(crate) fn sinh(&self) -> Self {
         let grown = self.exp_m1_wide();
-        if !self.is_finite() || !grown.is_finite() {
-            return if self.is_finite() {
-                grown
-            } else {
-                self.clone()
-            };
+        if !self.is_finite() {
+            return self.clone();
         }
-        // (m + m / (m + 1)) / 2 with m = e^x - 1 does not cancel.
+        if !grown.is_finite() {
+            return grown;
+        }
+        // (m + m / (m + 1)) / 2 with m = e^x - 1 avoids cancellation.
         let ratio = grown.div_to(&grown.add_to(&Self::integer(1), WIDE), WIDE);
         grown.add_to(&ratio, WIDE).div(&Self::integer(2))
     }
@@ -240,8 +233,7 @@ impl Decimal {
 
     pub(crate) fn tanh(&self) -> Self {
         if !self.is_finite() || self.magnitude() > 3 {
-            let one = Self::integer(1);
-            return if self.is_negative() { one.neg() } else { one };
+            return Self::integer(1).negate_if(self.is_negative());
         }
         let grown = self.mul(&Self::integer(2)).exp_m1_wide();
         grown.div(&grown.add_to(&Self::integer(2), WIDE))
@@ -250,11 +242,7 @@ impl Decimal {
     pub(crate) fn asinh(&self) -> Self {
         let root = self.mul(self).add(&Self::integer(1)).sqrt();
         let value = self.abs().add(&root).ln();
-        if self.is_negative() {
-            value.neg()
-        } else {
-            value
-        }
+        value.negate_if(self.is_negative())
     }
 
     pub(crate) fn acosh(&self) -> Self {

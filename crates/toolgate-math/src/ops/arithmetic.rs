@@ -1,16 +1,12 @@
-//! Sums, products, quotients, remainders and powers.
+//! The arithmetic operators: sums, products, quotients, remainders and powers.
 
 use num_bigint::BigInt;
 use num_traits::{Signed, ToPrimitive};
 
-use super::{Pair, broadcast, counted, counted_big, matrix_product, pair};
-use crate::budget::Meter;
-use crate::error::{Error, Result};
-use crate::number::complex::complex;
-use crate::number::fraction::Fraction;
-use crate::number::real;
+use super::{NumberPair, broadcast, counted, counted_big, matrix_product, pair};
+use crate::number::{Fraction, complex, real};
+use crate::prelude::*;
 use crate::unit::Unit;
-use crate::value::{Value, type_error};
 
 pub(crate) fn add(meter: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
     if let (Value::Number(a), Value::Number(b)) = (a, b) {
@@ -24,10 +20,10 @@ fn add_scalars(meter: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
         return join_units(meter, a, b, add);
     }
     match pair("add", a, b)? {
-        Pair::Number(a, b) => Ok(Value::Number(a + b)),
-        Pair::Complex(a, b) => Ok(a.add(b).into()),
-        Pair::Big(a, b) => counted_big(meter, a.add(&b)),
-        Pair::Fraction(a, b) => counted(meter, a.add(&b)),
+        NumberPair::Number(a, b) => Ok(Value::Number(a + b)),
+        NumberPair::Complex(a, b) => Ok(a.add(b).into()),
+        NumberPair::Big(a, b) => counted_big(meter, a.add(&b)),
+        NumberPair::Fraction(a, b) => counted(meter, a.add(&b)),
     }
 }
 
@@ -43,17 +39,16 @@ fn subtract_scalars(meter: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
         return join_units(meter, a, b, subtract);
     }
     match pair("subtract", a, b)? {
-        Pair::Number(a, b) => Ok(Value::Number(a - b)),
-        Pair::Complex(a, b) => Ok(a.sub(b).into()),
-        Pair::Big(a, b) => counted_big(meter, a.sub(&b)),
-        Pair::Fraction(a, b) => counted(meter, a.sub(&b)),
+        NumberPair::Number(a, b) => Ok(Value::Number(a - b)),
+        NumberPair::Complex(a, b) => Ok(a.sub(b).into()),
+        NumberPair::Big(a, b) => counted_big(meter, a.sub(&b)),
+        NumberPair::Fraction(a, b) => counted(meter, a.sub(&b)),
     }
 }
 
-/// A sum of quantities keeps the units of the first.
-fn join_units(meter: &mut Meter, a: &Unit, b: &Unit, f: super::Scalar2) -> Result<Value> {
+fn join_units(meter: &mut Meter, a: &Unit, b: &Unit, f: super::ScalarFunction) -> Result<Value> {
     if !a.is_compatible(b) {
-        return Err(Error::new("Units do not match"));
+        return fail("Units do not match");
     }
     let value = f(meter, a.required()?, b.required()?)?;
     let mut sum = a.with(Some(value));
@@ -61,7 +56,7 @@ fn join_units(meter: &mut Meter, a: &Unit, b: &Unit, f: super::Scalar2) -> Resul
     Ok(Value::unit(sum))
 }
 
-/// The matrix product for matrices, cell by cell with a scalar.
+/// The matrix product of matrices; cell by cell with a scalar.
 pub(crate) fn multiply(meter: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
     match (a, b) {
         (Value::Number(a), Value::Number(b)) => Ok(Value::Number(a * b)),
@@ -77,17 +72,17 @@ pub(crate) fn dot_multiply(meter: &mut Meter, a: &Value, b: &Value) -> Result<Va
 fn multiply_scalars(meter: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
     match (a, b) {
         (Value::Number(a), Value::Number(b)) => return Ok(Value::Number(a * b)),
-        (Value::Unit(a), Value::Unit(b)) => return a.multiply(meter, b),
+        (Value::Unit(a), Value::Unit(b)) => return a.combine(meter, b, 1.0),
         (Value::Unit(unit), factor) | (factor, Value::Unit(unit)) if is_number(factor) => {
             return unit.scale(meter, factor);
         }
         _ => {}
     }
     match pair("multiply", a, b)? {
-        Pair::Number(a, b) => Ok(Value::Number(a * b)),
-        Pair::Complex(a, b) => Ok(a.mul(b).into()),
-        Pair::Big(a, b) => counted_big(meter, a.mul(&b)),
-        Pair::Fraction(a, b) => counted(meter, a.mul(&b)),
+        NumberPair::Number(a, b) => Ok(Value::Number(a * b)),
+        NumberPair::Complex(a, b) => Ok(a.mul(b).into()),
+        NumberPair::Big(a, b) => counted_big(meter, a.mul(&b)),
+        NumberPair::Fraction(a, b) => counted(meter, a.mul(&b)),
     }
 }
 
@@ -108,7 +103,7 @@ pub(crate) fn divide(meter: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
         (Value::Number(a), Value::Number(b)) => Ok(Value::Number(a / b)),
         (_, Value::Matrix(b)) => {
             let inverse = super::inverse(meter, b)?;
-            multiply(meter, a, &Value::matrix(inverse))
+            multiply(meter, a, &inverse)
         }
         _ => broadcast(meter, a, b, divide_scalars),
     }
@@ -121,29 +116,29 @@ pub(crate) fn dot_divide(meter: &mut Meter, a: &Value, b: &Value) -> Result<Valu
 fn divide_scalars(meter: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
     match (a, b) {
         (Value::Number(a), Value::Number(b)) => return Ok(Value::Number(a / b)),
-        (Value::Unit(a), Value::Unit(b)) => return a.divide(meter, b),
+        (Value::Unit(a), Value::Unit(b)) => return a.combine(meter, b, -1.0),
         (Value::Unit(unit), divisor) if is_number(divisor) => {
             let value = divide(meter, unit.required()?, divisor)?;
             return Ok(Value::unit(unit.with(Some(value))));
         }
         (number, Value::Unit(unit)) if is_number(number) => {
-            return Unit::plain(number.clone()).divide(meter, unit);
+            return Unit::plain(number.clone()).combine(meter, unit, -1.0);
         }
         _ => {}
     }
     match pair("divide", a, b)? {
-        Pair::Number(a, b) => Ok(Value::Number(a / b)),
-        Pair::Complex(a, b) => Ok(a.div(b).into()),
-        Pair::Big(a, b) => counted_big(meter, a.div(&b)),
-        Pair::Fraction(a, b) => counted(meter, a.div(&b).ok_or_else(division_by_zero)?),
+        NumberPair::Number(a, b) => Ok(Value::Number(a / b)),
+        NumberPair::Complex(a, b) => Ok(a.div(b).into()),
+        NumberPair::Big(a, b) => counted_big(meter, a.div(&b)),
+        NumberPair::Fraction(a, b) => counted(meter, a.div(&b).ok_or_else(division_by_zero)?),
     }
 }
 
-fn division_by_zero() -> Error {
-    Error::new("Division by Zero")
+fn division_by_zero() -> MathError {
+    MathError::new("Division by Zero")
 }
 
-/// The remainder with the sign of the divisor; `x mod 0` is x.
+/// The remainder, with the sign of the divisor. `x mod 0` is x.
 pub(crate) fn modulo(meter: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
     if let (Value::Number(a), Value::Number(b)) = (a, b) {
         return Ok(Value::Number(real::modulo(*a, *b)));
@@ -153,14 +148,14 @@ pub(crate) fn modulo(meter: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
 
 fn modulo_scalars(meter: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
     match pair("mod", a, b)? {
-        Pair::Number(a, b) => Ok(Value::Number(real::modulo(a, b))),
-        Pair::Complex(..) => Err(type_error("mod", a)),
-        Pair::Big(a, b) if b.is_zero() => counted_big(meter, a),
-        Pair::Big(a, b) => {
+        NumberPair::Number(a, b) => Ok(Value::Number(real::modulo(a, b))),
+        NumberPair::Complex(..) => Err(type_error("mod", a)),
+        NumberPair::Big(a, b) if b.is_zero() => counted_big(meter, a),
+        NumberPair::Big(a, b) => {
             let quotient = super::floor_big(&a.div(&b));
             counted_big(meter, a.sub(&b.mul(&quotient)))
         }
-        Pair::Fraction(a, b) => {
+        NumberPair::Fraction(a, b) => {
             let quotient = a.div(&b).ok_or_else(division_by_zero)?.floor();
             counted(meter, a.sub(&b.mul(&quotient)))
         }
@@ -196,15 +191,15 @@ fn number_power(a: f64, b: f64) -> Value {
 
 fn power_scalars(meter: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
     match pair("pow", a, b)? {
-        Pair::Number(a, b) => Ok(number_power(a, b)),
-        Pair::Complex(a, b) => Ok(a.pow(b).into()),
-        Pair::Big(a, b) => match a.pow(&b) {
+        NumberPair::Number(a, b) => Ok(number_power(a, b)),
+        NumberPair::Complex(a, b) => Ok(a.pow(b).into()),
+        NumberPair::Big(a, b) => match a.pow(&b) {
             Some(power) => counted_big(meter, power),
             None => Ok(complex(a.to_f64(), 0.0)
                 .pow(complex(b.to_f64(), 0.0))
                 .into()),
         },
-        Pair::Fraction(a, b) => fraction_power(meter, &a, &b),
+        NumberPair::Fraction(a, b) => fraction_power(meter, &a, &b),
     }
 }
 
@@ -213,6 +208,7 @@ fn fraction_power(meter: &mut Meter, a: &Fraction, b: &Fraction) -> Result<Value
         let root = b
             .den
             .to_u32()
+            // Larger roots of fractions are hardly ever exact and slow to try.
             .filter(|n| *n <= 64)
             .and_then(|n| a.exact_root(n));
         if let Some(root) = root {
@@ -220,7 +216,7 @@ fn fraction_power(meter: &mut Meter, a: &Fraction, b: &Fraction) -> Result<Value
         }
         return Ok(number_power(a.to_f64(), b.to_f64()));
     }
-    // Checked before it is computed: the result has the bits of the base times the exponent.
+    // Checked before computing: the result has the bits of the base times the exponent.
     let count = b
         .num
         .abs()
@@ -257,10 +253,10 @@ pub(crate) fn negate(meter: &mut Meter, value: &Value) -> Result<Value> {
             Value::unit(unit.with(Some(value)))
         }
         // A zero in a matrix keeps its sign.
-        Value::Matrix(matrix) => Value::matrix(matrix.map(meter, |meter, cell| match cell {
+        Value::Matrix(matrix) => matrix.map(meter, |meter, cell| match cell {
             Value::Number(0.0) => Ok(cell.clone()),
             cell => negate(meter, cell),
-        })?),
+        })?,
         _ => return Err(type_error("unaryMinus", value)),
     })
 }
@@ -268,7 +264,7 @@ pub(crate) fn negate(meter: &mut Meter, value: &Value) -> Result<Value> {
 pub(crate) fn plus(meter: &mut Meter, value: &Value) -> Result<Value> {
     Ok(match value {
         Value::Bool(_) | Value::Text(_) => Value::Number(value.number("unaryPlus")?),
-        Value::Matrix(matrix) => Value::matrix(matrix.map(meter, plus)?),
+        Value::Matrix(matrix) => matrix.map(meter, plus)?,
         Value::Number(_)
         | Value::Complex(_)
         | Value::Big(_)
@@ -278,7 +274,6 @@ pub(crate) fn plus(meter: &mut Meter, value: &Value) -> Result<Value> {
     })
 }
 
-/// The absolute value as a double, for choosing a prefix.
 pub(crate) fn magnitude(value: &Value) -> Option<f64> {
     Some(match value {
         Value::Number(value) => value.abs(),
@@ -305,9 +300,9 @@ pub(crate) fn square_root(meter: &mut Meter, value: &Value) -> Result<Value> {
     })
 }
 
-/// Functions of real analysis take no fractions: their results are none.
-pub(crate) fn no_fraction() -> Error {
-    Error::new(
+// Analytic functions don't accept fractions, because their results aren't fractions.
+pub(crate) fn no_fraction() -> MathError {
+    MathError::new(
         "Cannot implicitly convert a Fraction to BigNumber or vice versa. \
          Use function bignumber(x) to convert to BigNumber or number(x) to convert to a number.",
     )

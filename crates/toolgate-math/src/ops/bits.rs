@@ -1,30 +1,26 @@
-//! Bitwise operators: doubles as 32-bit words, big numbers as whole numbers of any size.
+//! The bitwise operators: doubles as 32-bit words, big numbers as integers of any size.
 
 use num_bigint::BigInt;
 use num_traits::ToPrimitive;
 
-use super::{Pair, broadcast, counted_big, pair};
-use crate::budget::Meter;
-use crate::error::{Error, Result};
-use crate::number::decimal::{Decimal, PRECISION};
-use crate::tree::Binary;
-use crate::value::{Value, read_number, type_error};
+use super::{NumberPair, broadcast, counted_big, pair};
+use crate::number::Decimal;
+use crate::number::decimal::PRECISION;
+use crate::prelude::*;
+use crate::tree::BinaryOperator;
+use crate::value::read_number;
 
-/// The low 32 bits of a whole number, as ECMAScript takes them.
+// The low 32 bits of an integer, as in ECMAScript.
 fn word(value: f64, function: &str) -> Result<i32> {
     if value.fract() != 0.0 || value.is_nan() {
-        return Err(Error::new(format!(
-            "Integers expected in function {function}"
-        )));
+        return fail(format!("Integers expected in function {function}"));
     }
     Ok(value.rem_euclid(4_294_967_296.0) as u32 as i32)
 }
 
 fn whole(meter: &Meter, value: &Decimal, function: &str) -> Result<BigInt> {
     if !value.is_integer() {
-        return Err(Error::new(format!(
-            "Integers expected in function {function}"
-        )));
+        return fail(format!("Integers expected in function {function}"));
     }
     value
         .to_integer(meter.digits())
@@ -40,10 +36,13 @@ fn bitwise(
     big: fn(BigInt, BigInt) -> Option<BigInt>,
 ) -> Result<Value> {
     match pair(function, a, b)? {
-        Pair::Number(a, b) => Ok(Value::Number(small(word(a, function)?, word(b, function)?))),
-        Pair::Big(a, b) if a.is_nan() || b.is_nan() => Ok(Value::big(Decimal::nan())),
-        Pair::Big(a, b) => {
+        NumberPair::Number(a, b) => {
+            Ok(Value::Number(small(word(a, function)?, word(b, function)?)))
+        }
+        NumberPair::Big(a, b) if a.is_nan() || b.is_nan() => Ok(Value::big(Decimal::nan())),
+        NumberPair::Big(a, b) => {
             let (a, b) = (whole(meter, &a, function)?, whole(meter, &b, function)?);
+            // As in mathjs, which has no big shift by a negative number.
             if function.contains("Shift") && b.sign() == num_bigint::Sign::Minus {
                 return Ok(Value::big(Decimal::nan()));
             }
@@ -55,14 +54,15 @@ fn bitwise(
             let result = Decimal::from_integer(&result);
             counted_big(meter, result.significant(PRECISION))
         }
-        Pair::Complex(..) | Pair::Fraction(..) => Err(type_error(function, a)),
+        NumberPair::Complex(..) | NumberPair::Fraction(..) => Err(type_error(function, a)),
     }
 }
 
-/// What the left side of `&` or `|` decides alone, as in mathjs: then nobody looks at the right side.
+/// The result if the left side of `&` or `|` decides it alone. As in mathjs, the right side
+/// is then not checked.
 #[inline]
-pub(crate) fn decided(operator: Binary, left: &Value) -> Option<Value> {
-    if !matches!(operator, Binary::BitAnd | Binary::BitOr) {
+pub(crate) fn short_circuit(operator: BinaryOperator, left: &Value) -> Option<Value> {
+    if !matches!(operator, BinaryOperator::BitAnd | BinaryOperator::BitOr) {
         return None;
     }
     let not_a_number = match left {
@@ -76,23 +76,23 @@ pub(crate) fn decided(operator: Binary, left: &Value) -> Option<Value> {
         return Some(f64::NAN.into());
     }
     match (operator, left) {
-        (Binary::BitAnd, Value::Bool(false)) => Some(0.0.into()),
-        (Binary::BitAnd, Value::Number(0.0)) => Some(0.0.into()),
-        (Binary::BitOr, Value::Bool(true)) => Some(1.0.into()),
-        (Binary::BitOr, Value::Number(-1.0)) => Some((-1.0).into()),
+        (BinaryOperator::BitAnd, Value::Bool(false)) => Some(0.0.into()),
+        (BinaryOperator::BitAnd, Value::Number(0.0)) => Some(0.0.into()),
+        (BinaryOperator::BitOr, Value::Bool(true)) => Some(1.0.into()),
+        (BinaryOperator::BitOr, Value::Number(-1.0)) => Some((-1.0).into()),
         _ => None,
     }
 }
 
 pub(crate) fn bit_and(meter: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
-    match decided(Binary::BitAnd, a) {
+    match short_circuit(BinaryOperator::BitAnd, a) {
         Some(value) => Ok(value),
         None => and(meter, a, b),
     }
 }
 
 pub(crate) fn bit_or(meter: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
-    match decided(Binary::BitOr, a) {
+    match short_circuit(BinaryOperator::BitOr, a) {
         Some(value) => Ok(value),
         None => or(meter, a, b),
     }
@@ -117,7 +117,7 @@ bit_operators! {
 
 pub(crate) fn shift_right_logical(meter: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
     broadcast(meter, a, b, |_, a, b| match pair("rightLogShift", a, b)? {
-        Pair::Number(a, b) => {
+        NumberPair::Number(a, b) => {
             let (a, b) = (word(a, "rightLogShift")?, word(b, "rightLogShift")?);
             Ok(Value::Number(f64::from((a as u32).wrapping_shr(b as u32))))
         }
@@ -127,7 +127,7 @@ pub(crate) fn shift_right_logical(meter: &mut Meter, a: &Value, b: &Value) -> Re
 
 pub(crate) fn bit_not(meter: &mut Meter, value: &Value) -> Result<Value> {
     match value {
-        Value::Matrix(matrix) => Ok(Value::matrix(matrix.map(meter, bit_not)?)),
+        Value::Matrix(matrix) => matrix.map(meter, bit_not),
         Value::Big(value) => {
             let value = whole(meter, value, "bitNot")?;
             counted_big(meter, Decimal::from_integer(&!value))
@@ -135,7 +135,7 @@ pub(crate) fn bit_not(meter: &mut Meter, value: &Value) -> Result<Value> {
         Value::Number(_) | Value::Bool(_) | Value::Text(_) => {
             let number = value.number("bitNot")?;
             if number.fract() != 0.0 {
-                return Err(Error::new("Integer expected in function bitNot"));
+                return fail("Integer expected in function bitNot");
             }
             Ok(Value::Number(f64::from(!word(number, "bitNot")?)))
         }

@@ -1,30 +1,27 @@
-//! Comparisons: numbers with a tolerance for rounding errors, texts only where a function is made for them.
+//! The comparisons: numbers with a tolerance for rounding errors, texts only in
+//! functions made for them.
 
 use std::cmp::Ordering;
 
-use super::{Pair, broadcast, pair};
-use crate::budget::Meter;
-use crate::error::{Error, Result};
-use crate::number::decimal::Decimal;
+use super::{NumberPair, broadcast, pair};
+use crate::number::Decimal;
 use crate::number::real::nearly_equal;
+use crate::prelude::*;
 use crate::unit::Unit;
-use crate::value::Value;
 
-/// The order of two scalars; nothing when one of them is not a number.
+/// Compares two scalars; `None` if one is NaN.
 pub(crate) fn ordering(function: &str, a: &Value, b: &Value) -> Result<Option<Ordering>> {
     if let (Value::Unit(a), Value::Unit(b)) = (a, b) {
         return units(a, b).and_then(|(a, b)| ordering(function, a, b));
     }
     Ok(match pair(function, a, b)? {
-        Pair::Number(a, b) => number_order(a, b),
-        Pair::Complex(..) => {
-            return Err(Error::new(
-                "No ordering relation is defined for complex numbers",
-            ));
+        NumberPair::Number(a, b) => number_order(a, b),
+        NumberPair::Complex(..) => {
+            return fail("No ordering relation is defined for complex numbers");
         }
-        Pair::Big(a, b) if nearly_equal_big(&a, &b) => Some(Ordering::Equal),
-        Pair::Big(a, b) => a.compare(&b),
-        Pair::Fraction(a, b) => Some(a.compare(&b)),
+        NumberPair::Big(a, b) if nearly_equal_big(&a, &b) => Some(Ordering::Equal),
+        NumberPair::Big(a, b) => a.compare(&b),
+        NumberPair::Fraction(a, b) => Some(a.compare(&b)),
     })
 }
 
@@ -38,7 +35,7 @@ fn number_order(a: f64, b: f64) -> Option<Ordering> {
 
 fn units<'a>(a: &'a Unit, b: &'a Unit) -> Result<(&'a Value, &'a Value)> {
     if !a.is_compatible(b) {
-        return Err(Error::new("Cannot compare units with different base"));
+        return fail("Cannot compare units with different base");
     }
     Ok((a.required()?, b.required()?))
 }
@@ -52,6 +49,7 @@ fn nearly_equal_big(a: &Decimal, b: &Decimal) -> bool {
     } else {
         b.abs()
     };
+    // The tolerances of doubles, which mathjs uses for big numbers too.
     let relative = larger.mul(&Decimal::exact(false, 1u8.into(), -12));
     let absolute = Decimal::exact(false, 1u8.into(), -15);
     let difference = a.sub(b).abs();
@@ -59,7 +57,7 @@ fn nearly_equal_big(a: &Decimal, b: &Decimal) -> bool {
     within(&relative) || within(&absolute)
 }
 
-/// The integer below a big number, or the nearest one when only rounding errors lie between.
+/// The integer below a big number, or the nearest one if only rounding errors separate them.
 pub(crate) fn floor_big(x: &Decimal) -> Decimal {
     let (below, nearest) = (x.floor(), x.round(0));
     if below != nearest && nearly_equal_big(x, &nearest) && !nearly_equal_big(x, &below) {
@@ -69,7 +67,7 @@ pub(crate) fn floor_big(x: &Decimal) -> Decimal {
     }
 }
 
-/// Half away from zero to `places` decimals, after what is only a rounding error away from fewer digits was brought there.
+/// Rounds half away from zero to `places` decimals, after removing what is only a rounding error.
 pub(crate) fn round_big(x: &Decimal, places: i32) -> Decimal {
     const SURE: i32 = 12;
     if places < SURE {
@@ -95,10 +93,10 @@ fn is_equal(a: &Value, b: &Value) -> Result<bool> {
         _ => {}
     }
     Ok(match pair("equal", a, b)? {
-        Pair::Number(a, b) => nearly_equal(a, b),
-        Pair::Complex(a, b) => nearly_equal(a.re, b.re) && nearly_equal(a.im, b.im),
-        Pair::Big(a, b) => nearly_equal_big(&a, &b),
-        Pair::Fraction(a, b) => a == b,
+        NumberPair::Number(a, b) => nearly_equal(a, b),
+        NumberPair::Complex(a, b) => nearly_equal(a.re, b.re) && nearly_equal(a.im, b.im),
+        NumberPair::Big(a, b) => nearly_equal_big(&a, &b),
+        NumberPair::Fraction(a, b) => a == b,
     })
 }
 
@@ -135,7 +133,7 @@ pub(crate) fn unequal(meter: &mut Meter, a: &Value, b: &Value) -> Result<Value> 
     broadcast(meter, a, b, |_, a, b| Ok((!is_equal(a, b)?).into()))
 }
 
-/// -1, 0 or 1; -1 also when one of two doubles is not a number.
+/// Returns -1, 0 or 1, and -1 if one of two doubles is NaN.
 pub(crate) fn compare(meter: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
     broadcast(meter, a, b, compare_scalars)
 }
@@ -143,21 +141,21 @@ pub(crate) fn compare(meter: &mut Meter, a: &Value, b: &Value) -> Result<Value> 
 fn compare_scalars(_: &mut Meter, a: &Value, b: &Value) -> Result<Value> {
     let order = ordering("compare", a, b)?.map(|order| f64::from(order as i8));
     Ok(match pair("compare", a, b) {
-        Ok(Pair::Big(..)) => Value::big(Decimal::from_number(order.unwrap_or(f64::NAN))),
-        Ok(Pair::Fraction(..)) => {
+        Ok(NumberPair::Big(..)) => Value::big(Decimal::from_number(order.unwrap_or(f64::NAN))),
+        Ok(NumberPair::Fraction(..)) => {
             super::implicit_fraction(order.unwrap_or(f64::NAN)).map(Value::fraction)?
         }
         _ => Value::Number(order.unwrap_or(-1.0)),
     })
 }
 
-/// An order over all values: by type first, texts with their numbers counted ("a2" before "a10").
+/// Orders all values: by type first, and texts with their numbers counted ("a2" before "a10").
 pub(crate) fn natural_order(meter: &mut Meter, a: &Value, b: &Value) -> Result<Ordering> {
     meter.step(1)?;
     let real =
         |value: &Value| matches!(value, Value::Number(_) | Value::Big(_) | Value::Fraction(_));
     if real(a) && real(b) {
-        // Kinds that do not mix compare as doubles.
+        // Kinds that don't mix are compared as doubles.
         return Ok(match ordering("compareNatural", a, b) {
             Ok(order) => order.unwrap_or(Ordering::Less),
             Err(_) => {
@@ -222,7 +220,6 @@ fn natural_texts(a: &str, b: &str) -> Ordering {
     }
 }
 
-/// The run of digits, or of other letters, at the start.
 fn chunk(text: &str) -> &str {
     let digits = text.starts_with(|c: char| c.is_ascii_digit());
     let end = text
@@ -231,7 +228,6 @@ fn chunk(text: &str) -> &str {
     &text[..end]
 }
 
-/// Whether two values are equal through and through.
 pub(crate) fn same(meter: &mut Meter, a: &Value, b: &Value) -> Result<bool> {
     meter.step(1)?;
     match (a, b) {

@@ -1,15 +1,12 @@
-//! Products, powers, determinants and inverses of matrices.
+//! Matrix operators: products, powers, determinants and inverses.
 
 use super::{add, divide, multiply, negate, subtract};
-use crate::budget::Meter;
-use crate::error::{Error, Result};
-use crate::matrix::Matrix;
-use crate::value::{Value, type_error};
+use crate::prelude::*;
 
-/// The product of two matrices or vectors; of two vectors, their dot product.
+/// The product of two matrices or vectors. Two vectors give their dot product.
 pub(crate) fn matrix_product(meter: &mut Meter, a: &Matrix, b: &Matrix) -> Result<Value> {
     let mismatch = || {
-        Error::new(format!(
+        MathError::new(format!(
             "Dimension mismatch in multiplication. The columns of A ({}) must match the rows of B ({})",
             a.size.last().copied().unwrap_or(0),
             b.size.first().copied().unwrap_or(0)
@@ -29,7 +26,7 @@ pub(crate) fn matrix_product(meter: &mut Meter, a: &Matrix, b: &Matrix) -> Resul
         return Err(mismatch());
     }
     if inner == 0 {
-        return Err(Error::new("Cannot multiply two empty vectors"));
+        return fail("Cannot multiply two empty vectors");
     }
     let mut data = Vec::new();
     meter.cells(rows.saturating_mul(columns))?;
@@ -43,13 +40,7 @@ pub(crate) fn matrix_product(meter: &mut Meter, a: &Matrix, b: &Matrix) -> Resul
         }
     }
     let size: Vec<usize> = size_a.into_iter().chain(size_b).collect();
-    Ok(match (size.is_empty(), data.pop()) {
-        (true, Some(only)) => only,
-        (_, last) => {
-            data.extend(last);
-            Value::matrix(Matrix::new(size, data))
-        }
-    })
+    Ok(matrix::collapse(size, data))
 }
 
 fn line_product<'a>(
@@ -67,8 +58,8 @@ fn line_product<'a>(
     Ok(sum)
 }
 
-fn too_many_dimensions() -> Error {
-    Error::new("Can only multiply a 1 or 2 dimensional matrix")
+fn too_many_dimensions() -> MathError {
+    MathError::new("Can only multiply a 1 or 2 dimensional matrix")
 }
 
 pub(crate) fn transpose(meter: &mut Meter, value: &Value, conjugate: bool) -> Result<Value> {
@@ -76,15 +67,15 @@ pub(crate) fn transpose(meter: &mut Meter, value: &Value, conjugate: bool) -> Re
         Value::Matrix(matrix) => {
             let turned = matrix.transpose(meter)?;
             if !conjugate {
-                return Ok(Value::matrix(turned));
+                return Ok(turned.into());
             }
-            Ok(Value::matrix(turned.map(meter, |_, cell| {
+            Ok(turned.map(meter, |_, cell| {
                 Ok(match cell {
                     Value::Complex(value) => value.conj().into(),
                     Value::Bool(_) | Value::Text(_) => cell.number("conj")?.into(),
                     cell => cell.clone(),
                 })
-            })?))
+            })?)
         }
         Value::Complex(value) if conjugate => Ok(value.conj().into()),
         Value::Bool(_) | Value::Text(_) if conjugate => Ok(value.number("ctranspose")?.into()),
@@ -101,25 +92,22 @@ pub(crate) fn transpose(meter: &mut Meter, value: &Value, conjugate: bool) -> Re
     }
 }
 
-/// An integer power of a square matrix.
 pub(super) fn matrix_power(meter: &mut Meter, matrix: &Matrix, exponent: f64) -> Result<Value> {
     if exponent.fract() != 0.0 {
-        return Err(Error::new(format!(
+        return fail(format!(
             "For A^b, b must be an integer (value is {exponent})"
-        )));
+        ));
     }
     let n = matrix.square()?;
     if matrix.size.len() != 2 {
-        return Err(Error::new(
-            "For A^b, A must be 2 dimensional (A has 1 dimensions)",
-        ));
+        return fail("For A^b, A must be 2 dimensional (A has 1 dimensions)");
     }
-    let mut base = Value::matrix(if exponent < 0.0 {
+    let mut base = if exponent < 0.0 {
         inverse(meter, matrix)?
     } else {
-        matrix.clone()
-    });
-    let mut result = Value::matrix(identity(meter, n, n)?);
+        matrix.clone().into()
+    };
+    let mut result = Value::from(identity(meter, n, n)?);
     let mut count = exponent.abs();
     while count >= 1.0 {
         if count % 2.0 == 1.0 {
@@ -154,7 +142,7 @@ pub(crate) fn is_zero(value: &Value) -> bool {
     }
 }
 
-/// The determinant, by elimination without divisions that leave a remainder (Bareiss).
+// Bareiss elimination: its divisions leave no remainder, so integers stay exact.
 pub(crate) fn determinant(meter: &mut Meter, matrix: &Matrix) -> Result<Value> {
     let n = matrix.square()?;
     let mut cells = matrix.data.clone();
@@ -207,8 +195,8 @@ pub(crate) fn determinant(meter: &mut Meter, matrix: &Matrix) -> Result<Value> {
     }
 }
 
-/// The inverse, by Gauss-Jordan elimination with the largest pivot.
-pub(crate) fn inverse(meter: &mut Meter, matrix: &Matrix) -> Result<Matrix> {
+// Gauss-Jordan elimination. The largest pivot keeps rounding errors small.
+pub(crate) fn inverse(meter: &mut Meter, matrix: &Matrix) -> Result<Value> {
     let n = matrix.square()?;
     if matches!(n, 1 | 2) {
         return small_inverse(meter, matrix, n);
@@ -257,18 +245,18 @@ pub(crate) fn inverse(meter: &mut Meter, matrix: &Matrix) -> Result<Matrix> {
             }
         }
     }
-    Ok(Matrix::new(matrix.size.clone(), b))
+    Ok(Value::matrix(matrix.size.clone(), b))
 }
 
-fn singular() -> Error {
-    Error::new("Cannot calculate inverse, determinant is zero")
+fn singular() -> MathError {
+    MathError::new("Cannot calculate inverse, determinant is zero")
 }
 
-/// By the formulas for one and two rows.
-fn small_inverse(meter: &mut Meter, matrix: &Matrix, n: usize) -> Result<Matrix> {
+// The closed formulas for one and two rows.
+fn small_inverse(meter: &mut Meter, matrix: &Matrix, n: usize) -> Result<Value> {
     if n == 1 {
         let inverse = divide(meter, &Value::Number(1.0), &matrix.data[0])?;
-        return Ok(Matrix::new(matrix.size.clone(), vec![inverse]));
+        return Ok(Value::matrix(matrix.size.clone(), vec![inverse]));
     }
     let det = determinant(meter, matrix)?;
     if is_zero(&det) {
@@ -284,5 +272,5 @@ fn small_inverse(meter: &mut Meter, matrix: &Matrix, n: usize) -> Result<Matrix>
         };
         cells.push(divide(meter, &cell, &det)?);
     }
-    Ok(Matrix::new(vec![2, 2], cells))
+    Ok(Value::matrix(vec![2, 2], cells))
 }

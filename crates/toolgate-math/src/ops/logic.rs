@@ -1,11 +1,9 @@
-//! Truth: what counts as true, and the logical operators.
+//! The logical operators, and which values count as true.
 
 use super::broadcast;
-use crate::budget::Meter;
-use crate::error::Result;
-use crate::value::{Value, type_error};
+use crate::prelude::*;
 
-/// Whether a value counts as true: numbers other than zero, and what has a value.
+/// True for numbers other than zero, and for values that exist.
 pub(crate) fn truth(function: &str, value: &Value) -> Result<bool> {
     Ok(match value {
         Value::Bool(value) => *value,
@@ -19,7 +17,8 @@ pub(crate) fn truth(function: &str, value: &Value) -> Result<bool> {
     })
 }
 
-/// The truth of both sides of `and`, `or` or `xor`, which do not mix kinds: a complex number or quantity stands next to its like.
+/// Both sides of `and`, `or` or `xor` as booleans. Kinds don't mix: a complex number or
+/// quantity needs its like.
 pub(crate) fn truths(function: &str, a: &Value, b: &Value) -> Result<(bool, bool)> {
     match (a, b) {
         (Value::Unit(_), Value::Unit(_)) => {}
@@ -39,7 +38,7 @@ pub(crate) fn truths(function: &str, a: &Value, b: &Value) -> Result<(bool, bool
 
 pub(crate) fn not(meter: &mut Meter, value: &Value) -> Result<Value> {
     match value {
-        Value::Matrix(matrix) => Ok(Value::matrix(matrix.map(meter, not)?)),
+        Value::Matrix(matrix) => matrix.map(meter, not),
         Value::Null | Value::Undefined => Ok(true.into()),
         _ => Ok((!truth("not", value)?).into()),
     }

@@ -14,12 +14,13 @@ pub(super) fn number(lexer: &Lexer<'_>) -> Result<f64> {
         None => text
             .parse()
             .map_err(|_| lexer.error(format!("Invalid number \"{text}\""))),
-        Some(base) => based(&text[2..], base)
-            .ok_or_else(|| lexer.error(format!("String \"{text}\" is out of range or no number"))),
+        Some(base) => based(&text[2..], base).ok_or_else(|| {
+            lexer.error(format!("String \"{text}\" is out of range or not a number"))
+        }),
     }
 }
 
-fn radix(text: &str) -> Option<u32> {
+pub(crate) fn radix(text: &str) -> Option<u32> {
     match text.as_bytes() {
         [b'0', b'x', ..] => Some(16),
         [b'0', b'o', ..] => Some(8),
@@ -28,7 +29,8 @@ fn radix(text: &str) -> Option<u32> {
     }
 }
 
-/// Digits in `base`, with a fraction (`1.8`) or a word size (`FFi8`: a signed number of 8 bits).
+/// Parses digits in `base`, with a fraction (`1.8`) or a word size (`FFi8`, a signed
+/// number of 8 bits).
 pub(crate) fn based(text: &str, base: u32) -> Option<f64> {
     let (text, size) = match text.split_once('i') {
         Some((digits, size)) => (digits, Some(size.parse::<i32>().ok()?)),

@@ -2,7 +2,7 @@
 
 use crate::{Budget, evaluate};
 
-/// What a thread must have; unoptimized stack frames are several times larger.
+/// Unoptimized stack frames are several times larger.
 const STACK: usize = if cfg!(debug_assertions) {
     1024 * 1024
 } else {
@@ -171,7 +171,7 @@ fn attacks() -> Vec<(&'static str, String)> {
     ]
 }
 
-/// With all the time in the world: it is the depth that ends them, however fast the machine is.
+/// Without a time limit, so that the depth limit ends them on any machine.
 #[test]
 fn no_value_nests_deeper_than_the_stack_can_write_and_drop() {
     let patient = Budget {
@@ -189,7 +189,6 @@ fn no_value_nests_deeper_than_the_stack_can_write_and_drop() {
         let error = on_a_small_stack(expression, patient).expect_err(expression);
         assert!(error.contains("nests deeper"), "{expression}: {error}");
     }
-    // As deep as it may be.
     let deep = "a=zeros(ones(100));".to_owned() + &"a=map([1],g(y)=a);".repeat(55) + "a";
     assert!(on_a_small_stack(&deep, patient).is_ok());
 }
@@ -197,7 +196,8 @@ fn no_value_nests_deeper_than_the_stack_can_write_and_drop() {
 #[test]
 fn every_attack_ends_quickly_on_a_small_stack() {
     #![expect(clippy::disallowed_types, reason = "the promise is about real time")]
-    // Unoptimized code is an order of magnitude slower; the promise of 50 ms is for a release build.
+    // Unoptimized code is an order of magnitude slower; the promise of 50 ms is
+    // for a release build.
     let limit = std::time::Duration::from_millis(if cfg!(debug_assertions) { 1500 } else { 50 });
     for (name, expression) in attacks() {
         let start = std::time::Instant::now();

@@ -1,36 +1,36 @@
-//! The prefixes, and which of them go in front of which kind of unit: one set a line in `prefixes.tsv`.
+//! The unit prefixes, in the sets that units accept: one set per line in `prefixes.tsv`.
 
 use std::sync::LazyLock;
 
-use crate::hash::NameMap;
+use crate::name_map::NameMap;
 
 #[derive(Debug)]
-pub(crate) struct Prefix {
+pub(crate) struct UnitPrefix {
     pub(crate) name: &'static str,
     pub(crate) value: f64,
-    /// Whether the format may choose it: not centi, deci, deca and hecto.
+    /// True if the format may choose it: not centi, deci, deca and hecto.
     pub(crate) scientific: bool,
 }
 
 const MINOR: [&str; 8] = ["da", "h", "d", "c", "deca", "hecto", "deci", "centi"];
 
-pub(super) static PLAIN: [Prefix; 1] = [Prefix {
+pub(super) static PLAIN: [UnitPrefix; 1] = [UnitPrefix {
     name: "",
     value: 1.0,
     scientific: true,
 }];
 
-static SETS: LazyLock<NameMap<Vec<Prefix>>> = LazyLock::new(|| {
+static SETS: LazyLock<NameMap<Vec<UnitPrefix>>> = LazyLock::new(|| {
     let sets = include_str!("prefixes.tsv").lines();
     sets.filter_map(|line| line.split_once('\t'))
         .map(|(set, prefixes)| (set, read(prefixes)))
         .collect()
 });
 
-fn read(prefixes: &'static str) -> Vec<Prefix> {
+fn read(prefixes: &'static str) -> Vec<UnitPrefix> {
     let words: Vec<&str> = prefixes.split(' ').collect();
     let pairs = words.chunks_exact(2).filter_map(|pair| {
-        Some(Prefix {
+        Some(UnitPrefix {
             name: pair[0],
             value: pair[1].parse().ok()?,
             scientific: !MINOR.contains(&pair[0]),
@@ -39,8 +39,8 @@ fn read(prefixes: &'static str) -> Vec<Prefix> {
     pairs.collect()
 }
 
-/// The sets under these names, after the missing prefix: `short+long`.
-pub(super) fn named(sets: &str) -> Vec<&'static [Prefix]> {
+/// Looks up sets by name (`short+long`), after the empty prefix.
+pub(super) fn named(sets: &str) -> Vec<&'static [UnitPrefix]> {
     let found = sets.split('+').filter_map(|set| SETS.get(set));
     std::iter::once(PLAIN.as_slice())
         .chain(found.map(Vec::as_slice))

@@ -1,11 +1,12 @@
-//! The physical quantities: what they are made of, and the unit each is shown in. One line each in `quantities.tsv`.
+//! The physical quantities: their dimensions and the unit each is shown in, one
+//! line each in `quantities.tsv`.
 
 use std::sync::LazyLock;
 
 use super::{DIMENSIONS, Dimensions};
 
 #[derive(Debug)]
-pub(crate) struct Base {
+pub(crate) struct BaseQuantity {
     pub(crate) index: usize,
     pub(crate) name: &'static str,
     pub(crate) dimensions: [i8; DIMENSIONS],
@@ -13,14 +14,15 @@ pub(crate) struct Base {
     pub(crate) unit: Option<(&'static str, &'static str)>,
 }
 
-impl Base {
+impl BaseQuantity {
     pub(crate) fn dimensions(&self) -> Dimensions {
         self.dimensions.map(f64::from)
     }
 }
 
-/// Name, powers of mass, length, time, current, temperature, light, amount, angle and bits, prefix and unit.
-pub(crate) static BASES: LazyLock<Vec<Base>> = LazyLock::new(|| {
+/// Name, powers of mass, length, time, current, temperature, light, amount, angle and
+/// bits, prefix and unit.
+pub(crate) static BASES: LazyLock<Vec<BaseQuantity>> = LazyLock::new(|| {
     let rows = include_str!("quantities.tsv").lines().enumerate();
     rows.filter_map(|(index, row)| {
         let (name, rest) = row.split_once('\t')?;
@@ -29,7 +31,7 @@ pub(crate) static BASES: LazyLock<Vec<Base>> = LazyLock::new(|| {
         for (dimension, power) in dimensions.iter_mut().zip(powers.split(' ')) {
             *dimension = power.parse().ok()?;
         }
-        Some(Base {
+        Some(BaseQuantity {
             index,
             name,
             dimensions,

@@ -1,23 +1,24 @@
-//! The units by their names.
+//! The table of units, by name.
 
 use std::sync::LazyLock;
 
-use super::prefix::{self, PLAIN, Prefix};
-use super::quantity::{BASES, Base};
-use crate::hash::NameMap;
+use super::prefix::{self, PLAIN, UnitPrefix};
+use super::quantity::{BASES, BaseQuantity};
+use crate::name_map::NameMap;
 
 #[derive(Debug)]
 pub(crate) struct UnitDef {
     pub(crate) name: &'static str,
-    /// How many base units it is.
     pub(crate) value: f64,
-    /// Where its zero lies, in 900ths of a kelvin: whole numbers for both Celsius and Fahrenheit.
+    /// The zero point in 900ths of a kelvin, which is a whole number for
+    /// both Celsius and Fahrenheit.
     pub(crate) offset: i32,
-    pub(crate) base: &'static Base,
-    pub(crate) prefixes: Vec<&'static [Prefix]>,
+    pub(crate) base: &'static BaseQuantity,
+    pub(crate) prefixes: Vec<&'static [UnitPrefix]>,
 }
 
-/// A row of `units.tsv`: names, size in base units, quantity, sets of prefixes, and zero if it isn't 0.
+// Reads a row of `units.tsv`: names, size in base units, quantity, prefix sets, and zero point
+// if it isn't 0.
 fn read(row: &'static str) -> Option<impl Iterator<Item = UnitDef>> {
     let mut columns = row.split('\t');
     let names = columns.next()?;
@@ -47,11 +48,12 @@ pub(crate) fn all() -> impl Iterator<Item = &'static UnitDef> {
     UNITS.iter()
 }
 
-pub(crate) fn find(name: &str) -> Option<(&'static UnitDef, &'static Prefix)> {
+pub(crate) fn find(name: &str) -> Option<(&'static UnitDef, &'static UnitPrefix)> {
+    // The whole name first: `min` is a minute, not a milli-inch.
     if let Some(unit) = BY_NAME.get(name) {
         return Some((*unit, &PLAIN[0]));
     }
-    // No prefix is longer than six letters.
+    // No prefix has more than six letters.
     (1..=6.min(name.len()))
         .filter(|&at| name.is_char_boundary(at))
         .find_map(|at| {

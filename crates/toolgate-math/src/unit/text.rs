@@ -1,21 +1,17 @@
-//! Units as text: choosing the unit and prefix to show, and reading `5 kg m / s^2`.
+//! Formats and parses units: chooses the unit and prefix to show, and reads `5 kg m / s^2`.
 
 use super::quantity::BASES;
 use super::table;
-use super::{Dimensions, Part, System, Unit};
-use crate::budget::Meter;
-use crate::error::{Error, Result};
-use crate::ops;
-use crate::value::Value;
+use super::{Dimensions, Unit, UnitFactor, UnitSystem};
+use crate::prelude::*;
 
-/// What a quantity shows: its number in the chosen units, and the units.
+/// The parts of a formatted quantity: its number in the chosen units, and the units.
 pub(crate) struct UnitText {
     pub(crate) value: Option<Value>,
     pub(crate) units: String,
 }
 
-/// Chooses units and prefix for a quantity.
-pub(crate) fn format(meter: &mut Meter, unit: &Unit, system: &System) -> Result<UnitText> {
+pub(crate) fn format(meter: &mut Meter, unit: &Unit, system: &UnitSystem) -> Result<UnitText> {
     let mut shown = unit.clone();
     if shown.simplify {
         simplify(&mut shown, system);
@@ -37,7 +33,7 @@ pub(crate) fn format(meter: &mut Meter, unit: &Unit, system: &System) -> Result<
     })
 }
 
-fn simplify(unit: &mut Unit, system: &System) {
+fn simplify(unit: &mut Unit, system: &UnitSystem) {
     if unit.is_plain() {
         unit.parts.clear();
         return;
@@ -47,38 +43,31 @@ fn simplify(unit: &mut Unit, system: &System) {
         .find(|base| unit.is_of(base))
         .and_then(|base| system.unit_of(base));
     if let Some((def, prefix)) = whole {
-        unit.parts = vec![Part {
-            unit: def,
-            prefix,
-            power: 1.0,
-        }];
+        unit.parts = vec![UnitFactor::new(def, prefix, 1.0)];
         return;
     }
-    let proposal: Option<Vec<Part>> = from_bases(&unit.dimensions, system);
-    if let Some(parts) = proposal
+    if let Some(parts) = from_bases(&unit.dimensions, system)
         && parts.len() < unit.parts.len()
     {
         unit.parts = parts;
     }
 }
 
-fn from_bases(dimensions: &Dimensions, system: &System) -> Option<Vec<Part>> {
+fn from_bases(dimensions: &Dimensions, system: &UnitSystem) -> Option<Vec<UnitFactor>> {
     BASES
         .iter()
         .zip(dimensions)
         .filter(|(_, power)| power.abs() > 1e-12)
         .map(|(base, &power)| {
-            system.unit_of(base).map(|(unit, prefix)| Part {
-                unit,
-                prefix,
-                power,
-            })
+            let (unit, prefix) = system.unit_of(base)?;
+            Some(UnitFactor::new(unit, prefix, power))
         })
         .collect()
 }
 
-/// The prefix that brings the number closest to 16, between 0.1 and 1000; the given one if it does.
-fn best_prefix(part: Part, value: Option<&Value>) -> Part {
+// Keeps the given prefix if the number is between 0.1 and 1000. Otherwise picks the one that
+// brings it closest to 16.
+fn best_prefix(part: UnitFactor, value: Option<&Value>) -> UnitFactor {
     let value = value.and_then(ops::magnitude).unwrap_or(0.0);
     if value == 0.0 {
         return part;
@@ -88,6 +77,7 @@ fn best_prefix(part: Part, value: Option<&Value>) -> Part {
             - 1.2
     };
     let given = distance(part.prefix.value);
+    // Numbers from 0.1 to 1000 keep the prefix; the slack absorbs rounding errors.
     if given > -2.200_001 && given < 1.800_001 {
         return part;
     }
@@ -105,14 +95,13 @@ fn best_prefix(part: Part, value: Option<&Value>) -> Part {
             best = (next, prefix);
         }
     }
-    Part {
+    UnitFactor {
         prefix: best.1,
         ..part
     }
 }
 
-/// `(kg m) / s^2`.
-pub(super) fn units(parts: &[Part]) -> String {
+pub(super) fn units(parts: &[UnitFactor]) -> String {
     let above = parts.iter().filter(|part| part.power > 0.0).count();
     let below = parts.iter().filter(|part| part.power < 0.0).count();
     let list = |sign: f64, lift: bool| {
@@ -124,6 +113,7 @@ pub(super) fn units(parts: &[Part]) -> String {
                 "{separator}{}{}",
                 part.prefix.name, part.unit.name
             ));
+            // A power that came out of a root may miss 1 by a rounding error.
             if (power - 1.0).abs() > 1e-15 {
                 text.push_str(&format!("^{}", crate::number::real::to_text(power)));
             }
@@ -146,21 +136,19 @@ pub(super) fn units(parts: &[Part]) -> String {
     }
 }
 
-/// Reads a quantity or a bare unit from a text.
-pub(crate) fn parse(meter: &mut Meter, text: &str, system: &mut System) -> Result<Unit> {
+pub(crate) fn parse(meter: &mut Meter, text: &str, system: &mut UnitSystem) -> Result<Unit> {
     let mut rest = text.trim();
     let number_end = number_length(rest);
     let value = match &rest[..number_end] {
         "" => None,
         digits => Some(Value::Number(digits.parse().map_err(|_| {
-            Error::new(format!(
-                "\"{text}\" is no quantity: write a number and a unit"
+            MathError::new(format!(
+                "\"{text}\" is not a quantity: write a number and a unit"
             ))
         })?)),
     };
     rest = rest[number_end..].trim_start();
-    let mut unit = Unit::plain(Value::Number(1.0));
-    unit.value = None;
+    let mut unit = Unit::default();
     let mut sign: f64 = 1.0;
     let mut signs = Vec::new();
     while let Some(c) = rest.chars().next() {
@@ -177,7 +165,7 @@ pub(crate) fn parse(meter: &mut Meter, text: &str, system: &mut System) -> Resul
             }
             ')' => {
                 signs.pop().ok_or_else(|| {
-                    Error::new(format!("Unexpected \")\" in the unit \"{text}\""))
+                    MathError::new(format!("Unexpected \")\" in the unit \"{text}\""))
                 })?;
                 sign = group_sign(&signs);
                 rest = &rest[1..];
@@ -200,23 +188,23 @@ fn group_sign(signs: &[f64]) -> f64 {
     signs.last().copied().unwrap_or(1.0)
 }
 
-/// Reads `cm^2` at the start of `rest` and returns what follows it.
+// Reads a factor such as `cm^2` at the start of `rest` and returns what follows.
 fn factor<'a>(
     rest: &'a str,
     text: &str,
     sign: f64,
     unit: &mut Unit,
-    system: &mut System,
+    system: &mut UnitSystem,
 ) -> Result<&'a str> {
     let end = rest
         .find(|c: char| !(c.is_alphanumeric() || c == '_'))
         .unwrap_or(rest.len());
     let name = &rest[..end];
     let Some((def, prefix)) = table::find(name) else {
-        return Err(Error::new(format!(
+        return fail(format!(
             "Unit \"{}\" not found.",
             if name.is_empty() { text } else { name }
-        )));
+        ));
     };
     system.learn(def, prefix);
     let mut rest = rest[end..].trim_start();
@@ -225,23 +213,19 @@ fn factor<'a>(
         let after = after.trim_start();
         let end = number_length(after);
         let exponent: f64 = after[..end].parse().map_err(|_| {
-            Error::new(format!("In \"{text}\", \"^\" must be followed by a number"))
+            MathError::new(format!("In \"{text}\", \"^\" must be followed by a number"))
         })?;
         power *= exponent;
         rest = after[end..].trim_start();
     }
-    unit.parts.push(Part {
-        unit: def,
-        prefix,
-        power,
-    });
+    unit.parts.push(UnitFactor::new(def, prefix, power));
     for (own, base) in unit.dimensions.iter_mut().zip(def.base.dimensions()) {
         *own += base * power;
     }
     Ok(rest)
 }
 
-/// How many bytes at the start of the text are a number.
+// The length in bytes of the number at the start of a text.
 fn number_length(text: &str) -> usize {
     let bytes = text.as_bytes();
     let digits = |from: usize| {

@@ -1,22 +1,23 @@
-//! When two answers agree: both reject, or numbers within 1e-12 of each other and everything else by mathjs' format.
+//! Decides whether two answers agree: both reject, or numbers are within 1e-12 of each other and
+//! everything else is equal in mathjs' format.
 
 use serde_json::Value;
 
-use crate::mathjs::{Answer, Reply};
-use crate::ours::Ours;
+use crate::mathjs::{MathjsAnswer, MathjsReply};
+use crate::ours::OwnAnswer;
 
-/// How far apart two numbers may be, relative to the larger one. Some functions differ in the last bit between
-/// JavaScript engines, too.
+/// How far apart two numbers may be, relative to the larger one. Some functions differ in the last
+/// bit between JavaScript engines, too.
 const TOLERANCE: f64 = 1e-12;
 
 /// The whole numbers up to here are all doubles; JSON must show them as integers.
 const EXACT: f64 = 9_007_199_254_740_992.0;
 
-/// Nothing when both sides agree, else what each says.
-pub(crate) fn difference(theirs: &Reply, ours: &Ours) -> Option<String> {
+/// `None` if both sides agree, otherwise what each says.
+pub(crate) fn difference(theirs: &MathjsReply, ours: &OwnAnswer) -> Option<String> {
     let complaint = match (theirs, ours) {
-        (Reply::Error(_), Ours::Error(_)) => None,
-        (Reply::Value(theirs), Ours::Value { format, json }) => {
+        (MathjsReply::Error(_), OwnAnswer::Error(_)) => None,
+        (MathjsReply::Value(theirs), OwnAnswer::Value { format, json }) => {
             if same_value(theirs, format) {
                 json_difference(theirs, json)
             } else {
@@ -28,17 +29,18 @@ pub(crate) fn difference(theirs: &Reply, ours: &Ours) -> Option<String> {
     complaint.map(|complaint| format!("mathjs: {theirs} · ours: {ours}{complaint}"))
 }
 
-/// Nothing when we reject a function that is left out on purpose.
-pub(crate) fn excluded(ours: &Ours) -> Option<String> {
-    (!matches!(ours, Ours::Error(_))).then(|| format!("left out on purpose, yet ours: {ours}"))
+/// `None` if we reject a function that is excluded on purpose.
+pub(crate) fn excluded(ours: &OwnAnswer) -> Option<String> {
+    (!matches!(ours, OwnAnswer::Error(_))).then(|| format!("left out on purpose, yet ours: {ours}"))
 }
 
-fn same_value(theirs: &Answer, ours: &str) -> bool {
+fn same_value(theirs: &MathjsAnswer, ours: &str) -> bool {
     if theirs.format == ours {
         return true;
     }
     match theirs.kind.as_str() {
-        // The same double must also be spelled the same, unless two texts of one length are equally close to it.
+        // The same double must have the same text, unless two texts of one length are
+        // equally close to it.
         "number" => match (theirs.number, ours.parse::<f64>()) {
             (Some(number), Ok(other)) => {
                 let may_differ = number != other || theirs.format.len() == ours.len();
@@ -47,7 +49,8 @@ fn same_value(theirs: &Answer, ours: &str) -> bool {
             _ => false,
         },
         "BigNumber" | "Fraction" | "bigint" | "string" | "boolean" => false,
-        // The parts of a complex number share one error: `exp(pi i)` has a tiny imaginary part that is all rounding.
+        // The parts of a complex number share one error: `exp(pi i)` has a tiny imaginary part
+        // that is all rounding.
         "Complex" => same_text(&theirs.format, ours, largest(&theirs.format)),
         _ => same_text(&theirs.format, ours, 0.0),
     }
@@ -57,20 +60,20 @@ fn close(left: f64, right: f64, scale: f64) -> bool {
     left == right || (left - right).abs() <= TOLERANCE * left.abs().max(right.abs()).max(scale)
 }
 
-/// Whether two texts differ in their numbers only, and there hardly. `scale` is what errors are relative to where it
-/// is larger than the number itself.
+/// True if two texts differ only in their numbers, and only slightly. `scale` is what errors are
+/// relative to where it is larger than the number itself.
 fn same_text(theirs: &str, ours: &str, scale: f64) -> bool {
     let (theirs, ours) = (pieces(theirs), pieces(ours));
     theirs.len() == ours.len()
         && theirs.iter().zip(&ours).all(|pair| match pair {
-            (Piece::Number(left), Piece::Number(right)) => close(*left, *right, scale),
+            (TextPiece::Number(left), TextPiece::Number(right)) => close(*left, *right, scale),
             (left, right) => left == right,
         })
 }
 
 fn largest(text: &str) -> f64 {
-    let size = |piece: Piece| {
-        if let Piece::Number(number) = piece {
+    let size = |piece: TextPiece| {
+        if let TextPiece::Number(number) = piece {
             number.abs()
         } else {
             0.0
@@ -80,13 +83,13 @@ fn largest(text: &str) -> f64 {
 }
 
 #[derive(Debug, PartialEq)]
-enum Piece<'a> {
+enum TextPiece<'a> {
     Number(f64),
     Text(&'a str),
 }
 
-/// Splits at numbers; a digit inside a name (`log10`) starts none.
-fn pieces(text: &str) -> Vec<Piece<'_>> {
+/// Splits at numbers. A digit inside a name (`log10`) doesn't start one.
+fn pieces(text: &str) -> Vec<TextPiece<'_>> {
     let mut pieces = Vec::new();
     let (mut start, mut at) = (0, 0);
     let bytes = text.as_bytes();
@@ -102,14 +105,14 @@ fn pieces(text: &str) -> Vec<Piece<'_>> {
             at += 1;
             continue;
         }
-        pieces.push(Piece::Text(&text[start..at]));
-        pieces.push(Piece::Number(
+        pieces.push(TextPiece::Text(&text[start..at]));
+        pieces.push(TextPiece::Number(
             text[at..at + length].parse().expect("digits"),
         ));
         at += length;
         start = at;
     }
-    pieces.push(Piece::Text(&text[start..]));
+    pieces.push(TextPiece::Text(&text[start..]));
     pieces
 }
 
@@ -137,10 +140,11 @@ fn number_length(bytes: &[u8]) -> usize {
     length
 }
 
-/// What is wrong with our JSON, which should be a number for a number, an array for a matrix, and text for the rest.
-fn json_difference(theirs: &Answer, ours: &Result<Value, String>) -> Option<String> {
+/// What is wrong with our JSON, which should be a number for a number, an array for a matrix, and
+/// text for the rest.
+fn json_difference(theirs: &MathjsAnswer, ours: &Result<Value, String>) -> Option<String> {
     match (&theirs.json, ours) {
-        // How a function or nothing at all is answered is our own choice.
+        // How functions and undefined values are answered is our own choice.
         _ if matches!(theirs.kind.as_str(), "function" | "undefined") => None,
         (Some(theirs), Ok(ours)) if same_json(theirs, ours) => None,
         (None, Err(_)) => None,

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use crate::grammar::Grammar;
+use crate::grammar::RuleGrammar;
 
 /// How deep rules nest before only plain ones are left.
 const DEPTH: u32 = 4;
@@ -13,13 +13,13 @@ const DECIMALS: [&str; 8] = ["5", "25", "75", "1", "37", "2", "64", "9"];
 
 /// An expression as its rule: `parts` are the texts around `kids`, so there is one more of them.
 #[derive(Clone)]
-pub(crate) struct Tree {
+pub(crate) struct RuleTree {
     pub(crate) kind: char,
     pub(crate) parts: Vec<String>,
-    pub(crate) kids: Vec<Tree>,
+    pub(crate) kids: Vec<RuleTree>,
 }
 
-impl fmt::Display for Tree {
+impl fmt::Display for RuleTree {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(&self.parts[0])?;
         for (kid, part) in self.kids.iter().zip(&self.parts[1..]) {
@@ -29,30 +29,30 @@ impl fmt::Display for Tree {
     }
 }
 
-pub(crate) struct Generator {
-    grammar: Grammar,
+pub(crate) struct ExpressionGenerator {
+    grammar: RuleGrammar,
     state: u64,
     /// Whether the variables `x` and `y` exist where the next expression goes.
     variables: bool,
 }
 
-impl Generator {
+impl ExpressionGenerator {
     pub(crate) fn new(seed: u64) -> Self {
         Self {
-            grammar: Grammar::read(),
+            grammar: RuleGrammar::read(),
             state: seed,
             variables: false,
         }
     }
 
-    pub(crate) fn program(&mut self) -> Tree {
+    pub(crate) fn program(&mut self) -> RuleTree {
         self.expression('P', DEPTH + 1)
     }
 
-    fn expression(&mut self, letter: char, depth: u32) -> Tree {
+    fn expression(&mut self, letter: char, depth: u32) -> RuleTree {
         if self.variables && letter == 'n' && self.below(3) == 0 {
             let name = if self.below(2) == 0 { "x" } else { "y" };
-            return Tree {
+            return RuleTree {
                 kind: letter,
                 parts: vec![name.to_owned()],
                 kids: Vec::new(),
@@ -69,8 +69,8 @@ impl Generator {
         self.follow(letter, rule, depth.saturating_sub(1))
     }
 
-    fn follow(&mut self, letter: char, rule: &str, depth: u32) -> Tree {
-        let mut tree = Tree {
+    fn follow(&mut self, letter: char, rule: &str, depth: u32) -> RuleTree {
+        let mut tree = RuleTree {
             kind: letter,
             parts: vec![String::new()],
             kids: Vec::new(),
@@ -91,7 +91,7 @@ impl Generator {
         tree
     }
 
-    fn kid(&mut self, name: &str, depth: u32) -> Tree {
+    fn kid(&mut self, name: &str, depth: u32) -> RuleTree {
         let before = self.variables;
         let letter = match name {
             "X" => {
@@ -105,7 +105,8 @@ impl Generator {
         tree
     }
 
-    /// The text of a literal: a digit, a small decimal, an index or a unit. Nothing for the kinds of values.
+    /// The text of a literal: a digit, a small decimal, an index or a unit. Nothing for
+    /// the kinds of values.
     fn literal(&mut self, name: &str) -> Option<String> {
         let text = match name {
             "p" => (1 + self.below(9)).to_string(),
@@ -147,7 +148,8 @@ pub(crate) fn fresh_seed() -> u64 {
     now.as_micros() as u64 % 1_000_000_000
 }
 
-/// The text before the first `<name>`, the name, and the text after it. A `<` of its own is followed by a space or `=`.
+/// The text before the first `<name>`, the name, and the text after it. A `<` of its own is
+/// followed by a space or `=`.
 fn placeholder(rule: &str) -> Option<(&str, &str, &str)> {
     let mut from = 0;
     loop {
@@ -162,7 +164,7 @@ fn placeholder(rule: &str) -> Option<(&str, &str, &str)> {
     }
 }
 
-fn push(tree: &mut Tree, text: &str) {
+fn push(tree: &mut RuleTree, text: &str) {
     if let Some(part) = tree.parts.last_mut() {
         part.push_str(text);
     }
@@ -171,7 +173,7 @@ fn push(tree: &mut Tree, text: &str) {
 #[test]
 fn the_same_seed_gives_the_same_programs() {
     let programs = |seed| {
-        let mut generator = Generator::new(seed);
+        let mut generator = ExpressionGenerator::new(seed);
         (0..50)
             .map(|_| generator.program().to_string())
             .collect::<Vec<_>>()
@@ -182,7 +184,7 @@ fn the_same_seed_gives_the_same_programs() {
 
 #[test]
 fn plain_rules_have_no_kids() {
-    let grammar = Grammar::read();
+    let grammar = RuleGrammar::read();
     for letter in "niatcvmwldksfbzqo".chars() {
         let kind = grammar.kind(letter);
         assert!(
@@ -190,7 +192,7 @@ fn plain_rules_have_no_kids() {
             "{letter} has no plain rule: expressions of it would not end"
         );
         for rule in &kind.plain {
-            let tree = Generator::new(1).follow(letter, rule, 0);
+            let tree = ExpressionGenerator::new(1).follow(letter, rule, 0);
             assert!(tree.kids.is_empty(), "{rule}");
         }
     }

@@ -1,30 +1,30 @@
-//! The grammar of `grammar.txt`, read.
+//! Reads the grammar in `grammar.txt`.
 
 /// A kind of value and the ways to write one.
-pub(crate) struct Kind {
+pub(crate) struct GrammarKind {
     pub(crate) letter: char,
-    /// What stands in for such an expression when a failure is made smaller.
+    /// Replaces such an expression when a failure is made smaller.
     pub(crate) simplest: Option<&'static str>,
-    /// The ways without any kind in them.
+    /// The rules that contain no other kind.
     pub(crate) plain: Vec<&'static str>,
-    /// All ways, the plain ones among them.
+    /// All rules, including the plain ones.
     pub(crate) rules: Vec<&'static str>,
 }
 
-pub(crate) struct Grammar {
-    kinds: Vec<Kind>,
+pub(crate) struct RuleGrammar {
+    kinds: Vec<GrammarKind>,
 }
 
-impl Grammar {
+impl RuleGrammar {
     pub(crate) fn read() -> Self {
-        let mut kinds: Vec<Kind> = Vec::new();
+        let mut kinds: Vec<GrammarKind> = Vec::new();
         for line in include_str!("grammar.txt").lines() {
             if let Some(heading) = line.strip_prefix("=== ") {
                 let letter = heading
                     .chars()
                     .next()
                     .expect("a heading starts with the letter");
-                kinds.push(Kind {
+                kinds.push(GrammarKind {
                     letter,
                     simplest: None,
                     plain: Vec::new(),
@@ -37,13 +37,13 @@ impl Grammar {
         Self { kinds }
     }
 
-    pub(crate) fn kind(&self, letter: char) -> &Kind {
+    pub(crate) fn kind(&self, letter: char) -> &GrammarKind {
         let found = self.kinds.iter().find(|kind| kind.letter == letter);
         found.unwrap_or_else(|| panic!("the grammar has no kind {letter}"))
     }
 }
 
-impl Kind {
+impl GrammarKind {
     fn read(&mut self, line: &'static str) {
         if let Some(simplest) = line.strip_prefix("simplest: ") {
             self.simplest = Some(simplest);

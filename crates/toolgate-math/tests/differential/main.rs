@@ -1,7 +1,9 @@
-//! Our answers against those of the real mathjs, on a curated table and on random expressions.
+//! Compares our answers with those of the real mathjs, on a curated table
+//! and on random expressions.
 //!
-//! `table.txt` is the table, `known-differences.txt` what differs in it and why, `mathjs.mjs` the other side. The test
-//! needs node and mathjs, which `./test.sh` installs; without them it is skipped, and with `CI=true` it fails.
+//! `table.txt` is the table, `known-differences.txt` what differs in it and why, `mathjs.mjs` the
+//! other side. The test needs node and mathjs, which `./test.sh` installs; without them it is
+//! skipped, and with `CI=true` it fails.
 #![expect(
     clippy::expect_used,
     clippy::print_stdout,
@@ -19,9 +21,9 @@ mod table;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use generate::{Generator, Tree};
-use mathjs::Mathjs;
-use table::Entry;
+use generate::{ExpressionGenerator, RuleTree};
+use mathjs::MathjsProcess;
+use table::TableEntry;
 
 /// Of the random expressions, unless `MATH_SEED` says otherwise.
 const USUAL_SEED: u64 = 20_261_115;
@@ -29,12 +31,12 @@ const USUAL_SEED: u64 = 20_261_115;
 /// Random expressions of a plain run; `MATH_RANDOM_CASES` sets another number.
 const RANDOM_CASES: usize = 8000;
 
-/// Kinds of failures after which the random test ends early.
+/// The random test ends early after this many kinds of failures.
 const ENOUGH_FAILURES: usize = 20;
 
 #[test]
 fn the_table_agrees_with_mathjs_but_for_the_known_differences() {
-    let Some(mut mathjs) = Mathjs::start() else {
+    let Some(mut mathjs) = MathjsProcess::start() else {
         return;
     };
     let (entries, known) = (table::entries(), table::known_differences());
@@ -43,14 +45,14 @@ fn the_table_agrees_with_mathjs_but_for_the_known_differences() {
 
     let mut failures = Vec::new();
     for (entry, difference) in entries.iter().zip(&differences) {
-        let shown = entry.shown();
+        let shown = entry.table_text();
         match (difference, known.contains_key(&shown)) {
             (Some(why), false) => failures.push(format!("{shown}\n  {} · {why}", entry.class)),
             (None, true) => failures.push(format!("{shown}\n  agrees now, yet is listed as known")),
             _ => {}
         }
     }
-    let shown: BTreeSet<String> = entries.iter().map(Entry::shown).collect();
+    let shown: BTreeSet<String> = entries.iter().map(TableEntry::table_text).collect();
     let strays = known.keys().filter(|key| !shown.contains(*key));
     failures.extend(strays.map(|key| format!("{key}\n  listed as known, yet not in the table")));
     assert!(
@@ -67,8 +69,9 @@ fn the_table_agrees_with_mathjs_but_for_the_known_differences() {
     );
 }
 
-/// What differs in each line of the table. Mathjs is not asked what is excluded: some of it changes mathjs itself.
-fn differences(entries: &[Entry], mathjs: &mut Mathjs) -> Vec<Option<String>> {
+/// What differs in each line of the table. Excluded lines are not sent to mathjs, because some of
+/// them change mathjs itself.
+fn differences(entries: &[TableEntry], mathjs: &mut MathjsProcess) -> Vec<Option<String>> {
     let asked: Vec<&str> = entries
         .iter()
         .filter(|entry| !entry.is_excluded())
@@ -88,7 +91,7 @@ fn differences(entries: &[Entry], mathjs: &mut Mathjs) -> Vec<Option<String>> {
         .collect()
 }
 
-fn print_agreement(entries: &[Entry], differences: &[Option<String>]) {
+fn print_agreement(entries: &[TableEntry], differences: &[Option<String>]) {
     let mut classes: Vec<(&str, usize, usize)> = Vec::new();
     for (entry, difference) in entries.iter().zip(differences) {
         if classes
@@ -139,22 +142,23 @@ fn every_known_difference_stands_in_the_documentation() {
 
 #[test]
 fn random_expressions_agree_with_mathjs() {
-    let Some(mut mathjs) = Mathjs::start() else {
+    let Some(mut mathjs) = MathjsProcess::start() else {
         return;
     };
     let cases = from_environment("MATH_RANDOM_CASES").map_or(RANDOM_CASES, |cases| cases as usize);
-    // The same seed every time: a run of the tests must not fail by chance. `./test.sh soak` draws new ones.
+    // The same seed every time: a run of the tests must not fail by chance. `./test.sh
+    // soak` draws new ones.
     let seed = match std::env::var("MATH_SEED").as_deref() {
         Ok("new") => generate::fresh_seed(),
         _ => from_environment("MATH_SEED").unwrap_or(USUAL_SEED),
     };
     println!("{cases} random expressions; again with MATH_SEED={seed}");
 
-    let mut generator = Generator::new(seed);
+    let mut generator = ExpressionGenerator::new(seed);
     let mut failures = BTreeMap::new();
     let (mut accepted, mut asked) = (0, 0);
     while asked < cases && failures.len() < ENOUGH_FAILURES {
-        let programs: Vec<Tree> = (0..500.min(cases - asked))
+        let programs: Vec<RuleTree> = (0..500.min(cases - asked))
             .map(|_| generator.program())
             .collect();
         let texts: Vec<String> = programs.iter().map(ToString::to_string).collect();
@@ -183,7 +187,7 @@ fn random_expressions_agree_with_mathjs() {
     );
 }
 
-/// The same for all failures that differ in their numbers only, of which one is enough to read.
+/// Equal for all failures that differ only in their numbers, because one of them is enough to read.
 fn without_digits(text: &str) -> String {
     text.chars()
         .filter(|character| !character.is_ascii_digit())

@@ -1,4 +1,4 @@
-//! The real mathjs, in a node process of its own.
+//! Runs the real mathjs in a node process.
 
 use std::fmt;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -7,29 +7,29 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use serde_json::Value;
 
-/// A running `mathjs.mjs`; it ends with its stdin, so when this is dropped.
-pub(crate) struct Mathjs {
+/// A running `mathjs.mjs`. It ends with its stdin, so when this is dropped.
+pub(crate) struct MathjsProcess {
     process: Child,
     questions: Option<ChildStdin>,
     answers: BufReader<ChildStdout>,
 }
 
-/// What mathjs says to one expression.
-pub(crate) enum Reply {
-    Value(Answer),
+/// Mathjs' reply to one expression.
+pub(crate) enum MathjsReply {
+    Value(MathjsAnswer),
     Error(String),
 }
 
 /// A value of mathjs, in the forms that `mathjs.mjs` explains.
-pub(crate) struct Answer {
+pub(crate) struct MathjsAnswer {
     pub(crate) kind: String,
     pub(crate) number: Option<f64>,
     pub(crate) format: String,
     pub(crate) json: Option<Value>,
 }
 
-impl Mathjs {
-    /// Nothing when node or mathjs is missing, after saying so; with `CI=true` that is a failure.
+impl MathjsProcess {
+    /// `None` if node or mathjs is missing, after logging it. With `CI=true` that is a failure.
     pub(crate) fn start() -> Option<Self> {
         let modules = thirdparty::MATHJS.folder()?.join("node_modules");
         let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/differential/mathjs.mjs");
@@ -49,8 +49,12 @@ impl Mathjs {
         })
     }
 
-    /// One reply for each expression. A second thread writes, or both sides could wait on full pipes.
-    pub(crate) fn ask<Text: AsRef<str> + Sync>(&mut self, expressions: &[Text]) -> Vec<Reply> {
+    /// One reply for each expression. A second thread writes, or both sides could
+    /// wait on full pipes.
+    pub(crate) fn ask<Text: AsRef<str> + Sync>(
+        &mut self,
+        expressions: &[Text],
+    ) -> Vec<MathjsReply> {
         let questions = self.questions.as_mut().expect("open until dropped");
         std::thread::scope(|scope| {
             scope.spawn(move || {
@@ -63,7 +67,7 @@ impl Mathjs {
             expressions
                 .iter()
                 .map(|_| {
-                    Reply::read(
+                    MathjsReply::read(
                         &lines
                             .next()
                             .expect("node answers each line")
@@ -75,21 +79,21 @@ impl Mathjs {
     }
 }
 
-impl Drop for Mathjs {
+impl Drop for MathjsProcess {
     fn drop(&mut self) {
         drop(self.questions.take());
         drop(self.process.wait());
     }
 }
 
-impl Reply {
+impl MathjsReply {
     fn read(line: &str) -> Self {
         let mut reply: Value = serde_json::from_str(line).expect("each reply is JSON");
         let text = |field: &str| reply[field].as_str().map(str::to_owned);
         if reply["ok"] == false {
             return Self::Error(text("error").expect("an error has a message"));
         }
-        Self::Value(Answer {
+        Self::Value(MathjsAnswer {
             kind: text("type").expect("a value has a type"),
             number: text("number").map(|number| number.parse().expect("a double")),
             format: text("format").expect("a value has a format"),
@@ -102,7 +106,7 @@ impl Reply {
     }
 }
 
-impl fmt::Display for Reply {
+impl fmt::Display for MathjsReply {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Value(answer) => write!(formatter, "{} ({})", answer.format, answer.kind),

@@ -1,4 +1,4 @@
-//! Our own side: an expression in, everything the comparison looks at out.
+//! Our own side of the comparison.
 
 use std::fmt;
 use std::panic::catch_unwind;
@@ -7,8 +7,8 @@ use std::time::Duration;
 use serde_json::Value;
 use toolgate_math::{Budget, evaluate};
 
-/// What we say to one expression.
-pub(crate) enum Ours {
+/// Our own reply to one expression.
+pub(crate) enum OwnAnswer {
     Value {
         format: String,
         json: Result<Value, String>,
@@ -18,23 +18,23 @@ pub(crate) enum Ours {
     Panic,
 }
 
-pub(crate) fn answer(expression: &str) -> Ours {
-    // What is compared is the answer, on however busy a machine.
+pub(crate) fn answer(expression: &str) -> OwnAnswer {
+    // A generous limit, so that a busy machine doesn't change the answer.
     let patient = Budget {
         time: Duration::from_secs(10),
         ..Budget::default()
     };
     let outcome = catch_unwind(|| match evaluate(expression, &patient) {
-        Ok(value) => Ours::Value {
+        Ok(value) => OwnAnswer::Value {
             format: value.to_string(),
             json: value.to_json().map_err(|error| error.to_string()),
         },
-        Err(error) => Ours::Error(error.to_string()),
+        Err(error) => OwnAnswer::Error(error.to_string()),
     });
-    outcome.unwrap_or(Ours::Panic)
+    outcome.unwrap_or(OwnAnswer::Panic)
 }
 
-impl fmt::Display for Ours {
+impl fmt::Display for OwnAnswer {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Value { format, .. } => formatter.write_str(format),

@@ -1,16 +1,16 @@
 //! Makes a failing expression small enough to read.
 
-use crate::generate::Tree;
-use crate::grammar::Grammar;
-use crate::mathjs::Mathjs;
+use crate::generate::RuleTree;
+use crate::grammar::RuleGrammar;
+use crate::mathjs::MathjsProcess;
 use crate::{compare, ours};
 
 /// Rounds of shrinking after which the expression is small enough.
 const ROUNDS: usize = 60;
 
 /// The smallest expression found that still fails, and its difference.
-pub(crate) fn smallest(failing: Tree, mathjs: &mut Mathjs) -> (String, String) {
-    let grammar = Grammar::read();
+pub(crate) fn smallest(failing: RuleTree, mathjs: &mut MathjsProcess) -> (String, String) {
+    let grammar = RuleGrammar::read();
     let mut smallest = failing;
     for _ in 0..ROUNDS {
         let mut candidates = smaller(&smallest, &grammar);
@@ -34,17 +34,17 @@ pub(crate) fn smallest(failing: Tree, mathjs: &mut Mathjs) -> (String, String) {
     )
 }
 
-/// Every tree that is shorter by one step: a sub-expression alone, one in place of its parent of the same kind, or the
-/// simplest of its kind in its place.
-fn smaller(tree: &Tree, grammar: &Grammar) -> Vec<Tree> {
-    let mut found: Vec<Tree> = tree.kids.clone();
+/// Every tree that is shorter by one step: a sub-expression alone, one in place of its parent of
+/// the same kind, or the simplest of its kind in its place.
+fn smaller(tree: &RuleTree, grammar: &RuleGrammar) -> Vec<RuleTree> {
+    let mut found: Vec<RuleTree> = tree.kids.clone();
     let length = tree.to_string().len();
     if let Some(simplest) = grammar
         .kind(tree.kind)
         .simplest
         .filter(|simplest| simplest.len() < length)
     {
-        found.push(Tree {
+        found.push(RuleTree {
             kind: tree.kind,
             parts: vec![simplest.to_owned()],
             kids: Vec::new(),
@@ -65,17 +65,17 @@ fn smaller(tree: &Tree, grammar: &Grammar) -> Vec<Tree> {
 
 #[test]
 fn smaller_trees_are_shorter() {
-    let leaf = |text: &str| Tree {
+    let leaf = |text: &str| RuleTree {
         kind: 'n',
         parts: vec![text.to_owned()],
         kids: Vec::new(),
     };
-    let sum = Tree {
+    let sum = RuleTree {
         kind: 'n',
         parts: vec![String::new(), " + ".into(), String::new()],
         kids: vec![leaf("12"), leaf("3")],
     };
-    let mut texts: Vec<String> = smaller(&sum, &Grammar::read())
+    let mut texts: Vec<String> = smaller(&sum, &RuleGrammar::read())
         .iter()
         .map(ToString::to_string)
         .collect();

@@ -2,20 +2,19 @@
 
 use std::collections::BTreeMap;
 
-use crate::mathjs::Reply;
+use crate::mathjs::MathjsReply;
 
 /// Stands for a line break inside an expression, as the table has one expression per line.
 const LINE_BREAK: &str = "⏎";
 
-/// One line of the table.
-pub(crate) struct Entry {
+pub(crate) struct TableEntry {
     pub(crate) class: String,
     pub(crate) expression: String,
 }
 
-impl Entry {
+impl TableEntry {
     /// The expression as the table spells it.
-    pub(crate) fn shown(&self) -> String {
+    pub(crate) fn table_text(&self) -> String {
         self.expression.replace('\n', LINE_BREAK)
     }
 
@@ -28,14 +27,14 @@ impl Entry {
     }
 }
 
-pub(crate) fn entries() -> Vec<Entry> {
+pub(crate) fn entries() -> Vec<TableEntry> {
     let mut class = None;
     let mut entries = Vec::new();
     for line in include_str!("table.txt").lines() {
         if let Some(heading) = line.strip_prefix("=== ") {
             class = Some(heading.to_owned());
         } else if let (Some(class), false) = (&class, line.is_empty()) {
-            entries.push(Entry {
+            entries.push(TableEntry {
                 class: class.clone(),
                 expression: line.replace(LINE_BREAK, "\n"),
             });
@@ -58,11 +57,13 @@ pub(crate) fn known_differences() -> BTreeMap<String, String> {
         .collect()
 }
 
-/// What is wrong if a line stands in a class it does not belong to.
-pub(crate) fn misplaced(entry: &Entry, reply: &Reply) -> Option<String> {
+/// Explains why a line is in the wrong class, if it is.
+pub(crate) fn misplaced(entry: &TableEntry, reply: &MathjsReply) -> Option<String> {
     match (reply, entry.is_rejected()) {
-        (Reply::Value(_), true) => Some(format!("in a rejected class, yet mathjs: {reply}")),
-        (Reply::Error(_), false) => Some(format!("in no rejected class, yet mathjs: {reply}")),
+        (MathjsReply::Value(_), true) => Some(format!("in a rejected class, yet mathjs: {reply}")),
+        (MathjsReply::Error(_), false) => {
+            Some(format!("in no rejected class, yet mathjs: {reply}"))
+        }
         _ => None,
     }
 }

@@ -1,13 +1,13 @@
-//! Package caches that a download left half-written, recognised by what the package manager or the server says.
+//! Recognises package caches left half-written by an interrupted download, from stderr.
 
 use std::path::{Path, PathBuf};
 
 use super::stdio;
-use crate::Program;
+use crate::ServerProgram;
 
-/// npm's own words for a half-written folder, in front of nothing that would name it.
+// npm prints these for a half-written folder without naming the folder.
 const NPM: [&str; 2] = ["npm error Invalid Version", "npm ERR! Invalid Version"];
-/// What a missing or unfinished module comes to; the folder of npx may stand in another line.
+/// Errors of a missing or unfinished module; another line may name the npx folder.
 const MODULE: [&str; 6] = [
     "Cannot find package",
     "Cannot find module",
@@ -16,22 +16,21 @@ const MODULE: [&str; 6] = [
     "Invalid package config",
     "SyntaxError: Unexpected end of input",
 ];
-/// The same of any file. Servers miss files of their own as well: the line itself must name one of npx, unless npm says it.
+// Errors of any missing file. Servers miss files of their own too, so the same line must name an
+// npx folder, unless npm itself printed it.
 const FILE: [&str; 3] = ["Unexpected end of JSON input", "ENOTEMPTY", "ENOENT"];
 const NPM_LINE: [&str; 2] = ["npm error ", "npm ERR! "];
-/// Where npm says where its cache is, whatever `.npmrc` says.
+// npm prints its log path here, which reveals the cache folder even if `.npmrc` moved it.
 const NPM_LOG: &str = "can be found in: ";
-/// The same of uv.
 const UV: [&str; 3] = [
     "failed to read from the distribution cache",
     "Failed to deserialize cache entry",
     "The wheel is invalid",
 ];
-/// Digits of the name of a folder of npx.
+/// npx names its folders with this many hex digits of a hash.
 const DIGITS: usize = 16;
 
-/// What to do about the cache, if it is what keeps a server from starting.
-pub(crate) fn advice(program: &Program, stderr: &[String]) -> Option<String> {
+pub(crate) fn advice(program: &ServerProgram, stderr: &[String]) -> Option<String> {
     if let Some(folder) = broken_npx_folder(program, stderr) {
         let folder = quoted(&folder);
         return Some(format!(
@@ -42,7 +41,7 @@ pub(crate) fn advice(program: &Program, stderr: &[String]) -> Option<String> {
         .then(|| "the cache of uv is broken; empty it with: uv cache clean".to_owned())
 }
 
-fn broken_npx_folder(program: &Program, stderr: &[String]) -> Option<PathBuf> {
+fn broken_npx_folder(program: &ServerProgram, stderr: &[String]) -> Option<PathBuf> {
     let says = |words: &[&str]| stderr.iter().any(|line| has_one(line, words));
     let named = || stderr.iter().find_map(|line| folder_in(line));
     let usual = || program.npx_folder(&stdio::variables(program));
@@ -53,6 +52,7 @@ fn broken_npx_folder(program: &Program, stderr: &[String]) -> Option<PathBuf> {
         };
         return named().or_else(logged).or_else(usual);
     }
+    // A server that misses a module of its own is broken itself; deleting the cache would not help.
     let is_own = |line: &String| line.contains("Cannot find module '/") && !line.contains("/_npx/");
     if says(&MODULE) && !stderr.iter().any(is_own) {
         return named();
@@ -80,7 +80,8 @@ fn has_one(line: &str, words: &[&str]) -> bool {
     words.iter().any(|word| line.contains(word))
 }
 
-/// The folder of npx that a line names: `…/_npx/<16 digits>`. A server may write what it likes, but nothing else comes of it.
+// The npx folder a line names: `…/_npx/<16 digits>`. Stderr is untrusted and the folder is put into
+// an `rm -rf`, so nothing but this exact shape is accepted.
 fn folder_in(line: &str) -> Option<PathBuf> {
     let (before, after) = line.split_once("/_npx/")?;
     let hash = after.get(..DIGITS)?;
@@ -88,7 +89,8 @@ fn folder_in(line: &str) -> Option<PathBuf> {
     if !is_whole || !hash.bytes().all(|byte| byte.is_ascii_hexdigit()) {
         return None;
     }
-    // The path begins behind what quotes or introduces it; one with blanks in it is found without them, and so not at all.
+    // The path starts after a quote or separator. A path with blanks is cut at the blank, loses its
+    // leading slash, and is therefore rejected.
     let start = before
         .rfind(['\'', '"', '`', ' ', '(', '<'])
         .map_or(0, |at| at + 1);
@@ -100,20 +102,19 @@ fn folder_in(line: &str) -> Option<PathBuf> {
         .then(|| Path::new(start).join("_npx").join(hash))
 }
 
-/// npm's cache, from where it keeps its logs.
 fn cache_in(line: &str) -> Option<PathBuf> {
     let (_, log) = line.split_once(NPM_LOG)?;
     let (cache, _) = log.split_once("/_logs/")?;
     cache.starts_with('/').then(|| PathBuf::from(cache))
 }
 
-/// `sh: 1: context7-mcp: not found`, as dash and bash say it: the package is there, its program is not.
+// True for `sh: 1: context7-mcp: not found`, as dash and bash print it: the package folder exists
+// but its program does not.
 fn is_missing_program(line: &str) -> bool {
     line.starts_with("sh: ")
         && (line.ends_with(": not found") || line.ends_with(": command not found"))
 }
 
-/// As a shell takes it for one word.
 fn quoted(path: &Path) -> String {
     let text = path.display().to_string();
     let is_plain = |c: char| c.is_alphanumeric() || "/._-+@".contains(c);
@@ -127,16 +128,16 @@ fn quoted(path: &Path) -> String {
 mod tests {
     use super::*;
 
-    fn npx(package: &str) -> Program {
-        Program {
+    fn npx(package: &str) -> ServerProgram {
+        ServerProgram {
             command: "npx".to_owned(),
             args: vec!["-y".to_owned(), package.to_owned()],
             env: [("npm_config_cache".to_owned(), "/cache".to_owned())].into(),
-            ..Program::default()
+            ..ServerProgram::default()
         }
     }
 
-    fn advice_on(program: &Program, stderr: &str) -> Option<String> {
+    fn advice_on(program: &ServerProgram, stderr: &str) -> Option<String> {
         let lines: Vec<String> = stderr.lines().map(str::to_owned).collect();
         let advice = advice(program, &lines)?;
         Some(advice.rsplit(": ").next().unwrap().to_owned())
@@ -214,12 +215,12 @@ mod tests {
             let found = advice_on(&npx("firecrawl-mcp"), stderr);
             assert_eq!(found.as_deref(), expected, "{stderr}");
         }
-        let other = Program::default();
+        let other = ServerProgram::default();
         assert_eq!(advice_on(&other, "npm error Invalid Version:"), None);
     }
 
     #[test]
-    fn a_program_that_is_missing_in_a_folder_that_is_there_is_a_half_written_one() {
+    fn a_missing_program_in_an_existing_folder_is_half_written() {
         let home = tempfile::tempdir().unwrap();
         let cache = home.path().join("its cache");
         std::fs::create_dir_all(cache.join("_npx/12b05d58670d8359")).unwrap();

@@ -1,9 +1,9 @@
-//! The tool catalogue: what every server listed last, kept in files so that names, lists and lookups need no running server.
+//! The tool catalogue: the latest list of every server, kept in files so that names, lists and
+//! lookups need no running server.
 //!
-//! One file per configured server, named after the server's [identity](ServerSettings::identity). Files are replaced as a whole,
-//! so any number of processes may share the folder. What can't be read counts as not remembered: the server is asked again.
-//!
-//! A second file of the same format holds the tools that a person agreed to. No listing writes it but the first.
+//! One file per [configured server](ServerSettings::identity), replaced as a whole, so any number
+//! of processes may share the folder. An unreadable file counts as absent. A second file holds the
+//! tools a person agreed to; apart from the first listing, no listing writes it.
 
 mod files;
 
@@ -24,69 +24,57 @@ use super::pinning::pinned_tool;
 use super::{listing, tool};
 use crate::ServerSettings;
 use files::{
-    AGREED, FAILED, LARGEST_FILE, LISTED, LOCK, make_folder, prune, read_bounded, touch,
-    unfinished, write,
+    AGREED, FAILED, LISTED, LOCK, MAX_FILE_BYTES, make_folder, prune, read_bounded, touch, write,
+    write_temporary,
 };
 
-/// The format of the files. A file of a later version is ignored, and replaced at the next listing.
+// Version of the file format. A file of a later version is ignored, and replaced
+// at the next listing.
 const VERSION: u32 = 2;
-/// Files of this version come without an agreement: what they list counts as agreed to.
+// Files of this version have no agreement beside them: what they list counts as agreed to.
 const VERSION_BEFORE_AGREEMENTS: u32 = 1;
-/// The longest reason of a failure that is kept, in bytes.
-const LONGEST_REASON: u64 = 4 << 10;
+const MAX_REASON_LEN: u64 = 4 << 10;
 
-/// Remembers the tools of MCP servers between runs. Cheap to clone; the default one remembers nothing.
-///
-/// ```
-/// use toolgate_mcp::{Catalogue, Connection, Program, ServerSettings};
-///
-/// let server = ServerSettings::new("house", Connection::Stdio(Program::default()));
-/// assert!(!Catalogue::default().knows(&server));
-/// ```
+/// Remembers the tools of MCP servers between runs. Cheap to clone. The default one stores nothing.
 #[derive(Debug, Clone, Default)]
 pub struct Catalogue {
     folder: Option<Arc<Path>>,
 }
 
-/// What a server listed when it was last asked.
+/// What a server listed last.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct RememberedServer {
-    /// When it last listed its tools.
     pub listed_at: SystemTime,
-    /// In the server's order.
     pub tools: Vec<RememberedTool>,
 }
 
-/// One tool, as its server defined it.
+/// A tool as its server listed it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct RememberedTool {
-    /// SHA-256 of the definition with its keys in order: equal definitions have equal hashes.
+    /// SHA-256 of the definition with sorted keys, so equal definitions have equal hashes.
     pub hash: String,
-    /// The entry of `tools/list`, as it was sent.
     pub definition: Value,
 }
 
-/// A failure to connect to a server, which has not been connected since.
+/// Why the latest attempt to connect to a server failed.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct RememberedFailure {
-    /// When the latest attempt failed.
     pub at: SystemTime,
-    /// Why, for a person.
     pub reason: String,
 }
 
 #[derive(Serialize, Deserialize)]
-struct Stored {
+struct StoredListing<T> {
     version: u32,
-    /// For people who look into the folder.
+    // For people who inspect the folder.
     server: String,
-    tools: Vec<RememberedTool>,
+    tools: Vec<T>,
 }
 
-/// Read first: what else a file of another version holds isn't known.
+// Read first, because the rest of a file of another version may look different.
 #[derive(Deserialize)]
 struct StoredVersion {
     version: u32,
@@ -97,19 +85,7 @@ struct StoredServer {
     server: RememberedServer,
 }
 
-/// Tells two agreements apart without reading them: each is a new file. The number of one that is gone may be used again.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct AgreementStamp {
-    inode: u64,
-    written: Option<SystemTime>,
-}
-
-#[derive(Deserialize)]
-struct StoredNames {
-    version: u32,
-    tools: Vec<StoredName>,
-}
-
+// Parsed instead of a `RememberedTool` where only the name is wanted.
 #[derive(Deserialize)]
 struct StoredName {
     definition: DefinitionName,
@@ -121,15 +97,18 @@ struct DefinitionName {
     name: Value,
 }
 
+/// Inode and time of writing, which tell two agreement files apart without reading them. Every
+/// agreement is a new file, but an inode number may be reused, so the time counts too.
+pub(crate) type AgreementStamp = (u64, Option<SystemTime>);
+
 impl Catalogue {
-    /// Keeps its files in this folder, which is made when it is first needed.
+    /// Keeps its files in `folder`, which is created when first needed.
     pub fn new(folder: impl Into<PathBuf>) -> Self {
         Self {
             folder: Some(folder.into().into()),
         }
     }
 
-    /// True if this server has listed its tools with this configuration before.
     pub fn knows(&self, settings: &ServerSettings) -> bool {
         self.recall(settings).is_some()
     }
@@ -139,7 +118,6 @@ impl Catalogue {
         self.file(settings, LISTED).is_some()
     }
 
-    /// What this server listed last, if that is remembered.
     pub fn recall(&self, settings: &ServerSettings) -> Option<RememberedServer> {
         let path = self.file(settings, LISTED)?;
         match read(&path) {
@@ -152,16 +130,16 @@ impl Catalogue {
         }
     }
 
-    /// The names of the tools that this server listed last, if they are remembered. Much quicker than [`recall`](Self::recall),
-    /// as definitions are skipped.
+    /// The names of the remembered tools. Much faster than [`recall`](Self::recall),
+    /// because definitions are skipped.
     pub fn recall_names(&self, settings: &ServerSettings) -> Option<Vec<String>> {
         names_in(&self.listed_bytes(settings)?)
     }
 
-    /// True if this server, as it is configured, offered a tool of this name when it was last asked. Much quicker than
-    /// [`recall_names`](Self::recall_names) where it did not, as nothing is parsed.
-    pub fn offered(&self, settings: &ServerSettings, tool: &str) -> bool {
-        // As `stored` writes it: a file that doesn't hold these bytes lists no such tool.
+    /// True if the server, as configured, offered a tool of this name in its latest list. Much
+    /// faster than [`recall_names`](Self::recall_names) if it did not, because nothing is parsed.
+    pub fn listed_tool(&self, settings: &ServerSettings, tool: &str) -> bool {
+        // Search for the name as it is written: a file without these bytes lists no such tool.
         let Ok(written) = serde_json::to_string(tool) else {
             return false;
         };
@@ -173,11 +151,11 @@ impl Catalogue {
 
     fn listed_bytes(&self, settings: &ServerSettings) -> Option<Vec<u8>> {
         let path = self.file(settings, LISTED)?;
-        Some(read_bounded(&path, LARGEST_FILE).ok()??.0)
+        Some(read_bounded(&path, MAX_FILE_BYTES).ok()??.0)
     }
 
-    /// The tools of this server that a person agreed to; `None` if it has never listed any. A file that can't be read, or is
-    /// gone though it was written, is an agreement to nothing.
+    /// The tools a person agreed to; `None` if the server has never listed any. An unreadable
+    /// agreement, or one that is gone although it was written, agrees to nothing.
     pub(crate) fn agreement(&self, settings: &ServerSettings) -> Option<Vec<RememberedTool>> {
         let path = self.file(settings, AGREED)?;
         match read(&path) {
@@ -192,7 +170,7 @@ impl Catalogue {
             }
             Err(error) => {
                 let (server, file) = (escape(&settings.name), escape(&path.to_string_lossy()));
-                warn!(%server, %file, "the agreement to the tools of an MCP server can't be used: {error}; 'toolgate trust' agrees again");
+                warn!(%server, %file, "the agreement to the tools of an MCP server can't be read: {error}; run 'toolgate trust' to agree again");
                 Some(Vec::new())
             }
         }
@@ -200,35 +178,31 @@ impl Catalogue {
 
     pub(crate) fn agreement_stamp(&self, settings: &ServerSettings) -> Option<AgreementStamp> {
         let about = fs::metadata(self.file(settings, AGREED)?).ok()?;
-        Some(AgreementStamp {
-            inode: about.ino(),
-            written: about.modified().ok(),
-        })
+        Some((about.ino(), about.modified().ok()))
     }
 
-    /// Remembers that a person agreed to these, and to no others. Blocks until it is on the disk.
     pub(crate) fn agree(
         &self,
         settings: &ServerSettings,
         tools: Vec<RememberedTool>,
     ) -> io::Result<()> {
         match self.file(settings, AGREED) {
-            Some(path) => write(&path, &stored(settings, tools)),
+            Some(path) => write(&path, &encode_listing(settings, tools)),
             None => Ok(()),
         }
     }
 
-    /// Why this server couldn't be reached lately; `None` once it has listed its tools.
+    /// The latest connection failure; `None` once the server has listed its tools.
     pub fn failure(&self, settings: &ServerSettings) -> Option<RememberedFailure> {
         let path = self.file(settings, FAILED)?;
-        let (bytes, at) = read_bounded(&path, LONGEST_REASON).ok()??;
+        let (bytes, at) = read_bounded(&path, MAX_REASON_LEN).ok()??;
         Some(RememberedFailure {
             at,
             reason: String::from_utf8_lossy(&bytes).into_owned(),
         })
     }
 
-    /// Remembers what a server has just listed. Blocks until it is on the disk; a list that is remembered already costs no write.
+    /// Stores a new list. Blocks until it is on disk; an unchanged list is not rewritten.
     pub(crate) fn remember(&self, settings: &ServerSettings, listed: &[Value]) {
         let Some(path) = self.file(settings, LISTED) else {
             return;
@@ -238,20 +212,22 @@ impl Catalogue {
         let is_same = known
             .as_ref()
             .is_some_and(|known| known.version == VERSION && known.server.tools == tools);
-        // Before the list: one without an agreement would mean that the agreement was lost.
-        tell(
+        // Write the agreement before the list: a list without an agreement would mean that
+        // the agreement was lost.
+        warn_if_unwritten(
             settings,
-            self.agree_at_first(settings, known.as_ref(), &tools),
+            self.agree_on_first_use(settings, known.as_ref(), &tools),
         );
-        // Another process may have forgotten the file meanwhile.
+        // Another process may have pruned the file in the meantime.
         let is_confirmed = is_same && touch(&path).is_ok();
         let written = match is_confirmed {
             true => Ok(()),
-            false => write(&path, &stored(settings, tools)),
+            false => write(&path, &encode_listing(settings, tools)),
         };
-        tell(settings, written);
+        warn_if_unwritten(settings, written);
         if let Some(agreed) = self.file(settings, AGREED) {
-            // After the list, so that it is never forgotten before that. There may be none.
+            // Touch it after the list, so that it is never pruned before the list.
+            // It may not exist.
             drop(touch(&agreed));
         }
         if let Some(failed) = self.file(settings, FAILED) {
@@ -262,8 +238,8 @@ impl Catalogue {
         }
     }
 
-    /// Trust on first use: agrees to the first tools a server lists, unless another process was faster.
-    fn agree_at_first(
+    // Trust on first use: agrees to the first list of a server, unless another process was faster.
+    fn agree_on_first_use(
         &self,
         settings: &ServerSettings,
         known: Option<&StoredServer>,
@@ -287,23 +263,23 @@ impl Catalogue {
             .iter()
             .filter_map(|tool| pinned_tool(&tool.definition));
         let pinned = pinned.map(|(_, tool)| tool).collect();
-        let written = unfinished(&path, &stored(settings, pinned))?.persist_noclobber(&path);
+        let written =
+            write_temporary(&path, &encode_listing(settings, pinned))?.persist_noclobber(&path);
         match written {
             Err(error) if error.error.kind() != io::ErrorKind::AlreadyExists => Err(error.error),
             _ => Ok(()),
         }
     }
 
-    /// Remembers that a server didn't connect. One whose tools are known keeps them.
     pub(crate) fn remember_failure(&self, settings: &ServerSettings, reason: &str) {
         let Some(path) = self.file(settings, FAILED) else {
             return;
         };
-        let end = reason.floor_char_boundary(LONGEST_REASON as usize);
-        tell(settings, write(&path, &reason.as_bytes()[..end]));
+        let end = reason.floor_char_boundary(MAX_REASON_LEN as usize);
+        warn_if_unwritten(settings, write(&path, &reason.as_bytes()[..end]));
     }
 
-    /// The file to lock while a package is installed into this folder; `None` if there is nowhere to put it.
+    /// The lock file for installing a package into this folder; `None` without a catalogue folder.
     pub(crate) fn install_lock(&self, package: &Path) -> Option<PathBuf> {
         let folder = self.folder.as_ref()?;
         make_folder(folder).ok()?;
@@ -329,33 +305,35 @@ impl RememberedTool {
 }
 
 pub(crate) fn hash(value: &Value) -> String {
-    let hash = digest(&SHA256, value.to_string().as_bytes());
-    hash.as_ref()
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
+    sha256_hex(value.to_string().as_bytes())
 }
 
-fn stored(settings: &ServerSettings, tools: Vec<RememberedTool>) -> Vec<u8> {
-    let stored = Stored {
+pub(super) fn sha256_hex(bytes: &[u8]) -> String {
+    let hash = digest(&SHA256, bytes);
+    let digits = hash.as_ref().iter().map(|byte| format!("{byte:02x}"));
+    digits.collect()
+}
+
+fn encode_listing(settings: &ServerSettings, tools: Vec<RememberedTool>) -> Vec<u8> {
+    let stored = StoredListing {
         version: VERSION,
         server: settings.name.clone(),
         tools,
     };
-    // Maps with string keys alone can always be written.
+    // Can't fail: all map keys are strings.
     serde_json::to_vec(&stored).unwrap_or_default()
 }
 
-fn tell(settings: &ServerSettings, written: io::Result<()>) {
+fn warn_if_unwritten(settings: &ServerSettings, written: io::Result<()>) {
     if let Err(error) = written {
         let server = escape(&settings.name);
         warn!(%server, "the tools of an MCP server can't be remembered: {error}");
     }
 }
 
-/// `Ok(None)` if there is nothing, or nothing for this version of the program.
+// `Ok(None)` if the file is absent or of another version.
 fn read(path: &Path) -> Result<Option<StoredServer>, String> {
-    let found = read_bounded(path, LARGEST_FILE).map_err(|error| error.to_string())?;
+    let found = read_bounded(path, MAX_FILE_BYTES).map_err(|error| error.to_string())?;
     let Some((bytes, listed_at)) = found else {
         return Ok(None);
     };
@@ -365,16 +343,17 @@ fn read(path: &Path) -> Result<Option<StoredServer>, String> {
         debug!(file_version = version, file = %path.display(), "remembered tools of another version of this program");
         return Ok(None);
     }
-    let Stored { tools, .. } = serde_json::from_slice(&bytes).map_err(broken)?;
-    if tools.len() > listing::TOOLS {
-        return Err(format!("it holds more than {} tools", listing::TOOLS));
+    let StoredListing::<RememberedTool> { tools, .. } =
+        serde_json::from_slice(&bytes).map_err(broken)?;
+    if tools.len() > listing::MAX_TOOLS {
+        return Err(format!("it holds more than {} tools", listing::MAX_TOOLS));
     }
     let server = RememberedServer { listed_at, tools };
     Ok(Some(StoredServer { version, server }))
 }
 
 fn names_in(bytes: &[u8]) -> Option<Vec<String>> {
-    let stored: StoredNames = serde_json::from_slice(bytes).ok()?;
+    let stored: StoredListing<StoredName> = serde_json::from_slice(bytes).ok()?;
     let names = stored.tools.iter().map(|tool| &tool.definition.name);
     let names = names.filter_map(Value::as_str).map(str::to_owned);
     is_readable(stored.version).then(|| names.collect())

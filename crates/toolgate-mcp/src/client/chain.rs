@@ -1,43 +1,36 @@
-//! Toolgates that start one another through their servers: how such a chain ends.
+//! Detects Toolgates that start one another through their servers.
 //!
-//! Every child process carries the configurations that led to it. A Toolgate that finds its own
-//! among them would start itself without end.
+//! Every child process inherits a list of the configurations that led to it. A Toolgate that finds
+//! its own configuration there would start itself forever.
 
 use std::path::Path;
 
-use ring::digest::{SHA256, digest};
+use super::catalogue::sha256_hex;
 
-/// The variable that holds the chain: a hash of each configuration file, the first one first.
 pub(super) const VARIABLE: &str = "TOOLGATE_CHAIN";
-/// Stands for a Toolgate without a file.
 const NO_FILE: &str = "-";
-/// So many Toolgates may stand above one another.
-const LONGEST: usize = 3;
+const MAX_CHAIN: usize = 3;
 
-/// The Toolgates above this one.
+/// The Toolgates that started this one as one of their servers, outermost first.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Chain(Vec<String>);
+pub struct ToolgateChain(Vec<String>);
 
-/// Why this Toolgate must not start.
+/// Why this Toolgate must not start: Toolgates that run one another as servers would never end.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ChainError {
-    /// The configuration is in use further up.
     #[error(
         "this Toolgate was started by a server of {0}, and would start that server again, without end: give it another file with --config, or take it out of the list of servers"
     )]
     Loop(String),
-    /// There are enough of them.
     #[error(
-        "{LONGEST} Toolgates have started one another through their servers, and this would be one more: let one of them have all servers"
+        "{MAX_CHAIN} Toolgates have started one another through their servers, and this would be one more: let one of them have all servers"
     )]
     TooLong,
 }
 
-impl Chain {
-    /// What whoever started this program has said.
-    pub fn inherited() -> Self {
-        let text = std::env::var(VARIABLE).unwrap_or_default();
-        Self::parse(&text)
+impl ToolgateChain {
+    pub fn from_env() -> Self {
+        Self::parse(&std::env::var(VARIABLE).unwrap_or_default())
     }
 
     fn parse(text: &str) -> Self {
@@ -45,23 +38,15 @@ impl Chain {
         Self(links.map(str::to_owned).collect())
     }
 
-    /// Refuses one Toolgate too many.
-    ///
-    /// # Errors
-    ///
-    /// If three have started one another already.
+    /// Fails if three Toolgates are nested already.
     pub fn check_length(&self) -> Result<(), ChainError> {
-        match self.0.len() < LONGEST {
+        match self.0.len() < MAX_CHAIN {
             true => Ok(()),
             false => Err(ChainError::TooLong),
         }
     }
 
-    /// Refuses a configuration that is in use further up.
-    ///
-    /// # Errors
-    ///
-    /// If this Toolgate would start itself again.
+    /// Fails if an outer Toolgate uses `file`, so that this one would start itself again.
     pub fn check(&self, file: Option<&Path>) -> Result<(), ChainError> {
         match file {
             Some(file) if self.0.contains(&link(Some(file))) => {
@@ -71,8 +56,7 @@ impl Chain {
         }
     }
 
-    /// The variable's value for the servers of this Toolgate.
-    pub(crate) fn continued(&self, file: Option<&Path>) -> String {
+    pub(crate) fn variable_value(&self, file: Option<&Path>) -> String {
         let mut links = self.0.clone();
         links.push(link(file));
         links.join(",")
@@ -83,14 +67,10 @@ fn link(file: Option<&Path>) -> String {
     let Some(file) = file else {
         return NO_FILE.to_owned();
     };
-    // The path, not the text: a file that is edited meanwhile is still the same list of servers.
+    // Hash the path, not the content: an edited file is still the same list of servers.
     let real = std::fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
-    let hash = digest(&SHA256, real.as_os_str().as_encoded_bytes());
-    hash.as_ref()
-        .iter()
-        .take(8)
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
+    let hash = sha256_hex(real.as_os_str().as_encoded_bytes());
+    hash[..16].to_owned()
 }
 
 #[cfg(test)]
@@ -98,26 +78,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_configuration_is_found_again_and_a_chain_has_an_end() {
+    fn chains_detect_loops_and_are_bounded() {
         let folder = tempfile::tempdir().unwrap();
         let [one, two, alias] = ["one", "two", "alias"].map(|name| folder.path().join(name));
         for file in [&one, &two] {
             std::fs::write(file, "{}").unwrap();
         }
         std::os::unix::fs::symlink(&one, &alias).unwrap();
-        let first = Chain::default();
+        let first = ToolgateChain::default();
         assert_eq!(first.check(Some(&one)), Ok(()));
-        let second = Chain::parse(&first.continued(Some(&one)));
+        let second = ToolgateChain::parse(&first.variable_value(Some(&one)));
         assert_eq!(second.check(Some(&two)), Ok(()));
         assert!(matches!(second.check(Some(&one)), Err(ChainError::Loop(_))));
         assert!(matches!(
             second.check(Some(&alias)),
             Err(ChainError::Loop(_))
         ));
-        let third = Chain::parse(&second.continued(Some(&two)));
+        let third = ToolgateChain::parse(&second.variable_value(Some(&two)));
         assert!(third.check(Some(&one)).is_err() && third.check(Some(&two)).is_err());
         assert_eq!(third.check_length(), Ok(()));
-        let fourth = Chain::parse(&third.continued(None));
+        let fourth = ToolgateChain::parse(&third.variable_value(None));
         assert_eq!(fourth.check(None), Ok(()));
         assert_eq!(fourth.check_length(), Err(ChainError::TooLong));
     }

@@ -1,9 +1,8 @@
-//! From settings to a connection that is ready for calls.
+//! Establishes connections: from settings to a server that is ready for calls.
 
 mod live;
 
 use std::collections::HashMap;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,72 +11,79 @@ use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 use toolgate_core::Redactor;
 
-use super::chain::Chain;
-use super::diagnostics::Diagnostics;
-use super::greeting::{self, Disagreement, explain};
-use super::http::{self, Http};
-use super::link::Link;
+use super::chain::ToolgateChain;
+use super::connection::{ConnectedServer, ServerConnector, ServerOutput};
+use super::diagnostics::ServerDiagnostics;
+use super::handshake::{self, HandshakeError, explain};
+use super::http::{self, HttpTransport};
+use super::link::ServerLink;
 use super::listing;
-use super::peer::{Reach, Reached, Vitals};
-use super::questions::Questions;
-use super::session::{Failure, Session};
-use super::stdio::{self, Stdio};
+use super::questions::ServerQuestions;
+use super::servers::ServersOptions;
+use super::session::{ClientSession, SessionError};
+use super::stdio::{self, StdioTransport};
 use super::tool;
-use super::transport::{Reason, Status, Transport, TransportError};
-use crate::{Connection, Era, EraChoice, Headers, Program, ServerSettings};
-use live::{Live, listen};
+use super::transport::{FailureReason, Transport, TransportError};
+use crate::{
+    EraChoice, ProtocolEra, SecretHeaders, ServerConnection, ServerProgram, ServerSettings,
+};
+use live::{LiveConnection, subscribe_to_changes};
 
-/// The longest a server on HTTP is waited for to say that it is not of the modern era.
-const PROBE: Duration = Duration::from_secs(3);
+// How long an HTTP server may take to show that it is not of the modern era.
+const MODERN_PROBE_TIMEOUT: Duration = Duration::from_secs(3);
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{reason}")]
 pub(crate) struct ConnectError {
-    /// For a person, with what to do.
-    pub(crate) reason: Reason,
-    /// The tail of stderr, redacted.
+    pub(crate) reason: FailureReason,
     pub(crate) stderr: Vec<String>,
-    /// Trying again will not help until something is changed: 401, 403, 404.
-    pub(crate) hopeless: bool,
-    /// The program could not even be started.
-    pub(crate) not_started: bool,
+    // Retrying won't help until something is changed: 401, 403, 404.
+    pub(crate) is_permanent: bool,
+    pub(crate) is_not_started: bool,
 }
 
-pub(crate) struct Dialer {
-    pub(crate) stdio: stdio::Shared,
-    pub(crate) http: Arc<http::Shared>,
-    pub(crate) questions: Arc<Questions>,
+impl ConnectError {
+    pub(crate) fn new(reason: impl Into<FailureReason>) -> Self {
+        Self {
+            reason: reason.into(),
+            stderr: Vec::new(),
+            is_permanent: false,
+            is_not_started: false,
+        }
+    }
+}
+
+pub(crate) struct ServerDialer {
+    pub(crate) stdio: stdio::StdioOptions,
+    pub(crate) http: Arc<http::HttpClients>,
+    pub(crate) questions: Arc<ServerQuestions>,
     pub(crate) redactor: Redactor,
-    known: Mutex<HashMap<String, Known>>,
+    known: Mutex<HashMap<String, KnownServer>>,
 }
 
 #[derive(Clone)]
-struct Known {
-    diagnostics: Arc<Diagnostics>,
-    era: Option<Era>,
-    /// Cancelled once nothing is left of its latest process.
-    gone: Option<CancellationToken>,
+struct KnownServer {
+    diagnostics: Arc<ServerDiagnostics>,
+    era: Option<ProtocolEra>,
+    /// Cancelled once no process of the latest attempt is left.
+    process_gone: Option<CancellationToken>,
 }
 
-impl Dialer {
-    pub(crate) fn new(
-        guard: stdio::guard::Guard,
-        questions: Questions,
-        redactor: Redactor,
-        max_message: usize,
-        file: Option<&Path>,
-        launcher: stdio::sandbox::Launcher,
-    ) -> Self {
+impl ServerDialer {
+    pub(crate) fn new(options: &ServersOptions) -> Self {
         Self {
-            stdio: stdio::Shared {
-                guard,
-                max_message,
-                chain: Chain::inherited().continued(file),
-                launcher,
+            stdio: stdio::StdioOptions {
+                guard: options.guard.clone(),
+                max_message: options.max_message,
+                chain: ToolgateChain::from_env().variable_value(options.file.as_deref()),
+                launcher: options.launcher.clone(),
             },
-            http: Arc::new(http::Shared::new(max_message)),
-            questions: Arc::new(questions),
-            redactor,
+            http: Arc::new(http::HttpClients::new(options.max_message)),
+            questions: Arc::new(ServerQuestions {
+                elicitor: options.elicitor.clone(),
+                roots: options.roots.clone(),
+            }),
+            redactor: options.redactor.clone(),
             known: Mutex::default(),
         }
     }
@@ -85,90 +91,92 @@ impl Dialer {
     async fn dial(
         &self,
         settings: &ServerSettings,
-        link: &Link,
-        patience: Duration,
-    ) -> Result<Reached, ConnectError> {
-        let known = self.known(&settings.name, |_| {});
+        link: &ServerLink,
+        start_timeout: Duration,
+    ) -> Result<ConnectedServer, ConnectError> {
+        let known = self.update_known(&settings.name, |_| {});
         let choice = match (settings.era, known.era) {
-            (EraChoice::Auto, Some(Era::Legacy)) => EraChoice::Legacy,
-            (EraChoice::Auto, Some(Era::Modern)) => EraChoice::Modern,
+            (EraChoice::Auto, Some(ProtocolEra::Legacy)) => EraChoice::Legacy,
+            (EraChoice::Auto, Some(ProtocolEra::Modern)) => EraChoice::Modern,
             (choice, _) => choice,
         };
-        let attempt = Attempt {
+        let attempt = ConnectAttempt {
             dialer: self,
             settings,
             link,
             choice,
             diagnostics: &known.diagnostics,
-            patience,
+            start_timeout,
         };
-        let reached = attempt.run().await;
-        let era = reached.as_ref().ok().map(|reached| reached.peer.era());
-        self.known(&settings.name, |known| known.era = era);
-        reached
+        let connected = attempt.run().await;
+        // After a failure the era is detected again, since the remembered one may be why it failed.
+        let era = connected
+            .as_ref()
+            .ok()
+            .map(|connected| connected.peer.era());
+        self.update_known(&settings.name, |known| known.era = era);
+        connected
     }
 
-    fn known(&self, server: &str, change: impl FnOnce(&mut Known)) -> Known {
+    fn update_known(&self, server: &str, change: impl FnOnce(&mut KnownServer)) -> KnownServer {
         let mut all = self.known.lock();
-        let known = all.entry(server.to_owned()).or_insert_with(|| Known {
-            diagnostics: Diagnostics::new(server, self.redactor.clone()),
+        let known = all.entry(server.to_owned()).or_insert_with(|| KnownServer {
+            diagnostics: ServerDiagnostics::new(server, self.redactor.clone()),
             era: None,
-            gone: None,
+            process_gone: None,
         });
         change(known);
         known.clone()
     }
 }
 
-impl Reach for Dialer {
-    fn reach<'a>(
+impl ServerConnector for ServerDialer {
+    fn connect<'a>(
         &'a self,
         settings: &'a ServerSettings,
-        link: &'a Link,
-        patience: Duration,
-    ) -> BoxFuture<'a, Result<Reached, ConnectError>> {
-        Box::pin(self.dial(settings, link, patience))
+        link: &'a ServerLink,
+        start_timeout: Duration,
+    ) -> BoxFuture<'a, Result<ConnectedServer, ConnectError>> {
+        Box::pin(self.dial(settings, link, start_timeout))
     }
 
-    fn cleared<'a>(&'a self, server: &'a str) -> BoxFuture<'a, ()> {
+    fn wait_cleared<'a>(&'a self, server: &'a str) -> BoxFuture<'a, ()> {
         Box::pin(async {
-            if let Some(gone) = self.known(server, |_| {}).gone {
+            if let Some(gone) = self.update_known(server, |_| {}).process_gone {
                 gone.cancelled().await;
             }
         })
     }
 
-    fn vitals(&self, server: &str) -> Vitals {
-        let diagnostics = self.known(server, |_| {}).diagnostics;
-        Vitals {
-            polluted: diagnostics.polluted_lines(),
-            polluted_lines: diagnostics.last_polluted(),
-            stderr: diagnostics.stderr_tail(),
-        }
+    fn output(&self, server: &str) -> ServerOutput {
+        self.update_known(server, |_| {}).diagnostics.output()
     }
 }
 
-struct Attempt<'a> {
-    dialer: &'a Dialer,
+struct ConnectAttempt<'a> {
+    dialer: &'a ServerDialer,
     settings: &'a ServerSettings,
-    link: &'a Link,
+    link: &'a ServerLink,
     choice: EraChoice,
-    diagnostics: &'a Arc<Diagnostics>,
-    patience: Duration,
+    diagnostics: &'a Arc<ServerDiagnostics>,
+    start_timeout: Duration,
 }
 
-impl Attempt<'_> {
-    async fn run(&self) -> Result<Reached, ConnectError> {
+impl ConnectAttempt<'_> {
+    async fn run(&self) -> Result<ConnectedServer, ConnectError> {
         match &self.settings.connection {
-            Connection::Stdio(program) => self.start(program).await,
-            Connection::Http { url, headers } => self.visit(url, headers).await,
+            ServerConnection::Stdio(program) => self.connect_stdio(program).await,
+            ServerConnection::Http { url, headers } => self.connect_http(url, headers).await,
         }
     }
 
-    async fn start(&self, program: &Program) -> Result<Reached, ConnectError> {
+    async fn connect_stdio(
+        &self,
+        program: &ServerProgram,
+    ) -> Result<ConnectedServer, ConnectError> {
         let session = self.session();
         let diagnostics = Arc::clone(self.diagnostics);
-        let process = Stdio::start(
+        let process = StdioTransport::start(
             self.settings,
             program,
             &self.dialer.stdio,
@@ -177,155 +185,151 @@ impl Attempt<'_> {
             self.settings.is_package_runner(),
         )
         .map_err(|error| ConnectError {
-            not_started: true,
-            ..self.error(error.0, false)
+            is_not_started: true,
+            ..ConnectError::new(error.0)
         })?;
-        self.dialer.known(&self.settings.name, |known| {
-            known.gone = Some(process.gone());
+        self.dialer.update_known(&self.settings.name, |known| {
+            known.process_gone = Some(process.gone());
         });
         session.connect(Arc::clone(&process) as Arc<dyn Transport>);
         let capabilities = self.dialer.questions.capabilities();
-        let greeting = greeting::greet_process(&session, self.choice, &capabilities);
-        let reached = self.finish(&session, Some(process.pid()), greeting).await;
-        if reached.is_ok() {
-            process.installed();
+        let greeting = handshake::handshake_stdio(&session, self.choice, &capabilities);
+        let connected = self.finish(&session, Some(process.pid()), greeting).await;
+        if connected.is_ok() {
+            process.mark_installed();
         }
-        reached
+        connected
     }
 
-    async fn visit(&self, url: &str, headers: &Headers) -> Result<Reached, ConnectError> {
+    async fn connect_http(
+        &self,
+        url: &str,
+        headers: &SecretHeaders,
+    ) -> Result<ConnectedServer, ConnectError> {
         let shared = || Arc::clone(&self.dialer.http);
         let name = &self.settings.name;
-        let unusable = |error: TransportError| self.disagreed(&Failure::from(error).into());
+        let failed =
+            |error: TransportError| Self::handshake_failed(&SessionError::from(error).into());
         let session = self.session();
-        session
-            .connect(Http::new(name, url, headers, shared(), session.inbox()).map_err(unusable)?);
+        session.connect(
+            HttpTransport::new(name, url, headers, shared(), session.inbox()).map_err(failed)?,
+        );
         let capabilities = self.dialer.questions.capabilities();
-        // A slow retry, with more patience, also waits longer for a server that starts cold.
-        let probe = PROBE.max(self.patience / 3).min(self.patience / 2);
-        let greeting = greeting::greet_http(&session, self.choice, &capabilities, probe);
-        match self.within(greeting).await {
-            Ok(Err(refusal)) if self.choice != EraChoice::Modern && takes_no_posts(&refusal) => {
+        // The probe grows with the timeout, so a slow retry also gives a cold server more time.
+        let probe = MODERN_PROBE_TIMEOUT
+            .max(self.start_timeout / 3)
+            .min(self.start_timeout / 2);
+        let greeting = handshake::handshake_http(&session, self.choice, &capabilities, probe);
+        match self.with_timeout(greeting).await {
+            // Every POST is rejected, which leaves only the HTTP transport of 2024-11-05.
+            Ok(Err(error))
+                if self.choice != EraChoice::Modern
+                    && matches!(error.status(), Some(400 | 404 | 405)) =>
+            {
                 session.close().await;
-                let oldest = self.session();
-                let connected = Http::old_sse(name, url, headers, shared(), oldest.inbox());
-                match self.within(connected).await {
-                    Ok(Ok(transport)) => oldest.connect(transport),
-                    Ok(Err(_)) => return Err(self.disagreed(&refusal)), // The first refusal says more.
-                    Err(late) => return Err(late),
+                let legacy = self.session();
+                let connected =
+                    HttpTransport::connect_legacy_sse(name, url, headers, shared(), legacy.inbox());
+                match self.with_timeout(connected).await {
+                    Ok(Ok(transport)) => legacy.connect(transport),
+                    Ok(Err(_)) => return Err(Self::handshake_failed(&error)), // The first error says more.
+                    Err(timed_out) => return Err(timed_out),
                 }
-                let greeting = greeting::greet_process(&oldest, EraChoice::Legacy, &capabilities);
-                self.finish(&oldest, None, greeting).await
+                let greeting =
+                    handshake::handshake_stdio(&legacy, EraChoice::Legacy, &capabilities);
+                self.finish(&legacy, None, greeting).await
             }
-            Ok(greeted) => self.finish(&session, None, async { greeted }).await,
-            Err(late) => {
+            Ok(result) => self.finish(&session, None, async { result }).await,
+            Err(timed_out) => {
                 session.close().await;
-                Err(late)
+                Err(timed_out)
             }
         }
     }
 
-    fn session(&self) -> Arc<Session> {
-        Session::new(
+    fn session(&self) -> Arc<ClientSession> {
+        ClientSession::new(
             Arc::clone(self.diagnostics),
             Arc::clone(&self.dialer.questions),
         )
     }
 
-    /// Handshake and first listing. Whatever fails, nothing is left behind.
+    /// Runs the handshake and the first listing. On failure the session is closed.
     async fn finish(
         &self,
-        session: &Arc<Session>,
+        session: &Arc<ClientSession>,
         pid: Option<u32>,
-        greeting: impl Future<Output = Result<Era, Disagreement>>,
-    ) -> Result<Reached, ConnectError> {
+        greeting: impl Future<Output = Result<ProtocolEra, HandshakeError>>,
+    ) -> Result<ConnectedServer, ConnectError> {
         let name = &self.settings.name;
         let work = async {
             let era = greeting.await?;
-            Ok::<_, Disagreement>((era, listing::list(name, session).await?))
+            Ok::<_, HandshakeError>((era, listing::list(name, session).await?))
         };
-        let error = match self.within(work).await {
+        let error = match self.with_timeout(work).await {
             Ok(Ok((era, listed))) => {
-                let taken =
-                    tool::take(listed, self.settings, self.link, &self.dialer.redactor).await;
-                let peer = Live {
+                let offer = tool::tools_from_listing(
+                    listed,
+                    self.settings,
+                    self.link,
+                    &self.dialer.redactor,
+                )
+                .await;
+                let peer = LiveConnection {
                     session: Arc::clone(session),
                     era,
                     pid,
                     settings: self.settings.clone(),
                     link: self.link.clone(),
                     redactor: self.dialer.redactor.clone(),
-                    _listener: (era == Era::Modern).then(|| listen(session)),
+                    _listener: (era == ProtocolEra::Modern).then(|| subscribe_to_changes(session)),
                 };
-                return Ok(Reached {
+                return Ok(ConnectedServer {
                     peer: Arc::new(peer),
-                    offer: taken,
+                    offer,
                 });
             }
-            Ok(Err(refusal)) if pid.is_some() => {
-                self.disagreed(&told_by_its_end(session, refusal).await)
+            Ok(Err(error)) if pid.is_some() => {
+                Self::handshake_failed(&prefer_exit_status(session, error).await)
             }
-            Ok(Err(refusal)) => self.disagreed(&refusal),
-            Err(late) => late,
+            Ok(Err(error)) => Self::handshake_failed(&error),
+            Err(timed_out) => timed_out,
         };
         session.close().await;
-        // What it wrote on its way out belongs to the report.
+        // Read stderr after closing, because the last lines often explain the failure.
         let stderr = self.diagnostics.stderr_tail();
         Err(ConnectError { stderr, ..error })
     }
 
-    async fn within<T>(&self, work: impl Future<Output = T>) -> Result<T, ConnectError> {
-        let late = |_| {
-            let seconds = self.patience.as_secs_f64();
+    async fn with_timeout<T>(&self, work: impl Future<Output = T>) -> Result<T, ConnectError> {
+        let timed_out = |_| {
+            let seconds = self.start_timeout.as_secs_f64();
             let reason = format!(
-                "no answer to the handshake within {seconds} s; if it needs longer, raise its 'startTimeout'"
+                "no response to the handshake within {seconds} s; if it needs longer, raise its 'startTimeout'"
             );
-            self.error(reason, false)
+            ConnectError::new(reason)
         };
-        tokio::time::timeout(self.patience, work)
+        tokio::time::timeout(self.start_timeout, work)
             .await
-            .map_err(late)
+            .map_err(timed_out)
     }
 
-    fn disagreed(&self, disagreement: &Disagreement) -> ConnectError {
-        let hopeless = matches!(
-            disagreement,
-            Disagreement::Failure(Failure::Refused {
-                status: Status(401 | 403 | 404),
-                ..
-            })
-        );
-        self.error(explain(disagreement), hopeless)
-    }
-
-    fn error(&self, reason: impl Into<Reason>, hopeless: bool) -> ConnectError {
+    fn handshake_failed(error: &HandshakeError) -> ConnectError {
         ConnectError {
-            reason: reason.into(),
-            stderr: Vec::new(),
-            hopeless,
-            not_started: false,
+            is_permanent: matches!(error.status(), Some(401 | 403 | 404)),
+            ..ConnectError::new(explain(error))
         }
     }
 }
 
-/// A process that has just died is noticed by its pipes first; how it ended says more.
-async fn told_by_its_end(session: &Session, refusal: Disagreement) -> Disagreement {
-    if let Disagreement::Failure(Failure::NotSent(_) | Failure::Interrupted(_)) = &refusal {
-        session.over().await;
+// A dying process breaks its pipes before its exit status is known, and the status says more.
+async fn prefer_exit_status(session: &ClientSession, error: HandshakeError) -> HandshakeError {
+    if let HandshakeError::Session(SessionError::NotSent(_) | SessionError::Interrupted(_)) = &error
+    {
+        session.wait_briefly_for_end().await;
         if session.is_over() {
-            return Failure::Stopped(session.ended().await).into();
+            return SessionError::Stopped(session.ended().await).into();
         }
     }
-    refusal
-}
-
-/// Says no to every POST: the form of 2024-11-05 is left to try.
-fn takes_no_posts(refusal: &Disagreement) -> bool {
-    matches!(
-        refusal,
-        Disagreement::Failure(Failure::Refused {
-            status: Status(400 | 404 | 405),
-            ..
-        })
-    )
+    error
 }

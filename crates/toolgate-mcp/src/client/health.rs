@@ -1,38 +1,44 @@
-//! `server_health`: an internal service that says how the MCP servers are.
+//! The internal service `server_health`, which reports the state of the MCP servers.
 
 use std::sync::{Arc, OnceLock};
 
 use serde_json::{Value, json};
 use toolgate_core::{CallContext, Handler, ToolFuture, ToolOutput, ValidArguments};
 
-use super::status::{Roster, ServerStatus};
+use super::status::{ServerRoster, ServerStatus};
 
-/// The handler behind `server_health`. Made before the servers, since tools are, and told of them by
-/// [`ServersOptions::health`](crate::ServersOptions); clones are the same service.
+/// The handler behind `server_health`. Tools are built before servers, so it starts
+/// empty and receives the servers through
+/// [`ServersOptions::health`](crate::ServersOptions). Clones share state.
 ///
-/// It answers `{"servers": [{"name", "state", "era", "tools", "restarts", "polluted", "error", "health"}]}`, without parameters.
+/// Takes no parameters and returns `{"servers": [{"name", "state", "era", "tools",
+/// "restarts", "polluted", "error", "health"}]}`.
 #[derive(Clone, Default)]
 pub struct ServerHealth {
-    roster: Arc<OnceLock<Roster>>,
+    roster: Arc<OnceLock<ServerRoster>>,
 }
 
 impl ServerHealth {
-    /// What definitions of type `internal` call it.
+    /// The service name in tool definitions of type `internal`.
     pub const NAME: &str = "server_health";
 
-    /// The JSON Schema of what it takes: nothing.
+    /// JSON Schema of the parameters: an empty object.
     pub fn parameters() -> Value {
         json!({ "type": "object" })
     }
 
-    pub(crate) fn reports_on(&self, roster: Roster) {
+    pub(crate) fn attach(&self, roster: ServerRoster) {
         drop(self.roster.set(roster));
     }
 }
 
 impl Handler for ServerHealth {
     fn call<'a>(&'a self, _: ValidArguments, _: &'a CallContext) -> ToolFuture<'a> {
-        let boards = self.roster.get().map(Roster::boards).unwrap_or_default();
+        let boards = self
+            .roster
+            .get()
+            .map(ServerRoster::boards)
+            .unwrap_or_default();
         let servers: Vec<Value> = boards.iter().map(|board| entry(&board.status())).collect();
         Box::pin(async move { Ok(ToolOutput::json(json!({ "servers": servers }))) })
     }

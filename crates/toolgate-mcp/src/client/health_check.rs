@@ -1,8 +1,8 @@
-//! Asks a connected server's own health tool whether the server can do its work.
+//! Calls a connected server's own health tool to find out whether the server can do its work: it
+//! may answer every message and still be useless, such as a home server without its MQTT broker.
 //!
-//! A server may answer every message and still be of no use: a home's server without its MQTT broker. Each server's task runs
-//! one [`HealthCheck`] beside its connection, so that a health tool that hangs holds up nobody else. The calls pass an executor
-//! like any other, one without a log and a journal: what counts is the change, and that is told once.
+//! Each server's task runs one [`HealthCheck`] beside its connection, so a health tool that hangs
+//! blocks nobody else. The calls are neither logged nor recorded; only changes of state are logged.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -18,48 +18,42 @@ use toolgate_core::{
 use toolgate_home::HomeTool;
 use tracing::{debug, info, warn};
 
-use super::status::Board;
-use crate::{Connection, HealthTool, Program, ServerSettings};
+use super::status::StatusBoard;
+use crate::{HealthToolChoice, ServerConnection, ServerProgram, ServerSettings};
 
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// A server that was connected just now may still be reaching what it needs: so long, bad news is asked for again.
-const SETTLING: Duration = Duration::from_secs(3);
-const ASK_AGAIN: Duration = Duration::from_millis(500);
-/// Between two questions to a server that is well, and to one that is not.
+// A new server may still be connecting to its own dependencies, so bad news within this
+// time is checked again.
+const STARTUP_GRACE: Duration = Duration::from_secs(3);
+const STARTUP_RETRY_DELAY: Duration = Duration::from_millis(500);
 const WHILE_HEALTHY: Duration = Duration::from_secs(30);
 const WHILE_DEGRADED: Duration = Duration::from_secs(10);
-/// The longest problem that is shown, in bytes.
-const LONGEST: usize = 500;
+const MAX_SHOWN: usize = 500;
 
-/// What a server's health tool said last.
+/// What a server's health tool last said.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct HealthReport {
-    /// The tool's name on the server.
     pub tool: String,
-    /// Whether the server can do its work.
     pub state: HealthState,
-    /// Why it can't, or why that isn't known.
+    /// Why the server can't do its work, or why that isn't known.
     pub problem: Option<String>,
 }
 
-/// Whether a connected server can do its work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum HealthState {
-    /// It can.
     Healthy,
-    /// It is connected, and can't.
     Degraded,
-    /// Its tool can't be asked: it isn't there, the policy forbids it, or it changes something.
+    /// The health tool can't be called: it is missing, denied by policy, or not read-only.
     Unknown,
 }
 
-/// The tool to ask, by its name on the server. A usual one must say that it only reads; one that a person named need not, but
-/// isn't called if it says that it changes something.
+/// The original name of the tool to call. A built-in choice must be marked read-only. A configured
+/// one need not be, but isn't called if it says that it changes something.
 pub(super) fn health_tool(settings: &ServerSettings, tools: &[Arc<dyn Tool>]) -> Option<String> {
-    let usual = |program: &Program| {
+    let usual = |program: &ServerProgram| {
         let name = HomeTool::CheckHealth.name(program.home_dialect()?);
         let is_offered = |tool: &Arc<dyn Tool>| {
             let definition = tool.definition();
@@ -68,21 +62,19 @@ pub(super) fn health_tool(settings: &ServerSettings, tools: &[Arc<dyn Tool>]) ->
         tools.iter().any(is_offered).then_some(name)
     };
     match (&settings.health, &settings.connection) {
-        (HealthTool::Named(name), _) => Some(name.clone()),
-        (HealthTool::Usual, Connection::Stdio(program)) => usual(program),
-        (HealthTool::Off | HealthTool::Usual, _) => None,
+        (HealthToolChoice::Named(name), _) => Some(name.clone()),
+        (HealthToolChoice::Usual, ServerConnection::Stdio(program)) => usual(program),
+        (HealthToolChoice::Off | HealthToolChoice::Usual, _) => None,
     }
 }
 
 pub(super) struct HealthCheck {
-    pub(super) board: Arc<Board>,
-    /// Who runs the calls, once somebody wants to know.
+    pub(super) board: Arc<StatusBoard>,
     pub(super) executor: watch::Receiver<Option<ToolExecutor>>,
     pub(super) redactor: Redactor,
 }
 
 impl HealthCheck {
-    /// Runs for as long as the server is connected: dropped with the connection.
     pub(super) async fn run(mut self) -> Infallible {
         let connected = Instant::now();
         let wanted = self.executor.wait_for(Option::is_some).await;
@@ -93,7 +85,7 @@ impl HealthCheck {
         loop {
             changed.mark_unchanged();
             let Some(tool) = self.board.health_tool() else {
-                // Its list of tools may change.
+                // The tool may appear with the next list.
                 if changed.changed().await.is_err() {
                     return std::future::pending().await;
                 }
@@ -102,12 +94,12 @@ impl HealthCheck {
             let report = self.ask(&executor, tool).await;
             let is_degraded =
                 report.as_ref().map(|report| report.state) == Some(HealthState::Degraded);
-            if is_degraded && connected.elapsed() < SETTLING {
-                sleep(ASK_AGAIN).await;
+            if is_degraded && connected.elapsed() < STARTUP_GRACE {
+                sleep(STARTUP_RETRY_DELAY).await;
                 continue;
             }
             if let Some(report) = report {
-                self.note(report);
+                self.record_report(report);
             }
             sleep(if is_degraded {
                 WHILE_DEGRADED
@@ -118,7 +110,7 @@ impl HealthCheck {
         }
     }
 
-    /// None if the answer says nothing about the server, as when too much is asked of it at the same time.
+    /// `None` if the result says nothing about the server, such as when the executor is overloaded.
     async fn ask(&self, executor: &ToolExecutor, tool: String) -> Option<HealthReport> {
         let name = format!("{}__{tool}", self.board.settings.name);
         let found = executor.manager().find(&name);
@@ -129,7 +121,7 @@ impl HealthCheck {
         }
         let call = ToolCall::new(name, json!({})).timeout(TIMEOUT);
         let (state, problem) = match executor.execute(call).await.result {
-            Ok(output) => judge(&output.to_result()),
+            Ok(output) => health_of_result(&output.to_result()),
             Err(ToolError::NotFound { .. }) => {
                 let problem = format!("the server offers no tool '{tool}' here");
                 (HealthState::Unknown, Some(problem))
@@ -151,12 +143,11 @@ impl HealthCheck {
         HealthReport {
             tool,
             state,
-            problem: problem.map(|problem| self.redactor.line(&problem, LONGEST)),
+            problem: problem.map(|problem| self.redactor.line(&problem, MAX_SHOWN)),
         }
     }
 
-    /// Keeps a report, and tells what is new about it.
-    fn note(&self, report: HealthReport) {
+    fn record_report(&self, report: HealthReport) {
         let before = self.board.health();
         if before.as_ref() == Some(&report) {
             return;
@@ -176,21 +167,22 @@ impl HealthCheck {
                 warn!(%server, %tool, problem, "MCP server is connected, but can't do its work");
             }
             HealthState::Unknown => {
-                warn!(%server, %tool, problem, "MCP server's health can't be asked for; see 'health' in its entry");
+                warn!(%server, %tool, problem, "MCP server's health can't be checked; see 'health' in its entry");
             }
         }
-        self.board.update(|facts| facts.health = Some(report));
+        self.board
+            .update(|facts| facts.status.health = Some(report));
     }
 }
 
-/// True if a tool says of itself that it does more than read. It would do so every few seconds, with nobody looking.
+// True if a tool declares that it does more than read. It would run unattended every few seconds.
 fn changes_something(tool: &ToolDefinition) -> bool {
     let annotations = tool.annotations();
     annotations.read_only == Some(false) || annotations.destructive == Some(true)
 }
 
-/// A health tool tells bad news by failing, or by `"healthy": false` in what it answers.
-fn judge(result: &Value) -> (HealthState, Option<String>) {
+// A health tool reports problems by failing, or with `"healthy": false` in its result.
+fn health_of_result(result: &Value) -> (HealthState, Option<String>) {
     let parsed = result
         .as_str()
         .and_then(|text| serde_json::from_str(text).ok());

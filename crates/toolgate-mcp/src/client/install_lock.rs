@@ -1,7 +1,8 @@
-//! One installation of a package at a time, across servers and processes.
+//! Serializes installations of one package, across servers and processes.
 //!
-//! Two runs of npx that install one package at the same moment write into one folder, and older versions of npm leave it
-//! broken. So the first start of such a server waits for a file lock that is named after that folder.
+//! Two runs of npx that install the same package at once write to the same folder, and older
+//! versions of npm leave it broken. So the first start of such a server takes a file lock
+//! named after that folder.
 
 use std::fs::{File, TryLockError};
 use std::os::unix::fs::OpenOptionsExt;
@@ -14,42 +15,44 @@ use tokio::time::sleep;
 use toolgate_core::escape;
 use tracing::{debug, info};
 
-use super::peer::Reach;
+use super::connection::ServerConnector;
 
-/// How often a lock that another start holds is tried again.
-const TRY_AGAIN: Duration = Duration::from_millis(200);
+const LOCK_POLL_INTERVAL: Duration = Duration::from_millis(200);
 
-/// Held while a package may be being installed. Dropped before [`finish`](Self::finish), it stays locked until nothing is left
-/// of the server's process: a download that is taken back still writes.
+/// Held while a package may be installed. If dropped before [`finish`](Self::finish), it stays
+/// locked until no process of the server is left, because undoing a download still writes.
 pub(crate) struct InstallLock {
     file: Option<File>,
-    reach: Arc<dyn Reach>,
+    connector: Arc<dyn ServerConnector>,
     server: String,
 }
 
 impl InstallLock {
-    /// Waits for its turn. Where the lock can't be had at all, the start goes on without it.
-    pub(crate) async fn acquire(path: &Path, server: &str, reach: &Arc<dyn Reach>) -> Self {
+    pub(crate) async fn acquire(
+        path: &Path,
+        server: &str,
+        connector: &Arc<dyn ServerConnector>,
+    ) -> Self {
         let mut file = open(path);
-        let mut is_told = false;
+        let mut is_logged = false;
         while let Some(open) = &file {
             match open.try_lock() {
                 Ok(()) => break,
                 Err(TryLockError::WouldBlock) => {}
                 Err(TryLockError::Error(error)) => {
-                    debug!(%error, "an installation can't be locked");
+                    debug!(%error, "the package installation can't be locked");
                     file = None;
                     break;
                 }
             }
-            if !std::mem::replace(&mut is_told, true) {
+            if !std::mem::replace(&mut is_logged, true) {
                 info!(server = %escape(server), "MCP server waits: another start installs the same package");
             }
-            sleep(TRY_AGAIN).await;
+            sleep(LOCK_POLL_INTERVAL).await;
         }
         Self {
             file,
-            reach: Arc::clone(reach),
+            connector: Arc::clone(connector),
             server: server.to_owned(),
         }
     }
@@ -64,9 +67,10 @@ impl Drop for InstallLock {
         let (Some(file), Ok(runtime)) = (self.file.take(), Handle::try_current()) else {
             return;
         };
-        let (reach, server) = (Arc::clone(&self.reach), std::mem::take(&mut self.server));
+        let connector = Arc::clone(&self.connector);
+        let server = std::mem::take(&mut self.server);
         runtime.spawn(async move {
-            reach.cleared(&server).await;
+            connector.wait_cleared(&server).await;
             drop(file);
         });
     }
@@ -78,7 +82,7 @@ fn open(path: &Path) -> Option<File> {
     match options.open(path) {
         Ok(file) => Some(file),
         Err(error) => {
-            debug!(%error, "an installation can't be locked");
+            debug!(%error, "the package installation can't be locked");
             None
         }
     }

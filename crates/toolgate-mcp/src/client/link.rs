@@ -1,117 +1,119 @@
-//! The current connection of a server, as its tools see it.
+//! The current connection of a server, as its tools use it.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use tokio::sync::watch;
-use toolgate_core::{ToolError, Withheld};
+use toolgate_core::{ToolError, WithheldReason};
 
-use super::session::Session;
+use super::call_result::with_details;
+use super::session::ClientSession;
 
-/// One per configured server, for as long as it is configured; connections come and go in it.
 #[derive(Clone)]
-pub(crate) struct Link {
-    state: watch::Sender<State>,
-    /// Tools that may not be called, by their name on the server.
-    withheld: Arc<ArcSwap<HashMap<String, Withheld>>>,
+pub(crate) struct ServerLink {
+    state: watch::Sender<LinkState>,
+    withheld: Arc<ArcSwap<HashMap<String, WithheldReason>>>,
 }
 
 #[derive(Clone)]
-enum State {
+enum LinkState {
     Idle,
     Connecting,
-    Up(Arc<Session>),
+    Up(Arc<ClientSession>),
     Down {
         reason: String,
         details: Option<String>,
     },
 }
 
-impl Link {
+impl ServerLink {
     pub(crate) fn new() -> Self {
-        Self {
-            state: watch::Sender::new(State::Connecting),
-            withheld: Arc::default(),
-        }
+        Self::with_state(LinkState::Connecting)
     }
 
     pub(crate) fn idle() -> Self {
+        Self::with_state(LinkState::Idle)
+    }
+
+    fn with_state(state: LinkState) -> Self {
         Self {
-            state: watch::Sender::new(State::Idle),
+            state: watch::Sender::new(state),
             withheld: Arc::default(),
         }
     }
 
-    /// The server is needed: an idle one is to be started.
-    pub(crate) fn want(&self) {
+    pub(crate) fn request_start(&self) {
         self.state.send_if_modified(|state| {
-            let is_idle = matches!(state, State::Idle);
+            let is_idle = matches!(state, LinkState::Idle);
             if is_idle {
-                *state = State::Connecting;
+                *state = LinkState::Connecting;
             }
             is_idle
         });
     }
 
-    pub(crate) async fn wanted(&self) {
+    pub(crate) async fn start_requested(&self) {
         let mut state = self.state.subscribe();
         // It can't fail: `self` keeps the channel open.
-        drop(state.wait_for(|state| !matches!(state, State::Idle)).await);
+        drop(
+            state
+                .wait_for(|state| !matches!(state, LinkState::Idle))
+                .await,
+        );
     }
 
-    pub(crate) fn connecting(&self) {
-        self.state.send_replace(State::Connecting);
+    pub(crate) fn set_connecting(&self) {
+        self.state.send_replace(LinkState::Connecting);
     }
 
-    pub(crate) fn up(&self, session: Arc<Session>) {
-        self.state.send_replace(State::Up(session));
+    pub(crate) fn set_up(&self, session: Arc<ClientSession>) {
+        self.state.send_replace(LinkState::Up(session));
     }
 
-    /// Calls fail at once with this reason; `details` are for an operator.
-    pub(crate) fn down(&self, reason: impl Into<String>, details: Option<String>) {
+    /// Makes calls fail at once with this reason. `details` are for operators.
+    pub(crate) fn set_down(&self, reason: impl Into<String>, details: Option<String>) {
         let reason = reason.into();
-        self.state.send_replace(State::Down { reason, details });
+        self.state.send_replace(LinkState::Down { reason, details });
     }
 
-    /// Calls of these fail, even if they found their tool before.
-    pub(crate) fn withhold(&self, withheld: HashMap<String, Withheld>) {
+    pub(crate) fn withhold(&self, withheld: HashMap<String, WithheldReason>) {
         self.withheld.store(Arc::new(withheld));
     }
 
-    /// An error if the tool is withheld by now. A call that waits for its server has found the tool as it was remembered; what the
-    /// server lists once it is there may be another one.
-    pub(crate) fn expect_agreed(&self, original_name: &str, tool: &str) -> Result<(), ToolError> {
-        match self.withheld.load().get(original_name) {
-            Some(why) => Err(why.error(tool)),
-            None => Ok(()),
-        }
+    /// Fails if the tool has been withheld in the meantime: a call that waited for its server found
+    /// the remembered tool, and the server may list a different one now.
+    pub(crate) fn check_not_withheld(
+        &self,
+        original_name: &str,
+        tool: &str,
+    ) -> Result<(), ToolError> {
+        let withheld = self.withheld.load();
+        withheld
+            .get(original_name)
+            .map_or(Ok(()), |why| Err(why.error(tool)))
     }
 
-    /// The session, once it is there. Starts an idle server, and waits while it is being connected: the caller's deadline is
-    /// the bound.
-    pub(crate) async fn session(&self, tool: &str) -> Result<Arc<Session>, ToolError> {
+    /// Returns the session, starting an idle server and waiting while it connects. The caller's
+    /// deadline limits the wait.
+    pub(crate) async fn session(&self, tool: &str) -> Result<Arc<ClientSession>, ToolError> {
         let unavailable = |reason: &str, details: &Option<String>| {
-            let error = ToolError::unavailable(tool, reason);
-            match details {
-                Some(details) => error.with_details(details.clone()),
-                None => error,
-            }
+            with_details(ToolError::unavailable(tool, reason), details.clone())
         };
-        self.want();
+        self.request_start();
         let mut state = self.state.subscribe();
         let settled = state
             .wait_for(|state| match state {
-                State::Idle | State::Connecting => false,
-                // A connection that is over is replaced in a moment; whoever comes before that waits for the next one.
-                State::Up(session) => !session.is_over(),
-                State::Down { .. } => true,
+                LinkState::Idle | LinkState::Connecting => false,
+                // An ended connection is about to be replaced, so wait for the next one.
+                LinkState::Up(session) => !session.is_over(),
+                LinkState::Down { .. } => true,
             })
             .await;
         match settled.as_deref() {
-            Ok(State::Up(session)) => Ok(Arc::clone(session)),
-            Ok(State::Down { reason, details }) => Err(unavailable(reason, details)),
-            Ok(State::Idle | State::Connecting) | Err(_) => {
+            Ok(LinkState::Up(session)) => Ok(Arc::clone(session)),
+            Ok(LinkState::Down { reason, details }) => Err(unavailable(reason, details)),
+            Ok(LinkState::Idle | LinkState::Connecting) | Err(_) => {
                 Err(unavailable("its server was removed", &None))
             }
         }

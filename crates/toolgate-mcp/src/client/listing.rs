@@ -1,46 +1,51 @@
-//! `tools/list`: all pages, within bounds.
+//! Requests all pages of `tools/list`, within bounds.
 
 use std::collections::HashSet;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use toolgate_core::kept;
+use toolgate_core::sanitize;
 use tracing::warn;
 
-use super::session::{Failure, Request, Session};
-use super::transport::Lost;
+use super::session::{ClientSession, SessionError, SessionRequest};
+use super::transport::UnreadableAnswer;
 
-/// Bounds of one server's list. Nobody needs more, and a hostile server gets no further.
-const PAGES: usize = 100;
-pub(crate) const TOOLS: usize = 1000;
-pub(crate) const BYTES: usize = 16 << 20;
-const LONGEST_CURSOR: usize = 4 << 10;
+// Bounds of one server's list, which a hostile server could make endless.
+const MAX_PAGES: usize = 100;
+pub(crate) const MAX_TOOLS: usize = 1000;
+pub(crate) const MAX_LIST_BYTES: usize = 16 << 20;
+const MAX_CURSOR_BYTES: usize = 4 << 10;
 const METHOD_NOT_FOUND: i64 = -32601;
 
-/// Asks for every tool, as raw as the server sent them.
-pub(crate) async fn list(server: &str, session: &Arc<Session>) -> Result<Vec<Value>, Failure> {
+pub(crate) async fn list(
+    server: &str,
+    session: &Arc<ClientSession>,
+) -> Result<Vec<Value>, SessionError> {
     let mut tools = Vec::new();
     let mut bytes = 0;
     let mut cursors = HashSet::new();
     let mut params = json!({});
-    for _ in 0..PAGES {
-        let mut page = match session.request(Request::new("tools/list", &params)).await {
-            Err(Failure::Rpc(error)) if error.code == METHOD_NOT_FOUND && tools.is_empty() => {
+    for _ in 0..MAX_PAGES {
+        let mut page = match session
+            .request(SessionRequest::new("tools/list", &params))
+            .await
+        {
+            Err(SessionError::Rpc(error)) if error.code == METHOD_NOT_FOUND && tools.is_empty() => {
                 return Ok(tools); // A server of prompts or resources alone.
             }
             page => page?,
         };
         let Some(Value::Array(listed)) = page.get_mut("tools").map(Value::take) else {
             let problem = "has no list of tools".to_owned();
-            return Err(Failure::Lost(Lost::Broken(problem)));
+            return Err(SessionError::Lost(UnreadableAnswer::Broken(problem)));
         };
         for tool in listed {
-            bytes += kept::length(&tool);
-            if tools.len() == TOOLS || bytes > BYTES as u64 {
+            bytes += sanitize::length(&tool);
+            if tools.len() == MAX_TOOLS || bytes > MAX_LIST_BYTES as u64 {
                 warn!(
                     server,
-                    "lists more than {TOOLS} tools or {} MiB of them; the rest is left out",
-                    BYTES >> 20
+                    "lists more than {MAX_TOOLS} tools or {} MiB of them; the rest is left out",
+                    MAX_LIST_BYTES >> 20
                 );
                 return Ok(tools);
             }
@@ -48,7 +53,7 @@ pub(crate) async fn list(server: &str, session: &Arc<Session>) -> Result<Vec<Val
         }
         match page.get("nextCursor").and_then(Value::as_str) {
             None | Some("") => return Ok(tools),
-            Some(cursor) if cursor.len() > LONGEST_CURSOR => {
+            Some(cursor) if cursor.len() > MAX_CURSOR_BYTES => {
                 warn!(server, "sent an over-long page cursor; the list ends here");
                 return Ok(tools);
             }
@@ -66,7 +71,7 @@ pub(crate) async fn list(server: &str, session: &Arc<Session>) -> Result<Vec<Val
     }
     warn!(
         server,
-        "its list of tools has more than {PAGES} pages; the rest is left out"
+        "its list of tools has more than {MAX_PAGES} pages; the rest is left out"
     );
     Ok(tools)
 }
@@ -74,10 +79,11 @@ pub(crate) async fn list(server: &str, session: &Arc<Session>) -> Result<Vec<Val
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::client::scripted::{Does, Scripted};
+    use crate::client::tests::scripted_server::{ScriptedReply, ScriptedServer};
 
     async fn listed(script: impl Fn(&Value) -> Value + Send + Sync + 'static) -> (usize, usize) {
-        let (session, server) = Scripted::session(move |_, params| Does::Answers(script(params)));
+        let (session, server) =
+            ScriptedServer::session(move |_, params| ScriptedReply::Answers(script(params)));
         let tools = list("house", &session).await.unwrap();
         (tools.len(), server.sent().len())
     }
@@ -100,28 +106,29 @@ mod tests {
         );
         assert_eq!(
             listed(|_| json!({ "tools": tools(5000) })).await,
-            (TOOLS, 1)
+            (MAX_TOOLS, 1)
         );
         let endless = std::sync::atomic::AtomicUsize::new(0);
         let endless = move |_: &Value| {
             let page = endless.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
             json!({ "tools": tools(1), "nextCursor": page.to_string() })
         };
-        assert_eq!(listed(endless).await, (PAGES, PAGES));
-        let huge = |_: &Value| json!({ "tools": [{ "name": "a" }, { "name": "b", "description": "x".repeat(BYTES) }] });
+        assert_eq!(listed(endless).await, (MAX_PAGES, MAX_PAGES));
+        let huge = |_: &Value| json!({ "tools": [{ "name": "a" }, { "name": "b", "description": "x".repeat(MAX_LIST_BYTES) }] });
         assert_eq!(listed(huge).await, (1, 1));
     }
 
     #[tokio::test]
     async fn a_server_without_tools_has_none_and_a_broken_list_is_an_error() {
-        let (session, _server) =
-            Scripted::session(|_, _| Does::Refuses(METHOD_NOT_FOUND, "Method not found"));
+        let (session, _server) = ScriptedServer::session(|_, _| {
+            ScriptedReply::Refuses(METHOD_NOT_FOUND, "Method not found")
+        });
         assert_eq!(list("house", &session).await, Ok(Vec::new()));
         let (session, _server) =
-            Scripted::session(|_, _| Does::Answers(json!({ "tools": "none" })));
+            ScriptedServer::session(|_, _| ScriptedReply::Answers(json!({ "tools": "none" })));
         assert!(matches!(
             list("house", &session).await,
-            Err(Failure::Lost(_))
+            Err(SessionError::Lost(_))
         ));
     }
 }

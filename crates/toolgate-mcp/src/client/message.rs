@@ -1,4 +1,4 @@
-//! JSON-RPC messages, as they come and go.
+//! JSON-RPC messages received from and sent to a server.
 
 use std::borrow::Cow;
 
@@ -6,13 +6,13 @@ use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Message {
-    /// The answer to one of our requests. An id that is none of ours matches nothing.
+pub(crate) enum RpcMessage {
+    /// The response to one of our requests. The id is untrusted and may match none of them.
     Response {
         id: Value,
         answer: Result<Value, RpcError>,
     },
-    /// The server asks something of us. Its id goes back exactly as it came.
+    /// A request from the server. Its id is returned exactly as received.
     Request {
         id: Value,
         method: String,
@@ -46,50 +46,54 @@ impl RpcError {
 }
 
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
-pub(crate) enum NotAMessage {
-    /// Not JSON at all, or JSON beyond what is bearable: too deep, a number too large.
+pub(crate) enum MessageParseError {
     #[error("{0}")]
     NotJson(String),
-    /// JSON, but not JSON-RPC 2.0.
     #[error("{0}")]
     NotRpc(&'static str),
 }
 
 #[derive(Deserialize)]
-struct Raw<'a> {
+struct RawRpcMessage<'a> {
     #[serde(borrow)]
     jsonrpc: Option<Cow<'a, str>>,
-    #[serde(default, deserialize_with = "given")]
+    #[serde(default, deserialize_with = "deserialize_present")]
     id: Option<Value>,
     method: Option<String>,
     params: Option<Value>,
-    #[serde(default, deserialize_with = "given")]
+    #[serde(default, deserialize_with = "deserialize_present")]
     result: Option<Value>,
     error: Option<RpcError>,
 }
 
-/// `null` is a value here, not an absence.
-fn given<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
+// Distinguishes an explicit `null` from an absent field.
+fn deserialize_present<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<Value>, D::Error> {
     Value::deserialize(deserializer).map(Some)
 }
 
-/// More values than this, and a message of megabytes becomes one of gigabytes in memory.
-const MOST_VALUES: usize = 500_000;
+// A few megabytes of tiny values would take gigabytes of memory once parsed.
+const MAX_VALUES: usize = 500_000;
 
-impl Message {
-    /// Reads one message; anything that is not exactly one JSON-RPC 2.0 message is refused.
-    pub(crate) fn parse(bytes: &[u8]) -> Result<Self, NotAMessage> {
-        if toolgate_core::has_more_values(bytes, MOST_VALUES) {
-            return Err(NotAMessage::NotJson(format!(
-                "has more than {MOST_VALUES} values"
+impl RpcMessage {
+    pub(crate) fn parse(bytes: &[u8]) -> Result<Self, MessageParseError> {
+        if toolgate_core::has_more_values(bytes, MAX_VALUES) {
+            return Err(MessageParseError::NotJson(format!(
+                "has more than {MAX_VALUES} values"
             )));
         }
-        let raw: Raw = serde_json::from_slice(bytes).map_err(|error| match error.classify() {
-            serde_json::error::Category::Data => NotAMessage::NotRpc("is no JSON-RPC message"),
-            _ => NotAMessage::NotJson(error.to_string()),
-        })?;
+        let raw: RawRpcMessage =
+            serde_json::from_slice(bytes).map_err(|error| match error.classify() {
+                serde_json::error::Category::Data => {
+                    MessageParseError::NotRpc("is not a JSON-RPC message")
+                }
+                _ => MessageParseError::NotJson(error.to_string()),
+            })?;
         if raw.jsonrpc.as_deref() != Some("2.0") {
-            return Err(NotAMessage::NotRpc("does not say \"jsonrpc\": \"2.0\""));
+            return Err(MessageParseError::NotRpc(
+                "does not say \"jsonrpc\": \"2.0\"",
+            ));
         }
         let params = raw.params.unwrap_or(Value::Null);
         match (raw.id, raw.method, raw.result, raw.error) {
@@ -99,37 +103,37 @@ impl Message {
                 id,
                 answer: Ok(result),
             }),
-            // An error without an id, or with a null one, answers nothing of ours, but it is a message.
+            // An error without an id answers no request of ours, but it is a valid message.
             (id, None, None, Some(error)) => Ok(Self::Response {
                 id: id.unwrap_or_default(),
                 answer: Err(error),
             }),
-            _ => Err(NotAMessage::NotRpc(
-                "is neither request, notification nor answer",
+            _ => Err(MessageParseError::NotRpc(
+                "is neither a request, a notification nor a response",
             )),
         }
     }
 }
 
-/// What was read can be written, and is read as the same again.
+/// Asserts that a parsed message, written out again, parses to the same message.
 #[cfg(any(test, fuzzing))]
-pub(crate) fn expect_same_again(bytes: &[u8]) {
+pub(crate) fn assert_round_trip(bytes: &[u8]) {
     use serde_json::json;
 
-    let Ok(message) = Message::parse(bytes) else {
+    let Ok(message) = RpcMessage::parse(bytes) else {
         return;
     };
     let written = match &message {
-        Message::Request { id, method, params } => {
+        RpcMessage::Request { id, method, params } => {
             json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params })
         }
-        Message::Notification { method, params } => {
+        RpcMessage::Notification { method, params } => {
             json!({ "jsonrpc": "2.0", "method": method, "params": params })
         }
-        Message::Response { id, answer: Ok(it) } => {
+        RpcMessage::Response { id, answer: Ok(it) } => {
             json!({ "jsonrpc": "2.0", "id": id, "result": it })
         }
-        Message::Response {
+        RpcMessage::Response {
             id,
             answer: Err(error),
         } => json!({
@@ -138,24 +142,20 @@ pub(crate) fn expect_same_again(bytes: &[u8]) {
         }),
     };
     let written = written.to_string();
-    let again = Message::parse(written.as_bytes());
-    // Fractions may differ in their last digit.
+    let again = RpcMessage::parse(written.as_bytes());
+    // The last digit of a fraction may change on a round trip.
     match written.contains(['.', 'e', 'E']) {
         true => assert!(again.is_ok(), "{written}"),
         false => assert_eq!(again, Ok(message)),
     }
 }
 
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Outgoing {
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct OutgoingMessage {
     pub(crate) id: Option<u64>,
-    /// For an answer to the server's own request: none.
     pub(crate) method: Option<&'static str>,
-    /// The name of the tool that is called: HTTP repeats it in a header.
     pub(crate) name: Option<String>,
-    /// Parameters that HTTP repeats in headers (`x-mcp-header`): header, value.
     pub(crate) headers: Vec<(String, String)>,
-    /// One line of JSON with its newline.
     pub(crate) body: Vec<u8>,
 }
 
@@ -167,12 +167,12 @@ mod tests {
 
     #[test]
     fn messages_are_told_apart_from_everything_else() {
-        let request = Message::Request {
+        let request = RpcMessage::Request {
             id: json!("a"),
             method: "ping".to_owned(),
             params: Value::Null,
         };
-        let told = Message::Notification {
+        let told = RpcMessage::Notification {
             method: "x".to_owned(),
             params: json!({ "a": 1 }),
         };
@@ -181,14 +181,14 @@ mod tests {
             (r#"{"jsonrpc":"2.0","method":"x","params":{"a":1}}"#, told),
             (
                 r#"{"jsonrpc":"2.0","id":7,"result":null}"#,
-                Message::Response {
+                RpcMessage::Response {
                     id: json!(7),
                     answer: Ok(Value::Null),
                 },
             ),
             (
                 r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"m"}}"#,
-                Message::Response {
+                RpcMessage::Response {
                     id: Value::Null,
                     answer: Err(RpcError {
                         code: -32700,
@@ -198,7 +198,11 @@ mod tests {
                 },
             ),
         ] {
-            assert_eq!(Message::parse(text.as_bytes()).unwrap(), expected, "{text}");
+            assert_eq!(
+                RpcMessage::parse(text.as_bytes()).unwrap(),
+                expected,
+                "{text}"
+            );
         }
         for text in [
             "",
@@ -216,30 +220,30 @@ mod tests {
             r#"[{"jsonrpc":"2.0","id":1,"result":{}}]"#,
             r#"{"jsonrpc":"2.0","id":1,"result":1e999}"#,
         ] {
-            assert!(Message::parse(text.as_bytes()).is_err(), "{text}");
+            assert!(RpcMessage::parse(text.as_bytes()).is_err(), "{text}");
         }
         let deep = format!(
             r#"{{"jsonrpc":"2.0","id":1,"result":{}{}}}"#,
             "[".repeat(100_000),
             "]".repeat(100_000)
         );
-        assert!(Message::parse(deep.as_bytes()).is_err());
+        assert!(RpcMessage::parse(deep.as_bytes()).is_err());
         let many = |count: usize, text: &str| {
             format!(
                 r#"{{"jsonrpc":"2.0","id":1,"result":[{}0]}}"#,
                 text.repeat(count)
             )
         };
-        assert!(Message::parse(many(MOST_VALUES, "{},").as_bytes()).is_err());
-        assert!(Message::parse(many(MOST_VALUES / 3, "{},").as_bytes()).is_ok());
+        assert!(RpcMessage::parse(many(MAX_VALUES, "{},").as_bytes()).is_err());
+        assert!(RpcMessage::parse(many(MAX_VALUES / 3, "{},").as_bytes()).is_ok());
         let text = format!(
             r#"{{"jsonrpc":"2.0","id":1,"result":"{}\""}}"#,
-            ",[{".repeat(MOST_VALUES)
+            ",[{".repeat(MAX_VALUES)
         );
         assert!(
-            Message::parse(text.as_bytes()).is_ok(),
+            RpcMessage::parse(text.as_bytes()).is_ok(),
             "text may hold what it likes"
         );
-        assert!(Message::parse(b"{\"jsonrpc\":\"2.0\",\"method\":\"\xff\"}").is_err());
+        assert!(RpcMessage::parse(b"{\"jsonrpc\":\"2.0\",\"method\":\"\xff\"}").is_err());
     }
 }

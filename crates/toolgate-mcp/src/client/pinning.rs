@@ -1,7 +1,8 @@
-//! Pinning: a server's tools are compared with what a person agreed to, and what differs is told or withheld.
+//! Pinning: compares a server's tools with what a person agreed to, and
+//! reports or withholds changes.
 //!
-//! The first list a server ever gives is agreed to as it is (trust on first use). The agreement is kept by the
-//! [`Catalogue`] apart from what was listed last, so that no list can change it; only a person does.
+//! The first list of a server is agreed to as it is (trust on first use). The [`Catalogue`] keeps
+//! the agreement apart from the latest list, so that no list can change it; only a person can.
 
 mod change;
 mod difference;
@@ -10,20 +11,20 @@ mod tests;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use serde_json::{Value, json};
-use toolgate_core::{Redactor, Withheld, escape, shown_name};
+use toolgate_core::{Redactor, WithheldReason, display_name, escape};
 use tracing::warn;
 
 use super::catalogue::{AgreementStamp, Catalogue, RememberedTool, hash};
 use super::tool;
 use crate::{PinPolicy, ServerSettings};
 pub use change::{AgreeError, ToolChange, ToolChangeKind, ToolChanges};
-pub use difference::Difference;
+pub use difference::DefinitionDifference;
 use difference::differences;
 
-/// What of a tool's definition is agreed to; the rest, such as `_meta` and icons, may change at will. What a tool says of its
-/// effects comes first where differences are shown, so that a long schema can't push it out of sight.
+// The parts of a definition that are pinned; others, such as `_meta` and icons, may change.
+// Annotations come first in a shown difference, so that a long schema can't push them out of sight.
 const PINNED: [&str; 6] = [
     "name",
     "annotations",
@@ -32,53 +33,52 @@ const PINNED: [&str; 6] = [
     "inputSchema",
     "outputSchema",
 ];
-/// Changes of one list that are logged one by one.
-const MOST_LOGGED: usize = 10;
-/// Definitions that were logged are remembered so as not to log them again; more than this are forgotten.
-const MOST_TOLD: usize = 4000;
-/// Bytes of differences that are kept of one server.
-const MOST_SHOWN: usize = 256 << 10;
+const MAX_LOGGED_CHANGES: usize = 10;
+// Hashes of logged definitions that are remembered to avoid logging them again; beyond this
+// they are all forgotten.
+const MAX_LOGGED_HASHES: usize = 4000;
+const MAX_DIFFERENCE_BYTES: usize = 256 << 10;
 
-/// Compares the tools of one server with what was agreed to. Survives its restarts, and ours with the catalogue.
+/// Compares one server's tools with the agreement. Survives restarts of the server, and restarts of
+/// Toolgate if the catalogue is persistent.
 pub(crate) struct ToolPins {
     settings: ServerSettings,
     catalogue: Catalogue,
     redactor: Redactor,
-    state: Mutex<State>,
+    state: Mutex<PinState>,
 }
 
 #[derive(Default)]
-struct State {
-    /// By the name on the server. `None` until the server has listed a tool for the first time.
+struct PinState {
+    // By original name. `None` until the server has listed a tool for the first time.
     agreed: Option<BTreeMap<String, RememberedTool>>,
-    /// Of the file that the agreement was read from.
-    stamp: Option<AgreementStamp>,
-    /// What is listed now, reduced to what is pinned, without what the settings leave out.
+    agreement_stamp: Option<AgreementStamp>,
+    // The current list, reduced to the pinned parts, without tools that the settings exclude.
     listed: Vec<(String, RememberedTool)>,
-    told: HashSet<String>,
+    logged_hashes: HashSet<String>,
     changes: Option<ToolChanges>,
 }
 
 pub(crate) struct PinVerdict {
-    /// Why tools aren't offered, by their name on the server.
-    pub(crate) withheld: HashMap<String, Withheld>,
+    pub(crate) withheld: HashMap<String, WithheldReason>,
     pub(crate) changes: Option<ToolChanges>,
 }
 
 impl ToolPins {
-    /// Continues what `before`, the same server under other settings, has agreed to where no file remembers it.
+    /// `before` is the same server under its former settings; its agreement is continued if
+    /// no file holds one.
     pub(crate) fn new(
         settings: &ServerSettings,
         catalogue: &Catalogue,
         redactor: &Redactor,
         before: Option<&Self>,
     ) -> Self {
-        let mut state = State::default();
+        let mut state = PinState::default();
         let is_same = |before: &&Self| before.settings.connection == settings.connection;
         if let Some(before) = before.filter(is_same) {
-            let before = before.state();
+            let before = before.state.lock();
             state.agreed = before.agreed.clone();
-            state.told = before.told.clone();
+            state.logged_hashes = before.logged_hashes.clone();
         }
         Self {
             settings: settings.clone(),
@@ -88,67 +88,66 @@ impl ToolPins {
         }
     }
 
-    /// Takes what the server listed in an earlier run, when its changes were logged.
+    /// Takes the list of an earlier run. Its changes were logged then, so they aren't logged again.
     pub(crate) fn recall(&self, remembered: &[RememberedTool]) -> PinVerdict {
-        let mut state = self.state();
-        self.read_agreement(&mut state);
+        let mut state = self.state.lock();
+        self.reload_agreement(&mut state);
         self.set_listed(&mut state, remembered.iter().map(|tool| &tool.definition));
         let hashes: Vec<String> = state.hashes().collect();
-        state.told.extend(hashes);
-        self.judge(&mut state)
+        state.logged_hashes.extend(hashes);
+        self.evaluate(&mut state)
     }
 
-    /// Takes what the server has just listed; the first list is agreed to. What differs is logged once.
+    /// Takes a new list; the very first one is agreed to. Each change is logged once.
     pub(crate) fn compare(&self, listed: &[Value]) -> PinVerdict {
-        let mut state = self.state();
-        if self.catalogue.agreement_stamp(&self.settings) != state.stamp {
-            self.read_agreement(&mut state);
+        let mut state = self.state.lock();
+        if self.catalogue.agreement_stamp(&self.settings) != state.agreement_stamp {
+            self.reload_agreement(&mut state);
         }
         self.set_listed(&mut state, listed);
         if state.agreed.is_none() && !listed.is_empty() {
             state.agreed = Some(listed.iter().filter_map(pinned_tool).collect());
         }
-        let verdict = self.judge(&mut state);
-        self.tell(&mut state);
+        let verdict = self.evaluate(&mut state);
+        self.log_changes(&mut state);
         verdict
     }
 
-    /// Looks whether another process has written an agreement; none if that changes nothing.
+    /// Rereads the agreement if another process has written it. `None` if nothing changes.
     pub(crate) fn refresh(&self) -> Option<PinVerdict> {
-        let mut state = self.state();
-        if self.catalogue.agreement_stamp(&self.settings) == state.stamp {
+        let mut state = self.state.lock();
+        if self.catalogue.agreement_stamp(&self.settings) == state.agreement_stamp {
             return None;
         }
-        self.read_agreement(&mut state);
+        self.reload_agreement(&mut state);
         let before = state.changes.clone();
-        let verdict = self.judge(&mut state);
+        let verdict = self.evaluate(&mut state);
         (verdict.changes != before).then_some(verdict)
     }
 
-    /// Agrees to the changes that have this hash, for good.
     pub(crate) fn agree(&self, hash: &str) -> Result<PinVerdict, AgreeError> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         if state.changes.as_ref().map(|changes| &*changes.hash) != Some(hash) {
             return Err(AgreeError::OtherChanges(escape(&self.settings.name)));
         }
         let mut agreed = state.agreed.clone().unwrap_or_default();
-        // What the settings leave out wasn't shown, so nothing is agreed to there.
+        // Excluded tools weren't shown to the person, so their old agreement stays.
         agreed.retain(|name, _| !tool::may_be_offered(&self.settings, name));
         agreed.extend(state.listed.iter().cloned());
         let tools = agreed.values().cloned().collect();
         self.catalogue.agree(&self.settings, tools)?;
         state.agreed = Some(agreed);
-        state.stamp = self.catalogue.agreement_stamp(&self.settings);
-        Ok(self.judge(&mut state))
+        state.agreement_stamp = self.catalogue.agreement_stamp(&self.settings);
+        Ok(self.evaluate(&mut state))
     }
 
     pub(crate) fn changes(&self) -> Option<ToolChanges> {
-        self.state().changes.clone()
+        self.state.lock().changes.clone()
     }
 
-    fn read_agreement(&self, state: &mut State) {
-        // The stamp first: a file that is written in between is read once more.
-        state.stamp = self.catalogue.agreement_stamp(&self.settings);
+    fn reload_agreement(&self, state: &mut PinState) {
+        // Take the stamp first: if the file is replaced in between, it is read again next time.
+        state.agreement_stamp = self.catalogue.agreement_stamp(&self.settings);
         if let Some(agreed) = self.catalogue.agreement(&self.settings) {
             let agreed = agreed
                 .iter()
@@ -157,13 +156,13 @@ impl ToolPins {
         }
     }
 
-    fn set_listed<'a>(&self, state: &mut State, listed: impl IntoIterator<Item = &'a Value>) {
+    fn set_listed<'a>(&self, state: &mut PinState, listed: impl IntoIterator<Item = &'a Value>) {
         let tools = listed.into_iter().filter_map(pinned_tool);
         let tools = tools.filter(|(name, _)| tool::may_be_offered(&self.settings, name));
         state.listed = tools.collect();
     }
 
-    fn judge(&self, state: &mut State) -> PinVerdict {
+    fn evaluate(&self, state: &mut PinState) -> PinVerdict {
         state.changes = match (&state.agreed, self.settings.pin) {
             (None, _) | (_, PinPolicy::Off) => None,
             (Some(agreed), _) => self.changes_between(agreed, &state.listed),
@@ -178,7 +177,7 @@ impl ToolPins {
         }
     }
 
-    fn why_withheld(&self, kind: ToolChangeKind) -> Withheld {
+    fn why_withheld(&self, kind: ToolChangeKind) -> WithheldReason {
         let reason = match kind {
             ToolChangeKind::New => "is new since you agreed to its server's tools",
             _ => "changed since you agreed to it",
@@ -187,7 +186,7 @@ impl ToolPins {
         let hint = format!(
             "'toolgate trust {server}' shows the difference and agrees to it, and so does the dashboard of 'toolgate serve'"
         );
-        Withheld::new(reason, hint)
+        WithheldReason::new(reason, hint)
     }
 
     fn changes_between(
@@ -195,7 +194,7 @@ impl ToolPins {
         agreed: &BTreeMap<String, RememberedTool>,
         listed: &[(String, RememberedTool)],
     ) -> Option<ToolChanges> {
-        let mut room = MOST_SHOWN;
+        let mut budget = MAX_DIFFERENCE_BYTES;
         let mut tools = Vec::new();
         let mut definitions = Vec::new();
         for (name, new) in listed {
@@ -204,9 +203,10 @@ impl ToolPins {
                 continue;
             }
             definitions.push(json!([name, new.hash]));
-            tools.push(self.change(name, old, Some(new), &mut room));
+            tools.push(self.change(name, old, Some(new), &mut budget));
         }
-        // A tool that is gone harms nobody; beside others it may be what one of them was called before.
+        // A tool that is gone does no harm by itself. Beside other changes it is shown, because it
+        // may be the former name of one of them.
         if tools.is_empty() {
             return None;
         }
@@ -214,7 +214,7 @@ impl ToolPins {
         for (name, old) in agreed {
             if !names.contains(name) && tool::may_be_offered(&self.settings, name) {
                 definitions.push(json!([name, null]));
-                tools.push(self.change(name, Some(old), None, &mut room));
+                tools.push(self.change(name, Some(old), None, &mut budget));
             }
         }
         let hash = hash(&Value::Array(definitions));
@@ -226,24 +226,24 @@ impl ToolPins {
         name: &str,
         old: Option<&RememberedTool>,
         new: Option<&RememberedTool>,
-        room: &mut usize,
+        budget: &mut usize,
     ) -> ToolChange {
         let [old, new] = [old, new].map(|tool| tool.map(|tool| &tool.definition));
         let (kind, (differences, more)) = match (old, new) {
             (_, None) => (ToolChangeKind::Gone, (Vec::new(), 0)),
             (None, Some(new)) => {
-                let all = differences(&Value::Null, new, &self.redactor, room);
+                let all = differences(&Value::Null, new, &self.redactor, budget);
                 (ToolChangeKind::New, all)
             }
             (Some(old), Some(new)) => {
-                let all = differences(old, new, &self.redactor, room);
+                let all = differences(old, new, &self.redactor, budget);
                 (ToolChangeKind::Changed, all)
             }
         };
         ToolChange {
             tool: self
                 .redactor
-                .line(&shown_name(name), difference::LONGEST_PATH),
+                .line(&display_name(name), difference::MAX_PATH_LEN),
             original_name: name.to_owned(),
             kind,
             withheld: new.is_some_and(|new| is_withheld(self.settings.pin, old, new)),
@@ -252,8 +252,7 @@ impl ToolPins {
         }
     }
 
-    /// One record for each change that was not logged yet, up to a bound.
-    fn tell(&self, state: &mut State) {
+    fn log_changes(&self, state: &mut PinState) {
         let server = self.settings.name.as_str();
         let hashes: HashMap<&String, &String> = state
             .listed
@@ -261,62 +260,56 @@ impl ToolPins {
             .map(|(name, tool)| (name, &tool.hash))
             .collect();
         let changes = state.changes.iter().flat_map(|changes| &changes.tools);
-        let is_news = |change: &&ToolChange| {
+        let is_unlogged = |change: &&ToolChange| {
             let hash = hashes.get(&change.original_name);
-            hash.is_some_and(|hash| !state.told.contains(*hash))
+            hash.is_some_and(|hash| !state.logged_hashes.contains(*hash))
         };
-        let news: Vec<&ToolChange> = changes.filter(is_news).collect();
-        for news in news.iter().take(MOST_LOGGED) {
+        let unlogged: Vec<&ToolChange> = changes.filter(is_unlogged).collect();
+        for news in unlogged.iter().take(MAX_LOGGED_CHANGES) {
             let (tool, change) = (&news.tool, news.log_line());
             match news.kind {
                 _ if news.withheld => {
                     warn!(server, %tool, %change, "an MCP tool is withheld until you agree to it with 'toolgate trust'");
                 }
                 ToolChangeKind::New => {
-                    warn!(server, %tool, %change, "an MCP server has a new tool: see that you trust it");
+                    warn!(server, %tool, %change, "an MCP server has a new tool: check that you trust it");
                 }
                 _ => {
-                    warn!(server, %tool, %change, "an MCP tool is not what it was: see that you still trust it");
+                    warn!(server, %tool, %change, "an MCP tool has changed: check that you still trust it");
                 }
             }
         }
-        let more = news.len().saturating_sub(MOST_LOGGED);
+        let more = unlogged.len().saturating_sub(MAX_LOGGED_CHANGES);
         if more > 0 {
             warn!(
                 server,
                 tools = more,
-                "more MCP tools are not what they were: 'toolgate trust' shows all of them"
+                "more MCP tools have changed: 'toolgate trust' shows all of them"
             );
         }
         let hashes: Vec<String> = state.hashes().collect();
-        if state.told.len() > MOST_TOLD {
-            state.told.clear();
+        if state.logged_hashes.len() > MAX_LOGGED_HASHES {
+            state.logged_hashes.clear();
         }
-        state.told.extend(hashes);
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock()
+        state.logged_hashes.extend(hashes);
     }
 }
 
-impl State {
+impl PinState {
     fn hashes(&self) -> impl Iterator<Item = String> {
         self.listed.iter().map(|(_, tool)| tool.hash.clone())
     }
 }
 
 impl Catalogue {
-    /// What this server listed last and nobody has agreed to; nothing if all was, or if it never listed its tools.
+    /// Changes in the last list that nobody has agreed to; `None` if there are none or the server
+    /// never listed its tools.
     pub fn changes(&self, settings: &ServerSettings, redactor: &Redactor) -> Option<ToolChanges> {
         self.pins(settings, redactor).changes()
     }
 
-    /// Agrees to the changes with this hash. A process that runs the server notices.
-    ///
-    /// # Errors
-    ///
-    /// If the server has listed other tools since, or nothing can be written.
+    /// Agrees to the changes with this hash. A process that runs the server picks the agreement up.
+    /// Fails if the server has listed other tools since, or the agreement can't be written.
     pub fn agree_to_changes(
         &self,
         settings: &ServerSettings,
@@ -334,7 +327,7 @@ impl Catalogue {
     }
 }
 
-/// By its name on the server, with what is pinned alone. An entry without a name is no tool.
+/// The original name and the pinned parts of a definition; `None` for an entry without a name.
 pub(super) fn pinned_tool(definition: &Value) -> Option<(String, RememberedTool)> {
     let name = definition["name"].as_str()?.to_owned();
     let given = |key: &&str| {
@@ -350,7 +343,7 @@ pub(super) fn pinned_tool(definition: &Value) -> Option<(String, RememberedTool)
     Some((name, RememberedTool::new(&pinned)))
 }
 
-/// Some servers make these lists of sets, in another order at every start.
+// Some servers build these lists from sets, in a different order at every start.
 fn sort_sets(schema: &mut Value) {
     match schema {
         Value::Object(object) => {
@@ -368,7 +361,8 @@ fn sort_sets(schema: &mut Value) {
     }
 }
 
-/// Unless told otherwise, what is destructive now or was, and what isn't read-only any more, waits for a person.
+// By default, a change waits for a person if the tool is or was destructive,
+// or stops being read-only.
 fn is_withheld(pin: PinPolicy, old: Option<&Value>, new: &Value) -> bool {
     let says = |tool: &Value, hint: &str| tool["annotations"][hint] == true;
     match pin {

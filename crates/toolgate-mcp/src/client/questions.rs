@@ -1,17 +1,19 @@
-//! What a server asks of us: a person's input, a model, folders. Answered where somebody can, declined with a reason where not.
+//! Requests from servers: elicitation, sampling, roots. Answered where possible, else
+//! declined with a reason.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
+use reqwest::Url;
 use serde_json::{Map, Value, json};
 
 use super::message::RpcError;
 
-/// Puts a server's question to a person.
-// A trait because the person is asked by the program, above this crate.
+/// Asks a person what a server wants to know (MCP's elicitation). The program that embeds
+/// this crate implements it.
 pub trait Elicitor: Send + Sync {
-    /// Asks. Whoever can not reach a person declines.
+    /// Puts the question to a person. Implementations that can't reach one must decline.
     fn elicit<'a>(&'a self, question: &'a Elicitation) -> BoxFuture<'a, ElicitationAnswer>;
 }
 
@@ -19,29 +21,23 @@ pub trait Elicitor: Send + Sync {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Elicitation {
-    /// Which server asks; its name in the configuration.
     pub server: String,
-    /// What it asks. Its own words: not to be trusted.
+    /// The server's text: untrusted.
     pub message: String,
     /// A flat object schema of the answer.
     pub schema: Value,
-    /// A page to open instead of a form.
+    /// A page to open instead of filling in a form.
     pub url: Option<String>,
 }
 
-/// A person's answer.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ElicitationAnswer {
-    /// The values the schema asks for; nothing for a page that was opened.
     Accept(Map<String, Value>),
-    /// No.
     Decline,
-    /// Neither yes nor no.
     Cancel,
 }
 
 impl Elicitation {
-    /// A question that wants a form filled in.
     pub fn new(server: impl Into<String>, message: impl Into<String>, schema: Value) -> Self {
         Self {
             server: server.into(),
@@ -51,7 +47,6 @@ impl Elicitation {
         }
     }
 
-    /// The values the schema itself proposes.
     pub fn defaults(&self) -> Map<String, Value> {
         let properties = self.schema["properties"].as_object();
         let proposed = |(name, property): (&String, &Value)| {
@@ -66,13 +61,12 @@ impl Elicitation {
 }
 
 #[derive(Default)]
-pub(crate) struct Questions {
+pub(crate) struct ServerQuestions {
     pub(crate) elicitor: Option<Arc<dyn Elicitor>>,
     pub(crate) roots: Vec<PathBuf>,
 }
 
-impl Questions {
-    /// What we offer to answer: nothing that would only be declined.
+impl ServerQuestions {
     pub(crate) fn capabilities(&self) -> Value {
         let mut offered = Map::new();
         if self.elicitor.is_some() {
@@ -103,8 +97,10 @@ impl Questions {
     }
 
     fn list_roots(&self) -> Value {
-        let root = |path: &PathBuf| json!({ "uri": format!("file://{}", percent_encoded(&path.to_string_lossy())) });
-        json!({ "roots": self.roots.iter().map(root).collect::<Vec<_>>() })
+        // Fails only for a relative path.
+        let roots = self.roots.iter().flat_map(Url::from_file_path);
+        let roots: Vec<Value> = roots.map(|url| json!({ "uri": url.as_str() })).collect();
+        json!({ "roots": roots })
     }
 
     async fn elicit(&self, server: &str, params: &Value) -> Value {
@@ -127,26 +123,13 @@ impl Questions {
     }
 }
 
-fn percent_encoded(path: &str) -> String {
-    let mut out = String::with_capacity(path.len());
-    for byte in path.bytes() {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'-' | b'.' | b'_' | b'~' => {
-                out.push(char::from(byte));
-            }
-            _ => out.push_str(&format!("%{byte:02X}")),
-        }
-    }
-    out
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    struct Agreeing;
+    struct AcceptingElicitor;
 
-    impl Elicitor for Agreeing {
+    impl Elicitor for AcceptingElicitor {
         fn elicit<'a>(&'a self, question: &'a Elicitation) -> BoxFuture<'a, ElicitationAnswer> {
             Box::pin(async { ElicitationAnswer::Accept(question.defaults()) })
         }
@@ -154,9 +137,9 @@ mod tests {
 
     #[tokio::test]
     async fn every_question_is_answered_or_declined_with_a_reason() {
-        let nobody = Questions::default();
-        let somebody = Questions {
-            elicitor: Some(Arc::new(Agreeing)),
+        let nobody = ServerQuestions::default();
+        let somebody = ServerQuestions {
+            elicitor: Some(Arc::new(AcceptingElicitor)),
             roots: vec![PathBuf::from("/srv/my notes")],
         };
         let form = json!({ "message": "?", "requestedSchema": { "properties": { "a": { "default": 1 }, "b": {} } } });

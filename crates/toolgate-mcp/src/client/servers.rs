@@ -1,11 +1,10 @@
-//! All servers: what the configuration says becomes what runs.
+//! All MCP servers of a configuration: starts, stops and restarts them to match it.
 
 mod agreements;
 mod health_watch;
 mod lookup;
-mod member;
+mod managed_server;
 mod options;
-mod prospects;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,141 +12,134 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use futures::future::join_all;
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
-use toolgate_core::{Rank, ToolExecutor, ToolManager, escape};
+use toolgate_core::{ToolExecutor, ToolManager, ToolRank, escape};
 use tracing::{info, warn};
 
 use super::catalogue::RememberedFailure;
-use super::connect::Dialer;
-use super::link::Link;
-use super::peer::Reach;
+use super::connect::ServerDialer;
+use super::connection::ServerConnector;
+use super::link::ServerLink;
 use super::pinning::ToolPins;
-use super::questions::Questions;
-use super::server::{Course, Server};
-use super::shelf::Shelf;
-use super::status::{Roster, ServerState, ServerStatus};
-use crate::retry::Starts;
+use super::status::{ServerRoster, ServerState, ServerStatus};
+use super::supervisor::{RetryState, ServerSupervisor};
+use super::tool_registration::ToolRegistration;
+use crate::retry::StartLimiter;
 use crate::{RetryPolicy, ServerSettings};
 
-use member::{Life, Member, Members};
+use managed_server::{ManagedServer, ManagedServers, ServerTask};
 pub use options::ServersOptions;
 
-const STOP: Duration = Duration::from_secs(10);
-/// The same while a package manager cleans up after a download that was interrupted. npm needs up to half a minute, and
-/// whoever ends this program, such as systemd, may kill what is left of its children with it.
-const STOP_DOWNLOAD: Duration = Duration::from_secs(60);
-/// Orders that may wait for one server; more are for the same thing.
-const ORDERS: usize = 8;
+const STOP_TIMEOUT: Duration = Duration::from_secs(10);
+// Longer while a package manager cleans up an interrupted download: npm needs up to half a minute,
+// and a service manager such as systemd may kill it when this program ends.
+const DOWNLOAD_STOP_TIMEOUT: Duration = Duration::from_secs(60);
+// Reconnect requests that may wait per server; more would ask for the same thing.
+const MAX_PENDING_RECONNECTS: usize = 8;
 
-/// The MCP servers of a configuration, supervised, their tools kept up to date in a [`ToolManager`]. Cheap to clone; when the
-/// last clone is gone, all servers are ended.
+/// Supervises the MCP servers of a configuration and keeps their tools up to date in a
+/// [`ToolManager`]. Cheap to clone; dropping the last clone ends all servers.
 #[derive(Clone)]
 pub struct Servers {
-    inner: Arc<Inner>,
+    inner: Arc<ServersInner>,
 }
 
-pub(super) struct Shared {
+pub(super) struct ServersContext {
     pub(super) manager: Arc<ToolManager>,
     pub(super) options: ServersOptions,
     retry: ArcSwap<RetryPolicy>,
-    pub(super) reach: Arc<dyn Reach>,
+    pub(super) connector: Arc<dyn ServerConnector>,
     pub(super) writes: TaskTracker,
-    pub(super) roster: Roster,
-    /// What asks health tools; none as long as nobody wants to know.
+    pub(super) roster: ServerRoster,
     pub(super) health_executor: watch::Sender<Option<ToolExecutor>>,
 }
 
-struct Inner {
-    shared: Arc<Shared>,
-    members: Mutex<Members>,
-    all: CancellationToken,
-    _end_with_the_last_handle: DropGuard,
+struct ServersInner {
+    shared: Arc<ServersContext>,
+    members: Mutex<ManagedServers>,
+    shutdown: CancellationToken,
+    _shutdown_on_last_drop: DropGuard,
 }
 
 impl Servers {
-    /// None yet: [`apply`](Self::apply) says which.
+    /// Starts without servers; [`apply`](Self::apply) adds them.
     pub fn new(manager: Arc<ToolManager>, options: ServersOptions) -> Self {
-        let questions = Questions {
-            elicitor: options.elicitor.clone(),
-            roots: options.roots.clone(),
-        };
-        let (guard, redactor) = (options.guard.clone(), options.redactor.clone());
-        let (max_message, file) = (options.max_message, options.file.as_deref());
-        let launcher = options.launcher.clone();
-        let dialer = Dialer::new(guard, questions, redactor, max_message, file, launcher);
-        Self::reaching(manager, options, Arc::new(dialer))
+        let dialer = ServerDialer::new(&options);
+        Self::with_connector(manager, options, Arc::new(dialer))
     }
 
-    /// Servers whose connections are made by `reach`.
-    pub(crate) fn reaching(
+    pub(crate) fn with_connector(
         manager: Arc<ToolManager>,
         options: ServersOptions,
-        reach: Arc<dyn Reach>,
+        connector: Arc<dyn ServerConnector>,
     ) -> Self {
         let all = CancellationToken::new();
-        let roster = Roster::new(Arc::clone(&reach));
-        options.health.reports_on(roster.clone());
-        let shared = Arc::new(Shared {
+        let roster = ServerRoster::new(Arc::clone(&connector));
+        options.health.attach(roster.clone());
+        let shared = Arc::new(ServersContext {
             manager,
             retry: ArcSwap::from_pointee(options.retry),
             options,
             roster,
-            reach,
+            connector,
             writes: TaskTracker::new(),
             health_executor: watch::Sender::new(None),
         });
         Self {
-            inner: Arc::new(Inner {
+            inner: Arc::new(ServersInner {
                 shared,
                 members: Mutex::default(),
-                _end_with_the_last_handle: all.clone().drop_guard(),
-                all,
+                _shutdown_on_last_drop: all.clone().drop_guard(),
+                shutdown: all,
             }),
         }
     }
 
-    /// Makes what runs the same as `settings`: starts new servers, stops those that are gone, restarts changed ones and leaves
-    /// the others alone. The tools that a server had in an earlier run are there when this returns, before it is contacted.
-    /// Returns at once; call it in a tokio runtime.
+    /// Makes the running servers match `settings`: starts new ones, stops removed ones, restarts
+    /// changed ones and leaves the others alone. Tools remembered from an earlier run are
+    /// available when this returns, before any server is contacted. Doesn't block; must be called
+    /// in a tokio runtime.
     pub fn apply(&self, settings: Vec<ServerSettings>) {
         let launcher = &self.inner.shared.options.launcher;
+        // Before any server starts, so that none of them sees the folders of the others.
         launcher.hide_folders_of(&settings);
-        let mut members = self.inner.members();
-        let mut old: HashMap<String, Member> = members
+        let mut members = self.inner.members.lock();
+        let mut old: HashMap<String, ManagedServer> = members
             .list
             .drain(..)
-            .map(|member| (member.board.settings.name.clone(), member))
+            .map(|member| (member.name().to_owned(), member))
             .collect();
-        let mut list: Vec<Member> = Vec::with_capacity(settings.len());
+        let mut list: Vec<ManagedServer> = Vec::with_capacity(settings.len());
         for settings in settings {
             let name = settings.name.clone();
-            if list.iter().any(|member| member.board.settings.name == name) {
-                warn!(server = %escape(&name), "MCP server configured twice: the first one counts");
+            if list.iter().any(|member| member.name() == name) {
+                warn!(server = %escape(&name), "MCP server is configured twice; using the first entry");
                 continue;
             }
             let rank = match settings.overrides {
-                true => Rank::Override(list.len()),
-                false => Rank::Server(list.len()),
+                true => ToolRank::Override(list.len()),
+                false => ToolRank::Server(list.len()),
             };
             let member = match old.remove(&name) {
                 Some(mut same) if same.board.settings == settings && same.is_alive() => {
-                    same.shelf.rank(rank);
+                    same.registration.set_rank(rank);
                     same.rank = rank;
                     same
                 }
                 changed => {
                     let pins = changed.as_ref().map(|member| Arc::clone(&member.pins));
                     if let Some(changed) = changed {
-                        // Handed over in one step, so that nobody else gets hold of a name in between.
+                        // Keep the old tools registered until the new ones replace them, so that no
+                        // other server can take a name in between.
                         if !settings.disabled {
-                            changed.shelf.close();
+                            changed.registration.close();
                         }
-                        changed.leave(&mut members.leaving);
+                        changed.remove(&mut members.leaving);
                     }
                     let previous = match settings.disabled {
                         true => None,
@@ -159,56 +151,51 @@ impl Servers {
             list.push(member);
         }
         for gone in old.into_values() {
-            info!(server = %escape(&gone.board.settings.name), "MCP server removed");
-            gone.leave(&mut members.leaving);
+            info!(server = %escape(gone.name()), "MCP server removed");
+            gone.remove(&mut members.leaving);
         }
+        // Without this, every reconfiguration would leave handles of finished tasks behind.
         members.leaving.retain(|_, task| !task.is_finished());
         members.list = list;
         let boards = members.list.iter().map(|member| Arc::clone(&member.board));
         self.inner.shared.roster.set(boards.collect());
     }
 
-    /// Tries servers by these rules from now on; a wait that has begun ends as it was planned.
+    /// Sets the retry policy for future attempts; a wait that has begun is not changed.
     pub fn set_retry(&self, retry: RetryPolicy) {
         self.inner.shared.retry.store(Arc::new(retry));
     }
 
-    /// All servers as they are now, in the order of the configuration.
     pub fn status(&self) -> Vec<ServerStatus> {
         let boards = self.inner.shared.roster.boards();
         boards.iter().map(|board| board.status()).collect()
     }
 
-    /// One server as it is now.
-    pub fn status_of(&self, name: &str) -> Option<ServerStatus> {
+    pub fn server_status(&self, name: &str) -> Option<ServerStatus> {
         let boards = self.inner.shared.roster.boards();
         let board = boards.iter().find(|board| board.settings.name == name)?;
         Some(board.status())
     }
 
-    /// Counts changes of [`status`](Self::status); await its `changed`.
+    /// A counter that increases with every change of [`status`](Self::status).
     pub fn changed(&self) -> watch::Receiver<u64> {
         self.inner.shared.roster.changed()
     }
 
-    /// Why a server whose tools aren't known couldn't be reached lately.
+    /// The latest connection failure of a server whose tools aren't known.
     pub fn failure(&self, name: &str) -> Option<RememberedFailure> {
-        let members = self.inner.members();
-        let mut all = members.list.iter();
-        let member = all.find(|member| member.board.settings.name == name)?;
-        let catalogue = &self.inner.shared.options.catalogue;
-        catalogue.failure(&member.board.settings)
+        let members = self.inner.members.lock();
+        let settings = &members.find(name)?.board.settings;
+        self.inner.shared.options.catalogue.failure(settings)
     }
 
-    /// Connects a server anew. True if it is connected in the end; false if not, and if there is no such server.
+    /// Reconnects a server. Returns whether it is connected in the end; false if there
+    /// is no such server.
     pub async fn reconnect(&self, name: &str) -> bool {
         let orders = {
-            let members = self.inner.members();
-            let member = members
-                .list
-                .iter()
-                .find(|member| member.board.settings.name == name);
-            member.and_then(|member| Some(member.life.as_ref()?.orders.clone()))
+            let members = self.inner.members.lock();
+            let task = members.find(name).and_then(|member| member.task.as_ref());
+            task.map(|task| task.reconnect_requests.clone())
         };
         let Some(orders) = orders else {
             return false;
@@ -217,112 +204,112 @@ impl Servers {
         orders.send(order).await.is_ok() && outcome.await.unwrap_or(false)
     }
 
-    /// Ends all servers in an orderly way, side by side; returns when nothing of them is left, or after ten seconds, a minute
-    /// where a download is interrupted. What takes longer goes on in the background, watched by the guard.
+    /// Shuts all servers down concurrently. Returns once they are gone, or after ten seconds, or a
+    /// minute if a download is interrupted. Servers that take longer go on ending in the
+    /// background, watched by the guard.
     pub async fn stop(&self) {
         let (mut leaving, downloads) = {
-            let mut members = self.inner.members();
-            let downloads: Vec<String> = members.downloads();
+            let mut members = self.inner.members.lock();
+            let downloads =
+                members.names(|board| board.settings.is_package_runner() && !board.is_settled());
             let mut leaving = std::mem::take(&mut members.leaving);
             for member in &mut members.list {
-                member.end(&mut leaving);
+                member.stop(&mut leaving);
             }
             (leaving, downloads)
         };
-        if timeout(STOP, self.ended(&mut leaving)).await.is_ok() {
+        let stopped = timeout(STOP_TIMEOUT, self.wait_ended(&mut leaving)).await;
+        if stopped.is_ok() {
             return;
         }
         let is_late = |name: &&String| leaving.get(*name).is_some_and(|task| !task.is_finished());
-        let late: Vec<_> = downloads
-            .iter()
-            .filter(is_late)
-            .map(|name| escape(name))
-            .collect();
-        if !late.is_empty() {
-            let (server, seconds) = (late.join(", "), (STOP_DOWNLOAD - STOP).as_secs());
-            warn!(%server, "MCP server was stopped in the middle of its download, which is taken back: waiting up to {seconds} s more");
-            drop(timeout(STOP_DOWNLOAD - STOP, self.ended(&mut leaving)).await);
+        let late = downloads.iter().filter(is_late).map(|name| escape(name));
+        let server = late.collect::<Vec<_>>().join(", ");
+        if !server.is_empty() {
+            let rest = DOWNLOAD_STOP_TIMEOUT - STOP_TIMEOUT;
+            let seconds = rest.as_secs();
+            warn!(%server, "MCP server was stopped during its download; waiting up to {seconds} s for the cleanup");
+            drop(timeout(rest, self.wait_ended(&mut leaving)).await);
         }
         for (name, task) in leaving.iter().filter(|(_, task)| !task.is_finished()) {
-            warn!(server = %escape(name), "MCP server did not end in time; it goes on to end in the background");
+            warn!(server = %escape(name), "MCP server did not stop in time; it continues to shut down in the background");
             task.abort();
         }
     }
 
-    /// Returns when these are gone, and what they listed is written down.
-    async fn ended(&self, leaving: &mut HashMap<String, JoinHandle<()>>) {
+    async fn wait_ended(&self, leaving: &mut HashMap<String, JoinHandle<()>>) {
         let running = leaving.values_mut().filter(|task| !task.is_finished());
         join_all(running).await;
         let writes = &self.inner.shared.writes;
         writes.close();
         writes.wait().await;
-        // They may be started again.
+        // Servers may be started again after a stop.
         writes.reopen();
     }
 }
 
-impl Shared {
-    /// When a server that does not connect is tried again, as it is configured now.
+impl ServersContext {
     pub(super) fn retry(&self) -> RetryPolicy {
         **self.retry.load()
     }
 }
 
-impl Inner {
-    fn members(&self) -> MutexGuard<'_, Members> {
-        self.members.lock()
-    }
-
+impl ServersInner {
     fn start(
         &self,
         settings: ServerSettings,
-        rank: Rank,
+        rank: ToolRank,
         pins_before: Option<&ToolPins>,
         previous: Option<JoinHandle<()>>,
-    ) -> Member {
+    ) -> ManagedServer {
         let (disabled, blocked) = (settings.disabled, settings.blocked.clone());
         let (state, link) = match self.shared.options.on_demand {
-            _ if disabled => (ServerState::Disabled, Link::new()),
-            _ if blocked.is_some() => (ServerState::Failed, Link::new()),
-            true => (ServerState::Idle, Link::idle()),
-            false => (ServerState::Starting, Link::new()),
+            _ if disabled => (ServerState::Disabled, ServerLink::new()),
+            _ if blocked.is_some() => (ServerState::Failed, ServerLink::new()),
+            true => (ServerState::Idle, ServerLink::idle()),
+            false => (ServerState::Starting, ServerLink::new()),
         };
         let options = &self.shared.options;
         let (catalogue, redactor) = (&options.catalogue, &options.redactor);
         let pins = ToolPins::new(&settings, catalogue, redactor, pins_before);
-        let shelf = Shelf::new(Arc::clone(&self.shared.manager), &settings.name, rank);
-        let mut member = Member {
+        let manager = Arc::clone(&self.shared.manager);
+        let registration = ToolRegistration::new(manager, &settings.name, rank);
+        let mut member = ManagedServer {
             board: self.shared.roster.board(settings, state),
-            shelf: Arc::new(shelf),
+            registration: Arc::new(registration),
             pins: Arc::new(pins),
             rank,
             link,
-            life: None,
+            task: None,
         };
         if disabled {
             return member;
         }
-        member.recall(&options.catalogue, &options.redactor);
+        member.restore_tools(&options.catalogue, &options.redactor);
         if let Some(reason) = blocked {
             member.block(&reason);
             return member;
         }
-        let stop = self.all.child_token();
-        let (orders, receiver) = mpsc::channel(ORDERS);
-        let server = Server {
+        let stop = self.shutdown.child_token();
+        let (orders, receiver) = mpsc::channel(MAX_PENDING_RECONNECTS);
+        let server = ServerSupervisor {
             shared: Arc::clone(&self.shared),
             board: Arc::clone(&member.board),
-            shelf: Arc::clone(&member.shelf),
+            registration: Arc::clone(&member.registration),
             pins: Arc::clone(&member.pins),
             link: member.link.clone(),
             stop: stop.clone(),
-            orders: receiver,
-            starts: Starts::new(&self.shared.retry()),
-            course: Course::default(),
+            reconnect_requests: receiver,
+            starts: StartLimiter::new(&self.shared.retry()),
+            retry_state: RetryState::default(),
             writing: None,
         };
         let task = tokio::spawn(server.run(previous));
-        member.life = Some(Life { stop, orders, task });
+        member.task = Some(ServerTask {
+            stop,
+            reconnect_requests: orders,
+            task,
+        });
         member
     }
 }

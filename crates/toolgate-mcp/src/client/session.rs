@@ -1,4 +1,4 @@
-//! One conversation with a server: our requests and their answers, what the server tells and what it asks.
+//! One session with a server: our requests and their responses, its notifications and its requests.
 
 mod encode;
 mod mailbox;
@@ -8,110 +8,112 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use tokio::sync::{Notify, Semaphore, oneshot, watch};
-use toolgate_core::{CallContext, Sent};
+use toolgate_core::{CallContext, SentRequest};
 use tracing::{debug, warn};
 
-pub(crate) use self::encode::Request;
-use self::mailbox::Mailbox;
-use super::diagnostics::Diagnostics;
+pub(crate) use self::encode::SessionRequest;
+use self::mailbox::SessionMailbox;
+use super::diagnostics::ServerDiagnostics;
 use super::message::RpcError;
-use super::questions::Questions;
-use super::transport::{End, Inbox, Lost, Reason, Status, Transport, TransportError};
-use crate::Era;
+use super::questions::ServerQuestions;
+use super::transport::{
+    FailureReason, HttpStatus, SessionEnd, Transport, TransportError, TransportInbox,
+    UnreadableAnswer,
+};
+use crate::ProtocolEra;
 
-/// Far from where servers begin to count: an echo of our answer to their request is no answer to a request of ours.
+// Far from the ids that servers use, so an echo of our response to a server's request can't be
+// mistaken for a response to one of ours.
 const FIRST_ID: u64 = 1 << 40;
-/// How long a server that reads nothing is waited for when it is told something it need not know.
-const COURTESY: Duration = Duration::from_secs(5);
-/// Ids of requests nobody waits for any more, kept to tell a late answer from a wrong one.
-const ABANDONED: usize = 1024;
-/// So many requests in a row without a word from the server, and it is asked whether it is there at all.
-const STRIKES: u64 = 3;
-/// How long it may take to say so.
-const SIGN_OF_LIFE: Duration = Duration::from_secs(10);
-/// Questions of a server that are open at once.
-const OPEN_QUESTIONS: usize = 16;
+// How long to wait for a server that isn't reading, for a message it doesn't strictly need.
+const NOTIFY_TIMEOUT: Duration = Duration::from_secs(5);
+// Ids of cancelled requests, kept to tell late responses from bogus ones.
+const MAX_ABANDONED_IDS: usize = 1024;
+// After this many unanswered requests in a row, the server is pinged.
+const MAX_UNANSWERED_IN_A_ROW: u64 = 3;
+const PING_TIMEOUT: Duration = Duration::from_secs(10);
+const MAX_OPEN_QUESTIONS: usize = 16;
 
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Failure {
-    /// The server has certainly not seen it: asking again is safe.
-    NotSent(Reason),
-    /// The connection ended while it was open.
-    Stopped(End),
-    /// Only this request was lost.
-    Interrupted(Reason),
+pub(crate) enum SessionError {
+    /// The server has certainly not seen it, so a retry is safe.
+    NotSent(FailureReason),
+    /// The connection ended while the request was open.
+    Stopped(SessionEnd),
+    /// Only this request failed; the connection stays.
+    Interrupted(FailureReason),
     Refused {
-        status: Status,
+        status: HttpStatus,
         body: Option<String>,
     },
     Rpc(RpcError),
-    /// The answer was thrown away.
-    Lost(Lost),
+    Lost(UnreadableAnswer),
 }
 
-/// See the module's documentation. Ids are never used twice, so a late answer can not reach another request.
-pub(crate) struct Session {
+/// Ids are never reused, so a late response can't reach another request.
+pub(crate) struct ClientSession {
     server: String,
-    diagnostics: Arc<Diagnostics>,
+    diagnostics: Arc<ServerDiagnostics>,
     transport: OnceLock<Arc<dyn Transport>>,
     next_id: AtomicU64,
-    waiting: Mutex<Waiting>,
-    end: watch::Sender<Option<End>>,
+    pending: Mutex<PendingRequests>,
+    end: watch::Sender<Option<SessionEnd>>,
     tools_changed: Notify,
-    questions: Arc<Questions>,
+    questions: Arc<ServerQuestions>,
     open_questions: Arc<Semaphore>,
-    /// Messages that came, and requests that were given up since the last one.
-    heard: AtomicU64,
-    strikes: AtomicU64,
-    /// What every request of the modern era carries.
+    /// Messages received, and requests cancelled since the last one.
+    messages_received: AtomicU64,
+    unanswered_in_a_row: AtomicU64,
     meta: OnceLock<Map<String, Value>>,
     revision: OnceLock<Arc<str>>,
 }
 
 #[derive(Default)]
-struct Waiting {
-    requests: HashMap<u64, Asked>,
+struct PendingRequests {
+    requests: HashMap<u64, PendingRequest>,
     abandoned: VecDeque<u64>,
 }
 
-struct Asked {
-    answer: oneshot::Sender<Result<Value, Failure>>,
-    /// The call behind it, which hears of progress.
+struct PendingRequest {
+    reply: oneshot::Sender<Result<Value, SessionError>>,
     call: Option<CallContext>,
-    /// What had been heard when it was asked.
-    heard: u64,
+    received_before: u64,
 }
 
-impl Session {
-    /// Without a transport yet: the transport needs the session's [`inbox`](Self::inbox) first.
-    pub(crate) fn new(diagnostics: Arc<Diagnostics>, questions: Arc<Questions>) -> Arc<Self> {
+impl ClientSession {
+    /// Creates a session without a transport, because the transport
+    /// needs the [`inbox`](Self::inbox) first.
+    pub(crate) fn new(
+        diagnostics: Arc<ServerDiagnostics>,
+        questions: Arc<ServerQuestions>,
+    ) -> Arc<Self> {
         Arc::new(Self {
             server: diagnostics.server().to_owned(),
             diagnostics,
             transport: OnceLock::new(),
             next_id: AtomicU64::new(FIRST_ID),
-            waiting: Mutex::default(),
+            pending: Mutex::default(),
             end: watch::Sender::new(None),
             tools_changed: Notify::new(),
             questions,
-            open_questions: Arc::new(Semaphore::new(OPEN_QUESTIONS)),
-            heard: AtomicU64::new(0),
-            strikes: AtomicU64::new(0),
+            open_questions: Arc::new(Semaphore::new(MAX_OPEN_QUESTIONS)),
+            messages_received: AtomicU64::new(0),
+            unanswered_in_a_row: AtomicU64::new(0),
             meta: OnceLock::new(),
             revision: OnceLock::new(),
         })
     }
 
-    /// Where the transport delivers. It does not keep the session alive.
-    pub(crate) fn inbox(self: &Arc<Self>) -> Arc<dyn Inbox> {
-        Arc::new(Mailbox(Arc::downgrade(self)))
+    /// Where the transport delivers. Holds only a weak reference to the session.
+    pub(crate) fn inbox(self: &Arc<Self>) -> Arc<dyn TransportInbox> {
+        Arc::new(SessionMailbox(Arc::downgrade(self)))
     }
 
-    /// Called once, with the transport that got the inbox.
+    /// Must be called once, with the transport that received the inbox.
     pub(crate) fn connect(&self, transport: Arc<dyn Transport>) {
         drop(self.transport.set(transport));
     }
@@ -120,65 +122,67 @@ impl Session {
         self.revision.get().map(ToString::to_string)
     }
 
-    /// From here on every request carries what the era wants.
-    pub(crate) fn agree(&self, era: Era, revision: &str, meta: Map<String, Value>) {
+    pub(crate) fn set_protocol(&self, era: ProtocolEra, revision: &str, meta: Map<String, Value>) {
         drop(self.revision.set(revision.into()));
-        if era == Era::Modern {
+        if era == ProtocolEra::Modern {
             drop(self.meta.set(meta));
         }
         if let Some(transport) = self.transport.get() {
-            transport.agreed(era, revision);
+            transport.set_protocol(era, revision);
         }
     }
 
-    /// Asks and waits for the answer. Dropped before that, the server is told that nobody waits any more.
+    /// Sends a request and waits for the response. Dropping the future cancels the
+    /// request on the server.
     pub(crate) async fn request<P: Serialize>(
         self: &Arc<Self>,
-        request: Request<'_, P>,
-    ) -> Result<Value, Failure> {
+        request: SessionRequest<'_, P>,
+    ) -> Result<Value, SessionError> {
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         let (sender, receiver) = oneshot::channel();
-        let asked = Asked {
-            answer: sender,
+        let asked = PendingRequest {
+            reply: sender,
             call: request.call.cloned(),
-            heard: self.heard.load(Ordering::Relaxed),
+            received_before: self.messages_received.load(Ordering::Relaxed),
         };
-        self.expect(id, asked)?;
-        let mut unanswered = Unanswered {
+        self.register_request(id, asked)?;
+        let mut unanswered = RequestCancelGuard {
             session: self,
             id,
-            // The one request that must not be cancelled.
-            tell: request.method != "initialize",
+            // MCP forbids cancelling `initialize`.
+            notify_server: request.method != "initialize",
         };
         let (call, progress) = (request.call, request.call.map(|_| id));
         let message = self.outgoing(Some(id), request, progress)?;
         if let Err(error) = self.transport()?.send(message).await {
-            unanswered.tell = false;
+            unanswered.notify_server = false;
             return Err(error.into());
         }
         if let (Some(call), Some(revision)) = (call, self.revision.get()) {
             let revision = Arc::clone(revision);
-            call.tell_sent(Sent { revision, id });
+            call.record_sent(SentRequest { revision, id });
         }
-        receiver
-            .await
-            .unwrap_or_else(|_| Err(Failure::Stopped(self.ended_as())))
+        receiver.await.unwrap_or_else(|_| {
+            Err(SessionError::Stopped(
+                self.end.borrow().clone().unwrap_or_default(),
+            ))
+        })
     }
 
     pub(crate) async fn notify<P: Serialize>(
         &self,
         method: &'static str,
         params: P,
-    ) -> Result<(), Failure> {
-        let message = self.outgoing(None, Request::new(method, params), None)?;
+    ) -> Result<(), SessionError> {
+        let message = self.outgoing(None, SessionRequest::new(method, params), None)?;
         Ok(self.transport()?.send(message).await?)
     }
 
-    pub(crate) async fn ended(&self) -> End {
+    pub(crate) async fn ended(&self) -> SessionEnd {
         let mut end = self.end.subscribe();
         match end.wait_for(Option::is_some).await.as_deref() {
             Ok(Some(end)) => end.clone(),
-            _ => End::default(),
+            _ => SessionEnd::default(),
         }
     }
 
@@ -190,8 +194,8 @@ impl Session {
         self.tools_changed.notified().await;
     }
 
-    /// A request failed here: returns when the connection turns out to be over, or soon if it does not.
-    pub(crate) async fn over(&self) {
+    /// After a failed request: returns once the connection is over, or shortly if it isn't.
+    pub(crate) async fn wait_briefly_for_end(&self) {
         const SOON: Duration = Duration::from_millis(700);
         drop(tokio::time::timeout(SOON, self.ended()).await);
     }
@@ -202,24 +206,16 @@ impl Session {
         }
     }
 
-    fn transport(&self) -> Result<&Arc<dyn Transport>, Failure> {
-        let missing = || Failure::NotSent("the connection is not there yet".into());
+    fn transport(&self) -> Result<&Arc<dyn Transport>, SessionError> {
+        let missing = || SessionError::NotSent("the connection is not there yet".into());
         self.transport.get().ok_or_else(missing)
     }
 
-    fn waiting(&self) -> MutexGuard<'_, Waiting> {
-        self.waiting.lock()
-    }
-
-    fn ended_as(&self) -> End {
-        self.end.borrow().clone().unwrap_or_default()
-    }
-
-    fn expect(&self, id: u64, asked: Asked) -> Result<(), Failure> {
-        let mut waiting = self.waiting();
-        // Asked under the lock, so that no request slips in behind the end.
+    fn register_request(&self, id: u64, asked: PendingRequest) -> Result<(), SessionError> {
+        let mut waiting = self.pending.lock();
+        // Checked under the lock, so that no request is added after the end.
         if let Some(end) = &*self.end.borrow() {
-            return Err(Failure::NotSent(
+            return Err(SessionError::NotSent(
                 end.status.within("the server stopped (", ")"),
             ));
         }
@@ -227,67 +223,70 @@ impl Session {
         Ok(())
     }
 
-    fn abandon(self: &Arc<Self>, id: u64, tell: bool) {
+    fn cancel_request(self: &Arc<Self>, id: u64, tell: bool) {
         let asked = {
-            let mut waiting = self.waiting();
+            let mut waiting = self.pending.lock();
             let Some(asked) = waiting.requests.remove(&id) else {
                 return;
             };
-            if waiting.abandoned.len() == ABANDONED {
+            if waiting.abandoned.len() == MAX_ABANDONED_IDS {
                 waiting.abandoned.pop_front();
             }
             waiting.abandoned.push_back(id);
             asked
         };
-        let is_silent = asked.heard == self.heard.load(Ordering::Relaxed);
-        let doubtful =
-            tell && is_silent && self.strikes.fetch_add(1, Ordering::Relaxed) + 1 == STRIKES;
+        let is_silent = asked.received_before == self.messages_received.load(Ordering::Relaxed);
+        let doubtful = tell
+            && is_silent
+            && self.unanswered_in_a_row.fetch_add(1, Ordering::Relaxed) + 1
+                == MAX_UNANSWERED_IN_A_ROW;
         let session = Arc::clone(self);
         let tell_it = async move {
             if tell {
-                let params =
-                    json!({ "requestId": id, "reason": "nobody waits for the answer any more" });
+                let params = json!({ "requestId": id, "reason": "the caller no longer waits for the response" });
                 let told = session.notify("notifications/cancelled", params);
-                if !matches!(tokio::time::timeout(COURTESY, told).await, Ok(Ok(()))) {
-                    debug!(server = %session.server, %id, "could not be told of a cancelled call");
+                if !matches!(tokio::time::timeout(NOTIFY_TIMEOUT, told).await, Ok(Ok(()))) {
+                    debug!(server = %session.server, %id, "a cancellation could not be sent");
                 }
             }
             if let Some(transport) = session.transport.get() {
-                transport.forget(id);
+                transport.drop_request(id);
             }
             if doubtful {
-                session.expect_sign_of_life().await;
+                session.close_if_unresponsive().await;
             }
         };
+        // A future may be dropped outside a runtime, where nothing can be spawned.
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             runtime.spawn(tell_it);
         }
     }
 
-    /// A server that is busy answers a ping, if only with an error. One that does not is stuck: it is ended, and started anew.
-    async fn expect_sign_of_life(self: &Arc<Self>) {
-        let ping = self.request(Request::new("ping", json!({})));
-        if tokio::time::timeout(SIGN_OF_LIFE, ping).await.is_err() {
-            warn!(server = %self.server, "no answer to {STRIKES} requests in a row, nor to a ping: the connection is ended");
+    // Pings the server. A busy one answers, if only with an error; a stuck one doesn't, and its
+    // connection is closed so that it is restarted.
+    async fn close_if_unresponsive(self: &Arc<Self>) {
+        let ping = self.request(SessionRequest::new("ping", json!({})));
+        if tokio::time::timeout(PING_TIMEOUT, ping).await.is_err() {
+            warn!(server = %self.server, "no response to {MAX_UNANSWERED_IN_A_ROW} requests in a row, nor to a ping: closing the connection");
             self.close().await;
         }
     }
 }
 
-/// Cancels the request it stands for when it is dropped, unless the answer has come.
-struct Unanswered<'a> {
-    session: &'a Arc<Session>,
+/// Cancels its request on drop, unless the response has arrived.
+struct RequestCancelGuard<'a> {
+    session: &'a Arc<ClientSession>,
     id: u64,
-    tell: bool,
+    notify_server: bool,
 }
 
-impl Drop for Unanswered<'_> {
+impl Drop for RequestCancelGuard<'_> {
     fn drop(&mut self) {
-        self.session.abandon(self.id, self.tell);
+        self.session.cancel_request(self.id, self.notify_server);
     }
 }
 
-impl From<TransportError> for Failure {
+impl From<TransportError> for SessionError {
     fn from(error: TransportError) -> Self {
         match error {
             TransportError::NotSent(reason) => Self::NotSent(reason),

@@ -1,109 +1,92 @@
-//! What is known of the servers at this moment.
+//! The current status of all servers.
 
 use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use serde::{Serialize, Serializer};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
+use super::connection::{ServerConnector, SupervisedConnection};
 use super::health_check::{HealthReport, HealthState};
-use super::peer::{Peer, Reach};
 use super::pinning::ToolChanges;
-use crate::{Era, ServerSettings};
+use super::tool;
+use crate::{ProtocolEra, ServerSettings};
 
-/// One server, as it is now.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+/// A snapshot of one server.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct ServerStatus {
-    /// Its name in the configuration.
     pub name: String,
-    /// `stdio` or `http`.
+    /// The kind of transport: `stdio` or `http`.
     pub transport: &'static str,
-    /// How it is.
     pub state: ServerState,
-    /// How it is spoken to, if it is or was.
-    pub era: Option<Era>,
-    /// The revision of MCP that was agreed on, such as `2025-06-18`, if it is or was connected.
+    pub era: Option<ProtocolEra>,
+    /// The negotiated MCP revision, such as `2025-06-18`, once connected.
     pub protocol: Option<String>,
-    /// How many tools it offers here.
+    /// Number of offered tools, without withheld ones.
     pub tools: usize,
-    /// True if these are the tools it had when it was last asked, in this run or an earlier one.
+    /// True if the tools are remembered from an earlier list and the server isn't connected.
     pub remembered: bool,
-    /// When it last listed them.
+    /// When the tools were last listed.
     #[serde(skip)]
     pub listed_at: Option<SystemTime>,
-    /// Tools that could not be taken, each with the reason.
     pub refused: Vec<String>,
-    /// How long the latest successful attempt took.
+    /// Duration of the latest successful attempt.
     #[serde(rename = "connected_in_ms", serialize_with = "milliseconds")]
     pub connected_in: Option<Duration>,
-    /// The number of the latest attempt since it was last well.
+    /// Attempts since the last success.
     pub attempts: u32,
-    /// How often it ended after it had been connected.
+    /// How often it ended after having been connected.
     pub restarts: u64,
-    /// Lines on its stdout that were no messages.
+    /// Number of stdout lines that were not messages.
     pub polluted: u64,
-    /// The latest of them.
+    /// The latest such lines, redacted.
     pub polluted_lines: Vec<String>,
-    /// The end of its stderr.
+    /// The redacted tail of stderr.
     pub stderr: Vec<String>,
-    /// What went wrong the last time, if it is not well.
     pub error: Option<String>,
-    /// When it is tried again, from now.
     #[serde(rename = "next_try_ms", serialize_with = "milliseconds")]
     pub next_try: Option<Duration>,
-    /// Its process.
     pub pid: Option<u32>,
-    /// What its health tool said last, if it is connected and was asked.
+    /// The latest health report; `None` if not connected or not asked yet.
     pub health: Option<HealthReport>,
-    /// Its tools that aren't what a person agreed to.
+    /// Tools that differ from what a person agreed to.
     pub changes: Option<ToolChanges>,
 }
 
 impl ServerStatus {
-    /// Why it can't do its work although it is connected; none if it can, or if nobody asked.
+    /// Why a connected server can't do its work; `None` if it can or wasn't asked.
     pub fn degraded(&self) -> Option<&str> {
         let health = self.health.as_ref()?;
         let is_degraded = health.state == HealthState::Degraded;
         is_degraded.then(|| health.problem.as_deref().unwrap_or_default())
     }
 
-    /// How many of its tools wait for a person's agreement.
     pub fn withheld(&self) -> usize {
         self.changes.as_ref().map_or(0, ToolChanges::withheld)
     }
 }
 
-/// How a server is.
-///
-/// ```
-/// assert_eq!(toolgate_mcp::ServerState::Connected.to_string(), "connected");
-/// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum ServerState {
-    /// The configuration says not to start it.
     Disabled,
-    /// It isn't started before somebody needs it.
+    #[default]
     Idle,
-    /// Its first attempts are under way.
     Starting,
-    /// Its tools can be called.
     Connected,
-    /// It was connected; calls wait while it is tried again.
+    /// Was connected and is being reconnected; calls wait.
     Restarting,
-    /// It did not connect; it is tried again now and then.
     Failed,
-    /// It was ended on purpose.
+    /// Stopped on purpose; not retried.
     Stopped,
 }
 
 impl ServerState {
-    /// True if its tools are there, or may be in a moment.
     pub(crate) fn is_hopeful(self) -> bool {
         matches!(
             self,
@@ -114,15 +97,7 @@ impl ServerState {
 
 impl fmt::Display for ServerState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Disabled => "disabled",
-            Self::Idle => "idle",
-            Self::Starting => "starting",
-            Self::Connected => "connected",
-            Self::Restarting => "restarting",
-            Self::Failed => "failed",
-            Self::Stopped => "stopped",
-        })
+        self.serialize(f)
     }
 }
 
@@ -134,87 +109,81 @@ fn milliseconds<S: Serializer>(
     rounded.serialize(serializer)
 }
 
-/// All servers in the order of the configuration. Cheap to clone.
 #[derive(Clone)]
-pub(crate) struct Roster {
-    boards: Arc<Mutex<Vec<Arc<Board>>>>,
-    reach: Arc<dyn Reach>,
+pub(crate) struct ServerRoster {
+    boards: Arc<Mutex<Vec<Arc<StatusBoard>>>>,
+    connector: Arc<dyn ServerConnector>,
     version: watch::Sender<u64>,
 }
 
-/// What one server's task writes and everybody reads.
-pub(crate) struct Board {
+/// The status of one server: written by its task, read by everyone.
+pub(crate) struct StatusBoard {
     pub(crate) settings: ServerSettings,
-    facts: Mutex<Facts>,
-    reach: Arc<dyn Reach>,
+    facts: Mutex<ServerFacts>,
+    connector: Arc<dyn ServerConnector>,
     version: watch::Sender<u64>,
 }
 
-pub(crate) struct Facts {
-    pub(crate) state: ServerState,
-    /// It is connected, or its first round is over.
+#[derive(Default)]
+pub(crate) struct ServerFacts {
+    // Filled in further when it is read.
+    pub(crate) status: ServerStatus,
     pub(crate) settled: bool,
-    /// When it listed its tools, in this run or in an earlier one. `None`: it has never been seen.
-    pub(crate) listed_at: Option<SystemTime>,
-    /// It has never been seen, and was tried in vain not long ago.
+    // It has never listed tools, and failed recently.
     pub(crate) failed_lately: bool,
-    /// It didn't connect when it was last tried, in this run or in an earlier one.
-    pub(crate) failed_last: bool,
-    /// Its program could not even be started when that was last tried.
+    pub(crate) failed_last_time: bool,
     pub(crate) cannot_start: bool,
-    pub(crate) peer: Option<Arc<dyn Peer>>,
-    pub(crate) era: Option<Era>,
-    pub(crate) protocol: Option<String>,
-    pub(crate) tools: usize,
-    pub(crate) refused: Vec<String>,
-    pub(crate) connected_in: Option<Duration>,
-    pub(crate) attempts: u32,
-    pub(crate) restarts: u64,
-    pub(crate) error: Option<String>,
+    pub(crate) peer: Option<Arc<dyn SupervisedConnection>>,
     pub(crate) next_try: Option<Instant>,
-    /// The tool that is asked whether it can do its work, by its name on the server.
     pub(crate) health_tool: Option<String>,
-    pub(crate) health: Option<HealthReport>,
-    pub(crate) changes: Option<ToolChanges>,
 }
 
-impl Roster {
-    pub(crate) fn new(reach: Arc<dyn Reach>) -> Self {
+impl ServerRoster {
+    pub(crate) fn new(connector: Arc<dyn ServerConnector>) -> Self {
         Self {
             boards: Arc::default(),
-            reach,
+            connector,
             version: watch::Sender::new(0),
         }
     }
 
-    /// A new board; it shows once it is [`set`](Self::set).
-    pub(crate) fn board(&self, settings: ServerSettings, state: ServerState) -> Arc<Board> {
-        Arc::new(Board {
-            facts: Mutex::new(Facts::new(state)),
+    /// Creates a board, which is visible once it is [`set`](Self::set).
+    pub(crate) fn board(&self, settings: ServerSettings, state: ServerState) -> Arc<StatusBoard> {
+        let facts = ServerFacts {
+            settled: state == ServerState::Disabled,
+            status: ServerStatus {
+                name: settings.name.clone(),
+                transport: settings.connection.kind(),
+                state,
+                ..ServerStatus::default()
+            },
+            ..ServerFacts::default()
+        };
+        Arc::new(StatusBoard {
+            facts: Mutex::new(facts),
             settings,
-            reach: Arc::clone(&self.reach),
+            connector: Arc::clone(&self.connector),
             version: self.version.clone(),
         })
     }
 
-    pub(crate) fn set(&self, boards: Vec<Arc<Board>>) {
+    pub(crate) fn set(&self, boards: Vec<Arc<StatusBoard>>) {
         *self.boards.lock() = boards;
         self.version.send_modify(|version| *version += 1);
     }
 
-    pub(crate) fn boards(&self) -> Vec<Arc<Board>> {
-        let boards = self.boards.lock();
-        boards.clone()
+    pub(crate) fn boards(&self) -> Vec<Arc<StatusBoard>> {
+        self.boards.lock().clone()
     }
 
     pub(crate) fn changed(&self) -> watch::Receiver<u64> {
         self.version.subscribe()
     }
 
-    pub(crate) fn hopeful_besides(&self, name: &str) -> Vec<String> {
-        let is_hopeful = |board: &Arc<Board>| {
-            let facts = board.facts();
-            facts.state.is_hopeful() && facts.error.is_none()
+    pub(crate) fn other_hopeful_servers(&self, name: &str) -> Vec<String> {
+        let is_hopeful = |board: &Arc<StatusBoard>| {
+            let facts = board.facts.lock();
+            facts.status.state.is_hopeful() && facts.status.error.is_none()
         };
         let others = self.boards().into_iter();
         others
@@ -224,103 +193,104 @@ impl Roster {
     }
 }
 
-impl Board {
-    pub(crate) fn update(&self, change: impl FnOnce(&mut Facts)) {
-        change(&mut self.facts());
+impl StatusBoard {
+    pub(crate) fn update(&self, change: impl FnOnce(&mut ServerFacts)) {
+        change(&mut self.facts.lock());
         self.version.send_modify(|version| *version += 1);
     }
 
-    /// It is about to be started, if it wasn't.
-    pub(crate) fn begin(&self) {
-        if self.facts().state == ServerState::Idle {
-            self.update(|facts| facts.state = ServerState::Starting);
+    pub(crate) fn mark_starting(&self) {
+        if self.facts.lock().status.state == ServerState::Idle {
+            self.update(|facts| facts.status.state = ServerState::Starting);
         }
     }
 
     pub(crate) fn is_settled(&self) -> bool {
-        self.facts().settled
+        self.facts.lock().settled
     }
 
-    /// True if it has listed its tools, in this run or in an earlier one.
     pub(crate) fn is_seen(&self) -> bool {
-        self.facts().listed_at.is_some()
+        self.facts.lock().status.listed_at.is_some()
     }
 
-    /// True if its tools aren't known, and it has not been tried in vain of late.
     pub(crate) fn is_worth_a_start(&self) -> bool {
-        let facts = self.facts();
-        facts.listed_at.is_none() && !facts.failed_lately
+        let facts = self.facts.lock();
+        facts.status.listed_at.is_none() && !facts.failed_lately
     }
 
-    /// True if it may be downloaded before it runs: a package runner that has never connected as it is configured, or that
-    /// failed and whose package was deleted since, as we advise where it is half-written.
+    /// True if its package may have to be downloaded first: a package runner that has
+    /// never connected, or that failed and whose package was deleted since, as we advise
+    /// for a half-written one.
     pub(crate) fn is_first_start(&self) -> bool {
+        // Read the facts first: the folder check below must not run under the lock.
         let (is_seen, failed) = {
-            let facts = self.facts();
-            (facts.listed_at.is_some(), facts.failed_last)
+            let facts = self.facts.lock();
+            (facts.status.listed_at.is_some(), facts.failed_last_time)
         };
         let settings = &self.settings;
         settings.is_package_runner() && (!is_seen || (failed && settings.package_is_missing()))
     }
 
-    /// True if `name` is `<server>__<tool>` for this server.
     pub(crate) fn is_named_by(&self, name: &str) -> bool {
         let rest = name.strip_prefix(self.settings.name.as_str());
         rest.is_some_and(|rest| rest.starts_with("__"))
     }
 
-    /// True if it is being started, and may soon have tools that aren't known yet.
     pub(crate) fn is_coming(&self) -> bool {
-        let facts = self.facts();
-        let is_started = facts.state != ServerState::Idle && !facts.cannot_start;
-        facts.listed_at.is_none() && !facts.settled && is_started
+        let facts = self.facts.lock();
+        let is_started = facts.status.state != ServerState::Idle && !facts.cannot_start;
+        facts.status.listed_at.is_none() && !facts.settled && is_started
     }
 
-    /// The same, but for those that were tried in vain not long ago: whoever only wants to list tools doesn't wait for them.
+    /// Like `is_coming`, but not for recently failed servers: listing tools doesn't wait for them.
     pub(crate) fn is_expected(&self) -> bool {
-        self.is_coming() && !self.facts().failed_lately
+        self.is_coming() && !self.facts.lock().failed_lately
     }
 
-    /// True if it isn't started, its tools aren't known, and nothing has to be downloaded first.
     pub(crate) fn is_quick_to_ask(&self) -> bool {
-        let is_idle = self.facts().state == ServerState::Idle;
+        let is_idle = self.facts.lock().status.state == ServerState::Idle;
         is_idle && self.is_worth_a_start() && !self.is_first_start()
     }
 
-    /// True if it may have a tool that nobody is known to have, and is worth waiting for.
+    /// True if it may have a tool that no server is known to have, and is worth waiting for.
     pub(crate) fn may_have_more(&self) -> bool {
-        let facts = self.facts();
-        let is_given_up = facts.failed_lately && facts.state == ServerState::Idle;
-        facts.listed_at.is_none() && !is_given_up
+        let facts = self.facts.lock();
+        let is_given_up = facts.failed_lately && facts.status.state == ServerState::Idle;
+        facts.status.listed_at.is_none() && !is_given_up
     }
 
-    /// True if it won't bring a tool of this name in a moment: it is connected or has failed. One that can't even be started
-    /// holds up nobody but those who name it, and want to know why.
+    /// True if it won't bring a tool of this name soon: it is connected or has failed. A program
+    /// that can't be started delays only lookups that name its server, which then report why.
     pub(crate) fn is_decided_for(&self, name: &str) -> bool {
         let (is_settled, cannot_start) = {
-            let facts = self.facts();
+            let facts = self.facts.lock();
             (facts.settled, facts.cannot_start)
         };
         is_settled || (cannot_start && !self.is_named_by(name))
     }
 
-    /// False while it is connected and its health tool has not answered yet.
+    /// True if it is starting and may still list a tool of this name.
+    pub(crate) fn may_bring(&self, name: &str) -> bool {
+        let is_idle = || self.facts.lock().status.state == ServerState::Idle;
+        !self.is_settled() && !is_idle() && tool::may_be_offered(&self.settings, name)
+    }
+
     pub(crate) fn is_checked(&self) -> bool {
-        let facts = self.facts();
-        let is_asked = facts.state == ServerState::Connected && facts.health_tool.is_some();
-        !is_asked || facts.health.is_some()
+        let facts = self.facts.lock();
+        let is_asked = facts.status.state == ServerState::Connected && facts.health_tool.is_some();
+        !is_asked || facts.status.health.is_some()
     }
 
     pub(crate) fn health_tool(&self) -> Option<String> {
-        self.facts().health_tool.clone()
+        self.facts.lock().health_tool.clone()
     }
 
     pub(crate) fn health(&self) -> Option<HealthReport> {
-        self.facts().health.clone()
+        self.facts.lock().status.health.clone()
     }
 
     pub(crate) fn has_changes(&self) -> bool {
-        self.facts().changes.is_some()
+        self.facts.lock().status.changes.is_some()
     }
 
     pub(crate) fn subscribe(&self) -> watch::Receiver<u64> {
@@ -328,67 +298,30 @@ impl Board {
     }
 
     pub(crate) fn status(&self) -> ServerStatus {
-        let vitals = self.reach.vitals(&self.settings.name);
-        let facts = self.facts();
+        let output = self.connector.output(&self.settings.name);
+        let facts = self.facts.lock();
+        let is_connected = facts.status.state == ServerState::Connected;
+        let next_try = facts.next_try;
         ServerStatus {
-            name: self.settings.name.clone(),
-            transport: self.settings.connection.kind(),
-            state: facts.state,
-            era: facts.era,
-            protocol: facts.protocol.clone(),
-            tools: facts.tools,
-            remembered: facts.state != ServerState::Connected && facts.listed_at.is_some(),
-            listed_at: facts.listed_at,
-            refused: facts.refused.clone(),
-            connected_in: facts.connected_in,
-            attempts: facts.attempts,
-            restarts: facts.restarts,
-            polluted: vitals.polluted,
-            polluted_lines: vitals.polluted_lines,
-            stderr: vitals.stderr,
-            error: facts.error.clone(),
-            next_try: facts
-                .next_try
-                .map(|at| at.saturating_duration_since(Instant::now())),
+            remembered: !is_connected && facts.status.listed_at.is_some(),
+            polluted: output.stray_line_count,
+            polluted_lines: output.stray_lines,
+            stderr: output.stderr,
+            next_try: next_try.map(|at| at.saturating_duration_since(Instant::now())),
             pid: facts.peer.as_ref().and_then(|peer| peer.pid()),
-            health: facts.reported().cloned(),
-            changes: facts.changes.clone(),
+            // A report over an earlier connection says nothing about this one.
+            health: facts.status.health.clone().filter(|_| is_connected),
+            ..facts.status.clone()
         }
-    }
-
-    fn facts(&self) -> MutexGuard<'_, Facts> {
-        self.facts.lock()
     }
 }
 
-impl Facts {
-    fn new(state: ServerState) -> Self {
-        Self {
-            state,
-            settled: state == ServerState::Disabled,
-            listed_at: None,
-            failed_lately: false,
-            failed_last: false,
-            cannot_start: false,
-            peer: None,
-            era: None,
-            protocol: None,
-            tools: 0,
-            refused: Vec::new(),
-            connected_in: None,
-            attempts: 0,
-            restarts: 0,
-            error: None,
-            next_try: None,
-            health_tool: None,
-            health: None,
-            changes: None,
-        }
-    }
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-    /// What was said over an earlier connection says nothing about this one.
-    fn reported(&self) -> Option<&HealthReport> {
-        let health = self.health.as_ref();
-        health.filter(|_| self.state == ServerState::Connected)
+    #[test]
+    fn a_state_is_shown_in_lower_case() {
+        assert_eq!(ServerState::Connected.to_string(), "connected");
     }
 }

@@ -1,7 +1,7 @@
-//! A tool of an MCP server, as a tool of ours.
+//! Tools of MCP servers, wrapped as Toolgate tools.
 
 mod definition;
-mod hidden;
+mod hide_secrets;
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap};
@@ -15,41 +15,45 @@ use toolgate_core::{
 };
 use tracing::warn;
 
-use super::answer::{self, Answer};
+use super::call_result::{self, CallAnswer};
 use super::catalogue::RememberedTool;
-use super::link::Link;
-use super::peer::Offer;
-use super::session::{Failure, Request, Session};
+use super::connection::ToolOffer;
+use super::link::ServerLink;
+use super::session::{ClientSession, SessionError, SessionRequest};
 use crate::ServerSettings;
 pub(crate) use definition::may_be_offered;
-use definition::{Compile, ToolWords, brief, define, description, is_wanted, mirrored};
-pub(crate) use hidden::hide_secrets;
+use definition::{
+    SchemaCompilation, ToolTexts, brief, define, description, header_parameters, is_wanted,
+};
+pub(crate) use hide_secrets::hide_secrets;
 
-/// How often a server may ask back before it answers a call.
-const ROUNDS: usize = 8;
+// How often a server may ask for input before it answers a call.
+const MAX_QUESTION_ROUNDS: usize = 8;
 
-/// Makes tools of what a server listed. One that is no good costs nobody else. Of two with the same name the later one counts,
-/// before anybody compares them with what was listed earlier: a list that repeats itself is no tool that changed.
+/// Turns a server's list into tools. An invalid entry is skipped. If a name is listed twice,
+/// the later entry counts, decided before pinning so that a list that repeats itself doesn't
+/// look like a change.
 ///
-/// What a server says of its tools is shown, offered to models and remembered, so secrets it repeats are hidden first.
-pub(crate) async fn take(
+/// Definitions are shown, offered to models and stored, so secrets that a server repeats in
+/// them are hidden first.
+pub(crate) async fn tools_from_listing(
     listed: Vec<Value>,
     settings: &ServerSettings,
-    link: &Link,
+    link: &ServerLink,
     redactor: &Redactor,
-) -> Offer {
-    let mut taken = Offer {
+) -> ToolOffer {
+    let mut taken = ToolOffer {
         tools: Vec::with_capacity(listed.len()),
         listed: Vec::with_capacity(listed.len()),
         refused: Vec::new(),
     };
-    // Where an entry and its tool stand, by the name on the server.
+    // The indexes of an entry and its tool, by original name.
     let mut places: HashMap<String, (usize, usize)> = HashMap::new();
     let mut twice: BTreeSet<String> = BTreeSet::new();
     for mut entry in listed {
         hide_secrets(&mut entry, redactor);
-        match McpTool::new(entry.clone(), settings, link, Compile::Now) {
-            // Remembered all the same: the settings may want it another day.
+        match McpTool::new(entry.clone(), settings, link, SchemaCompilation::Now) {
+            // Remembered anyway: the settings may include it later.
             Ok(None) => taken.listed.push(entry),
             Ok(Some(tool)) => match places.entry(tool.definition.original_name().to_owned()) {
                 Entry::Vacant(free) => {
@@ -65,27 +69,33 @@ pub(crate) async fn take(
                 }
             },
             Err(problem) => {
-                warn!(server = %settings.name, "{problem}; the tool is left out");
+                warn!(server = %settings.name, "{problem}; skipping the tool");
                 taken.refused.push(problem);
             }
         }
-        // Schemas take time to compile, and a list may be long: others want this thread too.
+        // Compiling schemas takes time and a list may be long, so let other tasks run.
         tokio::task::yield_now().await;
     }
     for tool in twice {
-        warn!(server = %settings.name, tool = %brief(&tool), "the server lists a tool twice: the later one counts");
+        warn!(server = %settings.name, tool = %brief(&tool), "the server lists a tool twice; using the later one");
     }
     taken
 }
 
-/// Makes tools of what is remembered of a server. Whatever is odd about them was said when they were listed.
-pub(crate) fn recall(
+/// Turns remembered entries into tools. Problems were logged when they were listed, so
+/// nothing is logged here.
+pub(crate) fn tools_from_catalogue(
     remembered: Vec<RememberedTool>,
     settings: &ServerSettings,
-    link: &Link,
+    link: &ServerLink,
 ) -> Vec<Arc<dyn Tool>> {
     let tool = |remembered: RememberedTool| {
-        let tool = McpTool::new(remembered.definition, settings, link, Compile::AtFirstCall);
+        let tool = McpTool::new(
+            remembered.definition,
+            settings,
+            link,
+            SchemaCompilation::AtFirstCall,
+        );
         Some(Arc::new(tool.ok()??) as Arc<dyn Tool>)
     };
     let quietly = tracing::subscriber::NoSubscriber::default();
@@ -97,9 +107,8 @@ pub(crate) fn recall(
 struct McpTool {
     definition: ToolDefinition,
     server: String,
-    link: Link,
+    link: ServerLink,
     output: Option<Schema>,
-    /// Parameters that HTTP of the modern era repeats in headers: parameter, header.
     headers: Vec<(String, String)>,
     repeatable: bool,
 }
@@ -115,21 +124,20 @@ struct CallParams<'a> {
 }
 
 impl McpTool {
-    /// `None` if the settings leave it out.
     fn new(
         mut entry: Value,
         settings: &ServerSettings,
-        link: &Link,
-        compile: Compile,
+        link: &ServerLink,
+        compile: SchemaCompilation,
     ) -> Result<Option<Self>, String> {
         let text = |entry: &Value, key: &str| entry[key].as_str().map(str::to_owned);
         let name = text(&entry, "name").unwrap_or_default();
         let title = text(&entry, "title").or_else(|| text(&entry["annotations"], "title"));
         let description = description(&entry, &name, title.as_deref(), &settings.name)?;
-        let headers = mirrored(&entry["inputSchema"])
+        let headers = header_parameters(&entry["inputSchema"])
             .map_err(|problem| format!("tool '{}': {problem}", brief(&name)))?;
         let output = entry.get_mut("outputSchema").map(Value::take);
-        let words = ToolWords {
+        let words = ToolTexts {
             name,
             title,
             description,
@@ -152,8 +160,8 @@ impl McpTool {
             output: output.and_then(|schema| {
                 let limits = SchemaLimits::default();
                 match compile {
-                    Compile::Now => Schema::compile(schema, &limits).ok(),
-                    Compile::AtFirstCall => Schema::deferred(schema, &limits).ok(),
+                    SchemaCompilation::Now => Schema::compile(schema, &limits).ok(),
+                    SchemaCompilation::AtFirstCall => Schema::deferred(schema, &limits).ok(),
                 }
             }),
             headers,
@@ -161,13 +169,12 @@ impl McpTool {
         }))
     }
 
-    /// One call, with the questions the server asks in between.
-    async fn converse(
+    async fn call_until_answered(
         &self,
-        session: &Arc<Session>,
+        session: &Arc<ClientSession>,
         arguments: &Value,
         context: &CallContext,
-    ) -> Result<Result<ToolOutput, ToolError>, Failure> {
+    ) -> Result<Result<ToolOutput, ToolError>, SessionError> {
         let tool = context.tool_name();
         let mut params = CallParams {
             name: self.definition.original_name(),
@@ -175,27 +182,28 @@ impl McpTool {
             responses: None,
             state: Value::Null,
         };
-        for _ in 0..ROUNDS {
-            let request = Request {
+        for _ in 0..MAX_QUESTION_ROUNDS {
+            let request = SessionRequest {
                 name: Some(params.name),
                 headers: self.headers_for(arguments),
                 call: Some(context),
-                ..Request::new("tools/call", &params)
+                ..SessionRequest::new("tools/call", &params)
             };
             let result = session
                 .request(request)
                 .await
                 .map_err(|failure| match failure {
-                    // The server has seen the beginning: from the start again would not be the first time.
-                    Failure::NotSent(reason) if params.responses.is_some() => {
-                        Failure::Interrupted(reason)
+                    // The server has seen the first request, so a restart would run the
+                    // tool a second time.
+                    SessionError::NotSent(reason) if params.responses.is_some() => {
+                        SessionError::Interrupted(reason)
                     }
                     other => other,
                 })?;
-            match answer::read(tool, result) {
-                Answer::Done(answer) => return Ok(answer),
-                Answer::Wants { requests, state } => {
-                    match self.respond(session, requests, context).await {
+            match call_result::parse_result(tool, result) {
+                CallAnswer::Done(answer) => return Ok(answer),
+                CallAnswer::InputRequired { requests, state } => {
+                    match self.answer_questions(session, requests, context).await {
                         Ok(responses) => {
                             params.responses = Some(responses);
                             params.state = state;
@@ -205,13 +213,15 @@ impl McpTool {
                 }
             }
         }
-        let text = format!("The server of '{tool}' asked back {ROUNDS} times and never answered");
+        let text = format!(
+            "The server of '{tool}' asked for input {MAX_QUESTION_ROUNDS} times without completing the call"
+        );
         Ok(Err(ToolError::failed(text)))
     }
 
-    async fn respond(
+    async fn answer_questions(
         &self,
-        session: &Arc<Session>,
+        session: &Arc<ClientSession>,
         requests: Value,
         context: &CallContext,
     ) -> Result<Map<String, Value>, String> {
@@ -219,10 +229,11 @@ impl McpTool {
         let Value::Object(requests) = requests else {
             return Ok(responses);
         };
+        // Untrusted input: bounds how many questions one result can ask.
         for (key, request) in requests.into_iter().take(16) {
             let method = request["method"].as_str().unwrap_or_default();
             let response = session
-                .answer(method, &request["params"], Some(context))
+                .answer_question(method, &request["params"], Some(context))
                 .await;
             responses.insert(key, response.map_err(|error| error.message)?);
         }
@@ -241,8 +252,9 @@ impl McpTool {
         self.headers.iter().filter_map(header).collect()
     }
 
-    /// A promise about the answer that the server does not keep is told, and the answer passed on: it may have had an effect.
-    fn compare(&self, output: &ToolOutput) {
+    // Logs a result that violates the output schema, and passes it on, because the call may
+    // have had an effect.
+    fn warn_on_schema_mismatch(&self, output: &ToolOutput) {
         let Some(schema) = &self.output else { return };
         let problem = match &output.structured {
             None => "structured content is missing".to_owned(),
@@ -268,23 +280,25 @@ impl Tool for McpTool {
             let mut again = true;
             loop {
                 let session = self.link.session(tool).await?;
-                self.link.expect_agreed(original_name, tool)?;
-                let call = self.converse(&session, arguments.as_value(), context);
+                self.link.check_not_withheld(original_name, tool)?;
+                let call = self.call_until_answered(&session, arguments.as_value(), context);
                 let failure = match call.await {
-                    Ok(answer) => return answer.inspect(|output| self.compare(output)),
+                    Ok(answer) => {
+                        return answer.inspect(|output| self.warn_on_schema_mismatch(output));
+                    }
                     Err(failure) => failure,
                 };
-                // At most once more, and never if it may have had an effect.
+                // Retry at most once, and never if the call may have had an effect.
                 let harmless = match &failure {
-                    Failure::NotSent(_) => true,
-                    Failure::Stopped(_) | Failure::Interrupted(_) => self.repeatable,
+                    SessionError::NotSent(_) => true,
+                    SessionError::Stopped(_) | SessionError::Interrupted(_) => self.repeatable,
                     _ => false,
                 };
                 if !(again && harmless) {
-                    return Err(answer::failed(&self.server, tool, failure));
+                    return Err(call_result::to_tool_error(&self.server, tool, failure));
                 }
                 again = false;
-                session.over().await;
+                session.wait_briefly_for_end().await;
             }
         })
     }

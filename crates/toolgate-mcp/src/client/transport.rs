@@ -1,45 +1,43 @@
-//! What carries messages to a server and back. A transport knows bytes and processes; what messages mean, the session knows.
+//! The transport layer, which carries messages to a server and back. A transport knows bytes and
+//! processes; the session knows what messages mean.
 
 use std::fmt;
 
 use futures::future::BoxFuture;
 
-use super::message::{Message, Outgoing};
-use crate::Era;
+use super::message::{OutgoingMessage, RpcMessage};
+use crate::ProtocolEra;
 
-/// Where a transport delivers what arrives. Called from the transport's own tasks, in the order of arrival; never blocks.
-// A trait although only a session has one: transports are tested without a session above them.
-pub(crate) trait Inbox: Send + Sync + 'static {
-    fn message(&self, message: Message);
-    /// A message that was thrown away: too large, or broken beyond reading. `id` if it could be made out.
-    fn lost(&self, id: Option<u64>, problem: Lost);
-    /// One of our requests will get no answer, for a reason of its own: the rest of the connection is as it was.
+/// Receives what a transport reads. Called from the transport's tasks in order of
+/// arrival; must not block.
+// A trait, although only the session implements it: transports are tested without a session.
+pub(crate) trait TransportInbox: Send + Sync + 'static {
+    fn message(&self, message: RpcMessage);
+    /// A message was discarded: too large or unreadable. `id` if it could be recovered.
+    fn lost(&self, id: Option<u64>, problem: UnreadableAnswer);
     fn failed(&self, id: u64, error: TransportError);
-    /// The connection is over. Nothing is delivered after this.
-    fn closed(&self, end: End);
+    fn closed(&self, end: SessionEnd);
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Lost {
+pub(crate) enum UnreadableAnswer {
     TooLarge {
         bytes: u64,
         limit: u64,
     },
-    /// It began as a message, and is none: the reason.
+    /// It looked like a message but was malformed.
     Broken(String),
 }
 
-/// Why something failed, for a person. What only an operator wants to know is a field of its own.
+/// Why something failed, for a person. The cause is separate, because only operators need it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct Reason {
+pub(crate) struct FailureReason {
     text: String,
-    /// An address, or what the system said.
     cause: Option<String>,
-    /// What follows the cause where all of it is shown.
     rest: String,
 }
 
-impl Reason {
+impl FailureReason {
     pub(crate) fn new(text: &str, cause: String, rest: &str) -> Self {
         Self {
             text: text.to_owned(),
@@ -48,7 +46,6 @@ impl Reason {
         }
     }
 
-    /// In the middle of another sentence.
     pub(crate) fn within(&self, before: &str, after: &str) -> Self {
         let mut reason = self.clone();
         reason.text.insert_str(0, before);
@@ -59,7 +56,6 @@ impl Reason {
         reason
     }
 
-    /// Without the cause, for whoever calls a tool.
     pub(crate) fn without_cause(&self) -> String {
         format!("{}{}", self.text, self.rest)
     }
@@ -69,7 +65,7 @@ impl Reason {
     }
 }
 
-impl fmt::Display for Reason {
+impl fmt::Display for FailureReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)?;
         if let Some(cause) = &self.cause {
@@ -79,7 +75,7 @@ impl fmt::Display for Reason {
     }
 }
 
-impl<T: Into<String>> From<T> for Reason {
+impl<T: Into<String>> From<T> for FailureReason {
     fn from(text: T) -> Self {
         Self {
             text: text.into(),
@@ -89,33 +85,29 @@ impl<T: Into<String>> From<T> for Reason {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct End {
-    /// For a person: `exit status 3`, `signal 9 (killed)`, `connection closed`, `session expired`.
-    pub(crate) status: Reason,
-    /// The tail of stderr, redacted; empty for HTTP.
+pub(crate) struct SessionEnd {
+    pub(crate) status: FailureReason,
     pub(crate) stderr: Vec<String>,
 }
 
-/// Why something could not be sent, or will not be answered.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum TransportError {
-    /// The server has certainly not seen the message: sending it again is safe.
+    /// The server has certainly not seen the message, so a retry is safe.
     #[error("{0}")]
-    NotSent(Reason),
-    /// The server may have seen it.
+    NotSent(FailureReason),
     #[error("{0}")]
-    Interrupted(Reason),
+    Interrupted(FailureReason),
     #[error("{status}")]
     Refused {
-        status: Status,
+        status: HttpStatus,
         body: Option<String>,
     },
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Status(pub(crate) u16);
+pub(crate) struct HttpStatus(pub(crate) u16);
 
-impl fmt::Display for Status {
+impl fmt::Display for HttpStatus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let meaning = match self.0 {
             401 => "the server wants a login: set its 'headers' in the configuration",
@@ -130,17 +122,18 @@ impl fmt::Display for Status {
 }
 
 pub(crate) trait Transport: Send + Sync + 'static {
-    /// Hands one message over. `Ok` means that it is on its way, not that it arrived; answers come through the inbox.
+    /// Sends one message. `Ok` means that it is on its way; responses arrive through the inbox.
     ///
-    /// Dropping the future may leave a message half written: an implementation sees to it that the next one is still whole.
-    fn send(&self, message: Outgoing) -> BoxFuture<'_, Result<(), TransportError>>;
+    /// Dropping the future may leave a message half written. Implementations must still send
+    /// the next one whole.
+    fn send(&self, message: OutgoingMessage) -> BoxFuture<'_, Result<(), TransportError>>;
 
-    /// Nobody waits for this answer any more, and the server has been told if the era wants it told.
-    fn forget(&self, _id: u64) {}
+    /// Releases resources of a cancelled request. The server has been notified if
+    /// the era requires it.
+    fn drop_request(&self, _id: u64) {}
 
-    fn agreed(&self, _era: Era, _revision: &str) {}
+    fn set_protocol(&self, _era: ProtocolEra, _revision: &str) {}
 
-    /// Ends the connection in an orderly way: returns when nothing of it is left.
     fn close(&self) -> BoxFuture<'_, ()>;
 }
 
@@ -150,13 +143,13 @@ mod tests {
 
     #[test]
     fn a_cause_is_shown_in_brackets_and_can_be_left_out() {
-        let reason = Reason::new("no", "http://[::1]:80".to_owned(), "; check it");
+        let reason = FailureReason::new("no", "http://[::1]:80".to_owned(), "; check it");
         let nested = reason.within("it stopped (", ")");
         let shown = "it stopped (no [cause: http://[::1]:80]; check it)";
         assert_eq!(nested.to_string(), shown);
         assert_eq!(nested.without_cause(), "it stopped (no; check it)");
         assert_eq!(nested.cause(), Some("http://[::1]:80"));
-        let plain = Reason::from("gone");
+        let plain = FailureReason::from("gone");
         assert_eq!((plain.to_string().as_str(), plain.cause()), ("gone", None));
     }
 }

@@ -1,23 +1,22 @@
-//! Bytes become a message, or the reason why they are none. Duplicate keys are found here, where
-//! bytes become JSON.
+//! Parses bytes into messages, or into the reason why they are not messages.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use toolgate_core::{JsonError, StrictObject, ToolError, has_more_values, parse_json};
 
 use super::jsonrpc::{RequestError, RequestId};
-use super::lines;
+use super::request_lines;
 
 #[derive(Debug)]
 pub(super) enum ClientMessage {
     Request(ClientRequest),
     Notification(ClientNotification),
-    /// To be answered with this error, under the request's id if there is one.
+    // Answered with this error, under the request's id if there is one.
     Invalid {
         id: Option<RequestId>,
         error: RequestError,
     },
-    /// Nothing that asks for an answer, and why it is passed over.
+    // Needs no answer. The text says why it is skipped.
     Ignored(&'static str),
 }
 
@@ -28,8 +27,7 @@ pub(super) struct ClientRequest {
     pub(super) meta: RequestMeta,
 }
 
-/// The parameters of a request. Those that decide what happens to the request itself are read with
-/// the message; all others are left to the method.
+// Parameters that decide how the request is run are parsed here. The method parses the rest.
 #[derive(Debug)]
 pub(super) enum RequestParams {
     CallTool(ToolCallParams),
@@ -44,14 +42,14 @@ pub(super) struct ToolCallParams {
     pub(super) arguments: Result<Map<String, Value>, Box<ArgumentsError>>,
 }
 
-/// Arguments as they came, and what is wrong with them: the call is on record, and ends in this error.
+// The call is still made with the arguments as they came, so that it is recorded with this error.
 #[derive(Debug)]
 pub(super) struct ArgumentsError {
     pub(super) arguments: Value,
     pub(super) error: ToolError,
 }
 
-/// What `initialize` asks for. A client has to name its capabilities, although we use none of them.
+// The protocol makes a client name its capabilities, although we use none of them.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct InitializeParams {
@@ -66,7 +64,7 @@ pub(super) struct ListenParams {
     pub(super) notifications: SubscriptionFilter,
 }
 
-/// The notifications that a client wants; here only those that we can send.
+// Lists only the notifications that we can send.
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct SubscriptionFilter {
@@ -121,17 +119,16 @@ impl RequestMeta {
         capabilities.is_some_and(Value::is_object)
     }
 
-    /// Set if the client wants to hear of the progress of its call.
+    // Set if the client wants progress notifications for its call.
     pub(super) fn progress_token(&self) -> Option<RequestId> {
         RequestId::deserialize(self.0.get("progressToken")?).ok()
     }
 
-    /// The W3C `traceparent` and `tracestate`.
     pub(super) fn trace(&self) -> (Option<&str>, Option<&str>) {
         (self.text("traceparent"), self.text("tracestate"))
     }
 
-    /// Leaves a `tracestate` as it is if there is no other one.
+    // Keeps the current `tracestate` if the request has none.
     pub(super) fn set_trace(&mut self, parent: String, state: Option<String>) {
         self.0.insert("traceparent".to_owned(), parent.into());
         if let Some(state) = state {
@@ -151,26 +148,26 @@ impl RequestMeta {
     }
 }
 
-/// A call as nearly all of them are written. Whatever is anything else, or has something wrong with it, takes the long way.
+// The shape of nearly every call. Anything else, or anything invalid, takes the slow path.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct PlainCall {
     #[serde(rename = "jsonrpc")]
-    _version: Version,
+    _version: JsonRpcVersion,
     id: RequestId,
     #[serde(rename = "method")]
-    _method: Method,
+    _method: CallMethod,
     params: PlainParams,
 }
 
 #[derive(Deserialize)]
-enum Version {
+enum JsonRpcVersion {
     #[serde(rename = "2.0")]
     Two,
 }
 
 #[derive(Deserialize)]
-enum Method {
+enum CallMethod {
     #[serde(rename = "tools/call")]
     Call,
 }
@@ -184,6 +181,7 @@ struct PlainParams {
     meta: Option<StrictObject>,
 }
 
+// Deserializing straight into this type spares the common call a generic JSON tree.
 impl From<PlainCall> for ClientMessage {
     fn from(PlainCall { id, params, .. }: PlainCall) -> Self {
         let object =
@@ -199,11 +197,11 @@ impl From<PlainCall> for ClientMessage {
     }
 }
 
-/// Reads one message of at most so many values. Of one with more, only the id is made out.
+/// Reads a message of at most `max_values` values. For a larger one only the id is parsed.
 pub(super) fn read(line: &[u8], max_values: usize) -> ClientMessage {
     if has_more_values(line, max_values) {
-        let id = lines::id_of(line).and_then(|id| serde_json::from_value(id).ok());
-        let text = format!("the message holds more than {max_values} values, which is the limit");
+        let id = request_lines::find_id(line).and_then(|id| serde_json::from_value(id).ok());
+        let text = format!("the message has more than {max_values} values, which is the limit");
         return invalid(id, text);
     }
     match serde_json::from_slice::<PlainCall>(line) {
@@ -212,9 +210,9 @@ pub(super) fn read(line: &[u8], max_values: usize) -> ClientMessage {
     }
 }
 
-/// The short way and the long way must agree on every line, or what is checked isn't what runs.
+// If the fast and the slow path disagreed, what is checked would not be what runs.
 #[cfg(any(test, fuzzing))]
-pub(crate) fn expect_both_ways_agree(line: &[u8]) {
+pub(crate) fn assert_both_readers_agree(line: &[u8]) {
     const MAX_VALUES: usize = 10_000;
     if has_more_values(line, MAX_VALUES) {
         return;
@@ -230,11 +228,13 @@ fn read_any(line: &[u8]) -> ClientMessage {
     }
     match parse_json(line) {
         Ok(Value::Object(message)) => read_message(message, None),
-        Ok(Value::Array(_)) => invalid(
-            None,
-            "batches are not supported; send one message at a time",
-        ),
-        Ok(_) => invalid(None, "a message is a JSON object"),
+        Ok(Value::Array(_)) => {
+            let text = "batches are not supported; send one message at a time";
+            invalid(None, text)
+        }
+        Ok(_) => invalid(None, "a message must be a JSON object"),
+        // Duplicate keys end a call with an error result and anything else with a protocol error,
+        // so the message is parsed once more, leniently, to see which it is.
         Err(twice @ JsonError::Duplicate { .. }) => match serde_json::from_slice(line) {
             Ok(Value::Object(message)) => read_message(message, Some(twice)),
             _ => invalid(None, twice.to_string()),
@@ -250,24 +250,24 @@ fn read_message(mut message: Map<String, Value>, twice: Option<JsonError>) -> Cl
     let id = match message.remove("id").map(serde_json::from_value) {
         None => None,
         Some(Ok(id)) => Some(id),
-        Some(Err(_)) => return invalid(None, "an id is a string or an integer"),
+        Some(Err(_)) => return invalid(None, "an id must be a string or an integer"),
     };
     if message.get("jsonrpc").and_then(Value::as_str) != Some("2.0") {
-        return invalid(id, "a message says \"jsonrpc\": \"2.0\"");
+        return invalid(id, "a message needs \"jsonrpc\": \"2.0\"");
     }
     let method = match message.remove("method") {
         Some(Value::String(method)) => method,
         None if message.contains_key("result") || message.contains_key("error") => {
-            return ClientMessage::Ignored("an answer, though nothing was asked");
+            return ClientMessage::Ignored("a response to no request");
         }
-        _ => return invalid(id, "a request has a method"),
+        _ => return invalid(id, "a request needs a method"),
     };
     let params = message.remove("params");
     match (id, twice) {
         (Some(id), twice) if method == "tools/call" => read_call(id, params, twice),
         (Some(id), Some(twice)) => invalid(Some(id), twice.to_string()),
         (Some(id), None) => read_request(id, method, params.unwrap_or_default()),
-        (None, Some(_)) => ClientMessage::Ignored("a notification with a key given twice"),
+        (None, Some(_)) => ClientMessage::Ignored("a notification with a duplicate key"),
         (None, None) => {
             let params = params.unwrap_or_default();
             ClientMessage::Notification(ClientNotification { method, params })
@@ -306,13 +306,11 @@ fn read_call(id: RequestId, params: Option<Value>, twice: Option<JsonError>) -> 
 
 fn read_request(id: RequestId, method: String, mut params: Value) -> ClientMessage {
     let meta = params.as_object_mut().map(RequestMeta::take);
+    let initialize = || InitializeParams::deserialize(&params).map(RequestParams::Initialize);
+    let listen = || ListenParams::deserialize(&params).map(RequestParams::Listen);
     let read = match &*method {
-        "initialize" => InitializeParams::deserialize(&params)
-            .map(RequestParams::Initialize)
-            .ok(),
-        "subscriptions/listen" => ListenParams::deserialize(&params)
-            .map(RequestParams::Listen)
-            .ok(),
+        "initialize" => initialize().ok(),
+        "subscriptions/listen" => listen().ok(),
         _ => None,
     };
     ClientMessage::Request(ClientRequest {

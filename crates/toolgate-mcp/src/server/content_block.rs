@@ -1,26 +1,25 @@
-//! Blocks of a tool's answer that every MCP client can read.
+//! Turns the content blocks of a tool result into blocks that every MCP client can read.
 
 use serde_json::{Map, Value};
-use toolgate_core::Content;
+use toolgate_core::ToolContent;
 
-/// A block that clients can read. One of a kind or a form that they don't know makes them refuse the
-/// whole result, so it becomes text.
-pub(super) fn readable(content: Content) -> Content {
+/// Clients reject a whole result for one block of an unknown kind or form, so such
+/// a block becomes text.
+pub(super) fn readable(content: ToolContent) -> ToolContent {
     // Nearly every block is text and nothing else.
     if content.as_text().is_some() && content.as_value().as_object().map(Map::len) == Some(2) {
         return content;
     }
     match content.into_value() {
         Value::Object(block) => match known_block(block.clone()) {
-            Some(block) => Content::from(Value::Object(block)),
-            None => Content::text(Value::Object(block).to_string()),
+            Some(block) => ToolContent::from(Value::Object(block)),
+            None => ToolContent::text(Value::Object(block).to_string()),
         },
-        value => Content::text(value.to_string()),
+        value => ToolContent::text(value.to_string()),
     }
 }
 
-/// A block of a kind that MCP has, if all that MCP says of it is of the right type. Optional members
-/// that are null are left out: clients refuse those as well.
+// Clients also reject optional members that are null, so those are dropped.
 fn known_block(mut block: Map<String, Value>) -> Option<Map<String, Value>> {
     block.retain(|_, value| !value.is_null());
     let required: &[&str] = match block.get("type")?.as_str()? {
@@ -47,7 +46,6 @@ fn is_text(object: &Map<String, Value>, key: &str) -> bool {
     object.get(key).is_some_and(Value::is_string)
 }
 
-/// True if every optional member that MCP names is of its type.
 fn has_known_options(block: &Map<String, Value>) -> bool {
     block.iter().all(|(key, value)| match &**key {
         "title" | "description" | "mimeType" => value.is_string(),
@@ -97,7 +95,10 @@ mod tests {
             link(json!({ "title": "A", "size": 3, "icons": [{ "src": "a:b" }] })),
             json!({ "type": "resource", "resource": { "uri": "a:b", "blob": "" } }),
         ] {
-            assert_eq!(readable(Content::from(known.clone())).as_value(), &known);
+            assert_eq!(
+                readable(ToolContent::from(known.clone())).as_value(),
+                &known
+            );
         }
         for unknown in [
             json!(7),
@@ -112,11 +113,11 @@ mod tests {
             json!({ "type": "resource", "resource": { "uri": "a:b" } }),
             json!({ "type": "resource", "resource": { "text": "", "uri": "a:b", "mimeType": 1 } }),
         ] {
-            let block = readable(Content::from(unknown.clone()));
+            let block = readable(ToolContent::from(unknown.clone()));
             assert_eq!(block.as_text(), Some(&*unknown.to_string()));
         }
         let null = json!({ "type": "text", "text": "a", "annotations": { "priority": null }, "_meta": null });
-        let block = readable(Content::from(null));
+        let block = readable(ToolContent::from(null));
         assert_eq!(
             block.as_value(),
             &json!({ "type": "text", "text": "a", "annotations": {} })

@@ -1,23 +1,22 @@
-//! Requests of one client that are not answered yet, so that it can cancel them by their ids.
+//! Requests of one client that have not been answered, so that it can cancel them by id.
 
 use std::sync::Arc;
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use super::jsonrpc::RequestId;
 
-/// Until when a session works. Both are cancelled in this order when it ends.
+/// When a session ends, both tokens are cancelled, in this order.
 #[derive(Clone, Default)]
-pub(super) struct Lifetime {
-    /// The client asks no more: subscriptions end in good order.
+pub(super) struct SessionLifetime {
+    // No more requests come. Subscriptions end in an orderly way.
     pub(super) ending: CancellationToken,
-    /// Calls that still run are stopped.
+    // Calls that still run are cancelled.
     pub(super) calls: CancellationToken,
 }
 
-impl Lifetime {
-    /// One that ends by itself, and at the latest with this one.
+impl SessionLifetime {
     pub(super) fn child(&self) -> Self {
         Self {
             ending: self.ending.child_token(),
@@ -27,51 +26,47 @@ impl Lifetime {
 }
 
 #[derive(Default)]
-pub(super) struct InFlightRequests(Mutex<State>);
+pub(super) struct InFlightRequests(Mutex<InFlightState>);
 
 #[derive(Default)]
-struct State {
-    /// The number given last; ids of clients may repeat.
+struct InFlightState {
+    // Ids of clients may repeat, so requests are told apart by number.
     last: u64,
     running: Vec<(RequestId, u64, CancellationToken)>,
 }
 
 impl InFlightRequests {
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock()
-    }
-
-    /// A number that was not given before.
     pub(super) fn next_number(&self) -> u64 {
-        let mut state = self.state();
+        let mut state = self.0.lock();
         state.last += 1;
         state.last
     }
 
-    /// Begins a request, which is stopped with `calls` at the latest.
+    /// Registers a request. Cancelling `calls` cancels it too.
     pub(super) fn begin(
         self: &Arc<Self>,
         id: RequestId,
         calls: &CancellationToken,
     ) -> InFlightRequest {
         let stop = calls.child_token();
-        let mut state = self.state();
+        let mut state = self.0.lock();
         state.last += 1;
         let number = state.last;
         state.running.push((id, number, stop.clone()));
         drop(state);
+        let requests = Arc::clone(self);
         InFlightRequest {
-            requests: Arc::clone(self),
+            requests,
             number,
             stop,
         }
     }
 
-    /// Stops the requests with this id: their client wants no answer any more.
     pub(super) fn cancel(&self, id: &RequestId) {
-        let mut state = self.state();
+        let mut state = self.0.lock();
         let cancelled = state.running.extract_if(.., |(running, ..)| running == id);
         let cancelled: Vec<_> = cancelled.collect();
+        // Cancelling runs wakers, so it happens outside the lock.
         drop(state);
         for (_, _, stop) in cancelled {
             stop.cancel();
@@ -86,19 +81,16 @@ pub(super) struct InFlightRequest {
 }
 
 impl InFlightRequest {
-    /// True if the client itself has cancelled it: then it is not answered.
     pub(super) fn is_cancelled_by_client(&self) -> bool {
-        let state = self.requests.state();
-        !state
-            .running
-            .iter()
-            .any(|(_, number, _)| *number == self.number)
+        let state = self.requests.0.lock();
+        let mut numbers = state.running.iter().map(|(_, number, _)| *number);
+        !numbers.any(|number| number == self.number)
     }
 }
 
 impl Drop for InFlightRequest {
     fn drop(&mut self) {
-        let mut state = self.requests.state();
+        let mut state = self.requests.0.lock();
         let mut running = state.running.iter();
         if let Some(at) = running.position(|(_, number, _)| *number == self.number) {
             state.running.swap_remove(at);

@@ -1,4 +1,4 @@
-//! JSON-RPC as both transports write it: ids, errors, and whole messages as bytes.
+//! JSON-RPC as both transports write it: ids, errors and messages.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tracing::warn;
 
-/// A request's id, or a progress token: MCP has the same form for both.
+/// A request id or a progress token, which have the same form.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub(crate) enum RequestId {
@@ -41,12 +41,12 @@ impl<'de> Deserialize<'de> for RequestId {
             }
 
             fn visit_u64<E: Error>(self, number: u64) -> Result<RequestId, E> {
-                i64::try_from(number)
-                    .map(RequestId::Number)
-                    .map_err(E::custom)
+                let number = i64::try_from(number).map_err(E::custom)?;
+                Ok(RequestId::Number(number))
             }
 
-            /// `1.0` and `1e2` are integers too. From 2^53 on, a float doesn't say which one was sent.
+            // `1.0` and `1e2` are integers too. From 2^53 on, a float no
+            // longer identifies one integer.
             fn visit_f64<E: Error>(self, number: f64) -> Result<RequestId, E> {
                 const FIRST_INEXACT: f64 = 9_007_199_254_740_992.0;
                 if number.fract() == 0.0 && number.abs() < FIRST_INEXACT {
@@ -64,7 +64,6 @@ impl<'de> Deserialize<'de> for RequestId {
     }
 }
 
-/// Why a request has no result, in the form in which the client reads it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(super) struct RequestError {
     pub(super) code: i32,
@@ -98,7 +97,6 @@ impl RequestError {
         Self::new(Self::INVALID_PARAMS, message)
     }
 
-    /// For a method that we have, but whose parameters we can't read.
     pub(super) fn wrong_params(method: &str) -> Self {
         Self::invalid_params(format!("wrong parameters for {method}"))
     }
@@ -109,6 +107,7 @@ pub(super) fn response<T: Serialize>(id: &RequestId, result: &Result<T, RequestE
         Ok(result) => result,
         Err(error) => return error_response(Some(id), error),
     };
+    // Written by hand so that the result is serialized once, straight into the message.
     let mut message = Vec::with_capacity(256);
     message.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
     let written = serde_json::to_writer(&mut message, id).and_then(|()| {
@@ -118,8 +117,8 @@ pub(super) fn response<T: Serialize>(id: &RequestId, result: &Result<T, RequestE
     match written {
         Ok(()) => message.push(b'}'),
         Err(error) => {
-            warn!(%error, "an answer can not be written as JSON");
-            let text = "the answer can not be written as JSON";
+            warn!(%error, "a response can't be written as JSON");
+            let text = "the response can't be written as JSON";
             let error = RequestError::new(RequestError::INTERNAL_ERROR, text);
             return error_response(Some(id), &error);
         }
@@ -127,7 +126,7 @@ pub(super) fn response<T: Serialize>(id: &RequestId, result: &Result<T, RequestE
     message
 }
 
-/// The message that says why a request has no result. MCP leaves the id out where it could not be read.
+/// MCP leaves out the id where it could not be read.
 pub(super) fn error_response(id: Option<&RequestId>, error: &RequestError) -> Vec<u8> {
     let mut message = serde_json::json!({ "jsonrpc": "2.0" });
     if let Some(id) = id {
@@ -137,7 +136,6 @@ pub(super) fn error_response(id: Option<&RequestId>, error: &RequestError) -> Ve
     message.to_string().into_bytes()
 }
 
-/// A message that asks for no answer; without `params` if they are null.
 pub(super) fn notification(method: &str, params: Value) -> Vec<u8> {
     let mut message = serde_json::json!({ "jsonrpc": "2.0", "method": method });
     if !params.is_null() {

@@ -1,4 +1,5 @@
-//! One client on a pair of byte streams, such as stdin and stdout: one JSON-RPC message is one line.
+//! Serves one client on a pair of byte streams, such as stdin and stdout. Each line
+//! is one JSON-RPC message.
 
 use std::io;
 use std::sync::Arc;
@@ -17,22 +18,22 @@ use super::GRACE;
 use super::client_message::{
     self, ClientMessage, ClientNotification, ClientRequest, RequestParams,
 };
-use super::in_flight::{InFlightRequests, Lifetime};
+use super::in_flight::{InFlightRequests, SessionLifetime};
 use super::jsonrpc::{RequestError, RequestId, error_response, response};
-use super::lines::{Line, Lines};
-use super::methods::{Lifecycle, RequestContext, tell_changes};
+use super::methods::{RequestContext, RequestLifecycle, send_list_changes};
 use super::outbox::Outbox;
+use super::request_lines::{RequestLine, RequestLines};
 use super::service::McpService;
 use super::tool_list::ToolListWatch;
 
-/// A request may not be longer; the executor's own limit for arguments is far below.
-const LONGEST_LINE: usize = 16 * 1024 * 1024;
-/// How much of a line that is none of ours is logged.
+// Far above the executor's own limit for arguments, which gives the better error.
+const MAX_LINE_BYTES: usize = 16 * 1024 * 1024;
+// Bytes of an invalid line that are logged.
 const SHOWN: usize = 200;
-/// How long answers may take to be written once all calls are stopped, to a client that reads slowly.
+// How long a slow client may take to read its last answers once all calls are cancelled.
 const DRAIN: Duration = Duration::from_secs(4);
 
-/// Serves one client until it closes its end or no longer reads, or until `stop`.
+/// Serves until the client closes its end, stops reading, or `stop` is cancelled.
 pub(super) async fn serve_lines(
     service: &Arc<McpService>,
     reader: impl AsyncRead + Send + Unpin + 'static,
@@ -44,22 +45,22 @@ pub(super) async fn serve_lines(
         service: Arc::clone(service),
         outbox: Arc::clone(&outbox),
         requests: Arc::default(),
-        lifetime: Lifetime {
+        lifetime: SessionLifetime {
             ending: stop.child_token(),
             calls: stop.child_token(),
         },
         tasks: TaskTracker::new(),
-        handshake: Handshake::Open,
+        handshake: HandshakeState::Open,
         tells_changes: false,
         max_values: service.max_message_values(),
     };
     let _nothing_runs_on = session.lifetime.calls.clone().drop_guard();
     let end = tokio::select! {
-        () = session.read_all(reader) => "the client sends no more",
-        () = outbox.broken() => "the client reads no more",
+        () = session.read_all(reader) => "the client closed its output",
+        () = outbox.broken.cancelled() => "the client closed its input",
         () = stop.cancelled() => "stopped",
     };
-    info!(%end, "the client's session is over");
+    info!(%end, "the client's session has ended");
     session.wind_down(stop.is_cancelled()).await;
     outbox.outcome()
 }
@@ -68,51 +69,51 @@ struct LineSession {
     service: Arc<McpService>,
     outbox: Arc<Outbox>,
     requests: Arc<InFlightRequests>,
-    lifetime: Lifetime,
+    lifetime: SessionLifetime,
     tasks: TaskTracker,
-    handshake: Handshake,
+    handshake: HandshakeState,
     tells_changes: bool,
-    /// Of one message.
+    // Limit on the JSON values of one message.
     max_values: usize,
 }
 
-/// How the client has decided to be served. Neither `ping` nor `server/discover` decides it.
+// Set by the first request that implies a choice. `ping` and `server/discover` don't.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Handshake {
+enum HandshakeState {
     Open,
     Session,
-    /// Every one of its requests stands alone.
+    // Every request carries its own protocol version.
     SelfContained,
 }
 
 impl LineSession {
     async fn read_all(&mut self, reader: impl AsyncRead + Send + Unpin + 'static) {
-        let mut lines = Lines::new(reader, LONGEST_LINE);
+        let mut lines = RequestLines::new(reader, MAX_LINE_BYTES);
         loop {
-            self.outbox.has_room().await;
+            self.outbox.wait_for_room().await;
             match lines.next().await {
-                Ok(Some(Line::Whole(line))) => self.take(&line),
-                Ok(Some(Line::TooLong { id })) => self.refuse_long_line(id),
+                Ok(Some(RequestLine::Whole(line))) => self.handle_line(&line),
+                Ok(Some(RequestLine::TooLong { id })) => self.refuse_long_line(id),
                 Ok(None) => return,
                 Err(error) => return self.outbox.fail(error),
             }
         }
     }
 
-    fn take(&mut self, line: &[u8]) {
+    fn handle_line(&mut self, line: &[u8]) {
         match client_message::read(line, self.max_values) {
-            ClientMessage::Request(request) => self.take_request(request),
-            ClientMessage::Notification(notification) => self.take_notification(&notification),
+            ClientMessage::Request(request) => self.handle_request(request),
+            ClientMessage::Notification(notification) => self.handle_notification(&notification),
             ClientMessage::Invalid { id, error } => {
-                warn!(line = %shown(line), problem = %error.message, "the client sent what is no request");
+                warn!(line = %excerpt(line), problem = %error.message, "the client sent something that is not a request");
                 self.refuse(id.as_ref(), &error);
             }
-            ClientMessage::Ignored(why) => debug!(line = %shown(line), why, "ignored a line"),
+            ClientMessage::Ignored(why) => debug!(line = %excerpt(line), why, "ignored a line"),
         }
     }
 
-    /// Answers in a task of its own: requests run side by side.
-    fn take_request(&mut self, request: ClientRequest) {
+    /// Runs the request in its own task, because requests run concurrently.
+    fn handle_request(&mut self, request: ClientRequest) {
         let lifecycle = match self.lifecycle(&request) {
             Ok(lifecycle) => lifecycle,
             Err(error) => return self.refuse(Some(&request.id), &error),
@@ -141,78 +142,78 @@ impl LineSession {
             self.tasks.spawn(answering);
             return;
         }
-        // Begun before the next line is read: nothing may be answered before the handshake.
+        // Polled once before the next line is read: nothing may be answered before the handshake.
         let mut answering = Box::pin(answering);
         if (&mut answering).now_or_never().is_none() {
             self.tasks.spawn(answering);
         }
     }
 
-    /// What a request builds on, and with it what later ones do.
-    fn lifecycle(&mut self, request: &ClientRequest) -> Result<Lifecycle, RequestError> {
+    fn lifecycle(&mut self, request: &ClientRequest) -> Result<RequestLifecycle, RequestError> {
         let method = request.method();
         if matches!(request.params, RequestParams::Initialize(_)) {
-            self.handshake = Handshake::Session;
+            self.handshake = HandshakeState::Session;
         }
         let says_version = request.meta.protocol_version().is_some();
         let needs_session = match self.handshake {
             _ if method == "initialize" => true,
             _ if method == "server/discover" || says_version => false,
-            Handshake::Open => method == "ping",
-            Handshake::Session => true,
-            Handshake::SelfContained => false,
+            HandshakeState::Open => method == "ping",
+            HandshakeState::Session => true,
+            HandshakeState::SelfContained => false,
         };
         if needs_session {
-            return Ok(Lifecycle::Session);
+            return Ok(RequestLifecycle::Session);
         }
-        let lifecycle = Lifecycle::from_meta(&request.meta)?;
-        if self.handshake == Handshake::Open && method != "server/discover" {
-            self.handshake = Handshake::SelfContained;
+        let lifecycle = RequestLifecycle::from_meta(&request.meta)?;
+        if self.handshake == HandshakeState::Open && method != "server/discover" {
+            self.handshake = HandshakeState::SelfContained;
         }
         Ok(lifecycle)
     }
 
-    fn take_notification(&mut self, notification: &ClientNotification) {
+    fn handle_notification(&mut self, notification: &ClientNotification) {
         if let Some(id) = notification.cancelled_request() {
             self.requests.cancel(&id);
         }
-        // Up to 2025-11-25 changes are told to every client, once it is ready.
+        // Clients up to 2025-11-25 are told about changes without asking,
+        // once they are initialized.
         if notification.method == "notifications/initialized"
-            && self.handshake == Handshake::Session
+            && self.handshake == HandshakeState::Session
             && !std::mem::replace(&mut self.tells_changes, true)
         {
             let watch = ToolListWatch::new(&self.service);
             let (outbox, ending) = (Arc::clone(&self.outbox), self.lifetime.ending.clone());
             self.tasks.spawn(async move {
-                let telling = tell_changes(watch, Value::Null, &*outbox);
+                let telling = send_list_changes(watch, Value::Null, &*outbox);
                 ending.run_until_cancelled(telling).await;
             });
         }
     }
 
     fn refuse_long_line(&self, id: Option<Value>) {
-        warn!("the client sent a line of more than {LONGEST_LINE} bytes");
+        warn!("the client sent a line of more than {MAX_LINE_BYTES} bytes");
         if let Some(id) = id.and_then(|id| RequestId::deserialize(id).ok()) {
-            let text = format!("the request is longer than {LONGEST_LINE} bytes");
+            let text = format!("the request is longer than {MAX_LINE_BYTES} bytes");
             self.refuse(Some(&id), &RequestError::invalid_request(text));
         }
     }
 
-    /// Writes in a task of its own: a client may send a lot before it reads anything.
+    /// Writes in its own task, because a client may send a lot before it reads anything.
     fn refuse(&self, id: Option<&RequestId>, error: &RequestError) {
         self.outbox.push(&error_response(id, error));
         let outbox = Arc::clone(&self.outbox);
         self.tasks.spawn(async move { outbox.flush().await });
     }
 
-    /// No more subscriptions; calls and answers have a moment.
+    /// Ends subscriptions, then gives calls and answers a moment to finish.
     async fn wind_down(&self, is_stopped: bool) {
         self.lifetime.ending.cancel();
         self.tasks.close();
-        if tokio::time::timeout(GRACE, self.tasks.wait())
-            .await
-            .is_err()
-        {
+        let finished = tokio::time::timeout(GRACE, self.tasks.wait()).await;
+        if finished.is_err() {
+            // Cancelling the calls lets the waiting tasks write their errors, which
+            // needs a moment more.
             self.lifetime.calls.cancel();
             let patience = if is_stopped { GRACE } else { DRAIN };
             drop(tokio::time::timeout(patience, self.tasks.wait()).await);
@@ -220,6 +221,6 @@ impl LineSession {
     }
 }
 
-fn shown(line: &[u8]) -> String {
+fn excerpt(line: &[u8]) -> String {
     escape(&String::from_utf8_lossy(&line[..line.len().min(SHOWN)]))
 }

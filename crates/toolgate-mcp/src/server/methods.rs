@@ -1,5 +1,5 @@
-//! The methods of MCP that we answer. Both transports come here with every request: a method is
-//! added to [`dispatch`](McpService::dispatch) and nowhere else.
+//! The MCP methods we answer. Both transports send every request to
+//! [`dispatch`](McpService::dispatch), the only place where methods are listed.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,23 +19,21 @@ use super::tool_call::CallToolResult;
 use super::tool_list::{ListedTool, ToolListWatch};
 use crate::era::{LEGACY, LEGACY_REVISIONS, MODERN, REVISIONS};
 
-/// How 2026-07-28 marks a result that is not a question in turn.
 pub(super) const COMPLETE: &str = "complete";
-/// Where results in 2026-07-28 name the server, in `_meta`.
+/// The key in `_meta` where results of 2026-07-28 name the server.
 pub(super) const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
-/// How long a list waits for tools that are on their way; later ones are told as a change.
+/// How long a list waits for servers that are starting. Later tools are announced as a change.
 const WAIT_FOR_TOOLS: Duration = Duration::from_secs(5);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Lifecycle {
-    /// A session that began with `initialize`, or this very `initialize`.
+pub(super) enum RequestLifecycle {
+    // Belongs to a session that begins with `initialize`.
     Session,
-    /// Nothing but itself, as in 2026-07-28; `is_modern` if its result has the form of that revision.
+    // Stands alone. `is_modern` if its result has the form of 2026-07-28.
     SelfContained { is_modern: bool },
 }
 
-impl Lifecycle {
-    /// Reads what a request without a session has to say about itself.
+impl RequestLifecycle {
     pub(super) fn from_meta(meta: &RequestMeta) -> Result<Self, RequestError> {
         let mut missing = Vec::new();
         let version = meta.protocol_version();
@@ -64,29 +62,24 @@ impl Lifecycle {
 }
 
 pub(super) fn unsupported_revision(version: &str) -> RequestError {
-    RequestError {
-        data: Some(json!({ "requested": version, "supported": REVISIONS })),
-        ..RequestError::new(
-            RequestError::UNSUPPORTED_REVISION,
-            "Unsupported protocol version",
-        )
-    }
+    let text = "Unsupported protocol version";
+    let mut error = RequestError::new(RequestError::UNSUPPORTED_REVISION, text);
+    error.data = Some(json!({ "requested": version, "supported": REVISIONS }));
+    error
 }
 
-/// Takes messages to the client that belong to a request which is still under way.
 pub(super) trait ClientSink: Send + Sync {
-    /// Returns when there is room for the next one; false if the client is gone.
+    /// Returns when there is room for another message. False means that the client has gone.
     fn send(&self, message: Vec<u8>) -> BoxFuture<'_, bool>;
 }
 
-/// What a method may use beside its parameters.
 pub(super) struct RequestContext<'a> {
-    pub(super) lifecycle: Lifecycle,
-    /// The client wants no result any more, or we have no more time for it.
+    pub(super) lifecycle: RequestLifecycle,
+    // Cancelled when the client no longer wants a result, or time is up.
     pub(super) stop: &'a CancellationToken,
-    /// The connection ends in good order: subscriptions are over.
+    // Cancelled when the connection ends in an orderly way. Subscriptions are over.
     pub(super) ending: &'a CancellationToken,
-    /// Not there where the client takes one message and nothing else.
+    // `None` where the client takes a single message as its answer.
     pub(super) sink: Option<&'a dyn ClientSink>,
 }
 
@@ -153,39 +146,40 @@ impl McpService {
             RequestParams::Json { method, params } => (method, params),
         };
         let is_modern = context.lifecycle.is_modern();
-        let nothing = |result| Ok(MethodResult::Json(result));
+        let empty = |result| Ok(MethodResult::Json(result));
         match (&*method, context.lifecycle) {
-            ("initialize", Lifecycle::Session) | ("subscriptions/listen", _) => {
+            ("initialize", RequestLifecycle::Session) | ("subscriptions/listen", _) => {
                 Err(RequestError::wrong_params(&method))
             }
-            ("initialize", _) => Err(other_revision()),
+            ("initialize", _) => Err(other_revision_error()),
             ("server/discover", _) => Ok(MethodResult::Json(self.discover())),
-            ("ping", Lifecycle::Session) => nothing(json!({})),
-            ("ping", _) => Err(other_revision()),
+            ("ping", RequestLifecycle::Session) => empty(json!({})),
+            ("ping", _) => Err(other_revision_error()),
             ("tools/list", lifecycle) => Box::pin(self.list_tools(&params, lifecycle)).await,
-            // Older clients ask for lists of anything, whatever a server says it has: those are empty.
-            // In 2026-07-28 nobody asks for what `server/discover` does not name.
-            ("prompts/list", _) if !is_modern => nothing(json!({ "prompts": [] })),
-            ("resources/list", _) if !is_modern => nothing(json!({ "resources": [] })),
+            // Older clients ask for lists whatever we advertise, and get empty ones. In 2026-07-28
+            // clients only ask for what `server/discover` lists.
+            ("prompts/list", _) if !is_modern => empty(json!({ "prompts": [] })),
+            ("resources/list", _) if !is_modern => empty(json!({ "resources": [] })),
             ("resources/templates/list", _) if !is_modern => {
-                nothing(json!({ "resourceTemplates": [] }))
+                empty(json!({ "resourceTemplates": [] }))
             }
             ("completion/complete", _) if !is_modern => {
-                nothing(json!({ "completion": { "values": [] } }))
+                empty(json!({ "completion": { "values": [] } }))
             }
-            _ => Err(RequestError::new(
-                RequestError::METHOD_NOT_FOUND,
-                format!("unknown method '{}'", escape(&method)),
-            )),
+            _ => {
+                let text = format!("unknown method '{}'", escape(&method));
+                Err(RequestError::new(RequestError::METHOD_NOT_FOUND, text))
+            }
         }
     }
 
-    pub(super) fn meta_for(&self, lifecycle: Lifecycle) -> Option<Arc<Value>> {
+    pub(super) fn meta_for(&self, lifecycle: RequestLifecycle) -> Option<Arc<Value>> {
         let meta = || Arc::clone(&self.result_meta);
         lifecycle.is_modern().then(meta)
     }
 
-    /// In the revision that was asked for, if it has a handshake and is known.
+    /// Answers in the requested revision if we know it and it has a handshake, else in the
+    /// newest that has one.
     fn initialize(&self, params: &InitializeParams) -> InitializeResult {
         let mut known = LEGACY_REVISIONS.into_iter();
         let protocol_version = known.find(|known| *known == params.protocol_version);
@@ -219,7 +213,7 @@ impl McpService {
     async fn list_tools(
         &self,
         params: &Value,
-        lifecycle: Lifecycle,
+        lifecycle: RequestLifecycle,
     ) -> Result<MethodResult, RequestError> {
         match params.get("cursor") {
             None | Some(Value::Null) if params.is_object() || params.is_null() => {}
@@ -242,16 +236,16 @@ impl McpService {
         }))
     }
 
-    /// In 2026-07-28 changes are told to whoever listens, until the request ends.
     async fn listen(
         self: &Arc<Self>,
         id: &RequestId,
         params: ListenParams,
         context: &RequestContext<'_>,
     ) -> Result<MethodResult, RequestError> {
-        let (Lifecycle::SelfContained { .. }, Some(sink)) = (context.lifecycle, context.sink)
+        let (RequestLifecycle::SelfContained { .. }, Some(sink)) =
+            (context.lifecycle, context.sink)
         else {
-            return Err(other_revision());
+            return Err(other_revision_error());
         };
         let accepted = params.notifications;
         let watch = ToolListWatch::new(self);
@@ -261,8 +255,9 @@ impl McpService {
         sink.send(acknowledged).await;
         let telling = async {
             if accepted.tools_list_changed == Some(true) {
-                tell_changes(watch, json!({ "_meta": &meta }), sink).await;
+                send_list_changes(watch, json!({ "_meta": &meta }), sink).await;
             }
+            // A subscription to nothing still lasts until it is cancelled.
             std::future::pending::<()>().await;
         };
         tokio::select! {
@@ -277,8 +272,11 @@ impl McpService {
     }
 }
 
-/// Tells a client of every change of its tools, until it is gone.
-pub(super) async fn tell_changes(mut watch: ToolListWatch, params: Value, sink: &dyn ClientSink) {
+pub(super) async fn send_list_changes(
+    mut watch: ToolListWatch,
+    params: Value,
+    sink: &dyn ClientSink,
+) {
     loop {
         watch.changed().await;
         if !sink.send(list_changed(params.clone())).await {
@@ -291,7 +289,7 @@ pub(super) fn list_changed(params: Value) -> Vec<u8> {
     notification("notifications/tools/list_changed", params)
 }
 
-fn other_revision() -> RequestError {
+fn other_revision_error() -> RequestError {
     let text = "this method belongs to another revision of MCP";
     RequestError::new(RequestError::METHOD_NOT_FOUND, text)
 }

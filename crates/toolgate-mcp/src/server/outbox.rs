@@ -1,25 +1,25 @@
-//! What goes to a client that reads lines.
+//! Queues messages for a client that reads lines.
 
 use std::io;
 
 use futures::future::BoxFuture;
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use super::methods::ClientSink;
 
-/// While a client leaves more than this unread, nothing more is read from it.
-const MOST_UNREAD: usize = 16 * 1024 * 1024;
+// While a client leaves more than this unread, we stop reading from it.
+const MAX_UNREAD: usize = 16 * 1024 * 1024;
 
-/// Messages that wait to be written. Whoever comes to write takes all there are: under load that is
-/// one write for many.
+/// Messages that wait to be written. Whoever flushes writes all of them: under load that is one
+/// write for many messages.
 pub(super) struct Outbox {
     waiting: Mutex<Vec<u8>>,
     writer: tokio::sync::Mutex<Box<dyn AsyncWrite + Send + Unpin>>,
     written: Notify,
-    broken: CancellationToken,
+    pub(super) broken: CancellationToken,
     failure: Mutex<Option<io::Error>>,
 }
 
@@ -34,20 +34,17 @@ impl Outbox {
         }
     }
 
-    fn waiting(&self) -> MutexGuard<'_, Vec<u8>> {
-        self.waiting.lock()
-    }
-
-    /// Queues a message at once: messages leave in the order in which they were pushed.
+    /// Queues a message without waiting. Messages leave in the order in which they were pushed.
     pub(super) fn push(&self, message: &[u8]) {
-        let mut waiting = self.waiting();
+        let mut waiting = self.waiting.lock();
         waiting.extend_from_slice(message);
         waiting.push(b'\n');
     }
 
     pub(super) async fn flush(&self) {
         let mut writer = self.writer.lock().await;
-        let bytes = std::mem::take(&mut *self.waiting());
+        // Taken under the writer's lock, so that two flushes can't write out of order.
+        let bytes = std::mem::take(&mut *self.waiting.lock());
         if bytes.is_empty() || self.broken.is_cancelled() {
             return;
         }
@@ -61,38 +58,27 @@ impl Outbox {
         self.written.notify_waiters();
     }
 
-    /// Returns when the client has read enough of what waits for it.
-    pub(super) async fn has_room(&self) {
+    pub(super) async fn wait_for_room(&self) {
         loop {
             let written = self.written.notified();
-            if self.waiting().len() <= MOST_UNREAD {
+            if self.waiting.lock().len() <= MAX_UNREAD {
                 return;
             }
             written.await;
         }
     }
 
-    /// The connection is of no use any more; there is nobody left to tell.
     pub(super) fn fail(&self, error: io::Error) {
-        let mut failure = self.failure.lock();
-        failure.get_or_insert(error);
+        self.failure.lock().get_or_insert(error);
         self.broken.cancel();
     }
 
-    /// Returns when the connection has failed.
-    pub(super) async fn broken(&self) {
-        self.broken.cancelled().await;
-    }
-
-    /// How it ended. A client that went away is no failure.
+    /// How the connection ended. A client that disconnects is not an error.
     pub(super) fn outcome(&self) -> io::Result<()> {
-        let mut failure = self.failure.lock();
-        match failure.take() {
-            None => Ok(()),
-            Some(error) => match error.kind() {
-                io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset => Ok(()),
-                _ => Err(error),
-            },
+        use io::ErrorKind::{BrokenPipe, ConnectionReset};
+        match self.failure.lock().take() {
+            Some(error) if !matches!(error.kind(), BrokenPipe | ConnectionReset) => Err(error),
+            _ => Ok(()),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What a running tool reports, on its way to the client that asked for it.
+//! Relays the progress of a running tool to the client that asked for it.
 
 use std::collections::VecDeque;
 
@@ -10,10 +10,10 @@ use toolgate_core::Progress;
 use super::jsonrpc::{RequestId, notification};
 use super::methods::ClientSink;
 
-/// ProgressReports that wait for a slow client; beyond that the newest takes the place of the one before.
-const MOST_WAITING: usize = 64;
+// Reports that wait for a slow client. Beyond that the newest replaces the one before.
+const MAX_WAITING: usize = 64;
 
-/// Takes reports from a tool, which must not wait, and hands them on to the client, which may be slow.
+/// Decouples the tool, which must not wait, from the client, which may be slow.
 #[derive(Default)]
 pub(super) struct ProgressReports {
     waiting: Mutex<VecDeque<Progress>>,
@@ -23,7 +23,7 @@ pub(super) struct ProgressReports {
 impl ProgressReports {
     pub(super) fn add(&self, progress: &Progress) {
         let mut waiting = self.waiting.lock();
-        if waiting.len() == MOST_WAITING {
+        if waiting.len() == MAX_WAITING {
             waiting.pop_back();
         }
         waiting.push_back(progress.clone());
@@ -31,13 +31,12 @@ impl ProgressReports {
     }
 
     fn take(&self) -> Option<Progress> {
-        let mut waiting = self.waiting.lock();
-        waiting.pop_front()
+        self.waiting.lock().pop_front()
     }
 }
 
-/// Runs `call` while its reports go to the client. Nothing is under way any more when it returns: a
-/// report after the answer would be about a request that is over.
+/// Runs `call` while its reports go to the client. All reports are sent before it returns, because
+/// none may follow the answer.
 pub(super) async fn relay_progress<T>(
     call: impl Future<Output = T>,
     reports: &ProgressReports,
@@ -59,7 +58,7 @@ pub(super) async fn relay_progress<T>(
             }
             () = reports.added.notified() => {}
         }
-        // The call goes on while a report is being written.
+        // The call must go on while a report is being written.
         let finished = {
             let mut sending = std::pin::pin!(relay.send_waiting());
             tokio::select! {
@@ -87,7 +86,7 @@ struct ProgressRelay<'a> {
 impl ProgressRelay<'_> {
     async fn send_waiting(&mut self) {
         while let Some(progress) = self.reports.take() {
-            // MCP wants it to grow with every notification; what is no number has no place in JSON.
+            // MCP wants progress to grow, and JSON can't hold NaN or infinity.
             if !(progress.done.is_finite() && progress.done > self.last) {
                 continue;
             }

@@ -1,46 +1,39 @@
-//! Requests of clients, told to whoever records traces.
+//! Reports HTTP requests to an observer that records traces.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use http::HeaderMap;
 use tokio::time::Instant;
-use toolgate_core::Trace;
+use toolgate_core::TraceContext;
 
 use super::client_message::{ClientRequest, RequestParams};
 use super::jsonrpc::RequestError;
 use super::methods::MethodResult;
 
-/// Hears of every request that came over HTTP, once it is answered.
+/// Sees every answered request, for example to record traces.
 // A trait because traces are recorded in a crate above this one.
 pub trait RequestObserver: Send + Sync {
-    /// One was answered, or its client is gone.
+    /// Called when a request was answered or its client has gone.
     fn answered(&self, request: &AnsweredRequest);
 }
 
-/// A request of a client, when it is over. A call of it has [`trace`](Self::trace) as its parent.
+/// A finished request. A tool call it made has [`trace`](Self::trace) as its parent.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct AnsweredRequest {
-    /// Its method, as the client wrote it.
     pub method: String,
-    /// The tool that was asked for.
     pub tool: Option<String>,
-    /// The JSON-RPC id.
     pub id: String,
-    /// The revision of the protocol that the client named, if it did.
     pub revision: Option<String>,
-    /// Its place in a trace.
-    pub trace: Trace,
-    /// When it came.
+    pub trace: TraceContext,
     pub started_at: SystemTime,
-    /// How long it took.
     pub elapsed: Duration,
-    /// What went wrong: a JSON-RPC error code, or the kind of a call's error.
+    /// A JSON-RPC error code, or the kind of a tool error.
     pub error: Option<String>,
 }
 
-/// A request under way. Its observer is told when this is dropped.
+/// Reports its request when dropped, so that a client that disconnects is reported too.
 pub(super) struct RequestTracker {
     observer: Arc<dyn RequestObserver>,
     request: AnsweredRequest,
@@ -48,14 +41,14 @@ pub(super) struct RequestTracker {
 }
 
 impl RequestTracker {
-    /// What the request does from now on belongs to its span.
+    /// From here on the request's calls belong to its span.
     pub(super) fn start(
         observer: &Arc<dyn RequestObserver>,
         request: &mut ClientRequest,
         headers: &HeaderMap,
     ) -> Box<Self> {
         let (parent, state) = request.meta.trace();
-        let trace = Trace::around(parent).with_state(state);
+        let trace = TraceContext::for_request(parent).with_state(state);
         request.meta.set_trace(trace.to_string(), None);
         let revision = headers.get("mcp-protocol-version");
         let revision = revision.and_then(|revision| revision.to_str().ok());
@@ -72,22 +65,21 @@ impl RequestTracker {
                 trace,
                 started_at: SystemTime::now(),
                 elapsed: Duration::ZERO,
-                // Until it is answered.
+                // Stands until there is a result.
                 error: Some("cancelled".to_owned()),
             },
             started: Instant::now(),
         })
     }
 
-    pub(super) fn answered(&mut self, result: &Result<MethodResult, RequestError>) {
+    pub(super) fn record_result(&mut self, result: &Result<MethodResult, RequestError>) {
         self.request.error = match result {
             Ok(result) => result.error_kind().map(str::to_owned),
             Err(error) => Some(error.code.to_string()),
         };
     }
 
-    /// It is answered with a stream, or with an error of HTTP.
-    pub(super) fn answered_early(&mut self, error: Option<&RequestError>) {
+    pub(super) fn record_early_answer(&mut self, error: Option<&RequestError>) {
         self.request.error = error.map(|error| error.code.to_string());
     }
 }

@@ -1,39 +1,34 @@
-//! An executor as MCP clients see it, whatever their messages travel on.
-//!
-//! `methods.rs` lists the methods it answers, `tool_call.rs` runs calls.
+//! An executor as MCP clients see it, over either transport.
 
-use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, OnceLock};
 
 use arc_swap::ArcSwap;
 use serde_json::{Value, json};
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 use toolgate_core::{Scope, ToolExecutor};
 
 use super::methods::SERVER_INFO;
+use super::tool_call::MAX_CALLS;
 use super::tool_list::ToolList;
-use super::{Readiness, RequestObserver, ServeOptions};
+use super::{RequestObserver, ServeOptions, ServerReadiness};
 
-/// What is offered to all clients with the same share of the tools.
 pub(super) struct McpService {
     pub(super) executor: ToolExecutor,
     pub(super) options: ServeOptions,
-    /// The clients' share of the tools: the only rule here about what they see.
+    // The only rule here about which tools clients see.
     pub(super) scope: Scope,
-    /// `_meta` of results in 2026-07-28, which name the server every time.
+    // Results in 2026-07-28 name the server every time, so this is built once.
     pub(super) result_meta: Arc<Value>,
     pub(super) shared: Arc<SharedState>,
     tool_list: ArcSwap<ToolList>,
-    /// The manager's count of changes.
+    // Compared with the list's version to see whether the list is stale.
     version: watch::Receiver<u64>,
 }
 
-/// What clients with different shares have in common.
-#[derive(Default)]
 pub(super) struct SharedState {
-    /// Calls of all clients that are not answered yet.
-    pub(super) running: AtomicUsize,
-    pub(super) readiness: OnceLock<Box<dyn Readiness>>,
+    // One permit for each call that is not answered yet.
+    pub(super) calls: Semaphore,
+    pub(super) readiness: OnceLock<Box<dyn ServerReadiness>>,
     pub(super) observer: OnceLock<Arc<dyn RequestObserver>>,
 }
 
@@ -44,10 +39,14 @@ impl McpService {
             allow => Scope::only(allow.to_vec()),
         };
         let scope = allowed.except(options.deny.clone());
-        Self::with_scope(executor, options, scope, Arc::default())
+        let shared = SharedState {
+            calls: Semaphore::new(MAX_CALLS),
+            readiness: OnceLock::new(),
+            observer: OnceLock::new(),
+        };
+        Self::with_scope(executor, options, scope, Arc::new(shared))
     }
 
-    /// The same for one caller, who may use less of it.
     pub(super) fn within(&self, scope: Scope) -> Self {
         let scope = scope.within(&self.scope);
         let shared = Arc::clone(&self.shared);
@@ -74,7 +73,7 @@ impl McpService {
         service
     }
 
-    /// All tools that clients may see, in the manager's order.
+    /// All tools that clients may see, in the manager's order. Rebuilt only after a change.
     pub(super) fn tool_list(&self) -> Arc<ToolList> {
         let list = self.tool_list.load();
         if list.version == *self.version.borrow() {
@@ -84,19 +83,18 @@ impl McpService {
     }
 
     fn make_list(&self, before: &ToolList) -> Arc<ToolList> {
-        // Read before the tools: a change in between is then seen next time.
+        // Read before the tools, so that a change in between is noticed next time.
         let version = *self.version.borrow();
         let tools = self.executor.manager().tools();
         let rules = self.executor.rules();
         let definitions = tools.iter().map(|tool| tool.definition());
-        let shown = definitions.filter(|tool| rules.shows(tool, &self.scope));
+        let shown = definitions.filter(|tool| rules.offers(tool, &self.scope));
         let shown: Vec<_> = shown.collect();
         let list = Arc::new(ToolList::new(version, &shown, before));
         self.tool_list.store(Arc::clone(&list));
         list
     }
 
-    /// How many values a message may hold.
     pub(super) fn max_message_values(&self) -> usize {
         self.executor.rules().limits.max_message_values()
     }

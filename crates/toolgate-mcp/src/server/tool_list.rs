@@ -1,4 +1,4 @@
-//! The tools an executor has for a client, as MCP lists them.
+//! The tools of an executor, in the form in which MCP lists them.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,15 +8,17 @@ use http::HeaderMap;
 use serde::Serialize;
 use serde_json::{Map, Value};
 use tokio::sync::watch;
-use toolgate_core::{Annotations, ToolDefinition, visible, visible_schema, wire_names};
+use toolgate_core::{
+    Annotations, ToolDefinition, strip_invisible, strip_invisible_in_schema, wire_names,
+};
 
 use super::http::MirroredHeader;
 use super::service::McpService;
 
-/// The specification lets a name have 128 letters, digits, `_`, `-` and `.`. Claude Desktop, Windsurf and others take 64 without
-/// the dot, and refuse the whole list for one name that has more.
-const LONGEST_NAME: usize = 64;
-/// Changes that come in such quick succession are told once.
+/// The specification allows 128 letters, digits, `_`, `-` and `.`. Claude Desktop, Windsurf and
+/// others allow 64 without the dot, and reject the whole list for one longer name.
+const MAX_NAME_LEN: usize = 64;
+// Changes within this time are announced once.
 const COALESCE: Duration = Duration::from_millis(50);
 
 #[derive(Debug, PartialEq, Serialize)]
@@ -30,47 +32,34 @@ pub(super) struct ListedTool {
     #[serde(skip_serializing_if = "Option::is_none")]
     output_schema: Option<Map<String, Value>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    annotations: Option<ToolHints>,
+    annotations: Option<Map<String, Value>>,
 }
 
-/// Only what the tool says: MCP has defaults for the rest.
-#[derive(Debug, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase")]
-struct ToolHints {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    read_only_hint: Option<bool>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    destructive_hint: Option<bool>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    idempotent_hint: Option<bool>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    open_world_hint: Option<bool>,
-}
-
-/// All tools that one group of clients may see, made once for every change of the tool set.
+/// The tools that one group of clients may see, rebuilt after every change.
 #[derive(Default)]
 pub(super) struct ToolList {
-    /// The manager's count of changes it was made at.
+    // The manager's version that the list was built at.
     pub(super) version: u64,
     pub(super) tools: Arc<Vec<ListedTool>>,
-    /// The names here of tools that clients know by another one.
+    // Local names by the names that clients use, where they differ.
     renamed: HashMap<String, String>,
-    /// By the tool's name here, only of tools that have any.
+    // Parameters that clients repeat in headers, by the tool's local name.
     mirrored: HashMap<String, Vec<MirroredHeader>>,
 }
 
 impl ToolList {
-    /// Where clients can't see a difference to the list `before`, it has the very same tools.
+    /// Reuses the tools of `before` if clients can't see a difference, so that comparing pointers
+    /// is enough to notice a change.
     pub(super) fn new(version: u64, definitions: &[&ToolDefinition], before: &Self) -> Self {
         let names: Vec<&str> = definitions.iter().map(|tool| tool.name()).collect();
-        let wire = wire_names::fixed(&names, LONGEST_NAME);
+        let wire = wire_names::assign_stable(&names, MAX_NAME_LEN);
         let listed = definitions.iter().zip(wire);
-        let tools: Vec<ListedTool> = listed.map(|(tool, name)| list(tool, name)).collect();
+        let tools: Vec<ListedTool> = listed.map(|(tool, name)| listed_tool(tool, name)).collect();
         let with_names = || tools.iter().zip(&names);
         let renamed = with_names().filter(|(tool, name)| tool.name != **name);
         let renamed = renamed.map(|(tool, name)| (tool.name.clone(), (*name).to_owned()));
         let mirrored = with_names().map(|(tool, name)| {
-            let headers = MirroredHeader::of_schema(&tool.input_schema);
+            let headers = MirroredHeader::from_schema(&tool.input_schema);
             ((*name).to_owned(), headers)
         });
         Self {
@@ -84,29 +73,26 @@ impl ToolList {
         }
     }
 
-    /// What the tool is called here that a client knows by this name.
-    pub(super) fn own_name<'a>(&'a self, asked: &'a str) -> &'a str {
+    pub(super) fn local_name<'a>(&'a self, asked: &'a str) -> &'a str {
         self.renamed.get(asked).map_or(asked, String::as_str)
     }
 
-    /// In 2026-07-28 some arguments stand in headers too, where a tool's schema says so.
     pub(super) fn check_mirrored(
         &self,
         headers: &HeaderMap,
         tool: &str,
         arguments: &Map<String, Value>,
     ) -> Result<(), String> {
-        let mirrored = self.mirrored.get(self.own_name(tool));
+        let mirrored = self.mirrored.get(self.local_name(tool));
         let mut mirrored = mirrored.into_iter().flatten();
         mirrored.try_for_each(|header| header.check(headers, arguments))
     }
 }
 
-/// One client's view of the list over time.
 pub(super) struct ToolListWatch {
     service: Arc<McpService>,
     version: watch::Receiver<u64>,
-    seen: Arc<Vec<ListedTool>>,
+    pub(super) seen: Arc<Vec<ListedTool>>,
 }
 
 impl ToolListWatch {
@@ -127,12 +113,8 @@ impl ToolListWatch {
         watch
     }
 
-    /// The list as it was last seen.
-    pub(super) fn seen(&self) -> Arc<Vec<ListedTool>> {
-        Arc::clone(&self.seen)
-    }
-
-    /// Returns when the list is another one than before; never, if it can't change any more.
+    /// Returns when the list differs from the one last seen. Never returns once it
+    /// can't change any more.
     pub(super) async fn changed(&mut self) {
         loop {
             if self.version.changed().await.is_err() {
@@ -149,35 +131,41 @@ impl ToolListWatch {
     }
 }
 
-fn list(tool: &ToolDefinition, name: String) -> ListedTool {
+fn listed_tool(tool: &ToolDefinition, name: String) -> ListedTool {
     let own_name = (name != tool.name()).then(|| tool.name());
     let title = tool.title().or(own_name);
-    // One output schema of another type makes the TypeScript SDK refuse the whole list.
+    // The TypeScript SDK rejects the whole list for one output schema that is not an object.
     let output_schema = tool
         .output_schema()
         .filter(|schema| schema["type"] == "object");
     ListedTool {
         name,
-        title: title.map(|title| visible(title).into_owned()),
-        description: visible(tool.description()).into_owned(),
+        title: title.map(|title| strip_invisible(title).into_owned()),
+        description: strip_invisible(tool.description()).into_owned(),
         input_schema: object(tool.parameters()),
         output_schema: output_schema.map(object),
-        annotations: hints(tool.annotations()),
+        annotations: tool_hints(tool.annotations()),
     }
 }
 
 fn object(schema: &Value) -> Map<String, Value> {
-    match visible_schema(schema) {
+    match strip_invisible_in_schema(schema) {
         Value::Object(object) => object,
         _ => Map::new(),
     }
 }
 
-fn hints(said: Annotations) -> Option<ToolHints> {
-    (said != Annotations::default()).then_some(ToolHints {
-        read_only_hint: said.read_only,
-        destructive_hint: said.destructive,
-        idempotent_hint: said.idempotent,
-        open_world_hint: said.open_world,
-    })
+// Holds only what the tool states, because MCP has defaults for the rest.
+fn tool_hints(said: Annotations) -> Option<Map<String, Value>> {
+    let hints = [
+        ("readOnlyHint", said.read_only),
+        ("destructiveHint", said.destructive),
+        ("idempotentHint", said.idempotent),
+        ("openWorldHint", said.open_world),
+    ];
+    let stated = hints
+        .into_iter()
+        .filter_map(|(name, hint)| Some((name.to_owned(), hint?.into())));
+    let stated: Map<String, Value> = stated.collect();
+    (!stated.is_empty()).then_some(stated)
 }

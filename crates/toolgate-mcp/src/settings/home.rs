@@ -1,43 +1,31 @@
-//! Servers of homes: what is known of them before they have answered, by protocol.
+//! Recognises servers of smart homes before they have answered.
 
 use std::collections::HashMap;
 
 use toolgate_core::ParameterNames;
 use toolgate_home::{DIALECTS, HomeDialect, HomeTool};
 
-use super::{Connection, Program, ServerSettings};
+use super::{ServerProgram, ServerSettings};
 
 impl ServerSettings {
-    /// True if it serves a home: as it is declared, else as far as its name or its program tells.
-    ///
-    /// ```
-    /// use toolgate_mcp::{Connection, Program, ServerSettings};
-    ///
-    /// let mut settings = ServerSettings::new("upstairs", Connection::Stdio(Program::default()));
-    /// assert!(!settings.is_home());
-    /// settings.home = Some(true);
-    /// assert!(settings.is_home());
-    /// ```
+    /// True if the server is declared to serve a home, or its name or program says so.
     pub fn is_home(&self) -> bool {
         let is_named = |word: &str| DIALECTS.iter().any(|dialect| dialect.is_named_in(word));
         let is_program = |word: &String| {
             let file = word.rsplit('/').next().unwrap_or(word);
             is_named(file) && file.to_lowercase().contains("mcp")
         };
-        let by_program = || match &self.connection {
-            Connection::Stdio(program) => {
-                let mut words = std::iter::once(&program.command).chain(&program.args);
-                words.any(is_program)
-            }
-            Connection::Http { .. } => false,
+        let by_program = |program: &ServerProgram| {
+            let mut words = std::iter::once(&program.command).chain(&program.args);
+            words.any(is_program)
         };
         self.home
-            .unwrap_or_else(|| is_named(&self.name) || by_program())
+            .unwrap_or_else(|| is_named(&self.name) || self.program().is_some_and(by_program))
     }
 
-    /// How the parameters of one of its tools are renamed. What ships for home tools holds on any
-    /// server that calls a tool so; the configuration adds to it, and wins.
-    pub(crate) fn names_of(&self, tool: &str) -> ParameterNames {
+    /// The renamed parameters of one of its tools. The names that ship for home tools hold on every
+    /// server; the configuration adds to them and wins.
+    pub(crate) fn parameter_names_for(&self, tool: &str) -> ParameterNames {
         let shipped = HomeTool::from_name(tool).map_or(&[][..], HomeTool::parameter_names);
         let shipped = shipped.iter().copied();
         let mut names: HashMap<String, String> = shipped
@@ -48,8 +36,7 @@ impl ServerSettings {
     }
 }
 
-impl Program {
-    /// The home protocol whose server it runs.
+impl ServerProgram {
     pub(crate) fn home_dialect(&self) -> Option<&'static HomeDialect> {
         let mut dialects = DIALECTS.into_iter();
         dialects.find(|dialect| self.runs(&dialect.server()))
@@ -60,19 +47,20 @@ impl Program {
 mod tests {
     use serde_json::{Value, json};
     use toolgate_core::{
-        FunctionTool, Source, ToolCall, ToolDefinition, ToolError, ToolExecutor, ToolManager,
+        FunctionTool, ToolCall, ToolDefinition, ToolError, ToolExecutor, ToolManager, ToolSource,
     };
 
     use super::*;
+    use crate::ServerConnection;
 
     fn server(name: &str, command: &str) -> ServerSettings {
         let mut words = command.split(' ').map(str::to_owned);
-        let program = Program {
+        let program = ServerProgram {
             command: words.next().unwrap(),
             args: words.collect(),
-            ..Program::default()
+            ..ServerProgram::default()
         };
-        ServerSettings::new(name, Connection::Stdio(program))
+        ServerSettings::new(name, ServerConnection::Stdio(program))
     }
 
     #[test]
@@ -146,13 +134,13 @@ mod tests {
             let mut settings = server(name, "x");
             settings.parameter_names = HashMap::from([(tool.to_owned(), configured.clone())]);
             let definition = ToolDefinition::builder("t", "Tells what it got", json!({}))
-                .source(Source::Mcp(name.to_owned()))
+                .source(ToolSource::Mcp(name.to_owned()))
                 .original_name(tool)
-                .names(settings.names_of(tool));
+                .names(settings.parameter_names_for(tool));
             let told =
                 |arguments: Value, _| async move { Ok::<_, ToolError>(arguments.to_string()) };
             let manager = ToolManager::new();
-            manager.add(FunctionTool::defined(definition, told).unwrap());
+            manager.add(FunctionTool::with_definition(definition, told).unwrap());
             let executor = ToolExecutor::new(manager.into());
             let outcome = executor.execute(ToolCall::new("t", asked.clone())).await;
             assert_eq!(outcome.to_model_text(), expected, "{tool}");

@@ -1,7 +1,7 @@
-//! Programs that download a package before they run it, as far as a command line shows it.
+//! Recognises programs that download a package before they run it.
 //!
-//! Their first start takes as long as the download, and must not be killed in the middle of it: npm leaves a half-written
-//! folder behind that breaks the package for every client on the machine.
+//! Their first start takes as long as the download and must not be killed: npm would leave a
+//! half-written folder that breaks the package for every client on the machine.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -11,100 +11,58 @@ use std::path::{Path, PathBuf};
 use ring::digest::{SHA512, digest};
 use toolgate_home::DIALECTS;
 
-use super::Program;
+use super::ServerProgram;
 
 const TOOLGATE: &str = "toolgate";
-/// Endings of programs that stand for the program itself.
+// Windows suffixes of wrappers around the program itself.
 const SUFFIXES: [&str; 4] = [".cmd", ".exe", ".bat", ".ps1"];
-/// Options of npx that take their value as a word of its own, besides `-p` and `--package`.
-const NPX_VALUES: [&str; 10] = [
-    "-c",
-    "--call",
-    "-w",
-    "--workspace",
-    "--registry",
-    "--cache",
-    "--prefix",
-    "--userconfig",
-    "--loglevel",
-    "--script-shell",
-];
+// Options of npx, besides `-p` and `--package`, whose value is the next word.
+const NPX_VALUES: &str = "-c --call -w --workspace --registry --cache --prefix --userconfig \
+    --loglevel --script-shell";
 
-/// A program whose sub-command runs packages, and its options in front of it that take a value as a word of its own.
-struct Family {
+// A program with a subcommand that runs packages. `values` are options before it whose value
+// is the next word.
+struct RunnerFamily {
     program: &'static str,
-    run: &'static [&'static [&'static str]],
-    values: &'static [&'static str],
+    run: &'static [&'static str],
+    values: &'static str,
 }
 
-const FAMILIES: [Family; 8] = [
-    Family {
-        program: "npm",
-        run: &[&["exec"], &["x"]],
-        values: &NPX_VALUES,
-    },
-    Family {
-        program: "pnpm",
-        run: &[&["dlx"]],
-        values: &["-C", "--dir", "-F", "--filter", "--loglevel", "--reporter"],
-    },
-    Family {
-        program: "yarn",
-        run: &[&["dlx"]],
-        values: &["--cwd"],
-    },
-    Family {
-        program: "bun",
-        run: &[&["x"]],
-        values: &["--cwd", "-c", "--config"],
-    },
-    Family {
-        program: "uv",
-        run: &[&["run"], &["tool", "run"]],
-        values: &[
-            "--directory",
-            "--project",
-            "--config-file",
-            "--cache-dir",
-            "--color",
-            "--python-preference",
-            "--allow-insecure-host",
-        ],
-    },
-    Family {
-        program: "pipx",
-        run: &[&["run"]],
-        values: &[],
-    },
-    Family {
-        program: "docker",
-        run: &[&["run"], &["container", "run"]],
-        values: &[
-            "--config",
-            "-c",
-            "--context",
-            "-H",
-            "--host",
-            "-l",
-            "--log-level",
-        ],
-    },
-    Family {
-        program: "podman",
-        run: &[&["run"], &["container", "run"]],
-        values: &[
-            "--connection",
-            "-c",
-            "--log-level",
-            "--root",
-            "--runroot",
-            "--url",
-        ],
-    },
+const fn family(
+    program: &'static str,
+    run: &'static [&'static str],
+    values: &'static str,
+) -> RunnerFamily {
+    RunnerFamily {
+        program,
+        run,
+        values,
+    }
+}
+
+const UV_VALUES: &str = "--directory --project --config-file --cache-dir --color \
+    --python-preference --allow-insecure-host";
+const DOCKER_VALUES: &str = "--config -c --context -H --host -l --log-level";
+const PODMAN_VALUES: &str = "--connection -c --log-level --root --runroot --url";
+
+const FAMILIES: [RunnerFamily; 8] = [
+    family("npm", &["exec", "x"], NPX_VALUES),
+    family(
+        "pnpm",
+        &["dlx"],
+        "-C --dir -F --filter --loglevel --reporter",
+    ),
+    family("yarn", &["dlx"], "--cwd"),
+    family("bun", &["x"], "--cwd -c --config"),
+    family("uv", &["run", "tool run"], UV_VALUES),
+    family("pipx", &["run"], ""),
+    family("docker", &["run", "container run"], DOCKER_VALUES),
+    family("podman", &["run", "container run"], PODMAN_VALUES),
 ];
 
-impl Program {
-    /// True for `npx`, `uvx`, `docker run` and their like: what they run may have to be downloaded first.
+impl ServerProgram {
+    /// True for `npx`, `uvx`, `docker run` and the like, whose package may have
+    /// to be downloaded first.
     pub(crate) fn is_package_runner(&self) -> bool {
         if self.container.is_some() {
             return true;
@@ -117,21 +75,18 @@ impl Program {
         family.is_some_and(|family| family.sub_command(&args).is_some())
     }
 
-    /// True for npm and npx, which keep a cache of their own.
     pub(crate) fn uses_npm(&self) -> bool {
         matches!(self.command_line().0.as_str(), "npm" | "npx")
     }
 
-    /// True for a container engine: what it runs is confined by itself.
+    /// Containers are confined by their engine.
     pub(crate) fn is_container_engine(&self) -> bool {
-        matches!(
-            self.command_line().0.as_str(),
-            "docker" | "podman" | "nerdctl"
-        )
+        let (name, _) = self.command_line();
+        matches!(name.as_str(), "docker" | "podman" | "nerdctl")
     }
 
-    /// The program that runs in the end, without folder and ending, and its arguments: what `env` or a shell's `-c` is told
-    /// to run is what counts. Of a script only a plain first command is understood.
+    /// The program that finally runs, without folder and suffix, and its arguments. Looks through
+    /// `env` and a shell's `-c`, where only a plain first command is understood.
     fn command_line(&self) -> (String, Cow<'_, [String]>) {
         let name = file_name(&self.command);
         let words: Vec<String> = match (name.as_str(), self.args.as_slice()) {
@@ -151,10 +106,11 @@ impl Program {
         }
     }
 
-    /// True if it starts Toolgate with the configuration that this program finds too, and so itself without end. Its home
-    /// servers have no servers, and one with another configuration, or at a gateway, ends.
+    /// True if it starts Toolgate with the same configuration, which would start itself without
+    /// end. Toolgate's home servers start no servers, and one with another configuration, or as a
+    /// client of a gateway, ends.
     pub(crate) fn starts_itself(&self) -> bool {
-        // A container has files of its own, and so another configuration.
+        // A container has its own files, and so another configuration.
         if self.container.is_some() {
             return false;
         }
@@ -169,13 +125,12 @@ impl Program {
         !self.env.contains_key("TOOLGATE_CONFIG") && !words.iter().any(is_elsewhere)
     }
 
-    /// What Toolgate would be told, if it is what runs in the end.
     fn toolgate_arguments(&self) -> Option<Vec<String>> {
         let (name, args) = self.command_line();
         if name == TOOLGATE {
             return Some(args.into_owned());
         }
-        // A container has files of its own, and so another configuration.
+        // A container has its own files, and so another configuration.
         if !self.is_package_runner() || matches!(name.as_str(), "docker" | "podman") {
             return None;
         }
@@ -186,8 +141,9 @@ impl Program {
         Some(args[at + 1..].to_vec())
     }
 
-    /// The folder that npx installs these packages into, by npm's own rule: the first 16 hexadecimal digits of the SHA-512
-    /// of the packages, in order, a line each. None if it is not npx, or the package is a folder.
+    /// The folder that npx installs these packages into. npm names it after the first 16
+    /// hexadecimal digits of the SHA-512 of the sorted packages, one per line. `None` for other
+    /// programs, and for packages that are folders.
     pub(crate) fn npx_folder(&self, variables: &BTreeMap<OsString, OsString>) -> Option<PathBuf> {
         if self.container.is_some() {
             return None;
@@ -199,16 +155,11 @@ impl Program {
         }
         packages.sort_unstable();
         let digest = digest(&SHA512, packages.join("\n").as_bytes());
-        let hash: String = digest
-            .as_ref()
-            .iter()
-            .take(8)
-            .map(|byte| format!("{byte:02x}"))
-            .collect();
+        let first = digest.as_ref().iter().take(8);
+        let hash: String = first.map(|byte| format!("{byte:02x}")).collect();
         Some(npm_cache(variables)?.join("_npx").join(hash))
     }
 
-    /// The packages of npx or `npm exec`, as they are written.
     fn npx_packages(&self) -> Option<Vec<String>> {
         let (name, args) = self.command_line();
         let args = match name.as_str() {
@@ -221,7 +172,7 @@ impl Program {
             match word {
                 "-p" | "--package" => packages.extend(words.next()),
                 "--" => {}
-                word if NPX_VALUES.contains(&word) => drop(words.next()),
+                word if takes_value(NPX_VALUES, word) => drop(words.next()),
                 word if word.starts_with("--package=") => {
                     packages.extend(word.strip_prefix("--package="));
                 }
@@ -238,7 +189,6 @@ impl Program {
     }
 }
 
-/// The name of a program without its folder and what Windows ends it with.
 fn file_name(command: &str) -> String {
     let name = command.rsplit(['/', '\\']).next().unwrap_or_default();
     let name = name.to_ascii_lowercase();
@@ -246,34 +196,32 @@ fn file_name(command: &str) -> String {
     stem.map(str::to_owned).unwrap_or(name)
 }
 
-impl Family {
-    /// What follows the sub-command that runs packages.
-    fn sub_command<'a>(&self, args: &'a [String]) -> Option<&'a [String]> {
-        let mut at = 0;
-        while args.get(at)?.starts_with('-') {
-            at += if self.values.contains(&args[at].as_str()) {
-                2
-            } else {
-                1
-            };
+fn takes_value(options: &str, option: &str) -> bool {
+    options.split(' ').any(|known| known == option)
+}
+
+impl RunnerFamily {
+    fn sub_command<'a>(&self, mut args: &'a [String]) -> Option<&'a [String]> {
+        while args.first()?.starts_with('-') {
+            let has_value = takes_value(self.values, &args[0]);
+            args = args.get(1 + usize::from(has_value)..)?;
         }
-        let is_run = |words: &&&[&str]| {
-            let given = args.get(at..at + words.len());
-            given.is_some_and(|given| given.iter().zip(words.iter()).all(|(a, b)| a == b))
-        };
-        let run = self.run.iter().find(is_run)?;
-        args.get(at + run.len()..)
+        self.run.iter().find_map(|run| {
+            let (given, rest) = args.split_at_checked(run.split(' ').count())?;
+            given
+                .iter()
+                .map(String::as_str)
+                .eq(run.split(' '))
+                .then_some(rest)
+        })
     }
 }
 
-/// Where npm keeps what it downloads.
 fn npm_cache(variables: &BTreeMap<OsString, OsString>) -> Option<PathBuf> {
-    // npm reads its variables in any case.
+    // npm reads its variables case-insensitively.
     let is_cache = |name: &OsStr| name.eq_ignore_ascii_case("npm_config_cache");
-    let mut configured = variables
-        .iter()
-        .filter(|(name, value)| is_cache(name) && !value.is_empty());
-    if let Some((_, folder)) = configured.next() {
+    let mut variables_set = variables.iter().filter(|(_, value)| !value.is_empty());
+    if let Some((_, folder)) = variables_set.find(|(name, _)| is_cache(name)) {
         return Some(folder.into());
     }
     let home = variables.get(OsStr::new("HOME"))?;

@@ -1,4 +1,4 @@
-//! One entry of `mcpServers` or `servers`, in every spelling that MCP clients have for it.
+//! Reads one entry of `mcpServers` or `servers`, in every spelling that MCP clients use.
 
 mod connection;
 mod keys;
@@ -7,117 +7,94 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
-use toolgate_core::{Pattern, bytes_from_json, escape, nearest};
+use toolgate_core::{ToolPattern, bytes_from_json, escape, nearest_names};
 
 pub(super) use keys::KEYS;
 use keys::{
-    ALLOWED, CHECK, CONTAINER, DISABLED, ERA, EXCLUDED, HEALTH, HOME, Key, MAX_MEMORY, NORMALIZE,
-    OVERRIDE, PARAMETER_NAMES, PIN, RUN, SANDBOX, START_TIMEOUT, TIMEOUT, VALIDATE,
+    ALLOWED, CHECK, CONTAINER, DISABLED, ERA, EXCLUDED, EntryKey, HEALTH, HOME, MAX_MEMORY,
+    NORMALIZE, OVERRIDE, PARAMETER_NAMES, PIN, RUN, SANDBOX, START_TIMEOUT, TIMEOUT, VALIDATE,
 };
 
 use super::values::{
-    ERAS, Given, NORMALIZES, PINS, Wrong, check_name, choice, duration, health, object, string,
-    texts, truth,
+    ERAS, EntryError, EntryValue, NORMALIZES, PINS, boolean, check_name, choice, duration, health,
+    object, string, string_list,
 };
-use super::{Connection, Program, SandboxLevel, ServerSettings, sandbox};
+use super::{SandboxLevel, ServerConnection, ServerProgram, ServerSettings, sandbox};
 use crate::client::catalogue::hash;
 
-/// What relative paths of an entry are relative to.
-///
-/// ```
-/// use std::path::Path;
-/// let places = toolgate_mcp::Places { folder: Path::new("/house"), home: None };
-/// assert!(places.home.is_none());
-/// ```
+/// The folders that relative paths in an entry start from.
 #[derive(Debug, Clone, Copy)]
-pub struct Places<'a> {
-    /// The folder of the file.
+pub struct ConfigPaths<'a> {
     pub folder: &'a Path,
-    /// What `~/` means.
+    /// The folder that `~/` stands for.
     pub home: Option<&'a Path>,
 }
 
-/// Something wrong or odd about one entry.
-///
-/// ```
-/// use std::path::Path;
-/// use serde_json::json;
-/// use toolgate_mcp::{Places, ServerSettings};
-///
-/// let places = Places { folder: Path::new("/house"), home: None };
-/// let (settings, problems) = ServerSettings::read("lamp", &json!({ "args": [] }), places);
-/// assert!(settings.is_none());
-/// assert_eq!(problems[0].text, "server 'lamp' is left out: it needs a 'command' or a 'url'");
-/// ```
+/// A problem in a server's configuration entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct EntryProblem {
-    /// The way to the key inside the entry, so that a line can be found for it.
+    /// The keys that lead to the problem inside the entry, so that its line can be found.
     pub path: Vec<String>,
-    /// What is wrong, naming the server.
+    /// A sentence that names the server.
     pub text: String,
     /// True if the server was left out because of it.
     pub left_out: bool,
 }
 
 impl ServerSettings {
-    /// Reads one entry whose variables are replaced already. An error leaves it out; what is only odd comes beside it.
+    /// Reads one entry whose variables are already replaced. An error leaves it out; warnings come
+    /// along with the settings.
     pub fn read(
         name: &str,
         entry: &Value,
-        places: Places<'_>,
+        paths: ConfigPaths<'_>,
     ) -> (Option<Self>, Vec<EntryProblem>) {
-        let told = |wrong: Wrong, left_out| {
-            let out = if left_out { " is left out" } else { "" };
-            EntryProblem {
-                text: escape(&format!("server '{name}'{out}: {}", wrong.text)),
-                path: wrong.path,
-                left_out,
-            }
-        };
         let read = match entry {
-            Value::Object(object) => Entry { object, places }.settings(name),
-            _ => Err(vec![Wrong::entry("it must be an object")]),
+            Value::Object(object) => ServerEntry { object, paths }.settings(name),
+            _ => Err(vec![EntryError::entry("it must be an object")]),
         };
-        match read {
-            Ok((settings, odd)) => {
-                let odd = odd.into_iter().map(|odd| told(odd, false)).collect();
-                (Some(settings), odd)
-            }
-            Err(wrong) => {
-                let wrong = wrong.into_iter().map(|wrong| told(wrong, true));
-                (None, wrong.collect())
-            }
-        }
+        let (settings, errors) = match read {
+            Ok((settings, warnings)) => (Some(settings), warnings),
+            Err(errors) => (None, errors),
+        };
+        let left_out = settings.is_none();
+        let out = if left_out { " is left out" } else { "" };
+        let problem = |error: EntryError| EntryProblem {
+            text: escape(&format!("server '{name}'{out}: {}", error.text)),
+            path: error.path,
+            left_out,
+        };
+        (settings, errors.into_iter().map(problem).collect())
     }
 
-    /// With an [`identity`](Self::identity): a hash of its name and of what it runs or contacts. It is taken from the entry
-    /// as it stands in the file, so the values of variables, which may be secrets, have no part in it. A program belongs to the
-    /// file that names it: the same words may mean another one in another `folder`.
+    /// Sets the [`identity`](Self::identity), a hash of the name and of what is run or contacted.
+    /// The entry is hashed as it stands in the file, so that the values of variables, which may be
+    /// secrets, don't matter. `folder` is part of it for programs, because the same words may mean
+    /// another program in another folder.
     #[must_use]
-    pub fn identified(mut self, entry: &Value, folder: &Path) -> Self {
+    pub fn with_identity(mut self, entry: &Value, folder: &Path) -> Self {
         let folder = match &self.connection {
-            Connection::Stdio(_) => Some(folder.to_string_lossy()),
-            Connection::Http { .. } => None,
+            ServerConnection::Stdio(_) => Some(folder.to_string_lossy()),
+            ServerConnection::Http { .. } => None,
         };
-        let parts = json!([self.name, Self::run_part(entry), folder]);
+        let parts = json!([self.name, Self::identity_part(entry), folder]);
         self.identity = Some(hash(&parts));
         self
     }
 
-    /// True if an entry may have this key.
-    pub fn knows(key: &str) -> bool {
+    pub fn is_known_key(key: &str) -> bool {
         KEYS.iter().any(|names| names.contains(&key))
     }
 
-    /// True if the entry says that it is not to be started. Needs no variables.
+    /// True if the entry is not to be started. Works before variables are replaced.
     pub fn is_disabled(entry: &Value) -> bool {
         entry["disabled"] == true || entry["enabled"] == false
     }
 
-    /// The part of an entry that says what is run or contacted, as it stands in the file: its keys in a fixed order, so that
-    /// two entries that run the same give the same value.
-    pub fn run_part(entry: &Value) -> Value {
+    /// The keys of an entry that decide what is run or contacted, as they stand in the file.
+    /// Sorted, so that equal entries give equal values.
+    pub fn identity_part(entry: &Value) -> Value {
         let names = RUN.iter().copied().flatten();
         let part = names.filter_map(|name| Some(((*name).to_owned(), entry.get(name)?.clone())));
         let mut part = Value::Object(part.collect());
@@ -128,29 +105,27 @@ impl ServerSettings {
     }
 }
 
-struct Entry<'a> {
+struct ServerEntry<'a> {
     object: &'a Map<String, Value>,
-    places: Places<'a>,
+    paths: ConfigPaths<'a>,
 }
 
-impl<'a> Entry<'a> {
-    /// The settings and what is odd about them; else everything that is wrong.
-    fn settings(&self, name: &str) -> Result<(ServerSettings, Vec<Wrong>), Vec<Wrong>> {
-        let mut wrong = Vec::new();
+impl<'a> ServerEntry<'a> {
+    fn settings(&self, name: &str) -> Result<(ServerSettings, Vec<EntryError>), Vec<EntryError>> {
+        let mut errors = Vec::new();
         let connection = match (check_name(name), self.connection()) {
             (Ok(()), Ok(connection)) => connection,
             (name, connection) => {
-                wrong.extend(name.err().into_iter().chain(connection.err()));
-                // The other keys are looked at all the same.
-                Connection::Stdio(Program::default())
+                errors.extend(name.err().into_iter().chain(connection.err()));
+                // A placeholder, so that the errors of the other keys are reported in the same run.
+                ServerConnection::Stdio(ServerProgram::default())
             }
         };
-        let odd = self
-            .unknown_keys()
-            .into_iter()
-            .chain(self.words(&connection))
-            .chain(self.nothing_to_confine(&connection));
-        let odd = odd.collect();
+        let warnings = [
+            self.unknown_keys_warning(),
+            self.command_line_warning(&connection),
+            self.useless_sandbox_warning(&connection),
+        ];
         let mut settings = ServerSettings::new(name, connection);
         let steps = [
             Self::read_switches,
@@ -158,115 +133,113 @@ impl<'a> Entry<'a> {
             Self::read_protocol,
             Self::read_limits,
         ];
-        wrong.extend(
-            steps
-                .into_iter()
-                .filter_map(|step| step(self, &mut settings).err()),
-        );
-        match wrong.is_empty() {
-            true => Ok((settings, odd)),
-            false => Err(wrong),
+        let steps = steps.into_iter();
+        errors.extend(steps.filter_map(|step| step(self, &mut settings).err()));
+        match errors.is_empty() {
+            true => Ok((settings, warnings.into_iter().flatten().collect())),
+            false => Err(errors),
         }
     }
 
-    fn read_switches(&self, settings: &mut ServerSettings) -> Result<(), Wrong> {
-        settings.disabled = match self.given(DISABLED)? {
-            Some(given @ ("enabled", _)) => !truth(given)?,
-            Some(given) => truth(given)?,
+    fn read_switches(&self, settings: &mut ServerSettings) -> Result<(), EntryError> {
+        settings.disabled = match self.value_of(DISABLED)? {
+            Some(given @ ("enabled", _)) => !boolean(given)?,
+            Some(given) => boolean(given)?,
             None => false,
         };
-        if let Some(given) = self.given(VALIDATE)? {
-            settings.validate = truth(given)?;
-        }
-        if let Some(given) = self.given(OVERRIDE)? {
-            settings.overrides = truth(given)?;
-        }
-        settings.home = self.given(HOME)?.map(truth).transpose()?;
+        self.read_into(&mut settings.validate, VALIDATE, boolean)?;
+        self.read_into(&mut settings.overrides, OVERRIDE, boolean)?;
+        settings.home = self.value_of(HOME)?.map(boolean).transpose()?;
         Ok(())
     }
 
-    fn read_tools(&self, settings: &mut ServerSettings) -> Result<(), Wrong> {
+    fn read_tools(&self, settings: &mut ServerSettings) -> Result<(), EntryError> {
         settings.allowed_tools = self.patterns(ALLOWED)?;
         settings.excluded_tools = self.patterns(EXCLUDED)?;
         settings.parameter_names = self.parameter_names()?;
-        if let Some(given) = self.given(PIN)? {
-            settings.pin = choice(given, &PINS)?;
-        }
-        Ok(())
+        self.read_into(&mut settings.pin, PIN, |given| choice(given, &PINS))
     }
 
-    fn read_protocol(&self, settings: &mut ServerSettings) -> Result<(), Wrong> {
-        if let Some(given) = self.given(ERA)? {
-            settings.era = choice(given, &ERAS)?;
-        }
-        if let Some(given) = self.given(NORMALIZE)? {
-            settings.normalize = choice(given, &NORMALIZES)?;
-        }
-        if let Some(given) = self.given(CHECK)? {
-            settings.check = Some(string(given)?.to_owned());
-        }
-        if let Some(given) = self.given(HEALTH)? {
-            settings.health = health(given)?;
-        }
-        Ok(())
+    fn read_protocol(&self, settings: &mut ServerSettings) -> Result<(), EntryError> {
+        self.read_into(&mut settings.era, ERA, |given| choice(given, &ERAS))?;
+        self.read_into(&mut settings.normalize, NORMALIZE, |given| {
+            choice(given, &NORMALIZES)
+        })?;
+        settings.check = self
+            .value_of(CHECK)?
+            .map(string)
+            .transpose()?
+            .map(str::to_owned);
+        self.read_into(&mut settings.health, HEALTH, health)
     }
 
-    fn read_limits(&self, settings: &mut ServerSettings) -> Result<(), Wrong> {
-        if let Some(given) = self.given(START_TIMEOUT)? {
-            settings.start_timeout = Some(duration(given)?);
-        }
-        settings.timeout = self.given(TIMEOUT)?.map(duration).transpose()?;
-        if let Some(given) = self.given(MAX_MEMORY)? {
-            let bytes = bytes_from_json(given.1).map_err(|text| Wrong::at(&[given.0], &text))?;
+    fn read_limits(&self, settings: &mut ServerSettings) -> Result<(), EntryError> {
+        settings.start_timeout = self.value_of(START_TIMEOUT)?.map(duration).transpose()?;
+        settings.timeout = self.value_of(TIMEOUT)?.map(duration).transpose()?;
+        if let Some((key, value)) = self.value_of(MAX_MEMORY)? {
+            let bytes = bytes_from_json(value).map_err(|text| EntryError::at(&[key], &text))?;
             settings.max_memory = Some(bytes as u64);
         }
-        if let Some(given) = self.given(SANDBOX)? {
+        if let Some(given) = self.value_of(SANDBOX)? {
             settings.sandbox = sandbox::read(given, |text| self.path(text))?;
             let is_off = settings.sandbox.level == SandboxLevel::Off;
-            if !is_off && self.given(CONTAINER)?.is_some() {
-                let text = "'container' confines it already, and can't be started from a sandbox; keep one of them";
-                return Err(Wrong::at(&[given.0], text));
+            if !is_off && self.value_of(CONTAINER)?.is_some() {
+                let text = "'container' already confines it, and a container can't be started in a sandbox; keep one of them";
+                return Err(EntryError::at(&[given.0], text));
             }
         }
         Ok(())
     }
 
-    /// A setting under any of its names; under two of them is an error. `null` is the same as nothing.
-    fn given(&self, key: Key) -> Result<Option<Given<'a>>, Wrong> {
+    /// Leaves the default where the key is missing.
+    fn read_into<T>(
+        &self,
+        setting: &mut T,
+        key: EntryKey,
+        parse: impl FnOnce(EntryValue<'a>) -> Result<T, EntryError>,
+    ) -> Result<(), EntryError> {
+        if let Some(given) = self.value_of(key)? {
+            *setting = parse(given)?;
+        }
+        Ok(())
+    }
+
+    /// Looks a setting up under all its names. Two names at once are an error, and
+    /// `null` counts as missing.
+    fn value_of(&self, key: EntryKey) -> Result<Option<EntryValue<'a>>, EntryError> {
         let mut given = key.iter().filter_map(|name| {
             let value = self.object.get(*name)?;
             (!value.is_null()).then_some((*name, value))
         });
         match (given.next(), given.next()) {
-            (Some((first, _)), Some((second, _))) => Err(Wrong::at(
-                &[second],
-                &format!("'{first}' says the same; keep one of them"),
-            )),
+            (Some((first, _)), Some((second, _))) => {
+                let text = format!("'{first}' means the same; keep one of them");
+                Err(EntryError::at(&[second], &text))
+            }
             (one, _) => Ok(one),
         }
     }
 
-    fn patterns(&self, key: Key) -> Result<Vec<Pattern>, Wrong> {
-        let given = self.given(key)?.map(texts).transpose()?;
+    fn patterns(&self, key: EntryKey) -> Result<Vec<ToolPattern>, EntryError> {
+        let given = self.value_of(key)?.map(string_list).transpose()?;
         let patterns = given.unwrap_or_default();
-        Ok(patterns.iter().map(|text| Pattern::new(text)).collect())
+        Ok(patterns.iter().map(|text| ToolPattern::new(text)).collect())
     }
 
-    fn parameter_names(&self) -> Result<HashMap<String, HashMap<String, String>>, Wrong> {
-        let Some(given @ (key, _)) = self.given(PARAMETER_NAMES)? else {
+    fn parameter_names(&self) -> Result<HashMap<String, HashMap<String, String>>, EntryError> {
+        let Some(given @ (key, _)) = self.value_of(PARAMETER_NAMES)? else {
             return Ok(HashMap::new());
         };
         let mut tools = HashMap::new();
         for (tool, names) in object(given)? {
             let Value::Object(names) = names else {
-                let text =
-                    "must be an object of names, such as { \"device_name\": \"deviceName\" }";
-                return Err(Wrong::at(&[key, tool], text));
+                let text = "must be an object such as { \"device_name\": \"deviceName\" }";
+                return Err(EntryError::at(&[key, tool], text));
             };
             let mut mapped = HashMap::new();
             for (from, to) in names {
                 let Value::String(to) = to else {
-                    return Err(Wrong::at(&[key, tool, from], "must be a string"));
+                    return Err(EntryError::at(&[key, tool, from], "must be a string"));
                 };
                 mapped.insert(from.clone(), to.clone());
             }
@@ -275,69 +248,66 @@ impl<'a> Entry<'a> {
         Ok(tools)
     }
 
-    /// Relative to the file; `~` is the home folder.
+    /// Resolves relative to the file. `~` is the home folder.
     fn path(&self, text: &str) -> PathBuf {
-        match (text.strip_prefix('~'), self.places.home) {
+        match (text.strip_prefix('~'), self.paths.home) {
             (Some(""), Some(home)) => home.to_owned(),
             (Some(rest), Some(home)) if rest.starts_with('/') => {
                 home.join(rest.trim_start_matches('/'))
             }
-            _ => self.places.folder.join(text),
+            _ => self.paths.folder.join(text),
         }
     }
 
-    /// One remark for all of them: other clients' blocks have keys of their own.
-    fn unknown_keys(&self) -> Option<Wrong> {
+    /// Warns once about all unknown keys, because entries of other clients have keys of their own.
+    fn unknown_keys_warning(&self) -> Option<EntryError> {
         let (first, unknown) = self.unknown_names()?;
-        let verb = match unknown.starts_with("keys") {
-            true => "are",
-            false => "is",
+        let verb = if unknown.starts_with("keys") {
+            "are"
+        } else {
+            "is"
         };
-        Some(Wrong {
+        Some(EntryError {
             path: vec![first],
             text: format!("unknown {unknown} {verb} ignored"),
         })
     }
 
-    /// The first key that is unknown, and all of them as `key 'a' (did you mean 'b'?)`.
+    /// Returns the first unknown key, and all of them as `key 'a' (did you mean 'b'?)`.
     fn unknown_names(&self) -> Option<(String, String)> {
         let known: Vec<&str> = KEYS.iter().copied().flatten().copied().collect();
         let is_unknown = |name: &&String| !known.contains(&name.as_str());
         let unknown: Vec<&String> = self.object.keys().filter(is_unknown).collect();
-        let one = |name: &&String| match nearest(name, known.iter().copied(), 1).pop() {
+        let one = |name: &&String| match nearest_names(name, known.iter().copied(), 1).pop() {
             Some(hint) => format!("'{name}' (did you mean '{hint}'?)"),
             None => format!("'{name}'"),
         };
         let names: Vec<String> = unknown.iter().map(one).collect();
-        let noun = match unknown.len() {
-            1 => "key",
-            _ => "keys",
-        };
+        let noun = if unknown.len() == 1 { "key" } else { "keys" };
         let first = (*unknown.first()?).clone();
         Some((first, format!("{noun} {}", names.join(", "))))
     }
 
-    /// A sandbox around a server that doesn't run here.
-    fn nothing_to_confine(&self, connection: &Connection) -> Option<Wrong> {
+    fn useless_sandbox_warning(&self, connection: &ServerConnection) -> Option<EntryError> {
         let has_sandbox = self.object.contains_key(SANDBOX[0]);
-        let is_elsewhere = matches!(connection, Connection::Http { .. });
+        let is_elsewhere = matches!(connection, ServerConnection::Http { .. });
         (has_sandbox && is_elsewhere).then(|| {
-            let text = "confines nothing: a server with a 'url' does not run here";
-            Wrong::at(&[SANDBOX[0]], text)
+            let text = "has no effect: a server with a 'url' doesn't run on this machine";
+            EntryError::at(&[SANDBOX[0]], text)
         })
     }
 
-    /// A whole command line in `command` is the usual slip.
-    fn words(&self, connection: &Connection) -> Option<Wrong> {
-        let Connection::Stdio(program) = connection else {
+    /// Warns about a whole command line in `command`, the most common slip.
+    fn command_line_warning(&self, connection: &ServerConnection) -> Option<EntryError> {
+        let ServerConnection::Stdio(program) = connection else {
             return None;
         };
         let is_line = program.args.is_empty()
             && !program.command.contains('/')
             && program.command.trim().contains(' ');
         is_line.then(|| {
-            let text = "is taken as the name of one program, blanks and all; its arguments belong into 'args'";
-            Wrong::at(&["command"], text)
+            let text = "is taken as the name of one program, including the spaces; put its arguments into 'args'";
+            EntryError::at(&["command"], text)
         })
     }
 }

@@ -1,38 +1,33 @@
-//! What the processes of a server may reach of this machine, as its entry says it.
+//! Parses the `sandbox` of a server's entry.
 
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::values::{Given, Wrong, choice, object, texts};
+use super::values::{EntryError, EntryValue, choice, object, string_list};
 
-/// What the processes of a server may reach of this machine. Off unless an entry says otherwise.
+/// The parts of this machine that a server's processes may reach. Off by default.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
-pub struct Sandbox {
-    /// How much is closed.
+pub struct SandboxSettings {
     pub level: SandboxLevel,
-    /// Files and folders that may be read besides.
     pub read: Vec<PathBuf>,
-    /// Files and folders that may be read and written besides.
     pub write: Vec<PathBuf>,
-    /// TCP ports that may be connected to at [`SandboxLevel::Strict`]; port 53 opens UDP as well,
-    /// for names.
+    /// TCP ports that may be connected to at [`SandboxLevel::Strict`]. Port 53 also opens
+    /// UDP, for name lookups.
     pub ports: Vec<u16>,
 }
 
-/// How much of this machine is closed to a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SandboxLevel {
-    /// Nothing.
     #[default]
     Off,
-    /// Well-known secrets, Toolgate's own files and other servers' folders; writing anywhere but
-    /// the server's folder, temporary folders and caches.
+    /// Closes well-known secrets, Toolgate's own files and other servers' folders. Writing is only
+    /// allowed in the server's folder, temporary folders and caches.
     Default,
-    /// Everything but what programs need to run, and what is listed.
+    /// Closes everything but what programs need to run, and what is listed.
     Strict,
 }
 
@@ -41,66 +36,67 @@ const LEVELS: [(&str, SandboxLevel); 3] = [
     ("strict", SandboxLevel::Strict),
     ("off", SandboxLevel::Off),
 ];
-const LEVEL: &str = "level";
-const READ: &str = "read";
-const WRITE: &str = "write";
-const PORTS: &str = "ports";
 
-/// A level, or an object with lists; `path` resolves what stands in them.
-pub(super) fn read(given: Given<'_>, path: impl Fn(&str) -> PathBuf) -> Result<Sandbox, Wrong> {
+/// Parses a level, or an object with lists. `path` resolves the paths in it.
+pub(super) fn read(
+    given: EntryValue<'_>,
+    path: impl Fn(&str) -> PathBuf,
+) -> Result<SandboxSettings, EntryError> {
     let (key, value) = given;
     if !value.is_object() {
-        return Ok(Sandbox {
+        return Ok(SandboxSettings {
             level: choice(given, &LEVELS)?,
-            ..Sandbox::default()
+            ..SandboxSettings::default()
         });
     }
-    let mut sandbox = Sandbox {
+    let mut sandbox = SandboxSettings {
         level: SandboxLevel::Default,
-        ..Sandbox::default()
+        ..SandboxSettings::default()
     };
-    let under = |wrong: Wrong| Wrong {
-        text: format!("{key}.{}", wrong.text),
-        path: std::iter::once(key.to_owned()).chain(wrong.path).collect(),
-    };
-    let paths = |given: Given<'_>| -> Result<Vec<PathBuf>, Wrong> {
-        let texts = texts(given).map_err(under)?;
+    let under = |error: EntryError| error.within(key);
+    let paths = |given: EntryValue<'_>| -> Result<Vec<PathBuf>, EntryError> {
+        let texts = string_list(given).map_err(under)?;
         match texts.iter().position(|text| text.trim().is_empty()) {
-            Some(index) => Err(Wrong::at(&[key, given.0, &index.to_string()], "is empty")),
+            Some(index) => Err(EntryError::at(
+                &[key, given.0, &index.to_string()],
+                "is empty",
+            )),
             None => Ok(texts.iter().map(|text| path(text)).collect()),
         }
     };
     for (name, value) in object(given)? {
         match name.as_str() {
-            LEVEL => sandbox.level = choice((LEVEL, value), &LEVELS).map_err(under)?,
-            READ => sandbox.read = paths((READ, value))?,
-            WRITE => sandbox.write = paths((WRITE, value))?,
-            PORTS => sandbox.ports = ports(key, value)?,
-            // Something that was meant to confine must not be overlooked.
+            "level" => sandbox.level = choice(("level", value), &LEVELS).map_err(under)?,
+            "read" => sandbox.read = paths(("read", value))?,
+            "write" => sandbox.write = paths(("write", value))?,
+            "ports" => sandbox.ports = ports(key, value)?,
+            // Unknown keys are errors here: ignoring one could leave the server less
+            // confined than was meant.
             _ => {
-                let text = "is unknown here; a sandbox has level, read, write and ports";
-                return Err(Wrong::at(&[key, name], text));
+                let text = "is unknown; a sandbox has level, read, write and ports";
+                return Err(EntryError::at(&[key, name], text));
             }
         }
     }
+    // Ports listed at another level would look like a restriction that isn't enforced.
     match sandbox.level {
-        SandboxLevel::Default if !sandbox.ports.is_empty() => Err(Wrong::at(
-            &[key, PORTS],
-            "only the level 'strict' closes the network",
-        )),
+        SandboxLevel::Default if !sandbox.ports.is_empty() => {
+            let text = "only the level 'strict' closes the network";
+            Err(EntryError::at(&[key, "ports"], text))
+        }
         _ => Ok(sandbox),
     }
 }
 
-fn ports(key: &str, value: &Value) -> Result<Vec<u16>, Wrong> {
+fn ports(key: &str, value: &Value) -> Result<Vec<u16>, EntryError> {
     let Value::Array(list) = value else {
-        return Err(Wrong::at(&[key, PORTS], "must be a list of numbers"));
+        return Err(EntryError::at(&[key, "ports"], "must be a list of numbers"));
     };
     let port = |(index, value): (usize, &Value)| {
         let number = value.as_u64().and_then(|number| u16::try_from(number).ok());
         number.filter(|number| *number > 0).ok_or_else(|| {
             let text = "must be a port, a number from 1 to 65535";
-            Wrong::at(&[key, PORTS, &index.to_string()], text)
+            EntryError::at(&[key, "ports", &index.to_string()], text)
         })
     };
     list.iter().enumerate().map(port).collect()

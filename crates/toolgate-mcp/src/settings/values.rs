@@ -1,20 +1,19 @@
-//! The values inside an entry, and how it is said that one is wrong.
+//! Parses the values of an entry, and reports what is wrong with them.
 
 use std::time::Duration;
 
 use serde_json::{Map, Value};
-use toolgate_core::{Normalize, duration_from_json};
+use toolgate_core::{RenameMode, duration_from_json};
 
-use super::{HealthTool, PinPolicy};
+use super::{HealthToolChoice, PinPolicy};
 use crate::EraChoice;
 
-/// What is wrong with a key, and the way to it inside the entry.
-pub(super) struct Wrong {
+pub(super) struct EntryError {
     pub(super) path: Vec<String>,
     pub(super) text: String,
 }
 
-impl Wrong {
+impl EntryError {
     pub(super) fn entry(text: &str) -> Self {
         Self {
             path: Vec::new(),
@@ -22,17 +21,23 @@ impl Wrong {
         }
     }
 
-    /// About one key, which the text then begins with.
+    /// The text begins with the path of the key.
     pub(super) fn at(path: &[&str], text: &str) -> Self {
         Self {
             path: path.iter().map(|name| (*name).to_owned()).collect(),
             text: format!("{}: {text}", path.join(".")),
         }
     }
+
+    pub(super) fn within(mut self, key: &str) -> Self {
+        self.path.insert(0, key.to_owned());
+        self.text = format!("{key}.{}", self.text);
+        self
+    }
 }
 
-/// A setting: the name it was given under, and its value.
-pub(super) type Given<'a> = (&'static str, &'a Value);
+/// The name that a setting was given under, and its value.
+pub(super) type EntryValue<'a> = (&'static str, &'a Value);
 
 pub(super) const ERAS: [(&str, EraChoice); 3] = [
     ("auto", EraChoice::Auto),
@@ -40,10 +45,10 @@ pub(super) const ERAS: [(&str, EraChoice); 3] = [
     ("modern", EraChoice::Modern),
 ];
 
-pub(super) const NORMALIZES: [(&str, Normalize); 3] = [
-    ("undeclared", Normalize::Undeclared),
-    ("always", Normalize::Always),
-    ("never", Normalize::Never),
+pub(super) const NORMALIZES: [(&str, RenameMode); 3] = [
+    ("undeclared", RenameMode::Undeclared),
+    ("always", RenameMode::Always),
+    ("never", RenameMode::Never),
 ];
 
 pub(super) const PINS: [(&str, PinPolicy); 3] = [
@@ -52,7 +57,7 @@ pub(super) const PINS: [(&str, PinPolicy); 3] = [
     ("off", PinPolicy::Off),
 ];
 
-/// The words for a transport, and which of ours it is.
+/// Maps the clients' words for a transport to ours.
 pub(super) const TYPES: [(&str, &str); 7] = [
     ("stdio", "stdio"),
     ("local", "stdio"),
@@ -63,7 +68,10 @@ pub(super) const TYPES: [(&str, &str); 7] = [
     ("remote", "http"),
 ];
 
-pub(super) fn choice<T: Copy>(given: Given<'_>, options: &[(&str, T)]) -> Result<T, Wrong> {
+pub(super) fn choice<T: Copy>(
+    given: EntryValue<'_>,
+    options: &[(&str, T)],
+) -> Result<T, EntryError> {
     let found = given.1.as_str().and_then(|word| {
         let option = options.iter().find(|(name, _)| *name == word)?;
         Some(option.1)
@@ -71,52 +79,54 @@ pub(super) fn choice<T: Copy>(given: Given<'_>, options: &[(&str, T)]) -> Result
     found.ok_or_else(|| {
         let names: Vec<&str> = options.iter().map(|(name, _)| *name).collect();
         let text = format!("must be one of: {}", names.join(", "));
-        Wrong::at(&[given.0], &text)
+        EntryError::at(&[given.0], &text)
     })
 }
 
-pub(super) fn truth((key, value): Given<'_>) -> Result<bool, Wrong> {
+pub(super) fn boolean((key, value): EntryValue<'_>) -> Result<bool, EntryError> {
     value
         .as_bool()
-        .ok_or_else(|| Wrong::at(&[key], "must be true or false"))
+        .ok_or_else(|| EntryError::at(&[key], "must be true or false"))
 }
 
-pub(super) fn string<'a>((key, value): Given<'a>) -> Result<&'a str, Wrong> {
+pub(super) fn string<'a>((key, value): EntryValue<'a>) -> Result<&'a str, EntryError> {
     value
         .as_str()
-        .ok_or_else(|| Wrong::at(&[key], "must be a string"))
+        .ok_or_else(|| EntryError::at(&[key], "must be a string"))
 }
 
-pub(super) fn object<'a>((key, value): Given<'a>) -> Result<&'a Map<String, Value>, Wrong> {
+pub(super) fn object<'a>(
+    (key, value): EntryValue<'a>,
+) -> Result<&'a Map<String, Value>, EntryError> {
     value
         .as_object()
-        .ok_or_else(|| Wrong::at(&[key], "must be an object"))
+        .ok_or_else(|| EntryError::at(&[key], "must be an object"))
 }
 
-/// The name of a tool, or `false` for none.
-pub(super) fn health((key, value): Given<'_>) -> Result<HealthTool, Wrong> {
+pub(super) fn health((key, value): EntryValue<'_>) -> Result<HealthToolChoice, EntryError> {
     match value {
-        Value::Bool(false) => Ok(HealthTool::Off),
-        Value::String(name) if !name.trim().is_empty() => Ok(HealthTool::Named(name.clone())),
+        Value::Bool(false) => Ok(HealthToolChoice::Off),
+        Value::String(name) if !name.trim().is_empty() => Ok(HealthToolChoice::Named(name.clone())),
         _ => {
             let text = "must be the name of one of the server's tools, or false";
-            Err(Wrong::at(&[key], text))
+            Err(EntryError::at(&[key], text))
         }
     }
 }
 
-pub(super) fn texts((key, value): Given<'_>) -> Result<Vec<String>, Wrong> {
+pub(super) fn string_list((key, value): EntryValue<'_>) -> Result<Vec<String>, EntryError> {
     let Value::Array(list) = value else {
-        return Err(Wrong::at(&[key], "must be a list of strings"));
+        return Err(EntryError::at(&[key], "must be a list of strings"));
     };
     let one = |(index, value): (usize, &Value)| {
-        text(value).ok_or_else(|| Wrong::at(&[key, &index.to_string()], "must be a string"))
+        text_of_scalar(value)
+            .ok_or_else(|| EntryError::at(&[key, &index.to_string()], "must be a string"))
     };
     list.iter().enumerate().map(one).collect()
 }
 
-/// A string. A bare number or truth value is what a person means who writes a port or a switch.
-pub(super) fn text(value: &Value) -> Option<String> {
+// Accepts numbers and booleans too: that is what people write for a port or a switch.
+pub(super) fn text_of_scalar(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),
         Value::Number(_) | Value::Bool(_) => Some(value.to_string()),
@@ -124,14 +134,14 @@ pub(super) fn text(value: &Value) -> Option<String> {
     }
 }
 
-pub(super) fn duration((key, value): Given<'_>) -> Result<Duration, Wrong> {
-    duration_from_json(value).map_err(|text| Wrong::at(&[key], &text))
+pub(super) fn duration((key, value): EntryValue<'_>) -> Result<Duration, EntryError> {
+    duration_from_json(value).map_err(|text| EntryError::at(&[key], &text))
 }
 
-pub(super) fn address(given: Given<'_>) -> Result<String, Wrong> {
+pub(super) fn address(given: EntryValue<'_>) -> Result<String, EntryError> {
     let text = string(given)?;
-    let wrong = |text: &str| Wrong::at(&[given.0], text);
-    // The address itself is not quoted: it may hold a password.
+    let wrong = |text: &str| EntryError::at(&[given.0], text);
+    // The URL is not quoted, because it may contain a password.
     let url = reqwest::Url::parse(text.trim())
         .map_err(|_| wrong("is not an address such as https://host/mcp"))?;
     match url.scheme() {
@@ -140,19 +150,19 @@ pub(super) fn address(given: Given<'_>) -> Result<String, Wrong> {
     }
 }
 
-/// A server's name stands in policies before a `/`, in front of tools, in logs and in tables.
-pub(super) fn check_name(name: &str) -> Result<(), Wrong> {
-    const LONGEST: usize = 64;
+// The name appears in policies before a `/`, in tool names, in logs and in tables.
+pub(super) fn check_name(name: &str) -> Result<(), EntryError> {
+    const MAX_CHARS: usize = 64;
     match name {
-        "" => Err(Wrong::entry("its name is empty")),
-        _ if name.contains('/') => Err(Wrong::entry(
-            "its name can not have a '/', which parts server and tool in a policy; rename it",
+        "" => Err(EntryError::entry("its name is empty")),
+        _ if name.contains('/') => Err(EntryError::entry(
+            "its name can't contain '/', which separates server and tool in a policy; rename it",
         )),
-        _ if name.chars().count() > LONGEST => {
-            Err(Wrong::entry("its name is longer than 64 characters"))
+        _ if name.chars().count() > MAX_CHARS => {
+            Err(EntryError::entry("its name is longer than 64 characters"))
         }
-        _ if name.chars().any(toolgate_core::is_unseen) || name.trim() != name => {
-            Err(Wrong::entry("its name has characters that can not be seen"))
+        _ if name.chars().any(toolgate_core::is_invisible) || name.trim() != name => {
+            Err(EntryError::entry("its name has invisible characters"))
         }
         _ => Ok(()),
     }

@@ -1,14 +1,14 @@
-//! B2, B5, D6: answers that are too large, broken, or of every kind.
+//! B2, B5, D6: responses that are too large, broken, or of every kind.
 
 use std::time::Duration;
 
 use serde_json::json;
 
-use crate::house::{House, within};
+use crate::fault_test::{FaultTest, within};
 
 #[tokio::test]
 async fn an_answer_that_is_too_large_fails_its_call_at_once_and_the_server_stays() {
-    let house = House::with(&[]).await;
+    let house = FaultTest::start(&[]).await;
     let pid = house.answer("pid", json!({})).await;
     let envelope = within(
         Duration::from_secs(20),
@@ -23,23 +23,23 @@ async fn an_answer_that_is_too_large_fails_its_call_at_once_and_the_server_stays
     .await;
     assert_eq!(envelope["success"], false, "{envelope}");
     assert_eq!(envelope["error_kind"], "too_large", "{envelope}");
-    // Junk is nobody's answer, however long it is.
+    // Stray text fails no call, however long it is.
     let junk = house
         .call_within(3000, "flood", json!({ "bytes": 64 << 20, "junk": true }))
         .await;
     assert_eq!(junk["error_kind"], "timeout", "{junk}");
-    house.works().await;
+    house.assert_works().await;
     assert_eq!(
         house.answer("pid", json!({})).await,
         pid,
         "it was not restarted"
     );
-    house.end().await;
+    house.finish().await;
 }
 
 #[tokio::test]
 async fn a_broken_answer_fails_its_call_and_no_other() {
-    let house = House::with(&[]).await;
+    let house = FaultTest::start(&[]).await;
     let text = |inner: &str| {
         format!(
             r#"{{"jsonrpc":"2.0","id":$ID,"result":{{"content":[{{"type":"text","text":"{inner}"}}]}}}}"#
@@ -82,13 +82,13 @@ async fn a_broken_answer_fails_its_call_and_no_other() {
         );
         assert_eq!(other["result"], "other", "{start}");
     }
-    house.works().await;
-    house.end().await;
+    house.assert_works().await;
+    house.finish().await;
 }
 
 #[tokio::test]
 async fn odd_answers_are_read_all_the_same() {
-    let house = House::with(&[]).await;
+    let house = FaultTest::start(&[]).await;
     for (raw, result) in [
         (
             r#"{"jsonrpc":"2.0","id":$ID,"result":{"content":[{"type":"text","text":"a\\u0000b"}]}}"#,
@@ -108,12 +108,12 @@ async fn odd_answers_are_read_all_the_same() {
             .await;
         assert_eq!(envelope["result"], result, "{raw}: {envelope}");
     }
-    house.end().await;
+    house.finish().await;
 }
 
 #[tokio::test]
 async fn ex5_the_result_of_an_mcp_tool_is_its_structured_content_its_text_or_its_blocks() {
-    let house = House::with(&[]).await;
+    let house = FaultTest::start(&[]).await;
     assert_eq!(
         house
             .answer("structured", json!({ "value": { "n": 1 } }))
@@ -135,12 +135,12 @@ async fn ex5_the_result_of_an_mcp_tool_is_its_structured_content_its_text_or_its
     );
     assert_eq!(blocks[1]["data"], "aW1hZ2U=");
     assert_eq!(blocks[4]["resource"]["text"], "inside");
-    house.end().await;
+    house.finish().await;
 }
 
 #[tokio::test]
 async fn pn8_the_servers_own_rejection_is_returned_unchanged() {
-    let house = House::with(&[]).await;
+    let house = FaultTest::start(&[]).await;
     for text in [
         "Device 'Lamp' not found",
         "  two\nlines ",
@@ -158,12 +158,12 @@ async fn pn8_the_servers_own_rejection_is_returned_unchanged() {
         !envelope["error"].as_str().unwrap().is_empty(),
         "{envelope}"
     );
-    house.end().await;
+    house.finish().await;
 }
 
 #[tokio::test]
 async fn a_result_that_breaks_its_own_schema_is_reported() {
-    let house = House::with(&[]).await;
+    let house = FaultTest::start(&[]).await;
     let envelope = house
         .call("structured", json!({ "value": { "n": "one" } }))
         .await;
@@ -172,12 +172,12 @@ async fn a_result_that_breaks_its_own_schema_is_reported() {
         reported.contains("outputSchema") || reported.contains("output schema"),
         "{reported}"
     );
-    house.end().await;
+    house.finish().await;
 }
 
 #[tokio::test]
 async fn ten_thousand_blocks_are_one_result() {
-    let house = House::with(&[]).await;
+    let house = FaultTest::start(&[]).await;
     let block = r#"{"type":"text","text":"b"},"#.repeat(10_000);
     let raw = format!(
         r#"{{"jsonrpc":"2.0","id":$ID,"result":{{"content":[{}]}}}}"#,
@@ -187,5 +187,5 @@ async fn ten_thousand_blocks_are_one_result() {
         .call_within(20_000, "raw", json!({ "text": format!("{raw}\\n") }))
         .await;
     assert_eq!(envelope["result"].as_array().map(Vec::len), Some(10_000));
-    house.end().await;
+    house.finish().await;
 }

@@ -1,40 +1,41 @@
-//! A1, A3, A8: a child that floods, stands still, or lets go of its pipes.
+//! A1, A3, A8: a server that floods its output, hangs, or closes its pipes.
 
 use std::time::Duration;
 
 use serde_json::{Value, json};
 use toolgate_core::ToolCall;
 
-use crate::house::{FAKE, House, NEIGHBOUR, Plan, signal, within};
+use crate::fault_test::{FAKE, FaultTest, FaultTestBuilder, NEIGHBOUR, signal, within};
 
-/// A line, a text that never ends, and the progress bars people draw.
+/// Lines, endless text, and progress bars.
 const TEXTS: [&str; 3] = ["a line\\n", "no end ", "10 %\\r"];
 
 #[tokio::test]
 async fn mc2_a_flood_on_stderr_holds_up_no_call() {
-    let house = House::with(&["flood=1000000:before the handshake\\n"]).await;
+    let house = FaultTest::start(&["flood=1000000:before the handshake\\n"]).await;
     for text in TEXTS {
         let block = text.repeat(8192 / text.len());
         for bytes in [256 << 10, 100_000_000_u64] {
-            // Were nobody to read, the server would stand still after a pipe full, and its call end at its limit.
+            // If stderr weren't read, the server would block on a full pipe and its call would time
+            // out.
             let call = ToolCall::new("fake__stderr", json!({ "bytes": bytes, "text": block }));
-            let flood = house.run(call.timeout(Duration::from_secs(300)));
+            let flood = house.execute(call.timeout(Duration::from_secs(300)));
             let others = async {
                 for _ in 0..20 {
-                    house.works().await;
+                    house.assert_works().await;
                 }
             };
             let (written, ()) = tokio::join!(flood, others);
             assert_eq!(written["result"], "written", "{text}: {bytes}: {written}");
         }
     }
-    house.works().await;
-    house.end().await;
+    house.assert_works().await;
+    house.finish().await;
 }
 
 #[tokio::test]
 async fn mc2_the_tail_of_stderr_is_in_the_details_and_it_is_bounded() {
-    let house = House::with(&[]).await;
+    let house = FaultTest::start(&[]).await;
     let lines = "yesterday\n".repeat(10_000) + "the disk is on fire\n";
     let envelope = house
         .call("die", json!({ "status": 3, "stderr": lines }))
@@ -46,12 +47,12 @@ async fn mc2_the_tail_of_stderr_is_in_the_details_and_it_is_bounded() {
         !envelope["error"].as_str().unwrap().contains("fire"),
         "{envelope}"
     );
-    house.end().await;
+    house.finish().await;
 }
 
 #[tokio::test]
 async fn ex6_a_child_that_stands_still_ends_in_a_timeout_and_its_late_answer_is_dropped() {
-    let house = House::with(&[]).await;
+    let house = FaultTest::start(&[]).await;
     let pid = house.answer("pid", json!({})).await;
     signal("STOP", &pid);
     let envelope = house
@@ -72,20 +73,20 @@ async fn ex6_a_child_that_stands_still_ends_in_a_timeout_and_its_late_answer_is_
         pid,
         "it was not restarted"
     );
-    house.end().await;
+    house.finish().await;
 }
 
 #[tokio::test]
 async fn ex6_a_call_that_timed_out_is_cancelled_on_the_server() {
-    let house = Plan::new()
+    let house = FaultTestBuilder::new()
         .debug()
         .server(FAKE, &[])
         .server(NEIGHBOUR, &[])
-        .settled()
+        .start_settled()
         .await;
     let envelope = house.call_within(300, "sleep", json!({ "ms": 800 })).await;
     assert_eq!(envelope["error_kind"], "timeout", "{envelope}");
-    // It is told beside the next call, not before it.
+    // The cancellation is sent concurrently with the next call.
     let mut ids = (json!(null), json!(null));
     for _ in 0..100 {
         let heard = house.answer("heard", json!({})).await;
@@ -99,33 +100,33 @@ async fn ex6_a_call_that_timed_out_is_cancelled_on_the_server() {
         tokio::time::sleep(std::time::Duration::from_millis(20)).await;
     }
     assert!(ids.0.is_u64() && ids.0 == ids.1, "{ids:?}");
-    // The answer comes all the same, for nobody.
+    // The response still arrives, and is dropped.
     house
         .until("the late answer is logged", |house| {
-            house.log().contains("late answer dropped")
+            house.log().contains("late response dropped")
         })
         .await;
-    house.works().await;
-    house.end().await;
+    house.assert_works().await;
+    house.finish().await;
 }
 
 #[tokio::test]
 async fn a_child_that_closes_its_stdout_or_stdin_is_restarted_and_no_call_hangs() {
     for action in ["close-stdout", "close-stdin"] {
-        let house = House::with(&["deaf", &format!("after:tools/list={action}")]).await;
+        let house = FaultTest::start(&["deaf", &format!("after:tools/list={action}")]).await;
         let envelope = within(
             Duration::from_secs(50),
             house.call_within(5000, "echo", json!({ "text": "x" })),
         );
         let envelope = envelope.await;
         assert_eq!(envelope["success"], false, "{action}: {envelope}");
-        house.end().await;
+        house.finish().await;
     }
 }
 
 #[tokio::test]
 async fn a_child_that_does_not_read_fails_its_calls_at_their_limit() {
-    let house = House::with(&["after:tools/list=stop-reading"]).await;
+    let house = FaultTest::start(&["after:tools/list=stop-reading"]).await;
     let long = "x".repeat(1_000_000);
     let (first, second) = within(Duration::from_secs(20), async {
         tokio::join!(
@@ -138,5 +139,5 @@ async fn a_child_that_does_not_read_fails_its_calls_at_their_limit() {
         assert_eq!(envelope["success"], false, "{envelope}");
         assert_eq!(envelope["error_kind"], "timeout", "{envelope}");
     }
-    house.end().await;
+    house.finish().await;
 }

@@ -1,10 +1,10 @@
-//! A2, A5: a child that dies, in the middle of a call or over and over.
+//! A2, A5: a server that dies during a call, or over and over.
 
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::house::{FAKE, House, NEIGHBOUR, Plan, within};
+use crate::fault_test::{FAKE, FaultTest, FaultTestBuilder, NEIGHBOUR, within};
 
 #[tokio::test]
 async fn mc6_a_server_that_dies_fails_its_calls_within_a_second_and_comes_back() {
@@ -14,12 +14,13 @@ async fn mc6_a_server_that_dies_fails_its_calls_within_a_second_and_comes_back()
         (json!({ "signal": 9 }), "signal 9"),
         (json!({ "signal": 11 }), "signal 11"),
     ] {
-        let house = House::with(&[]).await;
+        let house = FaultTest::start(&[]).await;
         let mut how = how;
         how["ms"] = json!(300);
         how["stderr"] = json!("boom\n");
         let sleeping = (0..50).map(|_| house.call("sleep", json!({ "ms": 60_000 })));
-        // A guard against hanging, at ten times the second; `keeper.rs` and `tool/tests.rs` prove the second itself.
+        // Guards against hanging, at ten times the promised second; `keeper.rs` and `tool/tests.rs`
+        // prove the second itself.
         let (died, slept) = within(
             Duration::from_secs(10),
             futures::future::join(house.call("die", how), futures::future::join_all(sleeping)),
@@ -38,20 +39,20 @@ async fn mc6_a_server_that_dies_fails_its_calls_within_a_second_and_comes_back()
                 "{envelope}"
             );
         }
-        house.works().await;
-        house.end().await;
+        house.assert_works().await;
+        house.finish().await;
     }
 }
 
 #[tokio::test]
 async fn ex8_the_text_of_a_server_that_died_is_exact() {
-    let house = House::with(&[]).await;
+    let house = FaultTest::start(&[]).await;
     let envelope = house.call("die", json!({ "status": 3 })).await;
     assert_eq!(
         envelope["error"],
         "MCP server 'fake' stopped during the call (exit status 3)"
     );
-    house.end().await;
+    house.finish().await;
 }
 
 #[tokio::test]
@@ -61,24 +62,24 @@ async fn mc6_only_what_is_read_only_or_idempotent_is_run_again_and_only_once() {
         ("count_read_only", true, 2),
         ("count_idempotent", true, 2),
     ] {
-        let house = House::with(&["count=@/count"]).await;
+        let house = FaultTest::start(&["count=@/count"]).await;
         let envelope = house.call(tool, json!({ "die": true })).await;
         assert_eq!(envelope["success"], succeeds, "{tool}: {envelope}");
         let count = std::fs::metadata(house.folder.path().join("count"));
         assert_eq!(count.unwrap().len(), runs, "{tool}");
-        house.works().await;
-        house.end().await;
+        house.assert_works().await;
+        house.finish().await;
     }
 }
 
 #[tokio::test]
-async fn a_server_that_connects_and_dies_at_once_is_not_started_without_end() {
-    // Every start leaves a byte.
-    let house = Plan::new()
+async fn crash_loops_are_throttled() {
+    // Every start appends a byte to a file.
+    let house = FaultTestBuilder::new()
         .server(FAKE, &["failing=0:@/starts", "after:tools/list=exit:0"])
         .server("gone", &["failing=1000:@/gone"])
         .server(NEIGHBOUR, &[])
-        .settled()
+        .start_settled()
         .await;
     tokio::time::sleep(Duration::from_secs(8)).await;
     for file in ["starts", "gone"] {
@@ -95,5 +96,5 @@ async fn a_server_that_connects_and_dies_at_once_is_not_started_without_end() {
         .call_within(2000, "echo", json!({ "text": "x" }))
         .await;
     assert_eq!(envelope["success"], false, "{envelope}");
-    house.end().await;
+    house.finish().await;
 }

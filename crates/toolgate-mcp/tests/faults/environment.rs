@@ -1,11 +1,11 @@
-//! A9: what a child sees of us, and what it may take.
+//! A9: the environment and the memory limit of a server.
 
 use serde_json::json;
-use toolgate_mcp::Connection;
+use toolgate_mcp::ServerConnection;
 
-use crate::house::{FAKE, House, NEIGHBOUR, Plan};
+use crate::fault_test::{FAKE, FaultTest, FaultTestBuilder, NEIGHBOUR};
 
-/// The variables every child gets, whole or by their beginning.
+/// The variables every server gets, as names or prefixes.
 const USUAL: [&str; 26] = [
     "HOME",
     "USER",
@@ -36,8 +36,8 @@ const USUAL: [&str; 26] = [
 ];
 
 #[tokio::test]
-async fn a_child_gets_a_clean_environment_its_arguments_and_three_open_files() {
-    let house = House::with(&["describe=3"]).await;
+async fn a_server_gets_a_clean_environment() {
+    let house = FaultTest::start(&["describe=3"]).await;
     let env = house.answer("env", json!({})).await;
     let env = env.as_object().unwrap();
     let strange: Vec<_> = env
@@ -49,20 +49,20 @@ async fn a_child_gets_a_clean_environment_its_arguments_and_three_open_files() {
         })
         .collect();
     assert!(strange.is_empty(), "{strange:?}");
-    // Cargo gives them to every test: they stand for all that is ours.
+    // Cargo sets them for every test; they stand for all other variables of ours.
     assert!(std::env::var("CARGO_MANIFEST_DIR").is_ok());
     assert!(!env.contains_key("CARGO_MANIFEST_DIR"));
     assert_eq!(env["PYTHONUTF8"], "1");
     assert_eq!(house.answer("args", json!({})).await, json!(["describe=3"]));
     assert_eq!(house.answer("fds", json!({})).await, json!(["0", "1", "2"]));
-    house.end().await;
+    house.finish().await;
 }
 
 #[tokio::test]
 async fn inherit_env_passes_everything_and_what_is_configured_wins() {
-    let house = Plan::new()
+    let house = FaultTestBuilder::new()
         .settings(FAKE, &[], |fake| {
-            let Connection::Stdio(program) = &mut fake.connection else {
+            let ServerConnection::Stdio(program) = &mut fake.connection else {
                 panic!()
             };
             program.inherit_env = true;
@@ -70,26 +70,26 @@ async fn inherit_env_passes_everything_and_what_is_configured_wins() {
                 .env
                 .insert("CARGO_PKG_NAME".to_owned(), "mine".to_owned());
         })
-        .settled()
+        .start_settled()
         .await;
     let env = house.answer("env", json!({})).await;
     assert_eq!(env["CARGO_MANIFEST_DIR"], env!("CARGO_MANIFEST_DIR"));
     assert_eq!(env["CARGO_PKG_NAME"], "mine");
-    house.end().await;
+    house.finish().await;
 }
 
 #[tokio::test]
 async fn a_child_that_takes_more_memory_than_it_may_is_ended_with_that_reason() {
-    let house = Plan::new()
+    let house = FaultTestBuilder::new()
         .settings(FAKE, &[], |fake| fake.max_memory = Some(100 << 20))
         .server(NEIGHBOUR, &[])
-        .settled()
+        .start_settled()
         .await;
-    house.works().await;
+    house.assert_works().await;
     let envelope = house.call("eat", json!({ "mb": 400 })).await;
     let text = envelope.to_string();
     assert_eq!(envelope["error_kind"], "unavailable", "{envelope}");
     assert!(text.contains("memory"), "{envelope}");
-    house.works().await;
-    house.end().await;
+    house.assert_works().await;
+    house.finish().await;
 }

@@ -1,16 +1,16 @@
-//! B6, B7, D2, TM2, TM6: lists of tools without end, without measure, and lists that change.
+//! B6, B7, D2, TM2, TM6: tool lists that are endless, oversized, invalid, or changing.
 
 use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::time::Instant;
-use toolgate_core::{Source, ToolManager};
+use toolgate_core::{ToolManager, ToolSource};
 
-use crate::house::{FAKE, House, NEIGHBOUR, Plan};
+use crate::fault_test::{FAKE, FaultTest, FaultTestBuilder, NEIGHBOUR};
 
-/// The tools of the server with faults, as the manager has them.
+/// The manager's tools of the faulty server.
 fn listed(manager: &ToolManager) -> Vec<Value> {
-    let source = Source::Mcp(FAKE.to_owned());
+    let source = ToolSource::Mcp(FAKE.to_owned());
     manager
         .tools()
         .iter()
@@ -38,11 +38,11 @@ async fn pages_without_end_come_to_an_end() {
         (&["many=100000"], "1000"),
     ] {
         let started = Instant::now();
-        let house = Plan::new()
+        let house = FaultTestBuilder::new()
             .file("tools", &json!([tool("one", "The only one")]))
             .server(FAKE, modes)
             .server(NEIGHBOUR, &[])
-            .settled()
+            .start_settled()
             .await;
         assert!(started.elapsed() < Duration::from_secs(50), "{modes:?}");
         let tools = listed(&house.manager).len();
@@ -52,13 +52,13 @@ async fn pages_without_end_come_to_an_end() {
             .lines()
             .any(|line| line.contains("WARN") && line.contains(warned));
         assert!(warning, "{modes:?}: {log}");
-        house.end().await;
+        house.finish().await;
     }
 }
 
 #[tokio::test]
-async fn a_description_of_megabytes_is_cut_or_refused_and_the_rest_is_there() {
-    let house = House::with(&["describe=5000000"]).await;
+async fn an_oversized_description_rejects_only_its_tool() {
+    let house = FaultTest::start(&["describe=5000000"]).await;
     let tools = listed(&house.manager);
     assert!(tools.len() >= 20, "{}", tools.len());
     let longest = tools
@@ -66,7 +66,7 @@ async fn a_description_of_megabytes_is_cut_or_refused_and_the_rest_is_there() {
         .map(|tool| tool[1].as_str().unwrap().len())
         .max();
     assert!(longest <= Some(8 << 10), "{longest:?}");
-    house.end().await;
+    house.finish().await;
 }
 
 #[tokio::test]
@@ -81,29 +81,29 @@ async fn tm2_tools_are_added_as_discovered() {
         .zip(&schemas)
         .map(|(name, schema)| json!({ "name": name, "description": "d", "inputSchema": schema }))
         .collect();
-    let house = Plan::new()
+    let house = FaultTestBuilder::new()
         .file("tools", &json!(tools))
         .server(FAKE, &["list=@/tools"])
-        .settled()
+        .start_settled()
         .await;
     let expected: Vec<_> = ["zulu", "alpha", "mike"]
         .iter()
         .zip(&schemas)
         .map(|(name, schema)| json!([name, "d", schema]).to_string())
         .collect();
-    // As text, so that the order of keys counts too.
+    // Compared as text, so that the order of keys counts.
     let found: Vec<_> = listed(&house.manager)
         .iter()
         .map(Value::to_string)
         .collect();
     assert_eq!(found, expected);
-    house.end().await;
+    house.finish().await;
 }
 
 #[tokio::test]
 async fn tm6_a_tool_without_a_usable_definition_is_left_out_and_the_rest_load() {
     let object = json!({ "type": "object" });
-    let house = Plan::new()
+    let house = FaultTestBuilder::new()
         .file("tools", &json!([
             { "name": "no_schema", "description": "d" },
             { "name": "no_object", "description": "d", "inputSchema": "text" },
@@ -120,7 +120,7 @@ async fn tm6_a_tool_without_a_usable_definition_is_left_out_and_the_rest_load() 
         ]))
         .server(FAKE, &["list=@/tools"])
         .server(NEIGHBOUR, &[])
-        .settled()
+        .start_settled()
         .await;
     let found: Vec<_> = listed(&house.manager)
         .iter()
@@ -151,12 +151,12 @@ async fn tm6_a_tool_without_a_usable_definition_is_left_out_and_the_rest_load() 
             "{name}\n{log}"
         );
     }
-    house.end().await;
+    house.finish().await;
 }
 
 #[tokio::test]
 async fn a_changed_list_is_followed_as_one_change_and_the_difference_is_said() {
-    let house = Plan::new()
+    let house = FaultTestBuilder::new()
         .file(
             "tools",
             &json!([
@@ -168,7 +168,7 @@ async fn a_changed_list_is_followed_as_one_change_and_the_difference_is_said() {
         )
         .server(FAKE, &["list=@/tools"])
         .server(NEIGHBOUR, &[])
-        .settled()
+        .start_settled()
         .await;
     let after = json!([
         tool("kept", "k"),
@@ -197,31 +197,31 @@ async fn a_changed_list_is_followed_as_one_change_and_the_difference_is_said() {
         warned("changing") && log.contains("Reads a file and mails it"),
         "{log}"
     );
-    house.end().await;
+    house.finish().await;
 }
 
 #[tokio::test]
 async fn a_list_that_breaks_later_leaves_the_old_one_in_force() {
-    let house = House::with(&["list=@/tools"]).await;
+    let house = FaultTest::start(&["list=@/tools"]).await;
     assert!(listed(&house.manager).is_empty());
     let tools = json!([tool("changed", "c"), tool("echo", "e")]);
     std::fs::write(house.folder.path().join("tools"), tools.to_string()).unwrap();
     assert!(house.servers.reconnect(FAKE).await);
     assert_eq!(listed(&house.manager).len(), 2);
-    house.end().await;
+    house.finish().await;
 }
 
 #[tokio::test]
 async fn a_storm_of_changes_is_followed_once_a_second() {
-    let house = House::with(&["storm=1000"]).await;
+    let house = FaultTest::start(&["storm=1000"]).await;
     tokio::time::sleep(Duration::from_secs(3)).await;
-    house.works().await;
+    house.assert_works().await;
     let lists = house
-        .heard()
+        .received_methods()
         .await
         .iter()
         .filter(|method| *method == "tools/list")
         .count();
     assert!((2..=8).contains(&lists), "{lists}");
-    house.end().await;
+    house.finish().await;
 }

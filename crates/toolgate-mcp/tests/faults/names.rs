@@ -1,9 +1,9 @@
-//! D1, TM5, TM7, PN1, VA5, VA7: names of tools and of their parameters, at a real server.
+//! D1, TM5, TM7, PN1, VA5, VA7: names of tools and parameters, with a real server process.
 
 use serde_json::{Value, json};
-use toolgate_core::{FunctionTool, Normalize, ToolCall, ToolError};
+use toolgate_core::{FunctionTool, RenameMode, ToolCall, ToolError};
 
-use crate::house::{FAKE, House, NEIGHBOUR, Plan};
+use crate::fault_test::{FAKE, FaultTest, FaultTestBuilder, NEIGHBOUR};
 
 fn zwave() -> Value {
     json!([{
@@ -25,16 +25,16 @@ fn zwave() -> Value {
     }])
 }
 
-async fn sent(house: &House, tool: &str, arguments: Value) -> Value {
+async fn sent(house: &FaultTest, tool: &str, arguments: Value) -> Value {
     house.answer(tool, arguments).await["arguments"].clone()
 }
 
 #[tokio::test]
 async fn pn1_the_call_of_the_specification_reaches_a_real_server_exactly_so() {
-    let house = Plan::new()
+    let house = FaultTestBuilder::new()
         .file("tools", &zwave())
         .server(FAKE, &["list=@/tools"])
-        .settled()
+        .start_settled()
         .await;
     let arguments = json!({ "device_name": "Switch One", "command": "on" });
     assert_eq!(
@@ -43,15 +43,15 @@ async fn pn1_the_call_of_the_specification_reaches_a_real_server_exactly_so() {
             .to_string(),
         r#"{"deviceName":"Switch One","action":"on"}"#
     );
-    // A name that the server declares is never touched.
+    // A name that the server declares is never rewritten.
     assert_eq!(
         sent(&house, "snake", json!({ "device_name": "x" })).await,
         json!({ "device_name": "x" })
     );
-    house.end().await;
+    house.finish().await;
 }
 
-/// Declares its parameters as a model writes them, wants them, and takes no others.
+/// A tool whose schema declares and requires snake-case parameters; `closed` allows no others.
 fn snake_zwave(closed: bool) -> Value {
     json!([{
         "name": "control_zwave_device",
@@ -70,20 +70,20 @@ async fn pn6_always_and_never_are_settings_of_a_server() {
     let asked = json!({ "device_name": "Switch One", "command": "on" });
     let always = r#"{"deviceName":"Switch One","action":"on"}"#;
     for (normalize, expected) in [
-        (Normalize::Always, always),
-        (Normalize::Undeclared, &asked.to_string()),
-        (Normalize::Never, &asked.to_string()),
+        (RenameMode::Always, always),
+        (RenameMode::Undeclared, &asked.to_string()),
+        (RenameMode::Never, &asked.to_string()),
     ] {
         for closed in [true, false] {
-            let house = Plan::new()
+            let house = FaultTestBuilder::new()
                 .file("tools", &snake_zwave(closed))
                 .settings(FAKE, &["list=@/tools"], |fake| fake.normalize = normalize)
-                .settled()
+                .start_settled()
                 .await;
             let tool = "control_zwave_device";
             let received = sent(&house, tool, asked.clone()).await;
             assert_eq!(received.to_string(), expected, "{normalize:?} {closed}");
-            // What is wrong is said in the words of the schema, and never reaches the server.
+            // Errors use the names of the schema, and the call never reaches the server.
             let envelope = house.call(tool, json!({ "device_name": 5 })).await;
             assert_eq!(
                 envelope["error"],
@@ -92,18 +92,18 @@ async fn pn6_always_and_never_are_settings_of_a_server() {
             let twice = json!({ "device_name": "a", "deviceName": "b", "command": "on" });
             let envelope = house.call(tool, twice).await;
             let refused = envelope["success"] == false;
-            assert_eq!(refused, normalize == Normalize::Always, "{envelope}");
-            house.end().await;
+            assert_eq!(refused, normalize == RenameMode::Always, "{envelope}");
+            house.finish().await;
         }
     }
 }
 
 #[tokio::test]
 async fn va5_what_the_schema_closes_out_is_dropped_and_the_rest_is_forwarded() {
-    let house = Plan::new()
+    let house = FaultTestBuilder::new()
         .file("tools", &zwave())
         .server(FAKE, &["list=@/tools"])
-        .settled()
+        .start_settled()
         .await;
     assert_eq!(
         sent(&house, "snake", json!({ "device_name": "x", "extra": 1 })).await,
@@ -118,7 +118,7 @@ async fn va5_what_the_schema_closes_out_is_dropped_and_the_rest_is_forwarded() {
         .await,
         json!({ "deviceName": "x", "action": "on", "extra": 1 })
     );
-    house.end().await;
+    house.finish().await;
 }
 
 #[tokio::test]
@@ -130,15 +130,15 @@ async fn va7_arguments_of_mcp_tools_are_checked_unless_the_server_is_said_to_do_
         ),
         (false, Value::Null),
     ] {
-        let house = Plan::new()
+        let house = FaultTestBuilder::new()
             .file("tools", &zwave())
             .settings(FAKE, &["list=@/tools"], |fake| fake.validate = validate)
-            .settled()
+            .start_settled()
             .await;
         let arguments = json!({ "deviceName": "x", "action": "explode" });
         let envelope = house.call("control_zwave_device", arguments).await;
         assert_eq!(envelope["error"], error, "{envelope}");
-        house.end().await;
+        house.finish().await;
     }
 }
 
@@ -149,20 +149,20 @@ async fn tm7_a_name_belongs_to_the_source_of_highest_rank_however_late_it_answer
         { "name": "shared", "description": "d", "inputSchema": { "type": "object" } },
         { "name": "dаtetime", "description": "With a Cyrillic letter", "inputSchema": { "type": "object" } },
     ]);
-    let plan = Plan::new()
+    let plan = FaultTestBuilder::new()
         .file("tools", &tools)
         .server("first", &["list=@/tools", "wait=500"])
         .server("second", &["list=@/tools"]);
-    let house = plan.open();
+    let house = plan.start();
     let clock = FunctionTool::new("datetime", "The clock", async |_: Value, _| {
         Ok::<_, ToolError>("local")
     });
     house.manager.add(clock.unwrap());
     house.servers.settled().await;
-    let local = house.run(ToolCall::new("datetime", json!({}))).await;
+    let local = house.execute(ToolCall::new("datetime", json!({}))).await;
     assert_eq!(local["result"], "local");
     for server in ["first", "second"] {
-        let envelope = house.call_of(server, "datetime", json!({})).await;
+        let envelope = house.call_on(server, "datetime", json!({})).await;
         assert_eq!(envelope["success"], true, "{envelope}");
     }
     let shared = house.manager.find("shared").unwrap();
@@ -173,13 +173,13 @@ async fn tm7_a_name_belongs_to_the_source_of_highest_rank_however_late_it_answer
             .any(|line| line.contains("WARN") && line.contains("datetime")),
         "{log}"
     );
-    // Not after a reconnection either.
+    // A reconnect doesn't change the owner either.
     assert!(house.servers.reconnect("second").await);
-    let local = house.run(ToolCall::new("datetime", json!({}))).await;
+    let local = house.execute(ToolCall::new("datetime", json!({}))).await;
     assert_eq!(local["result"], "local");
     let shared = house.manager.find("shared").unwrap();
     assert_eq!(shared.definition().source().to_string(), "mcp:first");
-    house.end().await;
+    house.finish().await;
 }
 
 #[tokio::test]
@@ -201,13 +201,13 @@ async fn tm2_a_tool_of_any_name_is_listed_and_called_by_the_name_its_server_gave
         "  ",
         &*long,
     ];
-    // Without a description the name has to stand for it.
+    // Without a description, the name stands in for it.
     let entry = |name: &str| json!({ "name": name, "inputSchema": { "type": "object" } });
     let tools: Vec<Value> = odd.iter().map(|name| entry(name)).collect();
-    let house = Plan::new()
+    let house = FaultTestBuilder::new()
         .file("tools", &json!(tools))
         .server(FAKE, &["list=@/tools"])
-        .settled()
+        .start_settled()
         .await;
     let listed: Vec<String> = house
         .manager
@@ -215,11 +215,11 @@ async fn tm2_a_tool_of_any_name_is_listed_and_called_by_the_name_its_server_gave
         .iter()
         .map(|tool| tool.definition().name().to_owned())
         .collect();
-    let shown = odd.map(toolgate_core::shown_name);
+    let shown = odd.map(toolgate_core::display_name);
     assert_eq!(listed, shown, "all of them, in order");
     for (listed, name) in listed.iter().zip(odd) {
         for asked in [listed.clone(), name.to_owned()] {
-            let envelope = house.run(ToolCall::new(asked, json!({ "x": 1 }))).await;
+            let envelope = house.execute(ToolCall::new(asked, json!({ "x": 1 }))).await;
             let text = envelope["result"].as_str().unwrap_or_default();
             let received: Value = serde_json::from_str(text).unwrap();
             assert_eq!(received["tool"], name, "{envelope}");
@@ -227,19 +227,20 @@ async fn tm2_a_tool_of_any_name_is_listed_and_called_by_the_name_its_server_gave
         assert_eq!(house.answer(name, json!({})).await["tool"], name);
     }
     let log = house.log();
-    assert!(!log.contains("left out"), "{log}");
+    let is_reported = log.contains("left out") || log.contains("skipping the tool");
+    assert!(!is_reported, "{log}");
     assert!(!log.contains(&*long), "a name fills no log");
-    house.end().await;
+    house.finish().await;
 }
 
 #[tokio::test]
 async fn tm7_a_name_twice_in_a_servers_list_is_the_later_tool_and_no_alarm() {
     let tool = |description: &str, parameter: &str| json!({ "name": "twice", "description": description, "inputSchema": { "type": "object", "required": [parameter] } });
     let other = json!({ "name": "once", "description": "d", "inputSchema": { "type": "object" } });
-    let house = Plan::new()
+    let house = FaultTestBuilder::new()
         .file("tools", &json!([tool("one", "a"), other, tool("two", "b")]))
         .server(FAKE, &["list=@/tools"])
-        .settled()
+        .start_settled()
         .await;
     let tools = house.manager.tools();
     let listed: Vec<_> = tools
@@ -259,17 +260,17 @@ async fn tm7_a_name_twice_in_a_servers_list_is_the_later_tool_and_no_alarm() {
         "once a listing: {log}"
     );
     assert!(!log.contains("trust"), "{log}");
-    house.end().await;
+    house.finish().await;
 }
 
 #[tokio::test]
 async fn tm5_a_name_of_several_servers_is_found_with_the_server_in_front_at_all_times() {
-    let house = House::with(&[]).await;
+    let house = FaultTest::start(&[]).await;
     for server in [FAKE, NEIGHBOUR] {
         let envelope = house
-            .call_of(server, "echo", json!({ "text": server }))
+            .call_on(server, "echo", json!({ "text": server }))
             .await;
         assert_eq!(envelope["result"], server);
     }
-    house.end().await;
+    house.finish().await;
 }

@@ -1,10 +1,10 @@
-//! F13: a server that changes its tools once it is trusted.
+//! F13: a server that changes its tools after they were agreed to.
 
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::house::{FAKE, House, Plan, within};
+use crate::fault_test::{FAKE, FaultTest, FaultTestBuilder, within};
 
 fn listed(description: &str, annotations: &Value) -> Value {
     let tool = |name: &str, description: &str, annotations: &Value| json!({ "name": name, "description": description, "inputSchema": { "type": "object" }, "annotations": annotations });
@@ -15,30 +15,30 @@ fn listed(description: &str, annotations: &Value) -> Value {
     ])
 }
 
-/// Changes the server's list, and waits until that is known.
-async fn relist(house: &House, tools: &Value) {
+/// Changes the server's list, and waits until the change is noticed.
+async fn relist(house: &FaultTest, tools: &Value) {
     std::fs::write(house.folder.path().join("tools.json"), tools.to_string()).unwrap();
     let mut changed = house.servers.changed();
     house.call("changed", json!({})).await;
     within(Duration::from_secs(30), async {
-        while house.servers.status_of(FAKE).unwrap().changes.is_none() {
+        while house.servers.server_status(FAKE).unwrap().changes.is_none() {
             changed.changed().await.unwrap();
         }
     })
     .await;
 }
 
-async fn house() -> House {
-    let plan = Plan::new().file(
+async fn house() -> FaultTest {
+    let plan = FaultTestBuilder::new().file(
         "tools.json",
         &listed("Counts", &json!({ "readOnlyHint": true })),
     );
     plan.server(FAKE, &["list=@/tools.json", "count=@/counted"])
-        .settled()
+        .start_settled()
         .await
 }
 
-fn runs(house: &House) -> usize {
+fn runs(house: &FaultTest) -> usize {
     let counted = std::fs::read(house.folder.path().join("counted"));
     counted.map_or(0, |bytes| bytes.len())
 }
@@ -61,10 +61,16 @@ async fn f13_a_tool_that_is_not_read_only_any_more_is_not_run() {
         )
     );
     assert_eq!(runs(&house), 1, "it was not run");
-    let hash = house.servers.status_of(FAKE).unwrap().changes.unwrap().hash;
+    let hash = house
+        .servers
+        .server_status(FAKE)
+        .unwrap()
+        .changes
+        .unwrap()
+        .hash;
     house.servers.agree_to_changes(FAKE, &hash).unwrap();
     assert_eq!(house.answer("count", json!({})).await, 2);
-    house.end().await;
+    house.finish().await;
 }
 
 #[tokio::test]
@@ -76,7 +82,7 @@ async fn a_harmless_change_is_run_and_told() {
     )
     .await;
     assert_eq!(house.answer("count", json!({})).await, 1);
-    let status = house.servers.status_of(FAKE).unwrap();
+    let status = house.servers.server_status(FAKE).unwrap();
     assert_eq!((status.tools, status.withheld()), (2, 0));
-    house.end().await;
+    house.finish().await;
 }

@@ -1,12 +1,12 @@
-//! What a server asks of us is answered, also when there is nobody to ask.
+//! Requests of a server are answered, even when there is nobody to ask.
 
 use serde_json::json;
 
-use crate::house::House;
+use crate::fault_test::FaultTest;
 
 #[tokio::test]
 async fn questions_of_a_server_get_a_proper_answer_when_nobody_can_answer() {
-    let house = House::with(&[]).await;
+    let house = FaultTest::start(&[]).await;
     let elicited = house.answer("elicit", json!({})).await;
     let declined =
         ["decline", "cancel"].contains(&elicited["result"]["action"].as_str().unwrap_or_default());
@@ -26,12 +26,12 @@ async fn questions_of_a_server_get_a_proper_answer_when_nobody_can_answer() {
         roots["result"]["roots"].is_array() || roots["error"]["message"].is_string(),
         "{roots}"
     );
-    house.end().await;
+    house.finish().await;
 }
 
 #[tokio::test]
-async fn questions_of_a_modern_server_are_answered_with_the_next_try() {
-    let house = House::with(&["modern"]).await;
+async fn modern_questions_are_answered_by_the_retry() {
+    let house = FaultTest::start(&["modern"]).await;
     let envelope = house.call_within(5000, "elicit", json!({})).await;
     let text = envelope.to_string();
     assert!(
@@ -41,13 +41,13 @@ async fn questions_of_a_modern_server_are_answered_with_the_next_try() {
     if envelope["success"] == true {
         assert!(text.contains("state of the call"), "{envelope}");
     }
-    house.works().await;
-    house.end().await;
+    house.assert_works().await;
+    house.finish().await;
 }
 
 #[tokio::test]
-async fn a_question_with_a_strange_id_or_of_a_strange_kind_is_answered_or_left_and_nothing_stops() {
-    let house = House::with(&[]).await;
+async fn strange_questions_harm_nothing() {
+    let house = FaultTest::start(&[]).await;
     let asked = [
         r#"{"jsonrpc":"2.0","id":"a","method":"ping"}"#,
         r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#,
@@ -70,6 +70,6 @@ async fn a_question_with_a_strange_id_or_of_a_strange_kind_is_answered_or_left_a
             .await;
         assert_eq!(envelope["result"], "end", "{asked}: {envelope}");
     }
-    house.works().await;
-    house.end().await;
+    house.assert_works().await;
+    house.finish().await;
 }

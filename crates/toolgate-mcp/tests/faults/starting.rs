@@ -1,21 +1,21 @@
-//! A6, A7, MC3, MC4, MC5: servers that can not be started, start late, or say nothing.
+//! A6, A7, MC3, MC4, MC5: servers that can't be started, start late, or never answer.
 
 use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 use toolgate_core::{FunctionTool, ToolCall, ToolError};
-use toolgate_mcp::{Connection, ServerSettings, ServerState};
+use toolgate_mcp::{ServerConnection, ServerSettings, ServerState};
 
-use crate::house::{FAKE, NEIGHBOUR, Plan, within};
+use crate::fault_test::{FAKE, FaultTestBuilder, NEIGHBOUR, within};
 
-fn quick(plan: Plan) -> Plan {
+fn quick(plan: FaultTestBuilder) -> FaultTestBuilder {
     plan.retry(|retry| retry.base_delay = Duration::from_millis(100))
 }
 
 #[tokio::test]
 async fn mc4_a_program_that_can_not_be_started_is_explained_and_the_rest_goes_on() {
-    let plan = Plan::new();
+    let plan = FaultTestBuilder::new();
     let file = |name: &str, text: &str, mode: u32| {
         let path = plan.path(name);
         std::fs::write(&path, text).unwrap();
@@ -37,10 +37,10 @@ async fn mc4_a_program_that_can_not_be_started_is_explained_and_the_rest_goes_on
     for (name, program) in &broken {
         plan = plan.add(ServerSettings::new(
             *name,
-            Connection::Stdio(program.clone()),
+            ServerConnection::Stdio(program.clone()),
         ));
     }
-    let house = plan.server(NEIGHBOUR, &[]).settled().await;
+    let house = plan.server(NEIGHBOUR, &[]).start_settled().await;
     let log = house.log();
     for (name, _) in &broken {
         let reason = format!("Reason: Connection to stdio server '{name}' failed");
@@ -51,45 +51,45 @@ async fn mc4_a_program_that_can_not_be_started_is_explained_and_the_rest_goes_on
         "{log}"
     );
     assert!(log.contains("no-such-program-anywhere"), "{log}");
-    // The rest: tools of this process and of the server beside them.
+    // The rest works: local tools, and tools of the other server.
     let clock = FunctionTool::new("clock", "d", async |_: Value, _| {
         Ok::<_, ToolError>("local")
     });
     house.manager.add(clock.unwrap());
-    let local = house.run(ToolCall::new("clock", json!({}))).await;
+    let local = house.execute(ToolCall::new("clock", json!({}))).await;
     assert_eq!(local["result"], "local");
     let echo = house
-        .run(ToolCall::new("echo", json!({ "text": "hello" })))
+        .execute(ToolCall::new("echo", json!({ "text": "hello" })))
         .await;
     assert_eq!(echo["result"], "hello", "{echo}");
     for (name, _) in &broken {
-        let envelope = house.call_of(name, "echo", json!({})).await;
+        let envelope = house.call_on(name, "echo", json!({})).await;
         assert_eq!(envelope["error_kind"], "unavailable", "{envelope}");
     }
-    house.end().await;
+    house.finish().await;
 }
 
 #[tokio::test]
 async fn mc4_the_zwave_server_names_its_broker_by_default() {
-    let plan = Plan::new();
+    let plan = FaultTestBuilder::new();
     let program = plan.path("zwave-mcp-server");
     std::fs::write(&program, "#!/bin/sh\necho 'no broker' >&2\nexit 1\n").unwrap();
     std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
     let program = plan.program(program.display().to_string());
-    let settings = ServerSettings::new("zwave", Connection::Stdio(program));
-    let house = quick(plan).add(settings).settled().await;
+    let settings = ServerSettings::new("zwave", ServerConnection::Stdio(program));
+    let house = quick(plan).add(settings).start_settled().await;
     let block = "❌ Failed to initialize MCP tools after 3 attempts
    Reason: Connection to stdio server 'zwave' failed
    MCP Server stderr: no broker
    Check: MQTT broker running, zwave-mcp-server installed
 ⚠️ Continuing with local tools only (none)";
     assert!(house.log().contains(block), "{}", house.log());
-    house.end().await;
+    house.finish().await;
 }
 
 #[tokio::test]
 async fn mc4_the_block_has_what_the_server_said_on_stderr() {
-    let plan = quick(Plan::new()).settings(
+    let plan = quick(FaultTestBuilder::new()).settings(
         "zwave",
         &[
             "stderr=Traceback: no broker\\nat line 3\\n",
@@ -97,7 +97,7 @@ async fn mc4_the_block_has_what_the_server_said_on_stderr() {
         ],
         |zwave| zwave.check = Some("the stick is plugged in".to_owned()),
     );
-    let house = plan.open();
+    let house = plan.start();
     for name in ["datetime", "search", "volume"] {
         house.manager.add(
             FunctionTool::new(name, "Local", async |_: serde_json::Value, _| {
@@ -118,32 +118,32 @@ async fn mc4_the_block_has_what_the_server_said_on_stderr() {
         .unwrap()
         .len();
     assert_eq!(starts, 3);
-    house.end().await;
+    house.finish().await;
 }
 
 #[tokio::test]
 async fn mc3_a_later_attempt_that_succeeds_says_which() {
-    let house = quick(Plan::new())
+    let house = quick(FaultTestBuilder::new())
         .server(FAKE, &["failing=1:@/starts"])
         .server(NEIGHBOUR, &[])
-        .settled()
+        .start_settled()
         .await;
     let log = house.log();
     assert!(
         log.contains("MCP connection succeeded on attempt 2"),
         "{log}"
     );
-    house.works().await;
-    house.end().await;
+    house.assert_works().await;
+    house.finish().await;
 }
 
 #[tokio::test]
 async fn mc4_a_server_that_comes_back_later_gets_its_tools_without_a_restart() {
-    let house = quick(Plan::new())
+    let house = quick(FaultTestBuilder::new())
         .retry(|retry| retry.max_delay = Duration::from_millis(400))
         .server(FAKE, &["failing=4:@/starts"])
         .server(NEIGHBOUR, &[])
-        .settled()
+        .start_settled()
         .await;
     assert!(house.manager.find("fake__echo").is_none());
     house
@@ -151,18 +151,18 @@ async fn mc4_a_server_that_comes_back_later_gets_its_tools_without_a_restart() {
             house.manager.find("fake__echo").is_some()
         })
         .await;
-    house.works().await;
-    house.end().await;
+    house.assert_works().await;
+    house.finish().await;
 }
 
 #[tokio::test]
-async fn a_server_that_never_answers_is_ended_and_the_key_to_raise_is_named() {
-    let house = quick(Plan::new())
+async fn a_silent_server_times_out_and_names_the_setting() {
+    let house = quick(FaultTestBuilder::new())
         .settings(FAKE, &["mute", "stderr=loading\\n"], |fake| {
             fake.start_timeout = Some(Duration::from_millis(300));
         })
         .server(NEIGHBOUR, &[])
-        .settled()
+        .start_settled()
         .await;
     let log = house.log();
     assert!(log.contains("startTimeout"), "{log}");
@@ -170,25 +170,25 @@ async fn a_server_that_never_answers_is_ended_and_the_key_to_raise_is_named() {
     house
         .until("it is ended", |house| house.processes().len() == 1)
         .await;
-    house.end().await;
+    house.finish().await;
 }
 
 #[tokio::test]
 async fn mc5_a_slow_server_delays_nobody() {
     let tools =
         json!([{ "name": "alpha", "description": "d", "inputSchema": { "type": "object" } }]);
-    let house = Plan::new()
+    let house = FaultTestBuilder::new()
         .file("tools", &tools)
         .settings(FAKE, &["mute"], |fake| {
             fake.start_timeout = Some(Duration::from_secs(600));
         })
         .server(NEIGHBOUR, &["list=@/tools", "wait=300"])
-        .open();
-    // The slow one goes first and could have this name too.
+        .start();
+    // The slow server comes first in the configuration and could own this name too.
     within(Duration::from_secs(60), house.servers.settled_for("alpha")).await;
-    let envelope = house.run(ToolCall::new("alpha", json!({}))).await;
+    let envelope = house.execute(ToolCall::new("alpha", json!({}))).await;
     assert_eq!(envelope["success"], true, "{envelope}");
     let slow = &house.servers.status()[0];
     assert_eq!(slow.state, ServerState::Starting, "it is still waited for");
-    house.end().await;
+    house.finish().await;
 }

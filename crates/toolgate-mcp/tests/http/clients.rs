@@ -3,14 +3,15 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 use tokio::process::Command;
 
-use crate::door::Door;
+use crate::test_server::TestMcpServer;
 
-/// Where `./test.sh` puts them. Nothing if they are missing, after saying so; with `CI=true` that is a failure.
+/// The folder into which `./test.sh` installs clients. `None` skips the test,
+/// which fails with `CI=true`.
 fn installed(what: &str) -> Option<PathBuf> {
     Some(thirdparty::MCP_CLIENTS.folder()?.join(what))
 }
 
-/// The same scripts that try `toolgate mcp`.
+/// These scripts also test `toolgate mcp`.
 fn script(name: &str) -> String {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let script = crates.join("toolgate/tests/clients").join(name);
@@ -62,16 +63,16 @@ async fn the_typescript_sdks_work_over_http_in_both_eras() {
     };
     let script = script("typescript.mjs");
     for kind in ["sdk", "client", "client-modern"] {
-        let door = Door::open().await;
-        let arguments = [&script, modules.to_str().unwrap(), kind, &door.url()];
+        let server = TestMcpServer::open().await;
+        let arguments = [&script, modules.to_str().unwrap(), kind, &server.url()];
         let seen = run(Path::new("node"), &arguments).await;
         expect_all_is_well(&seen, kind);
         assert_eq!(
-            door.mcp.sessions(),
+            server.mcp.sessions(),
             0,
             "{kind}: they say when they are done"
         );
-        door.nobody_searches().await;
+        server.nobody_searches().await;
     }
 }
 
@@ -82,16 +83,16 @@ async fn the_python_sdk_works_over_http_in_both_eras() {
     };
     let script = script("python.py");
     for (mode, protocol) in [("legacy", "2025-11-25"), ("auto", "2026-07-28")] {
-        let door = Door::open().await;
-        let mut seen = run(&python, &[&script, mode, &door.url()]).await;
+        let server = TestMcpServer::open().await;
+        let mut seen = run(&python, &[&script, mode, &server.url()]).await;
         seen["progress"] = json!([1, 2, 3].map(|done| {
             assert_eq!(seen["progress"][done - 1], done as f64, "{mode}");
             done
         }));
         expect_all_is_well(&seen, mode);
         assert_eq!(seen["protocol"], protocol);
-        assert_eq!(door.mcp.sessions(), 0, "{mode}");
-        door.nobody_searches().await;
+        assert_eq!(server.mcp.sessions(), 0, "{mode}");
+        server.nobody_searches().await;
     }
 }
 
@@ -100,8 +101,8 @@ async fn the_inspector_works_over_http() {
     let Some(inspector) = installed("node_modules/.bin/mcp-inspector") else {
         return;
     };
-    let door = Door::open().await;
-    let url = door.url();
+    let server = TestMcpServer::open().await;
+    let url = server.url();
     let ask = async |method: &[&str]| {
         let first = ["--cli", &url, "--transport", "http", "--method"];
         run(&inspector, &[&first, method].concat()).await

@@ -1,10 +1,10 @@
-//! `/mcp` over real sockets: what a connection that breaks does, and the clients that others wrote.
+//! `/mcp` over real sockets: broken connections, and clients that others wrote.
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,
-    reason = "a test that can not go on says where"
+    reason = "a test that can't go on says where"
 )]
 
 mod clients; // the SDKs in both eras, and the inspector
-mod door; // a server on a socket, with tools for these tests
+mod test_server; // a server on a socket, with tools for these tests
 mod wire; // connections that break

@@ -6,12 +6,12 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, sleep, timeout};
 
-use crate::door::{Door, add};
+use crate::test_server::{TestMcpServer, add};
 
 /// Ten times what anything here should take.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-impl Door {
+impl TestMcpServer {
     /// Returns when no call of `search` is under way.
     pub(crate) async fn nobody_searches(&self) {
         let idle = async {
@@ -32,7 +32,7 @@ impl Door {
     }
 
     /// A connection with one request on it.
-    async fn send(&self, method: &str, headers: &[(&str, &str)], body: &str) -> Wire {
+    async fn send(&self, method: &str, headers: &[(&str, &str)], body: &str) -> RawConnection {
         let mut stream = TcpStream::connect(self.address).await.unwrap();
         let mut head = format!(
             "{method} /mcp HTTP/1.1\r\nhost: x\r\naccept: application/json, text/event-stream\r\n\
@@ -44,7 +44,7 @@ impl Door {
         }
         let request = format!("{head}\r\n{body}");
         stream.write_all(request.as_bytes()).await.unwrap();
-        Wire(BufReader::new(stream))
+        RawConnection(BufReader::new(stream))
     }
 
     async fn session(&self) -> String {
@@ -68,9 +68,9 @@ fn call(tool: &str, token: Option<u32>) -> String {
     message("tools/call", &json!({ "name": tool, "_meta": meta }))
 }
 
-struct Wire(BufReader<TcpStream>);
+struct RawConnection(BufReader<TcpStream>);
 
-impl Wire {
+impl RawConnection {
     /// The next line that is like this.
     async fn line(&mut self, wanted: impl Fn(&str) -> bool) -> String {
         let found = async {
@@ -93,30 +93,32 @@ impl Wire {
 
 #[tokio::test]
 async fn a_connection_that_breaks_cancels_the_call_it_waits_for() {
-    let door = Door::open().await;
-    let session = door.session().await;
-    let wire = door
+    let server = TestMcpServer::open().await;
+    let session = server.session().await;
+    let wire = server
         .send(
             "POST",
             &[("mcp-session-id", &session)],
             &call("search", None),
         )
         .await;
-    door.somebody_searches().await;
+    server.somebody_searches().await;
     drop(wire);
-    door.nobody_searches().await;
+    server.nobody_searches().await;
 }
 
 #[tokio::test]
 async fn the_rest_of_an_answer_comes_on_another_connection() {
-    let door = Door::open().await;
-    let session = door.session().await;
+    let server = TestMcpServer::open().await;
+    let session = server.session().await;
     let id = ("mcp-session-id", session.as_str());
-    let mut wire = door.send("POST", &[id], &call("steps", Some(7))).await;
+    let mut wire = server.send("POST", &[id], &call("steps", Some(7))).await;
     // It comes at once, not when all of it is there.
     wire.line_with(r#""progress":1.0"#).await;
     drop(wire);
-    let mut wire = door.send("GET", &[id, ("last-event-id", "2-1")], "").await;
+    let mut wire = server
+        .send("GET", &[id, ("last-event-id", "2-1")], "")
+        .await;
     wire.line_with(r#""progress":2.0"#).await;
     wire.line_with(r#""text":"done""#).await;
     // The last piece of a body has no bytes.
@@ -125,21 +127,23 @@ async fn the_rest_of_an_answer_comes_on_another_connection() {
 
 #[tokio::test]
 async fn a_change_of_the_tools_reaches_an_open_stream() {
-    let door = Door::open().await;
-    let session = door.session().await;
-    let mut wire = door.send("GET", &[("mcp-session-id", &session)], "").await;
+    let server = TestMcpServer::open().await;
+    let session = server.session().await;
+    let mut wire = server
+        .send("GET", &[("mcp-session-id", &session)], "")
+        .await;
     wire.line_with("id: 0-0").await;
     let work = Box::new(|_, _| {
         let answer = Ok(toolgate_core::ToolOutput::text(""));
         Box::pin(async { answer }) as futures::future::BoxFuture<'static, _>
     });
-    add(&door.manager, "new", json!({ "type": "object" }), work);
+    add(&server.manager, "new", json!({ "type": "object" }), work);
     wire.line_with("notifications/tools/list_changed").await;
 }
 
 #[tokio::test]
 async fn connections_that_break_leave_no_task_and_no_call() {
-    let door = Door::open().await;
+    let server = TestMcpServer::open().await;
     let alive = || {
         tokio::runtime::Handle::current()
             .metrics()
@@ -147,17 +151,17 @@ async fn connections_that_break_leave_no_task_and_no_call() {
     };
     let before = alive();
     for n in 0..300 {
-        let session = door.session().await;
+        let session = server.session().await;
         let id = ("mcp-session-id", session.as_str());
         match n % 4 {
-            0 => drop(door.send("GET", &[id], "").await),
+            0 => drop(server.send("GET", &[id], "").await),
             1 => {
-                let mut wire = door.send("GET", &[id], "").await;
+                let mut wire = server.send("GET", &[id], "").await;
                 wire.line_with("id: 0-0").await;
             }
-            2 => drop(door.send("POST", &[id], &call("search", None)).await),
+            2 => drop(server.send("POST", &[id], &call("search", None)).await),
             _ => {
-                let mut wire = door.send("POST", &[id], &call("steps", Some(n))).await;
+                let mut wire = server.send("POST", &[id], &call("steps", Some(n))).await;
                 wire.line_with("retry:").await;
             }
         }
@@ -167,5 +171,5 @@ async fn connections_that_break_leave_no_task_and_no_call() {
         sleep(Duration::from_millis(20)).await;
     }
     assert_eq!(alive(), before);
-    door.nobody_searches().await;
+    server.nobody_searches().await;
 }

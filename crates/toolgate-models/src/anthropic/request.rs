@@ -1,52 +1,45 @@
-//! What is asked, as the Messages API wants it: bytes out of a request, without a socket.
+//! Builds the request body for the Messages API, without touching a socket.
 //!
-//! Three marks tell the provider what to keep in its cache: the tools, the system text, and all that was said so far. The
-//! next round of a turn begins with the same bytes, so that it is read at a tenth of the price.
+//! Three marks tell the provider what to cache: the tools, the system text, and the
+//! conversation so far. The next round of a turn starts with the same bytes, so they are read
+//! at a tenth of the price.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use serde::ser::{Error, SerializeSeq};
-use serde::{Serialize, Serializer};
-use serde_json::value::RawValue;
+use serde::Serialize;
+use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 
-use super::transcript::{self, Message};
-use crate::learned::Sent;
-use crate::{Offer, Request};
-
-#[derive(Debug, Clone)]
-pub(super) struct Options {
-    pub(super) model: String,
-    pub(super) max_tokens: usize,
-    /// How many tokens the model can hold.
-    pub(super) window: usize,
-    pub(super) temperature: Option<f64>,
-}
+use super::transcript::{self, AnthropicMessage};
+use crate::habits::SentOptions;
+use crate::wire_format::RequestOptions;
+use crate::{ModelRequest, OfferedTools};
 
 pub(super) fn body(
-    options: &Options,
-    sent: Sent,
-    request: &Request<'_>,
+    options: &RequestOptions,
+    sent: SentOptions,
+    request: &ModelRequest<'_>,
 ) -> Result<Vec<u8>, String> {
     let system = Some(request.system).filter(|system| !system.trim().is_empty());
     let messages = transcript::messages(request.messages, request.tools.catalog());
-    let tools = Tools::of(request.tools, &messages);
-    let no_use = request.words_only || matches!(tools, Some(Tools::Gone(_)));
-    let body = Body {
+    let tools = tools(request.tools, &messages).map_err(|error| error.to_string())?;
+    let no_use = request.words_only || request.tools.is_empty();
+    let body = AnthropicBody {
         model: &options.model,
-        max_tokens: request.room(options.window, options.max_tokens),
+        max_tokens: request.answer_tokens(options.window, options.max_tokens),
         stream: true,
         temperature: options.temperature.filter(|_| sent.temperature),
-        thinking: sent.think.then_some(Kind { kind: "adaptive" }),
+        thinking: sent.think.then_some(TypedObject { kind: "adaptive" }),
         system: system.map(|text| {
-            [System {
-                kind: "text",
+            [SystemBlock::Text {
                 text,
                 cache_control: CACHE,
             }]
         }),
-        // Tools are listed also where none may be used: history speaks of them, and the cache goes by them.
-        tool_choice: (tools.is_some() && no_use).then_some(Kind { kind: "none" }),
+        // Tools are listed even where none may be used: history refers to them, and the provider's
+        // cache depends on them.
+        tool_choice: (!tools.is_empty() && no_use).then_some(TypedObject { kind: "none" }),
         tools,
         messages,
     };
@@ -54,80 +47,62 @@ pub(super) fn body(
 }
 
 #[derive(Serialize)]
-struct Body<'a> {
+struct AnthropicBody<'a> {
     model: &'a str,
     max_tokens: usize,
     stream: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     temperature: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    thinking: Option<Kind>,
+    thinking: Option<TypedObject>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    system: Option<[System<'a>; 1]>,
+    system: Option<[SystemBlock<'a>; 1]>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tools: Vec<Cow<'a, RawValue>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    tools: Option<Tools<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    tool_choice: Option<Kind>,
-    messages: Vec<Message<'a>>,
+    tool_choice: Option<TypedObject>,
+    messages: Vec<AnthropicMessage<'a>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub(super) struct Kind {
+pub(super) struct TypedObject {
     #[serde(rename = "type")]
     kind: &'static str,
 }
 
-/// All up to here may be kept for the next request; for five minutes.
-pub(super) const CACHE: Kind = Kind { kind: "ephemeral" };
+// Marks the end of a prefix that the provider may cache for five minutes.
+pub(super) const CACHE: TypedObject = TypedObject { kind: "ephemeral" };
 
 #[derive(Serialize)]
-struct System<'a> {
-    #[serde(rename = "type")]
-    kind: &'static str,
-    text: &'a str,
-    cache_control: Kind,
+#[serde(tag = "type", rename_all = "snake_case")]
+enum SystemBlock<'a> {
+    Text {
+        text: &'a str,
+        cache_control: TypedObject,
+    },
 }
 
-enum Tools<'a> {
-    /// As they were converted, the last one with a mark for the cache.
-    Offered(&'a Offer),
-    /// Only names: history with calls is refused where no tool is listed at all.
-    Gone(BTreeSet<String>),
-}
-
-impl<'a> Tools<'a> {
-    fn of(offer: &'a Offer, messages: &[Message<'_>]) -> Option<Self> {
-        if !offer.is_empty() {
-            return Some(Self::Offered(offer));
-        }
-        let names = messages.iter().flat_map(Message::called);
-        let names: BTreeSet<String> = names.map(str::to_owned).collect();
-        (!names.is_empty()).then_some(Self::Gone(names))
+// The tools as they were converted, with a cache mark on the last one. If there are none, the names
+// that history refers to: the API refuses a history with calls if no tool is listed at all.
+fn tools<'a>(
+    offer: &'a OfferedTools,
+    messages: &[AnthropicMessage<'_>],
+) -> serde_json::Result<Vec<Cow<'a, RawValue>>> {
+    let offered = offer.iter().map(|tool| Cow::Borrowed(&*tool.json));
+    let mut tools: Vec<Cow<'a, RawValue>> = offered.collect();
+    if let Some(last) = tools.last_mut() {
+        *last = Cow::Owned(with_cache_mark(last)?);
+        return Ok(tools);
     }
+    let names = messages.iter().flat_map(AnthropicMessage::called_names);
+    let names: BTreeSet<&str> = names.collect();
+    let removed = names
+        .into_iter()
+        .map(|name| to_raw_value(&removed_tool(name)));
+    removed.map(|tool| tool.map(Cow::Owned)).collect()
 }
 
-impl Serialize for Tools<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let offer = match self {
-            Self::Offered(offer) => offer,
-            Self::Gone(names) => {
-                return serializer.collect_seq(names.iter().map(|name| gone(name)));
-            }
-        };
-        let last = offer.len().saturating_sub(1);
-        let mut list = serializer.serialize_seq(Some(offer.len()))?;
-        for (index, tool) in offer.iter().enumerate() {
-            if index == last {
-                list.serialize_element(&marked(&tool.json).map_err(S::Error::custom)?)?;
-            } else {
-                list.serialize_element(&*tool.json)?;
-            }
-        }
-        list.end()
-    }
-}
-
-fn gone(name: &str) -> Value {
+fn removed_tool(name: &str) -> Value {
     json!({
         "name": name,
         "description": "Not there any more",
@@ -135,7 +110,7 @@ fn gone(name: &str) -> Value {
     })
 }
 
-fn marked(tool: &RawValue) -> Result<Box<RawValue>, serde_json::Error> {
+fn with_cache_mark(tool: &RawValue) -> Result<Box<RawValue>, serde_json::Error> {
     let json = tool.get().trim_end();
     let open = json.strip_suffix('}').unwrap_or(json);
     RawValue::from_string(format!(

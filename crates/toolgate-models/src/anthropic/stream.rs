@@ -1,142 +1,146 @@
-//! What comes back, understood event by event, without a socket.
+//! Reads the events of an answer, without touching a socket.
 
+use serde_json::Value;
 use serde_json::value::RawValue;
 use toolgate_core::Arguments;
 
-use super::block::{Block, Content};
+use super::block::StreamBlock;
 use super::wire::{
-    BlockDelta, BlockStart, BlockStop, CallBlock, Counts, Delta, Kind, MessageDelta, MessageStart,
-    TextBlock, ThinkingBlock, Whole, read,
+    AnthropicUsage, BlockDelta, BlockStart, BlockStop, CallBlock, ContentDelta, EventTag,
+    MessageDelta, MessageStart, TextBlock, ThinkingBlock, WholeMessage, read,
 };
-use crate::message::MOST_PARTS;
+use crate::message::MAX_PARTS;
 use crate::reply_buffer::ReplyBuffer;
-use crate::wire_format::{Progress, ReplyReader, StreamError, utf8};
-use crate::{AssistantMessage, CallArguments, Catalog, Part, Reply, Stop};
+use crate::wire_format::{ReadResult, ReplyReader, ReplyStreamError, StreamProgress, utf8};
+use crate::{
+    AssistantMessage, CallArguments, Catalog, MessagePart, ModelCall, ModelReply, Provider,
+    StopReason,
+};
 
-fn garbled(reason: &str) -> StreamError {
-    StreamError::Garbled(reason.to_owned())
+fn garbled_error(reason: &str) -> ReplyStreamError {
+    ReplyStreamError::Garbled(reason.to_owned())
 }
 
-pub(crate) struct Stream<'a> {
+pub(crate) struct AnthropicReader<'a> {
     catalog: &'a Catalog,
-    blocks: Vec<Block>,
+    blocks: Vec<StreamBlock>,
     stop: Option<String>,
-    counts: Counts,
+    counts: AnthropicUsage,
     finished: bool,
 }
 
-impl<'a> Stream<'a> {
+impl<'a> AnthropicReader<'a> {
     pub(super) fn new(catalog: &'a Catalog) -> Self {
         Self {
             catalog,
             blocks: Vec::new(),
             stop: None,
-            counts: Counts::default(),
+            counts: AnthropicUsage::default(),
             finished: false,
         }
     }
 
-    fn begin(
+    fn start_block(
         &mut self,
         index: u64,
         block: &RawValue,
         reply: &mut ReplyBuffer<'_>,
-    ) -> Result<(), StreamError> {
-        if self.open(index).is_ok() {
-            return Err(garbled("a block begins twice"));
+    ) -> ReadResult {
+        if self.open_block(index).is_ok() {
+            return Err(garbled_error("a block begins twice"));
         }
-        if self.blocks.len() == MOST_PARTS {
-            return Err(StreamError::Garbled(format!(
-                "more than {MOST_PARTS} blocks"
+        if self.blocks.len() == MAX_PARTS {
+            return Err(ReplyStreamError::Garbled(format!(
+                "more than {MAX_PARTS} blocks"
             )));
         }
-        let content = match read::<Kind<'_>>(block.get())?.kind.as_deref() {
+        let mut input = String::new();
+        let part = match read::<EventTag<'_>>(block.get())?.kind.as_deref() {
             Some("text") => {
-                let block: TextBlock = read(block.get())?;
-                reply.tell_text(&block.text);
-                Content::Text(block.text)
+                let TextBlock { text } = read(block.get())?;
+                reply.forward_text(&text);
+                MessagePart::Text { text }
             }
             Some("thinking") => {
                 let block: ThinkingBlock = read(block.get())?;
-                reply.tell_thinking(&block.thinking);
-                Content::Thinking {
+                reply.forward_thinking(&block.thinking);
+                MessagePart::Thinking {
                     text: block.thinking,
-                    signature: block.signature,
+                    signature: Some(block.signature).filter(|signature| !signature.is_empty()),
                 }
             }
             Some("tool_use") => {
                 let block: CallBlock<'_> = read(block.get())?;
-                // Usually an empty object that the pieces to come replace.
-                let input = block.input.map_or("", RawValue::get);
-                let is_empty =
-                    CallArguments::read(input) == CallArguments::Object(Arguments::new());
-                Content::Call {
-                    id: block.id.unwrap_or_default(),
-                    name: block.name.unwrap_or_default(),
-                    input: if is_empty { "" } else { input }.to_owned(),
+                let none = CallArguments::Object(Arguments::new());
+                // Usually an empty object that later pieces replace.
+                let given = block.input.map_or("", RawValue::get);
+                if CallArguments::read(given) != none {
+                    input = given.to_owned();
                 }
+                MessagePart::Call(ModelCall {
+                    id: ModelCall::id_or_new(block.id.unwrap_or_default()),
+                    name: self.catalog.listed_name(&block.name.unwrap_or_default()),
+                    arguments: none,
+                })
             }
-            _ => Content::Other {
-                block: read(block.get())?,
-                input: String::new(),
+            _ => MessagePart::Opaque {
+                provider: Provider::Anthropic,
+                value: Value::Object(read(block.get())?),
             },
         };
-        self.blocks.push(Block {
+        self.blocks.push(StreamBlock {
             index,
-            content,
+            part,
+            input,
             closed: false,
         });
         Ok(())
     }
 
-    fn grow(
+    fn extend_block(
         &mut self,
         index: u64,
-        delta: &Delta<'_>,
+        delta: &ContentDelta<'_>,
         reply: &mut ReplyBuffer<'_>,
-    ) -> Result<(), StreamError> {
-        let block = self.open(index)?;
-        match (&*delta.kind, &mut block.content) {
-            ("text_delta", Content::Text(text)) => {
+    ) -> ReadResult {
+        let block = self.open_block(index)?;
+        match (&*delta.kind, &mut block.part) {
+            ("text_delta", MessagePart::Text { text }) => {
                 text.push_str(&delta.text);
-                reply.tell_text(&delta.text);
+                reply.forward_text(&delta.text);
             }
-            ("thinking_delta", Content::Thinking { text, .. }) => {
+            ("thinking_delta", MessagePart::Thinking { text, .. }) => {
                 text.push_str(&delta.thinking);
-                reply.tell_thinking(&delta.thinking);
+                reply.forward_thinking(&delta.thinking);
             }
-            ("signature_delta", Content::Thinking { signature, .. }) => {
-                signature.push_str(&delta.signature);
+            ("signature_delta", MessagePart::Thinking { signature, .. }) => {
+                let more = signature.take().unwrap_or_default() + &delta.signature;
+                *signature = Some(more).filter(|signature| !signature.is_empty());
             }
-            ("input_json_delta", Content::Call { input, .. } | Content::Other { input, .. }) => {
-                input.push_str(&delta.partial_json);
+            ("input_json_delta", MessagePart::Call(_) | MessagePart::Opaque { .. }) => {
+                block.input.push_str(&delta.partial_json);
             }
             ("text_delta" | "thinking_delta" | "signature_delta" | "input_json_delta", _) => {
-                return Err(garbled("a piece does not fit its block"));
+                return Err(garbled_error("a piece does not fit its block"));
             }
-            // Citations, and what is yet to come.
+            // Citations, and types added later.
             _ => {}
         }
         Ok(())
     }
 
-    fn open(&mut self, index: u64) -> Result<&mut Block, StreamError> {
+    fn open_block(&mut self, index: u64) -> Result<&mut StreamBlock, ReplyStreamError> {
         let mut blocks = self.blocks.iter_mut().rev();
         blocks
             .find(|block| block.index == index && !block.closed)
-            .ok_or_else(|| garbled("a piece of a block that did not begin"))
+            .ok_or_else(|| garbled_error("a piece of a block that did not begin"))
     }
 }
 
-impl ReplyReader for Stream<'_> {
-    fn read(
-        &mut self,
-        name: &str,
-        data: &[u8],
-        reply: &mut ReplyBuffer<'_>,
-    ) -> Result<(), StreamError> {
+impl ReplyReader for AnthropicReader<'_> {
+    fn read(&mut self, name: &str, data: &[u8], reply: &mut ReplyBuffer<'_>) -> ReadResult {
         let data = utf8(data)?;
-        let kind = read::<Kind<'_>>(data)?.kind;
+        let kind = read::<EventTag<'_>>(data)?.kind;
         match kind.as_deref().unwrap_or(name) {
             "message_start" => {
                 let start: MessageStart = read(data)?;
@@ -144,15 +148,15 @@ impl ReplyReader for Stream<'_> {
             }
             "content_block_start" => {
                 let start: BlockStart<'_> = read(data)?;
-                self.begin(start.index, start.content_block, reply)?;
+                self.start_block(start.index, start.content_block, reply)?;
             }
             "content_block_delta" => {
                 let delta: BlockDelta<'_> = read(data)?;
-                self.grow(delta.index, &delta.delta, reply)?;
+                self.extend_block(delta.index, &delta.delta, reply)?;
             }
             "content_block_stop" => {
                 let stop: BlockStop = read(data)?;
-                self.open(stop.index)?.closed = true;
+                self.open_block(stop.index)?.closed = true;
             }
             "message_delta" => {
                 let delta: MessageDelta = read(data)?;
@@ -160,22 +164,22 @@ impl ReplyReader for Stream<'_> {
                 self.counts.update(delta.usage);
             }
             "message_stop" => self.finished = true,
-            "error" => return Err(StreamError::Said(read(data)?)),
-            // `ping`, and what is yet to come.
+            "error" => return Err(ReplyStreamError::Reported(read(data)?)),
+            // `ping`, and types added later.
             _ => {}
         }
         Ok(())
     }
 
-    fn read_whole(&mut self, body: &[u8], reply: &mut ReplyBuffer<'_>) -> Result<(), StreamError> {
+    fn read_whole(&mut self, body: &[u8], reply: &mut ReplyBuffer<'_>) -> ReadResult {
         let text = String::from_utf8_lossy(body);
-        if read::<Kind<'_>>(&text)?.kind.as_deref() == Some("error") {
-            return Err(StreamError::Said(read(&text)?));
+        if read::<EventTag<'_>>(&text)?.kind.as_deref() == Some("error") {
+            return Err(ReplyStreamError::Reported(read(&text)?));
         }
-        let whole: Whole<'_> = read(&text)?;
+        let whole: WholeMessage<'_> = read(&text)?;
         for (index, block) in (0..).zip(whole.content) {
-            self.begin(index, block, reply)?;
-            self.open(index)?.closed = true;
+            self.start_block(index, block, reply)?;
+            self.open_block(index)?.closed = true;
         }
         self.stop = whole.stop_reason;
         self.counts.update(whole.usage);
@@ -187,55 +191,57 @@ impl ReplyReader for Stream<'_> {
         !self.blocks.is_empty()
     }
 
-    fn progress(&self) -> Progress {
-        match self.finished {
-            true => Progress::Done,
-            false => Progress::Open,
+    fn progress(&self) -> StreamProgress {
+        if self.finished {
+            StreamProgress::Done
+        } else {
+            StreamProgress::Open
         }
     }
 
-    fn finish(self, _: &mut ReplyBuffer<'_>) -> Result<Reply, StreamError> {
+    fn finish(self, _: &mut ReplyBuffer<'_>) -> Result<ModelReply, ReplyStreamError> {
         if !self.finished {
-            return Err(StreamError::Cut);
+            return Err(ReplyStreamError::Cut);
         }
         let stop = self.stop.as_deref().unwrap_or_default();
         let is_full = stop == "model_context_window_exceeded";
         let mut stop = match stop {
-            "max_tokens" | "model_context_window_exceeded" => Stop::Length,
-            "refusal" => Stop::Refusal,
-            "pause_turn" => Stop::Pause,
-            // Not what it says but what it wants: some servers end a turn of calls like any other.
-            _ if self.blocks.iter().any(Block::is_call) => Stop::Calls,
-            _ => Stop::End,
+            "max_tokens" | "model_context_window_exceeded" => StopReason::Length,
+            "refusal" => StopReason::Refusal,
+            "pause_turn" => StopReason::Pause,
+            // Some servers end a turn with calls like any other turn, so the content decides
+            // rather than the reason.
+            _ if self.blocks.iter().any(StreamBlock::is_call) => StopReason::Calls,
+            _ => StopReason::End,
         };
         let last = self.blocks.len().saturating_sub(1);
         let mut parts = Vec::new();
         for (index, block) in self.blocks.into_iter().enumerate() {
-            let was_cut = stop == Stop::Length && index == last;
-            // What a model refuses to finish is not done by halves.
-            let is_void = stop == Stop::Refusal && block.is_call();
-            if was_cut && block.is_half_a_call() {
-                stop = Stop::CutCall;
+            let was_cut = stop == StopReason::Length && index == last;
+            // A refused answer must not run half of its calls.
+            let is_void = stop == StopReason::Refusal && block.is_call();
+            if was_cut && block.is_incomplete_call() {
+                stop = StopReason::CutCall;
                 continue;
             }
             if is_void {
                 continue;
             }
-            if !block.closed && block.is_half_a_call() {
-                return Err(StreamError::Cut);
+            if !block.closed && block.is_incomplete_call() {
+                return Err(ReplyStreamError::Cut);
             }
-            parts.extend(block.content.part(self.catalog)?);
+            parts.extend(block.into_part()?);
         }
-        let is_use = |part: &Part| matches!(part, Part::Text { .. } | Part::Call(_));
+        let is_use =
+            |part: &MessagePart| matches!(part, MessagePart::Text { .. } | MessagePart::Call(_));
         if is_full && !parts.iter().any(is_use) {
-            return Err(StreamError::Full);
+            return Err(ReplyStreamError::WindowFull);
         }
-        Ok(Reply {
-            message: AssistantMessage { parts },
+        Ok(ModelReply::new(
+            AssistantMessage { parts },
             stop,
-            usage: self.counts.usage(),
-            first_token: None,
-        })
+            self.counts.usage(),
+        ))
     }
 }
 

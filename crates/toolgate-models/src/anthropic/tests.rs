@@ -5,9 +5,11 @@ use tokio::time::Instant;
 use toolgate_core::Tool;
 
 use super::*;
-use crate::tests::loopback::{HANG, Loopback, Step, answer, chunked, dribbled};
+use crate::tests::loopback::{HANG, LoopbackServer, LoopbackStep, answer, chunked, dribbled};
 use crate::tests::samples::{call, tool};
-use crate::{Catalog, Event, Message, ModelClient, Offer, Reply, Stop, ToolList};
+use crate::{
+    Catalog, Message, ModelClient, ModelEvent, ModelReply, OfferedTools, StopReason, ToolList,
+};
 
 const KEY: &str = "sk-ant-very-secret";
 const SSE: &str = "text/event-stream; charset=utf-8";
@@ -16,8 +18,8 @@ pub(super) fn catalog(tools: &[Arc<dyn Tool>]) -> Arc<Catalog> {
     Arc::new(Catalog::build(tools, &tools::DIALECT))
 }
 
-pub(super) fn offer(tools: &[Arc<dyn Tool>]) -> Offer {
-    Offer::all(catalog(tools))
+pub(super) fn offer(tools: &[Arc<dyn Tool>]) -> OfferedTools {
+    OfferedTools::all(catalog(tools))
 }
 
 fn settings(url: &str) -> ModelSettings {
@@ -29,31 +31,31 @@ fn settings(url: &str) -> ModelSettings {
     }
 }
 
-/// Asks once, with a tool, and tells what was heard.
-async fn ask(client: &AnthropicClient) -> (Result<Reply, ModelError>, Vec<String>) {
+/// Asks once, with a tool, and returns the events.
+async fn ask(client: &AnthropicClient) -> (Result<ModelReply, ModelError>, Vec<String>) {
     let parameters = json!({ "type": "object", "properties": { "zone": { "type": "string" } } });
     let list = Arc::new(ToolList::new(vec![tool(
         "time",
         "Tells the time",
         parameters,
     )]));
-    let tools = Offer::all(client.catalog(&list));
+    let tools = OfferedTools::all(client.catalog(&list));
     let messages = [Message::User {
         text: "What time is it?".to_owned(),
     }];
-    let request = Request::new("", &messages, &tools, Instant::now() + HANG);
+    let request = ModelRequest::new("", &messages, &tools, Instant::now() + HANG);
     let mut heard = Vec::new();
-    let mut listener = |event: Event<'_>| match event {
-        Event::Text(text) => heard.push(text.to_owned()),
-        Event::Void => heard.push("(void)".to_owned()),
-        Event::Retrying { error, after } => heard.push(format!("({error}; {after:?})")),
+    let mut listener = |event: ModelEvent<'_>| match event {
+        ModelEvent::Text(text) => heard.push(text.to_owned()),
+        ModelEvent::Void => heard.push("(void)".to_owned()),
+        ModelEvent::Retrying { error, after } => heard.push(format!("({error}; {after:?})")),
         other => panic!("{other:?}"),
     };
     let reply = client.reply(request, &mut listener).await;
     (reply, heard)
 }
 
-async fn ask_at(server: &Loopback) -> (Result<Reply, ModelError>, Vec<String>) {
+async fn ask_at(server: &LoopbackServer) -> (Result<ModelReply, ModelError>, Vec<String>) {
     ask(&AnthropicClient::new(&settings(&server.url)).unwrap()).await
 }
 
@@ -77,13 +79,13 @@ fn words(text: &str) -> Vec<Value> {
     ]
 }
 
-fn streamed(data: &[Value]) -> Vec<Step> {
+fn streamed(data: &[Value]) -> Vec<LoopbackStep> {
     chunked(SSE, &[events(data).as_bytes()])
 }
 
-fn refused(status: u16, headers: &str, kind: &str, message: &str) -> Vec<Step> {
+fn refused(status: u16, headers: &str, kind: &str, message: &str) -> Vec<LoopbackStep> {
     let body = json!({ "type": "error", "error": { "type": kind, "message": message }, "request_id": "req_1" });
-    vec![Step::Send(
+    vec![LoopbackStep::Send(
         answer(status, headers, &body.to_string()).into_bytes(),
     )]
 }
@@ -91,12 +93,12 @@ fn refused(status: u16, headers: &str, kind: &str, message: &str) -> Vec<Step> {
 #[tokio::test]
 async fn a_whole_exchange_byte_by_byte() {
     let steps = dribbled(SSE, &events(&words("Grüße, 10 o'clock")));
-    let mut server = Loopback::start(vec![steps]).await;
+    let mut server = LoopbackServer::start(vec![steps]).await;
     let (reply, heard) = ask_at(&server).await;
     let reply = reply.unwrap();
     assert_eq!(heard, ["Grüße, 10 o'clock"]);
     assert_eq!(reply.message.to_text(), "Grüße, 10 o'clock");
-    assert_eq!((reply.stop, reply.usage.output), (Stop::End, 7));
+    assert_eq!((reply.stop, reply.usage.output), (StopReason::End, 7));
     assert!(reply.first_token.is_some());
     let request = server.request().await;
     let (head, body) = request.split_once("\r\n\r\n").unwrap();
@@ -138,10 +140,10 @@ async fn a_call_comes_out_with_its_arguments() {
         json!({ "type": "message_delta", "delta": { "stop_reason": "tool_use" } }),
         json!({ "type": "message_stop" }),
     ];
-    let server = Loopback::start(vec![dribbled(SSE, &events(&data))]).await;
+    let server = LoopbackServer::start(vec![dribbled(SSE, &events(&data))]).await;
     let (reply, _) = ask_at(&server).await;
     let reply = reply.unwrap();
-    assert_eq!(reply.stop, Stop::Calls);
+    assert_eq!(reply.stop, StopReason::Calls);
     assert_eq!(
         reply.message.parts,
         [call("toolu_1", "time", r#"{"zone":"Asia/Tōkyō"}"#)]
@@ -156,7 +158,7 @@ async fn an_answer_in_one_piece_is_understood() {
         "Content-Type: application/json; charset=utf-8\r\n",
         &body.to_string(),
     );
-    let server = Loopback::answers(&[&answer]).await;
+    let server = LoopbackServer::answers(&[&answer]).await;
     let (reply, heard) = ask_at(&server).await;
     assert_eq!(reply.unwrap().message.to_text(), "Ten");
     assert_eq!(heard, ["Ten"]);
@@ -196,18 +198,18 @@ async fn what_passes_is_asked_again_within_the_same_question() {
             "anthropic failed: Overloaded (status 529)",
         ),
         (
-            vec![Step::Reset],
+            vec![LoopbackStep::Reset],
             false,
             "the answer of anthropic was cut off: the connection broke off before an answer",
         ),
     ];
-    // Together, as each waits for its second attempt.
+    // At the same time, because each waits for its second attempt.
     let asked = cases.map(|(first, void, why)| is_asked_again(first, void, why));
     futures::future::join_all(asked).await;
 }
 
-async fn is_asked_again(first: Vec<Step>, void: bool, why: &str) {
-    let mut server = Loopback::start(vec![first, streamed(&words("Whole"))]).await;
+async fn is_asked_again(first: Vec<LoopbackStep>, void: bool, why: &str) {
+    let mut server = LoopbackServer::start(vec![first, streamed(&words("Whole"))]).await;
     let (reply, mut heard) = ask_at(&server).await;
     assert_eq!(reply.unwrap().message.to_text(), "Whole", "{why}");
     assert_eq!(heard.pop().as_deref(), Some("Whole"));
@@ -269,10 +271,10 @@ async fn what_stays_wrong_is_asked_once_and_told_without_the_key() {
         ),
         (
             chunked(SSE, &[b"data: \x1b[31mnonsense\n\n"]),
-            "anthropic sent something else than an answer: expected value at line 1 column 1: \\u{1b}[31mnonsense",
+            "anthropic sent an unexpected answer: expected value at line 1 column 1: \\u{1b}[31mnonsense",
         ),
     ] {
-        let mut server = Loopback::start(vec![steps, streamed(&words("Whole"))]).await;
+        let mut server = LoopbackServer::start(vec![steps, streamed(&words("Whole"))]).await;
         let (reply, heard) = ask_at(&server).await;
         let error = reply.unwrap_err();
         assert_eq!(error.to_string(), expected);
@@ -287,7 +289,7 @@ async fn what_stays_wrong_is_asked_once_and_told_without_the_key() {
 async fn a_full_window_is_told() {
     let mut data = words("");
     data[5] = json!({ "type": "message_delta", "delta": { "stop_reason": "model_context_window_exceeded" } });
-    let server = Loopback::start(vec![streamed(&data)]).await;
+    let server = LoopbackServer::start(vec![streamed(&data)]).await;
     let (reply, _) = ask_at(&server).await;
     assert_eq!(
         reply.unwrap_err().to_string(),
@@ -316,7 +318,7 @@ async fn one_connection_serves_many_rounds() {
     for _ in 0..3 {
         let asked = tokio::time::timeout(HANG, ask(&client)).await.unwrap();
         assert_eq!(asked.0.unwrap().message.to_text(), "Ten");
-        // The connection comes back once a few tasks have had their turn.
+        // The connection returns to the pool once a few tasks have run.
         for _ in 0..100 {
             tokio::task::yield_now().await;
         }
@@ -329,10 +331,10 @@ async fn an_answer_nobody_waits_for_any_more_is_hung_up() {
     let mut data = words("Half");
     data.truncate(4);
     let mut steps = streamed(&data);
-    // Instead of the end of the body.
+    // In place of the end of the body.
     let end = steps.len() - 1;
-    steps[end] = Step::Hang;
-    let mut server = Loopback::start(vec![steps]).await;
+    steps[end] = LoopbackStep::Hang;
+    let mut server = LoopbackServer::start(vec![steps]).await;
     let client = AnthropicClient::new(&settings(&server.url)).unwrap();
     let asking = tokio::spawn(async move { ask(&client).await.0.map(drop) });
     server.request().await;
@@ -354,7 +356,7 @@ fn settings_are_read_once_and_checked() {
     };
     let client = new("", KEY).unwrap();
     assert_eq!(
-        client.format.endpoint.http.shown(),
+        client.format.0.http.display_url(),
         "https://api.anthropic.com"
     );
     assert_eq!((client.model(), client.window()), ("claude-x", 9000));
@@ -366,14 +368,14 @@ fn settings_are_read_once_and_checked() {
     ] {
         let client = new(url, "").unwrap();
         assert_eq!(
-            client.format.endpoint.http.shown(),
+            client.format.0.http.display_url(),
             "http://localhost:1",
             "{url}"
         );
-        assert!(!client.format.endpoint.headers.contains_key("x-api-key"));
+        assert!(!client.format.0.http.headers.contains_key("x-api-key"));
     }
     assert_eq!(
         new("", " ").err().unwrap().to_string(),
-        "anthropic does not accept the key: there is none; set ANTHROPIC_API_KEY, or model.key in the configuration"
+        "anthropic does not accept the key: no key is set; set ANTHROPIC_API_KEY, or model.key in the configuration"
     );
 }

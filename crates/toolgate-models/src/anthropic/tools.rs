@@ -1,14 +1,15 @@
-//! A tool as the Messages API wants it.
+//! Converts a tool into the form of the Messages API.
 
 use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 
-use crate::catalog::Dialect;
-use crate::lowering::{Lowered, Rules, lower};
+use crate::catalog::ToolDialect;
+use crate::lowering::{LoweredTool, SchemaRules, lower};
 
-impl Rules {
-    /// The Messages API refuses a request whole if one tool has a combinator at its root or a property with an unusual name.
+impl SchemaRules {
+    // The Messages API refuses the whole request if one tool has a combinator at its root or a
+    // property with an unusual name.
     pub(crate) const ANTHROPIC: Self = Self {
         keywords: None,
         is_parameter_name: |name| {
@@ -20,23 +21,23 @@ impl Rules {
     };
 }
 
-/// The API takes names of up to 128 characters, other programs that speak it only of 64.
-pub(super) const DIALECT: Dialect = Dialect {
+// Anthropic accepts names of up to 128 characters, but other servers that speak its API only 64.
+pub(super) const DIALECT: ToolDialect = ToolDialect {
     longest_name: 64,
     original_names: false,
-    convert: |definition, wire_name| form(&lower(definition, &Rules::ANTHROPIC)?, wire_name),
+    convert: |definition, wire_name| form(&lower(definition, &SchemaRules::ANTHROPIC)?, wire_name),
 };
 
 #[derive(Serialize)]
-struct Tool<'a> {
+struct AnthropicTool<'a> {
     name: &'a str,
     #[serde(skip_serializing_if = "str::is_empty")]
     description: &'a str,
     input_schema: &'a Value,
 }
 
-pub(super) fn form(lowered: &Lowered<'_>, wire_name: &str) -> Result<Box<RawValue>, String> {
-    let tool = Tool {
+pub(super) fn form(lowered: &LoweredTool<'_>, wire_name: &str) -> Result<Box<RawValue>, String> {
+    let tool = AnthropicTool {
         name: wire_name,
         description: &lowered.description,
         input_schema: &lowered.schema,

@@ -1,8 +1,7 @@
-//! History, as the Messages API wants it.
+//! Converts history into the form of the Messages API.
 //!
-//! Roles alternate, so neighbours of the same role become one message: the results of a round in one, before anything the
-//! person says. Every call has one result and every result its call, whatever became of the turn they come from. Ids
-//! that other providers allow are made legal here.
+//! Roles must alternate, so neighbours of the same role become one message: the results of a round
+//! first, then what the person says. Ids from other providers are made legal.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -11,31 +10,25 @@ use serde::Serialize;
 use serde_json::Value;
 use toolgate_core::Arguments;
 
-use super::request::{CACHE, Kind};
+use super::request::{CACHE, TypedObject};
+use crate::transcript::{self, NO_OUTPUT, NO_RESULT, NO_WORDS, TranscriptWriter};
 use crate::{
-    AssistantMessage, CallArguments, Catalog, Image, ModelCall, Part, Provider, ToolResult,
+    AssistantMessage, Catalog, ImageData, Message, MessagePart, ModelCall, Provider, ToolResult,
 };
 
-/// The longest id of a call that is replayed.
-const LONGEST_ID: usize = 64;
-/// The pictures it can look at.
+const MAX_ID_LEN: usize = 64;
 const PICTURES: [&str; 4] = ["image/gif", "image/jpeg", "image/png", "image/webp"];
-const NO_RESULT: &str = "(no result: the call was stopped)";
-/// In place of the first words of a person, where those are blank.
-const NO_WORDS: &str = "(no words)";
-/// What EX10 says of a result that is empty; an empty block would be refused.
-const NO_OUTPUT: &str = "(no output)";
 
 #[derive(Debug, Serialize)]
-pub(super) struct Message<'a> {
-    role: Role,
-    content: Vec<Block<'a>>,
+pub(super) struct AnthropicMessage<'a> {
+    role: AnthropicRole,
+    content: Vec<AnthropicBlock<'a>>,
 }
 
-impl Message<'_> {
-    pub(super) fn called(&self) -> impl Iterator<Item = &str> {
+impl AnthropicMessage<'_> {
+    pub(super) fn called_names(&self) -> impl Iterator<Item = &str> {
         self.content.iter().filter_map(|block| match block {
-            Block::ToolUse { name, .. } => Some(&**name),
+            AnthropicBlock::ToolUse { name, .. } => Some(&**name),
             _ => None,
         })
     }
@@ -43,25 +36,25 @@ impl Message<'_> {
 
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
-enum Role {
+enum AnthropicRole {
     User,
     Assistant,
 }
 
 #[derive(Debug, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-enum Block<'a> {
+enum AnthropicBlock<'a> {
     Text {
         text: Cow<'a, str>,
         #[serde(skip_serializing_if = "Option::is_none")]
-        cache_control: Option<Kind>,
+        cache_control: Option<TypedObject>,
     },
     Thinking {
         thinking: &'a str,
         signature: &'a str,
     },
     Image {
-        source: Source<'a>,
+        source: ImageSource<'a>,
     },
     ToolUse {
         id: String,
@@ -70,11 +63,11 @@ enum Block<'a> {
     },
     ToolResult {
         tool_use_id: String,
-        content: Content<'a>,
+        content: ResultContent<'a>,
         #[serde(skip_serializing_if = "std::ops::Not::not")]
         is_error: bool,
         #[serde(skip_serializing_if = "Option::is_none")]
-        cache_control: Option<Kind>,
+        cache_control: Option<TypedObject>,
     },
     #[serde(untagged)]
     Opaque(&'a Value),
@@ -82,92 +75,42 @@ enum Block<'a> {
 
 #[derive(Debug, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-enum Source<'a> {
+enum ImageSource<'a> {
     Base64 { media_type: &'a str, data: &'a str },
 }
 
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
-enum Content<'a> {
+enum ResultContent<'a> {
     Text(&'a str),
-    Blocks(Vec<Block<'a>>),
+    Blocks(Vec<AnthropicBlock<'a>>),
 }
 
 pub(super) fn messages<'a>(
-    history: &'a [crate::Message],
+    history: &'a [Message],
     catalog: &'a Catalog,
-) -> Vec<Message<'a>> {
-    let mut transcript = Transcript::default();
-    for message in history {
-        match message {
-            crate::Message::User { text } => {
-                transcript.close_calls();
-                transcript.push(Role::User, text_block(text));
-            }
-            crate::Message::Assistant(message) => {
-                transcript.close_calls();
-                transcript.assistant(message, catalog);
-            }
-            crate::Message::Tool { results } => {
-                for result in results {
-                    transcript.result(result);
-                }
-            }
-        }
-    }
-    transcript.close_calls();
-    transcript.begin_with_the_person();
-    transcript.mark_last();
+) -> Vec<AnthropicMessage<'a>> {
+    let mut transcript = AnthropicTranscript {
+        catalog,
+        messages: Vec::new(),
+        used: HashSet::new(),
+    };
+    transcript::write(history, &mut transcript);
+    transcript.ensure_user_first();
+    transcript.mark_cache_end();
     transcript.messages
 }
 
-#[derive(Default)]
-struct Transcript<'a> {
-    messages: Vec<Message<'a>>,
-    /// Ids must not come twice in all of the history; here they are unique within a message only.
+struct AnthropicTranscript<'a> {
+    catalog: &'a Catalog,
+    messages: Vec<AnthropicMessage<'a>>,
+    // Ids must be unique in the whole history, not only within a message.
     used: HashSet<String>,
-    /// Calls that have no result yet: our id, and the one that is sent.
-    open: Vec<(&'a str, String)>,
 }
 
-impl<'a> Transcript<'a> {
-    fn assistant(&mut self, message: &'a AssistantMessage, catalog: &'a Catalog) {
-        for part in &message.parts {
-            let block = match part {
-                Part::Text { text } => text_block(text),
-                // Without its signature it would be refused. Only this provider signs.
-                Part::Thinking {
-                    text,
-                    signature: Some(signature),
-                } => Some(Block::Thinking {
-                    thinking: text,
-                    signature,
-                }),
-                Part::Thinking { .. } | Part::Sentence { .. } => None,
-                Part::Opaque { provider, value } => {
-                    (*provider == Provider::Anthropic).then_some(Block::Opaque(value))
-                }
-                Part::Call(call) => Some(self.call(call, catalog)),
-            };
-            self.push(Role::Assistant, block);
-        }
-    }
-
-    fn call(&mut self, call: &'a ModelCall, catalog: &'a Catalog) -> Block<'a> {
-        let id = self.unique(&call.id);
-        self.open.push((&call.id, id.clone()));
-        Block::ToolUse {
-            id,
-            name: catalog.wire_name(&call.name),
-            input: match &call.arguments {
-                CallArguments::Object(object) => Cow::Borrowed(object),
-                CallArguments::Unusable(_) => Cow::Owned(Arguments::new()),
-            },
-        }
-    }
-
-    fn unique(&mut self, id: &str) -> String {
-        let id = legal(id);
+impl<'a> TranscriptWriter<'a> for AnthropicTranscript<'a> {
+    fn sent_id(&mut self, call: &'a ModelCall, _: &[String]) -> String {
+        let id = legal_id(&call.id);
         let mut unique = id.clone();
         let mut count = 1;
         while !self.used.insert(unique.clone()) {
@@ -177,113 +120,129 @@ impl<'a> Transcript<'a> {
         unique
     }
 
-    /// A result without its call is left out.
-    fn result(&mut self, result: &'a ToolResult) {
-        let Some(place) = self.open.iter().position(|(id, _)| *id == result.id) else {
-            return;
-        };
-        let (_, tool_use_id) = self.open.remove(place);
-        let block = Block::ToolResult {
-            tool_use_id,
-            content: content(result),
-            is_error: result.is_error,
-            cache_control: None,
-        };
-        self.push(Role::User, Some(block));
+    fn user(&mut self, text: &'a str) {
+        self.push(AnthropicRole::User, text_block(text));
     }
 
-    /// A call without its result gets one: the turn it belongs to was stopped.
-    fn close_calls(&mut self) {
-        for (_, tool_use_id) in std::mem::take(&mut self.open) {
-            let block = Block::ToolResult {
-                tool_use_id,
-                content: Content::Text(NO_RESULT),
-                is_error: true,
-                cache_control: None,
+    fn assistant(&mut self, message: &'a AssistantMessage, ids: Vec<String>) {
+        let mut ids = ids.into_iter();
+        for part in &message.parts {
+            let block = match part {
+                MessagePart::Text { text } => text_block(text),
+                // The API refuses thinking without a signature, and only Anthropic signs it.
+                MessagePart::Thinking {
+                    text,
+                    signature: Some(signature),
+                } => Some(AnthropicBlock::Thinking {
+                    thinking: text,
+                    signature,
+                }),
+                MessagePart::Thinking { .. } | MessagePart::Sentence { .. } => None,
+                MessagePart::Opaque { provider, value } => {
+                    (*provider == Provider::Anthropic).then_some(AnthropicBlock::Opaque(value))
+                }
+                MessagePart::Call(call) => Some(AnthropicBlock::ToolUse {
+                    id: ids.next().unwrap_or_default(),
+                    name: self.catalog.wire_name(&call.name),
+                    input: call.arguments.as_object(),
+                }),
             };
-            self.push(Role::User, Some(block));
+            self.push(AnthropicRole::Assistant, block);
         }
     }
 
-    fn push(&mut self, role: Role, block: Option<Block<'a>>) {
+    fn result(&mut self, tool_use_id: String, _: &'a ModelCall, result: Option<&'a ToolResult>) {
+        let block = AnthropicBlock::ToolResult {
+            tool_use_id,
+            content: result.map_or(ResultContent::Text(NO_RESULT), content),
+            is_error: result.is_none_or(|result| result.is_error),
+            cache_control: None,
+        };
+        self.push(AnthropicRole::User, Some(block));
+    }
+}
+
+impl<'a> AnthropicTranscript<'a> {
+    fn push(&mut self, role: AnthropicRole, block: Option<AnthropicBlock<'a>>) {
         let Some(block) = block else {
             return;
         };
         match self.messages.last_mut() {
             Some(last) if last.role == role => last.content.push(block),
-            _ => self.messages.push(Message {
+            _ => self.messages.push(AnthropicMessage {
                 role,
                 content: vec![block],
             }),
         }
     }
 
-    /// A conversation that begins otherwise, or not at all, is refused; the person's words may have been left out as blank.
-    fn begin_with_the_person(&mut self) {
-        if self.messages.first().map(|first| first.role) != Some(Role::User) {
-            let content = vec![Block::Text {
+    // The API refuses a conversation that doesn't begin with the person, and blank words of theirs
+    // may have been left out.
+    fn ensure_user_first(&mut self) {
+        if self.messages.first().map(|first| first.role) != Some(AnthropicRole::User) {
+            let content = vec![AnthropicBlock::Text {
                 text: Cow::Borrowed(NO_WORDS),
                 cache_control: None,
             }];
-            let role = Role::User;
-            self.messages.insert(0, Message { role, content });
+            let role = AnthropicRole::User;
+            self.messages.insert(0, AnthropicMessage { role, content });
         }
     }
 
-    fn mark_last(&mut self) {
+    fn mark_cache_end(&mut self) {
         let last = self.messages.last_mut();
         let last = last.and_then(|message| message.content.last_mut());
-        if let Some(Block::Text { cache_control, .. } | Block::ToolResult { cache_control, .. }) =
-            last
+        if let Some(
+            AnthropicBlock::Text { cache_control, .. }
+            | AnthropicBlock::ToolResult { cache_control, .. },
+        ) = last
         {
             *cache_control = Some(CACHE);
         }
     }
 }
 
-/// Blocks without a visible character are refused.
-fn text_block(text: &str) -> Option<Block<'_>> {
-    (!text.trim().is_empty()).then_some(Block::Text {
+// The API refuses blocks without a visible character.
+fn text_block(text: &str) -> Option<AnthropicBlock<'_>> {
+    (!text.trim().is_empty()).then_some(AnthropicBlock::Text {
         text: Cow::Borrowed(text),
         cache_control: None,
     })
 }
 
-fn content(result: &ToolResult) -> Content<'_> {
+fn content(result: &ToolResult) -> ResultContent<'_> {
     if result.images.is_empty() {
         let empty = result.text.trim().is_empty();
-        return Content::Text(if empty { NO_OUTPUT } else { &result.text });
+        return ResultContent::Text(if empty { NO_OUTPUT } else { &result.text });
     }
     let text = text_block(&result.text);
-    let images = result.images.iter().map(picture);
-    Content::Blocks(text.into_iter().chain(images).collect())
+    let images = result.images.iter().map(image_block);
+    ResultContent::Blocks(text.into_iter().chain(images).collect())
 }
 
-fn picture(image: &Image) -> Block<'_> {
+fn image_block(image: &ImageData) -> AnthropicBlock<'_> {
     if PICTURES.contains(&image.mime_type.as_str()) {
-        return Block::Image {
-            source: Source::Base64 {
+        return AnthropicBlock::Image {
+            source: ImageSource::Base64 {
                 media_type: &image.mime_type,
                 data: &image.data,
             },
         };
     }
     let kind = toolgate_core::escape(&image.mime_type);
-    Block::Text {
-        text: Cow::Owned(format!(
-            "(a picture of type {kind}, which can not be shown)"
-        )),
+    AnthropicBlock::Text {
+        text: Cow::Owned(format!("(an image of type {kind}, which can't be shown)")),
         cache_control: None,
     }
 }
 
-/// Letters, digits, `_` and `-`, and not too many of them.
-fn legal(id: &str) -> String {
+// The API allows only letters, digits, `_` and `-` in ids.
+fn legal_id(id: &str) -> String {
     let is_legal = |char: char| char.is_ascii_alphanumeric() || matches!(char, '_' | '-');
     let legal = id
         .chars()
         .map(|char| if is_legal(char) { char } else { '_' });
-    let legal: String = legal.take(LONGEST_ID).collect();
+    let legal: String = legal.take(MAX_ID_LEN).collect();
     if legal.is_empty() {
         return "call".to_owned();
     }

@@ -1,33 +1,33 @@
-//! What is read of the events of the Messages API. Only what is used is named: the rest may change.
+//! Event payloads of the Messages API. Only the fields we use are named, so the rest may change.
 
 use std::borrow::Cow;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::Usage;
-use crate::wire_format::StreamError;
+use crate::TokenUsage;
+use crate::wire_format::ReplyStreamError;
 
-pub(super) fn read<'a, T: Deserialize<'a>>(json: &'a str) -> Result<T, StreamError> {
+pub(super) fn read<'a, T: Deserialize<'a>>(json: &'a str) -> Result<T, ReplyStreamError> {
     serde_json::from_str(json).map_err(|error| {
         let start: String = json.chars().take(200).collect();
-        StreamError::Garbled(format!("{error}: {start}"))
+        ReplyStreamError::Garbled(format!("{error}: {start}"))
     })
 }
 
 #[derive(Deserialize)]
-pub(super) struct Kind<'a> {
+pub(super) struct EventTag<'a> {
     #[serde(rename = "type", borrow, default)]
     pub(super) kind: Option<Cow<'a, str>>,
 }
 
 #[derive(Deserialize)]
 pub(super) struct MessageStart {
-    pub(super) message: Started,
+    pub(super) message: MessageUsage,
 }
 
 #[derive(Deserialize)]
-pub(super) struct Started {
+pub(super) struct MessageUsage {
     pub(super) usage: Option<WireUsage>,
 }
 
@@ -42,11 +42,11 @@ pub(super) struct BlockStart<'a> {
 pub(super) struct BlockDelta<'a> {
     pub(super) index: u64,
     #[serde(borrow)]
-    pub(super) delta: Delta<'a>,
+    pub(super) delta: ContentDelta<'a>,
 }
 
 #[derive(Deserialize)]
-pub(super) struct Delta<'a> {
+pub(super) struct ContentDelta<'a> {
     #[serde(rename = "type", borrow)]
     pub(super) kind: Cow<'a, str>,
     #[serde(borrow, default)]
@@ -66,18 +66,17 @@ pub(super) struct BlockStop {
 
 #[derive(Deserialize)]
 pub(super) struct MessageDelta {
-    pub(super) delta: Stopped,
+    pub(super) delta: MessageStop,
     pub(super) usage: Option<WireUsage>,
 }
 
 #[derive(Deserialize)]
-pub(super) struct Stopped {
+pub(super) struct MessageStop {
     pub(super) stop_reason: Option<String>,
 }
 
-/// A whole message, from a server that does not stream.
 #[derive(Deserialize)]
-pub(super) struct Whole<'a> {
+pub(super) struct WholeMessage<'a> {
     #[serde(borrow)]
     pub(super) content: Vec<&'a RawValue>,
     pub(super) stop_reason: Option<String>,
@@ -102,7 +101,7 @@ pub(super) struct ThinkingBlock {
 pub(super) struct CallBlock<'a> {
     pub(super) id: Option<String>,
     pub(super) name: Option<String>,
-    /// As it was written: what stands there twice is found where the call is read.
+    // Kept as written, so that duplicate keys are found when the call is read.
     #[serde(borrow)]
     pub(super) input: Option<&'a RawValue>,
 }
@@ -115,28 +114,36 @@ pub(super) struct WireUsage {
     output_tokens: Option<u64>,
 }
 
-/// The tokens as far as they are known: each number that comes again replaces the one before.
+// The counts known so far. A number that is sent again replaces the earlier one.
 #[derive(Default)]
-pub(super) struct Counts(WireUsage);
+pub(super) struct AnthropicUsage(WireUsage);
 
-impl Counts {
+impl AnthropicUsage {
     pub(super) fn update(&mut self, usage: Option<WireUsage>) {
         let new = usage.unwrap_or_default();
         let old = &mut self.0;
-        old.input_tokens = new.input_tokens.or(old.input_tokens);
-        old.cache_creation_input_tokens = new
-            .cache_creation_input_tokens
-            .or(old.cache_creation_input_tokens);
-        old.cache_read_input_tokens = new.cache_read_input_tokens.or(old.cache_read_input_tokens);
-        old.output_tokens = new.output_tokens.or(old.output_tokens);
+        for (old, new) in [
+            (&mut old.input_tokens, new.input_tokens),
+            (
+                &mut old.cache_creation_input_tokens,
+                new.cache_creation_input_tokens,
+            ),
+            (
+                &mut old.cache_read_input_tokens,
+                new.cache_read_input_tokens,
+            ),
+            (&mut old.output_tokens, new.output_tokens),
+        ] {
+            *old = new.or(*old);
+        }
     }
 
-    /// The provider counts apart what it read from its cache, what it wrote there, and the rest.
-    pub(super) fn usage(&self) -> Usage {
+    // The provider counts tokens read from its cache, written to it, and all others separately.
+    pub(super) fn usage(&self) -> TokenUsage {
         let cached = self.0.cache_read_input_tokens.unwrap_or(0);
         let written = self.0.cache_creation_input_tokens.unwrap_or(0);
         let fresh = self.0.input_tokens.unwrap_or(0);
-        Usage {
+        TokenUsage {
             input: fresh.saturating_add(written).saturating_add(cached),
             output: self.0.output_tokens.unwrap_or(0),
             cached,

@@ -1,13 +1,13 @@
 use std::cell::RefCell;
 
 use serde_json::json;
-use toolgate_core::{CallContext, Source, ToolFuture, ValidArguments};
+use toolgate_core::{CallContext, ToolFuture, ToolSource, ValidArguments};
 
 use super::*;
 
-struct Fake(ToolDefinition);
+struct CatalogTestTool(ToolDefinition);
 
-impl Tool for Fake {
+impl Tool for CatalogTestTool {
     fn definition(&self) -> &ToolDefinition {
         &self.0
     }
@@ -21,22 +21,22 @@ fn tool(name: &str, original: Option<&str>) -> Arc<dyn Tool> {
     if let Some(original) = original {
         builder = builder
             .original_name(original)
-            .source(Source::Mcp("s".to_owned()));
+            .source(ToolSource::Mcp("s".to_owned()));
     }
-    Arc::new(Fake(builder.build().unwrap()))
+    Arc::new(CatalogTestTool(builder.build().unwrap()))
 }
 
 fn tools(names: &[&str]) -> Vec<Arc<dyn Tool>> {
     names.iter().map(|name| tool(name, None)).collect()
 }
 
-const SHORT: Dialect = Dialect {
+const SHORT: ToolDialect = ToolDialect {
     longest_name: 64,
     original_names: false,
     convert: |_, name| serde_json::value::to_raw_value(name).map_err(|error| error.to_string()),
 };
 
-/// The wire name of each tool, by the name it is listed under.
+/// The wire name of each tool, by its listed name.
 fn names(catalog: &Catalog) -> Vec<(&str, &str)> {
     let mut names: Vec<(&str, &str)> = catalog
         .tools()
@@ -127,7 +127,7 @@ fn every_name_is_legal_unique_and_leads_back() {
     let odd: HashSet<&str> = odd.iter().map(String::as_str).collect();
     let odd: Vec<&str> = odd.into_iter().collect();
     for longest_name in [64, 128] {
-        let dialect = Dialect {
+        let dialect = ToolDialect {
             longest_name,
             ..SHORT
         };
@@ -162,7 +162,7 @@ fn every_name_is_legal_unique_and_leads_back() {
 
 #[test]
 fn qw2_the_name_on_the_server_is_used_where_only_one_tool_has_it() {
-    let qwen = Dialect {
+    let qwen = ToolDialect {
         original_names: true,
         ..SHORT
     };
@@ -192,9 +192,9 @@ fn qw2_the_name_on_the_server_is_used_where_only_one_tool_has_it() {
 
 #[test]
 fn a_tool_that_fails_costs_nothing_but_itself() {
-    let picky = Dialect {
+    let picky = ToolDialect {
         convert: |definition, name| match definition.name() {
-            "bad" => Err("its parameters can not be said".to_owned()),
+            "bad" => Err("its parameters can't be expressed".to_owned()),
             "worse" => panic!("a bug"),
             _ => (SHORT.convert)(definition, name),
         },
@@ -208,7 +208,7 @@ fn a_tool_that_fails_costs_nothing_but_itself() {
         .map(|left| (left.name.as_str(), left.reason.as_str()))
         .collect();
     let expected = [
-        ("bad", "its parameters can not be said"),
+        ("bad", "its parameters can't be expressed"),
         ("good", "another tool is listed under the same name"),
         ("worse", "converting it failed unexpectedly"),
     ];
@@ -217,7 +217,7 @@ fn a_tool_that_fails_costs_nothing_but_itself() {
 
 #[test]
 fn qw4_no_tools_make_an_empty_list() {
-    let offer = Offer::all(Arc::new(Catalog::build(&[], &SHORT)));
+    let offer = OfferedTools::all(Arc::new(Catalog::build(&[], &SHORT)));
     assert_eq!(serde_json::to_string(&offer).unwrap(), "[]");
     assert!(offer.is_empty() && offer.tokens() == 0);
 }
@@ -257,7 +257,7 @@ fn models_are_understood_if_they_get_a_name_nearly_right() {
         ("", None),
     ] {
         let found = catalog
-            .meant(said)
+            .resolve_name(said)
             .map(|tool| tool.tool.definition().name());
         assert_eq!(found, meant, "{said:?}");
     }
@@ -267,9 +267,9 @@ fn models_are_understood_if_they_get_a_name_nearly_right() {
 #[test]
 fn an_offer_keeps_the_catalogs_order() {
     let catalog = Arc::new(Catalog::build(&tools(&["c", "a", "b"]), &SHORT));
-    let all = Offer::all(Arc::clone(&catalog));
+    let all = OfferedTools::all(Arc::clone(&catalog));
     assert_eq!(serde_json::to_string(&all).unwrap(), r#"["a","b","c"]"#);
-    let some = Offer::some(catalog, vec![2, 0, 2]);
+    let some = OfferedTools::subset(catalog, vec![2, 0, 2]);
     assert_eq!(serde_json::to_string(&some).unwrap(), r#"["a","c"]"#);
     assert_eq!((some.len(), some.tokens()), (2, 6));
 }
@@ -277,7 +277,7 @@ fn an_offer_keeps_the_catalogs_order() {
 #[test]
 fn of_a_list_that_changed_only_what_is_new_is_converted() {
     thread_local!(static CONVERTED: RefCell<Vec<String>> = RefCell::default());
-    let counting = Dialect {
+    let counting = ToolDialect {
         convert: |definition, name| {
             CONVERTED.with_borrow_mut(|names| names.push(name.to_owned()));
             (SHORT.convert)(definition, name)
@@ -292,8 +292,8 @@ fn of_a_list_that_changed_only_what_is_new_is_converted() {
         CONVERTED.with_borrow(|names| assert_eq!(names, expected));
         let anew = Catalog::build(list, &SHORT);
         assert_eq!(names(&changed), names(&anew));
-        let sent = |catalog| serde_json::to_string(&Offer::all(catalog)).unwrap();
-        let tokens = |catalog: &Arc<Catalog>| Offer::all(Arc::clone(catalog)).tokens();
+        let sent = |catalog| serde_json::to_string(&OfferedTools::all(catalog)).unwrap();
+        let tokens = |catalog: &Arc<Catalog>| OfferedTools::all(Arc::clone(catalog)).tokens();
         let anew = Arc::new(anew);
         assert_eq!(tokens(&changed), tokens(&anew));
         assert_eq!(sent(changed), sent(anew));
@@ -303,7 +303,7 @@ fn of_a_list_that_changed_only_what_is_new_is_converted() {
     list.remove(1);
     list.extend(tools(&["c", "a", "z"]));
     check(&list, &["a", "c", "z"]);
-    // Another tool under a name that was there, and one that takes another's name.
+    // A different tool takes an old name, and an old tool takes another's name.
     list[0] = tool("b", None);
     list.push(tool("f_g", None));
     check(&list, &["b", "f_g", "f_g_221a5ace"]);

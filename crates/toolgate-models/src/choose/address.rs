@@ -1,4 +1,4 @@
-//! Addresses as people write them, made into the ones that clients build on.
+//! Normalises addresses as people write them to the ones that clients build on.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -6,11 +6,11 @@ use reqwest::Url;
 
 use crate::Provider;
 
-/// Where Ollama listens unless told otherwise.
 const OLLAMA_PORT: u16 = 11434;
 
-/// The address a client builds on: without the path that the client adds itself, and without a slash at its end.
-pub(crate) fn tidy(provider: Provider, text: &str) -> Result<String, String> {
+/// The base address of a client: without the path that the client adds itself, and
+/// without a trailing slash.
+pub(crate) fn normalize_url(provider: Provider, text: &str) -> Result<String, String> {
     let entry = provider.entry();
     match text.trim().trim_matches(['"', '\'']).trim() {
         "" => Ok(entry.url.to_owned()),
@@ -19,13 +19,13 @@ pub(crate) fn tidy(provider: Provider, text: &str) -> Result<String, String> {
 }
 
 pub(crate) fn strip_path(text: &str, ends: &[&str]) -> Result<String, String> {
-    Ok(without(&read(text)?, ends))
+    Ok(without_path(&parse_url(text)?, ends))
 }
 
 pub(crate) fn openai(text: &str) -> Result<String, String> {
-    let url = read(text)?;
-    let base = without(&url, &["/chat/completions"]);
-    // Nobody but a few serves it at the root, and those serve it under /v1 too.
+    let url = parse_url(text)?;
+    let base = without_path(&url, &["/chat/completions"]);
+    // Few servers serve the API at the root, and those serve it under `/v1` too.
     let is_bare = matches!(url.path(), "" | "/" | "/chat/completions");
     Ok(if is_bare { format!("{base}/v1") } else { base })
 }
@@ -35,14 +35,14 @@ fn ip(url: &Url) -> Option<IpAddr> {
     host.trim_matches(['[', ']']).parse().ok()
 }
 
-fn read(text: &str) -> Result<Url, String> {
-    let shown = crate::settings::shown(text);
+fn parse_url(text: &str) -> Result<Url, String> {
+    let shown = crate::settings::display_url(text);
     let url = Url::parse(text).ok();
     let url = url.filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
-    url.ok_or_else(|| format!("'{shown}' is no address; write it like http://host:port"))
+    url.ok_or_else(|| format!("'{shown}' is not an address; write it like http://host:port"))
 }
 
-fn without(url: &Url, ends: &[&str]) -> String {
+fn without_path(url: &Url, ends: &[&str]) -> String {
     let mut url = url.clone();
     url.set_fragment(None);
     let path = url.path().trim_end_matches('/').to_owned();
@@ -54,8 +54,8 @@ fn without(url: &Url, ends: &[&str]) -> String {
     url.as_str().trim_end_matches('/').to_owned()
 }
 
-/// `OLLAMA_HOST` is shared with the server, which reads it as the place to listen at: `host`, `host:port`, `:port`, a whole
-/// address, or all of the machine's addresses, of which one is as good as the other.
+// `OLLAMA_HOST` is shared with the server, which reads it as its listen address: `host`,
+// `host:port`, `:port`, a whole URL, or an unspecified address, for which loopback will do.
 pub(crate) fn ollama(text: &str) -> Result<String, String> {
     let bare = !text.contains("://");
     let with_scheme = match text {
@@ -65,7 +65,7 @@ pub(crate) fn ollama(text: &str) -> Result<String, String> {
         _ if text.starts_with(':') => format!("http://127.0.0.1{text}"),
         _ => format!("http://{text}"),
     };
-    let mut url = read(&with_scheme)?;
+    let mut url = parse_url(&with_scheme)?;
     if let Some(ip) = ip(&url).filter(IpAddr::is_unspecified) {
         let here = match ip {
             IpAddr::V4(_) => Ipv4Addr::LOCALHOST.into(),
@@ -78,7 +78,7 @@ pub(crate) fn ollama(text: &str) -> Result<String, String> {
         url.set_port(Some(OLLAMA_PORT))
             .map_err(|()| "it has no host".to_owned())?;
     }
-    Ok(without(&url, &["/api/chat", "/api"]))
+    Ok(without_path(&url, &["/api/chat", "/api"]))
 }
 
 #[cfg(test)]
@@ -131,7 +131,7 @@ mod tests {
             ),
         ] {
             assert_eq!(
-                tidy(provider, text),
+                normalize_url(provider, text),
                 Ok(expected.to_owned()),
                 "{provider} {text}"
             );
@@ -147,9 +147,9 @@ mod tests {
             (Provider::Ollama, "http://"),
             (Provider::Ollama, "a b"),
         ] {
-            let error = tidy(provider, text).unwrap_err();
+            let error = normalize_url(provider, text).unwrap_err();
             assert!(
-                error.contains("is no address") && !error.contains("pa55"),
+                error.contains("is not an address") && !error.contains("pa55"),
                 "{error}"
             );
         }

@@ -1,7 +1,7 @@
-//! Which model, where nobody said, and where it is.
+//! Chooses a model and finds its address if the user named none.
 
 pub(crate) mod address;
-pub(crate) mod listed;
+pub(crate) mod model_list;
 pub(crate) mod probe;
 mod sentences;
 #[cfg(test)]
@@ -10,131 +10,116 @@ mod tests;
 use std::sync::Arc;
 use std::time::Duration;
 
-pub use self::listed::{Listed, is_listed};
-pub use self::sentences::sentences;
+pub use self::model_list::{ModelList, is_listed};
+pub use self::sentences::load_sentences;
 use crate::provider::{ProviderEntry, join_names};
 use crate::{AnswerSource, ModelError, ModelSettings, Provider, SentenceRouter, Toolbox};
 
-/// A model on this machine answers at once, or is not there.
+// A model on this machine answers at once or isn't running.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// A person who asks for a check waits longer.
+// A check was asked for, so it may take longer.
 const CHECK: Duration = Duration::from_secs(5);
 
-/// How a variable is looked up.
+/// Looks up an environment variable.
 pub type Environment<'a> = &'a (dyn Fn(&str) -> Option<String> + Sync);
 
-/// A model, and why it is this one.
-pub struct Chosen {
-    /// Who is asked.
+/// A connected model, and why it was chosen.
+pub struct ConnectedModel {
     pub router: SentenceRouter,
-    /// The settings it was made of: provider, name, address and key are filled in.
     pub settings: ModelSettings,
-    /// For a person: why this one.
     pub why: String,
-    /// For a person: what would have gone before it, and why it did not.
-    pub passed_over: Vec<String>,
+    pub skipped: Vec<String>,
 }
 
-/// The same before anything is made of it.
+/// A model that was selected but not connected to yet.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
-pub struct Choice {
-    /// Whose model, or that sentences do without.
+pub struct ModelSelection {
     pub provider: AnswerSource,
-    /// With provider, name, address and key filled in.
+    /// The settings in effect: provider, name, address and key are filled in.
     pub settings: ModelSettings,
-    /// For a person: why this one.
     pub why: String,
-    /// For a person: what would have gone before it, and why it did not.
-    pub passed_over: Vec<String>,
-    /// True if nobody named provider or model: where it can not be reached, sentences that need no model stand in for it.
-    pub is_unasked: bool,
+    /// Providers that were preferred, each with the reason why it was skipped, for a person.
+    pub skipped: Vec<String>,
+    /// True if the user named neither provider nor model. Then sentences answer while
+    /// the model is unreachable.
+    pub is_automatic: bool,
 }
 
-/// There is no model to be asked.
+/// Why no model could be selected or connected.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ChooseError {
-    /// A setting is missing or makes no sense.
     #[error("{0}")]
     Settings(String),
-    /// It can not be used.
     #[error(transparent)]
     Model(#[from] ModelError),
 }
 
-/// Makes the client of the model that the settings and the environment mean.
+/// Selects a model without connecting to it.
 ///
-/// A provider in the settings is the one, for the reason `said_by`, such as `the configuration says so`. Else it is Ollama if
-/// it answers within a second and has a model that can use tools, else Anthropic, OpenAI or Gemini if their variables are set, else
-/// `intents`, which needs no model.
-pub async fn choose(
+/// A provider in the settings wins, for the reason `said_by`, such as `the configuration says so`.
+/// Otherwise it's Ollama if that answers within a second and has a model that can use tools, then
+/// Anthropic, OpenAI or Gemini if their variables are set, then `intents`, which needs no model.
+pub async fn select_model(
     settings: &ModelSettings,
     said_by: &str,
     environment: Environment<'_>,
-    toolbox: &Toolbox,
-) -> Result<Chosen, ChooseError> {
-    let choice = choice(settings, said_by, environment).await?;
-    connect(choice, toolbox)
-}
-
-/// Only the choice, for a person who wants to know.
-pub async fn choice(
-    settings: &ModelSettings,
-    said_by: &str,
-    environment: Environment<'_>,
-) -> Result<Choice, ChooseError> {
-    let chooser = Chooser {
+) -> Result<ModelSelection, ChooseError> {
+    let chooser = ModelChooser {
         settings,
         environment,
     };
     match settings.provider {
-        Some(AnswerSource::Model(provider)) => chooser.given(provider, said_by).await,
-        Some(AnswerSource::Sentences) => Ok(chooser.sentences(said_by.to_owned())),
-        None => chooser.whoever_is_there().await,
+        Some(AnswerSource::Model(provider)) => chooser.select_named(provider, said_by).await,
+        Some(AnswerSource::Sentences) => Ok(chooser.sentences_choice(said_by.to_owned())),
+        None => chooser.select_available().await,
     }
 }
 
-/// Makes what answers for a choice. Nothing is asked yet.
-pub fn connect(choice: Choice, toolbox: &Toolbox) -> Result<Chosen, ChooseError> {
+/// Builds the router for a choice. Sends nothing yet.
+pub fn connect(choice: ModelSelection, toolbox: &Toolbox) -> Result<ConnectedModel, ChooseError> {
     let settings = choice.settings;
     let router = match choice.provider {
-        AnswerSource::Sentences => SentenceRouter::sentences_only(sentences(&settings, toolbox)?),
+        AnswerSource::Sentences => {
+            SentenceRouter::sentences_only(load_sentences(&settings, toolbox)?)
+        }
         AnswerSource::Model(provider) => {
             let mut router = SentenceRouter::new((provider.entry().connect)(&settings)?);
             if settings.intents_first {
-                router = router.sentences_first(sentences(&settings, toolbox)?);
+                router = router.sentences_first(load_sentences(&settings, toolbox)?);
             }
-            if choice.is_unasked {
+            if choice.is_automatic {
                 let known = router.sentences().map(Arc::clone);
-                let sentences = known.map_or_else(|| sentences(&settings, toolbox), Ok)?;
+                let sentences = known.map_or_else(|| load_sentences(&settings, toolbox), Ok)?;
                 router = router.sentences_last(sentences);
             }
             router
         }
     };
-    Ok(Chosen {
+    Ok(ConnectedModel {
         router,
         settings,
         why: choice.why,
-        passed_over: choice.passed_over,
+        skipped: choice.skipped,
     })
 }
 
-/// Asks the provider of a choice which models it has, by a request that costs nothing; a key that it does not take is an error.
-pub async fn check(choice: &Choice) -> Result<Listed, ModelError> {
-    listed::listed(&choice.settings, CHECK).await
+/// Asks a provider which models it has, with a request that costs nothing. Fails if
+/// the key is refused.
+pub async fn check(choice: &ModelSelection) -> Result<ModelList, ModelError> {
+    model_list::list_models(&choice.settings, CHECK).await
 }
 
-/// The settings of a provider that is there and why it is taken, or why it is not.
-type Candidate = Result<(ModelSettings, String), String>;
+// The settings of a usable provider and the reason to take it, or the reason why it isn't usable.
+type ProviderCandidate = Result<(ModelSettings, String), String>;
 
-struct Chooser<'a> {
+struct ModelChooser<'a> {
     settings: &'a ModelSettings,
     environment: Environment<'a>,
 }
 
-impl Chooser<'_> {
+impl ModelChooser<'_> {
     fn variable(&self, name: &str) -> Option<String> {
         let value = (self.environment)(name)?;
         Some(value.trim().to_owned()).filter(|value| !value.is_empty())
@@ -145,8 +130,8 @@ impl Chooser<'_> {
         keys.find(|key| self.variable(key).is_some())
     }
 
-    /// The settings of a provider, with what its variables say where the settings say nothing.
-    fn filled(&self, provider: Provider) -> Result<ModelSettings, ChooseError> {
+    // Variables only fill in what the settings leave empty.
+    fn with_variables(&self, provider: Provider) -> Result<ModelSettings, ChooseError> {
         let [_, url] = provider.variables();
         let mut settings = self.settings.clone();
         settings.provider = Some(provider.into());
@@ -155,7 +140,7 @@ impl Chooser<'_> {
             said_by = url;
             settings.url = self.variable(url).unwrap_or_default();
         }
-        settings.url = address::tidy(provider, &settings.url)
+        settings.url = address::normalize_url(provider, &settings.url)
             .map_err(|wrong| ChooseError::Settings(format!("{said_by}: {wrong}")))?;
         if settings.key.is_empty() {
             let key = self.key_variable(provider);
@@ -164,8 +149,12 @@ impl Chooser<'_> {
         Ok(settings)
     }
 
-    async fn given(&self, provider: Provider, said_by: &str) -> Result<Choice, ChooseError> {
-        let mut settings = self.filled(provider)?;
+    async fn select_named(
+        &self,
+        provider: Provider,
+        said_by: &str,
+    ) -> Result<ModelSelection, ChooseError> {
+        let mut settings = self.with_variables(provider)?;
         let entry = provider.entry();
         if entry.needs_key && settings.url == entry.url && settings.key.is_empty() {
             let (key, [_, url]) = (provider.key_setting(), provider.variables());
@@ -173,19 +162,19 @@ impl Chooser<'_> {
                 "{provider} needs a key: set {key} (or {url}, if it is served elsewhere)"
             )));
         }
-        self.complete(provider, &mut settings).await;
-        Ok(Choice {
+        self.fill_in_model(provider, &mut settings).await;
+        Ok(ModelSelection {
             provider: provider.into(),
             settings,
             why: said_by.to_owned(),
-            passed_over: Vec::new(),
-            is_unasked: false,
+            skipped: Vec::new(),
+            is_automatic: false,
         })
     }
 
-    /// Where no model is named it is one the provider has, else the table's; whether that can be reached is found out when
-    /// it is asked. A server of one's own is asked how much the model holds, be it named or not.
-    async fn complete(&self, provider: Provider, settings: &mut ModelSettings) {
+    // Whether the model can be reached turns out when it's asked. A self-hosted server is asked for
+    // its context size even if the model is named.
+    async fn fill_in_model(&self, provider: Provider, settings: &mut ModelSettings) {
         let entry = provider.entry();
         let is_named = !settings.name.is_empty();
         if is_named && (!entry.has_own_servers || settings.context_tokens.is_some()) {
@@ -200,7 +189,7 @@ impl Chooser<'_> {
         }
     }
 
-    async fn whoever_is_there(&self) -> Result<Choice, ChooseError> {
+    async fn select_available(&self) -> Result<ModelSelection, ChooseError> {
         for (key, value) in [("url", &self.settings.url), ("key", &self.settings.key)] {
             if !value.is_empty() {
                 let names = join_names(&Provider::ALL.map(Provider::as_str), "or");
@@ -220,70 +209,70 @@ impl Chooser<'_> {
         let mut passed_over = Vec::new();
         for provider in by_preference() {
             let found = match provider {
-                Provider::Ollama => self.ollama().await?,
-                _ => self.remote(provider)?,
+                Provider::Ollama => self.find_ollama().await?,
+                _ => self.find_remote(provider)?,
             };
             match found {
                 Ok((mut settings, why)) => {
-                    self.complete(provider, &mut settings).await;
-                    return Ok(Choice {
+                    self.fill_in_model(provider, &mut settings).await;
+                    return Ok(ModelSelection {
                         provider: provider.into(),
                         settings,
                         why,
-                        passed_over,
-                        is_unasked: self.settings.name.is_empty(),
+                        skipped: passed_over,
+                        is_automatic: self.settings.name.is_empty(),
                     });
                 }
                 Err(reason) => passed_over.push(format!("{provider}: {reason}")),
             }
         }
-        self.nobody(passed_over)
+        self.select_fallback(passed_over)
     }
 
-    /// Sentences need no model, but a person who named one wants that one.
-    fn nobody(&self, passed_over: Vec<String>) -> Result<Choice, ChooseError> {
+    // Sentences need no model, but someone who named a model wants that one.
+    fn select_fallback(&self, passed_over: Vec<String>) -> Result<ModelSelection, ChooseError> {
         let name = &self.settings.name;
         if !name.is_empty() {
             return Err(ChooseError::Settings(format!(
-                "nobody here has the model '{}' ({}); {}say whose it is with --provider",
+                "no provider here has the model '{}' ({}); {}name its provider with --provider",
                 toolgate_core::escape(name),
                 passed_over.join("; "),
-                likely(name)
+                provider_hint(name)
             )));
         }
-        Ok(Choice {
-            passed_over,
-            is_unasked: true,
-            ..self.sentences("no model is configured or reachable".to_owned())
+        Ok(ModelSelection {
+            skipped: passed_over,
+            is_automatic: true,
+            ..self.sentences_choice("no model is configured or reachable".to_owned())
         })
     }
 
-    fn sentences(&self, why: String) -> Choice {
+    fn sentences_choice(&self, why: String) -> ModelSelection {
         let mut settings = self.settings.clone();
         settings.provider = Some(AnswerSource::Sentences);
         settings.url.clear();
         if settings.name.is_empty() {
             "en".clone_into(&mut settings.name);
         }
-        Choice {
+        ModelSelection {
             provider: AnswerSource::Sentences,
             settings,
             why,
-            passed_over: Vec::new(),
-            is_unasked: false,
+            skipped: Vec::new(),
+            is_automatic: false,
         }
     }
 
-    async fn ollama(&self) -> Result<Candidate, ChooseError> {
-        let mut settings = self.filled(Provider::Ollama)?;
-        let shown = crate::settings::shown(&settings.url);
-        let models = match probe::ollama(&settings, PATIENCE).await {
+    async fn find_ollama(&self) -> Result<ProviderCandidate, ChooseError> {
+        let mut settings = self.with_variables(Provider::Ollama)?;
+        let shown = crate::settings::display_url(&settings.url);
+        let models = match probe::probe_ollama(&settings, PATIENCE).await {
             Ok(models) => models,
             Err(reason) => return Ok(Err(format!("{reason} at {shown}"))),
         };
         let Some(name) = models.usable(&settings.name) else {
-            let reason = models.none_usable(&settings.name);
-            // A name with a tag means this Ollama: the words are not for somebody else.
+            let reason = models.explain_unusable(&settings.name);
+            // A name with a tag can only mean this Ollama, so no other provider is tried.
             if is_tagged(&settings.name) {
                 return Err(ChooseError::Settings(format!(
                     "ollama: {reason}; if another provider has it, say so with --provider"
@@ -297,7 +286,7 @@ impl Chooser<'_> {
         Ok(Ok((settings, why)))
     }
 
-    fn remote(&self, provider: Provider) -> Result<Candidate, ChooseError> {
+    fn find_remote(&self, provider: Provider) -> Result<ProviderCandidate, ChooseError> {
         let ([key, url], entry) = (provider.variables(), provider.entry());
         let why = match self.key_variable(provider) {
             _ if entry.has_own_servers && self.variable(url).is_some() => format!("{url} is set"),
@@ -307,21 +296,22 @@ impl Chooser<'_> {
             }
             None => return Ok(Err(format!("{key} is not set"))),
         };
-        let settings = self.filled(provider)?;
+        let settings = self.with_variables(provider)?;
         let name = &settings.name;
-        // A server of one's own may call its models anything but what is another's that was tried before.
+        // A self-hosted server may name its models freely, but not like the models of a provider
+        // that was tried earlier.
         let may_have_any = entry.has_own_servers && settings.url != entry.url;
         let is_its = (entry.owns_model)(name)
             || may_have_any && owner(name).is_none_or(|owner| owner.preference > entry.preference);
         if !name.is_empty() && !is_its {
             let name = toolgate_core::escape(name);
-            return Ok(Err(format!("'{name}' is no model of {provider}")));
+            return Ok(Err(format!("'{name}' is not a model of {provider}")));
         }
         Ok(Ok((settings, why)))
     }
 }
 
-fn likely(name: &str) -> String {
+fn provider_hint(name: &str) -> String {
     match owner(name) {
         Some(owner) => format!(
             "for {} set {}, or ",
@@ -333,7 +323,7 @@ fn likely(name: &str) -> String {
     }
 }
 
-/// `qwen3:4b`, as Ollama writes names; a fine-tuned model of OpenAI begins with `ft:`.
+// As in `qwen3:4b`. OpenAI's fine-tuned models have a colon too, but begin with `ft:`.
 fn is_tagged(name: &str) -> bool {
     name.contains(':') && owner(name).is_none()
 }

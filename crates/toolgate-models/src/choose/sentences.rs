@@ -1,4 +1,4 @@
-//! The sentences that ship, with those of a person's own files.
+//! Loads the built-in sentences and those from the user's own files.
 
 use std::io::Read;
 use std::path::Path;
@@ -9,44 +9,44 @@ use toolgate_intents::{Pack, SentenceInterpreter};
 use super::ChooseError;
 use crate::{ModelSettings, Toolbox};
 
-/// Nobody writes so many sentences.
-const LARGEST_PACK: u64 = 4 << 20;
+// No one writes this many sentences by hand.
+const MAX_PACK_BYTES: u64 = 4 << 20;
 
-/// The sentences that ship, and those of the person.
-pub fn sentences(
+/// Loads the built-in sentences and those of the files in `settings.intents`.
+pub fn load_sentences(
     settings: &ModelSettings,
     toolbox: &Toolbox,
 ) -> Result<Arc<SentenceInterpreter>, ChooseError> {
     let mut all = Pack::english();
     for file in &settings.intents {
-        let text = read(file).map_err(|error| unusable(file, &error.to_string()))?;
-        let pack = Pack::read(&text).map_err(|error| unusable(file, &error.to_string()))?;
+        let text = read_file(file).map_err(|error| file_error(file, &error.to_string()))?;
+        let pack = Pack::read(&text).map_err(|error| file_error(file, &error.to_string()))?;
         all = all.with(pack);
-        // What does not fit together is the fault of the file that was added last.
+        // Checked after each file, so that the error names the file that caused it.
         all.check()
-            .map_err(|error| unusable(file, &error.to_string()))?;
+            .map_err(|error| file_error(file, &error.to_string()))?;
     }
     let sentences = SentenceInterpreter::new(toolbox.clone(), all);
     let problem = |error| ChooseError::Settings(format!("model.intents: {error}"));
     sentences.map(Arc::new).map_err(problem)
 }
 
-fn unusable(file: &Path, reason: &str) -> ChooseError {
+fn file_error(file: &Path, reason: &str) -> ChooseError {
     let file = toolgate_core::escape(&file.to_string_lossy());
     ChooseError::Settings(format!("model.intents: {file}: {reason}"))
 }
 
-fn read(file: &Path) -> std::io::Result<String> {
-    // Asked before it is opened: opening a pipe waits for somebody to write.
+fn read_file(file: &Path) -> std::io::Result<String> {
+    // Checked before opening, because opening a FIFO waits for a writer.
     if !std::fs::metadata(file)?.is_file() {
-        return Err(std::io::Error::other("is no file"));
+        return Err(std::io::Error::other("is not a file"));
     }
     let mut text = String::new();
     std::fs::File::open(file)?
-        .take(LARGEST_PACK + 1)
+        .take(MAX_PACK_BYTES + 1)
         .read_to_string(&mut text)?;
-    if text.len() as u64 > LARGEST_PACK {
-        let most = LARGEST_PACK >> 20;
+    if text.len() as u64 > MAX_PACK_BYTES {
+        let most = MAX_PACK_BYTES >> 20;
         return Err(std::io::Error::other(format!("is larger than {most} MiB")));
     }
     Ok(text)

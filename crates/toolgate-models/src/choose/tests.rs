@@ -5,17 +5,18 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
 use super::*;
-use crate::tests::loopback::{Loopback, answer};
+use crate::tests::loopback::{LoopbackServer, answer};
 
-/// Nobody listens there.
+/// An address where nothing listens.
 const NOBODY: (&str, &str) = ("OLLAMA_HOST", "127.0.0.1:1");
 
 fn answered(body: &str) -> String {
     answer(200, "content-type: application/json\r\n", body)
 }
 
-/// An Ollama with these models, each with or without tools: what it answers depends on what it is asked, not on the order.
-async fn ollama(models: &[(&str, bool)]) -> Ollama {
+/// An Ollama with these models, each with or without tools. Its answers depend on the request,
+/// not on the order.
+async fn ollama(models: &[(&str, bool)]) -> ScriptedOllama {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     let models: Vec<(String, bool)> = models
@@ -35,15 +36,15 @@ async fn ollama(models: &[(&str, bool)]) -> Ollama {
             socket.write_all(answered(&body).as_bytes()).await.unwrap();
         }
     });
-    Ollama { url, task }
+    ScriptedOllama { url, task }
 }
 
-struct Ollama {
+struct ScriptedOllama {
     url: String,
     task: tokio::task::JoinHandle<()>,
 }
 
-impl Drop for Ollama {
+impl Drop for ScriptedOllama {
     fn drop(&mut self) {
         self.task.abort();
     }
@@ -70,12 +71,15 @@ fn capabilities(models: &[(String, bool)], request: &str) -> String {
     json!({ "capabilities": capabilities }).to_string()
 }
 
-async fn chosen(settings: &ModelSettings, variables: &[(&str, &str)]) -> Result<Choice, String> {
+async fn chosen(
+    settings: &ModelSettings,
+    variables: &[(&str, &str)],
+) -> Result<ModelSelection, String> {
     let environment = |name: &str| {
         let found = variables.iter().find(|(known, _)| *known == name);
         found.map(|(_, value)| (*value).to_owned())
     };
-    let choice = choice(settings, "the configuration says so", &environment).await;
+    let choice = select_model(settings, "the configuration says so", &environment).await;
     choice.map_err(|error| error.to_string())
 }
 
@@ -93,9 +97,9 @@ async fn without_anything_sentences_are_matched_and_the_reasons_are_said() {
     assert_eq!(choice.provider, AnswerSource::Sentences);
     assert_eq!(choice.why, "no model is configured or reachable");
     assert_eq!(
-        choice.passed_over,
+        choice.skipped,
         [
-            "ollama: nobody answers at http://127.0.0.1:1",
+            "ollama: it can't be reached at http://127.0.0.1:1",
             "anthropic: ANTHROPIC_API_KEY is not set",
             "openai: neither OPENAI_API_KEY nor OPENAI_BASE_URL is set",
             "gemini: GEMINI_API_KEY is not set",
@@ -194,7 +198,7 @@ async fn ollama_goes_first_if_one_of_its_models_can_use_tools() {
         server.url
     );
     assert_eq!(choice.why, why);
-    assert!(choice.passed_over.is_empty());
+    assert!(choice.skipped.is_empty());
 }
 
 #[tokio::test]
@@ -206,7 +210,7 @@ async fn an_ollama_without_such_a_model_is_passed_over_with_the_command_that_hel
         ),
         (
             &[("gemma:2b", false)],
-            "ollama: its only model can not use tools; 'ollama pull qwen3:4b-instruct' gets one that can",
+            "ollama: its only model can't use tools; 'ollama pull qwen3:4b-instruct' gets one that can",
         ),
     ] {
         let server = ollama(models).await;
@@ -216,7 +220,7 @@ async fn an_ollama_without_such_a_model_is_passed_over_with_the_command_that_hel
         ];
         let choice = chosen(&settings(None, ""), &variables).await.unwrap();
         assert_eq!(
-            (choice.provider, choice.passed_over),
+            (choice.provider, choice.skipped),
             (Provider::Anthropic.into(), vec![expected.to_owned()])
         );
     }
@@ -225,15 +229,12 @@ async fn an_ollama_without_such_a_model_is_passed_over_with_the_command_that_hel
 #[tokio::test]
 async fn what_is_no_ollama_is_passed_over() {
     for body in ["{}", "<html>", r#"{"models": 7}"#] {
-        let server = Loopback::answers(&[&answered(body)]).await;
+        let server = LoopbackServer::answers(&[&answered(body)]).await;
         let choice = chosen(&settings(None, ""), &[("OLLAMA_HOST", &server.url)])
             .await
             .unwrap();
-        let expected = format!(
-            "ollama: something else than Ollama answers at {}",
-            server.url
-        );
-        assert_eq!(choice.passed_over[0], expected, "{body}");
+        let expected = format!("ollama: another server answers at {}", server.url);
+        assert_eq!(choice.skipped[0], expected, "{body}");
     }
 }
 
@@ -266,13 +267,17 @@ async fn a_check_costs_nothing_and_shows_no_key() {
         "content-type: application/json\r\n",
         r#"{"error":{"message":"invalid x-api-key s3cret-key"}}"#,
     );
-    let mut server = Loopback::answers(&[&answered(r#"{"data":[{"id":"m-1"}]}"#), &refusal]).await;
+    let mut server =
+        LoopbackServer::answers(&[&answered(r#"{"data":[{"id":"m-1"}]}"#), &refusal]).await;
     let mut ours = settings(Some(Provider::Anthropic), "m");
     ours.url.clone_from(&server.url);
     ours.key = "s3cret-key".to_owned();
     let choice = chosen(&ours, &[]).await.unwrap();
     let (names, is_all) = (vec!["m-1".to_owned()], true);
-    assert_eq!(check(&choice).await, Ok(Listed::Models { names, is_all }));
+    assert_eq!(
+        check(&choice).await,
+        Ok(ModelList::Models { names, is_all })
+    );
     let request = server.request().await;
     assert!(
         request.starts_with("GET /v1/models ") && request.contains("x-api-key: s3cret-key"),
@@ -290,7 +295,7 @@ async fn an_ollama_behind_a_key_is_asked_with_it() {
     let refusal = answer(401, "", "no");
     let models =
         answered(r#"{"models":[{"name":"qwen3:4b","model":"qwen3:4b","capabilities":["tools"]}]}"#);
-    let mut server = Loopback::answers(&[&models, &refusal, &refusal]).await;
+    let mut server = LoopbackServer::answers(&[&models, &refusal, &refusal]).await;
     let host = ("OLLAMA_HOST", server.url.clone());
     let host = (host.0, host.1.as_str());
     let key = ("OLLAMA_API_KEY", "k-1");
@@ -305,6 +310,6 @@ async fn an_ollama_behind_a_key_is_asked_with_it() {
         ),
     ] {
         let choice = chosen(&settings(None, ""), variables).await.unwrap();
-        assert!(choice.passed_over[0].starts_with(expected), "{choice:?}");
+        assert!(choice.skipped[0].starts_with(expected), "{choice:?}");
     }
 }

@@ -1,4 +1,4 @@
-//! Running the calls of a reply: all at once, each of them once, each with one result.
+//! Runs the calls of a reply: in parallel, each at most once, each with one result.
 
 use std::collections::HashSet;
 use std::panic::AssertUnwindSafe;
@@ -11,37 +11,32 @@ use serde::{Serialize, Serializer};
 use serde_json::Value;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
-use toolgate_core::{ToolCall, ToolError, ToolOutcome, ToolWait, escape, nearest};
+use toolgate_core::{ToolCall, ToolError, ToolOutcome, ToolWait, escape, nearest_names};
 use tracing::Instrument;
 
-use super::offering::remember;
-use super::running::Running;
-use super::window::Keep;
-use super::{Conversation, cut};
-use crate::{AnswerSource, CallArguments, Catalog, Event, ModelCall, Toolbox};
+use super::running_turn::RunningTurn;
+use super::tool_offer::remember;
+use super::{Conversation, result_text};
+use crate::{AnswerSource, CallArguments, Catalog, ModelCall, ModelEvent, Toolbox};
 
-/// More calls in one reply are no plan but an accident.
-const MOST_CALLS: usize = 128;
+// More calls in one reply are an accident rather than a plan.
+const MAX_CALLS: usize = 128;
 
-/// A tool that a model used, as it is told to programs: the envelope, with the model's id of the call and its arguments.
+/// A tool that a model used, as reported to programs: the envelope, with the model's
+/// call id and arguments.
 #[derive(Debug, Clone, Serialize)]
 #[non_exhaustive]
 pub struct UsedTool {
-    /// The model's id of the call.
     pub id: String,
-    /// As the model wrote them; a text if they were no JSON object.
+    /// As the model wrote them; a string if they were not a JSON object.
     #[serde(serialize_with = "as_written")]
     pub arguments: CallArguments,
-    /// What came of it.
     #[serde(flatten, serialize_with = "envelope")]
     pub outcome: Arc<ToolOutcome>,
 }
 
 fn as_written<S: Serializer>(arguments: &CallArguments, serializer: S) -> Result<S::Ok, S::Error> {
-    match arguments {
-        CallArguments::Object(object) => object.serialize(serializer),
-        CallArguments::Unusable(text) => text.serialize(serializer),
-    }
+    as_value(arguments).serialize(serializer)
 }
 
 fn envelope<S: Serializer>(outcome: &Arc<ToolOutcome>, serializer: S) -> Result<S::Ok, S::Error> {
@@ -49,93 +44,95 @@ fn envelope<S: Serializer>(outcome: &Arc<ToolOutcome>, serializer: S) -> Result<
 }
 
 #[derive(Default)]
-pub(super) struct Made {
-    calls: Vec<MadeCall>,
+pub(super) struct RepetitionGuard {
+    calls: Vec<GuardedCall>,
 }
 
-struct MadeCall {
+struct GuardedCall {
     ids: Vec<String>,
     name: String,
     arguments: CallArguments,
     times: usize,
 }
 
-/// Whether a call is made.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(super) enum CallDecision {
     Make,
-    /// The same call, by its id, was made before: a model or a proxy stutters.
+    // This id was used for the same call before: a model or a proxy stutters.
     Stutter,
     Repetition(usize),
 }
 
-impl Made {
-    /// Whether a call with this name, these arguments and this id of the provider is to be made, and if so, that it was.
-    pub(super) fn judge(&mut self, id: &str, call: &ModelCall, most: usize) -> Verdict {
+impl RepetitionGuard {
+    /// Decides whether a call is made, and records it if so. `id` is the provider's.
+    pub(super) fn decide(&mut self, id: &str, call: &ModelCall, most: usize) -> CallDecision {
         let same =
-            |made: &&mut MadeCall| made.name == call.name && made.arguments == call.arguments;
+            |made: &&mut GuardedCall| made.name == call.name && made.arguments == call.arguments;
         let Some(made) = self.calls.iter_mut().find(same) else {
-            self.calls.push(MadeCall {
+            self.calls.push(GuardedCall {
                 ids: vec![id.to_owned()],
                 name: call.name.clone(),
                 arguments: call.arguments.clone(),
                 times: 1,
             });
-            return Verdict::Make;
+            return CallDecision::Make;
         };
         if !id.is_empty() && made.ids.iter().any(|other| other == id) {
-            return Verdict::Stutter;
+            return CallDecision::Stutter;
         }
         if made.times >= most {
-            return Verdict::Repetition(made.times);
+            return CallDecision::Repetition(made.times);
         }
         made.times += 1;
         made.ids.push(id.to_owned());
-        Verdict::Make
+        CallDecision::Make
     }
 }
 
-pub(super) struct Planned {
-    verdict: Verdict,
+pub(super) struct CallPlan {
+    verdict: CallDecision,
     is_beyond_the_limit: bool,
-    /// A sentence is what the person said; a model chooses.
+    // A sentence is the person's own wish, while a model makes choices.
     source: AnswerSource,
 }
 
-impl Planned {
-    pub(super) fn new(place: usize, verdict: Verdict, source: AnswerSource) -> Self {
+impl CallPlan {
+    pub(super) fn new(place: usize, verdict: CallDecision, source: AnswerSource) -> Self {
         Self {
             verdict,
-            is_beyond_the_limit: place >= MOST_CALLS,
+            is_beyond_the_limit: place >= MAX_CALLS,
             source,
         }
     }
 
     pub(super) fn is_repetition(&self) -> bool {
-        matches!(self.verdict, Verdict::Repetition(_))
+        matches!(self.verdict, CallDecision::Repetition(_))
     }
 
-    /// What the executor gets. Also a call that is not made goes through it, so that it is on record.
+    // Calls that are not made go through the executor too, so that they are on record.
     fn to_call(&self, call: &ModelCall, toolbox: &Toolbox, catalog: &Catalog) -> ToolCall {
         let refused = |error| {
-            ToolCall::refused(call.name.as_str(), as_value(&call.arguments), error)
-                .scope(toolbox.scope().without_limit())
+            ToolCall::rejected(call.name.as_str(), as_value(&call.arguments), error)
+                .scope(toolbox.scope().without_restrictions())
         };
         let denied = |reason: String| refused(ToolError::denied(&call.name, reason));
         match self.verdict {
             _ if self.is_beyond_the_limit => refused(ToolError::Overloaded {
                 tool: call.name.clone(),
-                limit: MOST_CALLS,
+                limit: MAX_CALLS,
             }),
-            Verdict::Stutter => denied(
-                "was called with this very id before and was not called again; the result stands above".to_owned(),
+            CallDecision::Stutter => denied(
+                "was already called with this id and was not called again; its result is above"
+                    .to_owned(),
             ),
-            Verdict::Repetition(times) => denied(format!(
+            CallDecision::Repetition(times) => denied(format!(
                 "was called {times} times with these arguments in this turn and was not called again: use the results \
                  above, do something else, or answer"
             )),
-            Verdict::Make if !toolbox.lets_use(&call.name) => refused(not_found(&call.name, catalog)),
-            Verdict::Make => call
+            CallDecision::Make if !toolbox.allows(&call.name) => {
+                refused(not_found(&call.name, catalog))
+            }
+            CallDecision::Make => call
                 .arguments
                 .to_call(&call.name)
                 .scope(toolbox.scope().clone()),
@@ -144,35 +141,33 @@ impl Planned {
 }
 
 impl Conversation {
-    /// How many bytes the model is given of each of so many results. All of them together take about a third of its window: a
-    /// token is about three bytes.
+    // Bytes that the model gets of each result. Together they take about a third of its window,
+    // because a token is about three bytes.
     fn largest_result(&self) -> impl Fn(usize) -> usize + use<> {
-        const LEAST: usize = 1000;
+        const MIN_RESULT_BYTES: usize = 1000;
         let (window, most) = (self.router.window(), self.settings.max_result);
-        move |results| most.min((window / results.max(1)).max(LEAST))
+        move |results| most.min((window / results.max(1)).max(MIN_RESULT_BYTES))
     }
 
-    /// Cuts earlier results for the model of now, if that is not the one they were cut for.
+    // Results may have been cut for another model, or not at all.
     pub(super) fn cut_results(&mut self) {
         if std::mem::take(&mut self.has_other_cuts) {
             let most = self.largest_result();
-            let full_results = &self.full_results;
-            let keep: Keep<'_> = &mut |id| full_results.get(id).is_some();
-            self.history.cut_for(&most, keep);
+            self.history.cut_results(&most);
         }
     }
 }
 
-impl Running<'_> {
-    /// Runs the calls of the last message at the same time. Dropping the future stops those that run; what is done by then
-    /// stays in history.
-    pub(super) async fn run(&mut self, plan: &[Planned]) {
+impl RunningTurn<'_> {
+    /// Runs the calls of the last message in parallel. Dropping the future stops them; results that
+    /// are complete by then stay in history.
+    pub(super) async fn run(&mut self, plan: &[CallPlan]) {
         let catalog = Arc::clone(&self.catalog);
-        let left = self.left_for_tools();
+        let left = self.time_for_tools();
         let most = self.conversation.largest_result()(plan.len());
         let flow = self.conversation.flow();
         let mut used: Vec<Option<UsedTool>> = plan.iter().map(|_| None).collect();
-        let mut running = Work::for_calls(plan.len());
+        let mut running = CallTasks::for_calls(plan.len());
         for (place, (planned, call)) in plan
             .iter()
             .zip(self.conversation.history.calls())
@@ -187,32 +182,30 @@ impl Running<'_> {
             };
             let id = tool_call.id();
             let tool_call = match &self.conversation.trace {
-                Some((parent, state)) => {
-                    let tool_call = tool_call.trace_parent(parent);
-                    match state {
-                        Some(state) => tool_call.trace_state(state),
-                        None => tool_call,
-                    }
-                }
+                Some((parent, Some(state))) => tool_call.trace_parent(parent).trace_state(state),
+                Some((parent, None)) => tool_call.trace_parent(parent),
                 None => tool_call.trace_of(*self.first.get_or_insert(id)),
             };
-            self.listener.event(Event::Calling { call, source, id });
+            self.listener
+                .event(ModelEvent::Calling { call, source, id });
             let work = execute(toolbox, tool_call, left);
-            running.begin(place, work);
+            running.spawn(place, work);
         }
         while let Some(done) = running.next().await {
-            // What panicked or was aborted leaves its place open: it counts as interrupted.
+            // A task that panicked or was aborted leaves its slot empty,
+            // which counts as interrupted.
             if let Some((place, outcome)) = done {
-                used[place] = self.called((place, plan[place].source), outcome, &catalog, most);
+                used[place] =
+                    self.finish_call((place, plan[place].source), outcome, &catalog, most);
             }
         }
-        self.conversation.history.settle();
+        self.conversation.history.finish_calls();
         if let Some(round) = self.rounds.last_mut() {
             round.calls = used.into_iter().flatten().collect();
         }
     }
 
-    fn called(
+    fn finish_call(
         &mut self,
         (place, source): (usize, AnswerSource),
         mut outcome: ToolOutcome,
@@ -222,21 +215,24 @@ impl Running<'_> {
         let conversation = &mut *self.conversation;
         let call = conversation.history.calls().nth(place)?;
         if let Err(error @ ToolError::NotFound { .. }) = &mut outcome.result {
-            // The executor knows more tools than this model, and by other names.
+            // The executor knows more tools than this model does, and by other names.
             *error = not_found(&call.name, catalog);
         }
-        self.listener.event(Event::Called {
+        self.listener.event(ModelEvent::Called {
             call,
             source,
             outcome: &outcome,
         });
         let outcome = Arc::new(outcome);
         let wire_name = catalog.wire_name(&call.name);
-        let result = cut::result(call, &wire_name, &outcome);
+        let result = result_text::to_tool_result(call, &wire_name, &outcome);
         if result.text.len() > most {
-            let (all, told) = (cut::size(result.text.len()), cut::size(most));
-            self.listener.event(Event::Notice(&format!(
-                "of the result of '{}' ({all}) the model is told {told}: no more has room beside the rest, or model.maxResult says so",
+            let (all, told) = (
+                result_text::display_size(result.text.len()),
+                result_text::display_size(most),
+            );
+            self.listener.event(ModelEvent::Notice(&format!(
+                "the model gets {told} of the result of '{}' ({all}): the rest doesn't fit, or exceeds model.maxResult",
                 escape(&call.name)
             )));
         }
@@ -248,30 +244,35 @@ impl Running<'_> {
         if used.outcome.is_success() {
             remember(&mut conversation.used_tools, &call.name);
         }
-        let full_results = &mut conversation.full_results;
-        let keep: Keep<'_> = &mut |_| full_results.keep(&used.outcome);
-        conversation.history.result(place, result, most, keep);
+        let history = &mut conversation.history;
+        history
+            .uncut
+            .outcomes
+            .recent
+            .push(Arc::clone(&used.outcome));
+        history.result(place, result, most);
         Some(used)
     }
 
-    /// How long a tool may take so that there is time for an answer behind it.
-    fn left_for_tools(&self) -> Duration {
+    // Leaves time for an answer after the tools have run.
+    fn time_for_tools(&self) -> Duration {
         let now = Instant::now();
         let until_the_last_round = self.tools_until.saturating_duration_since(now);
         let half = self.deadline.saturating_duration_since(now) / 2;
-        // In tenths of a second: it is told to people.
+        // Rounded to tenths of a second, because error messages quote it.
         let tenths = until_the_last_round.max(half).as_millis().div_ceil(100);
         Duration::from_millis(100) * u32::try_from(tenths).unwrap_or(u32::MAX)
     }
 }
 
-/// Calls that run. Several have a task each, so that they need not share a core; for one alone that would only be a detour.
-enum Work {
+// Several calls get a task each, so that they can use several cores. For a single call that would
+// only be a detour.
+enum CallTasks {
     Alone(Option<BoxFuture<'static, (usize, ToolOutcome)>>),
     Many(JoinSet<(usize, ToolOutcome)>),
 }
 
-impl Work {
+impl CallTasks {
     fn for_calls(count: usize) -> Self {
         match count {
             0 | 1 => Self::Alone(None),
@@ -279,7 +280,7 @@ impl Work {
         }
     }
 
-    fn begin(&mut self, place: usize, work: impl Future<Output = ToolOutcome> + Send + 'static) {
+    fn spawn(&mut self, place: usize, work: impl Future<Output = ToolOutcome> + Send + 'static) {
         let work = async move { (place, work.await) };
         match self {
             Self::Alone(alone) => *alone = Some(Box::pin(work)),
@@ -287,7 +288,7 @@ impl Work {
         }
     }
 
-    /// The next that is done; of one that came to nothing only that it did.
+    // The inner `None` means that the call panicked or was aborted.
     async fn next(&mut self) -> Option<Option<(usize, ToolOutcome)>> {
         match self {
             Self::Alone(alone) => {
@@ -304,17 +305,18 @@ fn execute(
     call: ToolCall,
     left: Duration,
 ) -> impl Future<Output = ToolOutcome> + Send + use<> {
-    /// The executor's own limit comes first, so that its record says the same.
+    // The executor's own limit must fire first, so that its record says the same.
     const GRACE: Duration = Duration::from_millis(500);
     let toolbox = toolbox.clone();
     async move {
         let executor = toolbox.executor();
-        let left = came(&toolbox, call.name(), left).await;
+        let left = wait_for_tool(&toolbox, call.name(), left).await;
         let tool = executor.find(call.name());
         let own = tool.map(|tool| tool.definition().timeout(&executor.rules().limits));
         let mut call = call.origin(toolbox.origin());
         if own.is_ok_and(|own| left < own) {
-            // A limit that comes with a call is not moved by progress: it is set only where the turn is shorter than the tool.
+            // Progress doesn't extend a limit that comes with a call, so it's set only where the
+            // turn is shorter than the tool's own limit.
             call = call.timeout(left);
         }
         let error = ToolError::TimedOut {
@@ -329,15 +331,16 @@ fn execute(
     }
 }
 
-/// Waits for a tool that nobody has yet, and says what is left of the time after that. Whoever listens knows of the call.
-async fn came(toolbox: &Toolbox, name: &str, left: Duration) -> Duration {
-    if toolbox.executor().find(name).is_ok() || toolbox.is_decided(name) {
+// Waits for a tool whose server is still starting, and returns the time left. The listener isn't
+// told of the wait, because it knows of the call already.
+async fn wait_for_tool(toolbox: &Toolbox, name: &str, left: Duration) -> Duration {
+    if toolbox.executor().find(name).is_ok() || toolbox.is_availability_known(name) {
         return left;
     }
     let began = Instant::now();
     let mut nobody = |_: ToolWait<'_>| {};
     let coming = toolbox.wait_for_tool(name, &mut nobody);
-    // What remains is for the call itself: nothing would be left of a turn that is waited away.
+    // The other half is for the call itself.
     let _is_there = tokio::time::timeout(left / 2, coming).await.is_ok();
     left.saturating_sub(began.elapsed())
 }
@@ -349,12 +352,12 @@ fn as_value(arguments: &CallArguments) -> Value {
     }
 }
 
-/// For a tool that does not exist for this model: the names that it knows, those that look alike first.
+// The model sees the names that it knows, similar ones first.
 fn not_found(name: &str, catalog: &Catalog) -> ToolError {
-    const LONGEST: usize = 200;
-    let shown = &name[..name.floor_char_boundary(LONGEST)];
+    const MAX_NAME_BYTES: usize = 200;
+    let shown = &name[..name.floor_char_boundary(MAX_NAME_BYTES)];
     let names = || catalog.tools().iter().map(|tool| tool.wire_name.as_str());
-    let mut known = nearest(shown, names(), usize::MAX);
+    let mut known = nearest_names(shown, names(), usize::MAX);
     let nearest = known.iter().take(3).cloned().collect();
     let alike: HashSet<String> = known.iter().cloned().collect();
     let others = names().filter(|name| !alike.contains(*name));

@@ -1,28 +1,28 @@
-//! What a conversation has met, for `policy.flow`.
+//! Tracks what kinds of data a conversation has seen, for `policy.flow`.
 
 use std::sync::{Arc, Weak};
 
-use toolgate_core::{FlowState, Rules};
+use toolgate_core::{ExecutionRules, FlowState};
 
 use super::Conversation;
 use crate::Message;
 
-/// Sticky for the whole conversation, not for a turn: what a tool brought stays in what the model
-/// is sent, and what it was talked into stays in its own words.
+// Holds for the whole conversation rather than one turn: what a tool returned stays in the history
+// that is sent, and what the model was talked into stays in its own words.
 #[derive(Default)]
-pub(super) struct Flow {
+pub(super) struct FlowTracker {
     state: Arc<FlowState>,
-    /// The rules that the history was last looked at under.
-    seen_under: Weak<Rules>,
+    // The rules that the history was last scanned under.
+    seen_under: Weak<ExecutionRules>,
 }
 
 impl Conversation {
-    /// For the next calls. A history from a file, or from before the policy changed, is looked at
-    /// first: nobody else knows what it brought.
+    // A history from a file, or from before the policy changed, is scanned first: nothing else
+    // knows what its tools returned.
     pub(super) fn flow(&mut self) -> Arc<FlowState> {
         let executor = self.toolbox.executor();
         let rules = executor.rules();
-        // A weak pointer keeps the address taken: no other rules can have it.
+        // A weak pointer keeps the allocation, so no other rules can get its address.
         if self.flow.seen_under.as_ptr() != Arc::as_ptr(&rules) {
             let results = self.history.messages().iter().flat_map(|message| {
                 let results = match message {
@@ -32,7 +32,7 @@ impl Conversation {
                 results.iter()
             });
             for result in results {
-                executor.recall(&result.name, &self.flow.state);
+                executor.restore_flow(&result.name, &self.flow.state);
             }
             self.flow.seen_under = Arc::downgrade(&rules);
         }

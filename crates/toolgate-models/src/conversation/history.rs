@@ -1,66 +1,67 @@
-//! What was said and done, in an order that every provider takes: a turn is the person's words, then calls with their
-//! results as often as there were any, then an answer. Nothing that happens to a turn can leave it in another shape.
+//! What was said and done, in an order that every provider accepts: the person's words, then
+//! calls with their results, any number of times, then an answer. No interruption can leave a
+//! turn in another shape.
 
 use std::collections::HashSet;
 
-use super::whole::{Whole, Wholes};
-use super::window::{Keep, MOST_BYTES, Size, size};
-use crate::{AssistantMessage, Message, ModelCall, Part, ToolResult};
+use super::uncut_results::{UncutResult, UncutResults};
+use super::window::{MAX_BYTES, MessageSize, size};
+use crate::{AssistantMessage, Message, MessagePart, ModelCall, ToolResult};
 
-/// In place of an answer that never came.
 const NO_ANSWER: &str = "(This turn ended before there was an answer.)";
 
-/// In place of a result that never came.
 const NO_RESULT: &str = "interrupted: the turn was stopped while this call ran, its outcome is unknown. Look before you call it again.";
 
 #[derive(Default)]
-pub(super) struct History {
+pub(super) struct MessageHistory {
     pub(super) messages: Vec<Message>,
-    pub(super) sizes: Vec<Size>,
-    /// The first message that is still sent; the person's words, always.
+    pub(super) sizes: Vec<MessageSize>,
+    // The first message that is still sent. It's always one of the person's.
     pub(super) start: usize,
-    pub(super) wholes: Wholes,
-    /// What came of the calls of the last message so far, in their order.
+    pub(super) uncut: UncutResults,
+    // Results of the last message's calls so far, in call order.
     open: Vec<Option<ToolResult>>,
-    aside: Aside,
+    note: ModelNote,
     pub(super) ids: HashSet<String>,
 }
 
-/// Words for the model alone, at the end of what it is sent, never kept.
+// Text for the model alone, at the end of what is sent, and never stored.
 #[derive(Default)]
-enum Aside {
+enum ModelNote {
     #[default]
     None,
     Message,
-    /// Behind the person's words, which were this long: two messages of a person in a row are not taken everywhere.
+    // Appended to the person's words, which were this long. Not every provider accepts two user
+    // messages in a row.
     Behind(usize),
 }
 
-impl History {
-    /// From messages of an earlier day. What does not fit together is mended: nobody is to be sent a call without a result.
-    pub(super) fn resumed(messages: Vec<Message>) -> Self {
+impl MessageHistory {
+    /// Continues from saved messages. Repairs what doesn't fit together, because no provider may
+    /// get a call without a result.
+    pub(super) fn from_messages(messages: Vec<Message>) -> Self {
         let mut history = Self::default();
         for message in messages {
             match message {
-                Message::User { text } => history.begin(text),
+                Message::User { text } => history.start_turn(text),
                 _ if history.messages.is_empty() => {}
                 Message::Assistant(message) => history.resume_reply(message),
                 Message::Tool { results } => {
                     for result in results {
                         history.resume_result(result);
                     }
-                    history.settle();
+                    history.finish_calls();
                 }
             }
         }
-        history.close();
+        history.finish_turn();
         history
     }
 
     fn resume_reply(&mut self, mut message: AssistantMessage) {
-        self.settle();
+        self.finish_calls();
         message.parts.retain(|part| match part {
-            Part::Call(call) => self.ids.insert(call.id.clone()),
+            MessagePart::Call(call) => self.ids.insert(call.id.clone()),
             _ => true,
         });
         if !message.parts.is_empty() {
@@ -71,13 +72,13 @@ impl History {
     fn resume_result(&mut self, result: ToolResult) {
         let place = self.calls().position(|call| call.id == result.id);
         if let Some(place) = place.filter(|_| !self.open.is_empty()) {
-            self.result(place, result, usize::MAX, &mut |_| false);
+            self.result(place, result, usize::MAX);
         }
     }
 
     pub(super) fn messages(&self) -> &[Message] {
-        match self.aside {
-            Aside::Message => &self.messages[..self.messages.len() - 1],
+        match self.note {
+            ModelNote::Message => &self.messages[..self.messages.len() - 1],
             _ => &self.messages,
         }
     }
@@ -86,53 +87,52 @@ impl History {
         &self.messages[self.start..]
     }
 
-    pub(super) fn begin(&mut self, text: String) {
-        self.close();
+    pub(super) fn start_turn(&mut self, text: String) {
+        self.finish_turn();
         self.push(Message::User { text });
     }
 
-    /// Says something to the model alone, until [`end_aside`](Self::end_aside).
-    pub(super) fn say_aside(&mut self, words: &str) {
-        self.end_aside();
+    pub(super) fn add_note(&mut self, words: &str) {
+        self.remove_note();
         if let Some(Message::User { text }) = self.messages.last_mut() {
-            self.aside = Aside::Behind(text.len());
+            self.note = ModelNote::Behind(text.len());
             text.push_str("\n\n");
             text.push_str(words);
         } else {
             self.push(Message::User {
                 text: words.to_owned(),
             });
-            self.aside = Aside::Message;
+            self.note = ModelNote::Message;
         }
     }
 
-    pub(super) fn end_aside(&mut self) {
-        match (std::mem::take(&mut self.aside), self.messages.last_mut()) {
-            (Aside::Message, _) => {
+    pub(super) fn remove_note(&mut self) {
+        match (std::mem::take(&mut self.note), self.messages.last_mut()) {
+            (ModelNote::Message, _) => {
                 self.messages.pop();
                 self.sizes.pop();
             }
-            (Aside::Behind(length), Some(Message::User { text })) => text.truncate(length),
+            (ModelNote::Behind(length), Some(Message::User { text })) => text.truncate(length),
             _ => {}
         }
     }
 
-    /// The model answers. What follows a pause belongs to the same message.
+    // A reply after a pause continues the same message.
     pub(super) fn reply(&mut self, message: AssistantMessage) {
         self.open = message.calls().map(|_| None).collect();
         match self.messages.last_mut() {
             Some(Message::Assistant(before)) => {
                 before.parts.extend(message.parts);
-                self.measure_last();
+                self.measure(self.messages.len() - 1);
             }
             _ => self.push(Message::Assistant(message)),
         }
     }
 
-    /// An id for a call that no other call of this conversation has: the one it came with, if that is so.
+    /// Claims an id that no other call here has. Returns a new one if `id` can't be used.
     pub(super) fn claim_id(&mut self, id: &str) -> Option<String> {
-        const LONGEST: usize = 200;
-        if !id.is_empty() && id.len() <= LONGEST && self.ids.insert(id.to_owned()) {
+        const MAX_ID_BYTES: usize = 200;
+        if !id.is_empty() && id.len() <= MAX_ID_BYTES && self.ids.insert(id.to_owned()) {
             return None;
         }
         let mut number = self.ids.len();
@@ -160,22 +160,14 @@ impl History {
         message.into_iter().flat_map(AssistantMessage::calls)
     }
 
-    /// What came of a call of the last message; no more than `most` bytes of it are sent.
-    pub(super) fn result(
-        &mut self,
-        place: usize,
-        mut result: ToolResult,
-        most: usize,
-        keep: Keep<'_>,
-    ) {
+    pub(super) fn result(&mut self, place: usize, mut result: ToolResult, most: usize) {
         if let Some(open @ None) = self.open.get_mut(place) {
-            result.cut(most, keep, &mut self.wholes);
+            result.cut(most, &mut self.uncut);
             *open = Some(result);
         }
     }
 
-    /// All calls are done, or will never be.
-    pub(super) fn settle(&mut self) {
+    pub(super) fn finish_calls(&mut self) {
         if self.open.is_empty() {
             return;
         }
@@ -184,55 +176,53 @@ impl History {
         let results = results.map(|(call, result)| result.unwrap_or_else(|| interrupted(call)));
         let results = results.collect();
         self.push(Message::Tool { results });
-        self.forget_wholes(MOST_BYTES);
+        self.drop_uncut_results(MAX_BYTES);
     }
 
-    pub(super) fn close(&mut self) {
-        self.end_aside();
-        self.settle();
+    pub(super) fn finish_turn(&mut self) {
+        self.remove_note();
+        self.finish_calls();
+        self.uncut.outcomes.recent.clear();
         if !matches!(self.messages.last(), None | Some(Message::Assistant(_))) {
             self.push(Message::Assistant(AssistantMessage::text(NO_ANSWER)));
         }
-        self.forget();
+        self.drop_oldest();
     }
 
-    /// Takes the thinking of the last turn away, but what its provider wants back.
+    // Signed thinking stays, because its provider wants it back.
     pub(super) fn drop_thinking(&mut self) {
-        for index in self.turn()..self.messages.len() {
+        for index in self.turn_start()..self.messages.len() {
             if let Message::Assistant(message) = &mut self.messages[index] {
-                let is_thinking = |part: &Part| {
-                    matches!(
+                message.parts.retain(|part| {
+                    !matches!(
                         part,
-                        Part::Thinking {
+                        MessagePart::Thinking {
                             signature: None,
                             ..
                         }
                     )
-                };
-                if message.parts.iter().any(is_thinking) {
-                    message.parts.retain(|part| !is_thinking(part));
-                    self.measure(index);
-                }
+                });
+                self.measure(index);
             }
         }
     }
 
-    pub(super) fn turn(&self) -> usize {
+    pub(super) fn turn_start(&self) -> usize {
         let mut messages = self.messages().iter();
         messages.rposition(is_user_message).unwrap_or(0)
     }
 
-    pub(super) fn next_turn(&self, turn: usize) -> usize {
+    pub(super) fn next_turn_start(&self, turn: usize) -> usize {
         let behind = self.messages[turn + 1..].iter();
         let next = behind.clone().position(is_user_message);
         turn + 1 + next.unwrap_or(behind.len())
     }
 
-    /// Only the sentences remember what they asked; a model sees what it said.
+    // Only sentences remember what they asked back; a model sees its own words.
     pub(super) fn drop_question(&mut self) {
         if let Some(Message::Assistant(message)) = self.messages.last_mut() {
             for part in &mut message.parts {
-                if let Part::Sentence { memory } = part {
+                if let MessagePart::Sentence { memory } = part {
                     memory.drop_question();
                 }
             }
@@ -243,21 +233,21 @@ impl History {
     pub(super) fn keep_spoken(&mut self, spoken: &str) {
         let mut left = spoken;
         let last = self.messages.len().saturating_sub(1);
-        for index in self.turn()..self.messages.len() {
+        for index in self.turn_start()..self.messages.len() {
             let Message::Assistant(message) = &mut self.messages[index] else {
                 continue;
             };
             if index == last {
-                // What was spoken of an answer that never came to its end stands nowhere else.
+                // Nothing else records what was spoken of an unfinished answer.
                 let words = Some(left.trim()).filter(|words| !words.is_empty());
                 let text = words.unwrap_or(NO_ANSWER).to_owned();
-                let is_text = |part: &Part| matches!(part, Part::Text { .. });
+                let is_text = |part: &MessagePart| matches!(part, MessagePart::Text { .. });
                 message.parts.retain(|part| !is_text(part));
-                message.parts.push(Part::Text { text });
+                message.parts.push(MessagePart::Text { text });
             } else {
                 message.parts.retain_mut(|part| match part {
-                    Part::Text { text } => {
-                        let (kept, rest) = shared(text, left);
+                    MessagePart::Text { text } => {
+                        let (kept, rest) = spoken_prefix(text, left);
                         text.truncate(kept);
                         left = rest;
                         !text.trim().is_empty()
@@ -269,31 +259,30 @@ impl History {
         }
     }
 
-    /// Cuts all results anew, for a model that is given `most` bytes of each of so many.
-    pub(super) fn cut_for(&mut self, most: &dyn Fn(usize) -> usize, keep: Keep<'_>) {
+    pub(super) fn cut_results(&mut self, most: &dyn Fn(usize) -> usize) {
         for index in 0..self.messages.len() {
             let Message::Tool { results } = &mut self.messages[index] else {
                 continue;
             };
             let most = most(results.len());
             for result in results {
-                if let Some(Whole { text, images }) = self.wholes.take(&result.id) {
+                if let Some(UncutResult { text, images }) = self.uncut.take(&result.id) {
                     (result.text, result.images) = (text, images);
                 }
-                result.cut(most, keep, &mut self.wholes);
+                result.cut(most, &mut self.uncut);
             }
             self.measure(index);
         }
     }
 
-    pub(super) fn whole_messages(&self) -> Vec<Message> {
+    pub(super) fn uncut_messages(&self) -> Vec<Message> {
         let mut messages = self.messages().to_vec();
         for message in &mut messages {
             let Message::Tool { results } = message else {
                 continue;
             };
             for result in results {
-                if let Some(Whole { text, images }) = self.wholes.results.get(&result.id) {
+                if let Some(UncutResult { text, images }) = self.uncut.results.get(&result.id) {
                     result.text.clone_from(text);
                     result.images.clone_from(images);
                 }
@@ -302,29 +291,22 @@ impl History {
         messages
     }
 
-    /// Lets the oldest go until no more than this many bytes are kept beside the history.
-    pub(super) fn forget_wholes(&mut self, most: usize) {
+    pub(super) fn drop_uncut_results(&mut self, most: usize) {
         let results = self.messages.iter().filter_map(|message| match message {
             Message::Tool { results } => Some(results),
             _ => None,
         });
         for result in results.flatten() {
-            if self.wholes.bytes <= most {
+            if self.uncut.bytes <= most {
                 break;
             }
-            self.wholes.take(&result.id);
+            self.uncut.take(&result.id);
         }
     }
 
     fn push(&mut self, message: Message) {
         self.sizes.push(size(&message));
         self.messages.push(message);
-    }
-
-    fn measure_last(&mut self) {
-        if let Some(last) = self.messages.len().checked_sub(1) {
-            self.measure(last);
-        }
     }
 
     pub(super) fn measure(&mut self, index: usize) {
@@ -347,8 +329,7 @@ fn is_user_message(message: &Message) -> bool {
     matches!(message, Message::User { .. })
 }
 
-/// How many bytes of a text were spoken, and what was spoken after them.
-fn shared<'a>(text: &str, spoken: &'a str) -> (usize, &'a str) {
+fn spoken_prefix<'a>(text: &str, spoken: &'a str) -> (usize, &'a str) {
     let (mut kept, mut rest) = (0, spoken);
     for (at, letter) in text.char_indices() {
         if letter.is_whitespace() {

@@ -1,16 +1,17 @@
-//! The model's words in a turn, as the listener was told them: a turn that is dropped leaves nothing else behind.
+//! What listeners have seen of the model's words in a turn. If the turn is dropped, nothing else
+//! is left of them.
 
-use crate::Event;
+use crate::ModelEvent;
 
 #[derive(Default)]
 pub(super) struct TurnWords {
     text: String,
-    /// Where those of the reply that comes now begin; `None` until the model is asked.
+    // Where the current reply begins; `None` until the model is asked.
     reply: Option<usize>,
 }
 
 impl TurnWords {
-    /// Before the model is asked the turn has not begun, and there is nothing to be said of it.
+    // `None` before the model is asked: the turn hasn't begun, so there is nothing to keep.
     pub(super) fn text(&self) -> Option<&str> {
         self.reply.map(|_| self.text.as_str())
     }
@@ -19,11 +20,13 @@ impl TurnWords {
         &self.text[self.reply.unwrap_or(0)..]
     }
 
-    pub(super) fn see(&mut self, event: &Event<'_>) {
+    pub(super) fn observe(&mut self, event: &ModelEvent<'_>) {
         match event {
-            Event::Asking { .. } => self.reply = Some(self.text.len()),
-            Event::Text(text) => self.text.push_str(text),
-            Event::Void | Event::WasThinking => self.text.truncate(self.reply.unwrap_or(0)),
+            ModelEvent::Asking { .. } => self.reply = Some(self.text.len()),
+            ModelEvent::Text(text) => self.text.push_str(text),
+            ModelEvent::Void | ModelEvent::WasThinking => {
+                self.text.truncate(self.reply.unwrap_or(0));
+            }
             _ => {}
         }
     }
@@ -37,18 +40,18 @@ mod tests {
     fn words_that_count_are_kept_over_all_replies_of_a_turn() {
         let mut words = TurnWords::default();
         assert_eq!(words.text(), None, "the turn before is not meant");
-        let asking = || Event::Asking { round: 1, tools: 0 };
-        words.see(&asking());
+        let asking = || ModelEvent::Asking { round: 1, tools: 0 };
+        words.observe(&asking());
         assert_eq!(words.text(), Some(""));
-        words.see(&Event::Text("Let me look. "));
-        words.see(&asking());
+        words.observe(&ModelEvent::Text("Let me look. "));
+        words.observe(&asking());
         for event in [
-            Event::Text("It br"),
-            Event::Void,
-            Event::Text("It is "),
-            Event::Text("3"),
+            ModelEvent::Text("It br"),
+            ModelEvent::Void,
+            ModelEvent::Text("It is "),
+            ModelEvent::Text("3"),
         ] {
-            words.see(&event);
+            words.observe(&event);
         }
         assert_eq!(words.text(), Some("Let me look. It is 3"));
         assert_eq!(words.reply(), "It is 3");

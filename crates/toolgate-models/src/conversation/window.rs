@@ -1,53 +1,47 @@
-//! How much of a conversation a model is sent, and how much of it is kept.
+//! Decides how much of a conversation is sent to a model, and how much of it is kept.
 
-use super::cut;
-use super::history::History;
-use crate::{CallArguments, Message, Part, tokens};
+use super::history::MessageHistory;
+use super::result_text;
+use crate::{CallArguments, Message, MessagePart, tokens};
 
-/// A conversation is kept up to here; beyond, turns that no model is sent any more are forgotten.
-pub(super) const MOST_MESSAGES: usize = 20_000;
-pub(super) const MOST_BYTES: usize = 32 << 20;
+// Beyond these limits, turns that are not sent any more are forgotten.
+pub(super) const MAX_MESSAGES: usize = 20_000;
+pub(super) const MAX_BYTES: usize = 32 << 20;
 
 #[derive(Clone, Copy, Default)]
-pub(super) struct Size {
+pub(super) struct MessageSize {
     tokens: usize,
     bytes: usize,
 }
 
-/// What had to be done so that a conversation fits.
 #[derive(Debug, PartialEq, Eq, Default)]
-pub(super) struct Fit {
-    /// Turns that are not sent any more.
+pub(super) struct FitReport {
     pub(super) turns: usize,
     pub(super) results: usize,
     pub(super) tokens: usize,
 }
 
-/// Keeps the whole result of a call, by the executor's id, and says whether it did.
-pub(super) type Keep<'a> = &'a mut dyn FnMut(&str) -> bool;
-
-impl History {
-    /// Everything is sent again: another model may hold more.
+impl MessageHistory {
+    // Another model may hold more.
     pub(super) fn send_all(&mut self) {
         self.start = 0;
     }
 
-    /// Makes what is sent fit: leaves out the oldest turns, whole; if the last one alone is too long, shortens its results.
+    /// Makes what is sent fit: leaves out the oldest turns, and if the last one alone is too
+    /// long, shortens its results.
     ///
-    /// More is left out than is needed at the moment, so that not every turn begins with another prompt: the model's cache
-    /// of it would never serve.
-    ///
-    /// `keep` is asked to keep the whole result of a call before it is shortened, by the executor's id, and says if it did.
-    pub(super) fn fit(&mut self, budget: usize, keep: Keep<'_>) -> Fit {
-        let mut fit = Fit {
+    /// Leaves out more than needed right now. Otherwise every turn would begin with another prompt,
+    /// and the model's prompt cache would never help.
+    pub(super) fn fit(&mut self, budget: usize) -> FitReport {
+        let mut fit = FitReport {
             tokens: self.tokens(),
-            ..Fit::default()
+            ..FitReport::default()
         };
         if fit.tokens > budget {
-            fit.turns = self.leave_out(&mut fit.tokens, budget / 4 * 3);
-            for index in self.turn()..self.messages.len() {
+            fit.turns = self.drop_turns(&mut fit.tokens, budget / 4 * 3);
+            for index in self.turn_start()..self.messages.len() {
                 if fit.tokens > budget {
-                    fit.results += self.shorten(index, keep);
+                    fit.results += self.shorten(index);
                     fit.tokens = self.tokens();
                 }
             }
@@ -55,28 +49,28 @@ impl History {
         fit
     }
 
-    /// Sends only the newer half, or only the beginning of each result: the model counts in another way than we do.
-    pub(super) fn halve(&mut self, keep: Keep<'_>) -> Fit {
+    // The model counts tokens differently than we do, so no exact number can be aimed for.
+    pub(super) fn halve(&mut self) -> FitReport {
         let mut tokens = self.tokens();
         let goal = tokens / 2;
-        let turns = self.leave_out(&mut tokens, goal);
+        let turns = self.drop_turns(&mut tokens, goal);
         let results = match turns {
-            0 => (self.turn()..self.messages.len())
-                .map(|index| self.shorten(index, keep))
+            0 => (self.turn_start()..self.messages.len())
+                .map(|index| self.shorten(index))
                 .sum(),
             _ => 0,
         };
-        Fit {
+        FitReport {
             turns,
             results,
             tokens: self.tokens(),
         }
     }
 
-    fn leave_out(&mut self, tokens: &mut usize, goal: usize) -> usize {
-        let (last, mut turns) = (self.turn(), 0);
+    fn drop_turns(&mut self, tokens: &mut usize, goal: usize) -> usize {
+        let (last, mut turns) = (self.turn_start(), 0);
         while self.start < last && *tokens > goal {
-            let next = self.next_turn(self.start);
+            let next = self.next_turn_start(self.start);
             *tokens -= sum(&self.sizes[self.start..next]).tokens;
             self.start = next;
             turns += 1;
@@ -84,7 +78,7 @@ impl History {
         turns
     }
 
-    fn shorten(&mut self, index: usize, keep: Keep<'_>) -> usize {
+    fn shorten(&mut self, index: usize) -> usize {
         const KEPT: usize = 300;
         let Message::Tool { results } = &mut self.messages[index] else {
             return 0;
@@ -92,12 +86,15 @@ impl History {
         let mut shortened = 0;
         for result in results {
             if result.text.len() > 2 * KEPT || !result.images.is_empty() {
-                self.wholes.keep(result);
+                self.uncut.keep(result);
                 let kept = result.text.floor_char_boundary(KEPT);
-                let left_out = cut::size(result.text.len() - kept);
+                let left_out = result_text::display_size(result.text.len() - kept);
                 result.text.truncate(kept);
-                let id = result.call_id.as_deref().filter(|id| keep(id));
-                let kept_as = cut::kept_as(id);
+                let id = result
+                    .call_id
+                    .as_deref()
+                    .filter(|id| self.uncut.outcomes.keep(id));
+                let kept_as = result_text::kept_note(id);
                 let mark =
                     format!("… [shortened to make room for others: {left_out} left out{kept_as}]");
                 result.text.push_str(&mark);
@@ -109,14 +106,14 @@ impl History {
         shortened
     }
 
-    pub(super) fn forget(&mut self) {
+    pub(super) fn drop_oldest(&mut self) {
         let mut bytes = sum(&self.sizes).bytes;
-        self.forget_wholes(MOST_BYTES.saturating_sub(bytes));
+        self.drop_uncut_results(MAX_BYTES.saturating_sub(bytes));
         let mut gone = 0;
-        while gone < self.turn()
-            && (self.messages.len() - gone > MOST_MESSAGES || bytes > MOST_BYTES)
+        while gone < self.turn_start()
+            && (self.messages.len() - gone > MAX_MESSAGES || bytes > MAX_BYTES)
         {
-            let next = self.next_turn(gone);
+            let next = self.next_turn_start(gone);
             bytes -= sum(&self.sizes[gone..next]).bytes;
             gone = next;
         }
@@ -124,7 +121,7 @@ impl History {
             if let Message::Assistant(message) = message {
                 for call in message.calls() {
                     self.ids.remove(&call.id);
-                    self.wholes.take(&call.id);
+                    self.uncut.take(&call.id);
                 }
             }
         }
@@ -137,23 +134,25 @@ impl History {
     }
 }
 
-fn sum(sizes: &[Size]) -> Size {
-    sizes.iter().fold(Size::default(), |sum, size| Size {
-        tokens: sum.tokens + size.tokens,
-        bytes: sum.bytes + size.bytes,
-    })
+fn sum(sizes: &[MessageSize]) -> MessageSize {
+    sizes
+        .iter()
+        .fold(MessageSize::default(), |sum, size| MessageSize {
+            tokens: sum.tokens + size.tokens,
+            bytes: sum.bytes + size.bytes,
+        })
 }
 
 pub(crate) fn tokens_of(message: &Message) -> usize {
     size(message).tokens
 }
 
-pub(super) fn size(message: &Message) -> Size {
-    /// What a picture costs with those who can look.
+pub(super) fn size(message: &Message) -> MessageSize {
+    // Tokens of an image, for models that can see it.
     const IMAGE: usize = 1600;
-    /// Roles, ids, brackets.
+    // Tokens of roles, ids and brackets.
     const AROUND: usize = 8;
-    let mut size = Size {
+    let mut size = MessageSize {
         tokens: AROUND,
         bytes: 0,
     };
@@ -162,16 +161,16 @@ pub(super) fn size(message: &Message) -> Size {
         Message::Assistant(message) => {
             for part in &message.parts {
                 match part {
-                    Part::Text { text } => size.add(text),
-                    Part::Thinking { text, signature } => {
+                    MessagePart::Text { text } => size.add(text),
+                    MessagePart::Thinking { text, signature } => {
                         size.add(text);
                         size.add(signature.as_deref().unwrap_or_default());
                     }
-                    Part::Opaque { value, .. } => size.add(&value.to_string()),
-                    Part::Sentence { memory } => {
+                    MessagePart::Opaque { value, .. } => size.add(&value.to_string()),
+                    MessagePart::Sentence { memory } => {
                         size.add(&serde_json::to_string(memory).unwrap_or_default());
                     }
-                    Part::Call(call) => {
+                    MessagePart::Call(call) => {
                         size.tokens += AROUND;
                         size.add(&call.name);
                         match &call.arguments {
@@ -196,7 +195,7 @@ pub(super) fn size(message: &Message) -> Size {
     size
 }
 
-impl Size {
+impl MessageSize {
     fn add(&mut self, text: &str) {
         self.tokens += tokens::estimate(text);
         self.bytes += text.len();

@@ -1,4 +1,4 @@
-//! Google's Gemini, by `streamGenerateContent`.
+//! Google's Gemini, through `streamGenerateContent`.
 
 mod request;
 mod stream;
@@ -8,151 +8,93 @@ mod transcript;
 use reqwest::header::HeaderMap;
 use serde_json::Value;
 
-use self::request::{ModelHabits, Options};
-use self::stream::Stream;
-use crate::catalog::Dialect;
-use crate::http::{Failure, Http, secret};
-use crate::learned::{Learned, Sent};
+use self::stream::GeminiReader;
+use crate::catalog::ToolDialect;
+use crate::habits::SentOptions;
+use crate::http::{ErrorResponse, secret_header};
 use crate::provider_client::ProviderClient;
-use crate::wire_format::{Endpoint, ToolForm, WireFormat};
-use crate::{ModelError, ModelSettings, Provider, Request};
+use crate::wire_format::{FormatCore, ToolForm, WireFormat};
+use crate::{ModelError, ModelRequest, ModelSettings, Provider};
 
 const PROVIDER: Provider = Provider::Gemini;
 pub(crate) const URL: &str = "https://generativelanguage.googleapis.com";
 const VERSION: &str = "/v1beta";
-/// A thousand is the most that it lists at once.
+// The API lists at most a thousand models at once.
 pub(crate) const MODELS: &str = "/v1beta/models?pageSize=1000";
-/// What every current model of this provider can hold at least.
+// Every current model of this provider holds at least this many tokens.
 const WINDOW: usize = 1_048_576;
 
-/// A client of Google's Gemini API, or of another server that speaks it.
+/// A client for Google's Gemini API, or for another server that speaks it.
 ///
-/// The key and the address are those of the settings; the environment is not looked at.
-///
-/// ```
-/// use toolgate_models::{GeminiClient, ModelClient, ModelSettings};
-///
-/// let mut settings = ModelSettings::default();
-/// settings.key = "AIza…".to_owned();
-/// # settings.key = "AIza0".to_owned();
-/// let client = GeminiClient::new(&settings)?;
-/// assert_eq!((client.model(), client.window()), ("gemini-2.5-flash", 1_048_576));
-/// # Ok::<_, toolgate_models::ModelError>(())
-/// ```
+/// The key and the address come from the settings; the environment is not read.
 pub type GeminiClient = ProviderClient<GeminiFormat>;
 
-/// The Gemini API.
 pub struct GeminiFormat {
-    endpoint: Endpoint,
+    core: FormatCore<SentOptions>,
     path: String,
-    options: Options,
-    habits: Learned<ModelHabits>,
 }
 
 impl GeminiClient {
-    /// Asks nobody yet. Google itself wants a key; another server may do without.
     pub fn new(settings: &ModelSettings) -> Result<Self, ModelError> {
-        let url = match settings.url.trim() {
-            "" => URL,
-            // The path begins with it, and many write it already.
-            url => url.trim_end_matches('/').trim_end_matches(VERSION),
-        };
-        let model = match settings.name.trim() {
-            "" => PROVIDER.default_model(),
-            // As the list of models writes them.
-            name => name.strip_prefix("models/").unwrap_or(name),
-        };
-        let headers = headers(&settings.key)?;
-        if headers.is_empty() && url == URL {
-            return Err(PROVIDER.no_key());
+        let sent = SentOptions::from_settings(settings);
+        let mut core = FormatCore::new(PROVIDER, settings, WINDOW, sent)?;
+        // The list of models has this prefix.
+        if let Some(name) = core.options.model.strip_prefix("models/") {
+            core.options.model = name.to_owned();
         }
-        let in_path = model.replace('?', "%3F").replace('#', "%23");
-        let format = GeminiFormat {
-            endpoint: Endpoint {
-                http: Http::new(PROVIDER, url, settings)?,
-                headers,
-            },
-            path: format!("{VERSION}/models/{in_path}:streamGenerateContent?alt=sse"),
-            options: Options {
-                model: model.to_owned(),
-                max_tokens: settings.max_tokens,
-                window: settings.context_tokens.unwrap_or(WINDOW),
-                temperature: settings.temperature,
-                seed: settings.seed,
-                think: settings.think,
-            },
-            habits: Learned::new(ModelHabits {
-                sent: Sent {
-                    temperature: settings.temperature.is_some(),
-                    seed: settings.seed.is_some(),
-                    think: settings.think.is_some(),
-                },
-            }),
-        };
-        Ok(Self::with_format(format, settings))
+        let in_path = core.options.model.replace('?', "%3F").replace('#', "%23");
+        let path = format!("{VERSION}/models/{in_path}:streamGenerateContent?alt=sse");
+        Ok(Self::with_format(GeminiFormat { core, path }, settings))
     }
 }
 
 impl WireFormat for GeminiFormat {
     const PROVIDER: Provider = PROVIDER;
-    const DIALECT: &'static Dialect = &tools::DIALECT;
+    const DIALECT: &'static ToolDialect = &tools::DIALECT;
     const FORM: ToolForm = tools::form;
 
-    type Habits = ModelHabits;
-    type Reader<'a> = Stream<'a>;
+    type Habits = SentOptions;
+    type Reader<'a> = GeminiReader<'a>;
 
-    fn endpoint(&self) -> &Endpoint {
-        &self.endpoint
+    fn core(&self) -> &FormatCore<SentOptions> {
+        &self.core
     }
 
     fn path(&self) -> &str {
         &self.path
     }
 
-    fn model(&self) -> &str {
-        &self.options.model
+    fn body(&self, request: &ModelRequest<'_>, sent: SentOptions) -> Result<Vec<u8>, String> {
+        request::body(&self.core.options, sent, request)
     }
 
-    fn window(&self) -> usize {
-        self.options.window
-    }
-
-    fn habits(&self) -> &Learned<ModelHabits> {
-        &self.habits
-    }
-
-    fn body(&self, request: &Request<'_>, habits: ModelHabits) -> Result<Vec<u8>, String> {
-        request::body(&self.options, habits, request)
-    }
-
-    fn reader<'a>(&self, request: &Request<'a>) -> Stream<'a> {
-        Stream::new(request.tools.catalog())
+    fn reader<'a>(&self, request: &ModelRequest<'a>) -> GeminiReader<'a> {
+        GeminiReader::new(request.tools.catalog())
     }
 
     fn status(error: &Value) -> u16 {
         let error = error.get("error").unwrap_or(error);
-        let status = error["code"].as_u64();
-        let status = status.and_then(|status| u16::try_from(status).ok());
-        status
-            .filter(|status| (400..600).contains(status))
-            .unwrap_or(500)
+        match error["code"].as_u64() {
+            Some(status @ 400..600) => status as u16,
+            _ => 500,
+        }
     }
 
-    fn explain(&self, failure: Failure) -> ModelError {
+    fn explain(&self, failure: ErrorResponse) -> ModelError {
         let said = failure.message.to_lowercase();
         match failure.status {
-            // A wrong key is a bad request here.
-            400 if said.contains("api key") => failure.wrong_key(),
+            // Gemini reports a wrong key as a bad request.
+            400 if said.contains("api key") => failure.into_key_error(),
             400 if said.contains("exceeds the maximum number of tokens") => ModelError::TooLong {
-                model: self.options.model.clone(),
+                model: self.core.options.model.clone(),
                 reason: format!(
                     "{}; begin a new conversation, or offer fewer tools",
                     failure.message
                 ),
             },
-            // Every limit is called a quota; one that passes soon comes with a pause.
-            429 if failure.retry_after.is_some() => failure.limited(),
-            _ => failure.usual(&self.options.model),
+            // Gemini calls every limit a quota; one that passes soon comes with a pause.
+            429 if failure.retry_after.is_some() => failure.into_limited_error(),
+            _ => failure.into_model_error(&self.core.options.model),
         }
     }
 }
@@ -160,7 +102,7 @@ impl WireFormat for GeminiFormat {
 pub(crate) fn headers(key: &str) -> Result<HeaderMap, ModelError> {
     let mut headers = HeaderMap::new();
     if !key.trim().is_empty() {
-        headers.insert("x-goog-api-key", secret(PROVIDER, key)?);
+        headers.insert("x-goog-api-key", secret_header(PROVIDER, key)?);
     }
     Ok(headers)
 }

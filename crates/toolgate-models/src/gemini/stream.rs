@@ -1,87 +1,83 @@
-//! What comes back, understood event by event, without a socket. Every event is a whole `GenerateContentResponse`; the last one
-//! has a reason to finish, and nothing says that no other comes.
+//! Reads the events of an answer, without touching a socket. Each event is a whole
+//! `GenerateContentResponse`. The last one has a finish reason, but nothing says
+//! that no other follows.
 
 use serde::Deserialize;
+use serde_json::json;
 use serde_json::value::RawValue;
-use serde_json::{Value, json};
 
 use super::PROVIDER;
 use super::transcript::SIGNATURE;
-use crate::message::MOST_PARTS;
+use crate::message::MAX_PARTS;
 use crate::reply_buffer::ReplyBuffer;
-use crate::wire_format::{Progress, ReplyReader, StreamError, utf8};
-use crate::{AssistantMessage, CallArguments, Catalog, ModelCall, Part, Reply, Stop, Usage};
+use crate::wire_format::{
+    ReadResult, ReplyReader, ReplyStreamError, StreamProgress, unexpected_json, utf8,
+};
+use crate::{
+    AssistantMessage, CallArguments, Catalog, MessagePart, ModelCall, ModelReply, StopReason,
+    TokenUsage,
+};
 
-pub(crate) struct Stream<'a> {
+pub(crate) struct GeminiReader<'a> {
     catalog: &'a Catalog,
-    parts: Vec<Part>,
+    parts: Vec<MessagePart>,
     reason: Option<String>,
     explanation: String,
-    usage: Usage,
+    usage: TokenUsage,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Chunk<'a> {
+struct GeminiChunk<'a> {
     #[serde(borrow, default)]
-    candidates: Vec<Candidate<'a>>,
-    #[serde(default)]
+    candidates: Vec<GeminiCandidate<'a>>,
     prompt_feedback: Option<PromptFeedback>,
-    #[serde(default)]
     usage_metadata: Option<UsageMetadata>,
-    #[serde(borrow, default)]
+    #[serde(borrow)]
     error: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Candidate<'a> {
-    #[serde(borrow, default)]
-    content: Option<Content<'a>>,
-    #[serde(default)]
+struct GeminiCandidate<'a> {
+    #[serde(borrow)]
+    content: Option<CandidateContent<'a>>,
     finish_reason: Option<String>,
-    #[serde(default)]
     finish_message: Option<String>,
     #[serde(default)]
     index: u64,
 }
 
 #[derive(Deserialize)]
-struct Content<'a> {
+struct CandidateContent<'a> {
     #[serde(borrow, default)]
-    parts: Vec<WirePart<'a>>,
+    parts: Vec<CandidatePart<'a>>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct WirePart<'a> {
-    #[serde(default)]
+struct CandidatePart<'a> {
     text: Option<String>,
     #[serde(default)]
     thought: bool,
-    #[serde(default)]
     thought_signature: Option<String>,
-    #[serde(borrow, default)]
-    function_call: Option<FunctionCall<'a>>,
+    #[serde(borrow)]
+    function_call: Option<CandidateCall<'a>>,
 }
 
 #[derive(Deserialize)]
-struct FunctionCall<'a> {
-    #[serde(default)]
+struct CandidateCall<'a> {
     id: Option<String>,
-    #[serde(default)]
     name: Option<String>,
-    /// As they were written: whether a key stands there twice is seen only in the text.
-    #[serde(borrow, default)]
+    // Kept as written: only the text shows whether a key appears twice.
+    #[serde(borrow)]
     args: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct PromptFeedback {
-    #[serde(default)]
     block_reason: Option<String>,
-    #[serde(default)]
     block_reason_message: Option<String>,
 }
 
@@ -94,59 +90,59 @@ struct UsageMetadata {
     thoughts_token_count: u64,
 }
 
-impl<'a> Stream<'a> {
+impl<'a> GeminiReader<'a> {
     pub(super) fn new(catalog: &'a Catalog) -> Self {
         Self {
             catalog,
             parts: Vec::new(),
             reason: None,
             explanation: String::new(),
-            usage: Usage::default(),
+            usage: TokenUsage::default(),
         }
     }
 
-    fn part(&mut self, part: WirePart<'_>, reply: &mut ReplyBuffer<'_>) -> Result<(), StreamError> {
-        if self.parts.len() >= MOST_PARTS {
-            let reason = format!("it has more than {MOST_PARTS} parts");
-            return Err(StreamError::Garbled(reason));
+    fn read_part(&mut self, part: CandidatePart<'_>, reply: &mut ReplyBuffer<'_>) -> ReadResult {
+        if self.parts.len() >= MAX_PARTS {
+            let reason = format!("it has more than {MAX_PARTS} parts");
+            return Err(ReplyStreamError::Garbled(reason));
         }
         let is_signed = part.thought_signature.is_some();
         if let Some(signature) = part.thought_signature {
-            self.parts.push(Part::Opaque {
+            self.parts.push(MessagePart::Opaque {
                 provider: PROVIDER,
                 value: json!({ SIGNATURE: signature }),
             });
         }
         if let Some(call) = part.function_call {
-            self.parts.push(Part::Call(self.call(call)));
+            self.parts.push(MessagePart::Call(self.model_call(call)));
         }
         match part.text {
             Some(text) if part.thought => {
-                reply.tell_thinking(&text);
-                self.thinking(text);
+                reply.forward_thinking(&text);
+                self.push_thinking(text);
             }
             Some(text) => {
-                reply.tell_text(&text);
-                self.text(text, is_signed);
+                reply.forward_text(&text);
+                self.push_text(text, is_signed);
             }
             None => {}
         }
         Ok(())
     }
 
-    /// A signature is for its own part: that one is not joined with what came before.
-    fn text(&mut self, more: String, is_signed: bool) {
+    // A signature belongs to its own part, so that part isn't merged with the one before.
+    fn push_text(&mut self, more: String, is_signed: bool) {
         match self.parts.last_mut() {
-            Some(Part::Text { text }) if !is_signed => text.push_str(&more),
+            Some(MessagePart::Text { text }) if !is_signed => text.push_str(&more),
             _ if more.is_empty() => {}
-            _ => self.parts.push(Part::Text { text: more }),
+            _ => self.parts.push(MessagePart::Text { text: more }),
         }
     }
 
-    fn thinking(&mut self, more: String) {
+    fn push_thinking(&mut self, more: String) {
         match self.parts.last_mut() {
-            Some(Part::Thinking { text, .. }) => text.push_str(&more),
-            _ => self.parts.push(Part::Thinking {
+            Some(MessagePart::Thinking { text, .. }) => text.push_str(&more),
+            _ => self.parts.push(MessagePart::Thinking {
                 text: more,
                 // Another provider would take a signature for its own.
                 signature: None,
@@ -154,7 +150,7 @@ impl<'a> Stream<'a> {
         }
     }
 
-    fn call(&self, call: FunctionCall<'_>) -> ModelCall {
+    fn model_call(&self, call: CandidateCall<'_>) -> ModelCall {
         ModelCall {
             id: ModelCall::id_or_new(call.id.unwrap_or_default()),
             name: self
@@ -164,35 +160,30 @@ impl<'a> Stream<'a> {
         }
     }
 
-    /// A call that the provider could not read: the model may write it well the next time.
-    fn unread_call(&self, reason: &str) -> StreamError {
+    // The provider could not read the call. The model may write it correctly the next time.
+    fn unreadable_call_error(&self, reason: &str) -> ReplyStreamError {
         let explanation = match self.explanation.as_str() {
             "" => String::new(),
             text => format!(": {text}"),
         };
         let message = format!("the model wrote a call that can't be read ({reason}{explanation})");
-        StreamError::Said(json!({ "error": { "code": 500, "message": message } }))
+        ReplyStreamError::Reported(json!({ "error": { "code": 500, "message": message } }))
     }
 }
 
-impl ReplyReader for Stream<'_> {
-    fn read(
-        &mut self,
-        _name: &str,
-        data: &[u8],
-        reply: &mut ReplyBuffer<'_>,
-    ) -> Result<(), StreamError> {
+impl ReplyReader for GeminiReader<'_> {
+    fn read(&mut self, _name: &str, data: &[u8], reply: &mut ReplyBuffer<'_>) -> ReadResult {
         let json = utf8(data)?.trim();
         if json.is_empty() {
             return Ok(());
         }
-        // Some servers send what comes before its stream as a list, an error most of all.
+        // Some servers send what precedes the stream as a list, errors above all.
         let chunks = match json.starts_with('[') {
             true => serde_json::from_str::<Vec<&RawValue>>(json),
             false => serde_json::from_str::<&RawValue>(json).map(|one| vec![one]),
         };
-        for chunk in chunks.map_err(|error| odd(json, &error))? {
-            self.chunk(chunk.get(), reply)?;
+        for chunk in chunks.map_err(|error| unexpected_json(json, &error))? {
+            self.read_chunk(chunk.get(), reply)?;
         }
         Ok(())
     }
@@ -201,55 +192,56 @@ impl ReplyReader for Stream<'_> {
         !self.parts.is_empty()
     }
 
-    fn progress(&self) -> Progress {
+    fn progress(&self) -> StreamProgress {
         match self.reason {
-            Some(_) => Progress::Ended,
-            None => Progress::Open,
+            Some(_) => StreamProgress::Ended,
+            None => StreamProgress::Open,
         }
     }
 
-    fn finish(mut self, _: &mut ReplyBuffer<'_>) -> Result<Reply, StreamError> {
+    fn finish(mut self, _: &mut ReplyBuffer<'_>) -> Result<ModelReply, ReplyStreamError> {
         let Some(reason) = self.reason.take() else {
-            return Err(StreamError::Cut);
+            return Err(ReplyStreamError::Cut);
         };
-        let has_calls = self.parts.iter().any(|part| matches!(part, Part::Call(_)));
+        let has_calls = self
+            .parts
+            .iter()
+            .any(|part| matches!(part, MessagePart::Call(_)));
         let stop = match reason.as_str() {
             "MALFORMED_FUNCTION_CALL" | "UNEXPECTED_TOOL_CALL" | "TOO_MANY_TOOL_CALLS" => {
-                return Err(self.unread_call(&reason));
+                return Err(self.unreadable_call_error(&reason));
             }
             "SAFETY" | "RECITATION" | "LANGUAGE" | "BLOCKLIST" | "PROHIBITED_CONTENT" | "SPII"
-            | "IMAGE_SAFETY" | BLOCKED => Stop::Refusal,
-            // Calls come whole: a limit cuts only words.
-            _ if has_calls => Stop::Calls,
-            "MAX_TOKENS" => Stop::Length,
-            _ => Stop::End,
+            | "IMAGE_SAFETY" | BLOCKED => StopReason::Refusal,
+            // Calls arrive whole, so a limit cuts only words.
+            _ if has_calls => StopReason::Calls,
+            "MAX_TOKENS" => StopReason::Length,
+            _ => StopReason::End,
         };
-        if stop == Stop::Refusal {
-            // What a model refuses to finish is not done by halves.
-            self.parts.retain(|part| !matches!(part, Part::Call(_)));
+        if stop == StopReason::Refusal {
+            // A refused answer must not run half of its calls.
+            self.parts
+                .retain(|part| !matches!(part, MessagePart::Call(_)));
         }
-        Ok(Reply {
-            message: AssistantMessage { parts: self.parts },
-            stop,
-            usage: self.usage,
-            first_token: None,
-        })
+        let message = AssistantMessage { parts: self.parts };
+        Ok(ModelReply::new(message, stop, self.usage))
     }
 }
 
-/// The reason where the question itself was refused.
+// Our own finish reason for a question that was refused.
 const BLOCKED: &str = "blockReason";
 
-impl Stream<'_> {
-    fn chunk(&mut self, json: &str, reply: &mut ReplyBuffer<'_>) -> Result<(), StreamError> {
-        let chunk: Chunk<'_> = serde_json::from_str(json).map_err(|error| odd(json, &error))?;
+impl GeminiReader<'_> {
+    fn read_chunk(&mut self, json: &str, reply: &mut ReplyBuffer<'_>) -> ReadResult {
+        let chunk: GeminiChunk<'_> =
+            serde_json::from_str(json).map_err(|error| unexpected_json(json, &error))?;
         if chunk.error.is_some_and(|error| error.get() != "null") {
-            return Err(StreamError::Said(
+            return Err(ReplyStreamError::Reported(
                 serde_json::from_str(json).unwrap_or_default(),
             ));
         }
         if let Some(counts) = chunk.usage_metadata {
-            self.usage = Usage {
+            self.usage = TokenUsage {
                 input: counts.prompt_token_count,
                 output: counts
                     .candidates_token_count
@@ -260,27 +252,19 @@ impl Stream<'_> {
         if let Some(feedback) = chunk.prompt_feedback
             && feedback.block_reason.is_some()
         {
-            reply.tell_text(feedback.block_reason_message.as_deref().unwrap_or_default());
-            self.text(feedback.block_reason_message.unwrap_or_default(), false);
+            reply.forward_text(feedback.block_reason_message.as_deref().unwrap_or_default());
+            self.push_text(feedback.block_reason_message.unwrap_or_default(), false);
             self.reason = Some(BLOCKED.to_owned());
         }
-        // Only one answer was asked for.
+        // We ask for one answer, so other candidates don't count.
         for candidate in chunk.candidates.into_iter().filter(|one| one.index == 0) {
             for part in candidate.content.into_iter().flat_map(|it| it.parts) {
-                self.part(part, reply)?;
+                self.read_part(part, reply)?;
             }
             self.reason = candidate.finish_reason.or(self.reason.take());
             self.explanation += candidate.finish_message.as_deref().unwrap_or_default();
         }
         Ok(())
-    }
-}
-
-/// What is JSON but not of the usual shape may be an error of a proxy, in its own words.
-fn odd(json: &str, error: &serde_json::Error) -> StreamError {
-    match serde_json::from_str::<Value>(json) {
-        Ok(value) if value.get("error").is_some() => StreamError::Said(value),
-        _ => StreamError::Garbled(format!("a piece is not part of an answer ({error})")),
     }
 }
 

@@ -5,9 +5,12 @@ use tokio::time::Instant;
 use toolgate_core::Tool;
 
 use super::*;
-use crate::tests::loopback::{HANG, Loopback, Step, answer, chunked};
+use crate::tests::loopback::{HANG, LoopbackServer, LoopbackStep, answer, chunked};
 use crate::tests::samples::tool;
-use crate::{Catalog, Choice, Event, Listed, Message, ModelClient, Offer, Reply, Stop, ToolList};
+use crate::{
+    Catalog, Message, ModelClient, ModelEvent, ModelList, ModelReply, ModelSelection, OfferedTools,
+    StopReason, ToolList,
+};
 
 const KEY: &str = "AIza-very-secret";
 const HELLO: &str = "data: {\"candidates\":[{\"content\":{\"role\":\"model\",\"parts\":[{\"text\":\"Hello\"}]},\"finishReason\":\"STOP\",\"index\":0}],\"usageMetadata\":{\"promptTokenCount\":9,\"candidatesTokenCount\":4}}\n\n";
@@ -16,8 +19,8 @@ pub(super) fn catalog(tools: &[Arc<dyn Tool>]) -> Arc<Catalog> {
     Arc::new(Catalog::build(tools, &tools::DIALECT))
 }
 
-pub(super) fn offer(tools: &[Arc<dyn Tool>]) -> Offer {
-    Offer::all(catalog(tools))
+pub(super) fn offer(tools: &[Arc<dyn Tool>]) -> OfferedTools {
+    OfferedTools::all(catalog(tools))
 }
 
 fn settings(url: &str) -> ModelSettings {
@@ -30,33 +33,35 @@ fn settings(url: &str) -> ModelSettings {
     }
 }
 
-/// Asks once, with a tool, and tells what was heard.
-async fn ask(settings: &ModelSettings) -> (Result<Reply, ModelError>, Vec<String>) {
+/// Asks once, with a tool, and returns the events.
+async fn ask(settings: &ModelSettings) -> (Result<ModelReply, ModelError>, Vec<String>) {
     let client = GeminiClient::new(settings).unwrap();
     let time = tool("time", "Tells the time", json!({ "type": "object" }));
-    let tools = Offer::all(client.catalog(&Arc::new(ToolList::new(vec![time]))));
+    let tools = OfferedTools::all(client.catalog(&Arc::new(ToolList::new(vec![time]))));
     let messages = [Message::User {
         text: "What time is it?".to_owned(),
     }];
-    let request = Request::new("", &messages, &tools, Instant::now() + HANG);
+    let request = ModelRequest::new("", &messages, &tools, Instant::now() + HANG);
     let mut heard = Vec::new();
-    let mut listener = |event: Event<'_>| match event {
-        Event::Text(text) | Event::Notice(text) => heard.push(text.to_owned()),
-        Event::Void => heard.push("(void)".to_owned()),
-        Event::Retrying { after, .. } => heard.push(format!("(again after {} s)", after.as_secs())),
+    let mut listener = |event: ModelEvent<'_>| match event {
+        ModelEvent::Text(text) | ModelEvent::Notice(text) => heard.push(text.to_owned()),
+        ModelEvent::Void => heard.push("(void)".to_owned()),
+        ModelEvent::Retrying { after, .. } => {
+            heard.push(format!("(again after {} s)", after.as_secs()));
+        }
         other => panic!("{other:?}"),
     };
     let reply = client.reply(request, &mut listener).await;
     (reply, heard)
 }
 
-fn stream(body: &str) -> Vec<Step> {
+fn stream(body: &str) -> Vec<LoopbackStep> {
     chunked("text/event-stream", &[body.as_bytes()])
 }
 
-fn refusal(status: u16, body: &Value) -> Vec<Step> {
+fn refusal(status: u16, body: &Value) -> Vec<LoopbackStep> {
     let json = "Content-Type: application/json\r\n";
-    vec![Step::Send(
+    vec![LoopbackStep::Send(
         answer(status, json, &body.to_string()).into_bytes(),
     )]
 }
@@ -67,10 +72,13 @@ fn error(code: u16, message: &str, details: &Value) -> Value {
 
 #[tokio::test]
 async fn a_question_goes_to_the_stream_of_its_model_with_the_key_in_a_header() {
-    let mut server = Loopback::start(vec![stream(HELLO)]).await;
+    let mut server = LoopbackServer::start(vec![stream(HELLO)]).await;
     let (reply, heard) = ask(&settings(&server.url)).await;
     let reply = reply.unwrap();
-    assert_eq!((reply.stop, heard.concat().as_str()), (Stop::End, "Hello"));
+    assert_eq!(
+        (reply.stop, heard.concat().as_str()),
+        (StopReason::End, "Hello")
+    );
     assert_eq!((reply.usage.input, reply.usage.output), (9, 4));
     assert!(reply.first_token.is_some());
     let request = server.request().await;
@@ -121,7 +129,7 @@ async fn each_failure_is_told_in_its_own_sentence_and_the_key_in_none() {
     ] {
         let message = format!("{message} {KEY}");
         let body = error(status, &message, &json!([]));
-        let server = Loopback::start(vec![refusal(status, &body)]).await;
+        let server = LoopbackServer::start(vec![refusal(status, &body)]).await;
         let text = ask(&settings(&server.url)).await.0.unwrap_err().to_string();
         assert!(text.starts_with(expected), "{text}");
         assert!(!text.contains(KEY), "{text}");
@@ -135,7 +143,7 @@ async fn a_limit_that_passes_is_waited_for_as_long_as_the_details_say() {
         { "@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "3s" },
     ]);
     let limited = error(429, "You exceeded your current quota", &details);
-    let server = Loopback::start(vec![refusal(429, &limited), stream(HELLO)]).await;
+    let server = LoopbackServer::start(vec![refusal(429, &limited), stream(HELLO)]).await;
     let (reply, heard) = ask(&settings(&server.url)).await;
     assert_eq!(reply.unwrap().message.to_text(), "Hello");
     assert_eq!(heard, ["(again after 3 s)", "Hello"]);
@@ -148,7 +156,7 @@ async fn a_model_that_always_thinks_is_asked_without_a_budget() {
         "Budget 0 is invalid. This model only works in thinking mode.",
         &json!([]),
     );
-    let mut server = Loopback::start(vec![refusal(400, &body), stream(HELLO)]).await;
+    let mut server = LoopbackServer::start(vec![refusal(400, &body), stream(HELLO)]).await;
     let quick = ModelSettings {
         think: Some(false),
         ..settings(&server.url)
@@ -173,7 +181,7 @@ async fn what_breaks_in_the_stream_is_asked_again() {
     let failed = format!("{half}data: {}\n\n", error(503, "overloaded", &json!([])));
     let malformed = "data: {\"candidates\":[{\"finishReason\":\"MALFORMED_FUNCTION_CALL\",\"finishMessage\":\"call(\"}]}\n\n";
     for (broken, is_void) in [(half, true), (failed.as_str(), true), (malformed, false)] {
-        let server = Loopback::start(vec![stream(broken), stream(HELLO)]).await;
+        let server = LoopbackServer::start(vec![stream(broken), stream(HELLO)]).await;
         let (reply, heard) = ask(&settings(&server.url)).await;
         assert_eq!(reply.unwrap().message.to_text(), "Hello", "{broken}");
         assert_eq!(heard.contains(&"(void)".to_owned()), is_void, "{heard:?}");
@@ -185,39 +193,39 @@ fn google_itself_wants_a_key() {
     let error = GeminiClient::new(&ModelSettings::default()).err().unwrap();
     assert_eq!(
         error.to_string(),
-        "gemini does not accept the key: there is none; set GEMINI_API_KEY, or model.key in the configuration"
+        "gemini does not accept the key: no key is set; set GEMINI_API_KEY, or model.key in the configuration"
     );
     let elsewhere = ModelSettings {
         url: "http://localhost:1/v1beta/".to_owned(),
         ..ModelSettings::default()
     };
     let client = GeminiClient::new(&elsewhere).unwrap();
-    assert_eq!(client.format.endpoint.http.shown(), "http://localhost:1");
-    assert!(client.format.endpoint.headers.is_empty());
+    assert_eq!(client.format.core.http.display_url(), "http://localhost:1");
+    assert!(client.format.core.http.headers.is_empty());
     assert_eq!(client.model(), Provider::Gemini.default_model());
 }
 
 #[tokio::test]
 async fn its_models_are_listed_with_the_key_in_a_header() {
     let body = r#"{"models":[{"name":"models/gemini-x"},{"name":"models/gemini-y"}]}"#;
-    let mut server = Loopback::answers(&[&answer(200, "", body)]).await;
+    let mut server = LoopbackServer::answers(&[&answer(200, "", body)]).await;
     let settings = ModelSettings {
         provider: Some(PROVIDER.into()),
         url: server.url.clone(),
         ..settings("")
     };
-    let choice = Choice {
+    let choice = ModelSelection {
         provider: PROVIDER.into(),
         settings,
         why: String::new(),
-        passed_over: Vec::new(),
-        is_unasked: false,
+        skipped: Vec::new(),
+        is_automatic: false,
     };
     let names = ["gemini-x", "gemini-y"].map(str::to_owned).to_vec();
     let is_all = true;
     assert_eq!(
         crate::check(&choice).await,
-        Ok(Listed::Models { names, is_all })
+        Ok(ModelList::Models { names, is_all })
     );
     let request = server.request().await;
     assert!(

@@ -1,18 +1,18 @@
-//! A tool as the Gemini API wants it.
+//! Converts a tool into the form of the Gemini API.
 //!
-//! Schemas go out as `parametersJsonSchema`: the older `parameters` is a structure of its own whose `type` is a single word, and
-//! a request with one keyword too many in it is refused whole.
+//! Schemas are sent as `parametersJsonSchema`. The older `parameters` has a structure of its own
+//! whose `type` is a single word, and one keyword too many makes the API refuse the whole request.
 
 use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 
-use crate::catalog::Dialect;
-use crate::lowering::{Lowered, Rules, lower};
+use crate::catalog::ToolDialect;
+use crate::lowering::{LoweredTool, SchemaRules, lower};
 
-impl Rules {
-    /// The keywords that the documentation of the API names, but for references, which are put in place, and `format`, of which
-    /// only some values are taken.
+impl SchemaRules {
+    // The keywords that the API documents, except references, which are inlined, and `format`, of
+    // which only some values are accepted.
     pub(crate) const GEMINI: Self = Self {
         keywords: Some(&[
             "anyOf",
@@ -36,26 +36,26 @@ impl Rules {
     };
 }
 
-pub(super) const DIALECT: Dialect = Dialect {
+pub(super) const DIALECT: ToolDialect = ToolDialect {
     longest_name: 64,
     original_names: false,
-    convert: |definition, wire_name| form(&lower(definition, &Rules::GEMINI)?, wire_name),
+    convert: |definition, wire_name| form(&lower(definition, &SchemaRules::GEMINI)?, wire_name),
 };
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Declaration<'a> {
+struct FunctionDeclaration<'a> {
     name: &'a str,
     description: &'a str,
     parameters_json_schema: &'a Value,
 }
 
-/// A name that begins otherwise costs the whole request.
-pub(super) fn form(lowered: &Lowered<'_>, wire_name: &str) -> Result<Box<RawValue>, String> {
+// A name that begins differently costs the whole request.
+pub(super) fn form(lowered: &LoweredTool<'_>, wire_name: &str) -> Result<Box<RawValue>, String> {
     if !wire_name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_') {
         return Err("its name doesn't begin with a letter, which Gemini asks for".to_owned());
     }
-    let declaration = Declaration {
+    let declaration = FunctionDeclaration {
         name: wire_name,
         description: &lowered.description,
         parameters_json_schema: &lowered.schema,

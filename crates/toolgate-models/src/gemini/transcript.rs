@@ -1,7 +1,8 @@
-//! History, as the Gemini API wants it.
+//! Converts history into the form of the Gemini API.
 //!
-//! Roles alternate, so neighbours of the same role become one content. As many responses follow a content with calls as it has
-//! calls. A signature stands in history before the part that it came with, and goes back on that part.
+//! Roles must alternate, so neighbours of the same role become one content. A content with calls is
+//! followed by as many responses. History has a signature before the part it came with, and it's
+//! sent back on that part.
 
 use std::borrow::Cow;
 
@@ -10,35 +11,33 @@ use serde_json::Value;
 use toolgate_core::Arguments;
 
 use super::PROVIDER;
-use crate::{AssistantMessage, Catalog, Message, ModelCall, Part, ToolResult};
+use crate::transcript::{self, NO_RESULT, NO_WORDS, TranscriptWriter};
+use crate::{AssistantMessage, Catalog, Message, MessagePart, ModelCall, ToolResult};
 
-const NO_RESULT: &str = "(no result: the call was stopped)";
-/// In place of the first words of a person, where those are blank.
-const NO_WORDS: &str = "(no words)";
-/// The key of a signature among what only this provider understands.
+// Where a signature is stored among the data that only this provider understands.
 pub(super) const SIGNATURE: &str = "thoughtSignature";
 
 #[derive(Debug, Serialize)]
-pub(super) struct Content<'a> {
+pub(super) struct GeminiContent<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
-    role: Option<Role>,
-    parts: Vec<WirePart<'a>>,
+    role: Option<GeminiRole>,
+    parts: Vec<GeminiPart<'a>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
-enum Role {
+enum GeminiRole {
     User,
     Model,
 }
 
 #[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct WirePart<'a> {
+struct GeminiPart<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     text: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    function_call: Option<FunctionCall<'a>>,
+    function_call: Option<GeminiCall<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     function_response: Option<FunctionResponse<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -46,7 +45,7 @@ struct WirePart<'a> {
 }
 
 #[derive(Debug, Serialize)]
-struct FunctionCall<'a> {
+struct GeminiCall<'a> {
     id: &'a str,
     name: Cow<'a, str>,
     args: Cow<'a, Arguments>,
@@ -56,154 +55,131 @@ struct FunctionCall<'a> {
 struct FunctionResponse<'a> {
     id: &'a str,
     name: Cow<'a, str>,
-    response: Response<'a>,
+    response: FunctionOutput<'a>,
 }
 
-/// Always an object; these are the keys that the API knows.
+// The API wants an object, and these are the keys that it knows.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
-enum Response<'a> {
+enum FunctionOutput<'a> {
     Output(Cow<'a, str>),
     Error(Cow<'a, str>),
 }
 
-/// The system text; `None` where there is none.
-pub(super) fn system(text: &str) -> Option<Content<'_>> {
-    let part = WirePart {
+pub(super) fn system(text: &str) -> Option<GeminiContent<'_>> {
+    let part = GeminiPart {
         text: Some(text),
-        ..WirePart::default()
+        ..GeminiPart::default()
     };
-    (!text.trim().is_empty()).then_some(Content {
+    (!text.trim().is_empty()).then_some(GeminiContent {
         role: None,
         parts: vec![part],
     })
 }
 
-pub(super) fn contents<'a>(history: &'a [Message], catalog: &'a Catalog) -> Vec<Content<'a>> {
-    let mut transcript = Transcript::default();
-    for message in history {
-        match message {
-            Message::User { text } => {
-                transcript.close_calls(catalog);
-                transcript.text(Role::User, text, None);
-            }
-            Message::Assistant(message) => {
-                transcript.close_calls(catalog);
-                transcript.assistant(message, catalog);
-            }
-            Message::Tool { results } => {
-                for result in results {
-                    transcript.result(result, catalog);
-                }
-            }
-        }
-    }
-    transcript.close_calls(catalog);
-    transcript.begin_with_the_person();
+pub(super) fn contents<'a>(history: &'a [Message], catalog: &'a Catalog) -> Vec<GeminiContent<'a>> {
+    let contents = Vec::new();
+    let mut transcript = GeminiTranscript { catalog, contents };
+    transcript::write(history, &mut transcript);
+    transcript.ensure_user_first();
     transcript.contents
 }
 
-#[derive(Default)]
-struct Transcript<'a> {
-    contents: Vec<Content<'a>>,
-    open: Vec<&'a ModelCall>,
+struct GeminiTranscript<'a> {
+    catalog: &'a Catalog,
+    contents: Vec<GeminiContent<'a>>,
 }
 
-impl<'a> Transcript<'a> {
-    /// Thinking is not sent back: what the model needs of it is in the signatures.
-    fn assistant(&mut self, message: &'a AssistantMessage, catalog: &'a Catalog) {
+impl<'a> TranscriptWriter<'a> for GeminiTranscript<'a> {
+    fn sent_id(&mut self, call: &'a ModelCall, _: &[String]) -> String {
+        call.id.clone()
+    }
+
+    fn user(&mut self, text: &'a str) {
+        self.text(GeminiRole::User, text, None);
+    }
+
+    // Thinking isn't sent back: the signatures have what the model needs of it.
+    fn assistant(&mut self, message: &'a AssistantMessage, _: Vec<String>) {
         let mut signature = None;
         for part in &message.parts {
             match part {
-                Part::Opaque { provider, value } if *provider == PROVIDER => {
-                    self.text(Role::Model, "", signature.take());
+                MessagePart::Opaque { provider, value } if *provider == PROVIDER => {
+                    self.text(GeminiRole::Model, "", signature.take());
                     signature = value.get(SIGNATURE).and_then(Value::as_str);
                 }
-                Part::Text { text } => self.text(Role::Model, text, signature.take()),
-                Part::Call(call) => self.call(call, catalog, signature.take()),
-                Part::Thinking { .. } | Part::Opaque { .. } | Part::Sentence { .. } => {}
+                MessagePart::Text { text } => self.text(GeminiRole::Model, text, signature.take()),
+                MessagePart::Call(call) => self.call(call, signature.take()),
+                MessagePart::Thinking { .. }
+                | MessagePart::Opaque { .. }
+                | MessagePart::Sentence { .. } => {}
             }
         }
-        self.text(Role::Model, "", signature);
+        self.text(GeminiRole::Model, "", signature);
     }
 
-    /// Blank text is left out, unless a signature came with it.
-    fn text(&mut self, role: Role, text: &'a str, signature: Option<&'a str>) {
+    fn result(&mut self, _: String, call: &'a ModelCall, result: Option<&'a ToolResult>) {
+        let response = match result {
+            Some(result) if !result.is_error => FunctionOutput::Output(result.text_with_images()),
+            Some(result) => FunctionOutput::Error(result.text_with_images()),
+            None => FunctionOutput::Error(NO_RESULT.into()),
+        };
+        let function_response = FunctionResponse {
+            id: &call.id,
+            name: self.catalog.wire_name(&call.name),
+            response,
+        };
+        let part = GeminiPart {
+            function_response: Some(function_response),
+            ..GeminiPart::default()
+        };
+        self.push(GeminiRole::User, part);
+    }
+}
+
+impl<'a> GeminiTranscript<'a> {
+    // Blank text is left out, unless a signature came with it.
+    fn text(&mut self, role: GeminiRole, text: &'a str, signature: Option<&'a str>) {
         if !text.trim().is_empty() || signature.is_some() {
-            let part = WirePart {
+            let part = GeminiPart {
                 text: Some(text),
                 thought_signature: signature,
-                ..WirePart::default()
+                ..GeminiPart::default()
             };
             self.push(role, part);
         }
     }
 
-    fn call(&mut self, call: &'a ModelCall, catalog: &'a Catalog, signature: Option<&'a str>) {
-        self.open.push(call);
-        let function_call = FunctionCall {
+    fn call(&mut self, call: &'a ModelCall, signature: Option<&'a str>) {
+        let function_call = GeminiCall {
             id: &call.id,
-            name: catalog.wire_name(&call.name),
+            name: self.catalog.wire_name(&call.name),
             args: call.arguments.as_object(),
         };
-        let part = WirePart {
+        let part = GeminiPart {
             function_call: Some(function_call),
             thought_signature: signature,
-            ..WirePart::default()
+            ..GeminiPart::default()
         };
-        self.push(Role::Model, part);
+        self.push(GeminiRole::Model, part);
     }
 
-    /// A result without its call is left out.
-    fn result(&mut self, result: &'a ToolResult, catalog: &'a Catalog) {
-        let Some(place) = self.open.iter().position(|call| call.id == result.id) else {
-            return;
-        };
-        let call = self.open.remove(place);
-        let text = result.text_with_images();
-        let response = match result.is_error {
-            true => Response::Error(text),
-            false => Response::Output(text),
-        };
-        self.respond(call, response, catalog);
-    }
-
-    /// A call without its result gets one: the turn it belongs to was stopped.
-    fn close_calls(&mut self, catalog: &'a Catalog) {
-        for call in std::mem::take(&mut self.open) {
-            self.respond(call, Response::Error(NO_RESULT.into()), catalog);
-        }
-    }
-
-    fn respond(&mut self, call: &'a ModelCall, response: Response<'a>, catalog: &'a Catalog) {
-        let function_response = FunctionResponse {
-            id: &call.id,
-            name: catalog.wire_name(&call.name),
-            response,
-        };
-        let part = WirePart {
-            function_response: Some(function_response),
-            ..WirePart::default()
-        };
-        self.push(Role::User, part);
-    }
-
-    fn push(&mut self, role: Role, part: WirePart<'a>) {
+    fn push(&mut self, role: GeminiRole, part: GeminiPart<'a>) {
         let role = Some(role);
         match self.contents.last_mut() {
             Some(last) if last.role == role => last.parts.push(part),
-            _ => self.contents.push(Content {
+            _ => self.contents.push(GeminiContent {
                 role,
                 parts: vec![part],
             }),
         }
     }
 
-    /// A conversation that begins otherwise, or not at all, is refused.
-    fn begin_with_the_person(&mut self) {
-        if self.contents.first().and_then(|first| first.role) != Some(Role::User) {
-            let content = system(NO_WORDS).map(|content| Content {
-                role: Some(Role::User),
+    // The API refuses a conversation that doesn't begin with the person.
+    fn ensure_user_first(&mut self) {
+        if self.contents.first().and_then(|first| first.role) != Some(GeminiRole::User) {
+            let content = system(NO_WORDS).map(|content| GeminiContent {
+                role: Some(GeminiRole::User),
                 ..content
             });
             self.contents.splice(0..0, content);

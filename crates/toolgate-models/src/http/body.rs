@@ -1,4 +1,4 @@
-//! The bytes of an answer, within their limits.
+//! Reads the bytes of an answer, within its limits of size and time.
 
 use std::time::Duration;
 
@@ -13,17 +13,17 @@ use super::SHOWN;
 use crate::error::{NOT_BEGUN, NOT_FINISHED, seconds};
 use crate::{ModelError, Provider};
 
-const LONGEST_BODY: u64 = 64 << 20;
+const MAX_BODY_BYTES: u64 = 64 << 20;
 
 #[derive(Clone, Copy)]
-pub(super) struct Limit {
+pub(super) struct ResponseLimit {
     provider: Provider,
     started: Instant,
     first_byte: Duration,
     deadline: Instant,
 }
 
-impl Limit {
+impl ResponseLimit {
     pub(super) fn new(provider: Provider, first_byte: Duration, deadline: Instant) -> Self {
         Self {
             provider,
@@ -37,11 +37,11 @@ impl Limit {
         self.deadline.min(self.started + self.first_byte)
     }
 
-    pub(super) fn not_begun(&self) -> ModelError {
+    pub(super) fn first_byte_timeout(&self) -> ModelError {
         self.timed_out(NOT_BEGUN, self.first_byte())
     }
 
-    fn not_finished(&self) -> ModelError {
+    fn deadline_timeout(&self) -> ModelError {
         self.timed_out(NOT_FINISHED, self.deadline)
     }
 
@@ -54,19 +54,19 @@ impl Limit {
     }
 }
 
-pub(super) struct Body {
+pub(super) struct ProviderBody {
     response: Response,
     first: Option<Bytes>,
     received: u64,
     ended: bool,
-    limit: Limit,
+    limit: ResponseLimit,
     redactor: Redactor,
 }
 
-impl Body {
+impl ProviderBody {
     pub(super) async fn begin(
         mut response: Response,
-        limit: Limit,
+        limit: ResponseLimit,
         redactor: Redactor,
     ) -> Result<Self, ModelError> {
         let encoding = response.headers().get(CONTENT_ENCODING);
@@ -79,7 +79,7 @@ impl Body {
         }
         let first = timeout_at(limit.first_byte(), response.chunk())
             .await
-            .map_err(|_| limit.not_begun())?;
+            .map_err(|_| limit.first_byte_timeout())?;
         let mut body = Self {
             response,
             first: None,
@@ -88,14 +88,13 @@ impl Body {
             limit,
             redactor,
         };
-        body.first = body.count(first)?;
+        body.first = body.track_chunk(first)?;
         if body.is_page() {
-            return Err(body.not_from_there("it answered with a page for a browser"));
+            return Err(body.wrong_address_error("it answered with a page for a browser"));
         }
         Ok(body)
     }
 
-    /// The next bytes; `None` once the body has ended properly.
     pub(super) async fn next(&mut self) -> Result<Option<Bytes>, ModelError> {
         if let Some(first) = self.first.take() {
             return Ok(Some(first));
@@ -103,70 +102,70 @@ impl Body {
         if self.ended {
             return Ok(None);
         }
-        // Between two bytes a provider may take as long as before the first.
+        // Between two chunks, a provider may take as long as before the first.
         let idle = Instant::now() + self.limit.first_byte;
         let until = idle.min(self.limit.deadline);
         match timeout_at(until, self.response.chunk()).await {
-            Ok(chunk) => self.count(chunk),
+            Ok(chunk) => self.track_chunk(chunk),
             Err(_) if until == idle => {
                 let silence = seconds(self.limit.first_byte);
-                Err(self.cut(format!("nothing more came for {silence} s")))
+                Err(self.cut_error(format!("nothing more came for {silence} s")))
             }
-            Err(_) => Err(self.limit.not_finished()),
+            Err(_) => Err(self.limit.deadline_timeout()),
         }
     }
 
-    fn count(
+    fn track_chunk(
         &mut self,
         chunk: Result<Option<Bytes>, reqwest::Error>,
     ) -> Result<Option<Bytes>, ModelError> {
         let chunk = chunk.map_err(|error| {
             let cause = self.redactor.line(&root_cause(&error.without_url()), 200);
-            self.cut(format!("the connection broke off ({cause})"))
+            self.cut_error(format!("the connection broke off ({cause})"))
         })?;
         self.ended = chunk.is_none();
         self.received += chunk.as_ref().map_or(0, |chunk| chunk.len() as u64);
-        if self.received > LONGEST_BODY {
-            let most = LONGEST_BODY >> 20;
-            return Err(self.garbled(format!("it is longer than {most} MiB")));
+        if self.received > MAX_BODY_BYTES {
+            let most = MAX_BODY_BYTES >> 20;
+            return Err(self.garbled_error(format!("it is longer than {most} MiB")));
         }
         Ok(chunk)
     }
 
-    pub(super) fn cut(&self, reason: String) -> ModelError {
+    pub(super) fn cut_error(&self, reason: String) -> ModelError {
         let provider = self.limit.provider;
         ModelError::Cut { provider, reason }
     }
 
-    pub(super) fn garbled(&self, reason: String) -> ModelError {
+    pub(super) fn garbled_error(&self, reason: String) -> ModelError {
         let provider = self.limit.provider;
         ModelError::Garbled { provider, reason }
     }
 
-    pub(super) fn not_from_there(&self, what: &str) -> ModelError {
+    pub(super) fn wrong_address_error(&self, what: &str) -> ModelError {
         let address = self.limit.provider.address_setting();
-        self.garbled(format!("{what}; check the address ({address})"))
+        self.garbled_error(format!("{what}; check the address ({address})"))
     }
 
-    pub(super) fn garbled_by(&self, reason: &str) -> ModelError {
-        self.garbled(self.redactor.line(reason, SHOWN))
+    pub(super) fn garbled_content_error(&self, reason: &str) -> ModelError {
+        self.garbled_error(self.redactor.line(reason, SHOWN))
     }
 
     pub(super) fn is_json(&self) -> bool {
-        self.is("application/json")
+        self.has_content_type("application/json")
     }
 
-    /// Another program listens there, or a proxy asks for a login.
+    // Another program listens there, or a proxy asks for a login.
     fn is_page(&self) -> bool {
         let start = self.first.as_deref().unwrap_or_default().trim_ascii_start();
         let begins = |with: &str| {
             let start = start.get(..with.len());
             start.is_some_and(|start| start.eq_ignore_ascii_case(with.as_bytes()))
         };
-        self.is("text/html") || begins("<!doctype") || begins("<html")
+        self.has_content_type("text/html") || begins("<!doctype") || begins("<html")
     }
 
-    fn is(&self, wanted: &str) -> bool {
+    fn has_content_type(&self, wanted: &str) -> bool {
         let kind = self.response.headers().get(CONTENT_TYPE);
         kind.and_then(|kind| kind.to_str().ok())
             .and_then(|kind| kind.split(';').next())

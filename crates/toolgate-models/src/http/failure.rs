@@ -1,4 +1,4 @@
-//! What a provider says instead of an answer, and what it means.
+//! What a provider says instead of an answer, and which error that means.
 
 use std::error::Error;
 use std::io::ErrorKind;
@@ -9,32 +9,30 @@ use serde_json::Value;
 use tokio::time::{Instant, timeout_at};
 use toolgate_net::root_cause;
 
-use super::retry_after::{LONGEST, retry_after};
-use super::{Http, SHOWN, shown};
+use super::retry_after::{MAX_RETRY_AFTER, retry_after};
+use super::{ProviderHttp, SHOWN, display_url};
 use crate::{ModelError, Provider};
 
-const LONGEST_BODY: usize = 64 << 10;
-/// The status is known already: its explanation is not waited for longer than this.
+const MAX_BODY_BYTES: usize = 64 << 10;
+// The status is known already, so its explanation isn't waited for any longer.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Failure {
+pub(crate) struct ErrorResponse {
     pub(crate) provider: Provider,
-    /// Where, without secrets.
+    // Shown to people, so without secrets.
     pub(crate) url: String,
     pub(crate) status: u16,
     pub(crate) retry_after: Option<Duration>,
-    /// The provider's own words: taken out of its JSON, bounded, escaped, redacted.
+    // The provider's own words: taken from its JSON, bounded, escaped and redacted.
     pub(crate) message: String,
-    /// The `error.type` of the body, where there is one.
     pub(crate) kind: String,
-    /// The `error.code` of the body, where there is one.
     pub(crate) code: String,
 }
 
-impl Failure {
+impl ErrorResponse {
     pub(super) async fn read(
-        http: &Http,
+        http: &ProviderHttp,
         url: &Url,
         mut response: Response,
         deadline: Instant,
@@ -43,35 +41,32 @@ impl Failure {
         let retry_after = retry_after(response.headers(), SystemTime::now());
         let until = deadline.min(Instant::now() + PATIENCE);
         let mut body = Vec::new();
-        while body.len() < LONGEST_BODY {
+        while body.len() < MAX_BODY_BYTES {
             match timeout_at(until, response.chunk()).await {
                 Ok(Ok(Some(chunk))) => body.extend_from_slice(&chunk),
                 _ => break,
             }
         }
-        body.truncate(LONGEST_BODY);
+        body.truncate(MAX_BODY_BYTES);
         let body = String::from_utf8_lossy(&body);
-        let (mut message, kind, code) = said(&body);
-        let retry_after = retry_after.or_else(|| retry_delay(&body));
-        if message.trim().is_empty() {
-            message = usual_words(status);
+        let mut failure = Self::from_body(http, status.as_u16(), &body);
+        if failure.message.trim().is_empty() {
+            failure.message = default_message(status);
         }
-        Self {
-            provider: http.provider,
-            url: shown(url),
-            status: status.as_u16(),
-            retry_after,
-            message: http.line(&message),
-            kind: http.line(&kind),
-            code: http.line(&code),
-        }
+        failure.url = display_url(url);
+        failure.retry_after = retry_after.or_else(|| retry_delay(&body));
+        failure
     }
 
-    pub(crate) fn in_stream(http: &Http, status: u16, error: &Value) -> Self {
-        let (message, kind, code) = said(&error.to_string());
+    pub(crate) fn in_stream(http: &ProviderHttp, status: u16, error: &Value) -> Self {
+        Self::from_body(http, status, &error.to_string())
+    }
+
+    fn from_body(http: &ProviderHttp, status: u16, body: &str) -> Self {
+        let (message, kind, code) = error_fields(body);
         Self {
             provider: http.provider,
-            url: http.shown(),
+            url: http.display_url(),
             status,
             retry_after: None,
             message: http.line(&message),
@@ -80,12 +75,12 @@ impl Failure {
         }
     }
 
-    /// What statuses and words mean with most providers. An empty `model`: no model was asked, so the words are about something
-    /// else.
-    pub(crate) fn usual(self, model: &str) -> ModelError {
+    /// The usual meaning of statuses and error texts. With an empty `model` no model was asked, so
+    /// the text is about something else.
+    pub(crate) fn into_model_error(self, model: &str) -> ModelError {
         let provider = self.provider;
         let words = format!("{} {} {}", self.message, self.kind, self.code).to_lowercase();
-        let has = |any: &[&str]| any.iter().any(|text| words.contains(text));
+        let has = |phrases| contains_any(&words, phrases);
         let is_asked = !model.is_empty();
         match self.status {
             400 | 402 | 403 | 429 if has(SPENT) && !has(PER_MINUTE) => ModelError::Limited {
@@ -106,8 +101,8 @@ impl Failure {
                     ),
                 }
             }
-            401 | 403 => self.wrong_key(),
-            404 if is_asked && has(&["model"]) => ModelError::Model {
+            401 | 403 => self.into_key_error(),
+            404 if is_asked && has("model") => ModelError::Model {
                 reason: format!(
                     "{provider} has no model '{}' ({}); choose another with --model, or as model.name in the configuration",
                     toolgate_core::escape(model),
@@ -117,14 +112,14 @@ impl Failure {
             404 => ModelError::Refused {
                 provider,
                 reason: format!(
-                    "there is nothing at {} ({}); check the address ({})",
+                    "nothing was found at {} ({}); check the address ({})",
                     self.url,
                     self.message,
                     provider.address_setting()
                 ),
             },
-            429 => self.limited(),
-            408 | 409 | 425 | 500.. => self.failed(),
+            429 => self.into_limited_error(),
+            408 | 409 | 425 | 500.. => self.into_failed_error(),
             _ => ModelError::Refused {
                 provider,
                 reason: self.message,
@@ -132,7 +127,7 @@ impl Failure {
         }
     }
 
-    pub(crate) fn wrong_key(self) -> ModelError {
+    pub(crate) fn into_key_error(self) -> ModelError {
         let setting = self.provider.key_setting();
         ModelError::Key {
             provider: self.provider,
@@ -140,7 +135,7 @@ impl Failure {
         }
     }
 
-    pub(crate) fn limited(self) -> ModelError {
+    pub(crate) fn into_limited_error(self) -> ModelError {
         let when = match self.retry_after {
             Some(after) => format!("try again in {} s", after.as_secs_f64().ceil()),
             None => "try again in a minute".to_owned(),
@@ -153,10 +148,10 @@ impl Failure {
         }
     }
 
-    fn failed(self) -> ModelError {
+    fn into_failed_error(self) -> ModelError {
         let status = format!("(status {})", self.status);
         let reason = match self.message {
-            // Words of ours, where the provider had none.
+            // The words are ours, because the provider had none.
             message if message.ends_with(&status) => message,
             message => format!("{message} {status}"),
         };
@@ -168,38 +163,22 @@ impl Failure {
     }
 }
 
-/// Words of a budget that is used up, in lower case.
-const SPENT: &[&str] = &[
-    "billing",
-    "credit balance",
-    "insufficient_quota",
-    "insufficient credits",
-    "payment required",
-    "quota",
-    "spend limit",
-    "spending limit",
-    "api usage limits",
-];
-/// Words of a rate that is too high, which passes.
-const PER_MINUTE: &[&str] = &["per minute", "per-minute", "per second", "per-second"];
-/// Words of a prompt that is too long, in lower case.
-const TOO_LONG: &[&str] = &[
-    "context length",
-    "context limit",
-    "context size",
-    "context window",
-    "context_length_exceeded",
-    "exceed_context_size",
-    "maximum context",
-    "model_context_window_exceeded",
-    "prompt is too long",
-    "too many tokens",
-];
+const SPENT: &str = "billing|credit balance|insufficient_quota|insufficient credits|\
+    payment required|quota|spend limit|spending limit|api usage limits";
+// A rate limit passes by itself.
+const PER_MINUTE: &str = "per minute|per-minute|per second|per-second";
+const TOO_LONG: &str = "context length|context limit|context size|context window|\
+    context_length_exceeded|exceed_context_size|maximum context|model_context_window_exceeded|\
+    prompt is too long|too many tokens";
 
-/// The message, type and code of an error, under whichever key they stand.
-fn said(body: &str) -> (String, String, String) {
+/// Whether a text contains one of these phrases, which are separated by `|`.
+pub(crate) fn contains_any(text: &str, phrases: &str) -> bool {
+    phrases.split('|').any(|phrase| text.contains(phrase))
+}
+
+fn error_fields(body: &str) -> (String, String, String) {
     let Ok(value) = serde_json::from_str::<Value>(body.trim_start_matches('\u{feff}')) else {
-        return (page(body), String::new(), String::new());
+        return (page_title(body), String::new(), String::new());
     };
     let error = value.get("error").unwrap_or(&value);
     let text = |value: &Value| match value {
@@ -208,11 +187,11 @@ fn said(body: &str) -> (String, String, String) {
         _ => None,
     };
     let field = |name: &str| error.get(name).and_then(text).unwrap_or_default();
-    let message = words(&value, 5).unwrap_or_else(|| body.to_owned());
+    let message = find_message(&value, 5).unwrap_or_else(|| body.to_owned());
     (message, field("type"), field("code"))
 }
 
-/// The pause that Google's services tell among the details of an error, as in `"retryDelay": "36.5s"`.
+// Google's services put the pause among the details of an error: `"retryDelay": "36.5s"`.
 fn retry_delay(body: &str) -> Option<Duration> {
     let value: Value = serde_json::from_str(body).ok()?;
     let details = value.pointer("/error/details")?.as_array()?;
@@ -220,38 +199,31 @@ fn retry_delay(body: &str) -> Option<Duration> {
         let seconds = detail.get("retryDelay")?.as_str()?.strip_suffix('s')?;
         Duration::try_from_secs_f64(seconds.parse().ok()?).ok()
     });
-    delays.next().map(|delay| delay.min(LONGEST))
+    delays.next().map(|delay| delay.min(MAX_RETRY_AFTER))
 }
 
-fn words(value: &Value, deeper: usize) -> Option<String> {
-    const KEYS: [&str; 8] = [
-        "error",
-        "message",
-        "msg",
-        "detail",
-        "errors",
-        "error_description",
-        "title",
-        "reason",
-    ];
+fn find_message(value: &Value, deeper: usize) -> Option<String> {
+    const KEYS: &str = "error message msg detail errors error_description title reason";
     if deeper == 0 {
         return None;
     }
     match value {
         Value::String(text) => Some(text.clone()).filter(|text| !text.trim().is_empty()),
-        Value::Array(list) => list.first().and_then(|first| words(first, deeper - 1)),
+        Value::Array(list) => list
+            .first()
+            .and_then(|first| find_message(first, deeper - 1)),
         Value::Object(object) => {
-            let mut inner = KEYS.iter().filter_map(|key| object.get(*key));
-            let words = inner.find_map(|inner| words(inner, deeper - 1))?;
-            let place = object.get("loc").map(place).unwrap_or_default();
+            let mut inner = KEYS.split(' ').filter_map(|key| object.get(key));
+            let words = inner.find_map(|inner| find_message(inner, deeper - 1))?;
+            let place = object.get("loc").map(field_path).unwrap_or_default();
             Some(place + &words)
         }
         _ => None,
     }
 }
 
-/// The part of the body that is meant, `seed: `, which servers in Python tell beside their words.
-fn place(loc: &Value) -> String {
+// Servers written in Python say which part of the body is wrong beside their words.
+fn field_path(loc: &Value) -> String {
     let steps = loc.as_array().into_iter().flatten();
     let names = steps.map(|step| step.as_str().map_or(step.to_string(), str::to_owned));
     let names: Vec<String> = names.skip_while(|name| name == "body").collect();
@@ -261,8 +233,8 @@ fn place(loc: &Value) -> String {
     }
 }
 
-/// Text as it is; of a page for a browser only its title.
-fn page(body: &str) -> String {
+// Of an HTML page, only the title is worth showing.
+fn page_title(body: &str) -> String {
     let text = body.trim();
     if !text.starts_with('<') {
         return text.to_owned();
@@ -276,7 +248,7 @@ fn page(body: &str) -> String {
     title.unwrap_or_else(|| "it answered with a page for a browser".to_owned())
 }
 
-fn usual_words(status: StatusCode) -> String {
+fn default_message(status: StatusCode) -> String {
     let words = status.canonical_reason().unwrap_or("no reason given");
     format!("{words} (status {})", status.as_u16())
 }
@@ -295,10 +267,10 @@ fn cause(url: &Url, error: &(dyn Error + 'static)) -> String {
     let host = toolgate_core::escape(url.host_str().unwrap_or_default());
     for cause in chain(error) {
         if cause.is::<rustls::Error>() {
-            return format!("no secure connection could be made ({})", line(cause));
+            return format!("no secure connection could be made ({})", cause_line(cause));
         }
         if cause.to_string().starts_with("dns error") {
-            return format!("there is no machine named '{host}' ({})", line(cause));
+            return format!("the host '{host}' was not found ({})", cause_line(cause));
         }
         match cause
             .downcast_ref::<std::io::Error>()
@@ -320,7 +292,7 @@ fn cause(url: &Url, error: &(dyn Error + 'static)) -> String {
     }
 }
 
-fn line(error: &dyn Error) -> String {
+fn cause_line(error: &dyn Error) -> String {
     let text: String = root_cause(error).chars().take(SHOWN).collect();
     toolgate_core::escape(&text)
 }

@@ -1,4 +1,4 @@
-//! The body of an answer, line by line or event by event, as it comes.
+//! Reads the body of an answer line by line or event by event, as it arrives.
 
 use std::string::FromUtf8Error;
 use std::time::Duration;
@@ -7,52 +7,51 @@ use bytes::{Buf, Bytes, BytesMut};
 use futures::FutureExt;
 use serde::de::IgnoredAny;
 use serde_json::Value;
-use toolgate_net::{Line, LineBuffer, SseEvent, SseParser};
+use toolgate_net::{BufferedLine, LineBuffer, SseEvent, SseParser};
 
-use super::body::Body;
+use super::body::ProviderBody;
 use crate::ModelError;
 
-const LONGEST_LINE: usize = 8 << 20;
-/// How long the end of a body that holds nothing more is waited for.
+const MAX_LINE_BYTES: usize = 8 << 20;
+// How long to wait for the end of a body that holds nothing more.
 const LAST_BYTES: Duration = Duration::from_secs(1);
 const BOM: &[u8] = b"\xef\xbb\xbf";
 
-/// The body of an answer, line by line. A line that is too long, a body that is too long, and a stream that is cut are errors.
+/// The body of an answer. Fails if a line or the body is too long, or if the stream is cut off.
 /// Dropping it closes the connection.
-pub(crate) struct Lines {
-    body: Body,
+pub(crate) struct ResponseLines {
+    body: ProviderBody,
     lines: LineBuffer,
     events: SseParser,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ServerEvent {
-    /// Empty if it has none.
     pub(crate) name: String,
     pub(crate) data: String,
 }
 
-impl Lines {
-    pub(super) fn new(body: Body) -> Self {
+impl ResponseLines {
+    pub(super) fn new(body: ProviderBody) -> Self {
         Self {
             body,
-            lines: LineBuffer::text(LONGEST_LINE),
-            events: SseParser::new(LONGEST_LINE),
+            lines: LineBuffer::text(MAX_LINE_BYTES),
+            events: SseParser::new(MAX_LINE_BYTES),
         }
     }
 
-    /// True if the provider says that this is one JSON value and not a stream.
+    /// True if the provider declares one JSON value rather than a stream.
     pub(crate) fn is_json(&self) -> bool {
         self.body.is_json()
     }
 
-    /// The next line without its end; `None` once the body has ended properly. Lines are JSON: a last one without an end
-    /// that is none was cut off.
+    /// The next line without its line ending; `None` once the body has ended properly. A last line
+    /// without an ending that isn't JSON was cut off.
     pub(crate) async fn next(&mut self) -> Result<Option<Bytes>, ModelError> {
         loop {
             match self.lines.next() {
-                Some(Line::Whole(line)) => return Ok(Some(line)),
-                Some(Line::Oversized { .. }) => return Err(self.too_long("a line")),
+                Some(BufferedLine::Whole(line)) => return Ok(Some(line)),
+                Some(BufferedLine::Oversized { .. }) => return Err(self.too_long_error("a line")),
                 None => {}
             }
             match self.body.next().await? {
@@ -61,10 +60,10 @@ impl Lines {
             }
         }
         match self.lines.finish() {
-            Some(Line::Whole(rest)) if rest.trim_ascii().is_empty() || is_json(&rest) => {
+            Some(BufferedLine::Whole(rest)) if rest.trim_ascii().is_empty() || is_json(&rest) => {
                 Ok(Some(rest))
             }
-            Some(_) => Err(self.body.cut("it ended within a line".to_owned())),
+            Some(_) => Err(self.body.cut_error("it ended within a line".to_owned())),
             None => Ok(None),
         }
     }
@@ -73,7 +72,7 @@ impl Lines {
         loop {
             match self.events.next() {
                 Some(SseEvent::Data { kind, data }) => return Ok(Some(server_event(kind, data))),
-                Some(SseEvent::TooLarge { .. }) => return Err(self.too_long("an event")),
+                Some(SseEvent::TooLarge { .. }) => return Err(self.too_long_error("an event")),
                 None => {}
             }
             match self.body.next().await? {
@@ -82,13 +81,14 @@ impl Lines {
             }
         }
         match self.events.finish() {
-            // A sloppy server's last one has no empty line behind it. What is no JSON was cut off.
+            // Sloppy servers leave out the empty line after the last event. What isn't
+            // JSON was cut off.
             Some(SseEvent::Data { kind, data }) if is_json(&data) || data == b"[DONE]" => {
                 Ok(Some(server_event(kind, data)))
             }
             _ if self.events.is_foreign() => {
-                let strange = "it is something else than events";
-                Err(self.body.not_from_there(strange))
+                let strange = "it is not an event stream";
+                Err(self.body.wrong_address_error(strange))
             }
             _ => Ok(None),
         }
@@ -98,7 +98,8 @@ impl Lines {
         let bytes = self.rest().await?;
         serde_json::from_slice(&bytes).map_err(|error| {
             let start = String::from_utf8_lossy(&bytes[..bytes.len().min(200)]);
-            self.body.garbled_by(&format!("no JSON ({error}): {start}"))
+            self.body
+                .garbled_content_error(&format!("not JSON ({error}): {start}"))
         })
     }
 
@@ -113,10 +114,10 @@ impl Lines {
         Ok(bytes.freeze())
     }
 
-    /// The answer is complete, whatever may still come. A body that ends soon leaves its connection to the next request.
+    /// Call this once the answer is complete. If the body ends soon, its connection can be reused.
     pub(crate) fn finish(self) {
         let mut body = self.body;
-        // Most often the end is here already; nobody waits for it otherwise.
+        // Usually the end is here already, and no task has to wait for it.
         if !matches!(body.next().now_or_never(), None | Some(Ok(Some(_)))) {
             return;
         }
@@ -124,10 +125,10 @@ impl Lines {
         tokio::spawn(tokio::time::timeout(LAST_BYTES, end));
     }
 
-    fn too_long(&self, what: &str) -> ModelError {
-        let most = LONGEST_LINE >> 20;
+    fn too_long_error(&self, what: &str) -> ModelError {
+        let most = MAX_LINE_BYTES >> 20;
         self.body
-            .garbled(format!("{what} of it is longer than {most} MiB"))
+            .garbled_error(format!("{what} of it is longer than {most} MiB"))
     }
 }
 
@@ -136,7 +137,7 @@ fn is_json(bytes: &[u8]) -> bool {
 }
 
 fn server_event(mut name: String, data: Vec<u8>) -> ServerEvent {
-    // What an event is called that has no name. No provider means anything by it.
+    // `message` is the default name of an event, and no provider means anything by it.
     if name == "message" {
         name.clear();
     }

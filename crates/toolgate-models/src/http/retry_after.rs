@@ -1,18 +1,19 @@
-//! When a provider wants to be asked again.
+//! Reads when a provider wants to be asked again.
 
 use std::time::{Duration, SystemTime};
 
 use reqwest::header::{DATE, HeaderMap, RETRY_AFTER};
 
-/// Nobody waits longer, and a clock can hold it.
-pub(super) const LONGEST: Duration = Duration::from_secs(86_400);
+// No one waits longer, and a clock can hold it.
+pub(super) const MAX_RETRY_AFTER: Duration = Duration::from_secs(86_400);
 
-/// In seconds or as a date, which counts from the server's own clock where it tells that; at most a day.
+/// In seconds or as a date, which counts from the server's own clock if it sends one.
+/// At most a day.
 pub(super) fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
-    read(headers, now).map(|after| after.min(LONGEST))
+    read_retry_after(headers, now).map(|after| after.min(MAX_RETRY_AFTER))
 }
 
-fn read(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
+fn read_retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     let seconds = |text: &str, unit: f64| {
         let number = text.trim().parse::<f64>().ok()?;
@@ -25,16 +26,18 @@ fn read(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
     if let Some(after) = seconds(after, 1.0) {
         return Some(after);
     }
-    let now = text(DATE.as_str()).and_then(date).unwrap_or_else(|| {
-        let since = now.duration_since(SystemTime::UNIX_EPOCH);
-        since.map_or(0, |since| since.as_secs())
-    });
-    let then = date(after)?;
+    let ours = now
+        .duration_since(SystemTime::UNIX_EPOCH)
+        .unwrap_or_default();
+    let now = text(DATE.as_str())
+        .and_then(parse_http_date)
+        .unwrap_or(ours.as_secs());
+    let then = parse_http_date(after)?;
     Some(Duration::from_secs(then.saturating_sub(now)))
 }
 
-/// `Sun, 06 Nov 1994 08:49:37 GMT` as seconds since 1970.
-fn date(text: &str) -> Option<u64> {
+// Reads `Sun, 06 Nov 1994 08:49:37 GMT` as seconds since 1970.
+fn parse_http_date(text: &str) -> Option<u64> {
     const MONTHS: &str = "JanFebMarAprMayJunJulAugSepOctNovDec";
     let fields: Vec<&str> = text.split_ascii_whitespace().collect();
     let [_, day, month, year, time, "GMT"] = fields[..] else {
@@ -48,7 +51,7 @@ fn date(text: &str) -> Option<u64> {
     if !sound || hour > 23 || minute > 59 || second > 60 {
         return None;
     }
-    // Years that begin in March put the leap day at their end.
+    // Years that begin in March have the leap day at their end.
     let shifted = if month < 2 { year - 1 } else { year };
     let leap_days = shifted / 4 - shifted / 100 + shifted / 400;
     let day_of_year = (153 * ((month as u64 + 10) % 12) + 2) / 5 + day - 1;
@@ -129,7 +132,7 @@ mod tests {
             ("Sun, 06 Nov 1994 08:49:37 CET", None),
             ("", None),
         ] {
-            assert_eq!(date(text), expected, "{text}");
+            assert_eq!(parse_http_date(text), expected, "{text}");
         }
     }
 }

@@ -2,12 +2,12 @@ mod errors;
 
 use std::time::Duration;
 
-use reqwest::header::HeaderMap;
+use reqwest::header::{HeaderMap, HeaderName};
 use tokio::net::TcpListener;
 use tokio::time::Instant;
 
 use super::*;
-use crate::tests::loopback::{HANG, Loopback, Step, answer, chunked, dribbled};
+use crate::tests::loopback::{HANG, LoopbackServer, LoopbackStep, answer, chunked, dribbled};
 
 const KEY: &str = "sk-very-secret";
 
@@ -19,24 +19,25 @@ fn settings(first_byte: Duration) -> ModelSettings {
     }
 }
 
-fn http(url: &str) -> Http {
-    Http::new(Provider::Ollama, url, &settings(HANG)).unwrap()
+fn http(url: &str) -> ProviderHttp {
+    let mut http = ProviderHttp::new(Provider::Ollama, url, &settings(HANG)).unwrap();
+    let key = secret_header(Provider::Ollama, KEY).unwrap();
+    http.headers = HeaderMap::from_iter([(HeaderName::from_static("x-api-key"), key)]);
+    http
 }
 
-fn usual(failure: Failure) -> ModelError {
-    failure.usual("some-model")
+fn usual(failure: ErrorResponse) -> ModelError {
+    failure.into_model_error("some-model")
 }
 
-async fn post(http: &Http) -> Result<Lines, ModelError> {
-    let mut headers = HeaderMap::new();
-    headers.insert("x-api-key", secret(Provider::Ollama, KEY).unwrap());
+async fn post(http: &ProviderHttp) -> Result<ResponseLines, ModelError> {
     let deadline = Instant::now() + HANG;
-    http.post("/api/chat", headers, b"{}".to_vec(), deadline, usual)
+    http.post("/api/chat", b"{}".to_vec(), deadline, usual)
         .await
 }
 
-async fn lines_of(steps: Vec<Step>) -> Result<Vec<String>, ModelError> {
-    let server = Loopback::start(vec![steps]).await;
+async fn lines_of(steps: Vec<LoopbackStep>) -> Result<Vec<String>, ModelError> {
+    let server = LoopbackServer::start(vec![steps]).await;
     let mut lines = post(&http(&server.url)).await?;
     let mut all = Vec::new();
     while let Some(line) = lines.next().await? {
@@ -45,8 +46,8 @@ async fn lines_of(steps: Vec<Step>) -> Result<Vec<String>, ModelError> {
     Ok(all)
 }
 
-async fn events_of(steps: Vec<Step>) -> Result<Vec<(String, String)>, ModelError> {
-    let server = Loopback::start(vec![steps]).await;
+async fn events_of(steps: Vec<LoopbackStep>) -> Result<Vec<(String, String)>, ModelError> {
+    let server = LoopbackServer::start(vec![steps]).await;
     let mut lines = post(&http(&server.url)).await?;
     let mut all = Vec::new();
     while let Some(event) = lines.next_event().await? {
@@ -56,12 +57,12 @@ async fn events_of(steps: Vec<Step>) -> Result<Vec<(String, String)>, ModelError
 }
 
 async fn error_of(answer: &str) -> ModelError {
-    let server = Loopback::answers(&[answer]).await;
+    let server = LoopbackServer::answers(&[answer]).await;
     post(&http(&server.url)).await.err().unwrap()
 }
 
-fn raw(text: impl Into<Vec<u8>>) -> Vec<Step> {
-    vec![Step::Send(text.into())]
+fn raw(text: impl Into<Vec<u8>>) -> Vec<LoopbackStep> {
+    vec![LoopbackStep::Send(text.into())]
 }
 
 const HEAD: &str = "HTTP/1.1 200 OK\r\nContent-Type: application/x-ndjson\r\n";
@@ -133,8 +134,10 @@ async fn a_body_that_is_cut_off_is_an_error_and_not_an_end() {
         (
             "a reset",
             vec![
-                Step::Send(format!("{HEAD}Content-Length: 100\r\n\r\n{whole_line}").into_bytes()),
-                Step::Reset,
+                LoopbackStep::Send(
+                    format!("{HEAD}Content-Length: 100\r\n\r\n{whole_line}").into_bytes(),
+                ),
+                LoopbackStep::Reset,
             ],
         ),
     ] {
@@ -146,7 +149,11 @@ async fn a_body_that_is_cut_off_is_an_error_and_not_an_end() {
 
 #[tokio::test]
 async fn a_connection_that_breaks_before_an_answer_is_cut() {
-    for steps in [vec![], vec![Step::Reset], raw("HTTP/1.1 200 OK\r\nConte")] {
+    for steps in [
+        vec![],
+        vec![LoopbackStep::Reset],
+        raw("HTTP/1.1 200 OK\r\nConte"),
+    ] {
         let error = lines_of(steps).await.unwrap_err();
         assert!(matches!(error, ModelError::Cut { .. }), "{error}");
     }
@@ -158,7 +165,7 @@ async fn a_line_or_body_beyond_its_limit_is_an_error() {
     let error = lines_of(chunked("application/x-ndjson", &[&half, &half])).await;
     assert_eq!(
         error.unwrap_err().to_string(),
-        "ollama sent something else than an answer: a line of it is longer than 8 MiB"
+        "ollama sent an unexpected answer: a line of it is longer than 8 MiB"
     );
     let mut data = b"data: ".to_vec();
     data.extend_from_slice(&half);
@@ -166,7 +173,7 @@ async fn a_line_or_body_beyond_its_limit_is_an_error() {
     let error = events_of(chunked("text/event-stream", &[&data, &data])).await;
     assert_eq!(
         error.unwrap_err().to_string(),
-        "ollama sent something else than an answer: an event of it is longer than 8 MiB"
+        "ollama sent an unexpected answer: an event of it is longer than 8 MiB"
     );
     let mut line = vec![b' '; 7 << 20];
     line.push(b'\n');
@@ -174,7 +181,7 @@ async fn a_line_or_body_beyond_its_limit_is_an_error() {
     let error = lines_of(chunked("application/x-ndjson", &chunks)).await;
     assert_eq!(
         error.unwrap_err().to_string(),
-        "ollama sent something else than an answer: it is longer than 64 MiB"
+        "ollama sent an unexpected answer: it is longer than 64 MiB"
     );
 }
 
@@ -190,14 +197,15 @@ async fn silence_before_the_first_byte_of_the_body_and_after_it_are_told_apart()
         (HANG, short, "", "begin to answer"),
         (HANG, short, begun.as_str(), "finish"),
     ] {
-        let steps = vec![Step::Send(sent.as_bytes().to_vec()), Step::Hang];
-        let server = Loopback::start(vec![steps]).await;
-        let http = Http::new(Provider::Ollama, &server.url, &settings(first_byte)).unwrap();
+        let steps = vec![
+            LoopbackStep::Send(sent.as_bytes().to_vec()),
+            LoopbackStep::Hang,
+        ];
+        let server = LoopbackServer::start(vec![steps]).await;
+        let http = ProviderHttp::new(Provider::Ollama, &server.url, &settings(first_byte)).unwrap();
         let deadline = Instant::now() + total;
         let asked = async {
-            let mut lines = http
-                .post("/", HeaderMap::new(), Vec::new(), deadline, usual)
-                .await?;
+            let mut lines = http.post("/", Vec::new(), deadline, usual).await?;
             while lines.next().await?.is_some() {}
             Ok::<(), ModelError>(())
         };
@@ -215,8 +223,11 @@ async fn silence_before_the_first_byte_of_the_body_and_after_it_are_told_apart()
 #[tokio::test]
 async fn the_socket_is_closed_when_the_answer_is_dropped() {
     for sent in ["", HEAD, &format!("{HEAD}Connection: close\r\n\r\n{{}}\n")] {
-        let steps = vec![Step::Send(sent.as_bytes().to_vec()), Step::Hang];
-        let mut server = Loopback::start(vec![steps]).await;
+        let steps = vec![
+            LoopbackStep::Send(sent.as_bytes().to_vec()),
+            LoopbackStep::Hang,
+        ];
+        let mut server = LoopbackServer::start(vec![steps]).await;
         let http = http(&server.url);
         let asking = tokio::spawn(async move {
             let mut lines = post(&http).await?;
@@ -233,16 +244,14 @@ async fn the_socket_is_closed_when_the_answer_is_dropped() {
 #[tokio::test]
 async fn json_answers_are_read_whole() {
     let body = "\u{feff}{\"models\":[]}";
-    let mut server = Loopback::answers(&[
+    let mut server = LoopbackServer::answers(&[
         &answer(200, "Content-Type: application/json\r\n", body),
         &answer(200, "", "<p>"),
     ])
     .await;
     let http = http(&format!("{}/under/?api-version=1", server.url));
     let deadline = Instant::now() + HANG;
-    let value = http
-        .get_json("/api/tags", HeaderMap::new(), deadline, usual)
-        .await;
+    let value = http.get_json("/api/tags", deadline, usual).await;
     assert_eq!(value.unwrap(), serde_json::json!({ "models": [] }));
     let request = server.request().await;
     assert!(request.starts_with("GET /under/api/tags?api-version=1 HTTP/1.1\r\n"));
@@ -251,17 +260,14 @@ async fn json_answers_are_read_whole() {
         "{request}"
     );
     let error = http
-        .post_json(
-            "/api/show",
-            HeaderMap::new(),
-            b"{}".to_vec(),
-            deadline,
-            usual,
-        )
+        .post("/api/show", b"{}".to_vec(), deadline, usual)
+        .await
+        .unwrap()
+        .json()
         .await;
     assert_eq!(
         error.unwrap_err().to_string(),
-        "ollama sent something else than an answer: no JSON (expected value at line 1 column 1): <p>"
+        "ollama sent an unexpected answer: not JSON (expected value at line 1 column 1): <p>"
     );
 }
 
@@ -283,7 +289,7 @@ async fn what_never_was_a_stream_of_events_is_told_from_one_that_was_cut() {
         let body = String::from_utf8_lossy(body);
         match events {
             Err(error) => {
-                assert!(error.to_string().contains("else than events"), "{error}");
+                assert!(error.to_string().contains("not an event stream"), "{error}");
                 assert!(is_strange && !error.is_retryable(), "{body}");
             }
             Ok(_) => assert!(!is_strange, "{body}"),

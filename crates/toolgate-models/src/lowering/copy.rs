@@ -1,103 +1,102 @@
-//! A copy of a schema that stands on its own: references replaced by what they mean, keywords in today's form and well
-//! formed, nothing hidden in its texts, and of a bounded size.
+//! Copies a schema so that it stands on its own: references inlined, keywords in today's form and
+//! well formed, nothing hidden in its texts, and of bounded size.
 
 use std::collections::HashSet;
 
 use serde_json::{Map, Value, json};
 
-use super::keywords::{Holds, holds, is_sound, is_type_name, names, only_describes, size};
-use super::references::References;
+use super::keywords::{
+    KeywordKind, is_sound, is_type_name, keyword_kind, names_type, only_describes, size,
+};
+use super::references::ReferenceResolver;
 use super::text::{add, is_shown, shown};
-use super::{Rules, phrase, words};
+use super::{SchemaRules, phrase, sentences};
 
-/// About as much JSON as one tool may send. A model that gets more of it reads nothing else.
-pub(super) const LARGEST: usize = 64 << 10;
+// A model that gets more JSON than this for one tool reads nothing else.
+pub(super) const MAX_SCHEMA_BYTES: usize = 64 << 10;
 
-#[derive(Clone, Copy)]
-pub(super) struct Detail {
-    /// How often a schema may stand inside of itself.
-    pub(super) repeats: usize,
-    pub(super) deepest: usize,
-}
-
-pub(super) struct Copier<'a> {
-    rules: &'a Rules,
-    references: References<'a>,
-    detail: Detail,
+pub(super) struct SchemaCopier<'a> {
+    rules: &'a SchemaRules,
+    references: ReferenceResolver<'a>,
+    repeats: usize,
+    deepest: usize,
     within: Vec<&'a Value>,
     depth: usize,
     spent: usize,
 }
 
-impl<'a> Copier<'a> {
-    /// The copy, or `None` if there is too much of it.
+impl<'a> SchemaCopier<'a> {
+    /// `None` if the copy would be too large.
     pub(super) fn copy(
         document: &'a Value,
-        rules: &'a Rules,
-        detail: Detail,
+        rules: &'a SchemaRules,
+        repeats: usize,
+        deepest: usize,
     ) -> Option<Map<String, Value>> {
         let mut copier = Self {
             rules,
-            references: References::of(document),
-            detail,
+            references: ReferenceResolver::new(document),
+            repeats,
+            deepest,
             within: vec![document],
             depth: 0,
             spent: 0,
         };
-        let copy = copier.schema(document);
-        (copier.spent <= LARGEST).then_some(copy)
+        let copy = copier.copy_schema(document);
+        (copier.spent <= MAX_SCHEMA_BYTES).then_some(copy)
     }
 
-    fn schema(&mut self, schema: &'a Value) -> Map<String, Value> {
-        // Also what is empty takes its brackets: nothing is free, or references to nothing could multiply without end.
+    fn copy_schema(&mut self, schema: &'a Value) -> Map<String, Value> {
+        // Even an empty schema costs its brackets, or references to nothing
+        // could multiply without end.
         self.spent += 4;
         let keywords = match schema {
             Value::Object(keywords) => keywords,
-            Value::Bool(false) => return one("not", json!({})),
+            Value::Bool(false) => return single_keyword("not", json!({})),
             _ => return Map::new(),
         };
-        if self.spent > LARGEST {
+        if self.spent > MAX_SCHEMA_BYTES {
             return Map::new();
         }
-        if self.depth > self.detail.deepest {
+        if self.depth > self.deepest {
             return self.outline(keywords, "Its details are left out.");
         }
         self.depth += 1;
         let copy = match keywords.get("$ref").and_then(Value::as_str) {
-            Some(reference) => self.referred(keywords, reference),
-            None => self.keywords(keywords),
+            Some(reference) => self.copy_reference(keywords, reference),
+            None => self.copy_keywords(keywords),
         };
         self.depth -= 1;
         copy
     }
 
-    fn referred(
+    fn copy_reference(
         &mut self,
         keywords: &'a Map<String, Value>,
         reference: &str,
     ) -> Map<String, Value> {
-        let mut own = self.keywords(keywords);
+        let mut own = self.copy_keywords(keywords);
         if self.references.ignore_siblings() {
             own.retain(|keyword, _| only_describes(keyword));
         }
-        let inlined = match self.references.target(reference) {
-            Some(target) => self.target(target),
-            None => one("description", json!("Anything: its schema is not known.")),
+        let inlined = match self.references.resolve(reference) {
+            Some(target) => self.copy_target(target),
+            None => single_keyword("description", json!("Anything: its schema is not known.")),
         };
-        joined(inlined, own)
+        merge_siblings(inlined, own)
     }
 
-    fn target(&mut self, target: &'a Value) -> Map<String, Value> {
-        const MOST: usize = 32;
+    fn copy_target(&mut self, target: &'a Value) -> Map<String, Value> {
+        const MAX_INLINE_DEPTH: usize = 32;
         let same = |outer: &&&Value| std::ptr::eq(**outer, target);
         let repeats = self.within.iter().filter(same).count();
-        if (repeats >= self.detail.repeats || self.within.len() > MOST)
+        if (repeats >= self.repeats || self.within.len() > MAX_INLINE_DEPTH)
             && let Value::Object(keywords) = target
         {
             return self.outline(keywords, "Nested in the same way.");
         }
         self.within.push(target);
-        let copy = self.schema(target);
+        let copy = self.copy_schema(target);
         self.within.pop();
         copy
     }
@@ -106,7 +105,7 @@ impl<'a> Copier<'a> {
         let mut outline = Map::new();
         if let Some(value) = keywords
             .get("type")
-            .filter(|value| is_sound(Holds::Type, value))
+            .filter(|value| is_sound(KeywordKind::Type, value))
         {
             outline.insert("type".to_owned(), value.clone());
         }
@@ -115,40 +114,40 @@ impl<'a> Copier<'a> {
         add(&mut description, note);
         self.spent += description.len() + 40;
         outline.insert("description".to_owned(), description.into());
-        if names(&outline, "array") {
+        if names_type(&outline, "array") {
             outline.insert("items".to_owned(), json!({}));
         }
         outline
     }
 
-    fn keywords(&mut self, keywords: &'a Map<String, Value>) -> Map<String, Value> {
+    fn copy_keywords(&mut self, keywords: &'a Map<String, Value>) -> Map<String, Value> {
         let mut copy = Map::with_capacity(keywords.len());
         for (keyword, value) in keywords {
-            let kept = match holds(keyword) {
-                Holds::Schema => self.part(value),
-                Holds::SchemaOrFlag => match value {
+            let kept = match keyword_kind(keyword) {
+                KeywordKind::Schema => self.copy_part(value),
+                KeywordKind::SchemaOrFlag => match value {
                     Value::Bool(_) => Some(value.clone()),
                     Value::Array(tuple) if keyword == "items" => {
-                        self.old_tuple(keywords, tuple, &mut copy);
+                        self.copy_legacy_tuple(keywords, tuple, &mut copy);
                         None
                     }
-                    _ => self.part(value),
+                    _ => self.copy_part(value),
                 },
-                Holds::Schemas => self.list(value),
-                Holds::Named => self.named(keyword, value),
-                Holds::Reference | Holds::Itself => None,
-                Holds::Old => {
-                    self.old(keyword, value, &mut copy);
+                KeywordKind::Schemas => self.copy_list(value),
+                KeywordKind::Named => self.copy_named(keyword, value),
+                KeywordKind::Reference | KeywordKind::Metadata => None,
+                KeywordKind::Legacy => {
+                    self.copy_legacy(keyword, value, &mut copy);
                     None
                 }
-                holds => self.leaf(keywords, keyword, holds, value),
+                holds => self.copy_leaf(keywords, keyword, holds, value),
             };
             if let Some(value) = kept {
                 self.spent += keyword.len() + 4;
                 copy.insert(keyword.clone(), value);
             }
         }
-        if names(&copy, "array") && !copy.contains_key("items") {
+        if names_type(&copy, "array") && !copy.contains_key("items") {
             // One provider refuses the whole request without it.
             copy.insert("items".to_owned(), json!({}));
         }
@@ -156,52 +155,52 @@ impl<'a> Copier<'a> {
         copy
     }
 
-    fn part(&mut self, value: &'a Value) -> Option<Value> {
+    fn copy_part(&mut self, value: &'a Value) -> Option<Value> {
         let is_schema = value.is_object() || value.is_boolean();
-        is_schema.then(|| self.schema(value).into())
+        is_schema.then(|| self.copy_schema(value).into())
     }
 
-    fn list(&mut self, value: &'a Value) -> Option<Value> {
+    fn copy_list(&mut self, value: &'a Value) -> Option<Value> {
         let list = value.as_array().filter(|list| !list.is_empty())?;
-        let list = list.iter().map(|schema| self.schema(schema).into());
+        let list = list.iter().map(|schema| self.copy_schema(schema).into());
         Some(Value::Array(list.collect()))
     }
 
-    fn named(&mut self, keyword: &str, value: &'a Value) -> Option<Value> {
+    fn copy_named(&mut self, keyword: &str, value: &'a Value) -> Option<Value> {
         let mut copy = Map::with_capacity(value.as_object()?.len());
         let is_kept = |name: &str| keyword == "properties" || is_shown(name);
         for (name, schema) in value.as_object()?.iter().filter(|(name, _)| is_kept(name)) {
             self.spent += name.len() + 4;
-            copy.insert(name.clone(), self.schema(schema).into());
+            copy.insert(name.clone(), self.copy_schema(schema).into());
         }
         Some(copy.into())
     }
 
-    /// A keyword without sub-schemas. Values are never changed: one that can not be shown is not shown at all.
-    fn leaf(
+    // Values are never changed: one that can't be shown is left out.
+    fn copy_leaf(
         &mut self,
         keywords: &Map<String, Value>,
         keyword: &str,
-        holds: Holds,
+        holds: KeywordKind,
         value: &Value,
     ) -> Option<Value> {
         let kept = match (holds, value) {
             _ if is_sound(holds, value) => value.clone(),
-            (Holds::Prose, Value::String(text)) => shown(text).into(),
-            (Holds::Type, Value::Array(list)) => {
+            (KeywordKind::Prose, Value::String(text)) => shown(text).into(),
+            (KeywordKind::Type, Value::Array(list)) => {
                 let mut list: Vec<&Value> = list.iter().collect();
                 list.retain(|name| name.as_str().is_some_and(is_type_name));
                 Some(unique(&list)).filter(|list| !list.is_empty())?.into()
             }
-            (Holds::Names, Value::Array(names)) => unique(&shown_names(names)).into(),
-            (Holds::NamesByName, Value::Object(all)) => {
+            (KeywordKind::Names, Value::Array(names)) => unique(&shown_names(names)).into(),
+            (KeywordKind::NamesByName, Value::Object(all)) => {
                 let sound = all.iter().filter(|(name, _)| is_shown(name));
-                let sound = sound.filter(|(_, names)| is_sound(Holds::Names, names));
+                let sound = sound.filter(|(_, names)| is_sound(KeywordKind::Names, names));
                 let sound = sound.map(|(name, names)| (name.clone(), names.clone()));
                 Value::Object(sound.collect())
             }
-            // Draft 4 said with a flag that the number beside it is excluded.
-            (Holds::Number, Value::Bool(true)) => {
+            // Draft 4 used a flag to make the number beside it exclusive.
+            (KeywordKind::Number, Value::Bool(true)) => {
                 let beside = match keyword {
                     "exclusiveMinimum" => "minimum",
                     _ => "maximum",
@@ -217,7 +216,7 @@ impl<'a> Copier<'a> {
         Some(kept)
     }
 
-    fn old(&mut self, keyword: &str, value: &'a Value, copy: &mut Map<String, Value>) {
+    fn copy_legacy(&mut self, keyword: &str, value: &'a Value, copy: &mut Map<String, Value>) {
         let ("dependencies", Value::Object(all)) = (keyword, value) else {
             return;
         };
@@ -228,7 +227,7 @@ impl<'a> Copier<'a> {
                     let names = unique(&shown_names(names));
                     ("dependentRequired", Value::Array(names))
                 }
-                _ => ("dependentSchemas", self.schema(value).into()),
+                _ => ("dependentSchemas", self.copy_schema(value).into()),
             };
             let all = copy.entry(keyword).or_insert_with(|| json!({}));
             if let Value::Object(all) = all {
@@ -237,8 +236,8 @@ impl<'a> Copier<'a> {
         }
     }
 
-    /// `items` as a list, and `additionalItems` for the rest.
-    fn old_tuple(
+    // Older drafts write a tuple as a list in `items`, with `additionalItems` for the rest.
+    fn copy_legacy_tuple(
         &mut self,
         keywords: &'a Map<String, Value>,
         tuple: &'a [Value],
@@ -247,14 +246,14 @@ impl<'a> Copier<'a> {
         if keywords.contains_key("prefixItems") {
             return;
         }
-        let list = tuple.iter().map(|schema| self.schema(schema).into());
+        let list = tuple.iter().map(|schema| self.copy_schema(schema).into());
         let list: Vec<Value> = list.collect();
         if !list.is_empty() {
             copy.insert("prefixItems".to_owned(), list.into());
         }
         let rest = match keywords.get("additionalItems") {
             Some(Value::Bool(any)) => Some(Value::Bool(*any)),
-            Some(schema) => self.part(schema),
+            Some(schema) => self.copy_part(schema),
             None => None,
         };
         if let Some(rest) = rest {
@@ -262,8 +261,8 @@ impl<'a> Copier<'a> {
         }
     }
 
-    /// Properties that the provider would refuse by their names alone are told of in words. An argument may be given without
-    /// being declared, as long as nothing forbids others.
+    // The provider would refuse properties with these names, so they are described in words. An
+    // argument may be given without being declared, as long as nothing forbids others.
     fn leave_out_names(&self, copy: &mut Map<String, Value>) {
         let legal = |name: &str| is_shown(name) && (self.rules.is_parameter_name)(name);
         let Some(Value::Object(properties)) = copy.get_mut("properties") else {
@@ -283,7 +282,7 @@ impl<'a> Copier<'a> {
         let told: Vec<String> = illegal
             .iter()
             .filter(|(name, _)| is_shown(name))
-            .map(|(name, schema)| phrase::parameter(name, schema, is_required(name)))
+            .map(|(name, schema)| phrase::describe_parameter(name, schema, is_required(name)))
             .collect();
         if let Some(Value::Array(required)) = copy.get_mut("required") {
             required.retain(|name| !name.as_str().is_some_and(|name| illegal.contains_key(name)));
@@ -292,12 +291,12 @@ impl<'a> Copier<'a> {
             copy.shift_remove(keyword);
         }
         if !told.is_empty() {
-            words::describe(copy, &format!("Also takes {}.", told.join("; ")));
+            sentences::add_description(copy, &format!("Also takes {}.", told.join("; ")));
         }
     }
 }
 
-fn one(keyword: &str, value: Value) -> Map<String, Value> {
+fn single_keyword(keyword: &str, value: Value) -> Map<String, Value> {
     Map::from_iter([(keyword.to_owned(), value)])
 }
 
@@ -312,8 +311,9 @@ fn unique(texts: &[&Value]) -> Vec<Value> {
     first.map(|text| (*text).clone()).collect()
 }
 
-/// Both apply: what a reference means, and what stands beside it. What the latter says for a reader wins.
-fn joined(mut target: Map<String, Value>, own: Map<String, Value>) -> Map<String, Value> {
+// Both apply: the target of a reference and what stands beside it. For descriptive
+// keywords the latter wins.
+fn merge_siblings(mut target: Map<String, Value>, own: Map<String, Value>) -> Map<String, Value> {
     let (said, ruled): (Map<_, _>, Map<_, _>) = own
         .into_iter()
         .partition(|(keyword, _)| only_describes(keyword));

@@ -1,14 +1,13 @@
-//! What the keywords of JSON Schema hold, and whether they do.
+//! What the keywords of JSON Schema hold, and whether a value fits its keyword.
 
 use serde_json::{Map, Value};
 
 use super::text::is_shown;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Holds {
+pub(super) enum KeywordKind {
     Prose,
     Text,
-    /// `type`: a name of a type or several.
     Type,
     Names,
     NamesByName,
@@ -19,49 +18,47 @@ pub(super) enum Holds {
     Count,
     Flag,
     Schema,
-    /// A sub-schema that is often just true or false, and may stay so.
+    // Often just `true` or `false`, and may stay so.
     SchemaOrFlag,
-    /// A list of sub-schemas that must not be empty.
     Schemas,
     Named,
-    /// `$ref`.
     Reference,
-    /// What a schema says of itself or keeps for references: nothing that a model needs.
-    Itself,
-    Old,
+    // About the schema itself, or kept for references. A model needs none of it.
+    Metadata,
+    Legacy,
     Unknown,
 }
 
-pub(super) fn holds(keyword: &str) -> Holds {
+pub(super) fn keyword_kind(keyword: &str) -> KeywordKind {
     match keyword {
-        // First what stands in every schema: names are compared one after the other.
-        "type" => Holds::Type,
-        "title" | "description" => Holds::Prose,
-        "properties" | "patternProperties" | "dependentSchemas" => Holds::Named,
-        "required" => Holds::Names,
-        "pattern" | "format" | "contentEncoding" | "contentMediaType" => Holds::Text,
-        "dependentRequired" => Holds::NamesByName,
-        "const" | "default" => Holds::Value,
-        "enum" | "examples" => Holds::Values,
-        "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum" => Holds::Number,
-        "multipleOf" => Holds::Positive,
+        // The keywords that every schema has come first, because names are compared in order.
+        "type" => KeywordKind::Type,
+        "title" | "description" => KeywordKind::Prose,
+        "properties" | "patternProperties" | "dependentSchemas" => KeywordKind::Named,
+        "required" => KeywordKind::Names,
+        "pattern" | "format" | "contentEncoding" | "contentMediaType" => KeywordKind::Text,
+        "dependentRequired" => KeywordKind::NamesByName,
+        "const" | "default" => KeywordKind::Value,
+        "enum" | "examples" => KeywordKind::Values,
+        "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum" => KeywordKind::Number,
+        "multipleOf" => KeywordKind::Positive,
         "minLength" | "maxLength" | "minItems" | "maxItems" | "minProperties" | "maxProperties"
-        | "minContains" | "maxContains" => Holds::Count,
-        "uniqueItems" | "deprecated" | "readOnly" | "writeOnly" | "nullable" => Holds::Flag,
+        | "minContains" | "maxContains" => KeywordKind::Count,
+        "uniqueItems" | "deprecated" | "readOnly" | "writeOnly" | "nullable" => KeywordKind::Flag,
         "not" | "if" | "then" | "else" | "contains" | "propertyNames" | "contentSchema" => {
-            Holds::Schema
+            KeywordKind::Schema
         }
         "items" | "additionalProperties" | "unevaluatedProperties" | "unevaluatedItems" => {
-            Holds::SchemaOrFlag
+            KeywordKind::SchemaOrFlag
         }
-        "allOf" | "anyOf" | "oneOf" | "prefixItems" => Holds::Schemas,
-        "$ref" => Holds::Reference,
+        "allOf" | "anyOf" | "oneOf" | "prefixItems" => KeywordKind::Schemas,
+        "$ref" => KeywordKind::Reference,
         "$defs" | "definitions" | "$id" | "id" | "$schema" | "$anchor" | "$dynamicAnchor"
         | "$dynamicRef" | "$recursiveAnchor" | "$recursiveRef" | "$comment" | "$vocabulary" => {
-            Holds::Itself
+            KeywordKind::Metadata
         }
-        "dependencies" | "additionalItems" => Holds::Old,
-        _ => Holds::Unknown,
+        "dependencies" | "additionalItems" => KeywordKind::Legacy,
+        _ => KeywordKind::Unknown,
     }
 }
 
@@ -73,44 +70,41 @@ pub(super) fn only_describes(keyword: &str) -> bool {
     )
 }
 
-/// True if a keyword that holds no sub-schemas can stay exactly as it is.
-pub(super) fn is_sound(holds: Holds, value: &Value) -> bool {
+/// True if a keyword without sub-schemas can stay exactly as it is.
+pub(super) fn is_sound(holds: KeywordKind, value: &Value) -> bool {
     match holds {
-        Holds::Prose | Holds::Text => value.as_str().is_some_and(is_shown),
-        Holds::Type => is_type(value),
-        Holds::Names => is_names(value),
-        Holds::NamesByName => value.as_object().is_some_and(|all| {
+        KeywordKind::Prose | KeywordKind::Text => value.as_str().is_some_and(is_shown),
+        KeywordKind::Type => is_type(value),
+        KeywordKind::Names => is_names(value),
+        KeywordKind::NamesByName => value.as_object().is_some_and(|all| {
             all.iter()
                 .all(|(name, names)| is_shown(name) && is_names(names))
         }),
-        Holds::Value | Holds::Unknown => is_all_shown(value),
-        Holds::Values => value
+        KeywordKind::Value | KeywordKind::Unknown => is_all_shown(value),
+        KeywordKind::Values => value
             .as_array()
             .is_some_and(|list| !list.is_empty() && list.iter().all(is_all_shown)),
-        Holds::Number => value.is_number(),
-        Holds::Positive => value.as_f64().is_some_and(|number| number > 0.0),
-        Holds::Count => value.is_u64(),
-        Holds::Flag => value.is_boolean(),
-        Holds::Schema
-        | Holds::SchemaOrFlag
-        | Holds::Schemas
-        | Holds::Named
-        | Holds::Reference
-        | Holds::Itself
-        | Holds::Old => false,
+        KeywordKind::Number => value.is_number(),
+        KeywordKind::Positive => value.as_f64().is_some_and(|number| number > 0.0),
+        KeywordKind::Count => value.is_u64(),
+        KeywordKind::Flag => value.is_boolean(),
+        _ => false,
     }
 }
 
 pub(super) fn types(schema: &Map<String, Value>) -> Vec<&str> {
-    match schema.get("type") {
+    type_names(schema.get("type"))
+}
+
+pub(super) fn type_names(kind: Option<&Value>) -> Vec<&str> {
+    match kind {
         Some(Value::String(name)) => vec![name],
         Some(Value::Array(names)) => names.iter().filter_map(Value::as_str).collect(),
         _ => Vec::new(),
     }
 }
 
-/// True if a value of this type may pass.
-pub(super) fn allows(schema: &Map<String, Value>, wanted: &str) -> bool {
+pub(super) fn allows_type(schema: &Map<String, Value>, wanted: &str) -> bool {
     match schema.get("type") {
         Some(Value::String(name)) => name == wanted,
         Some(Value::Array(names)) => names.iter().any(|name| name == wanted),
@@ -118,9 +112,8 @@ pub(super) fn allows(schema: &Map<String, Value>, wanted: &str) -> bool {
     }
 }
 
-/// True if the type is named, alone or among others.
-pub(super) fn names(schema: &Map<String, Value>, wanted: &str) -> bool {
-    schema.contains_key("type") && allows(schema, wanted)
+pub(super) fn names_type(schema: &Map<String, Value>, wanted: &str) -> bool {
+    schema.contains_key("type") && allows_type(schema, wanted)
 }
 
 pub(super) fn is_type_name(name: &str) -> bool {
@@ -148,11 +141,11 @@ fn is_names(value: &Value) -> bool {
         .is_some_and(|names| names.iter().all(shown) && are_different(names))
 }
 
-/// Lists of names are short where they are honest; a long one goes the way that costs a table.
+// Honest lists of names are short. A long one takes the path that uses a hash table.
 fn are_different(names: &[Value]) -> bool {
-    const MOST: usize = 64;
+    const MAX_COMPARED: usize = 64;
     let first = |index: usize| !names[..index].contains(&names[index]);
-    names.len() <= MOST && (0..names.len()).all(first)
+    names.len() <= MAX_COMPARED && (0..names.len()).all(first)
 }
 
 fn is_all_shown(value: &Value) -> bool {
@@ -166,7 +159,6 @@ fn is_all_shown(value: &Value) -> bool {
     }
 }
 
-/// About how many bytes of JSON.
 pub(super) fn size(value: &Value) -> usize {
     match value {
         Value::String(text) => text.len() + 2,

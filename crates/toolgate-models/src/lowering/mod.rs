@@ -1,4 +1,5 @@
-//! A tool's schema as a provider understands it. What it does not understand is said in words, in a description.
+//! Lowers a tool's schema to what a provider understands, and puts the rest into
+//! words in a description.
 //!
 //! ```text
 //!  the schema ─▶ copy    stands on its own: no references, today's keywords, nothing hidden, bounded
@@ -6,79 +7,65 @@
 //!             ─▶ reduce  only the keywords that the provider keeps
 //! ```
 //!
-//! A lowered schema allows all that the original does, and often more: whoever checks arguments uses the original.
-//! `"schemas": "original"` leaves all of this out, for a provider that is known to take everything.
+//! A lowered schema allows everything that the original does, and often more, so arguments are
+//! checked against the original. `"schemas": "original"` skips all this, for a provider that is
+//! known to accept everything.
 
-mod as_is;
-mod choice;
+mod alternatives;
 mod copy;
 mod keywords;
 mod phrase;
 mod reduce;
 mod references;
 mod root;
+mod sentences;
 #[cfg(test)]
 mod tests;
 mod text;
-mod words;
+mod unchanged;
 
 use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 use toolgate_core::ToolDefinition;
 
-use copy::{Copier, Detail, LARGEST};
+use copy::{MAX_SCHEMA_BYTES, SchemaCopier};
 use text::{add, is_shown, shown, split};
 
-/// What a provider keeps of a JSON Schema; each one's stand beside its form of a tool. The root is always an object without combinators, and references are never kept.
-pub(crate) struct Rules {
-    /// The keywords it knows below the root; `None`: all of them.
+/// What a provider keeps of a JSON Schema. Each provider has its rules beside its form of a tool.
+/// The root is always an object without combinators, and references are never kept.
+pub(crate) struct SchemaRules {
     pub(crate) keywords: Option<&'static [&'static str]>,
     pub(crate) is_parameter_name: fn(&str) -> bool,
-    /// In characters.
+    // In characters, not bytes.
     pub(crate) longest_description: usize,
-    /// True if what is too long for the tool's description may follow in that of the schema.
+    /// Whether text that is too long for the tool's description may continue in that of the schema.
     pub(crate) continued: bool,
 }
 
 #[derive(Debug, PartialEq)]
-pub(crate) struct Lowered<'a> {
-    /// What the tool does, and the rules that the schema can not carry.
+pub(crate) struct LoweredTool<'a> {
+    /// What the tool does, and the rules that the schema can't carry.
     pub(crate) description: Cow<'a, str>,
     /// Always has `type: "object"` and `properties`.
     pub(crate) schema: Cow<'a, Value>,
 }
 
-/// How much of a schema is shown: all of it, then less and less until it is small enough.
-const DETAILS: [Detail; 4] = [
-    Detail {
-        repeats: 2,
-        deepest: 64,
-    },
-    Detail {
-        repeats: 1,
-        deepest: 64,
-    },
-    Detail {
-        repeats: 1,
-        deepest: 6,
-    },
-    Detail {
-        repeats: 1,
-        deepest: 3,
-    },
-];
+// How often a schema may occur within itself, and how deep it may be.
+// Tried in order, from full detail to less and less, until the schema is small enough.
+const DETAILS: [(usize, usize); 4] = [(2, 64), (1, 64), (1, 6), (1, 3)];
 
-/// Puts a tool into a provider's terms. The definition stays as it is.
+/// Puts a tool into a provider's terms. Borrows whatever doesn't change.
 pub(crate) fn lower<'a>(
     definition: &'a ToolDefinition,
-    rules: &Rules,
-) -> Result<Lowered<'a>, String> {
+    rules: &SchemaRules,
+) -> Result<LoweredTool<'a>, String> {
     let document = definition.parameters();
     let description = shown(definition.description());
-    if as_is::fits(document, rules) && split(&description, rules.longest_description).is_none() {
+    if unchanged::fits(document, rules) && split(&description, rules.longest_description).is_none()
+    {
         let schema = Cow::Borrowed(document);
-        return Ok(Lowered {
+        return Ok(LoweredTool {
             description,
             schema,
         });
@@ -86,18 +73,18 @@ pub(crate) fn lower<'a>(
     expect_names(document)?;
     let copy = DETAILS
         .into_iter()
-        .find_map(|detail| Copier::copy(document, rules, detail));
+        .find_map(|(repeats, deepest)| SchemaCopier::copy(document, rules, repeats, deepest));
     let copy = copy.ok_or_else(|| {
-        let kib = LARGEST >> 10;
+        let kib = MAX_SCHEMA_BYTES >> 10;
         format!("its parameters take more than {kib} KiB to describe")
     })?;
     let (mut schema, mut notes) = root::fold(copy);
     if let Some(keywords) = rules.keywords {
-        add(&mut notes, &reduce::of_root(&schema));
+        add(&mut notes, &reduce::root_demands(&schema));
         schema.retain(|keyword, _| matches!(keyword.as_str(), "type" | "properties" | "required"));
         schema = reduce::reduce(schema, "", keywords);
     }
-    let mut lowered = Lowered {
+    let mut lowered = LoweredTool {
         description,
         schema: Cow::Owned(schema.into()),
     };
@@ -106,8 +93,8 @@ pub(crate) fn lower<'a>(
     Ok(lowered)
 }
 
-/// A tool as it is stored, for a provider that is to get it whole. What every provider needs is added where it is missing.
-pub(crate) fn as_stored(definition: &ToolDefinition) -> Lowered<'_> {
+/// A tool as stored, for a provider that should get it whole. Adds only what every provider needs.
+pub(crate) fn as_stored(definition: &ToolDefinition) -> LoweredTool<'_> {
     let document = definition.parameters();
     let mut schema = Cow::Borrowed(document);
     for (keyword, value) in [
@@ -120,26 +107,26 @@ pub(crate) fn as_stored(definition: &ToolDefinition) -> Lowered<'_> {
             keywords.insert(keyword.to_owned(), value);
         }
     }
-    Lowered {
+    LoweredTool {
         description: definition.description().into(),
         schema,
     }
 }
 
-/// A name that can not be shown can not be given either.
+// A name that can't be shown can't be given either.
 fn expect_names(document: &Value) -> Result<(), String> {
     let required = document.get("required").and_then(Value::as_array);
     let mut names = required.into_iter().flatten().filter_map(Value::as_str);
     match names.find(|name| !is_shown(name)) {
         Some(name) => Err(format!(
-            "the name of its required parameter '{}' has characters that can not be seen",
+            "the name of its required parameter '{}' has invisible characters",
             toolgate_core::escape(name)
         )),
         None => Ok(()),
     }
 }
 
-impl Lowered<'_> {
+impl LoweredTool<'_> {
     fn note(&mut self, notes: &str) {
         if notes.is_empty() || self.description.contains(notes) {
             return;
@@ -150,7 +137,7 @@ impl Lowered<'_> {
         self.description = description.into();
     }
 
-    fn shorten(&mut self, rules: &Rules) {
+    fn shorten(&mut self, rules: &SchemaRules) {
         let Some((kept, rest)) = split(&self.description, rules.longest_description) else {
             return;
         };

@@ -1,36 +1,35 @@
-//! A schema as a part of a sentence: `list of string`, `integer (at least 1): How many`.
+//! Renders a schema as part of a sentence: `list of string`, `integer (at least 1): How many`.
 
 use serde_json::{Map, Value};
 
-use super::choice::are_apart;
+use super::alternatives::are_disjoint;
 use super::keywords::types;
+use super::sentences::{MAX_DEPTH, join_limited, quoted, sentences};
 use super::text::cut;
-use super::words::{DEEPEST, few, quoted, sentences};
 
-/// The longest description that is told within another.
-const LONGEST_TEXT: usize = 300;
+const MAX_TEXT_LEN: usize = 300;
 
 pub(super) fn phrase(schema: &Value, depth: usize) -> String {
     match schema {
-        Value::Object(keywords) => told(keywords, "", depth),
+        Value::Object(keywords) => describe_value(keywords, "", depth),
         Value::Bool(false) => "not allowed".to_owned(),
         _ => "anything".to_owned(),
     }
 }
 
-pub(super) fn of_property(name: &str, schema: &Map<String, Value>) -> String {
-    format!("'{name}': {}", told(schema, name, DEEPEST))
+pub(super) fn describe_property(name: &str, schema: &Map<String, Value>) -> String {
+    format!("'{name}': {}", describe_value(schema, name, MAX_DEPTH))
 }
 
-/// A parameter that stands in no `properties`.
-pub(super) fn parameter(name: &str, schema: &Value, required: bool) -> String {
+/// Describes a parameter that is in no `properties`.
+pub(super) fn describe_parameter(name: &str, schema: &Value, required: bool) -> String {
     let empty = Map::new();
     let keywords = schema.as_object().unwrap_or(&empty);
-    let (kind, mut parts) = parts(keywords, DEEPEST);
+    let (kind, mut parts) = parts(keywords, MAX_DEPTH);
     let kind = kind.unwrap_or_else(|| "anything".to_owned());
     parts.insert(0, kind);
     parts.extend(required.then(|| "required".to_owned()));
-    let text = text_of(keywords, name).map(|text| format!(": {text}"));
+    let text = short_description(keywords, name).map(|text| format!(": {text}"));
     format!(
         "'{name}' ({}){}",
         parts.join(", "),
@@ -38,15 +37,15 @@ pub(super) fn parameter(name: &str, schema: &Value, required: bool) -> String {
     )
 }
 
-pub(super) fn text_of(schema: &Map<String, Value>, name: &str) -> Option<String> {
+pub(super) fn short_description(schema: &Map<String, Value>, name: &str) -> Option<String> {
     let description = schema.get("description").and_then(Value::as_str);
     let text = description.or_else(|| title(schema, name))?;
-    let short = cut(text.to_owned(), LONGEST_TEXT);
+    let short = cut(text.to_owned(), MAX_TEXT_LEN);
     Some(short.trim_end_matches('.').to_owned()).filter(|short| !short.is_empty())
 }
 
-/// A title is a name for what a description tells: it counts only where there is none, and if it is more than the name of
-/// the property.
+// A title is only a short form of a description, so it counts only if there is none, and if it says
+// more than the property's name.
 pub(super) fn title<'a>(schema: &'a Map<String, Value>, name: &str) -> Option<&'a str> {
     let letters = |text: &str| -> String {
         let letters = text.chars().filter(|c| c.is_alphanumeric());
@@ -57,10 +56,10 @@ pub(super) fn title<'a>(schema: &'a Map<String, Value>, name: &str) -> Option<&'
 }
 
 pub(super) fn alternatives(schemas: &[Value], depth: usize) -> String {
-    few(schemas, 5, |schema| phrase(schema, depth), " or ")
+    join_limited(schemas, 5, |schema| phrase(schema, depth), " or ")
 }
 
-fn told(keywords: &Map<String, Value>, name: &str, depth: usize) -> String {
+fn describe_value(keywords: &Map<String, Value>, name: &str, depth: usize) -> String {
     let (kind, parts) = parts(keywords, depth);
     let demands = parts.join(", ");
     let told = match kind {
@@ -68,7 +67,7 @@ fn told(keywords: &Map<String, Value>, name: &str, depth: usize) -> String {
         Some(kind) => format!("{kind} ({demands})"),
         None => demands,
     };
-    match text_of(keywords, name) {
+    match short_description(keywords, name) {
         Some(text) if told.is_empty() => text,
         Some(text) => format!("{told}: {text}"),
         None if told.is_empty() => "anything".to_owned(),
@@ -86,11 +85,12 @@ fn parts(keywords: &Map<String, Value>, depth: usize) -> (Option<String>, Vec<St
     (kind, clauses.collect())
 }
 
-/// What a value is: `string`, `list of string`, `one of "a", "b"`. And the keywords that this tells.
+// The kind of a value, such as `string`, `list of string` or `one of "a", "b"`, and the
+// keywords that it covers.
 fn kind(keywords: &Map<String, Value>, depth: usize) -> (Option<String>, &'static [&'static str]) {
     let list = |keyword| keywords.get(keyword).and_then(Value::as_array);
     if let Some(values) = list("enum") {
-        let values = few(values, 10, quoted, ", ");
+        let values = join_limited(values, 10, quoted, ", ");
         return (Some(format!("one of {values}")), &["enum", "type"]);
     }
     if let Some(value) = keywords.get("const") {
@@ -103,7 +103,7 @@ fn kind(keywords: &Map<String, Value>, depth: usize) -> (Option<String>, &'stati
         let items = items.filter(|items| named == ["array"] && !items.is_empty());
         return match items.zip(deeper) {
             Some((items, depth)) => {
-                let items = told(items, "", depth);
+                let items = describe_value(items, "", depth);
                 (Some(format!("list of {items}")), &["type", "items"])
             }
             None => (Some(named.join(" or ")), &["type"]),
@@ -111,7 +111,7 @@ fn kind(keywords: &Map<String, Value>, depth: usize) -> (Option<String>, &'stati
     }
     match (list("anyOf"), list("oneOf"), deeper) {
         (Some(any), _, Some(depth)) => (Some(alternatives(any, depth)), &["anyOf"]),
-        (None, Some(one), Some(depth)) if are_apart(one) => {
+        (None, Some(one), Some(depth)) if are_disjoint(one) => {
             (Some(alternatives(one, depth)), &["oneOf"])
         }
         _ => (None, &[]),

@@ -1,22 +1,21 @@
-//! For a provider that reads a schema into a structure and loses what that has no place for: only the keywords that arrive,
-//! the rest in words.
+//! Reduces a schema to the keywords that a provider keeps, and puts the rest into words. Such a
+//! provider reads a schema into a structure and loses what that has no place for.
 
 use serde_json::{Map, Value, json};
 
-use super::choice::are_apart;
-use super::keywords::{allows, only_describes, types};
+use super::alternatives::are_disjoint;
+use super::keywords::{allows_type, only_describes, type_names, types};
 use super::text::add;
-use super::{phrase, words};
+use super::{phrase, sentences};
 
-/// Reduces a sub-schema to these keywords. `name` is that of the property it stands for.
 pub(super) fn reduce(
     mut schema: Map<String, Value>,
     name: &str,
     kept: &[&str],
 ) -> Map<String, Value> {
     flatten(&mut schema);
-    one_way_to_choose(&mut schema);
-    values(&mut schema);
+    unify_choices(&mut schema);
+    normalize_values(&mut schema);
     let (mut schema, dropped) = split(schema, kept);
     let description = description(&schema, &dropped, name);
     if !description.is_empty() {
@@ -60,41 +59,42 @@ fn split(schema: Map<String, Value>, kept: &[&str]) -> (Map<String, Value>, Map<
     (schema, dropped)
 }
 
-/// What was said already, what a title adds to it, and what is about to be lost.
 fn description(schema: &Map<String, Value>, dropped: &Map<String, Value>, name: &str) -> String {
     let own = schema.get("description").and_then(Value::as_str);
     let title = || phrase::title(dropped, name);
     let own = own.or_else(title);
     let mut description = own.unwrap_or_default().to_owned();
-    add(&mut description, &words::demands(dropped, |_| false));
+    add(&mut description, &sentences::demands(dropped, |_| false));
     description
 }
 
-/// `allOf` becomes part of the schema itself.
 fn flatten(schema: &mut Map<String, Value>) {
     if let Some(Value::Array(branches)) = schema.shift_remove("allOf") {
         for branch in branches {
             if let Value::Object(mut branch) = branch {
                 flatten(&mut branch);
-                meet(schema, branch);
+                merge_schema(schema, branch);
             }
         }
     }
 }
 
-/// Makes a schema demand what another does too. What can not be said by one keyword goes on beside it, in `allOf`.
-fn meet(schema: &mut Map<String, Value>, other: Map<String, Value>) {
-    let groups: Vec<&str> = schema.keys().filter_map(|keyword| group(keyword)).collect();
-    let (apart, other): (Map<_, _>, Map<_, _>) = other
-        .into_iter()
-        .partition(|(keyword, _)| group(keyword).is_some_and(|group| groups.contains(&group)));
+// Adds the demands of another schema. What one keyword can't say stays beside it, in `allOf`.
+fn merge_schema(schema: &mut Map<String, Value>, other: Map<String, Value>) {
+    let groups: Vec<&str> = schema
+        .keys()
+        .filter_map(|keyword| keyword_group(keyword))
+        .collect();
+    let (apart, other): (Map<_, _>, Map<_, _>) = other.into_iter().partition(|(keyword, _)| {
+        keyword_group(keyword).is_some_and(|group| groups.contains(&group))
+    });
     let mut left = apart;
     for (keyword, value) in other {
         let Some(own) = schema.get_mut(&keyword) else {
             schema.insert(keyword, value);
             continue;
         };
-        if let Some(value) = met(&keyword, own, value) {
+        if let Some(value) = merge_keyword(&keyword, own, value) {
             left.insert(keyword, value);
         }
     }
@@ -107,8 +107,8 @@ fn meet(schema: &mut Map<String, Value>, other: Map<String, Value>) {
     }
 }
 
-/// Keywords that mean something only together.
-fn group(keyword: &str) -> Option<&'static str> {
+// Some keywords have a meaning only together.
+fn keyword_group(keyword: &str) -> Option<&'static str> {
     match keyword {
         "if" | "then" | "else" => Some("if"),
         "contains" | "minContains" | "maxContains" => Some("contains"),
@@ -116,21 +116,23 @@ fn group(keyword: &str) -> Option<&'static str> {
     }
 }
 
-/// Makes the value of a keyword demand what another value does too, or gives that back.
-fn met(keyword: &str, own: &mut Value, other: Value) -> Option<Value> {
+// Adds the demands of another value to that of a keyword, or gives it back if that can't be done.
+fn merge_keyword(keyword: &str, own: &mut Value, other: Value) -> Option<Value> {
     match (keyword, own, other) {
         (_, own, other) if *own == other => return None,
         ("properties", Value::Object(own), Value::Object(others)) => {
             for (name, property) in others {
                 match (own.get_mut(&name), property) {
-                    (Some(Value::Object(own)), Value::Object(property)) => meet(own, property),
+                    (Some(Value::Object(own)), Value::Object(property)) => {
+                        merge_schema(own, property);
+                    }
                     (_, property) => {
                         own.insert(name, property);
                     }
                 }
             }
         }
-        ("items", Value::Object(own), Value::Object(other)) => meet(own, other),
+        ("items", Value::Object(own), Value::Object(other)) => merge_schema(own, other),
         ("required", Value::Array(own), Value::Array(mut others)) => {
             others.retain(|name| !own.contains(name));
             own.extend(others);
@@ -147,7 +149,7 @@ fn met(keyword: &str, own: &mut Value, other: Value) -> Option<Value> {
             own.retain(is_common);
         }
         ("description", Value::String(own), Value::String(other)) => add(own, &other),
-        // What is said outside is about this very use.
+        // The outer description is about this particular use.
         (keyword, ..) if only_describes(keyword) => {}
         (_, _, other) => return Some(other),
     }
@@ -155,22 +157,14 @@ fn met(keyword: &str, own: &mut Value, other: Value) -> Option<Value> {
 }
 
 fn common_types(one: &Value, other: &Value) -> Option<Value> {
-    let list = |value: &Value| -> Vec<String> {
-        let holder = Map::from_iter([("type".to_owned(), value.clone())]);
-        types(&holder).into_iter().map(str::to_owned).collect()
-    };
-    let (one, other) = (list(one), list(other));
-    let in_both = |name: &String| {
-        other.contains(name) || (name == "integer" && other.iter().any(|other| other == "number"))
-    };
+    let (one, other) = (type_names(Some(one)), type_names(Some(other)));
+    let in_both =
+        |name: &&str| other.contains(name) || (*name == "integer" && other.contains(&"number"));
     let narrowed = other
         .iter()
-        .filter(|name| *name == "integer" && one.iter().any(|one| one == "number"));
-    let mut common: Vec<&String> = one
-        .iter()
-        .filter(|name| in_both(name))
-        .chain(narrowed)
-        .collect();
+        .filter(|name| **name == "integer" && one.contains(&"number"));
+    let mut common: Vec<&str> = one.iter().copied().filter(in_both).collect();
+    common.extend(narrowed);
     common.dedup();
     match common.as_slice() {
         [] => None,
@@ -179,14 +173,14 @@ fn common_types(one: &Value, other: &Value) -> Option<Value> {
     }
 }
 
-/// `oneOf` becomes `anyOf`; `null` as the only other choice becomes one of the types.
-fn one_way_to_choose(schema: &mut Map<String, Value>) {
+// `oneOf` becomes `anyOf`, and a single alternative to `null` becomes a list of types.
+fn unify_choices(schema: &mut Map<String, Value>) {
     if !schema.contains_key("anyOf")
         && let Some(branches) = schema.shift_remove("oneOf")
     {
         let list = branches.as_array().map(Vec::as_slice);
-        if !are_apart(list.unwrap_or_default()) {
-            words::describe(schema, "Only one of the forms may fit.");
+        if !are_disjoint(list.unwrap_or_default()) {
+            sentences::add_description(schema, "Only one of the forms may fit.");
         }
         schema.insert("anyOf".to_owned(), branches);
     }
@@ -211,16 +205,16 @@ fn one_way_to_choose(schema: &mut Map<String, Value>) {
         return;
     };
     flatten(&mut only);
-    values(&mut only);
+    normalize_values(&mut only);
     if or_null {
         allow_null(&mut only);
     }
     schema.shift_remove("anyOf");
-    meet(schema, only);
+    merge_schema(schema, only);
 }
 
-/// `const`, `nullable` and types that go without saying.
-fn values(schema: &mut Map<String, Value>) {
+// Rewrites `const` and `nullable`, and adds types that go without saying.
+fn normalize_values(schema: &mut Map<String, Value>) {
     if !schema.contains_key("enum")
         && let Some(value) = schema.shift_remove("const")
     {
@@ -241,7 +235,7 @@ fn values(schema: &mut Map<String, Value>) {
 }
 
 fn allow_null(schema: &mut Map<String, Value>) {
-    if !schema.contains_key("type") || allows(schema, "null") {
+    if !schema.contains_key("type") || allows_type(schema, "null") {
         return;
     }
     let mut names: Vec<Value> = types(schema).into_iter().map(Value::from).collect();
@@ -254,12 +248,11 @@ fn allow_null(schema: &mut Map<String, Value>) {
     }
 }
 
-/// What the root demands beyond its properties, for the description of the tool.
-pub(super) fn of_root(schema: &Map<String, Value>) -> String {
+pub(super) fn root_demands(schema: &Map<String, Value>) -> String {
     let description = schema.get("description").and_then(Value::as_str);
     let mut text = description.unwrap_or_default().to_owned();
     let carried = |keyword: &str| matches!(keyword, "type" | "properties" | "required");
-    let demands = words::demands(schema, carried);
+    let demands = sentences::demands(schema, carried);
     add(&mut text, &demands);
     text
 }

@@ -1,18 +1,18 @@
-//! What a `$ref` leads to. Only places in the document itself are known; nothing is ever fetched.
+//! Resolves `$ref`. Only places in the document itself are known; nothing is ever fetched.
 
 use std::cell::OnceCell;
 use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
-pub(super) struct References<'a> {
+pub(super) struct ReferenceResolver<'a> {
     document: &'a Value,
     anchors: OnceCell<HashMap<&'a str, &'a Value>>,
     is_old: OnceCell<bool>,
 }
 
-impl<'a> References<'a> {
-    pub(super) fn of(document: &'a Value) -> Self {
+impl<'a> ReferenceResolver<'a> {
+    pub(super) fn new(document: &'a Value) -> Self {
         Self {
             document,
             anchors: OnceCell::new(),
@@ -20,7 +20,7 @@ impl<'a> References<'a> {
         }
     }
 
-    pub(super) fn target(&self, reference: &str) -> Option<&'a Value> {
+    pub(super) fn resolve(&self, reference: &str) -> Option<&'a Value> {
         let own_name = self.document.get("$id").and_then(Value::as_str);
         let local = own_name.and_then(|name| reference.strip_prefix(name));
         let local = local.unwrap_or(reference);
@@ -38,12 +38,12 @@ impl<'a> References<'a> {
         target.filter(|target| target.is_object() || target.is_boolean())
     }
 
-    /// True if what stands beside a `$ref` means nothing, as it was up to draft 7.
+    /// True if what stands beside a `$ref` is ignored, as it was up to draft 7.
     pub(super) fn ignore_siblings(&self) -> bool {
         *self.is_old.get_or_init(
             || match self.document.get("$schema").and_then(Value::as_str) {
                 Some(draft) => draft.contains("json-schema.org/draft-0"),
-                None => is_written_the_old_way(self.document),
+                None => is_old_schema(self.document),
             },
         )
     }
@@ -76,18 +76,18 @@ fn find_anchors<'a>(value: &'a Value, anchors: &mut HashMap<&'a str, &'a Value>)
     }
 }
 
-/// True if a schema that declares no draft can only be one of the older ones.
-fn is_written_the_old_way(value: &Value) -> bool {
+// A schema that declares no draft may still use a form that only older drafts have.
+fn is_old_schema(value: &Value) -> bool {
     match value {
         Value::Object(keywords) => {
-            is_old(keywords) || keywords.values().any(is_written_the_old_way)
+            uses_old_keywords(keywords) || keywords.values().any(is_old_schema)
         }
-        Value::Array(values) => values.iter().any(is_written_the_old_way),
+        Value::Array(values) => values.iter().any(is_old_schema),
         _ => false,
     }
 }
 
-fn is_old(keywords: &Map<String, Value>) -> bool {
+fn uses_old_keywords(keywords: &Map<String, Value>) -> bool {
     let flag = |keyword| keywords.get(keyword).is_some_and(Value::is_boolean);
     keywords.get("items").is_some_and(Value::is_array)
         || flag("exclusiveMinimum")

@@ -1,45 +1,44 @@
-//! One object at the root: what combinators demand there is united, and their rule is said in words.
+//! Folds the root of a schema into one object. Merges what its combinators demand, and puts
+//! their rules into words.
 
 use serde_json::{Map, Value, json};
 
-use super::choice;
-use super::keywords::allows;
-use super::words::{self, demands, listed};
+use super::alternatives;
+use super::keywords::allows_type;
+use super::sentences::{self, demands, join_quoted};
 
 #[derive(Debug, Default)]
-pub(super) struct Form {
+pub(super) struct ArgumentForm {
     pub(super) properties: Map<String, Value>,
     pub(super) required: Vec<String>,
     pub(super) rest: Map<String, Value>,
     pub(super) rules: String,
 }
 
-const COMBINATORS: [&str; 10] = [
-    "allOf",
-    "anyOf",
-    "oneOf",
-    "not",
-    "if",
-    "then",
-    "else",
-    "dependentSchemas",
-    "enum",
-    "const",
-];
-
-/// True if there is nothing to fold.
 pub(super) fn is_plain(schema: &Map<String, Value>) -> bool {
-    !schema
-        .keys()
-        .any(|keyword| COMBINATORS.contains(&keyword.as_str()))
+    let is_combinator = |keyword: &String| {
+        matches!(
+            keyword.as_str(),
+            "allOf"
+                | "anyOf"
+                | "oneOf"
+                | "not"
+                | "if"
+                | "then"
+                | "else"
+                | "dependentSchemas"
+                | "enum"
+                | "const"
+        )
+    };
+    !schema.keys().any(is_combinator)
 }
 
-/// The schema as one object, and the rules it can not carry.
 pub(super) fn fold(schema: Map<String, Value>) -> (Map<String, Value>, String) {
     if is_plain(&schema) {
         return (as_object(schema), String::new());
     }
-    let form = Form::of(schema);
+    let form = ArgumentForm::from_schema(schema);
     let mut folded = form.rest;
     folded.insert("properties".to_owned(), form.properties.into());
     if !form.required.is_empty() {
@@ -61,9 +60,9 @@ fn as_object(mut schema: Map<String, Value>) -> Map<String, Value> {
     schema
 }
 
-impl Form {
-    /// Unites a schema with all that its combinators say of the same object.
-    pub(super) fn of(mut schema: Map<String, Value>) -> Self {
+impl ArgumentForm {
+    /// Merges a schema with everything its combinators say about the same object.
+    pub(super) fn from_schema(mut schema: Map<String, Value>) -> Self {
         let mut form = Self::default();
         let is_plain = is_plain(&schema);
         let mut take = |keyword: &str| schema.shift_remove(keyword);
@@ -80,26 +79,29 @@ impl Form {
                 .map(str::to_owned)
                 .collect();
         }
-        // Besides values of the whole: what looks at all that combinators have seen, as they are about to go.
+        // `enum` and `const` are values of the whole object, and `unevaluatedProperties` depends on
+        // combinators that are about to go.
         let unfit = ["enum", "const", "unevaluatedProperties"];
         let unfit = unfit.into_iter().filter(|_| !is_plain);
         let unfit = unfit.filter_map(|keyword| schema.shift_remove_entry(keyword));
         let unfit: Map<String, Value> = unfit.collect();
         form.rest = schema;
         for branch in list(all) {
-            form.and(Self::of(branch));
+            form.merge(Self::from_schema(branch));
         }
-        form.choose(list(any_of), false);
-        form.choose(list(one_of), true);
-        form.conditions(object(when), object(then), object(otherwise));
-        form.dependencies(object(dependent).unwrap_or_default());
-        form.say(&object(not).map_or_else(String::new, |not| choice::forbidden(&not)));
-        form.say(&demands(&unfit, |_| false));
+        form.add_choice(list(any_of), false);
+        form.add_choice(list(one_of), true);
+        form.add_condition(object(when), object(then), object(otherwise));
+        form.add_dependencies(object(dependent).unwrap_or_default());
+        form.add_rule(
+            &object(not).map_or_else(String::new, |not| alternatives::forbidden_rule(&not)),
+        );
+        form.add_rule(&demands(&unfit, |_| false));
         form
     }
 
-    fn say(&mut self, sentence: &str) {
-        words::say(&mut self.rules, sentence);
+    fn add_rule(&mut self, sentence: &str) {
+        sentences::push_sentence(&mut self.rules, sentence);
     }
 
     pub(super) fn demands(&self) -> String {
@@ -107,7 +109,7 @@ impl Form {
         demands(&self.rest, described)
     }
 
-    /// True if it takes no properties but its own.
+    /// True if it accepts no properties but its own.
     pub(super) fn is_closed(&self) -> bool {
         let mut others = ["additionalProperties", "unevaluatedProperties"].into_iter();
         others.any(|keyword| {
@@ -117,7 +119,7 @@ impl Form {
         })
     }
 
-    fn and(&mut self, other: Self) {
+    fn merge(&mut self, other: Self) {
         let demands = other.demands();
         for (name, property) in other.properties {
             match self.properties.get_mut(&name) {
@@ -135,39 +137,37 @@ impl Form {
             }
         }
         if let Some(description) = other.rest.get("description").and_then(Value::as_str) {
-            self.say(description);
+            self.add_rule(description);
         }
-        self.say(&demands);
-        self.say(&other.rules);
+        self.add_rule(&demands);
+        self.add_rule(&other.rules);
     }
 
-    /// One of several applies. A branch that is for no object does not count.
-    fn choose(&mut self, branches: Vec<Map<String, Value>>, exactly_one: bool) {
+    // A branch that no object can match doesn't count.
+    fn add_choice(&mut self, branches: Vec<Map<String, Value>>, exactly_one: bool) {
         let is_for_objects = |branch: &Map<String, Value>| {
-            allows(branch, "object") && branch.get("not") != Some(&json!({}))
+            allows_type(branch, "object") && branch.get("not") != Some(&json!({}))
         };
         let branches = branches.into_iter().filter(is_for_objects);
-        let mut branches: Vec<Self> = branches.map(Self::of).collect();
+        let mut branches: Vec<Self> = branches.map(Self::from_schema).collect();
         if branches.len() < 2 {
-            return branches.pop().map_or((), |only| self.and(only));
+            return branches.pop().map_or((), |only| self.merge(only));
         }
         let [first, others @ ..] = branches.as_slice() else {
             return;
         };
         let in_all = |name: &&String| others.iter().all(|branch| branch.required.contains(name));
         let common: Vec<String> = first.required.iter().filter(in_all).cloned().collect();
-        self.unite(&branches);
+        self.merge_properties(&branches);
         let is_given = |name: &String| common.contains(name) || self.required.contains(name);
         let labels = branches.iter().map(|branch| {
-            let label = choice::label(branch, &self.properties, &is_given);
-            if label.is_empty() && exactly_one {
-                choice::outline(branch)
-            } else {
-                label
+            match alternatives::label(branch, &self.properties, &is_given) {
+                label if label.is_empty() && exactly_one => "any arguments".to_owned(),
+                label => label,
             }
         });
-        let rule = choice::said(labels.collect(), exactly_one);
-        self.say(&rule);
+        let rule = alternatives::choice_rule(labels.collect(), exactly_one);
+        self.add_rule(&rule);
         for name in common {
             if !self.required.contains(&name) {
                 self.required.push(name);
@@ -175,7 +175,7 @@ impl Form {
         }
     }
 
-    fn unite(&mut self, branches: &[Self]) {
+    fn merge_properties(&mut self, branches: &[Self]) {
         let count = branches.len();
         let mut offered: Map<String, Value> = Map::new();
         for (name, property) in branches.iter().flat_map(|branch| &branch.properties) {
@@ -191,10 +191,11 @@ impl Form {
             let in_all = alternatives.len() == count;
             match self.properties.get_mut(&name) {
                 None => {
-                    self.properties.insert(name, choice::either(alternatives));
+                    self.properties
+                        .insert(name, alternatives::merge_alternatives(alternatives));
                 }
                 Some(Value::Object(own)) if in_all && !own.contains_key("enum") => {
-                    if let Some(values) = choice::all_values(&alternatives) {
+                    if let Some(values) = alternatives::all_values(&alternatives) {
                         own.insert("enum".to_owned(), values.into());
                     }
                 }
@@ -203,7 +204,7 @@ impl Form {
         }
     }
 
-    fn conditions(
+    fn add_condition(
         &mut self,
         when: Option<Map<String, Value>>,
         then: Option<Map<String, Value>>,
@@ -212,38 +213,39 @@ impl Form {
         let Some(when) = when else {
             return;
         };
-        let when = Self::of(when);
-        let branches = [then, otherwise].map(|branch| Self::of(branch.unwrap_or_default()));
-        // What a condition asks for is no demand: the property may also have other values.
+        let when = Self::from_schema(when);
+        let branches =
+            [then, otherwise].map(|branch| Self::from_schema(branch.unwrap_or_default()));
+        // A condition isn't a demand: the property may have other values too.
         for name in when.properties.keys() {
             self.properties.entry(name).or_insert_with(|| json!({}));
         }
         let is_new = |name: &&String| !self.properties.contains_key(*name);
         let new = branches.each_ref().map(|branch| {
             let new = branch.properties.keys().filter(is_new);
-            listed(new.map(String::as_str))
+            join_quoted(new.map(String::as_str))
         });
-        self.unite(&branches);
+        self.merge_properties(&branches);
         let mut labels = branches
             .each_ref()
-            .map(|branch| choice::label(branch, &self.properties, &|_| false));
+            .map(|branch| alternatives::label(branch, &self.properties, &|_| false));
         for (label, new) in labels.iter_mut().zip(new) {
             if label.is_empty() && !new.is_empty() {
                 *label = format!("optionally {new}");
             }
         }
         let [then, otherwise] = &labels;
-        self.say(&choice::condition(&when, then, otherwise));
+        self.add_rule(&alternatives::condition_rule(&when, then, otherwise));
     }
 
-    fn dependencies(&mut self, dependent: Map<String, Value>) {
+    fn add_dependencies(&mut self, dependent: Map<String, Value>) {
         for (name, schema) in dependent {
-            let branch = Self::of(object(Some(schema)).unwrap_or_default());
+            let branch = Self::from_schema(object(Some(schema)).unwrap_or_default());
             let branches = [branch, Self::default()];
-            self.unite(&branches);
-            let needed = choice::label(&branches[0], &self.properties, &|_| false);
+            self.merge_properties(&branches);
+            let needed = alternatives::label(&branches[0], &self.properties, &|_| false);
             if !needed.is_empty() {
-                self.say(&format!("'{name}' needs {needed}."));
+                self.add_rule(&format!("'{name}' needs {needed}."));
             }
         }
     }

@@ -1,11 +1,11 @@
-//! Text on its way to a model: nothing in it that a person would not see, and no more than the provider takes.
+//! Text on its way to a model: nothing in it that a person would not see, and no more
+//! than the provider accepts.
 
-pub(super) use toolgate_core::{is_visible as is_shown, visible as shown};
+pub(super) use toolgate_core::{is_visible as is_shown, strip_invisible as shown};
 
-/// Stands where something was cut.
 const CUT: &str = " […]";
 
-/// Splits a text that is too long at the end of a word: what fits, with a mark, and what does not.
+/// Splits a text that is too long at the end of a word: what fits, with a mark, and the rest.
 pub(super) fn split(text: &str, most_chars: usize) -> Option<(String, &str)> {
     let fits = text.len() <= most_chars || text.chars().nth(most_chars).is_none();
     if fits {
@@ -14,7 +14,7 @@ pub(super) fn split(text: &str, most_chars: usize) -> Option<(String, &str)> {
     let room = most_chars.saturating_sub(CUT.chars().count());
     let end = text.char_indices().nth(room).map_or(0, |(at, _)| at);
     let word = text[..end].rfind(char::is_whitespace);
-    // A word of a hundred letters is none: it is cut in the middle.
+    // A word of a hundred letters isn't one, so it's cut in the middle.
     let end = word.filter(|word| end - word < 100).unwrap_or(end);
     let (kept, rest) = text.split_at(end);
     Some((format!("{}{CUT}", kept.trim_end()), rest.trim_start()))

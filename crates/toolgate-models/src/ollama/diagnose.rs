@@ -1,36 +1,32 @@
-//! Why a model on this machine does not see its tools, for `toolgate doctor`.
+//! Finds out why a local model doesn't see its tools, for `toolgate doctor`.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 use toolgate_core::escape;
 
-use super::api::{Api, Listed, Loaded, Shown, ToolUse, is_same, within};
-use super::model_of;
-use super::window::Window;
+use super::api::{self, ModelDetails, RunningModel, TaggedModel, ToolUse, deadline_in, is_same};
+use super::window::OllamaWindow;
+use crate::http::ProviderHttp;
 use crate::{ModelError, ModelSettings, Provider};
 
-/// How long all questions together may take.
+// For all requests together.
 const LIMIT: Duration = Duration::from_secs(10);
-/// The system prompt and a question, about.
+// Roughly the tokens of the system prompt and a question.
 const QUESTION: usize = 512;
-/// The most names of models that one sentence tells.
-const MOST_NAMES: usize = 8;
+const MAX_NAMES: usize = 8;
 
-/// One thing that was looked at.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Finding {
-    /// Whether it is as it should be.
+pub struct OllamaFinding {
     pub ok: bool,
-    /// What was found.
     pub text: String,
-    /// The command or setting that mends it, or makes it better.
+    /// The command or setting that fixes it, or makes it better.
     pub fix: Option<String>,
 }
 
-impl Finding {
-    fn good(text: impl Into<String>) -> Self {
+impl OllamaFinding {
+    fn ok(text: impl Into<String>) -> Self {
         Self {
             ok: true,
             text: text.into(),
@@ -38,7 +34,7 @@ impl Finding {
         }
     }
 
-    fn bad(text: impl Into<String>, fix: impl Into<String>) -> Self {
+    fn problem(text: impl Into<String>, fix: impl Into<String>) -> Self {
         Self {
             ok: false,
             text: text.into(),
@@ -46,83 +42,69 @@ impl Finding {
         }
     }
 
-    fn with(mut self, fix: impl Into<String>) -> Self {
+    fn with_fix(mut self, fix: impl Into<String>) -> Self {
         self.fix = Some(fix.into());
         self
     }
 }
 
-/// Looks for every known cause of tools that the model does not see and that shows without asking it a question; the others are
-/// notices of a turn. `tool_tokens`: what the tools take that a question goes out with, by
-/// [`Conversation::offer`](crate::Conversation::offer). It ends at the first cause that hides all others.
-///
-/// ```no_run
-/// # async fn example() {
-/// let settings = toolgate_models::ModelSettings::default();
-/// for finding in toolgate_models::ollama::diagnose(&settings, 2_000).await {
-///     println!("{} {}", if finding.ok { "ok" } else { "!!" }, finding.text);
-/// }
-/// # }
-/// ```
-pub async fn diagnose(settings: &ModelSettings, tool_tokens: usize) -> Vec<Finding> {
+/// Looks for reasons why a model doesn't see its tools, as far as they can be found without asking
+/// it a question. A turn reports the others as notices. `tool_tokens` is the size of the tools that
+/// a question is sent with, from [`Conversation::offer`](crate::Conversation::offer). Stops at the
+/// first reason that hides all others.
+pub async fn diagnose(settings: &ModelSettings, tool_tokens: usize) -> Vec<OllamaFinding> {
     let mut findings = Vec::new();
-    // What ends the search is a finding as well.
-    if let Err(last) = look(settings, tool_tokens, &mut findings).await {
+    // The problem that ends the search is a finding too.
+    if let Err(last) = inspect(settings, tool_tokens, &mut findings).await {
         findings.push(last);
     }
     findings
 }
 
-async fn look(
+async fn inspect(
     settings: &ModelSettings,
     tool_tokens: usize,
-    findings: &mut Vec<Finding>,
-) -> Result<(), Finding> {
-    let deadline = within(LIMIT);
-    let model = model_of(settings);
-    let api = Api::new(settings)
-        .map_err(|error| Finding::bad(error.to_string(), "correct OLLAMA_HOST, or model.url"))?;
-    let version = api
-        .version(deadline)
-        .await
-        .map_err(|error| unreachable(&error))?;
-    findings.push(Finding::good(format!(
+    findings: &mut Vec<OllamaFinding>,
+) -> Result<(), OllamaFinding> {
+    let deadline = deadline_in(LIMIT);
+    let model = model_name(settings);
+    let http = api::http(settings).map_err(|error| {
+        OllamaFinding::problem(error.to_string(), "correct OLLAMA_HOST, or model.url")
+    })?;
+    let version = api::version(&http, deadline).await.map_err(unreachable)?;
+    findings.push(OllamaFinding::ok(format!(
         "Ollama {version} answers at {}",
-        api.http().shown()
+        http.display_url()
     )));
-    let there = api.models(deadline).await.map_err(|error| failed(&error))?;
-    findings.push(is_there(&api, model, there, deadline).await?);
-    let shown = api
-        .show(model, deadline)
-        .await
-        .map_err(|error| failed(&error))?;
-    findings.push(tools(model, &shown)?);
-    findings.extend(thinking(settings, &shown));
-    findings.extend(rescue(settings));
-    findings.extend(fits(settings, &shown, tool_tokens));
-    let loaded = api
-        .loaded(model, deadline)
-        .await
-        .map_err(|error| failed(&error))?;
-    findings.extend(memory(settings, &shown, loaded.as_ref(), tool_tokens));
+    let there = api::models(&http, deadline).await?;
+    findings.push(check_installed(&http, model, there, deadline).await?);
+    let shown = api::show(&http, model, deadline).await?;
+    findings.push(check_tools(model, &shown)?);
+    findings.extend(check_thinking(settings, &shown));
+    findings.extend(check_rescue(settings));
+    findings.extend(check_window(settings, &shown, tool_tokens));
+    let loaded = api::loaded(&http, model, deadline).await?;
+    findings.extend(check_memory(settings, &shown, loaded.as_ref(), tool_tokens));
     Ok(())
 }
 
-fn unreachable(error: &ModelError) -> Finding {
+fn unreachable(error: ModelError) -> OllamaFinding {
     let fix = match error {
         ModelError::Unreachable { .. } | ModelError::TimedOut { .. } => "ollama serve",
-        ModelError::Key { .. } | ModelError::Failed { .. } => return failed(error),
+        ModelError::Key { .. } | ModelError::Failed { .. } => return error.into(),
         _ => "set OLLAMA_HOST, or model.url, to where Ollama is",
     };
-    Finding::bad(error.to_string(), fix)
+    OllamaFinding::problem(error.to_string(), fix)
 }
 
-fn failed(error: &ModelError) -> Finding {
-    let fix = match error {
-        ModelError::Key { .. } => "set OLLAMA_API_KEY, or model.key",
-        _ => "restart Ollama, and look at its log",
-    };
-    Finding::bad(error.to_string(), fix)
+impl From<ModelError> for OllamaFinding {
+    fn from(error: ModelError) -> Self {
+        let fix = match error {
+            ModelError::Key { .. } => "set OLLAMA_API_KEY, or model.key",
+            _ => "restart Ollama, and look at its log",
+        };
+        Self::problem(error.to_string(), fix)
+    }
 }
 
 fn pull(model: &str) -> String {
@@ -134,95 +116,102 @@ fn recommended() -> String {
     format!("{}, then set \"name\": \"{model}\"", pull(model))
 }
 
-async fn is_there(
-    api: &Api,
+async fn check_installed(
+    http: &ProviderHttp,
     model: &str,
-    there: Vec<Listed>,
+    there: Vec<TaggedModel>,
     deadline: Instant,
-) -> Result<Finding, Finding> {
+) -> Result<OllamaFinding, OllamaFinding> {
     let shown = escape(model);
     if there.is_empty() {
-        return Err(Finding::bad("Ollama has no models", pull(model)));
+        return Err(OllamaFinding::problem("Ollama has no models", pull(model)));
     }
     if there.iter().any(|listed| is_same(&listed.name, model)) {
         let count = there.len();
-        return Ok(Finding::good(format!(
-            "the model '{shown}' is there, one of {count}"
+        return Ok(OllamaFinding::ok(format!(
+            "the model '{shown}' is installed, one of {count}"
         )));
     }
-    let infos = api.infos(there, deadline).await;
+    let infos = api::model_infos(http, there, deadline).await;
     let useful: Vec<String> = infos
         .iter()
-        .filter(|info| info.tools == ToolUse::Can)
+        .filter(|info| info.tools == ToolUse::Supported)
         .map(|info| escape(&info.name))
         .collect();
     let text = match useful.len() {
-        0 if infos.iter().any(|info| info.tools != ToolUse::CanNot) => format!(
-            "the model '{shown}' is not there, and this Ollama does not tell which of its others can use tools"
+        0 if infos.iter().any(|info| info.tools != ToolUse::Unsupported) => format!(
+            "the model '{shown}' is not installed, and this Ollama doesn't report which of its other models can use tools"
         ),
-        0 => format!("the model '{shown}' is not there, and none that is can use tools"),
+        0 => format!(
+            "the model '{shown}' is not installed, and none of the installed models can use tools"
+        ),
         more => {
-            let some = useful[..more.min(MOST_NAMES)].join(", ");
-            let rest = match more.saturating_sub(MOST_NAMES) {
+            let some = useful[..more.min(MAX_NAMES)].join(", ");
+            let rest = match more.saturating_sub(MAX_NAMES) {
                 0 => String::new(),
                 rest => format!(" and {rest} more"),
             };
-            format!("the model '{shown}' is not there; these can use tools: {some}{rest}")
+            format!(
+                "the model '{shown}' is not installed; these models can use tools: {some}{rest}"
+            )
         }
     };
-    Err(Finding::bad(text, pull(model)))
+    Err(OllamaFinding::problem(text, pull(model)))
 }
 
-fn tools(model: &str, shown: &Shown) -> Result<Finding, Finding> {
+fn check_tools(model: &str, shown: &ModelDetails) -> Result<OllamaFinding, OllamaFinding> {
     let model = escape(model);
     if shown.capabilities.is_none() {
-        let text =
-            format!("this Ollama does not tell whether '{model}' can use tools: it is too old");
-        return Ok(Finding::bad(
+        let text = format!("this Ollama is too old to report whether '{model}' can use tools");
+        return Ok(OllamaFinding::problem(
             text,
             "update Ollama: https://ollama.com/download",
         ));
     }
     if shown.can("tools") {
-        return Ok(Finding::good(format!("'{model}' can use tools")));
+        return Ok(OllamaFinding::ok(format!("'{model}' can use tools")));
     }
-    let text = format!("'{model}' can not use tools: its template has no place for them");
-    Err(Finding::bad(text, recommended()))
+    let text = format!("'{model}' can't use tools: its template has no place for them");
+    Err(OllamaFinding::problem(text, recommended()))
 }
 
-fn thinking(settings: &ModelSettings, shown: &Shown) -> Option<Finding> {
+fn check_thinking(settings: &ModelSettings, shown: &ModelDetails) -> Option<OllamaFinding> {
     match (settings.think, shown.can("thinking")) {
-        (Some(true), false) if shown.capabilities.is_some() => Some(Finding::bad(
-            "the model is to think before it answers, and can not",
+        (Some(true), false) if shown.capabilities.is_some() => Some(OllamaFinding::problem(
+            "\"think\" is true, but the model can't think before it answers",
             "remove \"think\" from the model's settings",
         )),
         (None, true) => Some(
-            Finding::good("the model thinks before it answers, which takes time")
-                .with("set \"think\": false for quick answers"),
+            OllamaFinding::ok("the model thinks before it answers, which takes time")
+                .with_fix("set \"think\": false for quick answers"),
         ),
         _ => None,
     }
 }
 
-/// Small models write calls as text, and so do others whose template Ollama does not know well.
-fn rescue(settings: &ModelSettings) -> Option<Finding> {
+// Small models write calls as text, and so do others whose template Ollama doesn't know well.
+fn check_rescue(settings: &ModelSettings) -> Option<OllamaFinding> {
     let text =
         "a call that the model writes as text, as small ones do, is not run: \"rescue\" is false";
-    let finding = Finding::good(text).with("remove \"rescue\" from the model's settings");
+    let finding = OllamaFinding::ok(text).with_fix("remove \"rescue\" from the model's settings");
     (!settings.rescue).then_some(finding)
 }
 
-/// What a question, the tools and an answer take at least in a window: a longer answer ends earlier in a small one, as a
-/// conversation sees to.
+// What a question, the tools and an answer need at least. As in a conversation, a small window
+// gets a shorter answer.
 fn needed(settings: &ModelSettings, tool_tokens: usize, window: usize) -> usize {
     QUESTION + tool_tokens + settings.max_tokens.min(window / 4)
 }
 
-fn fits(settings: &ModelSettings, shown: &Shown, tool_tokens: usize) -> Vec<Finding> {
+fn check_window(
+    settings: &ModelSettings,
+    shown: &ModelDetails,
+    tool_tokens: usize,
+) -> Vec<OllamaFinding> {
     let needed = |window| needed(settings, tool_tokens, window);
     let mut findings = Vec::new();
     match shown.context {
-        Some(context) if context < needed(context) => findings.push(Finding::bad(
+        Some(context) if context < needed(context) => findings.push(OllamaFinding::problem(
             format!(
                 "the model holds {context} tokens; with about {tool_tokens} of tools and an answer it needs {}",
                 needed(context)
@@ -230,13 +219,13 @@ fn fits(settings: &ModelSettings, shown: &Shown, tool_tokens: usize) -> Vec<Find
             "set \"maxTools\" or \"maxToolTokens\" so that fewer tools are offered, pin fewer, or take a model with a \
              larger window",
         )),
-        Some(context) => findings.push(Finding::good(format!(
+        Some(context) => findings.push(OllamaFinding::ok(format!(
             "the model holds {context} tokens; the tools take about {tool_tokens}"
         ))),
         None => {}
     }
     match settings.context_tokens {
-        Some(fixed) if fixed < needed(fixed) => findings.push(Finding::bad(
+        Some(fixed) if fixed < needed(fixed) => findings.push(OllamaFinding::problem(
             format!("\"contextTokens\" is {fixed}: the beginning of a prompt, where the tools are, would be cut"),
             format!(
                 "set \"contextTokens\": {}, or remove it",
@@ -248,20 +237,27 @@ fn fits(settings: &ModelSettings, shown: &Shown, tool_tokens: usize) -> Vec<Find
     findings
 }
 
-fn asked(settings: &ModelSettings, shown: &Shown, tool_tokens: usize) -> usize {
-    let window = Window::new(settings.context_tokens);
+fn requested_window(settings: &ModelSettings, shown: &ModelDetails, tool_tokens: usize) -> usize {
+    let window = OllamaWindow::new(settings.context_tokens);
     window.learn(shown.context);
     window.fit(QUESTION + tool_tokens, settings.max_tokens)
 }
 
-fn memory(
+fn model_name(settings: &ModelSettings) -> &str {
+    match settings.name.trim() {
+        "" => Provider::Ollama.default_model(),
+        name => name,
+    }
+}
+
+fn check_memory(
     settings: &ModelSettings,
-    shown: &Shown,
-    loaded: Option<&Loaded>,
+    shown: &ModelDetails,
+    loaded: Option<&RunningModel>,
     tool_tokens: usize,
-) -> Vec<Finding> {
-    let asked = asked(settings, shown, tool_tokens);
-    let model = escape(model_of(settings));
+) -> Vec<OllamaFinding> {
+    let asked = requested_window(settings, shown, tool_tokens);
+    let model = escape(model_name(settings));
     let Some(loaded) = loaded else {
         let own = match shown.num_ctx {
             Some(own) => format!(" (its own file says {own})"),
@@ -270,36 +266,40 @@ fn memory(
         let text = format!(
             "'{model}' is not loaded; it will be, with a window of {asked} tokens{own}: the first answer takes longer"
         );
-        return vec![Finding::good(text)];
+        return vec![OllamaFinding::ok(text)];
     };
-    // A small window is most likely where there is no graphics card: neither finding hides the other.
-    let found = [on_processor(&model, loaded), reloads(&model, loaded, asked)];
-    let findings: Vec<Finding> = found.into_iter().flatten().collect();
+    // A small window is most likely on machines without a graphics card, so neither finding
+    // may hide the other.
+    let found = [
+        check_processor(&model, loaded),
+        check_reload(&model, loaded, asked),
+    ];
+    let findings: Vec<OllamaFinding> = found.into_iter().flatten().collect();
     match findings.is_empty() {
-        true => vec![Finding::good(format!("'{model}' is loaded"))],
+        true => vec![OllamaFinding::ok(format!("'{model}' is loaded"))],
         false => findings,
     }
 }
 
-fn on_processor(model: &str, loaded: &Loaded) -> Option<Finding> {
+fn check_processor(model: &str, loaded: &RunningModel) -> Option<OllamaFinding> {
     if loaded.size_vram >= loaded.size {
         return None;
     }
     let part = 100 - u128::from(loaded.size_vram) * 100 / u128::from(loaded.size);
     let text = format!("{part} % of '{model}' run on the processor: answers are slow");
-    Some(Finding::good(text).with("take a smaller model, or a smaller \"contextTokens\""))
+    Some(OllamaFinding::ok(text).with_fix("take a smaller model, or a smaller \"contextTokens\""))
 }
 
-fn reloads(model: &str, loaded: &Loaded, asked: usize) -> Option<Finding> {
+fn check_reload(model: &str, loaded: &RunningModel, asked: usize) -> Option<OllamaFinding> {
     let now = loaded.context_length.filter(|now| *now != asked)?;
-    let finding = Finding::good(format!(
+    let finding = OllamaFinding::ok(format!(
         "'{model}' is loaded with a window of {now} tokens; it will be loaded again with {asked}, which the tools need"
     ));
     let fix = format!(
         "if it stays at {now} after a question, start Ollama with OLLAMA_CONTEXT_LENGTH={asked}"
     );
     Some(match now < asked {
-        true => finding.with(fix),
+        true => finding.with_fix(fix),
         false => finding,
     })
 }

@@ -1,20 +1,22 @@
-//! What Ollama means by its errors, and what helps.
+//! Explains Ollama's errors, and says what helps.
 
-use crate::http::Failure;
+use crate::http::{ErrorResponse, contains_any};
 use crate::{ModelError, ModelSettings, Provider};
 
-/// Words of a model that can not be asked to think.
 pub(super) const NO_THINKING: &str = "does not support thinking";
 
-/// True if the model wrote a call that the server could not take apart.
-pub(super) fn is_unread_call(failure: &Failure) -> bool {
+pub(super) fn is_unread_call(failure: &ErrorResponse) -> bool {
     has(failure, UNREAD)
 }
 
-/// The same for a person. A model that is free to choose its words may write the call well the next time; one that always
-/// chooses the same ones writes the same call again.
-pub(super) fn unread_call(model: &str, settings: &ModelSettings, failure: &Failure) -> ModelError {
-    /// Some versions tell all of the call.
+// With random sampling the model may write the call correctly the next time. With a fixed seed or
+// temperature 0, it writes the same call again.
+pub(super) fn unread_call(
+    model: &str,
+    settings: &ModelSettings,
+    failure: &ErrorResponse,
+) -> ModelError {
+    // Some versions quote the whole call.
     const SHOWN: usize = 200;
     let name = toolgate_core::escape(model);
     let mut said: String = failure.message.chars().take(SHOWN).collect();
@@ -22,7 +24,7 @@ pub(super) fn unread_call(model: &str, settings: &ModelSettings, failure: &Failu
         said.push('…');
     }
     let reason = format!(
-        "the model '{name}' wrote a call of a tool that Ollama could not read ({said}); update Ollama, take another model, or \
+        "the model '{name}' wrote a tool call that Ollama couldn't parse ({said}); update Ollama, take another model, or \
          this one in a larger quantisation (--model), or offer fewer tools (model.maxTools in the configuration)"
     );
     match settings.temperature == Some(0.0) || settings.seed.is_some() {
@@ -39,21 +41,22 @@ pub(super) fn unread_call(model: &str, settings: &ModelSettings, failure: &Failu
     }
 }
 
-/// An error for a person; what is not special to Ollama is left to the usual meanings.
-pub(super) fn explain(model: &str, failure: Failure) -> ModelError {
+/// Explains an error to a person. What isn't special to Ollama is left to the usual meanings.
+pub(super) fn explain(model: &str, failure: ErrorResponse) -> ModelError {
     let name = toolgate_core::escape(model);
     let said = &failure.message;
     let provider = Provider::Ollama;
     let recommended = provider.default_model();
     match failure.status {
-        // In a stream it has the status of a failure, and is none: it is asked again at once.
-        _ if has(&failure, &[NO_THINKING]) => ModelError::Refused {
+        // In a stream it has the status of a server failure, but isn't one: the question is
+        // asked again at once.
+        _ if has(&failure, NO_THINKING) => ModelError::Refused {
             provider,
             reason: failure.message,
         },
-        _ if has(&failure, &["does not support tools"]) => ModelError::Model {
+        _ if has(&failure, "does not support tools") => ModelError::Model {
             reason: format!(
-                "the model '{name}' can not use tools ({said}); get one that can with 'ollama pull {recommended}', and \
+                "the model '{name}' can't use tools ({said}); get one that can with 'ollama pull {recommended}', and \
                  choose it with --model {recommended}, or as model.name in the configuration"
             ),
         },
@@ -64,15 +67,13 @@ pub(super) fn explain(model: &str, failure: Failure) -> ModelError {
                  (model.maxTools), or begin a new conversation"
             ),
         },
-        _ if has(&failure, &["requires more system memory", "out of memory"]) => {
-            ModelError::Model {
-                reason: format!(
-                    "there is not enough memory for the model '{name}' ({said}); set a smaller model.contextTokens in the \
+        _ if has(&failure, "requires more system memory|out of memory") => ModelError::Model {
+            reason: format!(
+                "there is not enough memory for the model '{name}' ({said}); set a smaller model.contextTokens in the \
                  configuration, or take a smaller model (--model)"
-                ),
-            }
-        }
-        404 if !name.is_empty() && has(&failure, &["not found"]) && has(&failure, &["model"]) => {
+            ),
+        },
+        404 if !name.is_empty() && has(&failure, "not found") && has(&failure, "model") => {
             ModelError::Model {
                 reason: format!(
                     "Ollama has no model '{name}'; get it with 'ollama pull {name}', or choose another with --model ('ollama list' shows them)"
@@ -88,44 +89,32 @@ pub(super) fn explain(model: &str, failure: Failure) -> ModelError {
         },
         503 => ModelError::Failed {
             provider,
-            reason: format!(
-                "{said}; it has more questions than it can take, OLLAMA_MAX_QUEUE sets how many"
-            ),
+            reason: format!("{said}; its queue is full; OLLAMA_MAX_QUEUE sets its size"),
             retry_after: failure.retry_after,
         },
-        _ => failure.usual(model),
+        _ => failure.into_model_error(model),
     }
 }
 
-/// Words of a prompt that does not fit the window, or was cut until nothing of the question was left.
-const CUT: &[&str] = &[
-    "no user query found",
-    "longer than the context length",
-    "exceeds the context length",
-    "exceeds the available context",
-    "exceeds maximum context length",
-];
+// Phrases for a prompt that doesn't fit the window, or was cut until nothing of
+// the question was left.
+const CUT: &str = "no user query found|longer than the context length|exceeds the context length|\
+    exceeds the available context|exceeds maximum context length";
 
-/// Words of the parsers of the server, which differ from model to model.
-const UNREAD: &[&str] = &[
-    "error parsing tool call",
-    "xml syntax error",
-    "failed to parse xml",
-    "expected element type <",
-    "repair failed to produce valid json arguments",
-];
+// Phrases of the server's parsers, which differ from model to model.
+const UNREAD: &str = "error parsing tool call|xml syntax error|failed to parse xml|\
+    expected element type <|repair failed to produce valid json arguments";
 
-fn has(failure: &Failure, any: &[&str]) -> bool {
-    let said = failure.message.to_lowercase();
-    any.iter().any(|words| said.contains(words))
+fn has(failure: &ErrorResponse, phrases: &str) -> bool {
+    contains_any(&failure.message.to_lowercase(), phrases)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn failure(status: u16, message: &str) -> Failure {
-        Failure {
+    fn failure(status: u16, message: &str) -> ErrorResponse {
+        ErrorResponse {
             provider: Provider::Ollama,
             url: "http://127.0.0.1:11434/api/chat".to_owned(),
             status,
@@ -200,7 +189,7 @@ mod tests {
     #[test]
     fn no_model_is_named_where_none_was_asked() {
         let error = explain("", failure(404, "model list not found")).to_string();
-        assert!(error.contains("there is nothing at http://"), "{error}");
+        assert!(error.contains("nothing was found at http://"), "{error}");
         assert!(!error.contains("''"), "{error}");
     }
 

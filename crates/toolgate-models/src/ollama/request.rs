@@ -1,45 +1,47 @@
-//! What goes to `/api/chat`.
+//! Builds the request body for `/api/chat`.
 
 use std::borrow::Cow;
 
 use serde::Serialize;
 use toolgate_core::Arguments;
 
-use crate::{AssistantMessage, Message, ModelSettings, Offer, Part, Request, ToolResult};
+use crate::{
+    AssistantMessage, Message, MessagePart, ModelRequest, ModelSettings, OfferedTools, ToolResult,
+};
 
-pub(super) fn tokens(request: &Request<'_>) -> usize {
-    request.tokens + offered(request).map_or(0, Offer::tokens)
+pub(super) fn prompt_tokens(request: &ModelRequest<'_>) -> usize {
+    request.tokens + offered(request).map_or(0, OfferedTools::tokens)
 }
 
-/// There is no way to offer tools and forbid them: a model that must answer in words is not told of any.
-fn offered<'a>(request: &Request<'a>) -> Option<&'a Offer> {
+// Ollama can't offer tools and forbid them, so a model that must answer in words is offered none.
+fn offered<'a>(request: &ModelRequest<'a>) -> Option<&'a OfferedTools> {
     Some(request.tools).filter(|tools| !request.words_only && !tools.is_empty())
 }
 
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Wanted {
+pub(super) struct ChatRequestOptions {
     pub(super) window: usize,
-    /// Whether the model thinks; `None`: as it likes.
+    // `None` leaves it to the model.
     pub(super) think: Option<bool>,
-    /// Whether the model can look at them; else they are told in words.
+    // Whether the model can see images; otherwise they are described in words.
     pub(super) pictures: bool,
 }
 
 #[derive(Serialize)]
-struct Body<'a> {
+struct OllamaBody<'a> {
     model: &'a str,
-    messages: &'a [Wire<'a>],
+    messages: &'a [OllamaMessage<'a>],
     #[serde(skip_serializing_if = "Option::is_none")]
-    tools: Option<&'a Offer>,
+    tools: Option<&'a OfferedTools>,
     stream: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     think: Option<bool>,
-    options: Options,
+    options: OllamaOptions,
     keep_alive: i64,
 }
 
 #[derive(Serialize)]
-struct Options {
+struct OllamaOptions {
     num_ctx: usize,
     num_predict: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -49,7 +51,7 @@ struct Options {
 }
 
 #[derive(Serialize, Default)]
-struct Wire<'a> {
+struct OllamaMessage<'a> {
     role: &'static str,
     content: Cow<'a, str>,
     #[serde(skip_serializing_if = "str::is_empty")]
@@ -57,7 +59,7 @@ struct Wire<'a> {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     images: Vec<&'a str>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    tool_calls: Vec<WireCall<'a>>,
+    tool_calls: Vec<OllamaCall<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tool_name: Option<Cow<'a, str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -65,34 +67,33 @@ struct Wire<'a> {
 }
 
 #[derive(Serialize)]
-struct WireCall<'a> {
+struct OllamaCall<'a> {
     id: &'a str,
-    function: WireFunction<'a>,
+    function: OllamaFunction<'a>,
 }
 
 #[derive(Serialize)]
-struct WireFunction<'a> {
+struct OllamaFunction<'a> {
     index: usize,
     name: Cow<'a, str>,
-    /// A text instead of an object would be refused.
+    // Ollama refuses a string instead of an object.
     arguments: Cow<'a, Arguments>,
 }
 
-/// The bytes of a question.
 pub(super) fn body(
-    request: &Request<'_>,
+    request: &ModelRequest<'_>,
     model: &str,
     settings: &ModelSettings,
-    wanted: Wanted,
+    wanted: ChatRequestOptions,
 ) -> Result<Vec<u8>, serde_json::Error> {
     let catalog = request.tools;
     let mut messages = Vec::with_capacity(request.messages.len() + 1);
     if !request.system.is_empty() {
-        messages.push(Wire::said("system", request.system));
+        messages.push(OllamaMessage::with_content("system", request.system));
     }
     for message in request.messages {
         match message {
-            Message::User { text } => messages.push(Wire::said("user", text)),
+            Message::User { text } => messages.push(OllamaMessage::with_content("user", text)),
             Message::Assistant(said) => messages.extend(assistant(said, catalog)),
             Message::Tool { results } => {
                 let results = results.iter();
@@ -100,15 +101,13 @@ pub(super) fn body(
             }
         }
     }
-    let tools = offered(request);
-    let mut bytes = Vec::with_capacity(about_bytes(&messages, tools));
-    let body = Body {
+    let body = OllamaBody {
         model,
         messages: &messages,
-        tools,
+        tools: offered(request),
         stream: true,
         think: wanted.think,
-        options: Options {
+        options: OllamaOptions {
             num_ctx: wanted.window,
             // An answer that fills the window pushes its question out of it.
             num_predict: settings.max_tokens.min((wanted.window / 2).max(1)),
@@ -117,71 +116,52 @@ pub(super) fn body(
         },
         keep_alive: settings.keep_alive,
     };
-    serde_json::to_writer(&mut bytes, &body)?;
-    Ok(bytes)
+    serde_json::to_vec(&body)
 }
 
-/// Rather too many than too few: a body that grows is copied again and again.
-fn about_bytes(messages: &[Wire<'_>], tools: Option<&Offer>) -> usize {
-    const AROUND: usize = 512;
-    let messages = messages.iter().map(Wire::about_bytes);
-    let tools = tools.into_iter().flat_map(Offer::iter);
-    let tools = tools.map(|tool| tool.json.get().len() + 1);
-    AROUND + messages.sum::<usize>() + tools.sum::<usize>()
-}
-
-impl<'a> Wire<'a> {
-    fn said(role: &'static str, content: impl Into<Cow<'a, str>>) -> Self {
+impl<'a> OllamaMessage<'a> {
+    fn with_content(role: &'static str, content: impl Into<Cow<'a, str>>) -> Self {
         Self {
             role,
             content: content.into(),
             ..Self::default()
         }
     }
-
-    fn about_bytes(&self) -> usize {
-        const AROUND: usize = 128;
-        const CALL: usize = 256;
-        let words = self.content.len() + self.thinking.len();
-        let images: usize = self.images.iter().map(|image| image.len() + 3).sum();
-        // Line breaks and quotes take two bytes each.
-        AROUND + words + words / 16 + images + CALL * self.tool_calls.len()
-    }
 }
 
-/// Nothing where nothing is left: another provider's blocks mean nothing here.
-///
-/// Thinking goes back as far as the history has it: within a turn a model goes on where its thoughts were, and whether they
-/// outlive the turn is up to the conversation.
-fn assistant<'a>(said: &'a AssistantMessage, tools: &'a Offer) -> Option<Wire<'a>> {
-    let calls = said.calls().enumerate().map(|(index, call)| WireCall {
+// `None` if nothing is left: another provider's blocks mean nothing here.
+//
+// Thinking is sent as far as history has it. Within a turn a model continues from its thoughts, and
+// the conversation decides whether they outlive the turn.
+fn assistant<'a>(said: &'a AssistantMessage, tools: &'a OfferedTools) -> Option<OllamaMessage<'a>> {
+    let calls = said.calls().enumerate().map(|(index, call)| OllamaCall {
         id: &call.id,
-        function: WireFunction {
+        function: OllamaFunction {
             index,
             name: tools.catalog().wire_name(&call.name),
             arguments: call.arguments.as_object(),
         },
     });
     let thoughts = said.parts.iter().filter_map(|part| match part {
-        Part::Thinking { text, .. } => Some(text.as_str()),
+        MessagePart::Thinking { text, .. } => Some(text.as_str()),
         _ => None,
     });
-    let message = Wire {
+    let message = OllamaMessage {
         thinking: Cow::Owned(thoughts.collect()),
         tool_calls: calls.collect(),
-        ..Wire::said("assistant", said.to_text())
+        ..OllamaMessage::with_content("assistant", said.to_text())
     };
     let empty =
         message.content.is_empty() && message.thinking.is_empty() && message.tool_calls.is_empty();
     (!empty).then_some(message)
 }
 
-/// Calls of the same tool are matched by their order, which the history keeps.
-fn tool<'a>(result: &'a ToolResult, tools: &'a Offer, pictures: bool) -> Wire<'a> {
-    let mut message = Wire {
+// Calls of the same tool are matched by their order, which history keeps.
+fn tool<'a>(result: &'a ToolResult, tools: &'a OfferedTools, pictures: bool) -> OllamaMessage<'a> {
+    let mut message = OllamaMessage {
         tool_name: Some(tools.catalog().wire_name(&result.name)),
         tool_call_id: Some(&result.id),
-        ..Wire::said("tool", result.text.as_str())
+        ..OllamaMessage::with_content("tool", result.text.as_str())
     };
     if pictures {
         message.images = result

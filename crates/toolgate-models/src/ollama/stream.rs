@@ -1,4 +1,4 @@
-//! What comes back from `/api/chat`: one JSON object per line, until one says that it is done.
+//! Reads the answer of `/api/chat`: one JSON object per line, until one says that it's done.
 
 use std::borrow::Cow;
 
@@ -6,68 +6,71 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::message::MOST_PARTS;
+use crate::message::MAX_PARTS;
 use crate::reply_buffer::ReplyBuffer;
-use crate::wire_format::{Progress, ReplyReader, StreamError};
-use crate::{CallArguments, ModelCall, Offer, Reply, Stop, Usage};
+use crate::wire_format::{
+    ReadResult, ReplyReader, ReplyStreamError, StreamProgress, expect_no_complaint,
+};
+use crate::{CallArguments, ModelCall, ModelReply, OfferedTools, StopReason, TokenUsage};
 
-pub(crate) struct Stream<'a> {
-    tools: &'a Offer,
+// In Ollama 0.11 the sentence itself is the key.
+const COMPLAINTS: &str = "detail|errors|error_message|error parsing tool call|msg|title";
+
+pub(crate) struct OllamaReader<'a> {
+    tools: &'a OfferedTools,
     calls: Vec<ModelCall>,
-    done: Option<Done>,
+    done: Option<StreamEnd>,
 }
 
 #[derive(Debug, Default)]
-struct Done {
+struct StreamEnd {
     length: bool,
-    usage: Usage,
+    usage: TokenUsage,
 }
 
 #[derive(Deserialize)]
-struct Line<'a> {
-    #[serde(borrow, default)]
-    message: Option<Said<'a>>,
+struct OllamaLine<'a> {
+    #[serde(borrow)]
+    message: Option<ChatDelta<'a>>,
     #[serde(default)]
     done: bool,
-    #[serde(borrow, default)]
+    #[serde(borrow)]
     done_reason: Option<Cow<'a, str>>,
-    #[serde(default)]
     prompt_eval_count: Option<u64>,
-    #[serde(default)]
     eval_count: Option<u64>,
-    #[serde(borrow, default)]
+    #[serde(borrow)]
     error: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize)]
-struct Said<'a> {
-    #[serde(borrow, default)]
+struct ChatDelta<'a> {
+    #[serde(borrow)]
     content: Option<Cow<'a, str>>,
-    #[serde(borrow, default)]
+    #[serde(borrow)]
     thinking: Option<Cow<'a, str>>,
-    #[serde(borrow, default)]
-    tool_calls: Option<Vec<WireCall<'a>>>,
+    #[serde(borrow)]
+    tool_calls: Option<Vec<ReceivedCall<'a>>>,
 }
 
 #[derive(Deserialize)]
-struct WireCall<'a> {
-    #[serde(borrow, default)]
+struct ReceivedCall<'a> {
+    #[serde(borrow)]
     id: Option<&'a RawValue>,
-    #[serde(borrow, default)]
-    function: Option<WireFunction<'a>>,
+    #[serde(borrow)]
+    function: Option<ReceivedFunction<'a>>,
 }
 
 #[derive(Deserialize, Default)]
-struct WireFunction<'a> {
-    #[serde(borrow, default)]
+struct ReceivedFunction<'a> {
+    #[serde(borrow)]
     name: Option<Cow<'a, str>>,
-    /// As they were written: whether a key stands there twice is seen only in the text.
-    #[serde(borrow, default)]
+    // Kept as written: only the text shows whether a key appears twice.
+    #[serde(borrow)]
     arguments: Option<&'a RawValue>,
 }
 
-impl<'a> Stream<'a> {
-    pub(super) fn new(tools: &'a Offer) -> Self {
+impl<'a> OllamaReader<'a> {
+    pub(super) fn new(tools: &'a OfferedTools) -> Self {
         Self {
             tools,
             calls: Vec::new(),
@@ -75,25 +78,20 @@ impl<'a> Stream<'a> {
         }
     }
 
-    fn message(&mut self, said: Said<'_>, reply: &mut ReplyBuffer<'_>) -> Result<(), StreamError> {
+    fn message(&mut self, said: ChatDelta<'_>, reply: &mut ReplyBuffer<'_>) -> ReadResult {
         reply.thinking(&said.thinking.unwrap_or_default());
         reply.text(&said.content.unwrap_or_default());
         for call in said.tool_calls.into_iter().flatten() {
-            self.call(&call)?;
+            if self.calls.len() >= MAX_PARTS {
+                let reason = format!("it asks for more than {MAX_PARTS} tools at once");
+                return Err(ReplyStreamError::Garbled(reason));
+            }
+            self.calls.push(self.model_call(&call));
         }
         Ok(())
     }
 
-    fn call(&mut self, wire: &WireCall<'_>) -> Result<(), StreamError> {
-        if self.calls.len() >= MOST_PARTS {
-            let reason = format!("it asks for more than {MOST_PARTS} tools at once");
-            return Err(StreamError::Garbled(reason));
-        }
-        self.calls.push(self.model_call(wire));
-        Ok(())
-    }
-
-    fn model_call(&self, wire: &WireCall<'_>) -> ModelCall {
+    fn model_call(&self, wire: &ReceivedCall<'_>) -> ModelCall {
         let function = wire.function.as_ref();
         let name = function.and_then(|function| function.name.as_deref());
         let name = name.unwrap_or_default();
@@ -110,26 +108,21 @@ impl<'a> Stream<'a> {
     }
 }
 
-impl ReplyReader for Stream<'_> {
-    fn read(
-        &mut self,
-        _name: &str,
-        line: &[u8],
-        reply: &mut ReplyBuffer<'_>,
-    ) -> Result<(), StreamError> {
+impl ReplyReader for OllamaReader<'_> {
+    fn read(&mut self, _name: &str, line: &[u8], reply: &mut ReplyBuffer<'_>) -> ReadResult {
         if line.trim_ascii().is_empty() {
             return Ok(());
         }
         let read = match read(line) {
-            Ok(read) if read.is_error() => return Err(said(line)),
+            Ok(read) if read.is_error() => return Err(reported_error(line)),
             Ok(read) => read,
-            Err(error) => return Err(odd(line, &error)),
+            Err(error) => return Err(unexpected_line(line, &error)),
         };
         self.done = read.to_done();
         match read.message {
             Some(message) => self.message(message, reply),
             None if self.done.is_some() => Ok(()),
-            None => odd_key(line),
+            None => expect_no_complaint(line, COMPLAINTS),
         }
     }
 
@@ -137,21 +130,22 @@ impl ReplyReader for Stream<'_> {
         reply.has_begun() || !self.calls.is_empty()
     }
 
-    fn progress(&self) -> Progress {
-        match self.done {
-            Some(_) => Progress::Done,
-            None => Progress::Open,
+    fn progress(&self) -> StreamProgress {
+        if self.done.is_some() {
+            StreamProgress::Done
+        } else {
+            StreamProgress::Open
         }
     }
 
-    /// A call that was written as text is found here, when all of it can be read.
-    fn finish(mut self, reply: &mut ReplyBuffer<'_>) -> Result<Reply, StreamError> {
+    // A call written as text is found only here, because all of it has to be read.
+    fn finish(mut self, reply: &mut ReplyBuffer<'_>) -> Result<ModelReply, ReplyStreamError> {
         let Some(done) = self.done.take() else {
-            return Err(StreamError::Cut);
+            return Err(ReplyStreamError::Cut);
         };
         let asked = self.calls.len();
         if done.length {
-            // The end is missing: what is no object may be the first half of one.
+            // The end is missing, so arguments that aren't an object may be the first half of one.
             self.calls
                 .retain(|call| matches!(call.arguments, CallArguments::Object(_)));
         }
@@ -160,29 +154,24 @@ impl ReplyReader for Stream<'_> {
         let mut said = reply.finish(offer, done.length);
         said.calls.extend(self.calls);
         let stop = match done.length {
-            _ if !said.calls.is_empty() => Stop::Calls,
-            true if is_half => Stop::CutCall,
-            true => Stop::Length,
-            false => Stop::End,
+            _ if !said.calls.is_empty() => StopReason::Calls,
+            true if is_half => StopReason::CutCall,
+            true => StopReason::Length,
+            false => StopReason::End,
         };
-        Ok(Reply {
-            message: said.message(),
-            stop,
-            usage: done.usage,
-            first_token: None,
-        })
+        Ok(ModelReply::new(said.message(), stop, done.usage))
     }
 }
 
-impl Line<'_> {
+impl OllamaLine<'_> {
     fn is_error(&self) -> bool {
         self.error.is_some_and(|error| error.get() != "null")
     }
 
-    fn to_done(&self) -> Option<Done> {
-        self.done.then(|| Done {
+    fn to_done(&self) -> Option<StreamEnd> {
+        self.done.then(|| StreamEnd {
             length: self.done_reason.as_deref() == Some("length"),
-            usage: Usage {
+            usage: TokenUsage {
                 input: self.prompt_eval_count.unwrap_or(0),
                 output: self.eval_count.unwrap_or(0),
                 cached: 0,
@@ -191,43 +180,24 @@ impl Line<'_> {
     }
 }
 
-/// Text is checked once as a whole, which is cheaper than string by string.
-fn read(line: &[u8]) -> serde_json::Result<Line<'_>> {
+// Checking the text once as a whole is cheaper than string by string.
+fn read(line: &[u8]) -> serde_json::Result<OllamaLine<'_>> {
     match str::from_utf8(line) {
         Ok(text) => serde_json::from_str(text),
         Err(_) => serde_json::from_slice(line),
     }
 }
 
-/// A line that is JSON but not of the usual shape is an error of a proxy or the like, in its own words.
-fn odd(line: &[u8], error: &serde_json::Error) -> StreamError {
+fn unexpected_line(line: &[u8], error: &serde_json::Error) -> ReplyStreamError {
     let value = serde_json::from_slice::<Value>(line).unwrap_or_default();
     if value.get("message").is_some_and(Value::is_string) || value.get("error").is_some() {
-        return StreamError::Said(value);
+        return ReplyStreamError::Reported(value);
     }
-    StreamError::Garbled(format!("a line is no message of a chat ({error})"))
+    ReplyStreamError::Garbled(format!("a line is not a chat message ({error})"))
 }
 
-/// A line without a message means nothing, unless it complains.
-fn odd_key(line: &[u8]) -> Result<(), StreamError> {
-    const COMPLAINTS: [&str; 6] = [
-        "detail",
-        "errors",
-        "error_message",
-        // The sentence itself is the key in Ollama 0.11.
-        "error parsing tool call",
-        "msg",
-        "title",
-    ];
-    let value = serde_json::from_slice::<Value>(line).unwrap_or_default();
-    if COMPLAINTS.iter().any(|key| value.get(key).is_some()) {
-        return Err(StreamError::Said(value));
-    }
-    Ok(())
-}
-
-fn said(line: &[u8]) -> StreamError {
-    StreamError::Said(serde_json::from_slice(line).unwrap_or_default())
+fn reported_error(line: &[u8]) -> ReplyStreamError {
+    ReplyStreamError::Reported(serde_json::from_slice(line).unwrap_or_default())
 }
 
 #[cfg(test)]

@@ -10,24 +10,24 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use toolgate_core::{Tool, ToolExecutor, ToolManager};
 
-use self::samples::{Heard, offer, offer_of, remote, weather};
+use self::samples::{OllamaEventLog, offer, offer_of, remote, weather};
 use super::*;
-use crate::tests::loopback::{HANG, Loopback, Step, answer, chunked};
-use crate::{Conversation, Message, ModelClient, Offer, Part, Stop, Toolbox};
+use crate::tests::loopback::{HANG, LoopbackServer, LoopbackStep, answer, chunked};
+use crate::{Conversation, Message, MessagePart, ModelClient, OfferedTools, StopReason, Toolbox};
 
 const NDJSON: &str = "application/x-ndjson";
 
 /// A model that can use tools and holds 40960 tokens.
-fn show() -> Vec<Step> {
+fn show() -> Vec<LoopbackStep> {
     let shown = json!({ "capabilities": ["completion", "tools"], "model_info": { "qwen3.context_length": 40_960 } });
     whole(200, &shown.to_string())
 }
 
-fn whole(status: u16, body: &str) -> Vec<Step> {
-    vec![Step::Send(answer(status, "", body).into_bytes())]
+fn whole(status: u16, body: &str) -> Vec<LoopbackStep> {
+    vec![LoopbackStep::Send(answer(status, "", body).into_bytes())]
 }
 
-fn lines(lines: &[Value]) -> Vec<Step> {
+fn lines(lines: &[Value]) -> Vec<LoopbackStep> {
     let lines: Vec<String> = lines.iter().map(|line| format!("{line}\n")).collect();
     let chunks: Vec<&[u8]> = lines.iter().map(String::as_bytes).collect();
     chunked(NDJSON, &chunks)
@@ -42,7 +42,7 @@ fn done() -> Value {
         "prompt_eval_count": 40, "eval_count": 2 })
 }
 
-fn settings(server: &Loopback) -> ModelSettings {
+fn settings(server: &LoopbackServer) -> ModelSettings {
     ModelSettings {
         name: "qwen3".to_owned(),
         url: server.url.clone(),
@@ -50,32 +50,32 @@ fn settings(server: &Loopback) -> ModelSettings {
     }
 }
 
-/// What comes of one question.
-struct Asked {
-    reply: Result<Reply, ModelError>,
+/// The result of one question.
+struct OllamaTestReply {
+    reply: Result<ModelReply, ModelError>,
     heard: Vec<String>,
 }
 
-async fn ask(settings: &ModelSettings, offer: &Offer) -> Asked {
+async fn ask(settings: &ModelSettings, offer: &OfferedTools) -> OllamaTestReply {
     let client = OllamaClient::new(settings).unwrap();
     ask_client(&client, offer).await
 }
 
-async fn ask_client(client: &OllamaClient, offer: &Offer) -> Asked {
-    let mut heard = Heard::default();
+async fn ask_client(client: &OllamaClient, offer: &OfferedTools) -> OllamaTestReply {
+    let mut heard = OllamaEventLog::default();
     let messages = [Message::User {
         text: "Is it cold in Oslo?".to_owned(),
     }];
-    let request = Request::new("", &messages, offer, Instant::now() + HANG);
+    let request = ModelRequest::new("", &messages, offer, Instant::now() + HANG);
     let reply = tokio::time::timeout(HANG, client.reply(request, &mut heard));
     let reply = reply.await.unwrap();
-    Asked {
+    OllamaTestReply {
         reply,
         heard: heard.0,
     }
 }
 
-/// The path and the JSON of a request.
+/// The path and the JSON body of a request.
 fn read(request: &str) -> (&str, Value) {
     let (head, body) = request.split_once("\r\n\r\n").unwrap();
     let path = head.split(' ').nth(1).unwrap();
@@ -84,13 +84,14 @@ fn read(request: &str) -> (&str, Value) {
 
 #[tokio::test]
 async fn a_question_goes_out_once_the_model_is_known_and_words_come_back() {
-    let mut server = Loopback::start(vec![show(), lines(&[says("Ye"), says("s."), done()])]).await;
-    let Asked { reply, heard } = ask(&settings(&server), &offer()).await;
+    let mut server =
+        LoopbackServer::start(vec![show(), lines(&[says("Ye"), says("s."), done()])]).await;
+    let OllamaTestReply { reply, heard } = ask(&settings(&server), &offer()).await;
     let reply = reply.unwrap();
     assert_eq!(heard, ["text Ye", "text s."]);
     assert_eq!(
         (reply.message.to_text().as_str(), reply.stop),
-        ("Yes.", Stop::End)
+        ("Yes.", StopReason::End)
     );
     assert_eq!((reply.usage.input, reply.usage.output), (40, 2));
     assert!(reply.first_token.is_some());
@@ -109,11 +110,11 @@ async fn a_model_that_can_not_use_tools_is_told_of_once() {
     let shown = json!({ "capabilities": ["completion"] });
     let answers = || lines(&[says("No idea."), done()]);
     let scripts = vec![whole(200, &shown.to_string()), answers(), answers()];
-    let server = Loopback::start(scripts).await;
+    let server = LoopbackServer::start(scripts).await;
     let client = OllamaClient::new(&settings(&server)).unwrap();
     let heard = ask_client(&client, &offer()).await.heard;
     assert!(
-        heard[0].starts_with("notice the model 'qwen3' can not use tools"),
+        heard[0].starts_with("notice the model 'qwen3' can't use tools"),
         "{heard:?}"
     );
     let heard = ask_client(&client, &offer()).await.heard;
@@ -129,7 +130,7 @@ async fn a_server_that_tells_nothing_of_its_models_is_asked_all_the_same_and_onl
         whole(200, "no JSON"),
     ] {
         let yes = || lines(&[says("Yes."), done()]);
-        let server = Loopback::start(vec![reply_to_show, yes(), yes()]).await;
+        let server = LoopbackServer::start(vec![reply_to_show, yes(), yes()]).await;
         let client = OllamaClient::new(&settings(&server)).unwrap();
         for _ in 0..2 {
             let asked = ask_client(&client, &offer()).await;
@@ -143,7 +144,7 @@ async fn a_server_that_tells_nothing_of_its_models_is_asked_all_the_same_and_onl
 async fn a_line_that_is_split_inside_a_character_is_whole() {
     let line = format!("{}\n{}\n", says("größer 🔧"), done());
     let bytes: Vec<&[u8]> = line.as_bytes().chunks(1).collect();
-    let server = Loopback::start(vec![show(), chunked(NDJSON, &bytes)]).await;
+    let server = LoopbackServer::start(vec![show(), chunked(NDJSON, &bytes)]).await;
     let asked = ask(&settings(&server), &offer()).await;
     assert_eq!(asked.reply.unwrap().message.to_text(), "größer 🔧");
 }
@@ -159,9 +160,9 @@ async fn what_may_pass_is_told_apart() {
         lines(&[json!({ "detail": "the proxy lost its upstream" })]),
         lines(&[says("It is")]),
         lines(&[]),
-        vec![Step::Reset],
+        vec![LoopbackStep::Reset],
     ] {
-        let server = Loopback::start(vec![show(), broken]).await;
+        let server = LoopbackServer::start(vec![show(), broken]).await;
         let settings = ModelSettings {
             attempts: 1,
             ..settings(&server)
@@ -176,7 +177,7 @@ async fn a_full_queue_is_asked_again() {
     let said = r#"{"error":"server busy, please try again.  maximum pending requests exceeded"}"#;
     let busy = answer(503, "Retry-After: 0\r\n", said).into_bytes();
     let yes = lines(&[says("Yes."), done()]);
-    let server = Loopback::start(vec![show(), vec![Step::Send(busy)], yes]).await;
+    let server = LoopbackServer::start(vec![show(), vec![LoopbackStep::Send(busy)], yes]).await;
     let asked = ask(&settings(&server), &offer()).await;
     assert_eq!(asked.reply.unwrap().message.to_text(), "Yes.");
     assert!(asked.heard[0].starts_with("Retrying"), "{:?}", asked.heard);
@@ -186,7 +187,7 @@ async fn a_full_queue_is_asked_again() {
 async fn a_call_before_the_cut_is_never_a_reply() {
     let call = json!({ "message": { "content": "", "tool_calls": [
         { "id": "a", "function": { "name": "weather", "arguments": { "city": "Oslo" } } }] }, "done": false });
-    let server = Loopback::start(vec![show(), lines(&[call])]).await;
+    let server = LoopbackServer::start(vec![show(), lines(&[call])]).await;
     let settings = ModelSettings {
         attempts: 1,
         ..settings(&server)
@@ -219,7 +220,7 @@ async fn what_stays_wrong_is_not_asked_again_and_says_what_helps() {
             "model.contextTokens",
         ),
     ] {
-        let server = Loopback::start(vec![show(), whole(status, said)]).await;
+        let server = LoopbackServer::start(vec![show(), whole(status, said)]).await;
         let asked = ask(&settings(&server), &offer()).await;
         let error = asked.reply.unwrap_err().to_string();
         assert!(error.contains(helps), "{error}");
@@ -242,7 +243,7 @@ async fn nobody_there_says_how_to_start_it() {
 async fn a_model_that_can_not_think_is_asked_without_and_the_client_remembers() {
     let refused = whole(400, r#"{"error":"\"qwen3\" does not support thinking"}"#);
     let yes = || lines(&[says("Yes."), done()]);
-    let mut server = Loopback::start(vec![show(), refused, yes(), yes()]).await;
+    let mut server = LoopbackServer::start(vec![show(), refused, yes(), yes()]).await;
     let settings = ModelSettings {
         think: Some(true),
         ..settings(&server)
@@ -253,7 +254,7 @@ async fn a_model_that_can_not_think_is_asked_without_and_the_client_remembers() 
     assert_eq!(
         first.heard,
         [
-            "notice the model 'qwen3' can not think before it answers; it is asked without",
+            "notice the model 'qwen3' can't think before it answers and is asked to answer directly",
             "text Yes."
         ]
     );
@@ -271,15 +272,15 @@ async fn a_model_that_can_not_think_is_asked_without_and_the_client_remembers() 
 #[tokio::test]
 async fn thinking_is_a_part_of_the_message_and_no_text() {
     let thinks = lines(&[says("<think>Hm.</think>"), says("Yes."), done()]);
-    let server = Loopback::start(vec![show(), thinks]).await;
+    let server = LoopbackServer::start(vec![show(), thinks]).await;
     let asked = ask(&settings(&server), &offer()).await;
     assert_eq!(asked.heard, ["thinking Hm.", "text Yes."]);
     let parts = asked.reply.unwrap().message.parts;
-    let thought = Part::Thinking {
+    let thought = MessagePart::Thinking {
         text: "Hm.".to_owned(),
         signature: None,
     };
-    let text = Part::Text {
+    let text = MessagePart::Text {
         text: "Yes.".to_owned(),
     };
     assert_eq!(parts, [thought, text]);
@@ -288,10 +289,10 @@ async fn thinking_is_a_part_of_the_message_and_no_text() {
 #[tokio::test]
 async fn a_question_that_is_given_up_closes_its_connection() {
     let begun = vec![
-        Step::Send(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n".to_vec()),
-        Step::Hang,
+        LoopbackStep::Send(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n".to_vec()),
+        LoopbackStep::Hang,
     ];
-    let mut server = Loopback::start(vec![show(), begun]).await;
+    let mut server = LoopbackServer::start(vec![show(), begun]).await;
     let (settings, offer) = (settings(&server), offer());
     let asking = tokio::spawn(async move { ask(&settings, &offer).await.reply.is_ok() });
     server.request().await;
@@ -303,7 +304,7 @@ async fn a_question_that_is_given_up_closes_its_connection() {
 #[tokio::test]
 async fn a_key_is_sent_and_never_shown() {
     let refused = whole(401, r#"{"error":"the key sesame-1234 is not valid"}"#);
-    let mut server = Loopback::start(vec![show(), refused]).await;
+    let mut server = LoopbackServer::start(vec![show(), refused]).await;
     let settings = ModelSettings {
         key: "sesame-1234".to_owned(),
         ..settings(&server)
@@ -329,7 +330,7 @@ async fn the_window_is_what_is_configured_else_what_the_model_holds_within_reaso
         assert_eq!(OllamaClient::new(&settings).unwrap().window(), expected);
     }
     let small = json!({ "model_info": { "tiny.context_length": 2048 } }).to_string();
-    let mut server = Loopback::start(vec![whole(200, &small), lines(&[done()])]).await;
+    let mut server = LoopbackServer::start(vec![whole(200, &small), lines(&[done()])]).await;
     let client = OllamaClient::new(&settings(&server)).unwrap();
     ask_client(&client, &offer()).await.reply.unwrap();
     assert_eq!(client.window(), 2048);
@@ -348,36 +349,36 @@ async fn models_are_found_with_what_they_can_do_on_new_servers_and_old() {
         { "name": "b:1b", "capabilities": ["completion"] },
         { "size": 7 },
     ] });
-    let server = Loopback::start(vec![whole(200, &new.to_string())]).await;
+    let server = LoopbackServer::start(vec![whole(200, &new.to_string())]).await;
     let found = OllamaClient::probe(&settings(&server), HANG).await.unwrap();
     let expected = [
         ModelInfo {
             name: "a:latest".to_owned(),
-            tools: ToolUse::Can,
+            tools: ToolUse::Supported,
             thinking: true,
             context: Some(40_960),
         },
         ModelInfo {
             name: "b:1b".to_owned(),
-            tools: ToolUse::CanNot,
+            tools: ToolUse::Unsupported,
             thinking: false,
             context: None,
         },
     ];
     assert_eq!(found, expected);
     let old = json!({ "models": [{ "name": "qwen3" }] });
-    let mut server = Loopback::start(vec![whole(200, &old.to_string()), show()]).await;
+    let mut server = LoopbackServer::start(vec![whole(200, &old.to_string()), show()]).await;
     let found = OllamaClient::probe(&settings(&server), HANG).await.unwrap();
     assert_eq!(
         (found.len(), found[0].tools, found[0].context),
-        (1, ToolUse::Can, Some(40_960))
+        (1, ToolUse::Supported, Some(40_960))
     );
     assert!(server.request().await.starts_with("GET /api/tags "));
 }
 
 #[tokio::test]
 async fn a_probe_ends_in_time() {
-    let server = Loopback::start(vec![vec![Step::Hang]]).await;
+    let server = LoopbackServer::start(vec![vec![LoopbackStep::Hang]]).await;
     let limit = Duration::from_millis(50);
     let settings = settings(&server);
     let probe = tokio::time::timeout(HANG, OllamaClient::probe(&settings, limit));
@@ -391,7 +392,7 @@ async fn ai2_tools_go_out_in_the_qwen_form_calls_are_executed_unchanged_and_resu
         { "id": "call_1", "function": { "index": 0, "name": "weather", "arguments": { "city": " 5 " } } },
         { "id": "call_2", "function": { "index": 1, "name": "lamp", "arguments": { "on": true } } }] },
         "done": true, "done_reason": "stop" });
-    let mut server = Loopback::start(vec![
+    let mut server = LoopbackServer::start(vec![
         show(),
         lines(&[call]),
         lines(&[says("Cold, and light."), done()]),
@@ -406,7 +407,7 @@ async fn ai2_tools_go_out_in_the_qwen_form_calls_are_executed_unchanged_and_resu
         Conversation::new(client, Toolbox::new(ToolExecutor::new(manager)), settings);
 
     let turn = conversation
-        .turn("Is it cold in Oslo?", &mut Heard::default())
+        .turn("Is it cold in Oslo?", &mut OllamaEventLog::default())
         .await
         .unwrap();
 

@@ -1,4 +1,4 @@
-//! The Qwen form of tools: what Ollama's models are told of them.
+//! Converts tools into the Qwen form, which is what Ollama's models get.
 
 use std::sync::Arc;
 
@@ -6,12 +6,12 @@ use serde_json::Value;
 use toolgate_core::Tool;
 
 use crate::Catalog;
-use crate::catalog::Dialect;
-use crate::lowering::{Rules, lower};
+use crate::catalog::ToolDialect;
+use crate::lowering::{SchemaRules, lower};
 use crate::openai::form;
 
-impl Rules {
-    /// Ollama reads a schema into a structure and loses what that has no place for.
+impl SchemaRules {
+    // Ollama reads a schema into a structure and loses what that has no place for.
     pub(crate) const OLLAMA: Self = Self {
         keywords: Some(&[
             "anyOf",
@@ -28,32 +28,14 @@ impl Rules {
     };
 }
 
-/// What Ollama accepts. It has no rule for names: they are only kept as short as the rest of the house keeps them.
-pub(super) const QWEN: Dialect = Dialect {
+// Ollama has no rule for names, so this only keeps them as short as elsewhere.
+pub(super) const QWEN: ToolDialect = ToolDialect {
     longest_name: 128,
     original_names: true,
-    convert: |definition, wire_name| form(&lower(definition, &Rules::OLLAMA)?, wire_name),
+    convert: |definition, wire_name| form(&lower(definition, &SchemaRules::OLLAMA)?, wire_name),
 };
 
-/// Tools in the Qwen form, sorted by name. One that can not be put into it is left out. The tools stay as they are.
-///
-/// ```
-/// use std::sync::Arc;
-/// use serde_json::json;
-/// use toolgate_core::{FunctionTool, Tool, ToolError};
-///
-/// #[derive(serde::Deserialize, schemars::JsonSchema)]
-/// struct Nothing {}
-///
-/// let dice = FunctionTool::new("dice", "Rolls a die", async |_: Nothing, _context| Ok::<_, ToolError>(4))?;
-/// let tools: Vec<Arc<dyn Tool>> = vec![Arc::new(dice)];
-/// assert_eq!(
-///     toolgate_models::ollama::to_qwen(&tools),
-///     [json!({ "type": "function", "function": {
-///         "name": "dice", "description": "Rolls a die", "parameters": { "type": "object", "properties": {} } } })]
-/// );
-/// # Ok::<_, toolgate_core::DefinitionError>(())
-/// ```
+/// Tools in the Qwen form, sorted by name. Tools that can't be converted are left out.
 pub fn to_qwen(tools: &[Arc<dyn Tool>]) -> Vec<Value> {
     let catalog = Catalog::build(tools, &QWEN);
     log_converted(&catalog);
@@ -63,7 +45,7 @@ pub fn to_qwen(tools: &[Arc<dyn Tool>]) -> Vec<Value> {
         .collect()
 }
 
-/// The wording is fixed by the specification.
+// The specification fixes the wording.
 pub(super) fn log_converted(catalog: &Catalog) {
     let count = catalog.tools().len();
     tracing::debug!("🔧 Converted {count} tools from LangChain to Qwen format");

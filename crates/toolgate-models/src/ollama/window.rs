@@ -1,48 +1,48 @@
-//! How large a window the server is asked for, and whether it kept to it.
+//! Decides how large a window to ask the server for, and checks whether it kept to that.
 //!
-//! A server that is not asked uses its own size, often 4096 tokens, and cuts what is longer from the front: the tools go
-//! first, without a word. A server that is asked for another size loads the model anew, which takes seconds. So the size is
-//! asked for with every request, in few steps, and never gets smaller again.
+//! A server that isn't asked uses its own size, often 4096 tokens, and silently cuts what is
+//! longer at the front, where the tools are. A server that is asked for another size loads
+//! the model again, which takes seconds. So every request asks for a size, in few steps, and
+//! it never gets smaller.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 
-/// The smallest window: room for a few tools and an answer.
-const LEAST: usize = 8192;
-/// The largest window that is asked for without being told to: memory grows with it, by gigabytes in models of usual size.
-const MOST: usize = 32_768;
+const MIN_WINDOW: usize = 8192;
+// The largest window that is asked for unless configured: memory grows with it, by gigabytes for
+// models of usual size.
+const MAX_WINDOW: usize = 32_768;
 
 #[derive(Debug)]
-pub(super) struct Window {
-    /// As configured: then it is exactly that.
+pub(super) struct OllamaWindow {
+    // Configured, and then used exactly.
     fixed: Option<usize>,
-    /// What the model was trained for, once that is known; else 0.
+    // What the model was trained for; 0 until that is known.
     of_model: AtomicUsize,
     asked: AtomicUsize,
-    reading: Mutex<Reading>,
+    reading: Mutex<PromptReadings>,
 }
 
 #[derive(Debug, Default)]
-struct Reading {
-    /// Of the request before, which the server may keep in its cache.
+struct PromptReadings {
+    // The prompt of the request before, which the server may have cached.
     before: usize,
-    /// A prompt of this many tokens was not cut, as the server said.
+    // The server confirmed that a prompt of this many tokens wasn't cut.
     safe: usize,
-    /// It does not tell the window that it holds the model with.
+    // The server doesn't report the window that it holds the model with.
     silent: bool,
     warned: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Read {
-    /// About how many tokens the prompt has.
+pub(super) struct PromptReport {
     pub(super) estimate: usize,
     pub(super) window: usize,
     pub(super) read: u64,
 }
 
-impl Window {
+impl OllamaWindow {
     pub(super) fn new(fixed: Option<usize>) -> Self {
         Self {
             fixed,
@@ -57,28 +57,28 @@ impl Window {
             .store(of_model.unwrap_or(0), Ordering::Relaxed);
     }
 
-    pub(super) fn most(&self) -> usize {
+    pub(super) fn largest(&self) -> usize {
         let of_model = match self.of_model.load(Ordering::Relaxed) {
-            0 => MOST,
+            0 => MAX_WINDOW,
             known => known,
         };
-        self.fixed.unwrap_or(of_model.min(MOST))
+        self.fixed.unwrap_or(of_model.min(MAX_WINDOW))
     }
 
-    /// What to ask for, so that a prompt and its answer have room: 8192 tokens or twice as much and so on, and not less than
-    /// before.
+    /// The window to ask for, so that a prompt and its answer fit: 8192 tokens, doubled as often as
+    /// needed, and not less than before.
     pub(super) fn fit(&self, prompt: usize, answer: usize) -> usize {
         if let Some(fixed) = self.fixed {
             return fixed;
         }
-        let step = prompt.saturating_add(answer).clamp(LEAST, MOST);
-        let wanted = step.next_power_of_two().min(self.most());
+        let step = prompt.saturating_add(answer).clamp(MIN_WINDOW, MAX_WINDOW);
+        let wanted = step.next_power_of_two().min(self.largest());
         self.asked.fetch_max(wanted, Ordering::Relaxed).max(wanted)
     }
 
-    /// True if the server read less than was sent, as far as that can be told: then it is worth asking which window it
-    /// holds the model with, unless it did not tell before. No server has one so small that a short prompt is cut.
-    pub(super) fn is_doubtful(&self, Read { estimate, read, .. }: Read) -> bool {
+    /// True if the server seems to have read less than was sent, and asking for its window may
+    /// settle that. No server has one so small that a short prompt is cut.
+    pub(super) fn is_doubtful(&self, PromptReport { estimate, read, .. }: PromptReport) -> bool {
         const SHORT: usize = 2048;
         let reading = self.reading.lock();
         let read = usize::try_from(read).unwrap_or(usize::MAX);
@@ -86,22 +86,22 @@ impl Window {
         may_tell && read < estimate && estimate > SHORT.max(reading.safe)
     }
 
-    /// The server was asked which window it holds the model with, and did not tell.
-    pub(super) fn not_told(&self) {
+    pub(super) fn mark_silent(&self) {
         let mut reading = self.reading.lock();
         reading.silent = true;
     }
 
-    /// Compares what the server says it read with what was sent; a sentence for the person where it was cut. `held` is the
-    /// window that the server holds the model with, where it told: then there is nothing to guess.
+    /// Compares what the server says it read with what was sent. Returns a sentence for the person
+    /// if the prompt was cut, but only once. `held` is the window that the server reports; with it,
+    /// nothing has to be guessed.
     ///
-    /// The estimate is no count, so where the server tells nothing only a gap of more than half is one, or a smaller one where
-    /// what was read fills a window of a usual size. Some versions count
-    /// only what their cache does not hold: what they read for the request before is given to them. The first request of a
-    /// program may still meet a cache that another one filled, and the sentence says so. It is said once.
-    pub(super) fn check(&self, prompt: Read, held: Option<usize>) -> Option<String> {
+    /// The estimate isn't a count. Without `held`, only a gap of more than half is a cut, or a
+    /// smaller one if what was read fills a window of a usual size. Some versions don't count what
+    /// they have cached, so they are credited with the request before. The first request may still
+    /// meet a cache that another program filled, and the sentence says so.
+    pub(super) fn check(&self, prompt: PromptReport, held: Option<usize>) -> Option<String> {
         const SMALL: usize = 1024;
-        let Read {
+        let PromptReport {
             estimate,
             window,
             read,
@@ -148,7 +148,7 @@ impl Window {
     }
 }
 
-/// True of 4096 tokens, or a few less, where more were asked for.
+// True for 4096 tokens or slightly fewer, if more were asked for.
 fn fills_a_window(read: usize, asked: usize) -> bool {
     let full = read.checked_next_power_of_two().unwrap_or(usize::MAX);
     full < asked && full - read <= full / 64
@@ -158,8 +158,8 @@ fn fills_a_window(read: usize, asked: usize) -> bool {
 mod tests {
     use super::*;
 
-    fn read(estimate: usize, window: usize, read: u64) -> Read {
-        Read {
+    fn read(estimate: usize, window: usize, read: u64) -> PromptReport {
+        PromptReport {
             estimate,
             window,
             read,
@@ -176,23 +176,27 @@ mod tests {
             (500_000, 4096, 32_768),
             (usize::MAX, 4096, 32_768),
         ] {
-            assert_eq!(Window::new(None).fit(prompt, answer), expected, "{prompt}");
+            assert_eq!(
+                OllamaWindow::new(None).fit(prompt, answer),
+                expected,
+                "{prompt}"
+            );
         }
     }
 
     #[test]
     fn a_window_never_shrinks_so_that_the_model_stays_loaded() {
-        let window = Window::new(None);
+        let window = OllamaWindow::new(None);
         let sizes = [1000, 9000, 1000].map(|prompt| window.fit(prompt, 4096));
         assert_eq!(sizes, [8192, 16_384, 16_384]);
     }
 
     #[test]
     fn a_configured_window_is_exactly_that() {
-        let window = Window::new(Some(3000));
+        let window = OllamaWindow::new(Some(3000));
         window.learn(Some(2048));
         assert_eq!(
-            [window.fit(10, 10), window.fit(90_000, 10), window.most()],
+            [window.fit(10, 10), window.fit(90_000, 10), window.largest()],
             [3000; 3]
         );
     }
@@ -205,15 +209,15 @@ mod tests {
             (Some(262_144), 32_768),
             (None, 32_768),
         ] {
-            let window = Window::new(None);
+            let window = OllamaWindow::new(None);
             window.learn(of_model);
-            assert_eq!((window.most(), window.fit(90_000, 4096)), (most, most));
+            assert_eq!((window.largest(), window.fit(90_000, 4096)), (most, most));
         }
     }
 
     #[test]
     fn a_prompt_that_was_cut_is_told_once_with_numbers() {
-        let window = Window::new(None);
+        let window = OllamaWindow::new(None);
         let told = window.check(read(15_700, 16_384, 2048), None).unwrap();
         for part in [
             "only 2048 of about 15700",
@@ -237,7 +241,7 @@ mod tests {
             (26_000, 32_768, 16_384, true),
             (20_000, 16_384, 16_384, true),
         ] {
-            let told = Window::new(None).check(read(estimate, window, count), None);
+            let told = OllamaWindow::new(None).check(read(estimate, window, count), None);
             assert_eq!(told.is_some(), is_cut, "{estimate} {count}: {told:?}");
         }
     }
@@ -245,7 +249,7 @@ mod tests {
     #[test]
     fn a_prompt_larger_than_the_window_is_told_once_whatever_was_read() {
         for count in [0, 4096, 9000] {
-            let window = Window::new(Some(4096));
+            let window = OllamaWindow::new(Some(4096));
             let told = window.check(read(9000, 4096, count), None).unwrap();
             assert!(
                 told.contains("about 9000") && told.contains("4096"),
@@ -265,7 +269,7 @@ mod tests {
             &[(3000, 2800), (15_700, 10_000), (15_800, 20)],
         ];
         for rounds in rounds {
-            let window = Window::new(None);
+            let window = OllamaWindow::new(None);
             for (estimate, count) in rounds {
                 assert_eq!(
                     window.check(read(*estimate, 16_384, *count), None),
@@ -284,7 +288,7 @@ mod tests {
             (15_700, 2048, 32_768, false),
             (3000, 2500, 4096, false),
         ] {
-            let window = Window::new(None);
+            let window = OllamaWindow::new(None);
             let prompt = read(estimate, 16_384, count);
             assert!(window.is_doubtful(prompt));
             let told = window.check(prompt, Some(held));
@@ -292,7 +296,7 @@ mod tests {
             assert!(!window.is_doubtful(prompt), "one answer is enough");
             assert_eq!(window.check(prompt, None), None);
         }
-        let window = Window::new(None);
+        let window = OllamaWindow::new(None);
         for (estimate, count) in [(900, 10), (2048, 100), (9000, 9500)] {
             assert!(!window.is_doubtful(read(estimate, 16_384, count)));
         }
@@ -300,9 +304,9 @@ mod tests {
 
     #[test]
     fn a_server_that_does_not_tell_is_not_asked_with_every_question() {
-        let (window, prompt) = (Window::new(None), read(9000, 16_384, 4000));
+        let (window, prompt) = (OllamaWindow::new(None), read(9000, 16_384, 4000));
         assert!(window.is_doubtful(prompt));
-        window.not_told();
+        window.mark_silent();
         assert!(!window.is_doubtful(prompt));
     }
 }

@@ -1,29 +1,30 @@
-//! Calls, put together from their pieces.
+//! Assembles calls from their pieces.
 //!
-//! A piece has the index of its call; the id and the name are in the first one. Not all servers keep to that: some give no
-//! index, some a call in one piece, some the name again in each, some index 0 for every call.
+//! A piece has the index of its call; the first one has the id and the name. Not all servers keep
+//! to that: some leave out the index, send a call in one piece, repeat the name in each, or use
+//! index 0 for every call.
 
 use super::wire::CallPiece;
-use crate::message::MOST_PARTS;
+use crate::message::MAX_PARTS;
 use crate::{CallArguments, Catalog, ModelCall};
 
 #[derive(Default)]
-pub(super) struct Calls(Vec<Open>);
+pub(super) struct CallAssembler(Vec<OpenCall>);
 
-struct Open {
+struct OpenCall {
     index: Option<u64>,
     id: String,
     name: String,
     arguments: String,
-    balance: Balance,
+    balance: JsonBalance,
 }
 
-impl Calls {
+impl CallAssembler {
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Adds a piece; false if it begins a call too many.
+    /// Adds a piece. Returns false if it begins one call too many.
     #[must_use]
     pub(super) fn add(&mut self, piece: &CallPiece<'_>) -> bool {
         let id = piece.id.as_deref().unwrap_or_default();
@@ -35,18 +36,18 @@ impl Calls {
         if id.is_empty() && name.is_empty() && arguments.is_empty() {
             return true;
         }
-        let place = self.place(piece.index, id);
-        let place = place.filter(|place| !self.0[*place].is_other(id, name, arguments));
+        let place = self.find_call(piece.index, id);
+        let place = place.filter(|place| !self.0[*place].starts_other_call(id, name, arguments));
         let call = match place {
             Some(place) => &mut self.0[place],
-            None if self.0.len() == MOST_PARTS => return false,
+            None if self.0.len() == MAX_PARTS => return false,
             None => {
-                self.0.push(Open {
+                self.0.push(OpenCall {
                     index: piece.index,
                     id: id.to_owned(),
                     name: name.to_owned(),
                     arguments: String::new(),
-                    balance: Balance::default(),
+                    balance: JsonBalance::default(),
                 });
                 let last = self.0.len() - 1;
                 &mut self.0[last]
@@ -63,7 +64,7 @@ impl Calls {
         true
     }
 
-    fn place(&self, index: Option<u64>, id: &str) -> Option<usize> {
+    fn find_call(&self, index: Option<u64>, id: &str) -> Option<usize> {
         let calls = &self.0;
         match index {
             Some(_) => calls.iter().rposition(|call| call.index == index),
@@ -72,11 +73,13 @@ impl Calls {
         }
     }
 
-    /// All of them. Of an answer that was cut, the last one is left out unless its arguments are whole.
+    /// All calls. If the answer was cut off, the last one is left out unless
+    /// its arguments are complete.
     pub(super) fn finish(self, catalog: &Catalog, was_cut: bool) -> Vec<ModelCall> {
         let last = self.0.len().saturating_sub(1);
         let calls = self.0.into_iter().enumerate();
-        let calls = calls.filter(|(index, call)| !(was_cut && *index == last && call.is_half()));
+        let calls =
+            calls.filter(|(index, call)| !(was_cut && *index == last && call.is_incomplete()));
         calls
             .map(|(_, call)| ModelCall {
                 id: ModelCall::id_or_new(call.id),
@@ -90,29 +93,28 @@ impl Calls {
         self.0.len()
     }
 
-    /// True if the arguments of a call have begun and not ended.
-    pub(super) fn has_half(&self) -> bool {
+    pub(super) fn has_open_arguments(&self) -> bool {
         self.0.iter().any(|call| call.balance.is_open())
     }
 }
 
-impl Open {
-    /// True if the piece is not of this call but the first one of another.
-    fn is_other(&self, id: &str, name: &str, arguments: &str) -> bool {
+impl OpenCall {
+    fn starts_other_call(&self, id: &str, name: &str, arguments: &str) -> bool {
         if !id.is_empty() && !self.id.is_empty() {
-            // All of it once more, id and all, is for who reads both to see.
+            // The same call again, id included, stays a second call. Whoever reads both decides.
             let is_echo = !name.is_empty() && !arguments.is_empty() && self.balance.is_whole();
-            // Some servers give each piece an id of its own; a call that has not ended can not be followed by another.
+            // Some servers give each piece its own id, but a call that hasn't ended can't
+            // be followed by another.
             let is_piece = name.is_empty() && self.balance.is_open();
             return if id == self.id { is_echo } else { !is_piece };
         }
         let is_named = !name.is_empty() && !self.name.is_empty();
-        // The name again, and maybe nothing else.
+        // Some servers repeat the name in each piece, possibly with nothing else.
         let is_repeated = name == self.name && (arguments.is_empty() || !self.balance.is_whole());
         is_named && !is_repeated
     }
 
-    fn is_half(&self) -> bool {
+    fn is_incomplete(&self) -> bool {
         self.arguments.trim().is_empty()
             || matches!(
                 CallArguments::read(&self.arguments),
@@ -121,16 +123,15 @@ impl Open {
     }
 }
 
-/// Whether the brackets of JSON that comes in pieces are closed.
 #[derive(Default)]
-struct Balance {
+struct JsonBalance {
     depth: usize,
     begun: bool,
     in_string: bool,
     escaped: bool,
 }
 
-impl Balance {
+impl JsonBalance {
     fn feed(&mut self, text: &str) {
         for byte in text.bytes() {
             if self.in_string {

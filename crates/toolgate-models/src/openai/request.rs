@@ -1,42 +1,32 @@
-//! What is asked, as the chat completions want it: bytes out of a request, without a socket.
+//! Builds the request body for chat completions, without touching a socket.
 
 use serde::Serialize;
+use serde_json::{Value, json};
 
-use super::transcript::{self, Message};
-use crate::learned::{Habits, Sent, is_unwanted};
-use crate::{ModelError, Offer, Request};
-
-#[derive(Debug, Clone)]
-pub(super) struct Options {
-    pub(super) model: String,
-    pub(super) max_tokens: usize,
-    /// How many tokens the model can hold.
-    pub(super) window: usize,
-    pub(super) temperature: Option<f64>,
-    pub(super) seed: Option<i64>,
-    /// For servers that run a model's template themselves.
-    pub(super) enable_thinking: Option<bool>,
-}
+use super::transcript::{self, OpenAiMessage};
+use crate::habits::{RequestHabits, SentOptions, is_unwanted};
+use crate::wire_format::RequestOptions;
+use crate::{ModelError, ModelRequest, OfferedTools};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct ServerHabits {
-    /// It tells what an answer cost only when it is asked to, and some do not understand the question.
+pub(crate) struct OpenAiHabits {
+    // A server reports usage only when asked to, and some don't understand the question.
     asks_usage: bool,
     limit: LimitName,
     swapped: bool,
-    pub(super) sent: Sent,
+    pub(super) sent: SentOptions,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum LimitName {
     MaxTokens,
-    /// The one that models want which reason.
+    // Reasoning models require this one.
     MaxCompletionTokens,
 }
 
-impl ServerHabits {
-    /// OpenAI itself knows the new names, others rather the old ones.
-    pub(super) fn new(official: bool, options: &Options) -> Self {
+impl OpenAiHabits {
+    // OpenAI itself knows the new names, other servers rather the old ones.
+    pub(super) fn new(official: bool, sent: SentOptions) -> Self {
         Self {
             asks_usage: true,
             limit: if official {
@@ -45,16 +35,12 @@ impl ServerHabits {
                 LimitName::MaxTokens
             },
             swapped: false,
-            sent: Sent {
-                temperature: options.temperature.is_some(),
-                seed: options.seed.is_some(),
-                think: options.enable_thinking.is_some(),
-            },
+            sent,
         }
     }
 }
 
-impl Habits for ServerHabits {
+impl RequestHabits for OpenAiHabits {
     fn after(mut self, status: u16, message: &str) -> Self {
         if !matches!(status, 400 | 422) {
             return self;
@@ -81,46 +67,45 @@ impl Habits for ServerHabits {
 }
 
 pub(super) fn body(
-    options: &Options,
-    habits: ServerHabits,
-    request: &Request<'_>,
+    options: &RequestOptions,
+    habits: OpenAiHabits,
+    request: &ModelRequest<'_>,
 ) -> Result<Vec<u8>, String> {
     let has_tools = !request.tools.is_empty();
-    let room = request.room(options.window, options.max_tokens);
+    let room = request.answer_tokens(options.window, options.max_tokens);
     let limit = |name| (habits.limit == name).then_some(room);
-    let body = Body {
+    let body = OpenAiBody {
         model: &options.model,
         messages: transcript::messages(request),
         tools: has_tools.then_some(request.tools),
-        // Tools are listed also where none may be used: history speaks of them.
+        // Tools are listed even where none may be used, because history refers to them.
         tool_choice: (has_tools && request.words_only).then_some("none"),
         stream: true,
-        stream_options: habits.asks_usage.then_some(StreamOptions {
-            include_usage: true,
-        }),
+        stream_options: habits.asks_usage.then(|| json!({ "include_usage": true })),
         max_tokens: limit(LimitName::MaxTokens),
         max_completion_tokens: limit(LimitName::MaxCompletionTokens),
         temperature: options.temperature.filter(|_| habits.sent.temperature),
         seed: options.seed.filter(|_| habits.sent.seed),
+        // For servers that run a model's template themselves.
         chat_template_kwargs: options
-            .enable_thinking
+            .think
             .filter(|_| habits.sent.think)
-            .map(|enable_thinking| TemplateOptions { enable_thinking }),
+            .map(|enable_thinking| json!({ "enable_thinking": enable_thinking })),
     };
     serde_json::to_vec(&body).map_err(|error| error.to_string())
 }
 
 #[derive(Serialize)]
-struct Body<'a> {
+struct OpenAiBody<'a> {
     model: &'a str,
-    messages: Vec<Message<'a>>,
+    messages: Vec<OpenAiMessage<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    tools: Option<&'a Offer>,
+    tools: Option<&'a OfferedTools>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tool_choice: Option<&'static str>,
     stream: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
-    stream_options: Option<StreamOptions>,
+    stream_options: Option<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     max_tokens: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -130,17 +115,7 @@ struct Body<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     seed: Option<i64>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    chat_template_kwargs: Option<TemplateOptions>,
-}
-
-#[derive(Serialize)]
-struct StreamOptions {
-    include_usage: bool,
-}
-
-#[derive(Serialize)]
-struct TemplateOptions {
-    enable_thinking: bool,
+    chat_template_kwargs: Option<Value>,
 }
 
 #[cfg(test)]

@@ -5,9 +5,11 @@ use tokio::time::Instant;
 use toolgate_core::Tool;
 
 use super::*;
-use crate::tests::loopback::{HANG, Loopback, Step, answer, chunked, dribbled};
+use crate::tests::loopback::{HANG, LoopbackServer, LoopbackStep, answer, chunked, dribbled};
 use crate::tests::samples::{call, tool};
-use crate::{Catalog, Event, Message, ModelClient, Offer, Reply, Stop, ToolList};
+use crate::{
+    Catalog, Message, ModelClient, ModelEvent, ModelReply, OfferedTools, StopReason, ToolList,
+};
 
 const KEY: &str = "sk-proj-very-secret";
 const SSE: &str = "text/event-stream; charset=utf-8";
@@ -27,8 +29,8 @@ const HELLO: &str = concat!(
     "data: [DONE]\n\n",
 );
 
-pub(super) fn offer(tools: &[Arc<dyn Tool>]) -> Offer {
-    Offer::all(Arc::new(Catalog::build(tools, &tools::DIALECT)))
+pub(super) fn offer(tools: &[Arc<dyn Tool>]) -> OfferedTools {
+    OfferedTools::all(Arc::new(Catalog::build(tools, &tools::DIALECT)))
 }
 
 fn settings(url: &str) -> ModelSettings {
@@ -45,20 +47,20 @@ fn client(url: &str) -> OpenAiClient {
     OpenAiClient::new(&settings(url)).unwrap()
 }
 
-/// Asks once, with a tool, and tells what was heard.
-async fn ask(client: &OpenAiClient) -> (Result<Reply, ModelError>, Vec<String>) {
+/// Asks once, with a tool, and returns the events.
+async fn ask(client: &OpenAiClient) -> (Result<ModelReply, ModelError>, Vec<String>) {
     let parameters = json!({ "type": "object", "properties": { "zone": { "type": "string" } } });
     let time = tool("time", "Tells the time", parameters);
-    let tools = Offer::all(client.catalog(&Arc::new(ToolList::new(vec![time]))));
+    let tools = OfferedTools::all(client.catalog(&Arc::new(ToolList::new(vec![time]))));
     let messages = [Message::User {
         text: "What time is it?".to_owned(),
     }];
-    let request = Request::new("", &messages, &tools, Instant::now() + HANG);
+    let request = ModelRequest::new("", &messages, &tools, Instant::now() + HANG);
     let mut heard = Vec::new();
-    let mut listener = |event: Event<'_>| match event {
-        Event::Text(text) => heard.push(text.to_owned()),
-        Event::Void => heard.push("(void)".to_owned()),
-        Event::Retrying { error, .. } => heard.push(format!("({error})")),
+    let mut listener = |event: ModelEvent<'_>| match event {
+        ModelEvent::Text(text) => heard.push(text.to_owned()),
+        ModelEvent::Void => heard.push("(void)".to_owned()),
+        ModelEvent::Retrying { error, .. } => heard.push(format!("({error})")),
         other => panic!("{other:?}"),
     };
     let reply = client.reply(request, &mut listener).await;
@@ -70,13 +72,13 @@ fn body(request: &str) -> Value {
     serde_json::from_str(body).unwrap()
 }
 
-fn stream(body: &str) -> Vec<Step> {
+fn stream(body: &str) -> Vec<LoopbackStep> {
     chunked(SSE, &[body.as_bytes()])
 }
 
-fn refusal(status: u16, body: &Value) -> Vec<Step> {
+fn refusal(status: u16, body: &Value) -> Vec<LoopbackStep> {
     let json = "Content-Type: application/json\r\n";
-    vec![Step::Send(
+    vec![LoopbackStep::Send(
         answer(status, json, &body.to_string()).into_bytes(),
     )]
 }
@@ -88,14 +90,14 @@ async fn a_call_comes_back_however_the_bytes_are_cut() {
         dribbled(SSE, CALL),
         stream(&CALL.replace('\n', "\r\n")),
     ] {
-        let mut server = Loopback::start(vec![script]).await;
+        let mut server = LoopbackServer::start(vec![script]).await;
         let client = client(&server.url);
         let (reply, heard) = ask(&client).await;
         let reply = reply.unwrap();
         assert_eq!(heard.concat(), "Grüße 😀. ");
         assert_eq!(
             (reply.stop, reply.usage.input, reply.usage.output),
-            (Stop::Calls, 9, 4)
+            (StopReason::Calls, 9, 4)
         );
         assert!(reply.first_token.is_some());
         assert_eq!(
@@ -118,7 +120,7 @@ async fn a_call_comes_back_however_the_bytes_are_cut() {
 #[tokio::test]
 async fn a_server_without_keys_or_streams_will_do() {
     let whole = json!({ "choices": [{ "message": { "role": "assistant", "content": "Hello" }, "finish_reason": "stop" }] });
-    let mut server = Loopback::start(vec![refusal(200, &whole)]).await;
+    let mut server = LoopbackServer::start(vec![refusal(200, &whole)]).await;
     let client = OpenAiClient::new(&ModelSettings {
         key: String::new(),
         url: format!("{}/v1/chat/completions/", server.url),
@@ -127,7 +129,7 @@ async fn a_server_without_keys_or_streams_will_do() {
     let (reply, heard) = ask(&client.unwrap()).await;
     assert_eq!(
         (reply.unwrap().stop, heard),
-        (Stop::End, vec!["Hello".to_owned()])
+        (StopReason::End, vec!["Hello".to_owned()])
     );
     let request = server.request().await;
     assert!(
@@ -145,7 +147,7 @@ async fn what_the_server_does_not_know_is_left_out_from_then_on() {
             &json!({ "error": { "message": message, "type": "invalid_request_error" } }),
         )
     };
-    let mut server = Loopback::start(vec![
+    let mut server = LoopbackServer::start(vec![
         error("Unrecognized request argument supplied: stream_options"),
         error("Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead."),
         stream(HELLO),
@@ -157,7 +159,7 @@ async fn what_the_server_does_not_know_is_left_out_from_then_on() {
         let (reply, heard) = ask(&client).await;
         assert_eq!(
             (reply.unwrap().stop, heard),
-            (Stop::End, vec!["Hello".to_owned()])
+            (StopReason::End, vec!["Hello".to_owned()])
         );
     }
     let mut sent = Vec::new();
@@ -185,7 +187,7 @@ async fn what_the_server_does_not_know_is_left_out_from_then_on() {
 async fn a_server_that_refuses_both_names_is_not_asked_for_ever() {
     let error = |name: &str| refusal(400, &json!({ "error": format!("unknown field {name}") }));
     let mut server =
-        Loopback::start(vec![error("max_tokens"), error("max_completion_tokens")]).await;
+        LoopbackServer::start(vec![error("max_tokens"), error("max_completion_tokens")]).await;
     let (reply, _) = ask(&client(&server.url)).await;
     assert!(
         matches!(reply, Err(ModelError::Refused { .. })),
@@ -228,7 +230,7 @@ async fn each_failure_is_told_in_its_own_sentence_and_the_key_in_none() {
         (
             404,
             json!({ "message": "File Not Found" }),
-            "openai refused the request: there is nothing at http://127.0.0.1:",
+            "openai refused the request: nothing was found at http://127.0.0.1:",
         ),
         (
             400,
@@ -236,7 +238,8 @@ async fn each_failure_is_told_in_its_own_sentence_and_the_key_in_none() {
             "openai refused the request: Invalid schema",
         ),
     ] {
-        let mut server = Loopback::start(vec![refusal(status, &json!({ "error": error }))]).await;
+        let mut server =
+            LoopbackServer::start(vec![refusal(status, &json!({ "error": error }))]).await;
         let (reply, heard) = ask(&client(&server.url)).await;
         let text = reply.unwrap_err().to_string();
         assert!(text.starts_with(expected), "{text}");
@@ -249,9 +252,10 @@ async fn each_failure_is_told_in_its_own_sentence_and_the_key_in_none() {
 
 #[tokio::test]
 async fn an_address_without_its_path_is_told() {
-    let server = Loopback::start(vec![refusal(404, &json!({ "error": "nothing here" }))]).await;
+    let server =
+        LoopbackServer::start(vec![refusal(404, &json!({ "error": "nothing here" }))]).await;
     let client = OpenAiClient::new(&ModelSettings {
-        url: server.url.clone(),
+        url: format!("{}/api", server.url),
         ..settings("")
     });
     let text = ask(&client.unwrap()).await.0.unwrap_err().to_string();
@@ -264,7 +268,7 @@ async fn e1_an_error_in_a_stream_is_what_it_would_have_been_before() {
     let failed = format!(
         "{begun}data: {{\"error\":{{\"message\":\"overloaded\",\"type\":\"server_error\",\"code\":503}}}}\n\n"
     );
-    let server = Loopback::start(vec![stream(&failed), stream(HELLO)]).await;
+    let server = LoopbackServer::start(vec![stream(&failed), stream(HELLO)]).await;
     let (reply, heard) = ask(&client(&server.url)).await;
     assert_eq!(reply.unwrap().message.to_text(), "Hello");
     assert_eq!(
@@ -278,7 +282,7 @@ async fn e1_an_error_in_a_stream_is_what_it_would_have_been_before() {
     );
     let long =
         "data: {\"error\":{\"message\":\"too long\",\"code\":\"context_length_exceeded\"}}\n\n";
-    let server = Loopback::start(vec![stream(long)]).await;
+    let server = LoopbackServer::start(vec![stream(long)]).await;
     let (reply, _) = ask(&client(&server.url)).await;
     assert!(
         matches!(reply, Err(ModelError::TooLong { .. })),
@@ -291,8 +295,8 @@ async fn e2_a_cut_inside_a_call_is_asked_again_and_never_half_a_call() {
     let (half, _) = CALL.split_at(CALL.find("\\\"Oslo").unwrap());
     let mut reset = stream(half);
     reset.pop();
-    reset.push(Step::Reset);
-    let server = Loopback::start(vec![stream(half), reset, stream(CALL)]).await;
+    reset.push(LoopbackStep::Reset);
+    let server = LoopbackServer::start(vec![stream(half), reset, stream(CALL)]).await;
     let (reply, heard) = ask(&client(&server.url)).await;
     let reply = reply.unwrap();
     assert_eq!(
@@ -311,12 +315,12 @@ async fn a_connection_that_breaks_after_the_answer_breaks_nothing() {
     let (answered, _) = HELLO.split_at(HELLO.find("data: [DONE]").unwrap());
     let mut steps = stream(answered);
     steps.pop();
-    steps.push(Step::Reset);
-    let server = Loopback::start(vec![steps]).await;
+    steps.push(LoopbackStep::Reset);
+    let server = LoopbackServer::start(vec![steps]).await;
     let (reply, heard) = ask(&client(&server.url)).await;
     assert_eq!(
         (reply.unwrap().stop, heard.concat()),
-        (Stop::End, "Hello".to_owned())
+        (StopReason::End, "Hello".to_owned())
     );
 }
 
@@ -325,13 +329,13 @@ async fn e5_leaving_closes_the_connection() {
     let mut steps =
         stream("data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"Hel\"}}]}\n\n");
     steps.pop();
-    steps.push(Step::Hang);
-    let mut server = Loopback::start(vec![steps]).await;
+    steps.push(LoopbackStep::Hang);
+    let mut server = LoopbackServer::start(vec![steps]).await;
     let client = client(&server.url);
     let tools = offer(&[]);
-    let request = Request::new("", &[], &tools, Instant::now() + HANG);
+    let request = ModelRequest::new("", &[], &tools, Instant::now() + HANG);
     let heard = tokio::sync::Notify::new();
-    let mut listener = |_: Event<'_>| heard.notify_one();
+    let mut listener = |_: ModelEvent<'_>| heard.notify_one();
     tokio::select! {
         _ = client.reply(request, &mut listener) => panic!("it never answers"),
         () = heard.notified() => {}
@@ -350,12 +354,12 @@ fn openai_itself_wants_a_key_and_has_a_larger_window() {
         (client.model(), client.window()),
         (Provider::OpenAi.default_model(), 128_000)
     );
-    assert!(!client.format.rescue);
+    assert!(!client.format.0.rescue);
     assert_eq!(client.most_tools(), Some(128));
     let error = OpenAiClient::new(&ModelSettings::default()).err().unwrap();
     assert_eq!(
         error.to_string(),
-        "openai does not accept the key: there is none; set OPENAI_API_KEY, or model.key in the configuration"
+        "openai does not accept the key: no key is set; set OPENAI_API_KEY, or model.key in the configuration"
     );
     let elsewhere = ModelSettings {
         url: "http://localhost:8080/v1".to_owned(),
@@ -364,7 +368,7 @@ fn openai_itself_wants_a_key_and_has_a_larger_window() {
     };
     let client = OpenAiClient::new(&elsewhere).unwrap();
     assert_eq!(client.window(), 32_000);
-    assert!(client.format.rescue);
+    assert!(client.format.0.rescue);
     assert_eq!(client.most_tools(), None);
 }
 
@@ -385,6 +389,6 @@ fn a_status_is_found_in_an_error() {
         (json!({ "error": "oops" }), 500),
         (json!({ "message": "oops" }), 500),
     ] {
-        assert_eq!(status(&error), expected, "{error}");
+        assert_eq!(OpenAiFormat::status(&error), expected, "{error}");
     }
 }

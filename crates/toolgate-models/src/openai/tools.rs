@@ -1,14 +1,15 @@
-//! A tool as the chat completions want it. `strict` is not sent: it would ask for schemas that foreign tools do not have.
+//! Converts a tool into the form of chat completions. `strict` is not sent: it would demand schemas
+//! that foreign tools don't have.
 
 use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 
-use crate::catalog::Dialect;
-use crate::lowering::{Lowered, Rules, lower};
+use crate::catalog::ToolDialect;
+use crate::lowering::{LoweredTool, SchemaRules, lower};
 
-impl Rules {
-    /// Chat completions without `strict`, of OpenAI and the many that speak them.
+impl SchemaRules {
+    // Chat completions without `strict`, for OpenAI and the many servers that speak them.
     pub(crate) const OPENAI: Self = Self {
         keywords: None,
         is_parameter_name: |_| true,
@@ -17,30 +18,30 @@ impl Rules {
     };
 }
 
-pub(super) const DIALECT: Dialect = Dialect {
+pub(super) const DIALECT: ToolDialect = ToolDialect {
     longest_name: 64,
     original_names: false,
-    convert: |definition, wire_name| form(&lower(definition, &Rules::OPENAI)?, wire_name),
+    convert: |definition, wire_name| form(&lower(definition, &SchemaRules::OPENAI)?, wire_name),
 };
 
 #[derive(Serialize)]
-struct Tool<'a> {
+struct OpenAiTool<'a> {
     #[serde(rename = "type")]
     kind: &'static str,
-    function: Function<'a>,
+    function: OpenAiDeclaration<'a>,
 }
 
 #[derive(Serialize)]
-struct Function<'a> {
+struct OpenAiDeclaration<'a> {
     name: &'a str,
     description: &'a str,
     parameters: &'a Value,
 }
 
-pub(crate) fn form(lowered: &Lowered<'_>, wire_name: &str) -> Result<Box<RawValue>, String> {
-    let tool = Tool {
+pub(crate) fn form(lowered: &LoweredTool<'_>, wire_name: &str) -> Result<Box<RawValue>, String> {
+    let tool = OpenAiTool {
         kind: "function",
-        function: Function {
+        function: OpenAiDeclaration {
             name: wire_name,
             description: &lowered.description,
             parameters: &lowered.schema,

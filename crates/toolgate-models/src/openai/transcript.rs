@@ -1,83 +1,68 @@
-//! History, as the chat completions want it.
+//! Converts history into the form of chat completions.
 //!
-//! Right behind the calls of a message come their results, one for each, whatever became of the turn they come from. Ids and
-//! names that other providers allow are made legal here.
+//! The results of a message's calls follow it directly, one for each. Ids and names from other
+//! providers are made legal.
 
 use std::borrow::Cow;
 
 use serde::Serialize;
+use serde_json::Value;
 
-use crate::{AssistantMessage, Catalog, ModelCall, Request, ToolResult};
+use crate::transcript::{self, NO_OUTPUT, NO_RESULT, TranscriptWriter};
+use crate::{AssistantMessage, Catalog, ModelCall, ModelRequest, ToolResult};
 
-/// The longest id of a call that is taken.
-const LONGEST_ID: usize = 40;
-const NO_RESULT: &str = "(no result: the call was stopped)";
-/// What EX10 says of a result that is empty.
-const NO_OUTPUT: &str = "(no output)";
+const MAX_ID_LEN: usize = 40;
 
 #[derive(Debug, Serialize)]
-pub(super) struct Message<'a> {
+pub(super) struct OpenAiMessage<'a> {
     role: &'static str,
-    /// A text also where there is none: some servers refuse `null`.
+    // An empty string rather than `null`, which some servers refuse.
     content: Cow<'a, str>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    tool_calls: Vec<Call<'a>>,
+    tool_calls: Vec<OpenAiCall<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tool_call_id: Option<String>,
 }
 
 #[derive(Debug, Serialize)]
-struct Call<'a> {
+struct OpenAiCall<'a> {
     id: String,
     #[serde(rename = "type")]
     kind: &'static str,
-    function: Function<'a>,
+    function: OpenAiFunction<'a>,
 }
 
 #[derive(Debug, Serialize)]
-struct Function<'a> {
+struct OpenAiFunction<'a> {
     name: Cow<'a, str>,
-    /// JSON as text. Servers parse it to fill their templates, so it is always an object.
+    // JSON as text. Servers parse it to fill their templates, so it's always an object.
     arguments: String,
 }
 
-pub(super) fn messages<'a>(request: &Request<'a>) -> Vec<Message<'a>> {
-    let catalog = request.tools.catalog();
-    let mut transcript = Transcript::default();
+pub(super) fn messages<'a>(request: &ModelRequest<'a>) -> Vec<OpenAiMessage<'a>> {
+    let mut transcript = OpenAiTranscript {
+        catalog: request.tools.catalog(),
+        messages: Vec::new(),
+    };
     if !request.system.trim().is_empty() {
         transcript.push("system", request.system);
     }
-    for message in request.messages {
-        match message {
-            crate::Message::User { text } => {
-                transcript.close_calls();
-                transcript.push("user", text.as_str());
-            }
-            crate::Message::Assistant(message) => {
-                transcript.close_calls();
-                transcript.assistant(message, catalog);
-            }
-            crate::Message::Tool { results } => {
-                for result in results {
-                    transcript.result(result);
-                }
-            }
-        }
-    }
-    transcript.close_calls();
+    transcript::write(request.messages, &mut transcript);
     transcript.messages
 }
 
-#[derive(Default)]
-struct Transcript<'a> {
-    messages: Vec<Message<'a>>,
-    /// Calls that have no result yet: our id, and the one that is sent.
-    open: Vec<(&'a str, String)>,
+struct OpenAiTranscript<'a> {
+    catalog: &'a Catalog,
+    messages: Vec<OpenAiMessage<'a>>,
 }
 
-impl<'a> Transcript<'a> {
-    fn push(&mut self, role: &'static str, content: impl Into<Cow<'a, str>>) -> &mut Message<'a> {
-        self.messages.push(Message {
+impl<'a> OpenAiTranscript<'a> {
+    fn push(
+        &mut self,
+        role: &'static str,
+        content: impl Into<Cow<'a, str>>,
+    ) -> &mut OpenAiMessage<'a> {
+        self.messages.push(OpenAiMessage {
             role,
             content: content.into(),
             tool_calls: Vec::new(),
@@ -86,50 +71,42 @@ impl<'a> Transcript<'a> {
         let last = self.messages.len() - 1;
         &mut self.messages[last]
     }
+}
 
-    /// Nothing where nothing is left: thinking and other providers' blocks mean nothing here.
-    fn assistant(&mut self, message: &'a AssistantMessage, catalog: &'a Catalog) {
+impl<'a> TranscriptWriter<'a> for OpenAiTranscript<'a> {
+    fn sent_id(&mut self, call: &'a ModelCall, taken: &[String]) -> String {
+        let id = legal_id(&call.id);
+        if taken.contains(&id) {
+            ModelCall::new_id()
+        } else {
+            id
+        }
+    }
+
+    fn user(&mut self, text: &'a str) {
+        self.push("user", text);
+    }
+
+    // Thinking and other providers' blocks mean nothing here, so nothing may be left.
+    fn assistant(&mut self, message: &'a AssistantMessage, ids: Vec<String>) {
         let text = message.to_text();
-        let calls: Vec<Call<'a>> = message
-            .calls()
-            .map(|call| self.call(call, catalog))
-            .collect();
+        let calls = message.calls().zip(ids).map(|(call, id)| OpenAiCall {
+            id,
+            kind: "function",
+            function: OpenAiFunction {
+                name: self.catalog.wire_name(&call.name),
+                arguments: Value::Object(call.arguments.as_object().into_owned()).to_string(),
+            },
+        });
+        let calls: Vec<OpenAiCall<'a>> = calls.collect();
         if !text.trim().is_empty() || !calls.is_empty() {
             self.push("assistant", text).tool_calls = calls;
         }
     }
 
-    fn call(&mut self, call: &'a ModelCall, catalog: &'a Catalog) -> Call<'a> {
-        let mut id = legal_id(&call.id);
-        if self.open.iter().any(|(_, other)| *other == id) {
-            id = ModelCall::new_id();
-        }
-        self.open.push((&call.id, id.clone()));
-        Call {
-            id,
-            kind: "function",
-            function: Function {
-                name: catalog.wire_name(&call.name),
-                arguments: serde_json::Value::Object(call.arguments.as_object().into_owned())
-                    .to_string(),
-            },
-        }
-    }
-
-    /// A result without its call is left out.
-    fn result(&mut self, result: &'a ToolResult) {
-        let Some(place) = self.open.iter().position(|(id, _)| *id == result.id) else {
-            return;
-        };
-        let (_, id) = self.open.remove(place);
-        self.push("tool", content(result)).tool_call_id = Some(id);
-    }
-
-    /// A call without its result gets one: the turn it belongs to was stopped.
-    fn close_calls(&mut self) {
-        for (_, id) in std::mem::take(&mut self.open) {
-            self.push("tool", NO_RESULT).tool_call_id = Some(id);
-        }
+    fn result(&mut self, id: String, _: &'a ModelCall, result: Option<&'a ToolResult>) {
+        let content = result.map_or(Cow::Borrowed(NO_RESULT), content);
+        self.push("tool", content).tool_call_id = Some(id);
     }
 }
 
@@ -140,12 +117,12 @@ fn content(result: &ToolResult) -> Cow<'_, str> {
     }
 }
 
-/// Not empty and not too long. Of a longer one the end is kept, which is where ids differ.
+// Of a longer id the end is kept, because that's where ids differ.
 fn legal_id(id: &str) -> String {
     if id.trim().is_empty() {
         return ModelCall::new_id();
     }
-    let start = id.len().saturating_sub(LONGEST_ID);
+    let start = id.len().saturating_sub(MAX_ID_LEN);
     let start = (start..).find(|start| id.is_char_boundary(*start));
     id[start.unwrap_or_default()..].to_owned()
 }

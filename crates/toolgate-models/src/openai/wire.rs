@@ -1,4 +1,4 @@
-//! The pieces of an answer.
+//! The pieces of an answer, as they are deserialized.
 
 use std::borrow::Cow;
 
@@ -6,56 +6,52 @@ use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::Usage;
+use crate::TokenUsage;
 
 #[derive(Deserialize)]
-pub(super) struct Chunk<'a> {
-    #[serde(borrow, default)]
-    pub(super) choices: Option<Vec<Choice<'a>>>,
-    #[serde(default)]
-    pub(super) usage: Option<Counts>,
-    #[serde(borrow, default)]
+pub(super) struct OpenAiChunk<'a> {
+    #[serde(borrow)]
+    pub(super) choices: Option<Vec<OpenAiChoice<'a>>>,
+    pub(super) usage: Option<OpenAiUsage>,
+    #[serde(borrow)]
     pub(super) error: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize)]
-pub(super) struct Choice<'a> {
+pub(super) struct OpenAiChoice<'a> {
     #[serde(default, deserialize_with = "count")]
     pub(super) index: Option<u64>,
-    /// In a stream.
-    #[serde(borrow, default)]
-    pub(super) delta: Option<Delta<'a>>,
-    /// In a whole answer.
-    #[serde(borrow, default)]
-    pub(super) message: Option<Delta<'a>>,
-    #[serde(default)]
+    #[serde(borrow)]
+    pub(super) delta: Option<OpenAiDelta<'a>>,
+    // Takes the place of `delta` in an answer that isn't streamed.
+    #[serde(borrow)]
+    pub(super) message: Option<OpenAiDelta<'a>>,
     pub(super) finish_reason: Option<String>,
 }
 
 #[derive(Deserialize)]
-pub(super) struct Delta<'a> {
-    #[serde(borrow, default)]
-    pub(super) content: Option<Content<'a>>,
-    #[serde(borrow, default)]
+pub(super) struct OpenAiDelta<'a> {
+    #[serde(borrow)]
+    pub(super) content: Option<DeltaContent<'a>>,
+    #[serde(borrow)]
     pub(super) refusal: Option<Cow<'a, str>>,
-    #[serde(borrow, default)]
+    #[serde(borrow)]
     pub(super) reasoning_content: Option<Cow<'a, str>>,
-    #[serde(borrow, default)]
+    #[serde(borrow)]
     pub(super) reasoning: Option<Cow<'a, str>>,
-    #[serde(borrow, default)]
+    #[serde(borrow)]
     pub(super) tool_calls: Option<Vec<CallPiece<'a>>>,
 }
 
 #[derive(Deserialize)]
 #[serde(untagged)]
-pub(super) enum Content<'a> {
+pub(super) enum DeltaContent<'a> {
     Text(#[serde(borrow)] Cow<'a, str>),
     Parts(Vec<ContentPart>),
 }
 
 #[derive(Deserialize)]
 pub(super) struct ContentPart {
-    #[serde(default)]
     pub(super) text: Option<String>,
 }
 
@@ -65,20 +61,19 @@ pub(super) struct CallPiece<'a> {
     pub(super) index: Option<u64>,
     #[serde(default, deserialize_with = "id")]
     pub(super) id: Option<String>,
-    #[serde(borrow, default)]
+    #[serde(borrow)]
     pub(super) function: Option<FunctionPiece<'a>>,
 }
 
 #[derive(Deserialize, Default)]
 pub(super) struct FunctionPiece<'a> {
-    #[serde(default)]
     pub(super) name: Option<String>,
-    #[serde(borrow, default)]
+    #[serde(borrow)]
     arguments: Option<&'a RawValue>,
 }
 
 impl FunctionPiece<'_> {
-    /// A piece of JSON as text; some servers send the object itself.
+    // Some servers send the object itself instead of its text.
     pub(super) fn arguments(&self) -> Cow<'_, str> {
         let json = self.arguments.map_or("null", RawValue::get);
         match serde_json::from_str::<Option<String>>(json) {
@@ -89,25 +84,24 @@ impl FunctionPiece<'_> {
 }
 
 #[derive(Deserialize)]
-pub(super) struct Counts {
+pub(super) struct OpenAiUsage {
     #[serde(default, deserialize_with = "count")]
     prompt_tokens: Option<u64>,
     #[serde(default, deserialize_with = "count")]
     completion_tokens: Option<u64>,
-    #[serde(default)]
-    prompt_tokens_details: Option<Details>,
+    prompt_tokens_details: Option<UsageDetails>,
 }
 
 #[derive(Deserialize)]
-struct Details {
+struct UsageDetails {
     #[serde(default, deserialize_with = "count")]
     cached_tokens: Option<u64>,
 }
 
-impl Counts {
-    pub(super) fn usage(&self) -> Usage {
+impl OpenAiUsage {
+    pub(super) fn usage(&self) -> TokenUsage {
         let details = self.prompt_tokens_details.as_ref();
-        Usage {
+        TokenUsage {
             input: self.prompt_tokens.unwrap_or(0),
             output: self.completion_tokens.unwrap_or(0),
             cached: details
@@ -117,7 +111,7 @@ impl Counts {
     }
 }
 
-/// A whole number, also one that is written `12.0`. What is none, as an index of -1, is as good as missing.
+// Some servers write `12.0`. A number that doesn't fit, such as an index of -1, counts as missing.
 fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
     let value = Value::deserialize(deserializer)?;
     let float = value.as_f64().filter(|number| *number >= 0.0);

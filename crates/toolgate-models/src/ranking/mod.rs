@@ -1,5 +1,6 @@
-//! The N best tools for a request: small models drown in tools. Words of the request are looked up in what the tools say of
-//! themselves; no service is asked, and the same request finds the same tools every time.
+//! Finds the best tools for a request, because small models drown in tools. Words of the
+//! request are looked up in the tools' own texts. No service is asked, and the same request
+//! always finds the same tools.
 
 #[cfg(test)]
 mod tests;
@@ -11,23 +12,27 @@ use serde_json::Value;
 use toolgate_core::ToolDefinition;
 
 use crate::Catalog;
-use words::Words;
+use words::NormalizedWords;
 
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Choice<'a> {
-    /// At most this many; 0: as many as there are.
+pub(crate) struct RankingOptions<'a> {
+    /// At most this many tools; 0 means no limit.
     pub(crate) most: usize,
-    /// Of at most this many tokens together; 0: of any number.
+    /// At most this many tokens in total; 0 means no limit.
     pub(crate) tokens: usize,
-    /// The provider takes no more than this, whatever is pinned.
+    /// The most that the provider accepts, pinned tools included.
     pub(crate) limit: Option<usize>,
     pub(crate) pinned: &'a [String],
-    /// These before others, the last first, while there is room.
+    /// Preferred to others while there is room, the last first.
     pub(crate) remembered: &'a [String],
 }
 
-/// The best tools for a request, as places in the catalog, in its order. `None`: all of them fit.
-pub(crate) fn choose(catalog: &Catalog, request: &str, choice: &Choice<'_>) -> Option<Vec<usize>> {
+/// The best tools for a request, as sorted positions in the catalog. `None` if all of them fit.
+pub(crate) fn choose_tools(
+    catalog: &Catalog,
+    request: &str,
+    choice: &RankingOptions<'_>,
+) -> Option<Vec<usize>> {
     let or_all = |limit: usize| if limit == 0 { usize::MAX } else { limit };
     let limit = choice.limit.unwrap_or(usize::MAX);
     let (most, budget) = (or_all(choice.most).min(limit), or_all(choice.tokens));
@@ -38,14 +43,14 @@ pub(crate) fn choose(catalog: &Catalog, request: &str, choice: &Choice<'_>) -> O
     }
     let mut chosen = Vec::new();
     let mut is_chosen = vec![false; tools.len()];
-    for place in catalog.places(choice.pinned) {
+    for place in catalog.positions_of(choice.pinned) {
         if chosen.len() < limit && !std::mem::replace(&mut is_chosen[place], true) {
             chosen.push(place);
         }
     }
     let mut spent: usize = chosen.iter().map(|place| tools[*place].tokens).sum();
-    let remembered: Vec<usize> = catalog.places(choice.remembered).collect();
-    let best = catalog.index().ranked(request);
+    let remembered: Vec<usize> = catalog.positions_of(choice.remembered).collect();
+    let best = catalog.index().rank(request);
     for place in remembered.into_iter().rev().chain(best) {
         if chosen.len() >= most {
             break;
@@ -60,33 +65,33 @@ pub(crate) fn choose(catalog: &Catalog, request: &str, choice: &Choice<'_>) -> O
     Some(chosen)
 }
 
-/// What the tools of a catalog are about: for each word the tools that have it, and how much it means there.
-pub(crate) struct Index {
+/// For each word, the tools that contain it and its weight there.
+pub(crate) struct ToolIndex {
     postings: HashMap<String, Vec<(usize, f64)>>,
     lengths: Vec<f64>,
     average: f64,
 }
 
-/// A name says more than a sentence.
+// A name says more than a sentence.
 const NAME: f64 = 3.0;
 const TITLE: f64 = 2.0;
 const DESCRIPTION: f64 = 1.0;
 const PARAMETER: f64 = 1.0;
 const VALUE: f64 = 0.5;
 
-/// The most words of one tool, and bytes of a text, that are looked at: more only makes a tool match everything.
-const MOST_WORDS: usize = 1_000;
-const MOST_BYTES: usize = 4 << 10;
+// More words of a tool, or bytes of a text, would only make it match everything.
+const MAX_WORDS: usize = 1_000;
+const MAX_BYTES: usize = 4 << 10;
 
-impl Index {
-    pub(crate) fn of<'a>(definitions: impl Iterator<Item = &'a ToolDefinition>) -> Self {
+impl ToolIndex {
+    pub(crate) fn build<'a>(definitions: impl Iterator<Item = &'a ToolDefinition>) -> Self {
         let mut index = Self {
             postings: HashMap::new(),
             lengths: Vec::new(),
             average: 1.0,
         };
         for (place, definition) in definitions.enumerate() {
-            let words = Weighed::of(definition);
+            let words = WeightedWords::from_definition(definition);
             index.lengths.push(words.length);
             for (word, weight) in words.weights {
                 index
@@ -101,22 +106,25 @@ impl Index {
         index
     }
 
-    /// All tools, the best first; those that are equally good in their order.
-    fn ranked(&self, request: &str) -> Vec<usize> {
+    /// All tools, best first. Ties keep the catalog's order.
+    fn rank(&self, request: &str) -> Vec<usize> {
         let scores = self.scores(request);
         let mut places: Vec<usize> = (0..scores.len()).collect();
         places.sort_by(|one, other| scores[*other].total_cmp(&scores[*one]));
         places
     }
 
-    /// BM25: a word counts the more the rarer it is, the more it means in a tool, and the less else the tool speaks of.
+    // BM25: a word counts more the rarer it is, the more weight it has in a tool, and the less else
+    // the tool is about.
     fn scores(&self, request: &str) -> Vec<f64> {
         const MANY: f64 = 1.2;
         const LONG: f64 = 0.6;
         let mut scores = vec![0.0; self.lengths.len()];
         let tools = self.lengths.len() as f64;
-        let mut asked = Words::of(&request[..request.floor_char_boundary(MOST_BYTES)]).distinct();
-        asked.truncate(MOST_WORDS);
+        let mut asked =
+            NormalizedWords::from_text(&request[..request.floor_char_boundary(MAX_BYTES)])
+                .distinct();
+        asked.truncate(MAX_WORDS);
         for word in asked {
             let Some(postings) = self.postings.get(&word) else {
                 continue;
@@ -133,26 +141,26 @@ impl Index {
 }
 
 #[derive(Default)]
-struct Weighed {
+struct WeightedWords {
     weights: HashMap<String, f64>,
     length: f64,
     count: usize,
 }
 
-impl Weighed {
-    fn of(definition: &ToolDefinition) -> Self {
+impl WeightedWords {
+    fn from_definition(definition: &ToolDefinition) -> Self {
         let mut words = Self::default();
-        words.add(Words::of(definition.name()), NAME);
+        words.add(NormalizedWords::from_text(definition.name()), NAME);
         words.add_text(definition.title().unwrap_or_default(), TITLE);
         words.add_text(definition.description(), DESCRIPTION);
         words.add_parameters(definition.parameters());
         words
     }
 
-    fn add(&mut self, words: Words, weight: f64) {
+    fn add(&mut self, words: NormalizedWords, weight: f64) {
         for word in words.distinct() {
             self.count += 1;
-            if self.count > MOST_WORDS {
+            if self.count > MAX_WORDS {
                 return;
             }
             *self.weights.entry(word).or_default() += weight;
@@ -161,15 +169,15 @@ impl Weighed {
     }
 
     fn add_text(&mut self, text: &str, weight: f64) {
-        let text = &text[..text.floor_char_boundary(MOST_BYTES)];
-        self.add(Words::of(text), weight);
+        let text = &text[..text.floor_char_boundary(MAX_BYTES)];
+        self.add(NormalizedWords::from_text(text), weight);
     }
 
-    /// Names, descriptions and values of parameters, of those inside of others too.
+    // Includes parameters within other parameters.
     fn add_parameters(&mut self, schema: &Value) {
         let mut ahead = vec![schema];
         while let Some(schema) = ahead.pop() {
-            if self.count > MOST_WORDS {
+            if self.count > MAX_WORDS {
                 return;
             }
             let values = schema.get("enum").and_then(Value::as_array);
@@ -190,7 +198,7 @@ impl Weighed {
                 .into_iter()
                 .flatten()
             {
-                self.add(Words::of(name), PARAMETER);
+                self.add(NormalizedWords::from_text(name), PARAMETER);
                 let description = property.get("description").and_then(Value::as_str);
                 self.add_text(description.unwrap_or_default(), VALUE);
                 ahead.push(property);

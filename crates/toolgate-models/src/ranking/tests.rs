@@ -5,11 +5,11 @@ use serde_json::json;
 use toolgate_core::{CallContext, Tool, ToolFuture, ValidArguments};
 
 use super::*;
-use crate::catalog::Dialect;
+use crate::catalog::ToolDialect;
 
-struct Fake(ToolDefinition);
+struct RankingTestTool(ToolDefinition);
 
-impl Tool for Fake {
+impl Tool for RankingTestTool {
     fn definition(&self) -> &ToolDefinition {
         &self.0
     }
@@ -20,11 +20,11 @@ impl Tool for Fake {
 
 fn tool(name: &str, description: &str, parameters: Value) -> Arc<dyn Tool> {
     let definition = ToolDefinition::builder(name, description, parameters);
-    Arc::new(Fake(definition.build().unwrap()))
+    Arc::new(RankingTestTool(definition.build().unwrap()))
 }
 
 fn catalog(tools: &[Arc<dyn Tool>]) -> Catalog {
-    let dialect = Dialect {
+    let dialect = ToolDialect {
         longest_name: 64,
         original_names: false,
         convert: |definition, _| {
@@ -35,7 +35,7 @@ fn catalog(tools: &[Arc<dyn Tool>]) -> Catalog {
     Catalog::build(tools, &dialect)
 }
 
-/// Things that tools are about, with a word or two that people use for them.
+/// Topics of tools, with a word or two that people use for them.
 const THINGS: [(&str, &str, &str); 34] = [
     (
         "light",
@@ -142,15 +142,15 @@ fn two_hundred() -> Catalog {
     catalog(&tools)
 }
 
-fn chosen<'a>(catalog: &'a Catalog, request: &str, choice: Choice<'_>) -> Vec<&'a str> {
-    let places = choose(catalog, request, &choice).unwrap();
+fn chosen<'a>(catalog: &'a Catalog, request: &str, choice: RankingOptions<'_>) -> Vec<&'a str> {
+    let places = choose_tools(catalog, request, &choice).unwrap();
     assert!(places.is_sorted());
     let tools = places.into_iter().map(|place| &catalog.tools()[place]);
     tools.map(|tool| tool.wire_name.as_str()).collect()
 }
 
-fn at_most(most: usize) -> Choice<'static> {
-    Choice {
+fn at_most(most: usize) -> RankingOptions<'static> {
+    RankingOptions {
         most,
         tokens: 0,
         limit: None,
@@ -200,14 +200,14 @@ fn everything_is_offered_where_everything_fits() {
         (0, 1_000_000),
         (catalog.tools().len(), 1_000_000),
     ] {
-        let choice = Choice {
+        let choice = RankingOptions {
             most,
             tokens,
             limit: None,
             pinned: &[],
             remembered: &[],
         };
-        assert_eq!(choose(&catalog, "weather", &choice), None);
+        assert_eq!(choose_tools(&catalog, "weather", &choice), None);
     }
 }
 
@@ -228,7 +228,7 @@ fn the_budget_is_kept_and_pinned_tools_are_always_there() {
         "get_tv".to_owned(),
     ];
     for (most, tokens) in [(5, 0), (0, 400), (3, 400), (10, 150)] {
-        let choice = Choice {
+        let choice = RankingOptions {
             most,
             tokens,
             limit: None,
@@ -247,7 +247,7 @@ fn the_budget_is_kept_and_pinned_tools_are_always_there() {
             "there is room for more than what is pinned"
         );
     }
-    let choice = Choice {
+    let choice = RankingOptions {
         most: 1,
         tokens: 1,
         limit: None,
@@ -273,7 +273,7 @@ fn what_was_used_before_comes_first_only_while_there_is_room() {
         (0, Some(3), &["delete_file", "get_sms", "list_blind"]),
         (3, Some(1), &["delete_file"]),
     ] {
-        let choice = Choice {
+        let choice = RankingOptions {
             most,
             tokens: 0,
             limit,
@@ -284,7 +284,7 @@ fn what_was_used_before_comes_first_only_while_there_is_room() {
         chosen.sort_unstable();
         assert_eq!(chosen, expected, "{most} {limit:?}");
     }
-    let choice = Choice {
+    let choice = RankingOptions {
         most: 0,
         tokens: 1,
         limit: None,

@@ -1,8 +1,8 @@
-//! The words of a text, in a form in which the same word looks the same.
+//! Splits text into words and normalises them.
 
 use std::collections::HashSet;
 
-/// Words that say nothing of what a person wants.
+// Words that don't tell what a person wants, sorted for the binary search.
 const EMPTY: [&str; 44] = [
     "a", "an", "and", "any", "are", "as", "at", "be", "by", "can", "could", "do", "does", "for",
     "from", "has", "have", "how", "i", "if", "in", "is", "it", "its", "me", "my", "of", "on", "or",
@@ -10,14 +10,13 @@ const EMPTY: [&str; 44] = [
     "with", "would", "you",
 ];
 
-/// The longest word there is.
-const LONGEST: usize = 40;
+const MAX_WORD_LEN: usize = 40;
 
-pub(super) struct Words(Vec<String>);
+pub(super) struct NormalizedWords(Vec<String>);
 
-impl Words {
-    /// Of a sentence or a name: `camelCase`, `snake_case` and `HTTPServer` are two words each.
-    pub(super) fn of(text: &str) -> Self {
+impl NormalizedWords {
+    /// Splits sentences and names: `camelCase`, `snake_case` and `HTTPServer` are two words each.
+    pub(super) fn from_text(text: &str) -> Self {
         let mut words = Vec::new();
         for run in text.split(|c: char| !c.is_alphanumeric()) {
             split_names(run, &mut words);
@@ -33,7 +32,7 @@ impl Words {
     }
 }
 
-/// Takes a run of letters and digits apart where the case changes or a script without spaces begins.
+// Splits where the case changes, and in scripts without spaces at each character.
 fn split_names(run: &str, words: &mut Vec<String>) {
     let mut word = String::new();
     let mut chars = run.chars().peekable();
@@ -55,7 +54,10 @@ fn split_names(run: &str, words: &mut Vec<String>) {
 
 fn push(word: &mut String, words: &mut Vec<String>) {
     let word = std::mem::take(word);
-    if !word.is_empty() && word.len() <= LONGEST && EMPTY.binary_search(&word.as_str()).is_err() {
+    if !word.is_empty()
+        && word.len() <= MAX_WORD_LEN
+        && EMPTY.binary_search(&word.as_str()).is_err()
+    {
         words.push(stem(word));
     }
 }
@@ -64,7 +66,8 @@ fn is_ideograph(c: char) -> bool {
     matches!(c, '\u{2e80}'..='\u{d7ff}' | '\u{f900}'..='\u{faff}')
 }
 
-/// Without the endings that English gives a word: `lights` and `light`, `turning`, `turned` and `turn`.
+// Strips English endings, so that `lights` matches `light`, and `turning`
+// and `turned` match `turn`.
 fn stem(mut word: String) -> String {
     if !word.is_ascii() {
         return word;
@@ -92,7 +95,7 @@ fn stem(mut word: String) -> String {
     word
 }
 
-/// `runn`, but not `call`.
+// True for `runn`, but not for `call`.
 fn ends_twice(word: &str) -> bool {
     matches!(word.as_bytes(), [.., one, other] if one == other && !b"lsz".contains(one))
 }

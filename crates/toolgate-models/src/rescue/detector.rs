@@ -1,115 +1,115 @@
-//! Tells where a call may begin in text that is still coming, so that it can be held back.
+//! Detects where a call may begin in text that is still arriving, so that it can be held back.
 
-use super::last::Last;
-use super::mark::{FENCE, Mark, Seen, Walk, tag};
+use super::call_mark::{CallMark, FENCE, MarkMatch, MarkScanner, match_tag};
+use super::trailing_json::TrailingJson;
 
-/// How far ahead it is decided whether JSON or a fence may be a call.
+// JSON or a fence that hasn't begun like a call by then is text.
 const FAR_ENOUGH: usize = 256;
 
-/// How many examples of a reply are told as soon as they are known to be some. Each may be read once more.
-const MOST_EXAMPLES: usize = 32;
+// An example is forwarded as soon as it's known to be one, but each may be read once more, so
+// their number is bounded.
+const MAX_EXAMPLES: usize = 32;
 
-/// The first key of a call in JSON.
 const FIRST_KEYS: [&str; 6] = ["name", "function", "type", "id", "arguments", "parameters"];
 
-/// Looks at a text that grows. The text itself is kept by whoever asks.
 #[derive(Debug, Default)]
 pub(crate) struct CallDetector {
-    walk: Walk,
-    /// What stands where the walk does and looks like a call, unless more comes after it.
-    last: Option<(Seen, Last)>,
+    walk: MarkScanner,
+    // A possible call at the current position, unless more comes after it.
+    last: Option<(MarkMatch, TrailingJson)>,
     examples: usize,
 }
 
-enum Verdict {
+enum CallVerdict {
     Call,
     Maybe,
     Text,
 }
 
 impl CallDetector {
-    /// Up to where the text is certain to hold no call: JSON is one only until more words come after it.
+    /// Up to where the text certainly holds no call. JSON is one only until more
+    /// words come after it.
     pub(crate) fn decided(&mut self, text: &str) -> usize {
         let bytes = text.as_bytes();
         let walk = &mut self.walk;
         loop {
             if let Some((seen, last)) = &mut self.last {
-                if self.examples == MOST_EXAMPLES || !last.is_example(bytes) {
+                if self.examples == MAX_EXAMPLES || !last.is_example(bytes) {
                     return walk.at();
                 }
                 self.examples += 1;
-                walk.pass(*seen);
+                walk.skip(*seen);
                 self.last = None;
             }
             let Some(seen) = walk.next(bytes) else {
                 return text.len();
             };
             match judge(seen, &bytes[walk.at()..]) {
-                Verdict::Text => walk.pass(seen),
-                Verdict::Maybe => return walk.at(),
-                Verdict::Call => self.last = Some((seen, Last::from(walk.at()))),
+                CallVerdict::Text => walk.skip(seen),
+                CallVerdict::Maybe => return walk.at(),
+                CallVerdict::Call => self.last = Some((seen, TrailingJson::starting_at(walk.at()))),
             }
         }
     }
 }
 
-fn judge(seen: Seen, rest: &[u8]) -> Verdict {
+fn judge(seen: MarkMatch, rest: &[u8]) -> CallVerdict {
     let near = &rest[..rest.len().min(FAR_ENOUGH)];
     let verdict = match seen {
-        Seen::Maybe => Verdict::Maybe,
-        Seen::Mark(Mark::Fence) => fence(near),
-        Seen::Mark(Mark::Json) => json(near),
-        Seen::Mark(_) => Verdict::Call,
+        MarkMatch::Maybe => CallVerdict::Maybe,
+        MarkMatch::Mark(CallMark::Fence) => fence(near),
+        MarkMatch::Mark(CallMark::Json) => json(near),
+        MarkMatch::Mark(_) => CallVerdict::Call,
     };
     match verdict {
-        Verdict::Maybe if rest.len() > FAR_ENOUGH => Verdict::Text,
+        CallVerdict::Maybe if rest.len() > FAR_ENOUGH => CallVerdict::Text,
         verdict => verdict,
     }
 }
 
-fn fence(rest: &[u8]) -> Verdict {
+fn fence(rest: &[u8]) -> CallVerdict {
     let info = &rest[FENCE.len()..];
     let word = info
         .iter()
         .take_while(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'));
     let body = info[word.count()..].trim_ascii_start();
     match body.first() {
-        None => Verdict::Maybe,
+        None => CallVerdict::Maybe,
         Some(b'{') => json(body),
-        Some(b'<' | b'[') => match tag(body) {
-            Some(Seen::Maybe) => Verdict::Maybe,
-            Some(Seen::Mark(_)) => Verdict::Call,
+        Some(b'<' | b'[') => match match_tag(body) {
+            Some(MarkMatch::Maybe) => CallVerdict::Maybe,
+            Some(MarkMatch::Mark(_)) => CallVerdict::Call,
             None => json(body),
         },
-        _ => Verdict::Text,
+        _ => CallVerdict::Text,
     }
 }
 
-fn json(rest: &[u8]) -> Verdict {
+fn json(rest: &[u8]) -> CallVerdict {
     let inside = match rest.first() {
         Some(b'[') => rest[1..].trim_ascii_start(),
         _ => rest,
     };
     let key = match inside.first() {
-        None => return Verdict::Maybe,
+        None => return CallVerdict::Maybe,
         Some(b'{') => inside[1..].trim_ascii_start(),
-        Some(_) => return Verdict::Text,
+        Some(_) => return CallVerdict::Text,
     };
     match key.first() {
-        None => Verdict::Maybe,
+        None => CallVerdict::Maybe,
         Some(b'"') => match memchr::memchr(b'"', &key[1..]) {
-            None => Verdict::Maybe,
+            None => CallVerdict::Maybe,
             Some(length) => {
                 let key = &key[1..=length];
                 let mut known = FIRST_KEYS.iter();
                 if known.any(|known| known.as_bytes() == key) {
-                    Verdict::Call
+                    CallVerdict::Call
                 } else {
-                    Verdict::Text
+                    CallVerdict::Text
                 }
             }
         },
-        Some(_) => Verdict::Text,
+        Some(_) => CallVerdict::Text,
     }
 }
 
@@ -119,15 +119,15 @@ mod tests {
 
     use super::super::tests::offer;
     use super::*;
-    use crate::Event;
+    use crate::ModelEvent;
     use crate::reply_buffer::ReplyBuffer;
 
-    /// What is told at once of each piece, and at the end; `!` stands for a call.
+    /// What is forwarded for each piece, and at the end; `!` stands for a call.
     fn told(pieces: &[&str]) -> Vec<String> {
         let now = Mutex::new(String::new());
-        let mut listener = |event: Event<'_>| match event {
-            Event::Text(text) => now.lock().push_str(text),
-            Event::Notice(_) => now.lock().push('!'),
+        let mut listener = |event: ModelEvent<'_>| match event {
+            ModelEvent::Text(text) => now.lock().push_str(text),
+            ModelEvent::Notice(_) => now.lock().push('!'),
             _ => {}
         };
         let taken = || std::mem::take(&mut *now.lock());
@@ -135,7 +135,7 @@ mod tests {
         buffer.begin(true);
         let mut told = Vec::new();
         for piece in pieces {
-            buffer.push(piece);
+            buffer.push_text(piece);
             told.push(taken());
         }
         buffer.finish_text(Some(&offer()));
@@ -247,7 +247,7 @@ mod tests {
         let deep = format!("{}1{} x", "{\"name\":\n".repeat(50_000), "}".repeat(50_000));
         let mut detector = CallDetector::default();
         detector.decided(&deep);
-        assert_eq!(detector.examples, MOST_EXAMPLES);
+        assert_eq!(detector.examples, MAX_EXAMPLES);
     }
 
     #[test]
@@ -277,9 +277,9 @@ mod tests {
     fn nothing_is_held_back_where_nothing_is_rescued() {
         let mut heard = Vec::new();
         let call = r#"<tool_call>{"name":"datetime"}</tool_call>"#;
-        let mut listener = |event: Event<'_>| heard.push(format!("{event:?}"));
+        let mut listener = |event: ModelEvent<'_>| heard.push(format!("{event:?}"));
         let mut buffer = ReplyBuffer::new(&mut listener);
-        buffer.push(call);
+        buffer.push_text(call);
         let (text, calls) = buffer.finish_text(Some(&offer()));
         assert_eq!((text.as_str(), calls.len()), (call, 0));
         assert_eq!(heard, [format!("Text({call:?})")]);

@@ -1,4 +1,4 @@
-//! Calls in JSON, in the shapes that models have seen.
+//! Reads calls in JSON, in the shapes that models have seen.
 
 use std::collections::HashMap;
 
@@ -6,14 +6,14 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 
-use super::MOST_CALLS;
-use super::scan::{Read, Scan};
+use super::MAX_CALLS;
+use super::scanner::{CallScanner, ParsedCalls};
 use crate::{CallArguments, ModelCall};
 
-/// `{"name", "arguments"}`, `{"name", "parameters"}`, `{"function": {…}}`, `{"function": "name", "arguments"}`. A key that is
-/// given twice is an error.
+// `{"name", "arguments"}`, `{"name", "parameters"}`, `{"function": {…}}`, `{"function": "name",
+// "arguments"}`. A duplicate key is an error.
 #[derive(Deserialize)]
-struct Shape<'a> {
+struct CallShape<'a> {
     name: Option<String>,
     #[serde(borrow)]
     function: Option<&'a RawValue>,
@@ -24,42 +24,32 @@ struct Shape<'a> {
     description: Option<IgnoredAny>,
 }
 
-/// What may stand beside the name of a call without arguments.
-const USUAL_KEYS: [&str; 7] = [
-    "name",
-    "function",
-    "arguments",
-    "parameters",
-    "type",
-    "id",
-    "index",
-];
-
-impl Scan<'_> {
-    /// One or more JSON values, each a call or a list of calls, with nothing but space or a semicolon between them. What
-    /// comes after them is none of its business.
-    pub(super) fn values(&mut self, at: usize) -> Option<Read> {
-        let mut read = Read {
+impl CallScanner<'_> {
+    /// One or more JSON values, each a call or a list of calls, separated only by white space or a
+    /// semicolon. What comes after them is ignored.
+    pub(super) fn values(&mut self, at: usize) -> Option<ParsedCalls> {
+        let mut read = ParsedCalls {
             calls: Vec::new(),
             complete: true,
             end: at,
         };
         loop {
             let start = self.skip_space(read.end);
-            let start = start + usize::from(!read.calls.is_empty() && self.has(start, ";"));
+            let start =
+                start + usize::from(!read.calls.is_empty() && self.starts_with_at(start, ";"));
             let start = self.skip_space(start);
-            if !self.has(start, "{") && !self.has(start, "[") {
+            if !self.starts_with_at(start, "{") && !self.starts_with_at(start, "[") {
                 break;
             }
-            // The next mark of its own.
-            if self.has(start, "[TOOL_CALLS]") {
+            // This is the next mark, not a list.
+            if self.starts_with_at(start, "[TOOL_CALLS]") {
                 break;
             }
             let Some(end) = self.extent(start) else { break };
             let Some(calls) = self.calls(&self.text[start..end]) else {
                 break;
             };
-            if read.calls.len() + calls.len() > MOST_CALLS {
+            if read.calls.len() + calls.len() > MAX_CALLS {
                 break;
             }
             read.complete &= calls.iter().all(|call| call.complete);
@@ -69,29 +59,29 @@ impl Scan<'_> {
         (!read.calls.is_empty()).then_some(read)
     }
 
-    /// Where the JSON object or list that begins here ends. Only brackets and strings are looked at; whether it is JSON is
-    /// found out by reading it.
+    /// Finds the end of the JSON object or list that begins here. Looks only at brackets and
+    /// strings; reading it shows whether it's JSON.
     pub(super) fn extent(&mut self, at: usize) -> Option<usize> {
-        let bytes = self.ahead(at);
+        let bytes = self.affordable_bytes(at);
         let length = balanced(bytes);
-        self.pay(length.unwrap_or(bytes.len()))?;
+        self.spend_budget(length.unwrap_or(bytes.len()))?;
         Some(at + length?)
     }
 
-    /// All or nothing: a list with anything else in it is no list of calls.
-    fn calls(&mut self, json: &str) -> Option<Vec<Call>> {
+    // All or nothing: a list with anything else in it isn't a list of calls.
+    fn calls(&mut self, json: &str) -> Option<Vec<JsonCall>> {
         if json.starts_with('{') {
             return Some(vec![self.call(json)?]);
         }
         let list: Vec<&RawValue> = serde_json::from_str(json).ok()?;
-        if list.len() > MOST_CALLS {
+        if list.len() > MAX_CALLS {
             return None;
         }
         list.into_iter().map(|item| self.call(item.get())).collect()
     }
 
-    fn call(&mut self, json: &str) -> Option<Call> {
-        let outer: Shape<'_> = serde_json::from_str(json).ok()?;
+    fn call(&mut self, json: &str) -> Option<JsonCall> {
+        let outer: CallShape<'_> = serde_json::from_str(json).ok()?;
         let inner = outer.function.filter(|json| json.get().starts_with('{'));
         let (json, shape) = match inner {
             Some(inner) if outer.name.is_none() => {
@@ -115,7 +105,7 @@ impl Scan<'_> {
         let complete = given.is_some_and(|given| {
             given.get().starts_with('{') || matches!(arguments, CallArguments::Object(_))
         });
-        Some(Call {
+        Some(JsonCall {
             call: self.tool(&name)?.call_in_json(arguments),
             complete,
         })
@@ -154,12 +144,18 @@ fn end_of_string(bytes: &[u8], start: usize) -> Option<usize> {
     }
 }
 
-struct Call {
+struct JsonCall {
     call: ModelCall,
     complete: bool,
 }
 
 fn has_only_usual_keys(json: &str) -> bool {
+    let is_usual = |key: &String| {
+        matches!(
+            key.as_str(),
+            "name" | "function" | "arguments" | "parameters" | "type" | "id" | "index"
+        )
+    };
     serde_json::from_str::<HashMap<String, IgnoredAny>>(json)
-        .is_ok_and(|object| object.keys().all(|key| USUAL_KEYS.contains(&key.as_str())))
+        .is_ok_and(|object| object.keys().all(is_usual))
 }

@@ -1,18 +1,18 @@
-mod strange;
+mod hostile_text;
 
 use std::sync::Arc;
 
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
-use toolgate_core::{CallContext, Source, Tool, ToolDefinition, ToolFuture, ValidArguments};
+use toolgate_core::{CallContext, Tool, ToolDefinition, ToolFuture, ToolSource, ValidArguments};
 
 use super::*;
-use crate::catalog::Dialect;
+use crate::catalog::ToolDialect;
 use crate::{CallArguments, Catalog};
 
-struct Named(ToolDefinition);
+struct RescueTestTool(ToolDefinition);
 
-impl Tool for Named {
+impl Tool for RescueTestTool {
     fn definition(&self) -> &ToolDefinition {
         &self.0
     }
@@ -21,7 +21,7 @@ impl Tool for Named {
     }
 }
 
-const DIALECT: Dialect = Dialect {
+const DIALECT: ToolDialect = ToolDialect {
     longest_name: 64,
     original_names: false,
     convert: |_, _| Ok(RawValue::NULL.to_owned()),
@@ -30,14 +30,14 @@ const DIALECT: Dialect = Dialect {
 fn tool(name: &str, original: &str, properties: &Value) -> Arc<dyn Tool> {
     let schema = json!({ "type": "object", "properties": properties });
     let definition = ToolDefinition::builder(name, "What it does", schema)
-        .source(Source::Mcp("house".to_owned()))
+        .source(ToolSource::Mcp("house".to_owned()))
         .original_name(original)
         .build();
-    Arc::new(Named(definition.unwrap()))
+    Arc::new(RescueTestTool(definition.unwrap()))
 }
 
 /// `weather` takes a city (text), days (an integer), units, and a place (an object).
-pub(super) fn offer() -> Offer {
+pub(super) fn offer() -> OfferedTools {
     let weather = json!({
         "city": { "type": "string" }, "days": { "type": "integer" }, "metric": { "type": "boolean" },
         "place": { "type": "object" }, "code": { "type": "string" }, "either": { "type": ["integer", "string"] }
@@ -55,10 +55,10 @@ pub(super) fn offer() -> Offer {
         tool("garden_Pump", "garden_Pump", &json!({})),
         tool("garden_pump", "garden_pump", &json!({})),
     ];
-    Offer::all(Arc::new(Catalog::build(&tools, &DIALECT)))
+    OfferedTools::all(Arc::new(Catalog::build(&tools, &DIALECT)))
 }
 
-/// The names and arguments of the calls, and what is left.
+/// Names and arguments of the calls, and the remaining text.
 fn rescued(text: &str) -> Option<(Vec<(String, Value)>, String)> {
     let rescued = rescue(text, &offer())?;
     let calls = rescued.calls.into_iter().map(|call| {
@@ -182,7 +182,7 @@ fn what_is_no_call_stays_text() {
     for text in [
         "".to_owned(),
         "It is sunny in Oslo.".to_owned(),
-        // No tool that was offered, or none in particular.
+        // Not a tool that was offered, or ambiguous.
         r#"<tool_call>{"name":"rm","arguments":{}}</tool_call>"#.to_owned(),
         r#"<tool_call>{"name":"list","arguments":{}}</tool_call>"#.to_owned(),
         r#"<tool_call>{"name":"GARDEN_PUMP","arguments":{}}</tool_call>"#.to_owned(),
@@ -207,7 +207,7 @@ fn what_is_no_call_stays_text() {
         format!("```xml\n<tool_call>{call}</tool_call>\n```\nThat is how."),
         "The tool is:\n{\"name\": \"datetime\"}".to_owned(),
         format!("It answers {call}"),
-        // Other JSON that has a tool's name in it.
+        // Other JSON that contains a tool's name.
         r#"{"name":"weather","city":"Oslo"}"#.to_owned(),
         r#"{"name":"weather","arguments":{},"parameters":{}}"#.to_owned(),
         r#"{"name":"weather","name":"datetime","arguments":{}}"#.to_owned(),
@@ -242,7 +242,7 @@ fn a_tool_is_known_by_each_of_its_names() {
         let found = rescue(&text, &offer()).map(|rescued| rescued.calls[0].name.clone());
         assert_eq!(found.unwrap_or_default(), listed, "{name}");
     }
-    let few = Offer::some(
+    let few = OfferedTools::subset(
         Arc::new(Catalog::build(
             &[tool("weather", "weather", &json!({}))],
             &DIALECT,
@@ -278,16 +278,16 @@ fn text_is_typed_by_the_schema_between_tags_and_in_quotes() {
         ("metric", json!("true"), json!(true)),
         ("metric", json!("yes"), json!("yes")),
         ("metric", json!(1), json!(1)),
-        // Text stays text, also where the schema says nothing of it.
+        // Text stays text, even if the schema doesn't say so.
         ("code", json!("5"), json!("5")),
         ("city", json!("true"), json!("true")),
         ("other", json!("5"), json!("5")),
         ("either", json!("5"), json!("5")),
-        // Nothing is made text.
+        // Nothing becomes text.
         ("city", json!(7), json!(7)),
         ("place", json!("{\"lat\": 1}"), json!({ "lat": 1 })),
         ("place", json!("here"), json!("here")),
-        // Only what is written at the top.
+        // Only what is at the top level.
         ("place", json!({ "lat": "1" }), json!({ "lat": "1" })),
         (
             "place",
@@ -304,7 +304,7 @@ fn text_is_typed_by_the_schema_between_tags_and_in_quotes() {
             check(&text, &[("weather", json!({ key: value }))], "");
         }
     }
-    // Each by itself.
+    // Each on its own.
     let given = json!({ "days": "5", "metric": "true", "city": 7 });
     let text = format!("<tool_call>{{\"name\":\"weather\",\"arguments\":{given}}}</tool_call>");
     let typed = json!({ "days": 5, "metric": true, "city": 7 });

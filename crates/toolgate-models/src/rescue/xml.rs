@@ -1,19 +1,19 @@
-//! Calls in the XML of Qwen3-Coder: `<function=name><parameter=key>value</parameter></function>`.
+//! Reads calls in the XML of Qwen3-Coder:
+//! `<function=name><parameter=key>value</parameter></function>`.
 
 use memchr::memmem;
 use serde_json::Value;
 use toolgate_core::{JsonError, parse_json, typed_arguments};
 
-use super::scan::{Read, Scan};
+use super::scanner::{CallScanner, ParsedCalls};
 use crate::CallArguments;
 
 const PARAMETER: &str = "<parameter=";
 const END_OF_PARAMETER: &str = "</parameter>";
 const END: &str = "</function>";
 
-impl Scan<'_> {
-    /// The function that begins here. Without its end it is cut, and no call.
-    pub(super) fn function(&mut self, at: usize) -> Option<Read> {
+impl CallScanner<'_> {
+    pub(super) fn function(&mut self, at: usize) -> Option<ParsedCalls> {
         let text = self.text;
         let name = self.name(at + "<function=".len(), |byte| byte == b'>')?;
         let tool = self.tool(name.trim())?;
@@ -21,25 +21,25 @@ impl Scan<'_> {
         let mut end = at + "<function=".len() + name.len() + 1;
         loop {
             end = self.skip_space(end);
-            if !self.has(end, PARAMETER) {
+            if !self.starts_with_at(end, PARAMETER) {
                 break;
             }
             let key = self.name(end + PARAMETER.len(), |byte| byte == b'>')?;
             let start = end + PARAMETER.len() + key.len() + 1;
-            let ahead = self.ahead(start);
+            let ahead = self.affordable_bytes(start);
             let length = memmem::find(ahead, END_OF_PARAMETER.as_bytes());
-            self.pay(length.unwrap_or(ahead.len()))?;
+            self.spend_budget(length.unwrap_or(ahead.len()))?;
             let value = &text[start..start + length?];
-            pairs.push((key.trim(), without_line_ends(value)));
+            pairs.push((key.trim(), trim_line_ends(value)));
             end = start + value.len() + END_OF_PARAMETER.len();
         }
-        if self.has(end, END) {
+        if self.starts_with_at(end, END) {
             end += END.len();
-        } else if !self.has(end, "</tool_call>") {
+        } else if !self.starts_with_at(end, "</tool_call>") {
             return None;
         }
-        self.pay(end - at)?;
-        Some(Read {
+        self.spend_budget(end - at)?;
+        Some(ParsedCalls {
             calls: vec![tool.call(arguments(&pairs, tool.definition().parameters()))],
             complete: true,
             end,
@@ -47,8 +47,8 @@ impl Scan<'_> {
     }
 }
 
-/// The template puts a value on lines of its own.
-fn without_line_ends(value: &str) -> &str {
+// The template puts a value on lines of its own.
+fn trim_line_ends(value: &str) -> &str {
     let value = value.strip_prefix('\r').unwrap_or(value);
     let value = value.strip_prefix('\n').unwrap_or(value);
     let value = value.strip_suffix('\n').unwrap_or(value);
@@ -58,12 +58,12 @@ fn without_line_ends(value: &str) -> &str {
 fn arguments(pairs: &[(&str, &str)], schema: &Value) -> CallArguments {
     match typed_arguments(pairs, schema) {
         Ok(arguments) => CallArguments::Object(arguments),
-        Err(_) => CallArguments::Unusable(as_it_came(pairs)),
+        Err(_) => CallArguments::Unusable(to_json_with_duplicates(pairs)),
     }
 }
 
-/// As JSON with the key that was given twice, so that the model is told of it like everybody else.
-fn as_it_came(pairs: &[(&str, &str)]) -> String {
+// JSON with the duplicate key, so that the model gets the same error as everyone else.
+fn to_json_with_duplicates(pairs: &[(&str, &str)]) -> String {
     let pairs = pairs.iter().map(|(key, value)| {
         let key = Value::from(*key);
         match parse_json(value.as_bytes()) {

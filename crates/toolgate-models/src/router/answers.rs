@@ -1,4 +1,4 @@
-//! A conversation's history as sentences see it, and their answers as a conversation keeps them.
+//! Presents a conversation's history to sentences, and turns their answers into replies.
 
 use tokio::time::Instant;
 use toolgate_core::ToolWaitListener;
@@ -7,7 +7,8 @@ use toolgate_intents::{
 };
 
 use crate::{
-    AssistantMessage, CallArguments, Message, ModelCall, Part, Reply, Request, Stop, Usage,
+    AssistantMessage, CallArguments, Message, MessagePart, ModelCall, ModelReply, ModelRequest,
+    StopReason, TokenUsage,
 };
 
 pub(super) struct PendingTurn<'a> {
@@ -16,9 +17,9 @@ pub(super) struct PendingTurn<'a> {
 }
 
 impl<'a> PendingTurn<'a> {
-    pub(super) fn new(request: &Request<'a>) -> Self {
-        // Of a turn that must end, a conversation says so behind the last results: nobody's words,
-        // and nothing to be understood.
+    pub(super) fn new(request: &ModelRequest<'a>) -> Self {
+        // In a turn that must end, a conversation adds a note for the model behind the last
+        // results. It isn't anyone's words, so sentences must not try to understand it.
         let messages = match request.messages {
             [said @ .., Message::User { .. }]
                 if request.words_only && matches!(said, [.., Message::Tool { .. }]) =>
@@ -33,25 +34,23 @@ impl<'a> PendingTurn<'a> {
         }
     }
 
-    /// True if the person has just spoken.
     pub(super) fn is_beginning(&self) -> bool {
         matches!(self.messages, [.., Message::User { .. }])
     }
 
-    /// True if sentences made the last calls.
-    fn is_begun(&self) -> bool {
+    fn has_called(&self) -> bool {
         match self.messages {
             [.., called, Message::Tool { .. }] => memory_of(called).is_some(),
             _ => false,
         }
     }
 
-    /// True if sentences made the last calls and none of them failed: a failure is for the model to
+    /// True if sentences made the last calls and none of them failed. A failure is for the model to
     /// explain, if there is one.
-    pub(super) fn is_well_begun(&self) -> bool {
+    pub(super) fn has_called_successfully(&self) -> bool {
         match self.messages.last() {
             Some(Message::Tool { results }) => {
-                self.is_begun() && !results.iter().any(|result| result.is_error)
+                self.has_called() && !results.iter().any(|result| result.is_error)
             }
             _ => false,
         }
@@ -75,15 +74,15 @@ impl<'a> PendingTurn<'a> {
         }
     }
 
-    /// The answer of sentences in place of a model that is away, if they have one. That something is
-    /// not understood is none: why the model gave none is. Calls of the model are not taken over.
-    pub(super) async fn instead(
+    /// The sentences' answer in place of a model that is away, if they have one. Not understanding
+    /// isn't an answer: the model's error says more. Calls of the model are not taken over.
+    pub(super) async fn answer_instead(
         &self,
         sentences: &SentenceInterpreter,
         waits: ToolWaitListener<'_>,
     ) -> Option<Interpretation> {
         let is_beginning = self.is_beginning();
-        if !is_beginning && !self.is_begun() {
+        if !is_beginning && !self.has_called() {
             return None;
         }
         let answer = self.answer(sentences, waits).await;
@@ -91,7 +90,10 @@ impl<'a> PendingTurn<'a> {
         (!is_beginning || !is_failure).then_some(answer)
     }
 
-    pub(super) async fn certain(&self, sentences: &SentenceInterpreter) -> Option<Interpretation> {
+    pub(super) async fn certain_answer(
+        &self,
+        sentences: &SentenceInterpreter,
+    ) -> Option<Interpretation> {
         let [before @ .., Message::User { text }] = self.messages else {
             return None;
         };
@@ -147,21 +149,22 @@ fn memory_of(message: &Message) -> Option<&SentenceMemory> {
     }
 }
 
-pub(super) fn to_reply(answer: Interpretation, messages: &[Message]) -> Reply {
+pub(super) fn to_reply(answer: Interpretation, messages: &[Message]) -> ModelReply {
+    let none = SentenceMemory::default();
     let (text, calls, memory, stop) = match answer {
-        Interpretation::Calls { calls, memory } => (String::new(), calls, memory, Stop::Calls),
-        Interpretation::Question { text, memory } => (text, Vec::new(), memory, Stop::End),
-        Interpretation::Answer(text) => (text, Vec::new(), SentenceMemory::default(), Stop::End),
-        // A program that asks sees by this that nothing came of it.
-        Interpretation::Failure(text) => {
-            (text, Vec::new(), SentenceMemory::default(), Stop::Refusal)
+        Interpretation::Calls { calls, memory } => {
+            (String::new(), calls, memory, StopReason::Calls)
         }
+        Interpretation::Question { text, memory } => (text, Vec::new(), memory, StopReason::End),
+        Interpretation::Answer(text) => (text, Vec::new(), none, StopReason::End),
+        // Tells a program that nothing was done.
+        Interpretation::Failure(text) => (text, Vec::new(), none, StopReason::Refusal),
     };
     let mut parts = Vec::new();
     if !text.is_empty() {
-        parts.push(Part::Text { text });
+        parts.push(MessagePart::Text { text });
     }
-    parts.push(Part::Sentence { memory });
+    parts.push(MessagePart::Sentence { memory });
     let calls = (next_id(messages)..)
         .zip(calls)
         .map(|(id, call)| ModelCall {
@@ -169,16 +172,16 @@ pub(super) fn to_reply(answer: Interpretation, messages: &[Message]) -> Reply {
             name: call.tool,
             arguments: CallArguments::Object(call.arguments),
         });
-    parts.extend(calls.map(Part::Call));
-    Reply {
+    parts.extend(calls.map(MessagePart::Call));
+    ModelReply {
         message: AssistantMessage { parts },
         stop,
-        usage: Usage::default(),
+        usage: TokenUsage::default(),
         first_token: Some(Instant::now()),
     }
 }
 
-/// For people who read a saved conversation; nothing is concluded from it.
+// For people who read a saved conversation; no code relies on it.
 const CALL_ID: &str = "intent_";
 
 fn next_id(messages: &[Message]) -> u64 {

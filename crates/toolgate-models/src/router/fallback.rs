@@ -1,4 +1,4 @@
-//! A question to a model that may be away.
+//! Asks a model that may be away.
 
 use std::future::poll_fn;
 use std::sync::OnceLock;
@@ -8,11 +8,11 @@ use std::task::Poll;
 use toolgate_intents::{Interpretation, SentenceInterpreter};
 
 use super::answers::PendingTurn;
-use crate::{Event, Listener, ModelClient, ModelError, Reply, Request};
+use crate::{ModelClient, ModelError, ModelEvent, ModelListener, ModelReply, ModelRequest};
 
-pub(super) enum Routed {
-    Model(Reply),
-    /// The model is away, for this reason, and sentences have an answer.
+pub(super) enum RoutedAnswer {
+    Model(ModelReply),
+    // The model is away for this reason, and sentences have an answer.
     Sentences(Interpretation, ModelError),
 }
 
@@ -24,21 +24,23 @@ pub(super) fn is_absence(error: &ModelError) -> bool {
     )
 }
 
-/// The model's reply, or the answer of sentences as soon as the model is found to be away: its
-/// further attempts are waited for only where sentences have no answer. Words of the model that
-/// were told cannot be taken back from somebody who heard them, so it goes on alone then.
-pub(super) async fn ask(
+/// The model's reply, or the sentences' answer as soon as the model turns out to be away. Its
+/// further attempts are waited for only if sentences have no answer. Words of the model that
+/// someone heard can't be withdrawn, so then it goes on alone.
+pub(super) async fn ask_with_fallback(
     model: &dyn ModelClient,
     sentences: &SentenceInterpreter,
     turn: &PendingTurn<'_>,
-    request: Request<'_>,
-    listener: &mut dyn Listener,
-) -> Result<Routed, ModelError> {
+    request: ModelRequest<'_>,
+    listener: &mut dyn ModelListener,
+) -> Result<RoutedAnswer, ModelError> {
     let (away, has_spoken) = (OnceLock::new(), AtomicBool::new(false));
-    let mut watching = |event: Event<'_>| {
+    let mut watching = |event: ModelEvent<'_>| {
         match &event {
-            Event::Text(_) | Event::Thinking(_) => has_spoken.store(true, Ordering::Relaxed),
-            Event::Retrying {
+            ModelEvent::Text(_) | ModelEvent::Thinking(_) => {
+                has_spoken.store(true, Ordering::Relaxed);
+            }
+            ModelEvent::Retrying {
                 error: error @ ModelError::Unreachable { .. },
                 ..
             } if !has_spoken.load(Ordering::Relaxed) => drop(away.set((*error).clone())),
@@ -57,14 +59,14 @@ pub(super) async fn ask(
         Some(Err(error)) if is_absence(&error) && !has_spoken.load(Ordering::Relaxed) => {
             Some(error)
         }
-        Some(reply) => return reply.map(Routed::Model),
+        Some(reply) => return reply.map(RoutedAnswer::Model),
     };
-    let answer = turn.instead(sentences, &mut |_| {}).await;
+    let answer = turn.answer_instead(sentences, &mut |_| {}).await;
     match (answer, failed.clone().or_else(|| away.get().cloned())) {
-        (Some(answer), Some(error)) => Ok(Routed::Sentences(answer, error)),
+        (Some(answer), Some(error)) => Ok(RoutedAnswer::Sentences(answer, error)),
         _ => match failed {
             Some(error) => Err(error),
-            None => asking.await.map(Routed::Model),
+            None => asking.await.map(RoutedAnswer::Model),
         },
     }
 }

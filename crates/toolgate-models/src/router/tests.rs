@@ -1,8 +1,8 @@
-//! In front of a model, behind it, and instead of one.
+//! Sentences in front of a model, behind it, and instead of one.
 
-mod alone;
 mod fallback;
 mod first;
+mod sentences_only;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -10,21 +10,21 @@ use futures::future::BoxFuture;
 use serde_json::Value;
 use toolgate_core::{Annotations, FunctionTool, Tool, ToolError, ToolExecutor, ToolManager};
 use toolgate_intents::Pack;
-use toolgate_tools::Handlers;
+use toolgate_tools::HandlerRegistry;
 use toolgate_tools::builtin::BuiltinSettings;
 
 use super::*;
 use crate::{
-    AssistantMessage, CallArguments, Message, ModelCall, Offer, Part, Provider, Stop, ToolResult,
-    Toolbox, Usage,
+    AssistantMessage, CallArguments, Message, MessagePart, ModelCall, OfferedTools, Provider,
+    StopReason, TokenUsage, ToolResult, Toolbox,
 };
 
 const LIGHT_ON: &str = r#"control_zwave_device {"deviceName":"Kitchen Light","action":"on"}"#;
 
-/// A model that only says that it was asked.
-struct Model;
+/// A model that only counts how often it was asked.
+struct CountingModel;
 
-impl ModelClient for Model {
+impl ModelClient for CountingModel {
     fn provider(&self) -> Provider {
         Provider::Ollama
     }
@@ -43,22 +43,22 @@ impl ModelClient for Model {
 
     fn reply<'a>(
         &'a self,
-        _: Request<'a>,
-        listener: &'a mut dyn Listener,
-    ) -> BoxFuture<'a, Result<Reply, ModelError>> {
+        _: ModelRequest<'a>,
+        listener: &'a mut dyn ModelListener,
+    ) -> BoxFuture<'a, Result<ModelReply, ModelError>> {
         Box::pin(async move {
-            listener.event(Event::Text("the model"));
-            Ok(Reply {
+            listener.event(ModelEvent::Text("the model"));
+            Ok(ModelReply {
                 message: AssistantMessage::text("the model"),
-                stop: Stop::End,
-                usage: Usage::default(),
+                stop: StopReason::End,
+                usage: TokenUsage::default(),
                 first_token: None,
             })
         })
     }
 }
 
-/// Switches and locks, and a list of devices that takes so long to tell, with how often it was asked.
+/// Switches and locks, and a slow list of devices that counts its calls.
 fn house_tools(after: Duration) -> (Vec<Arc<dyn Tool>>, Arc<AtomicUsize>) {
     let definition = |name: &str, read_only: bool, destructive: bool| {
         let mut annotations = Annotations::default();
@@ -88,9 +88,10 @@ fn house_tools(after: Duration) -> (Vec<Arc<dyn Tool>>, Arc<AtomicUsize>) {
         }
     };
     let done = async |_: Value, _| Ok::<_, ToolError>(json!({ "message": "It is done." }));
-    let list = FunctionTool::defined(definition("list_zwave_devices", true, false), list);
-    let control = FunctionTool::defined(definition("control_zwave_device", false, false), done);
-    let lock = FunctionTool::defined(definition("control_lock", false, true), done);
+    let list = FunctionTool::with_definition(definition("list_zwave_devices", true, false), list);
+    let control =
+        FunctionTool::with_definition(definition("control_zwave_device", false, false), done);
+    let lock = FunctionTool::with_definition(definition("control_lock", false, true), done);
     let tools: Vec<Arc<dyn Tool>> = vec![
         Arc::new(list.unwrap()),
         Arc::new(control.unwrap()),
@@ -109,38 +110,38 @@ fn sentences_of(toolbox: Toolbox) -> Arc<SentenceInterpreter> {
     Arc::new(SentenceInterpreter::new(toolbox, Pack::english()).unwrap())
 }
 
-/// All that ships, and a house.
+/// The built-in sentences, and the tools of a home.
 fn everything() -> Toolbox {
-    let mut tools = Handlers::new(&BuiltinSettings::default()).builtin_tools();
+    let mut tools = HandlerRegistry::new(&BuiltinSettings::default()).builtin_tools();
     tools.extend(house_tools(Duration::ZERO).0);
     toolbox_of(tools)
 }
 
 fn first() -> SentenceRouter {
-    SentenceRouter::new(Arc::new(Model)).sentences_first(sentences_of(everything()))
+    SentenceRouter::new(Arc::new(CountingModel)).sentences_first(sentences_of(everything()))
 }
 
-fn request<'a>(messages: &'a [Message], offer: &'a Offer) -> Request<'a> {
+fn request<'a>(messages: &'a [Message], offer: &'a OfferedTools) -> ModelRequest<'a> {
     let deadline = Instant::now() + Duration::from_secs(60);
-    Request::new("", messages, offer, deadline)
+    ModelRequest::new("", messages, offer, deadline)
 }
 
-fn offer(router: &SentenceRouter) -> Offer {
-    Offer::all(router.catalog(&Arc::new(ToolList::new(Vec::new()))))
+fn offer(router: &SentenceRouter) -> OfferedTools {
+    OfferedTools::all(router.catalog(&Arc::new(ToolList::new(Vec::new()))))
 }
 
-async fn ask(router: &SentenceRouter, messages: &[Message]) -> Reply {
+async fn ask(router: &SentenceRouter, messages: &[Message]) -> ModelReply {
     let offer = offer(router);
     let mut told = String::new();
-    let mut listener = |event: Event<'_>| {
-        if let Event::Text(text) = event {
+    let mut listener = |event: ModelEvent<'_>| {
+        if let ModelEvent::Text(text) = event {
             told.push_str(text);
         }
     };
     let reply = router.reply(request(messages, &offer), &mut listener).await;
     let reply = reply.unwrap();
     assert_eq!(told, reply.message.to_text(), "what is said is told");
-    assert_eq!(reply.usage, Usage::default());
+    assert_eq!(reply.usage, TokenUsage::default());
     reply
 }
 
@@ -151,7 +152,7 @@ fn user(text: &str) -> Message {
 }
 
 /// The history after a reply.
-fn with(mut history: Vec<Message>, reply: &Reply) -> Vec<Message> {
+fn with(mut history: Vec<Message>, reply: &ModelReply) -> Vec<Message> {
     history.push(Message::Assistant(reply.message.clone()));
     // It must survive being saved.
     let saved = serde_json::to_string(&history).unwrap();
@@ -177,19 +178,18 @@ fn with_result(mut history: Vec<Message>, text: &str, is_error: bool) -> Vec<Mes
     history
 }
 
-/// A call that a model made.
 fn model_call(name: &str, arguments: &str) -> Message {
     let call = ModelCall {
         id: "call_1".to_owned(),
         name: name.to_owned(),
         arguments: CallArguments::read(arguments),
     };
-    let parts = vec![Part::Call(call)];
+    let parts = vec![MessagePart::Call(call)];
     Message::Assistant(AssistantMessage { parts })
 }
 
-/// `tool {arguments}` for a call, else the words.
-fn shown(reply: &Reply) -> String {
+/// `tool {arguments}` for a call, otherwise the text.
+fn shown(reply: &ModelReply) -> String {
     let calls: Vec<String> = reply
         .message
         .calls()
@@ -199,10 +199,10 @@ fn shown(reply: &Reply) -> String {
         })
         .collect();
     if calls.is_empty() {
-        assert_ne!(reply.stop, Stop::Calls);
+        assert_ne!(reply.stop, StopReason::Calls);
         return reply.message.to_text();
     }
-    assert_eq!(reply.stop, Stop::Calls);
+    assert_eq!(reply.stop, StopReason::Calls);
     calls.join(" + ")
 }
 

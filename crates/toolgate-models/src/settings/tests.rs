@@ -83,7 +83,7 @@ fn an_address_is_shown_without_login_and_query() {
         ("ada:pa55word@host:11434", "host:11434"),
         ("", ""),
     ] {
-        assert_eq!(shown(url), expected);
+        assert_eq!(display_url(url), expected);
     }
 }
 

@@ -1,4 +1,4 @@
-//! A provider of a few scripted bytes on a real socket, for tests.
+//! A provider on a real socket that sends a few scripted bytes.
 
 use std::time::Duration;
 
@@ -10,31 +10,31 @@ use tokio::task::JoinHandle;
 /// Ten times what anything here may take.
 pub(crate) const HANG: Duration = Duration::from_secs(20);
 
-/// What is done on one connection, once a request was read.
+/// What happens on one connection once a request was read.
 #[derive(Clone)]
-pub(crate) enum Step {
+pub(crate) enum LoopbackStep {
     Send(Vec<u8>),
-    /// The socket dies instead of ending.
+    /// The socket is reset instead of closed.
     Reset,
-    /// Nothing more comes until the client goes away.
+    /// Sends nothing until the client goes away.
     Hang,
 }
 
-pub(crate) struct Loopback {
+pub(crate) struct LoopbackServer {
     pub(crate) url: String,
     requests: mpsc::UnboundedReceiver<String>,
     gone: mpsc::UnboundedReceiver<()>,
     task: JoinHandle<()>,
 }
 
-impl Drop for Loopback {
+impl Drop for LoopbackServer {
     fn drop(&mut self) {
         self.task.abort();
     }
 }
 
-impl Loopback {
-    pub(crate) async fn start(scripts: Vec<Vec<Step>>) -> Self {
+impl LoopbackServer {
+    pub(crate) async fn start(scripts: Vec<Vec<LoopbackStep>>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let (asked, requests) = mpsc::unbounded_channel();
@@ -45,7 +45,7 @@ impl Loopback {
                 asked.send(read_request(&mut socket).await).unwrap();
                 tokio::spawn(play(socket, script, left.clone()));
             }
-            // Whoever comes now is one too many.
+            // A surplus connection is an error of the test.
             drop(listener);
         });
         Self {
@@ -56,46 +56,46 @@ impl Loopback {
         }
     }
 
-    /// One connection, one answer.
+    /// One answer for each connection.
     pub(crate) async fn answers(answers: &[&str]) -> Self {
-        let send = |answer: &&str| vec![Step::Send(answer.as_bytes().to_vec())];
+        let send = |answer: &&str| vec![LoopbackStep::Send(answer.as_bytes().to_vec())];
         Self::start(answers.iter().map(send).collect()).await
     }
 
-    /// The next request as it came, head and body.
+    /// The next request as it arrived, head and body.
     pub(crate) async fn request(&mut self) -> String {
         let request = tokio::time::timeout(HANG, self.requests.recv());
         request.await.unwrap().unwrap()
     }
 
-    /// How many requests came that were not asked for yet.
+    /// How many received requests were not taken yet.
     pub(crate) fn waiting(&self) -> usize {
         self.requests.len()
     }
 
-    /// Until a client has closed its connection to a script that hangs.
+    /// Waits until a client has closed its connection to a script that hangs.
     pub(crate) async fn gone(&mut self) {
         let gone = tokio::time::timeout(HANG, self.gone.recv());
         gone.await.unwrap().unwrap();
     }
 }
 
-async fn play(mut socket: TcpStream, script: Vec<Step>, left: mpsc::UnboundedSender<()>) {
+async fn play(mut socket: TcpStream, script: Vec<LoopbackStep>, left: mpsc::UnboundedSender<()>) {
     for step in script {
         match step {
-            Step::Send(bytes) => {
+            LoopbackStep::Send(bytes) => {
                 if socket.write_all(&bytes).await.is_err() {
                     return;
                 }
                 socket.flush().await.unwrap();
-                // Each piece arrives as a piece.
+                // Each piece must arrive as a separate piece.
                 tokio::task::yield_now().await;
             }
-            Step::Reset => {
+            LoopbackStep::Reset => {
                 socket.set_zero_linger().unwrap();
                 return;
             }
-            Step::Hang => {
+            LoopbackStep::Hang => {
                 let mut rest = [0];
                 while matches!(socket.read(&mut rest).await, Ok(1..)) {}
                 left.send(()).ok();
@@ -136,24 +136,24 @@ pub(crate) fn answer(status: u16, headers: &str, body: &str) -> String {
     )
 }
 
-/// An answer in chunks as they are given, with its end.
-pub(crate) fn chunked(content_type: &str, chunks: &[&[u8]]) -> Vec<Step> {
+/// An answer in the given chunks, and its end.
+pub(crate) fn chunked(content_type: &str, chunks: &[&[u8]]) -> Vec<LoopbackStep> {
     let head = format!(
         "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Type: {content_type}\r\nTransfer-Encoding: chunked\r\n\r\n"
     );
-    let mut steps = vec![Step::Send(head.into_bytes())];
+    let mut steps = vec![LoopbackStep::Send(head.into_bytes())];
     for chunk in chunks {
         let mut bytes = format!("{:x}\r\n", chunk.len()).into_bytes();
         bytes.extend_from_slice(chunk);
         bytes.extend_from_slice(b"\r\n");
-        steps.push(Step::Send(bytes));
+        steps.push(LoopbackStep::Send(bytes));
     }
-    steps.push(Step::Send(b"0\r\n\r\n".to_vec()));
+    steps.push(LoopbackStep::Send(b"0\r\n\r\n".to_vec()));
     steps
 }
 
 /// A stream of server-sent events, one byte at a time.
-pub(crate) fn dribbled(content_type: &str, body: &str) -> Vec<Step> {
+pub(crate) fn dribbled(content_type: &str, body: &str) -> Vec<LoopbackStep> {
     let bytes: Vec<&[u8]> = body.as_bytes().chunks(1).collect();
     chunked(content_type, &bytes)
 }

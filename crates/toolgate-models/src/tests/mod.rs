@@ -1,4 +1,4 @@
-//! What the tests of several modules share.
+//! Helpers for the tests of several modules.
 
 pub(crate) mod loopback;
 pub(crate) mod samples;

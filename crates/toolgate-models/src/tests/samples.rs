@@ -7,12 +7,13 @@ use tokio::time::Instant;
 use toolgate_core::{CallContext, Tool, ToolDefinition, ToolFuture, ToolOutput, ValidArguments};
 
 use crate::{
-    AssistantMessage, CallArguments, Message, ModelCall, Offer, Part, Request, ToolResult,
+    AssistantMessage, CallArguments, Message, MessagePart, ModelCall, ModelRequest, OfferedTools,
+    ToolResult,
 };
 
-struct Named(ToolDefinition);
+struct SampleTool(ToolDefinition);
 
-impl Tool for Named {
+impl Tool for SampleTool {
     fn definition(&self) -> &ToolDefinition {
         &self.0
     }
@@ -24,11 +25,11 @@ impl Tool for Named {
 
 pub(crate) fn tool(name: &str, description: &str, parameters: Value) -> Arc<dyn Tool> {
     let definition = ToolDefinition::builder(name, description, parameters).build();
-    Arc::new(Named(definition.unwrap()))
+    Arc::new(SampleTool(definition.unwrap()))
 }
 
-pub(crate) fn call(id: &str, name: &str, arguments: &str) -> Part {
-    Part::Call(ModelCall {
+pub(crate) fn call(id: &str, name: &str, arguments: &str) -> MessagePart {
+    MessagePart::Call(ModelCall {
         id: id.to_owned(),
         name: name.to_owned(),
         arguments: CallArguments::read(arguments),
@@ -46,8 +47,12 @@ pub(crate) fn result(id: &str, text: &str) -> ToolResult {
     }
 }
 
-pub(crate) fn ask<'a>(system: &'a str, messages: &'a [Message], tools: &'a Offer) -> Request<'a> {
-    Request::new(system, messages, tools, Instant::now())
+pub(crate) fn ask<'a>(
+    system: &'a str,
+    messages: &'a [Message],
+    tools: &'a OfferedTools,
+) -> ModelRequest<'a> {
+    ModelRequest::new(system, messages, tools, Instant::now())
 }
 
 pub(crate) fn user(text: &str) -> Message {
@@ -56,12 +61,12 @@ pub(crate) fn user(text: &str) -> Message {
     }
 }
 
-pub(crate) fn assistant(parts: Vec<Part>) -> Message {
+pub(crate) fn assistant(parts: Vec<MessagePart>) -> Message {
     Message::Assistant(AssistantMessage { parts })
 }
 
-pub(crate) fn said(text: &str) -> Part {
-    Part::Text {
+pub(crate) fn said(text: &str) -> MessagePart {
+    MessagePart::Text {
         text: text.to_owned(),
     }
 }

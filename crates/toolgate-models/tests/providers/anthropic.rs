@@ -1,17 +1,17 @@
-//! Anthropic alone.
+//! What only Anthropic does.
 
 use fakellm::{Answer, Api, Script};
 use serde_json::json;
 use toolgate_models::{ModelError, TurnEnd};
 
-use crate::house::House;
-use crate::talk::{Talk, asks_for_oslo, does_without, golden};
+use crate::recorded_tools::RecordedTools;
+use crate::test_conversation::{TestConversation, asks_for_oslo, does_without, golden};
 
 const API: Api = Api::Anthropic;
 
 #[tokio::test]
 async fn ai1_a_tool_use_is_executed_and_its_result_goes_back() {
-    let mut talk = Talk::new(API, [asks_for_oslo(), Answer::text("3 degrees.")]).await;
+    let mut talk = TestConversation::new(API, [asks_for_oslo(), Answer::text("3 degrees.")]).await;
     let turn = talk.says("How warm is it in Oslo?").await;
     assert_eq!(turn.answer, "3 degrees.");
     assert_eq!(
@@ -38,9 +38,14 @@ async fn every_byte_of_a_request_is_known() {
             .and_call("toolu_2", "broken", &json!({})),
         Answer::text("3 degrees; the sensor is broken."),
     ];
-    let mut talk = Talk::with(API, Script::new(answers), House::new(), |settings| {
-        settings.system = "Be brief.".to_owned();
-    })
+    let mut talk = TestConversation::with(
+        API,
+        Script::new(answers),
+        RecordedTools::new(),
+        |settings| {
+            settings.system = "Be brief.".to_owned();
+        },
+    )
     .await;
     talk.says("Oslo, and the sensor?").await;
     let requests = talk.fake.requests();
@@ -55,14 +60,14 @@ async fn thinking_goes_back_with_its_signature() {
     let thinks = Answer::empty()
         .and_thinking("The person wants Oslo.", "c2lnbmF0dXJl")
         .and_call("toolu_1", "get_weather", &json!({ "city": "Oslo" }));
-    // Kept for the person or not: the provider wants it back either way, and the double checks that it does.
+    // The provider wants it back, whether or not it's kept for the person. The double checks that.
     for keep in [false, true] {
         let script = Script::new([
             thinks.clone(),
             Answer::text("3 degrees."),
             Answer::text("Yes."),
         ]);
-        let mut talk = Talk::with(API, script, House::new(), |settings| {
+        let mut talk = TestConversation::with(API, script, RecordedTools::new(), |settings| {
             settings.name = "claude-sonnet-5".to_owned();
             settings.think = Some(true);
             settings.keep_thinking = keep;
@@ -79,7 +84,7 @@ async fn thinking_goes_back_with_its_signature() {
 #[tokio::test]
 async fn a_new_model_is_not_told_its_temperature_again() {
     let script = Script::always(Answer::text("Hi."));
-    let talk = Talk::with(API, script, House::new(), |settings| {
+    let talk = TestConversation::with(API, script, RecordedTools::new(), |settings| {
         settings.name = "claude-sonnet-5".to_owned();
         settings.temperature = Some(0.5);
     });
@@ -89,14 +94,14 @@ async fn a_new_model_is_not_told_its_temperature_again() {
 #[tokio::test]
 async fn an_old_model_that_can_not_think_as_it_likes_is_asked_without() {
     let script = Script::always(Answer::text("Hi."));
-    let talk = Talk::with(API, script, House::new(), |settings| {
+    let talk = TestConversation::with(API, script, RecordedTools::new(), |settings| {
         settings.name = "claude-haiku-4-5".to_owned();
         settings.think = Some(true);
     });
     does_without(talk.await, "thinking", "model.think").await;
 }
 
-/// What else is wrong with a request is told, and nothing is left out for it.
+/// Other errors in a request are reported, and nothing is dropped because of them.
 #[tokio::test]
 async fn a_temperature_that_is_too_high_is_told() {
     let wrong = Answer::fails(
@@ -104,9 +109,14 @@ async fn a_temperature_that_is_too_high_is_told() {
         "invalid_request_error",
         "temperature: Input should be less than or equal to 1",
     );
-    let mut talk = Talk::with(API, Script::always(wrong), House::new(), |settings| {
-        settings.temperature = Some(1.5);
-    })
+    let mut talk = TestConversation::with(
+        API,
+        Script::always(wrong),
+        RecordedTools::new(),
+        |settings| {
+            settings.temperature = Some(1.5);
+        },
+    )
     .await;
     let error = talk.tries("hello").await.unwrap_err();
     assert!(matches!(error, ModelError::Refused { .. }), "{error:?}");
@@ -121,7 +131,7 @@ async fn other_ends_are_told() {
         ("stop_sequence", TurnEnd::Answered),
     ];
     for (reason, end) in cases {
-        let mut talk = Talk::new(API, [Answer::text("Well").stop(reason)]).await;
+        let mut talk = TestConversation::new(API, [Answer::text("Well").stop(reason)]).await;
         let turn = talk.says("hello").await;
         assert_eq!(turn.end, end, "{reason}");
     }
@@ -132,10 +142,10 @@ async fn a_call_cut_by_the_limit_of_tokens_does_not_run() {
     let cut = Answer::text("Let me see")
         .and_broken_call("toolu_1", "get_weather", r#"{"city": "Os"#)
         .stop("max_tokens");
-    let mut talk = Talk::with(
+    let mut talk = TestConversation::with(
         API,
         Script::new([cut]).then_always(Answer::text("Too long.")),
-        House::new(),
+        RecordedTools::new(),
         |_| {},
     )
     .await;
@@ -146,10 +156,10 @@ async fn a_call_cut_by_the_limit_of_tokens_does_not_run() {
 #[tokio::test]
 async fn a_pause_is_gone_on_from() {
     let paused = Answer::text("Searching").stop("pause_turn");
-    let mut talk = Talk::with(
+    let mut talk = TestConversation::with(
         API,
         Script::new([paused, Answer::text("Found.")]),
-        House::new(),
+        RecordedTools::new(),
         |settings| {
             settings.name = "claude-opus-4-1".to_owned();
         },
@@ -164,13 +174,14 @@ async fn a_pause_is_gone_on_from() {
 async fn events_nobody_knows_yet_are_passed_over() {
     let body = Answer::text("Hello.").body_for(API);
     let news = "event: content_block_news\ndata: {\"type\":\"content_block_news\",\"index\":0}\n\n: a comment\n\n";
-    let mut talk = Talk::new(API, [Answer::raw([news.as_bytes(), &body].concat())]).await;
+    let mut talk =
+        TestConversation::new(API, [Answer::raw([news.as_bytes(), &body].concat())]).await;
     assert_eq!(talk.says("hello").await.answer, "Hello.");
 }
 
 #[tokio::test]
 async fn a_key_that_is_refused_is_told_as_such() {
-    let mut talk = Talk::new(
+    let mut talk = TestConversation::new(
         API,
         [Answer::fails(
             401,

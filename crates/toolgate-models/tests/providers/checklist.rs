@@ -1,14 +1,16 @@
-//! The pitfalls that others ran into, each with every provider it can happen with. `docs/models.md` lists them.
+//! The pitfalls that others ran into, each with every provider it can happen
+//! with. `docs/models.md` lists them.
 
 use fakellm::{Answer, Api, Script};
 use serde_json::{Value, json};
 use toolgate_core::ToolOutput;
 use toolgate_models::TurnEnd;
 
-use crate::house::House;
-use crate::talk::{APIS, Talk, asks_for_oslo};
+use crate::recorded_tools::RecordedTools;
+use crate::test_conversation::{APIS, TestConversation, asks_for_oslo};
 
-/// A call with these arguments as text, then an answer; gives what ran and what the model was told.
+/// Scripts a call with these arguments as text and then an answer. Returns what ran and
+/// what the model received.
 pub(crate) async fn with_arguments(
     api: Api,
     tool: &str,
@@ -16,9 +18,9 @@ pub(crate) async fn with_arguments(
 ) -> (Vec<(String, Value)>, String) {
     let call = Answer::empty().and_broken_call("call_1", tool, arguments);
     let switch = json!({ "type": "object", "required": ["on"], "properties": { "on": { "type": "boolean" } } });
-    let house = House::new().with("switch", switch, |_| Ok(ToolOutput::text("switched")));
+    let house = RecordedTools::new().with("switch", switch, |_| Ok(ToolOutput::text("switched")));
     let script = Script::new([call, Answer::text("Done.")]);
-    let mut talk = Talk::with(api, script, house, |_| {}).await;
+    let mut talk = TestConversation::with(api, script, house, |_| {}).await;
     let turn = talk.says("go").await;
     assert_eq!(
         (turn.answer.as_str(), turn.end),
@@ -138,7 +140,7 @@ async fn calls_without_ids_or_with_the_same_id_each_get_their_result() {
                 .fold(Answer::empty(), |answer, city| {
                     answer.and_call(id, "get_weather", &json!({ "city": city }))
                 });
-            let mut talk = Talk::new(api, [calls, Answer::text("Both.")]).await;
+            let mut talk = TestConversation::new(api, [calls, Answer::text("Both.")]).await;
             talk.says("Oslo and Rome?").await;
             let results = talk.results();
             assert_eq!(results.len(), 2, "{api:?} {id:?}: {results:?}");
@@ -157,7 +159,7 @@ async fn calls_without_ids_or_with_the_same_id_each_get_their_result() {
 async fn a_call_that_is_said_twice_id_and_all_is_one_call() {
     for api in APIS {
         let twice = asks_for_oslo().and_call("call_1", "get_weather", &json!({ "city": "Oslo" }));
-        let mut talk = Talk::new(api, [twice, Answer::text("3 degrees.")]).await;
+        let mut talk = TestConversation::new(api, [twice, Answer::text("3 degrees.")]).await;
         assert_eq!(talk.says("Oslo?").await.answer, "3 degrees.", "{api:?}");
         assert_eq!(talk.house.names(), ["get_weather"], "{api:?}");
         assert_eq!(talk.results().len(), 1, "{api:?}");

@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use toolgate_core::{ToolDefinition, ToolOutput};
 
 use crate::checklist::with_arguments;
-use crate::house::House;
-use crate::talk::{APIS, Talk, history};
+use crate::recorded_tools::RecordedTools;
+use crate::test_conversation::{APIS, TestConversation, history};
 
 #[tokio::test]
 async fn an_unknown_name_is_answered_with_the_names_there_are_nearest_first() {
@@ -22,8 +22,8 @@ async fn an_unknown_name_is_answered_with_the_names_there_are_nearest_first() {
         }
         let (ran, told) = with_arguments(api, "x", "{}").await;
         assert!(ran.is_empty() && told.contains("clock"), "{api:?}: {told}");
-        // Two that look alike: neither the alphabet nor who came first decides.
-        let house = House::new().with("get_leather", json!({ "type": "object" }), |_| {
+        // For names that look alike, neither the alphabet nor the order decides.
+        let house = RecordedTools::new().with("get_leather", json!({ "type": "object" }), |_| {
             Ok(ToolOutput::text("Brown"))
         });
         let calls = Answer::call("call_1", "get_wether", &json!({})).and_call(
@@ -32,7 +32,7 @@ async fn an_unknown_name_is_answered_with_the_names_there_are_nearest_first() {
             &json!({}),
         );
         let script = Script::new([calls, Answer::text("Sorry.")]);
-        let mut talk = Talk::with(api, script, house, |_| {}).await;
+        let mut talk = TestConversation::with(api, script, house, |_| {}).await;
         talk.says("go").await;
         let texts = talk.texts();
         for (text, nearest) in texts.iter().zip([
@@ -61,12 +61,13 @@ async fn dotted_long_and_colliding_names_come_back_as_the_tools_they_are() {
     let longer = format!("{}/state", "a".repeat(100));
     let names = ["home.door", "home/door", "home_door", &long, &longer];
     for api in APIS {
-        let house = names.iter().fold(House::empty(), |house, name| {
+        let house = names.iter().fold(RecordedTools::empty(), |house, name| {
             house.with(name, json!({ "type": "object" }), |_| {
                 Ok(ToolOutput::text("opened it"))
             })
         });
-        // All that is offered is called, by the names on the wire, which the double has found legal and unique.
+        // Every offered tool is called by its wire name, which the double has
+        // found legal and unique.
         let script = Script::by(move |request| {
             let body = request.json();
             let declared = body["tools"][0].get("functionDeclarations");
@@ -89,7 +90,7 @@ async fn dotted_long_and_colliding_names_come_back_as_the_tools_they_are() {
                     answer.and_call(&format!("call_{index}"), &name, &json!({}))
                 })
         });
-        let mut talk = Talk::with(api, script, house, |_| {}).await;
+        let mut talk = TestConversation::with(api, script, house, |_| {}).await;
         assert_eq!(talk.says("all of them").await.answer, "Done.", "{api:?}");
         let mut ran = talk.house.names();
         ran.sort();
@@ -120,7 +121,7 @@ async fn schemas_that_providers_choke_on_are_lowered_and_checked_in_full() {
     let bare = json!({ "type": "object" });
     for api in APIS {
         let done = |_: &Value| Ok(ToolOutput::text("done"));
-        let house = House::empty()
+        let house = RecordedTools::empty()
             .with("referring", referring.clone(), done)
             .with("either", either.clone(), done)
             .with("bare", bare.clone(), done)
@@ -139,7 +140,7 @@ async fn schemas_that_providers_choke_on_are_lowered_and_checked_in_full() {
             .and_call("call_6", "all", &json!({ "from": 1, "to": 2 }))
             .and_call("call_7", "one", &json!({ "on": true, "level": 1 }))
             .and_call("call_8", "all", &json!({ "from": 1 }));
-        let mut talk = Talk::with(
+        let mut talk = TestConversation::with(
             api,
             Script::new([calls, Answer::text("Done.")]),
             house,
@@ -161,7 +162,8 @@ async fn schemas_that_providers_choke_on_are_lowered_and_checked_in_full() {
         for text in &texts[6..] {
             assert!(text.contains("Invalid parameters"), "{api:?}: {texts:?}");
         }
-        // Each has all the parameters of its alternatives, at the root, where a provider looks for them.
+        // Each schema has the parameters of all its alternatives at the root, where a
+        // provider looks for them.
         let parameters = [
             ("either", ["id", "name"]),
             ("one", ["on", "level"]),
@@ -177,7 +179,7 @@ async fn schemas_that_providers_choke_on_are_lowered_and_checked_in_full() {
     }
 }
 
-/// A root that is no object never gets as far as a model.
+/// A schema whose root isn't an object never reaches a model.
 #[test]
 fn a_root_that_is_no_object_is_refused_at_registration() {
     for schema in [

@@ -2,22 +2,22 @@
 
 use std::sync::Arc;
 
-use fakellm::{Answer, Api, Recorded, Script};
+use fakellm::{Answer, Api, RecordedRequest, Script};
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
 use tokio::sync::watch;
-use toolgate_core::{Content, ToolOutput};
+use toolgate_core::{ToolContent, ToolOutput};
 use toolgate_models::TurnEnd;
 
 use crate::checklist::with_arguments;
-use crate::house::House;
-use crate::talk::{APIS, Talk, asks_for_oslo, golden, history};
+use crate::recorded_tools::RecordedTools;
+use crate::test_conversation::{APIS, TestConversation, asks_for_oslo, golden, history};
 
 #[tokio::test]
 async fn words_before_a_call_are_told_and_kept() {
     for api in APIS {
         let both = Answer::text("Let me look.").and_call("call_1", "clock", &json!({}));
-        let mut talk = Talk::new(api, [both, Answer::text("Noon.")]).await;
+        let mut talk = TestConversation::new(api, [both, Answer::text("Noon.")]).await;
         let turn = talk.says("What time is it?").await;
         assert_eq!(turn.answer, "Noon.");
         assert!(
@@ -36,7 +36,7 @@ async fn one_of_several_calls_fails_and_the_others_are_answered_in_order() {
         let calls = Answer::call("call_1", "get_weather", &json!({ "city": "Oslo" }))
             .and_call("call_2", "broken", &json!({}))
             .and_call("call_3", "clock", &json!({}));
-        let mut talk = Talk::new(api, [calls, Answer::text("Two of three.")]).await;
+        let mut talk = TestConversation::new(api, [calls, Answer::text("Two of three.")]).await;
         talk.says("all of it").await;
         let texts = talk.texts();
         assert_eq!(texts.len(), 3, "{api:?}");
@@ -56,7 +56,7 @@ async fn one_of_several_calls_fails_and_the_others_are_answered_in_order() {
     }
 }
 
-/// Each call waits until all calls behind it have answered: one by one, the first would wait for ever.
+/// Each call waits for all later ones, so running them one by one would never end.
 #[tokio::test]
 async fn calls_of_one_reply_run_side_by_side_and_are_answered_in_their_order() {
     const CALLS: usize = 8;
@@ -73,7 +73,7 @@ async fn calls_of_one_reply_run_side_by_side_and_are_answered_in_their_order() {
                     .unwrap();
             })
         };
-        let house = House::empty().with_waiting(
+        let house = RecordedTools::empty().with_waiting(
             "queue",
             json!({ "type": "object" }),
             wait,
@@ -90,7 +90,7 @@ async fn calls_of_one_reply_run_side_by_side_and_are_answered_in_their_order() {
             )
         });
         let script = Script::new([calls, Answer::text("Done.")]);
-        let mut talk = Talk::with(api, script, house, |_| {}).await;
+        let mut talk = TestConversation::with(api, script, house, |_| {}).await;
         talk.says("go").await;
         let places: Vec<String> = (0..CALLS).map(|place| place.to_string()).collect();
         assert_eq!(talk.texts(), places, "{api:?}");
@@ -102,7 +102,7 @@ async fn a_result_too_large_is_cut_with_a_mark() {
     for api in APIS {
         let call = Answer::call("call_1", "large", &json!({}));
         let script = Script::new([call, Answer::text("Much.")]);
-        let mut talk = Talk::with(api, script, House::new(), |settings| {
+        let mut talk = TestConversation::with(api, script, RecordedTools::new(), |settings| {
             settings.max_result = 1000;
         })
         .await;
@@ -120,7 +120,7 @@ async fn a_result_too_large_is_cut_with_a_mark() {
 async fn a_picture_reaches_who_can_look_and_is_named_to_who_can_not() {
     for api in APIS {
         let call = Answer::call("call_1", "camera", &json!({}));
-        let mut talk = Talk::new(api, [call, Answer::text("Nice.")]).await;
+        let mut talk = TestConversation::new(api, [call, Answer::text("Nice.")]).await;
         talk.says("look").await;
         let text = talk.texts().remove(0);
         assert!(text.contains("The garden"), "{api:?}: {text}");
@@ -142,13 +142,13 @@ async fn every_byte_of_a_last_request_is_known_with_all_settings_and_a_picture()
     for api in APIS {
         let call = Answer::call("call_1", "camera", &json!({}));
         let script = Script::new([call, Answer::text("Nice.")]);
-        let mut talk = Talk::with(api, script, House::new(), |settings| {
+        let mut talk = TestConversation::with(api, script, RecordedTools::new(), |settings| {
             settings.system = "Be brief.".to_owned();
             settings.max_tool_rounds = 1;
             settings.max_tokens = 100;
             settings.temperature = Some(0.5);
             settings.seed = Some(7);
-            // Only servers that are not OpenAI itself know of thinking.
+            // Only servers other than OpenAI's know of thinking.
             settings.think = (api != Api::OpenAi).then_some(false);
         })
         .await;
@@ -167,15 +167,16 @@ async fn sounds_and_links_are_named_in_words() {
         json!({ "type": "resource_link", "uri": "file:///bell.pdf", "name": "bell", "description": "The manual" }),
     ];
     for api in APIS {
-        let blocks = blocks.clone().map(Content::from);
-        let house = House::empty().with("doorbell", json!({ "type": "object" }), move |_| {
-            Ok(ToolOutput::blocks(blocks.to_vec()))
-        });
+        let blocks = blocks.clone().map(ToolContent::from);
+        let house =
+            RecordedTools::empty().with("doorbell", json!({ "type": "object" }), move |_| {
+                Ok(ToolOutput::blocks(blocks.to_vec()))
+            });
         let call = Answer::call("call_1", "doorbell", &json!({}));
         let script = Script::new([call, Answer::text("It rang.")]);
-        let mut talk = Talk::with(api, script, house, |_| {}).await;
+        let mut talk = TestConversation::with(api, script, house, |_| {}).await;
         talk.says("who is there?").await;
-        let told = "The doorbell\n[audio: audio/wav, 6 bytes, can not be played]\n[resource file:///bell.pdf: The manual]";
+        let told = "The doorbell\n[audio: audio/wav, 6 bytes, can't be played]\n[resource file:///bell.pdf: The manual]";
         assert_eq!(talk.texts(), [told], "{api:?}");
         let sent = history(&talk.last()).to_string();
         assert!(!sent.contains("aGVsbG8h"), "{api:?}: no base64: {sent}");
@@ -190,8 +191,8 @@ async fn nothing_as_a_result_is_said_so() {
     }
 }
 
-/// True if the model may not use tools in this round, by whichever way a provider knows to say so.
-fn must_answer(request: &Recorded) -> bool {
+/// True if the model may not use tools in this round, in whichever way the provider expresses that.
+fn must_answer(request: &RecordedRequest) -> bool {
     let body = request.json();
     let none = body["tools"].as_array().is_none_or(Vec::is_empty);
     none || body["tool_choice"] == "none"
@@ -214,7 +215,7 @@ async fn the_same_call_for_ever_is_stopped_with_an_answer() {
                 &json!({ "city": "Oslo" }),
             )
         });
-        let mut talk = Talk::with(api, script, House::new(), |settings| {
+        let mut talk = TestConversation::with(api, script, RecordedTools::new(), |settings| {
             settings.max_same_calls = 2;
         })
         .await;
@@ -240,7 +241,7 @@ async fn after_the_last_round_there_is_an_answer_without_tools() {
                 &json!({ "level": count }),
             )
         });
-        let mut talk = Talk::with(api, script, House::new(), |settings| {
+        let mut talk = TestConversation::with(api, script, RecordedTools::new(), |settings| {
             settings.max_tool_rounds = 3;
         })
         .await;
@@ -261,7 +262,7 @@ async fn a_stream_cut_in_its_arguments_runs_nothing_and_is_asked_again() {
         let cut =
             Answer::text("Wait.").and_call("call_1", "get_weather", &json!({ "city": "Oslo" }));
         let cut = cut.cut_in(api, "Oslo");
-        let mut talk = Talk::new(api, [cut, asks_for_oslo(), Answer::text("3.")]).await;
+        let mut talk = TestConversation::new(api, [cut, asks_for_oslo(), Answer::text("3.")]).await;
         let turn = talk.says("Oslo?").await;
         assert_eq!(turn.answer, "3.", "{api:?}");
         assert_eq!(talk.house.names(), ["get_weather"], "{api:?}");

@@ -1,4 +1,4 @@
-//! What goes wrong between here and a model: faults E1 to E5 and D3.
+//! What goes wrong between us and a model: faults E1 to E5 and D3.
 
 use std::time::Duration;
 
@@ -6,19 +6,19 @@ use fakellm::{Answer, Api, Script};
 use tokio::time::{Instant, timeout};
 use toolgate_models::ModelError;
 
-use crate::house::House;
-use crate::talk::{APIS, HANG, Talk};
+use crate::recorded_tools::RecordedTools;
+use crate::test_conversation::{APIS, HANG, TestConversation};
 
 /// A request that fails for a while and then succeeds, and how often it was sent.
 pub(crate) async fn after(
     api: Api,
     failures: impl IntoIterator<Item = Answer>,
-) -> (Talk, Result<String, ModelError>) {
+) -> (TestConversation, Result<String, ModelError>) {
     let answers: Vec<_> = failures
         .into_iter()
         .chain([Answer::text("Here.")])
         .collect();
-    let mut talk = Talk::new(api, answers).await;
+    let mut talk = TestConversation::new(api, answers).await;
     let turn = talk.tries("hello").await;
     (talk, turn.map(|turn| turn.answer))
 }
@@ -55,11 +55,11 @@ async fn e1_retry_after_is_honoured() {
     for api in APIS {
         let started = Instant::now();
         let busy = Answer::fails(429, "rate_limit_error", "slow down").header("retry-after", "1");
-        let mut talk = Talk::new(api, [busy, Answer::text("Here.")]).await;
+        let mut talk = TestConversation::new(api, [busy, Answer::text("Here.")]).await;
         let turn = talk.tries("hello").await.unwrap();
         assert_eq!(turn.answer, "Here.", "{api:?}");
         assert!(started.elapsed() >= Duration::from_secs(1), "{api:?}");
-        // Whoever asked has waited for the first word as well.
+        // The time to the first token includes the failed attempts.
         assert_eq!(turn.rounds[0].retries, 1, "{api:?}");
         assert!(turn.rounds[0].first_token_ms >= Some(1000.0), "{api:?}");
     }
@@ -202,7 +202,8 @@ async fn e1_a_reset_or_closed_connection_is_tried_again() {
     }
 }
 
-/// A body that ends properly, but before the answer does: no provider's stream ends without its last word.
+/// A body that ends properly but before the answer does: no provider ends a stream
+/// without its last event.
 #[tokio::test]
 async fn e1_a_stream_without_its_end_is_no_answer() {
     for api in APIS {
@@ -227,7 +228,7 @@ async fn e1_a_stream_without_its_end_is_no_answer() {
 async fn e1_a_black_hole_ends_at_the_first_byte_limit() {
     for api in APIS {
         let script = Script::always(Answer::black_hole());
-        let mut talk = Talk::with(api, script, House::new(), |settings| {
+        let mut talk = TestConversation::with(api, script, RecordedTools::new(), |settings| {
             settings.first_byte = Duration::from_millis(200);
         })
         .await;
@@ -244,7 +245,7 @@ async fn e1_a_black_hole_ends_at_the_first_byte_limit() {
 async fn e1_a_stream_that_stalls_ends_at_the_limit_of_the_turn() {
     for api in APIS {
         let script = Script::always(Answer::text("Well, you see").stall_after(40));
-        let mut talk = Talk::with(api, script, House::new(), |settings| {
+        let mut talk = TestConversation::with(api, script, RecordedTools::new(), |settings| {
             settings.timeout = Duration::from_millis(500);
         })
         .await;

@@ -1,11 +1,11 @@
-//! Gemini alone.
+//! What only Gemini does.
 
 use fakellm::{Answer, Api, Script};
 use serde_json::{Value, json};
 use toolgate_models::{ModelError, TurnEnd};
 
-use crate::house::House;
-use crate::talk::{Talk, golden};
+use crate::recorded_tools::RecordedTools;
+use crate::test_conversation::{TestConversation, golden};
 
 const API: Api = Api::Gemini;
 
@@ -17,9 +17,14 @@ async fn every_byte_of_a_request_is_known() {
             .and_call("call_2", "broken", &json!({})),
         Answer::text("3 degrees; the sensor is broken."),
     ];
-    let mut talk = Talk::with(API, Script::new(answers), House::new(), |settings| {
-        settings.system = "Be brief.".to_owned();
-    })
+    let mut talk = TestConversation::with(
+        API,
+        Script::new(answers),
+        RecordedTools::new(),
+        |settings| {
+            settings.system = "Be brief.".to_owned();
+        },
+    )
     .await;
     talk.says("Oslo, and the sensor?").await;
     let requests = talk.fake.requests();
@@ -35,7 +40,7 @@ async fn every_byte_of_a_request_is_known() {
     );
 }
 
-/// The double refuses a call without the signature that it came with, and one with another.
+/// The double refuses a call without the signature it came with, and a call with another one.
 #[tokio::test]
 async fn signatures_go_back_unchanged_over_all_rounds_of_a_turn() {
     let asks = |id: &str, signature: &str| {
@@ -50,10 +55,15 @@ async fn signatures_go_back_unchanged_over_all_rounds_of_a_turn() {
         Answer::text("3 degrees.").and_thinking("Done.", "sig+3/=="),
         Answer::text("Bye."),
     ];
-    let mut talk = Talk::with(API, Script::new(answers), House::new(), |settings| {
-        settings.max_same_calls = 9;
-        settings.think = Some(true);
-    })
+    let mut talk = TestConversation::with(
+        API,
+        Script::new(answers),
+        RecordedTools::new(),
+        |settings| {
+            settings.max_same_calls = 9;
+            settings.think = Some(true);
+        },
+    )
     .await;
     talk.says("Oslo?").await;
     talk.says("Thanks.").await;
@@ -71,7 +81,7 @@ async fn signatures_go_back_unchanged_over_all_rounds_of_a_turn() {
 #[tokio::test]
 async fn a_call_that_could_not_be_read_is_asked_for_again() {
     let broken = Answer::empty().stop("MALFORMED_FUNCTION_CALL");
-    let mut talk = Talk::new(API, [broken, Answer::text("Here.")]).await;
+    let mut talk = TestConversation::new(API, [broken, Answer::text("Here.")]).await;
     assert_eq!(talk.says("go").await.answer, "Here.");
     assert!(
         talk.heard
@@ -84,7 +94,7 @@ async fn a_call_that_could_not_be_read_is_asked_for_again() {
 async fn what_is_not_answered_is_a_refusal_and_no_error() {
     let blocked = "data: {\"promptFeedback\":{\"blockReason\":\"PROHIBITED_CONTENT\"}}\n\n";
     for answer in [Answer::raw(blocked), Answer::empty().stop("SAFETY")] {
-        let mut talk = Talk::new(API, [answer]).await;
+        let mut talk = TestConversation::new(API, [answer]).await;
         let turn = talk.says("go").await;
         assert_eq!(turn.end, TurnEnd::Refusal);
         assert_eq!(turn.answer, "The model declined to answer.");
@@ -105,9 +115,10 @@ async fn a_schema_goes_out_in_the_keywords_that_are_documented() {
         "required": ["city"],
         "additionalProperties": false,
     });
-    let house = House::empty().with("hard", hard, |_| Ok(toolgate_core::ToolOutput::text("ok")));
+    let house =
+        RecordedTools::empty().with("hard", hard, |_| Ok(toolgate_core::ToolOutput::text("ok")));
     let script = Script::new([Answer::text("Hi.")]);
-    let mut talk = Talk::with(API, script, house, |_| {}).await;
+    let mut talk = TestConversation::with(API, script, house, |_| {}).await;
     talk.says("go").await;
     let (_, schema) = talk.offered().remove(0);
     assert_eq!(schema["properties"]["tags"]["maxItems"], 3);
@@ -131,7 +142,7 @@ async fn a_wrong_key_is_told_as_such() {
         "invalid_argument",
         "API key not valid. Please pass a valid API key.",
     );
-    let mut talk = Talk::new(API, [wrong]).await;
+    let mut talk = TestConversation::new(API, [wrong]).await;
     let error = talk.tries("go").await.unwrap_err();
     assert!(matches!(error, ModelError::Key { .. }), "{error:?}");
     assert_ne!(talk.last(), Value::Null);

@@ -1,5 +1,5 @@
-//! Whole conversations over real sockets with strict doubles of the providers: `fakellm` refuses every request the real ones
-//! would refuse, so a test that passes has sent only what they take.
+//! Whole conversations over real sockets with strict doubles of the providers. `fakellm` refuses
+//! every request that the real ones would refuse, so a passing test has sent only what they accept.
 #![expect(clippy::unwrap_used, reason = "a test that can not go on says where")]
 
 mod anthropic;
@@ -9,8 +9,8 @@ mod checklist_rounds;
 mod faults; // of the way to a model: E1
 mod faults_calls; // E2 to E5, D3
 mod gemini;
-mod house;
 mod ollama;
 mod openai;
 mod others;
-mod talk;
+mod recorded_tools;
+mod test_conversation;

@@ -1,11 +1,11 @@
-//! Ollama alone.
+//! What only Ollama does.
 
-use fakellm::{Answer, Api, FakeLlm, Model, Script};
+use fakellm::{Answer, Api, FakeLlm, FakeModel, Script};
 use serde_json::{Value, json};
 use toolgate_models::ModelError;
 
-use crate::house::House;
-use crate::talk::{MODEL, Talk, asks_for_oslo, golden};
+use crate::recorded_tools::RecordedTools;
+use crate::test_conversation::{MODEL, TestConversation, asks_for_oslo, golden};
 
 const API: Api = Api::Ollama;
 
@@ -22,7 +22,7 @@ fn last() -> Value {
 async fn ai2_calls_are_executed_with_their_arguments_unchanged_and_results_go_back() {
     let arguments = json!({ "city": "Oslo", "days": 2 });
     let call = Answer::call("call_1", "get_weather", &arguments);
-    let mut talk = Talk::new(API, [call, Answer::text("3 degrees.")]).await;
+    let mut talk = TestConversation::new(API, [call, Answer::text("3 degrees.")]).await;
     let turn = talk.says("How warm is it in Oslo?").await;
     assert_eq!(turn.answer, "3 degrees.");
     assert_eq!(talk.house.calls(), [("get_weather".to_owned(), arguments)]);
@@ -41,9 +41,14 @@ async fn every_byte_of_a_request_is_known() {
             .and_call("call_2", "broken", &json!({})),
         Answer::text("3 degrees; the sensor is broken."),
     ];
-    let mut talk = Talk::with(API, Script::new(answers), House::new(), |settings| {
-        settings.system = "Be brief.".to_owned();
-    })
+    let mut talk = TestConversation::with(
+        API,
+        Script::new(answers),
+        RecordedTools::new(),
+        |settings| {
+            settings.system = "Be brief.".to_owned();
+        },
+    )
     .await;
     talk.says("Oslo, and the sensor?").await;
     let requests = talk.fake.requests();
@@ -69,7 +74,7 @@ async fn calls_are_taken_from_any_line() {
         (on_the_last, vec!["Oslo"]),
         (on_several, vec!["Oslo", "Rome"]),
     ] {
-        let mut talk = Talk::new(API, [answer, Answer::text("Done.")]).await;
+        let mut talk = TestConversation::new(API, [answer, Answer::text("Done.")]).await;
         talk.says("go").await;
         let ran: Vec<_> = talk
             .house
@@ -81,10 +86,10 @@ async fn calls_are_taken_from_any_line() {
     }
 }
 
-/// A house of so many tools, each with a parameter that is described so.
-fn many(tools: usize, description: &str) -> House {
+/// As many tools as asked for, each with a parameter that has this description.
+fn many(tools: usize, description: &str) -> RecordedTools {
     let schema = json!({ "type": "object", "properties": { "where": { "type": "string", "description": description } } });
-    (0..tools).fold(House::empty(), |house, index| {
+    (0..tools).fold(RecordedTools::empty(), |house, index| {
         house.with(&format!("tool_{index}"), schema.clone(), |_| unreachable!())
     })
 }
@@ -92,7 +97,7 @@ fn many(tools: usize, description: &str) -> House {
 #[tokio::test]
 async fn a_prompt_that_the_server_cut_is_noticed() {
     let script = Script::new([Answer::text("What tools?").prompt_tokens(500)]);
-    let mut talk = Talk::with(API, script, many(60, &"x".repeat(200)), |_| {}).await;
+    let mut talk = TestConversation::with(API, script, many(60, &"x".repeat(200)), |_| {}).await;
     talk.says("use a tool").await;
     let context = talk.last()["options"]["num_ctx"].as_u64().unwrap();
     assert!(context > 8192, "{context}");
@@ -106,7 +111,7 @@ async fn a_prompt_that_the_server_cut_is_noticed() {
 #[tokio::test]
 async fn a_server_that_does_not_tell_its_window_is_asked_for_it_once() {
     let script = Script::always(Answer::text("Yes."));
-    let mut talk = Talk::with(API, script, many(60, &"x".repeat(200)), |_| {}).await;
+    let mut talk = TestConversation::with(API, script, many(60, &"x".repeat(200)), |_| {}).await;
     for question in ["one", "two", "three"] {
         talk.says(question).await;
     }
@@ -122,15 +127,15 @@ async fn a_server_that_does_not_tell_its_window_is_asked_for_it_once() {
 
 #[tokio::test]
 async fn the_first_question_already_fits_the_window_of_a_small_model() {
-    let mut model = Model::new(MODEL);
+    let mut model = FakeModel::new(MODEL);
     model.context_length = 8192;
     let fake = FakeLlm::with_model(Script::new([Answer::text("Hi.")]), model).await;
-    let mut talk = Talk::at(API, fake, many(120, &"in which room ".repeat(20)), |_| {});
+    let mut talk = TestConversation::at(API, fake, many(120, &"in which room ".repeat(20)), |_| {});
     assert_eq!(talk.says("hello").await.answer, "Hi.");
     assert_eq!(talk.last()["options"]["num_ctx"], 8192);
     let offered = talk.offered().len();
     assert!((10..120).contains(&offered), "{offered}");
-    // Half of the window; English takes more than three bytes for a token.
+    // Half of the window. English takes more than three bytes per token.
     let bytes = talk.last()["tools"].to_string().len();
     assert!(bytes < 8192 / 2 * 5, "{bytes}");
 }
@@ -142,7 +147,7 @@ async fn thinking_is_not_part_of_the_answer() {
         .and_thinking("hm, noon I think", "")
         .and_text("It is noon.");
     for answer in [inline, apart] {
-        let mut talk = Talk::new(API, [answer.in_pieces(5)]).await;
+        let mut talk = TestConversation::new(API, [answer.in_pieces(5)]).await;
         let turn = talk.says("What time is it?").await;
         assert_eq!(turn.answer, "It is noon.");
         assert!(!talk.heard.concat().contains("hm"), "{:?}", talk.heard);
@@ -151,8 +156,8 @@ async fn thinking_is_not_part_of_the_answer() {
 
 #[tokio::test]
 async fn a_model_that_can_not_think_is_asked_without() {
-    let fake = FakeLlm::with_model(Script::new([Answer::text("Hi.")]), Model::new(MODEL)).await;
-    let mut talk = Talk::at(API, fake, House::new(), |settings| {
+    let fake = FakeLlm::with_model(Script::new([Answer::text("Hi.")]), FakeModel::new(MODEL)).await;
+    let mut talk = TestConversation::at(API, fake, RecordedTools::new(), |settings| {
         settings.think = Some(true);
     });
     assert_eq!(talk.says("hello").await.answer, "Hi.");
@@ -160,18 +165,18 @@ async fn a_model_that_can_not_think_is_asked_without() {
 
 #[tokio::test]
 async fn a_model_that_can_not_use_tools_or_is_not_there_is_named_with_what_to_do() {
-    let mut model = Model::new(MODEL);
+    let mut model = FakeModel::new(MODEL);
     model
         .capabilities
         .retain(|capability| capability != "tools");
     let fake = FakeLlm::with_model(Script::new([Answer::text("Hi.")]), model).await;
-    let mut talk = Talk::at(API, fake, House::new(), |_| {});
+    let mut talk = TestConversation::at(API, fake, RecordedTools::new(), |_| {});
     let error = talk.tries("hello").await.unwrap_err();
     assert!(matches!(error, ModelError::Model { .. }), "{error:?}");
     assert!(error.to_string().contains("tools"), "{error}");
 
-    let fake = FakeLlm::with_model(Script::new([]), Model::new("other")).await;
-    let mut talk = Talk::at(API, fake, House::new(), |_| {});
+    let fake = FakeLlm::with_model(Script::new([]), FakeModel::new("other")).await;
+    let mut talk = TestConversation::at(API, fake, RecordedTools::new(), |_| {});
     let error = talk.tries("hello").await.unwrap_err();
     assert!(
         error.to_string().contains(&format!("ollama pull {MODEL}")),
@@ -187,16 +192,16 @@ async fn a_crashed_runner_is_tried_again() {
         "llama runner process has terminated: exit status 2",
     )
     .header("retry-after", "0");
-    let mut talk = Talk::new(API, [crash, asks_for_oslo(), Answer::text("3.")]).await;
+    let mut talk = TestConversation::new(API, [crash, asks_for_oslo(), Answer::text("3.")]).await;
     assert_eq!(talk.says("Oslo?").await.answer, "3.");
 }
 
 #[tokio::test]
 async fn the_window_and_the_time_in_memory_go_with_every_request() {
-    let mut talk = Talk::with(
+    let mut talk = TestConversation::with(
         API,
         Script::always(Answer::text("Hi.")),
-        House::new(),
+        RecordedTools::new(),
         |settings| {
             settings.context_tokens = Some(12_000);
             settings.keep_alive = 600;

@@ -1,11 +1,11 @@
-//! OpenAI, and those that speak like it, alone.
+//! What only OpenAI and compatible servers do.
 
-use fakellm::{Answer, Api, FakeLlm, Model, Script};
+use fakellm::{Answer, Api, FakeLlm, FakeModel, Script};
 use serde_json::json;
 use toolgate_models::ModelError;
 
-use crate::house::House;
-use crate::talk::{MODEL, Talk, does_without, golden};
+use crate::recorded_tools::RecordedTools;
+use crate::test_conversation::{MODEL, TestConversation, does_without, golden};
 
 const API: Api = Api::OpenAi;
 
@@ -17,9 +17,14 @@ async fn every_byte_of_a_request_is_known() {
             .and_call("call_2", "broken", &json!({})),
         Answer::text("3 degrees; the sensor is broken."),
     ];
-    let mut talk = Talk::with(API, Script::new(answers), House::new(), |settings| {
-        settings.system = "Be brief.".to_owned();
-    })
+    let mut talk = TestConversation::with(
+        API,
+        Script::new(answers),
+        RecordedTools::new(),
+        |settings| {
+            settings.system = "Be brief.".to_owned();
+        },
+    )
     .await;
     talk.says("Oslo, and the sensor?").await;
     let requests = talk.fake.requests();
@@ -31,13 +36,13 @@ async fn every_byte_of_a_request_is_known() {
     );
 }
 
-/// Servers of one's own want no key, and no `Bearer` without one.
+/// Self-hosted servers need no key, and must not get a `Bearer` without one.
 #[tokio::test]
 async fn without_a_key_none_is_sent() {
-    let mut talk = Talk::with(
+    let mut talk = TestConversation::with(
         API,
         Script::new([Answer::text("Hi.")]),
-        House::new(),
+        RecordedTools::new(),
         |settings| settings.key = String::new(),
     )
     .await;
@@ -45,7 +50,7 @@ async fn without_a_key_none_is_sent() {
     assert_eq!(talk.fake.requests()[0].header("authorization"), None);
 }
 
-/// Pieces of two calls in turns: the index says whose they are.
+/// Alternating pieces of two calls: only the index tells them apart.
 #[tokio::test]
 async fn pieces_of_calls_are_put_together_by_their_index() {
     let event = |delta: serde_json::Value| {
@@ -72,7 +77,7 @@ async fn pieces_of_calls_are_put_together_by_their_index() {
         end.to_owned(),
     ]
     .concat();
-    let mut talk = Talk::new(API, [Answer::raw(body), Answer::text("Both.")]).await;
+    let mut talk = TestConversation::new(API, [Answer::raw(body), Answer::text("Both.")]).await;
     talk.says("Oslo and Rome?").await;
     let cities: Vec<_> = talk
         .house
@@ -84,12 +89,12 @@ async fn pieces_of_calls_are_put_together_by_their_index() {
     assert_eq!(talk.results()[0].0, "a");
 }
 
-/// Models that reason take another name for the same limit. At an address of one's own nobody knows which it will be: the
-/// refusal says so, and the next request has it right.
+/// Reasoning models use another name for the same limit. For a self-hosted server the right name is
+/// unknown until it refuses one; the next request then has the other.
 #[tokio::test]
 async fn a_model_that_reasons_gets_its_own_limit() {
     let script = Script::always(Answer::text("Hi."));
-    let mut talk = Talk::with(API, script, House::new(), |settings| {
+    let mut talk = TestConversation::with(API, script, RecordedTools::new(), |settings| {
         settings.name = "gpt-5-mini".to_owned();
     })
     .await;
@@ -108,7 +113,7 @@ async fn a_model_that_reasons_gets_its_own_limit() {
 #[tokio::test]
 async fn a_model_that_reasons_is_not_told_its_temperature_again() {
     let script = Script::always(Answer::text("Hi."));
-    let talk = Talk::with(API, script, House::new(), |settings| {
+    let talk = TestConversation::with(API, script, RecordedTools::new(), |settings| {
         settings.name = "gpt-5-mini".to_owned();
         settings.temperature = Some(0.5);
     });
@@ -119,8 +124,8 @@ async fn a_model_that_reasons_is_not_told_its_temperature_again() {
 async fn a_server_of_ones_own_is_told_whether_to_think() {
     for think in [false, true] {
         let script = Script::new([Answer::text("Hi.")]);
-        let fake = FakeLlm::own_server(script, Model::new(MODEL)).await;
-        let mut talk = Talk::at(API, fake, House::new(), |settings| {
+        let fake = FakeLlm::own_server(script, FakeModel::new(MODEL)).await;
+        let mut talk = TestConversation::at(API, fake, RecordedTools::new(), |settings| {
             settings.think = Some(think);
         });
         talk.says("hello").await;
@@ -132,7 +137,7 @@ async fn a_server_of_ones_own_is_told_whether_to_think() {
 #[tokio::test]
 async fn a_server_that_knows_no_templates_is_not_told_again_whether_to_think() {
     let script = Script::always(Answer::text("Hi."));
-    let talk = Talk::with(API, script, House::new(), |settings| {
+    let talk = TestConversation::with(API, script, RecordedTools::new(), |settings| {
         settings.think = Some(false);
     });
     does_without(talk.await, "chat_template_kwargs", "model.think").await;
@@ -141,7 +146,7 @@ async fn a_server_that_knows_no_templates_is_not_told_again_whether_to_think() {
 #[tokio::test]
 async fn a_spent_quota_is_told_and_not_waited_for() {
     let spent = Answer::fails(429, "insufficient_quota", "You exceeded your current quota");
-    let mut talk = Talk::new(API, [spent]).await;
+    let mut talk = TestConversation::new(API, [spent]).await;
     let error = talk.tries("hello").await.unwrap_err();
     assert!(
         matches!(

@@ -1,5 +1,5 @@
-//! Programs that nobody here wrote, from npm and PyPI. `./test.sh` installs them; without them these tests are skipped, and
-//! with `CI=true` they fail.
+//! Third-party programs from npm and PyPI. `./test.sh` installs them. Without them these tests are
+//! skipped, or fail with `CI=true`.
 
 mod aimock;
 mod langchain;
@@ -15,17 +15,17 @@ use std::thread;
 use fakellm::Api;
 use toolgate_models::{Conversation, ModelSettings};
 
-use crate::house::House;
-use crate::talk::{HANG, client, settings};
+use crate::recorded_tools::RecordedTools;
+use crate::test_conversation::{HANG, client, settings};
 
-/// One of them, listening on the loopback until it is dropped.
-struct Program {
+/// A third-party program that listens on the loopback until it is dropped.
+struct ThirdPartyProgram {
     child: Child,
     url: String,
 }
 
-impl Program {
-    /// Starts it and waits until it tells its address, on either of its outputs.
+impl ThirdPartyProgram {
+    /// Starts it and waits until it prints its address, on either of its outputs.
     fn start(command: &mut Command) -> Self {
         let shown = format!("{command:?}");
         let pipes = command
@@ -42,7 +42,7 @@ impl Program {
         ];
         for output in outputs {
             let sender = sender.clone();
-            // Read to the end, so that a program that talks on is not blocked.
+            // Read to the end, so that a program that keeps printing isn't blocked.
             thread::spawn(move || {
                 BufReader::new(output)
                     .lines()
@@ -68,7 +68,7 @@ impl Program {
     fn conversation(
         &self,
         api: Api,
-        house: &House,
+        house: &RecordedTools,
         edit: impl FnOnce(&mut ModelSettings),
     ) -> Conversation {
         let mut settings = settings(api, &self.url);
@@ -86,14 +86,13 @@ fn address(line: &str) -> Option<String> {
     Some(rest[..end].trim_end_matches('/').to_owned())
 }
 
-impl Drop for Program {
+impl Drop for ThirdPartyProgram {
     fn drop(&mut self) {
         drop(self.child.kill());
         drop(self.child.wait());
     }
 }
 
-/// A script beside this file.
 fn script(name: &str) -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests/providers/others")

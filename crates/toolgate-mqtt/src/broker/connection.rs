@@ -1,4 +1,4 @@
-//! One client's connection, from its first packet to its end.
+//! Serves one client's connection, from its first packet to its end.
 
 use std::{collections::HashSet, sync::Arc, time::Duration};
 
@@ -31,74 +31,69 @@ use tokio::{
 use tracing::debug;
 
 use super::{
-    Shared,
-    handshake::{LARGEST_PACKET, answer, read_connect, welcome},
-    routed_message::{RoutedMessage, check},
-    router::{Admission, Delivery},
+    EmbeddedBrokerState,
+    handshake::{MAX_PACKET_BYTES, accept_connack, connack, read_connect},
+    routed_message::{RoutedMessage, check_publish},
+    router::{QueuedDelivery, RouterAdmission},
 };
 use crate::{
-    frames::{Frame, Frames, Torn, decode},
-    out::Out,
+    frames::{FrameReader, PacketFrame, StreamEndError, decode},
+    packet_writer::{PacketWriter, next_packet_id},
 };
 
-/// From the connection to its first packet.
+// Timeout for the first packet.
 const CONNECT_LIMIT: Duration = Duration::from_secs(5);
-/// Room for a will, a name and a password, each as long as can be.
-const LARGEST_CONNECT: usize = 512 * 1024;
+const MAX_CONNECT_BYTES: usize = 512 * 1024;
 const GOODBYE_LIMIT: Duration = Duration::from_secs(1);
-/// Answers that wait for one who asks and does not read.
-const UNSENT_MAX: usize = 2 * LARGEST_PACKET;
-/// Messages that may wait for a client's acknowledgement.
-const WINDOW_MAX: u16 = 10_000;
+/// Unsent bytes at which a client that asks without reading is disconnected.
+const MAX_UNSENT: usize = 2 * MAX_PACKET_BYTES;
+const MAX_WINDOW: u16 = 10_000;
 const PONG: [u8; 2] = [0xd0, 0];
 
 enum ConnectionEnd {
-    /// The client said goodbye.
     Goodbye,
-    /// The client went, or asked for its will to be published.
+    /// The client vanished, or asked for its will to be published.
     Lost,
-    /// We end it.
     Cut(ReasonCode),
 }
 
-type Step = Result<(), ConnectionEnd>;
+type ConnectionStep = Result<(), ConnectionEnd>;
 
-struct Connection {
-    shared: Arc<Shared>,
+struct ClientConnection {
+    shared: Arc<EmbeddedBrokerState>,
     name: String,
-    /// 4 is MQTT 3.1.1.
+    /// The protocol level; 4 is MQTT 3.1.1.
     version: u8,
-    admission: Admission,
-    out: Out<OwnedWriteHalf>,
+    admission: RouterAdmission,
+    writer: PacketWriter<OwnedWriteHalf>,
     unacknowledged: HashSet<u16>,
     window: usize,
     last_id: u16,
     largest: usize,
-    /// Messages of QoS 2 that came and may come again.
+    /// QoS 2 messages that were received and may be sent again.
     unreleased: HashSet<u16>,
     heard: Instant,
-    /// The longest silence, if there is a limit.
     silence: Option<Duration>,
 }
 
 pub(super) async fn serve(
     stream: TcpStream,
-    shared: Arc<Shared>,
+    shared: Arc<EmbeddedBrokerState>,
     mut stopped: watch::Receiver<()>,
 ) {
-    // A switch shall not wait for more bytes to come.
+    // Small packets must not wait for more bytes.
     drop(stream.set_nodelay(true));
     let (reader, writer) = stream.into_split();
-    let mut reader = Frames::new(reader, LARGEST_CONNECT);
+    let mut reader = FrameReader::new(reader, MAX_CONNECT_BYTES);
     let first = tokio::select! {
         first = timeout(CONNECT_LIMIT, reader.next()) => first,
         _ = stopped.changed() => return,
     };
-    let Ok(Ok(Frame::Packet { first: 0x10, body })) = first else {
+    let Ok(Ok(PacketFrame::Packet { first: 0x10, body })) = first else {
         debug!("an MQTT connection did not begin with a CONNECT");
         return;
     };
-    let mut out = Out::new(writer);
+    let mut out = PacketWriter::new(writer);
     let admitted = read_connect(body, &shared.settings).and_then(|connect| {
         let name = match connect.client_id.as_str() {
             "" => format!("auto-{:032x}", fastrand::u128(..)),
@@ -107,32 +102,32 @@ pub(super) async fn serve(
         let will = connect.will.clone().map(RoutedMessage::from_will);
         match shared.router.lock().admit(&name, will) {
             Ok(admission) => Ok((connect, name, admission)),
-            Err(reason) => Err(Some(answer(connect.protocol_version, reason))),
+            Err(reason) => Err(Some(connack(connect.protocol_version, reason))),
         }
     });
     match admitted {
         Ok((connect, name, admission)) => {
-            out.packet(&welcome(&connect, &name));
-            reader.most = LARGEST_PACKET;
-            let connection = Connection::new(shared, &connect, name, admission, out);
+            out.write_packet(&accept_connack(&connect, &name));
+            reader.max_packet = MAX_PACKET_BYTES;
+            let connection = ClientConnection::new(shared, &connect, name, admission, out);
             connection.run(reader, stopped).await;
         }
         Err(refusal) => {
             if let Some(refusal) = refusal {
-                out.packet(&refusal);
+                out.write_packet(&refusal);
             }
             drop(timeout(GOODBYE_LIMIT, out.finish()).await);
         }
     }
 }
 
-impl Connection {
+impl ClientConnection {
     fn new(
-        shared: Arc<Shared>,
+        shared: Arc<EmbeddedBrokerState>,
         connect: &ConnectPacket,
         name: String,
-        admission: Admission,
-        out: Out<OwnedWriteHalf>,
+        admission: RouterAdmission,
+        writer: PacketWriter<OwnedWriteHalf>,
     ) -> Self {
         let properties = &connect.properties;
         let window = properties.get_receive_maximum().unwrap_or(u16::MAX);
@@ -143,9 +138,9 @@ impl Connection {
             name,
             version: connect.protocol_version,
             admission,
-            out,
+            writer,
             unacknowledged: HashSet::new(),
-            window: window.min(WINDOW_MAX).into(),
+            window: window.min(MAX_WINDOW).into(),
             last_id: 0,
             largest: usize::try_from(largest).unwrap_or(usize::MAX),
             unreleased: HashSet::new(),
@@ -154,48 +149,46 @@ impl Connection {
         }
     }
 
-    async fn run(mut self, reader: Frames<OwnedReadHalf>, stopped: watch::Receiver<()>) {
-        let end = match self.talk(reader, stopped).await {
+    async fn run(mut self, reader: FrameReader<OwnedReadHalf>, stopped: watch::Receiver<()>) {
+        let end = match self.serve_packets(reader, stopped).await {
             Err(end) => end,
             Ok(never) => match never {},
         };
-        let said_goodbye = matches!(
-            end,
-            ConnectionEnd::Goodbye | ConnectionEnd::Cut(ReasonCode::ServerShuttingDown)
-        );
+        use ConnectionEnd::{Cut, Goodbye};
+        let said_goodbye = matches!(end, Goodbye | Cut(ReasonCode::ServerShuttingDown));
+        let serial = self.admission.serial;
         self.shared
             .router
             .lock()
-            .leave(&self.name, self.admission.serial, said_goodbye);
+            .leave(&self.name, serial, said_goodbye);
         if let ConnectionEnd::Cut(reason) = end {
             debug!("the MQTT connection of a client is cut: {reason:?}");
             if self.version == 5 {
-                self.out.packet(&DisconnectPacket::new(reason));
+                self.writer.write_packet(&DisconnectPacket::new(reason));
             }
         }
-        drop(timeout(GOODBYE_LIMIT, self.out.finish()).await);
+        drop(timeout(GOODBYE_LIMIT, self.writer.finish()).await);
     }
 
-    async fn talk(
+    async fn serve_packets(
         &mut self,
-        mut reader: Frames<OwnedReadHalf>,
+        mut reader: FrameReader<OwnedReadHalf>,
         mut stopped: watch::Receiver<()>,
     ) -> Result<std::convert::Infallible, ConnectionEnd> {
         let silence = self.silence.unwrap_or_default();
         let idle = sleep_until(self.heard + silence);
         tokio::pin!(idle);
         loop {
-            if self.out.waiting() > UNSENT_MAX {
+            if self.writer.waiting() > MAX_UNSENT {
                 return Err(ConnectionEnd::Cut(ReasonCode::QuotaExceeded));
             }
+            let has_room = self.has_room();
             tokio::select! {
-                frame = reader.next() => self.take(frame)?,
-                moved = self.out.push(), if self.out.is_busy() => {
+                frame = reader.next() => self.handle_frame(frame)?,
+                moved = self.writer.flush_step(), if self.writer.is_busy() => {
                     moved.map_err(|_| ConnectionEnd::Lost)?;
                 }
-                Some(delivery) = self.admission.deliveries.next(),
-                    if !self.out.is_full() && self.unacknowledged.len() < self.window =>
-                {
+                Some(delivery) = self.admission.deliveries.next(), if has_room => {
                     self.deliver_all(delivery);
                 }
                 reason = &mut self.admission.cut => {
@@ -207,9 +200,10 @@ impl Connection {
                 }
                 () = &mut idle, if self.silence.is_some() => {
                     if self.heard.elapsed() >= silence {
-                        // This program itself may have been stopped: what has come meanwhile counts.
+                        // This process itself may have been suspended, so bytes that have already
+                        // arrived still count.
                         let frame = reader.next().now_or_never();
-                        self.take(frame.ok_or(ConnectionEnd::Cut(ReasonCode::KeepAliveTimeout))?)?;
+                        self.handle_frame(frame.ok_or(ConnectionEnd::Cut(ReasonCode::KeepAliveTimeout))?)?;
                     }
                     idle.as_mut().reset(self.heard + silence);
                 }
@@ -217,52 +211,46 @@ impl Connection {
         }
     }
 
-    fn take(&mut self, frame: Result<Frame, Torn>) -> Step {
+    fn handle_frame(&mut self, frame: Result<PacketFrame, StreamEndError>) -> ConnectionStep {
         let cut = |reason| Err(ConnectionEnd::Cut(reason));
         let (first, body): (u8, Bytes) = match frame {
-            Ok(Frame::Packet { first, body }) => (first, body),
-            Ok(Frame::TooLarge { .. }) => return cut(ReasonCode::PacketTooLarge),
-            Err(Torn::Closed) => return Err(ConnectionEnd::Lost),
-            Err(Torn::NotMqtt(_)) => return cut(ReasonCode::MalformedPacket),
+            Ok(PacketFrame::Packet { first, body }) => (first, body),
+            Ok(PacketFrame::TooLarge { .. }) => return cut(ReasonCode::PacketTooLarge),
+            Err(StreamEndError::Closed) => return Err(ConnectionEnd::Lost),
+            Err(StreamEndError::NotMqtt(_)) => return cut(ReasonCode::MalformedPacket),
         };
         self.heard = Instant::now();
         let Ok(packet) = decode(first, body, self.version) else {
             return cut(ReasonCode::MalformedPacket);
         };
         match packet {
-            Packet::Publish(packet) => self.publish(packet),
-            Packet::PubAck(packet) => {
-                self.unacknowledged.remove(&packet.packet_id);
-                Ok(())
-            }
+            Packet::Publish(packet) => self.publish(packet)?,
+            Packet::PubAck(packet) => drop(self.unacknowledged.remove(&packet.packet_id)),
             Packet::PubRel(packet) => {
                 let known = self.unreleased.remove(&packet.packet_id) || self.version == 4;
-                let reason = if known {
-                    ReasonCode::Success
-                } else {
-                    ReasonCode::PacketIdentifierNotFound
+                let reason = match known {
+                    true => ReasonCode::Success,
+                    false => ReasonCode::PacketIdentifierNotFound,
                 };
-                self.out
-                    .packet(&PubCompPacket::new_with_reason(packet.packet_id, reason));
-                Ok(())
+                let released = PubCompPacket::new_with_reason(packet.packet_id, reason);
+                self.writer.write_packet(&released);
             }
-            Packet::Subscribe(packet) => self.subscribe(packet),
-            Packet::Unsubscribe(packet) => self.unsubscribe(&packet),
-            Packet::PingReq => {
-                self.out.bytes(&PONG);
-                Ok(())
-            }
+            Packet::Subscribe(packet) => self.subscribe(packet)?,
+            Packet::Unsubscribe(packet) => self.unsubscribe(&packet)?,
+            Packet::PingReq => self.writer.write_bytes(&PONG),
             Packet::Disconnect(packet) if packet.reason_code == ReasonCode::Success => {
-                Err(ConnectionEnd::Goodbye)
+                return Err(ConnectionEnd::Goodbye);
             }
-            Packet::Disconnect(_) => Err(ConnectionEnd::Lost),
-            // A second CONNECT, or what only brokers say; we never send QoS 2.
-            _ => cut(ReasonCode::ProtocolError),
+            Packet::Disconnect(_) => return Err(ConnectionEnd::Lost),
+            // A second CONNECT, or a packet that only brokers send. We never send QoS 2, so there
+            // is nothing to acknowledge for it.
+            _ => return cut(ReasonCode::ProtocolError),
         }
+        Ok(())
     }
 
-    fn publish(&mut self, packet: PublishPacket) -> Step {
-        check(&packet).map_err(ConnectionEnd::Cut)?;
+    fn publish(&mut self, packet: PublishPacket) -> ConnectionStep {
+        check_publish(&packet).map_err(ConnectionEnd::Cut)?;
         let (qos, id) = (packet.qos, packet.packet_id.unwrap_or_default());
         let again = qos == QoS::ExactlyOnce && self.unreleased.contains(&id);
         let mut reason = ReasonCode::Success;
@@ -277,19 +265,21 @@ impl Connection {
         match qos {
             QoS::AtMostOnce => {}
             QoS::AtLeastOnce => {
-                self.out.packet(&PubAckPacket::new_with_reason(id, reason));
+                let answer = PubAckPacket::new_with_reason(id, reason);
+                self.writer.write_packet(&answer);
             }
             QoS::ExactlyOnce => {
                 if reason == ReasonCode::Success {
                     self.unreleased.insert(id);
                 }
-                self.out.packet(&PubRecPacket::new_with_reason(id, reason));
+                let answer = PubRecPacket::new_with_reason(id, reason);
+                self.writer.write_packet(&answer);
             }
         }
         Ok(())
     }
 
-    fn subscribe(&mut self, packet: SubscribePacket) -> Step {
+    fn subscribe(&mut self, packet: SubscribePacket) -> ConnectionStep {
         let id = packet.properties.get_subscription_identifier();
         if packet.packet_id == 0 || id == Some(0) {
             return Err(ConnectionEnd::Cut(ReasonCode::ProtocolError));
@@ -319,11 +309,11 @@ impl Connection {
             answer.reason_codes.push(code);
         }
         drop(router);
-        self.out.packet(&answer);
+        self.writer.write_packet(&answer);
         Ok(())
     }
 
-    fn unsubscribe(&mut self, packet: &UnsubscribePacket) -> Step {
+    fn unsubscribe(&mut self, packet: &UnsubscribePacket) -> ConnectionStep {
         if packet.packet_id == 0 {
             return Err(ConnectionEnd::Cut(ReasonCode::ProtocolError));
         }
@@ -333,40 +323,41 @@ impl Connection {
         for filter in &packet.filters {
             answer
                 .reason_codes
-                .push(if router.unsubscribe(&self.name, filter) {
-                    UnsubAckReasonCode::Success
-                } else {
-                    UnsubAckReasonCode::NoSubscriptionExisted
+                .push(match router.unsubscribe(&self.name, filter) {
+                    true => UnsubAckReasonCode::Success,
+                    false => UnsubAckReasonCode::NoSubscriptionExisted,
                 });
         }
         drop(router);
-        self.out.packet(&answer);
+        self.writer.write_packet(&answer);
         Ok(())
     }
 
-    /// This one and those behind it, as far as there is room: one write serves many.
-    fn deliver_all(&mut self, first: Delivery) {
+    fn has_room(&self) -> bool {
+        !self.writer.is_full() && self.unacknowledged.len() < self.window
+    }
+
+    // Delivers this message and the ones queued behind it, as far as there is room, so that one
+    // write serves many.
+    fn deliver_all(&mut self, first: QueuedDelivery) {
         let mut next = Some(first);
         while let Some(delivery) = next {
             self.deliver(&delivery);
-            let has_room = !self.out.is_full() && self.unacknowledged.len() < self.window;
+            let has_room = self.has_room();
             next = has_room
                 .then(|| self.admission.deliveries.try_next())
                 .flatten();
         }
     }
 
-    fn deliver(&mut self, delivery: &Delivery) {
+    fn deliver(&mut self, delivery: &QueuedDelivery) {
         let message = &delivery.message;
         if message.is_expired() {
             return;
         }
-        let mut packet = PublishPacket::new(
-            message.topic.as_str(),
-            message.payload.clone(),
-            delivery.qos,
-        )
-        .with_retain(delivery.retain);
+        let (topic, payload) = (message.topic.as_str(), message.payload.clone());
+        let mut packet =
+            PublishPacket::new(topic, payload, delivery.qos).with_retain(delivery.retain);
         packet.protocol_version = self.version;
         if self.version == 5 {
             packet.properties = message.properties.clone();
@@ -377,24 +368,16 @@ impl Connection {
                 packet.properties.set_subscription_identifier(*id);
             }
         }
-        // The header takes five bytes at most.
+        // A fixed header has at most five bytes.
         if packet.body_encoded_size() + 5 > self.largest {
             return;
         }
         if delivery.qos != QoS::AtMostOnce {
-            let id = self.free_id();
+            let used = &self.unacknowledged;
+            let id = next_packet_id(&mut self.last_id, |id| used.contains(&id));
             self.unacknowledged.insert(id);
             packet.packet_id = Some(id);
         }
-        self.out.packet(&packet);
-    }
-
-    fn free_id(&mut self) -> u16 {
-        loop {
-            self.last_id = self.last_id.checked_add(1).unwrap_or(1);
-            if !self.unacknowledged.contains(&self.last_id) {
-                return self.last_id;
-            }
-        }
+        self.writer.write_packet(&packet);
     }
 }

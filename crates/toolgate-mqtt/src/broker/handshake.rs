@@ -1,4 +1,4 @@
-//! Who may come in: the first packet of a connection and the answer to it.
+//! Checks the first packet of a connection and answers it.
 
 use bytes::Bytes;
 use mqtt5_protocol::{
@@ -9,45 +9,44 @@ use mqtt5_protocol::{
 use super::BrokerSettings;
 use crate::frames::decode;
 
-/// The largest packet that is taken. Clients of MQTT 5 are told.
-pub(super) const LARGEST_PACKET: usize = 16 * 1024 * 1024;
+/// The largest accepted packet, which MQTT 5 clients are told.
+pub(super) const MAX_PACKET_BYTES: usize = 16 * 1024 * 1024;
 
-/// Why a first packet is not taken, with the answer if there is one that its sender understands.
-pub(super) type Refusal = Option<ConnAckPacket>;
+/// The answer to a rejected first packet, if there is one that the sender understands.
+pub(super) type ConnectRefusal = Option<ConnAckPacket>;
 
 pub(super) fn read_connect(
     body: Bytes,
     settings: &BrokerSettings,
-) -> Result<ConnectPacket, Refusal> {
+) -> Result<ConnectPacket, ConnectRefusal> {
     let unknown_version = ReasonCode::UnsupportedProtocolVersion;
     let version = match protocol(&body) {
         Some((b"MQTT", version @ (4 | 5))) => version,
-        Some((b"MQTT", 6..)) => return Err(Some(answer(5, unknown_version))),
-        Some((b"MQTT" | b"MQIsdp", _)) => return Err(Some(answer(4, unknown_version))),
+        Some((b"MQTT", 6..)) => return Err(Some(connack(5, unknown_version))),
+        Some((b"MQTT" | b"MQIsdp", _)) => return Err(Some(connack(4, unknown_version))),
         _ => return Err(None),
     };
     let Ok(Packet::Connect(connect)) = decode(0x10, body, version) else {
-        return Err((version == 5).then(|| answer(5, ReasonCode::MalformedPacket)));
+        return Err((version == 5).then(|| connack(5, ReasonCode::MalformedPacket)));
     };
-    match refusal(&connect, settings) {
-        Some(reason) => Err(Some(answer(version, reason))),
+    match refusal_reason(&connect, settings) {
+        Some(reason) => Err(Some(connack(version, reason))),
         None => Ok(*connect),
     }
 }
 
-/// The name and the version of the protocol. They come first in every version.
 fn protocol(body: &[u8]) -> Option<(&[u8], u8)> {
     let (length, rest) = body.split_first_chunk()?;
     let (name, rest) = rest.split_at_checked(usize::from(u16::from_be_bytes(*length)))?;
     Some((name, *rest.first()?))
 }
 
-fn refusal(connect: &ConnectPacket, settings: &BrokerSettings) -> Option<ReasonCode> {
+fn refusal_reason(connect: &ConnectPacket, settings: &BrokerSettings) -> Option<ReasonCode> {
     let properties = &connect.properties;
     if properties.contains(PropertyId::AuthenticationMethod) {
         return Some(ReasonCode::BadAuthenticationMethod);
     }
-    if !is_known(connect, settings) {
+    if !has_credentials(connect, settings) {
         return Some(ReasonCode::BadUsernameOrPassword);
     }
     if connect.client_id.is_empty() && connect.protocol_version == 4 && !connect.clean_start {
@@ -63,7 +62,7 @@ fn refusal(connect: &ConnectPacket, settings: &BrokerSettings) -> Option<ReasonC
         .then_some(ReasonCode::TopicNameInvalid)
 }
 
-fn is_known(connect: &ConnectPacket, settings: &BrokerSettings) -> bool {
+fn has_credentials(connect: &ConnectPacket, settings: &BrokerSettings) -> bool {
     if settings.username.is_none() && settings.password.is_none() {
         return true;
     }
@@ -71,11 +70,12 @@ fn is_known(connect: &ConnectPacket, settings: &BrokerSettings) -> bool {
     let password = settings.password.as_deref().unwrap_or_default();
     let given_username = connect.username.as_deref().unwrap_or_default();
     let given_password = connect.password.as_deref().unwrap_or_default();
-    same(username.as_bytes(), given_username.as_bytes()) & same(password.as_bytes(), given_password)
+    constant_time_eq(username.as_bytes(), given_username.as_bytes())
+        & constant_time_eq(password.as_bytes(), given_password)
 }
 
-/// Takes the same time wherever two differ.
-fn same(one: &[u8], two: &[u8]) -> bool {
+// Compares in constant time, so that timing does not reveal a password.
+fn constant_time_eq(one: &[u8], two: &[u8]) -> bool {
     let differs = one
         .iter()
         .zip(two)
@@ -83,7 +83,7 @@ fn same(one: &[u8], two: &[u8]) -> bool {
     one.len() == two.len() && differs == 0
 }
 
-pub(super) fn answer(version: u8, reason: ReasonCode) -> ConnAckPacket {
+pub(super) fn connack(version: u8, reason: ReasonCode) -> ConnAckPacket {
     if version == 4 {
         ConnAckPacket::new_v311(false, reason)
     } else {
@@ -91,13 +91,12 @@ pub(super) fn answer(version: u8, reason: ReasonCode) -> ConnAckPacket {
     }
 }
 
-/// What the broker offers, and the name it chose for a client that has none.
-pub(super) fn welcome(connect: &ConnectPacket, name: &str) -> ConnAckPacket {
-    let mut welcome = answer(connect.protocol_version, ReasonCode::Success)
-        .with_maximum_packet_size(u32::try_from(LARGEST_PACKET).unwrap_or(u32::MAX))
+pub(super) fn accept_connack(connect: &ConnectPacket, name: &str) -> ConnAckPacket {
+    let mut welcome = connack(connect.protocol_version, ReasonCode::Success)
+        .with_maximum_packet_size(u32::try_from(MAX_PACKET_BYTES).unwrap_or(u32::MAX))
         .with_topic_alias_maximum(0)
         .with_shared_subscription_available(false);
-    // Sessions end with their connection, whatever was asked for.
+    // Sessions end with their connection, whatever the client asked for.
     if connect.properties.get_session_expiry_interval().is_some() {
         welcome = welcome.with_session_expiry_interval(0);
     }
@@ -114,8 +113,11 @@ mod tests {
     #[test]
     fn only_the_same_is_the_same() {
         for (one, two) in [("", "a"), ("a", ""), ("ab", "a"), ("ab", "ac")] {
-            assert!(!same(one.as_bytes(), two.as_bytes()), "{one} {two}");
+            assert!(
+                !constant_time_eq(one.as_bytes(), two.as_bytes()),
+                "{one} {two}"
+            );
         }
-        assert!(same(b"ab", b"ab") && same(b"", b""));
+        assert!(constant_time_eq(b"ab", b"ab") && constant_time_eq(b"", b""));
     }
 }

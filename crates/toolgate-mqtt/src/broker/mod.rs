@@ -1,7 +1,8 @@
-//! A broker inside this process, as small as a demonstration, a test or a house needs it.
+//! A small MQTT broker in this process, for demos, tests and homes without one.
 //!
-//! It speaks MQTT 3.1.1 and 5 and keeps nothing on disk: sessions end with their connection. It always reads, and cuts whoever
-//! does not read for too long; were it to wait for a slow reader instead, two clients that wait for each other would hang.
+//! It speaks MQTT 3.1.1 and 5 and stores nothing on disk: sessions end with their connection. It
+//! never stops reading, and disconnects clients that don't read for too long. If it waited for slow
+//! readers instead, two clients waiting for each other would hang.
 
 mod connection;
 mod handshake;
@@ -23,17 +24,16 @@ use tokio::{
 };
 use tracing::debug;
 
-use router::Router;
+use router::MessageRouter;
 
-/// Where a broker listens and whom it lets in.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct BrokerSettings {
-    /// Where it listens; a free port of this machine alone unless told otherwise.
+    /// The address to listen on; a free port on localhost by default.
     pub bind: SocketAddr,
-    /// Only this user is let in, if there is one.
+    /// If set, only this user may connect.
     pub username: Option<String>,
-    /// Its password. Never shown.
+    /// Never shown by `Debug`.
     pub password: Option<String>,
 }
 
@@ -57,54 +57,36 @@ impl fmt::Debug for BrokerSettings {
     }
 }
 
-/// The broker could not be started.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "No MQTT broker can be started on {bind}: {reason}. Choose another address, or stop what uses this one."
+    "Can't start an MQTT broker on {bind}: {reason}. Choose another address, or stop the program that uses this one."
 )]
 pub struct BrokerError {
     bind: SocketAddr,
     reason: String,
 }
 
-/// A broker inside this process: for a demonstration, for tests, for a house without one. It keeps nothing on disk.
-///
 /// Dropping it stops it.
-///
-/// ```
-/// use toolgate_mqtt::{Broker, BrokerSettings};
-///
-/// # tokio::runtime::Runtime::new()?.block_on(async {
-/// let broker = Broker::start(BrokerSettings::default()).await?;
-/// assert_eq!(broker.url(), format!("mqtt://{}", broker.addr()));
-/// assert!(broker.addr().ip().is_loopback());
-/// broker.stop().await;
-/// # Ok::<(), toolgate_mqtt::BrokerError>(())
-/// # })?;
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
 pub struct Broker {
     addr: SocketAddr,
-    /// Its end stops the broker.
     shutdown: watch::Sender<()>,
     running: JoinHandle<()>,
 }
 
-/// What all connections share.
-struct Shared {
+struct EmbeddedBrokerState {
     settings: BrokerSettings,
-    router: Mutex<Router>,
+    router: Mutex<MessageRouter>,
 }
 
-/// Open connections, with those that have not said who they are. More are closed at once.
+/// The most open connections, including those before their CONNECT. Further ones
+/// are closed at once.
 const CONNECTIONS_MAX: usize = 512;
 const STOP_LIMIT: Duration = Duration::from_secs(5);
-/// After a failure to accept, such as too many open files.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 const ACCEPT_FAILURES_MAX: u32 = 100;
 
 impl Broker {
-    /// Starts one; it accepts connections when this returns.
+    /// Starts a broker, which accepts connections when this returns.
     pub async fn start(settings: BrokerSettings) -> Result<Self, BrokerError> {
         let bind = settings.bind;
         let fail = |error: std::io::Error| BrokerError {
@@ -114,7 +96,7 @@ impl Broker {
         let listener = TcpListener::bind(bind).await.map_err(fail)?;
         let addr = listener.local_addr().map_err(fail)?;
         let (shutdown, stopped) = watch::channel(());
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(EmbeddedBrokerState {
             settings,
             router: Mutex::default(),
         });
@@ -126,17 +108,15 @@ impl Broker {
         })
     }
 
-    /// Where it listens.
     pub fn addr(&self) -> SocketAddr {
         self.addr
     }
 
-    /// Its address for [`Settings::new`](crate::Settings::new).
     pub fn url(&self) -> String {
         format!("mqtt://{}", self.addr)
     }
 
-    /// Says goodbye to its clients and stops. Its port is free afterwards.
+    /// Disconnects all clients and stops. Its port is free afterwards.
     pub async fn stop(self) {
         let Self {
             shutdown,
@@ -159,8 +139,11 @@ impl fmt::Debug for Broker {
     }
 }
 
-/// Serves whoever comes, until the broker is stopped or dropped.
-async fn accept(listener: TcpListener, shared: Arc<Shared>, mut stopped: watch::Receiver<()>) {
+async fn accept(
+    listener: TcpListener,
+    shared: Arc<EmbeddedBrokerState>,
+    mut stopped: watch::Receiver<()>,
+) {
     let permits = Arc::new(Semaphore::new(CONNECTIONS_MAX));
     let mut connections = JoinSet::new();
     let mut failures = 0;
@@ -213,7 +196,7 @@ mod tests {
             .unwrap_err()
             .to_string();
         let expected = format!(
-            "No MQTT broker can be started on {}: Address already in use",
+            "Can't start an MQTT broker on {}: Address already in use",
             broker.addr()
         );
         assert!(

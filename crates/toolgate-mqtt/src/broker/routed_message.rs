@@ -1,4 +1,4 @@
-//! A message as the broker passes it on and keeps it.
+//! A message as the broker routes and retains it.
 
 use std::time::Duration;
 
@@ -12,10 +12,10 @@ use tokio::time::Instant;
 pub(super) struct RoutedMessage {
     pub(super) topic: String,
     pub(super) payload: Bytes,
-    /// 1 at most.
+    // QoS 1 at most.
     pub(super) qos: QoS,
     pub(super) retain: bool,
-    /// Without the interval of expiry.
+    /// Without the expiry interval, which is recomputed for each delivery.
     pub(super) properties: Properties,
     expires: Option<Instant>,
     pub(super) size: usize,
@@ -29,7 +29,7 @@ impl RoutedMessage {
         let mut properties = Properties::new();
         for (id, value) in packet.properties.iter() {
             if id != PropertyId::MessageExpiryInterval {
-                // It was taken out of properties, so it fits into properties.
+                // Can't fail: the property comes from a valid list.
                 drop(properties.add(id, value.clone()));
             }
         }
@@ -37,7 +37,7 @@ impl RoutedMessage {
             size: packet.body_encoded_size(),
             topic: packet.topic_name,
             payload: packet.payload,
-            qos: at_most_once_acknowledged(packet.qos),
+            qos: limit_qos(packet.qos),
             retain: packet.retain,
             properties,
             expires,
@@ -52,7 +52,6 @@ impl RoutedMessage {
         Self::new(packet)
     }
 
-    /// The time it has left, in seconds, if it expires.
     pub(super) fn seconds_left(&self) -> Option<u32> {
         let left = self.expires?.saturating_duration_since(Instant::now());
         Some(u32::try_from(left.as_secs()).unwrap_or(u32::MAX))
@@ -64,16 +63,15 @@ impl RoutedMessage {
     }
 }
 
-fn at_most_once_acknowledged(qos: QoS) -> QoS {
+fn limit_qos(qos: QoS) -> QoS {
     match qos {
         QoS::AtMostOnce => QoS::AtMostOnce,
         _ => QoS::AtLeastOnce,
     }
 }
 
-/// What is wrong with a message, if anything is.
-pub(super) fn check(packet: &PublishPacket) -> Result<(), ReasonCode> {
-    // None were offered.
+pub(super) fn check_publish(packet: &PublishPacket) -> Result<(), ReasonCode> {
+    // We offer no topic aliases.
     if packet.topic_alias().is_some() {
         return Err(ReasonCode::TopicAliasInvalid);
     }

@@ -1,4 +1,4 @@
-//! Who reads what, what is kept, and the way of a message from one to the others.
+//! Routes messages between clients and keeps the retained ones.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -15,24 +15,23 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::routed_message::RoutedMessage;
 
-/// A house, not a cloud: nothing a client sends may take all the memory.
+// Limits for a home. Nothing that a client sends may use up the memory.
 const CLIENTS_MAX: usize = 256;
 const SUBSCRIPTIONS_MAX: usize = 1000;
 const RETAINED_MAX: usize = 100_000;
 const RETAINED_SIZE_MAX: usize = 1024 * 1024;
 const RETAINED_BYTES_MAX: usize = 256 * 1024 * 1024;
-/// What may wait for a client that does not read.
+/// The queue for a client that does not read.
 const QUEUE_MAX: usize = 10_000;
 const QUEUE_BYTES_MAX: usize = 32 * 1024 * 1024;
-/// Kept messages do not count as waiting, so that a new reader can ask for all of them; only asking again and again is stopped.
+// Retained messages don't count towards the queue, so that a new reader can receive all of them.
+// This only stops a client that requests them again and again.
 const REPLAY_MAX: usize = 4 * RETAINED_MAX;
 
-/// A message on its way to one client.
-pub(super) struct Delivery {
+pub(super) struct QueuedDelivery {
     pub(super) message: Arc<RoutedMessage>,
     pub(super) qos: QoS,
     pub(super) retain: bool,
-    /// Of all its subscriptions that match.
     pub(super) subscription_ids: Vec<u32>,
     replayed: bool,
 }
@@ -44,27 +43,26 @@ struct QueueLoad {
     replayed: AtomicUsize,
 }
 
-/// The reading end of a client's queue.
-pub(super) struct Deliveries {
-    queue: mpsc::UnboundedReceiver<Delivery>,
+pub(super) struct DeliveryQueue {
+    queue: mpsc::UnboundedReceiver<QueuedDelivery>,
     load: Arc<QueueLoad>,
 }
 
-impl Deliveries {
-    /// Nothing is lost if this is given up half way.
-    pub(super) async fn next(&mut self) -> Option<Delivery> {
+impl DeliveryQueue {
+    /// Cancel safe: no delivery is lost if the future is dropped.
+    pub(super) async fn next(&mut self) -> Option<QueuedDelivery> {
         let delivery = self.queue.recv().await?;
         self.count(&delivery);
         Some(delivery)
     }
 
-    pub(super) fn try_next(&mut self) -> Option<Delivery> {
+    pub(super) fn try_next(&mut self) -> Option<QueuedDelivery> {
         let delivery = self.queue.try_recv().ok()?;
         self.count(&delivery);
         Some(delivery)
     }
 
-    fn count(&self, delivery: &Delivery) {
+    fn count(&self, delivery: &QueuedDelivery) {
         if delivery.replayed {
             self.load.replayed.fetch_sub(1, Ordering::Relaxed);
         } else {
@@ -75,25 +73,25 @@ impl Deliveries {
     }
 }
 
-struct Peer {
-    /// Tells it from one that takes over its name.
+struct RouterClient {
+    /// Distinguishes it from a client that takes over its name.
     serial: u64,
-    queue: mpsc::UnboundedSender<Delivery>,
+    queue: mpsc::UnboundedSender<QueuedDelivery>,
     load: Arc<QueueLoad>,
     cut: oneshot::Sender<ReasonCode>,
     will: Option<RoutedMessage>,
     subscriptions: BTreeMap<String, (SubscriptionOptions, Option<u32>)>,
 }
 
-impl Peer {
-    /// One message, however many of its filters match. False if too much waits already.
-    fn offer(&self, message: &Arc<RoutedMessage>, is_own: bool) -> bool {
+impl RouterClient {
+    /// Queues a message once, however many filters match. False if the queue is full.
+    fn enqueue(&self, message: &Arc<RoutedMessage>, is_own: bool) -> bool {
         let mut delivery = None;
         for (filter, (options, id)) in &self.subscriptions {
             if (is_own && options.no_local) || !topic_matches_filter(&message.topic, filter) {
                 continue;
             }
-            let delivery = delivery.get_or_insert_with(|| Delivery {
+            let delivery = delivery.get_or_insert_with(|| QueuedDelivery {
                 message: message.clone(),
                 qos: QoS::AtMostOnce,
                 retain: false,
@@ -111,7 +109,7 @@ impl Peer {
         };
         let messages = self.load.messages.fetch_add(1, Ordering::Relaxed);
         let bytes = self.load.bytes.fetch_add(message.size, Ordering::Relaxed);
-        // A failure means that its connection is ending: it leaves by itself.
+        // Fails only while its connection is ending, which removes the peer.
         drop(self.queue.send(delivery));
         messages < QUEUE_MAX && bytes < QUEUE_BYTES_MAX
     }
@@ -122,7 +120,7 @@ impl Peer {
             _ => message.qos,
         };
         self.load.replayed.fetch_add(1, Ordering::Relaxed);
-        drop(self.queue.send(Delivery {
+        drop(self.queue.send(QueuedDelivery {
             message,
             qos,
             retain: true,
@@ -132,38 +130,38 @@ impl Peer {
     }
 }
 
-/// A connection's place among the others.
-pub(super) struct Admission {
+pub(super) struct RouterAdmission {
     pub(super) serial: u64,
-    pub(super) deliveries: Deliveries,
+    pub(super) deliveries: DeliveryQueue,
     pub(super) cut: oneshot::Receiver<ReasonCode>,
 }
 
 #[derive(Default)]
-pub(super) struct Router {
-    peers: HashMap<String, Peer>,
+pub(super) struct MessageRouter {
+    peers: HashMap<String, RouterClient>,
     retained: BTreeMap<String, Arc<RoutedMessage>>,
     retained_bytes: usize,
     last_serial: u64,
 }
 
-impl Router {
-    /// Whoever had the name is cut. Its will comes before anything the new one says, which may replace it.
+impl MessageRouter {
+    // Registers a client and disconnects the previous one of that name. The old will is published
+    // first, because the new client may replace what it says.
     pub(super) fn admit(
         &mut self,
         name: &str,
         will: Option<RoutedMessage>,
-    ) -> Result<Admission, ReasonCode> {
+    ) -> Result<RouterAdmission, ReasonCode> {
         if !self.peers.contains_key(name) && self.peers.len() >= CLIENTS_MAX {
             return Err(ReasonCode::ServerBusy);
         }
-        self.cut(name, ReasonCode::SessionTakenOver);
+        self.disconnect(name, ReasonCode::SessionTakenOver);
         self.last_serial += 1;
         let serial = self.last_serial;
         let (queue, receiver) = mpsc::unbounded_channel();
         let (cut, was_cut) = oneshot::channel();
         let load = Arc::new(QueueLoad::default());
-        let peer = Peer {
+        let peer = RouterClient {
             serial,
             queue,
             load: load.clone(),
@@ -172,9 +170,9 @@ impl Router {
             subscriptions: BTreeMap::new(),
         };
         self.peers.insert(name.to_owned(), peer);
-        Ok(Admission {
+        Ok(RouterAdmission {
             serial,
-            deliveries: Deliveries {
+            deliveries: DeliveryQueue {
                 queue: receiver,
                 load,
             },
@@ -182,7 +180,7 @@ impl Router {
         })
     }
 
-    /// Its will is published unless it said goodbye.
+    /// Removes a client and publishes its will unless it said goodbye.
     pub(super) fn leave(&mut self, name: &str, serial: u64, said_goodbye: bool) {
         if self
             .peers
@@ -197,7 +195,7 @@ impl Router {
         }
     }
 
-    fn cut(&mut self, name: &str, reason: ReasonCode) {
+    fn disconnect(&mut self, name: &str, reason: ReasonCode) {
         if let Some(peer) = self.peers.remove(name) {
             if peer.cut.send(reason).is_err() {
                 tracing::debug!("an MQTT connection ended before it was cut");
@@ -208,7 +206,7 @@ impl Router {
         }
     }
 
-    /// `Err` if it was to be kept and can't be, and the sender can be told so: then nobody gets it.
+    // Fails if the message can't be retained and the sender can be told; then nobody receives it.
     pub(super) fn publish(
         &mut self,
         message: RoutedMessage,
@@ -225,17 +223,17 @@ impl Router {
     fn route(&mut self, message: RoutedMessage, sender: Option<&str>) {
         let message = Arc::new(message);
         if message.retain && self.has_room_for(&message) {
-            self.keep(&message);
+            self.retain(&message);
         }
         let mut full = Vec::new();
         for (name, peer) in &self.peers {
-            if !peer.offer(&message, sender == Some(name)) {
+            if !peer.enqueue(&message, sender == Some(name)) {
                 full.push(name.clone());
             }
         }
-        // Their wills may fill others' queues; each time there is one fewer, so this ends.
+        // Their wills may fill other queues, but each round has fewer clients, so this ends.
         for name in full {
-            self.cut(&name, ReasonCode::QuotaExceeded);
+            self.disconnect(&name, ReasonCode::QuotaExceeded);
         }
     }
 
@@ -248,7 +246,7 @@ impl Router {
                 && bytes + message.size <= RETAINED_BYTES_MAX)
     }
 
-    fn keep(&mut self, message: &Arc<RoutedMessage>) {
+    fn retain(&mut self, message: &Arc<RoutedMessage>) {
         let old = if message.payload.is_empty() {
             self.retained.remove(&message.topic)
         } else {
@@ -258,7 +256,7 @@ impl Router {
         self.retained_bytes -= old.map_or(0, |old| old.size);
     }
 
-    /// The QoS of `options` is 1 at most. True if the client had not subscribed to this filter before.
+    // Returns true if the filter is new for this client. The QoS of `options` must be 1 at most.
     pub(super) fn subscribe(
         &mut self,
         name: &str,
@@ -266,7 +264,7 @@ impl Router {
         options: SubscriptionOptions,
         id: Option<u32>,
     ) -> Result<bool, ReasonCode> {
-        // A peer that was cut a moment ago is not told anything any more.
+        // A peer that was just disconnected is no longer registered.
         let peer = self.peers.get_mut(name).ok_or(ReasonCode::QuotaExceeded)?;
         let is_new = !peer.subscriptions.contains_key(filter);
         if is_new && peer.subscriptions.len() >= SUBSCRIPTIONS_MAX
@@ -278,7 +276,6 @@ impl Router {
         Ok(is_new)
     }
 
-    /// Sends what is kept for a filter.
     pub(super) fn replay(
         &mut self,
         name: &str,
@@ -302,7 +299,6 @@ impl Router {
         }
     }
 
-    /// True if there was such a subscription.
     pub(super) fn unsubscribe(&mut self, name: &str, filter: &str) -> bool {
         let peer = self.peers.get_mut(name);
         peer.is_some_and(|peer| peer.subscriptions.remove(filter).is_some())

@@ -1,33 +1,33 @@
-//! How long to wait before the next try.
+//! The delay before the next connection attempt.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
-use toolgate_net::{backoff, jittered};
+use toolgate_net::{backoff, jitter};
 
-use super::trouble::Trouble;
+use super::link_error::LinkError;
 
-/// How long to wait before the next try: longer each time, never the same for two clients.
+// Delays grow with each failure and are jittered, so that clients don't reconnect in step.
 #[derive(Debug, Default)]
-pub(super) struct Backoff {
+pub(super) struct ReconnectDelay {
     failures: u32,
     online: Option<Instant>,
 }
 
-impl Backoff {
+impl ReconnectDelay {
     const FIRST: Duration = Duration::from_millis(250);
-    const LONGEST: Duration = Duration::from_secs(30);
-    /// Nothing to win by hurrying: a person has to do something.
+    const MAX_DELAY: Duration = Duration::from_secs(30);
+    // At least this long if a person has to fix something, because retrying soon can't help.
     const SLOW: Duration = Duration::from_secs(10);
-    /// A connection that lasted this long was a good one. One that breaks at once must not be tried at once for ever.
+    // Only a connection that lasted this long resets the delay. Otherwise one that breaks at once
+    // would be retried at once for ever.
     const GOOD: Duration = Duration::from_secs(10);
 
     pub(super) fn connected(&mut self) {
         self.online = Some(Instant::now());
     }
 
-    /// After a failure.
-    pub(super) fn next(&mut self, trouble: &Trouble) -> Duration {
+    pub(super) fn next(&mut self, link_error: &LinkError) -> Duration {
         if self
             .online
             .take()
@@ -35,12 +35,12 @@ impl Backoff {
         {
             self.failures = 0;
         }
-        let mut longest = backoff(Self::FIRST, self.failures, Self::LONGEST);
+        let mut longest = backoff(Self::FIRST, self.failures, Self::MAX_DELAY);
         self.failures = self.failures.saturating_add(1);
-        if trouble.needs_a_person() {
+        if link_error.needs_user_action() {
             longest = longest.max(Self::SLOW);
         }
-        jittered(longest, 0.5..1.0)
+        jitter(longest, 0.5..1.0)
     }
 }
 
@@ -50,37 +50,37 @@ mod tests {
 
     #[test]
     fn waits_grow_to_half_a_minute_and_differ() {
-        let mut backoff = Backoff::default();
+        let mut backoff = ReconnectDelay::default();
         let mut longest = 0.25;
         for _ in 0..20 {
-            let wait = backoff.next(&Trouble::Nobody).as_secs_f64();
+            let wait = backoff.next(&LinkError::Refused).as_secs_f64();
             assert!(
                 (longest / 2.0..=longest).contains(&wait),
                 "{wait} of {longest}"
             );
             longest = f64::min(longest * 2.0, 30.0);
         }
-        let waits: Vec<_> = (0..5).map(|_| backoff.next(&Trouble::Nobody)).collect();
+        let waits: Vec<_> = (0..5).map(|_| backoff.next(&LinkError::Refused)).collect();
         assert!(waits.windows(2).any(|two| two[0] != two[1]));
     }
 
     #[test]
     fn a_wrong_password_is_not_tried_often() {
-        let mut backoff = Backoff::default();
-        let trouble = Trouble::Credentials { given: true };
-        assert!(backoff.next(&trouble) >= Duration::from_secs(5));
+        let mut backoff = ReconnectDelay::default();
+        let link_error = LinkError::Credentials { given: true };
+        assert!(backoff.next(&link_error) >= Duration::from_secs(5));
     }
 
     #[tokio::test(start_paused = true)]
     async fn only_a_connection_that_lasted_makes_the_next_try_quick_again() {
-        let mut backoff = Backoff::default();
+        let mut backoff = ReconnectDelay::default();
         for _ in 0..10 {
             backoff.connected();
-            backoff.next(&Trouble::Lost);
+            backoff.next(&LinkError::Lost);
         }
-        assert!(backoff.next(&Trouble::Lost) > Duration::from_secs(10));
+        assert!(backoff.next(&LinkError::Lost) > Duration::from_secs(10));
         backoff.connected();
-        tokio::time::advance(Backoff::GOOD).await;
-        assert!(backoff.next(&Trouble::Lost) <= Backoff::FIRST);
+        tokio::time::advance(ReconnectDelay::GOOD).await;
+        assert!(backoff.next(&LinkError::Lost) <= ReconnectDelay::FIRST);
     }
 }

@@ -1,11 +1,11 @@
-//! A client of any broker.
+//! The MQTT client: its handle, and the messages it sends to the connection's task.
 
 mod backoff;
-mod dial;
-mod keeper;
+mod connect;
+mod connection_task;
+mod link_error;
 mod session;
-mod subscribers;
-mod trouble;
+mod subscriptions;
 
 use std::{
     sync::{
@@ -20,107 +20,91 @@ use futures::{FutureExt, future::BoxFuture};
 use tokio::sync::{mpsc, oneshot, watch};
 use tracing::error;
 
-use crate::{Mqtt, PublishError, Settings, State, Subscription, message::Feed};
+use crate::{
+    Mqtt, MqttClientSettings, MqttState, PublishError, TopicSubscription, message::SubscriptionFeed,
+};
 
-/// A client of any broker: connects by itself, again and again, and never sends late.
-///
-/// Clones share the connection. It ends, with a goodbye to the broker, when the last one is dropped.
-///
-/// ```
-/// use toolgate_mqtt::{Broker, BrokerSettings, Client, Mqtt, Settings, State};
-///
-/// # tokio::runtime::Runtime::new()?.block_on(async {
-/// let broker = Broker::start(BrokerSettings::default()).await?;
-/// let client = Client::open(Settings::new(&broker.url())?);
-/// client.state().wait_for(|state| *state == State::Online).await?;
-///
-/// let mut messages = client.subscribe("house/+");
-/// client.publish("house/light", "on".into(), false).await?;
-/// assert_eq!(messages.next().await.map(|message| message.topic).as_deref(), Some("house/light"));
-/// broker.stop().await;
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// # })?;
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
+/// Clones share the connection. It is closed, with a goodbye to the broker, when the
+/// last one is dropped.
 #[derive(Debug, Clone)]
-pub struct Client {
-    /// Never full: who publishes waits for the answer, and whatever waits here too long is taken back.
-    commands: mpsc::UnboundedSender<Command>,
-    state: watch::Receiver<State>,
+pub struct MqttClient {
+    // Unbounded, but it can't pile up: publishers wait for the outcome, and a message that waits
+    // too long is withdrawn.
+    commands: mpsc::UnboundedSender<ClientCommand>,
+    state: watch::Receiver<MqttState>,
     queue: usize,
 }
 
 #[derive(Debug)]
-enum Command {
-    Publish(Publish),
-    Subscribe(String, Feed),
+enum ClientCommand {
+    Publish(PendingPublish),
+    Subscribe(String, SubscriptionFeed),
 }
 
 #[derive(Debug)]
-struct Publish {
+struct PendingPublish {
     topic: String,
     payload: Bytes,
     retain: bool,
-    stage: Arc<Stage>,
+    stage: Arc<SendState>,
     outcome: Option<oneshot::Sender<Result<(), PublishError>>>,
 }
 
-impl Publish {
+impl PendingPublish {
     fn answer(&mut self, outcome: Result<(), PublishError>) {
         if let Some(waiting) = self.outcome.take() {
-            // Whoever asked may have given up.
+            // Fails only if the caller has given up.
             drop(waiting.send(outcome));
         }
     }
 }
 
-/// Whether a message is still ours. Exactly one of sending it and taking it back happens.
+// Whether a message was sent or withdrawn. Atomic, so that exactly one of the two happens.
 #[derive(Debug, Default)]
-struct Stage(AtomicU8);
+struct SendState(AtomicU8);
 
-impl Stage {
+impl SendState {
     const WAITING: u8 = 0;
     const SENT: u8 = 1;
-    const TAKEN_BACK: u8 = 2;
+    const WITHDRAWN: u8 = 2;
 
     fn send(&self) -> bool {
-        self.turn(Self::SENT)
+        self.change_to(Self::SENT)
     }
 
-    fn take_back(&self) -> bool {
-        self.turn(Self::TAKEN_BACK)
+    fn withdraw(&self) -> bool {
+        self.change_to(Self::WITHDRAWN)
     }
 
     fn is_waiting(&self) -> bool {
         self.0.load(Ordering::Acquire) == Self::WAITING
     }
 
-    fn turn(&self, to: u8) -> bool {
+    fn change_to(&self, to: u8) -> bool {
         self.0
             .compare_exchange(Self::WAITING, to, Ordering::AcqRel, Ordering::Acquire)
             .is_ok()
     }
 }
 
-/// Takes a message back when nobody waits for it any more.
-struct Waiting(Arc<Stage>);
+struct WithdrawOnDrop(Arc<SendState>);
 
-impl Drop for Waiting {
+impl Drop for WithdrawOnDrop {
     fn drop(&mut self) {
-        self.0.take_back();
+        self.0.withdraw();
     }
 }
 
-/// How long a message may take to be confirmed.
 const CONFIRM_LIMIT: Duration = Duration::from_secs(5);
-const LARGEST_PAYLOAD: usize = dial::LARGEST - 128 * 1024;
+const MAX_PAYLOAD_BYTES: usize = connect::MAX_PACKET - 128 * 1024;
 
-impl Client {
-    /// Begins to connect; to be called inside a tokio runtime. [`state`](Mqtt::state) tells how it goes.
-    pub fn open(settings: Settings) -> Self {
+impl MqttClient {
+    /// Starts to connect and returns at once. Must be called in a tokio runtime;
+    /// [`state`](Mqtt::state) shows the progress.
+    pub fn open(settings: MqttClientSettings) -> Self {
         let (commands, orders) = mpsc::unbounded_channel();
         let queue = settings.queue;
-        let (keeper, state) = keeper::Keeper::new(settings, orders);
+        let (keeper, state) = connection_task::ConnectionTask::new(settings, orders);
         tokio::spawn(keeper.run());
         Self {
             commands,
@@ -130,33 +114,31 @@ impl Client {
     }
 
     async fn send(&self, topic: &str, payload: Bytes, retain: bool) -> Result<(), PublishError> {
-        check(topic, &payload)?;
-        if let State::Offline { reason } = &*self.state.borrow() {
-            return Err(PublishError::Offline {
-                reason: reason.clone(),
-            });
+        check_message(topic, &payload)?;
+        if let MqttState::Offline { reason } = self.state.borrow().clone() {
+            return Err(PublishError::Offline { reason });
         }
         let (outcome, answer) = oneshot::channel();
-        let stage = Arc::<Stage>::default();
-        let publish = Publish {
+        let stage = Arc::<SendState>::default();
+        let publish = PendingPublish {
             topic: topic.to_owned(),
             payload,
             retain,
             stage: stage.clone(),
             outcome: Some(outcome),
         };
-        let _waiting = Waiting(stage.clone());
-        let gone = || PublishError::Offline {
-            reason: "The connection to the MQTT broker was closed.".to_owned(),
+        let _waiting = WithdrawOnDrop(stage.clone());
+        let offline = |reason: &str| PublishError::Offline {
+            reason: reason.to_owned(),
         };
         self.commands
-            .send(Command::Publish(publish))
-            .map_err(|_| gone())?;
+            .send(ClientCommand::Publish(publish))
+            .map_err(|_| offline("The connection to the MQTT broker was closed."))?;
         match tokio::time::timeout(CONFIRM_LIMIT, answer).await {
             Ok(Ok(outcome)) => outcome,
-            _ if stage.take_back() => Err(PublishError::Offline {
-                reason: "The MQTT broker takes no messages at the moment; nothing was sent. Is it overloaded?".to_owned(),
-            }),
+            _ if stage.withdraw() => Err(offline(
+                "The MQTT broker accepts no messages at the moment; nothing was sent. Is it overloaded?",
+            )),
             _ => Err(PublishError::Unknown {
                 reason: format!(
                     "The message was sent, but the MQTT broker did not confirm it within {} s: it may have arrived.",
@@ -167,7 +149,7 @@ impl Client {
     }
 }
 
-impl Mqtt for Client {
+impl Mqtt for MqttClient {
     fn publish<'a>(
         &'a self,
         topic: &'a str,
@@ -177,31 +159,28 @@ impl Mqtt for Client {
         self.send(topic, payload, retain).boxed()
     }
 
-    /// A filter that is none gives a subscription that is over at once.
-    fn subscribe(&self, filter: &str) -> Subscription {
-        let (feed, subscription) = Feed::new(self.queue);
+    /// An invalid filter gives a subscription that has already ended.
+    fn subscribe(&self, filter: &str) -> TopicSubscription {
+        let (feed, subscription) = SubscriptionFeed::new(self.queue);
         if mqtt5_protocol::validate_topic_filter(filter).is_err() {
             error!(
-                "this is no filter of MQTT topics: {}",
+                "not a valid MQTT topic filter: {}",
                 toolgate_core::escape(filter)
             );
         } else {
-            // If the connection was closed for good, the subscription is over too.
-            drop(
-                self.commands
-                    .send(Command::Subscribe(filter.to_owned(), feed)),
-            );
+            let subscribe = ClientCommand::Subscribe(filter.to_owned(), feed);
+            // If the connection is closed for good, dropping the feed ends the subscription too.
+            drop(self.commands.send(subscribe));
         }
         subscription
     }
 
-    fn state(&self) -> watch::Receiver<State> {
+    fn state(&self) -> watch::Receiver<MqttState> {
         self.state.clone()
     }
 }
 
-/// What no broker would take, or would take for something else.
-fn check(topic: &str, payload: &Bytes) -> Result<(), PublishError> {
+fn check_message(topic: &str, payload: &Bytes) -> Result<(), PublishError> {
     let reason = if topic.is_empty() {
         "The topic is empty.".to_owned()
     } else if topic.len() > usize::from(u16::MAX) {
@@ -210,12 +189,12 @@ fn check(topic: &str, payload: &Bytes) -> Result<(), PublishError> {
             topic.len()
         )
     } else if topic.contains(['+', '#']) {
-        "The topic holds a wildcard (+ or #); nothing can be published there.".to_owned()
+        "The topic contains a wildcard (+ or #); nothing can be published there.".to_owned()
     } else if topic.contains(char::is_control) {
-        "The topic holds a control character.".to_owned()
-    } else if payload.len() > LARGEST_PAYLOAD {
+        "The topic contains a control character.".to_owned()
+    } else if payload.len() > MAX_PAYLOAD_BYTES {
         format!(
-            "The payload is {} bytes long; at most {LARGEST_PAYLOAD} are sent.",
+            "The payload is {} bytes long; at most {MAX_PAYLOAD_BYTES} are sent.",
             payload.len()
         )
     } else {
@@ -234,27 +213,30 @@ mod tests {
         for topic in ["", "a/+/b", "#", "a\0b", "a\nb", &long] {
             assert!(
                 matches!(
-                    check(topic, &Bytes::new()),
+                    check_message(topic, &Bytes::new()),
                     Err(PublishError::Refused { .. })
                 ),
                 "{topic:.20}"
             );
         }
-        let large = Bytes::from(vec![0; LARGEST_PAYLOAD + 1]);
+        let large = Bytes::from(vec![0; MAX_PAYLOAD_BYTES + 1]);
         assert!(matches!(
-            check("a", &large),
+            check_message("a", &large),
             Err(PublishError::Refused { .. })
         ));
-        assert_eq!(check("zwave/küche/Switch 1", &large.slice(1..)), Ok(()));
+        assert_eq!(
+            check_message("zwave/küche/Switch 1", &large.slice(1..)),
+            Ok(())
+        );
     }
 
     #[test]
     fn a_message_is_either_sent_or_taken_back() {
-        let stage = Stage::default();
+        let stage = SendState::default();
         assert!(stage.send());
-        assert!(!stage.take_back() && !stage.send());
-        let stage = Arc::<Stage>::default();
-        drop(Waiting(stage.clone()));
+        assert!(!stage.withdraw() && !stage.send());
+        let stage = Arc::<SendState>::default();
+        drop(WithdrawOnDrop(stage.clone()));
         assert!(!stage.send());
     }
 }

@@ -1,4 +1,4 @@
-//! A conversation with a broker, from its welcome to its end.
+//! One session with a broker, from CONNACK to its end.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -21,31 +21,29 @@ use tokio::{
 use tracing::{debug, warn};
 
 use super::{
-    Command, Publish,
-    dial::{Link, Reader, Terms, Writer},
-    subscribers::Subscribers,
-    trouble::Trouble,
+    ClientCommand, PendingPublish,
+    connect::{BrokerLink, BrokerReader, BrokerWriter, SessionTerms},
+    link_error::LinkError,
+    subscriptions::SubscriptionTable,
 };
 use crate::{
     PublishError,
-    frames::{Frame, decode},
-    out::Out,
+    frames::{PacketFrame, decode},
+    packet_writer::{PacketWriter, next_packet_id},
 };
 
-pub(super) enum Ended {
-    /// Nobody needs it any more.
+pub(super) enum BrokerSessionEnd {
     Closed,
-    Broken(Trouble),
+    Broken(LinkError),
 }
 
-pub(super) struct Session<'a> {
-    terms: Terms,
-    subscribers: &'a mut Subscribers,
-    out: Out<Writer>,
-    /// Not sent yet.
-    waiting: VecDeque<Publish>,
-    /// Sent, not confirmed yet.
-    unconfirmed: HashMap<u16, (Publish, u64)>,
+pub(super) struct BrokerSession<'a> {
+    terms: SessionTerms,
+    subscribers: &'a mut SubscriptionTable,
+    out: PacketWriter<BrokerWriter>,
+    waiting: VecDeque<PendingPublish>,
+    /// Sent but not confirmed, by packet id, with the position of its end in the output.
+    unconfirmed: HashMap<u16, (PendingPublish, u64)>,
     last_id: u16,
     heard: Instant,
     spoke: Instant,
@@ -57,14 +55,18 @@ const GOODBYE: [u8; 2] = [0xe0, 0];
 const DISCONNECT: u8 = 14;
 const GOODBYE_LIMIT: Duration = Duration::from_secs(1);
 
-impl<'a> Session<'a> {
-    /// Begins with asking for everything that is read: whoever publishes next gets the answer.
-    pub(super) fn new(link: Link, subscribers: &'a mut Subscribers) -> (Self, Reader) {
+impl<'a> BrokerSession<'a> {
+    // Subscribes to all filters first, so that a publisher receives the reply to its first
+    // message.
+    pub(super) fn new(
+        link: BrokerLink,
+        subscribers: &'a mut SubscriptionTable,
+    ) -> (Self, BrokerReader) {
         let now = Instant::now();
         let mut session = Self {
             terms: link.terms,
             subscribers,
-            out: Out::new(link.writer),
+            out: PacketWriter::new(link.writer),
             waiting: VecDeque::new(),
             unconfirmed: HashMap::new(),
             last_id: 0,
@@ -72,93 +74,75 @@ impl<'a> Session<'a> {
             spoke: now,
             asked: now,
         };
-        let filters: Vec<(String, u32)> = session
-            .subscribers
-            .filters()
-            .map(|(filter, id)| (filter.to_owned(), id))
-            .collect();
-        for (filter, id) in filters {
-            session.ask_for(&filter, id);
+        for (filter, id) in session.subscribers.filters() {
+            session.subscribe(&filter, id);
         }
         (session, link.reader)
     }
 
-    /// Talks until one side has enough.
     pub(super) async fn run(
         &mut self,
-        mut reader: Reader,
-        commands: &mut mpsc::UnboundedReceiver<Command>,
-    ) -> Ended {
+        mut reader: BrokerReader,
+        commands: &mut mpsc::UnboundedReceiver<ClientCommand>,
+    ) -> BrokerSessionEnd {
         let mut clock = tokio::time::interval(self.terms.keep_alive / 4);
         clock.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             self.send_waiting();
             let step = tokio::select! {
                 frame = reader.next(), if !self.out.is_full() => match frame {
-                    Ok(frame) => self.take(frame),
-                    Err(torn) => Err(Trouble::torn(&torn)),
+                    Ok(frame) => self.handle_frame(frame),
+                    Err(torn) => Err(LinkError::from_stream_end(&torn)),
                 },
-                moved = self.out.push(), if self.out.is_busy() => {
+                moved = self.out.flush_step(), if self.out.is_busy() => {
                     self.spoke = Instant::now();
-                    moved.map_err(|_| Trouble::Lost)
+                    moved.map_err(|_| LinkError::Lost)
                 },
                 command = commands.recv() => match command {
                     Some(command) => {
-                        self.obey(command);
+                        self.handle_command(command);
                         Ok(())
                     }
                     None => {
                         self.goodbye().await;
-                        return Ended::Closed;
+                        return BrokerSessionEnd::Closed;
                     }
                 },
-                _ = clock.tick() => self.look_at_the_clock(&mut reader),
+                _ = clock.tick() => self.check_liveness(&mut reader),
             };
-            if let Err(trouble) = step {
-                return Ended::Broken(trouble);
+            if let Err(link_error) = step {
+                return BrokerSessionEnd::Broken(link_error);
             }
         }
     }
 
-    fn obey(&mut self, command: Command) {
+    fn handle_command(&mut self, command: ClientCommand) {
         match command {
-            Command::Publish(publish) => self.waiting.push_back(publish),
-            Command::Subscribe(filter, feed) => {
+            ClientCommand::Publish(publish) => self.waiting.push_back(publish),
+            ClientCommand::Subscribe(filter, feed) => {
                 let id = self.subscribers.add(&filter, feed);
-                self.ask_for(&filter, id);
+                self.subscribe(&filter, id);
             }
         }
     }
 
-    /// Sends what the broker has room for.
     fn send_waiting(&mut self) {
         while self.unconfirmed.len() < self.terms.window && !self.out.is_full() {
             let Some(publish) = self.waiting.pop_front() else {
                 return;
             };
-            if let Err(error) = self.send(publish) {
-                debug!("a message was not sent: {error}");
-            }
+            self.send(publish);
         }
     }
 
-    fn send(&mut self, mut publish: Publish) -> Result<(), PublishError> {
+    fn send(&mut self, mut publish: PendingPublish) {
         let id = self.free_id();
-        let mut packet = if self.terms.version == 5 {
-            PublishPacket::new(
-                publish.topic.as_str(),
-                publish.payload.clone(),
-                QoS::AtLeastOnce,
-            )
-        } else {
-            PublishPacket::new_v311(
-                publish.topic.as_str(),
-                publish.payload.clone(),
-                QoS::AtLeastOnce,
-            )
-        };
-        packet = packet.with_packet_id(id).with_retain(publish.retain);
-        // The header takes five bytes at most.
+        let (topic, payload) = (publish.topic.as_str(), publish.payload.clone());
+        let mut packet = PublishPacket::new(topic, payload, QoS::AtLeastOnce)
+            .with_packet_id(id)
+            .with_retain(publish.retain);
+        packet.protocol_version = self.terms.version;
+        // A fixed header has at most five bytes.
         let refused = if packet.body_encoded_size() + 5 > self.terms.largest {
             Some("The broker does not take messages of this size.")
         } else if publish.retain && !self.terms.retain {
@@ -167,82 +151,66 @@ impl<'a> Session<'a> {
             None
         };
         if let Some(reason) = refused {
-            let error = PublishError::Refused {
-                reason: reason.to_owned(),
-            };
-            publish.answer(Err(error.clone()));
-            return Err(error);
+            debug!("a message was not sent: {reason}");
+            let reason = reason.to_owned();
+            return publish.answer(Err(PublishError::Refused { reason }));
         }
-        if !publish.stage.send() {
-            // Whoever wanted it has given up: it must not be sent late.
-            return Ok(());
+        // A caller that has given up must not have it sent late.
+        if publish.stage.send() {
+            let end = self.out.write_packet(&packet);
+            self.unconfirmed.insert(id, (publish, end));
         }
-        let end = self.out.packet(&packet);
-        self.unconfirmed.insert(id, (publish, end));
-        Ok(())
     }
 
     fn free_id(&mut self) -> u16 {
-        loop {
-            self.last_id = self.last_id.checked_add(1).unwrap_or(1);
-            if !self.unconfirmed.contains_key(&self.last_id) {
-                return self.last_id;
-            }
-        }
+        next_packet_id(&mut self.last_id, |id| self.unconfirmed.contains_key(&id))
     }
 
-    fn ask_for(&mut self, filter: &str, filter_id: u32) {
+    fn subscribe(&mut self, filter: &str, filter_id: u32) {
         let id = self.free_id();
-        let packet = if self.terms.version == 5 {
-            SubscribePacket::new(id)
-        } else {
-            SubscribePacket::new_v311(id)
-        };
-        let mut packet = packet.add_filter(filter, QoS::AtLeastOnce);
+        let mut packet = SubscribePacket::new(id).add_filter(filter, QoS::AtLeastOnce);
+        packet.protocol_version = self.terms.version;
         if self.terms.names_filters {
             packet = packet.with_subscription_identifier(filter_id);
         }
-        self.out.packet(&packet);
+        self.out.write_packet(&packet);
     }
 
-    fn take(&mut self, frame: Frame) -> Result<(), Trouble> {
+    fn handle_frame(&mut self, frame: PacketFrame) -> Result<(), LinkError> {
         self.heard = Instant::now();
         let (first, body) = match frame {
-            Frame::Packet { first, body } => (first, body),
-            Frame::TooLarge { size, id } => {
-                warn!(size, "an MQTT message was too large and was left out");
+            PacketFrame::Packet { first, body } => (first, body),
+            PacketFrame::TooLarge { size, id } => {
+                warn!(size, "an MQTT message was too large and was skipped");
                 self.acknowledge(id);
                 return Ok(());
             }
         };
-        // Not decoded: a goodbye counts, whatever its reason.
+        // Not decoded, because a goodbye counts even with an unknown reason.
         if first >> 4 == DISCONNECT {
-            return Err(farewell(self.terms.version, &body));
+            return Err(disconnect_error(self.terms.version, &body));
         }
         let packet = decode(first, body, self.terms.version);
-        match packet.map_err(|_| Trouble::NotMqtt)? {
-            Packet::Publish(message) => self.hand_over(message),
-            Packet::PubAck(confirmation) => {
-                self.confirmed(&confirmation);
-                Ok(())
-            }
+        match packet.map_err(|_| LinkError::NotMqtt)? {
+            Packet::Publish(message) => self.deliver(message)?,
+            Packet::PubAck(confirmation) => self.confirm(&confirmation),
             Packet::SubAck(answer) => {
                 if answer.reason_codes.iter().any(|code| *code as u8 >= 0x80) {
                     warn!(
                         "the MQTT broker refuses a subscription: its access rules do not allow this user to read there"
                     );
                 }
-                Ok(())
             }
-            Packet::UnsubAck(_) | Packet::PingResp => Ok(()),
-            _ => Err(Trouble::NotMqtt),
+            Packet::UnsubAck(_) | Packet::PingResp => {}
+            _ => return Err(LinkError::NotMqtt),
         }
+        Ok(())
     }
 
-    fn hand_over(&mut self, message: PublishPacket) -> Result<(), Trouble> {
-        // We ask for QoS 1 at most, and for no aliases of topics.
+    fn deliver(&mut self, message: PublishPacket) -> Result<(), LinkError> {
+        // We subscribe with QoS 1 at most and accept no topic aliases.
         if message.qos == QoS::ExactlyOnce || message.topic_name.is_empty() {
-            return Err(Trouble::NotMqtt);
+            return Err(LinkError::NotMqtt);
         }
         let id = message.packet_id;
         self.subscribers.deliver(message);
@@ -253,11 +221,11 @@ impl<'a> Session<'a> {
     fn acknowledge(&mut self, id: Option<u16>) {
         if let Some(id) = id {
             let [high, low] = id.to_be_bytes();
-            self.out.bytes(&[0x40, 2, high, low]);
+            self.out.write_bytes(&[0x40, 2, high, low]);
         }
     }
 
-    fn confirmed(&mut self, confirmation: &PubAckPacket) {
+    fn confirm(&mut self, confirmation: &PubAckPacket) {
         let Some((mut publish, _)) = self.unconfirmed.remove(&confirmation.packet_id) else {
             return;
         };
@@ -276,51 +244,51 @@ impl<'a> Session<'a> {
         });
     }
 
-    /// Asks whether the broker still lives, and gives up on one that does not.
-    fn look_at_the_clock(&mut self, reader: &mut Reader) -> Result<(), Trouble> {
+    fn check_liveness(&mut self, reader: &mut BrokerReader) -> Result<(), LinkError> {
         let silence = self.heard.elapsed();
         if silence >= self.terms.keep_alive {
-            // This program itself may have been stopped: what has come meanwhile counts.
+            // This process itself may have been suspended, so bytes that have already arrived still
+            // count.
             return match reader.next().now_or_never() {
-                Some(Ok(frame)) => self.take(frame),
-                Some(Err(torn)) => Err(Trouble::torn(&torn)),
-                None => Err(Trouble::Mute(silence)),
+                Some(Ok(frame)) => self.handle_frame(frame),
+                Some(Err(torn)) => Err(LinkError::from_stream_end(&torn)),
+                None => Err(LinkError::TimedOut(silence)),
             };
         }
         let half = self.terms.keep_alive / 2;
         if (silence >= half || self.spoke.elapsed() >= half) && self.asked.elapsed() >= half {
             self.asked = Instant::now();
-            self.out.bytes(&PING);
+            self.out.write_bytes(&PING);
         }
         self.waiting.retain(|publish| publish.stage.is_waiting());
-        for filter in self.subscribers.sweep() {
+        for filter in self.subscribers.remove_dropped() {
             let id = self.free_id();
             let mut packet = UnsubscribePacket::new(id).add_filter(filter);
             packet.protocol_version = self.terms.version;
-            self.out.packet(&packet);
+            self.out.write_packet(&packet);
         }
         Ok(())
     }
 
-    /// So that the broker does not publish our last will.
+    // Says goodbye, so that the broker does not publish our last will.
     async fn goodbye(&mut self) {
-        self.out.bytes(&GOODBYE);
+        self.out.write_bytes(&GOODBYE);
         let sent = tokio::time::timeout(GOODBYE_LIMIT, self.out.finish()).await;
         if !matches!(sent, Ok(Ok(()))) {
             debug!("the MQTT broker did not hear our goodbye");
         }
     }
 
-    /// The connection is gone: everybody is told what is known about their message.
-    pub(super) fn settle(mut self, reason: &str) {
+    /// After the connection is lost, reports to each publisher what is known about its message.
+    pub(super) fn resolve_unconfirmed(mut self, reason: &str) {
         for mut publish in self.waiting.drain(..) {
             publish.answer(Err(PublishError::Offline {
                 reason: reason.to_owned(),
             }));
         }
         for (_, (mut publish, end)) in self.unconfirmed.drain() {
-            publish.answer(Err(if !self.out.has_taken(end) {
-                // The broker can not have it: its end never left.
+            publish.answer(Err(if !self.out.has_sent(end) {
+                // The broker can't have it, because its last byte was never sent.
                 PublishError::Offline { reason: reason.to_owned() }
             } else {
                 let reason = format!("The message was sent, but the connection broke before the broker confirmed it: it may have arrived. {reason}");
@@ -330,9 +298,9 @@ impl<'a> Session<'a> {
     }
 }
 
-fn farewell(version: u8, body: &Bytes) -> Trouble {
+fn disconnect_error(version: u8, body: &Bytes) -> LinkError {
     match body.first() {
-        Some(code) if version == 5 && *code != 0 => Trouble::told(*code, true),
-        _ => Trouble::Lost,
+        Some(code) if version == 5 && *code != 0 => LinkError::from_reason_code(*code, true),
+        _ => LinkError::Lost,
     }
 }

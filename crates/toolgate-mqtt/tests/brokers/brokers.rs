@@ -18,33 +18,32 @@ pub(crate) enum Kind {
     Mosquitto,
 }
 
-/// A broker that runs; killed when dropped.
-pub(crate) struct Running {
+/// A running broker, killed when dropped.
+pub(crate) struct RunningBroker {
     kind: Kind,
     addr: SocketAddr,
     user: Option<(&'static str, &'static str)>,
     extra: String,
     folder: TempDir,
-    process: Option<Process>,
+    process: Option<BrokerProcess>,
 }
 
-enum Process {
-    /// On a runtime of its own, so that it can be torn away like a process.
+enum BrokerProcess {
+    /// On its own runtime, so that it can be killed like a process.
     Embedded(Runtime, Option<Broker>),
     Mosquitto(Child),
 }
 
-impl Running {
+impl RunningBroker {
     pub(crate) async fn start(kind: Kind) -> Self {
         Self::with(kind, None, "").await
     }
 
-    /// Lets one user in alone.
+    /// Admits only one user.
     pub(crate) async fn guarded(kind: Kind, user: (&'static str, &'static str)) -> Self {
         Self::with(kind, Some(user), "").await
     }
 
-    /// Mosquitto with more lines of configuration.
     pub(crate) async fn mosquitto(extra: &str) -> Self {
         Self::with(Kind::Mosquitto, None, extra).await
     }
@@ -70,12 +69,11 @@ impl Running {
         self.addr
     }
 
-    /// Starts it once more, where it was.
     pub(crate) async fn again(&mut self) {
         assert!(self.process.is_none(), "it runs already");
         self.process = Some(match self.kind {
             Kind::Embedded => self.embedded().await,
-            Kind::Mosquitto => Process::Mosquitto(self.spawn()),
+            Kind::Mosquitto => BrokerProcess::Mosquitto(self.spawn()),
         });
         assert!(
             wait_for(self.addr).await,
@@ -85,17 +83,17 @@ impl Running {
         );
     }
 
-    async fn embedded(&self) -> Process {
+    async fn embedded(&self) -> BrokerProcess {
         let runtime = Runtime::new().expect("a runtime");
         let mut settings = BrokerSettings::default();
         settings.bind = self.addr;
         settings.username = self.user.map(|user| user.0.to_owned());
         settings.password = self.user.map(|user| user.1.to_owned());
-        // One that was torn away may hold its port for a moment longer.
+        // A killed broker may hold its port for a moment.
         for _ in 0..1000 {
             let starting = runtime.spawn(Broker::start(settings.clone()));
             if let Ok(broker) = starting.await.expect("no panic") {
-                return Process::Embedded(runtime, Some(broker));
+                return BrokerProcess::Embedded(runtime, Some(broker));
             }
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
@@ -123,7 +121,7 @@ impl Running {
             }
         }
         std::fs::write(file("mosquitto.conf"), config).expect("a file");
-        // Started by root it becomes another user, who has to read these.
+        // If started by root, Mosquitto switches to another user, who must be able to read these.
         readable(&self.folder.path().to_owned());
         let log = std::fs::File::create(file("log")).expect("a file");
         Command::new("mosquitto")
@@ -136,29 +134,27 @@ impl Running {
             .expect("mosquitto starts")
     }
 
-    /// As an administrator would.
     pub(crate) async fn stop(&mut self) {
         match self.process.take().expect("it runs") {
-            Process::Embedded(runtime, broker) => {
+            BrokerProcess::Embedded(runtime, broker) => {
                 let broker = broker.expect("it runs");
                 runtime.spawn(broker.stop()).await.expect("no panic");
                 runtime.shutdown_background();
             }
-            Process::Mosquitto(mut child) => {
+            BrokerProcess::Mosquitto(mut child) => {
                 signal(&child, Signal::TERM);
                 child.wait().expect("it ends");
             }
         }
     }
 
-    /// As a power cut would.
     pub(crate) fn kill(&mut self) {
         match self.process.take() {
-            Some(Process::Embedded(runtime, broker)) => {
+            Some(BrokerProcess::Embedded(runtime, broker)) => {
                 runtime.shutdown_background();
                 drop(broker);
             }
-            Some(Process::Mosquitto(mut child)) => {
+            Some(BrokerProcess::Mosquitto(mut child)) => {
                 child.kill().expect("it is killed");
                 child.wait().expect("it ends");
             }
@@ -166,10 +162,9 @@ impl Running {
         }
     }
 
-    /// Stops it in its tracks, or lets it go on. Mosquitto alone.
     pub(crate) fn freeze(&self, frozen: bool) {
         match &self.process {
-            Some(Process::Mosquitto(child)) => {
+            Some(BrokerProcess::Mosquitto(child)) => {
                 signal(child, if frozen { Signal::STOP } else { Signal::CONT });
             }
             _ => panic!("only Mosquitto can be frozen"),
@@ -181,25 +176,25 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningBroker {
     fn drop(&mut self) {
         self.kill();
     }
 }
 
-/// False after saying so; with `CI=true` that is a failure.
+/// Prints why if it returns false; with `CI=true` that fails the test.
 pub(crate) fn mosquitto_is_there() -> bool {
     thirdparty::has_programs(&["mosquitto", "mosquitto_passwd"])
 }
 
-/// Below those that outgoing connections get: nobody else takes it while its broker is away.
+// Below the range of outgoing connections, so that nobody else takes the port while its broker is
+// down.
 pub(crate) fn free_port() -> SocketAddr {
     let free = |_| TcpListener::bind(("127.0.0.1", fastrand::u16(10_000..32_000))).ok();
     let listener = (0..1000).find_map(free).expect("a port");
     listener.local_addr().expect("an address")
 }
 
-/// For the user Mosquitto becomes.
 pub(crate) fn readable(path: &PathBuf) {
     use std::os::unix::fs::PermissionsExt;
     let mode = if path.is_dir() { 0o755 } else { 0o644 };

@@ -10,16 +10,14 @@ use tokio::{
 use toolgate_mqtt::{Broker, BrokerSettings, Mqtt, PublishError};
 
 use crate::{
-    connected,
-    fake::{packet, publish_bytes},
-    in_time,
+    connected, in_time,
+    scripted_broker::{packet, publish_bytes},
 };
 
 async fn start() -> Broker {
     Broker::start(BrokerSettings::default()).await.unwrap()
 }
 
-/// A CONNECT with a clean start, keep alive of a minute and whatever follows the client id.
 fn connect(version: u8, flags: u8, id: &str, rest: &[u8]) -> Vec<u8> {
     let mut body = vec![0, 4, b'M', b'Q', b'T', b'T', version, flags | 2, 0, 60];
     if version == 5 {
@@ -46,7 +44,6 @@ async fn admitted(broker: &Broker, version: u8, id: &str) -> TcpStream {
     stream
 }
 
-/// Everything until the broker hangs up.
 async fn rest(stream: &mut TcpStream) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut chunk = [0; 65536];
@@ -71,7 +68,7 @@ async fn mosquittos_clients_talk_through_it() {
                 .args(["-t", "kept/#", "-t", "live"])
                 .stdout(Stdio::piped())
                 .kill_on_drop(true);
-            // A retained message shows that it listens.
+            // The retained message shows that the subscription is active.
             publish(&port, version, qos, &["-t", "kept/a", "-m", "old", "-r"]).await;
             let mut reader = reader.spawn().unwrap();
             let mut lines = BufReader::new(reader.stdout.take().unwrap()).lines();
@@ -115,7 +112,7 @@ async fn what_is_no_proper_start_is_refused() {
         let mut stream = raw(&broker, bytes).await;
         assert_eq!(rest(&mut stream).await, answer, "{bytes:?}");
     }
-    // Half a packet, then silence.
+    // Half of a packet, followed by silence.
     let mut stream = raw(&broker, &connect(5, 0, "half", &[])[..9]).await;
     assert!(rest(&mut stream).await.is_empty());
     admitted(&broker, 5, "next").await;
@@ -215,7 +212,7 @@ async fn one_who_never_reads_is_cut_and_the_others_go_on() {
     in_time("an answer", packet(&mut deaf)).await.unwrap();
     let client = connected(&broker.url()).await;
     let message = vec![b'x'; 64 * 1024];
-    // More than the queue and what the network holds.
+    // More than the queue and the network buffers hold.
     for _ in 0..1000 {
         client
             .publish("a", message.clone().into(), false)

@@ -4,13 +4,13 @@ use std::{collections::HashMap, time::Duration};
 
 use futures::{StreamExt, stream::FuturesUnordered};
 use tokio::{io::AsyncWriteExt, net::TcpStream, time::Instant};
-use toolgate_mqtt::{Client, Mqtt, PublishError, State, Version};
+use toolgate_mqtt::{Mqtt, MqttClient, MqttState, MqttVersion, PublishError};
 
 use crate::{
-    brokers::{Kind, Running, mosquitto_is_there, with_each_broker},
-    connected,
-    fake::publish_bytes,
-    in_time, offline, online, publish_again, settings,
+    brokers::{Kind, RunningBroker, mosquitto_is_there, with_each_broker},
+    connected, in_time, offline, online, publish_again,
+    scripted_broker::publish_bytes,
+    settings,
 };
 
 with_each_broker!(
@@ -29,10 +29,9 @@ async fn a_broker_that_is_killed_finds_nothing_sent_twice(kind: Kind) {
     interrupted(kind, true).await;
 }
 
-/// A thousand messages on their way when the broker goes.
 async fn interrupted(kind: Kind, killed: bool) {
     const MESSAGES: usize = 1000;
-    let mut broker = Running::start(kind).await;
+    let mut broker = RunningBroker::start(kind).await;
     let reader = connected(&broker.url()).await;
     let mut messages = reader.subscribe("flight/#");
     let writer = connected(&broker.url()).await;
@@ -68,7 +67,7 @@ async fn interrupted(kind: Kind, killed: bool) {
     offline(&reader, "").await;
 
     broker.again().await;
-    // Confirmed on the connection of the subscription: it listens again.
+    // Confirmed on the subscription's connection, which is therefore active again.
     publish_again(&reader, "flight/begin", "").await;
     publish_again(&writer, "flight/end", "").await;
     let mut arrived: HashMap<usize, usize> = HashMap::new();
@@ -91,7 +90,7 @@ async fn interrupted(kind: Kind, killed: bool) {
 }
 
 async fn subscriptions_live_on_after_a_restart(kind: Kind) {
-    let mut broker = Running::start(kind).await;
+    let mut broker = RunningBroker::start(kind).await;
     let client = connected(&broker.url()).await;
     let mut one = client.subscribe("a/+");
     let mut two = client.subscribe("b");
@@ -114,10 +113,10 @@ async fn subscriptions_live_on_after_a_restart(kind: Kind) {
 async fn a_flood_is_bounded_and_counted(kind: Kind) {
     const MESSAGES: usize = 50_000;
     const QUEUE: usize = 1000;
-    let broker = Running::start(kind).await;
+    let broker = RunningBroker::start(kind).await;
     let mut settings = settings(&broker.url());
     settings.queue = QUEUE;
-    let client = Client::open(settings);
+    let client = MqttClient::open(settings);
     online(&client).await;
     let mut slow = client.subscribe("flood/#");
     publish_again(&client, "flood/begin", "").await;
@@ -131,7 +130,7 @@ async fn a_flood_is_bounded_and_counted(kind: Kind) {
         }
     };
     in_time("dropping", dropped).await;
-    // The connection is as well as before, for others too.
+    // The connection still works, for others too.
     let mut quick = client.subscribe("quick");
     publish_again(&client, "quick", "x").await;
     assert_eq!(
@@ -161,11 +160,11 @@ async fn a_flood_is_bounded_and_counted(kind: Kind) {
 }
 
 async fn a_message_of_100_mb_is_left_out(kind: Kind) {
-    let broker = Running::start(kind).await;
-    for version in [Version::V3, Version::V5] {
+    let broker = RunningBroker::start(kind).await;
+    for version in [MqttVersion::V3, MqttVersion::V5] {
         let mut settings = settings(&broker.url());
         settings.version = version;
-        let client = Client::open(settings);
+        let client = MqttClient::open(settings);
         online(&client).await;
         let mut messages = client.subscribe("big/#");
         publish_again(&client, "big/begin", "").await;
@@ -175,7 +174,7 @@ async fn a_message_of_100_mb_is_left_out(kind: Kind) {
         drop(talker.write_all(&message).await);
         drop(talker.write_all(&publish_bytes("big/two", b"x")).await);
         drop(talker);
-        // Long enough for it to be passed on, had it been taken.
+        // Long enough for it to be routed, had it been accepted.
         tokio::time::sleep(Duration::from_millis(300)).await;
         publish_again(&client, "big/end", "").await;
         let mut topics = Vec::new();
@@ -183,12 +182,11 @@ async fn a_message_of_100_mb_is_left_out(kind: Kind) {
             topics.push(in_time("a message", messages.next()).await.unwrap().topic);
         }
         assert!(!topics.contains(&"big/one".to_owned()), "{topics:?}");
-        assert_eq!(*client.state().borrow(), State::Online);
+        assert_eq!(*client.state().borrow(), MqttState::Online);
     }
 }
 
-/// Somebody who speaks MQTT 3.1.1 without any manners.
-async fn talker(broker: &Running) -> TcpStream {
+async fn talker(broker: &RunningBroker) -> TcpStream {
     let mut stream = TcpStream::connect(broker.addr()).await.unwrap();
     let id = format!("talker{}", fastrand::u32(..));
     let mut hello = vec![
@@ -224,20 +222,20 @@ async fn a_broker_that_hangs_is_noticed_by_the_keep_alive() {
     if !mosquitto_is_there() {
         return;
     }
-    let broker = Running::start(Kind::Mosquitto).await;
+    let broker = RunningBroker::start(Kind::Mosquitto).await;
     let mut settings = settings(&broker.url());
     settings.keep_alive = Duration::from_secs(2);
-    let client = Client::open(settings);
+    let client = MqttClient::open(settings);
     online(&client).await;
     broker.freeze(true);
     let since = Instant::now();
-    // It is still thought to be there: the message may have arrived.
+    // The broker still counts as connected, so the message may have arrived.
     let error = client.publish("a", "b".into(), false).await;
     assert!(
         matches!(error, Err(PublishError::Unknown { .. })),
         "{error:?}"
     );
-    let reason = offline(&client, "has not been heard for").await;
+    let reason = offline(&client, "has been silent for").await;
     let noticed = since.elapsed();
     assert!(noticed < Duration::from_secs(30), "{noticed:?}: {reason}");
     let error = client.publish("a", "b".into(), false).await;

@@ -1,4 +1,4 @@
-//! Brokers that are none, or worse.
+//! Servers that are not brokers, or misbehave.
 
 use std::time::Duration;
 
@@ -6,11 +6,12 @@ use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     time::Instant,
 };
-use toolgate_mqtt::{Client, Mqtt, PublishError};
+use toolgate_mqtt::{Mqtt, MqttClient, PublishError};
 
 use crate::{
-    fake::{Fake, packet},
-    in_time, offline, online, settings,
+    in_time, offline, online,
+    scripted_broker::{ScriptedBroker, packet},
+    settings,
 };
 
 #[tokio::test]
@@ -25,17 +26,17 @@ async fn garbage_instead_of_a_welcome_is_named() {
         (&[0x20, 0], "not MQTT"),
         // A TLS alert.
         (&[0x15, 0x03, 0x03, 0, 2, 2, 10], "mqtts://"),
-        (&[], "closes the connection without a word"),
+        (&[], "closes the connection without an answer"),
     ] {
-        let fake = Fake::new().await;
-        let client = Client::open(settings(&fake.url()));
+        let fake = ScriptedBroker::new().await;
+        let client = MqttClient::open(settings(&fake.url()));
         let broker = async {
             loop {
                 let (mut stream, _) = fake.listener.accept().await.unwrap();
                 let mut greeting = [0; 2];
                 stream.read_exact(&mut greeting).await.unwrap();
                 stream.write_all(bytes).await.unwrap();
-                // Not reset: what was written shall be read.
+                // Closed without a reset, so that the client can read what was written.
                 stream.shutdown().await.unwrap();
                 stream.read_to_end(&mut Vec::new()).await.unwrap();
             }
@@ -49,8 +50,8 @@ async fn garbage_instead_of_a_welcome_is_named() {
 
 #[tokio::test]
 async fn a_client_id_that_is_refused_is_named() {
-    let fake = Fake::new().await;
-    let client = Client::open(settings(&fake.url()));
+    let fake = ScriptedBroker::new().await;
+    let client = MqttClient::open(settings(&fake.url()));
     let (mut stream, _) = fake.client().await;
     stream.write_all(&[0x20, 3, 0, 0x85, 0]).await.unwrap();
     offline(&client, "refuses the client id").await;
@@ -60,22 +61,22 @@ async fn a_client_id_that_is_refused_is_named() {
 async fn random_bytes_after_the_welcome_never_harm() {
     let mut random = fastrand::Rng::with_seed(20_261_115);
     for _ in 0..200 {
-        let fake = Fake::new().await;
-        let client = Client::open(settings(&fake.url()));
+        let fake = ScriptedBroker::new().await;
+        let client = MqttClient::open(settings(&fake.url()));
         let mut messages = client.subscribe("#");
         let mut stream = in_time("the client", fake.welcomed()).await;
         let size = random.usize(1..400);
         let mut bytes: Vec<u8> = std::iter::repeat_with(|| random.u8(..))
             .take(size)
             .collect();
-        // Often something that begins well.
+        // Often starts with a valid packet.
         if random.bool() {
             bytes[0] = random.u8(2..15) << 4 | random.u8(0..4);
             if let Some(length) = bytes.get_mut(1) {
                 *length = random.u8(0..100);
             }
         }
-        // The client may have hung up in the middle of it.
+        // The client may have hung up meanwhile.
         drop(stream.write_all(&bytes).await);
         drop(stream);
         offline(&client, "The MQTT broker").await;
@@ -87,8 +88,8 @@ async fn random_bytes_after_the_welcome_never_harm() {
 
 #[tokio::test]
 async fn a_message_that_is_not_confirmed_is_unknown_and_never_sent_again() {
-    let fake = Fake::new().await;
-    let client = Client::open(settings(&fake.url()));
+    let fake = ScriptedBroker::new().await;
+    let client = MqttClient::open(settings(&fake.url()));
     let broker = async {
         let mut stream = fake.welcomed().await;
         online(&client).await;
@@ -97,7 +98,7 @@ async fn a_message_that_is_not_confirmed_is_unknown_and_never_sent_again() {
         drop(stream);
         let mut stream = fake.welcomed().await;
         online(&client).await;
-        // Whatever would have come again is here before this one.
+        // A repeated message would arrive before this one.
         let again = client.clone();
         tokio::spawn(async move { again.publish("b", "y".into(), false).await });
         let next = loop {
@@ -121,12 +122,12 @@ async fn a_message_that_is_not_confirmed_is_unknown_and_never_sent_again() {
 
 #[tokio::test]
 async fn a_broker_that_never_confirms_is_not_waited_for() {
-    let fake = Fake::new().await;
-    let client = Client::open(settings(&fake.url()));
+    let fake = ScriptedBroker::new().await;
+    let client = MqttClient::open(settings(&fake.url()));
     let _stream = fake.welcomed().await;
     online(&client).await;
     let since = Instant::now();
-    // More than are sent at a time: what was not sent is not unknown, and is not sent later.
+    // More than the window: messages that were not sent are not unknown, and are not sent later.
     let flights = (0..100).map(|_| client.publish("a", "x".into(), false));
     let outcomes = futures::future::join_all(flights).await;
     assert!(
@@ -147,8 +148,8 @@ async fn a_broker_that_never_confirms_is_not_waited_for() {
 
 #[tokio::test]
 async fn a_message_nobody_waits_for_any_more_is_not_sent_late() {
-    let fake = Fake::new().await;
-    let client = Client::open(settings(&fake.url()));
+    let fake = ScriptedBroker::new().await;
+    let client = MqttClient::open(settings(&fake.url()));
     let mut stream = fake.welcomed().await;
     online(&client).await;
     {
@@ -183,8 +184,8 @@ async fn a_message_nobody_waits_for_any_more_is_not_sent_late() {
 
 #[tokio::test]
 async fn a_broker_that_says_nothing_is_named() {
-    let fake = Fake::new().await;
-    let client = Client::open(settings(&fake.url()));
+    let fake = ScriptedBroker::new().await;
+    let client = MqttClient::open(settings(&fake.url()));
     let _held = fake.client().await;
-    offline(&client, "says nothing within 10 s").await;
+    offline(&client, "does not answer within 10 s").await;
 }

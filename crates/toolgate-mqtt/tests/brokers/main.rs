@@ -1,6 +1,6 @@
-//! The client against brokers: the embedded one, real Mosquitto, and some that misbehave.
+//! The client with the embedded broker, with Mosquitto, and with brokers that misbehave.
 //!
-//! Mosquitto is installed by `./test.sh`; without it its tests are skipped, and with `CI=true` they fail.
+//! `./test.sh` installs Mosquitto. Without it its tests are skipped, and with `CI=true` they fail.
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -9,18 +9,18 @@
 
 mod brokers;
 mod embedded;
-mod fake;
 mod faults;
 mod hostile;
-mod old;
-mod talking;
+mod messaging;
+mod mqtt3_brokers;
+mod scripted_broker;
 mod tls;
 
 use std::time::Duration;
 
-use toolgate_mqtt::{Client, Mqtt, PublishError, Settings, State};
+use toolgate_mqtt::{Mqtt, MqttClient, MqttClientSettings, MqttState, PublishError};
 
-/// Ten times what is promised for a broker that is back: only a hang takes longer.
+// Ten times the target for a reconnect: only a hang takes longer.
 const HANG: Duration = Duration::from_secs(100);
 
 async fn in_time<T>(what: &str, future: impl Future<Output = T>) -> T {
@@ -29,26 +29,25 @@ async fn in_time<T>(what: &str, future: impl Future<Output = T>) -> T {
         .unwrap_or_else(|_| panic!("{what} hangs"))
 }
 
-async fn online(client: &Client) {
+async fn online(client: &MqttClient) {
     let mut state = client.state();
     let met = in_time(
         "connecting",
-        state.wait_for(|state| *state == State::Online),
+        state.wait_for(|state| *state == MqttState::Online),
     )
     .await;
     met.expect("the client is there");
 }
 
-/// Waits until the client is offline for a reason that says this.
-async fn offline(client: &Client, says: &str) -> String {
+async fn offline(client: &MqttClient, says: &str) -> String {
     let mut state = client.state();
-    let met =
-        state.wait_for(|state| matches!(state, State::Offline { reason } if reason.contains(says)));
+    let met = state
+        .wait_for(|state| matches!(state, MqttState::Offline { reason } if reason.contains(says)));
     let met = tokio::time::timeout(HANG, met)
         .await
         .map(|met| met.expect("the client is there").clone());
     match met {
-        Ok(State::Offline { reason }) => reason,
+        Ok(MqttState::Offline { reason }) => reason,
         _ => panic!(
             "not offline because it {says}: {:?}",
             *client.state().borrow()
@@ -56,18 +55,18 @@ async fn offline(client: &Client, says: &str) -> String {
     }
 }
 
-async fn connected(url: &str) -> Client {
-    let client = Client::open(settings(url));
+async fn connected(url: &str) -> MqttClient {
+    let client = MqttClient::open(settings(url));
     online(&client).await;
     client
 }
 
-fn settings(url: &str) -> Settings {
-    Settings::new(url).expect("an address")
+fn settings(url: &str) -> MqttClientSettings {
+    MqttClientSettings::new(url).expect("an address")
 }
 
-/// Publishes until it works: a broker that was away is not back at once.
-async fn publish_again(client: &Client, topic: &str, payload: &'static str) {
+// Publishes until it succeeds, because a restarted broker takes a moment.
+async fn publish_again(client: &MqttClient, topic: &str, payload: &'static str) {
     let working = async {
         loop {
             match client.publish(topic, payload.into(), false).await {

@@ -1,20 +1,19 @@
-//! TLS: good, and wrong in every way (F5).
+//! Valid and invalid TLS certificates (F5).
 
 use std::{path::Path, process::Command};
 
 use tempfile::TempDir;
-use toolgate_mqtt::{Client, Mqtt, Settings};
+use toolgate_mqtt::{Mqtt, MqttClient, MqttClientSettings};
 
 use crate::{
-    brokers::{Running, mosquitto_is_there, readable},
+    brokers::{RunningBroker, mosquitto_is_there, readable},
     offline, online, settings,
 };
 
-/// An authority, and a broker's certificate of it.
-struct Certificates(TempDir);
+/// A certificate authority and a broker certificate that it signed.
+struct TestCertificates(TempDir);
 
-impl Certificates {
-    /// Valid from and to, as openssl writes days.
+impl TestCertificates {
     fn new(from: &str, to: &str) -> Self {
         let folder = TempDir::new().expect("a folder");
         let here = folder.path();
@@ -90,14 +89,13 @@ impl Certificates {
         self.0.path().join(name).display().to_string()
     }
 
-    /// A broker that shows it.
-    async fn broker(&self) -> Running {
+    async fn broker(&self) -> RunningBroker {
         let extra = format!(
             "certfile {}\nkeyfile {}",
             self.file("cert.pem"),
             self.file("key.pem")
         );
-        Running::mosquitto(&extra).await
+        RunningBroker::mosquitto(&extra).await
     }
 }
 
@@ -121,7 +119,11 @@ fn tools_are_there() -> bool {
     mosquitto_is_there() && thirdparty::has_programs(&["openssl"])
 }
 
-fn over_tls(broker: &Running, host: &str, authority: Option<&Certificates>) -> Settings {
+fn over_tls(
+    broker: &RunningBroker,
+    host: &str,
+    authority: Option<&TestCertificates>,
+) -> MqttClientSettings {
     let mut settings = settings(&format!("mqtts://{host}:{}", broker.addr().port()));
     settings.ca_file = authority.map(|authority| authority.file("ca.pem").into());
     settings
@@ -132,10 +134,10 @@ async fn a_broker_of_a_known_authority_is_trusted() {
     if !tools_are_there() {
         return;
     }
-    let certificates = Certificates::good();
+    let certificates = TestCertificates::good();
     let broker = certificates.broker().await;
     for host in ["localhost", "127.0.0.1"] {
-        let client = Client::open(over_tls(&broker, host, Some(&certificates)));
+        let client = MqttClient::open(over_tls(&broker, host, Some(&certificates)));
         online(&client).await;
         let mut messages = client.subscribe("a");
         let large = "x".repeat(3_000_000);
@@ -152,12 +154,12 @@ async fn every_wrong_certificate_is_named_and_nothing_is_sent() {
     if !tools_are_there() {
         return;
     }
-    let good = Certificates::good();
-    let other = Certificates::good();
-    let expired = Certificates::new("20200101000000Z", "20200102000000Z");
+    let good = TestCertificates::good();
+    let other = TestCertificates::good();
+    let expired = TestCertificates::new("20200101000000Z", "20200102000000Z");
     let broker = good.broker().await;
     let old = expired.broker().await;
-    let plain = Running::mosquitto("").await;
+    let plain = RunningBroker::mosquitto("").await;
     let mut no_file = over_tls(&broker, "localhost", Some(&good));
     no_file.ca_file = Some(good.file("nothing.pem").into());
     let mut no_certificate = over_tls(&broker, "localhost", Some(&good));
@@ -177,11 +179,11 @@ async fn every_wrong_certificate_is_named_and_nothing_is_sent() {
             "does not speak TLS",
         ),
         (settings(&broker.url()), "mqtts://"),
-        (no_file, "can not be read"),
-        (no_certificate, "holds no certificate"),
+        (no_file, "can't be read"),
+        (no_certificate, "contains no certificate"),
     ] {
         let shown = format!("{settings:?}");
-        let client = Client::open(settings);
+        let client = MqttClient::open(settings);
         let reason = offline(&client, says).await;
         assert!(
             client.publish("a", "b".into(), false).await.is_err(),
@@ -195,9 +197,9 @@ async fn a_certificate_for_another_name_is_named() {
     if !tools_are_there() {
         return;
     }
-    let certificates = Certificates::good();
+    let certificates = TestCertificates::good();
     let broker = certificates.broker().await;
-    // The same machine by a name that the certificate does not hold.
-    let client = Client::open(over_tls(&broker, "[::ffff:127.0.0.1]", Some(&certificates)));
+    // The same machine by a name that is not in the certificate.
+    let client = MqttClient::open(over_tls(&broker, "[::ffff:127.0.0.1]", Some(&certificates)));
     offline(&client, "is not for").await;
 }

@@ -57,7 +57,7 @@ fn ids_and_delays_are_kept_for_coming_back() {
             parser.restart();
         }
     }
-    let long = format!("id: {}\n\n", "x".repeat(LONGEST_ID + 1));
+    let long = format!("id: {}\n\n", "x".repeat(MAX_ID_LEN + 1));
     let mut parser = SseParser::new(1 << 20);
     parser.feed(long.as_bytes());
     assert_eq!(parser.next(), None);
@@ -87,7 +87,7 @@ fn an_event_that_is_too_large_is_told_at_once_and_skipped() {
     for _ in 0..1000 {
         parser.feed(&[b'x'; 1000]);
         assert_eq!(parser.next(), None);
-        assert!(parser.lines.space(0).capacity() < 100_000);
+        assert!(parser.lines.spare_buffer(0).capacity() < 100_000);
     }
     parser.feed(b"\ndata: more of it\n\ndata: next\n\n");
     assert_eq!(parser.next(), Some(data("message", "next")));

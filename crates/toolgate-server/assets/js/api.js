@@ -1,7 +1,7 @@
 // The gateway's HTTP API. Paths begin with `/api/…` and are taken relative to the page, so that a proxy may put the
 // gateway under a path of its own.
 
-/** What went wrong with a request: `status` is 0 if the gateway did not answer; `detail` is a sentence for a person. */
+/** What went wrong with a request: `status` is 0 if the gateway did not answer; `detail` is a sentence for people. */
 export class ApiError extends Error {
   constructor(status, detail, body) {
     super(detail);

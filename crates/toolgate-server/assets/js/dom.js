@@ -11,7 +11,7 @@ export function h(tag, props, ...children) {
   return build(document.createElement(tag), props, children);
 }
 
-/** The same for SVG elements. */
+/** Like `h`, for SVG elements. */
 export function svg(tag, props, ...children) {
   return build(document.createElementNS(SVG, tag), props, children);
 }
@@ -89,7 +89,7 @@ export function patchList(parent, items, key, create, update) {
   keyed.set(parent, after);
 }
 
-/** Runs `work` once in the next animation frame however often it is asked for; also in a tab that is not shown. */
+/** Runs `work` once in the next animation frame, however often it is called, even in a hidden tab. */
 export function perFrame(work) {
   let asked = false;
   const run = () => {

@@ -6,7 +6,7 @@ import { address, parsed } from './api.js';
 const KINDS = ['call', 'started', 'server', 'tools', 'approval', 'status', 'lagged'];
 const FIRST_RETRY = 500;
 const LAST_RETRY = 8000;
-/** The gateway sends the status every two seconds: this long without anything means that the line is dead. */
+/** The gateway sends the status every two seconds: silence for this long means that the connection is dead. */
 const SILENCE = 12_000;
 
 const listeners = new Map(KINDS.map((kind) => [kind, new Set()]));
@@ -86,7 +86,7 @@ function lost() {
   for (const watcher of watchers) guarded(() => watcher.lost?.());
 }
 
-/** Trying again would only be refused again. */
+/** Retrying is pointless: the gateway would reject it again. */
 function signedOut() {
   clearTimeout(timer);
   timer = 0;

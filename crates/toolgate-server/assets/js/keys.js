@@ -34,7 +34,7 @@ function isField(element) {
 
 const NAMES = { ArrowDown: '↓', ArrowUp: '↑', Escape: 'Esc', ' ': 'Space', PageDown: 'Page down', PageUp: 'Page up' };
 
-/** Lists what is registered now. */
+/** Lists the registered keys. */
 export function showKeys() {
   const rows = [...groups].flatMap((group) => group.entries).filter((entry) => entry.label).map((entry) => [
     h('dt', null, entry.keys.map((key) => h('kbd', null, NAMES[key] ?? key))),

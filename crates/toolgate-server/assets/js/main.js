@@ -76,12 +76,12 @@ function leave() {
 }
 
 function missing(hash) {
-  return [h('h1', { class: 'visually-hidden' }, 'Not found'), empty('There is no such page', `Nothing is at ${hash.slice(0, 80)}; the address may be mistyped or out of date.`,
+  return [h('h1', { class: 'visually-hidden' }, 'Not found'), empty('Page not found', `Nothing is at ${hash.slice(0, 80)}; the address may be mistyped or out of date.`,
     h('p', null, h('a', { class: 'btn', href: '#/calls' }, 'Show the calls')))];
 }
 
 function failed(error) {
-  const again = h('button', { class: 'btn', type: 'button', onclick: () => location.reload() }, 'Load the page again');
+  const again = h('button', { class: 'btn', type: 'button', onclick: () => location.reload() }, 'Reload the page');
   return empty('This view could not be shown', String(error.message ?? error), h('p', null, again));
 }
 

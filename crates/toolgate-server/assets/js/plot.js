@@ -6,7 +6,7 @@ import { innerBox, plotFrame, xAxis, yAxis } from './plot/frame.js';
 import { binFactor, bucketLabel, buckets, durationUnit, linear, logTicks, logarithmic, niceTicks, plain, rebin, runs, span, timeTicks } from './plot/scale.js';
 
 /** In steps of ten seconds: two minutes. */
-const LONGEST_BRIDGE = 12;
+const MAX_BRIDGE = 12;
 /** The same for what a series holds at most. */
 const HALF_HOUR = 180;
 
@@ -196,7 +196,7 @@ function bridges(points, key, xs, y, name) {
   const found = runs(points, key);
   return found.slice(1).map((run, nth) => {
     const [before, after] = [found[nth].at(-1), run[0]];
-    return after - before <= LONGEST_BRIDGE && svg('line', { class: `${name} plot-bridge`, x1: xs[before], y1: y(points[before][key]), x2: xs[after], y2: y(points[after][key]) });
+    return after - before <= MAX_BRIDGE && svg('line', { class: `${name} plot-bridge`, x1: xs[before], y1: y(points[before][key]), x2: xs[after], y2: y(points[after][key]) });
   });
 }
 

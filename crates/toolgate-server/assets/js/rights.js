@@ -1,5 +1,5 @@
-// What whoever looks at this page may do besides calling tools. A token with a list of tools may do little of it, and is not
-// shown buttons that would only be refused.
+// What the signed-in caller may do besides calling tools. Buttons that would only lead to a
+// rejection aren't shown.
 
 import { onStatus } from './strip.js';
 

@@ -6,14 +6,14 @@ import { brief } from './format.js';
 import { hintOf, resolveSchema, typeName } from './form/schema.js';
 import { prose } from './prose.js';
 
-const MOST_ROWS = 200;
+const MAX_ROWS = 200;
 
 /** `root` is the document references point into; `nothing` is said if there are no properties. */
 export function schemaView(schema, root, nothing) {
   const { properties, required } = partsOf(schema, root);
   if (properties.length === 0) return simple(schema, root, nothing);
-  const rows = properties.slice(0, MOST_ROWS).map(([name, value]) => row(name, resolveSchema(value, root), root, required.has(name)));
-  const more = properties.length > MOST_ROWS && h('li', { class: 'muted' }, `and ${properties.length - MOST_ROWS} more`);
+  const rows = properties.slice(0, MAX_ROWS).map(([name, value]) => row(name, resolveSchema(value, root), root, required.has(name)));
+  const more = properties.length > MAX_ROWS && h('li', { class: 'muted' }, `and ${properties.length - MAX_ROWS} more`);
   return h('ul', { class: 'schema' }, rows, more);
 }
 

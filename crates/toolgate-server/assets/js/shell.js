@@ -9,12 +9,12 @@ import { onStatus, strip } from './strip.js';
 import { approvals } from './views/approvals.js';
 
 const NAV = [['calls', 'Calls'], ['servers', 'Servers'], ['tools', 'Tools'], ['chat', 'Chat'], ['voice', 'Voice'], ['api', 'API']];
-/** Views that are of no use without a right. */
+/** Views that are useless without a right. */
 const NEEDS = { voice: 'read_turns' };
 const THEMES = { system: 'as the system', light: 'light', dark: 'dark' };
 const THEME_ICONS = { system: 'system', light: 'sun', dark: 'moon' };
 
-/** Draws the frame and starts what lives as long as the page. */
+/** Draws the frame and starts everything that runs as long as the page is open. */
 export function shell() {
   const links = NAV.map(([view, title]) =>
     h('a', { href: `#/${view}`, 'data-testid': `nav-${view}`, 'data-view': view }, icon(view), title));
@@ -82,11 +82,11 @@ function setTheme(theme) {
     if (theme === 'system') localStorage.removeItem('toolgate.theme');
     else localStorage.setItem('toolgate.theme', theme);
   } catch {
-    // Not kept, then.
+    // Without storage the choice lasts until the page is reloaded.
   }
 }
 
-/** Only for who is signed in. A form, so that the browser itself goes to the sign-in page. */
+/** Only shown when signed in. A form, so that the browser itself goes to the sign-in page. */
 function signOut() {
   const button = h('button', { class: 'btn', type: 'submit', 'data-testid': 'sign-out' }, icon('exit'), h('span', { class: 'wide-only' }, 'Sign out'));
   setAttr(button, 'aria-label', 'Sign out');
@@ -98,11 +98,11 @@ function signOut() {
   return form;
 }
 
-/** Where no token is needed anybody here may call; the rest is the operator's. */
+/** Where no token is needed, anybody may call tools, but only the operator may do the rest. */
 function signInBand() {
   const band = h('div', { class: 'band tone-info', role: 'status', hidden: true, 'data-testid': 'sign-in-band' }, icon('shield'),
     h('span', { class: 'band-text' }, h('strong', null, 'You are not signed in.'),
-      ' To approve calls, see what was called and manage servers, open the link that the terminal or the log of ', h('code', null, 'toolgate serve'),
+      ' To approve calls, see calls and manage servers, open the link that the terminal or the log of ', h('code', null, 'toolgate serve'),
       ' shows. It works once; ', h('code', null, 'kill -USR1'), ' with its process id makes it show a new one.'));
   onStatus((status) => {
     band.hidden = status.token_needed || status.signed_in !== false;
@@ -113,7 +113,7 @@ function signInBand() {
 function signedOutBand() {
   const again = h('button', { class: 'btn btn-small', type: 'button', onclick: () => location.reload() }, 'Sign in');
   const band = h('div', { class: 'band tone-warn', role: 'alert', hidden: true, 'data-testid': 'signed-out-band' }, icon('alert'),
-    h('span', { class: 'band-text' }, h('strong', null, 'Your session has ended.'), ' Sign in to go on.'), again);
+    h('span', { class: 'band-text' }, h('strong', null, 'Your session has ended.'), ' Sign in to continue.'), again);
   addEventListener('toolgate:signed-out', () => {
     band.hidden = false;
   });

@@ -1,20 +1,20 @@
-// The calls this page knows of, oldest first, and which of them the filter lets through. The gateway is asked for what
-// lies before and for what was missed; the live feed brings the rest.
+// The calls this page knows, oldest first, and those that pass the filter. Older and missed calls
+// are fetched from the gateway; the live feed brings the rest.
 
 import { get, events, connection } from './api.js';
 
-/** How many are kept; older ones are let go (they are in the journal still). */
-const MOST = 20_000;
+/** Maximum number of calls kept in the page; older ones stay in the journal. */
+const MAX_CALLS = 20_000;
 const FIRST_PAGE = 200;
 const PAGE = 1000;
 const MISSED_PAGES = 5;
-/** Other processes write to the same journal; the feed does not tell of their calls, so they are looked for this often. */
+/** How often to look for calls of other processes that share the journal; the feed doesn't report them. */
 const PEEK = 10_000;
 const PEEK_BACK = 60_000;
-/** So many live calls between two looks: who watches that does not miss a call of another process for a while. */
+/** With this many live calls since the last look, the next one can wait. */
 const BUSY = 200;
-/** So many names can be chosen from; others can still be given in the address. */
-const MOST_CALLERS = 100;
+/** Names offered in the filter; others can still be given in the address. */
+const MAX_CALLERS = 100;
 
 /** What a filter may say; empty means anything. */
 export const NO_FILTER = { search: '', outcome: '', caller: '', origin: '', server: '', tool: '' };
@@ -23,7 +23,7 @@ export const NO_FILTER = { search: '', outcome: '', caller: '', origin: '', serv
 const fresh = () => ({ last: null, at: Infinity, complete: false, loading: false, loaded: false, error: null });
 
 export class CallStore {
-  /** `onChange(finished)` is told of every change, with the call if one has ended just now. */
+  /** Calls `onChange(finished)` after every change, with the call if one has just ended. */
   constructor(onChange) {
     this.onChange = onChange;
     this.filter = { ...NO_FILTER };
@@ -34,16 +34,16 @@ export class CallStore {
     this.records = [];
     this.byId = new Map();
     this.running = new Set();
-    /** The names of those who asked, for the filter. */
+    /** Names of callers, for the filter. */
     this.callers = new Set();
     this.heard = 0;
-    /** When the first call of the feed began: since then nothing is missing either. */
+    /** When the first call of the feed began; no call since then is missing. */
     this.liveFrom = Infinity;
     this.whole = fresh();
     this.turn(this.filter);
   }
 
-  /** Listens to the feed and fetches the newest calls. Listening comes first, so that nothing falls in between. */
+  /** Subscribes to the feed and then fetches the newest calls, in this order so that none is missed. */
   start() {
     this.stop = events(['call', 'started'], {
       call: (call) => this.take(call, true),
@@ -67,7 +67,7 @@ export class CallStore {
     } else {
       this.insert({ call, at: Date.parse(call.started_at) || 0, seen: live ? performance.now() : null, text: null });
     }
-    if (call.caller && this.callers.size < MOST_CALLERS) this.callers.add(call.caller);
+    if (call.caller && this.callers.size < MAX_CALLERS) this.callers.add(call.caller);
     if (call.outcome === 'running') this.running.add(call.id);
     else this.running.delete(call.id);
     this.onChange(live && call.outcome !== 'running' ? call : null);
@@ -85,7 +85,7 @@ export class CallStore {
 
   /** A search may reach further back than the list. */
   get most() {
-    return this.filtered ? 2 * MOST : MOST;
+    return this.filtered ? 2 * MAX_CALLS : MAX_CALLS;
   }
 
   trim() {
@@ -113,7 +113,7 @@ export class CallStore {
     this.page = this.filtered ? fresh() : this.whole;
   }
 
-  /** Changes the filter and asks the gateway for what it lets through. */
+  /** Changes the filter and fetches the calls that pass it. */
   setFilter(filter) {
     this.turn(filter);
     this.onChange(null);
@@ -168,7 +168,7 @@ export class CallStore {
     return query;
   }
 
-  /** After a gap: fetches what was missed; asked again meanwhile, it does so once more at the end. */
+  /** Fetches what was missed in a gap. Called again meanwhile, it runs once more at the end. */
   async catchUp() {
     this.wanted = true;
     if (this.catching) return;
@@ -213,7 +213,7 @@ export class CallStore {
     }
   }
 
-  /** Too much was missed to fill the gap: begins again, so that the list never hides a hole. */
+  /** Starts over after a gap that is too large to fill, so that the list never hides one. */
   restart() {
     this.forget();
     return this.older();

@@ -7,7 +7,7 @@ import { icon } from './icons.js';
 import { clock, count, duration, percent, plural, span } from './format.js';
 
 const SLOW = 1000;
-/** With this share of failed calls something is wrong, though the gateway itself is well. */
+/** Above this share of failed calls the strip warns, although the gateway itself works. */
 const FAILING = 0.5;
 const STATES = {
   ok: { word: 'OK', tone: 'ok', icon: 'check' },
@@ -20,7 +20,7 @@ const STATES = {
 const watchers = new Set();
 let latest = null;
 
-/** Calls `watcher(status)` now, if it is known, and whenever the gateway tells its status. */
+/** Calls `watcher(status)` now, if it is known, and after every status event. */
 export function onStatus(watcher) {
   watchers.add(watcher);
   if (latest) watcher(latest);
@@ -107,7 +107,7 @@ function reason(name, status) {
   if (status.journal?.state === 'failing' && !reasons.some((each) => each.includes('journal'))) {
     reasons.push(`The journal cannot be written: ${status.journal.error ?? 'no reason given'}`);
   }
-  if (status.restart_needed?.length > 0) reasons.push(`Restart the gateway to apply what changed in its file: ${status.restart_needed.join(', ')}`);
+  if (status.restart_needed?.length > 0) reasons.push(`Restart the gateway to apply changed settings: ${status.restart_needed.join(', ')}`);
   if (reasons.length > 0) return reasons.join(' · ');
   if (name === 'down') return 'The gateway is stopping.';
   if (name === 'failing') return `The gateway is well, but ${percent(status.error_rate)} of the calls of the last 5 minutes failed.`;

@@ -4,7 +4,7 @@ import { h } from './dom.js';
 import { brief, count } from './format.js';
 
 const PORTION = 50;
-const MOST_COLUMNS = 20;
+const MAX_COLUMNS = 20;
 
 export function objectTable(list, name = null) {
   const columns = columnsOf(list);
@@ -36,7 +36,7 @@ function columnsOf(list) {
   const names = new Set();
   for (const item of list.slice(0, 200)) for (const key of Object.keys(item)) names.add(key);
   const all = [...names];
-  return { shown: all.slice(0, MOST_COLUMNS), left: Math.max(0, all.length - MOST_COLUMNS) };
+  return { shown: all.slice(0, MAX_COLUMNS), left: Math.max(0, all.length - MAX_COLUMNS) };
 }
 
 function isNumeric(list, name) {

@@ -1,4 +1,4 @@
-// The page's title: the view, and how many calls wait for a person.
+// The page's title: the view, and how many calls wait for approval.
 
 let name = 'Toolgate';
 let waiting = 0;

@@ -35,7 +35,7 @@ export async function copyText(text, what = 'Copied') {
     const copied = document.execCommand('copy');
     field.remove();
     focused?.focus?.();
-    toast(copied ? what : 'The browser does not let this page copy.', copied ? 'ok' : 'bad');
+    toast(copied ? what : 'The browser does not allow this page to copy.', copied ? 'ok' : 'bad');
   }
 }
 

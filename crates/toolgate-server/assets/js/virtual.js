@@ -3,7 +3,7 @@
 const SPARE = 6;
 
 /**
- * `scroller` scrolls, `canvas` inside of it holds the rows. `create()` makes a row, `update(row, item, index)` draws an
+ * `scroller` scrolls, `canvas` inside it holds the rows. `create()` makes a row, `update(row, item, index)` draws an
  * item into it, `height()` is a row's height in pixels, `head()` that of what sticks above the rows.
  */
 export class VirtualList {

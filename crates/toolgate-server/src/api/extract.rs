@@ -1,4 +1,4 @@
-//! What a request says, read strictly; what can not be read is told as a problem.
+//! Extractors that read a request strictly and report errors as problems.
 
 use std::error::Error;
 
@@ -15,58 +15,50 @@ use utoipa::IntoResponses;
 use crate::guard::{MemoryError, SMALL_BODY};
 use crate::problem::Problem;
 
-/// The name or id in the path, decoded.
-pub(crate) struct Named(pub(crate) String);
+pub(crate) struct PathName(pub(crate) String);
 
-impl<S: Send + Sync> FromRequestParts<S> for Named {
+impl<S: Send + Sync> FromRequestParts<S> for PathName {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
         let path = Path::<String>::from_request_parts(parts, state).await;
-        let refused = |error: PathRejection| {
-            Problem::new(
-                StatusCode::BAD_REQUEST,
-                format!("the path can not be read: {}", error.body_text()),
-            )
-        };
-        path.map(|Path(name)| Self(name)).map_err(refused)
+        let detail =
+            |error: PathRejection| format!("the path can't be read: {}", error.body_text());
+        path.map(|Path(name)| Self(name))
+            .map_err(|error| Problem::bad_request(detail(error)))
     }
 }
 
-pub(crate) struct Asked<T>(pub(crate) T);
+pub(crate) struct QueryParams<T>(pub(crate) T);
 
-impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Asked<T> {
+impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for QueryParams<T> {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
         let query = Query::<T>::from_request_parts(parts, state).await;
-        let refused = |error: QueryRejection| {
-            Problem::new(
-                StatusCode::BAD_REQUEST,
-                format!("the query can not be read: {}", error.body_text()),
-            )
-        };
-        query.map(|Query(asked)| Self(asked)).map_err(refused)
+        let detail =
+            |error: QueryRejection| format!("the query can't be read: {}", error.body_text());
+        query
+            .map(|Query(query)| Self(query))
+            .map_err(|error| Problem::bad_request(detail(error)))
     }
 }
 
-/// The whole id of a call or turn that is given as a parameter.
-pub(crate) fn whole_id(name: &str, id: Option<String>) -> Result<Option<String>, Problem> {
+pub(crate) fn parse_full_id(name: &str, id: Option<String>) -> Result<Option<String>, Problem> {
     let is_id = |id: &str| id.len() == 32 && id.bytes().all(|byte| byte.is_ascii_hexdigit());
     match id {
-        Some(id) if !is_id(&id) => Err(Problem::new(
-            StatusCode::BAD_REQUEST,
-            format!("'{name}' is no id: it has 32 digits from 0 to 9 and a to f"),
-        )),
+        Some(id) if !is_id(&id) => Err(Problem::bad_request(format!(
+            "'{name}' is not an id: an id has 32 hexadecimal digits"
+        ))),
         id => Ok(id.map(|id| id.to_ascii_lowercase())),
     }
 }
 
-/// What [`Sent`] and [`Named`] answer if they can not be read, for the document.
+/// The errors of paths and JSON bodies, for the API description.
 #[derive(IntoResponses)]
 #[expect(dead_code, reason = "it describes what a Problem answers")]
-pub(crate) enum Unreadable {
-    /// The path can not be read, or the body is no JSON object
+pub(crate) enum UnreadableResponses {
+    /// The path can't be read, or the body is not a JSON object
     #[response(status = 400)]
     Broken(Problem),
     /// The body is too large
@@ -77,81 +69,69 @@ pub(crate) enum Unreadable {
     NotJson(Problem),
 }
 
-pub(crate) struct Sent<T>(pub(crate) T);
+pub(crate) struct JsonBody<T>(pub(crate) T);
 
-impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Sent<T> {
+impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for JsonBody<T> {
     type Rejection = Problem;
 
     async fn from_request(request: Request, _: &S) -> Result<Self, Problem> {
         expect_json(request.headers())?;
         let body = read(request.into_body(), SMALL_BODY).await;
-        let body = body.map_err(BodyError::problem)?;
-        // As strictly as arguments: no key twice, bounded depth.
+        let body = body.map_err(ReadBodyError::problem)?;
+        // As strict as tool arguments: no duplicate keys, limited depth.
         let object = toolgate_core::parse_object(&body).map_err(|error| {
-            Problem::new(
-                StatusCode::BAD_REQUEST,
-                format!("the body is no JSON object: {error}"),
-            )
+            Problem::bad_request(format!("the body is not a JSON object: {error}"))
         })?;
         let read = T::deserialize(serde_json::Value::Object(object));
-        read.map(Self).map_err(|error| {
-            Problem::new(
-                StatusCode::UNPROCESSABLE_ENTITY,
-                format!("the body does not fit: {error}"),
-            )
-        })
+        let detail = |error| format!("the body is not valid: {error}");
+        read.map(Self)
+            .map_err(|error| Problem::unprocessable(detail(error)))
     }
 }
 
-pub(crate) enum BodyError {
+pub(crate) enum ReadBodyError {
     TooLarge,
     Memory(MemoryError),
     Broken(String),
 }
 
-impl BodyError {
+impl ReadBodyError {
     pub(crate) fn problem(self) -> Problem {
         match self {
             Self::TooLarge => Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "the body is too large"),
             Self::Memory(error @ MemoryError::TooManyValues { .. }) => {
                 Problem::new(StatusCode::PAYLOAD_TOO_LARGE, format!("the body: {error}"))
             }
-            Self::Memory(error @ MemoryError::Exhausted) => {
-                Problem::new(StatusCode::SERVICE_UNAVAILABLE, error.to_string())
-            }
-            Self::Broken(error) => Problem::new(
-                StatusCode::BAD_REQUEST,
-                format!("the body broke off: {error}"),
-            ),
+            Self::Memory(error @ MemoryError::Exhausted) => Problem::unavailable(error.to_string()),
+            Self::Broken(error) => Problem::bad_request(format!("the body ended early: {error}")),
         }
     }
 }
 
-/// The whole body, if there is no more of it than `limit`.
-pub(crate) async fn read(body: Body, limit: usize) -> Result<Bytes, BodyError> {
+pub(crate) async fn read(body: Body, limit: usize) -> Result<Bytes, ReadBodyError> {
     let error = match Limited::new(body, limit).collect().await {
         Ok(body) => return Ok(body.to_bytes()),
         Err(error) => error,
     };
-    if let Some(error) = cause::<MemoryError>(&*error) {
-        return Err(BodyError::Memory(*error));
+    if let Some(error) = find_cause::<MemoryError>(&*error) {
+        return Err(ReadBodyError::Memory(*error));
     }
-    Err(match cause::<LengthLimitError>(&*error) {
-        Some(_) => BodyError::TooLarge,
-        None => BodyError::Broken(toolgate_core::escape(&error.to_string())),
+    Err(match find_cause::<LengthLimitError>(&*error) {
+        Some(_) => ReadBodyError::TooLarge,
+        None => ReadBodyError::Broken(toolgate_core::escape(&error.to_string())),
     })
 }
 
-/// The guard has limits of its own, and its errors are wrapped.
-fn cause<'e, E: Error + 'static>(error: &'e (dyn Error + 'static)) -> Option<&'e E> {
+// The guard enforces limits of its own, and its errors arrive wrapped.
+fn find_cause<'e, E: Error + 'static>(error: &'e (dyn Error + 'static)) -> Option<&'e E> {
     error
         .downcast_ref()
-        .or_else(|| error.source().and_then(cause))
+        .or_else(|| error.source().and_then(find_cause))
 }
 
-/// Refuses a body that says it is something else. A page of another site can send forms and plain text without asking, so
-/// what it may not do must not depend on the body alone. Without a type, or with the one `curl -d` sends, it is taken for
-/// JSON if no browser sends it.
+// A page of another site can send forms and plain text without a CORS preflight, so the type must
+// not depend on the body alone. A missing type, or the one that `curl -d` sends, is taken for JSON
+// if no browser could have sent it.
 pub(crate) fn expect_json(headers: &HeaderMap) -> Result<(), Problem> {
     let Some(kind) = headers.get(header::CONTENT_TYPE) else {
         return Ok(());

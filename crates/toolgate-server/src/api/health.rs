@@ -1,4 +1,4 @@
-//! Is it alive, is it well?
+//! Reports whether the gateway is alive and ready.
 
 use axum::Json;
 use axum::extract::State;
@@ -7,47 +7,49 @@ use serde::Serialize;
 use toolgate_core::Scope;
 use utoipa::ToSchema;
 
-use super::status::{Condition, condition, token_needed};
+use super::status::{GatewayCondition, condition, token_needed};
 use crate::Gateway;
 use crate::guard::Caller;
 
-/// That it answers at all.
+/// The answer of a living gateway.
 #[derive(Serialize, ToSchema)]
-pub(crate) struct Alive {
-    /// Always the same.
+#[schema(as = Alive)]
+pub(crate) struct LivenessResponse {
+    /// Always the same text.
     #[schema(example = "alive")]
     status: &'static str,
 }
 
-/// Whether it can do its work.
+/// Whether the gateway can do its work.
 #[derive(Serialize, ToSchema)]
-pub(crate) struct Ready {
+#[schema(as = Ready)]
+pub(crate) struct ReadinessResponse {
     /// `ready`, `degraded`, `starting` or `stopping`.
     #[schema(example = "ready")]
     status: &'static str,
-    /// What is not well, in words.
+    /// What is wrong, in words.
     #[schema(example = json!(["1 of 3 MCP servers is not connected"]))]
     reasons: Vec<String>,
 }
 
-/// Alive: answers at all.
+/// Reports that the gateway is alive.
 #[utoipa::path(get, path = "/healthz", tag = "health",
-    responses((status = 200, description = "It is alive", body = Alive)))]
-pub(crate) async fn alive() -> Json<Alive> {
-    Json(Alive { status: "alive" })
+    responses((status = 200, description = "It is alive", body = LivenessResponse)))]
+pub(crate) async fn alive() -> Json<LivenessResponse> {
+    Json(LivenessResponse { status: "alive" })
 }
 
-/// Ready: takes calls. It is ready, though degraded, if a server or the journal is not well; who may see everything is told
-/// which.
+/// Reports whether the gateway takes calls. It is ready, though degraded, if a server or the
+/// journal has a problem. Only callers who may see everything learn which.
 #[utoipa::path(get, path = "/readyz", tag = "health",
-    responses((status = 200, description = "It takes calls; `degraded` if something is not well", body = Ready),
-              (status = 503, description = "It takes no calls: it is starting or stopping", body = Ready)))]
+    responses((status = 200, description = "It takes calls; `degraded` if something is not well", body = ReadinessResponse),
+              (status = 503, description = "It takes no calls: it is starting or stopping", body = ReadinessResponse)))]
 pub(crate) async fn ready(
     State(gateway): State<Gateway>,
     caller: Caller,
-) -> (StatusCode, Json<Ready>) {
+) -> (StatusCode, Json<ReadinessResponse>) {
     let is_open = !token_needed(&gateway);
-    // No token is asked for here: who shows none where others must is not told more than how it is.
+    // This route needs no token. Where others do, callers without one learn nothing but the state.
     let caller = match is_open || caller.number > 0 {
         true => caller,
         false => Caller {
@@ -57,12 +59,12 @@ pub(crate) async fn ready(
     };
     let (condition, reasons) = condition(&gateway, &caller);
     let (code, status) = match condition {
-        Condition::Ok | Condition::Degraded if !gateway.has_settled() => {
+        GatewayCondition::Ok | GatewayCondition::Degraded if !gateway.has_settled() => {
             (StatusCode::SERVICE_UNAVAILABLE, "starting")
         }
-        Condition::Ok => (StatusCode::OK, "ready"),
-        Condition::Degraded => (StatusCode::OK, "degraded"),
-        Condition::Down => (StatusCode::SERVICE_UNAVAILABLE, "stopping"),
+        GatewayCondition::Ok => (StatusCode::OK, "ready"),
+        GatewayCondition::Degraded => (StatusCode::OK, "degraded"),
+        GatewayCondition::Down => (StatusCode::SERVICE_UNAVAILABLE, "stopping"),
     };
-    (code, Json(Ready { status, reasons }))
+    (code, Json(ReadinessResponse { status, reasons }))
 }

@@ -1,4 +1,4 @@
-//! Signing in and out: a token is exchanged for a cookie that no script can read.
+//! Signs in and out: exchanges a token for a cookie that scripts can't read.
 
 use std::sync::{Arc, LazyLock};
 
@@ -13,66 +13,68 @@ use serde::Deserialize;
 use tracing::info;
 use utoipa::ToSchema;
 
-use crate::guard::{Ends, Keys};
+use crate::guard::{AuthState, ConnectionAddresses};
 use crate::problem::Problem;
 
-/// What is shown to come in.
+/// What a browser signs in with.
 #[derive(Deserialize, ToSchema)]
-pub(crate) struct Credentials {
-    /// The token itself.
+#[schema(as = Credentials)]
+pub(crate) struct LoginRequest {
+    /// The secret of the token.
     token: String,
 }
 
-/// Signs in: sets the session's cookie.
+/// Signs in and sets the session cookie.
 #[utoipa::path(post, path = "/login", tag = "sign in",
     request_body(content(
-        (Credentials = "application/x-www-form-urlencoded"),
-        (Credentials = "application/json"),
+        (LoginRequest = "application/x-www-form-urlencoded"),
+        (LoginRequest = "application/json"),
     )),
     responses((status = 303, description = "Signed in; the dashboard is at /"),
-              (status = 400, description = "The body can not be read", body = Problem),
+              (status = 400, description = "The body can't be read", body = Problem),
               (status = 401, description = "No such token: the sign-in page", content_type = "text/html"),
               (status = 413, description = "The body is too large", body = Problem),
               (status = 415, description = "Neither a form nor JSON", body = Problem),
-              (status = 422, description = "There is no token in it", body = Problem),
+              (status = 422, description = "The token is missing", body = Problem),
               (status = 429, description = "Too many wrong tokens", body = Problem)))]
 pub(crate) async fn sign_in(
-    Extension(keys): Extension<Arc<Keys>>,
-    Extension(ends): Extension<Ends>,
+    Extension(keys): Extension<Arc<AuthState>>,
+    Extension(ends): Extension<ConnectionAddresses>,
     request: Request,
 ) -> Response {
     let headers = request.headers().clone();
-    let token = match token_of(request).await {
+    let token = match read_token(request).await {
         Ok(token) => token,
-        Err(refused) => return refused,
+        Err(response) => return response,
     };
-    let tokens = keys.tokens();
+    let tokens = keys.tokens.load_full();
     if tokens.is_empty() {
-        return home(None);
+        return redirect_home(None);
     }
     let Some(caller) = tokens.find(token.trim().as_bytes()) else {
         let message = "That is not a token of this gateway.";
-        let wrong = || page(StatusCode::UNAUTHORIZED, Some(message));
-        return keys.wrong(ends.peer).unwrap_or_else(wrong);
+        let wrong = || sign_in_page(StatusCode::UNAUTHORIZED, Some(message));
+        return keys.wrong.record(ends.peer).unwrap_or_else(wrong);
     };
     let Some(cookie) = keys.sessions.open(caller.number, &headers) else {
-        let detail = "this system has no random numbers to give; send the token as 'Authorization: Bearer …' instead";
-        return Problem::new(StatusCode::SERVICE_UNAVAILABLE, detail).into_response();
+        let detail =
+            "the system has no random numbers; send the token as 'Authorization: Bearer …' instead";
+        return Problem::unavailable(detail).into_response();
     };
-    info!(from = %ends.peer, token = tokens.name(caller.number), "somebody signed in");
-    home(Some(cookie))
+    info!(from = %ends.peer, token = tokens.name(caller.number), "signed in");
+    redirect_home(Some(cookie))
 }
 
-/// Signs out: the session is gone.
+/// Signs out and ends the session.
 #[utoipa::path(post, path = "/logout", tag = "sign in", responses((status = 303, description = "Signed out")))]
 pub(crate) async fn sign_out(
-    Extension(keys): Extension<Arc<Keys>>,
+    Extension(keys): Extension<Arc<AuthState>>,
     headers: HeaderMap,
 ) -> Response {
-    home(keys.sessions.close(&headers))
+    redirect_home(keys.sessions.close(&headers))
 }
 
-async fn token_of(request: Request) -> Result<String, Response> {
+async fn read_token(request: Request) -> Result<String, Response> {
     let kind = request.headers().get(header::CONTENT_TYPE);
     let kind = kind.map(HeaderValue::as_bytes).unwrap_or_default();
     let is = |wanted: &str| {
@@ -80,11 +82,11 @@ async fn token_of(request: Request) -> Result<String, Response> {
             .is_some_and(|kind| kind.eq_ignore_ascii_case(wanted.as_bytes()))
     };
     if is("application/x-www-form-urlencoded") {
-        let form = Form::<Credentials>::from_request(request, &()).await;
+        let form = Form::<LoginRequest>::from_request(request, &()).await;
         form.map(|Form(it)| it.token)
             .map_err(IntoResponse::into_response)
     } else if is("application/json") {
-        let json = Json::<Credentials>::from_request(request, &()).await;
+        let json = Json::<LoginRequest>::from_request(request, &()).await;
         json.map(|Json(it)| it.token)
             .map_err(IntoResponse::into_response)
     } else {
@@ -93,7 +95,7 @@ async fn token_of(request: Request) -> Result<String, Response> {
     }
 }
 
-pub(crate) fn home(cookie: Option<HeaderValue>) -> Response {
+pub(crate) fn redirect_home(cookie: Option<HeaderValue>) -> Response {
     let mut response = (StatusCode::SEE_OTHER, [(header::LOCATION, "/")]).into_response();
     if let Some(cookie) = cookie {
         response.headers_mut().insert(header::SET_COOKIE, cookie);
@@ -101,11 +103,11 @@ pub(crate) fn home(cookie: Option<HeaderValue>) -> Response {
     response
 }
 
-pub(crate) fn page(status: StatusCode, message: Option<&'static str>) -> Response {
+pub(crate) fn sign_in_page(status: StatusCode, message: Option<&'static str>) -> Response {
     const PAGE: &str = include_str!("../../assets/signin.html");
     const STYLE: &str = include_str!("../../assets/css/signin.css");
     const LOGO: &str = include_str!("../../assets/logo.svg");
-    // Its style stands in the page: nothing else is served to somebody who is not in yet.
+    // The style is inlined because nothing else is served to callers who aren't signed in.
     static POLICY: LazyLock<String> = LazyLock::new(|| {
         let hash = BASE64_STANDARD.encode(digest(&SHA256, STYLE.as_bytes()));
         format!(

@@ -1,4 +1,4 @@
-//! `/mcp`: the same tools for MCP clients, over streamable HTTP.
+//! Serves the tools to MCP clients at `/mcp`, over streamable HTTP.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -11,22 +11,22 @@ use parking_lot::Mutex;
 use toolgate_mcp::{HttpOptions, McpHttp, McpServer, ServeOptions};
 
 use crate::guard::Caller;
-use crate::{Gateway, Parts};
+use crate::{Gateway, GatewayParts};
 
-/// What MCP clients speak to: one set of sessions, and for each caller the tools that are there for it.
+/// One set of sessions for all MCP clients, with a restricted view of the tools for each caller.
 pub(crate) struct McpEndpoint {
     whole: McpHttp,
-    /// By the caller's number: there are no more of them than tokens.
+    // By the caller's number. There are no more callers than tokens.
     shares: Mutex<HashMap<u64, McpHttp>>,
 }
 
 impl McpEndpoint {
-    pub(crate) fn new(parts: &Parts) -> Self {
+    pub(crate) fn new(parts: &GatewayParts) -> Self {
         let options = ServeOptions::gateway(env!("CARGO_PKG_VERSION"));
         let server = McpServer::new(parts.executor.clone(), options);
         server.wait_for(parts.servers.clone());
         if let Some(traces) = &parts.traces {
-            server.tell(traces.clone());
+            server.observe_requests(traces.clone());
         }
         Self {
             whole: server.http(HttpOptions::default()),
@@ -34,7 +34,7 @@ impl McpEndpoint {
         }
     }
 
-    /// Boxed, since the router moves the handler's future several times.
+    /// Boxed because the router moves the handler's future several times.
     fn respond(&self, caller: &Caller, request: Request) -> BoxFuture<'static, Response> {
         let mcp = {
             let mut shares = self.shares.lock();
@@ -45,19 +45,18 @@ impl McpEndpoint {
         Box::pin(async move { mcp.respond(request, number).await.map(Body::new) })
     }
 
-    /// Ends all streams and sessions; calls have the time of `grace`.
     pub(crate) async fn close(&self, grace: Duration) {
         self.whole.close(grace).await;
     }
 }
 
-/// An MCP message; the answer is JSON or a stream of events.
+/// Takes an MCP message. The answer is JSON or a stream of events.
 #[utoipa::path(post, path = "/mcp", tag = "mcp",
     request_body(content = Object, description = "A JSON-RPC message of the Model Context Protocol, revisions up to 2025-11-25 or 2026-07-28", content_type = "application/json",
         example = json!({ "jsonrpc": "2.0", "id": 1, "method": "ping" })),
     responses((status = 200, description = "The answer, or a stream that ends with it", content((serde_json::Value = "application/json"), (String = "text/event-stream"))),
               (status = 202, description = "A notification or an answer was taken"),
-              (status = 400, description = "It is no message, or of a revision that is not known", body = Object),
+              (status = 400, description = "The body is not a message, or its revision is unknown", body = Object),
               (status = 404, description = "There is no such session, or no such method", body = Object),
               (status = 406, description = "The client accepts neither JSON nor a stream of events", body = Object),
               (status = 413, description = "The message is too long", body = Object),
@@ -67,13 +66,13 @@ pub(crate) async fn post(
     caller: Caller,
     request: Request,
 ) -> Response {
-    gateway.mcp().respond(&caller, request).await
+    gateway.mcp.respond(&caller, request).await
 }
 
-/// What the server says of itself, in a session of a revision up to 2025-11-25.
+/// Opens the server's stream of a session, in revisions up to 2025-11-25.
 #[utoipa::path(get, path = "/mcp", tag = "mcp",
     responses((status = 200, description = "Server-sent events, each with a JSON-RPC message as its data", body = String, content_type = "text/event-stream"),
-              (status = 400, description = "There is no session, or the revision is not known", body = Object),
+              (status = 400, description = "No session was given, or the revision is unknown", body = Object),
               (status = 404, description = "There is no such session", body = Object),
               (status = 405, description = "Not in revision 2026-07-28"),
               (status = 406, description = "The client does not accept a stream of events", body = Object),
@@ -83,13 +82,13 @@ pub(crate) async fn get(
     caller: Caller,
     request: Request,
 ) -> Response {
-    gateway.mcp().respond(&caller, request).await
+    gateway.mcp.respond(&caller, request).await
 }
 
 /// Ends a session of a revision up to 2025-11-25.
 #[utoipa::path(delete, path = "/mcp", tag = "mcp",
     responses((status = 204, description = "It has ended"),
-              (status = 400, description = "There is no session, or the revision is not known", body = Object),
+              (status = 400, description = "No session was given, or the revision is unknown", body = Object),
               (status = 404, description = "There is no such session", body = Object),
               (status = 405, description = "Not in revision 2026-07-28")))]
 pub(crate) async fn delete(
@@ -97,5 +96,5 @@ pub(crate) async fn delete(
     caller: Caller,
     request: Request,
 ) -> Response {
-    gateway.mcp().respond(&caller, request).await
+    gateway.mcp.respond(&caller, request).await
 }

@@ -1,4 +1,4 @@
-//! The API: one file per group of routes.
+//! The HTTP API, one file per group of routes.
 
 pub(crate) mod approvals;
 pub(crate) mod calls;
@@ -25,25 +25,25 @@ use crate::problem::Problem;
 
 pub(crate) async fn unknown(uri: Uri) -> Problem {
     Problem::not_found(format!(
-        "there is no {} here; /openapi.json lists what there is",
-        shown(&uri)
+        "{} was not found; /openapi.json lists all paths",
+        escaped_path(&uri)
     ))
 }
 
-/// A route that is there, asked for in a way that it is not. Which ways there are stands in the header `allow`.
+// The router puts the allowed methods into the header `allow`.
 pub(crate) async fn wrong_method(method: Method, uri: Uri) -> Problem {
     Problem::new(
         StatusCode::METHOD_NOT_ALLOWED,
         format!(
-            "{} does not go with {}; the header 'allow' says what does",
+            "{} is not allowed for {}; the header 'allow' lists the methods that are",
             toolgate_core::escape(method.as_str()),
-            shown(&uri)
+            escaped_path(&uri)
         ),
     )
 }
 
-pub(crate) fn shown(uri: &Uri) -> String {
-    const LONGEST: usize = 200;
+pub(crate) fn escaped_path(uri: &Uri) -> String {
+    const MAX_PATH_BYTES: usize = 200;
     let path = uri.path();
-    toolgate_core::escape(&path[..path.floor_char_boundary(LONGEST)])
+    toolgate_core::escape(&path[..path.floor_char_boundary(MAX_PATH_BYTES)])
 }

@@ -1,4 +1,5 @@
-//! Adding an MCP server over HTTP: only one that is reached by a URL, and only where that is allowed.
+//! Adds an MCP server over HTTP. Only servers with a URL can be added, and only where
+//! the configuration allows it.
 
 use std::net::{IpAddr, Ipv6Addr};
 
@@ -10,96 +11,87 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
-use super::extract::{Sent, Unreadable};
+use super::extract::{JsonBody, UnreadableResponses};
+use crate::caller_view::CallerView;
 use crate::guard::Caller;
 use crate::problem::Problem;
-use crate::sight::Sight;
-use crate::{Gateway, Right};
+use crate::{ConfigWriter, Gateway, Right};
 
-/// A server to add. Only what is reached by a URL can be added over HTTP.
+/// A server to add. Only servers with a URL can be added over HTTP.
 #[derive(Debug, Deserialize, ToSchema)]
 pub(crate) struct NewServer {
-    /// What it is to be called.
+    /// A name for the server.
     #[schema(example = "weather")]
     name: String,
-    /// Where it is, beginning with http:// or https://.
+    /// The server's URL, which begins with http:// or https://.
     #[schema(example = "https://example.org/mcp")]
     url: Option<String>,
-    /// Always refused: a command is added at the machine itself.
+    /// Always rejected: commands can only be added at the machine itself.
     #[schema(value_type = Option<String>)]
     command: Option<Value>,
-    /// What an entry may have besides is not lost without a word.
+    // Other settings are collected so that they are rejected instead of ignored.
     #[serde(flatten)]
     #[schema(ignore)]
     more: Map<String, Value>,
 }
 
-/// Where something that was added is now.
+/// A server that was added.
 #[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct Added {
-    /// Its name.
+#[schema(as = Added)]
+pub(crate) struct AddedServer {
+    /// The name of the server.
     #[schema(example = "weather")]
     name: String,
-    /// Where it is kept, in words.
+    /// Where it was saved, in words.
     #[schema(example = "added to toolgate.jsonc")]
     kept: String,
 }
 
-/// Adds a server that is reached by a URL, if the configuration allows that.
+/// Adds a server by its URL, if the configuration allows it.
 #[utoipa::path(post, path = "/api/servers", tag = "servers", request_body = NewServer,
-    responses((status = 201, description = "It is added", body = Added),
+    responses((status = 201, description = "It is added", body = AddedServer),
               (status = 403, description = "Adding servers is off (serve.addServers), it is a command, or the caller does not have the right to operate", body = Problem),
               (status = 409, description = "There is a server of that name", body = Problem),
-              Unreadable,
-              (status = 422, description = "The entry makes no sense", body = Problem),
-              (status = 503, description = "There is no configuration file to keep it in", body = Problem)))]
+              UnreadableResponses,
+              (status = 422, description = "The entry is not valid", body = Problem),
+              (status = 503, description = "The gateway has no configuration file to save it in", body = Problem)))]
 pub(crate) async fn add(
     State(gateway): State<Gateway>,
     caller: Caller,
-    Sent(server): Sent<NewServer>,
+    JsonBody(server): JsonBody<NewServer>,
 ) -> Result<Response, Problem> {
-    let forbidden = |detail: String| Problem::new(StatusCode::FORBIDDEN, detail);
-    let unfit = |detail: &str| Problem::new(StatusCode::UNPROCESSABLE_ENTITY, detail);
     if server.command.is_some() {
-        // Whoever can name a command can run anything: that is for people at the machine.
-        return Err(forbidden(
-            "a server that is a command is never added over HTTP; at the machine, 'toolgate add NAME COMMAND …' does it"
-                .to_owned(),
+        // Naming a command means running anything, so only people at the machine may do it.
+        return Err(Problem::forbidden(
+            "servers with a command can't be added over HTTP; use 'toolgate add NAME COMMAND …' at the machine",
         ));
     }
-    let sight = Sight::new(&gateway, &caller);
     caller.expect(Right::Operate)?;
-    if !gateway.parts().settings.add_servers {
-        return Err(forbidden(
-            "servers are not added over HTTP here; 'addServers' of 'serve' in the configuration allows it".to_owned(),
+    if !gateway.parts.settings.add_servers {
+        return Err(Problem::forbidden(
+            "adding servers over HTTP is off; set 'addServers' of 'serve' in the configuration to allow it",
         ));
     }
     if let Some(key) = server.more.keys().next() {
         let key = toolgate_core::escape(key);
-        return Err(unfit(&format!(
-            "'{key}' can not be given over HTTP; 'toolgate add' at the machine takes it"
+        return Err(Problem::unprocessable(format!(
+            "'{key}' can't be set over HTTP; use 'toolgate add' at the machine"
         )));
     }
-    let url = server.url.ok_or_else(|| unfit("the entry has no 'url'"))?;
-    check_entry(&server.name, &url).map_err(unfit)?;
-    if sight
-        .servers()
-        .iter()
-        .any(|other| other.name == server.name)
-    {
-        return Err(Problem::new(
-            StatusCode::CONFLICT,
-            "there is a server of that name; choose another",
-        ));
+    let missing = || Problem::unprocessable("the entry has no 'url'");
+    let url = server.url.ok_or_else(missing)?;
+    check_entry(&server.name, &url).map_err(Problem::unprocessable)?;
+    let servers = CallerView::new(&gateway, &caller).servers();
+    if servers.iter().any(|other| other.name == server.name) {
+        let detail = "a server of that name already exists; choose another";
+        return Err(Problem::conflict(detail));
     }
     let name = server.name.clone();
-    let kept = gateway
-        .keep(move |workshop| workshop.add_server(&server.name, &url))
-        .await?;
-    Ok((StatusCode::CREATED, Json(Added { name, kept })).into_response())
+    let write = move |config: &dyn ConfigWriter| config.add_server(&server.name, &url);
+    let kept = gateway.write_config(write).await?;
+    Ok((StatusCode::CREATED, Json(AddedServer { name, kept })).into_response())
 }
 
-/// What is wrong with the name or the address of a server that is to be added.
 fn check_entry(name: &str, url: &str) -> Result<(), &'static str> {
     let is_web = url.parse::<http::Uri>().is_ok_and(|uri| {
         matches!(uri.scheme_str(), Some("http" | "https")) && uri.host().is_some()
@@ -109,11 +101,12 @@ fn check_entry(name: &str, url: &str) -> Result<(), &'static str> {
     }
     if is_metadata(url) {
         return Err(
-            "'url' names a link-local address, where clouds keep their credentials; 'toolgate add' at the machine takes it",
+            "'url' names a link-local address, where clouds keep their credentials; use 'toolgate add' at the machine",
         );
     }
     if url.contains("${") {
-        // Variables are for whoever writes the file: another's address must not be sent what stands in them.
+        // Variables would send values of this machine's environment to an
+        // address that others chose.
         return Err("'url' must be the address itself, without ${…}");
     }
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte);
@@ -123,10 +116,11 @@ fn check_entry(name: &str, url: &str) -> Result<(), &'static str> {
     Ok(())
 }
 
-/// Addresses that only this machine reaches, and that answer with secrets of it.
+// Cloud metadata services answer with credentials, to this machine only.
 fn is_metadata(url: &str) -> bool {
     const AWS: Ipv6Addr = Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254);
-    // The client's own parser: an address has many spellings, such as http://2852039166/.
+    // Parsed like the client does, because an address has many
+    // spellings, such as http://2852039166/.
     let Ok(url) = reqwest::Url::parse(url) else {
         return false;
     };

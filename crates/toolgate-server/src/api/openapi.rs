@@ -1,4 +1,4 @@
-//! The document that describes this API.
+//! Builds the OpenAPI description of the API.
 
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
@@ -23,22 +23,17 @@ const PROBLEM: &str = "application/problem+json";
 #[openapi(
     info(
         title = "Toolgate",
-        description = "One door for every tool call: list tools, call them, watch them.",
+        description = "One door for every tool call: list tools, call them and watch them.",
         license(name = "MIT OR Apache-2.0")
     ),
     components(schemas(Problem, ChatEvent, GoneEvent, LaggedEvent, ToolsEvent))
 )]
-struct Skeleton;
+pub(crate) struct ApiSkeleton;
 
-/// What there is to say before any route is known.
-pub(crate) fn skeleton() -> Document {
-    Skeleton::openapi()
-}
-
-/// The document as it is sent: what stands before all routes may answer in their place.
-pub(crate) fn written(token_needed: bool) -> Bytes {
+/// The description as it is sent, with the answers that the guard adds to every route.
+pub(crate) fn serialized(token_needed: bool) -> Bytes {
     let mut document = router::document();
-    tell_keys(&mut document, token_needed);
+    add_security(&mut document, token_needed);
     for (path, item) in &mut document.paths.paths {
         let is_health = matches!(path.as_str(), "/healthz" | "/readyz");
         let is_open = is_health || path == "/login";
@@ -50,17 +45,17 @@ pub(crate) fn written(token_needed: bool) -> Bytes {
         ];
         for (method, operation) in operations {
             if let Some(operation) = operation {
-                operation.operation_id = Some(named(method, path));
+                operation.operation_id = Some(operation_id(method, path));
                 operation.security = is_open.then(Vec::new);
-                complete(operation, is_health);
+                add_guard_responses(operation, is_health);
             }
         }
     }
     serde_json::to_vec(&document).unwrap_or_default().into()
 }
 
-/// Says what to show to come in: a token, or the cookie that signing in gives.
-fn tell_keys(document: &mut Document, token_needed: bool) {
+// Describes the bearer token and the session cookie.
+fn add_security(document: &mut Document, token_needed: bool) {
     const BEARER: &str = "bearer";
     const COOKIE: &str = "cookie";
     let token = HttpBuilder::new()
@@ -80,45 +75,35 @@ fn tell_keys(document: &mut Document, token_needed: bool) {
     document.security = Some(nothing.into_iter().chain(keys).collect());
 }
 
-/// A name for programs that are made from the document: functions of several files have the same name.
-fn named(method: &str, path: &str) -> String {
+// Named after method and path, because handlers in several files share a name.
+fn operation_id(method: &str, path: &str) -> String {
     let words = path.split(|c: char| !c.is_ascii_alphanumeric());
     words
         .filter(|word| !word.is_empty() && *word != "api")
         .fold(method.to_owned(), |name, word| format!("{name}_{word}"))
 }
 
-/// Whoever comes from elsewhere.
-const FOREIGN: (&str, &str) = ("403", "The Host or the Origin is not one of this gateway");
+const FOREIGN_RESPONSE: (&str, &str) = ("403", "The Host or the Origin is not one of this gateway");
 
-/// Adds what the guard answers, and says of every problem which type it has.
-fn complete(operation: &mut Operation, is_health: bool) {
+// The guard answers for all routes, so no single route documents these responses.
+fn add_guard_responses(operation: &mut Operation, is_health: bool) {
     for response in operation.responses.responses.values_mut() {
         if let RefOr::T(response) = response {
-            tell_problems(response);
+            use_problem_type(response);
         }
     }
     let needs_token = ("401", "A token is needed, or it is wrong");
     let guard = [
-        ("400", "The request can not be read"),
-        FOREIGN,
+        ("400", "The request can't be read"),
+        FOREIGN_RESPONSE,
         ("408", "The body took too long to arrive"),
-        (
-            "429",
-            "Too many requests; `retry-after` says when to come back",
-        ),
-        (
-            "500",
-            "Something is wrong inside of the gateway; its log says what",
-        ),
-        (
-            "503",
-            "Too much is under way; `retry-after` says when to come back",
-        ),
+        ("429", "Too many requests; see `retry-after`"),
+        ("500", "Internal error; see the log of the gateway"),
+        ("503", "The gateway is busy; see `retry-after`"),
     ];
-    if let Some(RefOr::T(own)) = operation.responses.responses.get_mut(FOREIGN.0) {
-        // The guard's reason comes before the route's.
-        own.description = format!("{}; or: {}", own.description, FOREIGN.1);
+    if let Some(RefOr::T(own)) = operation.responses.responses.get_mut(FOREIGN_RESPONSE.0) {
+        // Both the guard and the route can answer with this status.
+        own.description = format!("{}; or: {}", own.description, FOREIGN_RESPONSE.1);
     }
     let all = guard.into_iter().chain((!is_health).then_some(needs_token));
     for (status, description) in all {
@@ -133,8 +118,8 @@ fn complete(operation: &mut Operation, is_health: bool) {
     }
 }
 
-/// A problem is no plain JSON.
-fn tell_problems(response: &mut utoipa::openapi::Response) {
+// Problems have a media type of their own.
+fn use_problem_type(response: &mut utoipa::openapi::Response) {
     let is_problem = |content: &RefOr<Content>| {
         let RefOr::T(content) = content else {
             return false;
@@ -150,7 +135,7 @@ fn tell_problems(response: &mut utoipa::openapi::Response) {
     }
 }
 
-/// The description of this API, OpenAPI 3.1.
+/// The description of this API, in OpenAPI 3.1.
 #[utoipa::path(get, path = "/openapi.json", tag = "documents",
     responses((status = 200, description = "An OpenAPI document", body = Object)))]
 pub(crate) async fn document(State(gateway): State<Gateway>) -> Response {

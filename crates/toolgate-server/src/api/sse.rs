@@ -1,4 +1,4 @@
-//! Answers that go on: server-sent events.
+//! Server-sent events as a response.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -9,10 +9,9 @@ use futures::Stream;
 use http::{HeaderName, HeaderValue, header};
 use serde::Serialize;
 
-/// A comment so often shows both ends that the other one is there.
-pub(super) const BEAT: Duration = Duration::from_secs(15);
+/// Comments sent at this interval show both ends that the other one is alive.
+pub(super) const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
-/// A response of these events. Nothing between here and the reader may collect or keep them.
 pub(super) fn response<S>(events: S) -> Response
 where
     S: Stream<Item = Result<Event, Infallible>> + Send + 'static,
@@ -27,13 +26,11 @@ where
     response
 }
 
-/// One event with JSON on one line.
 pub(super) fn event(kind: &str, data: &impl Serialize) -> Event {
     let data = serde_json::to_string(data).unwrap_or_default();
     Event::default().event(kind).data(data)
 }
 
-/// Says nothing, so that the connection is known to live.
-pub(super) fn beat() -> Event {
+pub(super) fn keep_alive() -> Event {
     Event::default().comment("")
 }

@@ -1,4 +1,4 @@
-//! Tools: listed, shown, called.
+//! Lists tools, shows them and calls them.
 
 use std::time::Duration;
 
@@ -16,15 +16,14 @@ use toolgate_core::{
 use toolgate_mcp::CallerTrace;
 use utoipa::{IntoParams, ToSchema};
 
-use super::extract::{Asked, BodyError, Named, expect_json, read};
+use super::extract::{PathName, QueryParams, ReadBodyError, expect_json, read};
 use crate::Gateway;
 use crate::guard::{self, Caller, MemoryError};
 use crate::problem::Problem;
 
-/// How long a call waits for its tool while the servers are starting.
+// How long a call waits for its tool while servers are starting.
 const COMING: Duration = Duration::from_secs(30);
 
-/// A tool, and how it is treated here.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct ToolInfo {
     #[serde(flatten)]
@@ -33,63 +32,65 @@ pub(crate) struct ToolInfo {
     timeout_ms: u64,
 }
 
-/// A tool, and how it is treated here.
+/// A tool, and how the gateway treats it.
 #[derive(ToSchema)]
 #[schema(as = ToolInfo)]
 #[expect(dead_code, reason = "it describes what a ToolInfo writes")]
-pub(crate) struct ToolForm {
-    /// The name it is called by.
+pub(crate) struct ToolInfoSchema {
+    /// The name to call it by.
     #[schema(example = "echo")]
     name: String,
     /// `builtin`, `mock`, `internal`, `custom` or `mcp:SERVER`.
     #[schema(example = "builtin")]
     source: String,
-    /// The MCP server behind it.
+    /// The MCP server that provides it.
     #[schema(nullable = false, example = "house")]
     server: Option<String>,
     /// A name for people.
     #[schema(nullable = false, example = "Echo")]
     title: Option<String>,
-    /// What it does.
+    /// What the tool does.
     #[schema(example = "Answers with its own arguments")]
     description: String,
     /// The JSON Schema of its arguments.
     #[schema(value_type = Object, example = json!({ "type": "object" }))]
     parameters: Value,
-    /// The JSON Schema of its structured answer.
+    /// The JSON Schema of its structured result.
     #[schema(value_type = Object, required = false, example = json!({ "type": "object" }))]
     output_schema: Option<Value>,
-    annotations: Habits,
-    /// Why it may not be used until somebody agrees to it: the rest of a sentence that begins with its name.
+    annotations: ToolAnnotationsSchema,
+    /// Why it is withheld until somebody agrees to it: the rest of a sentence that
+    /// begins with its name.
     #[schema(nullable = false)]
     withheld: Option<String>,
-    /// True if a person is asked before it runs.
+    /// True if a person must approve each call.
     #[schema(example = false)]
     needs_approval: bool,
-    /// How long a call may take.
+    /// The timeout of a call.
     #[schema(example = 30_000)]
     timeout_ms: u64,
 }
 
-/// What a tool says of its effects; nothing where it does not say.
+/// What a tool says about its effects; nothing where it doesn't say.
 #[derive(ToSchema)]
+#[schema(as = Habits)]
 #[expect(dead_code, reason = "it describes what a tool's annotations write")]
-pub(crate) struct Habits {
-    /// It changes nothing.
+pub(crate) struct ToolAnnotationsSchema {
+    /// True if it changes nothing.
     #[schema(example = true)]
     read_only: Option<bool>,
-    /// Twice is as good as once.
+    /// True if calling it twice has the same effect as once.
     #[schema(example = true)]
     idempotent: Option<bool>,
-    /// It may destroy something.
+    /// True if it may destroy something.
     #[schema(example = false)]
     destructive: Option<bool>,
-    /// It deals with the world outside.
+    /// True if it interacts with the outside world.
     open_world: Option<bool>,
 }
 
 impl ToolInfo {
-    pub(crate) fn of(tool: &ToolDefinition, executor: &ToolExecutor) -> Self {
+    pub(crate) fn new(tool: &ToolDefinition, executor: &ToolExecutor) -> Self {
         let timeout = tool.timeout(&executor.rules().limits);
         Self {
             needs_approval: executor.decision(tool) == Decision::Ask,
@@ -99,24 +100,24 @@ impl ToolInfo {
     }
 }
 
-/// How a call ended: what `/call` answers, whether the tool succeeded or failed.
+/// How a call ended. `/call` answers with it whether the tool succeeded or failed.
 #[derive(ToSchema)]
 #[schema(as = Envelope)]
 #[expect(dead_code, reason = "it describes what a ToolOutcome writes")]
-pub(crate) struct Envelope {
-    /// Whether the tool did what was asked.
+pub(crate) struct EnvelopeSchema {
+    /// Whether the tool succeeded.
     #[schema(example = true)]
     success: bool,
-    /// What it answered, if it succeeded: any JSON.
+    /// The result of the tool, if it succeeded: any JSON.
     #[schema(required = false, example = json!({ "echo": { "text": "hello" } }))]
     result: Value,
-    /// The sentence for a person, if it failed.
+    /// A sentence for a person, if it failed.
     #[schema(nullable = false)]
     error: Option<String>,
-    /// The name that was asked for.
+    /// The name that was called.
     #[schema(example = "echo")]
     tool_name: String,
-    /// Validation and execution, not the wait for a person.
+    /// The time of validation and execution, without the wait for approval.
     #[schema(example = 0.125)]
     execution_time_ms: f64,
     /// The id of the call.
@@ -128,57 +129,55 @@ pub(crate) struct Envelope {
     /// A next step for the caller.
     #[schema(nullable = false)]
     hint: Option<String>,
-    /// For an operator: the end of a server's stderr, the words of a panic. Only for a token without a list of tools.
+    /// For an operator: the end of a server's stderr, or the message of a panic. Only for a token
+    /// without a list of tools.
     #[schema(nullable = false)]
     details: Option<String>,
 }
 
-/// Which tools.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct ToolsQuery {
-    /// True adds those that are withheld until somebody agrees to them: each then says why.
+    /// True adds tools that are withheld until somebody agrees to them; each then says why.
     #[serde(default)]
     #[param(example = false)]
     withheld: bool,
 }
 
-/// All tools this caller may use.
+/// Lists all tools that this caller may use.
 #[utoipa::path(get, path = "/api/tools", tag = "tools", params(ToolsQuery),
-    responses((status = 200, description = "All tools, in their order", body = Vec<ToolForm>),
+    responses((status = 200, description = "All tools, in their order", body = Vec<ToolInfoSchema>),
               (status = 400, description = "The query cannot be read", body = Problem)))]
 pub(crate) async fn list(
     State(gateway): State<Gateway>,
     caller: Caller,
-    Asked(query): Asked<ToolsQuery>,
+    QueryParams(query): QueryParams<ToolsQuery>,
 ) -> Json<Vec<ToolInfo>> {
     let executor = gateway.executor();
     let rules = executor.rules();
     let tools = executor.manager().tools();
-    let visible = tools
-        .iter()
-        .map(|tool| tool.definition())
-        .filter(|tool| match query.withheld {
-            true => rules.admits(tool, &caller.scope),
-            false => rules.shows(tool, &caller.scope),
-        });
-    Json(visible.map(|tool| ToolInfo::of(tool, executor)).collect())
+    let all = tools.iter().map(|tool| tool.definition());
+    let visible = all.filter(|tool| match query.withheld {
+        true => rules.admits(tool, &caller.scope),
+        false => rules.offers(tool, &caller.scope),
+    });
+    Json(visible.map(|tool| ToolInfo::new(tool, executor)).collect())
 }
 
-/// One tool.
+/// Shows one tool by name.
 #[utoipa::path(get, path = "/api/tools/{name}", tag = "tools",
     params(("name" = String, Path, description = "The tool's name, percent-encoded", example = "echo")),
-    responses((status = 200, description = "The tool", body = ToolForm),
-              (status = 400, description = "The path can not be read", body = Problem),
-              (status = 404, description = "No such tool; the nearest names are told", body = Problem)))]
+    responses((status = 200, description = "The tool", body = ToolInfoSchema),
+              (status = 400, description = "The path can't be read", body = Problem),
+              (status = 404, description = "No such tool; similar names are listed", body = Problem)))]
 pub(crate) async fn show(
     State(gateway): State<Gateway>,
     caller: Caller,
-    Named(name): Named,
+    PathName(name): PathName,
 ) -> Result<Json<ToolInfo>, Problem> {
     let executor = gateway.executor();
-    match executor.find_in(&name, &caller.scope) {
-        Ok(tool) => Ok(Json(ToolInfo::of(tool.definition(), executor))),
+    match executor.find_in_scope(&name, &caller.scope) {
+        Ok(tool) => Ok(Json(ToolInfo::new(tool.definition(), executor))),
         Err(error) => Err(no_such_tool(&error)),
     }
 }
@@ -191,63 +190,63 @@ pub(crate) fn no_such_tool(error: &ToolError) -> Problem {
     })
 }
 
-/// How to call.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct CallQuery {
-    /// Give up after this long, such as 500ms or 5s.
+    /// Give up after this time, such as 500ms or 5s.
     #[param(example = "5s")]
     timeout: Option<String>,
 }
 
-/// Runs a tool once; the body is its arguments, the answer an envelope.
+/// Calls a tool. The body holds its arguments; the answer is an envelope.
 #[utoipa::path(post, path = "/api/tools/{name}/call", tag = "tools",
     params(("name" = String, Path, description = "The tool's name, percent-encoded", example = "echo"), CallQuery,
            ("traceparent" = Option<String>, Header, description = "The W3C trace the call belongs to"),
-           ("tracestate" = Option<String>, Header, description = "What others keep beside that trace; it is handed on")),
+           ("tracestate" = Option<String>, Header, description = "Vendor data of that trace, which is passed on")),
     request_body(content = Object, description = "The arguments", content_type = "application/json", example = json!({ "text": "hello" })),
-    responses((status = 200, description = "The tool ran, or was refused with its reason; `success` says whether it did what was asked", body = Envelope),
-              (status = 400, description = "The body is no JSON object, `timeout` no duration, or the path can not be read (an envelope); or the request itself can not be read (a problem)", content((Envelope = "application/json"), (Problem = "application/problem+json"))),
-              (status = 404, description = "No such tool; the nearest names are told", body = Envelope),
-              (status = 413, description = "The arguments are too large", body = Envelope),
-              (status = 415, description = "The body is not JSON", body = Envelope),
-              (status = 503, description = "As many calls run as may run, or the gateway is stopping; `retry-after` says when to come back", body = Envelope)))]
+    responses((status = 200, description = "The tool ran, or was refused with its reason; `success` says whether it did what was asked", body = EnvelopeSchema),
+              (status = 400, description = "The body is not a JSON object, `timeout` is not a duration, or the path can't be read (an envelope); or the request itself can't be read (a problem)", content((EnvelopeSchema = "application/json"), (Problem = "application/problem+json"))),
+              (status = 404, description = "No such tool; similar names are listed", body = EnvelopeSchema),
+              (status = 413, description = "The arguments are too large", body = EnvelopeSchema),
+              (status = 415, description = "The body is not JSON", body = EnvelopeSchema),
+              (status = 503, description = "Too many calls are running, or the gateway is stopping; `retry-after` says when to try again", body = EnvelopeSchema)))]
 pub(crate) async fn call(
     State(gateway): State<Gateway>,
     caller: Caller,
-    name: Result<Named, Problem>,
-    query: Result<Asked<CallQuery>, Problem>,
+    name: Result<PathName, Problem>,
+    query: Result<QueryParams<CallQuery>, Problem>,
     request: Request,
 ) -> Response {
     let is_json = expect_json(request.headers());
-    let (Named(name), Asked(query)) = match (name, query, is_json) {
+    let (PathName(name), QueryParams(query)) = match (name, query, is_json) {
         (Ok(name), Ok(query), Ok(())) => (name, query),
         (Err(problem), _, _) | (_, Err(problem), _) | (_, _, Err(problem)) => {
-            return unfit(request.uri(), &problem);
+            return unreadable_call(request.uri(), &problem);
         }
     };
     let (Parts { mut headers, .. }, body) = request.into_parts();
-    let trace = CallerTrace::of(&headers);
+    let trace = CallerTrace::from_headers(&headers);
     headers.clear();
     let limit = gateway.executor().rules().limits.max_arguments;
     let (call, refused) = match read(body, limit).await {
-        Ok(body) => arguments(name, &body),
-        Err(error) => (unread(name, &error, limit), None),
+        Ok(body) => call_from_body(name, &body),
+        Err(error) => (unreadable_body(name, &error, limit), None),
     };
-    let (call, is_timeless) = timeout(call, query.timeout.as_deref());
+    let (call, is_timeless) = with_timeout(call, query.timeout.as_deref());
     let refused = refused.or(is_timeless.then_some(StatusCode::BAD_REQUEST));
-    // Boxed, since the router moves the handler's future several times.
-    let outcome = Box::pin(run(&gateway, &caller, traced(call, trace))).await;
+    // Boxed because the router moves the handler's future several times.
+    let outcome = Box::pin(run(&gateway, &caller, with_trace(call, trace))).await;
     let mut response = envelope(&outcome, refused);
-    // The request's map has room for all that the guard adds; a new one would have to grow.
+    // The request's map has room for all headers that the guard adds; a new one would have to grow.
     headers.extend(std::mem::take(response.headers_mut()));
     *response.headers_mut() = headers;
     response
 }
 
-/// What can not be read as a call is no call, and is answered like one all the same.
-fn unfit(uri: &Uri, problem: &Problem) -> Response {
-    let tool = guard::called_tool(uri.path()).unwrap_or_default();
+// Not a call, but answered with an envelope all the same, because that is what callers
+// of this route parse.
+fn unreadable_call(uri: &Uri, problem: &Problem) -> Response {
+    let tool = guard::decoded_tool_in_path(uri.path()).unwrap_or_default();
     let error = ToolError::invalid("", problem.detail());
     let outcome = ToolOutcome::refused(&ToolCall::new(tool, Value::Null), error);
     envelope(&outcome, Some(problem.status()))
@@ -255,11 +254,11 @@ fn unfit(uri: &Uri, problem: &Problem) -> Response {
 
 pub(crate) async fn run(gateway: &Gateway, caller: &Caller, call: ToolCall) -> ToolOutcome {
     let executor = gateway.executor();
-    let call = match executor.find_in(call.name(), &caller.scope) {
-        Ok(tool) => call.found(tool),
+    let call = match executor.find_in_scope(call.name(), &caller.scope) {
+        Ok(tool) => call.resolved_tool(tool),
         Err(_) => {
-            let decided = gateway.parts().servers.settled_for(call.name());
-            // Boxed like all that few calls need: it would make the future of each one larger.
+            let decided = gateway.parts.servers.settled_for(call.name());
+            // Boxed because few calls need it, and it would make the future of each one larger.
             drop(Box::pin(tokio::time::timeout(COMING, decided)).await);
             call
         }
@@ -267,7 +266,7 @@ pub(crate) async fn run(gateway: &Gateway, caller: &Caller, call: ToolCall) -> T
     let call = call
         .origin(Origin::Http)
         .scope(caller.scope.clone())
-        .cancellation(gateway.calls().clone());
+        .cancellation(gateway.calls.clone());
     let mut outcome = executor.execute(call).await;
     if !caller.rights.see_all {
         outcome.result = outcome.result.map_err(ToolError::without_details);
@@ -275,18 +274,17 @@ pub(crate) async fn run(gateway: &Gateway, caller: &Caller, call: ToolCall) -> T
     outcome
 }
 
-/// An outcome as a response. `refused` is for a request that could be no call at all.
 pub(crate) fn envelope(outcome: &ToolOutcome, refused: Option<StatusCode>) -> Response {
     let status = match &outcome.result {
         Err(ToolError::NotFound { .. }) => StatusCode::NOT_FOUND,
-        Err(ToolError::TooLarge {
-            what: "arguments", ..
-        }) => StatusCode::PAYLOAD_TOO_LARGE,
+        Err(ToolError::TooLarge { what, .. }) if *what == "arguments" => {
+            StatusCode::PAYLOAD_TOO_LARGE
+        }
         Err(ToolError::Overloaded { .. }) => StatusCode::SERVICE_UNAVAILABLE,
         Err(_) => refused.unwrap_or(StatusCode::OK),
         Ok(_) => StatusCode::OK,
     };
-    // Not by `Json`: its buffer takes each piece of the text by itself.
+    // Avoids `Json`, whose buffer takes each piece of the text separately.
     let body = serde_json::to_vec(outcome).unwrap_or_default();
     let mut response = Response::new(body.into());
     *response.status_mut() = status;
@@ -299,8 +297,9 @@ pub(crate) fn envelope(outcome: &ToolOutcome, refused: Option<StatusCode>) -> Re
     response
 }
 
-/// A call of this body. What is no object is a call too: it ends in an envelope, and on record.
-fn arguments(name: String, body: &[u8]) -> (ToolCall, Option<StatusCode>) {
+// A body that is not an object still makes a call, so that it is recorded and
+// answered with an envelope.
+fn call_from_body(name: String, body: &[u8]) -> (ToolCall, Option<StatusCode>) {
     match parse_object(body) {
         Ok(object) => (ToolCall::new(name, Value::Object(object)), None),
         Err(_) => (
@@ -310,36 +309,35 @@ fn arguments(name: String, body: &[u8]) -> (ToolCall, Option<StatusCode>) {
     }
 }
 
-fn unread(name: String, error: &BodyError, limit: usize) -> ToolCall {
+fn unreadable_body(name: String, error: &ReadBodyError, limit: usize) -> ToolCall {
     let error = match error {
-        BodyError::TooLarge => ToolError::TooLarge {
+        ReadBodyError::TooLarge => ToolError::TooLarge {
             tool: name.clone(),
             what: "arguments",
             problem: format!("take more than {limit} bytes, which is the limit"),
         },
-        BodyError::Memory(MemoryError::TooManyValues { limit }) => {
+        ReadBodyError::Memory(MemoryError::TooManyValues { limit }) => {
             ToolError::too_many_values(&name, *limit)
         }
-        BodyError::Memory(error) => ToolError::unavailable(&name, error.to_string()),
-        BodyError::Broken(_) => ToolError::Cancelled { tool: name.clone() },
+        ReadBodyError::Memory(error) => ToolError::unavailable(&name, error.to_string()),
+        ReadBodyError::Broken(_) => ToolError::Cancelled { tool: name.clone() },
     };
-    ToolCall::refused(name, Value::Null, error)
+    ToolCall::rejected(name, Value::Null, error)
 }
 
-/// The call with its limit; or one that is refused because that is none, and true.
-fn timeout(call: ToolCall, timeout: Option<&str>) -> (ToolCall, bool) {
+// Returns true if the timeout is invalid and the call is therefore rejected.
+fn with_timeout(call: ToolCall, timeout: Option<&str>) -> (ToolCall, bool) {
     match timeout.map(parse_duration).transpose() {
         Ok(None) => (call, false),
         Ok(Some(timeout)) => (call.timeout(timeout), false),
         Err(error) => {
             let error = ToolError::invalid("", format!("timeout: {error}"));
-            (call.refuse(error), true)
+            (call.reject(error), true)
         }
     }
 }
 
-/// The call in the trace of its caller, if there is one.
-pub(crate) fn traced(call: ToolCall, trace: Option<CallerTrace>) -> ToolCall {
+pub(crate) fn with_trace(call: ToolCall, trace: Option<CallerTrace>) -> ToolCall {
     let Some(CallerTrace { parent, state }) = trace else {
         return call;
     };

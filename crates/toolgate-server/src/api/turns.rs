@@ -1,171 +1,176 @@
-//! What a voice gateway heard and said, from the journal it shares with this one.
+//! Voice turns, from the journal that a voice gateway shares with this one.
 
 use std::collections::HashMap;
 
 use axum::Json;
 use axum::extract::State;
-use http::StatusCode;
 use serde::{Deserialize, Serialize};
-use toolgate_journal::{CallSummary, JournalError, Reader, TurnOutcome, TurnStages, VoiceTurn};
+use serde_json::{Value, json};
+use toolgate_journal::{CallSummary, JournalError, JournalReader, TurnOutcome, VoiceTurn};
 use utoipa::{IntoParams, ToSchema};
 
-use super::extract::{Asked, Named, whole_id};
-use crate::desk::LOOKS;
+use super::extract::{PathName, QueryParams, parse_full_id};
 use crate::guard::Caller;
-use crate::history::History;
+use crate::history::CallHistory;
 use crate::problem::Problem;
+use crate::query_limiter::LOOKUPS;
 use crate::{Gateway, Right};
 
-/// A list is this long unless told otherwise.
+// The length of a list by default.
 const USUAL: usize = 50;
-/// A list is never longer.
-const MOST: usize = 200;
+const MAX_LIMIT: usize = 200;
 
-/// Which turns.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct TurnsQuery {
-    /// Only those that ended before the turn with this id: the next page.
+    /// Only turns that ended before the turn with this id, to get the next page.
     before: Option<String>,
-    /// Only those that ended after the turn with this id: what is new. If it is not there any more, the newest of all.
+    /// Only turns that ended after the turn with this id, to get what is new. If it no longer
+    /// exists, the newest of all.
     after: Option<String>,
-    /// At most so many, 50 unless told; never more than 200.
+    /// The maximum number of turns, from 1 to 200; 50 by default.
     #[param(minimum = 1, maximum = 200)]
     limit: Option<usize>,
 }
 
-/// One spoken request and its answer.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct Turn {
+/// A spoken request and its answer.
+#[derive(ToSchema)]
+#[schema(as = Turn)]
+#[expect(
+    dead_code,
+    reason = "it describes what with_calls makes of a VoiceTurn"
+)]
+struct VoiceTurnSchema {
     /// 32 hexadecimal digits, sorted by time.
     #[schema(example = "0199f0c27b1a4fd2c39b5d0000000007")]
     id: String,
-    /// When its name was heard, or speech began where it needs no name; in UTC.
+    /// When the wake word was heard, or speech began where there is none; in UTC.
     #[schema(example = "2026-11-16T05:30:00.000Z", format = DateTime)]
     started_at: String,
-    /// Where it was heard, such as `microphone`, `wav`, `satellite` or `handle`.
+    /// The source of the audio, such as `microphone`, `wav`, `satellite` or `handle`.
     #[schema(example = "satellite")]
     source: String,
-    /// The room, if that is known.
+    /// The room, if it is known.
     #[schema(example = "kitchen")]
     room: Option<String>,
     /// The wake word, if there was one.
     #[schema(example = "ok nabu")]
     wake_word: Option<String>,
-    /// What was understood.
+    /// The transcript of the request.
     #[schema(example = "turn on switch one")]
     heard: String,
-    /// What was said, or would have been.
+    /// The spoken answer, even if it was not played.
     #[schema(example = "Switch one is on.")]
     answer: String,
-    /// `answered`; `interrupted`, where somebody spoke or pressed a key before the answer was over; or `failed`, where there
-    /// is no proper answer.
+    /// `answered`; `interrupted`, if somebody spoke or pressed a key before the answer was over; or
+    /// `failed`, without a proper answer.
     #[schema(value_type = String, example = "answered")]
     outcome: TurnOutcome,
-    /// Why there is no proper answer.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Why a proper answer is missing.
     #[schema(nullable = false)]
     error: Option<String>,
-    /// Who answered.
+    /// The model that answered.
     #[schema(example = "intents en")]
     model: String,
     /// When each stage was reached.
-    stages: Stages,
+    stages: TurnStagesSchema,
     /// Its tool calls, in order.
     calls: Vec<TurnCall>,
 }
 
-/// When each stage of a turn was reached, in milliseconds after it began; nothing for those that were not.
-#[derive(Debug, Serialize, ToSchema)]
-struct Stages {
-    /// Speech was found to be over.
+/// When each stage of a turn was reached, in milliseconds after it began; nothing for stages
+/// that were not reached.
+#[derive(ToSchema)]
+#[schema(as = Stages)]
+#[expect(dead_code, reason = "it describes what TurnStages writes")]
+struct TurnStagesSchema {
+    /// The end of speech was detected.
     #[schema(example = 1200.5)]
     speech_ended_ms: Option<f64>,
-    /// Its words were known.
+    /// The transcript was complete.
     #[schema(example = 1650.0)]
     transcribed_ms: Option<f64>,
     /// The model said or called something.
     #[schema(example = 1651.2)]
     first_token_ms: Option<f64>,
-    /// The first sound of the answer left.
+    /// The first sound of the answer was sent.
     #[schema(example = 1900.0)]
     first_audio_ms: Option<f64>,
-    /// The last sound was played, or the answer broke off.
+    /// The last sound was played, or the answer was cut off.
     #[schema(example = 3100.0)]
     ended_ms: Option<f64>,
 }
 
-/// A tool call of a turn. Only its id is known once it is deleted.
+/// A tool call of a turn. Only its id is known once the call is deleted.
 #[derive(Debug, Serialize, ToSchema)]
 struct TurnCall {
     /// The id of the call.
     #[schema(example = "0199f0c27b1a4fd2c39b5d0000000008")]
     id: String,
-    /// The name that was asked for.
+    /// The name that was called.
     #[schema(example = "control_zwave_device")]
     tool: Option<String>,
     /// How it ended, as in the list of calls.
     #[schema(example = "success")]
     outcome: Option<String>,
-    /// How long it took.
+    /// The duration of the call.
     #[schema(example = 41.7)]
     duration_ms: Option<f64>,
 }
 
-/// Voice turns, newest first.
+/// Lists voice turns, newest first.
 #[utoipa::path(get, path = "/api/turns", tag = "turns", params(TurnsQuery),
-    responses((status = 200, description = "Voice turns in the order in which they ended, newest first; none where there is no journal", body = Vec<Turn>),
-              (status = 400, description = "A parameter makes no sense", body = Problem),
+    responses((status = 200, description = "Voice turns in the order in which they ended, newest first; none without a journal", body = Vec<VoiceTurnSchema>),
+              (status = 400, description = "A parameter is not valid", body = Problem),
               (status = 403, description = "The caller does not have the right to see all", body = Problem),
-              (status = 503, description = "The journal can not be read", body = Problem)))]
+              (status = 503, description = "The journal can't be read", body = Problem)))]
 pub(crate) async fn list(
     State(gateway): State<Gateway>,
     caller: Caller,
-    Asked(query): Asked<TurnsQuery>,
-) -> Result<Json<Vec<Turn>>, Problem> {
+    QueryParams(query): QueryParams<TurnsQuery>,
+) -> Result<Json<Vec<Value>>, Problem> {
     caller.expect(Right::SeeAll)?;
-    let bad = |detail: &str| Problem::new(StatusCode::BAD_REQUEST, detail);
     let limit = query.limit.unwrap_or(USUAL);
-    if !(1..=MOST).contains(&limit) {
-        return Err(bad("'limit' must be from 1 to 200"));
+    if !(1..=MAX_LIMIT).contains(&limit) {
+        return Err(Problem::bad_request("'limit' must be from 1 to 200"));
     }
-    let before = whole_id("before", query.before)?;
-    let after = whole_id("after", query.after)?;
+    let before = parse_full_id("before", query.before)?;
+    let after = parse_full_id("after", query.after)?;
     if before.is_some() && after.is_some() {
-        return Err(bad("give 'before' or 'after', not both"));
+        return Err(Problem::bad_request("set 'before' or 'after', not both"));
     }
-    let Some(reader) = History::of(&gateway).reader() else {
+    let Some(reader) = CallHistory(&gateway).reader() else {
         return Ok(Json(Vec::new()));
     };
-    let turns = LOOKS.ask(reader, move |reader| {
+    let turns = LOOKUPS.run(reader, move |reader| {
         let turns = match after {
             Some(after) => reader.turns_after(limit, &after),
             None => reader.turns(limit, before.as_deref()),
         };
-        with_calls(reader, turns?)
+        with_calls(reader, &turns?)
     });
     turns.await.map(Json)
 }
 
-/// One voice turn.
+/// Shows one voice turn.
 #[utoipa::path(get, path = "/api/turns/{id}", tag = "turns",
     params(("id" = String, Path, description = "The id of the turn", example = "0199f0c27b1a4fd2c39b5d0000000007")),
-    responses((status = 200, description = "The turn", body = Turn),
-              (status = 400, description = "The path can not be read", body = Problem),
+    responses((status = 200, description = "The turn", body = VoiceTurnSchema),
+              (status = 400, description = "The path can't be read", body = Problem),
               (status = 403, description = "The caller does not have the right to see all", body = Problem),
               (status = 404, description = "No such turn", body = Problem),
-              (status = 503, description = "The journal can not be read", body = Problem)))]
+              (status = 503, description = "The journal can't be read", body = Problem)))]
 pub(crate) async fn show(
     State(gateway): State<Gateway>,
     caller: Caller,
-    Named(id): Named,
-) -> Result<Json<Turn>, Problem> {
+    PathName(id): PathName,
+) -> Result<Json<Value>, Problem> {
     caller.expect(Right::SeeAll)?;
-    let found = match History::of(&gateway).reader() {
+    let found = match CallHistory(&gateway).reader() {
         Some(reader) => {
             let turn =
-                move |reader: &Reader| with_calls(reader, reader.turn(&id)?.into_iter().collect());
-            LOOKS.ask(reader, turn).await?.pop()
+                move |reader: &JournalReader| with_calls(reader, reader.turn(&id)?.as_slice());
+            LOOKUPS.run(reader, turn).await?.pop()
         }
         None => None,
     };
@@ -173,57 +178,28 @@ pub(crate) async fn show(
     found.map(Json).ok_or_else(missing)
 }
 
-/// Turns with what is known of their calls.
-fn with_calls(reader: &Reader, turns: Vec<VoiceTurn>) -> Result<Vec<Turn>, JournalError> {
+/// The turns as JSON, with what is known of their calls instead of ids alone.
+fn with_calls(reader: &JournalReader, turns: &[VoiceTurn]) -> Result<Vec<Value>, JournalError> {
     let ids: Vec<String> = turns.iter().flat_map(|turn| turn.calls.clone()).collect();
     let calls = match ids.is_empty() {
         true => Vec::new(),
         false => reader.calls_by_id(&ids)?,
     };
-    let calls: HashMap<&str, &CallSummary> =
+    let known: HashMap<&str, &CallSummary> =
         calls.iter().map(|call| (call.id.as_str(), call)).collect();
-    Ok(turns
-        .into_iter()
-        .map(|turn| Turn::new(turn, &calls))
-        .collect())
-}
-
-impl Turn {
-    fn new(turn: VoiceTurn, known: &HashMap<&str, &CallSummary>) -> Self {
-        let call = |id: String| {
-            let call = known.get(id.as_str());
-            TurnCall {
-                tool: call.map(|call| call.tool.clone()),
-                outcome: call.map(|call| call.outcome.clone()),
-                duration_ms: call.and_then(|call| call.duration_ms),
-                id,
-            }
-        };
-        Self {
-            id: turn.id,
-            started_at: format!("{:.3}", turn.started_at),
-            source: turn.source,
-            room: turn.room,
-            wake_word: turn.wake_word,
-            heard: turn.heard,
-            answer: turn.answer,
-            outcome: turn.outcome,
-            error: turn.error,
-            model: turn.model,
-            stages: turn.stages.into(),
-            calls: turn.calls.into_iter().map(call).collect(),
+    let call = |id: &String| {
+        let call = known.get(id.as_str());
+        TurnCall {
+            id: id.clone(),
+            tool: call.map(|call| call.tool.clone()),
+            outcome: call.map(|call| call.outcome.clone()),
+            duration_ms: call.and_then(|call| call.duration_ms),
         }
-    }
-}
-
-impl From<TurnStages> for Stages {
-    fn from(stages: TurnStages) -> Self {
-        Self {
-            speech_ended_ms: stages.speech_ended_ms,
-            transcribed_ms: stages.transcribed_ms,
-            first_token_ms: stages.first_token_ms,
-            first_audio_ms: stages.first_audio_ms,
-            ended_ms: stages.ended_ms,
-        }
-    }
+    };
+    let turn = |turn: &VoiceTurn| {
+        let mut value = json!(turn);
+        value["calls"] = turn.calls.iter().map(|id| json!(call(id))).collect();
+        value
+    };
+    Ok(turns.iter().map(turn).collect())
 }

@@ -1,4 +1,4 @@
-//! May it come in? One question after the other.
+//! Decides whether a request is admitted, check by check.
 
 use std::net::IpAddr;
 
@@ -7,189 +7,195 @@ use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use tracing::{debug, info, warn};
 
-use super::evicting::EvictingPlace;
-use super::origin::{Page, only, shown};
-use super::rate::Who;
-use super::refusal::{self, Refusal};
-use super::room::Place;
-use super::{Caller, Ends, Guard, headers};
+use super::caller_permits::CallerPermit;
+use super::evicting_permits::EvictingPermit;
+use super::origin::{PageOrigin, excerpt, single_header};
+use super::rate::RateKey;
+use super::refusal::{self, AdmissionError};
+use super::{Caller, ConnectionAddresses, RequestGuard, headers};
 use crate::api::login;
-use crate::listener::Watch;
+use crate::listener::ConnectionWatch;
 use crate::problem::Problem;
 
-pub(super) struct Entry {
-    /// None for somebody unknown, where that does not matter.
+#[derive(Default)]
+pub(super) struct AdmittedRequest {
+    // `None` for an unknown caller on a route where that doesn't matter.
     pub(super) caller: Option<Caller>,
-    pub(super) place: Option<Place>,
-    pub(super) sign_in: Option<EvictingPlace>,
+    pub(super) permit: Option<CallerPermit>,
+    pub(super) sign_in: Option<EvictingPermit>,
 }
 
-impl Entry {
-    fn unknown() -> Self {
-        Self {
-            caller: None,
-            place: None,
-            sign_in: None,
-        }
-    }
-}
+type RefusalResponse = Box<Response>;
 
-/// Not let in: the answer.
-type Refused = Box<Response>;
-
-impl Guard {
-    /// The order matters: who is foreign learns nothing, not even whether its token is right.
+impl RequestGuard {
+    /// The order matters: a foreign page must learn nothing, not even whether its token is right.
     pub(super) fn admit(
         &self,
-        ends: Ends,
-        watch: &Watch,
+        ends: ConnectionAddresses,
+        watch: &ConnectionWatch,
         parts: &Parts,
-        page: &mut Page,
-    ) -> Result<Entry, Refused> {
-        if watch.had_two_lengths() {
-            let detail = "a request says by Content-Length or by Transfer-Encoding how long it is, not by both";
-            return Err(closing(refuse(StatusCode::BAD_REQUEST, detail.to_owned())).into());
-        }
-        if watch.was_unseen() {
-            let detail = "this came on the connection of a request whose body was sent in chunks; open another one";
-            return Err(closing(refuse(StatusCode::BAD_REQUEST, detail.to_owned())).into());
-        }
+        page: &mut PageOrigin,
+    ) -> Result<AdmittedRequest, RefusalResponse> {
         self.expect_plain_framing(watch, parts)?;
-        let site = Site::of(parts);
-        let host = self.expect_our_host(parts, ends.reached); // 1 host
-        let ours = host.and_then(|host| self.expect_our_page(parts, host, ends.reached)); // 2 origin
+        let route = RouteClass::from_parts(parts);
+        let host = self.expect_own_host(parts, ends.reached); // 1 host
+        let ours = host.and_then(|host| self.expect_own_page(parts, host, ends.reached)); // 2 origin
         *page = match ours {
             Ok(page) => page,
-            // A load balancer asks by the address of a machine: it is answered, and told as little as anybody unknown.
-            Err(_foreign) if site == Site::Health => return Ok(Entry::unknown()),
+            // Load balancers ask by the address of a machine. They are answered, but told no
+            // more than anonymous callers.
+            Err(_foreign) if route == RouteClass::Health => return Ok(AdmittedRequest::default()),
             Err(foreign) => return Err(foreign),
         };
         if let Some(answer) = headers::preflight(parts, page) {
             return Err(answer.into());
         }
-        if site == Site::Page
+        if route == RouteClass::Page
             && let Some(key) = link_key(parts)
         {
             return Err(self.sign_in_by_link(ends, parts, page, key).into());
         }
         let caller = self.caller(parts, page); // 3 token
-        if site == Site::Health {
-            return Ok(Entry {
+        if route == RouteClass::Health {
+            return Ok(AdmittedRequest {
                 caller,
-                ..Entry::unknown()
+                ..AdmittedRequest::default()
             });
         }
         if caller.is_none() && parts.headers.contains_key(header::AUTHORIZATION) {
-            self.keys.wrong(ends.peer).map_or(Ok(()), Err)?;
+            self.keys.wrong.record(ends.peer).map_or(Ok(()), Err)?;
         }
-        let caller = match (caller, site) {
+        let caller = match (caller, route) {
             (Some(caller), _) => caller,
-            (None, Site::SignIn) => return self.admit_sign_in(ends.peer, parts),
-            (None, Site::Page) => return Err(login::page(StatusCode::UNAUTHORIZED, None).into()),
+            (None, RouteClass::SignIn) => return self.admit_sign_in(ends.peer, parts),
+            (None, RouteClass::Page) => {
+                return Err(login::sign_in_page(StatusCode::UNAUTHORIZED, None).into());
+            }
             (None, _) => {
                 let shows_one = parts.headers.contains_key(header::AUTHORIZATION);
                 return Err(unauthorized(shows_one).into());
             }
         };
-        watch.is_known();
-        self.admit_known(caller, site, ends.peer, parts)
+        watch.mark_known();
+        self.admit_known(caller, route, ends.peer, parts)
     }
 
-    /// Whoever is known still needs a place, and must not ask too often.
     fn admit_known(
         &self,
         caller: Caller,
-        site: Site,
+        route: RouteClass,
         peer: IpAddr,
         parts: &Parts,
-    ) -> Result<Entry, Refused> {
-        if self.gateway.stopping().is_cancelled() {
-            return Err(Refusal::Stopping.answer(parts).into());
-        }
-        self.expect_rate(&caller, peer, &parts.method)
-            .map_err(|seconds| Refusal::TooOften(seconds).answer(parts))?; // 4 rate
-        let room = match site.is_look(parts) {
-            true => &self.looks,
-            false => self.gateway.requests(),
+    ) -> Result<AdmittedRequest, RefusalResponse> {
+        self.expect_capacity(&caller, peer, parts)?; // 4 rate
+        let permits = match route.is_lookup(parts) {
+            true => &self.lookups,
+            false => &self.gateway.requests,
         };
-        let place = room.enter(caller.number, caller.scope.is_everything()); // 5 room
-        let place = place.map_err(|places| Refusal::Full(places).answer(parts))?;
-        Ok(Entry {
+        let permit = permits.acquire(caller.number, caller.scope.is_unrestricted()); // 5 permit
+        let permit = permit.map_err(|most| AdmissionError::Full(most).answer(parts))?;
+        Ok(AdmittedRequest {
             caller: Some(caller),
-            place: Some(place),
+            permit: Some(permit),
             sign_in: None,
         })
     }
 
-    /// Somebody unknown shows a token in a body: it takes one of a few places until that has arrived.
-    fn admit_sign_in(&self, peer: IpAddr, parts: &Parts) -> Result<Entry, Refused> {
-        if self.gateway.stopping().is_cancelled() {
-            return Err(Refusal::Stopping.answer(parts).into());
-        }
-        self.expect_rate(&Caller::default(), peer, &parts.method)
-            .map_err(|seconds| Refusal::TooOften(seconds).answer(parts))?;
-        Ok(Entry {
+    /// An unknown caller sends a token in a body. It takes one of a few permits until
+    /// the body has arrived.
+    fn admit_sign_in(
+        &self,
+        peer: IpAddr,
+        parts: &Parts,
+    ) -> Result<AdmittedRequest, RefusalResponse> {
+        self.expect_capacity(&Caller::default(), peer, parts)?;
+        Ok(AdmittedRequest {
             caller: Some(Caller::default()),
-            place: None,
-            sign_in: Some(self.sign_ins.enter()),
+            permit: None,
+            sign_in: Some(self.sign_ins.acquire()),
         })
     }
 
-    /// What two programs may read in two ways is refused, however we would read it.
-    fn expect_plain_framing(&self, watch: &Watch, parts: &Parts) -> Result<(), Refused> {
+    /// Rejects whatever two programs might parse differently, however we would parse it.
+    fn expect_plain_framing(
+        &self,
+        watch: &ConnectionWatch,
+        parts: &Parts,
+    ) -> Result<(), RefusalResponse> {
+        // Checked before anything else: behind such a request the parser and a proxy
+        // may see different requests.
+        if watch.has_two_lengths() {
+            return Err(bad_framing(
+                "a request must not have both Content-Length and Transfer-Encoding",
+            ));
+        }
+        if watch.has_unscanned_head() {
+            return Err(bad_framing(
+                "this followed a request with a chunked body on the same connection; open a new connection",
+            ));
+        }
         let is = |value: &HeaderValue, word: &str| {
-            value
-                .as_bytes()
-                .trim_ascii()
-                .eq_ignore_ascii_case(word.as_bytes())
+            let value = value.as_bytes().trim_ascii();
+            value.eq_ignore_ascii_case(word.as_bytes())
         };
         let mut encodings = parts.headers.get_all(header::TRANSFER_ENCODING).iter();
         let is_chunked = encodings.next().is_none_or(|value| is(value, "chunked"));
-        let bad = |detail: &str| closing(refuse(StatusCode::BAD_REQUEST, detail.to_owned()));
         if !is_chunked || encodings.next().is_some() {
-            return Err(bad("the only Transfer-Encoding that is taken is 'chunked'").into());
+            return Err(bad_framing(
+                "the only Transfer-Encoding that is accepted is 'chunked'",
+            ));
         }
-        if watch.had_bare_newline() {
-            return Err(
-                bad("a line of the head ends in LF alone; every line ends in CR LF").into(),
-            );
+        if watch.has_bare_newline() {
+            return Err(bad_framing(
+                "a line of the head ends in LF alone; every line must end in CR LF",
+            ));
         }
         let mut expected = parts.headers.get_all(header::EXPECT).iter();
         if expected.any(|value| !is(value, "100-continue")) {
-            let detail = "nothing but 'Expect: 100-continue' is understood";
+            let detail = "the only supported expectation is 'Expect: 100-continue'";
             let refused = refuse(StatusCode::EXPECTATION_FAILED, detail.to_owned());
-            return Err(closing(refused).into());
+            return Err(close_connection(refused).into());
         }
         Ok(())
     }
 
-    fn expect_our_host<'a>(&self, parts: &'a Parts, reached: IpAddr) -> Result<&'a str, Refused> {
+    fn expect_own_host<'a>(
+        &self,
+        parts: &'a Parts,
+        reached: IpAddr,
+    ) -> Result<&'a str, RefusalResponse> {
         let bad = |detail: String| refuse(StatusCode::BAD_REQUEST, detail);
-        let host = only(&parts.headers, &header::HOST);
+        let host = single_header(&parts.headers, &header::HOST);
         let host = host.map_err(|what| bad(format!("{what} is refused")))?;
         let host = host.ok_or_else(|| {
             bad("the request has no Host header; every request needs one".to_owned())
         })?;
         let host = host.to_str().unwrap_or("");
-        // A request line may name a host of its own, which then counts instead of the header.
+        // The request line may name another host, which then counts instead of the header.
         let named = parts.uri.authority().map(http::uri::Authority::as_str);
         let mut names = [Some(host), named].into_iter().flatten();
-        match names.find(|host| !self.hosts.has(host, reached)) {
+        match names.find(|host| !self.hosts.allows(host, reached)) {
             None => Ok(host),
             Some(foreign) => {
                 let detail = format!(
                     "'{}' is not a name of this gateway; if it should be, add it to serve.hosts of its configuration",
-                    shown(foreign)
+                    excerpt(foreign)
                 );
                 Err(refuse(StatusCode::FORBIDDEN, detail).into())
             }
         }
     }
 
-    fn expect_our_page(&self, parts: &Parts, host: &str, reached: IpAddr) -> Result<Page, Refused> {
+    fn expect_own_page(
+        &self,
+        parts: &Parts,
+        host: &str,
+        reached: IpAddr,
+    ) -> Result<PageOrigin, RefusalResponse> {
+        let (method, headers) = (&parts.method, &parts.headers);
         let page = self
             .origins
-            .check(&self.hosts, host, reached, &parts.method, &parts.headers);
+            .check(&self.hosts, host, reached, method, headers);
         page.map_err(|what| {
             let detail = format!(
                 "{what} may not use this gateway; if it should, add its origin to serve.origins of the configuration"
@@ -198,70 +204,89 @@ impl Guard {
         })
     }
 
-    /// Who it is, by token or by session; nobody may need either.
-    fn caller(&self, parts: &Parts, page: &Page) -> Option<Caller> {
+    /// Identifies the caller by token or session. `None` if a token is needed and there is none.
+    fn caller(&self, parts: &Parts, page: &PageOrigin) -> Option<Caller> {
         let tokens = self.keys.tokens.load();
         let anybody = || tokens.is_empty().then(Caller::default);
         if parts.headers.contains_key(header::AUTHORIZATION) {
-            return match bearer(&parts.headers) {
-                Some(key) if self.gateway.operator().is_command_key(key) => {
+            return match bearer_token(&parts.headers) {
+                Some(key) if self.gateway.operator.is_command_key(key) => {
                     Some(Caller::operator(false))
                 }
                 Some(token) => tokens.find(token).cloned().or_else(anybody),
                 None => anybody(),
             };
         }
-        // A browser sends the cookie with whatever asks; only our own page may change anything with it.
-        let is_ours = *page == Page::Own || *page == Page::None && parts.method.is_safe();
+        // A browser attaches the cookie to any request, so only our own page may
+        // change anything with it.
+        let is_ours =
+            *page == PageOrigin::Own || *page == PageOrigin::None && parts.method.is_safe();
         let session = match is_ours {
             true => self.keys.sessions.find(&parts.headers),
             false => None,
         };
         let signed_in = session.and_then(|number| match number {
             Caller::OPERATOR => Some(Caller::operator(true)),
-            number => tokens.signed_in(number),
+            number => tokens.session_caller(number),
         });
         signed_in.or_else(anybody)
     }
 
-    /// Somebody follows the link that the gateway printed. The key leaves the address bar by the redirect.
-    fn sign_in_by_link(&self, ends: Ends, parts: &Parts, page: &Page, key: &str) -> Response {
-        if self.gateway.operator().take_link(key.as_bytes()) {
+    /// Signs in with the link that the gateway printed. The redirect removes the key
+    /// from the address bar.
+    fn sign_in_by_link(
+        &self,
+        ends: ConnectionAddresses,
+        parts: &Parts,
+        page: &PageOrigin,
+        key: &str,
+    ) -> Response {
+        if self.gateway.operator.take_link(key.as_bytes()) {
             info!(from = %ends.peer, "the operator signed in by the link");
             let cookie = self.keys.sessions.open(Caller::OPERATOR, &parts.headers);
-            return login::home(cookie);
+            return login::redirect_home(cookie);
         }
-        // The same link once more, from the history of the browser: it has its session.
+        // Reopening the link from the browser's history is fine while its session lasts.
         let is_in = self.caller(parts, page).is_some();
-        warn!(from = %ends.peer, "somebody followed a link to sign in that is used, too old or wrong");
-        if let Some(refused) = self.keys.wrong(ends.peer).filter(|_| !is_in) {
+        warn!(from = %ends.peer, "somebody opened a sign-in link that was used already, has expired or is wrong");
+        if let Some(refused) = self.keys.wrong.record(ends.peer).filter(|_| !is_in) {
             return refused;
         }
         match is_in {
-            true => login::home(None),
-            false => login::page(
+            true => login::redirect_home(None),
+            false => login::sign_in_page(
                 StatusCode::UNAUTHORIZED,
                 Some(
-                    "That link was used already, or is too old. Sign in with a token, or ask for a new link.",
+                    "That link was used already, or has expired. Sign in with a token, or ask for a new link.",
                 ),
             ),
         }
     }
 
-    /// Only what may be a call counts: a page loads its parts as fast as it can.
-    fn expect_rate(&self, caller: &Caller, peer: IpAddr, method: &Method) -> Result<(), u32> {
-        let Some(rate) = self.rate.as_ref().filter(|_| !method.is_safe()) else {
+    /// The rate counts only requests that may be calls, because the dashboard loads its
+    /// files in a burst.
+    fn expect_capacity(
+        &self,
+        caller: &Caller,
+        peer: IpAddr,
+        parts: &Parts,
+    ) -> Result<(), RefusalResponse> {
+        if self.gateway.stopping.is_cancelled() {
+            return Err(AdmissionError::Stopping.answer(parts).into());
+        }
+        let Some(rate) = self.rate.as_ref().filter(|_| !parts.method.is_safe()) else {
             return Ok(());
         };
-        rate.take(match caller.number {
+        let taken = rate.take(match caller.number {
             0 => peer.into(),
-            number => Who::Token(number),
-        })
+            number => RateKey::Token(number),
+        });
+        taken.map_err(|seconds| AdmissionError::TooOften(seconds).answer(parts).into())
     }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Site {
+pub(super) enum RouteClass {
     Health,
     SignIn,
     SignOut,
@@ -272,22 +297,23 @@ pub(super) enum Site {
     Other,
 }
 
-impl Site {
-    pub(super) fn of(parts: &Parts) -> Self {
+impl RouteClass {
+    pub(super) fn from_parts(parts: &Parts) -> Self {
         match (&parts.method, parts.uri.path()) {
             (_, "/healthz" | "/readyz") => Self::Health,
             (&Method::POST, "/login") => Self::SignIn,
             (&Method::POST, "/logout") => Self::SignOut,
             (&Method::GET, "/") => Self::Page,
             (_, "/mcp") => Self::Mcp,
-            (&Method::POST, path) if refusal::called(path).is_some() => Self::Call,
+            (&Method::POST, path) if refusal::tool_in_path(path).is_some() => Self::Call,
             (&Method::POST, path) if path.starts_with("/api/tools/") => Self::Check,
             _ => Self::Other,
         }
     }
 
-    /// True for what an operator does to see how it is and to mend it, which must go on while calls fill the gateway.
-    fn is_look(self, parts: &Parts) -> bool {
+    /// True for what an operator does to inspect and repair the gateway, which must work
+    /// while calls fill it.
+    fn is_lookup(self, parts: &Parts) -> bool {
         let is_operators =
             |path: &str| path.starts_with("/api/approvals/") || path.starts_with("/api/servers/");
         parts.method.is_safe()
@@ -296,18 +322,23 @@ impl Site {
     }
 }
 
-/// The key of a link that signs the operator in: `/?key=…`.
 fn link_key(parts: &Parts) -> Option<&str> {
     let mut pairs = parts.uri.query()?.split('&');
     pairs.find_map(|pair| pair.strip_prefix("key="))
 }
 
-fn bearer(headers: &HeaderMap) -> Option<&[u8]> {
-    let value = only(headers, &header::AUTHORIZATION).ok()??.as_bytes();
+fn bearer_token(headers: &HeaderMap) -> Option<&[u8]> {
+    let value = single_header(headers, &header::AUTHORIZATION)
+        .ok()??
+        .as_bytes();
     let (scheme, token) = value.split_at_checked(7)?;
     scheme
         .eq_ignore_ascii_case(b"bearer ")
         .then(|| token.trim_ascii())
+}
+
+fn bad_framing(detail: &str) -> RefusalResponse {
+    close_connection(refuse(StatusCode::BAD_REQUEST, detail.to_owned())).into()
 }
 
 pub(super) fn refuse(status: StatusCode, detail: String) -> Response {
@@ -315,20 +346,20 @@ pub(super) fn refuse(status: StatusCode, detail: String) -> Response {
     Problem::new(status, detail).into_response()
 }
 
-pub(super) fn closing(mut response: Response) -> Response {
+pub(super) fn close_connection(mut response: Response) -> Response {
     let close = HeaderValue::from_static("close");
     response.headers_mut().insert(header::CONNECTION, close);
     response
 }
 
-/// Who shows a wrong token is told so: looking for the header that is there already would be in vain.
+/// Says whether the token was wrong or missing, so that nobody looks for a header that is there.
 fn unauthorized(shows_one: bool) -> Response {
     let detail = match shows_one {
         true => {
             "this gateway does not know the token that was sent: check it for a typing error, or ask the operator for one"
         }
         false => {
-            "this gateway asks for a token: send it as 'Authorization: Bearer …', or sign in at /"
+            "this gateway needs a token: send it as 'Authorization: Bearer …', or sign in at /"
         }
     };
     let mut response = refuse(StatusCode::UNAUTHORIZED, detail.to_owned());

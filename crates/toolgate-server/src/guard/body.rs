@@ -1,4 +1,4 @@
-//! What comes in and what goes out, bounded.
+//! Wraps request and response bodies with limits.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -12,35 +12,43 @@ use http_body::{Body as HttpBody, Frame, SizeHint};
 use http_body_util::{LengthLimitError, Limited};
 use tokio::time::Sleep;
 
-use super::evicting::EvictingPlace;
+use super::caller_permits::CallerPermit;
+use super::evicting_permits::EvictingPermit;
 use super::memory::{JsonMeter, MemoryError, MemoryLease};
-use super::room::Place;
-use crate::listener::{Fault, Watch};
+use crate::listener::{BodyFault, ConnectionWatch};
 
-type Failure = Box<dyn std::error::Error + Send + Sync>;
+type BoxedBodyError = Box<dyn std::error::Error + Send + Sync>;
 
-/// A request's body: no more than so many bytes, within so much time. What is wrong with it stands in the watch too: not
-/// every route looks closely at an error.
-pub(super) struct Bounded<B> {
+pub(crate) trait RequestBody:
+    HttpBody<Data = Bytes, Error: Into<BoxedBodyError>> + Send + Unpin + 'static
+{
+}
+
+impl<B> RequestBody for B where
+    B: HttpBody<Data = Bytes, Error: Into<BoxedBodyError>> + Send + Unpin + 'static
+{
+}
+
+/// Limits a request's body in size and time. Errors are also recorded in the watch, because not
+/// every route looks closely at one.
+pub(super) struct BoundedBody<B> {
     inner: Limited<B>,
     patience: Duration,
-    /// Set once the body had to be waited for; most come along with their head.
+    // Set once the body had to be waited for. Most arrive together with their head,
+    // and need no timer.
     ends: Option<Pin<Box<Sleep>>>,
     meter: Option<JsonMeter>,
-    watch: Arc<Watch>,
+    watch: Arc<ConnectionWatch>,
     done: bool,
 }
 
-impl<B> Bounded<B>
-where
-    B: HttpBody<Data = Bytes, Error: Into<Failure>> + Send + Unpin + 'static,
-{
+impl<B: RequestBody> BoundedBody<B> {
     pub(super) fn wrap(
         body: B,
         limit: usize,
         patience: Duration,
         meter: Option<JsonMeter>,
-        watch: &Arc<Watch>,
+        watch: &Arc<ConnectionWatch>,
     ) -> Body {
         if body.is_end_stream() {
             return Body::empty();
@@ -54,12 +62,10 @@ where
             done: false,
         })
     }
-}
 
-impl<B: HttpBody<Data = Bytes>> Bounded<B> {
     fn measure(
         &mut self,
-        frame: Option<&Result<Frame<Bytes>, Failure>>,
+        frame: Option<&Result<Frame<Bytes>, BoxedBodyError>>,
     ) -> Result<(), MemoryError> {
         let Some(meter) = &mut self.meter else {
             return Ok(());
@@ -72,27 +78,24 @@ impl<B: HttpBody<Data = Bytes>> Bounded<B> {
     }
 }
 
-impl<B> HttpBody for Bounded<B>
-where
-    B: HttpBody<Data = Bytes, Error: Into<Failure>> + Unpin,
-{
+impl<B: RequestBody> HttpBody for BoundedBody<B> {
     type Data = Bytes;
-    type Error = Failure;
+    type Error = BoxedBodyError;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Failure>>> {
+    ) -> Poll<Option<Result<Frame<Bytes>, BoxedBodyError>>> {
         let this = &mut *self;
         if let Poll::Ready(frame) = Pin::new(&mut this.inner).poll_frame(context) {
             this.done = frame.is_none();
             if let Some(Err(error)) = &frame
                 && error.is::<LengthLimitError>()
             {
-                this.watch.body_failed(Fault::TooLarge);
+                this.watch.record_body_fault(BodyFault::TooLarge);
             }
             if let Err(error) = this.measure(frame.as_ref()) {
-                this.watch.body_failed(error.into());
+                this.watch.record_body_fault(error.into());
                 return Poll::Ready(Some(Err(error.into())));
             }
             return Poll::Ready(frame);
@@ -102,12 +105,12 @@ where
             .ends
             .get_or_insert_with(|| Box::pin(tokio::time::sleep(patience)));
         ready!(ends.as_mut().poll(context));
-        this.watch.body_failed(Fault::Late);
+        this.watch.record_body_fault(BodyFault::Late);
         Poll::Ready(Some(Err("the body did not arrive in time".into())))
     }
 
     fn is_end_stream(&self) -> bool {
-        // Whoever reads has to come to the end, where a measured body may still be refused.
+        // Reading to the end triggers the final measurement, which may still reject the body.
         self.done || self.meter.is_none() && self.inner.is_end_stream()
     }
 
@@ -116,15 +119,16 @@ where
     }
 }
 
-impl<B> Drop for Bounded<B> {
+impl<B> Drop for BoundedBody<B> {
     fn drop(&mut self) {
+        // The rest of the body would be taken for the next request.
         if !self.done {
-            self.watch.leaves_body_unread();
+            self.watch.mark_body_unread();
         }
     }
 }
 
-impl From<MemoryError> for Fault {
+impl From<MemoryError> for BodyFault {
     fn from(error: MemoryError) -> Self {
         match error {
             MemoryError::TooManyValues { .. } => Self::TooManyValues,
@@ -133,32 +137,22 @@ impl From<MemoryError> for Fault {
     }
 }
 
-/// An answer on its way out. With its end the connection is idle again.
-pub(crate) struct Answer {
-    body: Body,
-    stream: Option<Stream>,
-    watch: Arc<Watch>,
+/// The body of a response. Once it is dropped, the connection is idle again.
+pub(crate) struct ResponseBody {
+    pub(super) body: Body,
+    pub(super) stream: Option<StreamLease>,
+    pub(super) watch: Arc<ConnectionWatch>,
 }
 
-/// An answer without an end of its own.
-pub(super) struct Stream {
-    pub(super) _place: Option<Place>,
-    pub(super) _anonymous: Option<EvictingPlace>,
-    pub(super) _memory: Option<Arc<MemoryLease>>,
+/// Held by a response without an end of its own.
+pub(super) struct StreamLease {
+    pub(super) _permit: Option<CallerPermit>,
+    pub(super) _anonymous: Option<EvictingPermit>,
+    pub(super) _memory: Arc<MemoryLease>,
     pub(super) cut: BoxFuture<'static, ()>,
 }
 
-impl Answer {
-    pub(super) fn new(body: Body, stream: Option<Stream>, watch: Arc<Watch>) -> Self {
-        Self {
-            body,
-            stream,
-            watch,
-        }
-    }
-}
-
-impl HttpBody for Answer {
+impl HttpBody for ResponseBody {
     type Data = Bytes;
     type Error = axum::Error;
 
@@ -185,8 +179,8 @@ impl HttpBody for Answer {
     }
 }
 
-impl Drop for Answer {
+impl Drop for ResponseBody {
     fn drop(&mut self) {
-        self.watch.is_idle();
+        self.watch.mark_idle();
     }
 }

@@ -1,16 +1,18 @@
-//! How long and how complex a body may be, and what is answered to one that is not.
+//! Limits on the length and complexity of bodies, and the responses to bodies that exceed them.
 
 use std::time::Duration;
 
 use axum::response::Response;
 use http::{HeaderValue, StatusCode, header};
 
-use super::{Fault, Guard, MemoryError, SMALL_BODY, Site, closing, refuse};
+use super::{
+    BodyFault, MemoryError, RequestGuard, RouteClass, SMALL_BODY, close_connection, refuse,
+};
 
-impl Guard {
-    pub(super) fn longest(&self, site: Site) -> usize {
+impl RequestGuard {
+    pub(super) fn max_body_bytes(&self, site: RouteClass) -> usize {
         match site {
-            Site::Call | Site::Check | Site::Mcp => {
+            RouteClass::Call | RouteClass::Check | RouteClass::Mcp => {
                 let rules = self.gateway.executor().rules();
                 rules.limits.max_arguments.saturating_add(SMALL_BODY)
             }
@@ -18,44 +20,53 @@ impl Guard {
         }
     }
 
-    pub(super) fn most_values(&self, site: Site) -> usize {
+    pub(super) fn max_body_values(&self, site: RouteClass) -> usize {
         let limits = &self.gateway.executor().rules().limits;
         match site {
-            Site::Mcp => limits.max_message_values(),
+            RouteClass::Mcp => limits.max_message_values(),
             _ => limits.max_values,
         }
     }
 
-    pub(super) fn wrong_with(&self, fault: Fault, limit: usize, patience: Duration) -> String {
+    pub(super) fn fault_detail(
+        &self,
+        fault: BodyFault,
+        limit: usize,
+        patience: Duration,
+    ) -> String {
         match fault {
-            Fault::Late => {
+            BodyFault::Late => {
                 let seconds = patience.as_secs();
                 format!("the body did not arrive within {seconds} s; send it again, and faster")
             }
-            Fault::TooLarge => {
+            BodyFault::TooLarge => {
                 format!("the body is longer than {limit} bytes, which is the limit here")
             }
-            Fault::TooManyValues => {
-                let limit = self.most_values(Site::Other);
+            BodyFault::TooManyValues => {
+                let limit = self.max_body_values(RouteClass::Other);
                 format!("the body holds more than {limit} values, which is the limit here")
             }
-            Fault::NoMemory => MemoryError::Exhausted.to_string(),
+            BodyFault::NoMemory => MemoryError::Exhausted.to_string(),
         }
     }
 }
 
-/// A route that answers with an envelope has said what is wrong itself.
-pub(super) fn fault_response(fault: Fault, detail: String, envelope: Option<Response>) -> Response {
+/// Keeps the envelope of a route that has already reported the problem.
+pub(super) fn fault_response(
+    fault: BodyFault,
+    detail: String,
+    envelope: Option<Response>,
+) -> Response {
     let status = match fault {
-        Fault::Late => StatusCode::REQUEST_TIMEOUT,
-        Fault::TooLarge | Fault::TooManyValues => StatusCode::PAYLOAD_TOO_LARGE,
-        Fault::NoMemory => StatusCode::SERVICE_UNAVAILABLE,
+        BodyFault::Late => StatusCode::REQUEST_TIMEOUT,
+        BodyFault::TooLarge | BodyFault::TooManyValues => StatusCode::PAYLOAD_TOO_LARGE,
+        BodyFault::NoMemory => StatusCode::SERVICE_UNAVAILABLE,
     };
     let mut response = envelope.unwrap_or_else(|| refuse(status, detail));
     *response.status_mut() = status;
-    if fault == Fault::NoMemory {
+    if fault == BodyFault::NoMemory {
         let soon = HeaderValue::from_static("1");
         response.headers_mut().insert(header::RETRY_AFTER, soon);
     }
-    closing(response)
+    close_connection(response)
 }

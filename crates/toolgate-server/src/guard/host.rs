@@ -1,19 +1,18 @@
-//! Names that are ours. A page of somebody else can make a browser come here under its own name (DNS rebinding): that name
-//! is in the `Host` header, and it is not one of these.
+//! Checks that a request addresses this gateway by a name of its own. With DNS rebinding a foreign
+//! page can make a browser connect here, but the `Host` header then holds the foreign name.
 
 use std::net::{IpAddr, SocketAddr};
 
-/// The names under which this gateway may be reached.
-pub(super) struct Hosts {
+pub(super) struct AllowedHosts {
     port: u16,
-    /// None if it listens on all addresses: then the one a connection came in on counts.
+    // `None` if it listens on all addresses. Then the address that a connection came in on counts.
     bind: Option<IpAddr>,
     listed: Vec<(Box<str>, Option<u16>)>,
-    /// What nearly every request says, for a quick look.
+    // The values of nearly all requests, compared first.
     usual: [String; 2],
 }
 
-impl Hosts {
+impl AllowedHosts {
     pub(super) fn new(bind: SocketAddr, hosts: &[String]) -> Self {
         let listed = hosts.iter().filter_map(|host| {
             let (name, port) = split(host)?;
@@ -28,8 +27,9 @@ impl Hosts {
         }
     }
 
-    /// True if `authority`, as in a `Host` header, is ours. `reached` is the address the connection came in on.
-    pub(super) fn has(&self, authority: &str, reached: IpAddr) -> bool {
+    /// True if `authority`, as in a `Host` header, is ours. `reached` is the local
+    /// address of the connection.
+    pub(super) fn allows(&self, authority: &str, reached: IpAddr) -> bool {
         if self.usual.iter().any(|usual| usual == authority) {
             return true;
         }
@@ -44,8 +44,9 @@ impl Hosts {
         is_our_port && self.is_this_machine(name, reached) || self.listed.iter().any(is_listed)
     }
 
-    /// True if a page of this origin is our own: here the port must be known.
-    pub(super) fn has_page(&self, authority: &str, usual_port: u16, reached: IpAddr) -> bool {
+    /// True if a page of this origin is our own. Unlike a `Host` header, an origin must
+    /// match in its port.
+    pub(super) fn is_own_page(&self, authority: &str, usual_port: u16, reached: IpAddr) -> bool {
         let Some((name, port)) = split(authority) else {
             return false;
         };
@@ -65,7 +66,7 @@ impl Hosts {
         if name.eq_ignore_ascii_case("localhost") {
             return true;
         }
-        // An address in numbers can not be made to point elsewhere.
+        // DNS can't make a numeric address point elsewhere.
         address(name).is_some_and(|ip| ip.is_loopback() || ip == self.bind.unwrap_or(reached))
     }
 }
@@ -81,7 +82,7 @@ fn address(name: &str) -> Option<IpAddr> {
     Some(ip.to_canonical())
 }
 
-/// Name and port. Nothing if it is neither.
+/// Splits into name and port, or returns `None` if the text is malformed.
 fn split(authority: &str) -> Option<(&str, Option<u16>)> {
     let end = if authority.starts_with('[') {
         authority.find(']')? + 1
@@ -103,9 +104,9 @@ fn split(authority: &str) -> Option<(&str, Option<u16>)> {
 mod tests {
     use super::*;
 
-    fn hosts(bind: &str, listed: &[&str]) -> Hosts {
+    fn hosts(bind: &str, listed: &[&str]) -> AllowedHosts {
         let listed: Vec<String> = listed.iter().map(ToString::to_string).collect();
-        Hosts::new(bind.parse().unwrap(), &listed)
+        AllowedHosts::new(bind.parse().unwrap(), &listed)
     }
 
     #[test]
@@ -153,7 +154,7 @@ mod tests {
             (":7460", false),
         ];
         for (host, ours) in table {
-            assert_eq!(local.has(host, [127, 0, 0, 1].into()), ours, "{host:?}");
+            assert_eq!(local.allows(host, [127, 0, 0, 1].into()), ours, "{host:?}");
         }
     }
 
@@ -161,11 +162,11 @@ mod tests {
     fn on_all_addresses_the_one_a_connection_came_in_on_is_ours() {
         let public = hosts("0.0.0.0:7460", &[]);
         let reached: IpAddr = [192, 168, 1, 5].into();
-        assert!(public.has("192.168.1.5:7460", reached));
-        assert!(!public.has("192.168.1.6:7460", reached));
-        assert!(!public.has("evil.test:7460", reached));
+        assert!(public.allows("192.168.1.5:7460", reached));
+        assert!(!public.allows("192.168.1.6:7460", reached));
+        assert!(!public.allows("evil.test:7460", reached));
         let one = hosts("192.168.1.5:7460", &[]);
-        assert!(one.has("192.168.1.5", reached) && one.has("localhost:7460", reached));
+        assert!(one.allows("192.168.1.5", reached) && one.allows("localhost:7460", reached));
     }
 
     #[test]
@@ -188,7 +189,7 @@ mod tests {
         ];
         for (authority, usual, ours) in table {
             assert_eq!(
-                hosts.has_page(authority, usual, [127, 0, 0, 1].into()),
+                hosts.is_own_page(authority, usual, [127, 0, 0, 1].into()),
                 ours,
                 "{authority:?}"
             );

@@ -1,4 +1,4 @@
-//! How much memory requests under way may take together, once they are parsed.
+//! Limits the memory that requests in progress may take once they are parsed.
 
 use std::sync::Arc;
 
@@ -6,32 +6,34 @@ use parking_lot::Mutex;
 use toolgate_core::{Limits, ValueCounter};
 
 use super::Caller;
-use super::room::{Place, Rooms};
+use super::caller_permits::{CallerPermit, CallerPermits};
 use crate::{Gateway, ServeSettings};
 
-/// For all requests under way, unless `limits.maxArguments` is so large that a few would take more.
+// Shared by all requests in progress, unless `limits.maxArguments` is so large that a
+// few would exceed it.
 const BUDGET: usize = 64 << 20;
-/// What a parsed value takes at most beside its text: an object with one member.
+// The most a parsed value takes in addition to its text: an object with one member.
 const PER_VALUE: usize = 300;
-/// What a request may take without being counted: the number of requests bounds those.
+// Memory a request may take without a lease. The number of requests limits the sum.
 const UNCOUNTED: usize = 32 << 10;
-/// Bodies up to this length aren't looked at.
+// Shorter bodies aren't measured.
 const SMALL: u64 = 1 << 10;
-/// Taken at once, so that a body in many pieces isn't counted in as many.
+// Leased in steps, so that a body in many pieces doesn't need as many leases.
 const STEP: usize = 64 << 10;
 
-/// The memory there is, dealt out like places: a share for each token, the rest for whoever comes first.
-pub(crate) fn budget(limits: &Limits, settings: &ServeSettings) -> Rooms {
+/// The budget, shared out like permits: a part for each token, the rest first come, first served.
+pub(crate) fn budget(limits: &Limits, settings: &ServeSettings) -> CallerPermits {
     let budget = BUDGET.max(limits.max_arguments.saturating_mul(8));
-    Rooms::new(budget, settings)
+    CallerPermits::new(budget, settings)
 }
 
-/// What one request has taken of the budget, until it is dropped.
+/// The part of the budget that one request has taken. Dropping it returns the memory.
 pub(super) struct MemoryLease {
     gateway: Gateway,
     number: u64,
-    is_full: bool,
-    taken: Mutex<(usize, Vec<Place>)>,
+    // Whether the caller may use all tools.
+    pub(super) is_full: bool,
+    taken: Mutex<(usize, Vec<CallerPermit>)>,
 }
 
 impl MemoryLease {
@@ -39,38 +41,37 @@ impl MemoryLease {
         Arc::new(Self {
             gateway: gateway.clone(),
             number: caller.map_or(u64::MAX, |caller| caller.number),
-            is_full: caller.is_some_and(|caller| caller.scope.is_everything()),
+            is_full: caller.is_some_and(|caller| caller.scope.is_unrestricted()),
             taken: Mutex::default(),
         })
     }
 
-    /// True if it now has as much as that.
+    /// Makes sure that the lease covers this many bytes. False if the budget is used up.
     fn extend(&self, bytes: usize) -> bool {
         let mut taken = self.taken.lock();
-        let (size, places) = &mut *taken;
+        let (size, permits) = &mut *taken;
         if bytes <= *size + UNCOUNTED {
             return true;
         }
         let more = (bytes - *size).max(STEP);
-        let memory = self.gateway.memory();
-        let Ok(place) = memory.enter_with(self.number, self.is_full, more) else {
+        let memory = &self.gateway.memory;
+        let Ok(permit) = memory.acquire_many(self.number, self.is_full, more) else {
             return false;
         };
         *size += more;
-        places.push(place);
+        permits.push(permit);
         true
     }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum MemoryError {
-    #[error("it holds more than {limit} values, which is the limit")]
+    #[error("it has more than {limit} values, which is the limit")]
     TooManyValues { limit: usize },
-    #[error("the requests under way take all the memory there is for them; try again in 1 s")]
+    #[error("other requests use all the memory that is available for requests; try again in 1 s")]
     Exhausted,
 }
 
-/// Measures a body of JSON as it arrives.
 pub(super) struct JsonMeter {
     counter: ValueCounter,
     bytes: usize,
@@ -79,13 +80,13 @@ pub(super) struct JsonMeter {
 }
 
 impl JsonMeter {
-    /// None for a body that is too short to matter.
+    /// Returns `None` for a body that is too short to matter.
     pub(super) fn new(
         length: Option<u64>,
         max_values: usize,
         lease: &Arc<MemoryLease>,
     ) -> Option<Self> {
-        (length.is_none_or(|length| length > SMALL)).then(|| Self {
+        length.is_none_or(|length| length > SMALL).then(|| Self {
             counter: ValueCounter::default(),
             bytes: 0,
             max_values,
@@ -103,15 +104,13 @@ impl JsonMeter {
         self.take(self.bytes)
     }
 
-    /// The body is there, and about to be parsed.
+    /// Called at the end of the body, just before it is parsed.
     pub(super) fn finish(&mut self) -> Result<(), MemoryError> {
         self.take(2 * self.bytes + self.counter.values() * PER_VALUE)
     }
 
     fn take(&self, bytes: usize) -> Result<(), MemoryError> {
-        match self.lease.extend(bytes) {
-            true => Ok(()),
-            false => Err(MemoryError::Exhausted),
-        }
+        let is_covered = self.lease.extend(bytes);
+        is_covered.then_some(()).ok_or(MemoryError::Exhausted)
     }
 }

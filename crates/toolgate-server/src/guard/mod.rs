@@ -1,22 +1,22 @@
-//! Who may come in. Every request passes here before any route sees it, and every answer on its way out.
+//! Checks every request before any route sees it, and every response on its way out.
 //!
-//! The guard stands around the whole router, not around single routes: a route can not be added outside of it.
+//! The guard wraps the whole router, so that no route can be added outside it.
 
 mod admit;
 mod body;
 mod body_limits;
-mod evicting;
+mod caller_permits;
+mod evicting_permits;
 mod headers;
 mod host;
 mod memory;
 mod origin;
 mod rate;
 mod refusal;
-mod room;
 pub(crate) mod session;
 mod streams;
 mod token;
-mod wrong;
+mod wrong_tokens;
 
 use std::convert::Infallible;
 use std::net::{IpAddr, SocketAddr};
@@ -29,69 +29,65 @@ use axum::Router;
 use axum::body::Body;
 use axum::extract::FromRequestParts;
 use axum::response::Response;
-use bytes::Bytes;
 use futures::FutureExt;
 use http::request::Parts;
-use http::{HeaderValue, Request, StatusCode, header};
-use http_body::Body as HttpBody;
+use http::{HeaderValue, Method, Request, StatusCode, header};
 use hyper::service::Service;
 use hyper_util::service::TowerToHyperService;
 use toolgate_core::Scope;
 use tracing::{Instrument, error_span};
 
-use admit::{Entry, Site, closing, refuse};
-pub(crate) use body::Answer;
-use body::Bounded;
-use evicting::{EvictingPlace, EvictingPlaces};
+use admit::{AdmittedRequest, RouteClass, close_connection, refuse};
+pub(crate) use body::ResponseBody;
+use body::{BoundedBody, RequestBody};
+pub(crate) use caller_permits::CallerPermits;
+use evicting_permits::{EvictingPermit, EvictingPermits};
 use headers::RequestIds;
-use host::Hosts;
+use host::AllowedHosts;
 use memory::{JsonMeter, MemoryLease};
 pub(crate) use memory::{MemoryError, budget};
-use origin::{Origins, Page};
-use rate::Rate;
-use refusal::Refusal;
-pub(crate) use refusal::called_tool;
-pub(crate) use room::Rooms;
-use session::Sessions;
-use streams::{Asker, Streams};
-pub(crate) use token::{Tokens, digest};
-use wrong::{SLOW, Slowly, WrongTokens};
+use origin::{AllowedOrigins, PageOrigin};
+use rate::RateLimiter;
+use refusal::AdmissionError;
+pub(crate) use refusal::decoded_tool_in_path;
+use session::BrowserSessions;
+use streams::{StreamLimits, StreamRequester};
+pub(crate) use token::{AccessTokens, digest};
+use wrong_tokens::{DelayedResponse, RESPONSE_DELAY, WrongTokens};
 
-use crate::listener::{Fault, Watch};
+use crate::listener::{BodyFault, ConnectionWatch};
 use crate::problem::Problem;
 use crate::rights::{OPERATOR, Rights};
 use crate::{Gateway, router};
 
-/// Bytes a body may have where it holds no arguments, and room around arguments where it does.
+/// The maximum body without arguments, and the room around arguments otherwise.
 pub(crate) const SMALL_BODY: usize = 64 << 10;
 const BODY_PATIENCE: Duration = Duration::from_secs(30);
-/// Sign-ins whose body is on its way, and how long that may take: it is a token, and comes with its head.
+// Limits sign-ins whose body is arriving. Such a body is only a token, and normally
+// comes with its head.
 const SIGN_INS: usize = 32;
 const SIGN_IN_PATIENCE: Duration = Duration::from_secs(5);
-/// How long a route may take to answer after its calls were cancelled.
+// How long a route may take to answer after its calls were cancelled.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
-/// Who asks, once the guard has let it in.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Caller {
-    /// The token's place in the configuration, counted from 1; 0 for everybody where none is needed.
+    /// The token's position in the configuration, from 1. 0 is everybody where no token is needed.
     pub(crate) number: u64,
-    /// What it is called, and the tools there are for it.
     pub(crate) scope: Scope,
     pub(crate) rights: Rights,
-    /// True for a person in a browser that is signed in; false for whatever sends a token, or nothing.
+    /// True in a browser that is signed in.
     pub(crate) is_session: bool,
 }
 
 impl Caller {
-    /// The number of the one who started the gateway.
     pub(crate) const OPERATOR: u64 = u64::MAX - 1;
 
-    /// The one who started the gateway: in a browser that was signed in by the link, or through a command.
+    /// Whoever started the gateway: in a browser signed in by the link, or through a command.
     fn operator(is_session: bool) -> Self {
         Self {
             number: Self::OPERATOR,
-            scope: Scope::default().of(OPERATOR),
+            scope: Scope::default().for_caller(OPERATOR),
             rights: match is_session {
                 true => Rights::ALL,
                 false => Rights::ALL_BUT_APPROVE,
@@ -105,7 +101,7 @@ impl<S: Sync> FromRequestParts<S> for Caller {
     type Rejection = Infallible;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
-        // The guard puts it there; a request without one may use nothing.
+        // The guard inserts the caller. A request without one may use nothing.
         let nobody = || Self {
             number: u64::MAX,
             scope: Scope::only(Vec::new()),
@@ -116,72 +112,60 @@ impl<S: Sync> FromRequestParts<S> for Caller {
 }
 
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Ends {
+pub(crate) struct ConnectionAddresses {
     pub(crate) peer: IpAddr,
     pub(crate) reached: IpAddr,
 }
 
-pub(crate) struct Keys {
-    tokens: Arc<ArcSwap<Tokens>>,
-    pub(crate) sessions: Sessions,
-    wrong: WrongTokens,
+pub(crate) struct AuthState {
+    pub(crate) tokens: Arc<ArcSwap<AccessTokens>>,
+    pub(crate) sessions: BrowserSessions,
+    pub(crate) wrong: WrongTokens,
 }
 
-impl Keys {
-    pub(crate) fn tokens(&self) -> Arc<Tokens> {
-        self.tokens.load_full()
-    }
-
-    /// Counts a wrong token. If there were too many, this is the answer.
-    pub(crate) fn wrong(&self, peer: IpAddr) -> Option<Response> {
-        self.wrong.note(peer)
-    }
-}
-
-/// What a request holds while its body arrives and its route works.
 struct RequestPermits {
     memory: Arc<MemoryLease>,
-    sign_in: Option<EvictingPlace>,
+    sign_in: Option<EvictingPermit>,
 }
 
-pub(crate) struct Guard {
+pub(crate) struct RequestGuard {
     gateway: Gateway,
     routes: TowerToHyperService<Router>,
-    hosts: Hosts,
-    origins: Origins,
-    keys: Arc<Keys>,
-    rate: Option<Rate>,
-    /// For whoever only looks: an operator sees how it is also when there is no room for calls.
-    looks: Rooms,
-    streams: Streams,
-    /// For those who are not known yet and send a token in a body.
-    sign_ins: EvictingPlaces,
+    hosts: AllowedHosts,
+    origins: AllowedOrigins,
+    keys: Arc<AuthState>,
+    rate: Option<RateLimiter>,
+    // For requests that only read, so that an operator sees the state even while
+    // calls fill the gateway.
+    lookups: CallerPermits,
+    streams: StreamLimits,
+    // For unknown callers who send a token in a body.
+    sign_ins: EvictingPermits,
     ids: RequestIds,
     body_patience: Duration,
 }
 
-impl Guard {
-    /// `bind` is the address that is listened on.
+impl RequestGuard {
     pub(crate) fn new(gateway: Gateway, bind: SocketAddr) -> Self {
         let routes = router::build(gateway.clone());
-        Self::around(routes, gateway, bind)
+        Self::with_routes(routes, gateway, bind)
     }
 
-    fn around(routes: Router, gateway: Gateway, bind: SocketAddr) -> Self {
-        let settings = &gateway.parts().settings;
+    fn with_routes(routes: Router, gateway: Gateway, bind: SocketAddr) -> Self {
+        let settings = &gateway.parts.settings;
         let per_second = f64::from(settings.rate);
         Self {
-            hosts: Hosts::new(bind, &settings.hosts),
-            origins: Origins::new(&settings.origins),
-            keys: Arc::new(Keys {
-                tokens: Arc::clone(gateway.tokens()),
-                sessions: Sessions::new(bind.port()),
+            hosts: AllowedHosts::new(bind, &settings.hosts),
+            origins: AllowedOrigins::new(&settings.origins),
+            keys: Arc::new(AuthState {
+                tokens: Arc::clone(&gateway.tokens),
+                sessions: BrowserSessions::new(bind.port()),
                 wrong: WrongTokens::default(),
             }),
-            rate: (settings.rate > 0).then(|| Rate::new(per_second, per_second)),
-            looks: Rooms::new(settings.concurrency, settings),
-            streams: Streams::new(settings),
-            sign_ins: EvictingPlaces::new(SIGN_INS),
+            rate: (settings.rate > 0).then(|| RateLimiter::new(per_second, per_second)),
+            lookups: CallerPermits::new(settings.concurrency, settings),
+            streams: StreamLimits::new(settings),
+            sign_ins: EvictingPermits::new(SIGN_INS),
             ids: RequestIds::default(),
             routes: TowerToHyperService::new(routes),
             body_patience: BODY_PATIENCE,
@@ -190,7 +174,7 @@ impl Guard {
     }
 
     pub(crate) fn under_way(&self) -> usize {
-        self.gateway.requests().taken()
+        self.gateway.requests.taken()
     }
 
     #[cfg(test)]
@@ -198,139 +182,136 @@ impl Guard {
         self.streams.taken()
     }
 
-    pub(crate) async fn handle<B>(
+    pub(crate) async fn handle<B: RequestBody>(
         &self,
-        ends: Ends,
-        watch: &Arc<Watch>,
+        ends: ConnectionAddresses,
+        watch: &Arc<ConnectionWatch>,
         request: Request<B>,
-    ) -> http::Response<Answer>
-    where
-        B: HttpBody<Data = Bytes, Error: Into<Box<dyn std::error::Error + Send + Sync>>>
-            + Send
-            + Unpin
-            + 'static,
-    {
-        let id = self.ids.of(request.headers());
-        // Whatever the level of the log is: a warning has to say which request it is about.
+    ) -> http::Response<ResponseBody> {
+        let id = self.ids.assign(request.headers());
+        // At the level of errors, so that every log record names its request
+        // whatever the log level.
         let span = error_span!("request", id = id.to_str().unwrap_or_default());
         self.answer(ends, watch, request, id).instrument(span).await
     }
 
-    async fn answer<B>(
+    async fn answer<B: RequestBody>(
         &self,
-        ends: Ends,
-        watch: &Arc<Watch>,
+        ends: ConnectionAddresses,
+        watch: &Arc<ConnectionWatch>,
         request: Request<B>,
         id: HeaderValue,
-    ) -> http::Response<Answer>
-    where
-        B: HttpBody<Data = Bytes, Error: Into<Box<dyn std::error::Error + Send + Sync>>>
-            + Send
-            + Unpin
-            + 'static,
-    {
+    ) -> http::Response<ResponseBody> {
         let (parts, body) = request.into_parts();
         let is_chunked = parts.headers.contains_key(header::TRANSFER_ENCODING);
-        let mut page = Page::None;
-        let mut asker = None;
+        let mut page = PageOrigin::None;
+        let mut requester = None;
         let response = match self.admit(ends, watch, &parts, &mut page) {
-            Ok(Entry {
+            Ok(AdmittedRequest {
                 caller,
-                place,
+                permit,
                 sign_in,
             }) => {
                 let memory = MemoryLease::new(&self.gateway, caller.as_ref());
-                let asker = asker.insert(Asker::of(caller.as_ref(), &parts, place));
-                asker.holds(Arc::clone(&memory));
+                requester = Some(StreamRequester {
+                    number: caller.as_ref().map_or(0, |caller| caller.number),
+                    is_full: memory.is_full,
+                    is_get: parts.method == Method::GET,
+                    is_mcp: parts.uri.path() == "/mcp",
+                    permit,
+                    memory: Arc::clone(&memory),
+                });
                 let permits = RequestPermits { memory, sign_in };
-                self.pass(caller, ends, watch, parts, body, permits).await
+                self.run_route(caller, ends, watch, parts, body, permits)
+                    .await
             }
             Err(refused) => *refused,
         };
-        if response.extensions().get::<Slowly>().is_some() {
-            asker = None;
-            let slowly = tokio::time::sleep(SLOW);
-            tokio::select! {
-                () = slowly => {}
-                () = self.gateway.stopping().cancelled() => {}
-            }
+        if response.extensions().get::<DelayedResponse>().is_some() {
+            requester = None;
+            let stopping = self.gateway.stopping.cancelled();
+            drop(tokio::time::timeout(RESPONSE_DELAY, stopping).await);
         }
-        let (mut response, stream) = self.bounded(response, asker);
+        let (mut response, stream) = self.limit_stream(response, requester);
         if is_chunked {
-            // Where the next request begins is known to the parser alone, and it hides what it should refuse.
-            response = closing(response);
+            // Only the parser knows where the next request begins, and it hides
+            // what we should reject.
+            response = close_connection(response);
         }
-        let (mut parts, body) = Problem::named(response, &id).into_parts();
-        headers::finish(&mut parts.headers, id, &page);
-        http::Response::from_parts(parts, Answer::new(body, stream, Arc::clone(watch)))
+        let (mut parts, body) = Problem::with_request_id(response, &id).into_parts();
+        headers::add_standard_headers(&mut parts.headers, id, &page);
+        let watch = Arc::clone(watch);
+        http::Response::from_parts(
+            parts,
+            ResponseBody {
+                body,
+                stream,
+                watch,
+            },
+        )
     }
 
-    async fn pass<B>(
+    async fn run_route<B: RequestBody>(
         &self,
         caller: Option<Caller>,
-        ends: Ends,
-        watch: &Arc<Watch>,
+        ends: ConnectionAddresses,
+        watch: &Arc<ConnectionWatch>,
         mut parts: Parts,
         body: B,
         permits: RequestPermits,
-    ) -> Response
-    where
-        B: HttpBody<Data = Bytes, Error: Into<Box<dyn std::error::Error + Send + Sync>>>
-            + Send
-            + Unpin
-            + 'static,
-    {
+    ) -> Response {
         let RequestPermits { memory, sign_in } = permits;
-        let site = Site::of(&parts);
-        let limit = self.longest(site);
-        let is_envelope = matches!(site, Site::Call | Site::Mcp);
+        let route = RouteClass::from_parts(&parts);
+        let limit = self.max_body_bytes(route);
+        let is_envelope = matches!(route, RouteClass::Call | RouteClass::Mcp);
         if !is_envelope && body.size_hint().lower() > limit as u64 {
-            watch.leaves_body_unread();
-            let detail = self.wrong_with(Fault::TooLarge, limit, self.body_patience);
+            watch.mark_body_unread();
+            let detail = self.fault_detail(BodyFault::TooLarge, limit, self.body_patience);
             return refuse(StatusCode::PAYLOAD_TOO_LARGE, detail);
         }
-        let meter = JsonMeter::new(body.size_hint().exact(), self.most_values(site), &memory);
+        let (length, max_values) = (body.size_hint().exact(), self.max_body_values(route));
+        let meter = JsonMeter::new(length, max_values, &memory);
         let patience = match sign_in {
             Some(_) => SIGN_IN_PATIENCE,
             None => self.body_patience,
         };
-        let body = Bounded::wrap(body, limit, patience, meter, watch);
-        if matches!(site, Site::SignIn | Site::SignOut) {
+        let body = BoundedBody::wrap(body, limit, patience, meter, watch);
+        if matches!(route, RouteClass::SignIn | RouteClass::SignOut) {
             parts.extensions.insert(Arc::clone(&self.keys));
             parts.extensions.insert(ends);
         }
         if let Some(caller) = caller {
             parts.extensions.insert(caller);
         }
-        let call = Refusal::Stopping.later(&parts);
+        let call = AdmissionError::Stopping.defer(&parts);
         let response = tokio::select! {
             biased;
-            response = self.before_the_end(parts, body, call) => response,
-            () = evicted(sign_in.as_ref()) => {
-                let detail = "others want to sign in, and this body was too slow; send it again, and faster";
-                return closing(refuse(StatusCode::SERVICE_UNAVAILABLE, detail.to_owned()));
+            response = self.answer_before_shutdown(parts, body, call) => response,
+            () = wait_for_eviction(sign_in.as_ref()) => {
+                let detail = "the body arrived too slowly while others wanted to sign in; try again";
+                return close_connection(refuse(StatusCode::SERVICE_UNAVAILABLE, detail.to_owned()));
             }
         };
         match watch.body_fault() {
             None => refusal::as_problem(response).await,
             Some(fault) => {
-                let detail = self.wrong_with(fault, limit, patience);
+                let detail = self.fault_detail(fault, limit, patience);
                 body_limits::fault_response(fault, detail, is_envelope.then_some(response))
             }
         }
     }
 
-    /// The route's answer. If it is still at work after all calls were told to end, it is left.
-    async fn before_the_end(
+    /// Returns the route's response, or gives up on it shortly after all calls were cancelled.
+    async fn answer_before_shutdown(
         &self,
         parts: Parts,
         body: Body,
-        otherwise: refusal::Later,
+        otherwise: refusal::DeferredRefusal,
     ) -> Response {
         let answer = self.routes.call(Request::from_parts(parts, body));
         let mut answer = std::pin::pin!(AssertUnwindSafe(answer).catch_unwind());
         let last = async {
-            self.gateway.calls().cancelled().await;
+            self.gateway.calls.cancelled().await;
             tokio::time::sleep(LAST_WORDS).await;
         };
         tokio::select! {
@@ -344,9 +325,9 @@ impl Guard {
     }
 }
 
-async fn evicted(sign_in: Option<&EvictingPlace>) {
+async fn wait_for_eviction(sign_in: Option<&EvictingPermit>) {
     match sign_in {
-        Some(sign_in) => sign_in.evicted().cancelled().await,
+        Some(sign_in) => sign_in.evicted.cancelled().await,
         None => std::future::pending().await,
     }
 }

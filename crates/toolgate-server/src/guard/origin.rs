@@ -1,53 +1,53 @@
-//! Pages that are ours. A browser says in `Origin` and `Sec-Fetch-Site` whose page makes it ask.
+//! Identifies the page behind a request by `Origin` and `Sec-Fetch-Site`.
 
 use std::net::IpAddr;
 
 use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 
-use super::host::Hosts;
+use super::host::AllowedHosts;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Page {
-    /// No page: a program, or a browser that a person told to go here.
+pub(super) enum PageOrigin {
+    // No page: a program, or a browser that a person pointed here.
     None,
     Own,
-    /// One that the configuration lists; it is told that it may read the answer.
+    // A page that the configuration lists. It may read the response.
     Listed(HeaderValue),
 }
 
-pub(super) struct Origins(Vec<Box<str>>);
+pub(super) struct AllowedOrigins(Vec<Box<str>>);
 
-impl Origins {
+impl AllowedOrigins {
     pub(super) fn new(listed: &[String]) -> Self {
         Self(listed.iter().map(|origin| origin.as_str().into()).collect())
     }
 
-    /// Whose page asks; an error if it is nobody's we know, with what to call it.
+    /// Returns the page behind a request, or an error that describes a foreign one.
     pub(super) fn check(
         &self,
-        hosts: &Hosts,
+        hosts: &AllowedHosts,
         host: &str,
         reached: IpAddr,
         method: &Method,
         headers: &HeaderMap,
-    ) -> Result<Page, String> {
-        let page = match only(headers, &header::ORIGIN)? {
-            None => Page::None,
-            Some(origin) => self.whose(hosts, host, reached, origin)?,
+    ) -> Result<PageOrigin, String> {
+        let page = match single_header(headers, &header::ORIGIN)? {
+            None => PageOrigin::None,
+            Some(origin) => self.classify(hosts, host, reached, origin)?,
         };
-        if page == Page::None {
+        if page == PageOrigin::None {
             expect_no_foreign_page(method, headers)?;
         }
         Ok(page)
     }
 
-    fn whose(
+    fn classify(
         &self,
-        hosts: &Hosts,
+        hosts: &AllowedHosts,
         host: &str,
         reached: IpAddr,
         origin: &HeaderValue,
-    ) -> Result<Page, String> {
+    ) -> Result<PageOrigin, String> {
         let text = origin.to_str().unwrap_or("unreadable");
         let (usual_port, authority) = match text.split_once("://") {
             Some(("http", authority)) => (80, authority),
@@ -56,29 +56,26 @@ impl Origins {
         };
         if !authority.is_empty()
             && (authority.eq_ignore_ascii_case(host)
-                || hosts.has_page(authority, usual_port, reached))
+                || hosts.is_own_page(authority, usual_port, reached))
         {
-            return Ok(Page::Own);
+            return Ok(PageOrigin::Own);
         }
-        if self
-            .0
-            .iter()
-            .any(|listed| listed.eq_ignore_ascii_case(text))
-        {
-            return Ok(Page::Listed(origin.clone()));
+        let mut listed = self.0.iter();
+        if listed.any(|listed| listed.eq_ignore_ascii_case(text)) {
+            return Ok(PageOrigin::Listed(origin.clone()));
         }
-        Err(format!("the origin '{}'", shown(text)))
+        Err(format!("the origin '{}'", excerpt(text)))
     }
 }
 
-/// An image or a script tag of a foreign page asks without an `Origin`; browsers mark it all the same.
+// A foreign image or script tag sends no `Origin`, but browsers mark it in another header.
 fn expect_no_foreign_page(method: &Method, headers: &HeaderMap) -> Result<(), String> {
     const SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
     const MODE: HeaderName = HeaderName::from_static("sec-fetch-mode");
     let Some(site) = headers.get(SITE) else {
         return Ok(());
     };
-    // A link that a person followed.
+    // A person who follows a link is welcome from anywhere.
     let follows =
         || *method == Method::GET && headers.get(MODE).is_some_and(|mode| mode == "navigate");
     if site == "same-origin" || site == "none" || follows() {
@@ -87,8 +84,8 @@ fn expect_no_foreign_page(method: &Method, headers: &HeaderMap) -> Result<(), St
     Err("a page of another site".to_owned())
 }
 
-/// The only header of that name, if any.
-pub(super) fn only<'a>(
+/// Rejects a repeated header, because a proxy may have acted on the other value.
+pub(super) fn single_header<'a>(
     headers: &'a HeaderMap,
     name: &HeaderName,
 ) -> Result<Option<&'a HeaderValue>, String> {
@@ -100,8 +97,8 @@ pub(super) fn only<'a>(
     }
 }
 
-/// What others wrote, fit for a text.
-pub(super) fn shown(text: &str) -> String {
+// Makes text from outside safe to show.
+pub(super) fn excerpt(text: &str) -> String {
     let cut: String = text.chars().take(100).collect();
     toolgate_core::escape(&cut).to_string()
 }
@@ -110,12 +107,15 @@ pub(super) fn shown(text: &str) -> String {
 mod tests {
     use super::*;
 
-    fn check(pairs: &[(&'static str, &'static str)], method: &Method) -> Result<Page, String> {
-        let hosts = Hosts::new(
+    fn check(
+        pairs: &[(&'static str, &'static str)],
+        method: &Method,
+    ) -> Result<PageOrigin, String> {
+        let hosts = AllowedHosts::new(
             ([127, 0, 0, 1], 7460).into(),
             &["tools.example.org".to_owned()],
         );
-        let origins = Origins::new(&[
+        let origins = AllowedOrigins::new(&[
             "https://app.example.org".to_owned(),
             "vscode-webview://panel".to_owned(),
         ]);
@@ -140,12 +140,12 @@ mod tests {
 
     #[test]
     fn pages_that_are_ours_and_no_others() {
-        let listed = |origin| Some(Page::Listed(HeaderValue::from_static(origin)));
+        let listed = |origin| Some(PageOrigin::Listed(HeaderValue::from_static(origin)));
         let table = [
-            ("http://localhost:7460", Some(Page::Own)),
-            ("http://127.0.0.1:7460", Some(Page::Own)),
-            ("http://[::1]:7460", Some(Page::Own)),
-            ("https://tools.example.org", Some(Page::Own)),
+            ("http://localhost:7460", Some(PageOrigin::Own)),
+            ("http://127.0.0.1:7460", Some(PageOrigin::Own)),
+            ("http://[::1]:7460", Some(PageOrigin::Own)),
+            ("https://tools.example.org", Some(PageOrigin::Own)),
             ("https://app.example.org", listed("https://app.example.org")),
             ("vscode-webview://panel", listed("vscode-webview://panel")),
             ("http://app.example.org", None),

@@ -1,4 +1,4 @@
-//! How often one may ask.
+//! Limits how often a caller may send requests.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -6,20 +6,20 @@ use std::net::IpAddr;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-/// Buckets kept at once; beyond that, whoever is new shares one.
-const MOST: usize = 4096;
+// Beyond this many buckets, new callers share one.
+const MAX_BUCKETS: usize = 4096;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum Who {
+pub(super) enum RateKey {
     Token(u64),
-    /// An address; of IPv6 the half that a provider gives to one customer.
+    // An address. Of IPv6 only the prefix that a provider gives to one customer.
     V4([u8; 4]),
     V6([u8; 8]),
-    /// Everybody there was no room for.
+    // Shared by everybody who has no bucket.
     Others,
 }
 
-impl From<IpAddr> for Who {
+impl From<IpAddr> for RateKey {
     fn from(ip: IpAddr) -> Self {
         match ip.to_canonical() {
             IpAddr::V4(ip) => Self::V4(ip.octets()),
@@ -31,20 +31,20 @@ impl From<IpAddr> for Who {
     }
 }
 
-/// Token buckets: `burst` at once, then `per_second`.
-pub(super) struct Rate {
+/// Token buckets that hold `burst` and refill at `per_second`.
+pub(super) struct RateLimiter {
     burst: f64,
     per_second: f64,
-    buckets: Mutex<HashMap<Who, Bucket>>,
+    buckets: Mutex<HashMap<RateKey, TokenBucket>>,
 }
 
 #[derive(Clone, Copy)]
-struct Bucket {
+struct TokenBucket {
     left: f64,
     at: Instant,
 }
 
-impl Rate {
+impl RateLimiter {
     pub(super) fn new(burst: f64, per_second: f64) -> Self {
         Self {
             burst,
@@ -53,20 +53,14 @@ impl Rate {
         }
     }
 
-    /// Takes one; an error is the number of seconds after which there is one again.
-    pub(super) fn take(&self, who: Who) -> Result<(), u32> {
+    /// Takes a token. The error is the number of seconds until there is one.
+    pub(super) fn take(&self, who: RateKey) -> Result<(), u32> {
         let now = Instant::now();
         let mut buckets = self.buckets.lock();
-        let full = Bucket {
-            left: self.burst,
-            at: now,
-        };
-        let who = if buckets.contains_key(&who) || self.has_room(&mut buckets, now) {
-            who
-        } else {
-            Who::Others
-        };
-        let bucket = buckets.entry(who).or_insert(full);
+        let has_bucket = buckets.contains_key(&who) || self.has_room(&mut buckets, now);
+        let who = if has_bucket { who } else { RateKey::Others };
+        let (left, at) = (self.burst, now);
+        let bucket = buckets.entry(who).or_insert(TokenBucket { left, at });
         bucket.left = self.level(bucket, now);
         bucket.at = now;
         if bucket.left >= 1.0 {
@@ -77,15 +71,15 @@ impl Rate {
         Err(seconds.ceil().max(1.0) as u32)
     }
 
-    fn has_room(&self, buckets: &mut HashMap<Who, Bucket>, now: Instant) -> bool {
-        if buckets.len() >= MOST {
-            // One that is full again is as good as none.
+    fn has_room(&self, buckets: &mut HashMap<RateKey, TokenBucket>, now: Instant) -> bool {
+        if buckets.len() >= MAX_BUCKETS {
+            // A full bucket behaves like a new one.
             buckets.retain(|_, bucket| self.level(bucket, now) < self.burst);
         }
-        buckets.len() < MOST
+        buckets.len() < MAX_BUCKETS
     }
 
-    fn level(&self, bucket: &Bucket, now: Instant) -> f64 {
+    fn level(&self, bucket: &TokenBucket, now: Instant) -> f64 {
         let passed = now.duration_since(bucket.at).as_secs_f64();
         (bucket.left + passed * self.per_second).min(self.burst)
     }
@@ -96,13 +90,13 @@ mod tests {
     use super::*;
     use std::time::Duration;
 
-    fn v4(last: u8) -> Who {
-        Who::from(IpAddr::from([10, 0, 0, last]))
+    fn v4(last: u8) -> RateKey {
+        RateKey::from(IpAddr::from([10, 0, 0, last]))
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_bucket_empties_and_fills_again() {
-        let rate = Rate::new(10.0, 10.0 / 60.0);
+        let rate = RateLimiter::new(10.0, 10.0 / 60.0);
         assert!((0..10).all(|_| rate.take(v4(1)).is_ok()));
         assert_eq!(rate.take(v4(1)), Err(6));
         assert_eq!(rate.take(v4(2)), Ok(()), "another has its own");
@@ -119,15 +113,15 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn many_addresses_take_no_more_memory_and_share_what_is_left() {
-        let rate = Rate::new(2.0, 1.0);
-        let of = |number: u32| Who::from(IpAddr::from(number.to_be_bytes()));
-        for number in 0..MOST as u32 {
+        let rate = RateLimiter::new(2.0, 1.0);
+        let of = |number: u32| RateKey::from(IpAddr::from(number.to_be_bytes()));
+        for number in 0..MAX_BUCKETS as u32 {
             assert_eq!(rate.take(of(number)), Ok(()));
         }
         assert_eq!(rate.take(of(1_000_000)), Ok(()));
         assert_eq!(rate.take(of(1_000_001)), Ok(()));
         assert_eq!(rate.take(of(1_000_002)), Err(1));
-        assert_eq!(rate.buckets.lock().len(), MOST + 1);
+        assert_eq!(rate.buckets.lock().len(), MAX_BUCKETS + 1);
         tokio::time::advance(Duration::from_secs(2)).await;
         assert_eq!(rate.take(of(1_000_003)), Ok(()));
         assert_eq!(rate.buckets.lock().len(), 1, "full buckets are let go");
@@ -135,7 +129,7 @@ mod tests {
 
     #[test]
     fn neighbours_behind_one_ipv6_prefix_are_one() {
-        let who = |ip: &str| Who::from(ip.parse::<IpAddr>().unwrap());
+        let who = |ip: &str| RateKey::from(ip.parse::<IpAddr>().unwrap());
         assert_eq!(who("2001:db8::1"), who("2001:db8::ffff:1"));
         assert_ne!(who("2001:db8::1"), who("2001:db8:1::1"));
         assert_eq!(who("::ffff:10.0.0.1"), who("10.0.0.1"));

@@ -1,4 +1,4 @@
-//! Answers of the guard itself, in the words of the route: an envelope where a call was asked for, else a problem.
+//! Responses of the guard itself: an envelope for a tool call, else a problem.
 
 use std::any::Any;
 
@@ -6,121 +6,99 @@ use axum::Json;
 use axum::body::{Body, to_bytes};
 use axum::response::{IntoResponse, Response};
 use http::request::Parts;
-use http::{HeaderValue, Method, StatusCode, Uri, header};
+use http::{Method, StatusCode, Uri, header};
 use percent_encoding::percent_decode_str;
 use serde_json::json;
 use toolgate_core::{ToolCall, ToolError, ToolOutcome};
 use tracing::error;
 
-use crate::api::shown;
+use crate::api::escaped_path;
 use crate::problem::Problem;
 
-/// Why somebody who may come in must wait.
+/// Why an admitted caller has to try again later.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Refusal {
+pub(super) enum AdmissionError {
     Stopping,
     TooOften(u32),
-    /// The number of places.
+    // Holds the number of permits.
     Full(usize),
 }
 
-/// A refusal for later, when the request is no longer at hand.
-pub(super) struct Later {
-    refusal: Refusal,
+pub(super) struct DeferredRefusal {
+    refusal: AdmissionError,
     method: Method,
     uri: Uri,
 }
 
-impl Refusal {
+impl AdmissionError {
     pub(super) fn answer(self, parts: &Parts) -> Response {
-        self.later(parts).answer()
+        self.defer(parts).answer()
     }
 
-    pub(super) fn later(self, parts: &Parts) -> Later {
-        Later {
+    pub(super) fn defer(self, parts: &Parts) -> DeferredRefusal {
+        DeferredRefusal {
             refusal: self,
             method: parts.method.clone(),
             uri: parts.uri.clone(),
         }
     }
 
-    fn status(self) -> StatusCode {
+    /// The status, when to try again in seconds, and the reason.
+    fn details(self) -> (StatusCode, u32, String) {
+        let busy = StatusCode::SERVICE_UNAVAILABLE;
         match self {
-            Self::Stopping | Self::Full(_) => StatusCode::SERVICE_UNAVAILABLE,
-            Self::TooOften(_) => StatusCode::TOO_MANY_REQUESTS,
-        }
-    }
-
-    fn seconds(self) -> u32 {
-        match self {
-            Self::Stopping | Self::Full(_) => 1,
-            Self::TooOften(seconds) => seconds,
-        }
-    }
-
-    fn reason(self) -> String {
-        match self {
-            Self::Stopping => "the gateway is stopping".to_owned(),
-            Self::TooOften(seconds) => {
-                format!("that is more often than serve.rate allows; try again in {seconds} s")
+            Self::Stopping => (busy, 1, "the gateway is stopping".to_owned()),
+            Self::Full(permits) => {
+                let running = format!("{permits} requests are already running, which is the limit");
+                (busy, 1, format!("{running}; try again in 1 s"))
             }
-            Self::Full(places) => format!(
-                "{places} requests are under way already, which is the limit; try again in 1 s"
-            ),
+            Self::TooOften(seconds) => {
+                let reason = format!(
+                    "serve.rate does not allow that many requests; try again in {seconds} s"
+                );
+                (StatusCode::TOO_MANY_REQUESTS, seconds, reason)
+            }
         }
     }
 }
 
-impl Later {
-    /// A route that panics costs one answer, never the connection.
+impl DeferredRefusal {
+    /// A panic in a route costs one response, never the connection.
     pub(super) fn panicked(&self, panic: &(dyn Any + Send)) -> Response {
         let text = panic.downcast_ref::<&str>().copied();
         let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
         let text = toolgate_core::escape(text.unwrap_or("panic without a message"));
-        let path = shown(&self.uri);
+        let path = escaped_path(&self.uri);
         error!(%path, panic = %text, "a route panicked");
-        Problem::new(
-            StatusCode::INTERNAL_SERVER_ERROR,
-            "something is wrong inside of the gateway; its log says what",
-        )
-        .into_response()
+        let detail = "internal error; see the log of the gateway";
+        Problem::new(StatusCode::INTERNAL_SERVER_ERROR, detail).into_response()
     }
 
     pub(super) fn answer(self) -> Response {
-        let reason = self.refusal.reason();
-        let (status, seconds) = (self.refusal.status(), self.refusal.seconds());
-        let called = called(self.uri.path()).filter(|_| self.method == Method::POST);
-        let Some(tool) = called.map(decoded) else {
-            return Problem::new(status, reason)
-                .retry_after(seconds)
-                .into_response();
+        let (status, seconds, reason) = self.refusal.details();
+        let called = decoded_tool_in_path(self.uri.path()).filter(|_| self.method == Method::POST);
+        let Some(tool) = called else {
+            let problem = Problem::new(status, reason);
+            return problem.retry_after(seconds).into_response();
         };
         let error = ToolError::unavailable(&tool, reason);
         let outcome = ToolOutcome::refused(&ToolCall::new(tool, json!({})), error);
-        let mut response = (status, Json(outcome)).into_response();
-        response
-            .headers_mut()
-            .insert(header::RETRY_AFTER, HeaderValue::from(seconds));
-        response
+        (status, [(header::RETRY_AFTER, seconds)], Json(outcome)).into_response()
     }
 }
 
-/// The tool in the path of a call, as it stands there.
-pub(super) fn called(path: &str) -> Option<&str> {
+/// The tool in the path of a call, still percent-encoded.
+pub(super) fn tool_in_path(path: &str) -> Option<&str> {
     let name = path.strip_prefix("/api/tools/")?.strip_suffix("/call")?;
     (!name.is_empty() && !name.contains('/')).then_some(name)
 }
 
-/// The same, decoded as far as it can be.
-pub(crate) fn called_tool(path: &str) -> Option<String> {
-    called(path).map(decoded)
+/// The tool in the path of a call, decoded as far as possible.
+pub(crate) fn decoded_tool_in_path(path: &str) -> Option<String> {
+    let name = tool_in_path(path)?;
+    Some(percent_decode_str(name).decode_utf8_lossy().into_owned())
 }
 
-fn decoded(name: &str) -> String {
-    percent_decode_str(name).decode_utf8_lossy().into_owned()
-}
-
-/// What axum itself refuses, it refuses in plain text or without a word; here every error is a problem.
 pub(super) async fn as_problem(response: Response) -> Response {
     const SENTENCE: usize = 4096;
     let status = response.status();
@@ -134,7 +112,7 @@ pub(super) async fn as_problem(response: Response) -> Response {
     let text = String::from_utf8_lossy(&text);
     let detail = match (text.trim(), status) {
         ("", StatusCode::METHOD_NOT_ALLOWED) => {
-            "this path does not know that method; /openapi.json says which ones it knows"
+            "this path does not support that method; /openapi.json lists the methods it supports"
         }
         ("", _) => "the request could not be answered",
         (text, _) => text,
@@ -164,7 +142,7 @@ mod tests {
             ("/api/tools/call", None),
         ];
         for (path, tool) in table {
-            assert_eq!(called_tool(path).as_deref(), tool, "{path}");
+            assert_eq!(decoded_tool_in_path(path).as_deref(), tool, "{path}");
         }
     }
 }

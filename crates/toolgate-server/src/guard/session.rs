@@ -1,4 +1,4 @@
-//! Sessions: a browser that has signed in shows a cookie instead of the token.
+//! Browser sessions, which stand for a token after signing in.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -13,25 +13,26 @@ use tokio::time::Instant;
 use super::token::digest;
 
 const LIFE: Duration = Duration::from_secs(12 * 3600);
-/// With more the oldest ends.
-const MOST: usize = 1024;
-/// With the port: a browser sends a cookie to every port of a host, and other programs listen there.
+// Beyond this the oldest session ends.
+const MAX_SESSIONS: usize = 1024;
+/// The port becomes part of the name, because browsers send a cookie to every port of a host, and
+/// other programs listen there.
 pub(crate) const COOKIE: &str = "toolgate_session";
-/// A browser takes such a cookie over HTTPS only, and from nobody but this very host.
+// Browsers accept this prefix over HTTPS only, and from this very host.
 const HOST_ONLY: &str = "__Host-";
 
-/// The sessions there are, by the hash of their id: what an attacker could learn from the time of a look-up is worth nothing.
-pub(crate) struct Sessions {
+/// Sessions by the hash of their id, so that the time of a lookup reveals nothing useful.
+pub(crate) struct BrowserSessions {
     name: String,
-    all: Mutex<HashMap<[u8; 32], Session>>,
+    all: Mutex<HashMap<[u8; 32], BrowserSession>>,
 }
 
-struct Session {
+struct BrowserSession {
     number: u64,
     ends: Instant,
 }
 
-impl Sessions {
+impl BrowserSessions {
     pub(crate) fn new(port: u16) -> Self {
         Self {
             name: format!("{COOKIE}_{port}"),
@@ -39,7 +40,7 @@ impl Sessions {
         }
     }
 
-    /// Opens one; the answer is the cookie to set. Nothing if the system has no randomness to give.
+    /// Opens a session and returns its cookie. Fails if the system has no random numbers.
     pub(crate) fn open(&self, number: u64, headers: &HeaderMap) -> Option<HeaderValue> {
         let mut id = [0_u8; 32];
         SystemRandom::new().fill(&mut id).ok()?;
@@ -47,19 +48,19 @@ impl Sessions {
         let now = Instant::now();
         let mut sessions = self.all.lock();
         sessions.retain(|_, session| session.ends > now);
-        if sessions.len() >= MOST {
+        if sessions.len() >= MAX_SESSIONS {
             let oldest = sessions.iter().min_by_key(|(_, session)| session.ends);
             if let Some(oldest) = oldest.map(|(hash, _)| *hash) {
                 sessions.remove(&oldest);
             }
         }
         let ends = now + LIFE;
-        sessions.insert(digest(id.as_bytes()), Session { number, ends });
+        sessions.insert(digest(id.as_bytes()), BrowserSession { number, ends });
         HeaderValue::from_maybe_shared(self.cookie(&id, LIFE, headers)).ok()
     }
 
     pub(super) fn find(&self, headers: &HeaderMap) -> Option<u64> {
-        let hash = digest(self.shown(headers)?.as_bytes());
+        let hash = digest(self.session_id(headers)?.as_bytes());
         let mut sessions = self.all.lock();
         let session = sessions.get(&hash)?;
         if session.ends > Instant::now() {
@@ -69,15 +70,15 @@ impl Sessions {
         None
     }
 
-    /// Ends the shown session; the answer is the cookie that takes it from the browser.
     pub(crate) fn close(&self, headers: &HeaderMap) -> Option<HeaderValue> {
-        if let Some(id) = self.shown(headers) {
+        if let Some(id) = self.session_id(headers) {
             self.all.lock().remove(&digest(id.as_bytes()));
         }
         HeaderValue::from_maybe_shared(self.cookie("", Duration::ZERO, headers)).ok()
     }
 
-    /// On plain HTTP without `Secure`: a browser would not keep it. Where a proxy adds TLS, the page that signs in says so.
+    /// Without `Secure` on plain HTTP, where a browser would drop it. Behind a TLS proxy the
+    /// page's origin reveals HTTPS.
     fn cookie(&self, id: &str, life: Duration, headers: &HeaderMap) -> String {
         let (name, seconds) = (&self.name, life.as_secs());
         let attributes = format!("Max-Age={seconds}; Path=/; HttpOnly; SameSite=Strict");
@@ -88,8 +89,9 @@ impl Sessions {
         }
     }
 
-    /// The session a request shows. One that shows two shows none: somebody else may have planted the other.
-    fn shown<'h>(&self, headers: &'h HeaderMap) -> Option<&'h str> {
+    /// Returns the id of a request's session. If there are two, neither counts, because somebody
+    /// else may have planted one.
+    fn session_id<'h>(&self, headers: &'h HeaderMap) -> Option<&'h str> {
         let cookies = headers.get_all(header::COOKIE).iter();
         let pairs = cookies
             .filter_map(|cookie| cookie.to_str().ok())
@@ -116,7 +118,7 @@ mod tests {
         )])
     }
 
-    fn open(sessions: &Sessions, number: u64) -> HeaderMap {
+    fn open(sessions: &BrowserSessions, number: u64) -> HeaderMap {
         headers(
             sessions
                 .open(number, &HeaderMap::new())
@@ -128,7 +130,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_session_lasts_twelve_hours() {
-        let sessions = Sessions::new(7460);
+        let sessions = BrowserSessions::new(7460);
         let shown = open(&sessions, 3);
         assert_eq!(sessions.find(&shown), Some(3));
         tokio::time::advance(LIFE - Duration::from_secs(1)).await;
@@ -139,7 +141,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_closed_session_is_gone_and_others_stay() {
-        let sessions = Sessions::new(7460);
+        let sessions = BrowserSessions::new(7460);
         let (first, second) = (open(&sessions, 1), open(&sessions, 2));
         let cookie = sessions.close(&first).unwrap();
         assert!(cookie.to_str().unwrap().contains("Max-Age=0"));
@@ -151,19 +153,19 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn the_oldest_makes_room() {
-        let sessions = Sessions::new(7460);
+        let sessions = BrowserSessions::new(7460);
         let first = open(&sessions, 1);
-        for _ in 0..MOST {
+        for _ in 0..MAX_SESSIONS {
             tokio::time::advance(Duration::from_secs(1)).await;
             open(&sessions, 2);
         }
         assert_eq!(sessions.find(&first), None);
-        assert_eq!(sessions.all.lock().len(), MOST);
+        assert_eq!(sessions.all.lock().len(), MAX_SESSIONS);
     }
 
     #[tokio::test(start_paused = true)]
     async fn what_is_no_session_opens_nothing() {
-        let sessions = Sessions::new(7460);
+        let sessions = BrowserSessions::new(7460);
         let cookie = sessions.open(1, &HeaderMap::new()).unwrap();
         let cookie = cookie.to_str().unwrap();
         assert!(
@@ -188,12 +190,12 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn f23_a_cookie_is_bound_to_the_port_and_over_https_to_the_host() {
-        let sessions = Sessions::new(7460);
+        let sessions = BrowserSessions::new(7460);
         let cookie = sessions.open(1, &HeaderMap::new()).unwrap();
         let cookie = cookie.to_str().unwrap();
         assert!(cookie.starts_with("toolgate_session_7460="), "{cookie}");
         let id = cookie.split(['=', ';']).nth(1).unwrap();
-        // What another gateway of this host has given out means nothing here, even with the same id.
+        // A cookie of another gateway on this host means nothing here, even with the same id.
         let foreign = headers(&format!("toolgate_session_7461={id}"));
         assert_eq!(sessions.find(&foreign), None);
         let origin = "https://tools.example.org".parse().unwrap();

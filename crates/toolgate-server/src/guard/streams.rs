@@ -1,50 +1,48 @@
-//! Answers without an end of their own: how many there may be, and when they are cut.
+//! Limits responses that have no end of their own, and ends them.
 
 use std::sync::Arc;
 
 use axum::response::{IntoResponse, Response};
-use http::request::Parts;
-use http::{Method, StatusCode, header};
+use http::header;
 use tracing::debug;
 
-use super::body::Stream;
-use super::evicting::EvictingPlaces;
+use super::RequestGuard;
+use super::body::StreamLease;
+use super::caller_permits::{CallerPermit, CallerPermits};
+use super::evicting_permits::EvictingPermits;
 use super::memory::MemoryLease;
-use super::room::{Place, Rooms};
-use super::{Caller, Guard};
 use crate::ServeSettings;
 use crate::problem::Problem;
 
-/// Streams of events that may be open at once.
+// Event streams that may be open at once.
 const EVENTS: usize = 256;
-/// The same for streams of MCP: every client of the older revisions keeps one.
+// Streams of MCP clients. Every client of the older revisions keeps one.
 const LISTENERS: usize = 1024;
 
-/// The streams that only watch. Those of MCP clients take nothing away from who watches the gateway.
-pub(super) struct Streams {
-    events: Rooms,
-    /// The same where no token is needed: nobody can be told apart there.
-    anonymous: EvictingPlaces,
-    listeners: Rooms,
+/// Separate limits, so that MCP clients don't take streams from people who watch the gateway.
+pub(super) struct StreamLimits {
+    events: CallerPermits,
+    // Used where no token is needed, because callers can't be told apart there.
+    anonymous: EvictingPermits,
+    listeners: CallerPermits,
 }
 
-/// Who is answered, as far as it matters once the request is gone.
-pub(super) struct Asker {
-    number: u64,
-    is_full: bool,
-    is_get: bool,
-    is_mcp: bool,
-    /// The request's own.
-    place: Option<Place>,
-    memory: Option<Arc<MemoryLease>>,
+pub(super) struct StreamRequester {
+    pub(super) number: u64,
+    pub(super) is_full: bool,
+    pub(super) is_get: bool,
+    pub(super) is_mcp: bool,
+    pub(super) permit: Option<CallerPermit>,
+    // Held until the request is answered.
+    pub(super) memory: Arc<MemoryLease>,
 }
 
-impl Streams {
+impl StreamLimits {
     pub(super) fn new(settings: &ServeSettings) -> Self {
         Self {
-            events: Rooms::new(EVENTS, settings),
-            anonymous: EvictingPlaces::new(EVENTS),
-            listeners: Rooms::new(LISTENERS, settings),
+            events: CallerPermits::new(EVENTS, settings),
+            anonymous: EvictingPermits::new(EVENTS),
+            listeners: CallerPermits::new(LISTENERS, settings),
         }
     }
 
@@ -53,55 +51,35 @@ impl Streams {
     }
 }
 
-impl Asker {
-    pub(super) fn of(caller: Option<&Caller>, parts: &Parts, place: Option<Place>) -> Self {
-        Self {
-            number: caller.map_or(0, |caller| caller.number),
-            is_full: caller.is_some_and(|caller| caller.scope.is_everything()),
-            is_get: parts.method == Method::GET,
-            is_mcp: parts.uri.path() == "/mcp",
-            place,
-            memory: None,
-        }
-    }
-}
-
-impl Asker {
-    /// What the request takes is free again when it is answered.
-    pub(super) fn holds(&mut self, memory: Arc<MemoryLease>) {
-        self.memory = Some(memory);
-    }
-}
-
-impl Guard {
-    /// A stream takes a place for as long as it lasts, and ends with the gateway: one that only watches at once, one that
-    /// works when its calls do.
-    pub(super) fn bounded(
+impl RequestGuard {
+    /// Makes a stream hold a permit while it lasts, and end with the gateway: one that watches at
+    /// once, one that works together with its calls.
+    pub(super) fn limit_stream(
         &self,
         response: Response,
-        asker: Option<Asker>,
-    ) -> (Response, Option<Stream>) {
+        requester: Option<StreamRequester>,
+    ) -> (Response, Option<StreamLease>) {
         let kind = response.headers().get(header::CONTENT_TYPE);
         let is_stream = kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream"));
-        let Some(asker) = asker.filter(|_| is_stream) else {
+        let Some(requester) = requester.filter(|_| is_stream) else {
             return (response, None);
         };
-        let is_anonymous = asker.is_get && !asker.is_mcp && asker.number == 0;
-        let anonymous = is_anonymous.then(|| self.streams.anonymous.enter());
-        let (place, end) = if anonymous.is_some() {
-            (None, self.gateway.stopping())
-        } else if asker.is_get {
-            match self.watched_by(&asker) {
-                Ok(place) => (Some(place), self.gateway.stopping()),
+        let is_anonymous = requester.is_get && !requester.is_mcp && requester.number == 0;
+        let anonymous = is_anonymous.then(|| self.streams.anonymous.acquire());
+        let (permit, end) = if anonymous.is_some() {
+            (None, &self.gateway.stopping)
+        } else if requester.is_get {
+            match self.acquire_watch_permit(&requester) {
+                Ok(permit) => (Some(permit), &self.gateway.stopping),
                 Err(problem) => return (problem.into_response(), None),
             }
         } else {
-            // It has begun to work: it is still under way.
-            (asker.place, self.gateway.calls())
+            // A stream that works keeps the permit of its request.
+            (requester.permit, &self.gateway.calls)
         };
-        let revoked = self.keys.tokens.load().revoked(asker.number);
+        let revoked = self.keys.tokens.load().revoked(requester.number);
         let end = end.clone();
-        let evicted = anonymous.as_ref().map(|place| place.evicted().clone());
+        let evicted = anonymous.as_ref().map(|permit| permit.evicted.clone());
         let evicted = evicted.unwrap_or_default();
         let cut = Box::pin(async move {
             tokio::select! {
@@ -111,27 +89,26 @@ impl Guard {
             }
         });
         debug!(streams = self.streams.taken(), "a stream was opened");
-        let stream = Stream {
-            _place: place,
+        let stream = StreamLease {
+            _permit: permit,
             _anonymous: anonymous,
-            _memory: asker.memory,
+            _memory: requester.memory,
             cut,
         };
         (response, Some(stream))
     }
 
-    fn watched_by(&self, asker: &Asker) -> Result<Place, Problem> {
-        let rooms = match asker.is_mcp {
+    fn acquire_watch_permit(&self, requester: &StreamRequester) -> Result<CallerPermit, Problem> {
+        let permits = match requester.is_mcp {
             true => &self.streams.listeners,
             false => &self.streams.events,
         };
-        rooms
-            .enter(asker.number, asker.is_full)
-            .map_err(|most| {
-                let detail = format!(
-                    "there is no room for another stream ({most} may be open here); close one, or try again later"
-                );
-                Problem::new(StatusCode::SERVICE_UNAVAILABLE, detail).retry_after(5)
-            })
+        let permit = permits.acquire(requester.number, requester.is_full);
+        permit.map_err(|most| {
+            let detail = format!(
+                "too many streams are open (the limit here is {most}); close one, or try again later"
+            );
+            Problem::unavailable(detail).retry_after(5)
+        })
     }
 }

@@ -1,36 +1,37 @@
-//! Tokens: who knows one comes in.
+//! Recognises tokens and maps them to callers.
 
 use ring::digest::SHA256;
 use subtle::ConstantTimeEq;
 use tokio_util::sync::CancellationToken;
-use toolgate_core::{Pattern, Scope};
+use toolgate_core::{Scope, ToolPattern};
 
 use super::Caller;
 use crate::ServeSettings;
 use crate::rights::Rights;
 
-/// The tokens there are, each as a hash: all are equally long, and none can be read from memory.
-pub(crate) struct Tokens {
-    known: Vec<Known>,
-    /// The number of the next one that is new. None is given twice: what belongs to a token that is gone is nobody else's.
+/// Stores tokens as hashes: all have equal length, and none can be read from memory.
+pub(crate) struct AccessTokens {
+    known: Vec<KnownToken>,
+    // The number of the next new token. Numbers are never reused, so that nobody inherits what
+    // belonged to a former token.
     next: u64,
 }
 
-struct Known {
+struct KnownToken {
     hash: [u8; 32],
     caller: Caller,
-    /// Those of a browser that somebody signed in with it.
+    // The rights of a browser that signed in with this token.
     session_rights: Rights,
-    /// Cancelled when the token lets nobody in any more.
+    // Cancelled when the token becomes invalid.
     revoked: CancellationToken,
 }
 
-impl Tokens {
+impl AccessTokens {
     pub(crate) fn new(settings: &ServeSettings) -> Self {
         let mut known = Vec::new();
         let mut add = |number: usize, token: &str, scope: Scope, rights: (Rights, Rights)| {
             if !token.is_empty() {
-                known.push(Known {
+                known.push(KnownToken {
                     hash: digest(token.as_bytes()),
                     caller: Caller {
                         number: number as u64,
@@ -44,13 +45,13 @@ impl Tokens {
             }
         };
         let operators = (Rights::ALL_BUT_APPROVE, Rights::ALL);
-        let scope = Scope::default().of("serve.token");
+        let scope = Scope::default().for_caller("serve.token");
         add(1, &settings.token, scope, operators);
         for (index, token) in settings.tokens.iter().enumerate() {
             let unnamed = format!("serve.tokens[{index}]");
             let name = Some(token.name.as_str()).filter(|name| !name.is_empty());
-            let scope = scope_of(&token.allow).of(name.unwrap_or(&unnamed));
-            let rights = Rights::of(&token.rights);
+            let scope = scope_of(&token.allow).for_caller(name.unwrap_or(&unnamed));
+            let rights = Rights::from_list(&token.rights);
             add(index + 2, &token.token, scope, (rights, rights));
         }
         Self {
@@ -59,9 +60,9 @@ impl Tokens {
         }
     }
 
-    /// Those of other settings. A token that is still there, under its name and with its tools and rights, keeps its number and
-    /// with it its sessions; any other gets a new one.
-    pub(crate) fn followed_by(&self, settings: &ServeSettings) -> Self {
+    /// Applies new settings. A token with the same name, tools and rights keeps its number, and
+    /// with it its sessions. Any other gets a new number.
+    pub(crate) fn with_settings(&self, settings: &ServeSettings) -> Self {
         let mut after = Self::new(settings);
         after.next = self.next;
         for known in &mut after.known {
@@ -79,22 +80,18 @@ impl Tokens {
         after
     }
 
-    /// Cuts the streams of every token that is not among the others.
     pub(crate) fn revoke_all_but(&self, others: &Self) {
-        let gone = self.known.iter().filter(|known| {
-            let mut others = others.known.iter();
-            !others.any(|other| other.caller.number == known.caller.number)
-        });
-        for known in gone {
-            known.revoked.cancel();
+        for known in &self.known {
+            if others.by_number(known.caller.number).is_none() {
+                known.revoked.cancel();
+            }
         }
     }
 
-    /// Cancelled when this token lets nobody in any more: at once if it is gone already. Whoever needs none has the number 0,
-    /// or is the operator.
+    /// Cancelled when the token becomes invalid, or now if it already is. Callers without a token
+    /// and the operator are never revoked.
     pub(super) fn revoked(&self, number: u64) -> CancellationToken {
-        let mut known = self.known.iter();
-        let known = known.find(|known| known.caller.number == number);
+        let known = self.by_number(number);
         let revoked = known.map(|known| known.revoked.clone()).unwrap_or_default();
         if known.is_none() && !matches!(number, 0 | Caller::OPERATOR) {
             revoked.cancel();
@@ -102,15 +99,15 @@ impl Tokens {
         revoked
     }
 
-    /// True if none is set: everybody on this machine may come in.
+    /// True if no token is needed, so that everybody on this machine may connect.
     pub(crate) fn is_empty(&self) -> bool {
         self.known.is_empty()
     }
 
-    /// Who has this token. It takes as long for a wrong one as for a right one.
     pub(crate) fn find(&self, token: &[u8]) -> Option<&Caller> {
         let hash = digest(token);
         let mut found = None;
+        // Compares with every token in constant time, so that timing reveals nothing about them.
         for known in &self.known {
             if bool::from(known.hash.ct_eq(&hash)) {
                 found = Some(&known.caller);
@@ -119,12 +116,9 @@ impl Tokens {
         found
     }
 
-    /// Who signed in with this token, if it still is one.
-    pub(super) fn signed_in(&self, number: u64) -> Option<Caller> {
-        let known = self
-            .known
-            .iter()
-            .find(|known| known.caller.number == number)?;
+    /// The caller of a browser that signed in with this token, if the token still exists.
+    pub(super) fn session_caller(&self, number: u64) -> Option<Caller> {
+        let known = self.by_number(number)?;
         Some(Caller {
             rights: known.session_rights,
             is_session: true,
@@ -133,16 +127,19 @@ impl Tokens {
     }
 
     pub(crate) fn name(&self, number: u64) -> &str {
-        let known = self
-            .known
-            .iter()
-            .find(|known| known.caller.number == number);
+        let known = self.by_number(number);
         let name = known.and_then(|known| known.caller.scope.caller());
         name.unwrap_or("everybody")
     }
+
+    fn by_number(&self, number: u64) -> Option<&KnownToken> {
+        self.known
+            .iter()
+            .find(|known| known.caller.number == number)
+    }
 }
 
-impl Known {
+impl KnownToken {
     fn is_same(&self, other: &Self) -> bool {
         let (ours, theirs) = (&self.caller.scope, &other.caller.scope);
         self.hash == other.hash
@@ -152,8 +149,8 @@ impl Known {
     }
 }
 
-fn scope_of(allow: &[Pattern]) -> Scope {
-    if allow.contains(&Pattern::new("*")) {
+fn scope_of(allow: &[ToolPattern]) -> Scope {
+    if allow.contains(&ToolPattern::new("*")) {
         Scope::default()
     } else {
         Scope::only(allow.to_vec())
@@ -172,8 +169,8 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_token_that_stays_keeps_its_number_and_one_that_changes_gets_a_new_one() {
-        let tokens = |json| Tokens::new(&serde_json::from_value(json).unwrap());
+    fn an_unchanged_token_keeps_its_number() {
+        let tokens = |json| AccessTokens::new(&serde_json::from_value(json).unwrap());
         let (a, b, c) = ("aaaaaaaaaaaaaaaa", "bbbbbbbbbbbbbbbb", "cccccccccccccccc");
         let before = tokens(json!({ "tokens": [
             { "token": a, "name": "a" },
@@ -184,8 +181,8 @@ mod tests {
             { "token": c, "name": "c" },
             { "token": b, "name": "b", "allow": ["echo", "search"] },
         ] });
-        let after = before.followed_by(&serde_json::from_value(settings).unwrap());
-        let number = |tokens: &Tokens, token: &str| {
+        let after = before.with_settings(&serde_json::from_value(settings).unwrap());
+        let number = |tokens: &AccessTokens, token: &str| {
             tokens.find(token.as_bytes()).map(|caller| caller.number)
         };
         let numbers = [a, b, c].map(|token| number(&before, token));
@@ -210,11 +207,11 @@ mod tests {
                 { "token": "more-more-more-more", "allow": ["echo", "*"] },
             ]
         });
-        let tokens = Tokens::new(&serde_json::from_value(settings).unwrap());
+        let tokens = AccessTokens::new(&serde_json::from_value(settings).unwrap());
         let number = |token: &str| tokens.find(token.as_bytes()).map(|caller| caller.number);
         let patterns = |number| {
             tokens
-                .signed_in(number)
+                .session_caller(number)
                 .unwrap()
                 .scope
                 .patterns()

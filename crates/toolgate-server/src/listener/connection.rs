@@ -1,4 +1,4 @@
-//! One connection, from its first request to its end.
+//! Serves one connection from its first request to its end.
 
 use std::convert::Infallible;
 use std::future::poll_fn;
@@ -15,33 +15,34 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio_util::sync::CancellationToken;
 use tracing::debug;
 
-use super::head::Heads;
-use super::watch::{End, Watch};
-use crate::guard::{Ends, Guard};
+use super::connection_watch::{CloseReason, ConnectionWatch};
+use super::head_scanner::HeadScanner;
+use crate::guard::{ConnectionAddresses, RequestGuard};
 
 const HEAD_SIZE: usize = 16 << 10;
 const BUFFER: usize = 64 << 10;
-/// How long a peer may go on sending what nobody reads, so that it gets to read why.
+// How long a peer may keep sending what nobody reads, so that it can read the reason.
 const LINGER: Duration = Duration::from_secs(2);
 const LATE: &[u8] =
     b"HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
 
-/// Serves one connection until either side ends it. With `stop` it ends after the request that is under way.
-pub(super) async fn converse<I>(
-    guard: Arc<Guard>,
+/// Serves until either side ends the connection. Once `stop` is cancelled it ends
+/// after the current request.
+pub(super) async fn serve_connection<I>(
+    guard: Arc<RequestGuard>,
     io: I,
-    ends: Ends,
-    watch: Arc<Watch>,
+    ends: ConnectionAddresses,
+    watch: Arc<ConnectionWatch>,
     stop: CancellationToken,
 ) where
     I: AsyncRead + AsyncWrite + Send + Unpin + 'static,
 {
     let service = service_fn(|request| {
-        watch.is_busy();
+        watch.mark_busy();
         let (guard, watch) = (&guard, &watch);
         Box::pin(async move { Ok::<_, Infallible>(guard.handle(ends, watch, request).await) })
     });
-    let io = TokioIo::new(Watched::new(io, Arc::clone(&watch)));
+    let io = TokioIo::new(ObservedIo::new(io, Arc::clone(&watch)));
     let mut connection = http1::Builder::new()
         .header_read_timeout(None) // The watch does that, without a timer for every request.
         .max_header_size(HEAD_SIZE)
@@ -50,7 +51,7 @@ pub(super) async fn converse<I>(
     let mut stopped = std::pin::pin!(stop.cancelled());
     let mut told = false;
     let ended = poll_fn(|context| {
-        if let Some(end) = watch.listen(context.waker()) {
+        if let Some(end) = watch.poll_close(context.waker()) {
             return Poll::Ready(Err(end));
         }
         if !told && stopped.as_mut().poll(context).is_ready() {
@@ -62,19 +63,20 @@ pub(super) async fn converse<I>(
     .await;
     let mut io = connection.into_parts().io.into_inner().io;
     match ended {
-        Err(End::Close) => {}
-        Err(End::Late) => {
+        Err(CloseReason::Close) => {}
+        Err(CloseReason::Late) => {
             drop(tokio::time::timeout(LINGER, io.write_all(LATE)).await);
             linger(io).await;
         }
-        Ok(Err(error)) if !error.is_parse() => debug!(%error, "a connection broke"),
+        Ok(Err(error)) if !error.is_parse() => debug!(%error, "a connection failed"),
         Ok(Err(_)) => linger(io).await,
-        Ok(Ok(())) if watch.left_body_unread() => linger(io).await,
+        Ok(Ok(())) if watch.has_unread_body() => linger(io).await,
         Ok(Ok(())) => drop(io.shutdown().await),
     }
 }
 
-/// Closes without throwing away the last answer: a peer that is still sending would lose it if its bytes met a closed socket.
+/// Closes without losing the last response: if the peer's bytes met a closed socket, the
+/// reset would discard it.
 pub(super) async fn linger<I: AsyncRead + AsyncWrite + Unpin>(mut io: I) {
     let drained = async {
         drop(io.shutdown().await);
@@ -84,26 +86,25 @@ pub(super) async fn linger<I: AsyncRead + AsyncWrite + Unpin>(mut io: I) {
     drop(tokio::time::timeout(LINGER, drained).await);
 }
 
-/// Tells the watch what goes in and out.
-struct Watched<I> {
+struct ObservedIo<I> {
     io: I,
-    watch: Arc<Watch>,
-    heads: Heads,
+    watch: Arc<ConnectionWatch>,
+    heads: HeadScanner,
 }
 
-impl<I> Watched<I> {
-    fn new(io: I, watch: Arc<Watch>) -> Self {
-        let heads = Heads::default();
+impl<I> ObservedIo<I> {
+    fn new(io: I, watch: Arc<ConnectionWatch>) -> Self {
+        let heads = HeadScanner::default();
         Self { io, watch, heads }
     }
 
-    fn wrote<T>(&self, written: Poll<T>) -> Poll<T> {
-        self.watch.is_blocked(written.is_pending());
+    fn record_write<T>(&self, written: Poll<T>) -> Poll<T> {
+        self.watch.set_blocked(written.is_pending());
         written
     }
 }
 
-impl<I: AsyncRead + Unpin> AsyncRead for Watched<I> {
+impl<I: AsyncRead + Unpin> AsyncRead for ObservedIo<I> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -113,22 +114,22 @@ impl<I: AsyncRead + Unpin> AsyncRead for Watched<I> {
         let read = Pin::new(&mut self.io).poll_read(context, buffer);
         let new = &buffer.filled()[before..];
         if !new.is_empty() {
-            self.watch.is_reading();
+            self.watch.mark_reading();
             self.heads.read(new);
-            self.watch.sees_heads(&self.heads);
+            self.watch.record_heads(&self.heads);
         }
         read
     }
 }
 
-impl<I: AsyncWrite + Unpin> AsyncWrite for Watched<I> {
+impl<I: AsyncWrite + Unpin> AsyncWrite for ObservedIo<I> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.io).poll_write(context, bytes);
-        self.wrote(written)
+        self.record_write(written)
     }
 
     fn poll_write_vectored(
@@ -137,7 +138,7 @@ impl<I: AsyncWrite + Unpin> AsyncWrite for Watched<I> {
         slices: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.io).poll_write_vectored(context, slices);
-        self.wrote(written)
+        self.record_write(written)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -146,7 +147,7 @@ impl<I: AsyncWrite + Unpin> AsyncWrite for Watched<I> {
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let flushed = Pin::new(&mut self.io).poll_flush(context);
-        self.wrote(flushed)
+        self.record_write(flushed)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {

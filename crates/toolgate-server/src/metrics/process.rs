@@ -1,14 +1,14 @@
-//! What the process takes of the machine, under the names that Prometheus' own clients use.
+//! Metrics of the process, under the names that other Prometheus clients use.
 
 use prometheus_client::registry::Registry;
 
-/// Nothing where the system does not tell.
+// Other systems have no `/proc`.
 #[cfg(not(target_os = "linux"))]
 pub(super) fn figures() -> Registry {
     Registry::default()
 }
 
-/// What can't be read is left out.
+/// Leaves out what can't be read.
 #[cfg(target_os = "linux")]
 pub(super) fn figures() -> Registry {
     use prometheus_client::metrics::counter::ConstCounter;
@@ -19,42 +19,31 @@ pub(super) fn figures() -> Registry {
 
     let mut registry = Registry::with_prefix("process");
     let gauge = |number: u64| ConstGauge::new(number as i64);
-    if let Some(stat) = linux::Stat::read() {
+    if let Some(stat) = linux::ProcessStat::read() {
         let ticks = clock_ticks_per_second() as f64;
-        registry.register_with_unit(
-            "cpu",
-            "Time on processors, in user and system mode",
-            Unit::Seconds,
-            ConstCounter::new(stat.cpu_ticks as f64 / ticks),
-        );
-        registry.register_with_unit(
-            "resident_memory",
-            "Memory that is in RAM",
-            Unit::Bytes,
-            gauge(stat.resident_pages.saturating_mul(page_size() as u64)),
-        );
-        registry.register_with_unit(
+        let cpu = ConstCounter::new(stat.cpu_ticks as f64 / ticks);
+        let help = "Processor time in user and system mode";
+        registry.register_with_unit("cpu", help, Unit::Seconds, cpu);
+        let mut memory = |name, help, bytes| {
+            registry.register_with_unit(name, help, Unit::Bytes, gauge(bytes));
+        };
+        let resident = stat.resident_pages.saturating_mul(page_size() as u64);
+        memory("resident_memory", "Memory that is in RAM", resident);
+        memory(
             "virtual_memory",
             "Memory that is reserved",
-            Unit::Bytes,
-            gauge(stat.virtual_bytes),
+            stat.virtual_bytes,
         );
         registry.register("threads", "Threads", gauge(stat.threads));
         if let Some(boot) = linux::boot_time() {
-            registry.register_with_unit(
-                "start_time",
-                "When it was started, in seconds since 1970",
-                Unit::Seconds,
-                ConstGauge::new(boot as f64 + stat.start_ticks as f64 / ticks),
-            );
+            let start = ConstGauge::new(boot as f64 + stat.start_ticks as f64 / ticks);
+            let help = "When it was started, in seconds since 1970";
+            registry.register_with_unit("start_time", help, Unit::Seconds, start);
         }
     }
     if let Ok(open) = std::fs::read_dir("/proc/self/fd") {
-        registry.register(
-            "open_fds",
-            "Files and sockets that are open",
-            gauge(open.count() as u64),
-        );
+        let open = gauge(open.count() as u64);
+        registry.register("open_fds", "Files and sockets that are open", open);
     }
     if let Some(most) = getrlimit(Resource::Nofile).current {
         registry.register("max_fds", "Files and sockets that may be open", gauge(most));
@@ -62,30 +51,30 @@ pub(super) fn figures() -> Registry {
     registry
 }
 
-/// The few files of `/proc` that are needed, as `proc(5)` describes them.
+// Reads the files of `/proc` as described in `proc(5)`.
 #[cfg(target_os = "linux")]
 mod linux {
     use std::fs;
 
-    pub(super) struct Stat {
+    pub(super) struct ProcessStat {
         pub(super) cpu_ticks: u64,
         pub(super) threads: u64,
-        /// Since the machine was started.
+        /// Since the machine started.
         pub(super) start_ticks: u64,
         pub(super) virtual_bytes: u64,
         pub(super) resident_pages: u64,
     }
 
-    impl Stat {
+    impl ProcessStat {
         pub(super) fn read() -> Option<Self> {
             Self::parse(&fs::read_to_string("/proc/self/stat").ok()?)
         }
 
         fn parse(text: &str) -> Option<Self> {
-            // The name of the program stands in brackets, and may hold blanks and brackets.
+            // The name of the program stands in brackets, and may itself hold spaces and brackets.
             let (_, rest) = text.rsplit_once(')')?;
             let fields: Vec<&str> = rest.split_whitespace().collect();
-            // The manual counts from 1, and the first of these is its third.
+            // `proc(5)` counts from 1, and this list begins with its third field.
             let field = |number: usize| fields.get(number - 3)?.parse::<u64>().ok();
             Some(Self {
                 cpu_ticks: field(14)? + field(15)?,
@@ -101,11 +90,8 @@ mod linux {
     pub(super) fn boot_time() -> Option<u64> {
         let text = fs::read_to_string("/proc/stat").ok()?;
         let mut lines = text.lines();
-        lines
-            .find_map(|line| line.strip_prefix("btime "))?
-            .trim()
-            .parse()
-            .ok()
+        let boot = lines.find_map(|line| line.strip_prefix("btime "))?;
+        boot.trim().parse().ok()
     }
 
     #[cfg(test)]
@@ -116,11 +102,11 @@ mod linux {
         fn a_name_with_brackets_shifts_no_field() {
             let text = "7 (a) b (c) S 1 7 7 0 -1 4194304 1 0 0 0 30 12 0 0 20 0 5 0 999 4096 3 \
                         18446744073709551615 1";
-            let stat = Stat::parse(text).unwrap();
+            let stat = ProcessStat::parse(text).unwrap();
             assert_eq!((stat.cpu_ticks, stat.threads), (42, 5));
             assert_eq!((stat.start_ticks, stat.virtual_bytes), (999, 4096));
             assert_eq!(stat.resident_pages, 3);
-            assert!(Stat::read().is_some_and(|stat| stat.resident_pages > 0));
+            assert!(ProcessStat::read().is_some_and(|stat| stat.resident_pages > 0));
             assert!(boot_time().is_some());
         }
     }

@@ -6,10 +6,10 @@ use super::*;
 #[derive(serde::Deserialize, schemars::JsonSchema)]
 struct Nothing {}
 
-fn now(tools: usize) -> Now {
-    Now {
+fn now(tools: usize) -> MetricsSnapshot {
+    MetricsSnapshot {
         tools,
-        ..Now::default()
+        ..MetricsSnapshot::default()
     }
 }
 
@@ -46,8 +46,8 @@ async fn callers_have_a_label_each_and_from_some_number_on_one_together() {
     let executor = ToolExecutor::builder(Arc::new(manager))
         .observer(metrics.clone())
         .build();
-    for number in 0..MOST_CALLERS + 10 {
-        let scope = Scope::default().of(format!("token-{number}"));
+    for number in 0..MAX_CALLERS + 10 {
+        let scope = Scope::default().for_caller(format!("token-{number}"));
         let call = ToolCall::new("fine", json!({})).origin(Origin::Http);
         executor.execute(call.scope(scope)).await;
     }
@@ -91,12 +91,12 @@ fn the_journal_is_told_where_there_is_one() {
     let page = Metrics::default().render(&now(0));
     assert!(!page.contains("journal"), "{page}");
     for is_up in [true, false] {
-        let journal = Some(JournalNow {
+        let journal = Some(JournalSnapshot {
             is_up,
             lost: 7,
             evicted: 40,
         });
-        let page = Metrics::default().render(&Now { journal, ..now(0) });
+        let page = Metrics::default().render(&MetricsSnapshot { journal, ..now(0) });
         let up = format!("toolgate_journal_up {}", i32::from(is_up));
         for line in [
             up.as_str(),
@@ -165,9 +165,9 @@ async fn the_wait_for_a_slot_is_counted_where_there_was_one() {
     }
 }
 
-struct Of(toolgate_core::ToolDefinition);
+struct FailingTool(toolgate_core::ToolDefinition);
 
-impl toolgate_core::Tool for Of {
+impl toolgate_core::Tool for FailingTool {
     fn definition(&self) -> &toolgate_core::ToolDefinition {
         &self.0
     }
@@ -185,11 +185,11 @@ impl toolgate_core::Tool for Of {
 async fn a_name_that_moves_to_another_server_is_counted_there() {
     let (metrics, stats) = (Metrics::default(), crate::Stats::default());
     for server in ["old", "new"] {
-        let source = Source::Mcp(server.to_owned());
+        let source = ToolSource::Mcp(server.to_owned());
         let tool =
             toolgate_core::ToolDefinition::builder("lamp", "Lamp", json!({ "type": "object" }));
         let manager = ToolManager::new();
-        manager.add(Of(tool.source(source).build().unwrap()));
+        manager.add(FailingTool(tool.source(source).build().unwrap()));
         let executor = ToolExecutor::builder(Arc::new(manager))
             .observer(metrics.clone())
             .observer(stats.clone())

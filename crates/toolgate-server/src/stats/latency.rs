@@ -1,28 +1,28 @@
-//! How long calls took, as counts in buckets that grow by a tenth: small, and exact enough to draw.
+//! Counts durations in buckets that grow by a tenth: small, and exact enough for plots.
 
 use std::time::Duration;
 
-/// The first bucket ends here.
-const SHORTEST: f64 = 0.01;
-/// Buckets for every doubling.
+// In milliseconds.
+const MIN_LATENCY: f64 = 0.01;
+// Buckets per doubling.
 const FINENESS: f64 = 8.0;
-/// About three minutes; longer ones count as that.
+// About three minutes. Longer durations count as that.
 const LAST: u8 = 194;
 
-/// Milliseconds at which the histogram that is drawn is cut.
+// Upper bounds of the histogram in plots, in milliseconds.
 pub(super) const BOUNDS_MS: [f64; 16] = [
     0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0, 2000.0, 5000.0,
     10_000.0,
 ];
 
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Latency {
-    /// Counts by bucket; few are used, so only those are kept, sorted.
+pub(crate) struct LatencyBuckets {
+    // Counts by bucket, sorted. Only buckets in use are stored, because few are.
     buckets: Vec<(u8, u32)>,
     longest_ms: f64,
 }
 
-impl Latency {
+impl LatencyBuckets {
     pub(super) fn count(&mut self, elapsed: Duration) {
         let whole_micros = elapsed.as_micros() as f64 / 1e3;
         self.longest_ms = self.longest_ms.max(whole_micros);
@@ -44,7 +44,7 @@ impl Latency {
         }
     }
 
-    /// The time in milliseconds that this share of the calls took at most; none without calls.
+    /// The time in milliseconds within which this share of the calls ended. `None` without calls.
     pub(crate) fn percentile(&self, share: f64) -> Option<f64> {
         let total: u64 = self
             .buckets
@@ -56,14 +56,13 @@ impl Latency {
         for (bucket, count) in &self.buckets {
             seen += u64::from(*count);
             if seen >= rank {
-                // The middle of a bucket may lie beyond all that is in it.
+                // The middle of a bucket may exceed every duration in it.
                 return Some(round(middle(*bucket)).min(self.longest_ms));
             }
         }
         None
     }
 
-    /// How many fell between two of [`BOUNDS_MS`]; the last count is beyond all of them.
     pub(super) fn histogram(&self) -> Vec<u64> {
         let mut counts = vec![0; BOUNDS_MS.len() + 1];
         for (bucket, count) in &self.buckets {
@@ -75,15 +74,15 @@ impl Latency {
 }
 
 fn bucket(milliseconds: f64) -> u8 {
-    let doublings = (milliseconds / SHORTEST).max(1.0).log2();
+    let doublings = (milliseconds / MIN_LATENCY).max(1.0).log2();
     ((doublings * FINENESS) as u64).min(u64::from(LAST)) as u8
 }
 
 fn middle(bucket: u8) -> f64 {
-    SHORTEST * ((f64::from(bucket) + 0.5) / FINENESS).exp2()
+    MIN_LATENCY * ((f64::from(bucket) + 0.5) / FINENESS).exp2()
 }
 
-/// Three digits: more would be noise.
+/// More than three digits would be noise.
 fn round(milliseconds: f64) -> f64 {
     let digits = 10f64.powf(2.0 - milliseconds.abs().log10().floor());
     (milliseconds * digits).round() / digits
@@ -101,19 +100,19 @@ mod tests {
             ((1..=100).map(f64::from).collect(), 0.95, 95.0),
             (vec![0.02, 0.02, 900.0], 0.99, 900.0),
         ] {
-            let mut latency = Latency::default();
+            let mut latency = LatencyBuckets::default();
             for time in times {
                 latency.count(Duration::from_secs_f64(time / 1e3));
             }
             let found = latency.percentile(share).unwrap();
             assert!((found / expected - 1.0).abs() < 0.1, "{found} {expected}");
         }
-        assert_eq!(Latency::default().percentile(0.5), None);
+        assert_eq!(LatencyBuckets::default().percentile(0.5), None);
     }
 
     #[test]
     fn no_percentile_is_beyond_the_longest_call() {
-        let mut latency = Latency::default();
+        let mut latency = LatencyBuckets::default();
         for time in [0.0, 0.002, 4510.0] {
             latency.count(Duration::from_secs_f64(time / 1e3));
             let found = latency.percentile(1.0).unwrap();
@@ -123,7 +122,7 @@ mod tests {
 
     #[test]
     fn a_histogram_loses_nothing_and_centuries_fit_in() {
-        let mut latency = Latency::default();
+        let mut latency = LatencyBuckets::default();
         for time in [0.05, 0.15, 3.0, 9000.0, 1e12] {
             latency.count(Duration::from_secs_f64(time / 1e3));
         }

@@ -1,94 +1,98 @@
-//! Figures for the dashboard: how often, how fast, how well. Kept in memory, of the last half hour.
+//! Statistics for the dashboard, kept in memory for the last half hour.
 
 mod latency;
 mod series;
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use futures::future::BoxFuture;
 use indexmap::IndexMap;
 use parking_lot::Mutex;
 use serde::Serialize;
 use tokio::time::Instant;
-use toolgate_core::{CallId, CallRecord, CallStarted, Observer, Source, ToolDefinition, ToolError};
+use toolgate_core::{
+    CallId, CallRecord, CallStarted, Observer, ToolDefinition, ToolError, ToolSource,
+};
 use utoipa::ToSchema;
 
 use crate::tool_key::{ToolKey, ToolKeyRef};
-use series::{STEP, STEPS, Series, Step};
+use series::{CallSeries, STEP, SeriesStep};
 
-/// Tools with figures of their own; what comes after them is counted together with all only.
-const MOST_TOOLS: usize = 2048;
-/// Callers with figures of their own, and the tools of each: there are no more of them than tokens, old and new.
-const MOST_CALLERS: usize = 64;
-const MOST_TOOLS_OF_CALLER: usize = 256;
-/// The status looks back this far for its error rate and its percentile.
-const LATELY: Duration = Duration::from_secs(300);
+// Tools with statistics of their own. Further ones only count towards the total.
+const MAX_TOOLS: usize = 2048;
+// Callers with statistics of their own, and tools of each. There are as many callers as
+// tokens, old and new.
+const MAX_CALLERS: usize = 64;
+const MAX_TOOLS_PER_CALLER: usize = 256;
+// Steps of the last minute, and of the time over which the status computes its error rate and
+// percentile.
+const MINUTE: u64 = 60 / STEP.as_secs();
+const LATELY: u64 = 300 / STEP.as_secs();
 
-/// Counts calls and knows which are running. Cheap to clone.
+/// Counts calls and knows which are running. Clones share their counts.
 #[derive(Clone)]
-pub struct Stats(Arc<Shared>);
+pub struct Stats(Arc<StatsState>);
 
-struct Shared {
-    /// Steps are counted from here: the wall clock may jump.
+struct StatsState {
+    // Steps are counted from here, because the wall clock may jump.
     start: Instant,
-    /// Every call needs it, so nothing that takes long is done under it.
-    inner: Mutex<Inner>,
+    // Every call locks it, so nothing slow is done under the lock.
+    inner: Mutex<StatsTables>,
 }
 
 #[derive(Default)]
-struct Inner {
-    all: Series,
-    tools: IndexMap<ToolKey, Counted>,
-    /// The same for each caller that has a name: most see their own calls only.
-    by_caller: HashMap<Arc<str>, IndexMap<ToolKey, Counted>>,
-    running: HashMap<CallId, Running>,
+struct StatsTables {
+    all: CallSeries,
+    tools: IndexMap<ToolKey, SharedSeries>,
+    // Statistics by caller, because most callers only see their own calls.
+    by_caller: HashMap<Arc<str>, IndexMap<ToolKey, SharedSeries>>,
+    running: HashMap<CallId, RunningCall>,
 }
 
-type Counted = Arc<Mutex<Series>>;
+type SharedSeries = Arc<Mutex<CallSeries>>;
 
 #[derive(Debug, Clone)]
-pub(crate) struct Running {
+pub(crate) struct RunningCall {
     pub(crate) tool: String,
     pub(crate) server: Option<String>,
     caller: Option<Arc<str>>,
     pub(crate) since: Instant,
 }
 
-/// All calls together, lately.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Summary {
+pub(crate) struct StatsSummary {
     pub(crate) calls_total: u64,
     pub(crate) calls_per_minute: u64,
-    /// Of the last five minutes, if there were any calls.
+    // Of the last five minutes. `None` if there were no calls.
     pub(crate) error_rate: Option<f64>,
     pub(crate) p95_ms: Option<f64>,
     pub(crate) in_flight: usize,
 }
 
-/// What the tools did in the last half hour.
+/// The statistics of all tools in the last half hour.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct StatsReport {
-    /// Seconds of one step of a series.
+    /// The length of one step of a series, in seconds.
     step_s: u64,
-    /// The busiest first.
+    /// The tools, the busiest first.
     tools: Vec<ToolStats>,
 }
 
-/// What one tool did.
+/// The statistics of one tool.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct ToolStats {
     tool: String,
     source: String,
     server: Option<String>,
     #[serde(flatten)]
-    figures: series::Figures,
+    figures: series::ToolFigures,
 }
 
 impl Default for Stats {
     fn default() -> Self {
-        Self(Arc::new(Shared {
+        Self(Arc::new(StatsState {
             start: Instant::now(),
             inner: Mutex::default(),
         }))
@@ -96,21 +100,20 @@ impl Default for Stats {
 }
 
 impl Stats {
-    pub(crate) fn summary(&self) -> Summary {
+    pub(crate) fn summary(&self) -> StatsSummary {
         let inner = self.0.inner.lock();
-        let mut sum = Sum::default();
+        let mut sum = SummaryBuilder::default();
         sum.add(&inner.all, self.step());
         sum.summary(inner.running.len())
     }
 
-    /// The same of those that may be shown, of one caller or of all.
     pub(crate) fn summary_of(
         &self,
         caller: Option<&str>,
         may_show: impl Fn(&str, Option<&str>) -> bool,
-    ) -> Summary {
-        let mut sum = Sum::default();
-        for (key, counted) in self.counted(caller) {
+    ) -> StatsSummary {
+        let mut sum = SummaryBuilder::default();
+        for (key, counted) in self.tool_series(caller) {
             if may_show(&key.name, key.server()) {
                 sum.add(&counted.lock(), self.step());
             }
@@ -123,14 +126,13 @@ impl Stats {
         sum.summary(running.len())
     }
 
-    /// Tool by tool, the busiest first; only those that may be shown, of one caller or of all.
     pub(crate) fn snapshot(
         &self,
         caller: Option<&str>,
         may_show: impl Fn(&str, Option<&str>) -> bool,
     ) -> StatsReport {
         let wall = SystemTime::now();
-        let mut tools = self.counted(caller);
+        let mut tools = self.tool_series(caller);
         tools.retain(|(key, _)| may_show(&key.name, key.server()));
         let mut tools: Vec<ToolStats> = tools
             .into_iter()
@@ -151,7 +153,7 @@ impl Stats {
         }
     }
 
-    fn counted(&self, caller: Option<&str>) -> Vec<(ToolKey, Counted)> {
+    fn tool_series(&self, caller: Option<&str>) -> Vec<(ToolKey, SharedSeries)> {
         let inner = self.0.inner.lock();
         let tools = match caller {
             None => Some(&inner.tools),
@@ -163,8 +165,7 @@ impl Stats {
             .collect()
     }
 
-    /// The calls that have not ended yet, the oldest first.
-    pub(crate) fn running(&self) -> Vec<(CallId, Running)> {
+    pub(crate) fn running(&self) -> Vec<(CallId, RunningCall)> {
         let inner = self.0.inner.lock();
         let mut running: Vec<_> = inner
             .running
@@ -186,10 +187,10 @@ impl Stats {
             let mut inner = self.0.inner.lock();
             inner.running.remove(&record.outcome.call_id);
             inner.all.count(self.step(), elapsed, failure);
-            // A name that means no tool could be anything.
+            // A name that belongs to no tool could be anything, so it gets no statistics.
             record
                 .definition()
-                .map(|tool| inner.counted(tool, record.caller.as_ref()))
+                .map(|tool| inner.series_of_call(tool, record.caller.as_ref()))
         };
         for counted in counted.into_iter().flatten().flatten() {
             let mut series = counted.lock();
@@ -199,27 +200,26 @@ impl Stats {
 }
 
 #[derive(Default)]
-struct Sum {
+struct SummaryBuilder {
     calls: u64,
-    minute: Step,
-    lately: Step,
+    minute: SeriesStep,
+    lately: SeriesStep,
 }
 
-impl Sum {
-    fn add(&mut self, series: &Series, now: u64) {
-        self.calls += series.calls();
-        let minute = steps_in(Duration::from_secs(60));
-        self.minute.merge(&series.recent(now, minute));
-        self.lately.merge(&series.recent(now, steps_in(LATELY)));
+impl SummaryBuilder {
+    fn add(&mut self, series: &CallSeries, now: u64) {
+        self.calls += series.calls;
+        self.minute.merge(&series.recent(now, MINUTE));
+        self.lately.merge(&series.recent(now, LATELY));
     }
 
-    fn summary(&self, in_flight: usize) -> Summary {
-        let Step {
+    fn summary(&self, in_flight: usize) -> StatsSummary {
+        let SeriesStep {
             calls,
             failures,
             latency,
         } = &self.lately;
-        Summary {
+        StatsSummary {
             calls_total: self.calls,
             calls_per_minute: self.minute.calls,
             error_rate: (*calls > 0).then(|| *failures as f64 / *calls as f64),
@@ -229,34 +229,29 @@ impl Sum {
     }
 }
 
-fn steps_in(time: Duration) -> u64 {
-    (time.as_secs() / STEP.as_secs()).min(STEPS)
-}
-
-impl Inner {
-    /// Of all, and of this caller.
-    fn counted(
+impl StatsTables {
+    fn series_of_call(
         &mut self,
         tool: &ToolDefinition,
         caller: Option<&Arc<str>>,
-    ) -> [Option<Counted>; 2] {
-        let key = ToolKeyRef::of(tool);
+    ) -> [Option<SharedSeries>; 2] {
+        let key = ToolKeyRef::new(tool);
         let of_caller = caller.and_then(|caller| {
-            let has_room = self.by_caller.len() < MOST_CALLERS;
+            let has_room = self.by_caller.len() < MAX_CALLERS;
             if has_room && !self.by_caller.contains_key(caller) {
                 self.by_caller.insert(Arc::clone(caller), IndexMap::new());
             }
-            counted_in(self.by_caller.get_mut(caller)?, key, MOST_TOOLS_OF_CALLER)
+            series_in(self.by_caller.get_mut(caller)?, key, MAX_TOOLS_PER_CALLER)
         });
-        [counted_in(&mut self.tools, key, MOST_TOOLS), of_caller]
+        [series_in(&mut self.tools, key, MAX_TOOLS), of_caller]
     }
 }
 
-fn counted_in(
-    tools: &mut IndexMap<ToolKey, Counted>,
+fn series_in(
+    tools: &mut IndexMap<ToolKey, SharedSeries>,
     key: ToolKeyRef<'_>,
     most: usize,
-) -> Option<Counted> {
+) -> Option<SharedSeries> {
     if let Some(counted) = tools.get(&key) {
         return Some(Arc::clone(counted));
     }
@@ -266,10 +261,10 @@ fn counted_in(
 
 impl Observer for Stats {
     fn started<'a>(&'a self, call: &'a CallStarted) -> Option<BoxFuture<'a, ()>> {
-        let running = Running {
+        let running = RunningCall {
             tool: call.tool_name.clone(),
             server: match call.tool.definition().source() {
-                Source::Mcp(server) => Some(server.clone()),
+                ToolSource::Mcp(server) => Some(server.clone()),
                 _ => None,
             },
             caller: call.caller.clone(),

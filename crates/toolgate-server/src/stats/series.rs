@@ -1,4 +1,4 @@
-//! One tool's calls over time.
+//! The calls of one tool over time.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::{Duration, SystemTime};
@@ -7,60 +7,63 @@ use serde::Serialize;
 use toolgate_core::ErrorKind;
 use utoipa::ToSchema;
 
-use super::latency::{BOUNDS_MS, Latency};
+use super::latency::{BOUNDS_MS, LatencyBuckets};
 
 pub(super) const STEP: Duration = Duration::from_secs(10);
-/// How many there are: half an hour.
+// Half an hour.
 pub(super) const STEPS: u64 = 180;
 
-/// Counts since the start, and in steps of the last half hour. Steps without calls are not kept.
+/// Totals since the start, and steps of the last half hour. Steps without calls are not stored.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Series {
-    calls: u64,
+pub(super) struct CallSeries {
+    pub(super) calls: u64,
     failures: u64,
     errors: BTreeMap<&'static str, u64>,
     longest: Duration,
-    steps: VecDeque<(u64, Step)>,
+    steps: VecDeque<(u64, SeriesStep)>,
 }
 
 #[derive(Debug, Clone, Default)]
-pub(super) struct Step {
+pub(super) struct SeriesStep {
     pub(super) calls: u64,
     pub(super) failures: u64,
-    pub(super) latency: Latency,
+    pub(super) latency: LatencyBuckets,
 }
 
-/// Everything about one tool.
+/// Statistics of one tool.
 #[derive(Debug, Clone, Serialize, ToSchema)]
-pub(super) struct Figures {
-    /// Since the gateway started.
+#[schema(as = Figures)]
+pub(super) struct ToolFigures {
+    /// Calls since the gateway started.
     pub(super) calls: u64,
     failures: u64,
-    /// Failures by their kind.
+    /// The number of failures of each kind.
     errors: BTreeMap<&'static str, u64>,
-    /// Of the last half hour, as all that follows.
+    /// The median duration in the last half hour, like the figures below.
     p50_ms: Option<f64>,
     p95_ms: Option<f64>,
     p99_ms: Option<f64>,
-    /// The longest since the start.
+    /// The longest duration since the start.
     max_ms: f64,
-    histogram: Histogram,
-    /// The oldest first, steps without calls included.
-    series: Vec<Point>,
+    histogram: LatencyHistogram,
+    /// The steps, the oldest first, including those without calls.
+    series: Vec<SeriesPoint>,
 }
 
-/// Calls by duration.
+/// The number of calls by duration.
 #[derive(Debug, Clone, Serialize, ToSchema)]
-struct Histogram {
+#[schema(as = Histogram)]
+struct LatencyHistogram {
     bounds_ms: Vec<f64>,
-    /// One more than bounds: the last is beyond them.
+    /// One more than bounds: the last count is beyond them.
     counts: Vec<u64>,
 }
 
-/// One step.
+/// One step of a series.
 #[derive(Debug, Clone, Serialize, ToSchema)]
-struct Point {
-    /// When it began.
+#[schema(as = Point)]
+struct SeriesPoint {
+    /// The start of the step.
     #[schema(format = DateTime)]
     at: String,
     calls: u64,
@@ -69,7 +72,7 @@ struct Point {
     p95_ms: Option<f64>,
 }
 
-impl Step {
+impl SeriesStep {
     pub(super) fn merge(&mut self, other: &Self) {
         self.calls += other.calls;
         self.failures += other.failures;
@@ -77,11 +80,7 @@ impl Step {
     }
 }
 
-impl Series {
-    pub(super) fn calls(&self) -> u64 {
-        self.calls
-    }
-
+impl CallSeries {
     pub(super) fn count(&mut self, now: u64, elapsed: Duration, failure: Option<ErrorKind>) {
         self.calls += 1;
         self.longest = self.longest.max(elapsed);
@@ -90,7 +89,7 @@ impl Series {
             *self.errors.entry(kind.as_str()).or_default() += 1;
         }
         if self.steps.back().is_none_or(|(step, _)| *step != now) {
-            self.steps.push_back((now, Step::default()));
+            self.steps.push_back((now, SeriesStep::default()));
             while self
                 .steps
                 .front()
@@ -106,9 +105,8 @@ impl Series {
         }
     }
 
-    /// The last steps together, the one under way included.
-    pub(super) fn recent(&self, now: u64, steps: u64) -> Step {
-        let mut sum = Step::default();
+    pub(super) fn recent(&self, now: u64, steps: u64) -> SeriesStep {
+        let mut sum = SeriesStep::default();
         let recent = self.steps.iter().filter(|(step, _)| step + steps > now);
         for (_, step) in recent {
             sum.merge(step);
@@ -116,9 +114,9 @@ impl Series {
         sum
     }
 
-    pub(super) fn figures(&self, now: u64, wall: SystemTime) -> Figures {
+    pub(super) fn figures(&self, now: u64, wall: SystemTime) -> ToolFigures {
         let recent = self.recent(now, STEPS).latency;
-        Figures {
+        ToolFigures {
             calls: self.calls,
             failures: self.failures,
             errors: self.errors.clone(),
@@ -126,7 +124,7 @@ impl Series {
             p95_ms: recent.percentile(0.95),
             p99_ms: recent.percentile(0.99),
             max_ms: self.longest.as_micros() as f64 / 1e3,
-            histogram: Histogram {
+            histogram: LatencyHistogram {
                 bounds_ms: BOUNDS_MS.to_vec(),
                 counts: recent.histogram(),
             },
@@ -134,7 +132,7 @@ impl Series {
         }
     }
 
-    fn points(&self, now: u64, wall: SystemTime) -> Vec<Point> {
+    fn points(&self, now: u64, wall: SystemTime) -> Vec<SeriesPoint> {
         let wall = jiff::Timestamp::try_from(wall).unwrap_or_default();
         let begin_of = |step: u64| {
             let age = (now - step) * STEP.as_secs();
@@ -148,7 +146,7 @@ impl Series {
                     kept.next();
                 }
                 let step = kept.next_if(|(step, _)| *step == at).map(|(_, step)| step);
-                Point {
+                SeriesPoint {
                     at: begin_of(at),
                     calls: step.map_or(0, |step| step.calls),
                     failures: step.map_or(0, |step| step.failures),

@@ -1,19 +1,21 @@
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use toolgate_core::{CallContext, FunctionTool, ToolCall, ToolError, ToolExecutor, ToolManager};
 
+use super::series::STEPS;
 use super::*;
 
 #[derive(serde::Deserialize, schemars::JsonSchema)]
-struct Wait {
+struct WaitArguments {
     ms: u64,
     #[serde(default)]
     fails: bool,
 }
 
 fn gate(stats: &Stats) -> ToolExecutor {
-    let wait = async |wait: Wait, _: CallContext| {
+    let wait = async |wait: WaitArguments, _: CallContext| {
         tokio::time::sleep(Duration::from_millis(wait.ms)).await;
         match wait.fails {
             true => Err(ToolError::failed("as asked")),

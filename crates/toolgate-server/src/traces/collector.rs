@@ -1,4 +1,4 @@
-//! Where spans are sent: a collector that speaks OTLP over HTTP.
+//! Sends spans to a collector over OTLP/HTTP.
 
 use std::time::Duration;
 
@@ -7,35 +7,36 @@ use percent_encoding::percent_decode_str;
 use reqwest::{Client, Url};
 use toolgate_net::root_cause;
 
-use super::span::{Span, encoded};
+use super::span::{TraceSpan, encode_spans};
 
-/// A collector that does not answer by then is not there.
+// A collector that takes longer counts as unreachable.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// What OpenTelemetry's own exporters take headers from, such as a key; the first that is set.
+// The variables from which OpenTelemetry's exporters read headers such as keys. The first
+// that is set counts.
 const HEADERS: [&str; 2] = [
     "OTEL_EXPORTER_OTLP_TRACES_HEADERS",
     "OTEL_EXPORTER_OTLP_HEADERS",
 ];
 
-/// Takes spans. A trait so that tests see what would be sent.
-pub(super) trait SpanExport: Send + Sync {
-    fn export(&self, spans: Vec<Span>) -> impl Future<Output = Result<(), String>> + Send;
+/// A trait so that tests can see what would be sent.
+pub(super) trait SpanExporter: Send + Sync {
+    fn export(&self, spans: Vec<TraceSpan>) -> impl Future<Output = Result<(), String>> + Send;
 }
 
-pub(super) struct Collector {
+pub(super) struct OtlpCollector {
     client: Client,
     endpoint: Url,
     headers: HeaderMap,
 }
 
-impl Collector {
+impl OtlpCollector {
     pub(super) fn new(address: &Url) -> Result<Self, String> {
         let mut endpoint = address.clone();
         if !endpoint.path().ends_with("/v1/traces") {
             let path = format!("{}/v1/traces", address.path().trim_end_matches('/'));
             endpoint.set_path(&path);
         }
-        let client = toolgate_net::client_builder(toolgate_net::is_this_machine(address))
+        let client = toolgate_net::client_builder(toolgate_net::is_local_url(address))
             .timeout(PATIENCE)
             .build()
             .map_err(|error| error.to_string())?;
@@ -48,14 +49,14 @@ impl Collector {
     }
 }
 
-impl SpanExport for Collector {
-    async fn export(&self, spans: Vec<Span>) -> Result<(), String> {
+impl SpanExporter for OtlpCollector {
+    async fn export(&self, spans: Vec<TraceSpan>) -> Result<(), String> {
         let request = self
             .client
             .post(self.endpoint.clone())
             .headers(self.headers.clone())
             .header(CONTENT_TYPE, "application/x-protobuf")
-            .body(encoded(&spans));
+            .body(encode_spans(&spans));
         let answer = request.send().await.map_err(|error| root_cause(&error))?;
         match answer.status() {
             status if status.is_success() => Ok(()),
@@ -64,7 +65,7 @@ impl SpanExport for Collector {
     }
 }
 
-/// `name=value,name=value`, the values percent-encoded. What can't be a header is left out.
+/// Parses `name=value,name=value` with percent-encoded values. Skips what can't be a header.
 fn headers(text: &str) -> HeaderMap {
     let pairs = text.split(',').filter_map(|pair| pair.split_once('='));
     pairs

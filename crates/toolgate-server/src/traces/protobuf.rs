@@ -1,16 +1,16 @@
-//! As much of protobuf's encoding as a span needs.
+//! The part of protobuf's encoding that spans need.
 
-/// Wire types.
 const VARINT: u64 = 0;
 const FIXED64: u64 = 1;
 const LENGTH_DELIMITED: u64 = 2;
 const FIXED32: u64 = 5;
 
-/// A message under construction. A field that is empty or zero may be left out: that is its default.
+/// A message under construction. Empty and zero fields may be left out, because
+/// those are the defaults.
 #[derive(Default)]
-pub(super) struct Message(Vec<u8>);
+pub(super) struct ProtobufMessage(Vec<u8>);
 
-impl Message {
+impl ProtobufMessage {
     pub(super) fn bytes(mut self, field: u64, bytes: &[u8]) -> Self {
         self.key(field, LENGTH_DELIMITED);
         self.varint(bytes.len() as u64);
@@ -65,16 +65,16 @@ impl Message {
 mod tests {
     use super::*;
 
-    /// The examples of protobuf's own description of its encoding.
+    /// From the examples in protobuf's own description of its encoding.
     #[test]
     fn fields_are_encoded_as_the_specification_shows() {
-        let number = Message::default().number(1, 150);
+        let number = ProtobufMessage::default().number(1, 150);
         assert_eq!(number.0, [0x08, 0x96, 0x01]);
-        let text = Message::default().text(2, "testing");
+        let text = ProtobufMessage::default().text(2, "testing");
         assert_eq!(text.0, b"\x12\x07testing");
-        let nested = Message::default().message(3, &number);
+        let nested = ProtobufMessage::default().message(3, &number);
         assert_eq!(nested.0, [0x1a, 0x03, 0x08, 0x96, 0x01]);
-        let fixed = Message::default().fixed64(1, 1).fixed32(2, 2);
+        let fixed = ProtobufMessage::default().fixed64(1, 1).fixed32(2, 2);
         assert_eq!(
             fixed.into_bytes(),
             [9, 1, 0, 0, 0, 0, 0, 0, 0, 0x15, 2, 0, 0, 0]

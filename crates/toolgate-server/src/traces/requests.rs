@@ -1,13 +1,13 @@
-//! Requests of MCP clients as spans of kind SERVER: the parents of the calls that they ask for.
+//! Exports requests of MCP clients as spans of kind SERVER, the parents of their calls.
 
-use toolgate_core::kept;
+use toolgate_core::sanitize;
 use toolgate_mcp::{AnsweredRequest, RequestObserver};
 
-use super::span::{Span, SpanKind};
+use super::span::{SpanKind, TraceSpan};
 use super::{Traces, span_at};
 
-/// Characters of what a client may write as it likes.
-const LONGEST: usize = 64;
+// Bounds text that a client may choose freely.
+const MAX_VALUE_LEN: usize = 64;
 
 impl RequestObserver for Traces {
     fn answered(&self, request: &AnsweredRequest) {
@@ -18,18 +18,21 @@ impl RequestObserver for Traces {
 }
 
 impl Traces {
-    pub(super) fn request_span(&self, request: &AnsweredRequest) -> Span {
+    pub(super) fn request_span(&self, request: &AnsweredRequest) -> TraceSpan {
         let redactor = &self.shared.redactor;
-        let method = redactor.line(&request.method, LONGEST);
+        let method = redactor.line(&request.method, MAX_VALUE_LEN);
         let mut attributes = vec![
             ("mcp.method.name", method.clone()),
-            ("jsonrpc.request.id", redactor.line(&request.id, LONGEST)),
+            (
+                "jsonrpc.request.id",
+                redactor.line(&request.id, MAX_VALUE_LEN),
+            ),
             ("network.transport", "tcp".to_owned()),
             ("network.protocol.name", "http".to_owned()),
         ];
         let mut name = method;
         if let Some(tool) = &request.tool {
-            let tool = kept::name(redactor, tool);
+            let tool = sanitize::name(redactor, tool);
             name = format!("{name} {tool}");
             attributes.extend([
                 ("gen_ai.operation.name", "execute_tool".to_owned()),
@@ -37,14 +40,14 @@ impl Traces {
             ]);
         }
         if let Some(revision) = &request.revision {
-            let revision = redactor.line(revision, LONGEST);
+            let revision = redactor.line(revision, MAX_VALUE_LEN);
             attributes.push(("mcp.protocol.version", revision));
         }
         let error = request.error.as_ref().map(|error| {
             attributes.push(("error.type", error.clone()));
             String::new()
         });
-        Span {
+        TraceSpan {
             name,
             kind: SpanKind::Server,
             attributes,
@@ -63,10 +66,9 @@ mod tests {
     use toolgate_mcp::{HttpOptions, McpServer, ServeOptions};
 
     use super::*;
-    use crate::traces::tests::{CALLER, Kept, gate};
+    use crate::traces::tests::{CALLER, RecordingExporter, gate};
 
-    /// What a span says under a key.
-    fn said(span: &Span, key: &str) -> String {
+    fn said(span: &TraceSpan, key: &str) -> String {
         let mut pairs = span.attributes.iter();
         let pair = pairs.find(|pair| pair.0 == key);
         pair.map_or(String::new(), |pair| pair.1.clone())
@@ -74,10 +76,10 @@ mod tests {
 
     #[tokio::test]
     async fn a_request_is_a_server_span_between_its_client_and_its_call() {
-        let kept = Kept::default();
-        let traces = Traces::through(kept.clone(), "test".to_owned(), Redactor::default());
+        let kept = RecordingExporter::default();
+        let traces = Traces::with_exporter(kept.clone(), "test".to_owned(), Redactor::default());
         let server = McpServer::new(gate(&traces), ServeOptions::new("test", "1"));
-        server.tell(Arc::new(traces.clone()));
+        server.observe_requests(Arc::new(traces.clone()));
         let meta = json!({
             "io.modelcontextprotocol/protocolVersion": "2026-07-28",
             "io.modelcontextprotocol/clientCapabilities": {},

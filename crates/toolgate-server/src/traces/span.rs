@@ -1,17 +1,17 @@
-//! A span, and a batch of them as OTLP's protobuf.
+//! A span, and its encoding as OTLP's protobuf.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use super::protobuf::Message;
+use super::protobuf::ProtobufMessage;
 
-/// The caller's decision to record, which every span that is sent has.
+// Every exported span was sampled by its caller.
 const SAMPLED: u32 = 0x01;
-/// Whether the parent is in another process is known, and is so.
+// Says that the next flag is meaningful.
 const HAS_IS_REMOTE: u32 = 0x100;
 const IS_REMOTE: u32 = 0x200;
 const STATUS_ERROR: u64 = 2;
 
-/// The numbers are OTLP's.
+// The values are OTLP's own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SpanKind {
     Internal = 1,
@@ -20,29 +20,25 @@ pub(super) enum SpanKind {
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct Span {
+pub(super) struct TraceSpan {
     pub(super) trace_id: [u8; 16],
     pub(super) span_id: [u8; 8],
     pub(super) parent_id: Option<[u8; 8]>,
     pub(super) parent_is_remote: bool,
-    /// Empty: none.
     pub(super) state: String,
     pub(super) kind: SpanKind,
     pub(super) name: String,
     pub(super) started_at: SystemTime,
     pub(super) ended_at: SystemTime,
     pub(super) attributes: Vec<(&'static str, String)>,
-    /// What went wrong, possibly without a word; `None` if nothing did.
+    /// An error, possibly without a message. `None` if there was none.
     pub(super) error: Option<String>,
 }
 
-impl Span {
-    fn to_message(&self) -> Message {
-        let remote = match self.parent_is_remote {
-            true => IS_REMOTE,
-            false => 0,
-        };
-        let mut message = Message::default()
+impl TraceSpan {
+    fn to_message(&self) -> ProtobufMessage {
+        let remote = if self.parent_is_remote { IS_REMOTE } else { 0 };
+        let mut message = ProtobufMessage::default()
             .bytes(1, &self.trace_id)
             .bytes(2, &self.span_id)
             .text(3, &self.state)
@@ -56,7 +52,9 @@ impl Span {
             message = message.message(9, &attribute(key, value));
         }
         if let Some(text) = &self.error {
-            let status = Message::default().text(2, text).number(3, STATUS_ERROR);
+            let status = ProtobufMessage::default()
+                .text(2, text)
+                .number(3, STATUS_ERROR);
             message = message.message(15, &status);
         }
         message
@@ -64,25 +62,29 @@ impl Span {
 }
 
 /// The body of a request to `/v1/traces`: an `ExportTraceServiceRequest`.
-pub(super) fn encoded(spans: &[Span]) -> Vec<u8> {
+pub(super) fn encode_spans(spans: &[TraceSpan]) -> Vec<u8> {
     const VERSION: &str = env!("CARGO_PKG_VERSION");
-    let scope = Message::default().text(1, "toolgate").text(2, VERSION);
-    let mut scope_spans = Message::default().message(1, &scope);
+    let scope = ProtobufMessage::default()
+        .text(1, "toolgate")
+        .text(2, VERSION);
+    let mut scope_spans = ProtobufMessage::default().message(1, &scope);
     for span in spans {
         scope_spans = scope_spans.message(2, &span.to_message());
     }
-    let resource = Message::default()
+    let resource = ProtobufMessage::default()
         .message(1, &attribute("service.name", "toolgate"))
         .message(1, &attribute("service.version", VERSION));
-    let resource_spans = Message::default()
+    let resource_spans = ProtobufMessage::default()
         .message(1, &resource)
         .message(2, &scope_spans);
-    Message::default().message(1, &resource_spans).into_bytes()
+    ProtobufMessage::default()
+        .message(1, &resource_spans)
+        .into_bytes()
 }
 
-fn attribute(key: &str, value: &str) -> Message {
-    let value = Message::default().text(1, value);
-    Message::default().text(1, key).message(2, &value)
+fn attribute(key: &str, value: &str) -> ProtobufMessage {
+    let value = ProtobufMessage::default().text(1, value);
+    ProtobufMessage::default().text(1, key).message(2, &value)
 }
 
 fn unix_nanoseconds(time: SystemTime) -> u64 {
@@ -90,13 +92,13 @@ fn unix_nanoseconds(time: SystemTime) -> u64 {
     u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// What others keep beside a trace, if it is what W3C's `tracestate` may be; else nothing.
+/// Returns the `tracestate` if it is valid by the W3C's rules, else an empty string.
 pub(super) fn valid_state(state: &str) -> &str {
-    const LONGEST: usize = 256;
+    const MAX_MEMBER_BYTES: usize = 256;
     let is_key = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "_-*/@".contains(c);
     let is_member = |member: &str| {
         member.split_once('=').is_some_and(|(key, value)| {
-            let is_short = key.len() <= LONGEST && value.len() <= LONGEST;
+            let is_short = key.len() <= MAX_MEMBER_BYTES && value.len() <= MAX_MEMBER_BYTES;
             let is_key = !key.is_empty() && key.chars().all(is_key);
             is_short && is_key && !value.contains('=')
         })
@@ -115,7 +117,7 @@ mod tests {
 
     #[test]
     fn a_span_is_encoded_field_by_field_as_otlp_numbers_them() {
-        let span = Span {
+        let span = TraceSpan {
             trace_id: [1; 16],
             span_id: [2; 8],
             parent_id: Some([3; 8]),

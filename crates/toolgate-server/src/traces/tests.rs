@@ -32,7 +32,7 @@ pub(super) fn gate(traces: &Traces) -> ToolExecutor {
         .build()
 }
 
-/// Answers one request and gives back what it was.
+/// Answers one request and returns it.
 async fn collector(listener: TcpListener) -> Vec<u8> {
     let (mut socket, _) = listener.accept().await.unwrap();
     let mut request = Vec::new();
@@ -113,15 +113,15 @@ async fn a_collector_that_is_away_costs_no_call_anything() {
     assert!(begun.elapsed().unwrap() < Duration::from_secs(50));
 }
 
-/// Panics so many times, and counts what it is given after that.
+/// Panics a number of times, then counts spans.
 #[derive(Debug)]
-struct Broken {
+struct BrokenExporter {
     panics: AtomicU64,
     taken: Arc<AtomicU64>,
 }
 
-impl SpanExport for Broken {
-    async fn export(&self, batch: Vec<Span>) -> Result<(), String> {
+impl SpanExporter for BrokenExporter {
+    async fn export(&self, batch: Vec<TraceSpan>) -> Result<(), String> {
         let less = |left: u64| left.checked_sub(1);
         let left = self
             .panics
@@ -132,22 +132,21 @@ impl SpanExport for Broken {
     }
 }
 
-/// Keeps what it is given.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Kept(pub(super) Arc<parking_lot::Mutex<Vec<Span>>>);
+pub(super) struct RecordingExporter(pub(super) Arc<parking_lot::Mutex<Vec<TraceSpan>>>);
 
-impl SpanExport for Kept {
-    async fn export(&self, batch: Vec<Span>) -> Result<(), String> {
+impl SpanExporter for RecordingExporter {
+    async fn export(&self, batch: Vec<TraceSpan>) -> Result<(), String> {
         self.0.lock().extend(batch);
         Ok(())
     }
 }
 
 #[tokio::test]
-async fn what_others_keep_beside_a_trace_is_handed_on_unless_it_is_none() {
+async fn a_valid_tracestate_is_passed_on() {
     for (state, expected) in [("a=1,b=2", "a=1,b=2"), ("no entry", "")] {
-        let kept = Kept::default();
-        let traces = Traces::through(kept.clone(), "test".to_owned(), Redactor::default());
+        let kept = RecordingExporter::default();
+        let traces = Traces::with_exporter(kept.clone(), "test".to_owned(), Redactor::default());
         let call = ToolCall::new("broken", json!({})).trace_parent(CALLER);
         gate(&traces).execute(call.trace_state(state)).await;
         traces.flush().await;
@@ -160,11 +159,11 @@ async fn what_others_keep_beside_a_trace_is_handed_on_unless_it_is_none() {
 async fn j5_a_panic_costs_the_spans_at_hand_until_there_are_too_many() {
     for (panics, taken) in [(1, 9), (4, 6), (5, 0)] {
         let counter = Arc::<AtomicU64>::default();
-        let broken = Broken {
+        let broken = BrokenExporter {
             panics: panics.into(),
             taken: Arc::clone(&counter),
         };
-        let traces = Traces::through(broken, "test".to_owned(), Redactor::default());
+        let traces = Traces::with_exporter(broken, "test".to_owned(), Redactor::default());
         let executor = gate(&traces);
         for _ in 0..10 {
             executor.execute(ToolCall::new("broken", json!({}))).await;
@@ -174,10 +173,10 @@ async fn j5_a_panic_costs_the_spans_at_hand_until_there_are_too_many() {
     }
 }
 
-/// A tool that tells what it asked a server.
-struct Theirs(toolgate_core::ToolDefinition);
+/// A tool that reports a request to a server.
+struct ServerTool(toolgate_core::ToolDefinition);
 
-impl toolgate_core::Tool for Theirs {
+impl toolgate_core::Tool for ServerTool {
     fn definition(&self) -> &ToolDefinition {
         &self.0
     }
@@ -188,7 +187,7 @@ impl toolgate_core::Tool for Theirs {
         context: &'a CallContext,
     ) -> toolgate_core::ToolFuture<'a> {
         let revision = "2025-11-25".into();
-        context.tell_sent(toolgate_core::Sent { revision, id: 7 });
+        context.record_sent(toolgate_core::SentRequest { revision, id: 7 });
         Box::pin(async { Ok(toolgate_core::ToolOutput::text("done")) })
     }
 }
@@ -212,10 +211,10 @@ async fn only_what_was_sent_to_a_server_is_told_as_a_request_to_it() {
     };
     let parameters = json!({ "type": "object", "properties": { "n": { "type": "integer" } } });
     let definition = ToolDefinition::builder("theirs", "Of a server", parameters);
-    let definition = definition.source(Source::Mcp("house".to_owned()));
+    let definition = definition.source(ToolSource::Mcp("house".to_owned()));
     let manager = ToolManager::new();
-    manager.add(Theirs(definition.build().unwrap()));
-    let executor = ToolExecutor::builder(Arc::new(manager)).observer(Looking(look));
+    manager.add(ServerTool(definition.build().unwrap()));
+    let executor = ToolExecutor::builder(Arc::new(manager)).observer(InspectingObserver(look));
     let executor = executor.build();
     for arguments in [json!({ "n": 1 }), json!({ "n": "x" })] {
         executor.execute(ToolCall::new("theirs", arguments)).await;
@@ -231,10 +230,10 @@ async fn only_what_was_sent_to_a_server_is_told_as_a_request_to_it() {
     );
 }
 
-/// Looks at what becomes of calls.
-struct Looking<F>(F);
+/// Inspects the records of calls.
+struct InspectingObserver<F>(F);
 
-impl<F: Fn(&CallRecord) + Send + Sync> Observer for Looking<F> {
+impl<F: Fn(&CallRecord) + Send + Sync> Observer for InspectingObserver<F> {
     fn finished<'a>(&'a self, record: &'a CallRecord) -> Option<BoxFuture<'a, ()>> {
         self.0(record);
         None
@@ -242,7 +241,7 @@ impl<F: Fn(&CallRecord) + Send + Sync> Observer for Looking<F> {
 }
 
 #[tokio::test]
-async fn without_an_address_there_are_no_traces_and_a_bad_one_is_told() {
+async fn a_missing_address_disables_traces_and_a_bad_one_is_an_error() {
     let none = Traces::start(&TelemetrySettings::default(), Redactor::default());
     assert!(none.unwrap().is_none());
     let problem = Traces::start(&settings("not an address"), Redactor::default());

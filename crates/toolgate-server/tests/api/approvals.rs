@@ -1,21 +1,21 @@
-//! Calls that wait for a person.
+//! Calls that wait for approval.
 
 use futures::future::Either;
 use serde_json::{Value, json};
 use toolgate_server::ServeSettings;
 
 use crate::client::{send, whole};
-use crate::home::{Home, Plan, SECRET, long, token, token_with};
+use crate::test_gateway::{ApiTestGateway, SECRET, TestGatewayOptions, long, token, token_with};
 
 #[tokio::test]
 async fn a_call_waits_for_whoever_listens() {
-    let home = Home::usual().await;
-    let denied = home.call("lock", &json!({})).await.json();
+    let gateway = ApiTestGateway::start().await;
+    let denied = gateway.call("lock", &json!({})).await.json();
     assert_eq!(
         (&denied["error_kind"], &denied["error"]),
         (&json!("denied"), &json!("Tool 'lock' needs approval"))
     );
-    let mut events = home.events("/api/events?kinds=approval").await;
+    let mut events = gateway.events("/api/events?kinds=approval").await;
     for (approve, success) in [(true, true), (false, false)] {
         let arguments = json!({ "door": "front", "why": SECRET });
         let decided = async {
@@ -24,18 +24,22 @@ async fn a_call_waits_for_whoever_listens() {
                 question["arguments"],
                 json!({ "door": "front", "why": "[REDACTED]" })
             );
-            assert_eq!(home.get("/api/approvals").await.json(), json!([question]));
+            assert_eq!(
+                gateway.get("/api/approvals").await.json(),
+                json!([question])
+            );
             let id = question["id"].as_str().unwrap();
             let path = format!("/api/approvals/{id}");
             for (body, status) in [("{", 400), ("{}", 422), (r#"{"approve":"yes"}"#, 422)] {
                 assert_eq!(
-                    home.ask(http::Method::POST, &path, body).await.status,
+                    gateway.ask(http::Method::POST, &path, body).await.status,
                     status,
                     "{body}"
                 );
             }
             assert_eq!(
-                home.post(&path, &json!({ "approve": approve }))
+                gateway
+                    .post(&path, &json!({ "approve": approve }))
                     .await
                     .status,
                 204
@@ -45,24 +49,27 @@ async fn a_call_waits_for_whoever_listens() {
                 json!({ "id": id, "gone": true })
             );
             assert_eq!(
-                home.post(&path, &json!({ "approve": true })).await.status,
+                gateway
+                    .post(&path, &json!({ "approve": true }))
+                    .await
+                    .status,
                 404
             );
         };
-        let (reply, ()) = tokio::join!(home.call("lock", &arguments), decided);
+        let (reply, ()) = tokio::join!(gateway.call("lock", &arguments), decided);
         assert_eq!(reply.json()["success"], success);
-        assert_eq!(home.get("/api/approvals").await.json(), json!([]));
+        assert_eq!(gateway.get("/api/approvals").await.json(), json!([]));
     }
 }
 
 #[tokio::test]
 async fn a_question_goes_with_its_call() {
-    let home = Home::usual().await;
-    let mut events = home.events("/api/events?kinds=approval").await;
+    let gateway = ApiTestGateway::start().await;
+    let mut events = gateway.events("/api/events?kinds=approval").await;
     let nothing = json!({});
     let question: Value;
     tokio::select! {
-        _ = home.call("lock", &nothing) => panic!("nobody agreed"),
+        _ = gateway.call("lock", &nothing) => panic!("nobody agreed"),
         asked = events.expect("approval") => question = asked,
     }
     // The caller is gone now.
@@ -70,49 +77,49 @@ async fn a_question_goes_with_its_call() {
         events.expect("approval").await,
         json!({ "id": question["id"], "gone": true })
     );
-    assert_eq!(home.get("/api/approvals").await.json(), json!([]));
+    assert_eq!(gateway.get("/api/approvals").await.json(), json!([]));
 }
 
 #[tokio::test]
-async fn who_comes_later_is_told_what_waits_and_who_leaves_for_good_denies() {
-    let home = Home::usual().await;
-    let mut first = home.events("/api/events?kinds=approval").await;
+async fn late_listeners_see_open_questions_and_leaving_denies_them() {
+    let gateway = ApiTestGateway::start().await;
+    let mut first = gateway.events("/api/events?kinds=approval").await;
     let told = async {
         let question = first.expect("approval").await;
-        let mut second = home.events("/api/events?kinds=approval").await;
+        let mut second = gateway.events("/api/events?kinds=approval").await;
         assert_eq!(second.expect("approval").await, question);
         // A page that is loaded again is away for a moment only.
         drop((first, second));
-        let mut third = home.events("/api/events?kinds=approval").await;
+        let mut third = gateway.events("/api/events?kinds=approval").await;
         assert_eq!(third.expect("approval").await, question);
     };
     let nothing = json!({});
-    let (reply, ()) = tokio::join!(home.call("lock", &nothing), told);
+    let (reply, ()) = tokio::join!(gateway.call("lock", &nothing), told);
     assert_eq!(reply.json()["error"], "Tool 'lock' needs approval");
 }
 
 #[tokio::test]
 async fn arguments_are_shown_whole_or_not_asked_about() {
-    let home = Home::usual().await;
-    let mut events = home.events("/api/events?kinds=approval").await;
+    let gateway = ApiTestGateway::start().await;
+    let mut events = gateway.events("/api/events?kinds=approval").await;
     let arguments = json!({ "hidden": "\u{e0041}\u{ad}", "text": "x".repeat(60_000) });
     let decided = async {
         let question = events.expect("approval").await;
         assert_eq!(question["arguments"], arguments);
         let path = format!("/api/approvals/{}", question["id"].as_str().unwrap());
-        home.post(&path, &json!({ "approve": true })).await;
+        gateway.post(&path, &json!({ "approve": true })).await;
     };
-    let (reply, ()) = tokio::join!(home.call("lock", &arguments), decided);
+    let (reply, ()) = tokio::join!(gateway.call("lock", &arguments), decided);
     assert_eq!(reply.json()["result"]["echo"], arguments);
     let longer = json!({ "text": "x".repeat(70_000) });
-    let reply = home.call("lock", &longer).await.json();
+    let reply = gateway.call("lock", &longer).await.json();
     assert_eq!(reply["error_kind"], "denied");
     let error = reply["error"].as_str().unwrap();
     assert!(error.contains("a person is shown at most 65536"), "{error}");
 }
 
-/// Two who may ask for the lock, and the operator, who listens.
-async fn with_tokens() -> Home {
+/// Two tokens that may use the lock, and the operator, who listens.
+async fn with_tokens() -> ApiTestGateway {
     let mut settings = ServeSettings::default();
     settings.token = long("full");
     settings.tokens = vec![
@@ -121,23 +128,23 @@ async fn with_tokens() -> Home {
         token("agent", &["*"]),
         token_with("warden", &["*"], &["approve"]),
     ];
-    let mut home = Home::of(Plan {
+    let mut gateway = ApiTestGateway::start_with(TestGatewayOptions {
         settings,
         has_journal: true,
-        ..Plan::default()
+        ..TestGatewayOptions::default()
     })
     .await;
-    home.sign_in("warden");
-    home
+    gateway.sign_in("warden");
+    gateway
 }
 
 #[tokio::test]
 async fn one_token_does_not_fill_the_desk_for_another() {
-    let mut home = with_tokens().await;
-    let _operator = home.events("/api/events?kinds=approval").await;
-    home.sign_in("kitchen");
+    let mut gateway = with_tokens().await;
+    let _operator = gateway.events("/api/events?kinds=approval").await;
+    gateway.sign_in("kitchen");
     let nothing = json!({});
-    let calls = (0..51).map(|_| Box::pin(home.call("lock", &nothing)));
+    let calls = (0..51).map(|_| Box::pin(gateway.call("lock", &nothing)));
     let (refused, _, waiting) = futures::future::select_all(calls).await;
     assert_eq!(refused.json()["error_kind"], "denied");
     assert_eq!(waiting.len(), 50);
@@ -148,11 +155,11 @@ async fn one_token_does_not_fill_the_desk_for_another() {
             ("content-type", "application/json"),
         ];
         let path = "/api/tools/lock/call";
-        whole(send(home.address, &http::Method::POST, path, &headers, "{}").await).await
+        whole(send(gateway.address, &http::Method::POST, path, &headers, "{}").await).await
     };
     let asked = async {
         loop {
-            let open = home.get_as("warden", "/api/approvals").await.json();
+            let open = gateway.get_as("warden", "/api/approvals").await.json();
             let mut open = open.as_array().unwrap().iter();
             if let Some(asked) = open.find(|asked| asked["caller"] == "garage") {
                 return asked["id"].as_str().unwrap().to_owned();
@@ -167,13 +174,13 @@ async fn one_token_does_not_fill_the_desk_for_another() {
 
 #[tokio::test]
 async fn a_question_names_the_token_that_asks() {
-    let mut home = with_tokens().await;
-    let mut events = home.events("/api/events?kinds=approval").await;
+    let mut gateway = with_tokens().await;
+    let mut events = gateway.events("/api/events?kinds=approval").await;
     for (who, caller) in [("kitchen", "kitchen"), ("full", "serve.token")] {
-        home.sign_in(who);
+        gateway.sign_in(who);
         let nothing = json!({});
         tokio::select! {
-            _ = home.call("lock", &nothing) => panic!("nobody agreed"),
+            _ = gateway.call("lock", &nothing) => panic!("nobody agreed"),
             asked = events.expect("approval") => {
                 assert_eq!((&asked["origin"], &asked["caller"]), (&json!("http"), &json!(caller)));
             }
@@ -182,19 +189,20 @@ async fn a_question_names_the_token_that_asks() {
     }
 }
 
-/// What the one token is told when it approves what the other asks for; an approved call succeeds.
-async fn answered_as(home: &Home, asker: &str, answerer: &str) -> (u16, String) {
-    let mut events = home.events("/api/events?kinds=approval").await;
+/// The response to a token that approves the call of another; an approved call succeeds.
+async fn answered_as(gateway: &ApiTestGateway, asker: &str, answerer: &str) -> (u16, String) {
+    let mut events = gateway.events("/api/events?kinds=approval").await;
     let answer = async {
         let id = events.expect("approval").await["id"].clone();
         let path = format!("/api/approvals/{}", id.as_str().unwrap());
-        home.post_as(answerer, &path, &json!({ "approve": true }))
+        gateway
+            .post_as(answerer, &path, &json!({ "approve": true }))
             .await
     };
     let nothing = json!({});
-    let mut call = Box::pin(home.post_as(asker, "/api/tools/lock/call", &nothing));
+    let mut call = Box::pin(gateway.post_as(asker, "/api/tools/lock/call", &nothing));
     let mut answer = Box::pin(answer);
-    // An approved call may be answered before whoever approved it is.
+    // An approved call may be answered before the approval is.
     let (called, reply) = match futures::future::select(&mut call, &mut answer).await {
         Either::Left((called, answer)) => (Some(called), answer.await),
         Either::Right((reply, _)) => (None, reply),
@@ -210,19 +218,19 @@ async fn answered_as(home: &Home, asker: &str, answerer: &str) -> (u16, String) 
 
 #[tokio::test]
 async fn a_token_never_approves_a_call_made_with_it() {
-    let home = with_tokens().await;
-    let (status, detail) = answered_as(&home, "warden", "warden").await;
+    let gateway = with_tokens().await;
+    let (status, detail) = answered_as(&gateway, "warden", "warden").await;
     assert_eq!(status, 403);
     assert!(
-        detail.contains("never approves a call that was made with it"),
+        detail.contains("can't approve a call that was made with it"),
         "{detail}"
     );
-    assert_eq!(answered_as(&home, "agent", "warden").await.0, 204);
+    assert_eq!(answered_as(&gateway, "agent", "warden").await.0, 204);
 }
 
 #[tokio::test]
 async fn all_tools_are_no_right_to_approve() {
-    let mut home = with_tokens().await;
+    let mut gateway = with_tokens().await;
     for (answerer, part) in [
         (
             "agent",
@@ -230,29 +238,29 @@ async fn all_tools_are_no_right_to_approve() {
         ),
         ("full", "in a browser that is signed in"),
     ] {
-        let (status, detail) = answered_as(&home, "kitchen", answerer).await;
+        let (status, detail) = answered_as(&gateway, "kitchen", answerer).await;
         assert_eq!(status, 403);
         assert!(detail.contains(part), "{detail}");
-        // Nor may it see what waits, or make calls wait by listening.
+        // It must not see waiting calls either, or make calls wait by listening.
         assert_eq!(
-            home.get_as(answerer, "/api/approvals").await.json(),
+            gateway.get_as(answerer, "/api/approvals").await.json(),
             json!([])
         );
     }
-    home.sign_in("full");
-    let _no_approver = home.events("/api/events?kinds=approval").await;
-    let denied = home.call("lock", &json!({})).await.json();
+    gateway.sign_in("full");
+    let _no_approver = gateway.events("/api/events?kinds=approval").await;
+    let denied = gateway.call("lock", &json!({})).await.json();
     assert_eq!(denied["error"], "Tool 'lock' needs approval");
 }
 
 #[tokio::test]
 async fn who_approved_when_and_how_is_told_with_the_call() {
-    let mut home = with_tokens().await;
-    answered_as(&home, "agent", "warden").await;
-    home.sign_in("full");
-    let calls = home.get("/api/calls?caller=agent").await.json();
+    let mut gateway = with_tokens().await;
+    answered_as(&gateway, "agent", "warden").await;
+    gateway.sign_in("full");
+    let calls = gateway.get("/api/calls?caller=agent").await.json();
     let id = calls[0]["id"].as_str().unwrap();
-    let approval = home.get(&format!("/api/calls/{id}")).await.json()["approval"].clone();
+    let approval = gateway.get(&format!("/api/calls/{id}")).await.json()["approval"].clone();
     let expected =
         json!({ "granted": true, "means": "token", "by": "warden", "at": approval["at"] });
     assert_eq!(approval, expected);
@@ -261,17 +269,17 @@ async fn who_approved_when_and_how_is_told_with_the_call() {
 
 #[tokio::test]
 async fn a_person_in_a_browser_approves_what_they_ask_for_there() {
-    let mut home = with_tokens().await;
-    home.open_link().await;
-    let mut events = home.events("/api/events?kinds=approval").await;
+    let mut gateway = with_tokens().await;
+    gateway.open_link().await;
+    let mut events = gateway.events("/api/events?kinds=approval").await;
     let nothing = json!({});
     let decided = async {
         let question = events.expect("approval").await;
         assert_eq!(question["caller"], "local operator");
         let path = format!("/api/approvals/{}", question["id"].as_str().unwrap());
-        home.post(&path, &json!({ "approve": true })).await
+        gateway.post(&path, &json!({ "approve": true })).await
     };
-    let call = home.post("/api/tools/lock/call", &nothing);
+    let call = gateway.post("/api/tools/lock/call", &nothing);
     let (reply, settled) = tokio::join!(call, decided);
     assert_eq!(
         (settled.status.as_u16(), &reply.json()["success"]),
@@ -279,7 +287,7 @@ async fn a_person_in_a_browser_approves_what_they_ask_for_there() {
     );
     let id = reply.json()["call_id"].clone();
     let path = format!("/api/calls/{}", id.as_str().unwrap());
-    let approval = home.get(&path).await.json()["approval"].clone();
+    let approval = gateway.get(&path).await.json()["approval"].clone();
     assert_eq!(
         (&approval["means"], &approval["by"]),
         (&json!("browser"), &json!("local operator"))

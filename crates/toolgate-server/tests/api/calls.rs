@@ -1,33 +1,36 @@
-//! Calls that were made, from memory and from the journal: the same shape and the same rules.
+//! Recorded calls, which have the same shape and rules in memory and in the journal.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use serde_json::{Value, json};
-use toolgate_server::{NotKept, Workshop};
+use toolgate_server::{ConfigWriteError, ConfigWriter};
 
 use crate::client::{send, whole};
-use crate::home::{Home, Plan, SECRET};
+use crate::test_gateway::{ApiTestGateway, SECRET, TestGatewayOptions};
 
-async fn both() -> [Home; 2] {
-    let journalled = Plan {
+async fn both() -> [ApiTestGateway; 2] {
+    let journalled = TestGatewayOptions {
         has_journal: true,
-        ..Plan::default()
+        ..TestGatewayOptions::default()
     };
-    [Home::usual().await, Home::of(journalled).await]
+    [
+        ApiTestGateway::start().await,
+        ApiTestGateway::start_with(journalled).await,
+    ]
 }
 
-async fn called(home: &Home, tool: &str, arguments: &Value) -> String {
-    let envelope = home.call(tool, arguments).await.json();
+async fn called(gateway: &ApiTestGateway, tool: &str, arguments: &Value) -> String {
+    let envelope = gateway.call(tool, arguments).await.json();
     envelope["call_id"].as_str().unwrap().to_owned()
 }
 
 #[tokio::test]
 async fn calls_are_listed_newest_first_and_found_by_what_they_are() {
-    for home in both().await {
-        let first = called(&home, "echo", &json!({ "text": "Hello" })).await;
-        let second = called(&home, "fail", &json!({})).await;
-        let third = called(&home, "nope", &json!({ "a": 1 })).await;
+    for gateway in both().await {
+        let first = called(&gateway, "echo", &json!({ "text": "Hello" })).await;
+        let second = called(&gateway, "fail", &json!({})).await;
+        let third = called(&gateway, "nope", &json!({ "a": 1 })).await;
         for (query, expected) in [
             ("", vec![&third, &second, &first]),
             ("?tool=echo", vec![&first]),
@@ -49,7 +52,7 @@ async fn calls_are_listed_newest_first_and_found_by_what_they_are() {
             ("?until=2000-01-01T00:00:00Z", vec![]),
             (&format!("?before={third}"), vec![&second, &first]),
         ] {
-            let list = home.get(&format!("/api/calls{query}")).await.json();
+            let list = gateway.get(&format!("/api/calls{query}")).await.json();
             let ids: Vec<&str> = list
                 .as_array()
                 .unwrap()
@@ -68,20 +71,20 @@ async fn calls_are_listed_newest_first_and_found_by_what_they_are() {
             "before=x",
             "outcome=foo",
         ] {
-            let refused = home.get(&format!("/api/calls?{query}")).await;
+            let refused = gateway.get(&format!("/api/calls?{query}")).await;
             assert_eq!(refused.status, 400, "{query}");
             refused.problem();
         }
-        let unknown = home.get("/api/calls?outcome=foo").await.problem();
+        let unknown = gateway.get("/api/calls?outcome=foo").await.problem();
         assert!(unknown.contains("success, failed, running"), "{unknown}");
     }
 }
 
 #[tokio::test]
 async fn a_call_is_shown_with_its_steps_and_without_secrets() {
-    for home in both().await {
-        let id = called(&home, "tell", &json!({ "token": "abcdef", "q": SECRET })).await;
-        let reply = home.get(&format!("/api/calls/{id}")).await;
+    for gateway in both().await {
+        let id = called(&gateway, "tell", &json!({ "token": "abcdef", "q": SECRET })).await;
+        let reply = gateway.get(&format!("/api/calls/{id}")).await;
         assert!(
             !reply.text.contains(SECRET)
                 && !reply.text.contains("hunter2")
@@ -105,17 +108,17 @@ async fn a_call_is_shown_with_its_steps_and_without_secrets() {
             (&call["outcome"], &call["success"]),
             (&json!("success"), &json!(true))
         );
-        let failed = called(&home, "fail", &json!({})).await;
-        let failed = home.get(&format!("/api/calls/{failed}")).await.json();
+        let failed = called(&gateway, "fail", &json!({})).await;
+        let failed = gateway.get(&format!("/api/calls/{failed}")).await.json();
         assert_eq!(failed["error"], "it broke on [REDACTED]");
-        let long = called(&home, "long", &json!({})).await;
-        let long = home.get(&format!("/api/calls/{long}")).await.json();
+        let long = called(&gateway, "long", &json!({})).await;
+        let long = gateway.get(&format!("/api/calls/{long}")).await.json();
         assert_eq!(long["result_cut"], true);
         assert!(long["result_bytes"].as_u64().unwrap() >= 300 << 10);
         for id in ["0123456789abcdef0123456789abcdef", "x", "%2e%2e", "é"] {
             let id = id.replace('é', "%C3%A9");
             assert_eq!(
-                home.get(&format!("/api/calls/{id}")).await.status,
+                gateway.get(&format!("/api/calls/{id}")).await.status,
                 404,
                 "{id}"
             );
@@ -126,9 +129,9 @@ async fn a_call_is_shown_with_its_steps_and_without_secrets() {
 #[tokio::test]
 async fn memory_and_journal_tell_the_same_of_a_call() {
     let mut told = Vec::new();
-    for home in both().await {
-        let id = called(&home, "dim", &json!({ "level": 5, "other": SECRET })).await;
-        let mut call = home.get(&format!("/api/calls/{id}")).await.json();
+    for gateway in both().await {
+        let id = called(&gateway, "dim", &json!({ "level": 5, "other": SECRET })).await;
+        let mut call = gateway.get(&format!("/api/calls/{id}")).await.json();
         for changing in [
             "id",
             "started_at",
@@ -148,16 +151,16 @@ async fn memory_and_journal_tell_the_same_of_a_call() {
 
 #[tokio::test]
 async fn a_call_that_may_have_an_effect_is_not_made_again_by_mistake() {
-    for home in both().await {
-        let id = called(&home, "count", &json!({ "n": 1 })).await;
+    for gateway in both().await {
+        let id = called(&gateway, "count", &json!({ "n": 1 })).await;
         let path = format!("/api/calls/{id}/replay");
         for body in [json!({}), json!({ "confirm": false })] {
-            let refused = home.post(&path, &body).await;
+            let refused = gateway.post(&path, &body).await;
             assert_eq!(refused.status, 409);
             assert!(refused.problem().contains("confirm"));
         }
-        assert_eq!(home.counted.load(Ordering::SeqCst), 1);
-        let again = home.post(&path, &json!({ "confirm": true })).await;
+        assert_eq!(gateway.counted.load(Ordering::SeqCst), 1);
+        let again = gateway.post(&path, &json!({ "confirm": true })).await;
         assert_eq!(
             (again.status.as_u16(), &again.json()["result"]),
             (200, &json!({ "times": 2 }))
@@ -165,17 +168,17 @@ async fn a_call_that_may_have_an_effect_is_not_made_again_by_mistake() {
         assert_ne!(again.json()["call_id"], id);
         let trace = "0af7651916cd43dd8448eb211c80319c";
         let parent = format!("00-{trace}-b7ad6b7169203331-01");
-        let key = format!("Bearer {}", home.new_command_key());
+        let key = format!("Bearer {}", gateway.new_command_key());
         let headers = [("traceparent", parent.as_str()), ("authorization", &key)];
         let body = r#"{"confirm":true}"#;
         let post = http::Method::POST;
-        let traced = whole(send(home.address, &post, &path, &headers, body).await).await;
+        let traced = whole(send(gateway.address, &post, &path, &headers, body).await).await;
         let again = traced.json()["call_id"].take();
         let again = format!("/api/calls/{}", again.as_str().unwrap());
-        assert_eq!(home.get(&again).await.json()["trace_id"], trace);
-        // What only reads needs no word.
-        let id = called(&home, "echo", &json!({ "n": 1 })).await;
-        let again = home
+        assert_eq!(gateway.get(&again).await.json()["trace_id"], trace);
+        // A read-only call needs no confirmation.
+        let id = called(&gateway, "echo", &json!({ "n": 1 })).await;
+        let again = gateway
             .post(&format!("/api/calls/{id}/replay"), &json!({}))
             .await;
         assert_eq!(again.json()["result"], json!({ "echo": { "n": 1 } }));
@@ -186,14 +189,17 @@ async fn a_call_that_may_have_an_effect_is_not_made_again_by_mistake() {
             (r#"{"yes":true}"#, 422),
         ] {
             assert_eq!(
-                home.ask(http::Method::POST, &path, body).await.status,
+                gateway.ask(http::Method::POST, &path, body).await.status,
                 status,
                 "{body}"
             );
         }
         let nobody = "/api/calls/0123456789abcdef0123456789abcdef/replay";
         assert_eq!(
-            home.post(nobody, &json!({ "confirm": true })).await.status,
+            gateway
+                .post(nobody, &json!({ "confirm": true }))
+                .await
+                .status,
             404
         );
     }
@@ -201,41 +207,42 @@ async fn a_call_that_may_have_an_effect_is_not_made_again_by_mistake() {
 
 #[tokio::test]
 async fn a_record_that_was_changed_is_not_sent_again_unless_that_is_meant() {
-    let [_, home] = both().await;
-    let id = called(&home, "echo", &json!({ "n": 1 })).await;
+    let [_, gateway] = both().await;
+    let id = called(&gateway, "echo", &json!({ "n": 1 })).await;
     let path = format!("/api/calls/{id}/replay");
-    assert_eq!(home.post(&path, &json!({})).await.status, 200);
-    let database = rusqlite::Connection::open(&home.journal).unwrap();
+    assert_eq!(gateway.post(&path, &json!({})).await.status, 200);
+    let database = rusqlite::Connection::open(&gateway.journal).unwrap();
     let forge = r#"UPDATE calls SET asked = '{"n":666}' WHERE id = ?"#;
     assert_eq!(database.execute(forge, [&id]).unwrap(), 1);
-    let refused = home.post(&path, &json!({})).await;
+    let refused = gateway.post(&path, &json!({})).await;
     assert_eq!(refused.status, 422);
     let problem = refused.problem();
     assert!(problem.contains("its row was changed since"), "{problem}");
-    let meant = home.post(&path, &json!({ "unverified": true })).await;
+    let meant = gateway.post(&path, &json!({ "unverified": true })).await;
     assert_eq!(meant.json()["result"], json!({ "echo": { "n": 666 } }));
 }
 
 #[tokio::test]
 async fn arguments_that_are_not_known_whole_are_not_sent_again() {
     let [memory, journal] = both().await;
-    for home in [&memory, &journal] {
-        let broken = home
+    for gateway in [&memory, &journal] {
+        let broken = gateway
             .ask(http::Method::POST, "/api/tools/echo/call", "{")
             .await
             .json();
         let id = broken["call_id"].as_str().unwrap();
         assert_eq!(
-            home.post(&format!("/api/calls/{id}/replay"), &json!({}))
+            gateway
+                .post(&format!("/api/calls/{id}/replay"), &json!({}))
                 .await
                 .status,
             422
         );
     }
     // Memory has the secret still, the file has not.
-    for (home, status) in [(&memory, 200), (&journal, 422)] {
-        let id = called(home, "echo", &json!({ "password": "hunter2" })).await;
-        let again = home
+    for (gateway, status) in [(&memory, 200), (&journal, 422)] {
+        let id = called(gateway, "echo", &json!({ "password": "hunter2" })).await;
+        let again = gateway
             .post(&format!("/api/calls/{id}/replay"), &json!({}))
             .await;
         assert_eq!(again.status, status);
@@ -244,10 +251,10 @@ async fn arguments_that_are_not_known_whole_are_not_sent_again() {
 
 #[tokio::test]
 async fn a_call_becomes_a_mock_that_answers_the_same() {
-    for home in both().await {
-        let id = called(&home, "count", &json!({})).await;
+    for gateway in both().await {
+        let id = called(&gateway, "count", &json!({})).await;
         let path = format!("/api/calls/{id}/mock");
-        let saved = home.post(&path, &json!({ "name": "count_mock" })).await;
+        let saved = gateway.post(&path, &json!({ "name": "count_mock" })).await;
         assert_eq!(saved.status, 201);
         let saved = saved.json();
         assert_eq!(
@@ -257,16 +264,16 @@ async fn a_call_becomes_a_mock_that_answers_the_same() {
         assert_eq!(saved["definition"]["description"], "Does count");
         for _ in 0..2 {
             assert_eq!(
-                home.call("count_mock", &json!({})).await.json()["result"],
+                gateway.call("count_mock", &json!({})).await.json()["result"],
                 json!({ "times": 1 })
             );
         }
         assert_eq!(
-            home.get("/api/tools/count_mock").await.json()["source"],
+            gateway.get("/api/tools/count_mock").await.json()["source"],
             "mock"
         );
-        let failed = called(&home, "fail", &json!({})).await;
-        let long = called(&home, "long", &json!({})).await;
+        let failed = called(&gateway, "fail", &json!({})).await;
+        let long = called(&gateway, "long", &json!({})).await;
         for (id, name, status) in [
             (&id, "count_mock", 409),
             (&id, "echo", 409),
@@ -275,7 +282,7 @@ async fn a_call_becomes_a_mock_that_answers_the_same() {
             (&failed, "other", 422),
             (&long, "other", 422),
         ] {
-            let refused = home
+            let refused = gateway
                 .post(&format!("/api/calls/{id}/mock"), &json!({ "name": name }))
                 .await;
             assert_eq!(refused.status, status, "{name}");
@@ -286,73 +293,73 @@ async fn a_call_becomes_a_mock_that_answers_the_same() {
 
 #[tokio::test]
 async fn while_the_journal_fails_the_newest_calls_are_shown_all_the_same() {
-    let home = Home::of(Plan {
+    let gateway = ApiTestGateway::start_with(TestGatewayOptions {
         has_blocked_journal: true,
-        ..Plan::default()
+        ..TestGatewayOptions::default()
     });
-    let home = home.await;
-    let first = called(&home, "echo", &json!({ "n": 1 })).await;
-    let status = home.get("/api/status").await.json();
+    let gateway = gateway.await;
+    let first = called(&gateway, "echo", &json!({ "n": 1 })).await;
+    let status = gateway.get("/api/status").await.json();
     assert_eq!(status["status"], "degraded", "{status}");
     let ids = async |expected: &[&String]| {
-        let list = home.get("/api/calls").await.json();
+        let list = gateway.get("/api/calls").await.json();
         let calls = list.as_array().unwrap().iter();
         let ids: Vec<&str> = calls.map(|call| call["id"].as_str().unwrap()).collect();
         assert_eq!(ids, expected);
         for id in expected {
-            let call = home.get(&format!("/api/calls/{id}")).await.json();
+            let call = gateway.get(&format!("/api/calls/{id}")).await.json();
             assert_eq!(call["outcome"], "success");
         }
     };
     ids(&[&first]).await;
-    std::fs::remove_dir(&home.journal).unwrap();
-    while home.get("/api/status").await.json()["status"] == "degraded" {
+    std::fs::remove_dir(&gateway.journal).unwrap();
+    while gateway.get("/api/status").await.json()["status"] == "degraded" {
         tokio::time::sleep(std::time::Duration::from_millis(20)).await;
     }
-    let second = called(&home, "echo", &json!({ "n": 2 })).await;
+    let second = called(&gateway, "echo", &json!({ "n": 2 })).await;
     ids(&[&second, &first]).await;
 }
 
 #[tokio::test]
 async fn a_mock_of_an_answer_without_its_secret_says_so() {
-    for home in both().await {
+    for gateway in both().await {
         for (tool, is_noted) in [("tell", true), ("echo", false)] {
-            let id = called(&home, tool, &json!({})).await;
+            let id = called(&gateway, tool, &json!({})).await;
             let name = format!("{tool}_mock");
             let path = format!("/api/calls/{id}/mock");
-            let saved = home.post(&path, &json!({ "name": name })).await.json();
+            let saved = gateway.post(&path, &json!({ "name": name })).await.json();
             let note = saved["note"].as_str().unwrap_or_default();
-            assert_eq!(note.contains("held a secret"), is_noted, "{saved}");
+            assert_eq!(note.contains("contained a secret"), is_noted, "{saved}");
         }
     }
 }
 
 #[tokio::test]
 async fn nothing_is_done_with_a_call_that_is_only_named_by_its_beginning() {
-    for home in both().await {
-        let id = called(&home, "count", &json!({})).await;
+    for gateway in both().await {
+        let id = called(&gateway, "count", &json!({})).await;
         for beginning in [&id[..1], &id[..31]] {
             for (verb, body) in [
                 ("replay", json!({ "confirm": true })),
                 ("mock", json!({ "name": "m" })),
             ] {
                 let path = format!("/api/calls/{beginning}/{verb}");
-                assert_eq!(home.post(&path, &body).await.status, 404, "{path}");
+                assert_eq!(gateway.post(&path, &body).await.status, 404, "{path}");
             }
         }
-        assert_eq!(home.counted.load(Ordering::SeqCst), 1);
+        assert_eq!(gateway.counted.load(Ordering::SeqCst), 1);
     }
 }
 
-/// Keeps nothing, in several ways.
-struct Broken(fn() -> Result<String, NotKept>);
+/// Fails to save anything, in several ways.
+struct BrokenConfigWriter(fn() -> Result<String, ConfigWriteError>);
 
-impl Workshop for Broken {
-    fn add_tool(&self, _: &Value) -> Result<String, NotKept> {
+impl ConfigWriter for BrokenConfigWriter {
+    fn add_tool(&self, _: &Value) -> Result<String, ConfigWriteError> {
         self.0()
     }
 
-    fn add_server(&self, _: &str, _: &str) -> Result<String, NotKept> {
+    fn add_server(&self, _: &str, _: &str) -> Result<String, ConfigWriteError> {
         self.0()
     }
 }
@@ -361,33 +368,39 @@ impl Workshop for Broken {
 async fn j5_what_keeps_mocks_may_refuse_or_panic_and_the_gateway_goes_on() {
     for (keep, status) in [
         ((|| Ok("in a file".to_owned())) as fn() -> _, 201),
-        (|| Err(NotKept::Refused("it is read-only".to_owned())), 422),
-        // It stands in the file, and was not taken into use yet.
-        (|| Err(NotKept::Taken("there is one".to_owned())), 409),
+        (
+            || Err(ConfigWriteError::Refused("it is read-only".to_owned())),
+            422,
+        ),
+        // It is in the file, but not in use yet.
+        (
+            || Err(ConfigWriteError::Taken("there is one".to_owned())),
+            409,
+        ),
         (|| panic!("a bug"), 500),
     ] {
-        let plan = Plan {
-            workshop: Some(Arc::new(Broken(keep))),
-            ..Plan::default()
+        let plan = TestGatewayOptions {
+            workshop: Some(Arc::new(BrokenConfigWriter(keep))),
+            ..TestGatewayOptions::default()
         };
-        let home = Home::of(plan).await;
-        let id = called(&home, "echo", &json!({})).await;
+        let gateway = ApiTestGateway::start_with(plan).await;
+        let id = called(&gateway, "echo", &json!({})).await;
         let path = format!("/api/calls/{id}/mock");
-        let reply = home.post(&path, &json!({ "name": "m" })).await;
+        let reply = gateway.post(&path, &json!({ "name": "m" })).await;
         assert_eq!(reply.status, status);
         assert!(!reply.text.contains("a bug"), "{}", reply.text);
-        assert_eq!(home.get("/healthz").await.status, 200);
+        assert_eq!(gateway.get("/healthz").await.status, 200);
     }
 }
 
 #[tokio::test]
 async fn memory_keeps_the_last_thousand_calls_and_knows_which_run() {
-    let home = Home::usual().await;
+    let gateway = ApiTestGateway::start().await;
     for number in 0..1100 {
         let call = toolgate_core::ToolCall::new("echo", json!({ "n": number }));
-        home.executor.execute(call).await;
+        gateway.executor.execute(call).await;
     }
-    let list = home.get("/api/calls?limit=1000").await.json();
+    let list = gateway.get("/api/calls?limit=1000").await.json();
     let list = list.as_array().unwrap();
     assert_eq!(list.len(), 1000);
     assert_eq!(
@@ -395,14 +408,14 @@ async fn memory_keeps_the_last_thousand_calls_and_knows_which_run() {
         (&json!(1099), &json!(100))
     );
     assert_eq!(list[0]["origin"], "library");
-    let executor = home.executor.clone();
+    let executor = gateway.executor.clone();
     let running = tokio::spawn(async move {
         executor
             .execute(toolgate_core::ToolCall::new("wait", json!({})))
             .await
     });
-    crate::home::until(|| home.waiting.load(Ordering::SeqCst) == 1).await;
-    let list = home.get("/api/calls?outcome=running").await.json();
+    crate::test_gateway::until(|| gateway.waiting.load(Ordering::SeqCst) == 1).await;
+    let list = gateway.get("/api/calls?outcome=running").await.json();
     assert_eq!(
         (
             &list[0]["tool"],

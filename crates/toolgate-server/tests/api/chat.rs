@@ -1,4 +1,4 @@
-//! Conversations over HTTP, with a double of a model.
+//! Conversations over HTTP, with a fake model.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -10,26 +10,27 @@ use toolgate_core::{Annotations, FunctionTool, ToolDefinition, ToolError};
 use toolgate_models::{ModelSettings, Provider};
 use toolgate_server::ServeSettings;
 
-use crate::client::{Events, HANG, send};
-use crate::home::{Home, Plan, SECRET, long, token, until};
+use crate::client::{ApiEvents, HANG, send};
+use crate::test_gateway::{ApiTestGateway, SECRET, TestGatewayOptions, long, token, until};
 
-async fn with(script: Script, settings: ServeSettings) -> (Home, FakeLlm) {
+async fn with(script: Script, settings: ServeSettings) -> (ApiTestGateway, FakeLlm) {
     let fake = FakeLlm::start(script).await;
     let mut model = ModelSettings::default();
     model.provider = Some(Provider::OpenAi.into());
     model.url = format!("{}/v1", fake.url());
     model.name = "small".to_owned();
-    let plan = Plan {
+    let plan = TestGatewayOptions {
         settings,
         model,
-        ..Plan::default()
+        ..TestGatewayOptions::default()
     };
-    (Home::of(plan).await, fake)
+    (ApiTestGateway::start_with(plan).await, fake)
 }
 
-async fn say(home: &Home, body: &Value) -> Events {
-    Events::of(
-        home.open(Method::POST, "/api/chat", &body.to_string())
+async fn say(gateway: &ApiTestGateway, body: &Value) -> ApiEvents {
+    ApiEvents::of(
+        gateway
+            .open(Method::POST, "/api/chat", &body.to_string())
             .await,
     )
 }
@@ -48,7 +49,7 @@ async fn the_calls_of_a_turn_share_a_trace_which_may_be_the_callers() {
         ]
     };
     let script = Script::new(answers().into_iter().chain(answers()));
-    let (home, _fake) = with(script, ServeSettings::default()).await;
+    let (gateway, _fake) = with(script, ServeSettings::default()).await;
     let callers = "0af7651916cd43dd8448eb211c80319c";
     let parent = format!("00-{callers}-b7ad6b7169203331-01");
     let mut traces = Vec::new();
@@ -56,9 +57,9 @@ async fn the_calls_of_a_turn_share_a_trace_which_may_be_the_callers() {
     for headers in [vec![], traced] {
         let body = json!({ "message": "echo twice" }).to_string();
         let path = "/api/chat";
-        let answer = send(home.address, &Method::POST, path, &headers, body).await;
-        Events::of(answer).rest().await;
-        for call in home
+        let answer = send(gateway.address, &Method::POST, path, &headers, body).await;
+        ApiEvents::of(answer).rest().await;
+        for call in gateway
             .get("/api/calls?limit=2")
             .await
             .json()
@@ -66,7 +67,7 @@ async fn the_calls_of_a_turn_share_a_trace_which_may_be_the_callers() {
             .unwrap()
         {
             let path = format!("/api/calls/{}", call["id"].as_str().unwrap());
-            let mut call = home.get(&path).await.json();
+            let mut call = gateway.get(&path).await.json();
             let trace = call["trace_id"].take();
             traces.push(trace.as_str().unwrap().to_owned());
             let has_state = call["result"].to_string().contains("tracestate");
@@ -82,23 +83,23 @@ async fn the_calls_of_a_turn_share_a_trace_which_may_be_the_callers() {
 async fn a_destructive_call_of_a_model_asks_at_the_dashboard_and_one_over_http_does_not() {
     let call = || Answer::call("c1", "wipe", &json!({ "disk": "a" }));
     let script = Script::new([call(), Answer::text("I may not."), call()]);
-    let (home, _fake) = with(script, ServeSettings::default()).await;
+    let (gateway, _fake) = with(script, ServeSettings::default()).await;
     let mut destructive = Annotations::default();
     destructive.destructive = Some(true);
     let definition = ToolDefinition::builder("wipe", "Wipes", json!({ "type": "object" }));
-    let wipe = FunctionTool::defined(
+    let wipe = FunctionTool::with_definition(
         definition.annotations(destructive),
         async |arguments: Value, _| Ok::<_, ToolError>(arguments),
     );
-    home.executor.manager().add(wipe.unwrap());
+    gateway.executor.manager().add(wipe.unwrap());
 
-    let mut told = say(&home, &json!({ "message": "wipe it" })).await;
+    let mut told = say(&gateway, &json!({ "message": "wipe it" })).await;
     let told = told.rest().await;
     let result = &told.iter().find(|(name, _)| name == "result").unwrap().1;
     assert_eq!(result["error"], "Tool 'wipe' needs approval");
 
-    let mut events = home.events("/api/events?kinds=approval").await;
-    let _chat = say(&home, &json!({ "message": "wipe it" })).await;
+    let mut events = gateway.events("/api/events?kinds=approval").await;
+    let _chat = say(&gateway, &json!({ "message": "wipe it" })).await;
     let question = events.expect("approval").await;
     assert_eq!(
         (
@@ -108,7 +109,7 @@ async fn a_destructive_call_of_a_model_asks_at_the_dashboard_and_one_over_http_d
         ),
         (&json!("wipe"), &json!("chat"), &json!({ "disk": "a" }))
     );
-    let envelope = home.call("wipe", &json!({})).await.json();
+    let envelope = gateway.call("wipe", &json!({})).await.json();
     assert_eq!(envelope["success"], true, "{envelope}");
 }
 
@@ -119,8 +120,8 @@ async fn a_turn_is_told_as_it_goes_and_the_next_one_goes_on_from_it() {
         Answer::text("It is told."),
         Answer::text("As I said."),
     ]);
-    let (home, fake) = with(script, ServeSettings::default()).await;
-    let told = say(&home, &json!({ "message": "tell me" }))
+    let (gateway, fake) = with(script, ServeSettings::default()).await;
+    let told = say(&gateway, &json!({ "message": "tell me" }))
         .await
         .rest()
         .await;
@@ -159,11 +160,11 @@ async fn a_turn_is_told_as_it_goes_and_the_next_one_goes_on_from_it() {
     );
     let id = result["call_id"].as_str().unwrap();
     assert_eq!(
-        home.get(&format!("/api/calls/{id}")).await.json()["origin"],
+        gateway.get(&format!("/api/calls/{id}")).await.json()["origin"],
         "chat"
     );
     let again = say(
-        &home,
+        &gateway,
         &json!({ "message": "again", "conversation": first["id"] }),
     )
     .await
@@ -177,14 +178,14 @@ async fn a_turn_is_told_as_it_goes_and_the_next_one_goes_on_from_it() {
         "{asked}"
     );
     assert_eq!(
-        home.get("/api/status").await.json()["model"],
+        gateway.get("/api/status").await.json()["model"],
         json!({ "provider": "openai", "name": "small" })
     );
 }
 
 #[tokio::test]
 async fn what_makes_no_sense_is_refused() {
-    let (home, _fake) = with(Script::new([]), ServeSettings::default()).await;
+    let (gateway, _fake) = with(Script::new([]), ServeSettings::default()).await;
     for (body, status) in [
         (json!({ "message": "hi", "conversation": "nope" }), 404),
         (json!({ "message": " \n" }), 422),
@@ -193,19 +194,19 @@ async fn what_makes_no_sense_is_refused() {
         (json!({ "message": "hi", "model": "x" }), 422),
         (json!({ "message": "x".repeat(70_000) }), 413),
     ] {
-        let refused = home.post("/api/chat", &body).await;
+        let refused = gateway.post("/api/chat", &body).await;
         assert_eq!(refused.status, status);
         refused.problem();
     }
     let mut model = ModelSettings::default();
     model.provider = Some(Provider::OpenAi.into());
     model.url = "not an address".to_owned();
-    let home = Home::of(Plan {
+    let gateway = ApiTestGateway::start_with(TestGatewayOptions {
         model,
-        ..Plan::default()
+        ..TestGatewayOptions::default()
     })
     .await;
-    let refused = home.post("/api/chat", &json!({ "message": "hi" })).await;
+    let refused = gateway.post("/api/chat", &json!({ "message": "hi" })).await;
     assert_eq!(refused.status, 503);
     assert!(refused.problem().contains("model.url"), "{}", refused.text);
 }
@@ -213,8 +214,11 @@ async fn what_makes_no_sense_is_refused() {
 #[tokio::test]
 async fn a_model_that_fails_ends_in_an_error_event() {
     let script = Script::always(Answer::fails(400, "invalid_request_error", "no such model"));
-    let (home, _fake) = with(script, ServeSettings::default()).await;
-    let told = say(&home, &json!({ "message": "hi" })).await.rest().await;
+    let (gateway, _fake) = with(script, ServeSettings::default()).await;
+    let told = say(&gateway, &json!({ "message": "hi" }))
+        .await
+        .rest()
+        .await;
     assert_eq!(names(&told), ["conversation", "error"]);
     assert!(
         told[1].1["detail"]
@@ -228,22 +232,22 @@ async fn a_model_that_fails_ends_in_an_error_event() {
 async fn one_turn_at_a_time_and_closing_the_stream_ends_it() {
     let script =
         Script::new([Answer::call("c1", "wait", &json!({}))]).then_always(Answer::text("Here."));
-    let (home, _fake) = with(script, ServeSettings::default()).await;
-    let mut turn = say(&home, &json!({ "message": "wait" })).await;
+    let (gateway, _fake) = with(script, ServeSettings::default()).await;
+    let mut turn = say(&gateway, &json!({ "message": "wait" })).await;
     let id = turn.expect("conversation").await["id"].clone();
     turn.expect("call").await;
-    until(|| home.waiting.load(Ordering::SeqCst) == 1).await;
+    until(|| gateway.waiting.load(Ordering::SeqCst) == 1).await;
     let next = json!({ "message": "and?", "conversation": id });
-    let busy = home.post("/api/chat", &next).await;
+    let busy = gateway.post("/api/chat", &next).await;
     assert_eq!(busy.status, 409);
     busy.problem();
     drop(turn);
-    let waiting = Arc::clone(&home.waiting);
+    let waiting = Arc::clone(&gateway.waiting);
     until(|| waiting.load(Ordering::SeqCst) == 0).await;
-    let told = say(&home, &next).await.rest().await;
+    let told = say(&gateway, &next).await.rest().await;
     assert_eq!(told.last().unwrap().1["answer"], "Here.");
     assert_eq!(
-        home.get("/api/calls?tool=wait").await.json()[0]["outcome"],
+        gateway.get("/api/calls?tool=wait").await.json()[0]["outcome"],
         "cancelled"
     );
 }
@@ -252,10 +256,10 @@ async fn one_turn_at_a_time_and_closing_the_stream_ends_it() {
 async fn closing_the_stream_closes_the_request_to_the_model() {
     let speaks = Answer::text(&"word ".repeat(400)).stall_after(4000);
     let script = Script::new([Answer::black_hole(), speaks]).then_always(Answer::text("Here."));
-    let (home, fake) = with(script, ServeSettings::default()).await;
+    let (gateway, fake) = with(script, ServeSettings::default()).await;
     let mut next = json!({ "message": "hello?" });
     for (count, speaks) in [(1, false), (2, true)] {
-        let mut turn = say(&home, &next).await;
+        let mut turn = say(&gateway, &next).await;
         let id = turn.expect("conversation").await["id"].clone();
         if speaks {
             turn.expect("text").await;
@@ -266,7 +270,7 @@ async fn closing_the_stream_closes_the_request_to_the_model() {
         assert!(left.is_ok(), "the model goes on, {count}");
         next = json!({ "message": "and?", "conversation": id });
     }
-    let told = say(&home, &next).await.rest().await;
+    let told = say(&gateway, &next).await.rest().await;
     assert_eq!(told.last().unwrap().1["answer"], "Here.");
 }
 
@@ -277,15 +281,15 @@ async fn a_conversation_is_its_callers_alone_and_uses_its_tools_only() {
     let mut settings = ServeSettings::default();
     settings.token = long("full");
     settings.tokens = vec![token("some", &["echo"]), token("none", &[])];
-    let (mut home, fake) = with(script, settings).await;
-    home.sign_in("some");
-    let told = say(&home, &json!({ "message": "count" }))
+    let (mut gateway, fake) = with(script, settings).await;
+    gateway.sign_in("some");
+    let told = say(&gateway, &json!({ "message": "count" }))
         .await
         .rest()
         .await;
     let result = &told.iter().find(|(name, _)| name == "result").unwrap().1;
     assert_eq!(
-        (&result["success"], home.counted.load(Ordering::SeqCst)),
+        (&result["success"], gateway.counted.load(Ordering::SeqCst)),
         (&json!(false), 0)
     );
     let offered = fake.requests()[0].json()["tools"].to_string();
@@ -293,17 +297,20 @@ async fn a_conversation_is_its_callers_alone_and_uses_its_tools_only() {
         offered.contains("echo") && !offered.contains("count"),
         "{offered}"
     );
-    let calls = home.get_as("full", "/api/calls").await.json();
+    let calls = gateway.get_as("full", "/api/calls").await.json();
     assert_eq!(calls[0]["caller"], "some", "{calls}");
     let id = told[0].1["id"].clone();
     for token in ["full", "none"] {
-        home.sign_in(token);
-        let other = home
+        gateway.sign_in(token);
+        let other = gateway
             .post("/api/chat", &json!({ "message": "hi", "conversation": id }))
             .await;
         assert_eq!(other.status, 404, "{token}");
     }
-    say(&home, &json!({ "message": "hi" })).await.rest().await;
+    say(&gateway, &json!({ "message": "hi" }))
+        .await
+        .rest()
+        .await;
     let asked = fake.requests().last().unwrap().json();
     assert!(
         asked["tools"].as_array().is_none_or(Vec::is_empty),
@@ -316,11 +323,14 @@ async fn who_begins_many_conversations_drives_out_its_own() {
     let mut settings = ServeSettings::default();
     settings.token = long("full");
     settings.tokens = vec![token("some", &["echo"])];
-    let (mut home, _fake) = with(Script::always(Answer::text("Hi.")), settings).await;
+    let (mut gateway, _fake) = with(Script::always(Answer::text("Hi.")), settings).await;
     let mut begun = Vec::new();
     for token in std::iter::once("some").chain(std::iter::repeat_n("full", 65)) {
-        home.sign_in(token);
-        let told = say(&home, &json!({ "message": "hi" })).await.rest().await;
+        gateway.sign_in(token);
+        let told = say(&gateway, &json!({ "message": "hi" }))
+            .await
+            .rest()
+            .await;
         begun.push(told[0].1["id"].clone());
     }
     for (token, id, status) in [
@@ -328,9 +338,9 @@ async fn who_begins_many_conversations_drives_out_its_own() {
         ("full", &begun[1], 404),
         ("full", &begun[65], 200),
     ] {
-        home.sign_in(token);
+        gateway.sign_in(token);
         let again = json!({ "message": "hi", "conversation": id }).to_string();
-        let answer = home.open(Method::POST, "/api/chat", &again).await;
+        let answer = gateway.open(Method::POST, "/api/chat", &again).await;
         assert_eq!(answer.status(), status, "{token}");
     }
 }
@@ -342,29 +352,29 @@ async fn j1_a_turn_begins_no_tool_once_the_gateway_stops_and_says_so() {
         "count",
         &json!({}),
     ));
-    let (home, _fake) = with(script, ServeSettings::default()).await;
-    let mut turn = say(&home, &json!({ "message": "hold, then count" })).await;
+    let (gateway, _fake) = with(script, ServeSettings::default()).await;
+    let mut turn = say(&gateway, &json!({ "message": "hold, then count" })).await;
     turn.expect("call").await;
-    until(|| home.waiting.load(Ordering::SeqCst) == 1).await;
-    home.stop.cancel();
-    home.held.add_permits(1);
+    until(|| gateway.waiting.load(Ordering::SeqCst) == 1).await;
+    gateway.stop.cancel();
+    gateway.held.add_permits(1);
     let told = turn.rest().await;
     assert_eq!(names(&told), ["result", "error"], "{told:?}");
     assert_eq!(told[0].1["success"], true);
     let detail = told[1].1["detail"].as_str().unwrap();
     assert!(detail.contains("stopping"), "{detail}");
-    assert_eq!(home.counted.load(Ordering::SeqCst), 0);
+    assert_eq!(gateway.counted.load(Ordering::SeqCst), 0);
 }
 
 #[tokio::test]
 async fn a_turn_that_waits_for_its_model_ends_with_the_gateway() {
-    let (home, _fake) = with(
+    let (gateway, _fake) = with(
         Script::always(Answer::black_hole()),
         ServeSettings::default(),
     )
     .await;
-    let mut turn = say(&home, &json!({ "message": "hi" })).await;
+    let mut turn = say(&gateway, &json!({ "message": "hi" })).await;
     turn.expect("conversation").await;
-    home.stop.cancel();
+    gateway.stop.cancel();
     assert_eq!(names(&turn.rest().await), ["error"]);
 }

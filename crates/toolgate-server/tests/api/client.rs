@@ -1,4 +1,4 @@
-//! A small HTTP client, and what holds answers against the document.
+//! A small HTTP client that checks answers against the OpenAPI document.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -11,18 +11,18 @@ use hyper_util::rt::TokioIo;
 use serde_json::{Value, json};
 use tokio::net::TcpSocket;
 
-/// Nothing here takes a tenth of it.
+/// Ten times what any test here takes.
 pub(crate) const HANG: Duration = Duration::from_secs(20);
 
-/// An answer that is there as a whole.
+/// A complete answer.
 #[derive(Debug)]
-pub(crate) struct Reply {
+pub(crate) struct ApiReply {
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
     pub(crate) text: String,
 }
 
-impl Reply {
+impl ApiReply {
     pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.text).unwrap_or_else(|error| panic!("{error}: {}", self.text))
     }
@@ -33,7 +33,7 @@ impl Reply {
             .map_or("", |value| value.to_str().unwrap())
     }
 
-    /// The problem's sentence; panics if it is none.
+    /// The detail of a problem; panics if it is not one.
     pub(crate) fn problem(&self) -> String {
         assert_eq!(
             self.header("content-type"),
@@ -77,13 +77,13 @@ pub(crate) async fn send(
         .unwrap()
 }
 
-pub(crate) async fn whole(response: http::Response<Incoming>) -> Reply {
+pub(crate) async fn whole(response: http::Response<Incoming>) -> ApiReply {
     let (parts, body) = response.into_parts();
     let body = tokio::time::timeout(HANG, body.collect())
         .await
         .unwrap()
         .unwrap();
-    Reply {
+    ApiReply {
         status: parts.status,
         headers: parts.headers,
         text: String::from_utf8(body.to_bytes().to_vec()).unwrap(),
@@ -91,12 +91,12 @@ pub(crate) async fn whole(response: http::Response<Incoming>) -> Reply {
 }
 
 /// Server-sent events as they come.
-pub(crate) struct Events {
+pub(crate) struct ApiEvents {
     body: Incoming,
     text: String,
 }
 
-impl Events {
+impl ApiEvents {
     pub(crate) fn of(response: http::Response<Incoming>) -> Self {
         assert_eq!(response.status(), 200);
         assert_eq!(response.headers()["content-type"], "text/event-stream");
@@ -158,7 +158,7 @@ impl Events {
 }
 
 /// Panics if an answer is not one that the document describes.
-pub(crate) fn expect_described(document: &Value, method: &Method, path: &str, reply: &Reply) {
+pub(crate) fn expect_described(document: &Value, method: &Method, path: &str, reply: &ApiReply) {
     let path = path.split('?').next().unwrap();
     let Some(operation) = operation(document, method, path) else {
         assert!(
@@ -205,7 +205,7 @@ fn operation<'d>(document: &'d Value, method: &Method, path: &str) -> Option<&'d
     item.get(method.as_str().to_lowercase())
 }
 
-/// What a value has against a schema of the document.
+/// The violations of a schema of the document.
 pub(crate) fn problems(document: &Value, schema: &Value, value: &Value) -> Vec<String> {
     let schema = json!({ "allOf": [schema], "components": document["components"] });
     let validator = jsonschema::validator_for(&schema).unwrap();

@@ -1,4 +1,4 @@
-//! The document is true: it names the routes there are, and its examples are of its schemas.
+//! The OpenAPI document names all routes, and its examples match its schemas.
 
 use std::collections::BTreeSet;
 
@@ -6,16 +6,16 @@ use http::Method;
 use serde_json::{Value, json};
 
 use crate::client::problems;
-use crate::home::{Home, Plan, long};
+use crate::test_gateway::{ApiTestGateway, TestGatewayOptions, long};
 
 #[tokio::test]
 async fn every_path_is_a_route_and_takes_exactly_the_methods_that_are_named() {
-    let home = Home::usual().await;
-    let paths = home.document()["paths"].as_object().unwrap();
+    let gateway = ApiTestGateway::start().await;
+    let paths = gateway.document()["paths"].as_object().unwrap();
     assert!(paths.len() > 20);
     for (template, item) in paths {
         let path = template.replace("{name}", "x").replace("{id}", "x");
-        let refused = home.ask(Method::PATCH, &path, "").await;
+        let refused = gateway.ask(Method::PATCH, &path, "").await;
         assert_eq!(refused.status, 405, "{template}");
         refused.problem();
         let allowed: BTreeSet<&str> = refused
@@ -37,7 +37,7 @@ async fn every_path_is_a_route_and_takes_exactly_the_methods_that_are_named() {
 
 #[tokio::test]
 async fn what_is_no_route_is_a_problem() {
-    let home = Home::usual().await;
+    let gateway = ApiTestGateway::start().await;
     for path in [
         "/api",
         "/api/",
@@ -49,7 +49,7 @@ async fn what_is_no_route_is_a_problem() {
         "//api/tools",
         "/api/../api/tools",
     ] {
-        let reply = home.get(path).await;
+        let reply = gateway.get(path).await;
         assert_eq!(reply.status, 404, "{path}");
         assert!(reply.problem().contains("/openapi.json"), "{path}");
     }
@@ -57,8 +57,8 @@ async fn what_is_no_route_is_a_problem() {
 
 #[tokio::test]
 async fn it_is_complete_in_itself() {
-    let home = Home::usual().await;
-    let document = home.document();
+    let gateway = ApiTestGateway::start().await;
+    let document = gateway.document();
     assert!(document["openapi"].as_str().unwrap().starts_with("3.1"));
     for (path, item) in document["paths"].as_object().unwrap() {
         for (method, operation) in item.as_object().unwrap() {
@@ -127,8 +127,8 @@ async fn it_is_complete_in_itself() {
 
 #[tokio::test]
 async fn examples_are_of_their_schemas() {
-    let home = Home::usual().await;
-    let document = home.document();
+    let gateway = ApiTestGateway::start().await;
+    let document = gateway.document();
     let mut examples = 0;
     for (name, schema) in document["components"]["schemas"].as_object().unwrap() {
         let parts = schema["allOf"].as_array().cloned().unwrap_or_default();
@@ -147,15 +147,15 @@ async fn examples_are_of_their_schemas() {
 
 #[tokio::test]
 async fn it_says_how_to_come_in() {
-    let open = Home::usual().await;
-    let mut plan = Plan::default();
+    let open = ApiTestGateway::start().await;
+    let mut plan = TestGatewayOptions::default();
     plan.settings.token = long("full");
-    let locked = Home::of(plan).await;
-    for (home, keys) in [
+    let locked = ApiTestGateway::start_with(plan).await;
+    for (gateway, keys) in [
         (&open, json!([{}, { "bearer": [] }, { "cookie": [] }])),
         (&locked, json!([{ "bearer": [] }, { "cookie": [] }])),
     ] {
-        let document = home.document();
+        let document = gateway.document();
         assert_eq!(document["security"], keys);
         let schemes = &document["components"]["securitySchemes"];
         let (bearer, cookie) = (&schemes["bearer"], &schemes["cookie"]);

@@ -1,4 +1,4 @@
-//! Whatever is sent to `/mcp` and to the streams of events is answered in order, and the next good call is too.
+//! Any input to `/mcp` and the event streams is answered in order, and so is the next valid call.
 //! `PROPTEST_CASES` asks for more.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,14 +11,14 @@ use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 use serde_json::{Value, json};
 
-use crate::client::{Reply, send, whole};
-use crate::home::Home;
-use crate::odd::{JSON, Odd, SESSION, odd};
+use crate::client::{ApiReply, send, whole};
+use crate::odd_requests::{JSON, OddRequest, SESSION, odd};
+use crate::test_gateway::ApiTestGateway;
 
 /// How long a stream is read that may never end.
 const MOMENT: Duration = Duration::from_millis(30);
 
-/// Panics in this process, but for those of the tool that is there for it.
+/// Counts panics in this process, except those of the tool that panics on purpose.
 static PANICS: AtomicUsize = AtomicUsize::new(0);
 
 fn count_panics() {
@@ -31,10 +31,10 @@ fn count_panics() {
     }));
 }
 
-async fn post(home: &Home, headers: &[(&str, &str)], message: &Value) -> Reply {
+async fn post(gateway: &ApiTestGateway, headers: &[(&str, &str)], message: &Value) -> ApiReply {
     let headers = [&JSON, headers].concat();
     let sent = send(
-        home.address,
+        gateway.address,
         &Method::POST,
         "/mcp",
         &headers,
@@ -44,18 +44,21 @@ async fn post(home: &Home, headers: &[(&str, &str)], message: &Value) -> Reply {
 }
 
 /// A session that is ready to use.
-async fn begun(home: &Home) -> String {
+async fn begun(gateway: &ApiTestGateway) -> String {
     let hello = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
         "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "t", "version": "1" } } });
-    let greeting = post(home, &[], &hello).await;
+    let greeting = post(gateway, &[], &hello).await;
     let session = greeting.header(SESSION).to_owned();
     let told = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
-    assert_eq!(post(home, &[(SESSION, &session)], &told).await.status, 202);
+    assert_eq!(
+        post(gateway, &[(SESSION, &session)], &told).await.status,
+        202
+    );
     session
 }
 
 /// A call as it should be, in each era.
-async fn expect_good_calls(home: &Home, session: &str) {
+async fn expect_good_calls(gateway: &ApiTestGateway, session: &str) {
     let version = "2026-07-28";
     let meta = json!({ "io.modelcontextprotocol/protocolVersion": version, "io.modelcontextprotocol/clientCapabilities": {} });
     let alone = [
@@ -66,7 +69,7 @@ async fn expect_good_calls(home: &Home, session: &str) {
     for (headers, meta) in [(&[(SESSION, session)][..], json!({})), (&alone, meta)] {
         let params = json!({ "name": "echo", "arguments": { "a": 1 }, "_meta": meta });
         let call = json!({ "jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params });
-        let reply = post(home, headers, &call).await;
+        let reply = post(gateway, headers, &call).await;
         let answer = reply.json();
         let echoed = &answer["result"]["structuredContent"]["echo"];
         assert_eq!(
@@ -78,7 +81,7 @@ async fn expect_good_calls(home: &Home, session: &str) {
 }
 
 /// An answer; of a stream, which may never end, the events that come in a moment.
-async fn read(response: http::Response<Incoming>) -> Reply {
+async fn read(response: http::Response<Incoming>) -> ApiReply {
     let kind = response.headers().get("content-type");
     if kind.is_none_or(|kind| kind != "text/event-stream") {
         return whole(response).await;
@@ -93,7 +96,7 @@ async fn read(response: http::Response<Incoming>) -> Reply {
     drop(tokio::time::timeout(MOMENT, reading).await);
     let mut text = String::from_utf8_lossy(&bytes).into_owned();
     text.truncate(text.rfind("\n\n").unwrap_or(0));
-    Reply {
+    ApiReply {
         status: parts.status,
         headers: parts.headers,
         text,
@@ -110,8 +113,8 @@ fn is_message(message: &Value) -> bool {
     message["jsonrpc"] == "2.0" && names_its_request && answers
 }
 
-/// What is wrong with an answer.
-fn fault(odd: &Odd, reply: &Reply) -> Option<&'static str> {
+/// The first fault found in an answer.
+fn fault(odd: &OddRequest, reply: &ApiReply) -> Option<&'static str> {
     let is_mcp = odd.path.starts_with("/mcp");
     let is_refused = reply.status.as_u16() >= 400;
     if reply.status.is_server_error() && reply.status != 503 {
@@ -157,15 +160,15 @@ fn whatever_comes_is_answered_in_order_and_harms_nobody() {
         .enable_all()
         .build()
         .unwrap();
-    let (home, session) = runtime.block_on(async {
-        let home = Home::usual().await;
-        let session = begun(&home).await;
-        (home, session)
+    let (gateway, session) = runtime.block_on(async {
+        let gateway = ApiTestGateway::start().await;
+        let session = begun(&gateway).await;
+        (gateway, session)
     });
     let tried = TestRunner::new(config).run(&odd(), |odd| {
         let reply = runtime.block_on(async {
             let its = if odd.has_session {
-                Some(begun(&home).await)
+                Some(begun(&gateway).await)
             } else {
                 None
             };
@@ -177,14 +180,14 @@ fn whatever_comes_is_answered_in_order_and_harms_nobody() {
                     .map(|(name, value)| (*name, value.as_str())),
             );
             let sent = send(
-                home.address,
+                gateway.address,
                 &odd.method,
                 odd.path,
                 &headers,
                 odd.body.clone(),
             );
             let reply = read(sent.await).await;
-            expect_good_calls(&home, &session).await;
+            expect_good_calls(&gateway, &session).await;
             reply
         });
         let beginning: String = reply.text.chars().take(500).collect();

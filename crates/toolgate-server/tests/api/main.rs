@@ -1,5 +1,5 @@
-//! The API over real HTTP on the loopback. Every answer is held against the document that describes it.
-#![expect(clippy::unwrap_used, reason = "a test that can not go on says where")]
+//! The API over real HTTP on loopback. Every answer is checked against the OpenAPI document.
+#![expect(clippy::unwrap_used, reason = "a test that can't go on says where")]
 
 mod approvals;
 mod calls;
@@ -8,13 +8,13 @@ mod client;
 mod document;
 mod events;
 mod fuzz;
-mod home;
 mod mcp;
-mod odd;
+mod odd_requests;
 mod operator;
 mod requests;
 mod scope;
 mod servers;
 mod status;
+mod test_gateway;
 mod tools;
 mod turns;

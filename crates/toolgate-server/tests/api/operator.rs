@@ -1,16 +1,19 @@
-//! A gateway on loopback without tokens: anybody here may call, and only the operator does the rest.
+//! On loopback without tokens anybody may call tools, and only the operator may do the rest.
 
 use serde_json::json;
 
-use crate::home::Home;
+use crate::test_gateway::ApiTestGateway;
 
 #[tokio::test]
 async fn calls_are_open_and_the_operators_acts_are_not() {
-    let mut home = Home::usual().await;
-    let id = home.call("echo", &json!({})).await.json()["call_id"].clone();
+    let mut gateway = ApiTestGateway::start().await;
+    let id = gateway.call("echo", &json!({})).await.json()["call_id"].clone();
     let id = id.as_str().unwrap();
-    home.sign_out();
-    assert_eq!(home.call("echo", &json!({})).await.json()["success"], true);
+    gateway.sign_out();
+    assert_eq!(
+        gateway.call("echo", &json!({})).await.json()["success"],
+        true
+    );
     for (path, body) in [
         (
             format!("/api/calls/{id}/replay"),
@@ -23,7 +26,7 @@ async fn calls_are_open_and_the_operators_acts_are_not() {
             json!({ "name": "a", "url": "http://127.0.0.1:1/" }),
         ),
     ] {
-        let refused = home.post(&path, &body).await;
+        let refused = gateway.post(&path, &body).await;
         assert_eq!(refused.status, 403, "{path}");
         assert!(
             refused.problem().contains("sign in with the link"),
@@ -35,24 +38,25 @@ async fn calls_are_open_and_the_operators_acts_are_not() {
         format!("/api/calls/{id}"),
         "/api/turns".to_owned(),
     ] {
-        assert_eq!(home.get(&path).await.status, 403, "{path}");
+        assert_eq!(gateway.get(&path).await.status, 403, "{path}");
     }
-    let status = home.get("/api/status").await.json();
+    let status = gateway.get("/api/status").await.json();
     assert_eq!(
         (&status["calls_total"], &status["signed_in"]),
         (&json!(0), &json!(false))
     );
     let rights = status["rights"].as_object().unwrap();
     assert!(rights.values().all(|right| right == false), "{rights:?}");
-    assert_eq!(home.get("/api/stats").await.json()["tools"], json!([]));
-    home.open_link().await;
-    let status = home.get("/api/status").await.json();
+    assert_eq!(gateway.get("/api/stats").await.json()["tools"], json!([]));
+    gateway.open_link().await;
+    let status = gateway.get("/api/status").await.json();
     assert_eq!(
         (&status["caller"], &status["calls_total"]),
         (&json!("local operator"), &json!(2))
     );
     assert_eq!(
-        home.get("/api/calls")
+        gateway
+            .get("/api/calls")
             .await
             .json()
             .as_array()
@@ -62,46 +66,46 @@ async fn calls_are_open_and_the_operators_acts_are_not() {
     );
 }
 
-/// What a server did that was started by the gateway it attacks.
+/// A server could attack the gateway that started it this way.
 #[tokio::test]
 async fn nobody_without_a_name_approves_what_it_calls() {
-    let mut home = Home::usual().await;
-    home.sign_out();
-    let mut listening = home.events("/api/events?kinds=approval,tools").await;
+    let mut gateway = ApiTestGateway::start().await;
+    gateway.sign_out();
+    let mut listening = gateway.events("/api/events?kinds=approval,tools").await;
     listening.expect("tools").await;
-    let denied = home.call("lock", &json!({})).await.json();
+    let denied = gateway.call("lock", &json!({})).await.json();
     assert_eq!(denied["error"], "Tool 'lock' needs approval");
     let hint = denied["hint"].as_str().unwrap();
-    let port = home.address.port();
+    let port = gateway.address.port();
     assert!(
         hint.contains(&format!("open the dashboard at http://localhost:{port}/")),
         "{hint}"
     );
-    assert_eq!(home.get("/api/approvals").await.json(), json!([]));
+    assert_eq!(gateway.get("/api/approvals").await.json(), json!([]));
 }
 
 #[tokio::test]
 async fn a_link_signs_in_once_and_its_key_is_no_token() {
-    let mut home = Home::usual().await;
-    home.sign_out();
-    let key = home.new_link();
-    assert_eq!(home.follow_link("wrong").await, None);
-    assert_eq!(home.get_with(&key, "/api/calls").await.status, 403);
-    assert!(home.follow_link(&key).await.is_some());
-    assert_eq!(home.follow_link(&key).await, None);
+    let mut gateway = ApiTestGateway::start().await;
+    gateway.sign_out();
+    let key = gateway.new_link();
+    assert_eq!(gateway.follow_link("wrong").await, None);
+    assert_eq!(gateway.get_with(&key, "/api/calls").await.status, 403);
+    assert!(gateway.follow_link(&key).await.is_some());
+    assert_eq!(gateway.follow_link(&key).await, None);
 }
 
 #[tokio::test]
 async fn the_key_for_commands_sees_and_operates_and_never_approves() {
-    let mut home = Home::usual().await;
-    home.sign_out();
-    let key = home.new_command_key();
-    assert_eq!(home.get_with(&key, "/api/calls").await.status, 200);
-    let rights = home.get_with(&key, "/api/status").await.json()["rights"].clone();
+    let mut gateway = ApiTestGateway::start().await;
+    gateway.sign_out();
+    let key = gateway.new_command_key();
+    assert_eq!(gateway.get_with(&key, "/api/calls").await.status, 200);
+    let rights = gateway.get_with(&key, "/api/status").await.json()["rights"].clone();
     assert_eq!(
         (&rights["manage_servers"], &rights["see_all"]),
         (&json!(true), &json!(true))
     );
     assert_eq!(rights["approve_calls"], false);
-    assert_eq!(home.get_with("wrong", "/api/calls").await.status, 403);
+    assert_eq!(gateway.get_with("wrong", "/api/calls").await.status, 403);
 }

@@ -1,4 +1,4 @@
-//! A request has a name, by which what the gateway says of it can be found.
+//! Every request has an id that problems and log lines name.
 
 use std::io;
 use std::sync::Arc;
@@ -9,14 +9,14 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 use toolgate_models::{ModelSettings, Provider};
 
-use crate::client::{Reply, send, whole};
-use crate::home::{Home, Plan};
+use crate::client::{ApiReply, send, whole};
+use crate::test_gateway::{ApiTestGateway, TestGatewayOptions};
 
-/// What all tests of this binary log: the lines of one are found by the name of its request.
+/// Captures the log of all tests here. The id of a request finds its lines.
 #[derive(Clone, Default)]
-struct Log(Arc<Mutex<Vec<u8>>>);
+struct CapturedLog(Arc<Mutex<Vec<u8>>>);
 
-impl io::Write for Log {
+impl io::Write for CapturedLog {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0.lock().extend(bytes);
         Ok(bytes.len())
@@ -27,7 +27,7 @@ impl io::Write for Log {
     }
 }
 
-impl Log {
+impl CapturedLog {
     fn listen() -> Self {
         let log = Self::default();
         let writer = log.clone();
@@ -39,7 +39,7 @@ impl Log {
         log
     }
 
-    /// How many lines about this request say this.
+    /// How many lines about this request contain the text.
     fn lines(&self, id: &str, text: &str) -> usize {
         let written = String::from_utf8(self.0.lock().clone()).unwrap();
         let request = format!("request{{id=\"{id}\"}}");
@@ -50,7 +50,7 @@ impl Log {
     }
 }
 
-async fn post(home: &Home, id: &str, path: &str, body: &Value) -> Reply {
+async fn post(gateway: &ApiTestGateway, id: &str, path: &str, body: &Value) -> ApiReply {
     let headers = [
         ("content-type", "application/json"),
         ("accept", "application/json, text/event-stream"),
@@ -58,7 +58,7 @@ async fn post(home: &Home, id: &str, path: &str, body: &Value) -> Reply {
     ];
     whole(
         send(
-            home.address,
+            gateway.address,
             &Method::POST,
             path,
             &headers,
@@ -70,27 +70,27 @@ async fn post(home: &Home, id: &str, path: &str, body: &Value) -> Reply {
 }
 
 #[tokio::test]
-async fn what_is_logged_of_a_request_names_it_also_where_it_goes_on_by_itself() {
-    let log = Log::listen();
+async fn log_lines_of_a_request_carry_its_id() {
+    let log = CapturedLog::listen();
     let two = Answer::call("c1", "echo", &json!({ "n": 1 })).and_call("c2", "echo", &json!({}));
     let fake = FakeLlm::start(Script::new([two, Answer::text("Done.")])).await;
     let mut model = ModelSettings::default();
     model.provider = Some(Provider::OpenAi.into());
     model.url = format!("{}/v1", fake.url());
     model.name = "small".to_owned();
-    let plan = Plan {
+    let plan = TestGatewayOptions {
         model,
-        ..Plan::default()
+        ..TestGatewayOptions::default()
     };
-    let home = Home::of(plan).await;
+    let gateway = ApiTestGateway::start_with(plan).await;
 
-    post(&home, "plain-1", "/api/tools/echo/call", &json!({})).await;
+    post(&gateway, "plain-1", "/api/tools/echo/call", &json!({})).await;
     assert_eq!(log.lines("plain-1", "tool call"), 1);
     let streamed = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {
         "name": "echo", "arguments": {}, "_meta": { "progressToken": 1 } } });
     let hello = json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
         "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "t", "version": "1" } } });
-    let greeting = post(&home, "hello", "/mcp", &hello).await;
+    let greeting = post(&gateway, "hello", "/mcp", &hello).await;
     let headers = [
         ("content-type", "application/json"),
         ("accept", "application/json, text/event-stream"),
@@ -98,30 +98,31 @@ async fn what_is_logged_of_a_request_names_it_also_where_it_goes_on_by_itself() 
         ("mcp-session-id", greeting.header("mcp-session-id")),
     ];
     let body = streamed.to_string();
-    whole(send(home.address, &Method::POST, "/mcp", &headers, body).await).await;
+    whole(send(gateway.address, &Method::POST, "/mcp", &headers, body).await).await;
     assert_eq!(log.lines("mcp-1", "tool call"), 1);
     let said = json!({ "message": "twice" });
-    post(&home, "chat-1", "/api/chat", &said).await;
+    post(&gateway, "chat-1", "/api/chat", &said).await;
     assert_eq!(log.lines("chat-1", "tool call"), 2);
 }
 
 #[tokio::test]
 async fn a_problem_names_its_request() {
-    let home = Home::usual().await;
+    let gateway = ApiTestGateway::start().await;
     for (path, body, status) in [
         ("/api/tools/nope/check", "{}", 404),
         ("/api/chat", "{", 400),
         ("/api/calls", "{}", 405),
         ("/nowhere", "{}", 404),
     ] {
-        let reply = home.ask(Method::POST, path, body).await;
+        let reply = gateway.ask(Method::POST, path, body).await;
         assert_eq!(reply.status, status, "{path}");
         reply.problem();
         assert_eq!(reply.json()["request_id"], reply.header("x-request-id"));
     }
-    // What the guard itself refuses as well.
+    // So does a rejection by the guard itself.
     let foreign = [("origin", "https://evil.test"), ("x-request-id", "mine")];
-    let refused = whole(send(home.address, &Method::GET, "/api/tools", &foreign, "").await).await;
+    let refused =
+        whole(send(gateway.address, &Method::GET, "/api/tools", &foreign, "").await).await;
     assert_eq!(refused.status, 403);
     assert_eq!(refused.json()["request_id"], "mine");
 }

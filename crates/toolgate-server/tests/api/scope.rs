@@ -1,12 +1,12 @@
-//! A token that may use little sees little, on every route.
+//! A restricted token sees only its own tools and calls, on every route.
 
 use serde_json::{Value, json};
-use toolgate_mcp::{Connection, Headers, Program, ServerSettings};
+use toolgate_mcp::{SecretHeaders, ServerConnection, ServerProgram, ServerSettings};
 use toolgate_server::ServeSettings;
 
-use crate::home::{Home, Plan, long, token, token_with, until};
+use crate::test_gateway::{ApiTestGateway, TestGatewayOptions, long, token, token_with, until};
 
-async fn home(has_journal: bool) -> Home {
+async fn gateway(has_journal: bool) -> ApiTestGateway {
     let mut settings = ServeSettings::default();
     settings.token = long("full");
     settings.tokens = vec![
@@ -18,14 +18,14 @@ async fn home(has_journal: bool) -> Home {
         token_with("mender", &["*"], &["operate"]),
     ];
     settings.add_servers = true;
-    let plan = Plan {
+    let plan = TestGatewayOptions {
         settings,
         has_journal,
-        ..Plan::default()
+        ..TestGatewayOptions::default()
     };
-    let mut home = Home::of(plan).await;
-    home.sign_in("full");
-    home
+    let mut gateway = ApiTestGateway::start_with(plan).await;
+    gateway.sign_in("full");
+    gateway
 }
 
 fn count(list: &Value) -> usize {
@@ -35,21 +35,21 @@ fn count(list: &Value) -> usize {
 #[tokio::test]
 async fn tools_and_calls_outside_of_it_are_not_there() {
     for has_journal in [false, true] {
-        let mut home = home(has_journal).await;
+        let mut gateway = gateway(has_journal).await;
         let mut ids = Vec::new();
         for tool in ["echo", "count", "nope"] {
-            let envelope = home.call(tool, &json!({})).await.json();
+            let envelope = gateway.call(tool, &json!({})).await.json();
             ids.push(envelope["call_id"].as_str().unwrap().to_owned());
         }
         // F17: what the operator asked of a shared tool is not this token's business.
-        home.sign_in("some");
-        let own = home.call("echo", &json!({ "mine": 1 })).await.json();
+        gateway.sign_in("some");
+        let own = gateway.call("echo", &json!({ "mine": 1 })).await.json();
         ids.push(own["call_id"].as_str().unwrap().to_owned());
         let own = ids[3].clone();
         for (token, tools, calls) in [("some", 1, vec![&own]), ("none", 0, vec![])] {
-            home.sign_in(token);
-            assert_eq!(count(&home.get("/api/tools").await.json()), tools);
-            let status = home.get("/api/status").await.json();
+            gateway.sign_in(token);
+            assert_eq!(count(&gateway.get("/api/tools").await.json()), tools);
+            let status = gateway.get("/api/status").await.json();
             assert_eq!(status["tools"], tools);
             assert_eq!(status["calls_total"], calls.len(), "{status}");
             assert_eq!(status["calls_per_minute"], calls.len());
@@ -58,15 +58,18 @@ async fn tools_and_calls_outside_of_it_are_not_there() {
             assert_eq!(status["caller"], token);
             let rights = status["rights"].as_object().unwrap();
             assert!(rights.values().all(|may| may == false), "{status}");
-            assert_eq!(home.get("/api/tools/count").await.status, 404);
+            assert_eq!(gateway.get("/api/tools/count").await.status, 404);
             assert_eq!(
-                home.post("/api/tools/count/check", &json!({})).await.status,
+                gateway
+                    .post("/api/tools/count/check", &json!({}))
+                    .await
+                    .status,
                 404
             );
-            let refused = home.call("count", &json!({})).await;
+            let refused = gateway.call("count", &json!({})).await;
             assert_eq!(refused.status, 404);
             assert!(!refused.text.contains("dim"), "{}", refused.text);
-            let list = home.get("/api/calls").await.json();
+            let list = gateway.get("/api/calls").await.json();
             let found: Vec<&str> = list
                 .as_array()
                 .unwrap()
@@ -77,14 +80,17 @@ async fn tools_and_calls_outside_of_it_are_not_there() {
             let callers = list.as_array().unwrap().iter().map(|call| &call["caller"]);
             assert!(callers.into_iter().all(|caller| caller == "some"));
             let path = "/api/calls?caller=serve.token";
-            assert_eq!(count(&home.get(path).await.json()), 0);
-            let beginning = home.get(&format!("/api/calls/{}", &ids[0][..4])).await;
+            assert_eq!(count(&gateway.get(path).await.json()), 0);
+            let beginning = gateway.get(&format!("/api/calls/{}", &ids[0][..4])).await;
             assert_eq!(beginning.status, 404, "nor is their number told");
             assert!(beginning.problem().contains("there is no such call"));
             for id in &ids {
                 let expected = if calls.contains(&id) { 200 } else { 404 };
-                assert_eq!(home.get(&format!("/api/calls/{id}")).await.status, expected);
-                let replay = home
+                assert_eq!(
+                    gateway.get(&format!("/api/calls/{id}")).await.status,
+                    expected
+                );
+                let replay = gateway
                     .post(
                         &format!("/api/calls/{id}/replay"),
                         &json!({ "confirm": true }),
@@ -92,26 +98,27 @@ async fn tools_and_calls_outside_of_it_are_not_there() {
                     .await;
                 assert_eq!(replay.status, 403);
                 assert_eq!(
-                    home.post(&format!("/api/calls/{id}/mock"), &json!({ "name": "m" }))
+                    gateway
+                        .post(&format!("/api/calls/{id}/mock"), &json!({ "name": "m" }))
                         .await
                         .status,
                     403
                 );
             }
-            let stats = home.get("/api/stats").await.json();
+            let stats = gateway.get("/api/stats").await.json();
             assert_eq!(count(&stats["tools"]), tools, "{token}");
             for path in ["/metrics", "/api/turns", "/api/turns/x"] {
-                assert_eq!(home.get(path).await.status, 403, "{path}");
+                assert_eq!(gateway.get(path).await.status, 403, "{path}");
             }
         }
-        assert_eq!(home.counted.load(std::sync::atomic::Ordering::SeqCst), 1);
+        assert_eq!(gateway.counted.load(std::sync::atomic::Ordering::SeqCst), 1);
     }
 }
 
 #[tokio::test]
 async fn all_tools_are_no_right_to_see_or_do_more() {
-    let mut home = home(true).await;
-    let id = home.call("echo", &json!({})).await.json()["call_id"].clone();
+    let mut gateway = gateway(true).await;
+    let id = gateway.call("echo", &json!({})).await.json()["call_id"].clone();
     let id = id.as_str().unwrap();
     for (token, seen, replayed, status) in [
         ("agent", 0, 403, 403),
@@ -119,18 +126,20 @@ async fn all_tools_are_no_right_to_see_or_do_more() {
         ("mender", 0, 404, 404),
         ("full", 1, 200, 404),
     ] {
-        home.sign_in(token);
-        let calls = home.get("/api/calls").await.json();
+        gateway.sign_in(token);
+        let calls = gateway.get("/api/calls").await.json();
         assert_eq!(count(&calls), seen, "{token}");
         let confirm = json!({ "confirm": true });
         let path = format!("/api/calls/{id}/replay");
-        let replay = home.post(&path, &confirm);
+        let replay = gateway.post(&path, &confirm);
         assert_eq!(replay.await.status, replayed, "{token}");
-        let reconnect = home.post("/api/servers/house/reconnect", &json!({})).await;
-        // A server that isn't there is not there for the others either.
+        let reconnect = gateway
+            .post("/api/servers/house/reconnect", &json!({}))
+            .await;
+        // An unknown server gets the same answer.
         assert_eq!(reconnect.status, 404, "{token}");
         let server = json!({ "name": "a/b", "url": "http://127.0.0.1:1/" });
-        let added = home.post("/api/servers", &server).await.status;
+        let added = gateway.post("/api/servers", &server).await.status;
         assert_eq!(added == 403, status == 403, "{token}");
     }
 }
@@ -139,25 +148,25 @@ async fn all_tools_are_no_right_to_see_or_do_more() {
 #[tokio::test]
 async fn what_is_for_an_operator_is_not_shown_to_a_token_with_a_list() {
     for has_journal in [false, true] {
-        let mut home = home(has_journal).await;
+        let mut gateway = gateway(has_journal).await;
         for (tool, details) in [
             ("fail", "stderr: a line of another's call"),
             ("panic", "a bug"),
         ] {
             for (token, seen) in [("full", json!(details)), ("broken", Value::Null)] {
-                home.sign_in(token);
-                let envelope = home.call(tool, &json!({})).await.json();
+                gateway.sign_in(token);
+                let envelope = gateway.call(tool, &json!({})).await.json();
                 assert!(envelope["error"].is_string(), "{envelope}");
                 assert_eq!(envelope["details"], seen, "{token}: {tool}");
                 let call = format!("/api/calls/{}", envelope["call_id"].as_str().unwrap());
-                assert_eq!(home.get(&call).await.json()["details"], seen, "{token}");
+                assert_eq!(gateway.get(&call).await.json()["details"], seen, "{token}");
                 let confirmed = json!({ "confirm": true });
-                let again = home
+                let again = gateway
                     .post(&format!("{call}/replay"), &confirmed)
                     .await
                     .json();
                 assert_eq!(again["details"], seen, "{token}: {tool} again");
-                let operators = home.get_as("full", &call).await.json();
+                let operators = gateway.get_as("full", &call).await.json();
                 assert_eq!(operators["details"], details, "it is kept all the same");
             }
         }
@@ -166,49 +175,54 @@ async fn what_is_for_an_operator_is_not_shown_to_a_token_with_a_list() {
 
 #[tokio::test]
 async fn for_who_may_use_nothing_the_journal_is_not_even_read() {
-    let mut home = home(true).await;
-    home.call("echo", &json!({})).await;
-    assert_eq!(count(&home.get("/api/calls").await.json()), 1);
-    std::fs::remove_file(&home.journal).unwrap();
-    std::fs::create_dir(&home.journal).unwrap();
+    let mut gateway = gateway(true).await;
+    gateway.call("echo", &json!({})).await;
+    assert_eq!(count(&gateway.get("/api/calls").await.json()), 1);
+    std::fs::remove_file(&gateway.journal).unwrap();
+    std::fs::create_dir(&gateway.journal).unwrap();
     for (token, status) in [("some", 503), ("none", 200)] {
-        home.sign_in(token);
-        assert_eq!(home.get("/api/calls").await.status, status, "{token}");
+        gateway.sign_in(token);
+        assert_eq!(gateway.get("/api/calls").await.status, status, "{token}");
     }
 }
 
 #[tokio::test]
 async fn events_and_approvals_outside_of_it_are_not_told() {
-    let mut home = home(false).await;
-    home.sign_in("some");
-    let mut events = home.events("/api/events?kinds=call,approval,tools").await;
+    let mut gateway = gateway(false).await;
+    gateway.sign_in("some");
+    let mut events = gateway
+        .events("/api/events?kinds=call,approval,tools")
+        .await;
     assert_eq!(events.next().await.unwrap().2, json!({ "tools": 1 }));
-    home.sign_in("full");
-    // Who may not decide does not make calls wait: this is denied at once.
+    gateway.sign_in("full");
+    // A listener who can't approve doesn't make calls wait: this is denied at once.
     assert_eq!(
-        home.call("lock", &json!({})).await.json()["error_kind"],
+        gateway.call("lock", &json!({})).await.json()["error_kind"],
         "denied"
     );
-    home.call("count", &json!({})).await;
-    // F17: nor what others ask of a tool that it may use.
-    home.call("echo", &json!({ "n": "LIVE-OPERATOR" })).await;
-    post_as("some", &home, "/api/tools/echo/call", &json!({ "n": 1 })).await;
+    gateway.call("count", &json!({})).await;
+    // F17: nor the calls that others make of a tool that it may use.
+    gateway.call("echo", &json!({ "n": "LIVE-OPERATOR" })).await;
+    post_as("some", &gateway, "/api/tools/echo/call", &json!({ "n": 1 })).await;
     let (name, _, call) = events.next().await.unwrap();
     assert_eq!((name.as_str(), &call["tool"]), ("call", &json!("echo")));
     assert_eq!(call["caller"], "some", "{call}");
-    home.open_link().await;
-    let mut operator = home.events("/api/events?kinds=approval").await;
+    gateway.open_link().await;
+    let mut operator = gateway.events("/api/events?kinds=approval").await;
     let nothing = json!({});
-    let call = home.post("/api/tools/lock/call", &nothing);
+    let call = gateway.post("/api/tools/lock/call", &nothing);
     let (reply, ()) = tokio::join!(call, async {
         let question = operator.expect("approval").await;
         let path = format!("/api/approvals/{}", question["id"].as_str().unwrap());
         assert_eq!(
-            post_as("some", &home, &path, &json!({ "approve": true })).await,
+            post_as("some", &gateway, &path, &json!({ "approve": true })).await,
             403
         );
         assert_eq!(
-            home.post(&path, &json!({ "approve": false })).await.status,
+            gateway
+                .post(&path, &json!({ "approve": false }))
+                .await
+                .status,
             204
         );
     });
@@ -216,64 +230,66 @@ async fn events_and_approvals_outside_of_it_are_not_told() {
 }
 
 /// The status that another token gets.
-async fn post_as(token: &str, home: &Home, path: &str, body: &Value) -> u16 {
+async fn post_as(token: &str, gateway: &ApiTestGateway, path: &str, body: &Value) -> u16 {
     let bearer = format!("Bearer {}", long(token));
     let headers = [
         ("authorization", bearer.as_str()),
         ("content-type", "application/json"),
     ];
     let method = http::Method::POST;
-    let reply = crate::client::send(home.address, &method, path, &headers, body.to_string()).await;
+    let reply =
+        crate::client::send(gateway.address, &method, path, &headers, body.to_string()).await;
     reply.status().as_u16()
 }
 
 #[tokio::test]
 async fn what_a_server_prints_is_for_the_operator() {
-    let mut home = home(false).await;
+    let mut gateway = gateway(false).await;
     let says = "echo 'noise of others'; echo 'words of others' >&2; exec sleep 600";
-    let program = Program {
+    let program = ServerProgram {
         command: "sh".to_owned(),
         args: vec!["-c".to_owned(), says.to_owned()],
-        ..Program::default()
+        ..ServerProgram::default()
     };
-    let server = ServerSettings::new("house", Connection::Stdio(program));
-    home.servers.apply(vec![server]);
-    let servers = home.servers.clone();
+    let server = ServerSettings::new("house", ServerConnection::Stdio(program));
+    gateway.servers.apply(vec![server]);
+    let servers = gateway.servers.clone();
     until(|| {
         let server = &servers.status()[0];
         !server.stderr.is_empty() && !server.polluted_lines.is_empty()
     })
     .await;
     for (token, expected) in [("full", 2), ("some", 0)] {
-        home.sign_in(token);
-        let list = home.get("/api/servers").await;
+        gateway.sign_in(token);
+        let list = gateway.get("/api/servers").await;
         let told = list.text.matches("of others").count();
         assert_eq!((count(&list.json()), told), (1, expected), "{}", list.text);
-        let mut events = home.events("/api/events?kinds=server").await;
+        let mut events = gateway.events("/api/events?kinds=server").await;
         let told = events.expect("server").await.to_string();
         assert_eq!(told.matches("of others").count(), expected, "{told}");
     }
-    home.servers.stop().await;
+    gateway.servers.stop().await;
 }
 
 #[tokio::test]
 async fn servers_outside_of_it_are_not_there() {
-    let mut home = home(false).await;
+    let mut gateway = gateway(false).await;
     let away = |name: &str| {
-        let nowhere = Connection::Http {
+        let nowhere = ServerConnection::Http {
             url: "http://127.0.0.1:1/mcp".to_owned(),
-            headers: Headers::default(),
+            headers: SecretHeaders::default(),
         };
         ServerSettings::new(name, nowhere)
     };
-    home.servers.apply(vec![away("house"), away("office")]);
+    gateway.servers.apply(vec![away("house"), away("office")]);
     for (token, servers, reconnect) in [("some", 1, 404), ("none", 0, 404)] {
-        home.sign_in(token);
-        let list = home.get("/api/servers").await;
+        gateway.sign_in(token);
+        let list = gateway.get("/api/servers").await;
         assert_eq!(count(&list.json()), servers, "{token}");
         assert!(!list.text.contains("office"));
         assert_eq!(
-            home.post("/api/servers/office/reconnect", &json!({}))
+            gateway
+                .post("/api/servers/office/reconnect", &json!({}))
                 .await
                 .status,
             reconnect
@@ -283,13 +299,13 @@ async fn servers_outside_of_it_are_not_there() {
             ("house", if servers == 0 { 404 } else { 403 }),
         ] {
             let path = format!("/api/servers/{server}/trust");
-            let agreed = home.post(&path, &json!({ "hash": "x" })).await;
+            let agreed = gateway.post(&path, &json!({ "hash": "x" })).await;
             assert_eq!(agreed.status, expected, "{token} {server}");
         }
-        let status = home.get("/api/status").await;
+        let status = gateway.get("/api/status").await;
         assert!(!status.text.contains("office"), "{}", status.text);
         assert_eq!(status.json()["status"], "degraded");
-        let added = home
+        let added = gateway
             .post(
                 "/api/servers",
                 &json!({ "name": "x", "url": "http://127.0.0.1:1/mcp" }),
@@ -297,13 +313,13 @@ async fn servers_outside_of_it_are_not_there() {
             .await;
         assert_eq!(added.status, 403);
     }
-    home.sign_in("full");
+    gateway.sign_in("full");
     for (body, expected) in [(json!({ "hash": "x" }), 409), (json!({}), 422)] {
-        let agreed = home.post("/api/servers/house/trust", &body).await;
+        let agreed = gateway.post("/api/servers/house/trust", &body).await;
         assert_eq!(agreed.status, expected, "{}", agreed.text);
     }
-    // Nobody has to show a token here, so nobody is told names.
-    let ready = crate::client::send(home.address, &http::Method::GET, "/readyz", &[], "").await;
+    // No token is needed here, so nobody learns names.
+    let ready = crate::client::send(gateway.address, &http::Method::GET, "/readyz", &[], "").await;
     let ready = crate::client::whole(ready).await;
     assert!(!ready.text.contains("office"), "{}", ready.text);
     for (servers, reason) in [
@@ -313,15 +329,17 @@ async fn servers_outside_of_it_are_not_there() {
             "2 of 2 MCP servers are not connected",
         ),
     ] {
-        home.servers.apply(servers.into_iter().map(away).collect());
-        home.sign_in("none");
+        gateway
+            .servers
+            .apply(servers.into_iter().map(away).collect());
+        gateway.sign_in("none");
         assert_eq!(
-            home.get("/api/status").await.json()["reasons"],
+            gateway.get("/api/status").await.json()["reasons"],
             json!([reason])
         );
         if reason.starts_with('2') {
-            home.sign_in("some");
-            let reasons = home.get("/api/status").await.json()["reasons"].to_string();
+            gateway.sign_in("some");
+            let reasons = gateway.get("/api/status").await.json()["reasons"].to_string();
             assert!(
                 reasons.contains("1 of 2 MCP servers is not connected"),
                 "{reasons}"

@@ -1,32 +1,32 @@
-//! MCP servers: listed, connected anew, added.
+//! Lists, reconnects and adds MCP servers.
 
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 use serde_json::{Value, json};
-use toolgate_mcp::{Connection, Headers, ServerSettings};
-use toolgate_server::{NotKept, ServeSettings, Workshop};
+use toolgate_mcp::{SecretHeaders, ServerConnection, ServerSettings};
+use toolgate_server::{ConfigWriteError, ConfigWriter, ServeSettings};
 
-use crate::home::{Home, Plan};
+use crate::test_gateway::{ApiTestGateway, TestGatewayOptions};
 
 fn away(name: &str) -> ServerSettings {
-    let nowhere = Connection::Http {
+    let nowhere = ServerConnection::Http {
         url: "http://127.0.0.1:1/mcp".to_owned(),
-        headers: Headers::default(),
+        headers: SecretHeaders::default(),
     };
     ServerSettings::new(name, nowhere)
 }
 
 #[tokio::test]
 async fn servers_are_listed_as_they_are_and_connected_anew() {
-    let home = Home::usual().await;
-    assert_eq!(home.get("/api/servers").await.json(), json!([]));
+    let gateway = ApiTestGateway::start().await;
+    assert_eq!(gateway.get("/api/servers").await.json(), json!([]));
     let mut off = away("off");
     off.disabled = true;
-    home.servers.apply(vec![away("a/b %"), off]);
-    home.servers.settled().await;
-    let list = home.get("/api/servers").await.json();
-    let expected = serde_json::to_value(home.servers.status()).unwrap();
+    gateway.servers.apply(vec![away("a/b %"), off]);
+    gateway.servers.settled().await;
+    let list = gateway.get("/api/servers").await.json();
+    let expected = serde_json::to_value(gateway.servers.status()).unwrap();
     for (server, status) in list
         .as_array()
         .unwrap()
@@ -40,7 +40,7 @@ async fn servers_are_listed_as_they_are_and_connected_anew() {
             );
         }
     }
-    let again = home
+    let again = gateway
         .post("/api/servers/a%2Fb%20%25/reconnect", &json!({}))
         .await;
     assert_eq!(
@@ -48,13 +48,14 @@ async fn servers_are_listed_as_they_are_and_connected_anew() {
         (200, &json!("a/b %"))
     );
     assert_eq!(
-        home.post("/api/servers/off/reconnect", &json!({}))
+        gateway
+            .post("/api/servers/off/reconnect", &json!({}))
             .await
             .status,
         409
     );
     for name in ["of", "nope", "%00", ".."] {
-        let unknown = home
+        let unknown = gateway
             .post(&format!("/api/servers/{name}/reconnect"), &json!({}))
             .await;
         assert_eq!(unknown.status, 404, "{name}");
@@ -62,16 +63,15 @@ async fn servers_are_listed_as_they_are_and_connected_anew() {
     }
 }
 
-/// Remembers what it was given.
 #[derive(Default)]
-struct Kept(Mutex<Vec<(String, String)>>);
+struct RecordingConfigWriter(Mutex<Vec<(String, String)>>);
 
-impl Workshop for Kept {
-    fn add_tool(&self, _: &Value) -> Result<String, NotKept> {
-        Err(NotKept::Refused("only servers here".to_owned()))
+impl ConfigWriter for RecordingConfigWriter {
+    fn add_tool(&self, _: &Value) -> Result<String, ConfigWriteError> {
+        Err(ConfigWriteError::Refused("only servers here".to_owned()))
     }
 
-    fn add_server(&self, name: &str, url: &str) -> Result<String, NotKept> {
+    fn add_server(&self, name: &str, url: &str) -> Result<String, ConfigWriteError> {
         self.0.lock().push((name.to_owned(), url.to_owned()));
         Ok("in a file".to_owned())
     }
@@ -79,18 +79,18 @@ impl Workshop for Kept {
 
 #[tokio::test]
 async fn g3_servers_are_added_by_url_only_and_only_where_that_is_on() {
-    let kept = Arc::new(Kept::default());
+    let kept = Arc::new(RecordingConfigWriter::default());
     for (add_servers, url_status) in [(false, 403), (true, 201)] {
         let mut settings = ServeSettings::default();
         settings.add_servers = add_servers;
-        let workshop: Arc<dyn Workshop> = Arc::clone(&kept) as _;
-        let home = Home::of(Plan {
+        let workshop: Arc<dyn ConfigWriter> = Arc::clone(&kept) as _;
+        let gateway = ApiTestGateway::start_with(TestGatewayOptions {
             settings,
             workshop: Some(workshop),
-            ..Plan::default()
+            ..TestGatewayOptions::default()
         })
         .await;
-        home.servers.apply(vec![away("there")]);
+        gateway.servers.apply(vec![away("there")]);
         let url = "https://example.org/mcp";
         for (body, status) in [
             (json!({ "name": "n", "command": "sh" }), 403),
@@ -151,7 +151,7 @@ async fn g3_servers_are_added_by_url_only_and_only_where_that_is_on() {
             ),
             (json!({ "url": url }), 422),
         ] {
-            let reply = home.post("/api/servers", &body).await;
+            let reply = gateway.post("/api/servers", &body).await;
             assert_eq!(reply.status, status, "{body}");
             if body.get("command").is_some() {
                 assert!(reply.problem().contains("toolgate add"), "{}", reply.text);

@@ -1,21 +1,21 @@
-//! How the gateway says it is.
+//! The state that the gateway reports.
 
 use serde_json::json;
-use toolgate_mcp::{Connection, Headers, ServerSettings, ServerState};
+use toolgate_mcp::{SecretHeaders, ServerConnection, ServerSettings, ServerState};
 
-use crate::home::{Home, Plan, until};
+use crate::test_gateway::{ApiTestGateway, TestGatewayOptions, until};
 
 #[tokio::test]
 async fn status_stats_and_metrics_count_the_same_calls() {
-    let home = Home::of(Plan {
+    let gateway = ApiTestGateway::start_with(TestGatewayOptions {
         has_journal: true,
-        ..Plan::default()
+        ..TestGatewayOptions::default()
     })
     .await;
     for tool in ["echo", "echo", "fail", "nope"] {
-        home.call(tool, &json!({})).await;
+        gateway.call(tool, &json!({})).await;
     }
-    let status = home.get("/api/status").await.json();
+    let status = gateway.get("/api/status").await.json();
     assert_eq!(
         (&status["status"], &status["reasons"]),
         (&json!("ok"), &json!([]))
@@ -35,13 +35,13 @@ async fn status_stats_and_metrics_count_the_same_calls() {
     let rights = status["rights"].as_object().unwrap();
     assert!(rights.values().all(|may| may == true), "{status}");
     assert_eq!(status["caller"], "local operator");
-    let stats = home.get("/api/stats").await.json();
+    let stats = gateway.get("/api/stats").await.json();
     assert_eq!(
         (&stats["tools"][0]["tool"], &stats["tools"][0]["calls"]),
         (&json!("echo"), &json!(2))
     );
     assert_eq!(stats["tools"][1]["errors"], json!({ "tool_error": 1 }));
-    let one = home.get("/api/stats?tool=fail").await.json();
+    let one = gateway.get("/api/stats?tool=fail").await.json();
     assert_eq!(
         (
             one["tools"].as_array().unwrap().len(),
@@ -49,7 +49,7 @@ async fn status_stats_and_metrics_count_the_same_calls() {
         ),
         (1, &json!("fail"))
     );
-    let metrics = home.get("/metrics").await;
+    let metrics = gateway.get("/metrics").await;
     let has = |words: [&str; 2]| {
         metrics
             .text
@@ -61,34 +61,35 @@ async fn status_stats_and_metrics_count_the_same_calls() {
 
 #[tokio::test]
 async fn what_is_not_well_is_told_in_words() {
-    let home = Home::usual().await;
+    let gateway = ApiTestGateway::start().await;
     assert_eq!(
-        home.get("/healthz").await.json(),
+        gateway.get("/healthz").await.json(),
         json!({ "status": "alive" })
     );
     assert_eq!(
-        home.get("/readyz").await.json(),
+        gateway.get("/readyz").await.json(),
         json!({ "status": "ready", "reasons": [] })
     );
     assert_eq!(
-        home.get("/api/status").await.json()["journal"],
+        gateway.get("/api/status").await.json()["journal"],
         json!({ "state": "off", "evicted": 0 })
     );
-    let nowhere = Connection::Http {
+    let nowhere = ServerConnection::Http {
         url: "http://127.0.0.1:1/mcp".to_owned(),
-        headers: Headers::default(),
+        headers: SecretHeaders::default(),
     };
-    home.servers
+    gateway
+        .servers
         .apply(vec![ServerSettings::new("away", nowhere)]);
-    home.servers.settled().await;
-    let status = home.get("/api/status").await.json();
+    gateway.servers.settled().await;
+    let status = gateway.get("/api/status").await.json();
     assert_eq!(status["status"], "degraded");
     let reason = status["reasons"][0].as_str().unwrap();
     assert!(
         reason.starts_with("away: ") && !reason.contains('\n'),
         "{reason}"
     );
-    let ready = home.get("/readyz").await;
+    let ready = gateway.get("/readyz").await;
     assert_eq!(
         (ready.status.as_u16(), &ready.json()["status"]),
         (200, &json!("degraded"))
@@ -97,16 +98,17 @@ async fn what_is_not_well_is_told_in_words() {
 
 #[tokio::test]
 async fn a_server_that_fails_at_first_keeps_nobody_away_from_the_other_tools() {
-    let home = Home::usual().await;
-    let nowhere = Connection::Http {
+    let gateway = ApiTestGateway::start().await;
+    let nowhere = ServerConnection::Http {
         url: "http://127.0.0.1:1/mcp".to_owned(),
-        headers: Headers::default(),
+        headers: SecretHeaders::default(),
     };
-    home.servers
+    gateway
+        .servers
         .apply(vec![ServerSettings::new("away", nowhere)]);
-    until(|| home.servers.status()[0].error.is_some()).await;
-    let ready = home.get("/readyz").await;
-    let server = home.servers.status().remove(0);
+    until(|| gateway.servers.status()[0].error.is_some()).await;
+    let ready = gateway.get("/readyz").await;
+    let server = gateway.servers.status().remove(0);
     assert_eq!(
         (server.state, server.attempts),
         (ServerState::Starting, 1),

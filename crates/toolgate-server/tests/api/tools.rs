@@ -5,12 +5,12 @@ use serde_json::{Value, json};
 use toolgate_core::{CallContext, FunctionTool, Limits, ToolError};
 
 use crate::client::{send, whole};
-use crate::home::{Home, Plan, until};
+use crate::test_gateway::{ApiTestGateway, TestGatewayOptions, until};
 
 #[tokio::test]
 async fn tools_are_listed_and_shown_with_how_they_are_treated() {
-    let home = Home::usual().await;
-    let list = home.get("/api/tools").await.json();
+    let gateway = ApiTestGateway::start().await;
+    let list = gateway.get("/api/tools").await.json();
     let names: Vec<&str> = list
         .as_array()
         .unwrap()
@@ -18,7 +18,7 @@ async fn tools_are_listed_and_shown_with_how_they_are_treated() {
         .map(|tool| tool["name"].as_str().unwrap())
         .collect();
     assert_eq!(names[..4], ["echo", "a/b", "..", "up:to.date"]);
-    let echo = home.get("/api/tools/echo").await.json();
+    let echo = gateway.get("/api/tools/echo").await.json();
     assert_eq!(echo, list[0]);
     assert_eq!(
         echo["annotations"],
@@ -29,11 +29,11 @@ async fn tools_are_listed_and_shown_with_how_they_are_treated() {
         (&json!(false), &json!(30_000))
     );
     assert_eq!(
-        home.get("/api/tools/lock").await.json()["needs_approval"],
+        gateway.get("/api/tools/lock").await.json()["needs_approval"],
         true
     );
     // What the command line shows of a tool is here too.
-    let tool = home.executor.find("echo").unwrap();
+    let tool = gateway.executor.find("echo").unwrap();
     for (key, value) in json!(tool.definition()).as_object().unwrap() {
         assert_eq!(&echo[key], value, "{key}");
     }
@@ -41,7 +41,7 @@ async fn tools_are_listed_and_shown_with_how_they_are_treated() {
 
 #[tokio::test]
 async fn names_are_whatever_the_path_says_once_it_is_decoded() {
-    let home = Home::usual().await;
+    let gateway = ApiTestGateway::start().await;
     for (path, expected) in [
         ("a%2Fb", Some("a/b")),
         ("a%2fb", Some("a/b")),
@@ -57,8 +57,8 @@ async fn names_are_whatever_the_path_says_once_it_is_decoded() {
         ("echo%0d%0aevil", None),
         ("..%2f..%2fetc%2fpasswd", None),
     ] {
-        let shown = home.get(&format!("/api/tools/{path}")).await;
-        let called = home.call(path, &json!({})).await;
+        let shown = gateway.get(&format!("/api/tools/{path}")).await;
+        let called = gateway.call(path, &json!({})).await;
         match expected {
             Some(name) => {
                 assert_eq!(
@@ -93,23 +93,23 @@ async fn names_are_whatever_the_path_says_once_it_is_decoded() {
         } else {
             Method::POST
         };
-        let refused = home.ask(method, path, "{}").await;
+        let refused = gateway.ask(method, path, "{}").await;
         assert_eq!(refused.status, 400, "{path}");
         match path.ends_with("/call") {
             true => assert_eq!(refused.json()["error_kind"], "invalid_arguments"),
             false => drop(refused.problem()),
         }
     }
-    assert_eq!(home.get("/api/tools/").await.status, 404);
+    assert_eq!(gateway.get("/api/tools/").await.status, 404);
     assert_eq!(
-        home.get("/api/tools/ecko").await.problem(),
+        gateway.get("/api/tools/ecko").await.problem(),
         "Tool 'ecko' not found. Did you mean 'echo'?"
     );
 }
 
 #[tokio::test]
 async fn tm2_a_tool_of_any_name_is_called_by_its_encoded_path() {
-    let home = Home::usual().await;
+    let gateway = ApiTestGateway::start().await;
     for (name, path) in [
         ("get weather", "get%20weather"),
         ("größe", "gr%C3%B6%C3%9Fe"),
@@ -121,17 +121,17 @@ async fn tm2_a_tool_of_any_name_is_called_by_its_encoded_path() {
         let answer = FunctionTool::new(name, "Odd", async |_: Value, context: CallContext| {
             Ok::<_, ToolError>(context.tool_name().to_owned())
         });
-        home.executor.manager().add(answer.unwrap());
-        let shown = home.get(&format!("/api/tools/{path}")).await.json();
+        gateway.executor.manager().add(answer.unwrap());
+        let shown = gateway.get(&format!("/api/tools/{path}")).await.json();
         assert_eq!(shown["name"], name);
-        let called = home.call(path, &json!({})).await.json();
+        let called = gateway.call(path, &json!({})).await.json();
         assert_eq!(
             (&called["result"], &called["tool_name"]),
             (&json!(name), &json!(name))
         );
     }
     // A label of the metrics holds any of them.
-    let metrics = home.get("/metrics").await.text;
+    let metrics = gateway.get("/metrics").await.text;
     for label in [r#"tool="get weather""#, r#"tool="<b>\"bold\"</b>""#] {
         assert!(metrics.contains(label), "{metrics}");
     }
@@ -139,8 +139,8 @@ async fn tm2_a_tool_of_any_name_is_called_by_its_encoded_path() {
 
 #[tokio::test]
 async fn a_call_answers_with_an_envelope_whatever_became_of_it() {
-    let home = Home::usual().await;
-    let well = home.call("echo", &json!({ "a": 1 })).await;
+    let gateway = ApiTestGateway::start().await;
+    let well = gateway.call("echo", &json!({ "a": 1 })).await;
     assert_eq!(well.json()["result"], json!({ "echo": { "a": 1 } }));
     for (tool, body, status, kind) in [
         ("fail", "{}", 200, "tool_error"),
@@ -163,7 +163,7 @@ async fn a_call_answers_with_an_envelope_whatever_became_of_it() {
             true => format!("/api/tools/{tool}"),
             false => format!("/api/tools/{tool}/call"),
         };
-        let reply = home.ask(Method::POST, &path, body).await;
+        let reply = gateway.ask(Method::POST, &path, body).await;
         let envelope = reply.json();
         assert_eq!(
             (reply.status.as_u16(), &envelope["error_kind"]),
@@ -176,15 +176,15 @@ async fn a_call_answers_with_an_envelope_whatever_became_of_it() {
 }
 
 #[tokio::test]
-async fn a_call_with_a_timeout_that_is_none_is_on_record_as_it_was_asked() {
-    let home = Home::usual().await;
+async fn a_call_with_a_bad_timeout_is_recorded() {
+    let gateway = ApiTestGateway::start().await;
     let path = "/api/tools/echo/call?timeout=soon";
-    let refused = home.post(path, &json!({ "a": 1 })).await.json();
+    let refused = gateway.post(path, &json!({ "a": 1 })).await.json();
     let id = refused["call_id"].as_str().unwrap();
-    let call = home.get(&format!("/api/calls/{id}")).await.json();
+    let call = gateway.get(&format!("/api/calls/{id}")).await.json();
     assert_eq!(call["asked"], json!({ "a": 1 }));
     let path = format!("/api/calls/{id}/replay");
-    let again = home.post(&path, &json!({})).await.json();
+    let again = gateway.post(&path, &json!({})).await.json();
     assert_eq!(again["result"], json!({ "echo": { "a": 1 } }));
 }
 
@@ -193,13 +193,15 @@ async fn too_much_is_refused_and_told_so() {
     let mut limits = Limits::default();
     limits.max_arguments = 1000;
     limits.concurrency = 1;
-    let plan = Plan {
+    let plan = TestGatewayOptions {
         limits,
-        ..Plan::default()
+        ..TestGatewayOptions::default()
     };
-    let home = Home::of(plan).await;
+    let gateway = ApiTestGateway::start_with(plan).await;
     for bytes in [1000, 10_000, 1_000_000] {
-        let reply = home.call("echo", &json!({ "a": "x".repeat(bytes) })).await;
+        let reply = gateway
+            .call("echo", &json!({ "a": "x".repeat(bytes) }))
+            .await;
         assert_eq!(
             (reply.status.as_u16(), &reply.json()["error_kind"]),
             (413, &json!("too_large")),
@@ -207,12 +209,13 @@ async fn too_much_is_refused_and_told_so() {
         );
     }
     assert_eq!(
-        home.ask(Method::POST, "/api/tools/echo/check", &"x".repeat(10_000))
+        gateway
+            .ask(Method::POST, "/api/tools/echo/check", &"x".repeat(10_000))
             .await
             .status,
         413
     );
-    let (address, headers) = (home.address, [("content-type", "application/json")]);
+    let (address, headers) = (gateway.address, [("content-type", "application/json")]);
     let busy = tokio::spawn(async move {
         drop(
             send(
@@ -225,8 +228,8 @@ async fn too_much_is_refused_and_told_so() {
             .await,
         );
     });
-    until(|| home.waiting.load(std::sync::atomic::Ordering::SeqCst) == 1).await;
-    let full = home
+    until(|| gateway.waiting.load(std::sync::atomic::Ordering::SeqCst) == 1).await;
+    let full = gateway
         .ask(Method::POST, "/api/tools/echo/call?timeout=20ms", "{}")
         .await;
     assert_eq!(
@@ -239,8 +242,8 @@ async fn too_much_is_refused_and_told_so() {
 
 #[tokio::test]
 async fn a_call_ends_when_its_caller_is_gone() {
-    let home = Home::usual().await;
-    let (address, headers) = (home.address, [("content-type", "application/json")]);
+    let gateway = ApiTestGateway::start().await;
+    let (address, headers) = (gateway.address, [("content-type", "application/json")]);
     let gone = send(
         address,
         &Method::POST,
@@ -248,22 +251,24 @@ async fn a_call_ends_when_its_caller_is_gone() {
         &headers,
         "{}",
     );
-    let waiting = || home.waiting.load(std::sync::atomic::Ordering::SeqCst);
+    let waiting = || gateway.waiting.load(std::sync::atomic::Ordering::SeqCst);
     let begun = async { until(|| waiting() == 1).await };
     tokio::select! {
         _ = gone => panic!("it never answers"),
         () = begun => {}
     }
     until(|| waiting() == 0).await;
-    let calls = home.get("/api/calls").await.json();
+    let calls = gateway.get("/api/calls").await.json();
     assert_eq!(calls[0]["outcome"], "cancelled");
 }
 
 #[tokio::test]
 async fn pn7_a_key_given_twice_in_a_body_is_an_error() {
-    let home = Home::usual().await;
+    let gateway = ApiTestGateway::start().await;
     let body = r#"{"text":"a","text":"b"}"#;
-    let called = home.ask(Method::POST, "/api/tools/echo/call", body).await;
+    let called = gateway
+        .ask(Method::POST, "/api/tools/echo/call", body)
+        .await;
     let envelope = called.json();
     assert_eq!(envelope["error_kind"], "invalid_arguments", "{envelope}");
     assert_eq!(envelope["error"], "Invalid parameters: 'text' given twice");
@@ -271,7 +276,7 @@ async fn pn7_a_key_given_twice_in_a_body_is_an_error() {
 
 #[tokio::test]
 async fn a_body_that_is_no_json_is_not_taken_for_it() {
-    let home = Home::usual().await;
+    let gateway = ApiTestGateway::start().await;
     for (kind, origin, status) in [
         (None, None, 200),
         (Some("application/json; charset=utf-8"), None, 200),
@@ -282,12 +287,12 @@ async fn a_body_that_is_no_json_is_not_taken_for_it() {
         (Some("text/plain"), Some("own"), 415),
         (Some("multipart/form-data; boundary=x"), None, 415),
     ] {
-        let own = format!("http://{}", home.address);
+        let own = format!("http://{}", gateway.address);
         let mut headers = Vec::new();
         headers.extend(kind.map(|kind| ("content-type", kind)));
         headers.extend(origin.map(|_| ("origin", own.as_str())));
         for path in ["/api/tools/echo/call", "/api/tools/echo/check"] {
-            let reply = send(home.address, &Method::POST, path, &headers, "{}").await;
+            let reply = send(gateway.address, &Method::POST, path, &headers, "{}").await;
             assert_eq!(reply.status(), status, "{path} {kind:?} {origin:?}");
             if status == 415 {
                 let reply = whole(reply).await;
@@ -307,9 +312,9 @@ async fn a_body_that_is_no_json_is_not_taken_for_it() {
 
 #[tokio::test]
 async fn a_check_says_what_a_call_would_be_and_runs_nothing() {
-    let home = Home::usual().await;
+    let gateway = ApiTestGateway::start().await;
     let check = async |tool: &str, body: &str| {
-        let reply = home
+        let reply = gateway
             .ask(Method::POST, &format!("/api/tools/{tool}/check"), body)
             .await;
         assert_eq!(reply.status, 200);
@@ -337,17 +342,20 @@ async fn a_check_says_what_a_call_would_be_and_runs_nothing() {
         "arguments"
     );
     check("count", "{}").await;
-    assert_eq!(home.counted.load(std::sync::atomic::Ordering::SeqCst), 0);
+    assert_eq!(gateway.counted.load(std::sync::atomic::Ordering::SeqCst), 0);
     assert_eq!(
-        home.post("/api/tools/nope/check", &json!({})).await.status,
+        gateway
+            .post("/api/tools/nope/check", &json!({}))
+            .await
+            .status,
         404
     );
-    assert_eq!(home.get("/api/calls").await.json(), json!([]));
+    assert_eq!(gateway.get("/api/calls").await.json(), json!([]));
 }
 
 #[tokio::test]
 async fn a_trace_that_the_caller_names_is_the_one_of_the_call() {
-    let home = Home::usual().await;
+    let gateway = ApiTestGateway::start().await;
     let trace = "0af7651916cd43dd8448eb211c80319c";
     let parent = format!("00-{trace}-b7ad6b7169203331-01");
     let headers = [
@@ -356,7 +364,7 @@ async fn a_trace_that_the_caller_names_is_the_one_of_the_call() {
     ];
     let reply = whole(
         send(
-            home.address,
+            gateway.address,
             &Method::POST,
             "/api/tools/echo/call",
             &headers,
@@ -366,7 +374,7 @@ async fn a_trace_that_the_caller_names_is_the_one_of_the_call() {
     )
     .await;
     let id = reply.json()["call_id"].as_str().unwrap().to_owned();
-    let call = home.get(&format!("/api/calls/{id}")).await.json();
+    let call = gateway.get(&format!("/api/calls/{id}")).await.json();
     assert_eq!(
         (&call["trace_id"], &call["parent_span_id"]),
         (&json!(trace), &json!("b7ad6b7169203331"))

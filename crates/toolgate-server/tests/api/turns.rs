@@ -1,23 +1,23 @@
-//! Voice turns, as another process that shares the journal leaves them.
+//! Voice turns that another process wrote to the shared journal.
 
 use serde_json::{Value, json};
 use toolgate_core::Redactor;
 use toolgate_journal::{Journal, JournalSettings, TurnOutcome, TurnStages, VoiceTurn};
 
-use crate::home::{Home, Plan};
+use crate::test_gateway::{ApiTestGateway, TestGatewayOptions};
 
-async fn home() -> Home {
-    let plan = Plan {
+async fn gateway() -> ApiTestGateway {
+    let plan = TestGatewayOptions {
         has_journal: true,
-        ..Plan::default()
+        ..TestGatewayOptions::default()
     };
-    Home::of(plan).await
+    ApiTestGateway::start_with(plan).await
 }
 
 /// The journal of the voice gateway.
-fn voice(home: &Home) -> Journal {
+fn voice(gateway: &ApiTestGateway) -> Journal {
     let settings = JournalSettings::default();
-    Journal::open(&home.journal, &settings, Redactor::default(), "voice").unwrap()
+    Journal::open(&gateway.journal, &settings, Redactor::default(), "voice").unwrap()
 }
 
 fn id(n: usize) -> String {
@@ -48,8 +48,8 @@ fn ids(list: &Value) -> Vec<&str> {
 
 #[tokio::test]
 async fn turns_of_another_process_are_listed_with_their_calls() {
-    let home = home().await;
-    let envelope = home.call("echo", &json!({})).await.json();
+    let gateway = gateway().await;
+    let envelope = gateway.call("echo", &json!({})).await.json();
     let called = envelope["call_id"].as_str().unwrap();
     let mut asked = turn(1);
     asked.stages.transcribed_ms = Some(1650.5);
@@ -59,13 +59,13 @@ async fn turns_of_another_process_are_listed_with_their_calls() {
     failed.error = Some("no speech service answers".to_owned());
     let mut interrupted = turn(3);
     interrupted.outcome = TurnOutcome::Interrupted;
-    let journal = voice(&home);
+    let journal = voice(&gateway);
     for turn in [&asked, &failed, &interrupted] {
         journal.keep_turn(turn);
     }
     journal.close().await;
 
-    let list = home.get("/api/turns").await.json();
+    let list = gateway.get("/api/turns").await.json();
     assert_eq!(ids(&list), [id(3), id(2), id(1)]);
     let outcomes: Vec<&Value> = list
         .as_array()
@@ -75,7 +75,7 @@ async fn turns_of_another_process_are_listed_with_their_calls() {
         .collect();
     assert_eq!(outcomes, ["interrupted", "failed", "answered"]);
     assert_eq!(list[1]["error"], "no speech service answers");
-    let mut first = home.get(&format!("/api/turns/{}", id(1))).await.json();
+    let mut first = gateway.get(&format!("/api/turns/{}", id(1))).await.json();
     assert_eq!(first, list[2]);
     assert!(first["calls"][0]["duration_ms"].take().is_number());
     let nothing = Value::Null;
@@ -94,8 +94,8 @@ async fn turns_of_another_process_are_listed_with_their_calls() {
 
 #[tokio::test]
 async fn pages_go_back_and_what_is_new_is_asked_for() {
-    let home = home().await;
-    let journal = voice(&home);
+    let gateway = gateway().await;
+    let journal = voice(&gateway);
     for n in 1..=5 {
         journal.keep_turn(&turn(n));
     }
@@ -109,20 +109,20 @@ async fn pages_go_back_and_what_is_new_is_asked_for() {
         (format!("after={}", id(5)), vec![]),
         (format!("after={}", id(9)), vec![5, 4, 3, 2, 1]),
     ] {
-        let list = home.get(&format!("/api/turns?{query}")).await.json();
+        let list = gateway.get(&format!("/api/turns?{query}")).await.json();
         let expected: Vec<String> = expected.into_iter().map(id).collect();
         assert_eq!(ids(&list), expected, "{query}");
     }
     journal.keep_turn(&turn(6));
     journal.flush().await;
-    let new = home.get(&format!("/api/turns?after={}", id(5))).await;
+    let new = gateway.get(&format!("/api/turns?after={}", id(5))).await;
     assert_eq!(ids(&new.json()), [id(6)]);
 }
 
 #[tokio::test]
 async fn what_can_not_be_asked_is_told() {
-    for home in [home().await, Home::usual().await] {
-        assert_eq!(home.get("/api/turns").await.json(), json!([]));
+    for gateway in [gateway().await, ApiTestGateway::start().await] {
+        assert_eq!(gateway.get("/api/turns").await.json(), json!([]));
         for query in [
             "limit=0",
             "limit=201",
@@ -131,12 +131,12 @@ async fn what_can_not_be_asked_is_told() {
             "after=%27",
             &format!("before={0}&after={0}", id(1)),
         ] {
-            let refused = home.get(&format!("/api/turns?{query}")).await;
+            let refused = gateway.get(&format!("/api/turns?{query}")).await;
             assert_eq!(refused.status, 400, "{query}");
             refused.problem();
         }
         for unknown in [&id(1), "x", "%00"] {
-            let missing = home.get(&format!("/api/turns/{unknown}")).await;
+            let missing = gateway.get(&format!("/api/turns/{unknown}")).await;
             assert_eq!(missing.status, 404, "{unknown}");
             assert!(missing.problem().contains("/api/turns lists"), "{unknown}");
         }

@@ -54,7 +54,7 @@ test('a schema that refers to itself ends', () => {
 test('what a schema asks for is said in words', () => {
   const table = [
     [{ minimum: 0, maximum: 100 }, '0 to 100'], [{ minimum: 1 }, 'at least 1'], [{ exclusiveMaximum: 3, multipleOf: 2 }, 'less than 3, a multiple of 2'],
-    [{ minLength: 1 }, 'at least 1 character'], [{ maxItems: 5, uniqueItems: true }, 'at most 5 items, no item twice'], [{}, ''],
+    [{ minLength: 1 }, 'at least 1 character'], [{ maxItems: 5, uniqueItems: true }, 'at most 5 items, no duplicate items'], [{}, ''],
   ];
   for (const [schema, wanted] of table) assert.equal(hintOf(schema), wanted);
   assert.equal(typeName({ type: 'array', items: { $ref: '#/components/schemas/Tool' } }), 'list of Tool');

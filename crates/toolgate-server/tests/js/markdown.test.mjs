@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { LONGEST, parse } from '../../assets/js/markdown/blocks.js';
+import { MAX_LENGTH, parse } from '../../assets/js/markdown/blocks.js';
 import { inline, safeAddress } from '../../assets/js/markdown/inline.js';
 
 /** Nodes as a short text: `<em>a</em>`, `<a https://x.y/>a</a>`. */
@@ -147,7 +147,7 @@ const depthOf = (blocks) => {
 };
 
 test('hostile text is neither slow nor deep', () => {
-  const many = (text, length = LONGEST) => text.repeat(Math.ceil(length / text.length)).slice(0, length);
+  const many = (text, length = MAX_LENGTH) => text.repeat(Math.ceil(length / text.length)).slice(0, length);
   const texts = [
     many('*'), many('_a'), many('**a '), many('*a_'), many('a**'), many('`'), many('` ``'), many('['), many('[a]('), many('[a](x'), many('![['), many('<'), many('<a'),
     many('>'), many('> '), many('- '), many('1. '), many('\n'), `- a${many('\n')}`, `- a${many('\n')}  b`, many('- a\n\n\n'), many('|'), many('|a'), `|a|b|\n|-|-|\n${many('|a|b|\n')}`,

@@ -1,25 +1,25 @@
-//! `echo`: answers with its own arguments, to try a wiring end to end.
+//! `echo`: returns its arguments, to test the wiring end to end.
 
 use std::sync::Arc;
 
 use serde_json::json;
 use toolgate_core::{Annotations, CallContext, Handler, ToolFuture, ToolOutput, ValidArguments};
 
-use super::Builtin;
+use super::BuiltinTool;
 
-pub(super) fn builtin() -> Builtin {
-    Builtin {
+pub(super) fn builtin() -> BuiltinTool {
+    BuiltinTool {
         name: "echo",
         description: "Returns the arguments it was called with, unchanged. Use it to check that tool calls arrive.",
         parameters: json!({ "type": "object", "additionalProperties": true }),
         annotations: Annotations::READ_ONLY,
-        handler: Arc::new(Echo),
+        handler: Arc::new(EchoTool),
     }
 }
 
-struct Echo;
+struct EchoTool;
 
-impl Handler for Echo {
+impl Handler for EchoTool {
     fn call<'a>(&'a self, arguments: ValidArguments, _: &'a CallContext) -> ToolFuture<'a> {
         Box::pin(async move { Ok(ToolOutput::json(json!({ "echo": arguments.into_map() }))) })
     }

@@ -1,4 +1,5 @@
-//! `math_eval`: an expression in, its value out. The language is `toolgate-math`; `docs/math.md` is its page.
+//! `math_eval`: evaluates an expression. The language is
+//! `toolgate-math`; `docs/math.md` describes it.
 
 use std::sync::Arc;
 
@@ -9,10 +10,10 @@ use toolgate_core::{
 };
 use toolgate_math::{Budget, evaluate};
 
-use super::Builtin;
+use super::BuiltinTool;
 
-pub(super) fn builtin() -> Builtin {
-    Builtin {
+pub(super) fn builtin() -> BuiltinTool {
+    BuiltinTool {
         name: "math_eval",
         description: "Calculates an expression and returns its value. Use it for every calculation instead of working it out \
                       yourself. Numbers have about 15 digits; `bignumber(\"9007199254740993\") + 2` has 64, `fraction(1, 3)` is \
@@ -24,30 +25,30 @@ pub(super) fn builtin() -> Builtin {
             "additionalProperties": false,
             "properties": {
                 "expression": {
-                    "type": "string",
-                    "minLength": 1,
+                    "type": "string", "minLength": 1,
                     "description": "The expression, like `(1.2 + 3) * 2` or `90 km/h to m/s`"
                 }
             },
             "required": ["expression"]
         }),
         annotations: Annotations::READ_ONLY,
-        handler: Arc::new(MathEval),
+        handler: Arc::new(MathEvalHandler),
     }
 }
 
 #[derive(Deserialize)]
-struct Asked {
+struct MathEvalArguments {
     expression: String,
 }
 
-struct MathEval;
+struct MathEvalHandler;
 
-impl Handler for MathEval {
+impl Handler for MathEvalHandler {
     fn call<'a>(&'a self, arguments: ValidArguments, _: &'a CallContext) -> ToolFuture<'a> {
         Box::pin(async move {
-            let Asked { expression } = arguments.parse()?;
-            // Milliseconds at the most, but of pure computing: not on a thread that others wait for.
+            let MathEvalArguments { expression } = arguments.parse()?;
+            // Takes milliseconds at most, but of pure computation, so it mustn't run on a
+            // thread that serves others.
             let work = tokio::task::spawn_blocking(move || {
                 evaluate(&expression, &Budget::default())?.to_json()
             });
@@ -66,12 +67,12 @@ mod tests {
     use toolgate_core::{ToolCall, ToolExecutor, ToolManager};
 
     use super::*;
-    use crate::Handlers;
+    use crate::HandlerRegistry;
     use crate::builtin::BuiltinSettings;
 
     async fn envelope(expression: &str) -> Value {
         let manager = Arc::new(ToolManager::new());
-        manager.add_all(Handlers::new(&BuiltinSettings::default()).builtin_tools());
+        manager.add_all(HandlerRegistry::new(&BuiltinSettings::default()).builtin_tools());
         let call = ToolCall::new("math_eval", json!({ "expression": expression }));
         ToolExecutor::new(manager).execute(call).await.to_envelope()
     }

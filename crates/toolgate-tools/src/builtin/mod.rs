@@ -1,4 +1,4 @@
-//! Functions that ship with Toolgate. One file each; [`all`] is the list.
+//! The built-in tools, one file each; [`all`] lists them.
 
 use std::sync::Arc;
 
@@ -12,63 +12,35 @@ mod search;
 mod volume;
 
 pub use search::{SearchBackend, SearchSettings};
-pub use volume::{Sounding, VolumeState};
+pub use volume::{VolumeControl, VolumeState};
 
-/// A function that ships: what stands in the list of tools, and what runs.
-///
-/// ```
-/// use toolgate_tools::builtin::{BuiltinSettings, all};
-///
-/// let echo = all(&BuiltinSettings::default()).into_iter().find(|builtin| builtin.name == "echo").unwrap();
-/// assert_eq!(echo.parameters["type"], "object");
-/// ```
 #[non_exhaustive]
-pub struct Builtin {
-    /// Its name, as a tool and as a handler.
+pub struct BuiltinTool {
+    /// The name of both the tool and the handler.
     pub name: &'static str,
-    /// What it does, for a model and for a person.
     pub description: &'static str,
-    /// The JSON Schema of its arguments.
     pub parameters: Value,
-    /// What it says of its effects.
     pub annotations: Annotations,
-    /// What runs.
     pub handler: Arc<dyn Handler>,
 }
 
-/// Settings of the builtins that have any.
-///
-/// ```
-/// use toolgate_tools::builtin::{BuiltinSettings, SearchBackend};
-///
-/// let mut settings = BuiltinSettings::default();
-/// settings.search.backend = SearchBackend::Searxng;
-/// settings.search.url = "http://127.0.0.1:8080".to_owned();
-/// ```
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct BuiltinSettings {
-    /// Of `search`.
     pub search: SearchSettings,
-    /// What `volume` governs in place of the machine's speakers, if this program has a voice of its own.
-    pub sounding: Option<Arc<dyn Sounding>>,
+    /// What `volume` controls instead of the machine's speakers, for a program with a
+    /// voice of its own.
+    pub volume_control: Option<Arc<dyn VolumeControl>>,
 }
 
-/// Every builtin, sorted by name.
-///
-/// ```
-/// use toolgate_tools::builtin::{BuiltinSettings, all};
-///
-/// let names: Vec<&str> = all(&BuiltinSettings::default()).iter().map(|builtin| builtin.name).collect();
-/// assert!(names.is_sorted() && names.contains(&"datetime"));
-/// ```
-pub fn all(settings: &BuiltinSettings) -> Vec<Builtin> {
+/// All built-in tools, sorted by name.
+pub fn all(settings: &BuiltinSettings) -> Vec<BuiltinTool> {
     vec![
         datetime::builtin(),
         echo::builtin(),
         math_eval::builtin(),
         search::builtin(&settings.search),
-        volume::builtin(settings.sounding.as_ref()),
+        volume::builtin(settings.volume_control.as_ref()),
     ]
 }
 
@@ -80,14 +52,14 @@ mod tests {
     use toolgate_core::{ToolCall, ToolDefinition, ToolExecutor, ToolManager};
 
     use super::*;
-    use crate::Handlers;
+    use crate::HandlerRegistry;
 
     /// The envelope's result or error, through the whole door.
     async fn call(name: &str, arguments: Value) -> Value {
         let mut settings = BuiltinSettings::default();
         settings.search.backend = SearchBackend::Searxng;
         let manager = Arc::new(ToolManager::new());
-        manager.add_all(Handlers::new(&settings).builtin_tools());
+        manager.add_all(HandlerRegistry::new(&settings).builtin_tools());
         let outcome = ToolExecutor::new(manager)
             .execute(ToolCall::new(name, arguments))
             .await;
@@ -170,7 +142,7 @@ mod tests {
 
     #[test]
     fn every_builtin_has_a_sound_definition_that_a_model_can_use() {
-        for Builtin {
+        for BuiltinTool {
             name,
             description,
             parameters,

@@ -8,8 +8,8 @@ use toolgate_core::{ToolCall, ToolExecutor, ToolManager};
 use super::*;
 use crate::builtin::BuiltinSettings;
 
-fn load(entries: &[Value]) -> Loaded {
-    Handlers::new(&BuiltinSettings::default()).load(entries)
+fn load(entries: &[Value]) -> LoadedDefinitions {
+    HandlerRegistry::new(&BuiltinSettings::default()).load(entries)
 }
 
 fn entry(implementation: &Value) -> Value {
@@ -41,9 +41,9 @@ async fn im2_a_mock_answers_at_once_whatever_it_is_given() {
         let manager = Arc::new(ToolManager::new());
         let mock = json!({ "type": "mock", "mock_response": answer });
         manager.add_all(load(&[entry(&mock)]).tools);
-        let executor = ToolExecutor::builder(manager).unobserved().build();
+        let executor = ToolExecutor::builder(manager).without_observers().build();
         for arguments in [json!({}), json!({ "a": 1 }), json!({ "mock_response": 5 })] {
-            // At the first poll: there is nothing in it that could wait, let alone for 10 ms.
+            // Answers at the first poll: nothing in it could wait, let alone for 10 ms.
             let call = executor.execute(ToolCall::new("t", arguments));
             let envelope = call.now_or_never().unwrap().to_envelope();
             assert_eq!(envelope["result"].to_string(), answer.to_string());
@@ -106,7 +106,7 @@ fn tm6_a_bad_entry_is_left_out_and_named_and_the_rest_load() {
         (
             with("implementation", json!({ "type": "magic" })),
             vec!["implementation", "type"],
-            "tool 't' is left out: implementation.type: 'magic' is unknown; known are: mock, builtin, internal",
+            "tool 't' is left out: implementation.type: 'magic' is unknown; possible values: mock, builtin, internal",
         ),
         (
             with("implementation", json!({ "type": "mock" })),
@@ -182,7 +182,7 @@ fn im3_a_missing_handler_is_warned_about_and_the_tool_is_there() {
         texts,
         [
             "tool 't': Builtin handler 'ecko' not found, did you mean 'echo'?",
-            "tool 't': Internal handler 'x' not found, there are none",
+            "tool 't': Internal handler 'x' not found, no handlers of this type exist",
         ]
     );
 }

@@ -1,4 +1,4 @@
-//! What the measurements have in common: turns as they end, and the time between their stages.
+//! Shared by the measurements: turns as they end, and the time between their stages.
 
 use std::io::Write as _;
 
@@ -6,38 +6,42 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use toolgate_journal::{TurnStages, VoiceTurn};
-use toolgate_voice::{Event, Watcher};
+use toolgate_voice::{VoiceEvent, VoiceObserver};
 
-pub(crate) type Failure = Box<dyn std::error::Error>;
+pub(crate) type ExampleError = Box<dyn std::error::Error>;
 
-/// Passes on every turn.
-pub(crate) struct Told(Mutex<mpsc::UnboundedSender<VoiceTurn>>);
+/// Forwards every turn.
+pub(crate) struct TurnSender(Mutex<mpsc::UnboundedSender<VoiceTurn>>);
 
-impl Told {
-    /// With where the turns arrive.
+impl TurnSender {
+    /// Also returns the receiver of the turns.
     pub(crate) fn new() -> (Self, mpsc::UnboundedReceiver<VoiceTurn>) {
         let (tell, turns) = mpsc::unbounded_channel();
         (Self(Mutex::new(tell)), turns)
     }
 }
 
-impl Watcher for Told {
-    fn event(&self, event: Event<'_>) {
-        if let Event::Turn(turn) = event {
+impl VoiceObserver for TurnSender {
+    fn event(&self, event: VoiceEvent<'_>) {
+        if let VoiceEvent::Turn(turn) = event {
             let tell = self.0.lock();
-            // Nobody listens any more at the end.
+            // The receiver is gone at the end.
             drop(tell.send(turn.clone()));
         }
     }
 }
 
 /// The time between two stages of each turn, in milliseconds, sorted.
-pub(crate) struct Times(Vec<f64>);
+pub(crate) struct StageTimes(Vec<f64>);
 
-type Stage = fn(&TurnStages) -> Option<f64>;
+type StageTime = fn(&TurnStages) -> Option<f64>;
 
-impl Times {
-    pub(crate) fn between(all: &[TurnStages], from: Stage, to: Stage) -> Result<Self, Failure> {
+impl StageTimes {
+    pub(crate) fn between(
+        all: &[TurnStages],
+        from: StageTime,
+        to: StageTime,
+    ) -> Result<Self, ExampleError> {
         let times = all.iter().map(|stages| Some(to(stages)? - from(stages)?));
         let times: Option<Vec<f64>> = times.collect();
         Ok(Self::new(times.ok_or("a stage was not reached")?))
@@ -57,7 +61,7 @@ impl Times {
         json!({ "p50": rounded(50), format!("p{high}"): rounded(high) })
     }
 
-    /// The time that so many of a hundred turns stay within.
+    /// The time within which this percentage of the turns stay.
     pub(crate) fn percentile(&self, share: usize) -> Option<f64> {
         let last = self.0.len().checked_sub(1)?;
         self.0.get(last * share / 100).copied()
@@ -65,16 +69,17 @@ impl Times {
 }
 
 /// From the end of speech to the first sound of the answer.
-pub(crate) fn whole(all: &[TurnStages]) -> Result<Times, Failure> {
-    Times::between(all, |one| one.speech_ended_ms, |one| one.first_audio_ms)
+pub(crate) fn whole(all: &[TurnStages]) -> Result<StageTimes, ExampleError> {
+    StageTimes::between(all, |one| one.speech_ended_ms, |one| one.first_audio_ms)
 }
 
 /// Each stage and the whole, with the median and one more percentile.
-pub(crate) fn report(all: &[TurnStages], high: usize) -> Result<Value, Failure> {
-    let told = |times: Times| times.to_json(high);
-    let transcribed = Times::between(all, |one| one.speech_ended_ms, |one| one.transcribed_ms)?;
-    let first_token = Times::between(all, |one| one.transcribed_ms, |one| one.first_token_ms)?;
-    let first_audio = Times::between(all, |one| one.first_token_ms, |one| one.first_audio_ms)?;
+pub(crate) fn report(all: &[TurnStages], high: usize) -> Result<Value, ExampleError> {
+    let told = |times: StageTimes| times.to_json(high);
+    let transcribed =
+        StageTimes::between(all, |one| one.speech_ended_ms, |one| one.transcribed_ms)?;
+    let first_token = StageTimes::between(all, |one| one.transcribed_ms, |one| one.first_token_ms)?;
+    let first_audio = StageTimes::between(all, |one| one.first_token_ms, |one| one.first_audio_ms)?;
     Ok(json!({
         "transcribed": told(transcribed),
         "first_token": told(first_token),

@@ -1,79 +1,61 @@
-//! From any format to the one that is heard.
+//! Converts sound of any format to 16-bit mono at 16 kHz.
 
-use rubato::audioadapter_buffers::direct::InterleavedSlice;
-use rubato::{
-    Async, FixedAsync, Indexing, Resampler, SincInterpolationParameters, SincInterpolationType,
-    WindowFunction,
-};
+use std::f64::consts::PI;
 
-use super::{Format, FormatError, RATE};
+use super::{AudioFormat, AudioFormatError, RATE};
 
-/// Pieces of sound per second that are resampled at once: ten milliseconds are not noticed.
-const PIECES: u32 = 100;
-/// Taps of the filter per step of the rate. Enough to keep what is above speech from being heard as something below it.
+// Filter taps per output sample at 16 kHz or less: enough to keep frequencies above speech from
+// aliasing into it.
 const TAPS: u32 = 128;
+// The share of the band that passes; the rest is the slope of the filter.
+const PASS_BAND: f64 = 0.95;
+// Positions between two input samples that get coefficients of their own. Usual rates are exact,
+// and memory is bounded.
+const MAX_PHASES: u32 = 640;
 
-/// Makes sound of one format into 16-bit mono at 16 kHz, as it comes: pieces may end anywhere, even within a sample.
-pub(crate) struct ToHeard {
-    format: Format,
-    /// The beginning of a frame whose rest is not here yet.
+// Sound arrives in pieces that may be cut anywhere, even within a sample.
+pub(crate) struct CaptureConverter {
+    format: AudioFormat,
     rest: Vec<u8>,
-    /// None for sound that has the right rate already.
-    resampling: Option<Resampling>,
+    resampler: Option<MonoResampler>,
 }
 
-impl ToHeard {
-    pub(crate) fn new(format: Format) -> Result<Self, FormatError> {
-        let format = format.check()?;
-        let resampling = match format.rate {
-            RATE => None,
-            rate => Some(Resampling::new(rate)?),
-        };
+impl CaptureConverter {
+    pub(crate) fn new(format: AudioFormat) -> Result<Self, AudioFormatError> {
+        let format = format.validated()?;
+        let resampler = (format.rate != RATE).then(|| MonoResampler::new(format.rate));
         Ok(Self {
             format,
             rest: Vec::new(),
-            resampling,
+            resampler,
         })
     }
 
-    /// What it makes of these bytes and those before. Some of it comes with the next ones.
     pub(crate) fn convert(&mut self, bytes: &[u8]) -> Vec<i16> {
         let size = self.format.frame_bytes();
-        let mut bytes = bytes;
-        let mut mono = Vec::with_capacity(bytes.len() / size + 1);
-        if !self.rest.is_empty() {
-            let missing = (size - self.rest.len()).min(bytes.len());
-            self.rest.extend_from_slice(&bytes[..missing]);
-            bytes = &bytes[missing..];
-            if self.rest.len() < size {
-                return Vec::new();
-            }
-            mono.push(mean(&self.rest, self.format.width));
-            self.rest.clear();
-        }
-        let frames = bytes.chunks_exact(size);
-        self.rest.extend_from_slice(frames.remainder());
-        mono.extend(frames.map(|frame| mean(frame, self.format.width)));
-        match &mut self.resampling {
+        self.rest.extend_from_slice(bytes);
+        let whole = self.rest.len() / size * size;
+        let frames = self.rest[..whole].chunks_exact(size);
+        let mono: Vec<f32> = frames.map(|frame| mean(frame, self.format.width)).collect();
+        self.rest.drain(..whole);
+        match &mut self.resampler {
             None => mono.into_iter().map(to_sample).collect(),
-            Some(resampling) => resampling.convert(&mono),
+            Some(resampler) => resampler.convert(&mono),
         }
     }
 
-    /// What is still inside, once no more comes. The beginning of a frame is forgotten.
     pub(crate) fn finish(self) -> Vec<i16> {
-        self.resampling.map_or_else(Vec::new, Resampling::finish)
+        self.resampler.map_or_else(Vec::new, MonoResampler::finish)
     }
 }
 
-/// All channels together, from -1 to 1.
 fn mean(frame: &[u8], width: u16) -> f32 {
     let width = usize::from(width);
     let sum: f32 = frame.chunks_exact(width).map(sample).sum();
     sum / (frame.len() / width) as f32
 }
 
-/// A sample of any width, from -1 to 1: shifted to the top of 32 bits, all have the same scale.
+// Shifted to the top of 32 bits, samples of every width have the same scale.
 fn sample(bytes: &[u8]) -> f32 {
     let mut wide = [0; 4];
     wide[4 - bytes.len()..].copy_from_slice(bytes);
@@ -81,105 +63,118 @@ fn sample(bytes: &[u8]) -> f32 {
 }
 
 fn to_sample(value: f32) -> i16 {
-    // A conversion of a float to an integer stops at the ends of its range.
+    // A float-to-integer cast saturates, so clipping needs no code.
     (value * 32_768.0).round() as i16
 }
 
-struct Resampling {
-    resampler: Async<f32>,
-    waiting: Vec<f32>,
-    made: Vec<f32>,
-    /// How much of what it makes is the filter's own delay, which nobody said.
-    delay: usize,
-    taken: u64,
-    given: u64,
+// A windowed sinc, evaluated where each output sample falls. Written by hand because it takes less
+// code than feeding a crate that works in blocks with a delay.
+struct MonoResampler {
+    rate: u32,
+    taps: usize,
+    // `taps` coefficients for each phase.
+    filters: Vec<f32>,
+    // Input for the next outputs, with silence before the very first sample.
+    recent: Vec<f32>,
+    // Samples removed from the front of `recent` so far.
+    dropped: u64,
+    received: u64,
+    sent: u64,
 }
 
-impl Resampling {
-    fn new(rate: u32) -> Result<Self, FormatError> {
-        let taps = TAPS * rate.div_ceil(RATE);
-        let parameters =
-            SincInterpolationParameters::new(taps as usize, WindowFunction::BlackmanHarris2)
-                .interpolation(SincInterpolationType::Linear);
-        let ratio = f64::from(RATE) / f64::from(rate);
-        let piece = (rate / PIECES) as usize;
-        let resampler =
-            Async::<f32>::new_sinc(ratio, 1.0, &parameters, piece, 1, FixedAsync::Input)
-                .map_err(|_| FormatError::Rate(rate))?;
-        Ok(Self {
-            delay: resampler.output_delay(),
-            made: vec![0.0; resampler.output_frames_max()],
-            waiting: Vec::new(),
-            resampler,
-            taken: 0,
-            given: 0,
-        })
+impl MonoResampler {
+    fn new(rate: u32) -> Self {
+        let taps = (TAPS * rate.div_ceil(RATE)) as usize;
+        let phases = (RATE / greatest_common_divisor(RATE, rate)).min(MAX_PHASES);
+        let filters = (0..phases).flat_map(|phase| filter(rate, taps, phase, phases));
+        Self {
+            rate,
+            taps,
+            filters: filters.collect(),
+            recent: vec![0.0; taps / 2 - 1],
+            dropped: 0,
+            received: 0,
+            sent: 0,
+        }
     }
 
     fn convert(&mut self, mono: &[f32]) -> Vec<i16> {
-        self.taken += mono.len() as u64;
-        self.waiting.extend_from_slice(mono);
-        let mut heard = Vec::new();
-        let mut used = 0;
-        loop {
-            let piece = self.resampler.input_frames_next();
-            if self.waiting.len() - used < piece {
-                break;
-            }
-            let at = used..used + piece;
-            used = at.end;
-            let samples = self.waiting[at].to_vec();
-            heard.extend(self.piece(&samples, None));
-        }
-        self.waiting.drain(..used);
-        heard
+        self.received += mono.len() as u64;
+        self.recent.extend_from_slice(mono);
+        self.take_ready()
     }
 
-    /// Silence pushes the rest out; what is more than was taken belongs to the silence.
+    // Silence stands in for the samples that the last outputs still wait for.
     fn finish(mut self) -> Vec<i16> {
-        let due = (self.taken as f64 * self.resampler.resample_ratio()).ceil() as u64;
-        let mut rest = std::mem::take(&mut self.waiting);
-        let mut heard = Vec::new();
-        while self.given < due {
-            let samples = std::mem::take(&mut rest);
-            let before = (self.given, self.delay);
-            heard.extend(self.piece(&samples, Some(samples.len())));
-            if before == (self.given, self.delay) {
-                break;
-            }
-        }
-        heard.truncate(heard.len() - self.given.saturating_sub(due) as usize);
-        heard
+        self.recent
+            .resize(self.recent.len() + self.taps / 2 + 1, 0.0);
+        self.take_ready()
     }
 
-    fn piece(&mut self, samples: &[f32], partial: Option<usize>) -> Vec<i16> {
-        let room = self.made.len();
-        let indexing = Indexing {
-            partial_len: partial,
-            ..Indexing::default()
-        };
-        let made = InterleavedSlice::new(samples, 1, samples.len())
-            .ok()
-            .zip(InterleavedSlice::new_mut(&mut self.made, 1, room).ok())
-            .and_then(|(from, mut to)| {
-                let done = self
-                    .resampler
-                    .process_into_buffer(&from, &mut to, Some(&indexing));
-                done.ok()
-            });
-        let Some((_, made)) = made else {
-            // Its buffers are of the sizes it asked for: this cannot be. Better a gap than no microphone.
-            tracing::error!("a piece of sound could not be resampled and is left out");
-            return Vec::new();
-        };
-        let late = self.delay.min(made);
-        self.delay -= late;
-        self.given += (made - late) as u64;
-        self.made[late..made]
-            .iter()
-            .copied()
-            .map(to_sample)
-            .collect()
+    fn take_ready(&mut self) -> Vec<i16> {
+        let due = (self.received * u64::from(RATE)).div_ceil(u64::from(self.rate));
+        let mut ready = Vec::new();
+        while self.sent < due {
+            let (start, filter) = self.next_window();
+            let Some(samples) = self.recent.get(start..start + self.taps) else {
+                break;
+            };
+            let sum: f32 = samples.iter().zip(filter).map(|(a, b)| a * b).sum();
+            ready.push(to_sample(sum));
+            self.sent += 1;
+        }
+        let done = self.next_window().0.min(self.recent.len());
+        self.recent.drain(..done);
+        self.dropped += done as u64;
+        ready
+    }
+
+    // Where in `recent` the samples of the next output begin, and their coefficients.
+    fn next_window(&self) -> (usize, &[f32]) {
+        let phases = (self.filters.len() / self.taps) as u64;
+        // Counted in phases; only unusual rates need the rounding.
+        let position = self.sent * u64::from(self.rate) * phases;
+        let position = (position + u64::from(RATE) / 2) / u64::from(RATE);
+        let start = (position / phases - self.dropped) as usize;
+        let filter = (position % phases) as usize * self.taps;
+        (start, &self.filters[filter..filter + self.taps])
+    }
+}
+
+// The coefficients for an output `phase / phases` of the way from one input sample to the next.
+fn filter(rate: u32, taps: usize, phase: u32, phases: u32) -> Vec<f32> {
+    let half = taps as f64 / 2.0;
+    let cutoff = PASS_BAND * f64::from(RATE.min(rate)) / f64::from(rate);
+    let offset = f64::from(phase) / f64::from(phases) + half - 1.0;
+    let at = |tap: usize| {
+        let distance = tap as f64 - offset;
+        sinc(cutoff * distance) * blackman_harris(distance / half)
+    };
+    let coefficients: Vec<f64> = (0..taps).map(at).collect();
+    // Normalized, so that loudness is the same at every phase.
+    let sum: f64 = coefficients.iter().sum();
+    coefficients.iter().map(|one| (one / sum) as f32).collect()
+}
+
+fn sinc(x: f64) -> f64 {
+    if x == 0.0 {
+        1.0
+    } else {
+        (PI * x).sin() / (PI * x)
+    }
+}
+
+// From -1 to 1. Its side lobes are below -90 dB, so nothing above speech is heard as speech.
+fn blackman_harris(x: f64) -> f64 {
+    let cosine = |n: f64| (n * PI * x).cos();
+    0.358_75 + 0.488_29 * cosine(1.0) + 0.141_28 * cosine(2.0) + 0.011_68 * cosine(3.0)
+}
+
+fn greatest_common_divisor(a: u32, b: u32) -> u32 {
+    if b == 0 {
+        a
+    } else {
+        greatest_common_divisor(b, a % b)
     }
 }
 

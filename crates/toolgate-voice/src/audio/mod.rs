@@ -1,7 +1,6 @@
-//! Sound: formats, samples, and what is made of them.
+//! Audio formats, conversion and WAV.
 
 mod convert;
-mod level;
 mod wav;
 
 use std::time::Duration;
@@ -9,60 +8,63 @@ use std::time::Duration;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
-pub(crate) use self::convert::ToHeard;
-pub(crate) use self::level::level;
+pub(crate) use self::convert::CaptureConverter;
 pub use self::wav::check_wav;
 pub(crate) use self::wav::{WavError, WavStream};
 
-/// Samples per second of everything that is heard.
 pub(crate) const RATE: u32 = 16_000;
 
-/// How samples are laid out: little-endian, signed, interleaved.
+/// The length of so many samples at [`RATE`].
+pub(crate) fn sample_time(samples: usize) -> Duration {
+    Duration::from_secs_f64(samples as f64 / f64::from(RATE))
+}
+
+// In decibels of full scale. Quieter sound is silence to a person, louder sound is shouting.
+const SILENT: f32 = -60.0;
+const LOUD: f32 = -12.0;
+
+/// The perceived loudness, from 0 to 1. The scale is logarithmic, as hearing is.
+pub(crate) fn level(samples: &[i16]) -> f32 {
+    let decibels = 20.0 * rms(samples).log10();
+    ((decibels - SILENT) / (LOUD - SILENT)).clamp(0.0, 1.0)
+}
+
+/// The root mean square, as a share of full scale.
+pub(crate) fn rms(samples: &[i16]) -> f32 {
+    let square = |sample: &i16| f64::from(*sample) * f64::from(*sample);
+    let sum: f64 = samples.iter().map(square).sum();
+    let mean = sum / samples.len().max(1) as f64;
+    (mean.sqrt() / f64::from(i16::MAX)) as f32
+}
+
+/// A PCM format. Samples are little-endian, signed and interleaved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "UncheckedFormat")]
-pub(crate) struct Format {
-    /// Samples per second and channel.
+pub(crate) struct AudioFormat {
     pub(crate) rate: u32,
-    /// Bytes per sample.
     pub(crate) width: u16,
     pub(crate) channels: u16,
 }
 
-/// A format as a peer writes it, who may write anything.
-#[derive(Deserialize)]
-struct UncheckedFormat {
-    rate: u32,
-    width: u16,
-    channels: u16,
-}
+impl AudioFormat {
+    /// What is captured, and sent to engines: 16-bit mono at 16 kHz.
+    pub(crate) const CAPTURE: Self = Self::new(RATE, 2, 1);
 
-impl TryFrom<UncheckedFormat> for Format {
-    type Error = FormatError;
-
-    fn try_from(told: UncheckedFormat) -> Result<Self, FormatError> {
-        let format = Self {
-            rate: told.rate,
-            width: told.width,
-            channels: told.channels,
-        };
-        format.check()
+    pub(crate) const fn new(rate: u32, width: u16, channels: u16) -> Self {
+        Self {
+            rate,
+            width,
+            channels,
+        }
     }
-}
 
-impl Format {
-    pub(crate) const HEARD: Self = Self {
-        rate: RATE,
-        width: 2,
-        channels: 1,
-    };
-
-    /// That sound of this format can be used. Whoever sends sound may write anything into its head.
-    pub(crate) fn check(self) -> Result<Self, FormatError> {
+    /// Fails for a format this program can't handle. Headers come from outside
+    /// and may say anything.
+    pub(crate) fn validated(self) -> Result<Self, AudioFormatError> {
         match self {
-            Self { rate, .. } if !(8_000..=192_000).contains(&rate) => Err(FormatError::Rate(rate)),
-            Self { width, .. } if !(1..=4).contains(&width) => Err(FormatError::Width(width)),
-            Self { channels, .. } if !(1..=8).contains(&channels) => {
-                Err(FormatError::Channels(channels))
+            _ if !(8_000..=192_000).contains(&self.rate) => Err(AudioFormatError::Rate(self.rate)),
+            _ if !(1..=4).contains(&self.width) => Err(AudioFormatError::Width(self.width)),
+            _ if !(1..=8).contains(&self.channels) => {
+                Err(AudioFormatError::Channels(self.channels))
             }
             usable => Ok(usable),
         }
@@ -73,13 +75,14 @@ impl Format {
     }
 
     pub(crate) fn duration(self, bytes: usize) -> Duration {
+        // Guards against division by zero: an unchecked format may hold any numbers.
         let a_second = self.frame_bytes().max(1) as f64 * f64::from(self.rate.max(1));
         Duration::from_secs_f64(bytes as f64 / a_second)
     }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum FormatError {
+pub(crate) enum AudioFormatError {
     #[error("sound at {0} Hz cannot be used: it must be from 8000 to 192000 Hz")]
     Rate(u32),
     #[error("sound with {0} bytes per sample cannot be used: there must be 1 to 4")]
@@ -88,20 +91,10 @@ pub(crate) enum FormatError {
     Channels(u16),
 }
 
-/// A piece of sound on its way out, in the format of whoever made it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Sound {
-    pub(crate) format: Format,
+pub(crate) struct AudioClip {
+    pub(crate) format: AudioFormat,
     pub(crate) bytes: Bytes,
-}
-
-#[cfg(test)]
-pub(crate) fn format(rate: u32, width: u16, channels: u16) -> Format {
-    Format {
-        rate,
-        width,
-        channels,
-    }
 }
 
 #[cfg(test)]
@@ -111,29 +104,72 @@ mod tests {
     #[test]
     fn a_format_nobody_could_play_is_refused_with_what_it_must_be() {
         for (given, problem) in [
-            (format(16_000, 2, 1), None),
-            (format(8_000, 1, 8), None),
-            (format(192_000, 4, 2), None),
-            (format(0, 2, 1), Some(FormatError::Rate(0))),
-            (format(7_999, 2, 1), Some(FormatError::Rate(7_999))),
-            (format(192_001, 2, 1), Some(FormatError::Rate(192_001))),
-            (format(u32::MAX, 0, 0), Some(FormatError::Rate(u32::MAX))),
-            (format(16_000, 0, 1), Some(FormatError::Width(0))),
-            (format(16_000, 5, 1), Some(FormatError::Width(5))),
-            (format(16_000, 2, 0), Some(FormatError::Channels(0))),
-            (format(16_000, 2, 9), Some(FormatError::Channels(9))),
+            (AudioFormat::new(16_000, 2, 1), None),
+            (AudioFormat::new(8_000, 1, 8), None),
+            (AudioFormat::new(192_000, 4, 2), None),
+            (AudioFormat::new(0, 2, 1), Some(AudioFormatError::Rate(0))),
+            (
+                AudioFormat::new(7_999, 2, 1),
+                Some(AudioFormatError::Rate(7_999)),
+            ),
+            (
+                AudioFormat::new(192_001, 2, 1),
+                Some(AudioFormatError::Rate(192_001)),
+            ),
+            (
+                AudioFormat::new(u32::MAX, 0, 0),
+                Some(AudioFormatError::Rate(u32::MAX)),
+            ),
+            (
+                AudioFormat::new(16_000, 0, 1),
+                Some(AudioFormatError::Width(0)),
+            ),
+            (
+                AudioFormat::new(16_000, 5, 1),
+                Some(AudioFormatError::Width(5)),
+            ),
+            (
+                AudioFormat::new(16_000, 2, 0),
+                Some(AudioFormatError::Channels(0)),
+            ),
+            (
+                AudioFormat::new(16_000, 2, 9),
+                Some(AudioFormatError::Channels(9)),
+            ),
         ] {
-            assert_eq!(given.check().err(), problem, "{given:?}");
+            assert_eq!(given.validated().err(), problem, "{given:?}");
         }
     }
 
     #[test]
     fn the_length_of_sound_is_known_even_for_a_senseless_format() {
-        assert_eq!(Format::HEARD.duration(32_000), Duration::from_secs(1));
         assert_eq!(
-            format(48_000, 4, 2).duration(38_400),
+            AudioFormat::CAPTURE.duration(32_000),
+            Duration::from_secs(1)
+        );
+        assert_eq!(
+            AudioFormat::new(48_000, 4, 2).duration(38_400),
             Duration::from_millis(100)
         );
-        assert_eq!(format(0, 0, 0).duration(3), Duration::from_secs(3));
+        assert_eq!(
+            AudioFormat::new(0, 0, 0).duration(3),
+            Duration::from_secs(3)
+        );
+    }
+
+    #[test]
+    fn the_level_follows_loudness_and_stays_in_its_bounds() {
+        // A square wave has its amplitude as its power: 32767 is 0 dB, a tenth of it -20 dB.
+        for (amplitude, expected) in [
+            (0, 0.0),
+            (10, 0.0),
+            (328, 20.0 / 48.0),
+            (3277, 40.0 / 48.0),
+            (i16::MAX, 1.0),
+            (i16::MIN, 1.0),
+        ] {
+            let found = level(&[amplitude; 100]);
+            assert!((found - expected).abs() < 0.001, "{amplitude}: {found}");
+        }
     }
 }

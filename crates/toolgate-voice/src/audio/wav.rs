@@ -1,4 +1,4 @@
-//! WAV as it comes through a pipe.
+//! Reads WAV from a stream.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -6,77 +6,80 @@ use std::path::Path;
 
 use bytes::{Buf, Bytes, BytesMut};
 
-use super::{Format, FormatError};
+use super::{AudioFormat, AudioFormatError};
 
-/// A header with all its notes is never longer.
-const LONGEST_HEADER: usize = 64 * 1024;
-/// Who writes into a pipe does not know how long it gets, and says so with nothing or with a length near the highest.
+// A real header is never longer, whatever extra chunks it has.
+const MAX_HEADER_LEN: usize = 64 * 1024;
+// A program that writes to a pipe doesn't know the length in advance. It writes 0 or a
+// length near the maximum.
 const ENDLESS: u32 = 0x7fff_0000;
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum WavError {
     #[error("this is not WAV: {0}")]
-    NotWav(String),
+    NotWav(&'static str),
     #[error(
         "this WAV cannot be used: it must be uncompressed, with 8, 16, 24 or 32 bits; sox OLD.wav -e signed -b 16 NEW.wav makes it so"
     )]
     Unsupported,
     #[error(transparent)]
-    Format(#[from] FormatError),
+    Format(#[from] AudioFormatError),
 }
 
-/// Fails if a file can't be read or doesn't begin as WAV, before anything is started for it.
+/// Fails if a file can't be read or doesn't start as WAV. Called before anything is
+/// started for the file.
 pub fn check_wav(file: &Path) -> io::Result<()> {
     let mut header = Vec::new();
     let file = File::open(file)?;
-    file.take(LONGEST_HEADER as u64).read_to_end(&mut header)?;
+    file.take(MAX_HEADER_LEN as u64).read_to_end(&mut header)?;
     let begun = WavStream::default().feed(&header);
     begun.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
     Ok(())
 }
 
-/// Takes a WAV apart while it still comes: first its header, then its sound, of whatever length.
 #[derive(Debug, Default)]
 pub(crate) struct WavStream {
     waiting: BytesMut,
-    found: Option<Found>,
+    found: Option<WavHeader>,
 }
 
 #[derive(Debug)]
-struct Found {
-    format: Format,
-    encoding: Encoding,
-    /// How many bytes of sound are still to come; what follows them are notes.
+struct WavHeader {
+    format: AudioFormat,
+    encoding: SampleEncoding,
+    /// Bytes of sound still to come. What follows them is metadata. `None` for an endless stream.
     left: Option<usize>,
 }
 
 #[derive(Debug, Clone, Copy)]
-enum Encoding {
+enum SampleEncoding {
     Signed,
-    /// WAV has its 8-bit samples without a sign.
     Unsigned,
     Float,
 }
 
 impl WavStream {
-    /// The sound in these bytes and those before: whole frames, as [`format`](Self::format) says.
     pub(crate) fn feed(&mut self, bytes: &[u8]) -> Result<Bytes, WavError> {
         self.waiting.extend_from_slice(bytes);
         if self.found.is_none() {
-            let Some((found, header)) = header(&self.waiting)? else {
+            let Some((found, header)) = parse_header(&self.waiting)? else {
                 return Ok(Bytes::new());
             };
             self.waiting.advance(header);
             self.found = Some(found);
         }
-        Ok(self.sound())
+        Ok(self.take_sound())
     }
 
-    pub(crate) fn format(&self) -> Option<Format> {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.waiting.is_empty() && self.found.is_none()
+    }
+
+    pub(crate) fn format(&self) -> Option<AudioFormat> {
         self.found.as_ref().map(|found| found.format)
     }
 
-    fn sound(&mut self) -> Bytes {
+    fn take_sound(&mut self) -> Bytes {
         let Some(found) = &mut self.found else {
             return Bytes::new();
         };
@@ -90,62 +93,62 @@ impl WavStream {
             *left -= whole;
         }
         let mut sound = self.waiting.split_to(whole);
+        // Whatever follows the sound is metadata and must not pile up.
         if found.left == Some(0) {
             self.waiting.clear();
         }
         match found.encoding {
-            Encoding::Signed => {}
-            Encoding::Unsigned => sound.iter_mut().for_each(|byte| *byte ^= 0x80),
-            Encoding::Float => sound.chunks_exact_mut(4).for_each(to_integer),
+            SampleEncoding::Signed => {}
+            SampleEncoding::Unsigned => sound.iter_mut().for_each(|byte| *byte ^= 0x80),
+            SampleEncoding::Float => sound.chunks_exact_mut(4).for_each(to_integer),
         }
         sound.freeze()
     }
 }
 
-/// A float of 32 bits becomes an integer of 32 bits, in its place.
 fn to_integer(bytes: &mut [u8]) {
     let mut value = [0; 4];
     value.copy_from_slice(bytes);
-    // What is not a number becomes 0, and what is too loud stops at the end of the range.
+    // The cast turns NaN into 0 and clamps what is too loud.
     let wide = (f32::from_le_bytes(value) * -(i32::MIN as f32)) as i32;
     bytes.copy_from_slice(&wide.to_le_bytes());
 }
 
-/// What the header says and how long it is; none while a part of it is missing.
-fn header(bytes: &[u8]) -> Result<Option<(Found, usize)>, WavError> {
+/// Parses the header and returns its length. `None` while a part of it is missing.
+fn parse_header(bytes: &[u8]) -> Result<Option<(WavHeader, usize)>, WavError> {
     let start = &bytes[..bytes.len().min(12)];
     if !b"RIFF".starts_with(&start[..start.len().min(4)])
         || !b"WAVE".starts_with(start.get(8..).unwrap_or_default())
     {
-        return Err(WavError::NotWav("it does not begin as one".to_owned()));
+        return Err(WavError::NotWav("it has no RIFF header"));
     }
     let (mut at, mut described) = (12, None);
     while let Some((name, length)) = chunk(bytes, at) {
         at += 8;
         if name == *b"data" {
-            let (format, encoding) = described
-                .ok_or_else(|| WavError::NotWav("its sound comes before its format".to_owned()))?;
+            let (format, encoding) =
+                described.ok_or(WavError::NotWav("its sound comes before its format"))?;
             let left = (1..ENDLESS).contains(&length).then_some(length as usize);
-            let found = Found {
-                format,
-                encoding,
-                left,
-            };
-            return Ok(Some((found, at)));
+            return Ok(Some((
+                WavHeader {
+                    format,
+                    encoding,
+                    left,
+                },
+                at,
+            )));
         }
-        // Every chunk begins at an even place.
+        // Chunks are padded to an even length.
         let end = at + length as usize + length as usize % 2;
         if name == *b"fmt "
             && let Some(description) = bytes.get(at..end)
         {
-            described = Some(describe(description)?);
+            described = Some(parse_format(description)?);
         }
         at = end;
     }
-    if at.max(bytes.len()) > LONGEST_HEADER {
-        return Err(WavError::NotWav(
-            "its header does not end within 64 KiB".to_owned(),
-        ));
+    if at.max(bytes.len()) > MAX_HEADER_LEN {
+        return Err(WavError::NotWav("its header does not end within 64 KiB"));
     }
     Ok(None)
 }
@@ -156,40 +159,33 @@ fn chunk(bytes: &[u8], at: usize) -> Option<([u8; 4], u32)> {
     Some((*name, u32::from_le_bytes(*length)))
 }
 
-fn describe(chunk: &[u8]) -> Result<(Format, Encoding), WavError> {
+fn parse_format(chunk: &[u8]) -> Result<(AudioFormat, SampleEncoding), WavError> {
     const INTEGERS: u16 = 1;
     const FLOATS: u16 = 3;
     const EXTENDED: u16 = 0xfffe;
     let number = |at: usize| Some(u16::from_le_bytes([*chunk.get(at)?, *chunk.get(at + 1)?]));
-    let (Some(kind), Some(channels), Some(low), Some(high), Some(block), Some(bits)) = (
-        number(0),
-        number(2),
-        number(4),
-        number(6),
-        number(12),
-        number(14),
-    ) else {
-        return Err(WavError::NotWav("its format is cut off".to_owned()));
+    let [
+        Some(kind),
+        Some(channels),
+        Some(low),
+        Some(high),
+        Some(block),
+        Some(bits),
+    ] = [0, 2, 4, 6, 12, 14].map(number)
+    else {
+        return Err(WavError::NotWav("its format is cut off"));
     };
-    // An extended description has the kind further behind, as the beginning of a longer name.
-    let kind = if kind == EXTENDED {
-        number(24).unwrap_or(kind)
-    } else {
-        kind
-    };
+    // An extended format stores its kind further back, at the start of a GUID.
+    let kind = number(24).filter(|_| kind == EXTENDED).unwrap_or(kind);
     let encoding = match (kind, bits) {
-        (INTEGERS, 8) => Encoding::Unsigned,
-        (INTEGERS, 16 | 24 | 32) => Encoding::Signed,
-        (FLOATS, 32) => Encoding::Float,
+        (INTEGERS, 8) => SampleEncoding::Unsigned,
+        (INTEGERS, 16 | 24 | 32) => SampleEncoding::Signed,
+        (FLOATS, 32) => SampleEncoding::Float,
         _ => return Err(WavError::Unsupported),
     };
     let rate = u32::from(low) | u32::from(high) << 16;
-    let format = Format {
-        rate,
-        width: bits / 8,
-        channels,
-    }
-    .check()?;
+    let format = AudioFormat::new(rate, bits / 8, channels).validated()?;
+    // A padded block size would shift every later sample.
     if usize::from(block) != format.frame_bytes() {
         return Err(WavError::Unsupported);
     }

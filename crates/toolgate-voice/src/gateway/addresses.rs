@@ -1,49 +1,59 @@
-//! The addresses among the settings.
+//! Parses the addresses in the settings.
 
-use super::GatewayError;
+use std::fmt;
+
+use super::VoiceGatewayError;
 use crate::VoiceSettings;
-use crate::wyoming::Address;
+use crate::wyoming::WyomingAddress;
 
-pub(super) struct Addresses {
-    pub(super) asr: Address,
-    pub(super) wake: Option<Address>,
-    pub(super) tts: Option<Address>,
-    pub(super) handle: Option<Address>,
-    pub(super) serve_tts: Option<Address>,
+pub(super) struct EngineAddresses {
+    pub(super) asr: WyomingAddress,
+    pub(super) wake: Option<WyomingAddress>,
+    pub(super) tts: Option<WyomingAddress>,
+    pub(super) handle: Option<WyomingAddress>,
+    pub(super) serve_tts: Option<WyomingAddress>,
 }
 
-impl Addresses {
-    /// Reads them all, so that a wrong one is told before anything starts.
-    pub(super) fn of(settings: &VoiceSettings) -> Result<Self, GatewayError> {
-        let tts = Some(settings.tts.as_str()).filter(|tts| tts.contains("://"));
-        let asr = address("asr", &settings.asr)?;
-        let tts = address("tts", tts.unwrap_or_default())?;
-        let serve_tts = address("serveTts", &settings.serve_tts)?;
+impl EngineAddresses {
+    // All of them at once, so that a wrong one is reported before anything starts.
+    pub(super) fn from_settings(settings: &VoiceSettings) -> Result<Self, VoiceGatewayError> {
+        let asr = parse_address("asr", &settings.asr)?;
+        let is_address = settings.tts.contains("://");
+        let tts = parse_address("tts", if is_address { &settings.tts } else { "" })?;
+        let serve_tts = parse_address("serveTts", &settings.serve_tts)?;
+        // The gateway would ask itself for speech, over and over.
         if let (Some(tts), Some(serve_tts)) = (&tts, &serve_tts)
             && tts.may_reach(serve_tts)
         {
-            let what = "it offers the voice that 'tts' names, which would ask itself; give one of them another address";
-            return Err(GatewayError::Settings(format!("voice.serveTts: {what}")));
+            let what = "it has the same address as 'tts', so the gateway would ask itself; change one of them";
+            return Err(invalid("serveTts", what));
         }
+        let missing = || {
+            invalid(
+                "asr",
+                "set the address of the Wyoming speech-to-text service",
+            )
+        };
         Ok(Self {
-            asr: asr.ok_or_else(|| {
-                let what = "write where the Wyoming service is that makes text of speech";
-                GatewayError::Settings(format!("voice.asr: {what}"))
-            })?,
-            wake: address("wake", &settings.wake)?,
+            asr: asr.ok_or_else(missing)?,
+            wake: parse_address("wake", &settings.wake)?,
             tts,
-            handle: address("handle", &settings.handle)?,
+            handle: parse_address("handle", &settings.handle)?,
             serve_tts,
         })
     }
 }
 
-fn address(key: &str, text: &str) -> Result<Option<Address>, GatewayError> {
+fn parse_address(key: &str, text: &str) -> Result<Option<WyomingAddress>, VoiceGatewayError> {
     match text.trim() {
         "" => Ok(None),
-        text => match text.parse() {
-            Ok(address) => Ok(Some(address)),
-            Err(error) => Err(GatewayError::Settings(format!("voice.{key}: {error}"))),
-        },
+        text => {
+            let address: Result<WyomingAddress, _> = text.parse();
+            address.map(Some).map_err(|error| invalid(key, error))
+        }
     }
+}
+
+fn invalid(key: &str, what: impl fmt::Display) -> VoiceGatewayError {
+    VoiceGatewayError::Settings(format!("voice.{key}: {what}"))
 }

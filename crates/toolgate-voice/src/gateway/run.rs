@@ -1,4 +1,4 @@
-//! From the start to the end.
+//! Runs a gateway from start to shutdown.
 
 use std::sync::Arc;
 
@@ -8,131 +8,143 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use toolgate_core::Origin;
-use toolgate_models::{ChooseError, Chosen, ModelSettings, SentenceRouter};
+use toolgate_models::{ConnectedModel, ModelSettings, SentenceRouter};
 use tracing::info;
 
-use super::addresses::Addresses;
-use super::find::Finder;
-use super::hub::{self, Hub};
-use super::listening::{Ear, Memory, can_wait};
-use super::offers::Ports;
-use super::outlet::{Outlet, Voice};
-use super::satellite::Satellite;
-use super::{GatewayError, Mode, Parts, Reach, Summary, words};
-use crate::hear::{Input, Opened};
-use crate::house::House;
-use crate::listen::Wake;
-use crate::speak::{Output, Speaker, Synthesize, Tone};
+use super::addresses::EngineAddresses;
+use super::capture_loop::{CaptureLoop, CaptureMemory, can_wait};
+use super::engine_monitor::EngineMonitor;
+use super::event_hub::{CaptureState, EventHub};
+use super::lazy_engines::{LazyOutput, LazySynthesizer};
+use super::offered_services::OfferedPorts;
+use super::satellite_feedback::SatelliteFeedback;
+use super::{
+    ListenMode, ToolServerStatus, VoiceGatewayError, VoiceGatewayParts, VoiceSummary, announcements,
+};
+use crate::capture::{AudioInput, OpenInput};
+use crate::mqtt_reporter::MqttReporter;
+use crate::segment::WakeWordClient;
+use crate::speak::{SignalTone, Speaker};
 use crate::transcribe::WyomingAsr;
-use crate::turn::{BackgroundTranscriber, Engines, Equipment, HANDLE};
-use crate::{Event, Role, VoiceSettings, Watcher};
+use crate::turn::{BackgroundTranscriber, EngineHealth, HANDLE, TranscriberParts};
+use crate::{EngineRole, VoiceEvent, VoiceObserver, VoiceSettings};
 
-/// Hears, acts and answers until the input ends or it is told to stop.
+/// Captures, answers and speaks until the input ends or `stop` is cancelled.
 ///
 /// # Errors
-/// If a setting makes no sense, an input that does not come again can not be read, or a service can not be offered.
-pub async fn run(mut parts: Parts, stop: CancellationToken) -> Result<Summary, GatewayError> {
+/// If a setting is invalid, a service can't be offered, or an input can't be read and
+/// can't be opened again.
+pub async fn run(
+    mut parts: VoiceGatewayParts,
+    stop: CancellationToken,
+) -> Result<VoiceSummary, VoiceGatewayError> {
     parts.settings.tones &= !is_silent_file(&parts.settings);
-    parts.toolbox = parts.toolbox.asked_by(Origin::Voice);
-    let addresses = Addresses::of(&parts.settings)?;
+    parts.toolbox = parts.toolbox.with_origin(Origin::Voice);
+    let addresses = EngineAddresses::from_settings(&parts.settings)?;
+    // A child token, so that the end of the input stops the tasks but not the caller.
     let stop = stop.child_token();
-    let satellite = Arc::<Satellite>::default();
-    let mut watchers: Vec<Arc<dyn Watcher>> = vec![Arc::clone(&parts.watcher), satellite.clone()];
+    let satellite = Arc::<SatelliteFeedback>::default();
+    let mut observers: Vec<Arc<dyn VoiceObserver>> =
+        vec![Arc::clone(&parts.observer), satellite.clone()];
     let mqtt = parts.mqtt.take().map(|settings| {
         let forget_after = parts.settings.forget_after;
-        let (house, client, telling) = House::open(settings, forget_after, stop.clone());
-        watchers.push(Arc::new(house));
-        (client, telling)
+        let (reporter, client, publisher) =
+            MqttReporter::open(settings, forget_after, stop.clone());
+        observers.push(Arc::new(reporter));
+        (client, publisher)
     });
-    let hub = Arc::new(Hub::new(watchers));
-    let engines = Arc::new(Engines::new(Arc::clone(&hub) as Arc<dyn Watcher>));
-    let finder = Finder {
+    let hub = Arc::new(EventHub::new(observers));
+    let engines = Arc::new(EngineHealth::new(hub.clone()));
+    let monitor = EngineMonitor {
         hub: Arc::clone(&hub),
         engines,
     };
     let mut background = JoinSet::new();
-    let farewell = mqtt.map(|(client, telling)| {
-        background.spawn(finder.clone().broker(client));
-        telling
+    let farewell = mqtt.map(|(client, publisher)| {
+        background.spawn(monitor.clone().check_broker(client));
+        publisher
     });
-    let voice = Arc::new(Voice::new(&parts.settings));
-    let outlet = Arc::new(Outlet::new(&parts.settings));
-    let speaker = Speaker::new(
-        Arc::clone(&voice) as Arc<dyn Synthesize>,
-        Arc::clone(&outlet) as Arc<dyn Output>,
-        parts.loudness.clone(),
-    );
-    let running = Running {
+    let voice = Arc::new(LazySynthesizer::new(&parts.settings));
+    let output = Arc::new(LazyOutput::new(&parts.settings));
+    let speaker = Speaker::new(voice.clone(), output.clone(), parts.loudness.clone());
+    let running = VoiceGatewayRun {
         parts,
         voice,
-        outlet,
+        output,
         speaker,
         satellite,
         addresses,
-        finder,
+        monitor,
         stop: stop.clone(),
     };
-    let done = running.go(&mut background).await;
+    let done = running.run_until_stopped(&mut background).await;
     stop.cancel();
-    if let Some(telling) = farewell {
-        drop(telling.await);
+    // Wait for the goodbye, so that subscribers learn that the gateway is offline.
+    if let Some(publisher) = farewell {
+        drop(publisher.await);
     }
     background.shutdown().await;
     done?;
     Ok(summary(&hub))
 }
 
-fn summary(hub: &Hub) -> Summary {
+fn summary(hub: &EventHub) -> VoiceSummary {
     let (turns, failed, dropped) = hub.counts();
     if dropped > 0 {
         let reasons = hub.dropped().join(", ");
-        info!(turns, failed, dropped, %reasons, "not everything that was heard was answered");
+        info!(turns, failed, dropped, %reasons, "some utterances were not answered");
     }
-    Summary {
+    VoiceSummary {
         turns,
         failed,
         dropped,
     }
 }
 
-struct Running {
-    parts: Parts,
-    voice: Arc<Voice>,
-    outlet: Arc<Outlet>,
+struct VoiceGatewayRun {
+    parts: VoiceGatewayParts,
+    voice: Arc<LazySynthesizer>,
+    output: Arc<LazyOutput>,
     speaker: Speaker,
-    satellite: Arc<Satellite>,
-    addresses: Addresses,
-    finder: Finder,
+    satellite: Arc<SatelliteFeedback>,
+    addresses: EngineAddresses,
+    monitor: EngineMonitor,
     stop: CancellationToken,
 }
 
-impl Running {
-    /// Only the model is waited for before somebody may ask in writing, and the microphone too before somebody is heard; the rest
-    /// is looked for meanwhile.
-    async fn go(mut self, background: &mut JoinSet<()>) -> Result<(), GatewayError> {
+impl VoiceGatewayRun {
+    // Written requests only wait for the model, and spoken ones for the microphone too. Everything
+    // else is found meanwhile.
+    async fn run_until_stopped(
+        mut self,
+        background: &mut JoinSet<()>,
+    ) -> Result<(), VoiceGatewayError> {
         let reach = self.parts.tools.clone();
-        let ports = Ports::open(&self.addresses).await?;
-        let (looks, tools) = (self.looks(), self.finder.clone().tools(reach.clone()));
-        let settled = async { tokio::join!(tools, join_all(looks)).0 };
+        let ports = OfferedPorts::open(&self.addresses).await?;
+        let (checks, tools) = (
+            self.startup_checks(),
+            self.monitor.clone().await_tools(reach.clone()),
+        );
+        let settled = async { tokio::join!(tools, join_all(checks)).0 };
         let settled = settled.boxed().shared();
         background.spawn(settled.clone().map(drop));
         let input = self.parts.input.take();
         let opening = async {
             match &input {
-                Some(input) => self.finder.input(input).await,
+                Some(input) => self.monitor.open_input(input).await,
                 None => Ok(None),
             }
         };
         let offering = async {
-            let model = self.finder.model(&self.parts.model).await?;
-            let transcriber = self.transcriber(model, input.as_ref(), background)?;
-            let engine = Arc::clone(&self.voice) as Arc<dyn Synthesize>;
+            let model = self.monitor.find_model(&self.parts.model).await?;
+            let transcriber = self.start_transcriber(model, input.as_ref(), background)?;
+            let engine = self.voice.clone();
             for (listener, service) in
-                ports.offers(Arc::clone(&transcriber), engine, &self.parts.settings)
+                ports.into_services(Arc::clone(&transcriber), engine, &self.parts.settings)
             {
                 background.spawn(listener.serve(service, self.stop.clone()));
             }
-            Ok::<_, GatewayError>(transcriber)
+            Ok::<_, VoiceGatewayError>(transcriber)
         };
         let starting = async { tokio::try_join!(offering, opening) };
         let (transcriber, opened) = tokio::select! {
@@ -141,7 +153,7 @@ impl Running {
         };
         self.look_after_engines(input.is_some(), background);
         let is_patient = input.as_ref().is_some_and(can_wait);
-        background.spawn(self.following(settled.clone(), reach, is_patient));
+        background.spawn(self.follow_tools(settled.clone(), reach, is_patient));
         let ready = self.announcement(settled, is_patient);
         let listened = match &input {
             Some(input) => {
@@ -149,7 +161,7 @@ impl Running {
                     .await
             }
             None => {
-                self.finder.hub.rests_in(hub::Ear::Resting);
+                self.monitor.hub.set_idle_state(CaptureState::Idle);
                 background.spawn(ready);
                 self.stop.cancelled().await;
                 Ok(())
@@ -159,15 +171,15 @@ impl Running {
         listened
     }
 
-    /// Listens while the tools still start. A file has time to wait for them.
+    // Starts listening while tools are still starting. Only a file waits for them.
     async fn listen(
         &mut self,
-        input: &Input,
-        opened: Option<Opened>,
+        input: &AudioInput,
+        opened: Option<OpenInput>,
         transcriber: &BackgroundTranscriber,
         ready: BoxFuture<'static, ()>,
         background: &mut JoinSet<()>,
-    ) -> Result<(), GatewayError> {
+    ) -> Result<(), VoiceGatewayError> {
         if can_wait(input) {
             tokio::select! {
                 () = ready => {}
@@ -176,58 +188,62 @@ impl Running {
         } else {
             background.spawn(ready);
         }
-        self.finder.hub.rests_in(match self.parts.mode {
-            Mode::Always => hub::Ear::Listening,
-            Mode::Wake | Mode::PushToTalk => hub::Ear::Resting,
+        self.monitor.hub.set_idle_state(match self.parts.mode {
+            ListenMode::Always => CaptureState::Listening,
+            ListenMode::Wake | ListenMode::PushToTalk => CaptureState::Idle,
         });
         let wake = self.addresses.wake.clone();
-        let mut ear = Ear {
+        let mut capture_loop = CaptureLoop {
             settings: &self.parts.settings,
             input,
             mode: self.parts.mode,
-            hub: Arc::clone(&self.finder.hub),
-            engines: Arc::clone(&self.finder.engines),
+            hub: Arc::clone(&self.monitor.hub),
+            engines: Arc::clone(&self.monitor.engines),
             speaker: self.speaker.clone(),
-            outlet: &self.outlet,
+            output: &self.output,
             satellite: &self.satellite,
             transcriber,
-            wake: wake.map(|address| Wake::start(address, self.parts.settings.wake_words.clone())),
+            wake: wake.map(|address| {
+                WakeWordClient::start(address, self.parts.settings.wake_words.clone())
+            }),
             keys: self.parts.keys.take(),
-            memory: Memory::default(),
+            memory: CaptureMemory::default(),
         };
         tokio::select! {
-            heard = ear.listen(opened) => Ok(heard?),
+            heard = capture_loop.run(opened) => Ok(heard?),
             () = self.stop.cancelled() => Ok(()),
         }
     }
 
-    fn looks(&self) -> Vec<BoxFuture<'static, ()>> {
-        let finder = || self.finder.clone();
-        let (voice, outlet) = (Arc::clone(&self.voice), Arc::clone(&self.outlet));
-        // Answers go back to a satellite unless the settings say otherwise.
-        let is_satellite = matches!(self.parts.input, Some(Input::Wyoming(_)));
+    fn startup_checks(&self) -> Vec<BoxFuture<'static, ()>> {
+        let monitor = || self.monitor.clone();
+        // Answers go back to a satellite unless the settings name an output.
+        let is_satellite = matches!(self.parts.input, Some(AudioInput::Wyoming(_)));
         let goes_back = is_satellite && self.parts.settings.output.is_empty();
-        let outlet = (!goes_back).then_some(outlet);
-        let tts = self.addresses.tts.clone();
-        let mut looks = vec![finder().voice(voice, outlet, tts).boxed()];
+        let output = (!goes_back).then(|| Arc::clone(&self.output));
+        let (voice, tts) = (Arc::clone(&self.voice), self.addresses.tts.clone());
+        let mut checks = vec![monitor().check_voice(voice, output, tts).boxed()];
         if self.parts.input.is_some() {
-            let asr = self.addresses.asr.clone();
-            looks.push(finder().engine(Role::Transcription, asr).boxed());
-            if let Some(wake) = self.addresses.wake.clone() {
-                looks.push(finder().engine(Role::Wake, wake).boxed());
+            let asr = Some((EngineRole::Transcription, self.addresses.asr.clone()));
+            let wake = self
+                .addresses
+                .wake
+                .clone()
+                .map(|wake| (EngineRole::Wake, wake));
+            for (role, address) in asr.into_iter().chain(wake) {
+                checks.push(monitor().check_engine(role, address).boxed());
             }
         }
-        looks
+        checks
     }
 
-    /// Who answers: the model, or plain sentences while it is away.
-    fn transcriber(
+    fn start_transcriber(
         &self,
-        model: Option<Chosen>,
-        input: Option<&Input>,
+        model: Option<ConnectedModel>,
+        input: Option<&AudioInput>,
         background: &mut JoinSet<()>,
-    ) -> Result<Arc<BackgroundTranscriber>, GatewayError> {
-        let engines = Arc::clone(&self.finder.engines);
+    ) -> Result<Arc<BackgroundTranscriber>, VoiceGatewayError> {
+        let engines = Arc::clone(&self.monitor.engines);
         let (router, model_settings) = match model {
             Some(chosen) => (Some(chosen.router), chosen.settings),
             None => (None, self.parts.model_settings.clone()),
@@ -235,39 +251,39 @@ impl Running {
         let settings = &self.parts.settings;
         let address = self.addresses.asr.clone();
         let asr = WyomingAsr::new(address, &settings.language, settings.asr_timeout);
-        let equipment = Equipment {
+        let parts = TranscriberParts {
             router: self.with_fallback(router, &model_settings)?,
             model_settings,
             toolbox: self.parts.toolbox.clone(),
             transcribe: Arc::new(asr),
             speaker: self.speaker.clone(),
-            watcher: Arc::clone(&self.finder.hub) as Arc<dyn Watcher>,
+            observer: self.monitor.hub.clone(),
             journal: self.parts.journal.clone(),
         };
-        let source = input.map_or(HANDLE, source);
-        let transcriber = BackgroundTranscriber::start(engines, equipment, settings, source);
+        let source = input.map_or(HANDLE, source_name);
+        let transcriber = BackgroundTranscriber::start(engines, parts, settings, source);
         let transcriber = Arc::new(transcriber);
         if input.is_some_and(|input| !can_wait(input)) {
             self.parts.approvals.use_voice(&transcriber);
         }
-        let (find, finder) = (Arc::clone(&self.parts.model), self.finder.clone());
+        let (find, monitor) = (Arc::clone(&self.parts.model), self.monitor.clone());
         let asked = Arc::downgrade(&transcriber);
-        background.spawn(finder.look_after_model(find, asked));
+        background.spawn(monitor.monitor_model(find, asked));
         Ok(transcriber)
     }
 
-    /// Whoever speaks wants the light on now, whether somebody named the model or not.
+    // A spoken command must work even while the model is away, whether or not
+    // somebody chose the model.
     fn with_fallback(
         &self,
         router: Option<SentenceRouter>,
         settings: &ModelSettings,
-    ) -> Result<SentenceRouter, GatewayError> {
+    ) -> Result<SentenceRouter, VoiceGatewayError> {
         let sentences = match router.as_ref().and_then(SentenceRouter::sentences) {
-            Some(sentences) => Ok(Arc::clone(sentences)),
-            None => toolgate_models::sentences(settings, &self.parts.toolbox),
+            Some(sentences) => Arc::clone(sentences),
+            None => toolgate_models::load_sentences(settings, &self.parts.toolbox)
+                .map_err(|error| VoiceGatewayError::Settings(error.to_string()))?,
         };
-        let unusable = |error: ChooseError| GatewayError::Settings(error.to_string());
-        let sentences = sentences.map_err(unusable)?;
         Ok(match router {
             Some(router) => router.sentences_last(sentences),
             None => SentenceRouter::sentences_only(sentences),
@@ -277,71 +293,69 @@ impl Running {
     fn look_after_engines(&self, hears: bool, background: &mut JoinSet<()>) {
         let asr = hears.then(|| self.addresses.asr.clone());
         let engines = [
-            (Role::Transcription, asr),
-            (Role::Speech, self.addresses.tts.clone()),
+            (EngineRole::Transcription, asr),
+            (EngineRole::Speech, self.addresses.tts.clone()),
         ];
         for (role, address) in engines {
             if let Some(address) = address {
-                background.spawn(self.finder.clone().look_after(role, address));
+                background.spawn(self.monitor.clone().monitor_engine(role, address));
             }
         }
     }
 
-    /// Tells of servers of tools that go and come back later; aloud where somebody is in the room.
-    fn following(
+    fn follow_tools(
         &self,
         settled: impl Future<Output = Option<String>> + Send + 'static,
-        reach: watch::Receiver<Reach>,
+        reach: watch::Receiver<ToolServerStatus>,
         is_patient: bool,
     ) -> BoxFuture<'static, ()> {
-        let finder = self.finder.clone();
+        let monitor = self.monitor.clone();
         let speaker = (!is_patient).then(|| self.speaker.clone());
-        async move { finder.follow_tools(reach, settled.await, speaker).await }.boxed()
+        async move { monitor.follow_tools(reach, settled.await, speaker).await }.boxed()
     }
 
-    /// Says once that everything is there, or what is not, behind whatever is being said.
     fn announcement(
         &self,
         settled: impl Future<Output = Option<String>> + Send + 'static,
         is_patient: bool,
     ) -> BoxFuture<'static, ()> {
-        let finder = self.finder.clone();
+        let monitor = self.monitor.clone();
         let (toolbox, speaker) = (self.parts.toolbox.clone(), self.speaker.clone());
-        let (welcome, has_tones) = (
-            self.parts.settings.welcome.clone(),
-            self.parts.settings.tones,
-        );
+        let settings = &self.parts.settings;
+        let (welcome, has_tones) = (settings.welcome.clone(), settings.tones);
         let saying = async move {
             let missing = settled.await;
             if is_patient {
-                finder.transcription_is_there().await;
+                monitor.wait_for_transcription().await;
             }
-            let lost = finder.engines.all_lost();
-            let degraded = words::degraded(missing.as_deref(), &lost, &toolbox);
-            finder.hub.event(Event::Ready {
+            let lost = monitor.engines.lost_roles();
+            let degraded = announcements::degraded_sentence(missing.as_deref(), &lost, &toolbox);
+            monitor.hub.event(VoiceEvent::Ready {
                 degraded: degraded.as_deref(),
             });
             let text = degraded.unwrap_or(welcome);
             if !text.is_empty() {
-                finder.engines.spoke(&speaker.announce(&text).await);
+                monitor
+                    .engines
+                    .record_speech(&speaker.announce(&text).await);
             } else if has_tones {
-                speaker.tone(Tone::Ready);
+                speaker.play_tone(SignalTone::Ready);
             }
         };
         saying.boxed()
     }
 }
 
-/// True if nothing is to be heard but in a file, and nothing is said: tones are for somebody in the room.
+// Tones are for somebody in the room. They would be the only sound in a file without speech.
 fn is_silent_file(settings: &VoiceSettings) -> bool {
     settings.tts.trim() == "none" && settings.output.trim().ends_with(".wav")
 }
 
-pub(super) fn source(input: &Input) -> &'static str {
+pub(super) fn source_name(input: &AudioInput) -> &'static str {
     match input {
-        Input::Stdin { .. } => "stdin",
-        Input::Wav(_) => "wav",
-        Input::Wyoming(_) => "satellite",
+        AudioInput::Stdin { .. } => "stdin",
+        AudioInput::Wav(_) => "wav",
+        AudioInput::Wyoming(_) => "satellite",
         _ => "microphone",
     }
 }

@@ -1,17 +1,17 @@
-//! Wyoming services of this program: it answers requests, and lends its voice.
+//! Wyoming services this program offers: conversation and speech.
 
-mod handle;
-mod tts;
+mod handle_service;
+mod tts_service;
 
-use crate::wyoming::{Artifact, Attribution};
+use crate::wyoming::{ArtifactAttribution, ServiceArtifact};
 
-pub(crate) use handle::{Answered, Asked, HandleService, Respond};
-pub(crate) use tts::TtsService;
+pub(crate) use handle_service::{HandleRequest, HandleResponse, HandleService, RequestHandler};
+pub(crate) use tts_service::TtsService;
 
-fn artifact(name: &str, description: &str) -> Artifact {
-    Artifact {
+fn artifact(name: &str, description: &str) -> ServiceArtifact {
+    ServiceArtifact {
         name: name.to_owned(),
-        attribution: Attribution {
+        attribution: ArtifactAttribution {
             name: "Toolgate".to_owned(),
             url: String::new(),
         },
@@ -21,7 +21,7 @@ fn artifact(name: &str, description: &str) -> Artifact {
     }
 }
 
-/// The languages a service says it knows; without any, nobody would choose it.
+// Nobody would choose a service that names no language.
 fn or_english(languages: Vec<String>) -> Vec<String> {
     match languages.is_empty() {
         true => vec!["en".to_owned()],

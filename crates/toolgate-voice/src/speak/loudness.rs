@@ -1,28 +1,18 @@
-//! How loud the voice is: a volume and a mute of its own, whatever the machine's mixer does.
+//! The volume of the voice, independent of the machine's mixer.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
-use crate::audio::Sound;
+use crate::audio::AudioClip;
 
 const LOUDEST: u8 = 100;
-
-/// The bit beside the seven of the level.
 const MUTED: u8 = 0x80;
 
-/// The volume of the voice, from 0 to 100, and whether it is muted. Clones share both, and a change is heard in what is being
-/// said.
-///
-/// ```
-/// use toolgate_voice::Loudness;
-///
-/// let loudness = Loudness::new(80);
-/// loudness.clone().mute(true);
-/// assert!(loudness.is_silent() && loudness.level() == 80);
-/// ```
+/// The volume of the voice, from 0 to 100, and whether it is muted. Clones share both, and a change
+/// takes effect in the middle of a sentence.
 #[derive(Debug, Clone)]
 pub struct Loudness {
-    /// Both in one place: nobody sees the one without the other.
+    // One atomic for both, so that nobody sees one change without the other.
     state: Arc<AtomicU8>,
 }
 
@@ -33,60 +23,58 @@ impl Default for Loudness {
 }
 
 impl Loudness {
-    /// At this level, and not muted.
     pub fn new(level: u8) -> Self {
         Self {
             state: Arc::new(AtomicU8::new(level.min(LOUDEST))),
         }
     }
 
-    /// The volume in percent; kept while muted.
+    /// In percent. Kept while muted.
     pub fn level(&self) -> u8 {
         self.state.load(Ordering::Relaxed) & !MUTED
     }
 
-    /// True while nothing may be heard, whatever the level.
     pub fn muted(&self) -> bool {
         self.state.load(Ordering::Relaxed) & MUTED != 0
     }
 
-    /// True if nothing can be heard: nothing needs to be synthesised either.
+    /// True if nothing would be heard, so nothing needs to be synthesized.
     pub fn is_silent(&self) -> bool {
         self.muted() || self.level() == 0
     }
 
-    /// Changes the volume, to 100 at most; muted stays muted.
+    /// Sets the volume, at most 100. Doesn't unmute.
     pub fn set(&self, level: u8) {
         self.update(|state| (state & MUTED) | level.min(LOUDEST));
     }
 
-    /// Falls silent, or comes back at the level from before.
+    /// Mutes the voice, or restores the previous level.
     pub fn mute(&self, muted: bool) {
         self.update(|state| (state & !MUTED) | if muted { MUTED } else { 0 });
     }
 
     fn update(&self, change: impl Fn(u8) -> u8) {
-        self.state
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |state| {
-                Some(change(state))
-            })
-            .ok();
+        let order = Ordering::Relaxed;
+        let update = self
+            .state
+            .fetch_update(order, order, |state| Some(change(state)));
+        update.ok();
     }
 
-    /// What samples are multiplied with. A cube, as the mixers of sound servers have it: half way sounds half as loud.
+    // Cubed, as the mixers of sound servers do it: half the volume sounds half as loud.
     fn factor(&self) -> f32 {
         let share = f32::from(self.level()) / f32::from(LOUDEST);
         if self.muted() { 0.0 } else { share.powi(3) }
     }
 }
 
-pub(super) struct Gain {
+pub(super) struct VolumeRamp {
     loudness: Loudness,
-    /// Where the last piece ended: the next one starts there and ramps, so that a change does not click.
+    // The next piece ramps from this factor, because a jump would click.
     factor: f32,
 }
 
-impl Gain {
+impl VolumeRamp {
     pub(super) fn new(loudness: &Loudness) -> Self {
         Self {
             loudness: loudness.clone(),
@@ -94,8 +82,7 @@ impl Gain {
         }
     }
 
-    /// 16-bit sound, as loud as it shall be now.
-    pub(super) fn apply(&mut self, sound: Sound) -> Sound {
+    pub(super) fn apply(&mut self, sound: AudioClip) -> AudioClip {
         let (from, to) = (self.factor, self.loudness.factor());
         self.factor = to;
         if from == 1.0 && to == 1.0 {
@@ -108,7 +95,7 @@ impl Gain {
             let sample = f32::from(i16::from_le_bytes([sample[0], sample[1]]));
             ((sample * factor).round() as i16).to_le_bytes()
         });
-        Sound {
+        AudioClip {
             format: sound.format,
             bytes: bytes.collect(),
         }
@@ -117,13 +104,13 @@ impl Gain {
 
 #[cfg(test)]
 mod tests {
-    use crate::audio::Format;
+    use crate::audio::AudioFormat;
 
     use super::*;
 
-    fn sound(samples: &[i16]) -> Sound {
-        Sound {
-            format: Format::HEARD,
+    fn sound(samples: &[i16]) -> AudioClip {
+        AudioClip {
+            format: AudioFormat::CAPTURE,
             bytes: samples
                 .iter()
                 .flat_map(|sample| sample.to_le_bytes())
@@ -131,7 +118,7 @@ mod tests {
         }
     }
 
-    fn samples(sound: &Sound) -> Vec<i16> {
+    fn samples(sound: &AudioClip) -> Vec<i16> {
         sound
             .bytes
             .chunks_exact(2)
@@ -144,7 +131,7 @@ mod tests {
         for (asked, level) in [(0, 0), (1, 1), (50, 50), (100, 100), (101, 100), (255, 100)] {
             assert_eq!(Loudness::new(asked).level(), level);
             let loudness = Loudness::default();
-            loudness.mute(true);
+            loudness.clone().mute(true);
             loudness.set(asked);
             assert_eq!((loudness.level(), loudness.muted()), (level, true));
             loudness.mute(false);
@@ -163,7 +150,7 @@ mod tests {
         ] {
             let loudness = Loudness::new(level);
             loudness.mute(muted);
-            let heard = Gain::new(&loudness).apply(sound(&[i16::MAX, i16::MIN, 1000, 0]));
+            let heard = VolumeRamp::new(&loudness).apply(sound(&[i16::MAX, i16::MIN, 1000, 0]));
             assert_eq!(samples(&heard), expected, "{level} {muted}");
         }
     }
@@ -171,7 +158,7 @@ mod tests {
     #[test]
     fn a_change_ramps_over_one_piece_and_then_holds() {
         let loudness = Loudness::default();
-        let mut gain = Gain::new(&loudness);
+        let mut gain = VolumeRamp::new(&loudness);
         loudness.mute(true);
         assert_eq!(
             samples(&gain.apply(sound(&[1000; 4]))),

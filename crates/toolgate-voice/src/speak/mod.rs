@@ -1,13 +1,14 @@
-//! From words to sound: sentences, engines, and where sound is played.
+//! From words to sound: sentences, engines and outputs.
 //!
 //! ```text
-//!  Speech::push ──▶ sentences ──▶ speakable ──▶ Synthesize ──▶ loudness ──▶ Output
-//!  words as they    whole         what can      an engine      volume,      a program, a file,
-//!  come             sentences     be said       makes sound    mute         a service, a satellite
+//!  push ──▶ sentences ──▶ speakable ──▶ SpeechSynthesizer ──▶ loudness ──▶ AudioOutput
+//!  words    complete      words for     an engine makes       volume,      a program, a file,
+//!           sentences     the ear       sound                 mute         a service, a satellite
 //! ```
 //!
 //! Start reading in `speaker.rs`; `worker.rs` prepares one sentence while another is played.
 
+mod backends;
 mod engine;
 mod loudness;
 mod output;
@@ -16,18 +17,19 @@ mod player;
 mod script;
 mod sentences;
 mod slices;
-mod sound;
 mod speakable;
 mod speaker;
 mod tone;
 mod worker;
 
+pub(crate) use backends::{
+    AudioOutput, AudioPlayback, NoOutput, NoSpeech, OpenedPlayback, SoundStream, SpeechSynthesizer,
+};
 pub(crate) use engine::{CommandTts, engine};
 pub use loudness::Loudness;
-pub(crate) use output::{Program, output};
-pub(crate) use script::Script;
-pub(crate) use sentences::{Piece, Sentences};
-pub(crate) use sound::{NoOutput, NoSpeech, Output, Playing, SoundStream, Synthesize};
+pub(crate) use output::{PlayerProgram, output};
+pub(crate) use script::AnswerScript;
+pub(crate) use sentences::{AnswerPiece, SentenceSplitter};
 pub(crate) use speakable::speakable;
-pub(crate) use speaker::{Speaker, Speech, Spoken};
-pub(crate) use tone::Tone;
+pub(crate) use speaker::{ActiveSpeech, Speaker, SpeechOutcome};
+pub(crate) use tone::SignalTone;

@@ -1,4 +1,4 @@
-//! How far sound that was given away is ahead of what was heard.
+//! Tracks how far sent sound is ahead of what was heard.
 
 use std::time::Duration;
 
@@ -6,54 +6,51 @@ use tokio::time::{Instant, sleep};
 
 use crate::EngineError;
 
-/// Keeps what was given but not heard yet short, so that a stop and a change of the volume are heard soon, and knows how much
-/// was heard.
+/// Limits how much sound is sent ahead, so that a stop or a change of volume is heard soon. Also
+/// knows how much was heard.
 #[derive(Debug)]
-pub(super) struct Pace {
-    /// So much may be given before it is heard.
+pub(super) struct PlaybackPace {
     lead: Duration,
-    given: Duration,
-    /// When everything that was given will have been heard.
-    until: Instant,
+    sent: Duration,
+    heard_at: Instant,
 }
 
-impl Pace {
+impl PlaybackPace {
     pub(super) fn new(lead: Duration) -> Self {
         Self {
             lead,
-            given: Duration::ZERO,
-            until: Instant::now(),
+            sent: Duration::ZERO,
+            heard_at: Instant::now(),
         }
     }
 
-    pub(super) async fn room(&self) {
+    pub(super) async fn wait_for_lead(&self) {
         sleep(self.unheard().saturating_sub(self.lead)).await;
     }
 
-    /// Gives a piece of this length, as soon as it may be given.
-    pub(super) async fn give(
+    pub(super) async fn send(
         &mut self,
         length: Duration,
         giving: impl Future<Output = Result<(), EngineError>>,
     ) -> Result<(), EngineError> {
-        self.room().await;
+        self.wait_for_lead().await;
         giving.await?;
-        self.gave(length);
+        self.record_sent(length);
         Ok(())
     }
 
-    pub(super) fn gave(&mut self, length: Duration) {
-        self.given += length;
-        // After a gap, sound begins when it is given.
-        self.until = self.until.max(Instant::now()) + length;
+    pub(super) fn record_sent(&mut self, length: Duration) {
+        self.sent += length;
+        // After a gap, sound starts when it is sent.
+        self.heard_at = self.heard_at.max(Instant::now()) + length;
     }
 
     pub(super) fn unheard(&self) -> Duration {
-        self.until.saturating_duration_since(Instant::now())
+        self.heard_at.saturating_duration_since(Instant::now())
     }
 
     pub(super) fn heard(&self) -> Duration {
-        self.given.saturating_sub(self.unheard())
+        self.sent.saturating_sub(self.unheard())
     }
 }
 
@@ -67,18 +64,18 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn no_more_is_given_than_the_lead_and_a_gap_is_not_heard() {
-        let mut pace = Pace::new(100 * MS);
+        let mut pace = PlaybackPace::new(100 * MS);
         let began = Instant::now();
         for _ in 0..10 {
-            pace.room().await;
-            pace.gave(40 * MS);
+            pace.wait_for_lead().await;
+            pace.record_sent(40 * MS);
             assert!(pace.unheard() <= 140 * MS);
         }
         assert_eq!(began.elapsed(), 260 * MS);
         assert_eq!((pace.heard(), pace.unheard()), (260 * MS, 140 * MS));
         advance(500 * MS).await;
         assert_eq!((pace.heard(), pace.unheard()), (400 * MS, Duration::ZERO));
-        pace.gave(40 * MS);
+        pace.record_sent(40 * MS);
         assert_eq!((pace.heard(), pace.unheard()), (400 * MS, 40 * MS));
     }
 }

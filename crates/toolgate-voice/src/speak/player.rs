@@ -1,4 +1,4 @@
-//! The second half of the voice: plays prepared sentences and knows which of them were heard.
+//! Plays prepared sentences and knows which of them were heard.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,50 +6,45 @@ use std::time::Duration;
 use tokio::sync::{OwnedMutexGuard, mpsc};
 use tokio::time::{Instant, timeout};
 
-use super::loudness::Gain;
-use super::script::Saying;
-use super::worker::{Length, Mouth, Prepared};
-use super::{Playing, Spoken};
-use crate::audio::{Format, Sound};
-use crate::engine::Problem;
+use super::loudness::VolumeRamp;
+use super::script::SayingGuard;
+use super::worker::{GrowingLength, PreparedSentence, SharedVoice};
+use super::{AudioPlayback, SpeechOutcome};
+use crate::audio::{AudioClip, AudioFormat};
+use crate::engine::SpeakingError;
 
-/// How long the output is kept open after everything was heard: the next sentence may be about to come.
+// The output stays open for a moment, because the next sentence may be about to arrive.
 const IDLE: Duration = Duration::from_millis(300);
-
-/// How long an output may take to fall silent before it is dropped, which silences it too.
+// An output that doesn't stop in time is dropped, which also silences it.
 const STOP: Duration = Duration::from_millis(100);
 
-pub(super) struct Player {
-    mouth: Arc<Mouth>,
-    /// Its caller holds the mouth's turn.
+pub(super) struct SentencePlayer {
+    voice: Arc<SharedVoice>,
     holds_turn: bool,
-    gain: Gain,
-    open: Option<Open>,
-    /// Words that were heard, or had their turn in silence.
+    gain: VolumeRamp,
+    open: Option<OpenOutput>,
     said: String,
     first_audio: Option<Instant>,
 }
 
-struct Open {
-    format: Format,
-    playing: Box<dyn Playing>,
+struct OpenOutput {
+    format: AudioFormat,
+    playing: Box<dyn AudioPlayback>,
     given: Duration,
-    /// Sentences in it, with where they begin.
-    sentences: Vec<Sentence>,
+    sentences: Vec<QueuedSentence>,
     _turn: Option<OwnedMutexGuard<()>>,
 }
 
-struct Sentence {
+pub(super) struct QueuedSentence {
     words: String,
     begins: Duration,
-    length: Length,
+    length: GrowingLength,
     sounds: bool,
-    _saying: Saying,
+    _saying: SayingGuard,
 }
 
-impl Sentence {
-    /// Keeps the words that were heard to their end, if it was heard for so long.
-    fn cut(&mut self, heard: Duration) {
+impl QueuedSentence {
+    fn cut_at(&mut self, heard: Duration) {
         let length = self.length.get();
         if heard >= length {
             return;
@@ -65,11 +60,11 @@ impl Sentence {
     }
 }
 
-impl Player {
-    pub(super) fn new(mouth: Arc<Mouth>, holds_turn: bool) -> Self {
+impl SentencePlayer {
+    pub(super) fn new(voice: Arc<SharedVoice>, holds_turn: bool) -> Self {
         Self {
-            gain: Gain::new(&mouth.loudness),
-            mouth,
+            gain: VolumeRamp::new(&voice.loudness),
+            voice,
             holds_turn,
             open: None,
             said: String::new(),
@@ -77,23 +72,22 @@ impl Player {
         }
     }
 
-    /// Plays sentence after sentence. Resolves once the last was heard.
     pub(super) async fn play(
         &mut self,
-        mut sentences: mpsc::Receiver<Prepared>,
-    ) -> Result<(), Problem> {
+        mut sentences: mpsc::Receiver<PreparedSentence>,
+    ) -> Result<(), SpeakingError> {
         while let Some(sentence) = self.next(&mut sentences).await? {
-            self.sentence(sentence).await?;
+            self.play_sentence(sentence).await?;
         }
         self.end().await
     }
 
-    pub(super) async fn play_alone(&mut self, sound: Sound) -> Result<(), Problem> {
-        self.sound(sound, &mut true).await?;
+    pub(super) async fn play_alone(&mut self, sound: AudioClip) -> Result<(), SpeakingError> {
+        self.play_slice(sound, &mut true).await?;
         self.end().await
     }
 
-    /// Somebody stops it in the middle of a sentence: only the words that were heard count.
+    /// Cuts the sentence that was stopped: only the words that were heard count.
     pub(super) fn cut_short(&mut self) {
         let Some(open) = &mut self.open else {
             return;
@@ -102,30 +96,28 @@ impl Player {
         let mut sentences = open.sentences.iter_mut().rev();
         let last = sentences.find(|sentence| sentence.sounds && sentence.begins < heard);
         if let Some(last) = last {
-            last.cut(heard - last.begins);
+            last.cut_at(heard - last.begins);
         }
     }
 
-    /// Stops what sounds. Nothing happens if everything was heard.
-    pub(super) async fn fall_silent(&mut self) {
-        self.close().await;
-    }
-
-    /// Stops what sounds, and gives the sentences that nobody heard anything of.
-    async fn close(&mut self) -> Vec<Sentence> {
+    pub(super) async fn close(&mut self) -> Vec<QueuedSentence> {
         let Some(mut open) = self.open.take() else {
             return Vec::new();
         };
         let unheard = open.split_off_unheard();
         let heard = open.sentences.drain(..).map(|sentence| sentence.words);
         self.said.extend(heard);
-        // One that hangs is dropped, and that is silence too.
+        // An output that hangs is dropped, which silences it too.
         let _in_time = timeout(STOP, open.playing.stop()).await.is_ok();
         unheard
     }
 
-    pub(super) fn spoken(self, complete: bool, problem: Option<Problem>) -> Spoken {
-        Spoken {
+    pub(super) fn into_outcome(
+        self,
+        complete: bool,
+        problem: Option<SpeakingError>,
+    ) -> SpeechOutcome {
+        SpeechOutcome {
             text: self.said,
             complete,
             first_audio: self.first_audio,
@@ -133,11 +125,10 @@ impl Player {
         }
     }
 
-    /// The next sentence. If it takes its time, the output is closed meanwhile: a tone may want it.
     async fn next(
         &mut self,
-        sentences: &mut mpsc::Receiver<Prepared>,
-    ) -> Result<Option<Prepared>, Problem> {
+        sentences: &mut mpsc::Receiver<PreparedSentence>,
+    ) -> Result<Option<PreparedSentence>, SpeakingError> {
         if let Some(open) = &self.open {
             let unheard = open.given.saturating_sub(open.playing.heard());
             match timeout(unheard + IDLE, sentences.recv()).await {
@@ -148,18 +139,18 @@ impl Player {
         Ok(sentences.recv().await)
     }
 
-    async fn sentence(&mut self, sentence: Prepared) -> Result<(), Problem> {
+    async fn play_sentence(&mut self, sentence: PreparedSentence) -> Result<(), SpeakingError> {
         let Some(mut sound) = sentence.sound else {
-            self.pass_over(sentence.words, sentence.saying);
+            self.skip_in_silence(sentence.words, sentence.saying);
             return Ok(());
         };
         let mut words = Some((sentence.words, sentence.length, sentence.saying));
         let mut again = true;
         while let Some(slice) = sound.recv().await {
-            let slice = slice.map_err(Problem::of_speech)?;
-            self.open(slice.format).await?;
+            let slice = slice.map_err(SpeakingError::from_synthesizer)?;
+            self.open_for(slice.format).await?;
             if let (Some((words, length, saying)), Some(open)) = (words.take(), &mut self.open) {
-                open.sentences.push(Sentence {
+                open.sentences.push(QueuedSentence {
                     words,
                     begins: open.given,
                     length,
@@ -167,21 +158,21 @@ impl Player {
                     _saying: saying,
                 });
             }
-            self.sound(slice, &mut again).await?;
+            self.play_slice(slice, &mut again).await?;
         }
-        // An engine that has no sound for it said it in silence.
-        words
-            .into_iter()
-            .for_each(|(words, _, saying)| self.pass_over(words, saying));
+        // Without any sound, the words count as said in silence.
+        if let Some((words, _, saying)) = words {
+            self.skip_in_silence(words, saying);
+        }
         Ok(())
     }
 
-    fn pass_over(&mut self, words: String, saying: Saying) {
+    fn skip_in_silence(&mut self, words: String, saying: SayingGuard) {
         match &mut self.open {
-            Some(open) => open.sentences.push(Sentence {
+            Some(open) => open.sentences.push(QueuedSentence {
                 words,
                 begins: open.given,
-                length: Length::default(),
+                length: GrowingLength::default(),
                 sounds: false,
                 _saying: saying,
             }),
@@ -189,33 +180,35 @@ impl Player {
         }
     }
 
-    /// Plays a slice; if the output fails, once more with a new one if `again`.
-    async fn sound(&mut self, slice: Sound, again: &mut bool) -> Result<(), Problem> {
+    /// Plays a slice. If the output fails and `again` is set, reopens it and tries once more.
+    async fn play_slice(
+        &mut self,
+        slice: AudioClip,
+        again: &mut bool,
+    ) -> Result<(), SpeakingError> {
         let slice = self.gain.apply(slice);
         let sounds = slice.format.duration(slice.bytes.len());
         loop {
-            let open = self.open(slice.format).await?;
+            let open = self.open_for(slice.format).await?;
             match open.playing.play(slice.bytes.clone()).await {
                 Ok(()) => {
                     open.given += sounds;
-                    self.sounded();
+                    self.first_audio.get_or_insert_with(Instant::now);
                     return Ok(());
                 }
                 Err(_) if std::mem::take(again) => {
-                    let unheard = self.close().await;
-                    let begins = Duration::ZERO;
-                    let unheard = unheard
-                        .into_iter()
-                        .map(|sentence| Sentence { begins, ..sentence });
-                    self.open(slice.format).await?.sentences.extend(unheard);
+                    let mut unheard = self.close().await;
+                    unheard
+                        .iter_mut()
+                        .for_each(|sentence| sentence.begins = Duration::ZERO);
+                    self.open_for(slice.format).await?.sentences.extend(unheard);
                 }
-                Err(error) => return Err(Problem::of_loudspeaker(error)),
+                Err(error) => return Err(SpeakingError::from_output(error)),
             }
         }
     }
 
-    /// The open output for this format. What is open for another is played to its end first.
-    async fn open(&mut self, format: Format) -> Result<&mut Open, Problem> {
+    async fn open_for(&mut self, format: AudioFormat) -> Result<&mut OpenOutput, SpeakingError> {
         if self.open.as_ref().is_some_and(|open| open.format != format) {
             self.end().await?;
         }
@@ -224,11 +217,11 @@ impl Player {
             none => {
                 let turn = match self.holds_turn {
                     true => None,
-                    false => Some(self.mouth.turn.clone().lock_owned().await),
+                    false => Some(self.voice.turn.clone().lock_owned().await),
                 };
-                let playing = self.mouth.output.begin(format).await;
-                let playing = playing.map_err(Problem::of_loudspeaker)?;
-                Ok(none.insert(Open {
+                let playing = self.voice.output.begin(format).await;
+                let playing = playing.map_err(SpeakingError::from_output)?;
+                Ok(none.insert(OpenOutput {
                     format,
                     playing,
                     given: Duration::ZERO,
@@ -239,34 +232,28 @@ impl Player {
         }
     }
 
-    async fn end(&mut self) -> Result<(), Problem> {
+    async fn end(&mut self) -> Result<(), SpeakingError> {
         let Some(open) = &mut self.open else {
             return Ok(());
         };
-        // It stays open meanwhile: a stop has to find it.
+        // It stays in place while it ends: a stop has to find it.
         let ended = open.playing.end().await;
-        ended.map_err(Problem::of_loudspeaker)?;
+        ended.map_err(SpeakingError::from_output)?;
         let heard = self.open.take().into_iter().flat_map(|open| open.sentences);
         self.said.extend(heard.map(|sentence| sentence.words));
         Ok(())
     }
-
-    fn sounded(&mut self) {
-        self.first_audio.get_or_insert_with(Instant::now);
-    }
 }
 
-impl Open {
-    /// Takes out every sentence whose sound did not begin, or whose turn in silence did not come.
-    fn split_off_unheard(&mut self) -> Vec<Sentence> {
+impl OpenOutput {
+    fn split_off_unheard(&mut self) -> Vec<QueuedSentence> {
         let heard = self.playing.heard();
-        let had_its_turn = |sentence: &Sentence| match sentence.sounds {
+        let had_its_turn = |sentence: &QueuedSentence| match sentence.sounds {
             true => sentence.begins < heard,
             false => sentence.begins <= heard,
         };
-        let count = self
-            .sentences
-            .iter()
+        let sentences = self.sentences.iter();
+        let count = sentences
             .take_while(|sentence| had_its_turn(sentence))
             .count();
         self.sentences.split_off(count)

@@ -1,4 +1,4 @@
-//! The words of one answer that nobody has said yet.
+//! The words of one answer that wait to be said.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -6,43 +6,39 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
-use super::sentences::{Piece, Sentences};
+use super::sentences::{AnswerPiece, SentenceSplitter};
 
-/// An answer that is longer is nothing to listen to. In bytes that wait.
-const LONGEST: usize = 64 << 10;
+// In bytes. Nobody listens to a longer answer, and it bounds memory.
+const MAX_ANSWER_BYTES: usize = 64 << 10;
 
-/// The words of an answer as they come: filled by whoever has them, and emptied by whoever says or sends them.
 #[derive(Debug, Default)]
-pub(crate) struct Script {
-    state: Mutex<State>,
+pub(crate) struct AnswerScript {
+    state: Mutex<ScriptState>,
     changed: Notify,
 }
 
 #[derive(Debug, Default)]
-struct State {
-    sentences: Sentences,
-    waiting: VecDeque<(u64, Piece)>,
+struct ScriptState {
+    sentences: SentenceSplitter,
+    waiting: VecDeque<(u64, AnswerPiece)>,
     bytes: usize,
     round: u64,
     ended: bool,
-    /// Words were left out, because too many waited.
     cut: bool,
-    /// Shared by all pieces that are being said.
-    saying: Saying,
+    saying: SayingGuard,
 }
 
-/// Held as long as a piece that was taken is not said to its end.
+/// Held until a piece has been said to its end.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Saying(Arc<()>);
+pub(super) struct SayingGuard(Arc<()>);
 
-impl Script {
-    /// More words. They are a piece as soon as they are a sentence.
+impl AnswerScript {
     pub(crate) fn push(&self, words: &str) {
         let mut state = self.state.lock();
         if state.ended {
             return;
         }
-        let room = LONGEST.saturating_sub(state.bytes);
+        let room = MAX_ANSWER_BYTES.saturating_sub(state.bytes);
         let kept = &words[..words.floor_char_boundary(room)];
         state.cut |= kept.len() < words.len();
         let pieces = state.sentences.push(kept);
@@ -51,8 +47,7 @@ impl Script {
         self.changed.notify_one();
     }
 
-    /// Takes back the words since the last [`flush`](Self::flush) that nobody has taken yet.
-    pub(crate) fn void(&self) {
+    pub(crate) fn take_back(&self) {
         let mut state = self.state.lock();
         let round = state.round;
         state.sentences.clear();
@@ -64,10 +59,10 @@ impl Script {
             .sum();
     }
 
-    /// What is there is a piece, be it a sentence or not. The next words are a new round.
+    /// Ends the round: what is left becomes a piece, whether it is a sentence or not.
     pub(crate) fn flush(&self) {
         let mut state = self.state.lock();
-        let rest = state.sentences.rest();
+        let rest = state.sentences.finish_round();
         state.add(rest);
         state.round += 1;
         drop(state);
@@ -80,13 +75,12 @@ impl Script {
         self.changed.notify_one();
     }
 
-    /// The next piece, as soon as there is one; none once everything was taken. For one reader.
-    pub(crate) async fn next(&self) -> Option<Piece> {
+    pub(crate) async fn next(&self) -> Option<AnswerPiece> {
         Some(self.next_to_say().await?.0)
     }
 
-    /// The same for whoever says it, and holds the other half until that is done.
-    pub(super) async fn next_to_say(&self) -> Option<(Piece, Saying)> {
+    /// Like `next`, for a reader that holds the guard until the piece has been said.
+    pub(super) async fn next_to_say(&self) -> Option<(AnswerPiece, SayingGuard)> {
         loop {
             {
                 let mut state = self.state.lock();
@@ -102,20 +96,18 @@ impl Script {
         }
     }
 
-    /// True if all words that came so far were said to their end.
     pub(crate) fn is_said(&self) -> bool {
         let state = self.state.lock();
         state.waiting.is_empty() && Arc::strong_count(&state.saying.0) == 1
     }
 
-    /// True if nothing was left out for its length.
     pub(super) fn is_whole(&self) -> bool {
         !self.state.lock().cut
     }
 }
 
-impl State {
-    fn add(&mut self, pieces: impl IntoIterator<Item = Piece>) {
+impl ScriptState {
+    fn add(&mut self, pieces: impl IntoIterator<Item = AnswerPiece>) {
         for piece in pieces {
             self.bytes += piece.words.len();
             self.waiting.push_back((self.round, piece));

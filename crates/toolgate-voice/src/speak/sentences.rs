@@ -1,48 +1,42 @@
-//! From words as a model streams them to pieces that can be spoken one after the other.
+//! Splits a streamed answer into pieces that can be spoken one after the other.
 
-/// A clause of this many letters is worth speaking while the rest of the sentence is still to come.
+// Speaking starts sooner if the first clause doesn't wait for the end of its sentence.
 const FIRST_CLAUSE: usize = 24;
-
-/// Nothing is said in one breath that is longer, in letters.
-const LONGEST: usize = 300;
-
-/// Titles and the like: what they are short for goes on after the dot.
+const MAX_PIECE_BYTES: usize = 300;
+/// A dot after these doesn't end a sentence.
 const ABBREVIATIONS: &[&str] = &[
     "approx", "capt", "cf", "col", "dr", "e.g", "gen", "gov", "hon", "i.e", "lt", "mr", "mrs",
     "ms", "mt", "prof", "rev", "sen", "sgt", "st", "vs",
 ];
 
-/// Short for something that has a number.
+/// A dot after these and before a number doesn't end a sentence.
 const NUMBERED: &[&str] = &["art", "ch", "fig", "no", "nos", "p", "pp", "sec", "vol"];
-
-/// What may follow `3 p.m.` in the same sentence, in spite of its capital.
+/// Capitalized words that may follow `3 p.m.` in the same sentence.
 const AFTER_A_TIME: &str = "\
 monday tuesday wednesday thursday friday saturday sunday january february march april may june \
 july august september october november december eastern central mountain pacific est edt cst cdt \
 mst mdt pst pdt utc gmt cet cest";
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Piece {
-    /// Its words as they came: all pieces together are the answer, to the last blank.
+pub(crate) struct AnswerPiece {
+    /// The words unchanged. All pieces joined are the answer.
     pub(crate) words: String,
-    /// True for lines between two fences: nobody wants to hear them.
+    /// True for lines between code fences, which are not spoken.
     pub(crate) code: bool,
 }
 
-/// Cuts an answer into sentences while it still comes. The first piece of a round may be less than a sentence, for the sake of
-/// an early first sound.
+/// Splits an answer into sentences while it is still arriving. The first piece of a round may be a
+/// clause, so that sound starts early.
 #[derive(Debug, Default)]
-pub(crate) struct Sentences {
+pub(crate) struct SentenceSplitter {
     pending: String,
-    /// A piece of this round was given: from now on, whole sentences.
     begun: bool,
-    /// What was given last did not end its line.
     within_line: bool,
     code: bool,
 }
 
-impl Sentences {
-    pub(crate) fn push(&mut self, words: &str) -> Vec<Piece> {
+impl SentenceSplitter {
+    pub(crate) fn push(&mut self, words: &str) -> Vec<AnswerPiece> {
         self.pending.push_str(words);
         let pending = std::mem::take(&mut self.pending);
         let mut pieces = Vec::new();
@@ -56,8 +50,7 @@ impl Sentences {
         pieces
     }
 
-    /// What is left, whole or not. The round is over: the next piece is a first one again.
-    pub(crate) fn rest(&mut self) -> Option<Piece> {
+    pub(crate) fn finish_round(&mut self) -> Option<AnswerPiece> {
         let rest = std::mem::take(&mut self.pending);
         let piece = (!rest.is_empty()).then(|| self.piece(&rest));
         self.begun = false;
@@ -70,20 +63,20 @@ impl Sentences {
 
     fn end_of_piece(&self, text: &str) -> Option<usize> {
         match fence(text) {
-            Fence::Unknown if !self.within_line => None,
-            Fence::Yes if !self.within_line => end_of_line(text),
+            FenceMatch::Unknown if !self.within_line => None,
+            FenceMatch::Yes if !self.within_line => end_of_line(text),
             _ if self.code => end_of_line(text),
             _ => end_of_sentence(text, !self.begun),
         }
     }
 
-    fn piece(&mut self, words: &str) -> Piece {
-        let is_fence = !self.within_line && fence(words) == Fence::Yes;
+    fn piece(&mut self, words: &str) -> AnswerPiece {
+        let is_fence = !self.within_line && fence(words) == FenceMatch::Yes;
         let code = self.code || is_fence;
         self.code ^= is_fence;
         self.within_line = !words.ends_with('\n');
         self.begun |= !words.trim().is_empty();
-        Piece {
+        AnswerPiece {
             words: words.to_owned(),
             code,
         }
@@ -91,44 +84,43 @@ impl Sentences {
 }
 
 #[derive(PartialEq)]
-enum Fence {
+enum FenceMatch {
     Yes,
     No,
     Unknown,
 }
 
-fn fence(line: &str) -> Fence {
-    let start = &line[..line.floor_char_boundary(LONGEST)];
+fn fence(line: &str) -> FenceMatch {
+    let start = &line[..line.floor_char_boundary(MAX_PIECE_BYTES)];
     let line = start.trim_start_matches([' ', '\t']);
-    if line.is_empty() && start.len() >= LONGEST {
-        return Fence::No;
+    if line.is_empty() && start.len() >= MAX_PIECE_BYTES {
+        return FenceMatch::No;
     }
     for fence in ["```", "~~~"] {
         if line.starts_with(fence) {
-            return Fence::Yes;
+            return FenceMatch::Yes;
         }
         if fence.starts_with(line) {
-            return Fence::Unknown;
+            return FenceMatch::Unknown;
         }
     }
-    Fence::No
+    FenceMatch::No
 }
 
 fn end_of_line(text: &str) -> Option<usize> {
-    let start = &text[..text.floor_char_boundary(LONGEST)];
+    let start = &text[..text.floor_char_boundary(MAX_PIECE_BYTES)];
     match start.find('\n') {
         Some(newline) => Some(newline + 1),
         None => (start.len() < text.len()).then_some(start.len()),
     }
 }
 
-/// Where the first piece of a text ends, if that is known yet.
 fn end_of_sentence(text: &str, first: bool) -> Option<usize> {
-    // Where to cut what has no end: after a comma rather than after a word.
+    // Where to cut a sentence that is too long: after a comma rather than after a word.
     let (mut comma, mut blank) = (None, None);
     let mut before = None;
     for (count, (at, letter)) in text.char_indices().enumerate() {
-        if count >= LONGEST {
+        if count >= MAX_PIECE_BYTES {
             return comma.or(blank).or(Some(at));
         }
         let after = at + letter.len_utf8();
@@ -136,12 +128,12 @@ fn end_of_sentence(text: &str, first: bool) -> Option<usize> {
         let follows_mark = before.replace(letter).is_some_and(is_mark);
         match letter {
             '\n' | '。' | '！' | '？' => return Some(after),
-            // Of several marks in a row, the first one stands for all.
+            // Only the first of several marks in a row is examined.
             _ if is_mark(letter) && follows_mark => {}
-            _ if is_mark(letter) => match ending(text, at, after) {
-                Ending::At(end) => return Some(end),
-                Ending::Unknown if text.len() - at < LONGEST => return None,
-                Ending::Unknown | Ending::No => {}
+            _ if is_mark(letter) => match sentence_end(text, at, after) {
+                SentenceEnd::At(end) => return Some(end),
+                SentenceEnd::Unknown if text.len() - at < MAX_PIECE_BYTES => return None,
+                SentenceEnd::Unknown | SentenceEnd::No => {}
             },
             ':' | ';' | ',' | '—' => {
                 let next = next?;
@@ -164,55 +156,47 @@ fn is_mark(letter: char) -> bool {
     matches!(letter, '.' | '!' | '?' | '…')
 }
 
-enum Ending {
-    /// The piece ends there, behind quotes and blanks.
+enum SentenceEnd {
     At(usize),
     No,
     Unknown,
 }
 
-/// Whether the mark at `at` ends its sentence.
-fn ending(text: &str, at: usize, after: usize) -> Ending {
+fn sentence_end(text: &str, at: usize, after: usize) -> SentenceEnd {
     let closers = |letter: char| ".!?…\"'”’»)]}*_".contains(letter);
-    let text = &text[..text.floor_char_boundary(after + LONGEST)];
+    let text = &text[..text.floor_char_boundary(after + MAX_PIECE_BYTES)];
     let rest = text[after..].trim_start_matches(closers);
     let Some(next) = rest.chars().next() else {
-        return Ending::Unknown;
+        return SentenceEnd::Unknown;
     };
     if !next.is_whitespace() {
-        return Ending::No;
+        return SentenceEnd::No;
     }
     let end = text.len() - rest.len() + next.len_utf8();
     let (before, mark) = (&text[..at], &text[at..]);
     if next == '\n' || mark.starts_with(['!', '?']) {
-        return Ending::At(end);
+        return SentenceEnd::At(end);
     }
     let following = rest.trim_start();
     let Some(next) = following.chars().next() else {
-        return Ending::Unknown;
+        return SentenceEnd::Unknown;
     };
-    if next.is_lowercase() || (mark.starts_with('.') && goes_on(before, next)) {
-        return Ending::No;
+    if next.is_lowercase() || (mark.starts_with('.') && is_abbreviation(before, next)) {
+        return SentenceEnd::No;
     }
     if is_time(before) {
-        let word_end = following.find(|letter: char| !letter.is_alphabetic());
-        return match word_end {
-            None => Ending::Unknown,
-            Some(end_of_word) => {
-                let word = following[..end_of_word].to_lowercase();
-                if AFTER_A_TIME.split(' ').any(|known| known == word) {
-                    Ending::No
-                } else {
-                    Ending::At(end)
-                }
-            }
+        let Some(end_of_word) = following.find(|letter: char| !letter.is_alphabetic()) else {
+            return SentenceEnd::Unknown;
         };
+        let word = following[..end_of_word].to_lowercase();
+        if AFTER_A_TIME.split(' ').any(|known| known == word) {
+            return SentenceEnd::No;
+        }
     }
-    Ending::At(end)
+    SentenceEnd::At(end)
 }
 
-/// True if the dot behind these words does not end their sentence.
-fn goes_on(before: &str, next: char) -> bool {
+fn is_abbreviation(before: &str, next: char) -> bool {
     let line = before.rsplit('\n').next().unwrap_or_default();
     let word = line
         .rsplit(|letter: char| letter.is_whitespace() || "([{\"“‘*_".contains(letter))
@@ -232,10 +216,10 @@ fn goes_on(before: &str, next: char) -> bool {
 }
 
 fn is_time(before: &str) -> bool {
-    let lower = before
+    let end = before
         .get(before.len().saturating_sub(3)..)
         .unwrap_or_default();
-    lower.eq_ignore_ascii_case("p.m") || lower.eq_ignore_ascii_case("a.m")
+    end.eq_ignore_ascii_case("p.m") || end.eq_ignore_ascii_case("a.m")
 }
 
 #[cfg(test)]

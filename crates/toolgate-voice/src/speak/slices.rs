@@ -1,26 +1,26 @@
-//! From sound of any width and in any pieces to short slices of 16-bit frames.
+//! Cuts sound of any width into short slices of 16-bit frames.
 
 use bytes::{Bytes, BytesMut};
 
-use crate::audio::{Format, FormatError, Sound};
+use crate::audio::{AudioClip, AudioFormat, AudioFormatError};
 
-/// Slices per second: a change of the volume and a stop are heard that soon.
+// A stop or a change of volume takes effect with the next slice, within 40 ms.
 const PER_SECOND: u32 = 25;
 
-pub(super) struct Slices {
-    from: Format,
+pub(super) struct SliceCutter {
+    from: AudioFormat,
     rest: BytesMut,
 }
 
-impl Slices {
-    pub(super) fn new(from: Format) -> Result<Self, FormatError> {
+impl SliceCutter {
+    pub(super) fn new(from: AudioFormat) -> Result<Self, AudioFormatError> {
         Ok(Self {
-            from: from.check()?,
+            from: from.validated()?,
             rest: BytesMut::new(),
         })
     }
 
-    pub(super) fn cut(&mut self, chunk: &[u8]) -> Vec<Sound> {
+    pub(super) fn cut(&mut self, chunk: &[u8]) -> Vec<AudioClip> {
         self.rest.extend_from_slice(chunk);
         let frame = self.from.frame_bytes();
         let slice = frame * (self.from.rate / PER_SECOND) as usize;
@@ -32,17 +32,16 @@ impl Slices {
             .collect()
     }
 
-    /// What is left, up to the last whole frame.
-    pub(super) fn rest(&mut self) -> Option<Sound> {
+    pub(super) fn rest(&mut self) -> Option<AudioClip> {
         let rest = self.rest.split();
         let frames = &rest[..rest.len() / self.from.frame_bytes() * self.from.frame_bytes()];
         (!frames.is_empty()).then(|| self.sound(frames))
     }
 
-    fn sound(&self, frames: &[u8]) -> Sound {
+    fn sound(&self, frames: &[u8]) -> AudioClip {
         let width = usize::from(self.from.width);
         let bytes = match width {
-            // Of four samples, the two bytes that matter most are the last ones.
+            // Little-endian: the last two bytes are the most significant ones.
             2.. => frames
                 .chunks_exact(width)
                 .flat_map(|sample| [sample[width - 2], sample[width - 1]])
@@ -52,8 +51,8 @@ impl Slices {
                 .flat_map(|sample| [0, *sample])
                 .collect::<Bytes>(),
         };
-        Sound {
-            format: Format {
+        AudioClip {
+            format: AudioFormat {
                 width: 2,
                 ..self.from
             },
@@ -65,7 +64,6 @@ impl Slices {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::audio::format;
 
     #[test]
     fn every_width_becomes_sixteen_bits() {
@@ -79,12 +77,12 @@ mod tests {
             (3, vec![0x56, 0x34, 0x12], vec![0x34, 0x12]),
             (4, vec![0x78, 0x56, 0x34, 0x12], vec![0x34, 0x12]),
         ] {
-            let mut slices = Slices::new(format(16_000, width, 1)).unwrap();
+            let mut slices = SliceCutter::new(AudioFormat::new(16_000, width, 1)).unwrap();
             assert_eq!(slices.cut(&samples), []);
             let rest = slices.rest().unwrap();
             assert_eq!(
                 (rest.format, &rest.bytes[..]),
-                (format(16_000, 2, 1), &expected[..])
+                (AudioFormat::new(16_000, 2, 1), &expected[..])
             );
         }
     }
@@ -95,8 +93,8 @@ mod tests {
             .flat_map(|n| (n as u16).to_le_bytes())
             .collect();
         for size in [1, 3, 7, 2560, 9999, 40_000] {
-            let mut slices = Slices::new(format(16_000, 2, 2)).unwrap();
-            let mut pieces: Vec<Sound> = sound
+            let mut slices = SliceCutter::new(AudioFormat::new(16_000, 2, 2)).unwrap();
+            let mut pieces: Vec<AudioClip> = sound
                 .chunks(size)
                 .flat_map(|chunk| slices.cut(chunk))
                 .collect();
@@ -112,10 +110,10 @@ mod tests {
 
     #[test]
     fn a_frame_that_was_cut_off_is_dropped_and_a_mad_format_refused() {
-        let mut slices = Slices::new(format(16_000, 2, 2)).unwrap();
+        let mut slices = SliceCutter::new(AudioFormat::new(16_000, 2, 2)).unwrap();
         slices.cut(&[1, 2, 3, 4, 5]);
         assert_eq!(slices.rest().unwrap().bytes, [1, 2, 3, 4][..]);
         assert_eq!(slices.rest(), None);
-        assert!(Slices::new(format(0, 2, 1)).is_err());
+        assert!(SliceCutter::new(AudioFormat::new(0, 2, 1)).is_err());
     }
 }

@@ -1,6 +1,5 @@
-//! The one voice of the gateway.
+//! The speaker, the only voice of a gateway.
 
-use std::fmt;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -8,84 +7,81 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::script::Script;
-use super::worker::{self, Mouth};
-use super::{Loudness, Output, Synthesize, Tone};
-use crate::engine::Problem;
+use super::script::AnswerScript;
+use super::worker::{self, SharedVoice};
+use super::{AudioOutput, Loudness, SignalTone, SpeechSynthesizer};
+use crate::engine::SpeakingError;
 
-/// Speaks, one speech at a time. Clones are the same voice.
 #[derive(Clone)]
 pub(crate) struct Speaker {
-    mouth: Arc<Mouth>,
-    current: Arc<Mutex<Current>>,
+    voice: Arc<SharedVoice>,
+    current: Arc<Mutex<CurrentSpeech>>,
 }
 
 #[derive(Default)]
-struct Current {
+struct CurrentSpeech {
     speech: CancellationToken,
     tone: CancellationToken,
-    /// Of all of them: they wait for each other.
     announcements: CancellationToken,
-}
-
-impl fmt::Debug for Speaker {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Speaker").finish_non_exhaustive()
-    }
 }
 
 impl Speaker {
     pub(crate) fn new(
-        engine: Arc<dyn Synthesize>,
-        output: Arc<dyn Output>,
+        engine: Arc<dyn SpeechSynthesizer>,
+        output: Arc<dyn AudioOutput>,
         loudness: Loudness,
     ) -> Self {
         Self {
-            mouth: Arc::new(Mouth::new(engine, output, loudness)),
+            voice: Arc::new(SharedVoice {
+                engine,
+                output,
+                loudness,
+                turn: Arc::default(),
+                tone: tokio::sync::Mutex::default(),
+            }),
             current: Arc::default(),
         }
     }
 
-    /// Begins to speak. What was being spoken stops.
-    pub(crate) fn begin(&self) -> Speech {
+    pub(crate) fn begin(&self) -> ActiveSpeech {
         let stop = CancellationToken::new();
         std::mem::replace(&mut self.current.lock().speech, stop.clone()).cancel();
-        let script = Arc::new(Script::default());
-        let work = worker::speak(self.mouth.clone(), script.clone(), stop.clone());
-        Speech {
+        let script = Arc::new(AnswerScript::default());
+        let work = worker::speak(self.voice.clone(), script.clone(), stop.clone());
+        ActiveSpeech {
             script,
             worker: tokio::spawn(work),
             _stop: stop.drop_guard(),
         }
     }
 
-    /// Says something behind whatever sounds now, which goes on. Resolves once it was heard, or all was stopped.
-    pub(crate) async fn announce(&self, words: &str) -> Spoken {
+    /// Speaks after the current sound has ended. Resolves once it was heard or stopped.
+    pub(crate) async fn announce(&self, words: &str) -> SpeechOutcome {
         let stop = self.current.lock().announcements.child_token();
-        let script = Arc::new(Script::default());
+        let script = Arc::new(AnswerScript::default());
         script.push(words);
         script.end();
-        worker::speak(self.mouth.clone(), script, stop).await
+        worker::speak(self.voice.clone(), script, stop).await
     }
 
-    pub(crate) fn sounds(&self) -> bool {
-        self.mouth.turn.try_lock().is_err()
+    pub(crate) fn is_sounding(&self) -> bool {
+        self.voice.turn.try_lock().is_err()
     }
 
-    /// Plays a tone, unless something sounds already: a tone on top of words would only hide them. What was stopped just now has
-    /// a moment to fall silent.
-    pub(crate) fn tone(&self, tone: Tone) {
+    /// Plays a tone unless something is playing: a tone on top of words would only hide them. Sound
+    /// that was just stopped gets a moment to end.
+    pub(crate) fn play_tone(&self, tone: SignalTone) {
         let stop = CancellationToken::new();
         std::mem::replace(&mut self.current.lock().tone, stop.clone()).cancel();
-        tokio::spawn(worker::play_tone(self.mouth.clone(), tone, stop));
+        tokio::spawn(worker::play_tone(self.voice.clone(), tone, stop));
     }
 
-    /// True while a tone sounds: what a microphone hears then is no part of a request.
-    pub(crate) fn tone_sounds(&self) -> bool {
-        self.mouth.tone.try_lock().is_err()
+    /// True while a tone plays. What the microphone captures meanwhile is not part of a request.
+    pub(crate) fn is_tone_sounding(&self) -> bool {
+        self.voice.tone.try_lock().is_err()
     }
 
-    /// Silence within 150 ms, whatever sounds.
+    /// Silences everything within 150 ms.
     pub(crate) fn stop(&self) {
         let mut current = self.current.lock();
         current.speech.cancel();
@@ -94,46 +90,44 @@ impl Speaker {
     }
 }
 
-/// Something that is being said while its words still come. Dropped, it falls silent.
 #[derive(Debug)]
-pub(crate) struct Speech {
-    script: Arc<Script>,
-    worker: JoinHandle<Spoken>,
+pub(crate) struct ActiveSpeech {
+    script: Arc<AnswerScript>,
+    worker: JoinHandle<SpeechOutcome>,
     _stop: DropGuard,
 }
 
-impl Speech {
+impl ActiveSpeech {
     pub(crate) fn push(&self, words: &str) {
         self.script.push(words);
     }
 
-    /// Says what is there, be it a sentence or not: nothing comes for a while. The next words are a new round.
+    /// Speaks what is there, even an incomplete sentence, because nothing will follow for a while.
+    /// Starts a new round.
     pub(crate) fn flush(&self) {
         self.script.flush();
     }
 
-    pub(crate) fn script(&self) -> &Arc<Script> {
+    pub(crate) fn script(&self) -> &Arc<AnswerScript> {
         &self.script
     }
 
-    /// No more words come. Resolves once the last was heard, or the speech was stopped.
-    pub(crate) async fn finish(mut self) -> Spoken {
+    /// Ends the speech. Resolves once the last word was heard or it was stopped.
+    pub(crate) async fn finish(mut self) -> SpeechOutcome {
         self.script.end();
-        // It fails only if an engine panics, which is no reason for the conversation to end.
+        // The join fails only if an engine panicked, which must not end the conversation.
         (&mut self.worker).await.unwrap_or_default()
     }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct Spoken {
-    /// The words as they were given, up to and with the word whose sound was last heard to its end. What was passed over in
-    /// silence, for it cannot be said or the voice was muted, counts in its place.
+pub(crate) struct SpeechOutcome {
+    /// The words up to the last one that was completely heard. Text skipped in silence, because it
+    /// is muted or can't be spoken, is included.
     pub(crate) text: String,
     pub(crate) complete: bool,
-    /// When the first sound left.
     pub(crate) first_audio: Option<Instant>,
-    /// Why it is not complete, if that is not because it was stopped.
-    pub(crate) problem: Option<Problem>,
+    pub(crate) problem: Option<SpeakingError>,
 }
 
 #[cfg(test)]

@@ -1,33 +1,27 @@
-//! Short tones that say what words would take too long for.
+//! Short tones, for what would take too long in words.
 
 use std::f32::consts::TAU;
 
-use crate::audio::{Format, Sound};
+use crate::audio::{AudioClip, AudioFormat};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub(crate) enum Tone {
+pub(crate) enum SignalTone {
     Wake,
     Working,
     Error,
     Ready,
 }
 
-/// The format of tones: the one most engines speak in, so that a player need not change.
-const FORMAT: Format = Format {
-    rate: 22_050,
-    width: 2,
-    channels: 1,
-};
+// The format of most engines, so that the output isn't reopened between a tone and speech.
+const FORMAT: AudioFormat = AudioFormat::new(22_050, 2, 1);
 
-/// A quarter of full scale: a tone of one pitch seems louder than speech.
+// A quarter of full scale: a pure tone seems louder than speech.
 const AMPLITUDE: f32 = 0.25 * i16::MAX as f32;
-
-/// How long a note takes to come and to go, in samples (5 ms): without it, it clicks.
+// The fade-in and fade-out in samples (5 ms). Without it, the tone clicks.
 const RAMP: usize = 110;
 
-impl Tone {
-    /// Its notes, one after the other: the pitch in hertz and the length in milliseconds.
+impl SignalTone {
     fn notes(self) -> &'static [(u16, u32)] {
         match self {
             Self::Wake => &[(800, 150)],
@@ -37,12 +31,12 @@ impl Tone {
         }
     }
 
-    pub(super) fn sound(self) -> Sound {
+    pub(super) fn sound(self) -> AudioClip {
         let samples = self.notes().iter().flat_map(|(pitch, length)| {
             let count = (FORMAT.rate * length / 1000) as usize;
             (0..count).map(move |index| sample(f32::from(*pitch), index, count))
         });
-        Sound {
+        AudioClip {
             format: FORMAT,
             bytes: samples.flat_map(i16::to_le_bytes).collect(),
         }
@@ -61,7 +55,12 @@ mod tests {
 
     #[test]
     fn every_tone_is_short_and_neither_clicks_nor_shouts() {
-        for tone in [Tone::Wake, Tone::Working, Tone::Error, Tone::Ready] {
+        for tone in [
+            SignalTone::Wake,
+            SignalTone::Working,
+            SignalTone::Error,
+            SignalTone::Ready,
+        ] {
             let sound = tone.sound();
             let samples: Vec<i16> = sound
                 .bytes

@@ -1,4 +1,4 @@
-//! Says one speech: prepares a sentence while the one before it is played.
+//! Runs one speech: synthesizes a sentence while the previous one is playing.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,90 +10,65 @@ use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::debug;
 
-use super::player::Player;
-use super::script::{Saying, Script};
-use super::sentences::Piece;
-use super::slices::Slices;
-use super::{Loudness, Output, Spoken, Synthesize, Tone, speakable};
+use super::player::SentencePlayer;
+use super::script::{AnswerScript, SayingGuard};
+use super::slices::SliceCutter;
+use super::{AudioOutput, Loudness, SignalTone, SpeechOutcome, SpeechSynthesizer, speakable};
 use crate::EngineError;
-use crate::audio::Sound;
+use crate::audio::AudioClip;
 
-/// How many slices of the next sentence may wait: ten seconds.
+/// Slices of the next sentence that may wait: ten seconds.
 const AHEAD: usize = 250;
-
-/// No sentence sounds for longer, in slices: two minutes. What does is an engine gone mad.
-const LONGEST: usize = 3000;
-
-/// How long an engine that failed has to come back.
+// In slices: two minutes. An engine that makes more from one sentence is broken.
+const MAX_SLICES: usize = 3000;
 const BREATH: Duration = Duration::from_millis(250);
-
-/// How long a tone waits for what was told to stop; later it would be about nothing.
+// A tone that comes later would no longer mean anything.
 const FALLS_SILENT: Duration = Duration::from_millis(150);
+const MAX_TONE: Duration = Duration::from_secs(1);
 
-/// How long a tone may take, with a player that has to start first.
-const LONGEST_TONE: Duration = Duration::from_secs(1);
-
-pub(super) struct Mouth {
-    pub(super) engine: Arc<dyn Synthesize>,
-    pub(super) output: Arc<dyn Output>,
+pub(super) struct SharedVoice {
+    pub(super) engine: Arc<dyn SpeechSynthesizer>,
+    pub(super) output: Arc<dyn AudioOutput>,
     pub(super) loudness: Loudness,
+    /// Held by whoever sounds.
     pub(super) turn: Arc<Mutex<()>>,
-    /// Held by a tone as long as it sounds.
     pub(super) tone: Mutex<()>,
 }
 
-impl Mouth {
-    pub(super) fn new(
-        engine: Arc<dyn Synthesize>,
-        output: Arc<dyn Output>,
-        loudness: Loudness,
-    ) -> Self {
-        Self {
-            engine,
-            output,
-            loudness,
-            turn: Arc::default(),
-            tone: Mutex::default(),
-        }
-    }
-}
-
-/// A sentence on its way from the engine to the player. Without sound it is passed over in silence.
-pub(super) struct Prepared {
+pub(super) struct PreparedSentence {
     pub(super) words: String,
-    /// How long it sounds, as far as the engine has come.
-    pub(super) length: Length,
-    pub(super) sound: Option<mpsc::Receiver<Result<Sound, EngineError>>>,
-    pub(super) saying: Saying,
+    pub(super) length: GrowingLength,
+    pub(super) sound: Option<mpsc::Receiver<Result<AudioClip, EngineError>>>,
+    pub(super) saying: SayingGuard,
 }
 
-/// A length that grows while a sentence is synthesised. Clones are the same.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Length(Arc<AtomicU64>);
+pub(super) struct GrowingLength(Arc<AtomicU64>);
 
-impl Length {
+impl GrowingLength {
     pub(super) fn get(&self) -> Duration {
         Duration::from_micros(self.0.load(Ordering::Relaxed))
     }
 
-    fn add(&self, slice: &Sound) {
+    fn add(&self, slice: &AudioClip) {
         let sounds = slice.format.duration(slice.bytes.len());
         let sounds = u64::try_from(sounds.as_micros()).unwrap_or(u64::MAX);
         self.0.fetch_add(sounds, Ordering::Relaxed);
     }
 }
 
-/// Says everything in the script, until it ends or is stopped.
+type SliceSender = mpsc::Sender<Result<AudioClip, EngineError>>;
+
 pub(super) async fn speak(
-    mouth: Arc<Mouth>,
-    script: Arc<Script>,
+    voice: Arc<SharedVoice>,
+    script: Arc<AnswerScript>,
     stop: CancellationToken,
-) -> Spoken {
-    let mut player = Player::new(mouth.clone(), false);
-    // One sentence waits here while another is played.
+) -> SpeechOutcome {
+    let mut player = SentencePlayer::new(voice.clone(), false);
+    // One sentence waits here while another is playing.
     let (prepared, sentences) = mpsc::channel(1);
     let work = async {
-        let (result, ()) = tokio::join!(player.play(sentences), prepare(&mouth, &script, prepared));
+        let (result, ()) = tokio::join!(player.play(sentences), prepare(&voice, &script, prepared));
         result
     };
     let result = tokio::select! {
@@ -104,44 +79,48 @@ pub(super) async fn speak(
     if result.is_none() {
         player.cut_short();
     }
-    player.fall_silent().await;
-    let problem = result
-        .as_ref()
-        .and_then(|result| result.as_ref().err().cloned());
+    drop(player.close().await);
+    let is_complete = matches!(result, Some(Ok(()))) && script.is_whole();
+    let problem = result.and_then(Result::err);
     if let Some(problem) = &problem {
-        debug!(role = %problem.role, %problem, "not spoken to its end");
+        debug!(role = %problem.role, %problem, "speech not completed");
     }
-    player.spoken(matches!(result, Some(Ok(()))) && script.is_whole(), problem)
+    player.into_outcome(is_complete, problem)
 }
 
-/// Plays a tone, unless something sounds and goes on.
-pub(super) async fn play_tone(mouth: Arc<Mouth>, tone: Tone, stop: CancellationToken) {
-    let turn = timeout(FALLS_SILENT, mouth.turn.lock());
+pub(super) async fn play_tone(voice: Arc<SharedVoice>, tone: SignalTone, stop: CancellationToken) {
+    let turn = timeout(FALLS_SILENT, voice.turn.lock());
     let Some(Ok(_turn)) = stop.run_until_cancelled(turn).await else {
         return;
     };
-    if mouth.loudness.is_silent() {
+    if voice.loudness.is_silent() {
         return;
     }
-    let _tone = mouth.tone.lock().await;
-    let mut player = Player::new(mouth.clone(), true);
-    let played = timeout(LONGEST_TONE, player.play_alone(tone.sound()));
+    let _tone = voice.tone.lock().await;
+    let mut player = SentencePlayer::new(voice.clone(), true);
+    let played = timeout(MAX_TONE, player.play_alone(tone.sound()));
     let played = stop.run_until_cancelled(played).await;
-    player.fall_silent().await;
+    drop(player.close().await);
     match played {
-        Some(Ok(Err(problem))) => debug!(%problem, "a tone was not played"),
-        Some(Err(_)) => debug!("a tone was not heard in time"),
+        Some(Ok(Err(problem))) => debug!(%problem, "a tone failed"),
+        Some(Err(_)) => debug!("a tone timed out"),
         Some(Ok(Ok(()))) | None => {}
     }
 }
 
-/// Gives sentence after sentence to the engine, one ahead of the player.
-async fn prepare(mouth: &Mouth, script: &Script, prepared: mpsc::Sender<Prepared>) {
+async fn prepare(
+    voice: &SharedVoice,
+    script: &AnswerScript,
+    prepared: mpsc::Sender<PreparedSentence>,
+) {
     while let Some((piece, saying)) = script.next_to_say().await {
-        let text = text_of(&piece, &mouth.loudness);
-        let length = Length::default();
+        let text = match piece.code || voice.loudness.is_silent() {
+            true => String::new(),
+            false => speakable(&piece.words),
+        };
+        let length = GrowingLength::default();
         let (slices, sound) = mpsc::channel(AHEAD);
-        let sentence = Prepared {
+        let sentence = PreparedSentence {
             words: piece.words,
             length: length.clone(),
             sound: (!text.is_empty()).then_some(sound),
@@ -153,66 +132,57 @@ async fn prepare(mouth: &Mouth, script: &Script, prepared: mpsc::Sender<Prepared
         if text.is_empty() {
             continue;
         }
-        let made = Made { slices, length };
-        if let Err(problem) = synthesize(mouth, &text, &made).await {
-            // The player goes away with the news.
-            let _told = made.slices.send(Err(problem)).await.is_ok();
+        if let Err(problem) = synthesize(voice, &text, &slices, &length).await {
+            // The player stops when it receives the error.
+            let _told = slices.send(Err(problem)).await.is_ok();
             return;
         }
     }
 }
 
-fn text_of(piece: &Piece, loudness: &Loudness) -> String {
-    if piece.code || loudness.is_silent() {
-        return String::new();
-    }
-    speakable(&piece.words)
-}
-
-/// Once more if it fails: half a sentence and then the whole of it is better than half of it.
-async fn synthesize(mouth: &Mouth, text: &str, made: &Made) -> Result<(), EngineError> {
-    let Err(problem) = attempt(mouth, text, made).await else {
+// Tried again after a failure: half a sentence followed by all of it is better than half of it.
+async fn synthesize(
+    voice: &SharedVoice,
+    text: &str,
+    slices: &SliceSender,
+    length: &GrowingLength,
+) -> Result<(), EngineError> {
+    let Err(problem) = synthesize_once(voice, text, slices, length).await else {
         return Ok(());
     };
-    debug!(%problem, "the speech engine failed; once more");
+    debug!(%problem, "the speech engine failed; retrying");
     sleep(BREATH).await;
-    attempt(mouth, text, made).await
+    synthesize_once(voice, text, slices, length).await
 }
 
-struct Made {
-    slices: mpsc::Sender<Result<Sound, EngineError>>,
-    length: Length,
-}
-
-impl Made {
-    /// False if nobody listens any more.
-    async fn send(&self, slice: Sound) -> bool {
-        self.length.add(&slice);
-        self.slices.send(Ok(slice)).await.is_ok()
-    }
-}
-
-async fn attempt(mouth: &Mouth, text: &str, made: &Made) -> Result<(), EngineError> {
-    let mut stream = mouth.engine.synthesize(text).await?;
+async fn synthesize_once(
+    voice: &SharedVoice,
+    text: &str,
+    slices: &SliceSender,
+    length: &GrowingLength,
+) -> Result<(), EngineError> {
+    let mut stream = voice.engine.synthesize(text).await?;
     let unplayable = |why: String| EngineError::program("the speech engine", why);
-    let mut cut = Slices::new(stream.format).map_err(|error| unplayable(error.to_string()))?;
+    let mut cut = SliceCutter::new(stream.format).map_err(|error| unplayable(error.to_string()))?;
     let mut count = 0;
     while let Some(chunk) = stream.chunks.next().await {
         for slice in cut.cut(&chunk?) {
             count += 1;
-            if count > LONGEST {
+            if count > MAX_SLICES {
                 return Err(unplayable(
                     "a sentence takes more than two minutes".to_owned(),
                 ));
             }
-            if !made.send(slice).await {
+            length.add(&slice);
+            if slices.send(Ok(slice)).await.is_err() {
                 return Ok(());
             }
         }
     }
     if let Some(rest) = cut.rest() {
-        // Nobody listens any more: then there is nothing left to do.
-        let _heard = made.send(rest).await;
+        length.add(&rest);
+        // If the player is gone, there is nothing left to do.
+        let _heard = slices.send(Ok(rest)).await.is_ok();
     }
     Ok(())
 }

@@ -1,35 +1,27 @@
-//! What engines write when nobody spoke. They learned from subtitles, which thank for watching where a film is silent.
+//! Detects what engines write for silence. They learned from subtitles, which thank viewers where
+//! a film is silent.
 
 use std::time::Duration;
 
-use super::plain::{is_phrase, words};
-use super::worth::Measured;
-use crate::listen::Utterance;
+use super::sound_check::SoundMeasurement;
+use super::transcript::{is_phrase, words};
+use crate::segment::Utterance;
 
-/// Of films, never of a person who wants something. The whole utterance begins with one of them.
 const SUBTITLES: &str = include_str!("phrases/subtitles.txt");
-
-/// No request, whoever said it.
 const FILL: &str = include_str!("phrases/fill.txt");
-
-/// Said by people too: the sound decides.
+// People say these too, so the sound decides.
 const POLITE: &str = include_str!("phrases/polite.txt");
-
-/// A person who thanks takes this long, and is at least this loud.
+/// A real "thank you" lasts at least this long and is at least this loud.
 const POLITE_VOICE: Duration = Duration::from_millis(240);
 const POLITE_LOUDNESS: f32 = 0.004;
-
-/// Nobody speaks faster, in words per second.
+// Words per second. Nobody speaks faster, so the engine made some up.
 const FASTEST: f64 = 9.0;
-
-/// The longest phrase that is looked for when an engine repeats itself, in words.
 const PHRASE: usize = 12;
 
-/// True if these are the words of an engine that heard no speech in this sound.
 pub(crate) fn is_hallucination(text: &str, utterance: &Utterance) -> bool {
     let words = words(&without_remarks(text));
     let said = words.join(" ");
-    let sound = Measured::of(&utterance.samples);
+    let sound = SoundMeasurement::measure(&utterance.samples);
     words.is_empty()
         || is_phrase(FILL, &said)
         || SUBTITLES.lines().any(|known| said.starts_with(known))
@@ -40,7 +32,8 @@ pub(crate) fn is_hallucination(text: &str, utterance: &Utterance) -> bool {
             && (sound.voiced < POLITE_VOICE || sound.loudest < POLITE_LOUDNESS)
 }
 
-/// Without what stands in brackets or between stars and notes: `[BLANK_AUDIO]`, `(door closes)`, `*coughs*`, `♪ la la ♪`.
+/// Removes what is in brackets or between stars and notes: `[BLANK_AUDIO]`, `(door closes)`,
+/// `*coughs*`, `♪ la la ♪`.
 fn without_remarks(text: &str) -> String {
     let mut rest = String::new();
     let mut until = None;
@@ -57,14 +50,14 @@ fn without_remarks(text: &str) -> String {
     rest
 }
 
-/// True for the same over and over: a phrase four times and nothing but it. Numbers may well be said so: `1 1 1 1`.
+/// True if a phrase is repeated four times and there is nothing else. Numbers may be: `1 1 1 1`.
 fn is_stutter(words: &[String]) -> bool {
     const TIMES: usize = 4;
     let is_number = |word: &String| word.starts_with(|letter: char| letter.is_ascii_digit());
     (1..=PHRASE.min(words.len() / TIMES)).any(|length| {
         let (phrase, rest) = words.split_at(length);
         let again = rest.chunks(length);
-        // The last may have been cut.
+        // The last repetition may be cut off.
         let mut again = again.map(|words| phrase.starts_with(words));
         again.all(|same| same) && !phrase.iter().all(is_number)
     })

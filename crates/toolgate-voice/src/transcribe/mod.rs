@@ -1,31 +1,31 @@
-//! From an utterance to words: an engine, and filters before and behind it.
+//! From an utterance to words: an engine, with filters before and after it.
 //!
 //! ```text
-//!  Utterance ──▶ worth ──▶ Transcribe ──▶ plain ──▶ is_hallucination ──▶ words
-//!                too short,  WyomingAsr   tidied     what engines write
-//!                too quiet                           for silence
+//!  Utterance ──▶ sound_check ──▶ SpeechToText ──▶ transcript ──▶ hallucination ──▶ words
+//!                too short,      WyomingAsr       cleaned up     what engines
+//!                too quiet                                       write for silence
 //! ```
 
 mod asr;
 mod hallucination;
-mod plain;
 mod remnant;
-mod worth;
+mod sound_check;
+mod transcript;
 
 use futures::future::BoxFuture;
 
 pub(crate) use asr::WyomingAsr;
 pub(crate) use hallucination::is_hallucination;
-pub(crate) use plain::plain;
-pub(crate) use plain::{is_cancel, is_no, is_yes, without_wake_word};
-pub(crate) use remnant::behind_remnant;
-pub(crate) use worth::worth;
+pub(crate) use remnant::requests_behind_remnant;
+pub(crate) use sound_check::check_sound;
+pub(crate) use transcript::tidy_transcript;
+pub(crate) use transcript::{is_cancel, is_no, is_yes, without_wake_word};
 
 use crate::EngineError;
-use crate::listen::Utterance;
+use crate::segment::Utterance;
 
-pub(crate) trait Transcribe: Send + Sync {
-    /// What was said, as the engine writes it; empty if it heard no words. It bounds its own time.
+pub(crate) trait SpeechToText: Send + Sync {
+    /// The transcript as the engine writes it. Empty without words. Enforces its own time limit.
     fn transcribe<'a>(
         &'a self,
         utterance: &'a Utterance,

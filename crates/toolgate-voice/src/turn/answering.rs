@@ -1,104 +1,105 @@
-//! The second task: words are answered, and the answer is spoken.
+//! The second task of the turn engine: answers requests and speaks the answers.
 
 use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 use toolgate_journal::TurnOutcome;
-use toolgate_models::{AnswerSource, Conversation, ModelError, Turn, TurnEnd};
+use toolgate_models::{AnswerSource, Conversation, ModelError, TurnEnd, TurnRecord};
 use tracing::warn;
 
 use super::consent::AloudTurn;
-use super::converse::{Aloud, To, converse};
-use super::listening::Deaf;
-use super::progress::{Progress, Way};
-use super::stages::{Asked, Came, record};
-use super::{Question, Reason, Shared, sorry, survive};
-use crate::services::Answered;
-use crate::speak::{Script, Speech, Spoken, Tone};
-use crate::transcribe::{is_cancel, plain};
-use crate::{Event, State};
+use super::converse::{SpokenAnswer, converse};
+use super::progress::{AnswerMode, TurnProgress};
+use super::transcribing::TranscriptionError;
+use super::turn_record::{TurnRequest, TurnResult, to_voice_turn};
+use super::{DropReason, HANDLE, TurnEngine, apologies, catch_panic};
+use crate::services::{HandleRequest, HandleResponse};
+use crate::speak::{ActiveSpeech, AnswerScript, SignalTone, SpeechOutcome};
+use crate::transcribe::{is_cancel, tidy_transcript};
+use crate::{VoiceEvent, VoiceState};
 
-/// The name of a conversation is a key, not a text, in bytes.
-const LONGEST_PLACE: usize = 200;
+// In bytes. The name is a key from outside, so its length is bounded.
+const MAX_PLACE_LEN: usize = 200;
 
-impl Shared {
+impl TurnEngine {
     pub(super) async fn answer_all(self: Arc<Self>) {
         loop {
             let request = tokio::select! {
                 biased;
                 () = self.closed.cancelled() => return,
-                request = self.line.next() => request,
+                request = self.answer_queue.next() => request,
             };
             if self.is_given_up(request.number) {
-                self.drop_request(Reason::GivenUp, &request.asked.heard);
+                self.drop_request(DropReason::GivenUp, &request.asked.heard);
                 continue;
             }
-            self.answers(Some(request.number));
-            drop(request.place);
+            *self.answering.lock() = Some(request.number);
+            drop(request.permit);
             let answer = match &request.problem {
-                None => survive(self.talk(request.number, &request.asked.heard)).await,
-                Some(deaf) => survive(self.excuse(request.number, deaf)).await,
+                None => catch_panic(self.answer_aloud(request.number, &request.asked.heard)).await,
+                Some(failure) => catch_panic(self.apologize(request.number, failure)).await,
             };
-            let came = match answer {
-                Some(came) => came,
-                None => self.broken(request.number).await,
+            let result = match answer {
+                Some(result) => result,
+                None => self.recover(request.number).await,
             };
-            self.answers(None);
-            self.over(&record(request.asked, came));
+            *self.answering.lock() = None;
+            self.record_turn(&to_voice_turn(request.asked, result));
         }
     }
 
-    async fn talk(&self, number: u64, text: &str) -> Came {
-        let mut conversation = self.conversations.enter(&self.source).await;
-        let progress = self.progress(Way::Aloud);
-        self.state(&State::Thinking);
+    async fn answer_aloud(&self, number: u64, text: &str) -> TurnResult {
+        let mut conversation = self.conversations.lock_for_turn(&self.source).await;
+        let progress = self.progress(AnswerMode::Aloud);
+        self.report_state(&VoiceState::Thinking);
         let speech = self.speech(number);
         self.consent.set_turn(Some(AloudTurn {
             number,
             progress: progress.clone(),
             script: Arc::clone(speech.script()),
         }));
-        let to = To::Room(Aloud {
+        let aloud = SpokenAnswer {
             speaker: &self.speaker,
             speech: &speech,
             filler: self.filler,
-        });
+        };
         let stop = self.until_given_up(number);
-        let done = converse(&mut conversation, text, &progress, to, stop).await;
+        let (script, aloud) = (speech.script(), Some(&aloud));
+        let done = converse(&mut conversation, text, &progress, script, aloud, stop).await;
         self.consent.set_turn(None);
         let verdict = done.result.map(verdict);
         if let Some(sorry) = verdict.as_ref().and_then(|verdict| verdict.sorry) {
-            self.watcher.event(Event::Words(sorry));
+            self.observer.event(VoiceEvent::Words(sorry));
             speech.push(sorry);
         }
         let mut spoken = speech.finish().await;
         if let Some(filler) = done.filled {
-            // It comes first, and perhaps it broke off.
+            // The filler comes first and may have been cut off. History must not hold it.
             let rest = spoken.text.trim_start().strip_prefix(filler);
             spoken.text = rest.unwrap_or_default().to_owned();
         }
-        // Perhaps silence came only after the last word that there was.
+        // The speech may be complete although the turn was broken off after its last word.
         spoken.complete &= verdict.is_some();
         let is_of_the_model = verdict
             .as_ref()
             .is_none_or(|verdict| verdict.sorry.is_none());
-        if !spoken.complete && is_of_the_model && progress.has_asked() {
+        if !spoken.complete && is_of_the_model && progress.state().has_asked {
             conversation.keep_spoken(&spoken.text);
         }
-        let model = who(&conversation);
+        let model = answer_source(&conversation);
         drop(conversation);
-        self.settle(&self.source, verdict.as_ref());
-        self.came(verdict, &spoken, model, &progress)
+        self.touch_or_forget(&self.source, verdict.as_ref());
+        self.finish_turn(verdict, &spoken, model, &progress)
     }
 
-    fn came(
+    fn finish_turn(
         &self,
-        verdict: Option<Verdict>,
-        spoken: &Spoken,
+        verdict: Option<TurnVerdict>,
+        spoken: &SpeechOutcome,
         model: String,
-        progress: &Progress,
-    ) -> Came {
-        self.engines.spoke(spoken);
+        progress: &TurnProgress,
+    ) -> TurnResult {
+        self.engines.record_speech(spoken);
         let problem = spoken.problem.as_ref();
         let was_stopped = !spoken.complete && problem.is_none();
         let (answer, error) = match verdict {
@@ -112,52 +113,53 @@ impl Shared {
         } else {
             (answer, TurnOutcome::Answered)
         };
-        Came {
+        let state = progress.state();
+        TurnResult {
             answer,
             outcome,
             error: error.or_else(|| problem.map(ToString::to_string)),
             model,
-            calls: progress.calls(),
-            first_token: progress.first_token(),
+            calls: state.calls.clone(),
+            first_token: state.first_token,
             first_audio: spoken.first_audio,
         }
     }
 
-    /// Nobody knows what was said: the person is told, once in words.
-    async fn excuse(&self, number: u64, deaf: &Deaf) -> Came {
-        let words = sorry::deaf(&deaf.error);
-        let mut came = failed(words, deaf.error.to_string());
-        if deaf.is_news {
-            let spoken = self.say(number, words).await;
-            came.first_audio = spoken.first_audio;
+    /// Transcription failed: says so, but only once in words.
+    async fn apologize(&self, number: u64, failure: &TranscriptionError) -> TurnResult {
+        let words = apologies::not_understood(&failure.error);
+        let mut result = failed_turn(words, failure.error.to_string());
+        if failure.is_news {
+            let spoken = self.say_alone(number, words).await;
+            result.first_audio = spoken.first_audio;
         } else if self.filler.tone {
-            self.speaker.tone(Tone::Error);
+            self.speaker.play_tone(SignalTone::Error);
         }
-        came
+        result
     }
 
-    /// Something in here broke: the conversation may be in pieces.
-    async fn broken(&self, number: u64) -> Came {
+    // After a panic, the conversation may be inconsistent.
+    async fn recover(&self, number: u64) -> TurnResult {
         self.conversations.forget(&self.source);
-        let spoken = self.say(number, sorry::BROKEN).await;
-        Came {
+        let spoken = self.say_alone(number, apologies::BROKEN).await;
+        TurnResult {
             first_audio: spoken.first_audio,
-            ..failed(sorry::BROKEN, "an error inside of the gateway".to_owned())
+            ..failed_turn(apologies::BROKEN, "an internal error".to_owned())
         }
     }
 
-    async fn say(&self, number: u64, words: &str) -> Spoken {
-        self.state(&State::Speaking);
-        self.watcher.event(Event::Words(words));
+    async fn say_alone(&self, number: u64, words: &str) -> SpeechOutcome {
+        self.report_state(&VoiceState::Speaking);
+        self.observer.event(VoiceEvent::Words(words));
         let speech = self.speech(number);
         speech.push(words);
         let spoken = speech.finish().await;
-        self.engines.spoke(&spoken);
+        self.engines.record_speech(&spoken);
         spoken
     }
 
-    /// Begins to speak; not a sound if the request was given up just now. Whoever gives it up later stops this speech.
-    fn speech(&self, number: u64) -> Speech {
+    // The request may be given up between the check and `begin`, so check again after it.
+    fn speech(&self, number: u64) -> ActiveSpeech {
         let speech = self.speaker.begin();
         if self.is_given_up(number) {
             self.speaker.stop();
@@ -165,72 +167,63 @@ impl Shared {
         speech
     }
 
-    /// One turn for somebody who reads; its words go into the script as they come.
-    pub(super) async fn reply(
+    pub(super) async fn answer_in_writing(
         &self,
-        question: Question,
-        script: &Script,
+        request: HandleRequest,
+        script: &AnswerScript,
         stop: &CancellationToken,
-    ) -> Answered {
-        let Ok(_permit) = self.asks.try_acquire() else {
-            warn!("a request is refused: too many ask at the same time");
-            return Answered::failed(sorry::BUSY);
+    ) -> HandleResponse {
+        let Ok(_permit) = self.written_permits.try_acquire() else {
+            warn!("rejected a request: too many at the same time");
+            return HandleResponse::failed(apologies::BUSY);
         };
-        let heard = plain(&question.text);
-        let mut place = format!(
-            "{} {}",
-            question.source,
-            question.conversation.as_deref().unwrap_or_default()
-        );
-        place.truncate(place.floor_char_boundary(LONGEST_PLACE));
+        let heard = tidy_transcript(&request.text);
+        let mut place = format!("{HANDLE} {}", request.conversation_key());
+        place.truncate(place.floor_char_boundary(MAX_PLACE_LEN));
         if is_cancel(&heard) {
             self.conversations.cancel(&place);
         }
         if heard.is_empty() || is_cancel(&heard) {
-            return Answered::done(sorry::OKAY);
+            return HandleResponse::done(apologies::OKAY);
         }
-        let asked = Asked::now(&question, heard);
-        self.watcher.event(Event::Heard {
+        let asked = TurnRequest::written(&request, heard);
+        self.observer.event(VoiceEvent::Heard {
             source: &asked.source,
             text: &asked.heard,
             took: None,
         });
-        let mut conversation = self.conversations.enter(&place).await;
-        let progress = self.progress(Way::InWriting);
+        let mut conversation = self.conversations.lock_for_turn(&place).await;
+        let progress = self.progress(AnswerMode::InWriting);
         let stop = stop.cancelled();
-        let to = To::Reader(script);
-        let done = converse(&mut conversation, &asked.heard, &progress, to, stop).await;
+        let text = &asked.heard;
+        let done = converse(&mut conversation, text, &progress, script, None, stop).await;
         let verdict = done.result.map(verdict);
         let is_refusal = verdict.as_ref().is_some_and(|verdict| verdict.is_refusal);
-        let model = who(&conversation);
+        let model = answer_source(&conversation);
         drop(conversation);
-        self.settle(&place, verdict.as_ref());
-        let spoken = Spoken {
+        self.touch_or_forget(&place, verdict.as_ref());
+        let spoken = SpeechOutcome {
             complete: verdict.is_some(),
-            ..Spoken::default()
+            ..SpeechOutcome::default()
         };
-        let came = self.came(verdict, &spoken, model, &progress);
-        let answer = match came.outcome {
-            TurnOutcome::Answered if !is_refusal => Answered::done(&came.answer),
-            // Who went away reads nothing: the program ends.
-            TurnOutcome::Interrupted => Answered::failed(sorry::ENDING),
-            _ => Answered::failed(&came.answer),
+        let result = self.finish_turn(verdict, &spoken, model, &progress);
+        let answer = match result.outcome {
+            TurnOutcome::Answered if !is_refusal => HandleResponse::done(&result.answer),
+            // A client that went away reads nothing, so the program must be ending.
+            TurnOutcome::Interrupted => HandleResponse::failed(apologies::ENDING),
+            _ => HandleResponse::failed(&result.answer),
         };
-        self.over(&record(asked, came));
+        self.record_turn(&to_voice_turn(asked, result));
         answer
     }
 
-    fn progress(&self, way: Way) -> Progress {
+    fn progress(&self, mode: AnswerMode) -> TurnProgress {
         let executor = self.conversations.toolbox().executor().clone();
-        Progress::new(
-            Arc::clone(&self.engines),
-            Arc::clone(&self.watcher),
-            executor,
-            way,
-        )
+        let (engines, observer) = (Arc::clone(&self.engines), Arc::clone(&self.observer));
+        TurnProgress::new(engines, observer, executor, mode)
     }
 
-    fn settle(&self, place: &str, verdict: Option<&Verdict>) {
+    fn touch_or_forget(&self, place: &str, verdict: Option<&TurnVerdict>) {
         match verdict {
             Some(verdict) if verdict.forget => self.conversations.forget(place),
             _ => self.conversations.touch(place),
@@ -238,41 +231,47 @@ impl Shared {
     }
 }
 
-struct Verdict {
+struct TurnVerdict {
     answer: String,
-    /// The same, if it is not the model's and was not told yet.
+    /// The answer again if it is our own apology and was not spoken yet.
     sorry: Option<&'static str>,
     error: Option<String>,
-    /// True if nothing can come of this conversation any more.
     forget: bool,
-    /// True if the answer says that the request was not understood, or not carried out.
     is_refusal: bool,
 }
 
-fn verdict(result: Result<Turn, ModelError>) -> Verdict {
+fn verdict(result: Result<TurnRecord, ModelError>) -> TurnVerdict {
     let (sorry, error, forget) = match result {
-        Ok(turn) => match turn.error {
-            None => {
-                return Verdict {
-                    answer: turn.answer,
-                    sorry: None,
-                    error: None,
-                    forget: false,
-                    is_refusal: turn.end == TurnEnd::Refusal,
-                };
-            }
-            Some(error) => {
-                let used_tools = turn.rounds.iter().any(|round| !round.calls.is_empty());
-                (sorry::without_answer(turn.end, used_tools), error, false)
-            }
-        },
+        Ok(TurnRecord {
+            error: None,
+            answer,
+            end,
+            ..
+        }) => {
+            return TurnVerdict {
+                answer,
+                sorry: None,
+                error: None,
+                forget: false,
+                is_refusal: end == TurnEnd::Refusal,
+            };
+        }
+        Ok(TurnRecord {
+            error: Some(error),
+            end,
+            rounds,
+            ..
+        }) => {
+            let used_tools = rounds.iter().any(|round| !round.calls.is_empty());
+            (apologies::without_answer(end, used_tools), error, false)
+        }
         Err(error) => {
             let forget = matches!(error, ModelError::TooLong { .. });
-            (sorry::without_model(&error), error.to_string(), forget)
+            (apologies::without_model(&error), error.to_string(), forget)
         }
     };
-    warn!(error, "there is no answer");
-    Verdict {
+    warn!(error, "no answer");
+    TurnVerdict {
         answer: sorry.to_owned(),
         sorry: Some(sorry),
         error: Some(error),
@@ -281,8 +280,8 @@ fn verdict(result: Result<Turn, ModelError>) -> Verdict {
     }
 }
 
-fn failed(words: &str, error: String) -> Came {
-    Came {
+fn failed_turn(words: &str, error: String) -> TurnResult {
+    TurnResult {
         answer: words.to_owned(),
         outcome: TurnOutcome::Failed,
         error: Some(error),
@@ -293,8 +292,7 @@ fn failed(words: &str, error: String) -> Came {
     }
 }
 
-/// Who answered the last turn: the model, or sentences.
-fn who(conversation: &Conversation) -> String {
+fn answer_source(conversation: &Conversation) -> String {
     let router = conversation.router();
     match (router.source(), conversation.last_source()) {
         (AnswerSource::Model(_), AnswerSource::Sentences) => AnswerSource::Sentences.to_string(),

@@ -1,5 +1,5 @@
-//! A call that waits for a spoken yes. Consent is never guessed: a yes counts only if the whole
-//! question was heard before it, and everything else is a no.
+//! Asks for a spoken yes before a tool call. Consent is never guessed: a yes counts only after the
+//! whole question was heard, and everything else is a no.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -9,47 +9,42 @@ use parking_lot::Mutex;
 use tokio::sync::{Mutex as Lock, oneshot, watch};
 use tokio::time::{Instant, sleep, timeout};
 use toolgate_core::{
-    Approval, ApprovalBy, ApprovalMeans, ApprovalReason, ApprovalRequest, Approver, CallId,
-    Redactor, Source,
+    Approval, ApprovalActor, ApprovalChannel, ApprovalReason, ApprovalRequest, Approver, CallId,
+    Redactor, ToolSource,
 };
 
-use super::progress::Progress;
-use super::{BackgroundTranscriber, Shared};
-use crate::speak::{Script, Spoken};
+use super::progress::TurnProgress;
+use super::{BackgroundTranscriber, TurnEngine};
+use crate::speak::{AnswerScript, SpeechOutcome};
 use crate::transcribe::{is_no, is_yes};
-use crate::{Event, State};
+use crate::{VoiceEvent, VoiceState};
 
-/// How long a yes is waited for behind the question, the time to make text of it included.
 const PATIENCE: Duration = Duration::from_secs(15);
-/// Nobody keeps a longer question in mind, in letters.
-const LONGEST: usize = 250;
-
-/// How long the model's own words before a call may take.
+// In letters. A longer question would be approved without being understood.
+const MAX_QUESTION_CHARS: usize = 250;
 const WORDS: Duration = Duration::from_secs(30);
-
 const DECLINED: &str = "Okay, I won't.";
-const UNANSWERED: &str = "I heard no yes, so I won't.";
+const UNANSWERED: &str = "I didn't hear a yes, so I won't.";
 
-/// Asks aloud before a tool runs. It is given to the executor before there is a voice, and to a
-/// `BackgroundTranscriber` once there is one; until then, and for calls that nobody asked for
-/// aloud, nobody is there to ask.
+/// An [`Approver`] that asks aloud and listens for a yes. It belongs to an executor, which exists
+/// before the gateway; [`run`](crate::run) connects the two. Until then, and for calls that were
+/// not requested aloud, nobody can be asked.
 #[derive(Clone, Default)]
-pub struct SpokenApprovals(Arc<Inner>);
+pub struct SpokenApprovals(Arc<ApprovalsInner>);
 
 #[derive(Default)]
-struct Inner {
+struct ApprovalsInner {
     redactor: Redactor,
-    voice: Mutex<Weak<Shared>>,
+    voice: Mutex<Weak<TurnEngine>>,
 }
 
 impl SpokenApprovals {
-    /// Secrets that the redactor knows are not said aloud, and so not approved aloud either.
+    /// Secrets the redactor knows are never said aloud, so such calls can't be approved aloud.
     pub fn new(redactor: Redactor) -> Self {
         let voice = Mutex::default();
-        Self(Arc::new(Inner { redactor, voice }))
+        Self(Arc::new(ApprovalsInner { redactor, voice }))
     }
 
-    /// Asks with this voice from now on.
     pub(crate) fn use_voice(&self, transcriber: &BackgroundTranscriber) {
         *self.0.voice.lock() = Arc::downgrade(&transcriber.shared);
     }
@@ -69,7 +64,7 @@ impl Approver for SpokenApprovals {
     }
 }
 
-/// The question, word for word as it is said; `None` if it can't be said so that it is understood.
+/// The question as it is spoken. `None` if it can't be spoken clearly.
 fn question(request: &ApprovalRequest<'_>, redactor: &Redactor) -> Option<String> {
     let spaced = |name: &str| name.replace('_', " ");
     let arguments = redactor.value(request.arguments);
@@ -80,16 +75,17 @@ fn question(request: &ApprovalRequest<'_>, redactor: &Redactor) -> Option<String
         format!("{} {value}", spaced(name))
     });
     let mut asked = format!("Shall I use {}", spaced(request.tool.name()));
-    if let Source::Mcp(server) = request.tool.source() {
+    if let ToolSource::Mcp(server) = request.tool.source() {
         asked.push_str(&format!(" of {}", spaced(server)));
     }
     let named: Vec<String> = named.collect();
     if !named.is_empty() {
         asked.push_str(&format!(" with {}", named.join(", ")));
     }
-    // Marks and links would be left out of what is said, and hidden letters can't be heard.
+    // Speech drops marks and links, and hidden letters can't be heard: such a question would
+    // hide what is approved.
     let is_heard = |letter: char| letter.is_alphanumeric() || " .,:;'-_%+°".contains(letter);
-    let can_be_said = asked.chars().count() <= LONGEST && asked.chars().all(is_heard);
+    let can_be_said = asked.chars().count() <= MAX_QUESTION_CHARS && asked.chars().all(is_heard);
     let before = match request.reason {
         ApprovalReason::Flow => "This could send out what I have read. ",
         _ => "",
@@ -98,35 +94,32 @@ fn question(request: &ApprovalRequest<'_>, redactor: &Redactor) -> Option<String
 }
 
 #[derive(Default)]
-pub(super) struct Consent {
-    /// Only who is in the room can say yes.
+pub(super) struct ConsentState {
+    // Only somebody in the room can say yes, so only spoken turns ask.
     turn: Mutex<Option<AloudTurn>>,
-    /// Two calls of a turn are asked about one after the other.
     asking: Lock<()>,
-    open: Mutex<Option<Open>>,
-    /// Counts the questions that wait for an answer: the ear listens without being called.
+    open: Mutex<Option<OpenQuestion>>,
+    /// Counts questions, so that capture listens without a wake word.
     expected: watch::Sender<u64>,
 }
 
 #[derive(Clone)]
 pub(super) struct AloudTurn {
     pub(super) number: u64,
-    pub(super) progress: Progress,
-    pub(super) script: Arc<Script>,
+    pub(super) progress: TurnProgress,
+    pub(super) script: Arc<AnswerScript>,
 }
 
-/// A question that was heard to its end.
-struct Open {
+struct OpenQuestion {
     since: Instant,
     answer: oneshot::Sender<bool>,
 }
 
-impl Consent {
+impl ConsentState {
     pub(super) fn set_turn(&self, turn: Option<AloudTurn>) {
         *self.turn.lock() = turn;
     }
 
-    /// True if what is said next may be an answer.
     pub(super) fn is_open(&self) -> bool {
         self.open.lock().is_some()
     }
@@ -135,61 +128,60 @@ impl Consent {
         self.expected.subscribe()
     }
 
-    fn turn_of(&self, id: CallId) -> Option<AloudTurn> {
+    fn turn_with_call(&self, id: CallId) -> Option<AloudTurn> {
         let turn = self.turn.lock();
         turn.clone().filter(|turn| turn.progress.has_call(id))
     }
 
-    fn open(&self) -> (Asking<'_>, oneshot::Receiver<bool>) {
+    fn open(&self) -> (OpenQuestionGuard<'_>, oneshot::Receiver<bool>) {
         let (answer, answered) = oneshot::channel();
         let since = Instant::now();
-        *self.open.lock() = Some(Open { since, answer });
+        *self.open.lock() = Some(OpenQuestion { since, answer });
         self.expected.send_modify(|count| *count += 1);
-        (Asking(self), answered)
+        (OpenQuestionGuard(self), answered)
     }
 
-    /// Takes words that began then for the answer, if one is waited for. False if they are none, or
-    /// say something else besides.
+    /// Takes these words as the answer if a question is open and they started after it. False if
+    /// they are not just a yes or no.
     pub(super) fn take(&self, heard: &str, began: Instant) -> bool {
         let mut open = self.open.lock();
         let Some(question) = open.take_if(|open| open.since <= began) else {
             return false;
         };
         let (yes, no) = (is_yes(heard), is_no(heard));
-        // Nobody waits for it any more: then it was too late.
+        // Fails if the question has timed out meanwhile.
         let _in_time = question.answer.send(yes).is_ok();
         yes || no
     }
 }
 
-/// While it lives, an answer is waited for.
-struct Asking<'a>(&'a Consent);
+struct OpenQuestionGuard<'a>(&'a ConsentState);
 
-impl Drop for Asking<'_> {
+impl Drop for OpenQuestionGuard<'_> {
     fn drop(&mut self) {
         *self.0.open.lock() = None;
     }
 }
 
-impl Shared {
+impl TurnEngine {
     async fn ask_aloud(&self, id: CallId, tool: &str, question: &str) -> Approval {
-        let Some(turn) = self.consent.turn_of(id) else {
+        let Some(turn) = self.consent.turn_with_call(id) else {
             return Approval::Nobody;
         };
         let _one_at_a_time = self.consent.asking.lock().await;
-        let _asking = turn.progress.asks();
+        let _asking = turn.progress.begin_asking();
         tokio::select! {
             biased;
             () = self.until_given_up(turn.number) => return Approval::Refused(spoken_by()),
-            said = timeout(WORDS, turn.words_are_said()) => if said.is_err() {
+            said = timeout(WORDS, turn.wait_for_words()) => if said.is_err() {
                 return Approval::Nobody;
             }
         }
-        let spoken = self.say_behind(question).await;
+        let spoken = self.say_after_model(question).await;
         match (spoken.complete, &spoken.problem) {
             (true, _) => {}
             (false, Some(_)) => return Approval::Nobody,
-            // Who interrupts did not hear all of it.
+            // Somebody who interrupts hasn't heard the whole question.
             (false, None) => return Approval::Refused(spoken_by()),
         }
         let (asking, answered) = self.consent.open();
@@ -199,35 +191,34 @@ impl Shared {
             answer = timeout(PATIENCE, answered) => answer,
         };
         drop(asking);
-        self.state(&State::Calling(tool.to_owned()));
+        self.report_state(&VoiceState::Calling(tool.to_owned()));
         let words = match answer {
             Ok(Ok(true)) => return Approval::Granted(spoken_by()),
             Ok(_) => DECLINED,
             Err(_) => UNANSWERED,
         };
-        self.say_behind(words).await;
+        self.say_after_model(words).await;
         Approval::Refused(spoken_by())
     }
 
-    /// Says words of ours behind those of the model.
-    async fn say_behind(&self, words: &str) -> Spoken {
-        self.state(&State::Speaking);
-        self.watcher.event(Event::Words(&format!("{words} ")));
+    async fn say_after_model(&self, words: &str) -> SpeechOutcome {
+        self.report_state(&VoiceState::Speaking);
+        self.observer.event(VoiceEvent::Words(&format!("{words} ")));
         let spoken = self.speaker.announce(words).await;
-        self.engines.spoke(&spoken);
+        self.engines.record_speech(&spoken);
         spoken
     }
 }
 
-fn spoken_by() -> ApprovalBy {
-    ApprovalBy::new(ApprovalMeans::Voice)
+fn spoken_by() -> ApprovalActor {
+    ApprovalActor::new(ApprovalChannel::Voice)
 }
 
 impl AloudTurn {
-    /// What the model said before it called comes before the question about that.
-    async fn words_are_said(&self) {
+    // The model's words before the call belong before the question about it.
+    async fn wait_for_words(&self) {
         const LOOK: Duration = Duration::from_millis(20);
-        while self.progress.has_words() || !self.script.is_said() {
+        while !self.progress.state().words.is_empty() || !self.script.is_said() {
             sleep(LOOK).await;
         }
     }
@@ -242,11 +233,11 @@ mod tests {
 
     use super::*;
 
-    /// Keeps the question that a person would hear.
+    /// Records the question instead of asking it.
     #[derive(Clone, Default)]
-    struct Asked(Arc<Mutex<Option<String>>>);
+    struct QuestionRecorder(Arc<Mutex<Option<String>>>);
 
-    impl Approver for Asked {
+    impl Approver for QuestionRecorder {
         fn ask<'a>(&'a self, request: ApprovalRequest<'a>) -> BoxFuture<'a, Approval> {
             *self.0.lock() = question(&request, &Redactor::default());
             Box::pin(std::future::ready(Approval::Refused(spoken_by())))
@@ -255,13 +246,14 @@ mod tests {
 
     async fn asked(arguments: Value) -> Option<String> {
         let definition = ToolDefinition::builder("control_lock", "Locks", json!({}));
-        let source = Source::Mcp("house".to_owned());
-        let lock_tool = FunctionTool::defined(definition.source(source), async |_: Value, _| {
-            Ok::<_, ToolError>("")
-        });
+        let source = ToolSource::Mcp("house".to_owned());
+        let lock_tool =
+            FunctionTool::with_definition(definition.source(source), async |_: Value, _| {
+                Ok::<_, ToolError>("")
+            });
         let manager = ToolManager::new();
         manager.add(lock_tool.unwrap());
-        let asked = Asked::default();
+        let asked = QuestionRecorder::default();
         let policy: Policy = serde_json::from_value(json!({ "ask": ["*"] })).unwrap();
         let executor = ToolExecutor::builder(Arc::new(manager)).policy(policy);
         let executor = executor.approver(asked.clone()).build();

@@ -1,4 +1,4 @@
-//! A turn of a conversation that can be broken off at any moment.
+//! A turn of a conversation that can be stopped at any moment.
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -6,90 +6,82 @@ use std::task::Poll;
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep_until};
-use toolgate_models::{Conversation, ModelError, Turn};
+use toolgate_models::{Conversation, ModelError, TurnRecord};
 
-use super::progress::Progress;
-use super::sorry;
-use crate::speak::{Script, Speaker, Speech, Tone};
+use super::apologies;
+use super::progress::TurnProgress;
+use crate::speak::{ActiveSpeech, AnswerScript, SignalTone, Speaker};
 
-/// How a tool that takes long is bridged.
 #[derive(Clone, Copy)]
-pub(super) struct Filler {
+pub(super) struct FillerOptions {
     pub(super) after: Duration,
     pub(super) words: bool,
     pub(super) tone: bool,
 }
 
-pub(super) struct Aloud<'a> {
+pub(super) struct SpokenAnswer<'a> {
     pub(super) speaker: &'a Speaker,
-    pub(super) speech: &'a Speech,
-    pub(super) filler: Filler,
+    pub(super) speech: &'a ActiveSpeech,
+    pub(super) filler: FillerOptions,
 }
 
-pub(super) enum To<'a> {
-    Room(Aloud<'a>),
-    Reader(&'a Script),
-}
-
-impl<'a> To<'a> {
-    fn script(&self) -> &'a Script {
-        match self {
-            Self::Room(aloud) => aloud.speech.script(),
-            Self::Reader(script) => script,
-        }
-    }
-
-    fn aloud(&self) -> Option<&Aloud<'a>> {
-        match self {
-            Self::Room(aloud) => Some(aloud),
-            Self::Reader(_) => None,
-        }
-    }
-}
-
-pub(super) struct Conversed {
-    /// None if it was broken off.
-    pub(super) result: Option<Result<Turn, ModelError>>,
-    /// What was said to bridge a wait, which is no word of the model's.
+pub(super) struct ConverseOutcome {
+    pub(super) result: Option<Result<TurnRecord, ModelError>>,
+    /// The filler that was spoken. It's not part of the model's answer.
     pub(super) filled: Option<&'static str>,
 }
 
-enum Step {
-    Over(Result<Turn, ModelError>),
+enum ConverseStep {
+    Over(Result<TurnRecord, ModelError>),
     BrokenOff,
-    /// A tool began or ended, or servers of tools are waited for no longer.
+    /// A tool started or ended, or waiting for tool servers is over.
     Worked,
 }
 
-/// Asks the model and tells its words while it answers, until it is done or `stop` comes. A call of a tool that must not be stopped goes on
-/// to its end first; the model hears of it with the next request.
+impl ConverseStep {
+    fn at_stop(progress: &TurnProgress) -> Self {
+        match progress.is_uninterruptible() {
+            true => Self::Worked,
+            false => Self::BrokenOff,
+        }
+    }
+}
+
+/// Asks the model and passes its words to the script until it is done or `stop` resolves. A running
+/// call of a tool that must not be interrupted is finished first; the model learns of it
+/// with the next request.
 pub(super) async fn converse(
     conversation: &mut Conversation,
     text: &str,
-    progress: &Progress,
-    to: To<'_>,
+    progress: &TurnProgress,
+    script: &AnswerScript,
+    aloud: Option<&SpokenAnswer<'_>>,
     stop: impl Future<Output = ()>,
-) -> Conversed {
+) -> ConverseOutcome {
     let mut listener = progress.clone();
     let mut turn = pin!(conversation.turn(text, &mut listener));
     let mut stop = pin!(stop);
     let (mut stopped, mut has_said, mut filled, mut bridged) = (false, false, None, false);
     loop {
-        let working = progress.working();
-        let filler = to.aloud().filter(|_| !bridged && !stopped);
+        let working = progress.state().working;
+        let filler = aloud.filter(|_| !bridged && !stopped);
         let filler_at = filler.and_then(|aloud| Some(working? + aloud.filler.after));
         let step = poll_fn(|context| {
             let polled = turn.as_mut().poll(context);
-            let script = (!stopped).then(|| to.script());
+            let script = (!stopped).then_some(script);
             let ended = match &polled {
                 Poll::Ready(Ok(turn)) => Some(turn),
                 _ => None,
             };
-            has_said |= progress.say(script, ended);
+            has_said |= progress.pass_words(script, ended);
             match polled {
-                Poll::Ready(result) => Poll::Ready(Step::Over(result)),
-                Poll::Pending if stopped && !progress.must_go_on() => Poll::Ready(Step::BrokenOff),
-                Poll::Pending if progress.working() != working => Poll::Ready(Step::Worked),
+                Poll::Ready(result) => Poll::Ready(ConverseStep::Over(result)),
+                Poll::Pending if stopped && !progress.is_uninterruptible() => {
+                    Poll::Ready(ConverseStep::BrokenOff)
+                }
+                Poll::Pending if progress.state().working != working => {
+                    Poll::Ready(ConverseStep::Worked)
+                }
                 Poll::Pending => Poll::Pending,
             }
         });
@@ -97,42 +89,42 @@ pub(super) async fn converse(
             biased;
             () = &mut stop, if !stopped => {
                 stopped = true;
-                progress.hush();
-                match progress.must_go_on() {
-                    true => Step::Worked,
-                    false => Step::BrokenOff,
-                }
+                progress.state().is_over = true;
+                ConverseStep::at_stop(progress)
             }
             step = step => step,
             () = sleep_until(filler_at.unwrap_or_else(Instant::now)), if filler_at.is_some() => {
                 bridged = true;
-                // Who is asked something knows what is waited for.
-                let filler = filler.filter(|_| !progress.is_asking());
+                // Somebody who is being asked a question knows why it takes long.
+                let filler = filler.filter(|_| !progress.state().is_asking);
                 filled = filler.and_then(|aloud| bridge(aloud, progress, has_said));
-                Step::Worked
+                ConverseStep::Worked
             }
         };
         let result = match step {
-            Step::Worked => continue,
-            Step::Over(result) => Some(result),
-            Step::BrokenOff => None,
+            ConverseStep::Worked => continue,
+            ConverseStep::Over(result) => Some(result),
+            ConverseStep::BrokenOff => None,
         };
-        return Conversed { result, filled };
+        return ConverseOutcome { result, filled };
     }
 }
 
-/// Says that it takes a moment: in words, which are given back, or by a tone.
-fn bridge(aloud: &Aloud<'_>, progress: &Progress, has_said: bool) -> Option<&'static str> {
-    let words = match progress.is_waiting() {
-        true => sorry::STARTING,
-        false => sorry::MOMENT,
+fn bridge(
+    aloud: &SpokenAnswer<'_>,
+    progress: &TurnProgress,
+    has_said: bool,
+) -> Option<&'static str> {
+    let words = match progress.state().is_waiting {
+        true => apologies::STARTING,
+        false => apologies::MOMENT,
     };
     let words = (aloud.filler.words && !has_said).then_some(words);
     if let Some(words) = words {
         aloud.speech.push(words);
         aloud.speech.flush();
     } else if aloud.filler.tone {
-        aloud.speaker.tone(Tone::Working);
+        aloud.speaker.play_tone(SignalTone::Working);
     }
     words
 }

@@ -1,26 +1,26 @@
-//! One request and its answer.
+//! The turn engine: one request and its answer.
 //!
 //! ```text
-//!  hear ──▶ queue ──▶ listening ──▶ answering ──▶ VoiceTurn
-//!           bounded   Transcribe,   converse: a Conversation whose words
-//!                     filters       go into a Speech as they come
+//!  submit ──▶ queue ──▶ transcribing ──▶ answering ──▶ VoiceTurn
+//!             bounded   SpeechToText,    converse: a Conversation whose words
+//!                       filters          go into an ActiveSpeech as they arrive
 //! ```
 //!
-//! Two tasks: while one request is answered, the next is already made text of, so that a "stop" is understood at once. A request
-//! has a number; whoever interrupts gives up all that came before.
+//! Two tasks: while one request is answered, the next is already transcribed, so that a "stop"
+//! takes effect at once. Requests are numbered, and whoever interrupts gives up all earlier ones.
 
+mod answer_queue;
 mod answering;
-mod brief;
+mod apologies;
 mod consent;
-mod conversations;
+mod conversation_store;
 mod converse;
-mod engines;
-mod line;
-mod listening;
+mod drop_reason;
+mod engine_health;
 mod progress;
-mod reason;
-mod sorry;
-mod stages;
+mod shorten;
+mod transcribing;
+mod turn_record;
 
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
@@ -36,166 +36,149 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use toolgate_journal::{Journal, VoiceTurn};
-use toolgate_models::{Chosen, ModelSettings, SentenceRouter, Toolbox};
+use toolgate_models::{ConnectedModel, ModelSettings, SentenceRouter, Toolbox};
 use tracing::{debug, error, warn};
 
 pub use consent::SpokenApprovals;
-pub(crate) use engines::Engines;
-pub(crate) use reason::Overrun;
-pub use reason::Reason;
+pub use drop_reason::DropReason;
+pub(crate) use drop_reason::QueueFullError;
+pub(crate) use engine_health::EngineHealth;
 
-use consent::Consent;
-use conversations::Conversations;
-use converse::Filler;
-use line::Line;
-use reason::Counts;
+use answer_queue::AnswerQueue;
+use consent::ConsentState;
+use conversation_store::ConversationStore;
+use converse::FillerOptions;
 
-use crate::listen::Utterance;
-use crate::services::{Answered, Asked, Respond};
-use crate::speak::{Script, Speaker};
-use crate::transcribe::Transcribe;
-use crate::{Event, State, VoiceSettings, Watcher};
+use crate::segment::Utterance;
+use crate::services::{HandleRequest, HandleResponse, RequestHandler};
+use crate::speak::{AnswerScript, Speaker};
+use crate::transcribe::SpeechToText;
+use crate::{VoiceEvent, VoiceObserver, VoiceSettings, VoiceState};
 
-/// Where requests in writing come from, for the record.
 pub(crate) const HANDLE: &str = "handle";
-
-/// How many may ask at the same time.
-const MOST_ASKS: usize = 16;
-
-/// How long a tool that must not be stopped has when the program ends.
+const MAX_WRITTEN: usize = 16;
+// A tool that must not be interrupted gets this long at shutdown.
 const LAST_CALL: Duration = Duration::from_secs(10);
 
-pub(crate) struct Equipment {
-    /// Who answers: a model, sentences, or one in front of the other.
+pub(crate) struct TranscriberParts {
     pub(crate) router: SentenceRouter,
     pub(crate) model_settings: ModelSettings,
-    /// The executor that every call goes through, with a choice of its tools.
     pub(crate) toolbox: Toolbox,
-    pub(crate) transcribe: Arc<dyn Transcribe>,
+    pub(crate) transcribe: Arc<dyn SpeechToText>,
     pub(crate) speaker: Speaker,
-    pub(crate) watcher: Arc<dyn Watcher>,
+    pub(crate) observer: Arc<dyn VoiceObserver>,
     pub(crate) journal: Option<Journal>,
 }
 
-/// A request in words, of somebody who reads the answer.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct Question {
-    pub(crate) text: String,
-    pub(crate) source: String,
-    pub(crate) room: Option<String>,
-    /// The conversation it belongs to; without, all of a source are one.
-    pub(crate) conversation: Option<String>,
-}
-
-/// Answers what it hears, in the background: capture never waits for it.
+/// The turn engine: transcribes utterances in the background, answers them and speaks the
+/// answers, so that capture never waits. The name is the specification's, although transcription
+/// is only its first step.
 ///
 /// It has no tools of its own: all calls go through the executor it was given.
 pub(crate) struct BackgroundTranscriber {
-    shared: Arc<Shared>,
-    queue: mpsc::Sender<Job>,
+    shared: Arc<TurnEngine>,
+    queue: mpsc::Sender<TranscriptionJob>,
     tasks: TaskTracker,
-    /// Ends it, whatever it does.
-    cut: CancellationToken,
+    /// Cancels the tasks, even in the middle of a call.
+    abort: CancellationToken,
 }
 
-struct Shared {
-    conversations: Conversations,
-    transcribe: Arc<dyn Transcribe>,
+struct TurnEngine {
+    conversations: ConversationStore,
+    transcribe: Arc<dyn SpeechToText>,
     asr_timeout: Duration,
     speaker: Speaker,
-    filler: Filler,
-    watcher: Arc<dyn Watcher>,
+    filler: FillerOptions,
+    observer: Arc<dyn VoiceObserver>,
     journal: Option<Journal>,
-    engines: Arc<Engines>,
+    engines: Arc<EngineHealth>,
     source: String,
-    counts: Counts,
     next: AtomicU64,
-    /// All requests with a smaller number are given up.
     given_up: watch::Sender<u64>,
-    /// One permit for each request that may wait.
-    waiting: Arc<Semaphore>,
-    /// Those that are text and wait for their answer.
-    line: Line,
-    asks: Semaphore,
-    /// The number of the request that is being answered.
+    permits: Arc<Semaphore>,
+    answer_queue: AnswerQueue,
+    written_permits: Semaphore,
     answering: Mutex<Option<u64>>,
     closed: CancellationToken,
-    consent: Consent,
+    consent: ConsentState,
 }
 
-struct Job {
+struct TranscriptionJob {
     number: u64,
     utterance: Utterance,
-    place: OwnedSemaphorePermit,
+    permit: OwnedSemaphorePermit,
 }
 
 impl BackgroundTranscriber {
-    /// Begins. The source is what records of turns say of where they were heard, such as `microphone`.
+    /// `source` is where turns come from in the record, such as `microphone`.
     pub(crate) fn start(
-        engines: Arc<Engines>,
-        equipment: Equipment,
+        engines: Arc<EngineHealth>,
+        parts: TranscriberParts,
         settings: &VoiceSettings,
         source: &str,
     ) -> Self {
         let queue_length = settings.queue.max(1);
-        let shared = Arc::new(Shared::new(engines, equipment, settings, source));
+        let shared = Arc::new(TurnEngine::new(engines, parts, settings, source));
         let (queue, jobs) = mpsc::channel(queue_length);
-        let listening = Arc::clone(&shared).listen(jobs);
+        let listening = Arc::clone(&shared).transcribe_all(jobs);
         let answering = Arc::clone(&shared).answer_all();
-        let (tasks, cut) = (TaskTracker::new(), CancellationToken::new());
-        tasks.spawn(cut.clone().run_until_cancelled_owned(listening));
-        tasks.spawn(cut.clone().run_until_cancelled_owned(answering));
+        let (tasks, abort) = (TaskTracker::new(), CancellationToken::new());
+        tasks.spawn(abort.clone().run_until_cancelled_owned(listening));
+        tasks.spawn(abort.clone().run_until_cancelled_owned(answering));
         Self {
             shared,
             queue,
             tasks,
-            cut,
+            abort,
         }
     }
 
-    /// Takes an utterance. Never waits: where too many requests wait already, it is dropped, counted and told.
-    pub(crate) fn hear(&self, utterance: Utterance) -> Result<(), Overrun> {
+    /// Queues an utterance. Never waits: if the queue is full, the utterance is
+    /// dropped, counted and reported.
+    pub(crate) fn submit(&self, utterance: Utterance) -> Result<(), QueueFullError> {
         let shared = &self.shared;
-        let Ok(place) = Arc::clone(&shared.waiting).try_acquire_owned() else {
-            shared.drop_request(Reason::Overrun, "");
+        let Ok(permit) = Arc::clone(&shared.permits).try_acquire_owned() else {
+            shared.drop_request(DropReason::Overrun, "");
             let waiting = self.queue.max_capacity();
-            warn!(waiting, "a request is dropped: too many wait already");
-            return Err(Overrun { waiting });
+            warn!(waiting, "dropped a request: the queue is full");
+            return Err(QueueFullError { waiting });
         };
         let number = shared.next.fetch_add(1, Ordering::Relaxed);
-        let job = Job {
+        let job = TranscriptionJob {
             number,
             utterance,
-            place,
+            permit,
         };
-        // There is room for everybody who has a place, so it fails only at the end.
+        // The channel has room for every permit, so this fails only at shutdown.
         if self.queue.try_send(job).is_err() {
-            shared.drop_request(Reason::GivenUp, "");
+            shared.drop_request(DropReason::GivenUp, "");
         }
         Ok(())
     }
 
-    /// Answers somebody who reads, beside everything that is spoken: the words go into the script as they come. Those of a call
-    /// that failed afterwards may be among them. Dropping it breaks the answer off, but a call of a tool that must not be stopped
-    /// goes on to its end.
-    pub(crate) async fn ask_into(&self, question: Question, script: Arc<Script>) -> Answered {
+    /// Answers a written request while others are spoken. Its words go into the script as they
+    /// arrive, including words before a call that failed later. Dropping the future stops the
+    /// answer, except that a tool that must not be interrupted is finished first.
+    pub(crate) async fn ask_into(
+        &self,
+        request: HandleRequest,
+        script: Arc<AnswerScript>,
+    ) -> HandleResponse {
         let stop = self.shared.closed.child_token();
         let _guard = stop.clone().drop_guard();
         let shared = Arc::clone(&self.shared);
-        let reply = async move { shared.reply(question, &script, &stop).await };
-        let work = self
-            .tasks
-            .spawn(self.cut.clone().run_until_cancelled_owned(reply));
-        match work.await {
+        let reply = async move { shared.answer_in_writing(request, &script, &stop).await };
+        let reply = self.abort.clone().run_until_cancelled_owned(reply);
+        match self.tasks.spawn(reply).await {
             Ok(Some(answered)) => answered,
-            Ok(None) => Answered::failed(sorry::ENDING),
-            Err(_) => Answered::failed(sorry::BROKEN),
+            Ok(None) => HandleResponse::failed(apologies::ENDING),
+            Err(_) => HandleResponse::failed(apologies::BROKEN),
         }
     }
 
-    /// Somebody speaks, or pressed a key: silence at once, and everything asked aloud so far is given up. A call of a tool that
-    /// must not be stopped goes on to its end; of an answer that broke off, history keeps what was spoken. Only a question
-    /// that was just asked waits: what is said now may be the answer to it.
+    /// Somebody speaks or pressed a key: silences the voice and gives up all spoken requests so
+    /// far. A tool that must not be interrupted is finished first, and history keeps what was
+    /// spoken. An open question stays, because the next words may answer it.
     pub(crate) fn interrupt(&self) {
         if self.shared.consent.is_open() {
             self.shared.speaker.stop();
@@ -205,23 +188,22 @@ impl BackgroundTranscriber {
         self.shared.give_up(next);
     }
 
-    /// Changes when a question was asked aloud: what is said next is its answer, without a wake word.
+    /// Changes when a question was asked: the next words answer it without a wake word.
     pub(crate) fn expects_answer(&self) -> watch::Receiver<u64> {
         self.shared.consent.expected()
     }
 
-    /// The model is there, for the first time or again. False if it is not the one that is missed.
-    pub(crate) fn use_model(&self, chosen: Chosen) -> bool {
+    pub(crate) fn use_model(&self, chosen: ConnectedModel) -> bool {
         self.shared.conversations.use_model(chosen)
     }
 
-    /// Ends. What goes on is interrupted; what must not be stopped has ten seconds.
+    /// Shuts down. Turns are interrupted, but a tool that must not be gets ten seconds.
     pub(crate) async fn close(&self) {
         self.end();
         self.tasks.close();
         if timeout(LAST_CALL, self.tasks.wait()).await.is_err() {
-            warn!("a tool that must not be stopped took too long, and is stopped");
-            self.cut.cancel();
+            warn!("stopped a tool that took too long at shutdown");
+            self.abort.cancel();
             self.tasks.wait().await;
         }
     }
@@ -232,20 +214,14 @@ impl BackgroundTranscriber {
     }
 }
 
-/// What Home Assistant asks.
-impl Respond for BackgroundTranscriber {
-    fn respond(&self, asked: Asked, script: Arc<Script>) -> BoxFuture<'_, Answered> {
-        let place = asked.satellite_id.or(asked.device_id);
-        // Two who do not say who they are must not mean each other's "it".
-        let connection = || format!("connection {}", asked.connection);
-        let conversation = asked.conversation_id.or_else(|| place.clone());
-        let question = Question {
-            text: asked.text,
-            source: HANDLE.to_owned(),
-            conversation: Some(conversation.unwrap_or_else(connection)),
-            room: place,
-        };
-        self.ask_into(question, script).boxed()
+// Requests from Home Assistant, over the `handle` service.
+impl RequestHandler for BackgroundTranscriber {
+    fn respond(
+        &self,
+        request: HandleRequest,
+        script: Arc<AnswerScript>,
+    ) -> BoxFuture<'_, HandleResponse> {
+        self.ask_into(request, script).boxed()
     }
 }
 
@@ -255,70 +231,57 @@ impl Drop for BackgroundTranscriber {
     }
 }
 
-impl Shared {
+impl TurnEngine {
     fn new(
-        engines: Arc<Engines>,
-        equipment: Equipment,
+        engines: Arc<EngineHealth>,
+        parts: TranscriberParts,
         settings: &VoiceSettings,
         source: &str,
     ) -> Self {
         let is_english = settings.language.is_empty() || settings.language.starts_with("en");
         Self {
-            conversations: Conversations::new(
-                equipment.router,
-                equipment.toolbox,
-                equipment.model_settings,
+            conversations: ConversationStore::new(
+                parts.router,
+                parts.toolbox,
+                parts.model_settings,
                 settings.forget_after,
             ),
-            transcribe: equipment.transcribe,
+            transcribe: parts.transcribe,
             asr_timeout: settings.asr_timeout,
-            speaker: equipment.speaker,
-            filler: Filler {
+            speaker: parts.speaker,
+            filler: FillerOptions {
                 after: settings.filler_after,
                 words: is_english,
                 tone: settings.tones,
             },
             engines,
-            watcher: equipment.watcher,
-            journal: equipment.journal,
+            observer: parts.observer,
+            journal: parts.journal,
             source: source.to_owned(),
-            counts: Counts::default(),
             next: AtomicU64::new(0),
             given_up: watch::Sender::new(0),
-            waiting: Arc::new(Semaphore::new(settings.queue.max(1))),
-            asks: Semaphore::new(MOST_ASKS),
-            line: Line::default(),
+            permits: Arc::new(Semaphore::new(settings.queue.max(1))),
+            written_permits: Semaphore::new(MAX_WRITTEN),
+            answer_queue: AnswerQueue::default(),
             answering: Mutex::default(),
             closed: CancellationToken::new(),
-            consent: Consent::default(),
+            consent: ConsentState::default(),
         }
     }
 
-    /// Gives up all requests before this number, and falls silent.
     fn give_up(&self, before: u64) {
-        self.given_up.send_if_modified(|given_up| {
-            let is_more = *given_up < before;
-            *given_up = before.max(*given_up);
-            is_more
-        });
+        self.given_up
+            .send_modify(|given_up| *given_up = before.max(*given_up));
         self.speaker.stop();
-        self.leave();
+        self.drop_given_up();
     }
 
-    /// What is given up does not wait any more: its place is free for what is said now.
-    fn leave(&self) {
+    // Requests that were given up leave the queue at once, to make room for what is said now.
+    fn drop_given_up(&self) {
         let given_up = *self.given_up.borrow();
-        for request in self.line.leave(given_up) {
-            self.drop_request(Reason::GivenUp, &request.asked.heard);
+        for request in self.answer_queue.remove_before(given_up) {
+            self.drop_request(DropReason::GivenUp, &request.asked.heard);
         }
-    }
-
-    fn answering(&self) -> Option<u64> {
-        *self.answering.lock()
-    }
-
-    fn answers(&self, number: Option<u64>) {
-        *self.answering.lock() = number;
     }
 
     fn is_given_up(&self, number: u64) -> bool {
@@ -327,43 +290,38 @@ impl Shared {
 
     async fn until_given_up(&self, number: u64) {
         let mut given_up = self.given_up.subscribe();
-        // Fails only without a sender, which is held here.
-        if given_up
+        // Fails only without a sender, and `self` holds it.
+        let _is_open = given_up
             .wait_for(|given_up| *given_up > number)
             .await
-            .is_err()
-        {
-            std::future::pending::<()>().await;
-        }
+            .is_ok();
     }
 
-    /// What was heard is not answered; `heard` are its words, if they are known.
-    fn drop_request(&self, reason: Reason, heard: &str) {
-        let count = self.counts.add(reason);
-        debug!(%reason, count, "what was heard is dropped");
-        self.watcher.event(Event::Dropped {
+    fn drop_request(&self, reason: DropReason, heard: &str) {
+        debug!(%reason, "dropped an utterance");
+        self.observer.event(VoiceEvent::Dropped {
             source: &self.source,
             heard,
             why: &reason.to_string(),
         });
     }
 
-    fn state(&self, state: &State) {
-        self.watcher.event(Event::State(state));
+    fn report_state(&self, state: &VoiceState) {
+        self.observer.event(VoiceEvent::State(state));
     }
 
-    fn over(&self, turn: &VoiceTurn) {
+    fn record_turn(&self, turn: &VoiceTurn) {
         if let Some(journal) = &self.journal {
             journal.keep_turn(turn);
         }
-        self.watcher.event(Event::Turn(turn));
+        self.observer.event(VoiceEvent::Turn(turn));
     }
 }
 
-/// What becomes of work; nothing if it panics, which must not end the gateway.
-async fn survive<T>(work: impl Future<Output = T>) -> Option<T> {
+// A panic in one request must not end the gateway.
+async fn catch_panic<T>(work: impl Future<Output = T>) -> Option<T> {
     let done = AssertUnwindSafe(work).catch_unwind().await;
-    done.inspect_err(|_| error!("a request broke the gateway; it goes on with the next"))
+    done.inspect_err(|_| error!("a request panicked; continuing with the next one"))
         .ok()
 }
 

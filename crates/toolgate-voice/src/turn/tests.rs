@@ -1,4 +1,4 @@
-//! Whole turns, from what was heard to what was spoken, with engines and models that do what a test tells them to.
+//! Whole turns, from an utterance to its spoken answer, with scripted engines and models.
 
 mod answers;
 mod asks;

@@ -1,36 +1,25 @@
-//! Where a service is.
+//! The address of a Wyoming service.
 
 use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use toolgate_net::is_this_host;
+use toolgate_net::is_local_host;
 
-/// Where a Wyoming service listens.
-///
-/// ```
-/// use toolgate_voice::wyoming::Address;
-///
-/// let address: Address = "tcp://127.0.0.1:10300".parse().unwrap();
-/// assert_eq!(address.to_string(), "tcp://127.0.0.1:10300");
-/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Address {
-    /// `tcp://host:port`.
+pub enum WyomingAddress {
     Tcp {
-        /// A name or an address; IPv6 without brackets.
+        /// IPv6 addresses have no brackets here.
         host: String,
-        /// The port.
         port: u16,
     },
-    /// `unix:///path`.
     Unix(PathBuf),
 }
 
-impl Address {
-    /// True if whoever connects here may well be answered by a listener of this machine at `listener`. Names are not looked up,
-    /// but for `localhost`.
+impl WyomingAddress {
+    /// True if connecting here may reach a listener of this machine at `listener`. Host names are
+    /// not resolved, except `localhost`.
     pub fn may_reach(&self, listener: &Self) -> bool {
         match (self, listener) {
             (Self::Unix(path), Self::Unix(listener)) => path == listener,
@@ -42,8 +31,8 @@ impl Address {
                 },
             ) => {
                 let is_same =
-                    host.eq_ignore_ascii_case(at) || is_this_host(host) && is_this_host(at);
-                // Whoever leaves the port to the system gets one that nobody has.
+                    host.eq_ignore_ascii_case(at) || is_local_host(host) && is_local_host(at);
+                // With port 0, the system picks a port that nobody uses.
                 port == taken && *port != 0 && is_same
             }
             _ => false,
@@ -51,29 +40,28 @@ impl Address {
     }
 }
 
-/// Text that is no address.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "'{text}' is no Wyoming address: write tcp://host:port, with a port up to 65535, or unix:///path"
+    "'{text}' is not a Wyoming address: write tcp://host:port, with a port up to 65535, or unix:///path"
 )]
-pub struct AddressError {
+pub struct WyomingAddressError {
     text: String,
 }
 
-impl FromStr for Address {
-    type Err = AddressError;
+impl FromStr for WyomingAddress {
+    type Err = WyomingAddressError;
 
-    fn from_str(text: &str) -> Result<Self, AddressError> {
-        parse(text).ok_or_else(|| AddressError {
+    fn from_str(text: &str) -> Result<Self, WyomingAddressError> {
+        parse(text).ok_or_else(|| WyomingAddressError {
             text: super::frame::excerpt(text),
         })
     }
 }
 
-fn parse(text: &str) -> Option<Address> {
+fn parse(text: &str) -> Option<WyomingAddress> {
     if let Some(path) = text.strip_prefix("unix://") {
         let usable = path.starts_with('/') && !path.ends_with('/') && !path.contains('\0');
-        return usable.then(|| Address::Unix(path.into()));
+        return usable.then(|| WyomingAddress::Unix(path.into()));
     }
     let (host, port) = text.strip_prefix("tcp://")?.rsplit_once(':')?;
     if !port.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -86,19 +74,19 @@ fn parse(text: &str) -> Option<Address> {
             .filter(|host| host.parse::<std::net::Ipv6Addr>().is_ok())?,
         None => Some(host).filter(|host| is_name(host))?,
     };
-    Some(Address::Tcp {
+    Some(WyomingAddress::Tcp {
         host: host.to_owned(),
         port,
     })
 }
 
-/// A name or an IPv4 address. What is none of both is better refused here than by a resolver that takes seconds.
+// Rejected here because a resolver takes seconds to reject it.
 fn is_name(host: &str) -> bool {
     let is_of_name = |c: char| c.is_alphanumeric() || matches!(c, '.' | '-' | '_');
     !host.is_empty() && host.len() <= 255 && host.chars().all(is_of_name)
 }
 
-impl fmt::Display for Address {
+impl fmt::Display for WyomingAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Tcp { host, port } if host.contains(':') => write!(f, "tcp://[{host}]:{port}"),
@@ -121,7 +109,7 @@ mod tests {
             "tcp://küche:10700",
             "unix:///run/wyoming/piper.sock",
         ] {
-            assert_eq!(text.parse::<Address>().unwrap().to_string(), text);
+            assert_eq!(text.parse::<WyomingAddress>().unwrap().to_string(), text);
         }
     }
 
@@ -142,7 +130,8 @@ mod tests {
             ("unix:///run/tts", "unix:///run/other", false),
             ("unix:///run/tts", "tcp://127.0.0.1:10200", false),
         ] {
-            let [from, to] = [address, listener].map(|text| text.parse::<Address>().unwrap());
+            let [from, to] =
+                [address, listener].map(|text| text.parse::<WyomingAddress>().unwrap());
             assert_eq!(from.may_reach(&to), reaches, "{address} {listener}");
         }
     }
@@ -169,14 +158,14 @@ mod tests {
             "unix:///",
             "unix:///a\0b",
         ] {
-            let error = text.parse::<Address>().unwrap_err().to_string();
+            let error = text.parse::<WyomingAddress>().unwrap_err().to_string();
             assert!(
-                error.ends_with("is no Wyoming address: write tcp://host:port, with a port up to 65535, or unix:///path"),
+                error.ends_with("is not a Wyoming address: write tcp://host:port, with a port up to 65535, or unix:///path"),
                 "{text}: {error}"
             );
         }
         let hostile = format!("tcp://\u{1b}[2J{}", "a".repeat(10_000));
-        let error = hostile.parse::<Address>().unwrap_err().to_string();
+        let error = hostile.parse::<WyomingAddress>().unwrap_err().to_string();
         assert!(error.len() < 400 && !error.contains('\u{1b}'), "{error}");
     }
 }

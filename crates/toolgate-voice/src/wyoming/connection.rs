@@ -1,7 +1,7 @@
-//! A connection to a service.
+//! Wyoming connections, for clients and servers.
 
+use std::io;
 use std::time::Duration;
-use std::{fmt, io};
 
 use bytes::BytesMut;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
@@ -9,27 +9,27 @@ use tokio::net::{TcpStream, UnixStream};
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::frame::excerpt;
-use super::{Address, Decoder, Event, FrameError, Info, encode};
+use super::{FrameDecoder, FrameError, ServiceInfo, WyomingAddress, WyomingEvent, encode};
 use crate::{EngineError, engine};
 
-/// How long a peer may take to take an event.
 const SEND: Duration = Duration::from_secs(10);
 /// How long an event may take to arrive, from its first byte.
 const ARRIVE: Duration = Duration::from_secs(10);
-/// How long, and for how much, a peer is listened to that has been told good-bye.
+/// How long, and for how many bytes, to keep reading from a peer after closing.
 const LINGER: Duration = Duration::from_secs(1);
 const LINGER_BYTES: usize = 4 << 20;
 const READ: usize = 16 << 10;
 
-/// A connection over which events are sent and received. It is closed when it is dropped.
-#[derive(Debug)]
-pub(crate) struct Connection {
-    sender: Sender,
-    receiver: Receiver,
+pub(crate) struct WyomingConnection {
+    sender: EventSender,
+    receiver: EventReceiver,
 }
 
-impl Connection {
-    pub(crate) async fn connect(address: &Address, within: Duration) -> Result<Self, EngineError> {
+impl WyomingConnection {
+    pub(crate) async fn connect(
+        address: &WyomingAddress,
+        within: Duration,
+    ) -> Result<Self, EngineError> {
         let at = address.to_string();
         match timeout(within, open(address, &at)).await {
             Ok(Ok(connection)) => Ok(connection),
@@ -41,39 +41,39 @@ impl Connection {
         }
     }
 
-    /// A connection over any two streams, `at` in its errors.
-    pub(crate) fn over(
+    pub(crate) fn from_streams(
         read: impl AsyncRead + Send + Sync + Unpin + 'static,
         write: impl AsyncWrite + Send + Sync + Unpin + 'static,
         at: &str,
     ) -> Self {
         Self {
-            sender: Sender {
+            sender: EventSender {
                 write: Box::new(write),
                 at: at.to_owned(),
             },
-            receiver: Receiver {
+            receiver: EventReceiver {
                 read: Box::new(read),
-                decoder: Decoder::default(),
+                decoder: FrameDecoder::default(),
                 begun: None,
                 at: at.to_owned(),
             },
         }
     }
 
-    pub(crate) async fn send(&mut self, event: &Event) -> Result<(), EngineError> {
+    pub(crate) async fn send(&mut self, event: &WyomingEvent) -> Result<(), EngineError> {
         self.sender.send(event).await
     }
 
-    pub(crate) async fn receive(&mut self) -> Result<Option<Event>, EngineError> {
+    pub(crate) async fn receive(&mut self) -> Result<Option<WyomingEvent>, EngineError> {
         self.receiver.receive().await
     }
 
-    pub(crate) async fn answer(&mut self) -> Result<Event, EngineError> {
-        self.receiver.answer().await
+    pub(crate) async fn receive_answer(&mut self) -> Result<WyomingEvent, EngineError> {
+        self.receiver.receive_answer().await
     }
 
-    /// Ends the connection so that what was sent last arrives: a socket that is closed while the peer still sends would throw it away.
+    /// Closes so that the last event arrives: closing a socket while the peer still sends would
+    /// reset the connection and lose it.
     pub(crate) async fn close(mut self) {
         let draining = async {
             self.sender.write.shutdown().await?;
@@ -87,74 +87,74 @@ impl Connection {
             }
             io::Result::Ok(())
         };
-        // A peer that is gone, or does not stop, has had its chance.
+        // A peer that is gone or never stops sending is cut off.
         drop(timeout(LINGER, draining).await);
     }
 
-    pub(crate) fn into_split(self) -> (Sender, Receiver) {
+    pub(crate) fn into_split(self) -> (EventSender, EventReceiver) {
         (self.sender, self.receiver)
     }
 }
 
-async fn open(address: &Address, at: &str) -> io::Result<Connection> {
+async fn open(address: &WyomingAddress, at: &str) -> io::Result<WyomingConnection> {
     match address {
-        Address::Tcp { host, port } => {
+        WyomingAddress::Tcp { host, port } => {
             let stream = TcpStream::connect((host.as_str(), *port)).await?;
-            // Events are small and somebody waits for each.
+            // Events are small, and somebody waits for each of them.
             stream.set_nodelay(true)?;
             let (read, write) = stream.into_split();
-            Ok(Connection::over(read, write, at))
+            Ok(WyomingConnection::from_streams(read, write, at))
         }
-        Address::Unix(path) => {
+        WyomingAddress::Unix(path) => {
             let (read, write) = UnixStream::connect(path).await?.into_split();
-            Ok(Connection::over(read, write, at))
+            Ok(WyomingConnection::from_streams(read, write, at))
         }
     }
 }
 
-pub(crate) struct Sender {
+pub(crate) struct EventSender {
     write: Box<dyn AsyncWrite + Send + Sync + Unpin>,
     at: String,
 }
 
-impl Sender {
-    /// Sends an event. A peer that does not take it within ten seconds is given up. Do not go on after an error, nor after the
-    /// call was dropped: half of the event may be on its way.
-    pub(crate) async fn send(&mut self, event: &Event) -> Result<(), EngineError> {
+impl EventSender {
+    /// Sends an event within ten seconds. After an error or a dropped call the connection can't be
+    /// used any more, because half of the event may have been sent.
+    pub(crate) async fn send(&mut self, event: &WyomingEvent) -> Result<(), EngineError> {
         let mut bytes = BytesMut::new();
         event
             .to_frame()
             .and_then(|frame| encode(&frame, &mut bytes))
-            .map_err(|error| protocol(&self.at, &error))?;
+            .map_err(|error| frame_error(&self.at, &error))?;
         match timeout(SEND, self.write.write_all(&bytes)).await {
             Ok(Ok(())) => Ok(()),
-            Ok(Err(error)) => Err(broken(&self.at, &error)),
+            Ok(Err(error)) => Err(io_error(&self.at, &error)),
             Err(_) => Err(EngineError::timed_out(&self.at, SEND)),
         }
     }
 }
 
-pub(crate) struct Receiver {
+pub(crate) struct EventReceiver {
     read: Box<dyn AsyncRead + Send + Sync + Unpin>,
-    decoder: Decoder,
-    /// Since when an event is incomplete.
+    decoder: FrameDecoder,
     begun: Option<Instant>,
     at: String,
 }
 
-impl Receiver {
-    /// The next event, or `None` when the peer has closed the connection between two events. It waits as long as the peer is
-    /// silent, but an event that has begun must be complete within ten seconds. May be dropped and called again: nothing is lost.
-    pub(crate) async fn receive(&mut self) -> Result<Option<Event>, EngineError> {
+impl EventReceiver {
+    /// The next event, or `None` if the peer closed the connection between events. Waits for as
+    /// long as the peer is silent, but an event must be complete within ten seconds of its
+    /// first byte. Cancel safe.
+    pub(crate) async fn receive(&mut self) -> Result<Option<WyomingEvent>, EngineError> {
         loop {
             match self.decoder.next_frame() {
                 Ok(Some(frame)) => {
                     self.begun = None;
-                    let event = Event::try_from(frame);
-                    return event.map(Some).map_err(|error| protocol(&self.at, &error));
+                    let event = WyomingEvent::try_from(frame).map(Some);
+                    return event.map_err(|error| frame_error(&self.at, &error));
                 }
                 Ok(None) => {}
-                Err(error) => return Err(protocol(&self.at, &error)),
+                Err(error) => return Err(frame_error(&self.at, &error)),
             }
             if self.read().await? == 0 {
                 return match self.decoder.is_within() {
@@ -165,10 +165,11 @@ impl Receiver {
         }
     }
 
-    /// The next event of a peer that has yet to answer: its `error` and the end of the connection are errors.
-    pub(crate) async fn answer(&mut self) -> Result<Event, EngineError> {
+    /// The next event of a peer that owes an answer: `error` and the end of
+    /// the connection are errors.
+    pub(crate) async fn receive_answer(&mut self) -> Result<WyomingEvent, EngineError> {
         match self.receive().await? {
-            Some(Event::Error { text, .. }) => Err(EngineError::Refused {
+            Some(WyomingEvent::Error { text, .. }) => Err(EngineError::Refused {
                 at: self.at.clone(),
                 text: excerpt(&text),
             }),
@@ -182,48 +183,40 @@ impl Receiver {
         let space = self.decoder.space();
         space.reserve(READ);
         let reading = self.read.read_buf(space);
-        let read = if within {
-            let begun = *self.begun.get_or_insert_with(Instant::now);
-            let read = timeout_at(begun + ARRIVE, reading).await;
-            read.map_err(|_| EngineError::timed_out(&self.at, ARRIVE))?
-        } else {
-            reading.await
+        let read = match within {
+            true => {
+                let begun = *self.begun.get_or_insert_with(Instant::now);
+                let read = timeout_at(begun + ARRIVE, reading).await;
+                read.map_err(|_| EngineError::timed_out(&self.at, ARRIVE))?
+            }
+            false => reading.await,
         };
-        read.map_err(|error| broken(&self.at, &error))
+        read.map_err(|error| io_error(&self.at, &error))
     }
 }
 
-impl fmt::Debug for Sender {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Sender({})", self.at)
-    }
-}
-
-impl fmt::Debug for Receiver {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Receiver({})", self.at)
-    }
-}
-
-pub(crate) async fn describe(address: &Address, within: Duration) -> Result<Info, EngineError> {
+pub(crate) async fn describe(
+    address: &WyomingAddress,
+    within: Duration,
+) -> Result<ServiceInfo, EngineError> {
     let asking = async {
-        let mut connection = Connection::connect(address, within).await?;
-        connection.send(&Event::Describe).await?;
+        let mut connection = WyomingConnection::connect(address, within).await?;
+        connection.send(&WyomingEvent::Describe).await?;
         loop {
-            if let Event::Info(info) = connection.answer().await? {
+            if let WyomingEvent::Info(info) = connection.receive_answer().await? {
                 return Ok(*info);
             }
         }
     };
-    engine::within(within, address, asking).await
+    engine::with_deadline(within, address, asking).await
 }
 
-fn protocol(at: &str, error: &FrameError) -> EngineError {
-    EngineError::protocol(at, error.to_string())
+fn frame_error(at: &str, error: &FrameError) -> EngineError {
+    EngineError::protocol(at, error)
 }
 
-/// A connection that breaks is closed, whatever the system calls it.
-fn broken(at: &str, error: &io::Error) -> EngineError {
+// Systems report a broken connection in several ways.
+fn io_error(at: &str, error: &io::Error) -> EngineError {
     match error.kind() {
         io::ErrorKind::ConnectionReset
         | io::ErrorKind::ConnectionAborted

@@ -1,4 +1,4 @@
-//! The events of the protocol, typed.
+//! The typed events of the protocol.
 
 mod wire;
 
@@ -6,27 +6,26 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{Frame, Info};
-use crate::audio::Format;
+use super::{ServiceInfo, WyomingFrame};
+use crate::audio::AudioFormat;
 
-/// What a client wants to be told again, such as `conversation_id`.
-pub(crate) type Context = Map<String, Value>;
+/// Data a client wants back with the answer, such as `conversation_id`.
+pub(crate) type HandleContext = Map<String, Value>;
 
-/// An event. Fields that are `None` are absent or null on the wire, as the reference implementation writes them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", content = "data", rename_all = "kebab-case")]
 #[non_exhaustive]
-pub(crate) enum Event {
+pub(crate) enum WyomingEvent {
     AudioStart {
         #[serde(flatten)]
-        format: Format,
-        /// When, in the sender's milliseconds.
+        format: AudioFormat,
+        /// In milliseconds of the sender's clock.
         #[serde(default, deserialize_with = "wire::timestamp")]
         timestamp: Option<i64>,
     },
     AudioChunk {
         #[serde(flatten)]
-        format: Format,
+        format: AudioFormat,
         #[serde(default, deserialize_with = "wire::timestamp")]
         timestamp: Option<i64>,
         #[serde(skip)]
@@ -37,32 +36,22 @@ pub(crate) enum Event {
         timestamp: Option<i64>,
     },
     Describe,
-    Info(Box<Info>),
-    /// Asks for the text of the sound that follows.
+    Info(Box<ServiceInfo>),
     Transcribe {
-        #[serde(skip_serializing_if = "Option::is_none")]
         name: Option<String>,
-        #[serde(skip_serializing_if = "Option::is_none")]
         language: Option<String>,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        context: Option<Context>,
-        /// How soon silence ends speech: `default`, `relaxed` or `aggressive`.
-        #[serde(skip_serializing_if = "Option::is_none")]
+        context: Option<HandleContext>,
+        /// How quickly silence ends speech: `default`, `relaxed` or `aggressive`.
         vad_sensitivity: Option<String>,
     },
-    /// The text of what was heard; to a handle service, a request.
     Transcript {
         text: String,
-        #[serde(skip_serializing_if = "Option::is_none")]
         language: Option<String>,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        context: Option<Context>,
+        context: Option<HandleContext>,
     },
     TranscriptStart {
-        #[serde(skip_serializing_if = "Option::is_none")]
         language: Option<String>,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        context: Option<Context>,
+        context: Option<HandleContext>,
     },
     TranscriptChunk {
         text: String,
@@ -70,17 +59,13 @@ pub(crate) enum Event {
     TranscriptStop,
     Synthesize {
         text: String,
-        #[serde(skip_serializing_if = "Option::is_none")]
         voice: Option<VoiceChoice>,
-        /// `text` or `ssml`.
-        #[serde(skip_serializing_if = "Option::is_none")]
+        /// Either `text` or `ssml`.
         text_format: Option<String>,
     },
     SynthesizeStart {
-        #[serde(skip_serializing_if = "Option::is_none")]
         voice: Option<VoiceChoice>,
-        /// `text` or `ssml`.
-        #[serde(skip_serializing_if = "Option::is_none")]
+        /// Either `text` or `ssml`.
         text_format: Option<String>,
     },
     SynthesizeChunk {
@@ -88,9 +73,8 @@ pub(crate) enum Event {
     },
     SynthesizeStop,
     SynthesizeStopped,
-    /// Asks for wake words in the sound that follows.
     Detect {
-        /// Which ones; all if absent.
+        /// All known words if absent.
         names: Option<Vec<String>>,
     },
     Detection {
@@ -111,37 +95,29 @@ pub(crate) enum Event {
         text: String,
     },
     Handled {
-        #[serde(skip_serializing_if = "Option::is_none")]
         text: Option<String>,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        context: Option<Context>,
+        context: Option<HandleContext>,
     },
     HandledStart {
-        #[serde(skip_serializing_if = "Option::is_none")]
-        context: Option<Context>,
+        context: Option<HandleContext>,
     },
     HandledChunk {
         text: String,
     },
     HandledStop,
     NotHandled {
-        #[serde(skip_serializing_if = "Option::is_none")]
         text: Option<String>,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        context: Option<Context>,
+        context: Option<HandleContext>,
     },
     Played,
     RunSatellite,
     RunPipeline {
-        start_stage: Stage,
-        end_stage: Stage,
+        start_stage: PipelineStage,
+        end_stage: PipelineStage,
         #[serde(default)]
         restart_on_end: bool,
-        #[serde(skip_serializing_if = "Option::is_none")]
         wake_word_name: Option<String>,
-        #[serde(skip_serializing_if = "Option::is_none")]
         wake_word_names: Option<Vec<String>>,
-        #[serde(skip_serializing_if = "Option::is_none")]
         announce_text: Option<String>,
     },
     Ping {
@@ -152,12 +128,10 @@ pub(crate) enum Event {
     },
     Error {
         text: String,
-        #[serde(skip_serializing_if = "Option::is_none")]
         code: Option<String>,
     },
-    /// An event this program does not know.
     #[serde(skip)]
-    Other(Frame),
+    Other(WyomingFrame),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -170,10 +144,9 @@ pub(crate) struct VoiceChoice {
     pub(crate) speaker: Option<String>,
 }
 
-/// A stage of a pipeline, in the order they are run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Stage {
+pub(crate) enum PipelineStage {
     Wake,
     Asr,
     Intent,

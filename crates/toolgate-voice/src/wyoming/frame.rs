@@ -1,6 +1,6 @@
-//! Bytes and frames, without a socket.
+//! Encodes and decodes frames, without a socket.
 
-use std::io;
+use std::io::{self, Write};
 
 use bytes::{BufMut, Bytes, BytesMut};
 use memchr::memchr;
@@ -8,35 +8,30 @@ use serde::Serialize;
 use serde_json::{Map, Value, ser};
 use toolgate_core::{Redactor, parse_object};
 
-/// The longest header line that is read or written, without its newline.
-pub(crate) const LONGEST_HEADER: usize = 64 << 10;
-pub(crate) const LONGEST_DATA: usize = 1 << 20;
-pub(crate) const LONGEST_PAYLOAD: usize = 1 << 20;
+pub(crate) const MAX_HEADER_LEN: usize = 64 << 10;
+pub(crate) const MAX_DATA_LEN: usize = 1 << 20;
+pub(crate) const MAX_PAYLOAD_LEN: usize = 1 << 20;
 
-/// What a header says of the writer: the version of the protocol these events are from.
 const VERSION: &str = "1.9.0";
-/// How much of a peer's own words an error repeats.
+/// The most of a peer's own text that an error repeats, in bytes.
 const EXCERPT: usize = 200;
 
-/// An event as it is on the wire: a type, a JSON object, and bytes.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(crate) struct Frame {
+pub(crate) struct WyomingFrame {
     pub(crate) kind: String,
     pub(crate) data: Map<String, Value>,
     pub(crate) payload: Bytes,
 }
 
-/// Why bytes are no frame, or a frame is not the event it claims to be. The text is for an operator.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub(crate) enum FrameError {
-    #[error("a header line is longer than {LONGEST_HEADER} bytes")]
+    #[error("a header line is longer than {MAX_HEADER_LEN} bytes")]
     HeaderTooLong,
     #[error("a header line cannot be used: {why}")]
     Header { why: String },
-    #[error("'{kind}' comes with {length} bytes of {part}, and at most {limit} are allowed")]
+    #[error("'{kind}' has {length} bytes of {part}, but at most {limit} are allowed")]
     TooLong {
-        /// The type of the event, escaped and cut.
         kind: String,
         part: &'static str,
         length: u64,
@@ -54,111 +49,109 @@ impl FrameError {
     }
 }
 
-/// Somebody else's words, escaped and cut.
 pub(super) fn excerpt(text: &str) -> String {
     Redactor::default().line(text, EXCERPT)
 }
 
-/// Makes frames of bytes, in whatever pieces they come. It never holds more than one frame and one read.
+/// Decodes bytes in pieces of any size. Never holds more than one frame and one read.
 #[derive(Debug, Default)]
-pub(crate) struct Decoder {
+pub(crate) struct FrameDecoder {
     buffer: BytesMut,
-    state: State,
+    state: DecoderState,
 }
 
 #[derive(Debug)]
-enum State {
-    /// There is no newline in the first `searched` bytes.
+enum DecoderState {
+    /// The first `searched` bytes have no newline.
     Header {
         searched: usize,
     },
-    Body(Head),
-    /// Nobody knows where the next frame begins.
+    Body(FrameHead),
+    // After an error, the start of the next frame is unknown.
     Broken(FrameError),
 }
 
-impl Default for State {
+impl Default for DecoderState {
     fn default() -> Self {
         Self::Header { searched: 0 }
     }
 }
 
-impl Decoder {
-    /// Takes bytes in. Call [`next_frame`](Self::next_frame) until it has no more before the next bytes.
+impl FrameDecoder {
+    /// Adds bytes. Call [`next_frame`](Self::next_frame) until it returns
+    /// `None` before adding more.
     #[cfg(any(test, fuzzing))]
     pub(crate) fn feed(&mut self, bytes: &[u8]) {
-        if !matches!(self.state, State::Broken(_)) {
+        if !matches!(self.state, DecoderState::Broken(_)) {
             self.buffer.extend_from_slice(bytes);
         }
     }
 
-    /// Where a reader may put bytes without a copy, instead of [`feed`](Self::feed).
+    /// The buffer to read into.
     pub(super) fn space(&mut self) -> &mut BytesMut {
         &mut self.buffer
     }
 
-    /// True while a frame has begun that is not complete.
     pub(crate) fn is_within(&self) -> bool {
-        !(matches!(self.state, State::Header { .. }) && self.buffer.is_empty())
+        !(matches!(self.state, DecoderState::Header { .. }) && self.buffer.is_empty())
     }
 
-    /// The next complete frame. After an error there is no next one: every call gives the same error.
-    pub(crate) fn next_frame(&mut self) -> Result<Option<Frame>, FrameError> {
+    /// The next complete frame. Once it fails, it returns the same error forever.
+    pub(crate) fn next_frame(&mut self) -> Result<Option<WyomingFrame>, FrameError> {
         let next = self.advance();
         if let Err(error) = &next {
             self.buffer = BytesMut::new();
-            self.state = State::Broken(error.clone());
+            self.state = DecoderState::Broken(error.clone());
         }
         next
     }
 
-    fn advance(&mut self) -> Result<Option<Frame>, FrameError> {
-        if let State::Header { searched } = self.state {
+    fn advance(&mut self) -> Result<Option<WyomingFrame>, FrameError> {
+        if let DecoderState::Header { searched } = self.state {
             let Some(head) = self.head(searched)? else {
                 return Ok(None);
             };
-            self.state = State::Body(head);
+            self.state = DecoderState::Body(head);
         }
         match std::mem::take(&mut self.state) {
-            State::Body(head) if self.buffer.len() < head.data_length + head.payload_length => {
-                self.state = State::Body(head);
+            DecoderState::Body(head) if self.buffer.len() < head.body_length() => {
+                self.state = DecoderState::Body(head);
                 Ok(None)
             }
-            State::Body(head) => {
+            DecoderState::Body(head) => {
                 let data = self.buffer.split_to(head.data_length);
                 let payload = self.buffer.split_to(head.payload_length).freeze();
                 head.finish(&data, payload).map(Some)
             }
-            State::Broken(error) => Err(error),
-            State::Header { .. } => Ok(None),
+            DecoderState::Broken(error) => Err(error),
+            DecoderState::Header { .. } => Ok(None),
         }
     }
 
-    /// The header, once its line is complete.
-    fn head(&mut self, searched: usize) -> Result<Option<Head>, FrameError> {
+    fn head(&mut self, searched: usize) -> Result<Option<FrameHead>, FrameError> {
         let newline = memchr(b'\n', &self.buffer[searched..]).map(|found| searched + found);
         let length = newline.unwrap_or(self.buffer.len());
-        if length > LONGEST_HEADER {
+        if length > MAX_HEADER_LEN {
             return Err(FrameError::HeaderTooLong);
         }
         let Some(newline) = newline else {
-            self.state = State::Header { searched: length };
+            self.state = DecoderState::Header { searched: length };
             return Ok(None);
         };
         let line = self.buffer.split_to(newline + 1);
-        Head::parse(&line).map(Some)
+        FrameHead::parse(&line).map(Some)
     }
 }
 
 #[derive(Debug)]
-struct Head {
+struct FrameHead {
     kind: String,
     data: Map<String, Value>,
     data_length: usize,
     payload_length: usize,
 }
 
-impl Head {
+impl FrameHead {
     fn parse(line: &[u8]) -> Result<Self, FrameError> {
         let wrong = |why: String| FrameError::Header { why };
         let mut header = parse_object(line).map_err(|error| wrong(error.to_string()))?;
@@ -168,23 +161,17 @@ impl Head {
         let data = match header.remove("data") {
             Some(Value::Object(data)) => data,
             None | Some(Value::Null) => Map::new(),
-            Some(_) => return Err(FrameError::data(&kind, &"it is no JSON object")),
+            Some(_) => return Err(FrameError::data(&kind, &"it is not a JSON object")),
         };
         let length = |key: &str, part, limit| match header.get(key) {
             None | Some(Value::Null) => Ok(0),
             Some(length) => match length.as_u64() {
-                Some(length) if length <= limit as u64 => Ok(length as usize),
-                Some(length) => Err(FrameError::TooLong {
-                    kind: excerpt(&kind),
-                    part,
-                    length,
-                    limit,
-                }),
-                None => Err(wrong(format!("'{key}' is no number of bytes"))),
+                Some(length) => check_length(&kind, part, length, limit),
+                None => Err(wrong(format!("'{key}' is not a number of bytes"))),
             },
         };
-        let data_length = length("data_length", "data", LONGEST_DATA)?;
-        let payload_length = length("payload_length", "payload", LONGEST_PAYLOAD)?;
+        let data_length = length("data_length", "data", MAX_DATA_LEN)?;
+        let payload_length = length("payload_length", "payload", MAX_PAYLOAD_LEN)?;
         Ok(Self {
             kind,
             data,
@@ -193,13 +180,17 @@ impl Head {
         })
     }
 
-    /// The block of data wins over what the header itself has.
-    fn finish(mut self, data: &[u8], payload: Bytes) -> Result<Frame, FrameError> {
+    fn body_length(&self) -> usize {
+        self.data_length + self.payload_length
+    }
+
+    // Data may be in the header and in a block of its own. The block wins.
+    fn finish(mut self, data: &[u8], payload: Bytes) -> Result<WyomingFrame, FrameError> {
         if !data.is_empty() {
             let data = parse_object(data).map_err(|error| FrameError::data(&self.kind, &error))?;
             self.data.extend(data);
         }
-        Ok(Frame {
+        Ok(WyomingFrame {
             kind: self.kind,
             data: self.data,
             payload,
@@ -207,35 +198,47 @@ impl Head {
     }
 }
 
-/// Appends a frame, byte for byte as the protocol's reference implementation writes it. One that no [`Decoder`] would take is an
-/// error, and nothing is appended.
-pub(crate) fn encode(frame: &Frame, out: &mut BytesMut) -> Result<(), FrameError> {
+fn check_length(
+    kind: &str,
+    part: &'static str,
+    length: u64,
+    limit: usize,
+) -> Result<usize, FrameError> {
+    if length <= limit as u64 {
+        return Ok(length as usize);
+    }
+    let kind = excerpt(kind);
+    Err(FrameError::TooLong {
+        kind,
+        part,
+        length,
+        limit,
+    })
+}
+
+/// Appends a frame, byte for byte like the reference implementation. Fails without appending
+/// anything if no [`FrameDecoder`] would accept it.
+pub(crate) fn encode(frame: &WyomingFrame, out: &mut BytesMut) -> Result<(), FrameError> {
     let mut data = Vec::new();
     if !frame.data.is_empty() {
         write_json(&frame.data, &mut data)
             .map_err(|error| FrameError::data(&frame.kind, &error))?;
     }
-    let header = Header {
+    let header = HeaderLine {
         kind: &frame.kind,
         version: VERSION,
         data_length: data.len(),
         payload_length: frame.payload.len(),
     };
-    let too_long = |part, length: usize, limit| FrameError::TooLong {
-        kind: excerpt(&frame.kind),
-        part,
-        length: length as u64,
-        limit,
-    };
-    if data.len() > LONGEST_DATA {
-        return Err(too_long("data", data.len(), LONGEST_DATA));
-    }
-    if frame.payload.len() > LONGEST_PAYLOAD {
-        return Err(too_long("payload", frame.payload.len(), LONGEST_PAYLOAD));
+    for (part, length, limit) in [
+        ("data", data.len(), MAX_DATA_LEN),
+        ("payload", frame.payload.len(), MAX_PAYLOAD_LEN),
+    ] {
+        check_length(&frame.kind, part, length as u64, limit)?;
     }
     let mut line = Vec::new();
     write_json(&header, &mut line).map_err(|error| FrameError::data(&frame.kind, &error))?;
-    if line.len() > LONGEST_HEADER {
+    if line.len() > MAX_HEADER_LEN {
         return Err(FrameError::HeaderTooLong);
     }
     out.reserve(line.len() + 1 + data.len() + frame.payload.len());
@@ -247,7 +250,7 @@ pub(crate) fn encode(frame: &Frame, out: &mut BytesMut) -> Result<(), FrameError
 }
 
 #[derive(Serialize)]
-struct Header<'a> {
+struct HeaderLine<'a> {
     #[serde(rename = "type")]
     kind: &'a str,
     version: &'a str,
@@ -266,31 +269,24 @@ fn is_zero(length: &usize) -> bool {
 }
 
 fn write_json(value: &impl Serialize, out: &mut Vec<u8>) -> serde_json::Result<()> {
-    value.serialize(&mut ser::Serializer::with_formatter(out, Spaced))
+    value.serialize(&mut ser::Serializer::with_formatter(out, SpacedFormatter))
 }
 
-/// A blank after every comma and colon: captures of this program and of others can be compared as they are.
-struct Spaced;
+// Blanks after commas and colons, so that captures of this program and of others
+// can be compared directly.
+struct SpacedFormatter;
 
-impl ser::Formatter for Spaced {
-    fn begin_array_value<W: ?Sized + io::Write>(
-        &mut self,
-        writer: &mut W,
-        first: bool,
-    ) -> io::Result<()> {
-        writer.write_all(if first { b"" } else { b", " })
+impl ser::Formatter for SpacedFormatter {
+    fn begin_array_value<W: ?Sized + Write>(&mut self, out: &mut W, first: bool) -> io::Result<()> {
+        out.write_all(if first { b"" } else { b", " })
     }
 
-    fn begin_object_key<W: ?Sized + io::Write>(
-        &mut self,
-        writer: &mut W,
-        first: bool,
-    ) -> io::Result<()> {
-        writer.write_all(if first { b"" } else { b", " })
+    fn begin_object_key<W: ?Sized + Write>(&mut self, out: &mut W, first: bool) -> io::Result<()> {
+        out.write_all(if first { b"" } else { b", " })
     }
 
-    fn begin_object_value<W: ?Sized + io::Write>(&mut self, writer: &mut W) -> io::Result<()> {
-        writer.write_all(b": ")
+    fn begin_object_value<W: ?Sized + Write>(&mut self, out: &mut W) -> io::Result<()> {
+        out.write_all(b": ")
     }
 }
 

@@ -1,4 +1,4 @@
-//! Where connections come in: a port or a socket file.
+//! Listens on a port or a socket file.
 
 use std::fs;
 use std::io;
@@ -8,100 +8,96 @@ use std::path::Path;
 use tokio::net::{TcpListener, UnixListener, UnixStream};
 use tracing::debug;
 
-use super::server::BindError;
-use super::{Address, Connection};
+use super::server::WyomingBindError;
+use super::{WyomingAddress, WyomingConnection};
 
 #[derive(Debug)]
-pub(crate) struct Listener {
-    address: Address,
-    socket: Socket,
+pub(crate) struct WyomingListener {
+    address: WyomingAddress,
+    socket: ListenSocket,
 }
 
 #[derive(Debug)]
-enum Socket {
+enum ListenSocket {
     Tcp(TcpListener),
     Unix(UnixListener),
 }
 
-impl Listener {
-    /// A socket file that nobody listens on any more is replaced.
-    pub(crate) async fn bind(address: &Address) -> Result<Self, BindError> {
-        open(address).await.map_err(|error| BindError {
+impl WyomingListener {
+    pub(crate) async fn bind(address: &WyomingAddress) -> Result<Self, WyomingBindError> {
+        open(address).await.map_err(|error| WyomingBindError {
             at: address.to_string(),
             why: match error.kind() {
-                io::ErrorKind::AddrInUse => "another program listens there already".to_owned(),
+                io::ErrorKind::AddrInUse => "another program is already listening there".to_owned(),
                 _ => error.to_string(),
             },
         })
     }
 
-    /// Where it listens; with the port it got, if it was left to the system.
-    pub(crate) fn address(&self) -> &Address {
+    pub(crate) fn address(&self) -> &WyomingAddress {
         &self.address
     }
 
-    /// True if only programs of this machine can connect.
     pub(crate) fn is_private(&self) -> bool {
         match &self.socket {
-            Socket::Tcp(listener) => listener
+            ListenSocket::Tcp(listener) => listener
                 .local_addr()
                 .is_ok_and(|address| address.ip().to_canonical().is_loopback()),
-            Socket::Unix(_) => true,
+            ListenSocket::Unix(_) => true,
         }
     }
 
-    pub(super) async fn accept(&self) -> io::Result<Connection> {
+    pub(super) async fn accept(&self) -> io::Result<WyomingConnection> {
         match &self.socket {
-            Socket::Tcp(listener) => {
+            ListenSocket::Tcp(listener) => {
                 let (stream, peer) = listener.accept().await?;
                 if let Err(error) = stream.set_nodelay(true) {
-                    debug!(%error, "a Wyoming connection broke"); // Whoever reads from it finds out.
+                    debug!(%error, "a new Wyoming connection failed"); // Whoever reads from it finds out.
                 }
                 let (read, write) = stream.into_split();
-                Ok(Connection::over(read, write, &format!("tcp://{peer}")))
+                let at = format!("tcp://{peer}");
+                Ok(WyomingConnection::from_streams(read, write, &at))
             }
-            Socket::Unix(listener) => {
+            ListenSocket::Unix(listener) => {
                 let (stream, _) = listener.accept().await?;
                 let (read, write) = stream.into_split();
-                Ok(Connection::over(read, write, &self.address.to_string()))
+                let at = self.address.to_string();
+                Ok(WyomingConnection::from_streams(read, write, &at))
             }
         }
     }
 }
 
-impl Drop for Listener {
+impl Drop for WyomingListener {
     fn drop(&mut self) {
-        if let Address::Unix(path) = &self.address {
-            // Somebody else may have removed it before.
+        if let WyomingAddress::Unix(path) = &self.address {
+            // It may have been removed already.
             drop(fs::remove_file(path));
         }
     }
 }
 
-async fn open(address: &Address) -> io::Result<Listener> {
+async fn open(address: &WyomingAddress) -> io::Result<WyomingListener> {
     match address {
-        Address::Tcp { host, port } => {
+        WyomingAddress::Tcp { host, port } => {
             let listener = TcpListener::bind((host.as_str(), *port)).await?;
-            let address = Address::Tcp {
+            let address = WyomingAddress::Tcp {
                 host: host.clone(),
                 port: listener.local_addr()?.port(),
             };
-            Ok(Listener {
-                address,
-                socket: Socket::Tcp(listener),
-            })
+            let socket = ListenSocket::Tcp(listener);
+            Ok(WyomingListener { address, socket })
         }
-        Address::Unix(path) => {
+        WyomingAddress::Unix(path) => {
             remove_stale(path).await?;
-            Ok(Listener {
-                address: address.clone(),
-                socket: Socket::Unix(UnixListener::bind(path)?),
-            })
+            let socket = ListenSocket::Unix(UnixListener::bind(path)?);
+            let address = address.clone();
+            Ok(WyomingListener { address, socket })
         }
     }
 }
 
-/// A program that was killed leaves its socket file. Only a socket is removed, and only if nobody answers.
+// A killed program leaves its socket file. Only a socket is removed, and only if nobody answers.
 async fn remove_stale(path: &Path) -> io::Result<()> {
     let is_socket = fs::symlink_metadata(path).is_ok_and(|file| file.file_type().is_socket());
     if !is_socket {

@@ -1,14 +1,15 @@
 //! Wyoming, the protocol of voice engines.
 //!
 //! ```text
-//!  bytes ──▶ Decoder ──▶ Frame ──▶ Event        sans-IO: `frame`, `event`, `info`
-//!  bytes ◀── encode  ◀── Frame ◀── Event
-//!            Connection (client), Listener      with a socket: `connection`, `listener`, `server`
+//!  bytes ──▶ FrameDecoder ──▶ WyomingFrame ──▶ WyomingEvent    without IO: `frame`, `event`
+//!  bytes ◀── encode       ◀── WyomingFrame ◀── WyomingEvent
+//!            WyomingConnection, WyomingListener                with a socket: `connection`,
+//!                                                              `listener`, `server`
 //! ```
 //!
-//! A frame is one line of JSON, `{"type": …, "data_length": …, "payload_length": …}`, then that many bytes of JSON, then that many
-//! bytes of sound. The protocol knows no password and no encryption: it belongs on the loopback or into a network that is trusted.
-//! Everything that is read is bounded all the same.
+//! A frame is a line of JSON, `{"type": …, "data_length": …, "payload_length": …}`, followed by
+//! that many bytes of JSON and of sound. The protocol has neither passwords nor encryption, so it
+//! belongs on the loopback or a trusted network. All input is bounded nevertheless.
 
 mod address;
 mod connection;
@@ -18,11 +19,13 @@ pub(crate) mod info;
 mod listener;
 mod server;
 
-pub use address::{Address, AddressError};
-pub(crate) use connection::{Connection, Receiver, Sender, describe};
-pub(crate) use event::{Context, Event, Stage, VoiceChoice};
-pub(crate) use frame::{Decoder, Frame, FrameError, encode};
-pub(crate) use info::{Artifact, Attribution, HandleProgram, Info, Model, TtsProgram, TtsVoice};
-pub(crate) use listener::Listener;
-pub use server::BindError;
-pub(crate) use server::{Guest, Service};
+pub use address::{WyomingAddress, WyomingAddressError};
+pub(crate) use connection::{EventReceiver, EventSender, WyomingConnection, describe};
+pub(crate) use event::{HandleContext, PipelineStage, VoiceChoice, WyomingEvent};
+pub(crate) use frame::{FrameDecoder, FrameError, WyomingFrame, encode};
+pub(crate) use info::{
+    ArtifactAttribution, ServiceArtifact, ServiceInfo, ServiceProgram, WyomingModel,
+};
+pub(crate) use listener::WyomingListener;
+pub use server::WyomingBindError;
+pub(crate) use server::{WyomingClient, WyomingService};

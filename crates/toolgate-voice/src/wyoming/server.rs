@@ -1,4 +1,4 @@
-//! Services of this program: connections taken in, bounded, and ended in an orderly way.
+//! Serves Wyoming clients: limits the connections and shuts down in order.
 
 use std::io;
 use std::sync::Arc;
@@ -10,43 +10,42 @@ use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, error, info, warn};
 
-use super::listener::Listener;
-use super::{Connection, Event, Info};
+use super::listener::WyomingListener;
+use super::{ServiceInfo, WyomingConnection, WyomingEvent};
 use crate::EngineError;
 
-const MOST: usize = 64;
-/// How long a client may be silent. Clients of these services connect for each request.
+const MAX_CONNECTIONS: usize = 64;
+// Clients connect for each request, so an idle one is of no use.
 const IDLE: Duration = Duration::from_secs(60);
-/// How long what is under way may take once the server was told to stop.
 const GRACE: Duration = Duration::from_secs(1);
-/// How long the one that is turned away is told so.
 const TURN_AWAY: Duration = Duration::from_millis(100);
-/// How long to leave a system alone that has no more connections to give.
+// Without a pause, running out of file descriptors would busy-loop.
 const BACK_OFF: Duration = Duration::from_millis(100);
-/// Such a system is reported this often.
 const REPORT: Duration = Duration::from_secs(60);
 
-pub(crate) trait Service: Send + Sync {
-    fn info(&self) -> Info;
+pub(crate) trait WyomingService: Send + Sync {
+    fn info(&self) -> ServiceInfo;
 
-    /// Talks with one client. The connection ends with it; an error is told to the client.
-    fn attend<'a>(&'a self, guest: &'a mut Guest) -> BoxFuture<'a, Result<(), EngineError>>;
+    /// Serves one client. The connection ends when it returns, and an error is sent to the client.
+    fn serve_client<'a>(
+        &'a self,
+        client: &'a mut WyomingClient,
+    ) -> BoxFuture<'a, Result<(), EngineError>>;
 }
 
-/// Why there is no listener.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("cannot listen on {at}: {why}")]
-pub struct BindError {
+pub struct WyomingBindError {
     pub(super) at: String,
     pub(super) why: String,
 }
 
-impl Listener {
-    /// Takes connections in until `stop`. What goes wrong with one is no matter for the others.
-    pub(crate) async fn serve(self, service: Arc<dyn Service>, stop: CancellationToken) {
+impl WyomingListener {
+    /// Accepts connections until `stop`. A failing one doesn't affect the others.
+    pub(crate) async fn serve(self, service: Arc<dyn WyomingService>, stop: CancellationToken) {
         if !self.is_private() {
             let address = self.address();
-            warn!(%address, "Wyoming knows no passwords: everybody who reaches this address can use the service");
+            warn!(%address, "Wyoming has no passwords: anyone who can reach this address can use the service");
         }
         let mut open = JoinSet::new();
         let mut reported = None;
@@ -54,15 +53,15 @@ impl Listener {
             tokio::select! {
                 () = stop.cancelled() => break,
                 accepted = self.accept() => match accepted {
-                    Ok(connection) if open.len() < MOST => {
-                        open.spawn(host(connection, Arc::clone(&service), stop.clone()));
+                    Ok(connection) if open.len() < MAX_CONNECTIONS => {
+                        open.spawn(run_connection(connection, Arc::clone(&service), stop.clone()));
                     }
                     Ok(connection) => turn_away(connection).await,
-                    Err(problem) => rest(&problem, open.len(), &mut reported).await,
+                    Err(problem) => pause_after_error(&problem, open.len(), &mut reported).await,
                 },
                 Some(ended) = open.join_next() => {
                     if let Err(problem) = ended {
-                        error!(%problem, "a Wyoming connection ended by a fault of this program");
+                        error!(%problem, "a Wyoming connection panicked");
                     }
                 }
             }
@@ -72,46 +71,45 @@ impl Listener {
         if timeout(GRACE, emptied).await.is_err() {
             info!(
                 connections = open.len(),
-                "Wyoming connections that did not end are cut"
+                "closed Wyoming connections that did not end"
             );
         }
     }
 }
 
-async fn turn_away(mut connection: Connection) {
-    debug!("a Wyoming connection was turned away: there is no room");
-    let full = Event::Error {
+async fn turn_away(mut connection: WyomingConnection) {
+    debug!("rejected a Wyoming connection: too many are open");
+    let full = WyomingEvent::Error {
         text: "too many connections; try again later".to_owned(),
         code: Some("overloaded".to_owned()),
     };
-    // A new connection has room for this; one that has not is not waited for.
+    // A new socket has buffer space for this. One that hasn't is not worth waiting for.
     drop(timeout(TURN_AWAY, connection.send(&full)).await);
 }
 
-/// The system has no more connections to give, or one broke before it was taken.
-async fn rest(problem: &io::Error, open: usize, reported: &mut Option<Instant>) {
+// Either the system is out of file descriptors, or one connection broke before it was accepted.
+async fn pause_after_error(problem: &io::Error, open: usize, reported: &mut Option<Instant>) {
     use io::ErrorKind::{ConnectionAborted, ConnectionReset};
     if matches!(problem.kind(), ConnectionAborted | ConnectionReset) {
         return;
     }
     if reported.is_none_or(|at| at.elapsed() >= REPORT) {
         *reported = Some(Instant::now());
-        warn!(error = %problem, open, "no new Wyoming connections can be accepted; raise the limit of open files if this stays");
+        warn!(error = %problem, open, "can't accept Wyoming connections; raise the limit of open files if this goes on");
     }
     tokio::time::sleep(BACK_OFF).await;
 }
 
-#[derive(Debug)]
-pub(crate) struct Guest {
-    connection: Connection,
-    info: Info,
+pub(crate) struct WyomingClient {
+    connection: WyomingConnection,
+    info: ServiceInfo,
     stop: CancellationToken,
 }
 
-impl Guest {
-    /// The next event that is for the service: `describe` and `ping` have their answers. `None` is the end: the client has closed,
-    /// was silent for a minute, or the server stops.
-    pub(crate) async fn receive(&mut self) -> Result<Option<Event>, EngineError> {
+impl WyomingClient {
+    /// The next event for the service. `describe` and `ping` are answered here. `None` at the end:
+    /// the client closed, was silent for a minute, or the server stops.
+    pub(crate) async fn receive(&mut self) -> Result<Option<WyomingEvent>, EngineError> {
         loop {
             let event = tokio::select! {
                 () = self.stop.cancelled() => return Ok(None),
@@ -119,7 +117,7 @@ impl Guest {
             };
             match event {
                 Ok(Ok(Some(event))) => {
-                    if let Some(event) = self.sift(event).await? {
+                    if let Some(event) = self.answer_standard(event).await? {
                         return Ok(Some(event));
                     }
                 }
@@ -129,19 +127,22 @@ impl Guest {
         }
     }
 
-    /// What comes while the client waits for the service, for [`sift`](Self::sift). The client may be silent as long as it likes,
-    /// and the server's stop is left to the service. May be dropped and called again. `None`: the client has closed, and wants
-    /// nothing any more.
-    pub(crate) async fn receive_while_busy(&mut self) -> Result<Option<Event>, EngineError> {
+    /// Receives while the client waits for its answer. Pass the event to
+    /// [`answer_standard`](Self::answer_standard). No idle limit, and the shutdown is left to the
+    /// service. Cancel safe. `None` if the client has gone.
+    pub(crate) async fn receive_while_busy(&mut self) -> Result<Option<WyomingEvent>, EngineError> {
         self.connection.receive().await
     }
 
-    /// Answers `describe` and `ping`; gives back what is for the service.
-    pub(crate) async fn sift(&mut self, event: Event) -> Result<Option<Event>, EngineError> {
+    /// Answers `describe` and `ping`, and returns events for the service.
+    pub(crate) async fn answer_standard(
+        &mut self,
+        event: WyomingEvent,
+    ) -> Result<Option<WyomingEvent>, EngineError> {
         match event {
-            Event::Ping { text } => self.send(&Event::Pong { text }).await?,
-            Event::Describe => {
-                let info = Event::Info(Box::new(self.info.clone()));
+            WyomingEvent::Ping { text } => self.send(&WyomingEvent::Pong { text }).await?,
+            WyomingEvent::Describe => {
+                let info = WyomingEvent::Info(Box::new(self.info.clone()));
                 self.send(&info).await?;
             }
             event => return Ok(Some(event)),
@@ -149,35 +150,39 @@ impl Guest {
         Ok(None)
     }
 
-    pub(crate) async fn send(&mut self, event: &Event) -> Result<(), EngineError> {
+    pub(crate) async fn send(&mut self, event: &WyomingEvent) -> Result<(), EngineError> {
         self.connection.send(event).await
     }
 
-    async fn tell(&mut self, problem: &EngineError) {
+    async fn send_error(&mut self, problem: &EngineError) {
         let (text, code) = match problem {
             EngineError::Protocol { why, .. } => (why.clone(), "protocol"),
             EngineError::TimedOut { .. } => ("the event took too long".to_owned(), "timeout"),
             _ => return,
         };
         let code = Some(code.to_owned());
-        // It may be gone by now.
-        drop(self.send(&Event::Error { text, code }).await);
+        // The client may have gone.
+        drop(self.send(&WyomingEvent::Error { text, code }).await);
     }
 }
 
-async fn host(connection: Connection, service: Arc<dyn Service>, stop: CancellationToken) {
-    let mut guest = Guest {
+async fn run_connection(
+    connection: WyomingConnection,
+    service: Arc<dyn WyomingService>,
+    stop: CancellationToken,
+) {
+    let mut client = WyomingClient {
         connection,
         info: service.info(),
         stop,
     };
-    if let Err(problem) = service.attend(&mut guest).await {
+    if let Err(problem) = service.serve_client(&mut client).await {
         debug!(%problem, "a Wyoming connection ended");
-        guest.tell(&problem).await;
+        client.send_error(&problem).await;
     }
-    let Guest {
+    let WyomingClient {
         connection, stop, ..
-    } = guest;
+    } = client;
     tokio::select! {
         () = connection.close() => {}
         () = stop.cancelled() => {}

@@ -1,14 +1,14 @@
-//! Its name while it speaks: silence, and the next words count.
+//! The wake word interrupts the gateway, and the next words are a request.
 
 use std::path::Path;
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep, timeout};
 use toolgate_journal::TurnOutcome;
-use toolgate_voice::Mode;
+use toolgate_voice::ListenMode;
 
-use crate::model::Say;
-use crate::stage::{HANG, Stage, speech};
+use crate::model::ModelStep;
+use crate::stage::{HANG, TestStage, speech};
 
 /// Ten times what is promised; `voice_stages` of the benchmarks holds the promise itself.
 const SILENT_WITHIN: Duration = Duration::from_millis(1500);
@@ -22,9 +22,9 @@ const LONG: &str = "Once upon a time there was a gateway that liked to talk, and
 #[tokio::test]
 async fn its_name_silences_the_player_and_the_next_request_is_heard() {
     let folder = tempfile::tempdir().unwrap();
-    let stage = Stage::new([Say::Words(LONG), Say::Words("Good.")]).await;
+    let stage = TestStage::new([ModelStep::Words(LONG), ModelStep::Words("Good.")]).await;
     let stage = stage.with(|parts, stage| {
-        parts.mode = Mode::Wake;
+        parts.mode = ListenMode::Wake;
         parts.settings.wake = stage.wake.address();
         let folder = folder.path().display();
         let script = "echo $$ >> $1/players; exec cat > /dev/null";
@@ -32,7 +32,7 @@ async fn its_name_silences_the_player_and_the_next_request_is_heard() {
     });
     let stage = stage.ready().await;
     let players = folder.path().join("players");
-    // By a key: a name is not heard twice within two seconds.
+    // By a key, because a wake word isn't detected twice within two seconds.
     stage.ask().await;
     stage.sees("state speaking", 1).await;
     until(&players, true, HANG).await.unwrap();
@@ -59,7 +59,7 @@ async fn its_name_silences_the_player_and_the_next_request_is_heard() {
     assert!(!any_lives(&players));
 }
 
-/// Waits until a player lives, or none does, and tells how long that took.
+/// Waits until a player runs or none does, and returns how long that took.
 async fn until(players: &Path, lives: bool, within: Duration) -> Option<Duration> {
     let begun = Instant::now();
     let waiting = async {
@@ -71,7 +71,7 @@ async fn until(players: &Path, lives: bool, within: Duration) -> Option<Duration
     timeout(within, waiting).await.ok()
 }
 
-/// Of those that were started; what waits to be buried is dead.
+/// Counts the players that were started. A zombie is dead.
 fn any_lives(players: &Path) -> bool {
     let all = std::fs::read_to_string(players).unwrap_or_default();
     all.lines().any(|pid| {

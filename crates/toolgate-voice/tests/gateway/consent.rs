@@ -1,4 +1,4 @@
-//! After a question of the gateway's own, the answer is heard without a name and without a key.
+//! The answer to the gateway's own question needs neither a wake word nor a key.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,8 +10,8 @@ use toolgate_core::{
 };
 use toolgate_models::Toolbox;
 
-use crate::model::Say;
-use crate::stage::{Stage, speech};
+use crate::model::ModelStep;
+use crate::stage::{TestStage, speech};
 
 #[tokio::test]
 async fn a_question_is_answered_without_a_key() {
@@ -20,15 +20,19 @@ async fn a_question_is_answered_without_a_key() {
     let mut destructive = Annotations::default();
     destructive.destructive = Some(true);
     let definition = ToolDefinition::builder("unlock", "Unlocks", json!({ "type": "object" }));
-    let unlock = FunctionTool::defined(definition.annotations(destructive), move |_: Value, _| {
-        counter.fetch_add(1, Ordering::Relaxed);
-        async { Ok::<_, ToolError>("open") }
-    });
+    let unlock =
+        FunctionTool::with_definition(definition.annotations(destructive), move |_: Value, _| {
+            counter.fetch_add(1, Ordering::Relaxed);
+            async { Ok::<_, ToolError>("open") }
+        });
     let manager = ToolManager::new();
     manager.add(unlock.unwrap());
     let asr = FakeAsr::start(["unlock the door", "yes"]).await;
-    let says = [Say::Call("", "unlock"), Say::Words("It is open.")];
-    let stage = Stage::new(says).await.with(|parts, _| {
+    let says = [
+        ModelStep::Call("", "unlock"),
+        ModelStep::Words("It is open."),
+    ];
+    let stage = TestStage::new(says).await.with(|parts, _| {
         let executor = ToolExecutor::builder(Arc::new(manager)).approver(parts.approvals.clone());
         parts.toolbox = Toolbox::new(executor.build());
         parts.settings.asr = asr.address();

@@ -1,19 +1,19 @@
-//! Many files, from the sound to the house's broker.
+//! Many files through the whole gateway, up to the MQTT broker.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use fakewyoming::FakeAsr;
 use tokio::runtime::Handle;
-use toolgate_mqtt::{Broker, BrokerSettings, Settings};
-use toolgate_voice::{Input, Mode};
+use toolgate_mqtt::{Broker, BrokerSettings, MqttClientSettings};
+use toolgate_voice::{AudioInput, ListenMode};
 
 use crate::alone::{alone, resident};
-use crate::model::Say;
-use crate::stage::{SPOKEN, Stage};
+use crate::model::ModelStep;
+use crate::stage::{SPOKEN, TestStage};
 
 const MANY: usize = 120;
-/// The doubles keep all they hear until they are told to forget it.
+// The fakes keep everything they receive until they are told to forget it.
 const FORGET: usize = 10;
 
 #[test]
@@ -27,11 +27,11 @@ async fn many_files() {
     let broker = Broker::start(BrokerSettings::default()).await.unwrap();
     let texts = ["hello there", "[BLANK_AUDIO]", "never mind"];
     let asr = FakeAsr::start(texts.into_iter().cycle().take(MANY)).await;
-    let stage = Stage::new([Say::Words("It is noon.")]).await;
+    let stage = TestStage::new([ModelStep::Words("It is noon.")]).await;
     let stage = stage.with(|parts, _| {
-        parts.input = Some(Input::Wav(vec![SPOKEN.into(); MANY]));
-        parts.mode = Mode::Always;
-        parts.mqtt = Some(Settings::new(&broker.url()).unwrap());
+        parts.input = Some(AudioInput::Wav(vec![SPOKEN.into(); MANY]));
+        parts.mode = ListenMode::Always;
+        parts.mqtt = Some(MqttClientSettings::new(&broker.url()).unwrap());
         parts.settings.asr = asr.address();
         // A conversation grows until it fills the model's window.
         parts.settings.forget_after = Duration::ZERO;
@@ -40,7 +40,9 @@ async fn many_files() {
     let mut stage = stage.start();
     let mut seen = Vec::new();
     for count in (FORGET..MANY).step_by(FORGET) {
-        let ended = |watch: &crate::watch::Watch| watch.ends.load(Ordering::Relaxed) >= count;
+        let ended = |watch: &crate::event_recorder::EventRecorder| {
+            watch.ends.load(Ordering::Relaxed) >= count
+        };
         stage.watch.until("the next files", ended).await;
         asr.forget();
         stage.tts.forget();

@@ -1,16 +1,19 @@
-//! Engines that die in the middle of everything, and come back.
+//! Engines that die at any moment and come back.
 
 use toolgate_journal::TurnOutcome;
 use toolgate_models::{ModelError, Provider};
-use toolgate_voice::Mode;
+use toolgate_voice::ListenMode;
 
-use crate::model::Say;
+use crate::model::ModelStep;
 use crate::requests::written;
-use crate::stage::{Stage, speech};
+use crate::stage::{TestStage, speech};
 
 #[tokio::test]
 async fn transcription_is_lost_told_once_and_found_again() {
-    let mut stage = Stage::new([Say::Words("Yes.")]).await.ready().await;
+    let mut stage = TestStage::new([ModelStep::Words("Yes.")])
+        .await
+        .ready()
+        .await;
     stage.asr.kill().await;
     for failed in 1..=2 {
         stage.ask().await;
@@ -26,7 +29,10 @@ async fn transcription_is_lost_told_once_and_found_again() {
 
 #[tokio::test]
 async fn speech_is_lost_and_found_again() {
-    let mut stage = Stage::new([Say::Words("Yes.")]).await.ready().await;
+    let mut stage = TestStage::new([ModelStep::Words("Yes.")])
+        .await
+        .ready()
+        .await;
     stage.tts.kill().await;
     stage.ask().await;
     stage.sees("lost speech", 1).await;
@@ -42,11 +48,13 @@ async fn speech_is_lost_and_found_again() {
 #[tokio::test]
 async fn a_player_that_fails_is_told_as_the_loudspeaker_and_used_again() {
     let folder = tempfile::tempdir().unwrap();
-    let stage = Stage::new([Say::Words("Yes.")]).await.with(|parts, _| {
-        let script = "test -e $1/card || exit 1; exec cat > /dev/null";
-        let folder = folder.path().display();
-        parts.settings.output = format!("sh -c '{script}' player {folder}");
-    });
+    let stage = TestStage::new([ModelStep::Words("Yes.")])
+        .await
+        .with(|parts, _| {
+            let script = "test -e $1/card || exit 1; exec cat > /dev/null";
+            let folder = folder.path().display();
+            parts.settings.output = format!("sh -c '{script}' player {folder}");
+        });
     let stage = stage.ready().await;
     for failed in 1..=2 {
         stage.ask().await;
@@ -62,27 +70,27 @@ async fn a_player_that_fails_is_told_as_the_loudspeaker_and_used_again() {
 }
 
 #[tokio::test]
-async fn a_model_that_is_lost_later_is_told_once_stood_in_for_and_used_again() {
+async fn a_lost_model_is_reported_once_replaced_and_used_again() {
     let away = || {
         let error = ModelError::Unreachable {
             provider: Provider::Ollama,
             url: "http://127.0.0.1:1".to_owned(),
             reason: "connection refused".to_owned(),
         };
-        Say::Fails("", error)
+        ModelStep::Fails("", error)
     };
     let says = [
-        Say::Words("Once."),
+        ModelStep::Words("Once."),
         away(),
         away(),
         away(),
-        Say::Words("Again."),
+        ModelStep::Words("Again."),
     ];
-    let (stage, handle, _) = Stage::serving(says).await;
+    let (stage, handle, _) = TestStage::serving(says).await;
     let story = "tell me a story about bees";
     for (text, ok, expected) in [
         (story, true, "Once."),
-        // The news is no reason not to do what can be done without it.
+        // The announcement must not keep the gateway from what works without the engine.
         ("what time is it", true, "noon"),
         (story, false, "I can't reach my language model right now"),
         ("what time is it", true, "noon"),
@@ -114,7 +122,10 @@ async fn a_model_that_is_lost_later_is_told_once_stood_in_for_and_used_again() {
 
 #[tokio::test]
 async fn the_microphone_is_lost_and_found_again() {
-    let mut stage = Stage::new([Say::Words("Yes.")]).await.ready().await;
+    let mut stage = TestStage::new([ModelStep::Words("Yes.")])
+        .await
+        .ready()
+        .await;
     stage.mic.kill().await;
     stage.sees("lost microphone", 1).await;
     stage.mic.restart().await;
@@ -126,21 +137,21 @@ async fn the_microphone_is_lost_and_found_again() {
 
 #[tokio::test]
 async fn the_wake_word_is_lost_and_found_again() {
-    let stage = Stage::new([Say::Words("Yes.")]).await;
+    let stage = TestStage::new([ModelStep::Words("Yes.")]).await;
     let stage = stage.with(|parts, stage| {
-        parts.mode = Mode::Wake;
+        parts.mode = ListenMode::Wake;
         parts.settings.wake = stage.wake.address();
     });
     let mut stage = stage.ready().await;
     stage.mic.hear(&speech());
-    stage.wake.until("audio-chunk", 3).await;
+    stage.wake.wait_for_events("audio-chunk", 3).await;
     stage.wake.kill().await;
     stage.sees("lost wake word", 1).await;
     stage.wake.restart().await;
     stage.sees("back wake word", 1).await;
     stage.wake.forget();
     stage.mic.hear(&speech());
-    stage.wake.until("audio-chunk", 3).await;
+    stage.wake.wait_for_events("audio-chunk", 3).await;
     stage.wake.detect("ok_nabu");
     stage.sees("state listening", 1).await;
     stage.mic.hear(&speech());
@@ -150,7 +161,10 @@ async fn the_wake_word_is_lost_and_found_again() {
 
 #[tokio::test]
 async fn garbage_of_a_microphone_is_survived() {
-    let stage = Stage::new([Say::Words("Yes.")]).await.ready().await;
+    let stage = TestStage::new([ModelStep::Words("Yes.")])
+        .await
+        .ready()
+        .await;
     stage.mic.raw(&[0xff; 100_000]);
     stage.sees("lost microphone", 1).await;
     stage.sees("back microphone", 1).await;

@@ -1,4 +1,5 @@
-//! Every socket of the gateway, and on each every way to break the protocol: what is asked next is answered.
+//! Breaks the protocol on every socket of the gateway in every way. The next
+//! request must be answered.
 
 use std::time::Duration;
 
@@ -9,14 +10,15 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 use toolgate_journal::TurnOutcome;
-use toolgate_voice::{Input, Mode, VoiceSettings};
+use toolgate_voice::{AudioInput, ListenMode, VoiceSettings};
 
-use crate::model::Say;
+use crate::hostile_proxy::{HostileProxy, frames};
+use crate::model::ModelStep;
 use crate::requests::ask;
-use crate::stage::{HANG, Stage, speech};
-use crate::villain::{Villain, frames};
+use crate::stage::{HANG, TestStage, speech};
 
-/// Engines that are connected to for each request: one request meets the villain, the next is answered.
+/// Engines that use one connection per request: one request meets the hostile proxy,
+/// the next is answered.
 async fn met_in_a_request(
     name: &str,
     trigger: &'static str,
@@ -24,11 +26,11 @@ async fn met_in_a_request(
     poison: Vec<u8>,
 ) -> TurnOutcome {
     let loudspeaker = FakeSatellite::start("").await;
-    let mut stage = Stage::new([Say::Words("Yes.")]).await;
+    let mut stage = TestStage::new([ModelStep::Words("Yes.")]).await;
     let settings = &mut stage.parts.as_mut().unwrap().settings;
     settings.output = loudspeaker.address();
     let engine = place(settings);
-    let villain = Villain::before(engine, trigger, poison).await;
+    let villain = HostileProxy::before(engine, trigger, poison).await;
     *engine = villain.address();
     let stage = stage.ready().await;
     stage.ask().await;
@@ -71,10 +73,10 @@ async fn a_loudspeaker_that_breaks_the_protocol_costs_at_most_one_answer() {
 #[tokio::test]
 async fn a_wake_word_that_breaks_the_protocol_is_found_again() {
     join_all(frames().into_iter().map(async |(name, frame)| {
-        let stage = Stage::new([Say::Words("Yes.")]).await;
-        let villain = Villain::before(&stage.wake.address(), "audio-chunk", frame).await;
+        let stage = TestStage::new([ModelStep::Words("Yes.")]).await;
+        let villain = HostileProxy::before(&stage.wake.address(), "audio-chunk", frame).await;
         let stage = stage.with(|parts, _| {
-            parts.mode = Mode::Wake;
+            parts.mode = ListenMode::Wake;
             parts.settings.wake = villain.address();
         });
         let stage = stage.ready().await;
@@ -86,7 +88,7 @@ async fn a_wake_word_that_breaks_the_protocol_is_found_again() {
         stage.sees("back wake word", 1).await;
         stage.wake.forget();
         stage.mic.hear(&speech());
-        stage.wake.until("audio-chunk", 3).await;
+        stage.wake.wait_for_events("audio-chunk", 3).await;
         stage.wake.detect("hey_jarvis");
         stage.sees("state listening", 1).await;
         stage.mic.hear(&speech());
@@ -101,7 +103,10 @@ async fn a_wake_word_that_breaks_the_protocol_is_found_again() {
 #[tokio::test]
 async fn a_microphone_that_breaks_the_protocol_is_found_again() {
     join_all(frames().into_iter().map(async |(name, frame)| {
-        let stage = Stage::new([Say::Words("Yes.")]).await.ready().await;
+        let stage = TestStage::new([ModelStep::Words("Yes.")])
+            .await
+            .ready()
+            .await;
         stage.mic.raw(&frame);
         stage.sees("lost microphone", 1).await;
         stage.sees("back microphone", 1).await;
@@ -117,16 +122,16 @@ async fn a_microphone_that_breaks_the_protocol_is_found_again() {
 async fn a_satellite_that_breaks_the_protocol_is_found_again() {
     join_all(frames().into_iter().map(async |(name, frame)| {
         let satellite = FakeSatellite::start("Kitchen").await;
-        let stage = Stage::new([Say::Words("Done.")]).await;
+        let stage = TestStage::new([ModelStep::Words("Done.")]).await;
         let stage = stage.with(|parts, _| {
-            parts.mode = Mode::Wake;
+            parts.mode = ListenMode::Wake;
             parts.settings.output = String::new();
-            parts.input = Some(Input::parse(&satellite.address()).unwrap());
+            parts.input = Some(AudioInput::parse(&satellite.address()).unwrap());
         });
         let stage = stage.ready().await;
         satellite.raw(&frame);
         stage.sees("lost microphone", 1).await;
-        satellite.until("run-satellite", 2).await;
+        satellite.wait_for_events("run-satellite", 2).await;
         satellite.wake("hey_jarvis");
         satellite.hear(&speech());
         stage.sees("turn answered", 1).await;
@@ -139,10 +144,10 @@ async fn a_satellite_that_breaks_the_protocol_is_found_again() {
 
 #[tokio::test]
 async fn clients_that_break_the_protocol_are_sent_away_and_the_others_served() {
-    let (stage, handle, tts) = Stage::serving([Say::Words("The light is on.")]).await;
+    let (stage, handle, tts) = TestStage::serving([ModelStep::Words("The light is on.")]).await;
     let mut quiet = Vec::new();
     for address in [&handle, &tts] {
-        // Somebody says half a word, and stays.
+        // A client sends half an event and stays connected.
         let mut half = connect(address).await;
         half.write_all(b"{\"type\": \"trans").await.unwrap();
         quiet.push(half);
@@ -161,11 +166,11 @@ async fn connect(address: &str) -> TcpStream {
     connecting.unwrap().unwrap()
 }
 
-/// The connection is closed, though its client keeps it open, and not much is said before.
+/// The server closes the connection without saying much, although the client keeps it open.
 async fn is_sent_away(address: &str, name: &str, frame: &[u8]) {
     let mut stream = connect(address).await;
     let sending = async {
-        // Whoever is sent away early can not send all of it, nor read what was said.
+        // A client that is rejected early can neither send everything nor read the error.
         drop(stream.write_all(frame).await);
         let mut said = Vec::new();
         drop(stream.read_to_end(&mut said).await);

@@ -4,26 +4,26 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use fakellm::{Answer, Api, FakeLlm};
-use fakewyoming::Fault;
+use fakewyoming::ServiceFault;
 use futures::FutureExt;
 use tokio::time::timeout;
 use toolgate_journal::{TurnOutcome, VoiceTurn};
-use toolgate_models::{Chosen, ModelClient, ModelSettings, OllamaClient};
-use toolgate_voice::{Key, Mode};
+use toolgate_models::{ConnectedModel, ModelClient, ModelSettings, OllamaClient};
+use toolgate_voice::{ListenMode, VoiceKey};
 
-use crate::model::Say;
-use crate::stage::{HANG, Stage, speech};
+use crate::model::ModelStep;
+use crate::stage::{HANG, TestStage, speech};
 
 const LONG: &str = "This is an answer that is so long that there is time enough for an engine to die before it has been spoken.";
 
 /// A turn, counted from 0, however it ends.
-async fn turn(stage: &Stage, index: usize) -> VoiceTurn {
+async fn turn(stage: &TestStage, index: usize) -> VoiceTurn {
     let turn = stage.watch.turn(index);
     timeout(HANG, turn).await.unwrap()
 }
 
-/// The next request is answered, and that is heard.
-async fn answers(stage: &Stage, index: usize) {
+/// Checks that the next request is answered aloud.
+async fn answers(stage: &TestStage, index: usize) {
     let spoken = stage.tts.texts().len();
     stage.ask().await;
     let next = turn(stage, index).await;
@@ -33,10 +33,13 @@ async fn answers(stage: &Stage, index: usize) {
 
 #[tokio::test]
 async fn transcription_dies_while_it_transcribes() {
-    let mut stage = Stage::new([Say::Words("Yes.")]).await.ready().await;
-    stage.asr.fault(Fault::Hang);
+    let mut stage = TestStage::new([ModelStep::Words("Yes.")])
+        .await
+        .ready()
+        .await;
+    stage.asr.fault(ServiceFault::Hang);
     stage.ask().await;
-    stage.asr.until("audio-stop", 1).await;
+    stage.asr.wait_for_events("audio-stop", 1).await;
     stage.asr.kill().await;
     let lost = turn(&stage, 0).await;
     assert_eq!(lost.outcome, TurnOutcome::Failed, "{lost:?}");
@@ -47,10 +50,10 @@ async fn transcription_dies_while_it_transcribes() {
 
 #[tokio::test]
 async fn speech_dies_while_it_speaks() {
-    let stage = Stage::new([Say::Words(LONG), Say::Words("Yes.")]).await;
+    let stage = TestStage::new([ModelStep::Words(LONG), ModelStep::Words("Yes.")]).await;
     let mut stage = stage.ready().await;
-    // A second of sound, and then no more.
-    stage.tts.fault(Fault::HangAfter(20));
+    // A second of sound, and then nothing.
+    stage.tts.fault(ServiceFault::HangAfter(20));
     stage.ask().await;
     stage.sees("state speaking", 1).await;
     stage.tts.kill().await;
@@ -63,9 +66,12 @@ async fn speech_dies_while_it_speaks() {
 
 #[tokio::test]
 async fn the_microphone_dies_while_somebody_speaks() {
-    let mut stage = Stage::new([Say::Words("Yes.")]).await.ready().await;
+    let mut stage = TestStage::new([ModelStep::Words("Yes.")])
+        .await
+        .ready()
+        .await;
     let request = speech();
-    stage.keys.send(Key::Talk).await.unwrap();
+    stage.keys.send(VoiceKey::Talk).await.unwrap();
     stage.sees("state listening", 1).await;
     // It ends within a word.
     stage.mic.hear(&request[..16_000]);
@@ -87,14 +93,14 @@ async fn the_microphone_dies_while_somebody_speaks() {
 
 #[tokio::test]
 async fn the_wake_word_dies_after_it_was_heard() {
-    let stage = Stage::new([Say::Words("Yes.")]).await;
+    let stage = TestStage::new([ModelStep::Words("Yes.")]).await;
     let stage = stage.with(|parts, stage| {
-        parts.mode = Mode::Wake;
+        parts.mode = ListenMode::Wake;
         parts.settings.wake = stage.wake.address();
     });
     let mut stage = stage.ready().await;
     stage.mic.hear(&speech());
-    stage.wake.until("audio-chunk", 3).await;
+    stage.wake.wait_for_events("audio-chunk", 3).await;
     stage.wake.detect("ok_nabu");
     stage.sees("state listening", 1).await;
     stage.wake.kill().await;
@@ -125,14 +131,14 @@ async fn the_model_dies_while_it_answers() {
     settings.name = "fake".to_owned();
     settings.url = llm.url().to_owned();
     let client: Arc<dyn ModelClient> = Arc::new(OllamaClient::new(&settings).unwrap());
-    let stage = Stage::new([Say::Words("never asked")]).await;
+    let stage = TestStage::new([ModelStep::Words("never asked")]).await;
     let stage = stage.with(|parts, _| {
         parts.model = Arc::new(move || {
-            let chosen = Chosen {
+            let chosen = ConnectedModel {
                 router: Arc::clone(&client).into(),
                 settings: settings.clone(),
                 why: "the test says so".to_owned(),
-                passed_over: Vec::new(),
+                skipped: Vec::new(),
             };
             async move { Ok(chosen) }.boxed()
         });
@@ -151,7 +157,7 @@ async fn the_model_dies_while_it_answers() {
 async fn the_player_dies_while_it_plays() {
     const ANSWER: &str = "This is long enough for somebody to die.";
     let folder = tempfile::tempdir().unwrap();
-    let stage = Stage::new([Say::Words(ANSWER), Say::Words("Yes.")]).await;
+    let stage = TestStage::new([ModelStep::Words(ANSWER), ModelStep::Words("Yes.")]).await;
     let stage = stage.with(|parts, _| {
         // The first reads a little and dies; the next ones play.
         let script = "if mkdir $1/first 2> /dev/null; then head -c 20000 > /dev/null; kill -9 $$; fi; exec cat > /dev/null";

@@ -1,4 +1,4 @@
-//! The whole gateway over real sockets, with engines that do what a test tells them to.
+//! The whole gateway over real sockets, with scripted engines.
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -9,26 +9,26 @@
     dead_code,
     reason = "shared with the tests of turns, which use more of it"
 )]
-#[path = "../../src/turn/tests/support/model.rs"]
-mod model;
+#[path = "../../src/turn/tests/support/event_recorder.rs"]
+mod event_recorder;
 #[expect(
     dead_code,
     reason = "shared with the tests of turns, which use more of it"
 )]
-#[path = "../../src/turn/tests/support/watch.rs"]
-mod watch;
+#[path = "../../src/turn/tests/support/model.rs"]
+mod model;
 
 #[path = "../../src/turn/tests/support/alone.rs"]
 mod alone;
 mod barge_in;
-#[path = "../../src/turn/tests/support/coming.rs"]
-mod coming;
 mod consent;
 mod endurance;
 mod engines;
 mod hostile;
+mod hostile_proxy;
 mod killed;
 mod requests;
 mod stage;
 mod start;
-mod villain;
+#[path = "../../src/turn/tests/support/starting_server.rs"]
+mod starting_server;

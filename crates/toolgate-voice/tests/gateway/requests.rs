@@ -1,18 +1,22 @@
-//! What is asked and answered.
+//! Requests and their answers.
 
 use std::time::Duration;
 
-use fakewyoming::{Client, FakeSatellite, Fault, Got, Port};
+use fakewyoming::{FakeSatellite, Port, ReceivedEvent, ServiceFault, WyomingTestClient};
 use serde_json::{Value, json};
 use toolgate_journal::TurnOutcome;
-use toolgate_voice::{Input, Key, Mode};
+use toolgate_voice::{AudioInput, ListenMode, VoiceKey};
 
-use crate::model::Say;
-use crate::stage::{HANG, SPOKEN, Stage, speech};
+use crate::model::ModelStep;
+use crate::stage::{HANG, SPOKEN, TestStage, speech};
 
 #[tokio::test]
 async fn a_request_is_heard_answered_and_spoken() {
-    let stage = Stage::new([Say::Call("", "datetime"), Say::Words("It is noon.")]).await;
+    let stage = TestStage::new([
+        ModelStep::Call("", "datetime"),
+        ModelStep::Words("It is noon."),
+    ])
+    .await;
     let stage = stage.ready().await;
     stage.ask().await;
     stage.sees("turn answered", 1).await;
@@ -38,11 +42,14 @@ async fn a_request_is_heard_answered_and_spoken() {
 
 #[tokio::test]
 async fn a_request_whose_sound_just_stops_is_answered() {
-    let stage = Stage::new([Say::Words("Yes.")]).await.ready().await;
-    stage.keys.send(Key::Talk).await.unwrap();
+    let stage = TestStage::new([ModelStep::Words("Yes.")])
+        .await
+        .ready()
+        .await;
+    stage.keys.send(VoiceKey::Talk).await.unwrap();
     stage.sees("state listening", 1).await;
     let request = speech();
-    // Without the silence behind it.
+    // Without the silence after it.
     stage.mic.hear(&request[..request.len() - 20_000]);
     stage.sees("turn answered", 1).await;
     stage.end().await;
@@ -50,14 +57,14 @@ async fn a_request_whose_sound_just_stops_is_answered() {
 
 #[tokio::test]
 async fn without_its_name_nothing_is_heard_and_with_it_the_request_is() {
-    let stage = Stage::new([Say::Words("Yes.")]).await;
+    let stage = TestStage::new([ModelStep::Words("Yes.")]).await;
     let stage = stage.with(|parts, stage| {
-        parts.mode = Mode::Wake;
+        parts.mode = ListenMode::Wake;
         parts.settings.wake = stage.wake.address();
     });
     let stage = stage.ready().await;
     stage.mic.hear(&speech());
-    stage.wake.until("audio-chunk", 3).await;
+    stage.wake.wait_for_events("audio-chunk", 3).await;
     stage.wake.detect("hey_jarvis");
     stage.sees("state listening", 1).await;
     stage.mic.hear(&speech());
@@ -69,8 +76,9 @@ async fn without_its_name_nothing_is_heard_and_with_it_the_request_is() {
     );
     let turn = &stage.watch.turns()[0];
     assert_eq!(turn.wake_word.as_deref(), Some("hey_jarvis"));
-    // Nobody named a word, so all that the service knows are: some load no others.
-    let named = stage.wake.got_of("detect");
+    // No word is configured, so all known words are requested, because some
+    // services load only those.
+    let named = stage.wake.received_of_kind("detect");
     assert!(named[0].data.to_string().contains("ok_nabu"), "{named:?}");
     stage.end().await;
 }
@@ -78,7 +86,7 @@ async fn without_its_name_nothing_is_heard_and_with_it_the_request_is() {
 #[tokio::test]
 async fn a_key_cuts_an_answer_short_and_the_next_request_is_heard() {
     const LONG: &str = "This is a very long answer that nobody wants to hear to its end, which is why there is a key.";
-    let stage = Stage::new([Say::Words(LONG), Say::Words("Good.")]).await;
+    let stage = TestStage::new([ModelStep::Words(LONG), ModelStep::Words("Good.")]).await;
     let stage = stage.ready().await;
     stage.ask().await;
     stage.sees("state speaking", 1).await;
@@ -91,25 +99,26 @@ async fn a_key_cuts_an_answer_short_and_the_next_request_is_heard() {
 }
 
 #[tokio::test]
-async fn whoever_listens_all_the_time_does_not_listen_to_itself() {
+async fn a_gateway_in_always_mode_ignores_its_own_voice() {
     const LONG: &str = "This is a rather long answer, during which nobody is heard.";
-    let stage = Stage::new([
-        Say::Call("Let me see what the clock says.", "datetime"),
-        Say::Words(LONG),
+    let stage = TestStage::new([
+        ModelStep::Call("Let me see what the clock says.", "datetime"),
+        ModelStep::Words(LONG),
     ])
     .await;
     let port = Port::take();
     let handle = port.address();
     let stage = stage.with(|parts, _| {
-        parts.mode = Mode::Always;
-        // Takes as long as a loudspeaker.
+        parts.mode = ListenMode::Always;
+        // Takes as long as real playback.
         parts.settings.output = "sh -c 'cat >/dev/null'".to_owned();
         parts.settings.handle = handle.clone();
         parts.settings.welcome = "Good morning, everything is ready.".to_owned();
     });
     let stage = stage.ready().await;
-    // While it greets, between its words and a tool, and while it speaks; also beside somebody who asks in writing.
-    stage.tts.until("synthesize", 1).await;
+    // During the greeting, between its words and a tool, while it speaks, and
+    // beside a written request.
+    stage.tts.wait_for_events("synthesize", 1).await;
     tokio::time::sleep(Duration::from_millis(300)).await;
     stage.mic.hear(&speech());
     stage.sees_quiet().await;
@@ -129,11 +138,11 @@ async fn whoever_listens_all_the_time_does_not_listen_to_itself() {
 #[tokio::test]
 async fn a_satellite_hears_its_answer() {
     let satellite = FakeSatellite::start("Kitchen").await;
-    let stage = Stage::new([Say::Words("Done.")]).await;
+    let stage = TestStage::new([ModelStep::Words("Done.")]).await;
     let stage = stage.with(|parts, _| {
-        parts.mode = Mode::Wake;
+        parts.mode = ListenMode::Wake;
         parts.settings.output = String::new();
-        parts.input = Some(Input::parse(&satellite.address()).unwrap());
+        parts.input = Some(AudioInput::parse(&satellite.address()).unwrap());
     });
     let stage = stage.ready().await;
     satellite.wake("hey_jarvis");
@@ -153,20 +162,22 @@ async fn a_satellite_is_given_its_own_words_and_nobody_elses() {
     let satellite = FakeSatellite::start("Kitchen").await;
     let port = Port::take();
     let handle = port.address();
-    let stage = Stage::new([Say::Words("Done.")]).await.with(|parts, _| {
-        parts.mode = Mode::Wake;
-        parts.input = Some(Input::parse(&satellite.address()).unwrap());
-        parts.settings.handle = handle.clone();
-    });
+    let stage = TestStage::new([ModelStep::Words("Done.")])
+        .await
+        .with(|parts, _| {
+            parts.mode = ListenMode::Wake;
+            parts.input = Some(AudioInput::parse(&satellite.address()).unwrap());
+            parts.settings.handle = handle.clone();
+        });
     let stage = stage.ready().await;
-    stage.asr.fault(Fault::Delay(Duration::from_secs(2)));
+    stage.asr.fault(ServiceFault::Delay(Duration::from_secs(2)));
     satellite.wake("hey_jarvis");
     satellite.hear(&speech());
     stage.sees("state transcribing", 1).await;
     written(&handle, "what is two plus two").await;
     stage.sees("turn answered", 2).await;
-    satellite.until("transcript", 1).await;
-    let told = satellite.got_of("transcript");
+    satellite.wait_for_events("transcript", 1).await;
+    let told = satellite.received_of_kind("transcript");
     let told: Vec<_> = told.iter().map(|event| &event.data["text"]).collect();
     assert_eq!(told, ["hello there"]);
     stage.end().await;
@@ -174,11 +185,13 @@ async fn a_satellite_is_given_its_own_words_and_nobody_elses() {
 
 #[tokio::test]
 async fn a_file_is_answered_to_its_end() {
-    let mut stage = Stage::new([Say::Words("Yes.")]).await.with(|parts, _| {
-        parts.input = Some(Input::Wav(vec![SPOKEN.into(); 6]));
-        parts.mode = Mode::Always;
-        parts.settings.queue = 1;
-    });
+    let mut stage = TestStage::new([ModelStep::Words("Yes.")])
+        .await
+        .with(|parts, _| {
+            parts.input = Some(AudioInput::Wav(vec![SPOKEN.into(); 6]));
+            parts.mode = ListenMode::Always;
+            parts.settings.queue = 1;
+        });
     stage = stage.start();
     let summary = stage.over().await.unwrap();
     assert_eq!(
@@ -191,7 +204,7 @@ async fn a_file_is_answered_to_its_end() {
 
 #[tokio::test]
 async fn others_ask_in_text_and_have_text_spoken() {
-    let (stage, handle, tts) = Stage::serving([Say::Words("The light is on.")]).await;
+    let (stage, handle, tts) = TestStage::serving([ModelStep::Words("The light is on.")]).await;
     let answer = written(&handle, "turn on the light").await;
     assert_eq!(answer, (true, "The light is on.".to_owned()));
     assert!(
@@ -203,7 +216,7 @@ async fn others_ask_in_text_and_have_text_spoken() {
     stage.end().await;
 }
 
-/// Asks in writing. True if it was handled, with the answer.
+/// Sends a written request. True if it was handled, with the answer.
 pub(crate) async fn written(address: &str, text: &str) -> (bool, String) {
     let question = json!({ "text": text });
     let ends = ["handled", "not-handled"];
@@ -213,9 +226,14 @@ pub(crate) async fn written(address: &str, text: &str) -> (bool, String) {
 }
 
 /// Sends one event, and waits for one of those that answer it.
-pub(crate) async fn ask(address: &str, kind: &str, data: &Value, answers: &[&str]) -> Got {
+pub(crate) async fn ask(
+    address: &str,
+    kind: &str,
+    data: &Value,
+    answers: &[&str],
+) -> ReceivedEvent {
     let asking = async {
-        let mut client = Client::connect(address).await?;
+        let mut client = WyomingTestClient::connect(address).await?;
         client.send(kind, data, &[]).await?;
         client.wait_for(answers).await
     };

@@ -1,4 +1,4 @@
-//! A gateway in a room full of doubles.
+//! A gateway with fakes for everything around it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,52 +11,51 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use toolgate_core::{FunctionTool, ToolError, ToolExecutor, ToolManager};
-use toolgate_models::{ChooseError, Chosen, ModelClient, ModelSettings, Toolbox};
+use toolgate_models::{ChooseError, ConnectedModel, ModelClient, ModelSettings, Toolbox};
 use toolgate_voice::{
-    GatewayError, Input, Key, Loudness, Mode, Parts, Reach, SpokenApprovals, Summary,
-    VoiceSettings, Watcher,
+    AudioInput, ListenMode, Loudness, SpokenApprovals, ToolServerStatus, VoiceGatewayError,
+    VoiceGatewayParts, VoiceKey, VoiceObserver, VoiceSettings, VoiceSummary,
 };
 
-use crate::model::{Say, Script};
-use crate::watch::Watch;
+use crate::event_recorder::EventRecorder;
+use crate::model::{ModelStep, ScriptedModel};
 
-/// Somebody says something.
+/// A spoken request.
 pub(crate) const SPOKEN: &str = concat!(
     env!("CARGO_MANIFEST_DIR"),
     "/tests/sounds/turn-on-switch-one.wav"
 );
-/// Only a hang takes longer.
+// Only a hang takes longer than this.
 pub(crate) const HANG: Duration = Duration::from_secs(30);
 
-/// Everything a test sees of a gateway.
-pub(crate) struct Stage {
+/// What a test sees of a gateway.
+pub(crate) struct TestStage {
     pub(crate) asr: FakeAsr,
     pub(crate) tts: FakeTts,
     pub(crate) mic: FakeMic,
     pub(crate) wake: FakeWake,
-    pub(crate) watch: Arc<Watch>,
-    pub(crate) keys: mpsc::Sender<Key>,
-    pub(crate) parts: Option<Parts>,
-    /// Tells which servers of tools are away.
-    pub(crate) reach: watch::Sender<Reach>,
-    /// Of what the gateway offers.
+    pub(crate) watch: Arc<EventRecorder>,
+    pub(crate) keys: mpsc::Sender<VoiceKey>,
+    pub(crate) parts: Option<VoiceGatewayParts>,
+    /// Reports which tool servers are unreachable.
+    pub(crate) reach: watch::Sender<ToolServerStatus>,
     ports: Vec<Port>,
     stop: CancellationToken,
-    running: Option<JoinHandle<Result<Summary, GatewayError>>>,
-    /// How the gateway ended, once it has.
+    running: Option<JoinHandle<Result<VoiceSummary, VoiceGatewayError>>>,
+    /// The result of the gateway, once it has ended.
     ended: watch::Sender<Option<String>>,
 }
 
-impl Stage {
-    /// A microphone that is listened to after a key, and a model that says these things.
-    pub(crate) async fn new(says: impl IntoIterator<Item = Say>) -> Self {
+impl TestStage {
+    /// A push-to-talk microphone, and a model that says these things.
+    pub(crate) async fn new(says: impl IntoIterator<Item = ModelStep>) -> Self {
         let (asr, tts) = (
             FakeAsr::start(["hello there"; 20]).await,
             FakeTts::start().await,
         );
         let (mic, wake) = (FakeMic::start().await, FakeWake::start().await);
-        let model = Script::new(says);
-        let watch = Arc::new(Watch::default());
+        let model = ScriptedModel::new(says);
+        let watch = Arc::new(EventRecorder::default());
         let mut settings = VoiceSettings::default();
         settings.asr = asr.address();
         settings.tts = tts.address();
@@ -65,10 +64,10 @@ impl Stage {
         let (keys, pressed) = mpsc::channel(4);
         let reach = watch::Sender::new(all_there());
         let client: Arc<dyn ModelClient> = model;
-        let parts = Parts {
+        let parts = VoiceGatewayParts {
             settings,
-            input: Some(Input::parse(&mic.address()).unwrap()),
-            mode: Mode::PushToTalk,
+            input: Some(AudioInput::parse(&mic.address()).unwrap()),
+            mode: ListenMode::PushToTalk,
             model: Arc::new(move || found(Arc::clone(&client))),
             model_settings: ModelSettings::default(),
             toolbox: toolbox(),
@@ -77,7 +76,7 @@ impl Stage {
             journal: None,
             mqtt: None,
             loudness: Loudness::default(),
-            watcher: Arc::clone(&watch) as Arc<dyn Watcher>,
+            observer: Arc::clone(&watch) as Arc<dyn VoiceObserver>,
             keys: Some(pressed),
         };
         Self {
@@ -96,8 +95,10 @@ impl Stage {
         }
     }
 
-    /// One that only serves others, who find it at two addresses: for requests and for speech.
-    pub(crate) async fn serving(says: impl IntoIterator<Item = Say>) -> (Self, String, String) {
+    /// A gateway that only serves others, at two addresses: for requests and for speech.
+    pub(crate) async fn serving(
+        says: impl IntoIterator<Item = ModelStep>,
+    ) -> (Self, String, String) {
         let ports = [Port::take(), Port::take()];
         let [handle, tts] = ports.each_ref().map(Port::address);
         let mut stage = Self::new(says).await.with(|parts, _| {
@@ -109,8 +110,8 @@ impl Stage {
         (stage.ready().await, handle, tts)
     }
 
-    /// Changes what the gateway is made of.
-    pub(crate) fn with(mut self, change: impl FnOnce(&mut Parts, &Self)) -> Self {
+    /// Changes the gateway's parts.
+    pub(crate) fn with(mut self, change: impl FnOnce(&mut VoiceGatewayParts, &Self)) -> Self {
         let mut parts = self.parts.take().unwrap();
         change(&mut parts, &self);
         self.parts = Some(parts);
@@ -128,22 +129,22 @@ impl Stage {
         self
     }
 
-    /// Starts, and waits until that is told.
+    /// Starts and waits for the ready event.
     pub(crate) async fn ready(self) -> Self {
         let wake = self.parts.as_ref().map(|parts| parts.settings.wake.clone());
         let has_wake = wake == Some(self.wake.address());
         let stage = self.start();
         stage.sees("Ready { degraded: None }", 1).await;
         if has_wake {
-            // Sound is not kept for a service that is still being reached.
+            // Sound is dropped while a service is still connecting.
             stage
-                .pump(|stage| !stage.wake.got_of("audio-chunk").is_empty())
+                .pump(|stage| !stage.wake.received_of_kind("audio-chunk").is_empty())
                 .await;
         }
         stage
     }
 
-    /// Sends silence until something is so.
+    /// Sends silence until the condition holds.
     pub(crate) async fn pump(&self, holds: impl Fn(&Self) -> bool) {
         let sounding = async {
             while !holds(self) {
@@ -154,18 +155,18 @@ impl Stage {
         timeout(HANG, sounding).await.unwrap();
     }
 
-    /// Waits until something was seen so often.
+    /// Waits until this event occurred this often.
     pub(crate) async fn sees(&self, event: &str, times: usize) {
         self.until(event, |watch| watch.count(event) >= times).await;
     }
 
-    /// Waits until what was seen is so.
+    /// Waits until the events match.
     pub(crate) async fn sees_that(&self, what: &str, holds: impl Fn(&[String]) -> bool) {
         self.until(what, |watch| holds(&watch.events())).await;
     }
 
-    /// Waits until what was seen is so, but not for a gateway that has ended.
-    async fn until(&self, what: &str, holds: impl Fn(&Watch) -> bool) {
+    /// Waits until the events match or the gateway has ended.
+    async fn until(&self, what: &str, holds: impl Fn(&EventRecorder) -> bool) {
         let mut ended = self.ended.subscribe();
         let seen = timeout(HANG, self.watch.until(what, &holds));
         let why = tokio::select! {
@@ -181,7 +182,7 @@ impl Stage {
         }
     }
 
-    /// Waits until the first announcement was spoken, and its echo is gone.
+    /// Waits until the first announcement was spoken and its echo is gone.
     pub(crate) async fn sees_quiet(&self) {
         tokio::time::sleep(Duration::from_secs(4)).await;
     }
@@ -189,46 +190,43 @@ impl Stage {
     /// Presses the key and says something.
     pub(crate) async fn ask(&self) {
         let before = self.watch.count("state listening");
-        self.keys.send(Key::Talk).await.unwrap();
+        self.keys.send(VoiceKey::Talk).await.unwrap();
         self.sees("state listening", before + 1).await;
         self.mic.hear(&speech());
     }
 
-    /// Waits for its end.
-    pub(crate) async fn over(&mut self) -> Result<Summary, GatewayError> {
+    pub(crate) async fn over(&mut self) -> Result<VoiceSummary, VoiceGatewayError> {
         let running = self.running.take().unwrap();
         timeout(HANG, running).await.unwrap().unwrap()
     }
 
-    /// Ends it.
-    pub(crate) async fn end(mut self) -> Summary {
+    pub(crate) async fn end(mut self) -> VoiceSummary {
         self.stop.cancel();
         self.over().await.unwrap()
     }
 }
 
-fn found(client: Arc<dyn ModelClient>) -> BoxFuture<'static, Result<Chosen, ChooseError>> {
-    let chosen = Chosen {
+fn found(client: Arc<dyn ModelClient>) -> BoxFuture<'static, Result<ConnectedModel, ChooseError>> {
+    let chosen = ConnectedModel {
         router: client.into(),
         settings: ModelSettings::default(),
         why: "the test says so".to_owned(),
-        passed_over: Vec::new(),
+        skipped: Vec::new(),
     };
     async move { Ok(chosen) }.boxed()
 }
 
-/// No server of tools is missing.
-pub(crate) fn all_there() -> Reach {
-    Reach::Settled { missing: None }
+/// No tool server is missing.
+pub(crate) fn all_there() -> ToolServerStatus {
+    ToolServerStatus::Settled { missing: None }
 }
 
-/// This one is.
-pub(crate) fn missing(what: &str) -> Reach {
+pub(crate) fn missing(what: &str) -> ToolServerStatus {
     let missing = Some(what.to_owned());
-    Reach::Settled { missing }
+    ToolServerStatus::Settled { missing }
 }
 
-/// One tool, of the name that a gateway tells about.
+/// A tool with a name that the gateway mentions.
 pub(crate) fn toolbox() -> Toolbox {
     #[derive(serde::Deserialize, schemars::JsonSchema)]
     struct Nothing {}

@@ -1,4 +1,4 @@
-//! The start: side by side, and told.
+//! The startup: side by side, and reported.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,21 +8,21 @@ use futures::FutureExt;
 use tokio::net::TcpListener;
 use toolgate_core::{FunctionTool, Tool, ToolError};
 use toolgate_models::{ChooseError, ModelError, Provider};
-use toolgate_mqtt::{Broker, BrokerSettings, Settings};
-use toolgate_voice::{GatewayError, Input, Parts, Reach};
+use toolgate_mqtt::{Broker, BrokerSettings, MqttClientSettings};
+use toolgate_voice::{AudioInput, ToolServerStatus, VoiceGatewayError, VoiceGatewayParts};
 
-use crate::coming::Coming;
-use crate::model::Say;
+use crate::model::ModelStep;
 use crate::requests::written;
-use crate::stage::{Stage, all_there, missing};
+use crate::stage::{TestStage, all_there, missing};
+use crate::starting_server::StartingServer;
 
-/// A server of tools that starts as long as the test wants.
-fn coming(parts: &Parts) -> Arc<Coming> {
+/// A tool server that starts for as long as the test wants.
+fn start_server(parts: &VoiceGatewayParts) -> Arc<StartingServer> {
     let manager = Arc::clone(parts.toolbox.executor().manager());
-    Coming::to(manager, &parts.toolbox)
+    StartingServer::to(manager, &parts.toolbox)
 }
 
-/// A tool that no test has from the beginning.
+/// A tool that arrives later.
 fn lamp() -> Arc<dyn Tool> {
     #[derive(serde::Deserialize, schemars::JsonSchema)]
     struct Nothing {}
@@ -35,10 +35,13 @@ fn lamp() -> Arc<dyn Tool> {
 #[tokio::test]
 async fn vo1_what_local_tools_answer_is_answered_while_servers_start_and_ready_is_told_once() {
     let asr = FakeAsr::start(["what time is it"]).await;
-    let says = [Say::Call("", "datetime"), Say::Words("It is noon.")];
-    let stage = Stage::new(says).await.with(|parts, stage| {
-        stage.reach.send_replace(Reach::Starting);
-        coming(parts);
+    let says = [
+        ModelStep::Call("", "datetime"),
+        ModelStep::Words("It is noon."),
+    ];
+    let stage = TestStage::new(says).await.with(|parts, stage| {
+        stage.reach.send_replace(ToolServerStatus::Starting);
+        start_server(parts);
         parts.settings.asr = asr.address();
         parts.settings.wake = stage.wake.address();
     });
@@ -78,17 +81,17 @@ async fn vo1_what_local_tools_answer_is_answered_while_servers_start_and_ready_i
 async fn vo1_a_spoken_request_that_needs_a_tool_waits_for_its_server() {
     let mut server = None;
     let asr = FakeAsr::start(["turn on the lamp"]).await;
-    let says = [Say::Call("", "lamp"), Say::Words("It is on.")];
-    let stage = Stage::new(says).await.with(|parts, stage| {
-        stage.reach.send_replace(Reach::Starting);
-        server = Some(coming(parts));
+    let says = [ModelStep::Call("", "lamp"), ModelStep::Words("It is on.")];
+    let stage = TestStage::new(says).await.with(|parts, stage| {
+        stage.reach.send_replace(ToolServerStatus::Starting);
+        server = Some(start_server(parts));
         parts.settings.asr = asr.address();
     });
     let stage = stage.start();
     stage.sees("state waiting", 1).await;
     stage.ask().await;
     // It says that it takes a moment, and has called nothing.
-    stage.tts.until("synthesize", 1).await;
+    stage.tts.wait_for_events("synthesize", 1).await;
     assert_eq!(stage.tts.texts(), ["One moment, I'm still starting up."]);
     assert_eq!(stage.watch.count("turn answered"), 0);
     server.unwrap().arrive([lamp()]);
@@ -103,10 +106,10 @@ async fn vo1_a_written_request_that_needs_a_tool_waits_for_its_server() {
     let mut server = None;
     let port = Port::take();
     let handle = port.address();
-    let says = [Say::Call("", "lamp"), Say::Words("It is on.")];
-    let stage = Stage::new(says).await.with(|parts, stage| {
-        stage.reach.send_replace(Reach::Starting);
-        server = Some(coming(parts));
+    let says = [ModelStep::Call("", "lamp"), ModelStep::Words("It is on.")];
+    let stage = TestStage::new(says).await.with(|parts, stage| {
+        stage.reach.send_replace(ToolServerStatus::Starting);
+        server = Some(start_server(parts));
         parts.input = None;
         parts.settings.handle = handle.clone();
     });
@@ -124,11 +127,13 @@ async fn vo1_a_written_request_that_needs_a_tool_waits_for_its_server() {
 #[tokio::test]
 async fn mc5_mqtt_the_model_and_the_voice_are_there_while_servers_still_start() {
     let broker = Broker::start(BrokerSettings::default()).await.unwrap();
-    let stage = Stage::new([Say::Words("Yes.")]).await.with(|parts, stage| {
-        stage.reach.send_replace(Reach::Starting);
-        parts.settings.wake = stage.wake.address();
-        parts.mqtt = Some(Settings::new(&broker.url()).unwrap());
-    });
+    let stage = TestStage::new([ModelStep::Words("Yes.")])
+        .await
+        .with(|parts, stage| {
+            stage.reach.send_replace(ToolServerStatus::Starting);
+            parts.settings.wake = stage.wake.address();
+            parts.mqtt = Some(MqttClientSettings::new(&broker.url()).unwrap());
+        });
     let stage = stage.start();
     for name in ["MQTT", "model", "speech"] {
         let phase = format!("Phase {{ name: \"{name}\"");
@@ -147,7 +152,7 @@ async fn mc5_mqtt_the_model_and_the_voice_are_there_while_servers_still_start() 
 
 #[tokio::test]
 async fn vo1_what_is_missing_is_said_in_words_and_the_rest_works() {
-    let stage = Stage::new([Say::Words("It is noon.")])
+    let stage = TestStage::new([ModelStep::Words("It is noon.")])
         .await
         .with(|_, stage| drop(stage.reach.send_replace(missing("the smart home"))));
     let stage = stage.start();
@@ -155,7 +160,7 @@ async fn vo1_what_is_missing_is_said_in_words_and_the_rest_works() {
     stage
         .sees(&format!("Ready {{ degraded: Some({words:?}) }}"), 1)
         .await;
-    stage.tts.until("synthesize", 2).await;
+    stage.tts.wait_for_events("synthesize", 2).await;
     assert_eq!(stage.tts.texts().join(" "), words);
     stage.ask().await;
     stage.sees("turn answered", 1).await;
@@ -164,21 +169,21 @@ async fn vo1_what_is_missing_is_said_in_words_and_the_rest_works() {
 
 #[tokio::test]
 async fn vo1_servers_that_come_back_or_go_later_are_told_of_in_words() {
-    let stage = Stage::new([Say::Words("Yes.")]).await;
+    let stage = TestStage::new([ModelStep::Words("Yes.")]).await;
     stage.reach.send_replace(missing("the smart home"));
     let stage = stage.start();
-    stage.tts.until("synthesize", 2).await;
+    stage.tts.wait_for_events("synthesize", 2).await;
     stage.reach.send_replace(all_there());
     stage.sees("Tools { missing: None }", 1).await;
-    stage.tts.until("synthesize", 3).await;
-    // What is gone for a moment only is told to the house, and not worth a word.
+    stage.tts.wait_for_events("synthesize", 3).await;
+    // A short outage is published over MQTT but not announced.
     stage.reach.send_replace(missing("the server files"));
     let files = r#"Tools { missing: Some("the server files") }"#;
     stage.sees(files, 1).await;
     stage.reach.send_replace(all_there());
     stage.sees("Tools { missing: None }", 2).await;
     stage.reach.send_replace(missing("the smart home"));
-    stage.tts.until("synthesize", 4).await;
+    stage.tts.wait_for_events("synthesize", 4).await;
     assert_eq!(
         stage.tts.texts()[2..],
         [
@@ -191,7 +196,7 @@ async fn vo1_servers_that_come_back_or_go_later_are_told_of_in_words() {
 
 #[tokio::test]
 async fn a_model_that_is_away_is_stood_in_for() {
-    let stage = Stage::new([Say::Words("never asked")]).await;
+    let stage = TestStage::new([ModelStep::Words("never asked")]).await;
     let asr = FakeAsr::start(["what is six times seven"]).await;
     let stage = stage.with(|parts, _| {
         parts.settings.asr = asr.address();
@@ -223,18 +228,20 @@ async fn what_makes_no_sense_is_refused_with_its_place() {
         ("wake", "voice.wake: "),
         ("handle", "voice.handle: "),
     ] {
-        let mut stage = Stage::new([Say::Words("Yes.")]).await.with(|parts, _| {
-            let settings = &mut parts.settings;
-            let setting = match key {
-                "asr" => &mut settings.asr,
-                "wake" => &mut settings.wake,
-                _ => &mut settings.handle,
-            };
-            *setting = "whisper".to_owned();
-        });
+        let mut stage = TestStage::new([ModelStep::Words("Yes.")])
+            .await
+            .with(|parts, _| {
+                let settings = &mut parts.settings;
+                let setting = match key {
+                    "asr" => &mut settings.asr,
+                    "wake" => &mut settings.wake,
+                    _ => &mut settings.handle,
+                };
+                *setting = "whisper".to_owned();
+            });
         stage = stage.start();
         match stage.over().await {
-            Err(GatewayError::Settings(text)) => assert!(text.starts_with(expected), "{text}"),
+            Err(VoiceGatewayError::Settings(text)) => assert!(text.starts_with(expected), "{text}"),
             other => panic!("{other:?}"),
         }
     }
@@ -242,9 +249,11 @@ async fn what_makes_no_sense_is_refused_with_its_place() {
 
 #[tokio::test]
 async fn a_file_that_is_not_there_is_an_error() {
-    let mut stage = Stage::new([Say::Words("Yes.")]).await.with(|parts, _| {
-        parts.input = Some(Input::Wav(vec!["no such file.wav".into()]));
-    });
+    let mut stage = TestStage::new([ModelStep::Words("Yes.")])
+        .await
+        .with(|parts, _| {
+            parts.input = Some(AudioInput::Wav(vec!["no such file.wav".into()]));
+        });
     stage = stage.start();
     let error = stage.over().await.unwrap_err().to_string();
     assert!(error.contains("no such file.wav"), "{error}");
@@ -254,10 +263,12 @@ async fn a_file_that_is_not_there_is_an_error() {
 async fn what_is_told_of_the_start_does_not_cut_an_answer_short() {
     const ANSWER: &str =
         "This answer is long enough to be spoken while the tools are still on their way.";
-    let stage = Stage::new([Say::Words(ANSWER)]).await.with(|parts, stage| {
-        stage.reach.send_replace(Reach::Starting);
-        parts.settings.welcome = "Everything is ready now.".to_owned();
-    });
+    let stage = TestStage::new([ModelStep::Words(ANSWER)])
+        .await
+        .with(|parts, stage| {
+            stage.reach.send_replace(ToolServerStatus::Starting);
+            parts.settings.welcome = "Everything is ready now.".to_owned();
+        });
     let stage = stage.start();
     stage.sees("state waiting", 1).await;
     stage.ask().await;
@@ -266,15 +277,15 @@ async fn what_is_told_of_the_start_does_not_cut_an_answer_short() {
     stage.sees("Ready { degraded: None }", 1).await;
     stage.sees("turn answered", 1).await;
     assert_eq!(stage.watch.count("turn interrupted"), 0);
-    stage.tts.until("synthesize", 2).await;
+    stage.tts.wait_for_events("synthesize", 2).await;
     let said = stage.tts.texts().join(" ");
     assert!(said.starts_with("This answer"), "{said}");
     stage.end().await;
 }
 
 #[tokio::test]
-async fn what_starts_well_and_can_do_nothing_is_found_out_at_the_start() {
-    // What is set, and what is told of its phase.
+async fn an_engine_that_starts_but_cannot_work_is_found_at_startup() {
+    // The setting, and what is reported about its phase.
     let no_card = "sh -c 'sleep 0.1; echo no card >&2; exit 1'";
     let no_voice = "sh -c 'cat >/dev/null; echo no such voice >&2; exit 1'";
     for (input, tts, phase, problem) in [
@@ -282,14 +293,16 @@ async fn what_starts_well_and_can_do_nothing_is_found_out_at_the_start() {
         ("", "no-such-engine --wav", "speech", "no-such-engine"),
         ("", no_voice, "speech", "no such voice"),
     ] {
-        let stage = Stage::new([Say::Words("Yes.")]).await.with(|parts, _| {
-            if !input.is_empty() {
-                parts.input = Some(Input::parse(input).unwrap());
-            }
-            if !tts.is_empty() {
-                parts.settings.tts = tts.to_owned();
-            }
-        });
+        let stage = TestStage::new([ModelStep::Words("Yes.")])
+            .await
+            .with(|parts, _| {
+                if !input.is_empty() {
+                    parts.input = Some(AudioInput::parse(input).unwrap());
+                }
+                if !tts.is_empty() {
+                    parts.settings.tts = tts.to_owned();
+                }
+            });
         let stage = stage.start();
         let begins = format!("Phase {{ name: \"{phase}\"");
         let is_told = |event: &&String| event.starts_with(&begins);
@@ -312,11 +325,13 @@ async fn what_starts_well_and_can_do_nothing_is_found_out_at_the_start() {
 async fn without_a_voice_no_file_is_made_of_tones() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("answers.wav");
-    let stage = Stage::new([Say::Words("Yes.")]).await.with(|parts, _| {
-        parts.settings.tts = "none".to_owned();
-        parts.settings.output = file.display().to_string();
-        parts.settings.tones = true;
-    });
+    let stage = TestStage::new([ModelStep::Words("Yes.")])
+        .await
+        .with(|parts, _| {
+            parts.settings.tts = "none".to_owned();
+            parts.settings.output = file.display().to_string();
+            parts.settings.tones = true;
+        });
     let stage = stage.ready().await;
     stage.ask().await;
     stage.sees("turn answered", 1).await;
@@ -325,15 +340,17 @@ async fn without_a_voice_no_file_is_made_of_tones() {
 }
 
 #[tokio::test]
-async fn whoever_asks_in_writing_does_not_wait_for_the_microphone() {
-    // It accepts, and says nothing.
+async fn written_requests_do_not_wait_for_the_microphone() {
+    // It accepts connections but stays silent.
     let mute = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = Port::take();
     let (mic, handle) = (mute.local_addr().unwrap(), port.address());
-    let stage = Stage::new([Say::Words("Yes.")]).await.with(|parts, _| {
-        parts.input = Some(Input::parse(&format!("tcp://{mic}")).unwrap());
-        parts.settings.handle = handle.clone();
-    });
+    let stage = TestStage::new([ModelStep::Words("Yes.")])
+        .await
+        .with(|parts, _| {
+            parts.input = Some(AudioInput::parse(&format!("tcp://{mic}")).unwrap());
+            parts.settings.handle = handle.clone();
+        });
     let stage = stage.start();
     let model = "Phase { name: \"model\"";
     let told = |events: &[String], phase: &str| events.iter().any(|event| event.starts_with(phase));
@@ -348,17 +365,19 @@ async fn whoever_asks_in_writing_does_not_wait_for_the_microphone() {
 
 #[tokio::test]
 async fn after_the_end_nothing_is_told_any_more() {
-    let stage = Stage::new([Say::Words("Yes.")]).await.with(|parts, _| {
-        parts.input = None;
-    });
+    let stage = TestStage::new([ModelStep::Words("Yes.")])
+        .await
+        .with(|parts, _| {
+            parts.input = None;
+        });
     let (reach, watch) = (stage.reach.clone(), Arc::clone(&stage.watch));
-    reach.send_replace(Reach::Starting);
+    reach.send_replace(ToolServerStatus::Starting);
     let stage = stage.start();
     stage.sees("state waiting", 1).await;
     stage.end().await;
-    // Whoever looked for the servers of tools would tell that one is missing.
+    // Looking for tool servers would report one as missing.
     let missing = Some("the smart home".to_owned());
-    reach.send_replace(Reach::Settled { missing });
+    reach.send_replace(ToolServerStatus::Settled { missing });
     tokio::time::sleep(Duration::from_millis(200)).await;
     let events = watch.events();
     let tools = events.iter().any(|event| event.contains("smart home"));
@@ -367,15 +386,17 @@ async fn after_the_end_nothing_is_told_any_more() {
 
 #[tokio::test]
 async fn a_start_that_never_ends_can_be_stopped() {
-    let stage = Stage::new([Say::Words("Yes.")]).await;
-    stage.reach.send_replace(Reach::Starting);
+    let stage = TestStage::new([ModelStep::Words("Yes.")]).await;
+    stage.reach.send_replace(ToolServerStatus::Starting);
     let stage = stage.start();
     stage.sees("state waiting", 1).await;
     stage.end().await;
 
-    let stage = Stage::new([Say::Words("Yes.")]).await.with(|parts, _| {
-        parts.model = Arc::new(|| std::future::pending().boxed());
-    });
+    let stage = TestStage::new([ModelStep::Words("Yes.")])
+        .await
+        .with(|parts, _| {
+            parts.model = Arc::new(|| std::future::pending().boxed());
+        });
     let stage = stage.start();
     stage
         .sees_that("a phase", |events| !events.is_empty())

@@ -1,4 +1,4 @@
-//! Help that fits the terminal: it is written in lines of 100 columns, and a terminal may have fewer.
+//! Refits the help, which is written for 100 columns, to narrower terminals.
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Command, CommandFactory, FromArgMatches};
@@ -7,22 +7,22 @@ use unicode_width::UnicodeWidthStr;
 use super::Cli;
 use crate::{features, say};
 
-/// Wider lines are hard to read; clap does not make its own any wider either.
-const WIDEST: usize = 100;
+// Wider lines are hard to read, and clap's own stop here too.
+const MAX_WIDTH: usize = 100;
 
-/// Reads the command line once more, for an error whose help fits the terminal.
+/// Parses the command line again, so that an error shows help that fits the terminal.
 pub(crate) fn parse_with_fitted_help() -> Result<Cli, clap::Error> {
-    let width = say::width().map_or(WIDEST, |width| width.min(WIDEST));
-    let fitted = |command| fitted(command, width);
-    let mut command = fitted(Cli::command()).mut_subcommands(fitted);
+    let width = say::stdout_width().map_or(MAX_WIDTH, |width| width.min(MAX_WIDTH));
+    let reflow_help = |command| reflow_help(command, width);
+    let mut command = reflow_help(Cli::command()).mut_subcommands(reflow_help);
     let matches = command
         .try_get_matches_from_mut(std::env::args_os())
-        .map_err(|error| about_missing(error, &mut command))?;
+        .map_err(|error| explain_missing(error, &mut command))?;
     Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
 }
 
-/// A command that this build was made without is no misspelt one.
-fn about_missing(error: clap::Error, command: &mut Command) -> clap::Error {
+// A command that this build lacks isn't a typo, so say which feature it needs.
+fn explain_missing(error: clap::Error, command: &mut Command) -> clap::Error {
     let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else {
         return error;
     };
@@ -32,7 +32,7 @@ fn about_missing(error: clap::Error, command: &mut Command) -> clap::Error {
     }
 }
 
-fn fitted(command: Command, width: usize) -> Command {
+fn reflow_help(command: Command, width: usize) -> Command {
     match command
         .get_after_help()
         .map(|help| reflow(&help.to_string(), width))
@@ -42,11 +42,12 @@ fn fitted(command: Command, width: usize) -> Command {
     }
 }
 
-/// Paragraphs in one line each, which clap breaks where it has to. What does not fit behind an example stands below it.
+/// Joins each paragraph into one line for clap to break. A meaning that doesn't fit beside its
+/// example moves below it.
 fn reflow(help: &str, width: usize) -> String {
     let mut lines: Vec<String> = Vec::new();
     let mut is_open = false;
-    for line in help.lines().filter(|line| !is_of_missing(line)) {
+    for line in help.lines().filter(|line| !names_missing_command(line)) {
         let is_prose = !line.is_empty() && !line.starts_with(' ') && !line.ends_with(':');
         match (lines.last_mut(), split(line)) {
             (Some(paragraph), _) if is_open && is_prose => {
@@ -64,13 +65,13 @@ fn reflow(help: &str, width: usize) -> String {
     lines.join("\n")
 }
 
-fn is_of_missing(line: &str) -> bool {
+fn names_missing_command(line: &str) -> bool {
     let words = line.strip_prefix("  toolgate ");
     let word = words.and_then(|words| words.split(' ').next());
     word.is_some_and(|word| features::missing_command(word).is_some())
 }
 
-/// An example and what it does, if both stand in the line.
+/// Splits an example from its meaning, if the line has both.
 fn split(line: &str) -> Option<(&str, &str)> {
     let (example, meaning) = line.strip_prefix("  ")?.rsplit_once("  ")?;
     Some((line.get(..2 + example.trim_end().len())?, meaning))

@@ -1,4 +1,4 @@
-//! What each command takes.
+//! The options of each command.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -12,20 +12,20 @@ use clap::{Args, ValueEnum};
 use clap_complete::Shell;
 use toolgate_models::AnswerSource;
 
-/// A gateway that runs already.
 #[derive(Debug, Args)]
 pub(crate) struct RemoteOptions {
-    /// Ask the gateway that runs there, such as http://localhost:7460, and start nothing
+    /// Use the gateway at this address, such as http://localhost:7460, and start nothing
     #[arg(long, value_name = "URL")]
     pub(crate) at: Option<String>,
-    /// The gateway's token; a variable is seen by fewer than a command line is [default: $TOOLGATE_TOKEN]
+    /// The gateway's token, safer in the variable because others can see arguments [default:
+    /// $TOOLGATE_TOKEN]
     #[arg(long, value_name = "TOKEN", requires = "at")]
     pub(crate) token: Option<String>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct HealthOptions {
-    /// Where the gateway is [default: serve.bind of the configuration, on this machine]
+    /// The gateway's address [default: serve.bind of the configuration, on this machine]
     #[arg(value_name = "URL")]
     pub(crate) url: Option<String>,
 }
@@ -38,10 +38,10 @@ pub(crate) struct ListOptions {
     /// Only tools of this MCP server
     #[arg(long, value_name = "NAME")]
     pub(crate) server: Option<String>,
-    /// As a JSON list of objects
+    /// Print a JSON list of objects
     #[arg(long)]
     pub(crate) json: bool,
-    /// Ask every server, instead of listing what is remembered of it
+    /// Ask every server instead of using the cached list of its tools
     #[arg(long, conflicts_with = "at")]
     pub(crate) refresh: bool,
     #[command(flatten)]
@@ -53,10 +53,10 @@ pub(crate) struct InspectOptions {
     /// The name of a tool or of an MCP server
     #[arg(value_name = "NAME")]
     pub(crate) tool: String,
-    /// As a JSON object
+    /// Print a JSON object
     #[arg(long)]
     pub(crate) json: bool,
-    /// Ask the servers, instead of showing what is remembered of them
+    /// Ask the servers instead of using the cached lists of their tools
     #[arg(long, conflicts_with = "at")]
     pub(crate) refresh: bool,
     #[command(flatten)]
@@ -65,18 +65,18 @@ pub(crate) struct InspectOptions {
 
 #[derive(Debug, Args)]
 pub(crate) struct CallOptions {
-    /// The tool's name
+    /// The name of the tool
     pub(crate) tool: String,
     /// key=value pairs, one JSON object, or - for stdin
     #[arg(value_name = "ARGUMENTS")]
     pub(crate) arguments: Vec<String>,
-    /// Give up when the tool has run this long, such as 500ms, 5s or 2m; waiting for approval does not count
+    /// Give up when the tool has run for this long, such as 500ms, 5s or 2m; approval doesn't count
     #[arg(long, value_name = "DURATION", value_parser = toolgate_core::parse_duration, allow_hyphen_values = true)]
     pub(crate) timeout: Option<Duration>,
-    /// Show what would be sent, and run nothing
+    /// Show what would be sent, without running the tool
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Approve the call if the policy asks for approval
+    /// Approve the call, if the policy asks for approval
     #[arg(short, long, conflicts_with = "at")]
     pub(crate) yes: bool,
     #[command(flatten)]
@@ -85,7 +85,7 @@ pub(crate) struct CallOptions {
 
 #[derive(Debug, Args)]
 pub(crate) struct CallsOptions {
-    /// Show everything about this one
+    /// Show everything about the call with this id
     #[arg(conflicts_with_all = ["tool", "server", "origin", "caller", "outcome", "since", "until", "search", "limit", "follow"])]
     pub(crate) id: Option<String>,
     /// Only calls of this tool
@@ -94,46 +94,46 @@ pub(crate) struct CallsOptions {
     /// Only calls of tools of this MCP server
     #[arg(long, value_name = "NAME")]
     pub(crate) server: Option<String>,
-    /// Only calls from there
+    /// Only calls of this origin
     #[arg(long, value_name = "ORIGIN", value_parser = PossibleValuesParser::new(ORIGINS))]
     pub(crate) origin: Option<String>,
-    /// Only calls by this token of the gateway, or by this command where no token was shown, such as chat
+    /// Only calls with the gateway's token of this name, or from this command, such as chat
     #[arg(long, value_name = "NAME")]
     pub(crate) caller: Option<String>,
-    /// Only calls that ended like this; failed is every kind of failure
+    /// Only calls with this outcome; failed means every kind of failure
     #[arg(long, value_name = "OUTCOME", value_parser = PossibleValuesParser::new(toolgate_journal::OUTCOMES))]
     pub(crate) outcome: Option<String>,
-    /// Only calls since then: 30m or 7d ago, or a date and time
+    /// Only calls since this time: 30m or 7d ago, or a date with or without a time
     #[arg(long, value_name = "TIME")]
     pub(crate) since: Option<String>,
-    /// Only calls before then
+    /// Only calls before this time
     #[arg(long, value_name = "TIME")]
     pub(crate) until: Option<String>,
-    /// Only calls with this text in the name, the arguments or the error
+    /// Only calls with this text in the tool's name, the arguments or the error
     #[arg(long, value_name = "TEXT")]
     pub(crate) search: Option<String>,
-    /// At most so many, newest first
+    /// Show at most this many, newest first
     #[arg(short = 'n', long, value_name = "COUNT", default_value_t = 20, value_parser = RangedU64ValueParser::<usize>::new().range(1..=1_000_000))]
     pub(crate) limit: usize,
-    /// One JSON object in each line
+    /// Print one JSON object per line
     #[arg(long)]
     pub(crate) json: bool,
-    /// Go on with each call that ends, until Ctrl-C
+    /// Keep printing each call as it ends, until Ctrl-C
     #[arg(short, long)]
     pub(crate) follow: bool,
-    /// Check that no recorded call was changed, deleted or added by others; exits with 1 if one was
+    /// Check that nobody has changed, deleted or added recorded calls; if so, exit with 1
     #[arg(long, conflicts_with_all = ["id", "tool", "server", "origin", "caller", "outcome", "since", "until", "search", "limit", "follow", "at", "export"])]
     pub(crate) verify: bool,
-    /// The head that --verify or --export printed once: the journal must still have it
+    /// A head that --verify or --export once printed, which the journal must still contain
     #[arg(long, value_name = "HASH", requires = "verify")]
     pub(crate) expect: Option<String>,
-    /// Write every call with its hash as a line of JSON, oldest first, to a new file or to stdout (-)
+    /// Write each call with its hash as a line of JSON, oldest first, to a new file or stdout (-)
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-", conflicts_with_all = ["id", "limit", "follow", "at"])]
     pub(crate) export: Option<String>,
-    /// Put a tool into the configuration that always answers what this call answered, and print it
+    /// Add a tool to the configuration that always returns this call's result, and print it
     #[arg(long, value_name = "NAME", requires = "id", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) save_as_mock: Option<String>,
-    /// Print the tool, and write nothing
+    /// Print the tool without writing it
     #[arg(long, requires = "save_as_mock")]
     pub(crate) dry_run: bool,
     #[command(flatten)]
@@ -142,28 +142,27 @@ pub(crate) struct CallsOptions {
 
 #[derive(Debug, Args)]
 pub(crate) struct ReplayOptions {
-    /// The call's id or its beginning, as 'toolgate calls' shows it, or last
+    /// The id of the call or the beginning of it, as 'toolgate calls' shows it, or last
     pub(crate) id: String,
-    /// Run it without a question, whatever it does
+    /// Run it without asking, whatever it does
     #[arg(short, long)]
     pub(crate) yes: bool,
-    /// Run it even if the record was changed since, or is too old to be checked
+    /// Run it even if the record was changed or can't be checked
     #[arg(long)]
     pub(crate) unverified: bool,
-    /// Give up when the tool has run this long, such as 500ms, 5s or 2m
+    /// Give up when the tool has run for this long, such as 500ms, 5s or 2m
     #[arg(long, value_name = "DURATION", value_parser = toolgate_core::parse_duration, allow_hyphen_values = true, conflicts_with = "at")]
     pub(crate) timeout: Option<Duration>,
     #[command(flatten)]
     pub(crate) remote: RemoteOptions,
 }
 
-/// Which model is meant.
 #[derive(Debug, Args)]
 pub(crate) struct ChoiceOptions {
-    /// Whose model [default: the configuration's, else whoever is there]
+    /// The model's provider [default: the configuration's, else the first that is available]
     #[arg(short, long, value_name = "PROVIDER", value_parser = providers())]
     pub(crate) provider: Option<AnswerSource>,
-    /// Which model: a name, or PROVIDER:NAME
+    /// The model's name, or PROVIDER:NAME
     #[arg(short, long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) model: Option<String>,
 }
@@ -180,33 +179,33 @@ pub(crate) struct DoctorOptions {
 pub(crate) struct ModelOptions {
     #[command(flatten)]
     pub(crate) choice: ChoiceOptions,
-    /// Offer only tools like this; several with commas, or given several times [default: all that the policy allows]
+    /// Offer only matching tools; repeat it or use commas [default: all that the policy allows]
     #[arg(short, long, value_name = "PATTERN", value_delimiter = ',', value_parser = trimmed)]
     pub(crate) tools: Vec<String>,
-    /// Approve every call that the policy asks about, those of destructive tools included
+    /// Approve every call that the policy asks about, even those of destructive tools
     #[arg(short, long)]
     pub(crate) yes: bool,
-    /// Give up when a turn has lasted this long, such as 30s or 5m
+    /// Give up when a turn has taken this long, such as 30s or 5m
     #[arg(long, value_name = "DURATION", value_parser = toolgate_core::parse_duration, allow_hyphen_values = true)]
     pub(crate) timeout: Option<Duration>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ResumeOptions {
-    /// Go on with a conversation that --save or /save has written
+    /// Continue a conversation that --save or /save wrote
     #[arg(id = "resume", long = "resume", value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct AskOptions {
-    /// The question; - at its end stands for what is piped in, and so does nothing at all
+    /// The question; - at its end, or no question at all, reads stdin
     #[arg(value_name = "TEXT", allow_negative_numbers = true)]
     pub(crate) text: Vec<String>,
     /// Print the whole record as a JSON object: answer, rounds, calls, notices, tokens
     #[arg(long)]
     pub(crate) json: bool,
-    /// Keep the conversation in a file
+    /// Save the conversation in a file
     #[arg(long, value_name = "FILE")]
     pub(crate) save: Option<PathBuf>,
     #[command(flatten)]
@@ -217,7 +216,7 @@ pub(crate) struct AskOptions {
 
 #[derive(Debug, Args)]
 pub(crate) struct DemoOptions {
-    /// Take the lines of this file instead of what is typed; - stands for what is piped in
+    /// Take the lines of this file as input; - reads stdin
     #[arg(long, value_name = "FILE")]
     pub(crate) script: Option<PathBuf>,
     /// Open the dashboard in a browser
@@ -237,12 +236,12 @@ pub(crate) struct ChatOptions {
     pub(crate) resume: ResumeOptions,
 }
 
-/// A pattern, without the space that people write after a comma.
+// People write a space after the comma.
 fn trimmed(text: &str) -> Result<String, Infallible> {
     Ok(text.trim().to_owned())
 }
 
-/// Known to the shell's completion too.
+// A list of values, so that shell completion can offer them.
 fn providers() -> impl TypedValueParser<Value = AnswerSource> {
     PossibleValuesParser::new(AnswerSource::NAMES).try_map(|name| name.parse::<AnswerSource>())
 }
@@ -251,18 +250,18 @@ pub(super) const ORIGINS: [&str; 7] = ["cli", "chat", "http", "mcp", "voice", "w
 
 #[derive(Debug, Args)]
 pub(crate) struct AddOptions {
-    /// What to call it
+    /// The name of the server
     pub(crate) name: String,
-    /// Where it is, if it runs elsewhere
+    /// The address of a server that is already running
     #[arg(conflicts_with = "command")]
     pub(crate) url: Option<String>,
     /// The program to start and its arguments
     #[arg(last = true, value_name = "COMMAND")]
     pub(crate) command: Vec<String>,
-    /// A variable of the program; ${VAR} in the value keeps a secret out of the file
+    /// An environment variable; ${VAR} as its value keeps a secret out of the file
     #[arg(short, long = "env", value_name = "KEY=VALUE", conflicts_with = "url")]
     pub(crate) env: Vec<String>,
-    /// A header of every request; ${VAR} in the value keeps a secret out of the file
+    /// A header for every request; ${VAR} as its value keeps a secret out of the file
     #[arg(
         short = 'H',
         long = "header",
@@ -273,27 +272,27 @@ pub(crate) struct AddOptions {
     /// The folder the program runs in
     #[arg(long, value_name = "FOLDER", conflicts_with = "url")]
     pub(crate) cwd: Option<PathBuf>,
-    /// What it may reach of this machine: default closes secrets and writing, strict all but what its entry lists
-    /// [default: default; off for docker and podman]
+    /// Its access to this machine: default forbids secrets and most writing, strict everything that
+    /// its entry doesn't list [default: default; off for docker and podman]
     #[arg(long, value_name = "LEVEL", value_parser = PossibleValuesParser::new(["default", "strict", "off"]), conflicts_with = "url")]
     pub(crate) sandbox: Option<String>,
-    /// Replace a server of the same name; add one whose program isn't there
+    /// Replace a server of the same name; add one even if its program is missing
     #[arg(long)]
     pub(crate) force: bool,
-    /// Write it down and don't start it
+    /// Add it without starting it
     #[arg(long)]
     pub(crate) no_start: bool,
-    /// Keep it in the file if it doesn't start, without a question
+    /// If it doesn't start, keep it in the file without asking
     #[arg(long, conflicts_with = "drop")]
     pub(crate) keep: bool,
-    /// Take it out of the file again if it doesn't start, without a question
+    /// If it doesn't start, remove it from the file without asking
     #[arg(long)]
     pub(crate) drop: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct RemoveOptions {
-    /// The server's name
+    /// The name of the server
     pub(crate) name: String,
 }
 
@@ -305,14 +304,14 @@ pub(crate) struct ImportOptions {
     /// Replace servers of the same name
     #[arg(long)]
     pub(crate) force: bool,
-    /// Show what would be taken over, and write nothing
+    /// Show what would be imported, without writing it
     #[arg(long)]
     pub(crate) dry_run: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct TrustOptions {
-    /// Agree to these servers alone and to nothing else of the file, and to their tools as they are now
+    /// Agree only to these servers, and to their tools as they are now
     #[arg(value_name = "SERVER", conflicts_with_all = ["list", "revoke"])]
     pub(crate) servers: Vec<String>,
     /// Show what was agreed to
@@ -321,7 +320,7 @@ pub(crate) struct TrustOptions {
     /// Forget the agreement to the file in this folder
     #[arg(long, conflicts_with = "list")]
     pub(crate) revoke: bool,
-    /// Agree without a question; needed where nobody can be asked
+    /// Agree without being asked
     #[arg(short, long)]
     pub(crate) yes: bool,
 }
@@ -335,24 +334,24 @@ pub(crate) struct ServeOptions {
 
 #[derive(Debug, Args)]
 pub(crate) struct McpOptions {
-    /// Offer only tools like this; may be given several times [default: all that the policy allows]
+    /// Offer only matching tools; can be repeated [default: all that the policy allows]
     #[arg(long, value_name = "PATTERN")]
     pub(crate) allow: Vec<String>,
-    /// Do not offer tools like this, though allowed; may be given several times
+    /// Don't offer matching tools, even if allowed; can be repeated
     #[arg(long, value_name = "PATTERN")]
     pub(crate) deny: Vec<String>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct InitOptions {
-    /// Where to write [default: the file that --config or $TOOLGATE_CONFIG names, else ./toolgate.json]
+    /// The new file [default: the one that --config or $TOOLGATE_CONFIG names, else
+    /// ./toolgate.json]
     pub(crate) file: Option<PathBuf>,
-    /// Overwrite a file that is there
+    /// Overwrite an existing file
     #[arg(long)]
     pub(crate) force: bool,
 }
 
-/// What a completion script asks for.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(crate) enum CompletedNames {
     Tools,
@@ -361,10 +360,10 @@ pub(crate) enum CompletedNames {
 
 #[derive(Debug, Args)]
 pub(crate) struct CompletionsOptions {
-    /// For which shell
+    /// The shell that the script is for
     #[arg(required_unless_present = "names")]
     pub(crate) shell: Option<Shell>,
-    /// Print what a script completes: the names of tools or servers, from memory
+    /// Print cached names of tools or servers, for a completion script
     #[arg(long, hide = true, value_name = "KIND", conflicts_with = "shell")]
     pub(crate) names: Option<CompletedNames>,
 }

@@ -1,4 +1,4 @@
-//! What `toolgate secret` is told.
+//! The options of `toolgate secret`.
 
 use clap::{Args, Subcommand};
 
@@ -10,14 +10,14 @@ pub(crate) struct SecretOptions {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum SecretAction {
-    /// Put a secret into the keyring: typed without being shown, or from stdin
+    /// Store a secret in the keyring, typed unseen or read from stdin
     Set { name: String },
-    /// List the names of secrets, and what of the configuration uses them
+    /// List the names of secrets, and where the configuration uses them
     List {
-        /// Print JSON
+        /// Print a JSON list
         #[arg(long)]
         json: bool,
     },
-    /// Take a secret out of the keyring
+    /// Remove a secret from the keyring
     Remove { name: String },
 }

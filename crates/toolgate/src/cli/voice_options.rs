@@ -1,16 +1,19 @@
-//! What `toolgate voice` takes.
+//! The options of `toolgate voice`.
 
 use std::path::PathBuf;
 
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
-use toolgate_voice::wyoming::Address;
+use toolgate_voice::wyoming::WyomingAddress;
 
 use super::ModelOptions;
 
 #[derive(Debug, Args)]
 pub(crate) struct VoiceOptions {
-    /// Where sound comes from: - for raw mono PCM of 16 bits on stdin, a program such as arecord, a whole command, the address of a Wyoming microphone or satellite, or none [default: the configuration's, else the first program there is; none where --handle or --serve-tts serves others and no wake word or key is set up]
+    /// The microphone: - for raw 16-bit mono PCM on stdin, a program such as arecord, a whole
+    /// command, the address of a Wyoming microphone or satellite, or none [default: the
+    /// configuration's, else the first program found; none if --handle or --serve-tts is given
+    /// without wake word or key]
     #[arg(
         long,
         value_name = "SOURCE",
@@ -22,37 +25,42 @@ pub(crate) struct VoiceOptions {
     /// Samples per second on stdin [default: 16000]
     #[arg(long, value_name = "HZ", requires = "mic", value_parser = clap::value_parser!(u32).range(8000..=192_000), help_heading = HEARING)]
     pub(crate) rate: Option<u32>,
-    /// Answer what is said in these files, and end
+    /// Answer the requests in these sound files, then end
     #[arg(long, value_name = "FILE", num_args = 1.., help_heading = HEARING)]
     pub(crate) wav: Vec<PathBuf>,
-    /// The Wyoming service that makes text of speech [default: the configuration's, else tcp://127.0.0.1:10300]
+    /// The Wyoming speech-to-text service [default: the configuration's, else
+    /// tcp://127.0.0.1:10300]
     #[arg(long, value_name = "ADDRESS", value_parser = wyoming, help_heading = HEARING)]
     pub(crate) asr: Option<String>,
-    /// The Wyoming service that hears the wake word; none: every request counts
+    /// The Wyoming wake-word service, or none to answer every request
     #[arg(long, value_name = "ADDRESS", value_parser = wyoming_or_none, help_heading = HEARING)]
     pub(crate) wake: Option<String>,
-    /// A wake word that counts, such as hey_jarvis; can be given several times [default: the configuration's]
+    /// A wake word to react to, such as hey_jarvis; can be repeated [default: the configuration's]
     #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new(), conflicts_with = "push_to_talk", help_heading = HEARING)]
     pub(crate) wake_word: Vec<String>,
-    /// Listen only after Enter was pressed; the same key stops an answer
+    /// Listen only after Enter is pressed; the same key stops an answer
     #[arg(long, conflicts_with_all = ["wake", "wav"], help_heading = HEARING)]
     pub(crate) push_to_talk: bool,
-    /// What speaks: espeak-ng, piper, flite, say, a whole command, a Wyoming address, or none [default: the configuration's, else the first program there is]
+    /// The text-to-speech engine: espeak-ng, piper, flite, say, a whole command, a Wyoming address,
+    /// or none [default: the configuration's, else the first program found]
     #[arg(long, value_name = "ENGINE", value_parser = NonEmptyStringValueParser::new(), help_heading = SPEAKING)]
     pub(crate) tts: Option<String>,
-    /// Where it is played: a file that ends in .wav, a program such as aplay, a whole command, a Wyoming address, or none [default: the configuration's, else the satellite, else the first program there is]
+    /// The loudspeaker: a file that ends in .wav, a program such as aplay, a whole command, a
+    /// Wyoming address, or none [default: the configuration's, else the satellite, else the first
+    /// program found]
     #[arg(long, value_name = "PLACE", value_parser = NonEmptyStringValueParser::new(), help_heading = SPEAKING)]
     pub(crate) out: Option<String>,
-    /// Be a conversation agent there, as Home Assistant uses it; whoever reaches the address may use the tools
+    /// Be a conversation agent for Home Assistant at this address; everybody who can reach it may
+    /// use the tools
     #[arg(long, value_name = "ADDRESS", value_parser = wyoming, help_heading = OFFERING)]
     pub(crate) handle: Option<String>,
-    /// Offer the voice there as a Wyoming service
+    /// Offer text-to-speech at this address as a Wyoming service
     #[arg(long, value_name = "ADDRESS", value_parser = wyoming, help_heading = OFFERING)]
     pub(crate) serve_tts: Option<String>,
     /// End after one request
     #[arg(long)]
     pub(crate) once: bool,
-    /// Print each request and what became of it as a JSON object
+    /// Print each request and its outcome as a JSON object
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]
@@ -64,7 +72,7 @@ const SPEAKING: &str = "Speaking";
 const OFFERING: &str = "Offering";
 
 fn wyoming(text: &str) -> Result<String, String> {
-    let address: Address = text.parse().map_err(|error| format!("{error}"))?;
+    let address: WyomingAddress = text.parse().map_err(|error| format!("{error}"))?;
     Ok(address.to_string())
 }
 

@@ -1,4 +1,4 @@
-//! `toolgate add NAME …`: puts a server into our file, and starts it once.
+//! `toolgate add NAME …`: adds a server to the configuration file, and starts it once.
 
 mod first_start;
 
@@ -7,19 +7,20 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, anyhow, bail};
 use serde_json::{Map, Value, json};
 use toolgate_core::escape;
-use toolgate_mcp::{Places, ServerSettings};
+use toolgate_mcp::{ConfigPaths, ServerSettings};
 
-use crate::cli::{AddOptions, Global};
-use crate::config::Place;
-use crate::edit::ServerFile;
+use crate::cli::{AddOptions, GlobalOptions};
+use crate::config::ConfigLocation;
 use crate::exit::Exit;
 use crate::folder_file::FolderFile;
-use crate::trust::Trust;
+use crate::server_file::ServerFile;
+use crate::trust::TrustStore;
+use crate::wrap::counted;
 use crate::{questions, say, terminal, wiring};
 
 use self::first_start::FirstStart;
 
-pub(crate) fn run(global: &Global, options: &AddOptions) -> anyhow::Result<Exit> {
+pub(crate) fn run(global: &GlobalOptions, options: &AddOptions) -> anyhow::Result<Exit> {
     let file = ServerFile::open(global, &wiring::environment)?;
     let shown = file.path().display().to_string();
     let name = options.name.as_str();
@@ -34,19 +35,19 @@ pub(crate) fn run(global: &Global, options: &AddOptions) -> anyhow::Result<Exit>
             escape(name)
         ),
         Some(missing) => bail!(
-            "server '{}': {missing}; --force adds it all the same",
+            "server '{}': {missing}; --force adds it anyway",
             escape(name)
         ),
         None => {}
     }
     file.put(name, &entry);
-    // Whoever types a command has seen it.
+    // Typing the command counts as agreeing to it.
     file.agree_to(name);
     file.save()?;
     say::note(&format!("'{}' is in {shown} now", escape(name)));
-    word_about_trust(&file);
-    word_about_secrets(&[&entry]);
-    word_about_shadow(&file);
+    note_untrusted(&file);
+    note_literal_secrets(&[&entry]);
+    note_shadowed(&file);
     if let Some(missing) = missing {
         say::note(&format!("it is not started: {missing}"));
         return Ok(Exit::Success);
@@ -57,7 +58,7 @@ pub(crate) fn run(global: &Global, options: &AddOptions) -> anyhow::Result<Exit>
         );
         return Ok(Exit::Success);
     }
-    let added = Added {
+    let added = NewServerEntry {
         path: file.path().to_owned(),
         place: file.place(),
         name,
@@ -66,23 +67,19 @@ pub(crate) fn run(global: &Global, options: &AddOptions) -> anyhow::Result<Exit>
     added.start(options)
 }
 
-struct Added<'a> {
+struct NewServerEntry<'a> {
     path: PathBuf,
-    place: Place,
+    place: ConfigLocation,
     name: &'a str,
     former: Option<Value>,
 }
 
-impl Added<'_> {
+impl NewServerEntry<'_> {
     fn start(&self, options: &AddOptions) -> anyhow::Result<Exit> {
         let name = escape(self.name);
         match first_start::run(&self.path, self.name)? {
             FirstStart::Connected { tools, degraded } => {
-                let tools = match tools {
-                    1 => "1 tool".to_owned(),
-                    several => format!("{several} tools"),
-                };
-                say::note(&format!("added {name}: {tools}"));
+                say::note(&format!("added {name}: {}", counted(tools, "tool")));
                 if let Some(problem) = degraded {
                     say::note(&format!("but {problem}; 'toolgate doctor' asks it again"));
                 }
@@ -100,21 +97,18 @@ impl Added<'_> {
         Ok(Exit::Success)
     }
 
-    /// Asks; where nobody can be asked it stays.
     fn is_unwanted(&self) -> bool {
         if !terminal::can_ask() {
             return false;
         }
-        questions::forget_typed();
         let (name, path) = (escape(self.name), self.path.display());
-        say::line(&match self.former {
-            None => format!("Take '{name}' out of {path} again? [y/N]"),
-            Some(_) => format!("Put the former '{name}' into {path} again? [y/N]"),
-        });
-        questions::agreed()
+        questions::confirm(&match self.former {
+            None => format!("Remove '{name}' from {path} again? [y/N]"),
+            Some(_) => format!("Restore the former '{name}' in {path}? [y/N]"),
+        })
     }
 
-    /// The file is read again: it may have been changed meanwhile.
+    // Opens the file again, because it may have changed during the start.
     fn keep_or_drop(&self, drop: bool) -> anyhow::Result<()> {
         let (name, shown) = (escape(self.name), self.path.display());
         if !drop {
@@ -140,7 +134,7 @@ impl Added<'_> {
     }
 }
 
-/// Why its program can't be started, as far as that is known before its variables are.
+/// Why its program can't be started, as far as that is known before variables are expanded.
 fn missing_program(name: &str, entry: &Value, file: &Path) -> Option<String> {
     let is_open = |value: &Value| value.as_str().is_some_and(|text| text.contains("${"));
     if is_open(&entry["command"]) || is_open(&entry["cwd"]) || is_open(&entry["env"]["PATH"]) {
@@ -148,7 +142,7 @@ fn missing_program(name: &str, entry: &Value, file: &Path) -> Option<String> {
     }
     let file = std::path::absolute(file).ok()?;
     let home = wiring::environment("HOME").map(PathBuf::from);
-    let places = Places {
+    let places = ConfigPaths {
         folder: file.parent()?,
         home: home.as_deref(),
     };
@@ -156,7 +150,7 @@ fn missing_program(name: &str, entry: &Value, file: &Path) -> Option<String> {
     settings?.find_program().err()
 }
 
-fn entry(options: &AddOptions, place: Place) -> anyhow::Result<Value> {
+fn entry(options: &AddOptions, place: ConfigLocation) -> anyhow::Result<Value> {
     let mut entry = Map::new();
     if let Some(url) = &options.url {
         entry.insert("url".to_owned(), json!(url));
@@ -171,7 +165,7 @@ fn entry(options: &AddOptions, place: Place) -> anyhow::Result<Value> {
         );
     };
     let command = match command.contains('/') {
-        true => from_anywhere(Path::new(command), place)?,
+        true => absolute_path(Path::new(command), place)?,
         false => command.clone(),
     };
     entry.insert("command".to_owned(), json!(command));
@@ -181,17 +175,17 @@ fn entry(options: &AddOptions, place: Place) -> anyhow::Result<Value> {
     let env = pairs(&options.env, '=', "-e takes KEY=VALUE")?;
     insert_unless_empty(&mut entry, "env", env);
     if let Some(cwd) = &options.cwd {
-        entry.insert("cwd".to_owned(), json!(from_anywhere(cwd, place)?));
+        entry.insert("cwd".to_owned(), json!(absolute_path(cwd, place)?));
     }
     let mut entry = Value::from(entry);
     let sandbox = options.sandbox.as_deref();
-    entry["sandbox"] = json!(sandbox.unwrap_or_else(|| usual_sandbox(&entry)));
+    entry["sandbox"] = json!(sandbox.unwrap_or_else(|| default_sandbox(&entry)));
     Ok(entry)
 }
 
-/// What a container engine starts is confined by the engine, which couldn't start it from inside a sandbox.
-pub(super) fn usual_sandbox(entry: &Value) -> &'static str {
-    let places = Places {
+// A container engine confines what it starts, and couldn't start it from inside a sandbox.
+pub(super) fn default_sandbox(entry: &Value) -> &'static str {
+    let places = ConfigPaths {
         folder: Path::new("/"),
         home: None,
     };
@@ -211,7 +205,7 @@ fn insert_unless_empty(entry: &mut Map<String, Value>, key: &str, pairs: Map<Str
 fn pairs(given: &[String], separator: char, usage: &str) -> anyhow::Result<Map<String, Value>> {
     let split = |pair: &String| {
         let (name, value) = pair.split_once(separator)?;
-        // A blank belongs to the writing of a header, and may belong to the value of a variable.
+        // A blank after a header's colon isn't part of its value. After `=` it may be.
         let value = if separator == ':' {
             value.trim()
         } else {
@@ -225,18 +219,19 @@ fn pairs(given: &[String], separator: char, usage: &str) -> anyhow::Result<Map<S
     pairs.collect()
 }
 
-/// A path in the file is relative to the file; one that was typed is relative to where it was typed.
-fn from_anywhere(path: &Path, place: Place) -> anyhow::Result<String> {
+// Paths in the file are relative to the file, but a typed one is relative to the working folder.
+fn absolute_path(path: &Path, place: ConfigLocation) -> anyhow::Result<String> {
     let path: PathBuf = match place {
-        Place::Here => path.to_owned(),
-        Place::Named | Place::User => {
+        ConfigLocation::Here => path.to_owned(),
+        ConfigLocation::Named | ConfigLocation::User => {
             std::path::absolute(path).with_context(|| format!("cannot find {}", path.display()))?
         }
     };
     Ok(path.to_string_lossy().into_owned())
 }
 
-/// Refuses what could not be read again. Variables have no value here: what they stand for is seen when it starts.
+/// Refuses an entry that couldn't be read back. Variables have no value yet, so a placeholder
+/// stands in for a URL.
 fn check(name: &str, entry: &Value, options: &AddOptions) -> anyhow::Result<()> {
     if name.trim() == name && name.contains(char::is_whitespace) {
         let better: Vec<&str> = name.split_whitespace().collect();
@@ -254,7 +249,7 @@ fn check(name: &str, entry: &Value, options: &AddOptions) -> anyhow::Result<()> 
     {
         *url = json!("http://variable/");
     }
-    let places = Places {
+    let places = ConfigPaths {
         folder: Path::new("/"),
         home: None,
     };
@@ -274,8 +269,7 @@ fn check(name: &str, entry: &Value, options: &AddOptions) -> anyhow::Result<()> 
     bail!("{text}{hint}");
 }
 
-/// Values that now stand in our file, though they may be secrets.
-pub(super) fn word_about_secrets(entries: &[&Value]) {
+pub(super) fn note_literal_secrets(entries: &[&Value]) {
     let is_literal = |value: &Value| value.as_str().is_some_and(|text| !text.contains("${"));
     let holds = |entry: &&Value| {
         ["env", "environment", "envs", "headers"]
@@ -288,13 +282,12 @@ pub(super) fn word_about_secrets(entries: &[&Value]) {
     };
     if entries.iter().any(holds) {
         say::note(
-            "values of variables and headers stand in the file as they are; ${VAR} keeps a secret out of it",
+            "values of variables and headers are stored in the file as typed; ${VAR} keeps a secret out of it",
         );
     }
 }
 
-/// The rest of the file is somebody else's.
-pub(crate) fn word_about_trust(file: &ServerFile) {
+pub(crate) fn note_untrusted(file: &ServerFile) {
     if file.is_untrusted() {
         say::note(&format!(
             "the rest of {} is not in use, since nobody has agreed to it; 'toolgate trust' shows what it would do, and agrees",
@@ -303,17 +296,19 @@ pub(crate) fn word_about_trust(file: &ServerFile) {
     }
 }
 
-/// Our file is not the one that is read here.
-pub(super) fn word_about_shadow(file: &ServerFile) {
-    if file.place() == Place::User && is_read_here(Path::new(".mcp.json")) {
+pub(super) fn note_shadowed(file: &ServerFile) {
+    if file.place() == ConfigLocation::User && is_read_here(Path::new(".mcp.json")) {
         say::note(
-            "in this folder .mcp.json is read instead of it; 'toolgate init' makes a ./toolgate.json, which goes before both",
+            "in this folder .mcp.json is read instead of it; 'toolgate init' writes a ./toolgate.json, which takes precedence over both",
         );
     }
 }
 
-/// True if the person has agreed to a file in the working folder.
 fn is_read_here(path: &Path) -> bool {
     let file = FolderFile::open(path).ok();
-    file.is_some_and(|file| Trust::read(&wiring::environment).scope(&file).is_some())
+    file.is_some_and(|file| {
+        TrustStore::read(&wiring::environment)
+            .scope(&file)
+            .is_some()
+    })
 }

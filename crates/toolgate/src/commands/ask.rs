@@ -1,4 +1,4 @@
-//! `toolgate ask TEXT…`: one question, one answer.
+//! `toolgate ask TEXT…`: answers one question.
 
 use std::io::{IsTerminal, Read};
 
@@ -6,58 +6,56 @@ use anyhow::{Context, bail};
 use serde_json::{Value, json};
 use toolgate_core::ToolError;
 use toolgate_models::{
-    AnswerSource, ChooseError, Chosen, Conversation, Message, ModelError, Turn, TurnEnd,
+    AnswerSource, ChooseError, ConnectedModel, Conversation, Message, ModelError, TurnEnd,
+    TurnRecord,
 };
 
-use super::{rendered, runtime};
-use crate::cli::{AskOptions, Global};
-use crate::display::{self, Manner};
+use super::{block_on, rendered};
+use crate::chat_session::{self, ChatSession, SessionOptions};
+use crate::cli::{AskOptions, GlobalOptions};
+use crate::display::{self, DisplayOptions};
 use crate::exit::Exit;
-use crate::servers::{Fleet, Start};
-use crate::talk::{self, Occasion, Setting};
+use crate::servers::{ServerFleet, ServerStart};
 use crate::{patterns, say, wanted_model};
 
-/// For a sentence that was not understood.
 const NO_MODEL: &str =
     "no model is configured or reachable, so only simple sentences are understood";
 
-/// More than any model can hold.
-const LONGEST: u64 = 4 << 20;
+// Bytes of stdin. No model can hold more.
+const MAX_INPUT_BYTES: u64 = 4 << 20;
 
-pub(crate) fn run(global: &Global, options: &AskOptions) -> anyhow::Result<Exit> {
+pub(crate) fn run(global: &GlobalOptions, options: &AskOptions) -> anyhow::Result<Exit> {
     let text = text(&options.text)?;
-    let occasion = Occasion::new("toolgate ask").resuming(options.resume.file.as_deref());
-    let setting = Setting::new(global, &options.model, occasion)?;
+    let session_options =
+        SessionOptions::new("toolgate ask").resuming(options.resume.file.as_deref());
+    let session = ChatSession::new(global, &options.model, session_options)?;
     if let Some(file) = &options.save {
-        talk::expect_savable(file)?;
+        chat_session::expect_savable(file)?;
     }
-    patterns::warn_of_unmatched_policy(&setting.config, &setting.tools);
-    let servers = setting.needed_servers();
-    let runtime = runtime().context("cannot start")?;
-    let exit = runtime.block_on(async {
-        let (fleet, choice) = setting.start(servers, Start::WhenNeeded).await;
+    patterns::warn_of_unmatched_policy(&session.config, &session.tools);
+    let servers = session.needed_servers();
+    block_on(async {
+        let (fleet, choice) = session.start(servers, ServerStart::WhenNeeded).await;
         let exit = match choice {
             None => Ok(Exit::Interrupted),
-            Some(choice) => match choice.and_then(|choice| setting.connect(choice)) {
-                Ok(chosen) => match unmatched(&setting, fleet.as_ref()) {
+            Some(choice) => match choice.and_then(|choice| session.connect(choice)) {
+                Ok(chosen) => match unmatched_error(&session, fleet.as_ref()) {
                     Some(error) => Err(error),
-                    None => ask(&setting, options, chosen, &text).await,
+                    None => ask(&session, options, chosen, &text).await,
                 },
-                Err(error) => Ok(refused(options, &error)),
+                Err(error) => Ok(report_refused(options, &error)),
             },
         };
         if let Some(fleet) = &fleet {
             fleet.stop().await;
         }
-        setting.record.close().await;
+        session.record.close().await;
         exit
-    });
-    // A thread that waits for an answer at the terminal must not hold up the end.
-    runtime.shutdown_background();
-    exit
+    })?
 }
 
-/// The words of the command line; `-` behind them, or no words at all, stands for what is piped in. Between words it is a minus.
+/// Joins the words. A trailing `-`, or no words at all, stands for stdin. Between words
+/// `-` is a minus.
 fn text(words: &[String]) -> anyhow::Result<String> {
     let (typed, wants_stdin) = match words {
         [typed @ .., last] if last == "-" => (typed, true),
@@ -81,21 +79,22 @@ fn stdin() -> anyhow::Result<String> {
         say::note("reading the question from the terminal; end it with Ctrl-D");
     }
     let mut bytes = Vec::new();
-    let mut input = std::io::stdin().lock().take(LONGEST + 1);
+    let mut input = std::io::stdin().lock().take(MAX_INPUT_BYTES + 1);
     input.read_to_end(&mut bytes).context("cannot read stdin")?;
-    if bytes.len() as u64 > LONGEST {
+    if bytes.len() as u64 > MAX_INPUT_BYTES {
         bail!(
             "stdin holds more than {} MiB, which no model can read at once",
-            LONGEST >> 20
+            MAX_INPUT_BYTES >> 20
         );
     }
     String::from_utf8(bytes).context("stdin is not UTF-8")
 }
 
-/// A pattern of `--tools` that means nothing; while servers are away, it may mean one of theirs.
-fn unmatched(setting: &Setting, fleet: Option<&Fleet>) -> Option<anyhow::Error> {
-    let text = setting.unmatched()?;
-    if fleet.is_none_or(Fleet::is_complete) {
+// An error for a `--tools` pattern that matches nothing. While servers are missing it is only a
+// warning, since the tool may be theirs.
+fn unmatched_error(session: &ChatSession, fleet: Option<&ServerFleet>) -> Option<anyhow::Error> {
+    let text = session.unmatched()?;
+    if fleet.is_none_or(ServerFleet::is_complete) {
         return Some(anyhow::anyhow!(text));
     }
     tracing::warn!("{text}");
@@ -103,88 +102,97 @@ fn unmatched(setting: &Setting, fleet: Option<&Fleet>) -> Option<anyhow::Error> 
 }
 
 async fn ask(
-    setting: &Setting,
+    session: &ChatSession,
     options: &AskOptions,
-    chosen: Chosen,
+    chosen: ConnectedModel,
     text: &str,
 ) -> anyhow::Result<Exit> {
-    let is_followed = say::is_followed();
+    let is_interactive = say::is_interactive();
     let streams = say::can_stream() && !options.json;
-    introduce(&chosen, is_followed);
-    let mut conversation = setting.conversation(&chosen, options.resume.file.as_deref())?;
-    let display = setting.display(Manner {
+    show_model(&chosen, is_interactive);
+    let mut conversation = session.conversation(&chosen, options.resume.file.as_deref())?;
+    let display = session.display(DisplayOptions {
         streams,
-        format: talk::answer_format(&chosen),
-        progress: is_followed,
+        format: chat_session::answer_format(&chosen),
+        progress: is_interactive,
         thinking: chosen.settings.keep_thinking,
     });
     let before = conversation.history().len();
-    let exit = match talk::turn(&mut conversation, &display, text).await {
+    let exit = match chat_session::turn(&mut conversation, &display, text).await {
         None => {
             let messages = conversation.save().messages;
-            stopped(&chosen, options.json, messages.get(before..))
+            report_stopped(&chosen, options.json, messages.get(before..))
         }
-        Some(Ok(turn)) => answer(setting, &chosen, &turn, options.json, streams),
-        Some(Err(error)) => failed(setting, &chosen, options.json, &error),
+        Some(Ok(turn)) => answer(session, &chosen, &turn, options.json, streams),
+        Some(Err(error)) => report_failed(session, &chosen, options.json, &error),
     };
-    // What was said and done stays, however it ended.
-    keep(&conversation, options)?;
+    // Saved even after a failure, because tools may have run.
+    save_conversation(&conversation, options)?;
     Ok(exit)
 }
 
-fn keep(conversation: &Conversation, options: &AskOptions) -> anyhow::Result<()> {
+fn save_conversation(conversation: &Conversation, options: &AskOptions) -> anyhow::Result<()> {
     match &options.save {
-        Some(file) => talk::save(conversation, file),
+        Some(file) => chat_session::save(conversation, file),
         None => Ok(()),
     }
 }
 
-fn introduce(chosen: &Chosen, is_followed: bool) {
+fn show_model(chosen: &ConnectedModel, is_interactive: bool) {
     let text = format!("{}: {}", wanted_model::described(chosen), chosen.why);
-    if is_followed {
+    if is_interactive {
         let dim = anstyle::Style::new().dimmed();
-        say::line(&format!("{dim}{text}{dim:#}"));
+        say::stderr_line(&format!("{dim}{text}{dim:#}"));
     } else {
         tracing::info!("{text}");
     }
-    for reason in &chosen.passed_over {
+    for reason in &chosen.skipped {
         tracing::info!("{reason}");
     }
 }
 
-fn answer(setting: &Setting, chosen: &Chosen, turn: &Turn, as_json: bool, streamed: bool) -> Exit {
-    let (exit, note) = talk::ending(turn, &chosen.settings, streamed);
+fn answer(
+    session: &ChatSession,
+    chosen: &ConnectedModel,
+    turn: &TurnRecord,
+    as_json: bool,
+    streamed: bool,
+) -> Exit {
+    let (exit, note) = chat_session::turn_ending(turn, &chosen.settings, streamed);
     if as_json {
         say::result(&rendered(&record(chosen, json!(turn))));
     } else if !streamed && turn.error.is_none() {
-        say::result(&display::whole(&turn.answer, talk::answer_format(chosen)));
+        say::result(&display::format_answer(
+            &turn.answer,
+            chat_session::answer_format(chosen),
+        ));
     }
     match (exit, note) {
         (Exit::Success, Some(note)) => say::note(&note),
-        (_, Some(note)) => say::error(&anyhow::anyhow!(note)),
+        (_, Some(note)) => say::plain_error(&note),
         _ => {}
     }
     if turn.end == TurnEnd::Failed {
-        say::note(&setting.doctor(&setting.wanted));
+        say::note(&session.doctor(&session.wanted));
     }
-    if !say::is_followed() && needed_approval(turn) {
+    if !say::is_interactive() && needed_approval(turn) {
         say::note("nobody could be asked for approval; --yes gives it beforehand");
     }
-    if stands_in(chosen) && turn.end == TurnEnd::Refusal && has_no_calls(turn) {
-        let doctor = setting.doctor(&setting.wanted);
-        // The others are not set up; this one is looked for.
-        let first = chosen.passed_over.first().map_or("", String::as_str);
+    if is_fallback(chosen) && turn.end == TurnEnd::Refusal && has_no_calls(turn) {
+        let doctor = session.doctor(&session.wanted);
+        // Only the first provider is probed; the others simply lack settings.
+        let first = chosen.skipped.first().map_or("", String::as_str);
         say::note(&format!("{NO_MODEL} ({first}); {doctor}"));
     }
     exit
 }
 
-/// True if sentences are matched because there is no model, and not because somebody wanted it so.
-fn stands_in(chosen: &Chosen) -> bool {
-    chosen.router.source() == AnswerSource::Sentences && !chosen.passed_over.is_empty()
+// True if sentences are matched only because no model was found.
+fn is_fallback(chosen: &ConnectedModel) -> bool {
+    chosen.router.source() == AnswerSource::Sentences && !chosen.skipped.is_empty()
 }
 
-fn needed_approval(turn: &Turn) -> bool {
+fn needed_approval(turn: &TurnRecord) -> bool {
     let mut calls = turn.rounds.iter().flat_map(|round| &round.calls);
     calls.any(|call| {
         let error = call.outcome.result.as_ref().err();
@@ -192,16 +200,16 @@ fn needed_approval(turn: &Turn) -> bool {
     })
 }
 
-fn has_no_calls(turn: &Turn) -> bool {
+fn has_no_calls(turn: &TurnRecord) -> bool {
     turn.rounds.iter().all(|round| round.calls.is_empty())
 }
 
-fn record(chosen: &Chosen, turn: Value) -> Value {
+fn record(chosen: &ConnectedModel, turn: Value) -> Value {
     let mut object = json!({
         "provider": chosen.router.source(),
         "model": chosen.router.model_name(),
         "why": chosen.why,
-        "passed_over": chosen.passed_over,
+        "passed_over": chosen.skipped,
     });
     if let (Value::Object(object), Value::Object(turn)) = (&mut object, turn) {
         object.extend(turn);
@@ -209,8 +217,8 @@ fn record(chosen: &Chosen, turn: Value) -> Value {
     object
 }
 
-/// A person left; tools may have run, and a program is told so.
-fn stopped(chosen: &Chosen, as_json: bool, turn: Option<&[Message]>) -> Exit {
+// Reports what was said and done before the person stopped the turn, since tools may have run.
+fn report_stopped(chosen: &ConnectedModel, as_json: bool, turn: Option<&[Message]>) -> Exit {
     if as_json {
         let record = record(
             chosen,
@@ -221,29 +229,34 @@ fn stopped(chosen: &Chosen, as_json: bool, turn: Option<&[Message]>) -> Exit {
     Exit::Interrupted
 }
 
-fn failed(setting: &Setting, chosen: &Chosen, as_json: bool, error: &ModelError) -> Exit {
+fn report_failed(
+    session: &ChatSession,
+    chosen: &ConnectedModel,
+    as_json: bool,
+    error: &ModelError,
+) -> Exit {
     if as_json {
         say::result(&rendered(&record(
             chosen,
             json!({ "error": error.to_string(), "error_kind": error.kind() }),
         )));
     }
-    say::error(&anyhow::anyhow!(error.to_string()));
-    if let Some(help) = setting.help(error, &setting.wanted) {
+    say::plain_error(&error.to_string());
+    if let Some(help) = session.help(error, &session.wanted) {
         say::note(&help);
     }
-    // Where nobody named the model, they were asked already.
-    if matches!(error, ModelError::Unreachable { .. }) && setting.is_asked() {
+    // Without a named model the sentences were tried already.
+    if matches!(error, ModelError::Unreachable { .. }) && session.names_model() {
         say::note("'--provider intents' needs no model, and answers the sentences it knows");
     }
     Exit::Failure
 }
 
-fn refused(options: &AskOptions, error: &ChooseError) -> Exit {
-    let exit = talk::exit_of(error);
+fn report_refused(options: &AskOptions, error: &ChooseError) -> Exit {
+    let exit = chat_session::exit_for(error);
     if options.json && exit == Exit::Failure {
         say::result(&rendered(&json!({ "error": error.to_string() })));
     }
-    say::error(&anyhow::anyhow!(error.to_string()));
+    say::plain_error(&error.to_string());
     exit
 }

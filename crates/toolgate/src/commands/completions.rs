@@ -1,52 +1,25 @@
-//! `toolgate completions SHELL`: a completion script. What it completes of tools and servers it asks of this program again,
-//! which answers from memory: nobody who presses Tab waits for a server.
+//! `toolgate completions SHELL`: prints a completion script. The script asks this program for
+//! the names of tools and servers, and the answer comes from the cache, so that Tab never
+//! waits for a server.
 
 use anyhow::Context;
 use clap::CommandFactory;
 use clap_complete::Shell;
 
-use super::runtime;
-use crate::cli::{Cli, CompletedNames, CompletionsOptions, Global};
-use crate::config::{Config, Uses};
+use super::block_on;
+use crate::cli::{Cli, CompletedNames, CompletionsOptions, GlobalOptions};
+use crate::config::{Config, SecretScope};
 use crate::exit::Exit;
-use crate::servers::{self, Fleet, Start};
+use crate::servers::{self, ServerFleet, ServerStart::WhenNeeded};
 use crate::{say, wiring};
 
-/// Names behind the words and options that take them, in front of what clap's script offers.
-const BASH: &str = r#"
-_toolgate_with_names() {
-    _toolgate "$@"
-    local kind names="" IFS=$'\n'
-    case "$3" in
-        call|--tool|--tools|-t) set -- "$2" tools ;;
-        inspect) set -- "$2" tools servers ;;
-        remove|--server) set -- "$2" servers ;;
-        *) return ;;
-    esac
-    for kind in "${@:2}"; do
-        names+="$(toolgate completions --names "$kind" 2>/dev/null)"$'\n'
-    done
-    COMPREPLY=( $(compgen -W "$names" -- "$1" | sort -u) "${COMPREPLY[@]}" )
-}
-complete -F _toolgate_with_names -o bashdefault -o default toolgate
-"#;
+// Completes names after the words and options that take them, ahead of what clap's script offers.
+const BASH: &str = include_str!("completions/names.bash");
+const FISH: &str = include_str!("completions/names.fish");
+// Inserted before the last line of clap's script, which calls it.
+const ZSH: &str = include_str!("completions/names.zsh");
 
-const FISH: &str = r#"
-complete -c toolgate -n "__fish_seen_subcommand_from call inspect" -f -a "(toolgate completions --names tools 2>/dev/null)"
-complete -c toolgate -n "__fish_seen_subcommand_from inspect remove" -f -a "(toolgate completions --names servers 2>/dev/null)"
-"#;
-
-/// Stands in front of what clap's script ends with, its call.
-const ZSH: &str = r#"
-_toolgate_tools() {
-    local -a names
-    names=("${(@f)$(toolgate completions --names tools 2>/dev/null)}")
-    compadd -a names
-}
-
-"#;
-
-pub(crate) fn run(global: &Global, options: &CompletionsOptions) -> anyhow::Result<Exit> {
+pub(crate) fn run(global: &GlobalOptions, options: &CompletionsOptions) -> anyhow::Result<Exit> {
     if let Some(kind) = options.names {
         return names(global, kind);
     }
@@ -60,8 +33,8 @@ pub(crate) fn run(global: &Global, options: &CompletionsOptions) -> anyhow::Resu
 
 fn with_names(shell: Shell, script: &str) -> String {
     match shell {
-        Shell::Bash => format!("{script}{BASH}"),
-        Shell::Fish => format!("{script}{FISH}"),
+        Shell::Bash => format!("{script}\n{BASH}"),
+        Shell::Fish => format!("{script}\n{FISH}"),
         Shell::Zsh => {
             let (commands, call) = script
                 .rsplit_once("\nif [ \"$funcstack[1]\"")
@@ -73,16 +46,18 @@ fn with_names(shell: Shell, script: &str) -> String {
                     false => line.to_owned(),
                 });
             let commands: Vec<String> = lines.collect();
-            format!("{}\n{ZSH}if [ \"$funcstack[1]\"{call}", commands.join("\n"))
+            format!(
+                "{}\n\n{ZSH}if [ \"$funcstack[1]\"{call}",
+                commands.join("\n")
+            )
         }
         _ => script.to_owned(),
     }
 }
 
-/// One name in each line.
-fn names(global: &Global, kind: CompletedNames) -> anyhow::Result<Exit> {
-    // Nothing is said to somebody who presses Tab.
-    let config = wiring::find_configuration(global, Uses::Names, |_, _| None)?;
+fn names(global: &GlobalOptions, kind: CompletedNames) -> anyhow::Result<Exit> {
+    // Asks and says nothing, because the person is pressing Tab.
+    let config = wiring::find_configuration(global, SecretScope::Names, |_, _| None)?;
     let names = match kind {
         CompletedNames::Servers => {
             let servers = config.servers.iter();
@@ -98,17 +73,16 @@ fn names(global: &Global, kind: CompletedNames) -> anyhow::Result<Exit> {
 fn tools(config: &Config) -> anyhow::Result<Vec<String>> {
     let tools = wiring::tools(config);
     let all = servers::settings(&config.servers);
-    let runtime = runtime().context("cannot start")?;
-    let _inside = runtime.enter();
-    let _fleet = Fleet::start(config, &tools, all, Start::WhenNeeded, None);
-    let executor = wiring::probe(config, &tools);
+    let _fleet = block_on(async { ServerFleet::start(config, &tools, all, WhenNeeded, None) })?;
+    let executor = wiring::probe_executor(config, &tools);
     let all = tools.manager.tools();
     let visible = all.iter().map(|tool| tool.definition());
     let visible = visible.filter(|tool| executor.is_visible(tool));
     Ok(visible.map(|tool| tool.name().to_owned()).collect())
 }
 
-/// Shells expand the words they are given to complete: a server's name for a tool must not become a command.
+// Shells expand completion words, so a server must not be able to run a command by naming
+// a tool after it.
 fn is_plain(name: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_-./:".contains(c);
     !name.is_empty() && name.chars().all(plain)

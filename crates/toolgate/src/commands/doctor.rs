@@ -1,9 +1,9 @@
 //! `toolgate doctor`: checks what can be checked, and says what to do.
 
-mod at;
 mod gateway;
 mod model;
 mod offer;
+mod remote;
 #[cfg(feature = "voice")]
 mod voice;
 
@@ -11,47 +11,38 @@ use std::time::Duration;
 
 use serde_json::json;
 use toolgate_core::{Origin, Redactor, ToolCall, ToolExecutor, escape};
-use toolgate_mcp::{Connection, SandboxLevel, ServerState, ServerStatus, sandbox, what_to_check};
+use toolgate_mcp::{
+    SandboxLevel, ServerConnection, ServerState, ServerStatus, sandbox, what_to_check,
+};
 
-use super::{runtime, server};
-use crate::cli::{DoctorOptions, Global};
-use crate::config::{Config, ConfigErrors, ConfiguredServer, Uses};
+use super::{block_on, server};
+use crate::cli::{DoctorOptions, GlobalOptions};
+use crate::config::{Config, ConfigErrors, ConfiguredServer, SecretScope};
 use crate::exit::Exit;
-use crate::remote::Remote;
-use crate::servers::{self, Fleet, Start};
+use crate::remote::RemoteGateway;
+use crate::servers::{self, ServerFleet, ServerStart};
 use crate::spinner::Spinner;
-use crate::wiring::{self, Tools};
+use crate::wiring::{self, ConfiguredTools};
 use crate::{patterns, say, trust, wanted_model, wrap};
+use DoctorFinding::{Bad, Good, Warning};
 
-/// Where the text of a row begins.
+// Column where the text of a row starts.
 const TEXT: usize = 24;
 
-/// How a check ended. The mark never stands alone: the word says the same.
-enum Finding {
+enum DoctorFinding {
     Good(String),
     /// Missing, but nothing else needs it.
     Warning(String),
     Bad(String),
 }
 
-impl Finding {
-    fn redacted(&self, redactor: &Redactor) -> Self {
-        let hidden = |text: &str| redactor.known(text).into_owned();
-        match self {
-            Self::Good(text) => Self::Good(hidden(text)),
-            Self::Warning(text) => Self::Warning(hidden(text)),
-            Self::Bad(text) => Self::Bad(hidden(text)),
-        }
-    }
-}
-
-pub(crate) fn run(global: &Global, options: &DoctorOptions) -> anyhow::Result<Exit> {
-    // What makes no sense is wrong usage, and nothing that was found.
+pub(crate) fn run(global: &GlobalOptions, options: &DoctorOptions) -> anyhow::Result<Exit> {
+    // Contradictory options are a usage error, not a finding.
     wanted_model::named(&options.choice)?;
-    if let Some(remote) = Remote::of(&options.remote)? {
-        return at::run(&remote);
+    if let Some(remote) = RemoteGateway::from_options(&options.remote)? {
+        return remote::run(&remote);
     }
-    let config = match wiring::find_configuration(global, Uses::Everything, trust::ask) {
+    let config = match wiring::find_configuration(global, SecretScope::Everything, trust::ask) {
         Ok(config) => config,
         Err(error) => {
             show_broken(&error);
@@ -60,17 +51,21 @@ pub(crate) fn run(global: &Global, options: &DoctorOptions) -> anyhow::Result<Ex
     };
     let tools = wiring::tools(&config);
     let all = servers::settings(&config.servers);
-    let mut report = Report::new(tools.redactor.clone());
+    let mut report = DoctorReport::new(tools.redactor.clone());
     report.on_configuration(&config, &tools);
     report.on_sandbox(&config);
-    let runtime = runtime()?;
-    let interrupted = runtime.block_on(async {
+    let interrupted = block_on(async {
         let spinner = Spinner::new("starting");
         let fleet = (!all.is_empty())
-            .then(|| Fleet::start(&config, &tools, all, Start::AtOnce, Some(&spinner)));
+            .then(|| ServerFleet::start(&config, &tools, all, ServerStart::AtOnce, Some(&spinner)));
         if let Some(fleet) = &fleet {
-            fleet.servers.watch_health(wiring::probe(&config, &tools));
-            if !fleet.wait(&spinner, fleet.servers.checked()).await {
+            fleet
+                .servers
+                .watch_health(wiring::probe_executor(&config, &tools));
+            if !fleet
+                .wait(&spinner, fleet.servers.wait_health_checked())
+                .await
+            {
                 fleet.stop().await;
                 return true;
             }
@@ -87,22 +82,20 @@ pub(crate) fn run(global: &Global, options: &DoctorOptions) -> anyhow::Result<Ex
             fleet.stop().await;
         }
         false
-    });
-    runtime.shutdown_background();
-    Ok(match (interrupted, report.failed) {
-        (true, _) => Exit::Interrupted,
-        (false, true) => Exit::Failure,
-        (false, false) => Exit::Success,
+    })?;
+    Ok(match interrupted {
+        true => Exit::Interrupted,
+        false => Exit::success_if(!report.failed),
     })
 }
 
-struct Report {
+struct DoctorReport {
     failed: bool,
-    /// Addresses and folders of the configuration may hold secrets.
+    // Addresses and paths in the configuration may contain secrets.
     redactor: Redactor,
 }
 
-impl Report {
+impl DoctorReport {
     fn new(redactor: Redactor) -> Self {
         Self {
             failed: false,
@@ -110,46 +103,46 @@ impl Report {
         }
     }
 
-    fn add(&mut self, name: &str, finding: &Finding) {
-        self.failed |= matches!(finding, Finding::Bad(_));
-        show(name, &finding.redacted(&self.redactor));
+    fn add(&mut self, name: &str, finding: DoctorFinding) {
+        self.failed |= matches!(finding, Bad(_));
+        show(name, finding, &self.redactor);
     }
 
-    fn on_configuration(&mut self, config: &Config, tools: &Tools) {
+    fn on_configuration(&mut self, config: &Config, tools: &ConfiguredTools) {
         if let Some(waiting) = &config.waiting {
-            self.add("configuration", &Finding::Warning(waiting.note()));
+            self.add("configuration", Warning(waiting.note()));
         }
-        self.add("configuration", &of_file(config));
-        for oddity in &config.warnings {
-            self.add("configuration", &Finding::Warning(oddity.to_string()));
+        self.add("configuration", check_file(config));
+        for warning in &config.warnings {
+            self.add("configuration", Warning(warning.to_string()));
         }
         for error in tools.problems.iter().chain(config.unset()) {
-            self.add("configuration", &Finding::Bad(error.to_string()));
+            self.add("configuration", Bad(error.to_string()));
         }
         for problem in &config.server_problems {
             let text = problem.error.to_string();
             let finding = match problem.left_out {
-                true => Finding::Bad(text),
-                false => Finding::Warning(text),
+                true => Bad(text),
+                false => Warning(text),
             };
-            self.add("configuration", &finding);
+            self.add("configuration", finding);
         }
     }
 
-    fn on_servers(&mut self, fleet: &Fleet, config: &Config, tools: &Tools) {
+    fn on_servers(&mut self, fleet: &ServerFleet, config: &Config, tools: &ConfiguredTools) {
         for status in fleet.servers.status() {
             let name = escape(&status.name);
-            self.add(&name, &of_server(&status));
+            self.add(&name, check_server(&status));
             if let Some(text) = server::pollution(&status) {
-                self.add(&name, &Finding::Warning(text));
+                self.add(&name, Warning(text));
                 detail("stdout", &status.polluted_lines);
             }
             if let Some(text) = server::unknown_health(&status) {
-                self.add(&name, &Finding::Warning(text));
+                self.add(&name, Warning(text));
             }
             self.on_changes(&name, &status);
             for refused in &status.refused {
-                self.add(&name, &Finding::Warning(format!("refused {refused}")));
+                self.add(&name, Warning(format!("refused {refused}")));
             }
             if status.state != ServerState::Connected || status.degraded().is_some() {
                 detail("stderr", &status.stderr);
@@ -169,83 +162,87 @@ impl Report {
         let changes = server::changes(status);
         let finding = match server::withheld(status) {
             None if changes.is_empty() => return,
-            Some(text) => Finding::Bad(text),
-            None => Finding::Warning(format!(
+            Some(text) => Bad(text),
+            None => Warning(format!(
                 "tools are not what you agreed to: 'toolgate trust {}' shows how they changed",
                 status.name
             )),
         };
-        self.add(name, &finding);
+        self.add(name, finding);
         detail("changed", &changes);
     }
 
     fn on_sandbox(&mut self, config: &Config) {
         let settings = config.servers.iter().map(|server| &server.settings);
-        let here = settings.filter(|settings| matches!(settings.connection, Connection::Stdio(_)));
+        let here =
+            settings.filter(|settings| matches!(settings.connection, ServerConnection::Stdio(_)));
         let (open, confined): (Vec<_>, Vec<_>) =
             here.partition(|settings| settings.sandbox.level == SandboxLevel::Off);
         let support = sandbox::kernel_support();
         let open: Vec<String> = open.iter().map(|settings| escape(&settings.name)).collect();
         let finding = match (confined.len(), support.missing()) {
             (0, _) if open.is_empty() => return,
-            (0, _) => Finding::Good(format!(
+            (0, _) => Good(format!(
                 "{support}; no server is confined: \"sandbox\": \"default\" in its entry does that"
             )),
-            (_, Some(missing)) => Finding::Warning(format!("{support}: {missing}")),
-            (count, None) if open.is_empty() => Finding::Good(format!(
+            (_, Some(missing)) => Warning(format!("{support}: {missing}")),
+            (count, None) if open.is_empty() => Good(format!(
                 "{support}; {count} of {count} servers are confined"
             )),
-            (count, None) => Finding::Good(format!(
+            (count, None) => Good(format!(
                 "{support}; {count} of {} servers are confined, {} not",
                 count + open.len(),
                 open.join(", ")
             )),
         };
-        self.add("sandbox", &finding);
+        self.add("sandbox", finding);
     }
 
-    async fn on_tools(&mut self, config: &Config, tools: &Tools, fleet: Option<&Fleet>) {
+    async fn on_tools(
+        &mut self,
+        config: &Config,
+        tools: &ConfiguredTools,
+        fleet: Option<&ServerFleet>,
+    ) {
         let servers = fleet.map(|fleet| fleet.servers.status());
         let servers = servers.unwrap_or_default();
         for unmatched in patterns::unmatched(config, &tools.manager.tools(), &servers) {
-            self.add("configuration", &Finding::Warning(unmatched.to_string()));
+            self.add("configuration", Warning(unmatched.to_string()));
         }
         let count = tools.manager.tools().len();
-        self.add("tools", &Finding::Good(format!("{count} registered")));
-        for finding in of_folders(config) {
-            self.add("documents", &finding);
+        self.add("tools", Good(format!("{count} registered")));
+        for finding in check_folders(config) {
+            self.add("documents", finding);
         }
-        let executor = wiring::probe(config, tools);
+        let executor = wiring::probe_executor(config, tools);
         for (tool, arguments) in [
             ("volume", json!({ "action": "get" })),
             ("search", json!({ "query": "toolgate", "max_results": 1 })),
         ] {
-            self.add(tool, &of_tool(&executor, tool, arguments).await);
+            self.add(tool, check_tool(&executor, tool, arguments).await);
         }
     }
 }
 
-fn of_server(status: &ServerStatus) -> Finding {
+fn check_server(status: &ServerStatus) -> DoctorFinding {
     match status.state {
         ServerState::Connected => match server::degraded(status) {
-            None => Finding::Good(server::state(status)),
-            Some(problem) => Finding::Bad(format!("{}, but {problem}", server::state(status))),
+            None => Good(server::state(status)),
+            Some(problem) => Bad(format!("{}, but {problem}", server::state(status))),
         },
-        ServerState::Disabled => Finding::Good("disabled in the configuration".to_owned()),
+        ServerState::Disabled => Good("disabled in the configuration".to_owned()),
         state => {
             let error = status.error.as_deref().unwrap_or("it gave no reason");
-            Finding::Bad(format!("{state} over {}: {error}", status.transport))
+            Bad(format!("{state} over {}: {error}", status.transport))
         }
     }
 }
 
-/// A configuration that cannot be read at all: everything that is wrong with it.
 fn show_broken(error: &anyhow::Error) {
+    let show = |text: String| show("configuration", Bad(text), &Redactor::default());
     match error.downcast_ref::<ConfigErrors>() {
-        Some(errors) => errors
-            .iter()
-            .for_each(|error| show("configuration", &Finding::Bad(error.to_string()))),
-        None => show("configuration", &Finding::Bad(format!("{error:#}"))),
+        Some(errors) => errors.iter().for_each(|error| show(error.to_string())),
+        None => show(format!("{error:#}")),
     }
 }
 
@@ -255,61 +252,62 @@ fn detail(title: &str, lines: &[String]) {
     }
 }
 
-/// A row whose text goes on below itself where the terminal is too narrow for it.
 fn print(row: &str) {
-    match say::width() {
+    match say::stdout_width() {
         Some(width) if row.starts_with(' ') => say::result(&wrap::hanging(row, 2, width)),
         Some(width) => say::result(&wrap::hanging(row, TEXT, width)),
         None => say::result(row),
     }
 }
 
-fn show(name: &str, finding: &Finding) {
+fn show(name: &str, finding: DoctorFinding, redactor: &Redactor) {
     use anstyle::AnsiColor::{Green, Red, Yellow};
     let (colour, word, text) = match finding {
-        Finding::Good(text) => (Green, "ok", text),
-        Finding::Warning(text) => (Yellow, "warning", text),
-        Finding::Bad(text) => (Red, "FAILED", text),
+        Good(text) => (Green, "ok", text),
+        Warning(text) => (Yellow, "warning", text),
+        Bad(text) => (Red, "FAILED", text),
     };
     let style = anstyle::Style::new().fg_color(Some(colour.into()));
-    print(&format!(
-        "{style}{word:<8}{style:#} {name:<14} {}",
-        escape(text)
-    ));
+    let text = escape(&redactor.redact_known(&text));
+    print(&format!("{style}{word:<8}{style:#} {name:<14} {text}"));
 }
 
-fn of_file(config: &Config) -> Finding {
+fn check_file(config: &Config) -> DoctorFinding {
     match config.file() {
-        Some(file) => Finding::Good(format!("{} is read", file.display())),
-        None => Finding::Good(
+        Some(file) => Good(format!("{} is read", file.display())),
+        None => Good(
             "no file; the built-in tools work without one ('toolgate init' writes one)".to_owned(),
         ),
     }
 }
 
-fn of_folders(config: &Config) -> Vec<Finding> {
+fn check_folders(config: &Config) -> Vec<DoctorFinding> {
     let folders = config.documents.folders.iter();
     let finding = |folder: &std::path::PathBuf| match std::fs::read_dir(folder).is_ok() {
-        true => Finding::Good(format!("{} is there", folder.display())),
-        false => Finding::Bad(format!(
-            "{} can not be read; correct documents.folders",
+        true => Good(format!("{} is there", folder.display())),
+        false => Bad(format!(
+            "{} can't be read; correct documents.folders",
             folder.display()
         )),
     };
     folders.map(finding).collect()
 }
 
-/// Asks the tool itself: nothing else knows better what it needs.
-async fn of_tool(executor: &ToolExecutor, tool: &str, arguments: serde_json::Value) -> Finding {
+// Calls the tool, because only the tool knows what it needs.
+async fn check_tool(
+    executor: &ToolExecutor,
+    tool: &str,
+    arguments: serde_json::Value,
+) -> DoctorFinding {
     const PATIENCE: Duration = Duration::from_secs(5);
     let call = ToolCall::new(tool, arguments)
         .origin(Origin::CommandLine)
         .timeout(PATIENCE);
-    if executor.rehearse(&call).is_err() {
-        return Finding::Warning("not available under the policy".to_owned());
+    if executor.dry_run(&call).is_err() {
+        return Warning("not available under the policy".to_owned());
     }
     match executor.execute(call).await.result {
-        Ok(_) => Finding::Good("works".to_owned()),
-        Err(error) => Finding::Warning(error.to_string()),
+        Ok(_) => Good("works".to_owned()),
+        Err(error) => Warning(error.to_string()),
     }
 }

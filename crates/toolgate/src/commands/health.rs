@@ -1,34 +1,28 @@
-//! `toolgate health`: whether a gateway takes calls, for containers, load balancers and scripts.
+//! `toolgate health`: tells containers, load balancers and scripts whether a gateway takes calls.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
-use anyhow::{Context, bail};
+use anyhow::bail;
 use serde_json::Value;
 use toolgate_core::escape;
 
-use crate::cli::{Global, HealthOptions, RemoteOptions};
-use crate::config::Uses;
+use crate::cli::{GlobalOptions, HealthOptions, RemoteOptions};
+use crate::config::SecretScope;
 use crate::exit::Exit;
-use crate::remote::Remote;
+use crate::remote::RemoteGateway;
 use crate::{gateway, say, wiring};
 
-/// A gateway that takes longer to say that it is well is not well.
+// A gateway that needs longer to answer isn't healthy.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Never exits with 2, which Docker keeps for itself: what can't be asked is not healthy either.
-pub(crate) fn run(global: &Global, options: &HealthOptions) -> anyhow::Result<Exit> {
-    let asked = url(global, options).and_then(|url| {
-        let runtime = super::runtime().context("cannot start")?;
-        runtime.block_on(ask(url))
-    });
+// Never exits with 2, which Docker reserves. A gateway that can't be asked isn't healthy either.
+pub(crate) fn run(global: &GlobalOptions, options: &HealthOptions) -> anyhow::Result<Exit> {
+    let asked = url(global, options).and_then(|url| super::block_on(ask(url))?);
     Ok(match asked {
         Ok((is_well, line)) => {
             say::text(&line);
-            match is_well {
-                true => Exit::Success,
-                false => Exit::Failure,
-            }
+            Exit::success_if(is_well)
         }
         Err(error) => {
             say::error(&error);
@@ -37,11 +31,13 @@ pub(crate) fn run(global: &Global, options: &HealthOptions) -> anyhow::Result<Ex
     })
 }
 
-fn url(global: &Global, options: &HealthOptions) -> anyhow::Result<String> {
+fn url(global: &GlobalOptions, options: &HealthOptions) -> anyhow::Result<String> {
     if let Some(url) = &options.url {
         return Ok(url.clone());
     }
-    let bind = wiring::configuration(global, Uses::Names)?.serve.bind;
+    let bind = wiring::configuration(global, SecretScope::Names)?
+        .serve
+        .bind;
     let ip = match bind.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
         IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
@@ -50,13 +46,12 @@ fn url(global: &Global, options: &HealthOptions) -> anyhow::Result<String> {
     Ok(gateway::url(SocketAddr::new(ip, bind.port())))
 }
 
-/// Whether the gateway takes calls, and how it is in one line.
 async fn ask(url: String) -> anyhow::Result<(bool, String)> {
     let options = RemoteOptions {
         at: Some(url),
         token: None,
     };
-    let Some(remote) = Remote::of(&options)? else {
+    let Some(remote) = RemoteGateway::from_options(&options)? else {
         bail!("no address");
     };
     let answer = tokio::time::timeout(PATIENCE, remote.get(&["readyz"], &[]));

@@ -1,4 +1,4 @@
-//! The servers of home protocols that are in this program: the stand-alone ones, as commands.
+//! The stand-alone home servers that are built into this program, as subcommands.
 
 use anyhow::Context;
 use clap::Subcommand;
@@ -6,12 +6,12 @@ use tracing::level_filters::LevelFilter;
 
 use crate::exit::Exit;
 
-// One variant for each protocol. Not a doc comment: clap would take it for the help of the program.
+// One variant per protocol. Not a doc comment, which clap would show as the program's help.
 #[derive(Debug, Subcommand)]
 pub(crate) enum HomeServer {
     /// Offer Z-Wave devices behind zwave-js-ui as an MCP server on stdin and stdout
     #[command(after_help = zwave_mcp_server::help("toolgate zwave-mcp-server"))]
-    ZwaveMcpServer(zwave_mcp_server::Options),
+    ZwaveMcpServer(zwave_mcp_server::ServerOptions),
 }
 
 impl HomeServer {

@@ -1,25 +1,26 @@
-//! `toolgate import claude|cursor|vscode|FILE`: takes over the servers of another client.
+//! `toolgate import claude|cursor|vscode|FILE`: imports the servers of another client.
 
-mod places;
+mod sources;
 
 use anyhow::bail;
 use serde_json::{Map, Value, json};
 use toolgate_core::escape;
-use toolgate_mcp::{Places, ServerSettings};
+use toolgate_mcp::{ConfigPaths, ServerSettings};
 use tracing::warn;
 
-use super::add::{usual_sandbox, word_about_secrets, word_about_shadow, word_about_trust};
-use crate::cli::{Global, ImportOptions};
-use crate::config::{Document, servers};
-use crate::edit::ServerFile;
+use super::add::{default_sandbox, note_literal_secrets, note_shadowed, note_untrusted};
+use crate::cli::{GlobalOptions, ImportOptions};
+use crate::config::{ConfigDocument, servers};
 use crate::exit::Exit;
+use crate::server_file::ServerFile;
+use crate::wrap::counted;
 use crate::{effects, say, wiring};
-use places::Source;
+use sources::ImportSource;
 
-/// Where the text behind `take` or `skip` begins, right of those.
+// Indent of the text after `take` or `skip`.
 const WORD: usize = 6;
 
-enum Verdict {
+enum ImportVerdict {
     Take {
         name: String,
         entry: Value,
@@ -28,8 +29,8 @@ enum Verdict {
     Skip(String),
 }
 
-pub(crate) fn run(global: &Global, options: &ImportOptions) -> anyhow::Result<Exit> {
-    let sources = places::sources(&options.from, &wiring::environment)?;
+pub(crate) fn run(global: &GlobalOptions, options: &ImportOptions) -> anyhow::Result<Exit> {
+    let sources = sources::sources(&options.from, &wiring::environment)?;
     let file = ServerFile::open(global, &wiring::environment)?;
     let mut taken: Vec<(String, Value)> = Vec::new();
     let mut skipped = 0;
@@ -49,12 +50,14 @@ pub(crate) fn run(global: &Global, options: &ImportOptions) -> anyhow::Result<Ex
         say::text(&source.to_string());
         for (name, entry) in &entries {
             let is_taken = |name: &str| taken.iter().any(|(taken, _)| taken == name);
-            let verdict = match judge(name, entry, source) {
-                Verdict::Take { name, .. } if is_taken(&name) => {
-                    Verdict::Skip("is taken from a file above".to_owned())
+            let verdict = match evaluate(name, entry, source) {
+                ImportVerdict::Take { name, .. } if is_taken(&name) => {
+                    ImportVerdict::Skip("is taken from a file above".to_owned())
                 }
-                Verdict::Take { name, .. } if !options.force && file.names().contains(&name) => {
-                    Verdict::Skip(format!(
+                ImportVerdict::Take { name, .. }
+                    if !options.force && file.names().contains(&name) =>
+                {
+                    ImportVerdict::Skip(format!(
                         "is in {} already; --force replaces it",
                         file.path().display()
                     ))
@@ -63,8 +66,8 @@ pub(crate) fn run(global: &Global, options: &ImportOptions) -> anyhow::Result<Ex
             };
             say::hanging(&shown(name, &verdict), WORD);
             match verdict {
-                Verdict::Take { name, entry, .. } => taken.push((name, entry)),
-                Verdict::Skip(_) => skipped += 1,
+                ImportVerdict::Take { name, entry, .. } => taken.push((name, entry)),
+                ImportVerdict::Skip(_) => skipped += 1,
             }
         }
     }
@@ -87,7 +90,7 @@ fn finish(
     if dry_run {
         say::note(&format!(
             "{} would go into {shown}; nothing was written",
-            count(taken.len())
+            counted(taken.len(), "server")
         ));
         return Ok(Exit::Success);
     }
@@ -95,27 +98,23 @@ fn finish(
         file.put(name, entry);
     }
     file.save()?;
-    say::note(&format!("{} put into {shown}", count(taken.len())));
-    word_about_trust(file);
+    say::note(&format!(
+        "{} put into {shown}",
+        counted(taken.len(), "server")
+    ));
+    note_untrusted(file);
     let entries: Vec<&Value> = taken.iter().map(|(_, entry)| entry).collect();
-    word_about_secrets(&entries);
-    word_about_shadow(file);
+    note_literal_secrets(&entries);
+    note_shadowed(file);
     say::note("'toolgate doctor' starts them and says how they are");
     Ok(Exit::Success)
 }
 
-fn count(servers: usize) -> String {
-    match servers {
-        1 => "1 server".to_owned(),
-        several => format!("{several} servers"),
-    }
-}
-
-fn shown(name: &str, verdict: &Verdict) -> String {
+fn shown(name: &str, verdict: &ImportVerdict) -> String {
     let name = escape(name);
     match verdict {
-        Verdict::Skip(reason) => format!("  skip  {name}: {}", escape(reason)),
-        Verdict::Take {
+        ImportVerdict::Skip(reason) => format!("  skip  {name}: {}", escape(reason)),
+        ImportVerdict::Take {
             name: new,
             entry,
             dropped,
@@ -136,8 +135,8 @@ fn shown(name: &str, verdict: &Verdict) -> String {
     }
 }
 
-fn entries(source: &Source) -> anyhow::Result<Map<String, Value>> {
-    let document = Document::read(&source.path)?;
+fn entries(source: &ImportSource) -> anyhow::Result<Map<String, Value>> {
+    let document = ConfigDocument::read(&source.path)?;
     let root = source.root(document.value());
     let mut entries = Map::new();
     for key in servers::KEYS {
@@ -150,32 +149,32 @@ fn entries(source: &Source) -> anyhow::Result<Map<String, Value>> {
     Ok(entries)
 }
 
-fn judge(name: &str, entry: &Value, source: &Source) -> Verdict {
+fn evaluate(name: &str, entry: &Value, source: &ImportSource) -> ImportVerdict {
     let Value::Object(original) = entry else {
-        return Verdict::Skip("it is no object".to_owned());
+        return ImportVerdict::Skip("it is not an object".to_owned());
     };
     let (mut known, dropped) = known_keys(original);
     for (key, value) in &mut known {
-        settle(value, source);
+        replace_foreign_variables(value, source);
         if key == "timeout" || key == "startTimeout" {
             with_unit(value);
         }
     }
     let mut entry = Value::Object(known);
     if let Some(asked) = servers::asks_for_input(&entry) {
-        return Verdict::Skip(asked);
+        return ImportVerdict::Skip(asked);
     }
     absolute(&mut entry, source);
-    confine(&mut entry);
-    // Names with an owner in front, as registries have them.
+    add_sandbox(&mut entry);
+    // Registries put an owner in front of the name.
     let name = name.rsplit('/').next().unwrap_or(name).trim().to_owned();
-    let places = Places {
+    let places = ConfigPaths {
         folder: &source.folder,
         home: None,
     };
     let (settings, problems) = ServerSettings::read(&name, &sample(&entry), places);
     match settings {
-        Some(_) => Verdict::Take {
+        Some(_) => ImportVerdict::Take {
             name,
             entry,
             dropped,
@@ -186,17 +185,16 @@ fn judge(name: &str, entry: &Value, source: &Source) -> Verdict {
             let reason = text
                 .split_once(" is left out: ")
                 .map_or(&*text, |(_, reason)| reason);
-            Verdict::Skip(reason.to_owned())
+            ImportVerdict::Skip(reason.to_owned())
         }
     }
 }
 
-/// What is ours too, and the names of the rest.
 fn known_keys(entry: &Map<String, Value>) -> (Map<String, Value>, Vec<String>) {
     let (known, other): (Vec<_>, Vec<_>) = entry
         .iter()
         .filter(|(_, value)| !value.is_null())
-        .partition(|(key, _)| ServerSettings::knows(key));
+        .partition(|(key, _)| ServerSettings::is_known_key(key));
     let known = known
         .into_iter()
         .map(|(key, value)| (key.clone(), value.clone()));
@@ -204,8 +202,7 @@ fn known_keys(entry: &Map<String, Value>) -> (Map<String, Value>, Vec<String>) {
     (known.collect(), other.collect())
 }
 
-/// Replaces the variables that only the other client has.
-fn settle(value: &mut Value, source: &Source) {
+fn replace_foreign_variables(value: &mut Value, source: &ImportSource) {
     match value {
         Value::String(text) if text.contains("${") => {
             let folder = source.folder.to_string_lossy();
@@ -213,13 +210,17 @@ fn settle(value: &mut Value, source: &Source) {
                 .replace("${workspaceFolder}", &folder)
                 .replace("${userHome}", "${HOME}");
         }
-        Value::Array(list) => list.iter_mut().for_each(|value| settle(value, source)),
-        Value::Object(map) => map.values_mut().for_each(|value| settle(value, source)),
+        Value::Array(list) => list
+            .iter_mut()
+            .for_each(|value| replace_foreign_variables(value, source)),
+        Value::Object(map) => map
+            .values_mut()
+            .for_each(|value| replace_foreign_variables(value, source)),
         _ => {}
     }
 }
 
-/// Other clients leave the unit out: seconds where the number is small, else milliseconds.
+// Other clients give no unit. A small number means seconds, a large one milliseconds.
 fn with_unit(value: &mut Value) {
     let Some(number) = value.as_f64().filter(|number| *number > 0.0) else {
         return;
@@ -232,8 +233,8 @@ fn with_unit(value: &mut Value) {
     *value = json!(format!("{seconds}s"));
 }
 
-/// Relative paths meant the folder of the other client's file, not of ours.
-fn absolute(entry: &mut Value, source: &Source) {
+// Makes paths absolute, because they were relative to the other client's file.
+fn absolute(entry: &mut Value, source: &ImportSource) {
     let whole = |text: &str| source.folder.join(text).to_string_lossy().into_owned();
     let is_relative = |text: &str| !text.starts_with(['/', '~', '$']);
     if let Some(cwd) = entry["cwd"].as_str().filter(|cwd| is_relative(cwd)) {
@@ -251,20 +252,19 @@ fn absolute(entry: &mut Value, source: &Source) {
     {
         *program = json!(whole(text));
     }
-    // Looking for a key must not have made it.
+    // Indexing a missing key inserts a null, which must not be saved.
     if let Value::Object(object) = entry {
         object.retain(|_, value| !value.is_null());
     }
 }
 
-/// Other clients have no sandbox to take over, so their servers get the one that `add` gives.
-fn confine(entry: &mut Value) {
+// Other clients have no sandbox setting, so their servers get the one that `add` gives.
+fn add_sandbox(entry: &mut Value) {
     if entry.get("command").is_some() && entry.get("sandbox").is_none() {
-        entry["sandbox"] = json!(usual_sandbox(entry));
+        entry["sandbox"] = json!(default_sandbox(entry));
     }
 }
 
-/// The entry as it would be with its variables set to something.
 fn sample(entry: &Value) -> Value {
     let mut sample = entry.clone();
     for key in ["url", "serverUrl", "httpUrl"] {

@@ -1,4 +1,4 @@
-//! `toolgate init`: a configuration to start from.
+//! `toolgate init`: writes a configuration to start from.
 
 use std::path::{Path, PathBuf};
 
@@ -6,21 +6,21 @@ use anyhow::{Context, bail};
 use serde_json::Value;
 use toolgate_core::escape;
 
-use crate::cli::{Global, InitOptions};
-use crate::config::{self, Document, servers};
+use crate::cli::{GlobalOptions, InitOptions};
+use crate::config::{self, ConfigDocument, servers};
 use crate::exit::Exit;
-use crate::trust::Scope;
-use crate::{edit, file, folder_file, say, wiring};
+use crate::trust::TrustScope;
+use crate::{file, folder_file, say, server_file, wiring};
 
-/// Every section with its defaults, and tools to copy from. A test reads it with the real reader.
+/// Every section with its defaults, and tools to copy. A test reads it with the real parser.
 pub(crate) const TEMPLATE: &str = include_str!("init.jsonc");
-/// What stands in the template until it is known where the schema is.
+/// Replaced once it is known where the schema is stored.
 const SCHEMA_LINE: &str = "  \"$schema\": \"toolgate.schema.json\",\n";
 const SCHEMA: &str = include_str!("../../../../docs/toolgate.schema.json");
 
-pub(crate) fn run(global: &Global, options: &InitOptions) -> anyhow::Result<Exit> {
+pub(crate) fn run(global: &GlobalOptions, options: &InitOptions) -> anyhow::Result<Exit> {
     let here = std::env::current_dir().context("the working folder is gone")?;
-    let path = place(global, options)?;
+    let path = target_file(global, options)?;
     if !options.force && path.symlink_metadata().is_ok() {
         bail!("{} is there already; --force overwrites it", path.display());
     }
@@ -30,9 +30,9 @@ pub(crate) fn run(global: &Global, options: &InitOptions) -> anyhow::Result<Exit
         .and_then(|()| file::replace(&path, &text))
         .with_context(|| format!("cannot write {}", path.display()))?;
     if path.file_name().is_some_and(|name| name == "toolgate.json")
-        && let Err(error) = edit::agree(&path, &text, &Scope::Whole)
+        && let Err(error) = server_file::agree(&path, &text, &TrustScope::Whole)
     {
-        // The file is there all the same.
+        // The file was written all the same.
         say::note(&format!("{error:#}"));
     }
     let after = read_here(global, &here);
@@ -44,28 +44,27 @@ pub(crate) fn run(global: &Global, options: &InitOptions) -> anyhow::Result<Exit
     };
     say::note(&format!("wrote {shown}; try: toolgate{option} list"));
     if let Some(hidden) = before.filter(|before| is_read && !is_same(before, &path)) {
-        tell_hidden(&shown, &hidden);
+        note_hidden(&shown, &hidden);
     }
     Ok(Exit::Success)
 }
 
-/// The file that is named, by `--config` and `$TOOLGATE_CONFIG` too: it is the one that is read.
-fn place(global: &Global, options: &InitOptions) -> anyhow::Result<PathBuf> {
+// The named file, also by `--config` or `$TOOLGATE_CONFIG`, since that is the one that is read.
+fn target_file(global: &GlobalOptions, options: &InitOptions) -> anyhow::Result<PathBuf> {
     match (&options.file, &global.config) {
         (Some(_), Some(_)) => bail!("give the file once, by --config or behind init"),
         (Some(file), None) => Ok(file.clone()),
         (None, _) => {
-            let named = config::named(global.config.as_deref(), &wiring::environment);
+            let named = config::named_file(global.config.as_deref(), &wiring::environment);
             Ok(named.unwrap_or_else(|| "toolgate.json".into()))
         }
     }
 }
 
-/// The file that is read in this folder.
-fn read_here(global: &Global, here: &Path) -> Option<PathBuf> {
-    let named = config::named(global.config.as_deref(), &wiring::environment);
+fn read_here(global: &GlobalOptions, here: &Path) -> Option<PathBuf> {
+    let named = config::named_file(global.config.as_deref(), &wiring::environment);
     let folders = || {
-        let (agreed, _) = folder_file::agreed(here, &wiring::environment, |_, _| None);
+        let (agreed, _) = folder_file::find_agreed(here, &wiring::environment, |_, _| None);
         agreed.map(|(file, _)| file.path().to_owned())
     };
     let users = || config::user_file(&wiring::environment).filter(|path| path.exists());
@@ -77,14 +76,14 @@ fn is_same(one: &Path, other: &Path) -> bool {
     real(one).is_some_and(|one| real(other) == Some(one))
 }
 
-/// Only one file is read: whoever had servers in another one should know.
-fn tell_hidden(shown: &str, hidden: &Path) {
-    let entries = |document: &Document, key| {
+// Only one file is read, so a person with servers in another one should know.
+fn note_hidden(shown: &str, hidden: &Path) {
+    let entries = |document: &ConfigDocument, key| {
         let entries = servers::entries(document, key).ok().flatten();
         let names = entries.into_iter().flatten().map(|(name, _)| escape(name));
         names.collect::<Vec<_>>()
     };
-    let document = Document::read(hidden).ok();
+    let document = ConfigDocument::read(hidden).ok();
     let document = document.iter();
     let names: Vec<String> = document
         .flat_map(|document| {
@@ -104,7 +103,6 @@ fn tell_hidden(shown: &str, hidden: &Path) {
     ));
 }
 
-/// The line that tells an editor what the keys mean; none where the schema cannot be put anywhere.
 fn schema_line() -> String {
     let folder = config::state_folder(&wiring::environment);
     let path = folder.map(|folder| folder.join("toolgate.schema.json"));

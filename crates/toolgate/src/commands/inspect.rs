@@ -1,32 +1,31 @@
-//! `toolgate inspect TOOL`: everything about one tool, or about a server and its tools.
+//! `toolgate inspect NAME`: shows everything about one tool, or about a server and its tools.
 
-mod at;
 mod parameters;
+mod remote;
 mod statistics;
 
-use anyhow::Context;
 use serde_json::{Value, json};
-use toolgate_core::{Scope, Source, ToolDefinition, ToolError, escape};
+use toolgate_core::{Scope, ToolDefinition, ToolError, ToolSource, escape};
 use toolgate_mcp::{ServerStatus, ToolChange};
 
 use super::tool_list::{self, ToolRow};
-use super::{rendered, runtime, server, to_json, trust_tools};
-use crate::cli::{Global, InspectOptions};
-use crate::config::{Config, ConfiguredServer, Uses};
+use super::{block_on, rendered, server, to_json, trust_tools};
+use crate::cli::{GlobalOptions, InspectOptions};
+use crate::config::{Config, ConfiguredServer, SecretScope};
 use crate::exit::Exit;
-use crate::remote::Remote;
+use crate::remote::RemoteGateway;
 use crate::say;
-use crate::servers::{self, Fleet, Start};
+use crate::servers::{self, ServerFleet, ServerStart::WhenNeeded};
 use crate::spinner::Spinner;
-use crate::wiring::{self, Tools};
+use crate::wiring::{self, ConfiguredTools};
 use crate::wrap;
 use parameters::is_required;
 
-pub(crate) fn run(global: &Global, options: &InspectOptions) -> anyhow::Result<Exit> {
-    if let Some(remote) = Remote::of(&options.remote)? {
-        return at::inspect_at(&remote, options);
+pub(crate) fn run(global: &GlobalOptions, options: &InspectOptions) -> anyhow::Result<Exit> {
+    if let Some(remote) = RemoteGateway::from_options(&options.remote)? {
+        return remote::inspect_at(&remote, options);
     }
-    let config = wiring::configuration_or_ask(global, Uses::Tools)?;
+    let config = wiring::configuration_or_ask(global, SecretScope::Tools)?;
     let tools = wiring::tools(&config);
     wiring::warn_about(&config, &tools);
     let named = |server: &&ConfiguredServer| server.settings.name == options.tool;
@@ -42,10 +41,9 @@ pub(crate) fn run(global: &Global, options: &InspectOptions) -> anyhow::Result<E
     }
     wiring::warn_about_servers(&config);
     let all = servers::settings(&config.servers);
-    let runtime = runtime().context("cannot start")?;
-    let exit = runtime.block_on(async {
+    block_on(async {
         let spinner = Spinner::new("starting");
-        let fleet = Fleet::start(&config, &tools, all, Start::WhenNeeded, Some(&spinner));
+        let fleet = ServerFleet::start(&config, &tools, all, WhenNeeded, Some(&spinner));
         let settled = async {
             let (servers, name) = (&fleet.servers, &options.tool);
             if is_server && (options.refresh || !fleet.remembers(name)) {
@@ -63,20 +61,17 @@ pub(crate) fn run(global: &Global, options: &InspectOptions) -> anyhow::Result<E
         };
         fleet.stop().await;
         exit
-    });
-    runtime.shutdown_background();
-    Ok(exit)
+    })
 }
 
-/// A tool; else a server of that name.
 fn inspect(
     config: &Config,
-    tools: &Tools,
-    fleet: Option<&Fleet>,
+    tools: &ConfiguredTools,
+    fleet: Option<&ServerFleet>,
     options: &InspectOptions,
 ) -> Exit {
-    let found = match wiring::probe(config, tools).find(&options.tool) {
-        // It can be looked at all the same.
+    let found = match wiring::probe_executor(config, tools).find(&options.tool) {
+        // A withheld tool can still be inspected.
         Err(error @ ToolError::Withheld { .. }) => tools.manager.find(&options.tool).ok_or(error),
         found => found,
     };
@@ -92,20 +87,20 @@ fn inspect(
                 .unwrap_or_else(|| "'toolgate list' shows all there are".to_owned());
             say::error(&anyhow::anyhow!("{error}. {hint}"));
             if let Some(fleet) = fleet {
-                fleet.tell_missing();
+                fleet.note_missing(None);
             }
             return Exit::Failure;
         }
     };
     let definition = tool.definition();
     let status = match definition.source() {
-        Source::Mcp(server) => fleet.and_then(|fleet| fleet.status(server)),
+        ToolSource::Mcp(server) => fleet.and_then(|fleet| fleet.status(server)),
         _ => None,
     };
-    let statistics = statistics::of(config, definition.name());
+    let statistics = statistics::for_tool(config, definition.name());
     let mut object = to_json(definition, fleet);
     let changes = status.as_ref().and_then(|status| status.changes.clone());
-    let change = changes.and_then(|changes| changes.of(definition.original_name()).cloned());
+    let change = changes.and_then(|changes| changes.for_tool(definition.original_name()).cloned());
     if options.json {
         object["change"] = json!(change);
         object["calls"] = json!(statistics);
@@ -140,11 +135,11 @@ fn not_agreed(change: &ToolChange) -> String {
     )
 }
 
-fn show_server(config: &Config, tools: &Tools, status: &ServerStatus, as_json: bool) {
-    let executor = wiring::probe(config, tools);
+fn show_server(config: &Config, tools: &ConfiguredTools, status: &ServerStatus, as_json: bool) {
+    let executor = wiring::probe_executor(config, tools);
     let all = tools.manager.tools();
     let of_server = all.iter().map(|tool| tool.definition()).filter(|tool| {
-        matches!(tool.source(), Source::Mcp(server) if *server == status.name)
+        matches!(tool.source(), ToolSource::Mcp(server) if *server == status.name)
             && executor.rules().admits(tool, &Scope::default())
     });
     if as_json {
@@ -155,7 +150,7 @@ fn show_server(config: &Config, tools: &Tools, status: &ServerStatus, as_json: b
     let rows: Vec<ToolRow> = of_server
         .map(|tool| ToolRow::from_json(&json!(tool)))
         .collect();
-    let names = tool_list::names(&rows, 2, say::width());
+    let names = tool_list::names(&rows, 2, say::stdout_width());
     let names = match names.is_empty() {
         true => names,
         false => format!("\n\n{names}"),
@@ -175,7 +170,7 @@ fn described(tool: &Value, timeout: f64) -> String {
     let parameters = match parameters::parameters(&tool["parameters"]) {
         rows if rows.is_empty() => "Parameters: any, or none".to_owned(),
         rows => {
-            let rows = wrap::definition_list(&rows, 2, say::width());
+            let rows = wrap::definition_list(&rows, 2, say::stdout_width());
             format!("{bold}Parameters{bold:#}\n{rows}")
         }
     };
@@ -190,13 +185,11 @@ fn described(tool: &Value, timeout: f64) -> String {
     )
 }
 
-/// Lines stay lines; what else is in them can not drive the terminal.
 fn lines(text: &str) -> String {
     let lines: Vec<String> = text.trim().lines().map(escape).collect();
     lines.join("\n")
 }
 
-/// The required parameters as a person would type them.
 fn example(schema: &Value) -> String {
     let properties = schema
         .get("properties")

@@ -1,23 +1,23 @@
-//! `toolgate list`: the tools there are.
+//! `toolgate list`: lists all tools.
 
-use anyhow::Context;
-use toolgate_core::{Scope, escape, nearest};
+use toolgate_core::{Scope, escape};
 
-use super::{runtime, to_json, tool_list};
-use crate::cli::{Global, ListOptions};
-use crate::config::{Config, ConfiguredServer, Uses};
-use crate::exit::{self, Exit};
-use crate::remote::{self, Remote, Trouble};
+use super::{block_on, block_on_interruptible, to_json, tool_list};
+use crate::cli::{GlobalOptions, ListOptions};
+use crate::command_words::did_you_mean;
+use crate::config::{Config, ConfiguredServer, SecretScope};
+use crate::exit::Exit;
+use crate::remote::{self, RemoteError, RemoteGateway};
 use crate::say;
-use crate::servers::{self, Fleet, Start};
+use crate::servers::{self, ServerFleet, ServerStart::WhenNeeded};
 use crate::spinner::Spinner;
-use crate::wiring::{self, Tools};
+use crate::wiring::{self, ConfiguredTools};
 
-pub(crate) fn run(global: &Global, options: &ListOptions) -> anyhow::Result<Exit> {
-    if let Some(remote) = Remote::of(&options.remote)? {
+pub(crate) fn run(global: &GlobalOptions, options: &ListOptions) -> anyhow::Result<Exit> {
+    if let Some(remote) = RemoteGateway::from_options(&options.remote)? {
         return list_at(&remote, options);
     }
-    let config = wiring::configuration_or_ask(global, Uses::Tools)?;
+    let config = wiring::configuration_or_ask(global, SecretScope::Tools)?;
     let tools = wiring::tools(&config);
     wiring::warn_about(&config, &tools);
     wiring::warn_about_servers(&config);
@@ -31,17 +31,16 @@ pub(crate) fn run(global: &Global, options: &ListOptions) -> anyhow::Result<Exit
         return Ok(Exit::Success);
     }
     let all = servers::settings(&config.servers);
-    let runtime = runtime().context("cannot start")?;
-    let exit = runtime.block_on(async {
+    block_on(async {
         let spinner = Spinner::new("starting");
-        let fleet = Fleet::start(&config, &tools, all, Start::WhenNeeded, Some(&spinner));
+        let fleet = ServerFleet::start(&config, &tools, all, WhenNeeded, Some(&spinner));
         let is_settled = fleet.wait(&spinner, settle(&fleet, options)).await;
         let exit = if is_settled {
             show(&config, &tools, Some(&fleet), options);
             let server = options.server.as_deref();
-            fleet.tell_missing_of(server);
+            fleet.note_missing(server);
             if !options.json {
-                fleet.tell_remembered_of(server);
+                fleet.note_remembered_of(server);
             }
             Exit::Success
         } else {
@@ -49,13 +48,10 @@ pub(crate) fn run(global: &Global, options: &ListOptions) -> anyhow::Result<Exit
         };
         fleet.stop().await;
         exit
-    });
-    runtime.shutdown_background();
-    Ok(exit)
+    })
 }
 
-/// Starts what has to be asked, and waits for that alone.
-async fn settle(fleet: &Fleet, options: &ListOptions) {
+async fn settle(fleet: &ServerFleet, options: &ListOptions) {
     match &options.server {
         Some(server) if !options.refresh && fleet.remembers(server) => {}
         Some(server) => fleet.servers.settled_server(server).await,
@@ -67,8 +63,13 @@ async fn settle(fleet: &Fleet, options: &ListOptions) {
     }
 }
 
-fn show(config: &Config, tools: &Tools, fleet: Option<&Fleet>, options: &ListOptions) {
-    let executor = wiring::probe(config, tools);
+fn show(
+    config: &Config,
+    tools: &ConfiguredTools,
+    fleet: Option<&ServerFleet>,
+    options: &ListOptions,
+) {
+    let executor = wiring::probe_executor(config, tools);
     let all = tools.manager.tools();
     let visible: Vec<_> = all
         .iter()
@@ -79,29 +80,23 @@ fn show(config: &Config, tools: &Tools, fleet: Option<&Fleet>, options: &ListOpt
     tool_list::print(list.collect(), options);
 }
 
-fn list_at(remote: &Remote, options: &ListOptions) -> anyhow::Result<Exit> {
-    let runtime = runtime().context("cannot start")?;
+fn list_at(remote: &RemoteGateway, options: &ListOptions) -> anyhow::Result<Exit> {
     let query = [("withheld", "true".to_owned())];
-    let asked = runtime.block_on(async {
-        tokio::select! {
-            answer = remote.get(&["api", "tools"], &query) => Some(answer),
-            () = exit::interrupted() => None,
-        }
-    });
-    Ok(match asked {
-        None => Exit::Interrupted,
-        Some(Err(trouble)) => trouble.told(),
-        Some(Ok(answer)) => match answer.body.as_array() {
-            Some(tools) => {
-                tool_list::print(tools.clone(), options);
-                Exit::Success
-            }
-            None => Trouble::Away(remote::detail(&answer)).told(),
+    Ok(
+        match block_on_interruptible(remote.get(&["api", "tools"], &query))? {
+            None => Exit::Interrupted,
+            Some(Err(error)) => error.report(),
+            Some(Ok(answer)) => match answer.body.as_array() {
+                Some(tools) => {
+                    tool_list::print(tools.clone(), options);
+                    Exit::Success
+                }
+                None => RemoteError::Away(remote::detail(&answer)).report(),
+            },
         },
-    })
+    )
 }
 
-/// Only the server that was named has to be started.
 fn is_wanted(options: &ListOptions) -> impl Fn(&&ConfiguredServer) -> bool {
     let name = options.server.as_deref();
     move |server| name.is_none_or(|name| server.settings.name == name)
@@ -118,10 +113,8 @@ fn unknown_server(config: &Config, options: &ListOptions) -> Option<anyhow::Erro
     if known().any(|known| known == name) {
         return None;
     }
-    let hint = match nearest(name, known(), 1).pop() {
-        Some(near) => format!("did you mean '{}'?", escape(&near)),
-        None => "'toolgate add' adds one".to_owned(),
-    };
+    let hint = did_you_mean(name, known());
+    let hint = hint.unwrap_or_else(|| "'toolgate add' adds one".to_owned());
     Some(anyhow::anyhow!(
         "no server is called '{}'; {hint}",
         escape(name)

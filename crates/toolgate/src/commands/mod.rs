@@ -1,4 +1,4 @@
-//! One file per command.
+//! The commands, one file each.
 
 pub(crate) mod add;
 #[cfg(feature = "chat")]
@@ -32,23 +32,44 @@ mod trust_tools;
 #[cfg(feature = "voice")]
 pub(crate) mod voice;
 
+use anyhow::Context;
 use serde_json::{Value, json};
-use toolgate_core::{Source, ToolDefinition, is_unseen};
+use tokio::runtime::Builder;
+use toolgate_core::{ToolDefinition, ToolSource, is_invisible};
 
-use crate::say;
-use crate::servers::Fleet;
+use crate::servers::ServerFleet;
+use crate::{exit, say};
 
-/// A runtime on this very thread: a command that runs one call needs no more, and starts faster.
-fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
-    tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
+// A runtime on this thread starts faster, and a command that makes one call needs no more.
+fn block_on<T>(command: impl Future<Output = T>) -> anyhow::Result<T> {
+    run_on(Builder::new_current_thread(), command)
 }
 
-/// A tool for programs; one of an MCP server with how that is.
-fn to_json(tool: &ToolDefinition, fleet: Option<&Fleet>) -> Value {
+fn block_on_threads<T>(command: impl Future<Output = T>) -> anyhow::Result<T> {
+    run_on(Builder::new_multi_thread(), command)
+}
+
+/// Runs a command that Ctrl-C may end at once. `None` if it did.
+fn block_on_interruptible<T>(command: impl Future<Output = T>) -> anyhow::Result<Option<T>> {
+    block_on(async {
+        tokio::select! {
+            output = command => Some(output),
+            () = exit::interrupted() => None,
+        }
+    })
+}
+
+fn run_on<T>(mut builder: Builder, command: impl Future<Output = T>) -> anyhow::Result<T> {
+    let runtime = builder.enable_all().build().context("cannot start")?;
+    let output = runtime.block_on(command);
+    // A thread may still be reading from the terminal, and can't be stopped.
+    runtime.shutdown_background();
+    Ok(output)
+}
+
+fn to_json(tool: &ToolDefinition, fleet: Option<&ServerFleet>) -> Value {
     let mut object = json!(tool);
-    if let Source::Mcp(server) = tool.source()
+    if let ToolSource::Mcp(server) = tool.source()
         && let Some(status) = fleet.and_then(|fleet| fleet.status(server))
     {
         object["transport"] = json!(status.transport);
@@ -59,27 +80,24 @@ fn to_json(tool: &ToolDefinition, fleet: Option<&Fleet>) -> Value {
     object
 }
 
-/// JSON as a terminal or a pipe wants it: for eyes, or one line for programs.
 fn rendered(value: &Value) -> String {
-    match say::is_watched() {
+    match say::stdout_is_terminal() {
         true => escaped(&format!("{value:#}")),
         false => value.to_string(),
     }
 }
 
-/// The same on one line in both cases, for lists that go on.
 fn rendered_line(value: &Value) -> String {
-    match say::is_watched() {
+    match say::stdout_is_terminal() {
         true => escaped(&value.to_string()),
         false => value.to_string(),
     }
 }
 
-/// Still the same JSON, but nothing in it drives a terminal or hides text.
 fn escaped(json: &str) -> String {
     let mut shown = String::new();
     for c in json.chars() {
-        if is_unseen(c) && c != '\n' {
+        if is_invisible(c) && c != '\n' {
             c.encode_utf16(&mut [0; 2])
                 .iter()
                 .for_each(|unit| shown.push_str(&format!("\\u{unit:04x}")));

@@ -1,24 +1,25 @@
-//! `toolgate remove NAME`: takes a server out of our file.
+//! `toolgate remove NAME`: removes a server from the configuration file.
 
 use anyhow::bail;
-use toolgate_core::{escape, nearest};
+use toolgate_core::escape;
 
-use crate::cli::{Global, RemoveOptions};
-use crate::edit::ServerFile;
+use crate::cli::{GlobalOptions, RemoveOptions};
+use crate::command_words::did_you_mean;
 use crate::exit::Exit;
+use crate::server_file::ServerFile;
 use crate::{say, wiring};
 
-pub(crate) fn run(global: &Global, options: &RemoveOptions) -> anyhow::Result<Exit> {
+pub(crate) fn run(global: &GlobalOptions, options: &RemoveOptions) -> anyhow::Result<Exit> {
     let file = ServerFile::open(global, &wiring::environment)?;
     let shown = file.path().display().to_string();
     let name = options.name.as_str();
     if !file.remove(name) {
         let names = file.names();
-        let hint = match nearest(name, names.iter().map(String::as_str), 1).pop() {
-            Some(near) => format!("did you mean '{}'?", escape(&near)),
-            None if names.is_empty() => "it has no servers".to_owned(),
-            None => format!("there are: {}", escape(&names.join(", "))),
-        };
+        let hint = did_you_mean(name, names.iter().map(String::as_str));
+        let hint = hint.unwrap_or_else(|| match names.is_empty() {
+            true => "it has no servers".to_owned(),
+            false => format!("there are: {}", escape(&names.join(", "))),
+        });
         bail!("{shown} has no server '{}'; {hint}", escape(name));
     }
     file.save()?;

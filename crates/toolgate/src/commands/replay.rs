@@ -1,48 +1,43 @@
-//! `toolgate replay ID`: makes a recorded call once more.
+//! `toolgate replay ID`: repeats a recorded call.
 
-mod at;
+mod remote;
 
 use anyhow::bail;
 use serde_json::Value;
 use toolgate_core::{ToolCall, ToolExecutor, escape, is_redacted};
-use toolgate_journal::{CallDetail, JournalError, Reader};
+use toolgate_journal::{CallDetail, JournalError, JournalReader};
 
 use super::call::{CallRequest, CliArguments};
 use super::calls;
-use crate::cli::{Global, ReplayOptions};
-use crate::config::Uses;
+use crate::cli::{GlobalOptions, ReplayOptions};
+use crate::config::SecretScope;
 use crate::exit::Exit;
-use crate::remote::Remote;
+use crate::remote::RemoteGateway;
 use crate::spinner::Spinner;
 use crate::{journal, questions, say, terminal, wiring};
 
-pub(crate) fn run(global: &Global, options: &ReplayOptions) -> anyhow::Result<Exit> {
-    if let Some(remote) = Remote::of(&options.remote)? {
-        return at::run(&remote, options);
+pub(crate) fn run(global: &GlobalOptions, options: &ReplayOptions) -> anyhow::Result<Exit> {
+    if let Some(remote) = RemoteGateway::from_options(&options.remote)? {
+        return remote::run(&remote, options);
     }
-    let config = wiring::configuration(global, Uses::Tools)?;
+    let config = wiring::configuration(global, SecretScope::Tools)?;
     let call = match journal::reader(&config) {
-        Ok(reader) => found(&reader, options),
-        Err(error) => {
-            say::error(&anyhow::anyhow!(error.to_string()));
-            return Ok(Exit::Failure);
-        }
+        Ok(reader) => find_verified(&reader, options),
+        Err(error) => return Ok(Exit::failure(error)),
     };
     let call = match call {
         Ok(call) => call,
-        Err(error) => return Ok(calls::Unread::from(error).told()),
+        Err(error) => return Ok(calls::CallReadError::from(error).report()),
     };
     let Some((call, unverified)) = call else {
-        calls::tell_unknown(&options.id);
-        return Ok(Exit::Failure);
+        return Ok(calls::report_unknown(&options.id));
     };
     expect_repeatable(&call)?;
     if let Some(problem) = unverified {
-        say::error(&anyhow::anyhow!(
-            "the record of this call is not to be trusted: {problem}. Nothing was run; look at it with 'toolgate calls {}', and --unverified runs it all the same",
+        return Ok(Exit::failure(format!(
+            "the record of this call can't be trusted: {problem}. Nothing was run; 'toolgate calls {}' shows it, and --unverified runs it anyway",
             call.summary.id
-        ));
-        return Ok(Exit::Failure);
+        )));
     }
     let request = CallRequest {
         tool: &call.summary.tool,
@@ -50,13 +45,13 @@ pub(crate) fn run(global: &Global, options: &ReplayOptions) -> anyhow::Result<Ex
         timeout: options.timeout,
         dry_run: false,
         yes: options.yes,
-        again: Some(Again { yes: options.yes }),
+        again: Some(ReplayConsent { yes: options.yes }),
     };
     request.run(&config, "toolgate replay")
 }
 
-fn found(
-    reader: &Reader,
+fn find_verified(
+    reader: &JournalReader,
     options: &ReplayOptions,
 ) -> Result<Option<(CallDetail, Option<String>)>, JournalError> {
     let Some(call) = calls::find(reader, &options.id)? else {
@@ -69,54 +64,46 @@ fn found(
     Ok(Some((call, unverified)))
 }
 
-/// Refuses what could only be made as another call than it was.
 fn expect_repeatable(call: &CallDetail) -> anyhow::Result<()> {
     let tool = escape(&call.summary.tool);
     if !call.asked.is_object() {
         bail!(
-            "the arguments of this call were no JSON object or too long to keep; make it anew with 'toolgate call {tool} …'"
+            "the arguments of this call were not a JSON object or too long to keep; make a new call with 'toolgate call {tool} …'"
         );
     }
     if is_redacted(&call.asked) {
         bail!(
-            "the arguments of this call held a secret, which is not recorded; make it anew with 'toolgate call {tool} …'"
+            "the arguments of this call contained a secret, which is not recorded; make a new call with 'toolgate call {tool} …'"
         );
     }
     Ok(())
 }
 
-/// The agreement that something which may have an effect is done once more.
-pub(crate) struct Again {
+pub(crate) struct ReplayConsent {
     yes: bool,
 }
 
-impl Again {
-    /// Asks about what is not read-only; an error if nobody can be asked.
-    pub(crate) async fn agreed(
+impl ReplayConsent {
+    /// Asks unless the tool is read-only. Fails if nobody can be asked.
+    pub(crate) async fn is_confirmed(
         &self,
         executor: &ToolExecutor,
         call: &ToolCall,
         spinner: &Spinner,
     ) -> anyhow::Result<bool> {
-        let Ok(rehearsal) = executor.rehearse(call) else {
-            // It will fail before it has an effect, and say why.
+        let Ok(rehearsal) = executor.dry_run(call) else {
+            // The call will fail before it has an effect, and say why.
             return Ok(true);
         };
         let tool = rehearsal.tool.definition();
         if tool.annotations().read_only == Some(true) {
             return Ok(true);
         }
-        self.agree(tool.name(), rehearsal.arguments.as_value(), spinner)
+        self.ask(tool.name(), rehearsal.arguments.as_value(), spinner)
             .await
     }
 
-    /// The same of a tool that is known not to say that it only reads.
-    async fn agree(
-        &self,
-        tool: &str,
-        arguments: &Value,
-        spinner: &Spinner,
-    ) -> anyhow::Result<bool> {
+    async fn ask(&self, tool: &str, arguments: &Value, spinner: &Spinner) -> anyhow::Result<bool> {
         if self.yes {
             return Ok(true);
         }
@@ -130,7 +117,7 @@ impl Again {
         let text =
             format!("{name} {arguments}\nIt does not say that it only reads. Run it again? [y/N]");
         let answer = questions::ask(spinner, move |line| {
-            say::line(&text);
+            say::stderr_line(&text);
             questions::is_yes(line().as_deref())
         });
         let is_agreed = answer.await.unwrap_or(false);

@@ -1,22 +1,22 @@
-//! `toolgate secret`: secrets of the configuration, in the keyring. None is ever printed.
+//! `toolgate secret`: manages the secrets in the keyring. It never prints one.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::IsTerminal;
 
 use anyhow::{Context, anyhow, bail};
 use serde_json::json;
-use toolgate_core::{escape, nearest};
+use toolgate_core::{escape, nearest_names};
 
-use super::{rendered, runtime};
-use crate::cli::{Global, SecretAction, SecretOptions};
-use crate::config::{Config, Uses};
-use crate::exit::{self, Exit};
+use super::{block_on_interruptible, rendered};
+use crate::cli::{GlobalOptions, SecretAction, SecretOptions};
+use crate::config::{Config, SecretScope};
+use crate::exit::Exit;
 use crate::secrets::keyring::{Keyring, SystemKeyring};
 use crate::secrets::{self, SecretReference, index};
-use crate::terminal::Echo;
-use crate::{say, terminal, wiring, wrap};
+use crate::terminal::EchoRequest;
+use crate::{say, terminal, wiring};
 
-pub(crate) fn run(global: &Global, options: &SecretOptions) -> anyhow::Result<Exit> {
+pub(crate) fn run(global: &GlobalOptions, options: &SecretOptions) -> anyhow::Result<Exit> {
     match &options.action {
         SecretAction::Set { name } => set(name, &SystemKeyring),
         SecretAction::List { json } => list(global, *json),
@@ -36,8 +36,7 @@ fn set(name: &str, keyring: &dyn Keyring) -> anyhow::Result<Exit> {
     };
     let secret = secret.map_err(|problem| anyhow!("the secret {problem}"))?;
     if let Err(error) = keyring.set(name, &secret) {
-        say::error(&error.into());
-        return Ok(Exit::Failure);
+        return Ok(Exit::failure(error));
     }
     names.insert(name.to_owned());
     index::write(names, &wiring::environment)?;
@@ -47,27 +46,20 @@ fn set(name: &str, keyring: &dyn Keyring) -> anyhow::Result<Exit> {
     Ok(Exit::Success)
 }
 
-/// What a person types, unseen; `None` after Ctrl-C.
 fn typed(name: &str) -> anyhow::Result<Option<String>> {
     if !terminal::can_ask() {
         bail!("nobody can be asked here; pipe the secret in");
     }
-    let runtime = runtime().context("cannot start")?;
-    let line = runtime.block_on(async {
-        let _unseen = Echo::hidden();
-        say::aside(&format!("secret '{name}' (is not shown): "));
+    let line = block_on_interruptible(async {
+        let _unseen = EchoRequest::hidden();
+        say::raw_stderr(&format!("secret '{name}' (is not shown): "));
         let reading = tokio::task::spawn_blocking(|| {
             let mut line = String::new();
             std::io::stdin().read_line(&mut line).map(|_| line)
         });
-        tokio::select! {
-            line = reading => Some(line),
-            () = exit::interrupted() => None,
-        }
-    });
-    // A thread that still reads must not hold up the end.
-    runtime.shutdown_background();
-    say::aside("\n");
+        reading.await
+    })?;
+    say::raw_stderr("\n");
     line.map(|line| line?.context("cannot read what is typed"))
         .transpose()
 }
@@ -77,28 +69,24 @@ fn remove(name: &str, keyring: &dyn Keyring) -> anyhow::Result<Exit> {
     let mut names = index::names(&wiring::environment)?;
     let was_there = match keyring.remove(name) {
         Ok(was_there) => was_there,
-        Err(error) => {
-            say::error(&error.into());
-            return Ok(Exit::Failure);
-        }
+        Err(error) => return Ok(Exit::failure(error)),
     };
     if names.remove(name) || was_there {
         index::write(names, &wiring::environment)?;
         say::note(&format!("'{name}' is not in the keyring any more"));
         return Ok(Exit::Success);
     }
-    let near = nearest(name, names.iter().map(String::as_str), 1).pop();
+    let near = nearest_names(name, names.iter().map(String::as_str), 1).pop();
     let hint = near.map(|near| format!("; did you mean '{near}'?"));
-    say::error(&anyhow!(
-        "the keyring has no secret '{name}'{}",
-        hint.unwrap_or_default()
-    ));
-    Ok(Exit::Failure)
+    let hint = hint.unwrap_or_default();
+    Ok(Exit::failure(format!(
+        "the keyring has no secret \'{name}\'{hint}"
+    )))
 }
 
-fn list(global: &Global, json: bool) -> anyhow::Result<Exit> {
+fn list(global: &GlobalOptions, json: bool) -> anyhow::Result<Exit> {
     let set = index::names(&wiring::environment)?;
-    let config = wiring::configuration(global, Uses::Names)?;
+    let config = wiring::configuration(global, SecretScope::Names)?;
     let all = used(&config, &set);
     if json {
         let all = all.iter().map(|(name, used_by)| {
@@ -108,7 +96,7 @@ fn list(global: &Global, json: bool) -> anyhow::Result<Exit> {
         return Ok(Exit::Success);
     }
     if all.is_empty() {
-        say::note("there are no secrets; 'toolgate secret set NAME' keeps one");
+        say::note("there are no secrets; 'toolgate secret set NAME' stores one");
         return Ok(Exit::Success);
     }
     let rows = all.iter().map(|(name, used_by)| {
@@ -123,17 +111,10 @@ fn list(global: &Global, json: bool) -> anyhow::Result<Exit> {
         (escape(name), used_by)
     });
     let rows: Vec<(String, String)> = rows.collect();
-    if say::is_watched() {
-        say::result(&wrap::definition_list(&rows, 0, say::width()));
-    } else {
-        for (name, used_by) in rows {
-            say::result(&format!("{name}\t{used_by}"));
-        }
-    }
+    say::pairs(&rows);
     Ok(Exit::Success)
 }
 
-/// Every secret that was set or is referred to, and where.
 fn used(config: &Config, set: &BTreeSet<String>) -> BTreeMap<String, Vec<String>> {
     let mut all: BTreeMap<String, Vec<String>> =
         set.iter().map(|name| (name.clone(), Vec::new())).collect();

@@ -1,4 +1,4 @@
-//! `toolgate serve`: all tools over HTTP.
+//! `toolgate serve`: serves all tools over HTTP.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -12,25 +12,26 @@ use toolgate_core::ToolExecutor;
 use toolgate_core::ToolExecutorBuilder;
 #[cfg(feature = "otlp")]
 use toolgate_server::Traces;
-use toolgate_server::{Gateway, ServeSettings, Workshop};
+use toolgate_server::{ConfigWriter, Gateway, ServeSettings};
 use tracing::{info, warn};
 
+use super::block_on_threads;
 use crate::approve::TerminalApprover;
-use crate::cli::{Global, ServeOptions};
-use crate::config::{Config, Uses};
+use crate::cli::{GlobalOptions, ServeOptions};
+use crate::config::{Config, SecretScope};
+use crate::config_writer::FileConfigWriter;
 use crate::exit::Exit;
-use crate::gateway::{self, Anywhere, Watch};
-use crate::journal::{self, Patience, Record};
+use crate::gateway::{self, FirstAnswerApprover, GatewayObservers};
+use crate::journal::{self, CommandJournal, OpenRetry};
 use crate::operator_key::OperatorKeyFile;
-use crate::reload::{self, Reload};
+use crate::reload::{self, ConfigReload};
 use crate::say;
-use crate::servers::{self, Fleet, Start};
-use crate::signals::Signals;
+use crate::servers::{self, ServerFleet, ServerStart};
+use crate::signals::CommandSignals;
 use crate::spinner::Spinner;
-use crate::wiring::{self, Tools};
-use crate::workshop::FileWorkshop;
+use crate::wiring::{self, ConfiguredTools};
 
-/// What is read at the start alone; of `serve` it is all but the tokens.
+// Read only at the start. Of `serve` that is everything but the tokens.
 const FIXED: [&str; 9] = [
     "model",
     "serve.addServers",
@@ -43,9 +44,9 @@ const FIXED: [&str; 9] = [
     "telemetry",
 ];
 
-pub(crate) fn run(global: &Global, options: &ServeOptions) -> anyhow::Result<Exit> {
-    let config = wiring::configuration(global, Uses::Everything)?;
-    let settings = settings(&config, options.bind, variable())?;
+pub(crate) fn run(global: &GlobalOptions, options: &ServeOptions) -> anyhow::Result<Exit> {
+    let config = wiring::configuration(global, SecretScope::Everything)?;
+    let settings = settings(&config, options.bind, token_variable())?;
     let tools = wiring::tools(&config);
     tools.redactor.learn([settings.token.clone()]);
     wiring::warn_about(&config, &tools);
@@ -53,22 +54,20 @@ pub(crate) fn run(global: &Global, options: &ServeOptions) -> anyhow::Result<Exi
         warn!("{unset}");
     }
     wiring::warn_about_servers(&config);
-    if let Some(text) = config.open_secret() {
+    if let Some(text) = config.exposed_secret_warning() {
         warn!("{text}");
     }
-    let runtime = tokio::runtime::Runtime::new().context("cannot start")?;
-    let exit = runtime.block_on(serve(config, &tools, settings, options.bind));
-    runtime.shutdown_background();
-    exit
+    block_on_threads(serve(config, &tools, settings, options.bind))?
 }
 
-/// What the file and the command line say, if that is safe. `variable` is the token of the environment.
+/// Merges the file and the command line, and refuses unsafe settings. `token_variable` is the
+/// token from the environment.
 pub(super) fn settings(
     config: &Config,
     bind: Option<SocketAddr>,
     variable: Option<String>,
 ) -> anyhow::Result<ServeSettings> {
-    if let Some(unset) = config.unset_for_serve() {
+    if let Some(unset) = config.unset_in(&["serve", "telemetry"]) {
         bail!(unset.clone());
     }
     #[cfg(feature = "otlp")]
@@ -99,17 +98,17 @@ pub(super) fn settings(
     }
 }
 
-pub(super) fn variable() -> Option<String> {
+pub(super) fn token_variable() -> Option<String> {
     wiring::environment("TOOLGATE_TOKEN").filter(|token| !token.is_empty())
 }
 
 async fn serve(
     config: Config,
-    tools: &Tools,
+    tools: &ConfiguredTools,
     settings: ServeSettings,
     bind: Option<SocketAddr>,
 ) -> anyhow::Result<Exit> {
-    let mut signals = Signals::listen().context("cannot listen to signals")?;
+    let mut signals = CommandSignals::listen().context("cannot listen to signals")?;
     let (listener, address) = match gateway::listen(settings.bind).await {
         Ok(listening) => listening,
         Err(error) => {
@@ -117,44 +116,44 @@ async fn serve(
             return Ok(Exit::Failure);
         }
     };
-    let record = Record::open(&config, tools, "toolgate serve", Patience::Endless);
-    let watch = Watch::default().reading(&record);
+    let record = CommandJournal::open(&config, tools, "toolgate serve", OpenRetry::Endless);
+    let watch = GatewayObservers::default().with_journal(&record);
     #[cfg(feature = "otlp")]
-    let traces = traces(&config, tools);
+    let traces = start_traces(&config, tools);
     #[cfg(feature = "otlp")]
-    let watch = watch.tracing(traces.as_ref());
-    let door = wiring::logged(&config, tools).approver(approver(tools, &watch));
+    let watch = watch.with_traces(traces.as_ref());
+    let builder = wiring::logged_builder(&config, tools).approver(approver(tools, &watch));
     #[cfg(feature = "otlp")]
-    let door = traced(door, traces.as_ref());
-    let executor = watch.keep(record.keep(door)).build();
+    let builder = with_traces(builder, traces.as_ref());
+    let executor = watch.attach(record.attach(builder)).build();
     let all = servers::settings(&config.servers);
-    let fleet = Fleet::start(&config, tools, all, Start::AtOnce, None);
-    let (servers, workshop) = (fleet.servers.clone(), workshop(&config));
+    let fleet = ServerFleet::start(&config, tools, all, ServerStart::AtOnce, None);
+    let (servers, config_writer) = (fleet.servers.clone(), config_writer(&config));
     let (followed, serves) = (executor.clone(), settings.clone());
-    let gateway = watch.gateway(&config, tools, executor, servers, settings, workshop);
+    let gateway = watch.gateway(&config, tools, executor, servers, settings, config_writer);
     let link = new_link(&gateway, address)
         .unwrap_or_else(|| gateway::sign_in_link(&gateway::url(address), None));
     let _key = OperatorKeyFile::make(&gateway, address, &serves);
-    // Whoever is told where it listens can come in at once, by whichever way.
+    // Announced last, because whoever learns the address can connect at once.
     introduce(&config, &followed, &fleet, address, &serves, &record, &link);
-    if let Some(asked) = signals.new_link() {
+    if let Some(asked) = signals.new_link.take() {
         tokio::spawn(print_links(asked, gateway.clone(), address));
     }
-    let reload = Reload::new(config, tools, followed, fleet.servers.clone());
-    let hangup = signals.reload();
-    let reload = reload.map(|reload| governed(reload, &gateway, bind).on(hangup));
-    let (stop, over) = (CancellationToken::new(), gateway.over());
+    let reload = ConfigReload::new(config, tools, followed, fleet.servers.clone());
+    let hangup = signals.reload.take();
+    let reload = reload.map(|reload| follow_file(reload, &gateway, bind).on_hangup(hangup));
+    let (stop, over) = (CancellationToken::new(), gateway.closed());
     let serving = toolgate_server::serve(gateway, listener, stop.clone());
     #[cfg(feature = "otlp")]
-    let serving = sent(serving, traces);
-    // A server that does not want to end has its time while the last answers leave: all of it takes ten seconds.
+    let serving = flush_after(serving, traces);
+    // Servers stop while the last answers leave, so that a stubborn one doesn't take extra time.
     let servers = async {
         over.await;
         fleet.stop().await;
     };
     let exit = tokio::select! {
-        exit = run_until_told(serving, servers, stop, &mut signals) => exit,
-        never = reload::followed(reload) => match never {},
+        exit = run_until_shutdown(serving, servers, stop, &mut signals) => exit,
+        never = reload::run_if_any(reload) => match never {},
     };
     fleet.stop().await;
     record.close().await;
@@ -162,13 +161,13 @@ async fn serve(
     Ok(exit)
 }
 
-fn workshop(config: &Config) -> Option<Arc<dyn Workshop>> {
+fn config_writer(config: &Config) -> Option<Arc<dyn ConfigWriter>> {
     config.file()?;
-    Some(Arc::new(FileWorkshop::new(config)))
+    Some(Arc::new(FileConfigWriter::new(config)))
 }
 
-fn approver(tools: &Tools, watch: &Watch) -> Anywhere {
-    Anywhere {
+fn approver(tools: &ConfiguredTools, watch: &GatewayObservers) -> FirstAnswerApprover {
+    FirstAnswerApprover {
         dashboard: watch.approvals.clone(),
         terminal: TerminalApprover {
             agreed: false,
@@ -178,13 +177,13 @@ fn approver(tools: &Tools, watch: &Watch) -> Anywhere {
     }
 }
 
-/// Serves until it breaks or a signal comes; after the first signal `servers` end beside the last answers, a second one ends at
-/// once.
-async fn run_until_told<E: std::error::Error + Send + Sync + 'static>(
+/// Serves until it fails or a signal comes. After the first signal servers stop while the last
+/// answers leave; a second one exits at once.
+async fn run_until_shutdown<E: std::error::Error + Send + Sync + 'static>(
     serving: impl Future<Output = Result<(), E>>,
     servers: impl Future<Output = ()>,
     stop: CancellationToken,
-    signals: &mut Signals,
+    signals: &mut CommandSignals,
 ) -> Exit {
     let mut serving = std::pin::pin!(serving);
     let exit = tokio::select! {
@@ -194,19 +193,19 @@ async fn run_until_told<E: std::error::Error + Send + Sync + 'static>(
             }
             return Exit::Failure;
         }
-        exit = signals.told() => exit,
+        exit = signals.shutdown_requested() => exit,
     };
     info!(
-        "stopping: calls under way may end, new ones are turned away; a second signal ends at once"
+        "stopping: calls in progress may finish, new ones are refused; a second signal stops at once"
     );
     stop.cancel();
     tokio::select! {
         _ended = futures::future::join(serving, servers) => exit,
-        _ = signals.told() => std::process::exit(i32::from(exit.code())),
+        _ = signals.shutdown_requested() => std::process::exit(i32::from(exit.code())),
     }
 }
 
-/// A link that signs in once; none where the system has no random numbers to give.
+/// A one-time sign-in link. `None` if the system has no random numbers.
 fn new_link(gateway: &Gateway, address: SocketAddr) -> Option<String> {
     let key = toolgate_server::random_key()?;
     gateway.accept_sign_in_key(&key);
@@ -214,28 +213,27 @@ fn new_link(gateway: &Gateway, address: SocketAddr) -> Option<String> {
     Some(gateway::sign_in_link(&url, Some(&key)))
 }
 
-/// Prints a new link whenever somebody sends SIGUSR1: the one before may have been used, or be too old.
+// Prints a new link on each SIGUSR1, since the one before may be used or too old.
 async fn print_links(mut asked: Signal, gateway: Gateway, address: SocketAddr) {
     while asked.recv().await.is_some() {
         match new_link(&gateway, address) {
-            Some(link) => tell_link(&link),
-            None => warn!("this system has no random numbers to give, so there is no link"),
+            Some(link) => log_link(&link),
+            None => warn!("the system provides no random numbers, so there is no sign-in link"),
         }
     }
 }
 
-fn tell_link(link: &str) {
+fn log_link(link: &str) {
     info!("sign in once, as the operator, at {link}");
 }
 
-/// The gateway takes new tokens, and tells how the file is.
-fn governed(reload: Reload, gateway: &Gateway, bind: Option<SocketAddr>) -> Reload {
+fn follow_file(reload: ConfigReload, gateway: &Gateway, bind: Option<SocketAddr>) -> ConfigReload {
     let (told, governed) = (gateway.clone(), gateway.clone());
     reload
-        .also_fixed(&FIXED)
-        .telling(move |state| told.tell_configuration(state))
-        .also_applying(move |new| {
-            let settings = settings(new, bind, variable())?;
+        .with_fixed(&FIXED)
+        .on_state(move |state| told.set_configuration_state(state))
+        .on_apply(move |new| {
+            let settings = settings(new, bind, token_variable())?;
             Ok(match governed.set_tokens(&settings) {
                 true => Vec::new(),
                 false => vec!["serve.tokens"],
@@ -243,9 +241,8 @@ fn governed(reload: Reload, gateway: &Gateway, bind: Option<SocketAddr>) -> Relo
         })
 }
 
-/// With the end of the serving, what waits to be sent is sent.
 #[cfg(feature = "otlp")]
-async fn sent<T>(serving: impl Future<Output = T>, traces: Option<Traces>) -> T {
+async fn flush_after<T>(serving: impl Future<Output = T>, traces: Option<Traces>) -> T {
     let end = serving.await;
     if let Some(traces) = traces {
         traces.flush().await;
@@ -254,16 +251,16 @@ async fn sent<T>(serving: impl Future<Output = T>, traces: Option<Traces>) -> T 
 }
 
 #[cfg(feature = "otlp")]
-fn traced(door: ToolExecutorBuilder, traces: Option<&Traces>) -> ToolExecutorBuilder {
+fn with_traces(builder: ToolExecutorBuilder, traces: Option<&Traces>) -> ToolExecutorBuilder {
     match traces {
-        Some(traces) => door.observer(traces.clone()).traced(),
-        None => door,
+        Some(traces) => builder.observer(traces.clone()).traced(),
+        None => builder,
     }
 }
 
-/// Where calls are sent as traces. One that can not be sent to is told of, and is no reason to serve nothing.
+/// The trace exporter. An unusable address is logged, and is no reason to serve nothing.
 #[cfg(feature = "otlp")]
-fn traces(config: &Config, tools: &Tools) -> Option<Traces> {
+fn start_traces(config: &Config, tools: &ConfiguredTools) -> Option<Traces> {
     let traces = Traces::start(&config.telemetry, tools.redactor.clone());
     traces.unwrap_or_else(|problem| {
         warn!("{problem}");
@@ -271,14 +268,13 @@ fn traces(config: &Config, tools: &Tools) -> Option<Traces> {
     })
 }
 
-/// Tells a person where everything is; the log tells everybody else.
 fn introduce(
     config: &Config,
     executor: &ToolExecutor,
-    fleet: &Fleet,
+    fleet: &ServerFleet,
     address: SocketAddr,
     settings: &ServeSettings,
-    record: &Record,
+    record: &CommandJournal,
     link: &str,
 ) {
     let url = gateway::url(address);
@@ -292,13 +288,13 @@ fn introduce(
     let others = reached.iter().filter(|other| **other != url);
     let others: Vec<&str> = others.map(String::as_str).collect();
     let is_open = settings.token.is_empty() && settings.tokens.is_empty();
-    // Where there are tokens one signs in with those, and a log need not hold another secret.
-    if is_open && !say::is_followed() {
-        tell_link(link);
+    // With tokens people sign in with those, and the log needs no other secret.
+    if is_open && !say::is_interactive() {
+        log_link(link);
     }
     info!(%address, tools = count, servers, "listening on {url}");
     let names = gateway::names_to_add(address, &settings.hosts);
-    if !say::is_followed() {
+    if !say::is_interactive() {
         if !others.is_empty() {
             info!("also reached as {}", others.join(", "));
         }
@@ -312,7 +308,7 @@ fn introduce(
         None => None,
     };
     let starting = all.iter().filter(|server| !server.remembered).count();
-    say::line(&welcome(
+    say::stderr_line(&welcome(
         &url,
         link,
         &others,
@@ -325,7 +321,6 @@ fn introduce(
     }
 }
 
-/// What a person sees first: where everything is, how many tools there are, and how many servers will add theirs.
 fn welcome(
     url: &str,
     link: &str,

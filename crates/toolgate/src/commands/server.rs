@@ -1,10 +1,11 @@
-//! How a server is, in words.
+//! Describes the state of an MCP server in words.
 
 use toolgate_core::escape;
 use toolgate_mcp::{HealthState, ServerState, ServerStatus};
 
 use super::trust_tools;
 use crate::servers::ago;
+use crate::wrap::counted;
 
 /// The state in one line: `connected over stdio, legacy era, 5 tools, in 120 ms`.
 pub(super) fn state(status: &ServerStatus) -> String {
@@ -13,10 +14,7 @@ pub(super) fn state(status: &ServerStatus) -> String {
         state => format!("{state} over {}", status.transport),
     }];
     words.extend(status.era.map(|era| format!("{era} era")));
-    words.push(match status.tools {
-        1 => "1 tool".to_owned(),
-        several => format!("{several} tools"),
-    });
+    words.push(counted(status.tools, "tool"));
     let listed_at = status.listed_at.filter(|_| status.remembered);
     words.extend(listed_at.map(|time| format!("listed {}", ago(time))));
     let milliseconds = status.connected_in.map(|time| time.as_secs_f64() * 1e3);
@@ -24,28 +22,24 @@ pub(super) fn state(status: &ServerStatus) -> String {
     words.join(", ")
 }
 
-/// What its stdout had that was no message; `None` if all was well.
 pub(super) fn pollution(status: &ServerStatus) -> Option<String> {
     let count = match status.polluted {
         0 => return None,
-        1 => "1 line on its stdout was no message".to_owned(),
-        several => format!("{several} lines on its stdout were no messages"),
+        1 => "1 line on its stdout was not a message".to_owned(),
+        several => format!("{several} lines on its stdout were not messages"),
     };
     Some(format!("{count}; a server should log to stderr"))
 }
 
-/// Why it can't do its work although it is connected, with who says so; `None` if it can.
 pub(super) fn degraded(status: &ServerStatus) -> Option<String> {
     let (problem, health) = (status.degraded()?, status.health.as_ref()?);
     Some(cannot_work(problem, &health.tool))
 }
 
-/// A problem, and the health tool that told it.
 pub(super) fn cannot_work(problem: &str, tool: &str) -> String {
     format!("it can't do its work: {problem} ({tool} says so)")
 }
 
-/// Why its health can't be asked for; `None` if it can, or if it has no health tool.
 pub(super) fn unknown_health(status: &ServerStatus) -> Option<String> {
     let health = status.health.as_ref();
     let health = health.filter(|health| health.state == HealthState::Unknown)?;
@@ -54,25 +48,18 @@ pub(super) fn unknown_health(status: &ServerStatus) -> Option<String> {
 }
 
 pub(super) fn health_not_known(problem: &str) -> String {
-    format!("its health is not known: {problem}; see 'health' in its entry")
+    format!("its health is unknown: {problem}; see 'health' in its entry")
 }
 
-/// How many of its tools wait for an agreement, with what to do; `None` if there are none.
 pub(super) fn withheld(status: &ServerStatus) -> Option<String> {
+    let agrees = format!("'toolgate trust {}'", status.name);
     Some(match status.withheld() {
         0 => return None,
-        1 => format!(
-            "1 tool is withheld until you agree to it: 'toolgate trust {}'",
-            status.name
-        ),
-        several => format!(
-            "{several} tools are withheld until you agree to them: 'toolgate trust {}'",
-            status.name
-        ),
+        1 => format!("1 tool is withheld until you agree to it: {agrees}"),
+        several => format!("{several} tools are withheld until you agree to them: {agrees}"),
     })
 }
 
-/// Its tools that aren't what was agreed to, a line for each.
 pub(super) fn changes(status: &ServerStatus) -> Vec<String> {
     let tools = status.changes.iter().flat_map(|changes| &changes.tools);
     tools

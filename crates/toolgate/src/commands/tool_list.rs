@@ -1,16 +1,16 @@
-//! How tools are listed: for `list`, `inspect SERVER` and `/tools`.
+//! Prints lists of tools, for `list`, `inspect SERVER` and `/tools`.
 
 use serde_json::Value;
-use toolgate_core::{bounded, escape};
+use toolgate_core::{escape, truncate};
 
 use super::rendered;
 use crate::cli::ListOptions;
 use crate::{say, wrap};
 
-/// A sentence that is longer says too much for a list.
-const LONGEST_SENTENCE: usize = 240;
-/// In bytes, on a screen.
-const LONGEST_NAME: usize = 512;
+// Characters of a sentence. A longer one says too much for a list.
+const MAX_SENTENCE_LEN: usize = 240;
+// Bytes of a name on a terminal.
+const MAX_NAME_LEN: usize = 512;
 
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct ToolRow {
@@ -42,7 +42,6 @@ impl ToolRow {
     }
 }
 
-/// Which tools are wanted: each word stands in the name, the source or the description.
 pub(super) struct ToolFilter<'a> {
     words: Vec<String>,
     server: Option<&'a str>,
@@ -102,9 +101,10 @@ pub(super) fn print(tools: Vec<Value>, options: &ListOptions) {
     say::result(&shown(&rows));
 }
 
-/// By source on a terminal; in a pipe a line for each, with tabs between name, source and description.
+/// Grouped by source on a terminal. In a pipe, one tab-separated line per
+/// tool: name, source, description.
 pub(super) fn shown(rows: &[ToolRow]) -> String {
-    match say::width() {
+    match say::stdout_width() {
         Some(width) => grouped(rows, width),
         None => {
             let lines = rows
@@ -115,11 +115,11 @@ pub(super) fn shown(rows: &[ToolRow]) -> String {
     }
 }
 
-/// Names and descriptions alone. A name that would fill the screen is cut: `list --json` has all of it.
+/// Names and descriptions. A name that would fill the screen is cut; `list --json` has all of it.
 pub(super) fn names(rows: &[ToolRow], indent: usize, width: Option<usize>) -> String {
     let rows = rows
         .iter()
-        .map(|row| (bounded(&row.name, LONGEST_NAME), row.description.clone()));
+        .map(|row| (truncate(&row.name, MAX_NAME_LEN), row.description.clone()));
     wrap::definition_list(&rows.collect::<Vec<_>>(), indent, width)
 }
 
@@ -137,7 +137,6 @@ fn grouped(rows: &[ToolRow], width: usize) -> String {
     groups.collect::<Vec<_>>().join("\n\n")
 }
 
-/// Enough to choose by, in one line; `inspect` has the rest.
 fn first_sentence(text: &str) -> String {
     let paragraph: Vec<&str> = text
         .trim()
@@ -147,11 +146,11 @@ fn first_sentence(text: &str) -> String {
         .collect();
     let text = paragraph.join(" ");
     let ends = text.match_indices(". ").map(|(at, _)| at);
-    // "e.g. this" goes on.
+    // An abbreviation such as "e.g." doesn't end the sentence.
     let begins_another = |at: &usize| text[at + 2..].starts_with(|c: char| !c.is_lowercase());
     let end = ends.into_iter().find(begins_another).unwrap_or(text.len());
     let sentence = text[..end].trim_end_matches('.');
-    match sentence.char_indices().nth(LONGEST_SENTENCE) {
+    match sentence.char_indices().nth(MAX_SENTENCE_LEN) {
         Some((cut, _)) => format!("{}…", sentence[..cut].trim_end()),
         None => sentence.to_owned(),
     }
@@ -178,14 +177,14 @@ mod tests {
             assert_eq!(first_sentence(text), expected);
         }
         let long = first_sentence(&"word ".repeat(1000));
-        assert_eq!(long.chars().count(), LONGEST_SENTENCE);
+        assert_eq!(long.chars().count(), MAX_SENTENCE_LEN);
     }
 
     #[test]
     fn only_a_name_that_would_fill_the_screen_is_cut() {
         for (length, shown) in [
-            (LONGEST_NAME, "x".repeat(LONGEST_NAME)),
-            (5000, "x".repeat(LONGEST_NAME) + "… (4488 more bytes)"),
+            (MAX_NAME_LEN, "x".repeat(MAX_NAME_LEN)),
+            (5000, "x".repeat(MAX_NAME_LEN) + "… (4488 more bytes)"),
         ] {
             let rows = [ToolRow::new(&"x".repeat(length), "mcp:s", "Does")];
             assert_eq!(names(&rows, 0, Some(80)), format!("{shown}\n  Does"));

@@ -1,20 +1,20 @@
-//! `toolgate trust`: shows what the file in the working folder would do, and agrees to it.
+//! `toolgate trust`: shows what the file in the working folder would do, and records an agreement.
 
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
-use toolgate_core::{escape, nearest};
+use toolgate_core::{escape, nearest_names};
 
 use super::trust_tools;
-use crate::cli::{Global, TrustOptions};
-use crate::config::{self, Place, Uses};
+use crate::cli::{GlobalOptions, TrustOptions};
+use crate::config::{self, ConfigLocation, SecretScope};
 use crate::exit::Exit;
 use crate::folder_file::FolderFile;
-use crate::trust::{self, Scope, Trust};
-use crate::{questions, say, terminal, wiring, wrap};
+use crate::trust::{self, TrustScope, TrustStore};
+use crate::{questions, say, terminal, wiring};
 
-pub(crate) fn run(global: &Global, options: &TrustOptions) -> anyhow::Result<Exit> {
-    let mut trust = Trust::read(&wiring::environment);
+pub(crate) fn run(global: &GlobalOptions, options: &TrustOptions) -> anyhow::Result<Exit> {
+    let mut trust = TrustStore::read(&wiring::environment);
     if options.list {
         list(&trust);
         return Ok(Exit::Success);
@@ -49,65 +49,62 @@ pub(crate) fn run(global: &Global, options: &TrustOptions) -> anyhow::Result<Exi
     }
 }
 
-/// True if all servers that are named are those of the person's own configuration, so that it isn't about the file here.
-fn are_own(global: &Global, options: &TrustOptions) -> anyhow::Result<bool> {
+// True if all named servers are in the person's own configuration, so that the
+// file here isn't meant.
+fn are_own(global: &GlobalOptions, options: &TrustOptions) -> anyhow::Result<bool> {
     if options.servers.is_empty() {
         return Ok(false);
     }
-    let config = wiring::find_configuration(global, Uses::Names, |_, _| None)?;
+    let config = wiring::find_configuration(global, SecretScope::Names, |_, _| None)?;
     let is_known = |name: &String| {
         let mut servers = config.servers.iter();
         servers.any(|server| server.settings.name == *name)
     };
-    Ok(config.place == Place::User && options.servers.iter().all(is_known))
+    Ok(config.place == ConfigLocation::User && options.servers.iter().all(is_known))
 }
 
-/// False if the person did not agree.
-fn agree(path: &Path, trust: &mut Trust, options: &TrustOptions) -> anyhow::Result<bool> {
+fn agree(path: &Path, trust: &mut TrustStore, options: &TrustOptions) -> anyhow::Result<bool> {
     let shown = escape(&path.to_string_lossy());
     let file = FolderFile::open(path)?;
     file.check_owner()?;
     let scope = scope(&file, options)?;
     if is_agreed(trust.scope(&file).as_ref(), &scope) {
-        say::note(&format!("{} in use already", what(&shown, &scope)));
+        say::note(&format!("{} in use already", scope_text(&shown, &scope)));
         return Ok(true);
     }
     let effects = file.effects(&scope, &wiring::environment)?;
-    say::line(&trust::question(&file, trust, &effects).join("\n"));
+    say::stderr_line(&trust::question(&file, trust, &effects).join("\n"));
     if !options.yes {
         if !terminal::can_ask() {
             bail!(
-                "nobody is there to be asked; if you have read what stands above: toolgate trust --yes"
+                "nobody can be asked here; if you have read the lines above: toolgate trust --yes"
             );
         }
-        questions::forget_typed();
-        say::line("Agree only if you know where this file comes from. Agree? [y/N]");
-        if !questions::agreed() {
+        if !questions::confirm("Agree only if you know where this file comes from. Agree? [y/N]") {
             say::note("nothing was agreed to");
             return Ok(false);
         }
     }
-    let scope = joined(trust.scope(&file), scope);
+    let scope = merge_scopes(trust.scope(&file), scope);
     trust.agree(&file, &scope, &wiring::environment)?;
     say::note(&format!(
         "{} in use from now on; 'toolgate trust --revoke' takes it back",
-        what(&shown, &scope)
+        scope_text(&shown, &scope)
     ));
     Ok(true)
 }
 
-/// The file of this folder that would be read, if it were agreed to.
-fn file_here(global: &Global) -> anyhow::Result<Option<PathBuf>> {
-    if config::named(global.config.as_deref(), &wiring::environment).is_some() {
+fn file_here(global: &GlobalOptions) -> anyhow::Result<Option<PathBuf>> {
+    if config::named_file(global.config.as_deref(), &wiring::environment).is_some() {
         return Ok(None);
     }
     let here = std::env::current_dir().context("the working folder is gone")?;
-    let files = config::in_folder(&here, &wiring::environment);
+    let files = config::files_in_folder(&here, &wiring::environment);
     let first = files.into_iter().next();
-    Ok(first.map(|path| wiring::shortened(&path, &here)))
+    Ok(first.map(|path| wiring::relative_to(&path, &here)))
 }
 
-fn scope(file: &FolderFile, options: &TrustOptions) -> anyhow::Result<Scope> {
+fn scope(file: &FolderFile, options: &TrustOptions) -> anyhow::Result<TrustScope> {
     // Checked before anybody agrees to what can't be used.
     let document = file.document()?;
     let objects = config::servers::KEYS.map(|key| document.value()[key].as_object());
@@ -118,7 +115,7 @@ fn scope(file: &FolderFile, options: &TrustOptions) -> anyhow::Result<Scope> {
         .collect();
     let mut wanted = options.servers.iter();
     if let Some(name) = wanted.find(|name| !known.contains(name)) {
-        let near = nearest(name, known.iter().map(|name| name.as_str()), 1).pop();
+        let near = nearest_names(name, known.iter().map(|name| name.as_str()), 1).pop();
         let hint = near.map(|near| format!("; did you mean '{}'?", escape(&near)));
         let path = escape(&file.path().to_string_lossy());
         bail!(
@@ -128,40 +125,39 @@ fn scope(file: &FolderFile, options: &TrustOptions) -> anyhow::Result<Scope> {
         );
     }
     Ok(match options.servers.is_empty() {
-        true => Scope::Whole,
-        false => Scope::Servers(options.servers.clone()),
+        true => TrustScope::Whole,
+        false => TrustScope::Servers(options.servers.clone()),
     })
 }
 
-fn is_agreed(agreed: Option<&Scope>, wanted: &Scope) -> bool {
+fn is_agreed(agreed: Option<&TrustScope>, wanted: &TrustScope) -> bool {
     match (agreed, wanted) {
-        (Some(Scope::Whole), _) => true,
-        (Some(Scope::Servers(agreed)), Scope::Servers(wanted)) => {
+        (Some(TrustScope::Whole), _) => true,
+        (Some(TrustScope::Servers(agreed)), TrustScope::Servers(wanted)) => {
             wanted.iter().all(|name| agreed.contains(name))
         }
         _ => false,
     }
 }
 
-/// Servers that were agreed to one by one stay so.
-fn joined(agreed: Option<Scope>, wanted: Scope) -> Scope {
+fn merge_scopes(agreed: Option<TrustScope>, wanted: TrustScope) -> TrustScope {
     match (agreed, wanted) {
-        (Some(Scope::Servers(mut names)), Scope::Servers(wanted)) => {
+        (Some(TrustScope::Servers(mut names)), TrustScope::Servers(wanted)) => {
             let new: Vec<String> = wanted
                 .into_iter()
                 .filter(|name| !names.contains(name))
                 .collect();
             names.extend(new);
-            Scope::Servers(names)
+            TrustScope::Servers(names)
         }
         (_, wanted) => wanted,
     }
 }
 
-fn what(file: &str, scope: &Scope) -> String {
+fn scope_text(file: &str, scope: &TrustScope) -> String {
     match scope {
-        Scope::Whole => format!("{file} is"),
-        Scope::Servers(names) => {
+        TrustScope::Whole => format!("{file} is"),
+        TrustScope::Servers(names) => {
             let names: Vec<String> = names
                 .iter()
                 .map(|name| format!("'{}'", escape(name)))
@@ -175,7 +171,7 @@ fn what(file: &str, scope: &Scope) -> String {
     }
 }
 
-fn list(trust: &Trust) {
+fn list(trust: &TrustStore) {
     let files = trust.all().map(|(file, scope)| {
         let file = escape(&file.to_string_lossy());
         (file, escape(&scope))
@@ -184,10 +180,5 @@ fn list(trust: &Trust) {
     if files.is_empty() {
         return say::note("no file in a folder is trusted");
     }
-    if say::is_watched() {
-        return say::result(&wrap::definition_list(&files, 0, say::width()));
-    }
-    for (file, servers) in files {
-        say::result(&format!("{file}\t{servers}"));
-    }
+    say::pairs(&files);
 }

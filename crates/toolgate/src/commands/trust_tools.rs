@@ -1,17 +1,19 @@
-//! `toolgate trust SERVER`: shows which tools of a server aren't what was agreed to, and agrees to them.
+//! `toolgate trust SERVER`: shows which tools of a server differ from what was agreed to,
+//! and agrees to them.
 
 use anyhow::bail;
-use toolgate_core::{Redactor, escape, nearest};
+use toolgate_core::{Redactor, escape};
 use toolgate_mcp::{ServerSettings, ToolChange, ToolChangeKind, ToolChanges};
 
-use crate::cli::{Global, TrustOptions};
-use crate::config::{Config, Uses};
+use crate::cli::{GlobalOptions, TrustOptions};
+use crate::command_words::did_you_mean;
+use crate::config::{Config, SecretScope};
 use crate::exit::Exit;
 use crate::servers::{ago, catalogue};
 use crate::{questions, say, terminal, wiring};
 
-pub(crate) fn run(global: &Global, options: &TrustOptions) -> anyhow::Result<Exit> {
-    let config = wiring::configuration(global, Uses::Tools)?;
+pub(crate) fn run(global: &GlobalOptions, options: &TrustOptions) -> anyhow::Result<Exit> {
+    let config = wiring::configuration(global, SecretScope::Tools)?;
     let redactor = Redactor::new(config.secrets());
     for name in &options.servers {
         let settings = find(&config, name)?;
@@ -28,15 +30,13 @@ fn find<'c>(config: &'c Config, name: &str) -> anyhow::Result<&'c ServerSettings
         return Ok(settings);
     }
     let known = config.servers.iter().map(|server| &*server.settings.name);
-    let hint = match nearest(name, known, 1).pop() {
-        Some(near) => format!("did you mean '{}'?", escape(&near)),
-        None => "'toolgate doctor' names all there are".to_owned(),
-    };
+    let hint = did_you_mean(name, known);
+    let hint = hint.unwrap_or_else(|| "'toolgate doctor' lists them all".to_owned());
     bail!("no server is called '{}'; {hint}", escape(name))
 }
 
-/// False if the person did not agree. What counts is what the server listed last, in whatever process: it isn't started, since it
-/// could show other tools here than there.
+// Returns false if the person declined. Compares with what the server last listed to any process.
+// It isn't started, because it could show other tools here than there.
 fn agree(settings: &ServerSettings, redactor: &Redactor, yes: bool) -> anyhow::Result<bool> {
     let (catalogue, name) = (catalogue(), escape(&settings.name));
     let Some(changes) = catalogue.changes(settings, redactor) else {
@@ -51,7 +51,7 @@ fn agree(settings: &ServerSettings, redactor: &Redactor, yes: bool) -> anyhow::R
     let listed = catalogue
         .recall(settings)
         .map(|server| ago(server.listed_at));
-    say::line(&format!(
+    say::stderr_line(&format!(
         "tools of '{name}' that are not what you agreed to (listed {}):\n{}",
         listed.unwrap_or_default(),
         described(&changes)
@@ -59,12 +59,10 @@ fn agree(settings: &ServerSettings, redactor: &Redactor, yes: bool) -> anyhow::R
     if !yes {
         if !terminal::can_ask() {
             bail!(
-                "nobody is there to be asked; if you have read what stands above: toolgate trust {name} --yes"
+                "nobody can be asked here; if you have read the lines above: toolgate trust {name} --yes"
             );
         }
-        questions::forget_typed();
-        say::line("Agree to them as they are now? [y/N]");
-        if !questions::agreed() {
+        if !questions::confirm("Agree to them as they are now? [y/N]") {
             say::note("nothing was agreed to");
             return Ok(false);
         }

@@ -1,4 +1,4 @@
-//! A JSON file with comments, in which every value knows its line and column.
+//! A JSON file with comments, in which every value has a line and a column.
 
 use std::collections::HashMap;
 use std::fs::{File, Metadata};
@@ -10,53 +10,53 @@ use jsonc_parser::common::Ranged;
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 use serde_json::{Map, Value};
 
-use super::error::{ConfigError, ConfigErrors, Position};
+use super::error::{ConfigError, ConfigErrors, TextPosition};
 use super::{ownership, syntax};
 
-/// Nobody writes a configuration of this size by hand.
-const LARGEST: usize = 4 << 20;
+// Nobody writes a configuration of this size by hand.
+const MAX_FILE_BYTES: usize = 4 << 20;
 
-const START: Position = Position { line: 1, column: 1 };
+const START: TextPosition = TextPosition { line: 1, column: 1 };
 
 #[derive(Debug, Clone)]
-pub(crate) struct Document {
+pub(crate) struct ConfigDocument {
     path: PathBuf,
     folder: PathBuf,
     value: Value,
-    root: Location,
+    root: ValueLocation,
 }
 
-/// Where a value stands, and those inside it. A tree, since a path for every value would take as much memory as the square of
-/// the file.
+// The position of a value and of those inside it. A tree, because a path for every value would
+// take memory quadratic in the size of the file.
 #[derive(Debug, Clone)]
-struct Location {
-    position: Position,
-    inside: Inside,
+struct ValueLocation {
+    position: TextPosition,
+    inside: NestedLocations,
 }
 
 #[derive(Debug, Clone)]
-enum Inside {
+enum NestedLocations {
     Nothing,
-    Items(Vec<Location>),
-    Keys(HashMap<String, Location>),
+    Items(Vec<ValueLocation>),
+    Keys(HashMap<String, ValueLocation>),
 }
 
-impl Location {
+impl ValueLocation {
     fn get(&self, name: &str) -> Option<&Self> {
         match &self.inside {
-            Inside::Nothing => None,
-            Inside::Items(items) => items.get(name.parse::<usize>().ok()?),
-            Inside::Keys(keys) => keys.get(name),
+            NestedLocations::Nothing => None,
+            NestedLocations::Items(items) => items.get(name.parse::<usize>().ok()?),
+            NestedLocations::Keys(keys) => keys.get(name),
         }
     }
 }
 
-impl Document {
+impl ConfigDocument {
     pub(crate) fn read(path: &Path) -> Result<Self, ConfigErrors> {
         Self::parse(path, &Self::bytes_of(path)?.0)
     }
 
-    /// Reads a file that may say what this program does, so nobody else may be able to write it.
+    /// Reads a file that decides what this program does, and refuses one that others can write.
     pub(crate) fn read_owned(path: &Path) -> Result<Self, ConfigErrors> {
         Self::parse(path, &owned_bytes(path)?)
     }
@@ -67,16 +67,17 @@ impl Document {
         String::from_utf8(bytes).map_err(|error| ConfigError::file(path, error.to_string()).into())
     }
 
-    /// Strict where a slip could change the meaning: comments and trailing commas are fine, duplicate keys are not.
+    /// Strict where a typo could change the meaning: comments and trailing commas are fine,
+    /// duplicate keys are not.
     pub(crate) fn parse(path: &Path, bytes: &[u8]) -> Result<Self, ConfigErrors> {
-        if bytes.len() > LARGEST {
-            let text = format!("is larger than {} MiB", LARGEST >> 20);
+        if bytes.len() > MAX_FILE_BYTES {
+            let text = format!("is larger than {} MiB", MAX_FILE_BYTES >> 20);
             return Err(ConfigError::file(path, text).into());
         }
         let bytes = bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(bytes);
         let text = str::from_utf8(bytes).map_err(|error| {
             let (sound, _) = bytes.split_at(error.valid_up_to());
-            let position = Position::after(&String::from_utf8_lossy(sound));
+            let position = TextPosition::after(&String::from_utf8_lossy(sound));
             ConfigError::at(path, position, "is not UTF-8; save it as UTF-8")
         })?;
         let strict = ParseOptions {
@@ -95,7 +96,7 @@ impl Document {
             let (position, text) = syntax::describe(text, &error);
             ConfigError::at(path, position, text)
         })?;
-        let mut reader = Reader {
+        let mut reader = DocumentReader {
             path,
             text,
             offset: 0,
@@ -106,13 +107,13 @@ impl Document {
             Some(value) => reader.value(value),
             None => (
                 Value::Object(Map::new()),
-                Location {
+                ValueLocation {
                     position: START,
-                    inside: Inside::Nothing,
+                    inside: NestedLocations::Nothing,
                 },
             ),
         };
-        ConfigErrors::none_of(reader.errors)?;
+        ConfigErrors::check(reader.errors)?;
         Ok(Self {
             folder: path.parent().unwrap_or(Path::new("")).to_owned(),
             path: path.to_owned(),
@@ -133,13 +134,11 @@ impl Document {
         &self.folder
     }
 
-    /// With paths that start from another folder than that of the path it is shown by.
     pub(crate) fn in_folder(mut self, folder: &Path) -> Self {
         folder.clone_into(&mut self.folder);
         self
     }
 
-    /// Takes out everything but the servers of these names.
     pub(crate) fn keep_servers(&mut self, names: &[String]) {
         let Value::Object(root) = &mut self.value else {
             return;
@@ -152,31 +151,30 @@ impl Document {
         });
     }
 
-    /// What a file holds, if it is one and not too large, and whose it is.
+    /// Reads a regular file, up to one byte more than [`parse`](Self::parse) accepts.
     pub(crate) fn bytes_of(path: &Path) -> Result<(Vec<u8>, Metadata), ConfigError> {
         let unreadable =
             |error: std::io::Error| ConfigError::file(path, format!("cannot be read: {error}"));
-        // Asked before it is opened: opening a pipe waits for somebody to write.
+        // Checked before opening, because opening a pipe blocks until somebody writes.
         if !std::fs::metadata(path).map_err(unreadable)?.is_file() {
             return Err(ConfigError::file(path, "is not a file"));
         }
         let mut bytes = Vec::new();
         let file = File::open(path).map_err(unreadable)?;
         let found = file.metadata().map_err(unreadable)?;
-        file.take(LARGEST as u64 + 1)
+        file.take(MAX_FILE_BYTES as u64 + 1)
             .read_to_end(&mut bytes)
             .map_err(unreadable)?;
         Ok((bytes, found))
     }
 
-    /// An error about the value at a path, or about its nearest ancestor that exists.
     pub(crate) fn error_at<S: AsRef<str>>(
         &self,
-        way: &[S],
+        key_path: &[S],
         text: impl Into<String>,
     ) -> ConfigError {
         let mut nearest = &self.root;
-        for name in way {
+        for name in key_path {
             match nearest.get(name.as_ref()) {
                 Some(location) => nearest = location,
                 None => break,
@@ -187,54 +185,57 @@ impl Document {
 }
 
 fn owned_bytes(path: &Path) -> Result<Vec<u8>, ConfigError> {
-    let (bytes, found) = Document::bytes_of(path)?;
+    let (bytes, found) = ConfigDocument::bytes_of(path)?;
     ownership::check(path, &found)?;
     Ok(bytes)
 }
 
-struct Reader<'a> {
+struct DocumentReader<'a> {
     path: &'a Path,
     text: &'a str,
-    /// How far lines and columns were counted, and to which.
+    /// How far into `text` the `position` has been counted.
     offset: usize,
-    position: Position,
+    position: TextPosition,
     errors: Vec<ConfigError>,
 }
 
-impl Reader<'_> {
-    fn value(&mut self, value: &ast::Value<'_>) -> (Value, Location) {
+impl DocumentReader<'_> {
+    fn value(&mut self, value: &ast::Value<'_>) -> (Value, ValueLocation) {
         let position = self.position(value.start());
         let (value, inside) = match value {
-            ast::Value::NullKeyword(_) => (Value::Null, Inside::Nothing),
-            ast::Value::BooleanLit(literal) => (Value::Bool(literal.value), Inside::Nothing),
-            ast::Value::StringLit(literal) => {
-                (Value::String(literal.value.to_string()), Inside::Nothing)
+            ast::Value::NullKeyword(_) => (Value::Null, NestedLocations::Nothing),
+            ast::Value::BooleanLit(literal) => {
+                (Value::Bool(literal.value), NestedLocations::Nothing)
             }
+            ast::Value::StringLit(literal) => (
+                Value::String(literal.value.to_string()),
+                NestedLocations::Nothing,
+            ),
             ast::Value::NumberLit(literal) => {
                 let number = serde_json::from_str(literal.value).unwrap_or_else(|_| {
                     let text = format!("'{}' is not a number", literal.value);
                     self.errors.push(ConfigError::at(self.path, position, text));
                     Value::Null
                 });
-                (number, Inside::Nothing)
+                (number, NestedLocations::Nothing)
             }
             ast::Value::Array(array) => {
                 let items = array.elements.iter().map(|item| self.value(item));
                 let (items, locations) = items.unzip();
-                (Value::Array(items), Inside::Items(locations))
+                (Value::Array(items), NestedLocations::Items(locations))
             }
             ast::Value::Object(object) => {
                 let (map, locations) = self.object(object);
-                (Value::Object(map), Inside::Keys(locations))
+                (Value::Object(map), NestedLocations::Keys(locations))
             }
         };
-        (value, Location { position, inside })
+        (value, ValueLocation { position, inside })
     }
 
     fn object(
         &mut self,
         object: &ast::Object<'_>,
-    ) -> (Map<String, Value>, HashMap<String, Location>) {
+    ) -> (Map<String, Value>, HashMap<String, ValueLocation>) {
         let mut map = Map::new();
         let mut locations = HashMap::new();
         for property in &object.properties {
@@ -246,7 +247,7 @@ impl Reader<'_> {
                 continue;
             }
             let (value, mut location) = self.value(&property.value);
-            // The place of the key, not of a value that may start further down.
+            // The position of the key, because its value may start further down.
             location.position = position;
             map.insert(name.to_owned(), value);
             locations.insert(name.to_owned(), location);
@@ -254,8 +255,9 @@ impl Reader<'_> {
         (map, locations)
     }
 
-    /// Counts on from the last position: values are read in the order of the file, which may be one long line.
-    fn position(&mut self, offset: usize) -> Position {
+    // Continues from the last position, since values come in file order. Counting from the start
+    // would be quadratic in a file with one long line.
+    fn position(&mut self, offset: usize) -> TextPosition {
         let between = self.text.get(self.offset..offset).unwrap_or_default();
         for character in between.chars() {
             match character {
@@ -277,8 +279,9 @@ mod tests {
 
     use super::*;
 
-    fn parse(text: &str) -> Result<Document, String> {
-        Document::parse(Path::new("t.json"), text.as_bytes()).map_err(|error| error.to_string())
+    fn parse(text: &str) -> Result<ConfigDocument, String> {
+        ConfigDocument::parse(Path::new("t.json"), text.as_bytes())
+            .map_err(|error| error.to_string())
     }
 
     #[test]
@@ -291,14 +294,14 @@ mod tests {
             document.value(),
             &json!({ "a": [1, 2.5, -300.0], "b/c": { "d": null } })
         );
-        for (way, expected) in [
+        for (key_path, expected) in [
             (&["a"][..], "t.json:3:3: x"),
             (&["a", "1"], "t.json:3:12: x"),
             (&["b/c", "d"], "t.json:5:5: x"),
             (&["b/c", "nope", "deeper"], "t.json:4:11: x"),
             (&[], "t.json:2:1: x"),
         ] {
-            assert_eq!(document.error_at(way, "x").to_string(), expected);
+            assert_eq!(document.error_at(key_path, "x").to_string(), expected);
         }
     }
 
@@ -317,7 +320,7 @@ mod tests {
         ] {
             assert_eq!(parse(text).unwrap_err(), expected);
         }
-        let latin1 = Document::parse(Path::new("t.json"), b"{\n\"a\": \"\xe9\"}")
+        let latin1 = ConfigDocument::parse(Path::new("t.json"), b"{\n\"a\": \"\xe9\"}")
             .unwrap_err()
             .to_string();
         assert_eq!(latin1, "t.json:2:7: is not UTF-8; save it as UTF-8");

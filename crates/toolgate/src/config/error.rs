@@ -1,4 +1,4 @@
-//! What is wrong with a configuration file, and where.
+//! Errors in a configuration file, with their positions.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 
 use toolgate_core::{Redactor, escape};
 
-/// Counted from 1, columns in characters: as editors show it.
+/// Counted from 1, columns in characters, as editors do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Position {
+pub(super) struct TextPosition {
     pub(super) line: usize,
     pub(super) column: usize,
 }
 
-impl Position {
+impl TextPosition {
     pub(super) fn after(text: &str) -> Self {
         let last = text.rsplit('\n').next().unwrap_or_default();
         Self {
@@ -26,7 +26,7 @@ impl Position {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) struct ConfigError {
     file: PathBuf,
-    position: Option<Position>,
+    position: Option<TextPosition>,
     text: String,
 }
 
@@ -39,15 +39,15 @@ impl ConfigError {
         }
     }
 
-    /// The same, shown by another path to the file.
     pub(crate) fn about(mut self, file: &Path) -> Self {
         file.clone_into(&mut self.file);
         self
     }
 
-    /// True if its position is one in `text` or at its end: a property for `fuzz/`.
+    /// True if the position is in `text` or at its end. `fuzz/` checks this property.
+    #[cfg(any(test, fuzzing))]
     pub(crate) fn is_within(&self, text: &str) -> bool {
-        self.position.is_some_and(|Position { line, column }| {
+        self.position.is_some_and(|TextPosition { line, column }| {
             let found = line
                 .checked_sub(1)
                 .and_then(|line| text.split('\n').nth(line));
@@ -56,12 +56,12 @@ impl ConfigError {
     }
 
     pub(super) fn redact(&mut self, redactor: &Redactor) {
-        if let Cow::Owned(hidden) = redactor.known(&self.text) {
+        if let Cow::Owned(hidden) = redactor.redact_known(&self.text) {
             self.text = hidden;
         }
     }
 
-    pub(super) fn at(file: &Path, position: Position, text: impl Into<String>) -> Self {
+    pub(super) fn at(file: &Path, position: TextPosition, text: impl Into<String>) -> Self {
         Self {
             file: file.to_owned(),
             position: Some(position),
@@ -76,18 +76,18 @@ impl fmt::Display for ConfigError {
         let file = escape(&self.file.to_string_lossy());
         let text = escape(&self.text);
         match self.position {
-            Some(Position { line, column }) => write!(f, "{file}:{line}:{column}: {text}"),
+            Some(TextPosition { line, column }) => write!(f, "{file}:{line}:{column}: {text}"),
             None => write!(f, "{file}: {text}"),
         }
     }
 }
 
-/// Everything that is wrong with a file, in its order; never nothing.
+/// All errors of a file, in file order. Never empty.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) struct ConfigErrors(Vec<ConfigError>);
 
 impl ConfigErrors {
-    pub(super) fn none_of(mut errors: Vec<ConfigError>) -> Result<(), Self> {
+    pub(super) fn check(mut errors: Vec<ConfigError>) -> Result<(), Self> {
         errors.sort_by_key(|error| error.position);
         match errors.is_empty() {
             true => Ok(()),
@@ -111,7 +111,6 @@ impl From<ConfigError> for ConfigErrors {
     }
 }
 
-/// In one line, for a log.
 impl fmt::Display for ConfigErrors {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let texts: Vec<String> = self.0.iter().map(ToString::to_string).collect();

@@ -1,15 +1,16 @@
-//! The configuration file: found, read, checked, and turned into settings. Nothing here opens a connection.
+//! Finds, reads and checks the configuration file, and turns it into settings. Nothing
+//! here opens a connection.
 
 mod document;
 mod error;
-mod find;
+mod location;
 #[cfg(feature = "voice")]
 mod mqtt;
 mod ownership;
-mod reading;
+mod read_options;
 // It describes every section, and so needs the parts that read them.
 #[cfg(all(test, feature = "otlp", feature = "voice"))]
-mod schema;
+mod schema_tests;
 mod sections;
 pub(crate) mod servers;
 mod syntax;
@@ -21,46 +22,44 @@ mod voice_tests;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use toolgate_core::{Limits, Policy, Redactor, nearest};
-use toolgate_journal::{Forward, JournalSettings};
+use toolgate_core::{Limits, Policy, Redactor, nearest_names};
+use toolgate_journal::{ForwardTarget, JournalSettings};
 use toolgate_mcp::RetryPolicy;
 use toolgate_models::ModelSettings;
 use toolgate_server::ServeSettings;
 #[cfg(feature = "otlp")]
 use toolgate_server::TelemetrySettings;
-use toolgate_tools::Problem;
+use toolgate_tools::DefinitionProblem;
 use toolgate_tools::builtin::SearchSettings;
 use toolgate_tools::internal::DocumentsSettings;
 #[cfg(feature = "voice")]
 use toolgate_voice::VoiceSettings;
 
 use crate::features;
-use crate::folder_file::Waiting;
+use crate::folder_file::UnusedFile;
 use crate::secrets::{FetchedSecrets, SecretFetcher, SecretReference};
-use sections::Sections;
-use variables::Lookup;
+use sections::SectionReader;
+use variables::ReferenceLookup;
 
-pub(crate) use document::Document;
+pub(crate) use document::ConfigDocument;
 pub(crate) use error::{ConfigError, ConfigErrors};
-pub(crate) use find::{Place, in_folder, named, state_folder, user_file};
+pub(crate) use location::{ConfigLocation, files_in_folder, named_file, state_folder, user_file};
 #[cfg(feature = "voice")]
 pub(crate) use mqtt::MqttSettings;
 pub(crate) use ownership::check as check_owner;
-pub(crate) use reading::{Reading, Uses};
+pub(crate) use read_options::{ConfigReadOptions, SecretScope};
 pub(crate) use servers::{ConfiguredServer, ServerProblem};
-pub(crate) use variables::References;
+pub(crate) use variables::ReferenceSet;
 
 pub(crate) type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
 
-/// What the file says, with defaults for the rest.
 #[derive(Debug, Default)]
 pub(crate) struct Config {
-    document: Option<Document>,
-    pub(crate) place: Place,
-    pub(crate) uses: Uses,
+    document: Option<ConfigDocument>,
+    pub(crate) place: ConfigLocation,
+    pub(crate) uses: SecretScope,
     pub(crate) fetched: FetchedSecrets,
-    /// A file in the working folder that isn't in use, since nobody has agreed to it.
-    pub(crate) waiting: Option<Waiting>,
+    pub(crate) waiting: Option<UnusedFile>,
     pub(crate) limits: Limits,
     pub(crate) policy: Policy,
     pub(crate) retry: RetryPolicy,
@@ -75,15 +74,14 @@ pub(crate) struct Config {
     pub(crate) voice: VoiceSettings,
     #[cfg(feature = "voice")]
     pub(crate) mqtt: MqttSettings,
-    /// Definitions as they stand in the file; `toolgate-tools` reads them.
+    /// Raw definitions, which `toolgate-tools` parses.
     pub(crate) tools: Vec<Value>,
-    /// In the order of the file, disabled ones too.
+    /// In file order, including disabled ones.
     pub(crate) servers: Vec<ConfiguredServer>,
-    /// What is wrong with servers: for commands that use them.
     pub(crate) server_problems: Vec<ServerProblem>,
-    /// What is odd, but no reason to stop.
     pub(crate) warnings: Vec<ConfigError>,
-    /// Variables that are unset, and secrets that can't be had, in a section which only some commands use.
+    /// Unset variables and unavailable secrets, with the section. Only commands that
+    /// use the section fail.
     unset: Vec<(&'static str, ConfigError)>,
 }
 
@@ -105,11 +103,12 @@ const ROOT_KEYS: [&str; 15] = [
     "voice",
 ];
 
-/// Bytes of an unknown key that may be a known one misspelt; to compare a longer one would take long.
-const LONGEST_SLIP: usize = 100;
+// Bytes of an unknown key. A longer one gets no suggestion, because comparing it would take long.
+const MAX_COMPARED_KEY: usize = 100;
 
 impl Config {
-    /// For a demo, where nothing real may be touched: its own tools and servers are all there is, and nobody searches the web.
+    /// For a demo, which must not touch anything real: removes all tools and servers, and
+    /// simulates the web search.
     pub(crate) fn keep_simulated(&mut self) {
         self.search.simulated = true;
         self.tools.clear();
@@ -117,22 +116,26 @@ impl Config {
         self.server_problems.clear();
     }
 
-    pub(crate) fn read(path: &Path, reading: Reading<'_>) -> Result<Self, ConfigErrors> {
-        Self::resolve(Document::read_owned(path)?, reading)
+    pub(crate) fn read(path: &Path, reading: ConfigReadOptions<'_>) -> Result<Self, ConfigErrors> {
+        Self::resolve(ConfigDocument::read_owned(path)?, reading)
     }
 
-    /// Nothing that comes back, errors included, shows a secret that was fetched.
-    pub(crate) fn resolve(document: Document, reading: Reading<'_>) -> Result<Self, ConfigErrors> {
-        let before = reading.before.filter(|before| before.says(&document));
+    pub(crate) fn resolve(
+        document: ConfigDocument,
+        reading: ConfigReadOptions<'_>,
+    ) -> Result<Self, ConfigErrors> {
+        let before = reading
+            .before
+            .filter(|before| before.has_same_values(&document));
         let fetcher = SecretFetcher::new(
-            reading::real_folder(&document),
+            read_options::real_folder(&document),
             reading.environment,
             reading.keyring,
             before.map(|before| &before.fetched),
         );
         let result = Self::resolve_with(document, reading, &fetcher);
         let fetched = fetcher.into_fetched();
-        let redactor = Redactor::new(fetched.hidden());
+        let redactor = Redactor::new(fetched.values_to_redact());
         let mut config = result.map_err(|errors| errors.redacted(&redactor))?;
         config.uses = reading.uses;
         config.fetched = fetched;
@@ -146,12 +149,12 @@ impl Config {
     }
 
     fn resolve_with(
-        document: Document,
-        reading: Reading<'_>,
+        document: ConfigDocument,
+        reading: ConfigReadOptions<'_>,
         fetcher: &SecretFetcher<'_>,
     ) -> Result<Self, ConfigErrors> {
         let environment = reading.environment;
-        let lookup = Lookup {
+        let lookup = ReferenceLookup {
             environment,
             secrets: Some(fetcher),
         };
@@ -173,14 +176,14 @@ impl Config {
             }
             None => {}
         }
-        errors.extend(config.read_sections(Sections::new(&document, lookup, reading.uses)));
+        errors.extend(config.read_sections(SectionReader::new(&document, lookup, reading.uses)));
         if let Some(list) = config.policy.flow.missing_list() {
             let text = format!(
                 "policy.flow: '{list}' is empty, so nothing is ever asked about; [\"*\"] means every tool"
             );
             errors.push(document.error_at(&["policy", "flow"], text));
         }
-        let of_servers = Lookup {
+        let of_servers = ReferenceLookup {
             secrets: lookup.secrets.filter(|_| reading.uses.has_servers()),
             ..lookup
         };
@@ -188,17 +191,16 @@ impl Config {
         config.servers = read.servers;
         config.server_problems = read.problems;
         errors.extend(read.errors);
-        ConfigErrors::none_of(errors)?;
+        ConfigErrors::check(errors)?;
         config.resolve_paths(document.folder(), environment);
         config.document = Some(document);
         Ok(config)
     }
 
-    /// Returns what is wrong with them.
-    fn read_sections(&mut self, mut sections: Sections<'_>) -> Vec<ConfigError> {
-        self.limits = sections.needed("limits");
-        self.policy = sections.needed("policy");
-        self.retry = sections.needed("retry");
+    fn read_sections(&mut self, mut sections: SectionReader<'_>) -> Vec<ConfigError> {
+        self.limits = sections.read_required("limits");
+        self.policy = sections.read_required("policy");
+        self.retry = sections.read_required("retry");
         self.search = sections.read("search");
         self.documents = sections.read("documents");
         self.model = sections.read("model");
@@ -221,46 +223,45 @@ impl Config {
         let paths = self.documents.folders.iter_mut();
         let paths = paths.chain(&mut self.model.intents);
         let forward = match &mut self.journal.forward {
-            Some(Forward::File(file)) => Some(file),
+            Some(ForwardTarget::File(file)) => Some(file),
             _ => None,
         };
         for path in paths.chain(&mut self.journal.file).chain(forward) {
-            *path = resolved(path, folder, environment);
+            *path = resolve_path(path, folder, environment);
         }
         #[cfg(feature = "voice")]
         if toolgate_voice::is_wav(&self.voice.output) {
-            let file = resolved(Path::new(&self.voice.output), folder, environment);
-            self.voice.output = crate::pairs::quoted(&file.to_string_lossy());
+            let file = resolve_path(Path::new(&self.voice.output), folder, environment);
+            self.voice.output = crate::command_words::quoted(&file.to_string_lossy());
         }
     }
 
     pub(crate) fn file(&self) -> Option<&Path> {
-        self.document.as_ref().map(Document::path)
+        self.document.as_ref().map(ConfigDocument::path)
     }
 
-    /// True if both were made from the same values in the same order: that of the servers decides who owns a name. Comments do
-    /// not matter.
+    /// True if both files have the same values in the same order, which decides which server owns a
+    /// name. Comments don't matter.
     pub(crate) fn is_same_text(&self, other: &Self) -> bool {
         match &other.document {
-            Some(document) => self.says(document),
+            Some(document) => self.has_same_values(document),
             None => self.document.is_none(),
         }
     }
 
-    fn says(&self, document: &Document) -> bool {
+    fn has_same_values(&self, document: &ConfigDocument) -> bool {
         // The equality of JSON values ignores the order of keys; their text doesn't.
-        let text = |document: &Document| document.value().to_string();
+        let text = |document: &ConfigDocument| document.value().to_string();
         self.document.as_ref().map(text) == Some(text(document))
     }
 
-    /// Every value that refers to a secret, with the way to it.
     pub(crate) fn secret_uses(&self) -> Vec<(SecretReference, String)> {
         let mut uses = Vec::new();
         let root = self
             .document
             .as_ref()
             .and_then(|document| document.value().as_object());
-        // Tools are content: nothing is expanded in them.
+        // Nothing is expanded inside tool definitions.
         for (name, value) in root
             .into_iter()
             .flatten()
@@ -271,11 +272,11 @@ impl Config {
         uses
     }
 
-    pub(crate) fn resolved_part<'c>(
+    pub(crate) fn part_with_secrets<'c>(
         &'c self,
         value: &'c Value,
     ) -> (&'c Value, Vec<Option<&'c Result<String, String>>>) {
-        let mut found = References::default();
+        let mut found = ReferenceSet::default();
         found.collect(value);
         let secrets = found.secrets.iter();
         (
@@ -284,13 +285,13 @@ impl Config {
         )
     }
 
-    pub(crate) fn locate(&self, problem: &Problem) -> ConfigError {
-        let way: Vec<String> = ["tools".to_owned(), problem.index.to_string()]
+    pub(crate) fn locate(&self, problem: &DefinitionProblem) -> ConfigError {
+        let key_path: Vec<String> = ["tools".to_owned(), problem.index.to_string()]
             .into_iter()
             .chain(problem.path.iter().cloned())
             .collect();
         match &self.document {
-            Some(document) => document.error_at(&way, &*problem.text),
+            Some(document) => document.error_at(&key_path, &*problem.text),
             None => ConfigError::file(Path::new("tools"), &*problem.text),
         }
     }
@@ -300,16 +301,19 @@ impl Config {
         Some(document.error_at(&[section, key], format!("{section}.{key}: {text}")))
     }
 
-    /// An error whose text begins with its key, such as `serve.tokens[1] is …`. None if the file doesn't have that key.
+    /// Locates an error whose text begins with its key, such as `serve.tokens[1] is …`. `None` if
+    /// the file doesn't have that key.
     pub(crate) fn error_by_key(&self, text: &str) -> Option<ConfigError> {
         let document = self.document.as_ref()?;
         let key = text.split([' ', ':']).next()?;
-        let way: Vec<String> = key
+        let key_path: Vec<String> = key
             .split(['.', '['])
             .map(|part| part.trim_end_matches(']').to_owned())
             .collect();
-        let is_there = document.value().pointer(&format!("/{}", way.join("/")));
-        is_there.map(|_| document.error_at(&way, text))
+        let is_there = document
+            .value()
+            .pointer(&format!("/{}", key_path.join("/")));
+        is_there.map(|_| document.error_at(&key_path, text))
     }
 
     pub(crate) fn section(&self, name: &str) -> &Value {
@@ -319,21 +323,19 @@ impl Config {
         })
     }
 
-    /// True if the file makes a tool of this name out of a handler.
-    pub(crate) fn is_made_of(&self, tool: &str, handler: &str) -> bool {
+    pub(crate) fn uses_handler(&self, tool: &str, handler: &str) -> bool {
         let mut entries = self.tools.iter();
         entries.any(|entry| entry["name"] == tool && entry["implementation"]["handler"] == handler)
     }
 }
 
-/// What is odd about the keys at the root, and what is wrong.
 fn unknown_root_keys(
-    document: &Document,
+    document: &ConfigDocument,
     root: &serde_json::Map<String, Value>,
 ) -> (Vec<ConfigError>, Vec<ConfigError>) {
     let is_servers = |key: &str| servers::KEYS.contains(&key);
     let is_ours = |key: &str| ROOT_KEYS.contains(&key) && !is_servers(key) && key != "$schema";
-    // A file that other clients share holds keys of theirs.
+    // A file that is shared with other clients has keys of theirs.
     let foreign = root.keys().any(|key| is_servers(key)) && !root.keys().any(|key| is_ours(key));
     let unknown = root.keys().filter(|key| !ROOT_KEYS.contains(&key.as_str()));
     let told = unknown.map(|key| {
@@ -351,8 +353,8 @@ fn unknown_root_keys(
 }
 
 fn unknown_key(path: &str, key: &str, known: &[&str]) -> String {
-    let nearest = match key.len() <= LONGEST_SLIP {
-        true => nearest(key, known.iter().copied(), 1).pop(),
+    let nearest = match key.len() <= MAX_COMPARED_KEY {
+        true => nearest_names(key, known.iter().copied(), 1).pop(),
         false => None,
     };
     let hint = match nearest {
@@ -363,7 +365,7 @@ fn unknown_key(path: &str, key: &str, known: &[&str]) -> String {
 }
 
 /// A path in the file is relative to the file; `~/` is the home folder.
-pub(crate) fn resolved(path: &Path, folder: &Path, environment: Environment<'_>) -> PathBuf {
+pub(crate) fn resolve_path(path: &Path, folder: &Path, environment: Environment<'_>) -> PathBuf {
     match (path.strip_prefix("~"), environment("HOME")) {
         (Ok(rest), Some(home)) => Path::new(&home).join(rest),
         _ => folder.join(path),

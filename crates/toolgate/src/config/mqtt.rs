@@ -1,9 +1,9 @@
-//! The configuration's `mqtt`.
+//! The section `mqtt` of the configuration.
 
 use std::fmt;
 
 use serde::Deserialize;
-use toolgate_mqtt::{BadAddress, Settings};
+use toolgate_mqtt::{BrokerAddressError, MqttClientSettings};
 
 /// The broker that the voice gateway tells what it hears and says.
 #[derive(Clone, PartialEq, Eq, Default, Deserialize)]
@@ -23,11 +23,11 @@ pub(crate) struct MqttSettings {
 }
 
 impl MqttSettings {
-    pub(crate) fn broker(&self) -> Result<Option<Settings>, BadAddress> {
+    pub(crate) fn broker(&self) -> Result<Option<MqttClientSettings>, BrokerAddressError> {
         if self.url.is_empty() {
             return Ok(None);
         }
-        let mut settings = Settings::new(&self.url)?;
+        let mut settings = MqttClientSettings::new(&self.url)?;
         let given = |text: &String| (!text.is_empty()).then(|| text.clone());
         settings.username = given(&self.username).or(settings.username);
         settings.password = given(&self.password).or(settings.password);

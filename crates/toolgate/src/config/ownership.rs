@@ -1,19 +1,20 @@
-//! Who may write a configuration. It says which programs run and where keys are sent, so a file
-//! that others can write is theirs, whoever named it.
+//! Checks who can write a configuration file. The file decides which programs run and where keys
+//! are sent, so one that others can write is theirs, no matter who named it.
 
 use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use super::ConfigError;
-use crate::pairs::quoted;
+use crate::command_words::quoted;
 
 const GROUP_MAY_WRITE: u32 = 0o020;
 const EVERYBODY_MAY_WRITE: u32 = 0o002;
 const STICKY: u32 = 0o1000;
 const ROOT: u32 = 0;
 
-/// Refuses a file that others than us and root could have written, with the command that mends it.
+/// Refuses a file that anybody but us and root could have written. The error names the
+/// command that fixes it.
 pub(crate) fn check(path: &Path, found: &Metadata) -> Result<(), ConfigError> {
     let own = rustix::process::geteuid().as_raw();
     let refused = |text: &str| {
@@ -43,15 +44,14 @@ pub(crate) fn check(path: &Path, found: &Metadata) -> Result<(), ConfigError> {
     }
 }
 
-/// The folder where the file was looked for, and the one where it is.
 fn folders(path: &Path) -> Vec<PathBuf> {
     let found = [std::path::absolute(path), fs::canonicalize(path)];
     let found = found.iter().flatten().filter_map(|file| file.parent());
     found.map(Path::to_owned).collect()
 }
 
-/// True if everybody may replace files in a folder. The folder of a mounted Kubernetes ConfigMap
-/// has mode 0777, and is read-only.
+/// True if everybody may replace files in the folder. That of a mounted Kubernetes ConfigMap has
+/// mode 0777, but is read-only.
 fn is_open(folder: &Path) -> bool {
     use rustix::fs::{StatVfsMountFlags, statvfs};
     let Ok(found) = fs::metadata(folder) else {
@@ -62,8 +62,8 @@ fn is_open(folder: &Path) -> bool {
         && !statvfs(folder).is_ok_and(|mount| mount.f_flag.contains(StatVfsMountFlags::RDONLY))
 }
 
-/// True if the group is that of one user, as most distributions make it: files are writable by it
-/// under their default umask of 002.
+/// True if the group belongs to one user. Most distributions create such groups, with a umask of
+/// 002 that makes files writable by the group.
 fn is_private_group(owner: u32, group: u32) -> bool {
     let names_nobody_else = |text: String| {
         let mut lines = text.lines().map(|line| line.split(':').collect::<Vec<_>>());
@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_that_others_can_write_or_replace_is_refused_with_what_mends_it() {
+    fn files_writable_by_others_are_refused() {
         let folder = tempfile::tempdir().unwrap();
         let inner = folder.path().join("in");
         fs::create_dir(&inner).unwrap();

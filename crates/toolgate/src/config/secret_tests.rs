@@ -5,13 +5,12 @@ use serde_json::json;
 use super::*;
 use crate::secrets::keyring::{Keyring, KeyringError};
 
-/// A keyring with one entry, which writes down what it is asked for.
 #[derive(Default)]
-struct OneEntry {
+struct FakeKeyring {
     asked: RefCell<Vec<String>>,
 }
 
-impl Keyring for OneEntry {
+impl Keyring for FakeKeyring {
     fn get(&self, name: &str) -> Result<Option<String>, KeyringError> {
         self.asked.borrow_mut().push(name.to_owned());
         Ok((name == "token").then(|| "k3yring-value".to_owned()))
@@ -26,27 +25,27 @@ impl Keyring for OneEntry {
     }
 }
 
-struct Folder {
+struct SecretFolder {
     folder: tempfile::TempDir,
-    keyring: OneEntry,
+    keyring: FakeKeyring,
 }
 
-impl Folder {
+impl SecretFolder {
     fn new(config: &Value) -> Self {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("t.json"), config.to_string()).unwrap();
         std::fs::write(folder.path().join("key"), "f1le-value\n").unwrap();
         Self {
             folder,
-            keyring: OneEntry::default(),
+            keyring: FakeKeyring::default(),
         }
     }
 
-    fn read(&self, uses: Uses, before: Option<&Config>) -> Config {
-        let reading = Reading {
+    fn read(&self, uses: SecretScope, before: Option<&Config>) -> Config {
+        let reading = ConfigReadOptions {
             keyring: Some(&self.keyring),
             before,
-            ..Reading::new(&|_| None, uses)
+            ..ConfigReadOptions::new(&|_| None, uses)
         };
         Config::read(&self.folder.path().join("t.json"), reading).unwrap()
     }
@@ -68,8 +67,8 @@ fn everything() -> Value {
 
 #[test]
 fn each_secret_is_fetched_once_and_is_a_secret_wherever_it_stands() {
-    let folder = Folder::new(&everything());
-    let config = folder.read(Uses::Everything, None);
+    let folder = SecretFolder::new(&everything());
+    let config = folder.read(SecretScope::Everything, None);
     assert_eq!(config.search.url, "http://h/k3yring-value");
     assert_eq!(config.search.key, "f1le-value");
     let secrets = config.secrets();
@@ -90,15 +89,15 @@ fn each_secret_is_fetched_once_and_is_a_secret_wherever_it_stands() {
 
 #[test]
 fn a_command_fetches_only_what_it_uses() {
-    let folder = Folder::new(&everything());
-    let names = folder.read(Uses::Names, None);
+    let folder = SecretFolder::new(&everything());
+    let names = folder.read(SecretScope::Names, None);
     assert_eq!((folder.runs(), names.secrets().len()), (0, 0));
     assert!(folder.keyring.asked.borrow().is_empty());
     assert_eq!(names.unset().count(), 0);
     assert!(names.servers[0].settings.blocked.is_some());
     let model = json!({ "model": { "key": "${cmd:touch ran}" }, "serve": { "bind": "127.0.0.1:1", "token": "${file:key}" } });
-    let folder = Folder::new(&model);
-    let tools = folder.read(Uses::Tools, None);
+    let folder = SecretFolder::new(&model);
+    let tools = folder.read(SecretScope::Tools, None);
     assert!(!folder.folder.path().join("ran").exists());
     // The rest of such a section is there.
     assert_eq!(tools.serve.bind.port(), 1);
@@ -107,10 +106,10 @@ fn a_command_fetches_only_what_it_uses() {
 
 #[test]
 fn what_a_command_printed_stays_until_the_file_says_something_else() {
-    let folder = Folder::new(&everything());
-    let first = folder.read(Uses::Everything, None);
+    let folder = SecretFolder::new(&everything());
+    let first = folder.read(SecretScope::Everything, None);
     std::fs::write(folder.folder.path().join("key"), "other-value").unwrap();
-    let second = folder.read(Uses::Everything, Some(&first));
+    let second = folder.read(SecretScope::Everything, Some(&first));
     assert_eq!(
         (folder.runs(), second.search.key.as_str()),
         (1, "other-value")
@@ -119,16 +118,16 @@ fn what_a_command_printed_stays_until_the_file_says_something_else() {
     let mut edited = everything();
     edited["limits"] = json!({ "timeout": "5s" });
     std::fs::write(folder.folder.path().join("t.json"), edited.to_string()).unwrap();
-    folder.read(Uses::Everything, Some(&second));
+    folder.read(SecretScope::Everything, Some(&second));
     assert_eq!(folder.runs(), 2);
 }
 
 #[test]
 fn a_secret_that_is_lost_is_told_without_the_rest() {
-    let folder = Folder::new(&everything());
-    let before = folder.read(Uses::Everything, None);
+    let folder = SecretFolder::new(&everything());
+    let before = folder.read(SecretScope::Everything, None);
     std::fs::remove_file(folder.folder.path().join("key")).unwrap();
-    let after = folder.read(Uses::Everything, Some(&before));
+    let after = folder.read(SecretScope::Everything, Some(&before));
     let lost = after.fetched.lost_since(&before.fetched).unwrap();
     assert!(lost.starts_with("${file:key}: "), "{lost}");
     assert_eq!(before.fetched.lost_since(&after.fetched), None);

@@ -1,27 +1,31 @@
-//! Sections of the file become settings, strictly: every unknown key and every wrong value is told, not only the first.
+//! Deserializes sections strictly, and reports every unknown key and wrong value rather
+//! than only the first.
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use serde_path_to_error::Segment;
 use toolgate_core::describe_mismatch;
 
-use super::variables::{self, Lookup, LookupError};
-use super::{ConfigError, Document, Uses, unknown_key};
+use super::variables::{self, LookupError, ReferenceLookup};
+use super::{ConfigDocument, ConfigError, SecretScope, unknown_key};
 
-/// Whoever has more of them in one section reads no further.
-const MOST_ERRORS: usize = 50;
+// After this many errors in one section, more don't help.
+const MAX_ERRORS: usize = 50;
 
-pub(super) struct Sections<'a> {
-    document: &'a Document,
-    lookup: Lookup<'a>,
-    uses: Uses,
-    /// Variables that are unset, and secrets that can't be had, in a section which only some commands use.
+pub(super) struct SectionReader<'a> {
+    document: &'a ConfigDocument,
+    lookup: ReferenceLookup<'a>,
+    uses: SecretScope,
     pub(super) unset: Vec<(&'static str, ConfigError)>,
     pub(super) errors: Vec<ConfigError>,
 }
 
-impl<'a> Sections<'a> {
-    pub(super) fn new(document: &'a Document, lookup: Lookup<'a>, uses: Uses) -> Self {
+impl<'a> SectionReader<'a> {
+    pub(super) fn new(
+        document: &'a ConfigDocument,
+        lookup: ReferenceLookup<'a>,
+        uses: SecretScope,
+    ) -> Self {
         Self {
             document,
             lookup,
@@ -32,7 +36,10 @@ impl<'a> Sections<'a> {
     }
 
     /// A section that every command uses: an unset variable is an error.
-    pub(super) fn needed<T: DeserializeOwned + Default>(&mut self, section: &'static str) -> T {
+    pub(super) fn read_required<T: DeserializeOwned + Default>(
+        &mut self,
+        section: &'static str,
+    ) -> T {
         let before = self.unset.len();
         let settings = self.read_with(section, self.lookup);
         let unset = self.unset.drain(before..);
@@ -40,10 +47,10 @@ impl<'a> Sections<'a> {
         settings
     }
 
-    /// A section that only some commands use: unset variables are kept for them.
+    /// A section that only some commands use: unset variables are recorded for those.
     pub(super) fn read<T: DeserializeOwned + Default>(&mut self, section: &'static str) -> T {
         let secrets = self.lookup.secrets;
-        let lookup = Lookup {
+        let lookup = ReferenceLookup {
             secrets: secrets.filter(|_| self.uses.has_section(section)),
             ..self.lookup
         };
@@ -53,7 +60,7 @@ impl<'a> Sections<'a> {
     fn read_with<T: DeserializeOwned + Default>(
         &mut self,
         section: &'static str,
-        lookup: Lookup<'_>,
+        lookup: ReferenceLookup<'_>,
     ) -> T {
         let Some(value) = self.document.value().get(section) else {
             return T::default();
@@ -63,30 +70,30 @@ impl<'a> Sections<'a> {
             self.errors.push(self.document.error_at(&[section], text));
             return T::default();
         }
-        let mut pruned = Pruned::new(value.clone());
+        let mut pruned = PrunedSection::new(value.clone());
         let unresolved = variables::expand(&mut pruned.value, lookup);
         let before = self.unset.len();
-        for one in unresolved.iter().take(MOST_ERRORS) {
-            let way: Vec<&str> = [section]
+        for one in unresolved.iter().take(MAX_ERRORS) {
+            let key_path: Vec<&str> = [section]
                 .into_iter()
-                .chain(one.way.iter().map(String::as_str))
+                .chain(one.key_path.iter().map(String::as_str))
                 .collect();
-            let path = way.join(".");
+            let path = key_path.join(".");
             let text = match &one.error {
                 LookupError::Unset(name) => format!("{path}: the variable {name} is not set"),
                 LookupError::Secret(secret, problem) => format!("{path}: {secret}: {problem}"),
-                // Nobody asks for it.
+                // This command doesn't use the section.
                 LookupError::NotFetched => continue,
             };
-            let error = self.document.error_at(&way, text);
+            let error = self.document.error_at(&key_path, text);
             self.unset.push((section, error));
         }
-        if unresolved.len() > MOST_ERRORS {
+        if unresolved.len() > MAX_ERRORS {
             return T::default();
         }
-        // What they would be is not known; what is wrong besides is.
+        // Their values are unknown. Remove them, and check the rest.
         for one in unresolved.iter().rev() {
-            pruned.remove_named(&one.way);
+            pruned.remove_named(&one.key_path);
         }
         let settings = self.deserialize(section, pruned);
         match self.unset.len() == before {
@@ -95,25 +102,30 @@ impl<'a> Sections<'a> {
         }
     }
 
-    /// Takes out what is wrong, one after the other, until the rest is right.
+    // Removes one error after another until the rest is right, because serde stops at the first.
     fn deserialize<T: DeserializeOwned + Default>(
         &mut self,
         section: &str,
-        mut pruned: Pruned,
+        mut pruned: PrunedSection,
     ) -> T {
-        for _ in 0..MOST_ERRORS {
+        for _ in 0..MAX_ERRORS {
             let error = match serde_path_to_error::deserialize::<_, T>(&pruned.value) {
                 Ok(settings) => return settings,
                 Err(error) => error,
             };
-            let current: Vec<Step> = error.path().iter().filter_map(Step::of).collect();
+            let current: Vec<SectionStep> = error
+                .path()
+                .iter()
+                .filter_map(SectionStep::from_segment)
+                .collect();
             let problem = error.inner().to_string();
-            // A key that was wrong was taken out, and may be missed now.
+            // Removing a wrong key may cause a "missing field" error, which isn't another mistake.
             let missing = problem.strip_prefix("missing field `");
             let missing = missing.and_then(|rest| rest.split('`').next());
             if !missing.is_some_and(|name| pruned.lacks(&current, name)) {
-                let way = pruned.original(&current);
-                self.errors.push(self.wrong(section, &way, &problem));
+                let key_path = pruned.original(&current);
+                self.errors
+                    .push(self.error_about(section, &key_path, &problem));
             }
             if !pruned.remove(&current) {
                 break;
@@ -122,35 +134,39 @@ impl<'a> Sections<'a> {
         T::default()
     }
 
-    fn wrong(&self, section: &str, inside: &[Step], problem: &str) -> ConfigError {
+    fn error_about(&self, section: &str, inside: &[SectionStep], problem: &str) -> ConfigError {
         let mut found = &self.document.value()[section];
-        let mut way = vec![section.to_owned()];
+        let mut key_path = vec![section.to_owned()];
         for step in inside {
-            found = step.of_value(found).unwrap_or(&Value::Null);
-            way.push(step.to_string());
+            found = step.get(found).unwrap_or(&Value::Null);
+            key_path.push(step.to_string());
         }
-        let path = way.join(".");
+        let path = key_path.join(".");
         let problem = variables::unexpand(problem, found, self.lookup.environment);
         let text = match problem.rsplit_once(", expected ") {
-            // serde tells the known names only inside its text.
+            // serde names the known keys only in its message.
             Some((unknown, known)) if unknown.starts_with("unknown field") => {
                 let known: Vec<&str> = known.split('`').skip(1).step_by(2).collect();
-                unknown_key(&path, way.last().map_or(section, String::as_str), &known)
+                unknown_key(
+                    &path,
+                    key_path.last().map_or(section, String::as_str),
+                    &known,
+                )
             }
             _ => format!("{path}: {}", describe_mismatch(&problem, found)),
         };
-        self.document.error_at(&way, text)
+        self.document.error_at(&key_path, text)
     }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Step {
+enum SectionStep {
     Key(String),
     Index(usize),
 }
 
-impl Step {
-    fn of(segment: &Segment) -> Option<Self> {
+impl SectionStep {
+    fn from_segment(segment: &Segment) -> Option<Self> {
         match segment {
             Segment::Seq { index } => Some(Self::Index(*index)),
             Segment::Map { key } => Some(Self::Key(key.clone())),
@@ -158,14 +174,14 @@ impl Step {
         }
     }
 
-    fn of_value<'v>(&self, value: &'v Value) -> Option<&'v Value> {
+    fn get<'v>(&self, value: &'v Value) -> Option<&'v Value> {
         match self {
             Self::Key(key) => value.get(key),
             Self::Index(index) => value.get(index),
         }
     }
 
-    fn of_value_mut<'v>(&self, value: &'v mut Value) -> Option<&'v mut Value> {
+    fn get_mut<'v>(&self, value: &'v mut Value) -> Option<&'v mut Value> {
         match self {
             Self::Key(key) => value.get_mut(key),
             Self::Index(index) => value.get_mut(index),
@@ -173,7 +189,7 @@ impl Step {
     }
 }
 
-impl std::fmt::Display for Step {
+impl std::fmt::Display for SectionStep {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Key(key) => f.write_str(key),
@@ -182,34 +198,33 @@ impl std::fmt::Display for Step {
     }
 }
 
-/// A section without what was found to be wrong in it.
-struct Pruned {
+struct PrunedSection {
     value: Value,
-    /// The ways to what was taken out, as in the file.
-    gone: Vec<Vec<Step>>,
+    removed: Vec<Vec<SectionStep>>,
 }
 
-impl Pruned {
+impl PrunedSection {
     fn new(value: Value) -> Self {
         Self {
             value,
-            gone: Vec::new(),
+            removed: Vec::new(),
         }
     }
 
-    /// The way in the file to what now stands at `way`: items of a list move up when one before them is taken out.
-    fn original(&self, way: &[Step]) -> Vec<Step> {
-        let mut original: Vec<Step> = Vec::new();
-        for step in way {
+    /// Maps a path in `value` to one in the file: list items move up when an
+    /// earlier one is removed.
+    fn original(&self, key_path: &[SectionStep]) -> Vec<SectionStep> {
+        let mut original: Vec<SectionStep> = Vec::new();
+        for step in key_path {
             let step = match step {
-                Step::Key(_) => step.clone(),
-                Step::Index(index) => {
+                SectionStep::Key(_) => step.clone(),
+                SectionStep::Index(index) => {
                     let mut gone: Vec<usize> = self.gone_items(&original).collect();
                     gone.sort_unstable();
                     let moved = gone
                         .iter()
                         .fold(*index, |index, gone| index + usize::from(*gone <= index));
-                    Step::Index(moved)
+                    SectionStep::Index(moved)
                 }
             };
             original.push(step);
@@ -217,52 +232,51 @@ impl Pruned {
         original
     }
 
-    fn gone_items(&self, list: &[Step]) -> impl Iterator<Item = usize> {
-        self.gone
+    fn gone_items(&self, list: &[SectionStep]) -> impl Iterator<Item = usize> {
+        self.removed
             .iter()
-            .filter_map(move |way| match way.split_last() {
-                Some((Step::Index(index), parent)) if parent == list => Some(*index),
+            .filter_map(move |key_path| match key_path.split_last() {
+                Some((SectionStep::Index(index), parent)) if parent == list => Some(*index),
                 _ => None,
             })
     }
 
-    /// True if a key was taken out of the object at `way`.
-    fn lacks(&self, way: &[Step], key: &str) -> bool {
-        let mut way = self.original(way);
-        way.push(Step::Key(key.to_owned()));
-        self.gone.contains(&way)
+    fn lacks(&self, key_path: &[SectionStep], key: &str) -> bool {
+        let mut key_path = self.original(key_path);
+        key_path.push(SectionStep::Key(key.to_owned()));
+        self.removed.contains(&key_path)
     }
 
-    fn remove(&mut self, way: &[Step]) -> bool {
-        let original = self.original(way);
-        let Some((last, parents)) = way.split_last() else {
+    fn remove(&mut self, key_path: &[SectionStep]) -> bool {
+        let original = self.original(key_path);
+        let Some((last, parents)) = key_path.split_last() else {
             return false;
         };
         let parent = parents
             .iter()
-            .try_fold(&mut self.value, |value, step| step.of_value_mut(value));
+            .try_fold(&mut self.value, |value, step| step.get_mut(value));
         let was_there = match (last, parent) {
-            (Step::Key(key), Some(Value::Object(object))) => object.remove(key).is_some(),
-            (Step::Index(index), Some(Value::Array(list))) if *index < list.len() => {
+            (SectionStep::Key(key), Some(Value::Object(object))) => object.remove(key).is_some(),
+            (SectionStep::Index(index), Some(Value::Array(list))) if *index < list.len() => {
                 list.remove(*index);
                 true
             }
             _ => false,
         };
-        self.gone.push(original);
+        self.removed.push(original);
         was_there
     }
 
-    /// The same by names; items of a list come from the last to the first.
-    fn remove_named(&mut self, way: &[String]) {
+    /// Like `remove`, by names. Items of a list have to be removed from the last to the first.
+    fn remove_named(&mut self, key_path: &[String]) {
         let mut value = &self.value;
         let mut steps = Vec::new();
-        for name in way {
+        for name in key_path {
             let step = match (value, name.parse()) {
-                (Value::Array(_), Ok(index)) => Step::Index(index),
-                _ => Step::Key(name.clone()),
+                (Value::Array(_), Ok(index)) => SectionStep::Index(index),
+                _ => SectionStep::Key(name.clone()),
             };
-            value = step.of_value(value).unwrap_or(&Value::Null);
+            value = step.get(value).unwrap_or(&Value::Null);
             steps.push(step);
         }
         self.remove(&steps);

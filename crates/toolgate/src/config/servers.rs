@@ -1,44 +1,43 @@
-//! `mcpServers` and `servers`: entries become settings, one by one, so that a bad one costs only itself.
+//! Reads `mcpServers` and `servers` entry by entry, so that a bad entry affects only itself.
 
 use std::collections::HashSet;
 use std::path::Path;
 
 use serde_json::{Map, Value};
-use toolgate_mcp::{Places, ServerSettings};
+use toolgate_mcp::{ConfigPaths, ServerSettings};
 
-use super::variables::{self, Lookup, LookupError, Unresolved};
-use super::{ConfigError, Document, Environment};
+use super::variables::{self, LookupError, ReferenceLookup, UnresolvedReference};
+use super::{ConfigDocument, ConfigError, Environment};
 
 pub(crate) const KEYS: [&str; 2] = ["mcpServers", "servers"];
 
 #[derive(Debug, Clone)]
 pub(crate) struct ConfiguredServer {
     pub(crate) settings: ServerSettings,
-    /// As it stands in the file, variables and all: what a person agrees to.
+    /// As written, with its variables: what a person agrees to.
     pub(crate) entry: Value,
 }
 
 #[derive(Debug, Clone)]
 pub(crate) struct ServerProblem {
     pub(crate) error: ConfigError,
-    /// True if the server is not there because of it.
+    /// True if the server is left out because of it.
     pub(crate) left_out: bool,
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Read {
+pub(super) struct ConfiguredServers {
     pub(super) servers: Vec<ConfiguredServer>,
     names: HashSet<String>,
     pub(super) problems: Vec<ServerProblem>,
-    /// A key that holds no entries at all.
     pub(super) errors: Vec<ConfigError>,
 }
 
-pub(super) fn read(document: &Document, lookup: Lookup<'_>) -> Read {
+pub(super) fn read(document: &ConfigDocument, lookup: ReferenceLookup<'_>) -> ConfiguredServers {
     let inside = document.folder().join("file");
     let inside = std::path::absolute(&inside).unwrap_or(inside);
     let home = (lookup.environment)("HOME");
-    let places = Places {
+    let places = ConfigPaths {
         folder: inside.parent().unwrap_or(Path::new("/")),
         home: home.as_deref().map(Path::new),
     };
@@ -47,7 +46,7 @@ pub(super) fn read(document: &Document, lookup: Lookup<'_>) -> Read {
         environment: lookup.environment,
         places,
     };
-    let mut read = Read::default();
+    let mut read = ConfiguredServers::default();
     for key in KEYS {
         let entries = entries(document, key).unwrap_or_else(|error| {
             read.errors.push(error);
@@ -63,10 +62,13 @@ pub(super) fn read(document: &Document, lookup: Lookup<'_>) -> Read {
             }
             let mut expanded = entry.clone();
             let obstacles = expand(&mut expanded, lookup);
-            for (way, text) in &obstacles {
-                let inside = way.iter().map(String::as_str);
+            for (key_path, text) in &obstacles {
+                let inside = key_path.iter().map(String::as_str);
                 let path: Vec<&str> = place.iter().copied().chain(inside).collect();
-                let text = format!("server '{name}' is left out: {}: {text}", way.join("."));
+                let text = format!(
+                    "server '{name}' is left out: {}: {text}",
+                    key_path.join(".")
+                );
                 read.leave_out(document.error_at(&path, text));
             }
             let blocked = obstacles.into_iter().next().map(|(_, text)| text);
@@ -77,12 +79,12 @@ pub(super) fn read(document: &Document, lookup: Lookup<'_>) -> Read {
 }
 
 struct EntryContext<'a> {
-    document: &'a Document,
+    document: &'a ConfigDocument,
     environment: Environment<'a>,
-    places: Places<'a>,
+    places: ConfigPaths<'a>,
 }
 
-impl Read {
+impl ConfiguredServers {
     fn leave_out(&mut self, error: ConfigError) {
         self.problems.push(ServerProblem {
             error,
@@ -107,15 +109,15 @@ impl Read {
         if let Some(settings) = &mut settings {
             settings.blocked = blocked.map(str::to_owned);
         }
-        // What is missing may be what else is wrong with it, and was told.
+        // A missing value may cause further problems, and was already reported.
         let problems = problems.into_iter().filter(|_| blocked.is_none());
         self.problems.extend(problems.map(|problem| {
             let inside = problem.path.iter().map(String::as_str);
-            let way: Vec<&str> = place.iter().copied().chain(inside).collect();
+            let key_path: Vec<&str> = place.iter().copied().chain(inside).collect();
             let written = problem.path.iter().try_fold(entry, step_into);
             let text = variables::unexpand(&problem.text, written.unwrap_or(entry), environment);
             ServerProblem {
-                error: document.error_at(&way, text),
+                error: document.error_at(&key_path, text),
                 left_out: problem.left_out,
             }
         }));
@@ -123,7 +125,7 @@ impl Read {
             .extend(settings.as_ref().map(|settings| settings.name.clone()));
         self.servers
             .extend(settings.map(|settings| ConfiguredServer {
-                settings: settings.identified(entry, places.folder),
+                settings: settings.with_identity(entry, places.folder),
                 entry: entry.clone(),
             }));
     }
@@ -137,7 +139,7 @@ fn step_into<'v>(value: &'v Value, name: &String) -> Option<&'v Value> {
 }
 
 pub(crate) fn entries<'a>(
-    document: &'a Document,
+    document: &'a ConfigDocument,
     key: &str,
 ) -> Result<Option<&'a Map<String, Value>>, ConfigError> {
     match document.value().get(key) {
@@ -150,12 +152,12 @@ pub(crate) fn entries<'a>(
     }
 }
 
-/// Replaces the variables of an entry. What keeps it from being started comes back, with the way to it; an entry that is
-/// disabled may keep variables that aren't set.
-fn expand(entry: &mut Value, lookup: Lookup<'_>) -> Vec<(Vec<String>, String)> {
+/// Expands the variables of an entry, and returns what keeps it from starting, with paths. A
+/// disabled entry may have unset variables.
+fn expand(entry: &mut Value, lookup: ReferenceLookup<'_>) -> Vec<(Vec<String>, String)> {
     let is_disabled = ServerSettings::is_disabled(entry);
-    let lookup = Lookup {
-        // What isn't started needs none.
+    let lookup = ReferenceLookup {
+        // A disabled server needs no secrets.
         secrets: lookup.secrets.filter(|_| !is_disabled),
         ..lookup
     };
@@ -163,15 +165,17 @@ fn expand(entry: &mut Value, lookup: Lookup<'_>) -> Vec<(Vec<String>, String)> {
     if is_disabled {
         return Vec::new();
     }
-    let unresolved = unresolved.into_iter().map(|Unresolved { error, way }| {
-        let text = match error {
-            LookupError::Unset(name) => unset(&name),
-            LookupError::Secret(secret, problem) => format!("{secret}: {problem}"),
-            LookupError::NotFetched => "its secrets are not fetched by this command".to_owned(),
-        };
-        (way, text)
-    });
-    let asked = variables::find(entry, INPUT).map(|way| (way, ASKS.to_owned()));
+    let unresolved = unresolved
+        .into_iter()
+        .map(|UnresolvedReference { error, key_path }| {
+            let text = match error {
+                LookupError::Unset(name) => unset(&name),
+                LookupError::Secret(secret, problem) => format!("{secret}: {problem}"),
+                LookupError::NotFetched => "its secrets are not fetched by this command".to_owned(),
+            };
+            (key_path, text)
+        });
+    let asked = variables::find(entry, INPUT).map(|key_path| (key_path, ASKS.to_owned()));
     unresolved.chain(asked).collect()
 }
 
@@ -184,12 +188,11 @@ fn unset(name: &str) -> String {
     }
 }
 
-/// How VS Code has a person asked for a value.
+// VS Code's placeholder for a value that it prompts for.
 const INPUT: &str = "${input:";
 const ASKS: &str = "${input:…} is a question that VS Code asks; write ${VAR} and set the variable";
 
-/// Says where an entry waits for an answer that only VS Code asks for.
 pub(crate) fn asks_for_input(entry: &Value) -> Option<String> {
-    let way = variables::find(entry, INPUT)?;
-    Some(format!("{}: {ASKS}", way.join(".")))
+    let key_path = variables::find(entry, INPUT)?;
+    Some(format!("{}: {ASKS}", key_path.join(".")))
 }

@@ -1,63 +1,57 @@
-//! What is wrong with a text that should be JSON, for somebody who has not written much of it.
+//! Explains JSON syntax errors to people who rarely write JSON.
 
 use jsonc_parser::ParseStringErrorKind;
-use jsonc_parser::errors::{ParseError, ParseErrorKind};
+use jsonc_parser::errors::{ParseError, ParseErrorKind as Kind};
 
-use super::error::Position;
+use super::error::TextPosition;
 
-/// What the parser found, or that the whole file is something else.
-pub(super) fn describe(text: &str, error: &ParseError) -> (Position, std::string::String) {
-    use ParseErrorKind::{
-        BareDecimalPointNumbersNotAllowed, ExpectedColonAfterObjectKey, ExpectedComma,
-        ExpectedDigit, ExpectedDigitFollowingNegativeSign, ExpectedObjectValue,
-        ExpectedPlusMinusOrDigitInNumberLiteral, ExpectedStringObjectProperty,
-        HexadecimalNumbersNotAllowed, MultipleRootJsonValues, NestingDepthExceeded,
-        NonFiniteNumbersNotAllowed, SingleQuotedStringsNotAllowed, String,
-        UnaryPlusNumbersNotAllowed, UnexpectedCloseBrace, UnexpectedCloseBracket, UnexpectedColon,
-        UnexpectedComma, UnexpectedToken, UnexpectedTokenInObject, UnexpectedWord,
-        UnterminatedArray, UnterminatedCommentBlock, UnterminatedObject,
-    };
+pub(super) fn describe(text: &str, error: &ParseError) -> (TextPosition, String) {
     if let Some(other) = other_format(text) {
         let text = format!(
             "is not JSON{other}; a configuration is an object such as {{ \"mcpServers\": {{}} }}"
         );
-        return (Position { line: 1, column: 1 }, text);
+        return (TextPosition { line: 1, column: 1 }, text);
     }
     let told = match error.kind() {
-        ExpectedColonAfterObjectKey => "a ':' is missing after this key",
-        ExpectedObjectValue => "a value is missing after the ':'",
-        ExpectedStringObjectProperty | UnexpectedTokenInObject => {
-            "here must be a key in double quotes, such as \"tools\""
+        Kind::ExpectedColonAfterObjectKey => "a ':' is missing after this key",
+        Kind::ExpectedObjectValue => "a value is missing after the ':'",
+        Kind::ExpectedStringObjectProperty | Kind::UnexpectedTokenInObject => {
+            "a key in double quotes is expected here, such as \"tools\""
         }
-        ExpectedComma => "a ',' is missing here",
-        MultipleRootJsonValues => "the JSON object has ended before this; what follows is too much",
-        SingleQuotedStringsNotAllowed => "single quotes are not JSON; write \"…\"",
-        UnexpectedCloseBrace => "here must be something else than a '}'",
-        UnexpectedCloseBracket => "here must be something else than a ']'",
-        UnexpectedColon => "here must be no ':'",
-        UnexpectedComma => "here must be no ','",
-        UnexpectedWord => "a word must be in double quotes, unless it is true, false or null",
-        UnexpectedToken => "here must be no such character",
-        UnterminatedArray => "the list that begins here is not closed; a ']' is missing",
-        UnterminatedObject => "the object that begins here is not closed; a '}' is missing",
-        UnterminatedCommentBlock => "the comment that begins here is not closed; '*/' is missing",
-        NestingDepthExceeded => "is nested too deeply",
-        BareDecimalPointNumbersNotAllowed
-        | ExpectedDigit
-        | ExpectedDigitFollowingNegativeSign
-        | ExpectedPlusMinusOrDigitInNumberLiteral
-        | HexadecimalNumbersNotAllowed
-        | NonFiniteNumbersNotAllowed
-        | UnaryPlusNumbersNotAllowed => "this is not a number as JSON writes it, such as 5 or -2.5",
-        String(ParseStringErrorKind::UnterminatedStringLiteral) => {
+        Kind::ExpectedComma => "a ',' is missing here",
+        Kind::MultipleRootJsonValues => "unexpected text after the end of the JSON object",
+        Kind::SingleQuotedStringsNotAllowed => "single quotes are not JSON; write \"…\"",
+        Kind::UnexpectedCloseBrace => "unexpected '}'",
+        Kind::UnexpectedCloseBracket => "unexpected ']'",
+        Kind::UnexpectedColon => "unexpected ':'",
+        Kind::UnexpectedComma => "unexpected ','",
+        Kind::UnexpectedWord => "a word must be in double quotes, unless it is true, false or null",
+        Kind::UnexpectedToken => "unexpected character",
+        Kind::UnterminatedArray => "the list that begins here is not closed; a ']' is missing",
+        Kind::UnterminatedObject => "the object that begins here is not closed; a '}' is missing",
+        Kind::UnterminatedCommentBlock => {
+            "the comment that begins here is not closed; '*/' is missing"
+        }
+        Kind::NestingDepthExceeded => "is nested too deeply",
+        Kind::BareDecimalPointNumbersNotAllowed
+        | Kind::ExpectedDigit
+        | Kind::ExpectedDigitFollowingNegativeSign
+        | Kind::ExpectedPlusMinusOrDigitInNumberLiteral
+        | Kind::HexadecimalNumbersNotAllowed
+        | Kind::NonFiniteNumbersNotAllowed
+        | Kind::UnaryPlusNumbersNotAllowed => {
+            "this is not a number as JSON writes it, such as 5 or -2.5"
+        }
+        Kind::String(ParseStringErrorKind::UnterminatedStringLiteral) => {
             "the string that begins here is not closed; a '\"' is missing"
         }
-        String(_) => "this escape is unknown; a backslash itself is written as \\\\",
+        Kind::String(_) => "this escape is unknown; a backslash itself is written as \\\\",
         _ => "this is not JSON",
     };
-    // Counted as everywhere else: the parser takes a lone carriage return for the end of a line.
+    // Counted here as everywhere else, because the parser takes a lone carriage return
+    // for a line end.
     let before = text.get(..error.range().start).unwrap_or(text);
-    (Position::after(before), told.to_owned())
+    (TextPosition::after(before), told.to_owned())
 }
 
 fn other_format(text: &str) -> Option<&'static str> {
@@ -86,10 +80,10 @@ fn other_format(text: &str) -> Option<&'static str> {
 mod tests {
     use std::path::Path;
 
-    use super::super::Document;
+    use super::super::ConfigDocument;
 
     #[test]
-    fn what_is_not_json_is_said_in_plain_words_with_its_place() {
+    fn json_errors_are_plain_and_located() {
         let other = |what: &str| {
             format!(
                 "is not JSON{what}; a configuration is an object such as {{ \"mcpServers\": {{}} }}"
@@ -128,7 +122,7 @@ mod tests {
             ),
             (
                 "{\n  a: 1\n}",
-                "2:3: here must be a key in double quotes, such as \"tools\"".to_owned(),
+                "2:3: a key in double quotes is expected here, such as \"tools\"".to_owned(),
             ),
             (
                 "{ \"a\": 'x' }",
@@ -142,10 +136,7 @@ mod tests {
                 "{ \"a\" 1 }",
                 "1:7: a ':' is missing after this key".to_owned(),
             ),
-            (
-                "{ \"a\": }",
-                "1:8: here must be something else than a '}'".to_owned(),
-            ),
+            ("{ \"a\": }", "1:8: unexpected '}'".to_owned()),
             (
                 "{",
                 "1:1: the object that begins here is not closed; a '}' is missing".to_owned(),
@@ -156,7 +147,7 @@ mod tests {
             ),
             (
                 "{} {}",
-                "1:4: the JSON object has ended before this; what follows is too much".to_owned(),
+                "1:4: unexpected text after the end of the JSON object".to_owned(),
             ),
             (
                 "{ \"a\": .5 }",
@@ -180,25 +171,25 @@ mod tests {
             ),
             (
                 "{ ]",
-                "1:3: here must be a key in double quotes, such as \"tools\"".to_owned(),
+                "1:3: a key in double quotes is expected here, such as \"tools\"".to_owned(),
             ),
             (
                 "{\r\n\r]",
-                "2:2: here must be a key in double quotes, such as \"tools\"".to_owned(),
+                "2:2: a key in double quotes is expected here, such as \"tools\"".to_owned(),
             ),
             (
                 "{ \"a\": 1,, }",
-                "1:10: here must be a key in double quotes, such as \"tools\"".to_owned(),
+                "1:10: a key in double quotes is expected here, such as \"tools\"".to_owned(),
             ),
         ] {
-            let error = Document::parse(Path::new("t.json"), text.as_bytes()).unwrap_err();
+            let error = ConfigDocument::parse(Path::new("t.json"), text.as_bytes()).unwrap_err();
             let expected = format!("t.json:{expected}");
             if error.to_string() != expected {
                 wrong.push(format!("{text}: {error}"));
             }
         }
         assert!(wrong.is_empty(), "{wrong:#?}");
-        let deep = Document::parse(Path::new("t.json"), "[".repeat(100_000).as_bytes());
+        let deep = ConfigDocument::parse(Path::new("t.json"), "[".repeat(100_000).as_bytes());
         assert!(
             deep.unwrap_err()
                 .to_string()

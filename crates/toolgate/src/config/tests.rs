@@ -11,10 +11,13 @@ fn environment(name: &str) -> Option<String> {
 }
 
 fn read(text: &str) -> Result<Config, String> {
-    let document = Document::parse(Path::new("/etc/t.json"), text.as_bytes())
+    let document = ConfigDocument::parse(Path::new("/etc/t.json"), text.as_bytes())
         .map_err(|error| error.to_string())?;
-    Config::resolve(document, Reading::new(&environment, Uses::Everything))
-        .map_err(|error| error.to_string())
+    Config::resolve(
+        document,
+        ConfigReadOptions::new(&environment, SecretScope::Everything),
+    )
+    .map_err(|error| error.to_string())
 }
 
 #[test]
@@ -53,9 +56,9 @@ fn a_full_file_is_understood() {
     assert!(config.warnings.is_empty());
 }
 
-/// What somebody may get wrong, and what they read then. No word of a library is among it.
+/// Common mistakes and what people read then. No library's wording is among it.
 #[test]
-fn what_is_wrong_is_said_with_file_line_column_key_and_what_to_write() {
+fn errors_have_file_line_column_key_and_fix() {
     for (text, expected) in [
         (
             r#"{
@@ -79,7 +82,7 @@ fn what_is_wrong_is_said_with_file_line_column_key_and_what_to_write() {
         ),
         (
             r#"{"limits": {"timeout": "0s"}}"#,
-            r#"1:13: limits.timeout: '0s' must be more than nothing and at most a week"#,
+            r#"1:13: limits.timeout: '0s' must be more than zero and at most a week"#,
         ),
         (
             r#"{"limits": {"timeout": null}}"#,
@@ -135,7 +138,7 @@ fn what_is_wrong_is_said_with_file_line_column_key_and_what_to_write() {
         ),
         (
             r#"{"search": {"backend": "google"}}"#,
-            r#"1:13: search.backend: 'google' is unknown; known are: duckduckgo, searxng, brave"#,
+            r#"1:13: search.backend: 'google' is unknown; possible values: duckduckgo, searxng, brave"#,
         ),
         (
             r#"{"search": {"backend": true}}"#,
@@ -175,11 +178,11 @@ fn what_is_wrong_is_said_with_file_line_column_key_and_what_to_write() {
         ),
         (
             r#"{"journal": {"sync": "never"}}"#,
-            r#"1:14: journal.sync: 'never' is unknown; known are: relaxed, normal, full"#,
+            r#"1:14: journal.sync: 'never' is unknown; possible values: relaxed, normal, full"#,
         ),
         (
             r#"{"model": {"provider": "gpt"}}"#,
-            r#"1:12: model.provider: 'gpt' is unknown; known are: anthropic, ollama, openai, gemini, intents"#,
+            r#"1:12: model.provider: 'gpt' is unknown; possible values: anthropic, ollama, openai, gemini, intents"#,
         ),
         (
             r#"{"model": {"think": "true"}}"#,
@@ -211,7 +214,7 @@ fn what_is_wrong_is_said_with_file_line_column_key_and_what_to_write() {
         ),
         (
             "{\"search\": {\"backend\": \"\\u001b[31mx\\nFAKE\"}}",
-            "1:13: search.backend: '\\u{1b}[31mx\\nFAKE' is unknown; known are: duckduckgo, searxng, brave",
+            "1:13: search.backend: '\\u{1b}[31mx\\nFAKE' is unknown; possible values: duckduckgo, searxng, brave",
         ),
     ] {
         let expected = format!("/etc/t.json:{expected}");
@@ -279,7 +282,7 @@ fn what_a_variable_stands_for_is_in_no_error() {
         read(r#"{ "search": { "backend": "${KEY}" }, "limits": { "timeout": "x${KEY}" } }"#);
     assert_eq!(
         error.unwrap_err(),
-        "/etc/t.json:1:15: search.backend: '${KEY}' is unknown; known are: duckduckgo, searxng, brave; \
+        "/etc/t.json:1:15: search.backend: '${KEY}' is unknown; possible values: duckduckgo, searxng, brave; \
          /etc/t.json:1:50: limits.timeout: 'x${KEY}' is not a duration; write a number and ms, s, m or h, such as 30s"
     );
     let config = read(
@@ -339,10 +342,12 @@ fn servers_are_read_from_both_keys_and_a_bad_one_costs_only_itself() {
     let servers: Vec<String> = usable
         .iter()
         .map(|server| match &server.settings.connection {
-            toolgate_mcp::Connection::Stdio(program) => {
+            toolgate_mcp::ServerConnection::Stdio(program) => {
                 format!("{} {}", server.settings.name, program.command)
             }
-            toolgate_mcp::Connection::Http { url, .. } => format!("{} {url}", server.settings.name),
+            toolgate_mcp::ServerConnection::Http { url, .. } => {
+                format!("{} {url}", server.settings.name)
+            }
         })
         .collect();
     assert_eq!(servers, ["a /etc/./run", "c x", "g /home/ada/y"]);
@@ -369,8 +374,8 @@ fn servers_are_read_from_both_keys_and_a_bad_one_costs_only_itself() {
 proptest::proptest! {
     #[test]
     fn no_file_makes_it_panic(bytes in proptest::collection::vec(proptest::prelude::any::<u8>(), 0..300)) {
-        if let Ok(document) = Document::parse(Path::new("t"), &bytes) {
-            drop(Config::resolve(document, Reading::new(&environment, Uses::Everything)));
+        if let Ok(document) = ConfigDocument::parse(Path::new("t"), &bytes) {
+            drop(Config::resolve(document, ConfigReadOptions::new(&environment, SecretScope::Everything)));
         }
     }
 
@@ -401,11 +406,11 @@ fn a_variable_that_is_not_set_counts_where_its_section_is_used() {
     )
     .unwrap();
     let told = |error: Option<&ConfigError>| error.map(ToString::to_string).unwrap_or_default();
-    assert!(told(config.unset_for_serve()).contains("serve.token"));
-    assert!(told(config.unset_for_journal()).contains("journal.file"));
+    assert!(told(config.unset_in(&["serve", "telemetry"])).contains("serve.token"));
+    assert!(told(config.unset_in(&["journal"])).contains("journal.file"));
     assert!(told(config.unset_for("search")).contains("search.key"));
     assert_eq!(
-        (config.unset_for("serve"), config.unset_for_model()),
+        (config.unset_for("serve"), config.unset_in(&["model"])),
         (None, None)
     );
     assert_eq!(
@@ -443,11 +448,14 @@ fn what_is_said_of_voices_is_read_and_counts_where_it_is_used() {
     let kept = read(r#"{ "voice": { "output": "tcp://h:1/x.wav" } }"#).unwrap();
     assert_eq!(kept.voice.output, "tcp://h:1/x.wav");
     let config = read(r#"{ "mqtt": { "password": "${NOPE}" } }"#).unwrap();
-    let text = config.unset_for_voice().map(ToString::to_string);
+    let text = config.unset_in(&["mqtt", "voice"]).map(ToString::to_string);
     let expected = "/etc/t.json:1:13: mqtt.password: the variable NOPE is not set";
     assert_eq!(text.as_deref(), Some(expected));
     assert_eq!(
-        (config.unset_for_model(), config.unset_for_serve()),
+        (
+            config.unset_in(&["model"]),
+            config.unset_in(&["serve", "telemetry"])
+        ),
         (None, None)
     );
     for (text, expected) in [

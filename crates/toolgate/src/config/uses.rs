@@ -1,4 +1,5 @@
-//! What a command uses of the file: variables it needs, and secrets it must not show.
+//! What a command needs from the file: variables that have to be set, and secrets that
+//! must not be shown.
 
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
@@ -6,59 +7,39 @@ use serde_json::Value;
 
 use super::{Config, ConfigError};
 
-/// Sections that tools are made of.
+// Sections that tools are built from.
 const OF_TOOLS: [&str; 2] = ["documents", "search"];
-/// Sections that only the gateway reads.
-const OF_SERVE: [&str; 2] = ["serve", "telemetry"];
-/// Sections that only the voice gateway reads.
-#[cfg(feature = "voice")]
-const OF_VOICE: [&str; 2] = ["mqtt", "voice"];
-/// Who may read a file besides its owner.
 const GROUP_MAY_READ: u32 = 0o040;
 const EVERYBODY_MAY_READ: u32 = 0o004;
 
 impl Config {
-    /// An unset variable that matters when this tool is called: the tool is made from the section it stands in.
     pub(crate) fn unset_for(&self, tool: &str) -> Option<&ConfigError> {
         let uses = |section: &str| {
-            OF_TOOLS.contains(&section) && (tool == section || self.is_made_of(tool, section))
+            OF_TOOLS.contains(&section) && (tool == section || self.uses_handler(tool, section))
         };
-        self.unset_in(uses).next()
+        self.unset_where(uses).next()
     }
 
-    pub(crate) fn unset_for_model(&self) -> Option<&ConfigError> {
-        self.unset_in(|section| section == "model").next()
-    }
-
-    pub(crate) fn unset_for_serve(&self) -> Option<&ConfigError> {
-        self.unset_in(|section| OF_SERVE.contains(&section)).next()
-    }
-
-    #[cfg(feature = "voice")]
-    pub(crate) fn unset_for_voice(&self) -> Option<&ConfigError> {
-        self.unset_in(|section| OF_VOICE.contains(&section)).next()
-    }
-
-    pub(crate) fn unset_for_journal(&self) -> Option<&ConfigError> {
-        self.unset_in(|section| section == "journal").next()
+    pub(crate) fn unset_in(&self, sections: &[&str]) -> Option<&ConfigError> {
+        self.unset_where(|section| sections.contains(&section))
+            .next()
     }
 
     pub(crate) fn unset_for_tools(&self) -> impl Iterator<Item = &ConfigError> {
-        self.unset_in(|section| OF_TOOLS.contains(&section))
+        self.unset_where(|section| OF_TOOLS.contains(&section))
     }
 
     pub(crate) fn unset(&self) -> impl Iterator<Item = &ConfigError> {
-        self.unset_in(|_| true)
+        self.unset.iter().map(|(_, error)| error)
     }
 
-    fn unset_in(&self, is_used: impl Fn(&str) -> bool) -> impl Iterator<Item = &ConfigError> {
+    fn unset_where(&self, is_used: impl Fn(&str) -> bool) -> impl Iterator<Item = &ConfigError> {
         let unset = self.unset.iter();
         unset
             .filter(move |(section, _)| is_used(section))
             .map(|(_, error)| error)
     }
 
-    /// Values that must never be shown: keys, tokens, and a login inside an address.
     pub(crate) fn secrets(&self) -> Vec<String> {
         let tokens = self.serve.tokens.iter().map(|one| one.token.as_str());
         let ours = [
@@ -72,7 +53,7 @@ impl Config {
             #[cfg(feature = "voice")]
             password(&self.mqtt.url),
         ];
-        // What is not started says nothing.
+        // A server that isn't started can't leak anything.
         let servers = self
             .servers
             .iter()
@@ -84,12 +65,12 @@ impl Config {
             .map(str::to_owned)
             .chain(self.model.secrets())
             .chain(servers.flat_map(|server| server.settings.secrets()))
-            .chain(self.fetched.hidden())
+            .chain(self.fetched.values_to_redact())
             .collect()
     }
 
-    /// A warning if other users of this machine may read secrets that stand in the file as they are.
-    pub(crate) fn open_secret(&self) -> Option<String> {
+    /// A warning if other users may read secrets that are written into the file.
+    pub(crate) fn exposed_secret_warning(&self) -> Option<String> {
         let file = self.file()?;
         let found = std::fs::metadata(file).ok()?;
         let (mode, owner) = (found.permissions().mode(), found.uid());
@@ -101,7 +82,6 @@ impl Config {
         })
     }
 
-    /// A key with a secret that is no variable.
     fn literal_secret(&self) -> Option<&'static str> {
         let is_literal = |value: &Value| {
             value
@@ -147,8 +127,8 @@ fn password(url: &str) -> Option<&str> {
     })
 }
 
-/// Whether others than those who should may read a file of this mode. Whoever reads a file of somebody else, as a service does, needs its
-/// group for it.
+/// True if a file of this mode is open to too many users. A service that reads another user's file
+/// needs group access to it.
 fn is_open_to_others(mode: u32, is_of_another: bool) -> bool {
     let others = match is_of_another {
         true => EVERYBODY_MAY_READ,

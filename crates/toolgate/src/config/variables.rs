@@ -1,5 +1,5 @@
-//! `${VAR}`, `${VAR:-default}`, `${env:VAR}` and `${env://VAR}` in the strings of a section, and the secrets `${file:…}`,
-//! `${keyring:…}` and `${cmd:…}`.
+//! Expands `${VAR}`, `${VAR:-default}`, `${env:VAR}` and `${env://VAR}` in strings, and the secrets
+//! `${file:…}`, `${keyring:…}` and `${cmd:…}`.
 
 use std::collections::BTreeSet;
 
@@ -13,34 +13,30 @@ use crate::secrets::{SecretFetcher, SecretReference};
 pub(crate) enum LookupError {
     Unset(String),
     Secret(SecretReference, String),
-    /// A secret that the command doesn't use.
     NotFetched,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Unresolved {
+pub(crate) struct UnresolvedReference {
     pub(crate) error: LookupError,
-    /// Way to the string inside the section.
-    pub(crate) way: Vec<String>,
+    pub(crate) key_path: Vec<String>,
 }
 
 #[derive(Clone, Copy)]
-pub(crate) struct Lookup<'a> {
+pub(crate) struct ReferenceLookup<'a> {
     pub(crate) environment: Environment<'a>,
-    /// `None` where no secret is used.
     pub(crate) secrets: Option<&'a SecretFetcher<'a>>,
 }
 
-/// Replaces references in every string of a value; finds all that have no value.
-pub(crate) fn expand(value: &mut Value, lookup: Lookup<'_>) -> Vec<Unresolved> {
+pub(crate) fn expand(value: &mut Value, lookup: ReferenceLookup<'_>) -> Vec<UnresolvedReference> {
     let mut unresolved = Vec::new();
     walk(value, lookup, &mut Vec::new(), &mut unresolved);
     unresolved
 }
 
-/// A text about a value, with its variables as they stand in the file: what one stands for may be a secret.
+/// Puts variables back into a message about a value, since what they stand for may be a secret.
 pub(crate) fn unexpand(text: &str, written: &Value, environment: Environment<'_>) -> String {
-    let mut found = References::default();
+    let mut found = ReferenceSet::default();
     found.collect(written);
     found.variables.iter().fold(text.to_owned(), |text, name| {
         let value = environment(name).filter(|value| !value.is_empty());
@@ -52,93 +48,77 @@ pub(crate) fn unexpand(text: &str, written: &Value, environment: Environment<'_>
     })
 }
 
-/// The way to the first string that holds `text`.
 pub(crate) fn find(value: &Value, text: &str) -> Option<Vec<String>> {
-    let inside = |name: String, value: &Value| {
-        let mut way = find(value, text)?;
-        way.insert(0, name);
-        Some(way)
-    };
-    match value {
-        Value::String(string) => string.contains(text).then(Vec::new),
-        Value::Array(array) => array
-            .iter()
-            .enumerate()
-            .find_map(|(index, value)| inside(index.to_string(), value)),
-        Value::Object(object) => object
-            .iter()
-            .find_map(|(name, value)| inside(name.clone(), value)),
-        _ => None,
+    if let Value::String(string) = value {
+        return string.contains(text).then(Vec::new);
     }
+    children(value).find_map(|(name, value)| {
+        let mut key_path = find(value, text)?;
+        key_path.insert(0, name);
+        Some(key_path)
+    })
+}
+
+fn children(value: &Value) -> impl Iterator<Item = (String, &Value)> {
+    let items = value.as_array().into_iter().flatten().enumerate();
+    let items = items.map(|(index, value)| (index.to_string(), value));
+    let members = value.as_object().into_iter().flatten();
+    items.chain(members.map(|(name, value)| (name.clone(), value)))
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct References {
-    /// Names of variables, and whatever else is written that way.
+pub(crate) struct ReferenceSet {
+    /// Names of variables, and anything else in `${…}`.
     pub(crate) variables: BTreeSet<String>,
     pub(crate) secrets: BTreeSet<SecretReference>,
 }
 
-impl References {
+impl ReferenceSet {
     pub(crate) fn collect(&mut self, value: &Value) {
-        match value {
-            Value::Array(array) => array.iter().for_each(|value| self.collect(value)),
-            Value::Object(object) => object.values().for_each(|value| self.collect(value)),
-            Value::String(text) => {
-                for piece in pieces(text) {
-                    match piece {
-                        Piece::Text(_) => {}
-                        Piece::Reference { inner, .. } => match Reference::parse(inner) {
-                            Some(Reference::Secret(secret)) => {
-                                self.secrets.insert(secret);
-                            }
-                            Some(Reference::Variable { name, .. }) => {
-                                self.variables.insert(name.to_owned());
-                            }
-                            None => {
-                                self.variables.insert(inner.to_owned());
-                            }
-                        },
-                    }
-                }
+        for piece in pieces(value.as_str().unwrap_or_default()) {
+            let ReferencePiece::Reference { inner, .. } = piece else {
+                continue;
+            };
+            match ValueReference::parse(inner) {
+                Some(ValueReference::Secret(secret)) => drop(self.secrets.replace(secret)),
+                Some(ValueReference::Variable { name, .. }) => self.add_variable(name),
+                None => self.add_variable(inner),
             }
-            _ => {}
         }
+        children(value).for_each(|(_, value)| self.collect(value));
+    }
+
+    fn add_variable(&mut self, name: &str) {
+        self.variables.insert(name.to_owned());
     }
 }
 
-/// Every string that refers to a secret, by its path below `path`.
 pub(crate) fn secret_uses(value: &Value, path: &str, uses: &mut Vec<(SecretReference, String)>) {
-    match value {
-        Value::Array(array) => {
-            for (index, value) in array.iter().enumerate() {
-                secret_uses(value, &format!("{path}[{index}]"), uses);
-            }
-        }
-        Value::Object(object) => {
-            for (name, value) in object {
-                secret_uses(value, &format!("{path}.{name}"), uses);
-            }
-        }
-        value => {
-            let mut found = References::default();
-            found.collect(value);
-            let secrets = found.secrets.into_iter();
-            uses.extend(secrets.map(|secret| (secret, path.to_owned())));
-        }
+    if value.is_string() {
+        let mut found = ReferenceSet::default();
+        found.collect(value);
+        let secrets = found.secrets.into_iter();
+        uses.extend(secrets.map(|secret| (secret, path.to_owned())));
+    }
+    for (name, inner) in children(value) {
+        let path = match value.is_array() {
+            true => format!("{path}[{name}]"),
+            false => format!("{path}.{name}"),
+        };
+        secret_uses(inner, &path, uses);
     }
 }
 
 fn walk(
     value: &mut Value,
-    lookup: Lookup<'_>,
-    way: &mut Vec<String>,
-    unresolved: &mut Vec<Unresolved>,
+    lookup: ReferenceLookup<'_>,
+    key_path: &mut Vec<String>,
+    unresolved: &mut Vec<UnresolvedReference>,
 ) {
     let mut inside = |name: String, value: &mut Value| {
-        way.push(name);
-        walk(value, lookup, way, unresolved);
-        way.pop();
+        key_path.push(name);
+        walk(value, lookup, key_path, unresolved);
+        key_path.pop();
     };
     match value {
         Value::Array(array) => array
@@ -150,23 +130,23 @@ fn walk(
             .for_each(|(name, value)| inside(name.clone(), value)),
         Value::String(text) => match expand_text(text, lookup) {
             Ok(expanded) => *text = expanded,
-            Err(error) => unresolved.push(Unresolved {
+            Err(error) => unresolved.push(UnresolvedReference {
                 error,
-                way: way.clone(),
+                key_path: key_path.clone(),
             }),
         },
         _ => {}
     }
 }
 
-/// `Err` is about the first reference without a value. What is no reference, such as `${input:x}` of other clients, stays as it
-/// is.
-fn expand_text(text: &str, lookup: Lookup<'_>) -> Result<String, LookupError> {
+/// Fails at the first reference without a value. What isn't a reference, such as `${input:x}` of
+/// other clients, stays as it is.
+fn expand_text(text: &str, lookup: ReferenceLookup<'_>) -> Result<String, LookupError> {
     let mut out = String::new();
     for piece in pieces(text) {
         match piece {
-            Piece::Text(text) => out.push_str(text),
-            Piece::Reference { whole, inner } => match Reference::parse(inner) {
+            ReferencePiece::Text(text) => out.push_str(text),
+            ReferencePiece::Reference { whole, inner } => match ValueReference::parse(inner) {
                 Some(reference) => out.push_str(&reference.value(lookup)?),
                 None => out.push_str(whole),
             },
@@ -175,16 +155,12 @@ fn expand_text(text: &str, lookup: Lookup<'_>) -> Result<String, LookupError> {
     Ok(out)
 }
 
-enum Piece<'a> {
+enum ReferencePiece<'a> {
     Text(&'a str),
-    Reference {
-        /// With `${` and `}`.
-        whole: &'a str,
-        inner: &'a str,
-    },
+    Reference { whole: &'a str, inner: &'a str },
 }
 
-fn pieces(text: &str) -> Vec<Piece<'_>> {
+fn pieces(text: &str) -> Vec<ReferencePiece<'_>> {
     let mut pieces = Vec::new();
     let mut rest = text;
     while let Some(start) = rest.find("${") {
@@ -193,12 +169,12 @@ fn pieces(text: &str) -> Vec<Piece<'_>> {
             break;
         };
         let (whole, after) = from.split_at(end + 1);
-        pieces.push(Piece::Text(before));
+        pieces.push(ReferencePiece::Text(before));
         let inner = &whole[2..end];
-        pieces.push(Piece::Reference { whole, inner });
+        pieces.push(ReferencePiece::Reference { whole, inner });
         rest = after;
     }
-    pieces.push(Piece::Text(rest));
+    pieces.push(ReferencePiece::Text(rest));
     pieces
 }
 
@@ -217,7 +193,7 @@ fn end_of_reference(from: &str) -> Option<usize> {
     })
 }
 
-enum Reference<'a> {
+enum ValueReference<'a> {
     Variable {
         name: &'a str,
         default: Option<&'a str>,
@@ -225,7 +201,7 @@ enum Reference<'a> {
     Secret(SecretReference),
 }
 
-impl<'a> Reference<'a> {
+impl<'a> ValueReference<'a> {
     fn parse(inner: &'a str) -> Option<Self> {
         if let Some(secret) = SecretReference::parse(inner) {
             return Some(Self::Secret(secret));
@@ -243,11 +219,11 @@ impl<'a> Reference<'a> {
         sound.then_some(Self::Variable { name, default })
     }
 
-    fn value(self, lookup: Lookup<'_>) -> Result<String, LookupError> {
+    fn value(self, lookup: ReferenceLookup<'_>) -> Result<String, LookupError> {
         match self {
             Self::Variable { name, default } => {
                 let value = (lookup.environment)(name);
-                // As in a shell, `:-` also stands in for a variable that is set to nothing.
+                // As in a shell, `:-` also replaces a variable that is set but empty.
                 let value = value.filter(|value| default.is_none() || !value.is_empty());
                 value
                     .or(default.map(str::to_owned))
@@ -277,8 +253,8 @@ mod tests {
         }
     }
 
-    fn lookup() -> Lookup<'static> {
-        Lookup {
+    fn lookup() -> ReferenceLookup<'static> {
+        ReferenceLookup {
             environment: &environment,
             secrets: None,
         }
@@ -319,7 +295,7 @@ mod tests {
         let unset = |name: &str| LookupError::Unset(name.to_owned());
         let found: Vec<(LookupError, String)> = unresolved
             .into_iter()
-            .map(|one| (one.error, one.way.join(".")))
+            .map(|one| (one.error, one.key_path.join(".")))
             .collect();
         assert_eq!(
             found,
@@ -332,7 +308,7 @@ mod tests {
 
     #[test]
     fn secrets_are_found_with_the_braces_of_a_command() {
-        let mut found = References::default();
+        let mut found = ReferenceSet::default();
         found.collect(&json!([
             "${file:/a b}-${keyring:k}${X:-1}",
             { "x": "${cmd:awk '{print ${2}}' f}}" },

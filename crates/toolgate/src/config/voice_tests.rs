@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{Config, Document, Reading, Uses};
+use super::{Config, ConfigDocument, ConfigReadOptions, SecretScope};
 
 #[test]
 fn a_file_stays_one_word_and_a_command_stays_a_command() {
@@ -15,8 +15,12 @@ fn a_file_stays_one_word_and_a_command_stays_a_command() {
     ] {
         let text = serde_json::json!({ "voice": { "output": output } }).to_string();
         let path = Path::new("/my house/t.json");
-        let document = Document::parse(path, text.as_bytes()).unwrap();
-        let config = Config::resolve(document, Reading::new(&|_| None, Uses::Everything)).unwrap();
+        let document = ConfigDocument::parse(path, text.as_bytes()).unwrap();
+        let config = Config::resolve(
+            document,
+            ConfigReadOptions::new(&|_| None, SecretScope::Everything),
+        )
+        .unwrap();
         assert_eq!(config.voice.output, expected);
     }
 }

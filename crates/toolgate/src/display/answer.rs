@@ -1,17 +1,17 @@
-//! The words of an answer on their way to the terminal: what is complete is printed for good, the rest is only drawn.
+//! Streams an answer to the terminal: complete blocks are printed, the rest is only drawn.
 
 use pulldown_cmark::{CodeBlockKind, Event, Parser, Tag};
 
 use super::markdown::{OPTIONS, rendered};
 use crate::say;
-use crate::wrap::fitted;
+use crate::wrap::wrap_text;
 
-/// A block that is longer is printed in pieces.
-const LONGEST_BLOCK: usize = 8 << 10;
+// Longer blocks are printed in pieces.
+const MAX_BLOCK_LEN: usize = 8 << 10;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum AnswerFormat {
-    /// As it stands, such as that to a matched sentence: `2*3*4` has no emphasis in it.
+    /// Text as it is, such as the answer to a matched sentence: `2*3*4` has no emphasis in it.
     #[default]
     Plain,
     Markdown,
@@ -28,15 +28,15 @@ impl AnswerStyle {
     pub(super) fn new(format: AnswerFormat) -> Self {
         Self {
             format,
-            // One column stays free, so that what is only drawn has the same lines.
-            width: say::width().unwrap_or(80).saturating_sub(1).max(1),
-            colours: say::result_colours(),
+            // One column stays free, so that drawn and printed lines break at the same places.
+            width: say::stdout_width().unwrap_or(80).saturating_sub(1).max(1),
+            colours: say::stdout_has_colour(),
         }
     }
 
     pub(super) fn shown(self, text: &str) -> String {
         match self.format {
-            AnswerFormat::Plain => fitted(text.strip_suffix('\n').unwrap_or(text), self.width),
+            AnswerFormat::Plain => wrap_text(text.strip_suffix('\n').unwrap_or(text), self.width),
             AnswerFormat::Markdown => rendered(text, self.width, self.colours),
         }
     }
@@ -45,29 +45,28 @@ impl AnswerStyle {
 #[derive(Debug, Default)]
 pub(super) struct AnswerStream {
     pending: String,
-    /// Something was printed.
     has_begun: bool,
-    /// What was printed last goes on: an item of the same list follows, or a line of the same code.
+    /// The last printed block continues: another item of the same list follows, or more
+    /// of the same code.
     goes_on: bool,
 }
 
-/// Where a text can be cut without a change to what it means.
-struct Cut {
+/// Where a text can be split without changing its meaning.
+struct SplitPoint {
     end: usize,
     goes_on: bool,
-    /// The line that opens the code, which has to stand before the rest of it as well.
     fence: Option<String>,
 }
 
 impl AnswerStream {
     pub(super) fn push(&mut self, text: &str, style: AnswerStyle) -> Option<String> {
         let text = match self.pending.is_empty() && !self.has_begun {
-            // Nothing but white space is no beginning.
+            // Leading white space doesn't begin the answer.
             true => text.trim_start_matches(['\n', ' ', '\t']),
             false => text,
         };
         self.pending.push_str(text);
-        if !text.contains('\n') && self.pending.len() <= LONGEST_BLOCK {
+        if !text.contains('\n') && self.pending.len() <= MAX_BLOCK_LEN {
             return None;
         }
         let cut = match style.format {
@@ -75,7 +74,7 @@ impl AnswerStream {
             AnswerFormat::Markdown => markdown_cut(&self.pending),
         };
         let cut = match cut.end {
-            0 if self.pending.len() > LONGEST_BLOCK => forced_cut(&self.pending),
+            0 if self.pending.len() > MAX_BLOCK_LEN => forced_cut(&self.pending),
             _ => cut,
         };
         if cut.end == 0 {
@@ -94,7 +93,7 @@ impl AnswerStream {
     }
 
     pub(super) fn preview(&self, style: AnswerStyle) -> String {
-        self.set_apart(style.shown(self.pending.trim_end()), style)
+        self.separated(style.shown(self.pending.trim_end()), style)
     }
 
     pub(super) fn is_pending(&self) -> bool {
@@ -103,15 +102,14 @@ impl AnswerStream {
 
     fn print(&mut self, text: &str, goes_on: bool, style: AnswerStyle) -> Option<String> {
         let shown = style.shown(text);
-        // The end of code has no line of its own.
-        let printed = (!shown.trim().is_empty()).then(|| self.set_apart(shown, style));
+        // A closing fence alone renders as nothing.
+        let printed = (!shown.trim().is_empty()).then(|| self.separated(shown, style));
         self.has_begun |= printed.is_some();
         self.goes_on = goes_on;
         printed
     }
 
-    /// Between two blocks there is an empty line.
-    fn set_apart(&self, shown: String, style: AnswerStyle) -> String {
+    fn separated(&self, shown: String, style: AnswerStyle) -> String {
         match style.format == AnswerFormat::Markdown && self.has_begun && !self.goes_on {
             true => format!("\n{shown}"),
             false => shown,
@@ -119,18 +117,18 @@ impl AnswerStream {
     }
 }
 
-/// Whole lines. Empty ones at the end may be followed by nothing.
-fn plain_cut(text: &str) -> Cut {
-    Cut {
+// Cuts after whole lines, but not after trailing empty ones, since nothing may follow them.
+fn plain_cut(text: &str) -> SplitPoint {
+    SplitPoint {
         end: text.trim_end().rfind('\n').map_or(0, |at| at + 1),
         goes_on: true,
         fence: None,
     }
 }
 
-/// Whole blocks: one is complete once another has begun, or at an empty line. Of a list whole items, and of code whole lines. A
-/// line that has not ended may still become anything.
-fn markdown_cut(text: &str) -> Cut {
+/// Cuts after a complete block: another one has begun, or an empty line follows. Lists are cut
+/// between items and code between lines. A line that hasn't ended may still become anything.
+fn markdown_cut(text: &str) -> SplitPoint {
     let whole = text.rfind('\n').map_or(0, |at| at + 1);
     let text = text.get(..whole).unwrap_or_default();
     let (mut depth, mut start, mut last_item) = (0_usize, 0, None);
@@ -154,13 +152,13 @@ fn markdown_cut(text: &str) -> Cut {
     let has_ended = text
         .strip_suffix('\n')
         .is_some_and(|text| text.trim_end_matches(' ').ends_with('\n'));
-    let is_apart = |end| Cut {
+    let is_apart = |end| SplitPoint {
         end,
         goes_on: false,
         fence: None,
     };
     match (block, last_item) {
-        (_, Some(item)) if item > start => Cut {
+        (_, Some(item)) if item > start => SplitPoint {
             goes_on: true,
             ..is_apart(item)
         },
@@ -174,8 +172,7 @@ fn markdown_cut(text: &str) -> Cut {
     }
 }
 
-/// The lines of code that are complete, up to the end of the code if that has come.
-fn code_cut(text: &str, start: usize) -> Cut {
+fn code_cut(text: &str, start: usize) -> SplitPoint {
     let block = text.get(start..).unwrap_or_default();
     let mut lines = block.split_inclusive('\n');
     let opening = lines.next().unwrap_or_default();
@@ -190,18 +187,17 @@ fn code_cut(text: &str, start: usize) -> Cut {
     };
     let is_closed = !mark.is_empty() && lines.any(closes);
     let has_lines = block.len() > opening.len();
-    Cut {
+    SplitPoint {
         end: if has_lines { text.len() } else { start },
         goes_on: has_lines && !is_closed,
         fence: (has_lines && !is_closed).then(|| opening.to_owned()),
     }
 }
 
-/// Somewhere between two words, or anywhere.
-fn forced_cut(text: &str) -> Cut {
-    let near = text.floor_char_boundary(LONGEST_BLOCK);
+fn forced_cut(text: &str) -> SplitPoint {
+    let near = text.floor_char_boundary(MAX_BLOCK_LEN);
     let before = text.get(..near).unwrap_or(text);
-    Cut {
+    SplitPoint {
         end: before.rfind(['\n', ' ']).map_or(near, |at| at + 1),
         goes_on: true,
         fence: None,
@@ -284,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn however_it_is_cut_all_of_it_is_printed_once_and_in_order() {
+    fn any_split_prints_everything_once_in_order() {
         let text = "# Title\n\nSome *words* and `code`.\n\n1. one\n   - nested\n2. two\n\n```rust\nfn main() {}\n\n// end\n```\n\n> quoted\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\nThe end.";
         let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
         let whole = words(&rendered(text, 20, false));
@@ -307,7 +303,7 @@ mod tests {
         for _ in 0..10_000 {
             let piece = answer.push("word |", narrow(AnswerFormat::Markdown));
             count += usize::from(piece.is_some());
-            assert!(answer.pending.len() <= LONGEST_BLOCK + 10);
+            assert!(answer.pending.len() <= MAX_BLOCK_LEN + 10);
         }
         assert!(count > 5, "{count}");
     }

@@ -1,42 +1,35 @@
-//! Markdown as a terminal shows it: a parser of others finds out what is meant, and here it becomes lines.
+//! Renders Markdown for a terminal, from the events of `pulldown_cmark`.
 
 use anstyle::{AnsiColor, Style};
 use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
 use pulldown_cmark::{Alignment, Event, Options, Parser, Tag, TagEnd};
 
 use crate::clean::clean;
-use crate::wrap::{fitted, seen};
+use crate::wrap::{display_width, wrap_text};
 
-/// What a model may write beyond the standard.
+// Extensions of CommonMark that models use.
 pub(super) const OPTIONS: Options = Options::ENABLE_TABLES
     .union(Options::ENABLE_STRIKETHROUGH)
     .union(Options::ENABLE_TASKLISTS);
 
-/// Deeper lists and quotes move no further to the right.
-const DEEPEST: usize = 6;
-/// A larger table is shown as it was written.
-const MOST_CELLS: usize = 2000;
-/// A column needs this much, with the space around it.
+// Deeper lists and quotes aren't indented further.
+const MAX_DEPTH: usize = 6;
+// A larger table is shown as it was written.
+const MAX_CELLS: usize = 2000;
+// With the space around it.
 const NARROWEST_COLUMN: usize = 5;
 
-/// A line below the heads of columns, and nothing else.
+// Only a line below the header.
 const TABLE: TableStyle =
     TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
 
-/// A text in lines of at most so many columns; code and addresses stay whole. Without colours, what they would show is shown by
-/// the marks of the source.
+/// Renders text in lines of at most `width` columns. Code and URLs stay whole. Without colours the
+/// marks of the source stand for them.
 pub(super) fn rendered(text: &str, width: usize, colours: bool) -> String {
-    let mut renderer = Renderer {
+    let mut renderer = MarkdownRenderer {
         width,
         colours,
-        lines: Vec::new(),
-        inline: String::new(),
-        styles: Vec::new(),
-        containers: Vec::new(),
-        lists: Vec::new(),
-        links: Vec::new(),
-        code: None,
-        table: None,
+        ..Default::default()
     };
     for event in Parser::new_ext(text, OPTIONS) {
         renderer.take(event);
@@ -45,25 +38,22 @@ pub(super) fn rendered(text: &str, width: usize, colours: bool) -> String {
     renderer.lines.join("\n")
 }
 
-struct Renderer {
+#[derive(Default)]
+struct MarkdownRenderer {
     width: usize,
     colours: bool,
     lines: Vec<String>,
-    /// The words of the block that has begun.
     inline: String,
     styles: Vec<Style>,
-    containers: Vec<Container>,
+    containers: Vec<MarkdownContainer>,
     /// The number of the next item of each open list; `None` for bullets.
     lists: Vec<Option<u64>>,
-    /// Where the text of each open link began, and where it leads.
     links: Vec<(usize, String)>,
     code: Option<String>,
     table: Option<TableRows>,
 }
 
-/// A quote or an item of a list: what stands before its lines.
-struct Container {
-    /// Before its first line, until that has come.
+struct MarkdownContainer {
     mark: Option<String>,
     margin: String,
 }
@@ -74,7 +64,7 @@ struct TableRows {
     cells: Vec<Vec<String>>,
 }
 
-impl Renderer {
+impl MarkdownRenderer {
     fn take(&mut self, event: Event<'_>) {
         match event {
             Event::Start(tag) => self.start(tag),
@@ -123,7 +113,7 @@ impl Renderer {
                     }
                     _ => "• ".to_owned(),
                 };
-                let margin = " ".repeat(seen(&mark));
+                let margin = " ".repeat(display_width(&mark));
                 self.enter(Some(mark), margin);
             }
             Tag::Table(alignments) => {
@@ -158,7 +148,7 @@ impl Renderer {
             TagEnd::BlockQuote(_) => self.leave(),
             TagEnd::Item => {
                 self.flush();
-                // An item without words is still one.
+                // An empty item still has its bullet.
                 if self
                     .containers
                     .last()
@@ -183,7 +173,7 @@ impl Renderer {
         }
     }
 
-    /// What a model writes; an entity such as `&#27;` becomes a character only here.
+    // Cleaned only here, because the parser has turned entities such as `&#27;` into characters.
     fn text(&mut self, text: &str) {
         let text = clean(text).replace('\t', "    ");
         match &mut self.code {
@@ -235,13 +225,13 @@ impl Renderer {
         }
     }
 
-    /// Cells are measured without styles.
+    // Cells are measured with everything in them, so a style would spoil the layout.
     fn is_styled(&self) -> bool {
         self.colours && self.table.is_none()
     }
 
     fn enter(&mut self, mark: Option<String>, margin: String) {
-        self.containers.push(Container { mark, margin });
+        self.containers.push(MarkdownContainer { mark, margin });
     }
 
     fn leave(&mut self) {
@@ -249,7 +239,6 @@ impl Renderer {
         self.containers.pop();
     }
 
-    /// Ends the words before, and sets the next block apart from them.
     fn begin_block(&mut self) {
         self.flush();
         if self.containers.is_empty() && self.lists.is_empty() && !self.lines.is_empty() {
@@ -260,25 +249,26 @@ impl Renderer {
     fn flush(&mut self) {
         let text = std::mem::take(&mut self.inline);
         if !text.trim().is_empty() {
-            let text = fitted(text.trim_matches([' ', '\n']), self.room());
+            let text = wrap_text(text.trim_matches([' ', '\n']), self.room());
             text.split('\n').for_each(|line| self.emit(line));
         }
     }
 
-    /// How wide a line may be behind what stands before it.
     fn room(&self) -> usize {
-        let containers = self.containers.iter().take(DEEPEST);
-        let used: usize = containers.map(|container| seen(&container.margin)).sum();
+        let containers = self.containers.iter().take(MAX_DEPTH);
+        let used: usize = containers
+            .map(|container| display_width(&container.margin))
+            .sum();
         self.width.saturating_sub(used).max(NARROWEST_COLUMN)
     }
 
     fn emit(&mut self, line: &str) {
         let mut whole = String::new();
-        for container in self.containers.iter_mut().take(DEEPEST) {
+        for container in self.containers.iter_mut().take(MAX_DEPTH) {
             let mark = container.mark.take();
             whole.push_str(mark.as_ref().unwrap_or(&container.margin));
         }
-        for deeper in self.containers.iter_mut().skip(DEEPEST) {
+        for deeper in self.containers.iter_mut().skip(MAX_DEPTH) {
             deeper.mark = None;
         }
         whole.push_str(line);
@@ -300,19 +290,19 @@ impl Renderer {
         let rows = self.table.take().unwrap_or_default();
         let columns = rows.alignments.len();
         let cells: usize = rows.cells.iter().map(Vec::len).sum();
-        let is_shown = columns * NARROWEST_COLUMN <= self.room() && cells <= MOST_CELLS;
+        let is_shown = columns * NARROWEST_COLUMN <= self.room() && cells <= MAX_CELLS;
         let text = match is_shown {
-            true => drawn(&rows, self.room(), self.colours),
+            true => draw_table(&rows, self.room(), self.colours),
             false => {
                 let lines = rows.cells.iter().map(|row| row.join(" | "));
-                fitted(&lines.collect::<Vec<_>>().join("\n"), self.room())
+                wrap_text(&lines.collect::<Vec<_>>().join("\n"), self.room())
             }
         };
         text.split('\n').for_each(|line| self.emit(line));
     }
 }
 
-fn drawn(rows: &TableRows, width: usize, colours: bool) -> String {
+fn draw_table(rows: &TableRows, width: usize, colours: bool) -> String {
     let mut table = Table::new();
     table
         .load_style(TABLE)
@@ -331,13 +321,10 @@ fn drawn(rows: &TableRows, width: usize, colours: bool) -> String {
         });
     }
     let text = table.trim_fmt();
-    match colours {
-        true => with_bold_head(&text),
-        false => text,
-    }
+    if colours { with_bold_head(&text) } else { text }
 }
 
-/// The titles stand above the line. Their style can't be part of the cells: it has no width.
+// Applied after the layout, because a style inside a cell would count towards its width.
 fn with_bold_head(table: &str) -> String {
     let bold = Style::new().bold();
     let mut is_head = true;

@@ -3,21 +3,21 @@ use super::*;
 #[test]
 fn only_words_that_were_seen_are_taken_back() {
     for (thinking, event, expected) in [
-        (true, Event::Thinking("hm"), true),
-        (true, Event::Thinking(" "), false),
-        (false, Event::Thinking("hm"), false),
-        (true, Event::Text("Half"), false),
+        (true, ModelEvent::Thinking("hm"), true),
+        (true, ModelEvent::Thinking(" "), false),
+        (false, ModelEvent::Thinking("hm"), false),
+        (true, ModelEvent::Text("Half"), false),
     ] {
-        let manner = Manner {
+        let options = DisplayOptions {
             streams: false,
             format: AnswerFormat::Plain,
             progress: true,
             thinking,
         };
-        let mut display = Display::new(manner, Redactor::default(), Spinner::new(""));
+        let mut display = ChatDisplay::new(options, Redactor::default(), Spinner::new(""));
         display.event(event);
-        assert_eq!(display.screen().has_shown, expected);
-        display.event(Event::Void);
-        assert!(!display.screen().has_shown);
+        assert_eq!(display.0.lock().has_shown, expected);
+        display.event(ModelEvent::Void);
+        assert!(!display.0.lock().has_shown);
     }
 }

@@ -2,9 +2,9 @@ use serde_json::json;
 
 use super::*;
 
-fn lines(config: &Value) -> Vec<Effect> {
-    let document = Document::parse(Path::new("/f/t.json"), config.to_string().as_bytes());
-    of(&document.unwrap(), &|name| {
+fn lines(config: &Value) -> Vec<ConfigEffect> {
+    let document = ConfigDocument::parse(Path::new("/f/t.json"), config.to_string().as_bytes());
+    list_effects(&document.unwrap(), &|name| {
         (name == "HOME").then(|| "/home/ada".to_owned())
     })
 }
@@ -92,7 +92,7 @@ fn a_server_is_shown_whole_and_nothing_drives_the_terminal() {
 
 #[test]
 fn every_change_of_a_value_is_a_difference() {
-    let long = "x".repeat(LONGEST);
+    let long = "x".repeat(MAX_VALUE_CHARS);
     let before = json!({ "policy": { "ask": ["lock"] }, "model": { "system": format!("{long}a") }, "limits": { "timeout": "5s" } });
     let after = json!({ "policy": { "deny": ["lock"] }, "model": { "system": format!("{long}b") }, "limits": { "timeout": "5s" } });
     let found = difference(&lines(&before), &lines(&after));
@@ -157,7 +157,7 @@ fn a_name_of_endless_length_is_shown_once() {
     let config = json!({ "limits": { name: [1, 2, 3, 4] } });
     let shown = texts(&config);
     assert_eq!(shown.len(), 1);
-    assert!(shown[0].len() < 2 * LONGEST, "{}", shown[0].len());
+    assert!(shown[0].len() < 2 * MAX_VALUE_CHARS, "{}", shown[0].len());
     let other = json!({ "limits": { format!("{}m", "n".repeat(99_999)): [1, 2, 3, 4] } });
     assert_eq!(difference(&lines(&config), &lines(&other)).len(), 1);
 }

@@ -1,5 +1,5 @@
-//! Records as JSON, one object per line. Each field has the same type in every record, so that a store with typed columns can
-//! take them: `docs/logs.md` lists them.
+//! Log records as JSON, one object per line. A field has the same type in every record, so that
+//! stores with typed columns can take them. `docs/logs.md` lists the fields.
 
 use std::fmt;
 
@@ -10,16 +10,17 @@ use tracing_subscriber::fmt::format::{JsonFields, Writer};
 use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormattedFields};
 use tracing_subscriber::registry::{LookupSpan, SpanRef};
 
-/// `tracing` knows numbers, texts and truth values alone; this text is JSON.
+// `tracing` has no objects, so this field carries JSON as text.
 const OBJECT: &str = "arguments";
-/// What stands in place of an object that is cut or was none.
+// Holds text that was cut, or isn't an object.
 const RAW: &str = "raw";
-/// Belongs to the record, though a span carries it where it would follow a block of text on its last line.
+// Belongs to the record. A span carries it because the text log would append it to the last
+// line of a block.
 const LIFTED: &str = "server";
 
-pub(super) struct Json;
+pub(super) struct JsonLogFormat;
 
-impl<S> FormatEvent<S, JsonFields> for Json
+impl<S> FormatEvent<S, JsonFields> for JsonLogFormat
 where
     S: Subscriber + for<'span> LookupSpan<'span>,
 {
@@ -30,13 +31,13 @@ where
         event: &Event<'_>,
     ) -> fmt::Result {
         let now = jiff::Timestamp::now();
-        let mut record = Record(Map::new());
+        let mut record = JsonRecord(Map::new());
         record.put("timestamp", format!("{now:.6}"));
         record.put("level", event.metadata().level().as_str());
         event.record(&mut record);
         let mut record = record.0;
         let spans = context.event_scope().into_iter();
-        let mut spans: Vec<Value> = spans.flatten().map(|span| fields_of(&span)).collect();
+        let mut spans: Vec<Value> = spans.flatten().map(|span| span_fields(&span)).collect();
         if let Some(innermost) = spans.first().cloned() {
             if let (None, Some(lifted)) = (record.get(LIFTED), innermost.get(LIFTED)) {
                 record.insert(LIFTED.to_owned(), lifted.clone());
@@ -49,7 +50,7 @@ where
     }
 }
 
-fn fields_of<S: for<'span> LookupSpan<'span>>(span: &SpanRef<'_, S>) -> Value {
+fn span_fields<S: for<'span> LookupSpan<'span>>(span: &SpanRef<'_, S>) -> Value {
     let extensions = span.extensions();
     let fields = extensions.get::<FormattedFields<JsonFields>>();
     let fields = fields.and_then(|fields| serde_json::from_str(fields.as_str()).ok());
@@ -58,9 +59,9 @@ fn fields_of<S: for<'span> LookupSpan<'span>>(span: &SpanRef<'_, S>) -> Value {
     fields
 }
 
-struct Record(Map<String, Value>);
+struct JsonRecord(Map<String, Value>);
 
-impl Record {
+impl JsonRecord {
     fn put(&mut self, name: &str, value: impl Into<Value>) {
         self.0.insert(name.to_owned(), value.into());
     }
@@ -77,7 +78,7 @@ impl Record {
     }
 }
 
-impl Visit for Record {
+impl Visit for JsonRecord {
     fn record_f64(&mut self, field: &Field, value: f64) {
         self.put(field.name(), value);
     }
@@ -90,7 +91,7 @@ impl Visit for Record {
         self.put(field.name(), value);
     }
 
-    /// Milliseconds of a `Duration` are of this type; what is beyond 64 bits is no figure of ours.
+    // `Duration::as_millis` has this type. None of our figures exceeds 64 bits.
     fn record_u128(&mut self, field: &Field, value: u128) {
         self.put(field.name(), u64::try_from(value).unwrap_or(u64::MAX));
     }
@@ -124,9 +125,9 @@ mod tests {
     use super::*;
 
     #[derive(Clone, Default)]
-    struct Written(Arc<Mutex<Vec<u8>>>);
+    struct LogBuffer(Arc<Mutex<Vec<u8>>>);
 
-    impl io::Write for Written {
+    impl io::Write for LogBuffer {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
             self.0.lock().extend(bytes);
             Ok(bytes.len())
@@ -138,12 +139,12 @@ mod tests {
     }
 
     fn records(log: impl FnOnce()) -> Vec<Value> {
-        let written = Written::default();
+        let written = LogBuffer::default();
         let writer = written.clone();
         let layer = tracing_subscriber::fmt::layer()
             .with_writer(move || writer.clone())
             .fmt_fields(JsonFields::new())
-            .event_format(Json);
+            .event_format(JsonLogFormat);
         tracing::subscriber::with_default(tracing_subscriber::registry().with(layer), log);
         let text = String::from_utf8(written.0.lock().clone()).unwrap();
         let lines = text.lines().map(|line| serde_json::from_str(line).unwrap());

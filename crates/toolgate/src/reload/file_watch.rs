@@ -1,4 +1,5 @@
-//! Notices that the configuration file, or a file that a secret of it comes from, was written, however an editor does it.
+//! Watches the configuration file, and the files that its secrets come from, however
+//! an editor writes them.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -7,7 +8,6 @@ use std::path::{Path, PathBuf};
 use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher};
 use tokio::sync::mpsc;
 
-/// Changes of a file and those it depends on, for as long as this lives.
 pub(super) struct FileWatch {
     others: BTreeSet<PathBuf>,
     changes: mpsc::Receiver<()>,
@@ -15,7 +15,7 @@ pub(super) struct FileWatch {
 }
 
 impl FileWatch {
-    /// Fails where the system can't watch, as when its limit of watches is reached.
+    /// Fails if the system can't watch, as when its limit of watches is reached.
     pub(super) fn start(path: &Path, others: BTreeSet<PathBuf>) -> notify::Result<Self> {
         let (watcher, changes) = watch(path, &others)?;
         Ok(Self {
@@ -25,12 +25,11 @@ impl FileWatch {
         })
     }
 
-    /// True if it watches these besides the file itself.
     pub(super) fn has(&self, others: &BTreeSet<PathBuf>) -> bool {
         self.others == *others
     }
 
-    /// Returns at the next change, at once if there was one since the last time.
+    /// Returns at the next change, or at once if there was one since the last call.
     pub(super) async fn changed(&mut self) {
         if self.changes.recv().await.is_none() {
             std::future::pending::<()>().await;
@@ -38,7 +37,8 @@ impl FileWatch {
     }
 }
 
-/// Watches the folder: an editor that replaces the file would take a watch on the file itself along with the old one.
+// Watches the folder, because an editor that replaces the file would take a watch on the
+// file itself with it.
 fn watch(
     path: &Path,
     others: &BTreeSet<PathBuf>,
@@ -53,7 +53,7 @@ fn watch(
         .iter()
         .filter_map(|place| Some(place.file_name()?.to_owned()))
         .collect();
-    // One that waits is enough for any number of changes.
+    // One pending change stands for any number of them.
     let (changed, changes) = mpsc::channel(1);
     let first = changed.clone();
     let mut watcher = notify::recommended_watcher(move |event: notify::Result<Event>| {
@@ -79,17 +79,17 @@ fn watch(
     }
     let folders: BTreeSet<PathBuf> = others.iter().map(folder).collect();
     for folder in &folders {
-        // What isn't there is told of as a secret that can't be read.
+        // A missing folder is reported as a secret that can't be read.
         if let Err(error) = watcher.watch(folder, RecursiveMode::NonRecursive) {
             tracing::debug!("cannot watch {}: {error}", folder.display());
         }
     }
-    // What was written between the first reading and now would never be noticed: one look tells.
+    // A write between the first read and now would go unnoticed, so trigger one check.
     let _waiting = first.try_send(());
     Ok((watcher, changes))
 }
 
-/// Where a file is looked for, and where it really is: behind a link the text changes elsewhere.
+// The path, and the real path behind a link, since that is where the text changes.
 fn places(path: &Path) -> notify::Result<Vec<PathBuf>> {
     let path = std::path::absolute(path).map_err(notify::Error::io)?;
     let real = std::fs::canonicalize(&path).ok();

@@ -10,12 +10,12 @@ use tracing::subscriber::{DefaultGuard, NoSubscriber};
 
 use super::pattern_checks::EARLY_CHECK;
 use super::*;
-use crate::config::{Reading, Uses};
+use crate::config::{ConfigReadOptions, SecretScope};
 
 /// A hang guard, ten times what it should take.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-struct Running {
+struct ReloadFixture {
     folder: tempfile::TempDir,
     executor: ToolExecutor,
     servers: Servers,
@@ -36,18 +36,22 @@ fn text(tool: &str, server: &str) -> String {
     )
 }
 
-impl Running {
+impl ReloadFixture {
     fn start() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("toolgate.json");
         std::fs::write(&path, text("first", "a")).unwrap();
-        let config = Config::read(&path, Reading::new(&|_| None, Uses::Everything)).unwrap();
+        let config = Config::read(
+            &path,
+            ConfigReadOptions::new(&|_| None, SecretScope::Everything),
+        )
+        .unwrap();
         let tools = wiring::tools(&config);
         let manager = Arc::clone(&tools.manager);
         let servers = Servers::new(manager, ServersOptions::default());
         servers.apply(servers::settings(&config.servers));
-        let executor = wiring::probe(&config, &tools);
-        let reload = Reload::new(config, &tools, executor.clone(), servers.clone()).unwrap();
+        let executor = wiring::probe_executor(&config, &tools);
+        let reload = ConfigReload::new(config, &tools, executor.clone(), servers.clone()).unwrap();
         Self {
             folder,
             executor,
@@ -82,7 +86,7 @@ impl Running {
 
 #[tokio::test]
 async fn an_edited_file_is_applied_however_the_editor_writes_it() {
-    let running = Running::start();
+    let running = ReloadFixture::start();
     running.has("first", "a").await;
     // In place.
     std::fs::write(running.path(), text("second", "b")).unwrap();
@@ -98,20 +102,21 @@ async fn an_edited_file_is_applied_however_the_editor_writes_it() {
 }
 
 #[tokio::test]
-async fn a_broken_file_changes_nothing_until_it_is_mended() {
-    let running = Running::start();
+async fn a_broken_file_changes_nothing_until_fixed() {
+    let running = ReloadFixture::start();
     let mut reload = {
-        let config =
-            Config::read(&running.path(), Reading::new(&|_| None, Uses::Everything)).unwrap();
-        let tools = Tools {
-            health: toolgate_mcp::ServerHealth::default(),
-            recent: toolgate_journal::RecentCalls::default(),
-            sounding: None,
+        let config = Config::read(
+            &running.path(),
+            ConfigReadOptions::new(&|_| None, SecretScope::Everything),
+        )
+        .unwrap();
+        let tools = ConfiguredTools {
+            services: ToolServices::default(),
             redactor: toolgate_core::Redactor::default(),
             manager: Arc::clone(running.executor.manager()),
             problems: Vec::new(),
         };
-        Reload::new(
+        ConfigReload::new(
             config,
             &tools,
             running.executor.clone(),
@@ -121,23 +126,22 @@ async fn a_broken_file_changes_nothing_until_it_is_mended() {
     };
     for broken in ["{ nope", "{ \"limts\": {} }", "{ \"mcpServers\": [] }"] {
         std::fs::write(running.path(), broken).unwrap();
-        let read = reload.start_reading(Commands::Remember).await;
+        let read = reload.start_reading(SecretCommands::Remember).await;
         reload.apply(read);
         running.has("first", "a").await;
     }
     std::fs::remove_file(running.path()).unwrap();
-    let read = reload.start_reading(Commands::Remember).await;
+    let read = reload.start_reading(SecretCommands::Remember).await;
     reload.apply(read);
     running.has("first", "a").await;
     std::fs::write(running.path(), text("mended", "m")).unwrap();
     running.has("mended", "m").await;
 }
 
-/// What was logged by this thread.
 #[derive(Clone, Default)]
-struct Log(Arc<Mutex<Vec<u8>>>);
+struct ReloadLog(Arc<Mutex<Vec<u8>>>);
 
-impl Write for Log {
+impl Write for ReloadLog {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         self.0.lock().write(bytes)
     }
@@ -147,9 +151,10 @@ impl Write for Log {
     }
 }
 
-impl Log {
+impl ReloadLog {
     fn keep(&self) -> DefaultGuard {
-        // While there is only one subscriber, a thread without one that comes to a log line first would turn it off for all.
+        // While there is only one subscriber, a thread without one that comes to a log line first
+        // would turn it off for all.
         static ANOTHER: OnceLock<Dispatch> = OnceLock::new();
         ANOTHER.get_or_init(|| Dispatch::new(NoSubscriber::new()));
         let log = self.clone();
@@ -176,20 +181,24 @@ impl Log {
     }
 }
 
-fn reload_of(path: &Path) -> (Reload, ToolExecutor, Servers) {
-    let config = Config::read(path, Reading::new(&|_| None, Uses::Everything)).unwrap();
+fn reload_of(path: &Path) -> (ConfigReload, ToolExecutor, Servers) {
+    let config = Config::read(
+        path,
+        ConfigReadOptions::new(&|_| None, SecretScope::Everything),
+    )
+    .unwrap();
     let tools = wiring::tools(&config);
     let servers = Servers::new(Arc::clone(&tools.manager), ServersOptions::default());
     let settings = config.servers.iter().map(|server| server.settings.clone());
     servers.apply(settings.collect());
-    let executor = wiring::probe(&config, &tools);
-    let reload = Reload::new(config, &tools, executor.clone(), servers.clone()).unwrap();
+    let executor = wiring::probe_executor(&config, &tools);
+    let reload = ConfigReload::new(config, &tools, executor.clone(), servers.clone()).unwrap();
     (reload, executor, servers)
 }
 
 #[tokio::test]
-async fn patterns_are_checked_before_the_servers_have_settled_and_once_more_then() {
-    let log = Log::default();
+async fn patterns_are_checked_early_and_after_settling() {
+    let log = ReloadLog::default();
     let _kept = log.keep();
     let folder = tempfile::tempdir().unwrap();
     let (path, gate) = (folder.path().join("t.json"), folder.path().join("gate"));
@@ -223,7 +232,7 @@ async fn patterns_are_checked_before_the_servers_have_settled_and_once_more_then
 
 #[tokio::test]
 async fn without_a_watch_sighup_still_reloads() {
-    let log = Log::default();
+    let log = ReloadLog::default();
     let _kept = log.keep();
     let folder = tempfile::tempdir().unwrap();
     let inner = folder.path().join("inner");
@@ -236,7 +245,7 @@ async fn without_a_watch_sighup_still_reloads() {
     reload.watch = FileWatch::start(&path, BTreeSet::new());
     assert!(reload.watch.is_err());
     let hangup = tokio::signal::unix::SignalKind::hangup();
-    let reload = reload.on(Some(tokio::signal::unix::signal(hangup).unwrap()));
+    let reload = reload.on_hangup(Some(tokio::signal::unix::signal(hangup).unwrap()));
     let _task = tokio::spawn(reload.run());
     log.has("SIGHUP applies edits of it").await;
     let edited = json!({ "tools": [], "policy": { "deny": ["volum"] } });
@@ -249,14 +258,14 @@ async fn without_a_watch_sighup_still_reloads() {
 
 #[tokio::test]
 async fn health_tools_are_asked_under_the_policy_of_an_edited_file() {
-    let log = Log::default();
+    let log = ReloadLog::default();
     let _kept = log.keep();
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("t.json");
     std::fs::write(&path, "{}").unwrap();
     let (reload, _executor, servers) = reload_of(&path);
     let config = Config::default();
-    let asking = wiring::probe(&config, &wiring::tools(&config));
+    let asking = wiring::probe_executor(&config, &wiring::tools(&config));
     servers.watch_health(asking.clone());
     let _task = tokio::spawn(reload.run());
     std::fs::write(&path, r#"{ "policy": { "deny": ["ping"] } }"#).unwrap();

@@ -1,4 +1,4 @@
-//! What a gateway tells as it happens.
+//! The event stream of a gateway.
 
 use std::time::Duration;
 
@@ -6,52 +6,55 @@ use reqwest::StatusCode;
 use serde_json::Value;
 use toolgate_net::{SseEvent, SseParser};
 
-use super::{Answer, Remote, Trouble, detail};
+use super::{GatewayAnswer, RemoteError, RemoteGateway, detail};
 
-/// A gateway shows four times in this time that it is there.
+// A gateway sends four signs of life in this time.
 const SILENCE: Duration = Duration::from_secs(60);
-/// More than any event has.
-const LARGEST: usize = 16 << 20;
+// Bytes. No event is larger.
+const MAX_EVENT_BYTES: usize = 16 << 20;
 
-pub(crate) struct Events<'a> {
-    remote: &'a Remote,
+pub(crate) struct RemoteEvents<'a> {
+    remote: &'a RemoteGateway,
     response: reqwest::Response,
     parser: SseParser,
 }
 
 #[derive(Debug, PartialEq)]
-pub(crate) struct Event {
+pub(crate) struct RemoteEvent {
     pub(crate) name: String,
     pub(crate) data: Value,
 }
 
-impl Remote {
-    /// Listens to events of a kind from now on.
-    pub(crate) async fn events(&self, kind: &str) -> Result<Events<'_>, Trouble> {
+impl RemoteGateway {
+    pub(crate) async fn events(&self, kind: &str) -> Result<RemoteEvents<'_>, RemoteError> {
         let query = [("kinds", kind.to_owned())];
         let request = self.request(reqwest::Method::GET, &["api", "events"], &query);
-        let response = request.send().await.map_err(|error| self.away(&error))?;
+        let response = request
+            .send()
+            .await
+            .map_err(|error| self.connection_error(&error))?;
         let status = response.status();
         if status != StatusCode::OK {
             let bytes = self.bytes(response).await?;
-            self.admitted(status, &bytes)?;
+            self.check_status(status, &bytes)?;
             let body = serde_json::from_slice(&bytes).unwrap_or_default();
-            return Err(Trouble::Away(detail(&Answer { status, body })));
+            return Err(RemoteError::Away(detail(&GatewayAnswer { status, body })));
         }
-        Ok(Events {
+        Ok(RemoteEvents {
             remote: self,
             response,
-            parser: SseParser::new(LARGEST),
+            parser: SseParser::new(MAX_EVENT_BYTES),
         })
     }
 }
 
-impl Events<'_> {
-    /// The next one. That there are no more is trouble too: nobody asked the gateway to end.
-    pub(crate) async fn next(&mut self) -> Result<Event, Trouble> {
-        let gone = |remote: &Remote, how: &str| {
+impl RemoteEvents<'_> {
+    /// The next event. The end of the stream is an error too, because nobody asked
+    /// the gateway to end.
+    pub(crate) async fn next(&mut self) -> Result<RemoteEvent, RemoteError> {
+        let gone = |remote: &RemoteGateway, how: &str| {
             let shown = remote.shown();
-            Trouble::Away(format!("the gateway at {shown} {how}"))
+            RemoteError::Away(format!("the gateway at {shown} {how}"))
         };
         loop {
             while let Some(event) = self.parser.next() {
@@ -68,9 +71,9 @@ impl Events<'_> {
             }
             match tokio::time::timeout(SILENCE, self.response.chunk()).await {
                 Err(_) => return Err(gone(self.remote, "has fallen silent")),
-                Ok(Err(error)) => return Err(self.remote.away(&error)),
+                Ok(Err(error)) => return Err(self.remote.connection_error(&error)),
                 Ok(Ok(None)) => {
-                    let ended = "tells no more: it has ended, or we were too slow";
+                    let ended = "closed the event stream: it has ended, or we were too slow";
                     return Err(gone(self.remote, ended));
                 }
                 Ok(Ok(Some(chunk))) => self.parser.feed(&chunk),
@@ -79,10 +82,9 @@ impl Events<'_> {
     }
 }
 
-/// None for what can't be read, which is passed over.
-fn read(name: String, data: &[u8]) -> Option<Event> {
+fn read(name: String, data: &[u8]) -> Option<RemoteEvent> {
     let data = serde_json::from_slice(data).ok()?;
-    Some(Event { name, data })
+    Some(RemoteEvent { name, data })
 }
 
 #[cfg(test)]
@@ -95,7 +97,7 @@ mod tests {
     fn events_are_read_however_they_are_cut() {
         let sent = ": hello\n\nevent: call\nid: 7\ndata: {\"ä\":1}\n\n:\n\nevent: x\ndata: {\n\nevent: lagged\ndata:{\"missed\":3}\n\n";
         for piece in 1..sent.len() {
-            let (mut parser, mut events) = (SseParser::new(LARGEST), Vec::new());
+            let (mut parser, mut events) = (SseParser::new(MAX_EVENT_BYTES), Vec::new());
             for bytes in sent.as_bytes().chunks(piece) {
                 parser.feed(bytes);
                 while let Some(SseEvent::Data { kind, data }) = parser.next() {

@@ -1,5 +1,5 @@
-//! `${cmd:…}`: what a command prints. No shell sees it, so nothing in it is expanded or chained by accident; whoever wants a
-//! shell writes `sh -c '…'`.
+//! `${cmd:…}`: what a command prints. No shell sees it, so nothing in it is expanded or chained by
+//! accident. For a shell, write `sh -c '…'`.
 
 use std::io::Read;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -11,18 +11,17 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::time::Instant;
 use toolgate_core::Redactor;
-use toolgate_net::command_words;
+use toolgate_net::split_command;
 
-use super::{LARGEST, read_bounded, text};
+use super::{MAX_SECRET_BYTES, read_bounded, text};
 
 const LIMIT: Duration = Duration::from_secs(10);
-/// How often it is looked whether it has ended, once it has closed its output.
+// Poll interval for the exit status, after the output was closed.
 const LOOK: Duration = Duration::from_millis(5);
-/// What is kept of its stderr, and shown of that.
+// Bytes of stderr that are kept, and how much of them is shown.
 const STDERR_KEPT: u64 = 4096;
 const STDERR_SHOWN: usize = 300;
 
-/// `secrets` may turn up in its stderr, and are hidden there.
 pub(super) fn output(line: &str, folder: &Path, secrets: &[String]) -> Result<String, String> {
     output_within(line, folder, secrets, LIMIT)
 }
@@ -33,8 +32,8 @@ fn output_within(
     secrets: &[String],
     limit: Duration,
 ) -> Result<String, String> {
-    let words = command_words(line).ok_or("is no command, or has a quote that is not closed")?;
-    let (program, arguments) = words.split_first().ok_or("is no command")?;
+    let words = split_command(line).ok_or("is not a command, or has an unclosed quote")?;
+    let (program, arguments) = words.split_first().ok_or("is not a command")?;
     let program = match program.contains('/') {
         true => folder.join(program),
         false => program.into(),
@@ -47,12 +46,12 @@ fn output_within(
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
-        // Its own, to be ended with all it has started.
+        // A group of its own, so that it can be killed with all its children.
         .process_group(0);
     let child = command
         .spawn()
         .map_err(|error| format!("{shown} cannot be started: {error}"))?;
-    let mut run = Run::watch(child, limit);
+    let mut run = CommandRun::watch(child, limit);
     let bytes = run
         .stdout()
         .map_err(|problem| format!("{shown} {problem}"))?;
@@ -62,7 +61,7 @@ fn output_within(
     if status.success() {
         return text(bytes).map_err(|problem| format!("what {shown} prints {problem}"));
     }
-    // What it printed before it failed may be the secret, or a part of it.
+    // What a failed command printed may be a part of the secret, so it is redacted as well.
     let printed = String::from_utf8_lossy(&bytes).into_owned();
     let printed = printed.lines().map(str::trim).map(str::to_owned);
     let redactor = Redactor::new(secrets.iter().cloned().chain(printed));
@@ -71,7 +70,10 @@ fn output_within(
         true => String::new(),
         false => format!(": {stderr}"),
     };
-    Err(format!("{shown} failed ({}){stderr}", ended(status)))
+    Err(format!(
+        "{shown} failed ({}){stderr}",
+        describe_status(status)
+    ))
 }
 
 #[expect(
@@ -82,7 +84,7 @@ fn pause() {
     std::thread::sleep(LOOK);
 }
 
-fn ended(status: ExitStatus) -> String {
+fn describe_status(status: ExitStatus) -> String {
     match (status.code(), status.signal()) {
         (Some(code), _) => format!("exit code {code}"),
         (None, Some(signal)) => format!("signal {signal}"),
@@ -90,7 +92,7 @@ fn ended(status: ExitStatus) -> String {
     }
 }
 
-struct Run {
+struct CommandRun {
     child: Child,
     stdout: Receiver<std::io::Result<Vec<u8>>>,
     stderr: Receiver<Vec<u8>>,
@@ -98,7 +100,7 @@ struct Run {
     deadline: Instant,
 }
 
-impl Run {
+impl CommandRun {
     fn watch(mut child: Child, limit: Duration) -> Self {
         let (send_stdout, stdout) = sync_channel(1);
         let (send_stderr, stderr) = sync_channel(1);
@@ -109,7 +111,7 @@ impl Run {
             std::thread::spawn(move || {
                 let mut kept = Vec::new();
                 drop(pipe.by_ref().take(STDERR_KEPT).read_to_end(&mut kept));
-                // Read to its end: a command that can't write waits.
+                // Drain the rest, because a command with a full pipe would block.
                 let _ended = std::io::copy(&mut pipe, &mut std::io::sink());
                 send_stderr.send(kept)
             });
@@ -130,8 +132,8 @@ impl Run {
             Err(RecvTimeoutError::Disconnected) => return self.stop("cannot be read".to_owned()),
             Err(RecvTimeoutError::Timeout) => return self.time_out(),
         };
-        match bytes.len() > LARGEST {
-            true => self.stop(format!("prints more than {} KiB", LARGEST >> 10)),
+        match bytes.len() > MAX_SECRET_BYTES {
+            true => self.stop(format!("prints more than {} KiB", MAX_SECRET_BYTES >> 10)),
             false => Ok(bytes),
         }
     }
@@ -147,7 +149,7 @@ impl Run {
         }
     }
 
-    /// Something of it that still runs may keep its stderr open: that isn't waited for.
+    // A child may keep stderr open, so don't wait for its end.
     fn stderr(&self) -> String {
         let bytes = self.stderr.recv_timeout(self.left().min(LOOK * 20));
         String::from_utf8_lossy(&bytes.unwrap_or_default()).into_owned()
@@ -162,7 +164,6 @@ impl Run {
         self.stop(format!("took longer than {limit} s and was ended"))
     }
 
-    /// Ends it and all it has started.
     fn stop<T>(&mut self, problem: String) -> Result<T, String> {
         let group = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
         if let Some(group) = group {
@@ -191,11 +192,8 @@ mod tests {
             ("bin/sh -c 'pwd'", Ok("/")),
             ("echo $HOME ; id", Ok("$HOME ; id")),
             ("true", Err("what true prints is empty")),
-            ("", Err("is no command, or has a quote that is not closed")),
-            (
-                "echo 'a",
-                Err("is no command, or has a quote that is not closed"),
-            ),
+            ("", Err("is not a command, or has an unclosed quote")),
+            ("echo 'a", Err("is not a command, or has an unclosed quote")),
             ("printf '\\377'", Err("what printf prints is not UTF-8")),
             ("sh -c 'exit 3'", Err("sh failed (exit code 3)")),
             ("sh -c 'kill -9 $$'", Err("sh failed (signal 9)")),

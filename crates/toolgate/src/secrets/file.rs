@@ -1,4 +1,4 @@
-//! `${file:…}`: a secret in a file, as systemd, Docker and Kubernetes hand them over.
+//! `${file:…}`: a secret in a file, as systemd, Docker and Kubernetes provide them.
 
 use std::fs::OpenOptions;
 use std::os::unix::fs::OpenOptionsExt;
@@ -6,13 +6,14 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
 
-use super::{LARGEST, read_bounded, text};
-use crate::config::{Environment, resolved};
+use super::{MAX_SECRET_BYTES, read_bounded, text};
+use crate::config::{Environment, resolve_path};
 
-/// Where systemd puts the credentials of a service.
+// Where systemd puts the credentials of a service.
 const CREDENTIALS: &str = "CREDENTIALS_DIRECTORY";
 
-/// The file that is meant: absolute, below the home folder, below that of systemd's credentials, or relative to `folder`.
+/// Resolves a path that is absolute, below the home folder, below systemd's credentials,
+/// or relative to `folder`.
 pub(super) fn resolve(
     written: &str,
     folder: &Path,
@@ -31,11 +32,11 @@ pub(super) fn resolve(
                 )
             }),
         None if written.is_empty() => Err("names no file".to_owned()),
-        None => Ok(resolved(Path::new(written), folder, environment)),
+        None => Ok(resolve_path(Path::new(written), folder, environment)),
     }
 }
 
-/// Opened so that nothing waits: a pipe without a writer, or a device, would.
+// Opened without blocking, because a pipe without a writer, or a device, would hang.
 pub(super) fn read(path: &Path) -> Result<String, String> {
     let about = |problem: &str| format!("{} {problem}", path.display());
     let failed = |error: std::io::Error| about(&format!("cannot be read: {error}"));
@@ -49,8 +50,11 @@ pub(super) fn read(path: &Path) -> Result<String, String> {
     if !found.is_file() {
         return Err(about("is not a file"));
     }
-    if found.len() > LARGEST as u64 {
-        return Err(about(&format!("is larger than {} KiB", LARGEST >> 10)));
+    if found.len() > MAX_SECRET_BYTES as u64 {
+        return Err(about(&format!(
+            "is larger than {} KiB",
+            MAX_SECRET_BYTES >> 10
+        )));
     }
     let bytes = read_bounded(file).map_err(failed)?;
     text(bytes).map_err(|problem| about(&problem))
@@ -94,12 +98,20 @@ mod tests {
             ("plain", &b"s3cret"[..], Ok("s3cret")),
             ("line", b"s3cret\n", Ok("s3cret")),
             ("lines", b" s3cret\n\n", Ok(" s3cret\n")),
-            ("largest", &[b'x'; LARGEST], Ok(&*"x".repeat(LARGEST))),
+            (
+                "largest",
+                &[b'x'; MAX_SECRET_BYTES],
+                Ok(&*"x".repeat(MAX_SECRET_BYTES)),
+            ),
             ("empty", b"", Err("is empty")),
             ("newline", b"\n", Err("is empty")),
             ("zero", b"a\0b", Err("holds a zero byte")),
             ("latin1", b"caf\xe9", Err("is not UTF-8")),
-            ("large", &[b'x'; LARGEST + 1], Err("is larger than 64 KiB")),
+            (
+                "large",
+                &[b'x'; MAX_SECRET_BYTES + 1],
+                Err("is larger than 64 KiB"),
+            ),
         ] {
             std::fs::write(path(name), bytes).unwrap();
             let expected = expected

@@ -1,5 +1,5 @@
-//! The names of the secrets that `toolgate secret set` has put into the keyring. Not every keyring can list what it holds; and
-//! programs that run notice by this file that a secret was set.
+//! The names of the secrets that `toolgate secret set` has stored. Not every keyring can list its
+//! entries, and running programs watch this file to notice a new secret.
 
 use std::collections::BTreeSet;
 use std::io::ErrorKind;
@@ -12,10 +12,10 @@ use toolgate_core::escape;
 use crate::config::{Environment, state_folder};
 use crate::file;
 
-const LONGEST: usize = 128;
+const MAX_NAME_LEN: usize = 128;
 
 #[derive(Default, Serialize, Deserialize)]
-struct Stored {
+struct SecretIndex {
     names: BTreeSet<String>,
 }
 
@@ -23,17 +23,17 @@ pub(crate) fn file(environment: Environment<'_>) -> Option<PathBuf> {
     state_folder(environment).map(|folder| folder.join("secrets.json"))
 }
 
-/// Names that need no quotes, in a configuration as little as in a shell.
+/// Accepts only names that need no quotes, neither in a configuration nor in a shell.
 pub(crate) fn check_name(name: &str) -> Result<(), String> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-/@".contains(c);
     let is_sound = name.starts_with(|c: char| c.is_ascii_alphanumeric())
         && name.chars().all(is_plain)
-        && name.len() <= LONGEST;
+        && name.len() <= MAX_NAME_LEN;
     match is_sound {
         true => Ok(()),
         false => Err(format!(
-            "'{}' is not a name for a secret: letters, digits and . _ - / @ are, up to {LONGEST}, with a letter or a digit first",
-            escape(&name.chars().take(LONGEST).collect::<String>())
+            "'{}' is not a name for a secret: letters, digits and . _ - / @ are, up to {MAX_NAME_LEN}, with a letter or a digit first",
+            escape(&name.chars().take(MAX_NAME_LEN).collect::<String>())
         )),
     }
 }
@@ -46,16 +46,16 @@ pub(crate) fn names(environment: Environment<'_>) -> anyhow::Result<BTreeSet<Str
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(BTreeSet::new()),
         text => text.with_context(|| format!("cannot read {}", path.display()))?,
     };
-    let stored: Stored =
+    let stored: SecretIndex =
         serde_json::from_str(&text).with_context(|| format!("cannot read {}", path.display()))?;
     Ok(stored.names)
 }
 
-/// Written even if it holds the same: whoever watches it fetches again.
+// Written even if nothing has changed, because programs that watch it fetch secrets again.
 pub(crate) fn write(names: BTreeSet<String>, environment: Environment<'_>) -> anyhow::Result<()> {
     let path = file(environment)
         .context("cannot remember the name: neither HOME nor XDG_STATE_HOME is set")?;
-    let text = format!("{:#}\n", serde_json::json!(Stored { names }));
+    let text = format!("{:#}\n", serde_json::json!(SecretIndex { names }));
     file::make_folder(&path)
         .and_then(|()| file::replace(&path, &text))
         .with_context(|| format!("cannot write {}", path.display()))
@@ -75,8 +75,8 @@ mod tests {
             ("a b", false),
             ("a}", false),
             ("ä", false),
-            (&"x".repeat(LONGEST), true),
-            (&"x".repeat(LONGEST + 1), false),
+            (&"x".repeat(MAX_NAME_LEN), true),
+            (&"x".repeat(MAX_NAME_LEN + 1), false),
         ] {
             assert_eq!(check_name(name).is_ok(), expected, "{name}");
         }

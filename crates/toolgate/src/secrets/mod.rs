@@ -1,5 +1,5 @@
-//! Values that the configuration refers to and doesn't hold: files, entries of the keyring, and what commands print. Whatever
-//! comes from here is a secret, wherever in the configuration it is used.
+//! Values that the configuration refers to but doesn't contain: files, entries of the keyring, and
+//! output of commands. All of them are secrets, wherever they are used.
 
 mod command;
 mod file;
@@ -16,12 +16,13 @@ use crate::config::Environment;
 use crate::features;
 use keyring::Keyring;
 
-/// Longest secret.
-const LARGEST: usize = 64 << 10;
-/// Distinct secrets of one file.
-const MOST: usize = 100;
-/// Each line of a longer secret, such as a private key, is hidden by itself if it has so many bytes.
-const SHORTEST_LINE: usize = 8;
+// Bytes of one secret.
+const MAX_SECRET_BYTES: usize = 64 << 10;
+// Distinct secrets of one file.
+const MAX_SECRETS: usize = 100;
+// Lines of at least this many bytes are also redacted one by one, for secrets such
+// as a private key.
+const MIN_LINE_LEN: usize = 8;
 
 /// `${file:…}`, `${keyring:…}` or `${cmd:…}`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -42,7 +43,6 @@ impl SecretReference {
         }
     }
 
-    /// What it does, for a person who has to agree to it.
     pub(crate) fn effect(&self, folder: &Path, environment: Environment<'_>) -> String {
         match self {
             Self::File(path) => match file::resolve(path, folder, environment) {
@@ -70,11 +70,11 @@ impl fmt::Display for SecretReference {
 #[derive(Clone, Default, PartialEq, Eq)]
 pub(crate) struct FetchedSecrets {
     values: BTreeMap<SecretReference, Result<String, String>>,
-    /// Whose change means another value.
+    /// A change of one of these means a new value.
     files: BTreeSet<PathBuf>,
 }
 
-/// Values stay out of whatever is printed for debugging.
+// Without values, so that debug output never shows a secret.
 impl fmt::Debug for FetchedSecrets {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_set().entries(self.values.keys()).finish()
@@ -86,21 +86,22 @@ impl FetchedSecrets {
         self.values.get(reference)
     }
 
-    pub(crate) fn hidden(&self) -> Vec<String> {
+    pub(crate) fn values_to_redact(&self) -> Vec<String> {
         let mut hidden = Vec::new();
         for value in self.values.values().flatten() {
             hidden.push(value.clone());
             let lines = value.lines().map(str::trim);
             hidden.extend(
                 lines
-                    .filter(|line| line.len() >= SHORTEST_LINE)
+                    .filter(|line| line.len() >= MIN_LINE_LEN)
                     .map(str::to_owned),
             );
         }
         hidden
     }
 
-    /// The files to watch: those that secrets come from, and the one that tells of changes in the keyring.
+    /// The files to watch: those that secrets come from, and the index that
+    /// changes with the keyring.
     pub(crate) fn watched(&self, environment: Environment<'_>) -> BTreeSet<PathBuf> {
         let is_keyring =
             |reference: &SecretReference| matches!(reference, SecretReference::Keyring(_));
@@ -109,7 +110,7 @@ impl FetchedSecrets {
         self.files.iter().cloned().chain(index).collect()
     }
 
-    /// A secret that could be fetched before, and can't be any more.
+    /// A secret that was available before, and isn't any more.
     pub(crate) fn lost_since(&self, before: &Self) -> Option<String> {
         self.values.iter().find_map(|(reference, value)| {
             let was_there = matches!(before.get(reference), Some(Ok(_)));
@@ -119,13 +120,10 @@ impl FetchedSecrets {
     }
 }
 
-/// Fetches the secrets of one file, each of them once.
 pub(crate) struct SecretFetcher<'a> {
-    /// Where relative paths start from, and commands run.
     folder: PathBuf,
     environment: Environment<'a>,
     keyring: Option<&'a dyn Keyring>,
-    /// What commands printed earlier stays in use.
     before: Option<&'a FetchedSecrets>,
     fetched: RefCell<FetchedSecrets>,
 }
@@ -146,21 +144,21 @@ impl<'a> SecretFetcher<'a> {
         }
     }
 
-    /// An error says why it can't be had; it holds nothing of the secret.
+    /// The error contains nothing of the secret.
     pub(crate) fn fetch(&self, reference: &SecretReference) -> Result<String, String> {
         if let Some(known) = self.fetched.borrow().values.get(reference) {
             return known.clone();
         }
-        if self.fetched.borrow().values.len() >= MOST {
-            return Err(format!("this file has more than {MOST} secrets"));
+        if self.fetched.borrow().values.len() >= MAX_SECRETS {
+            return Err(format!("this file has more than {MAX_SECRETS} secrets"));
         }
-        let value = self.fetch_anew(reference);
+        let value = self.fetch_uncached(reference);
         let mut fetched = self.fetched.borrow_mut();
         fetched.values.insert(reference.clone(), value.clone());
         value
     }
 
-    fn fetch_anew(&self, reference: &SecretReference) -> Result<String, String> {
+    fn fetch_uncached(&self, reference: &SecretReference) -> Result<String, String> {
         match reference {
             SecretReference::File(path) => {
                 let path = file::resolve(path, &self.folder, self.environment)?;
@@ -182,7 +180,11 @@ impl<'a> SecretFetcher<'a> {
                 let before = self.before.and_then(|before| before.get(reference));
                 match before {
                     Some(before) => before.clone(),
-                    None => command::output(line, &self.folder, &self.fetched.borrow().hidden()),
+                    None => command::output(
+                        line,
+                        &self.folder,
+                        &self.fetched.borrow().values_to_redact(),
+                    ),
                 }
             }
         }
@@ -193,10 +195,9 @@ impl<'a> SecretFetcher<'a> {
     }
 }
 
-/// A secret as it was given: text without the newline that ends most files.
 fn text(bytes: Vec<u8>) -> Result<String, String> {
-    if bytes.len() > LARGEST {
-        return Err(format!("is larger than {} KiB", LARGEST >> 10));
+    if bytes.len() > MAX_SECRET_BYTES {
+        return Err(format!("is larger than {} KiB", MAX_SECRET_BYTES >> 10));
     }
     let mut text = String::from_utf8(bytes).map_err(|_| "is not UTF-8".to_owned())?;
     if text.ends_with('\n') {
@@ -209,10 +210,12 @@ fn text(bytes: Vec<u8>) -> Result<String, String> {
     }
 }
 
-/// Reads at most as much as a secret may have, and one byte more.
+// Reads one byte more than a secret may have, so that a longer one is noticed.
 fn read_bounded(source: impl Read) -> std::io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    source.take(LARGEST as u64 + 1).read_to_end(&mut bytes)?;
+    source
+        .take(MAX_SECRET_BYTES as u64 + 1)
+        .read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 

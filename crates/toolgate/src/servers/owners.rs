@@ -1,12 +1,13 @@
-//! Which servers a call of one tool needs.
+//! Decides which servers a call needs.
 
 use toolgate_core::ToolManager;
 use toolgate_mcp::{Catalogue, ServerHealth};
 
 use crate::config::{Config, ConfiguredServer};
 
-/// The servers that a call of this tool could need: none for a local tool, but those that go before local ones, and all if it
-/// reports on them; for `<server>__<tool>` that one; else all, since any may have it, or a name that the policy allows.
+/// The servers that a call could need. A local tool needs only those that override local tools, or
+/// all if it reports on servers. `<server>__<tool>` needs that server. Any other name needs all,
+/// because any server may have it, or a name that the policy allows.
 pub(crate) fn needed<'c>(
     config: &'c Config,
     manager: &ToolManager,
@@ -20,19 +21,20 @@ pub(crate) fn needed<'c>(
         rest.is_some_and(|rest| rest.starts_with("__"))
     };
     let all = config.servers.iter();
-    if is_local && !config.is_made_of(tool, ServerHealth::NAME) {
+    if is_local && !config.uses_handler(tool, ServerHealth::NAME) {
         return all.filter(|server| server.settings.overrides).collect();
     }
     let named: Vec<_> = all.clone().filter(is_of).collect();
-    // A bare name in an allow list is the tool that has it, and who has it depends on all servers.
+    // A bare name in an allow list means the tool that is listed under it, which
+    // depends on all servers.
     match named.is_empty() || !config.policy.allows_all() {
         true => all.collect(),
         false => named,
     }
 }
 
-/// Those of the [`needed`] servers that one call has to know of. Where a server is remembered to offer the name, one that
-/// isn't can only take it by overriding, and its list, which may be long, isn't read.
+/// Those of the [`needed`] servers that decide one call. If a remembered server offers the name,
+/// others can only take it by overriding, so their lists, which may be long, aren't read.
 pub(crate) fn owners<'c>(
     config: &'c Config,
     manager: &ToolManager,
@@ -40,21 +42,21 @@ pub(crate) fn owners<'c>(
     tool: &str,
 ) -> Vec<&'c ConfiguredServer> {
     let needed = needed(config, manager, tool);
-    // Only a plain name is sure to be listed as it is on its server.
+    // Only a plain name is sure to be listed unchanged.
     let is_plain = !tool.contains("__") && !tool.contains('\\');
     if manager.find(tool).is_some() || !is_plain || !config.policy.allows_all() {
         return needed;
     }
     let has_it = |server: &&&ConfiguredServer| {
         let settings = &server.settings;
-        !settings.disabled && catalogue.offered(settings, tool)
+        !settings.disabled && catalogue.listed_tool(settings, tool)
     };
     let owners: Vec<&ConfiguredServer> = needed.iter().filter(has_it).copied().collect();
     let is_denied = |server: &&ConfiguredServer| {
         let mut deny = config.policy.deny.iter();
         deny.any(|pattern| pattern.matches_name(Some(&server.settings.name), tool))
     };
-    // What is denied is not found, and the error names what is near to it among all tools.
+    // A denied tool isn't found, and the error suggests similar names of all tools.
     if owners.is_empty() || owners.iter().any(is_denied) {
         return needed;
     }
@@ -76,16 +78,16 @@ mod tests {
     use toolgate_mcp::{Servers, ServersOptions};
 
     use super::*;
-    use crate::config::{Document, Reading, Uses};
+    use crate::config::{ConfigDocument, ConfigReadOptions, SecretScope};
     use crate::servers::settings;
     use crate::wiring;
 
-    struct Home {
+    struct OwnersFixture {
         config: Config,
         folder: TempDir,
     }
 
-    impl Home {
+    impl OwnersFixture {
         /// A server's entry holds what it listed, under `listed`; one without has never been seen.
         fn new(servers: &Value, policy: &Value) -> Self {
             let folder = tempfile::tempdir().unwrap();
@@ -95,8 +97,12 @@ mod tests {
                 entry.as_object_mut().unwrap().remove("listed");
             }
             let text = json!({ "mcpServers": entries, "policy": policy }).to_string();
-            let document = Document::parse(Path::new("/f/t.json"), text.as_bytes()).unwrap();
-            let config = Config::resolve(document, Reading::new(&|_| None, Uses::Names)).unwrap();
+            let document = ConfigDocument::parse(Path::new("/f/t.json"), text.as_bytes()).unwrap();
+            let config = Config::resolve(
+                document,
+                ConfigReadOptions::new(&|_| None, SecretScope::Names),
+            )
+            .unwrap();
             for server in &config.servers {
                 let names = servers[&server.settings.name]["listed"].as_array();
                 let Some(names) = names else { continue };
@@ -137,7 +143,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_call_knows_of_the_owner_alone_and_finds_what_it_would_find_among_all() {
+    async fn owners_alone_decide_like_all_servers() {
         let plain = json!({ "a": { "listed": ["x"] }, "b": { "listed": ["y"] }, "c": {} });
         let clash =
             json!({ "a": { "listed": ["x"] }, "b": { "listed": ["x"] }, "c": { "listed": ["y"] } });
@@ -168,7 +174,7 @@ mod tests {
             (&local, &none, "echo", "b"),
             (&long, &none, "b__x", "b"),
         ] {
-            let home = Home::new(servers, policy);
+            let home = OwnersFixture::new(servers, policy);
             let owners = home.owners(tool);
             let names: Vec<&str> = owners.iter().map(|one| &*one.settings.name).collect();
             assert_eq!(

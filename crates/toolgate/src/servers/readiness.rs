@@ -1,4 +1,4 @@
-//! What a conversation waits for while servers are still starting.
+//! What a conversation waits for while servers are starting.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -11,14 +11,13 @@ use toolgate_mcp::Servers;
 use toolgate_models::ToolReadiness;
 use tracing::warn;
 
-use super::{Fleet, Start};
-use crate::wiring::Tools;
+use super::{ServerFleet, ServerStart};
+use crate::wiring::ConfiguredTools;
 
-/// How long questions wait for servers that have never been seen, counted from the first wait. A conversation goes on by itself
-/// after five seconds: a little less, so that the servers are named.
+// How long questions wait for servers that have never been seen, from the first wait on. A
+// conversation goes on by itself after five seconds; a little less, so that the servers are named.
 const FIRST_TOOLS: Duration = Duration::from_millis(4_800);
 
-/// Tools of servers that are still starting, for a gateway that runs for long.
 pub(crate) struct StartingServers(pub(crate) Servers);
 
 impl ToolReadiness for StartingServers {
@@ -39,46 +38,46 @@ impl ToolReadiness for StartingServers {
             tokio::select! {
                 biased; // It starts the servers that may have the tool.
                 () = callable => {}
-                () = self.0.out_of_reach(tool) => {}
+                () = self.0.wait_unreachable(tool) => {}
             }
         })
     }
 }
 
-/// Tools of servers that have never been seen, for a command that a person waits for. Such servers are started once somebody
-/// waits for their tools: what local and remembered tools answer isn't delayed, not even by ending them again.
+/// Waits for servers that have never been seen, in a command that a person waits for. They start
+/// only when their tools are awaited, so that local and remembered tools aren't delayed, not even
+/// by stopping them again.
 pub(crate) struct UnseenServers {
     servers: Servers,
     manager: Arc<ToolManager>,
-    /// The tools of some server are known: a model has something to work with, and isn't kept waiting.
+    /// The tools of some server are known, so the model isn't kept waiting.
     knows_some: bool,
-    /// Servers that are late count as tried in vain, so that the next command doesn't wait for them again.
+    // Late servers count as failed, so that the next command doesn't wait for them again.
     gives_up: bool,
-    /// Set by the first who waits.
     until: OnceLock<Instant>,
     is_told: AtomicBool,
 }
 
 impl UnseenServers {
-    pub(crate) fn new(fleet: &Fleet, tools: &Tools, start: Start) -> Self {
+    pub(crate) fn new(fleet: &ServerFleet, tools: &ConfiguredTools, start: ServerStart) -> Self {
         Self {
             servers: fleet.servers.clone(),
             manager: Arc::clone(&tools.manager),
             knows_some: fleet.knows_some(),
-            gives_up: start == Start::WhenNeeded,
+            gives_up: start == ServerStart::WhenNeeded,
             until: OnceLock::new(),
             is_told: AtomicBool::new(false),
         }
     }
 
-    /// Starts them and waits, but for nobody who only looks whether there is something to wait for.
-    async fn started(&self, coming: impl Future<Output = ()>) {
+    /// Starts them and waits, unless the caller only checks whether there is something to wait for.
+    async fn start_and_wait(&self, coming: impl Future<Output = ()>) {
         let until = self.until.get();
         let is_over = until.is_some_and(|until| *until <= Instant::now());
         if is_over || self.servers.unseen_installed().is_empty() {
             return;
         }
-        // A look polls once.
+        // A caller that only checks polls once, and gets no further.
         tokio::task::yield_now().await;
         self.servers.start_unseen_installed();
         let until = self.until.get_or_init(|| Instant::now() + FIRST_TOOLS);
@@ -90,11 +89,11 @@ impl UnseenServers {
             warn!(server = %escape(&server), "MCP server has not answered yet: its tools are not offered; 'toolgate list' waits for it");
         }
         if self.gives_up {
-            self.servers.give_up_late();
+            self.servers.give_up_on_late_servers();
         }
     }
 
-    async fn found(&self, tool: &str) {
+    async fn wait_for_tool(&self, tool: &str) {
         let mut changed = self.manager.subscribe();
         while self.manager.find(tool).is_none() && changed.changed().await.is_ok() {}
     }
@@ -102,7 +101,7 @@ impl UnseenServers {
 
 impl ToolReadiness for UnseenServers {
     fn all_offered(&self) -> BoxFuture<'_, ()> {
-        Box::pin(self.started(async move {
+        Box::pin(self.start_and_wait(async move {
             if !self.knows_some {
                 self.servers.tools_known().await;
             }
@@ -119,9 +118,9 @@ impl ToolReadiness for UnseenServers {
                 return;
             }
             let known = self.servers.tools_known();
-            self.started(async move {
+            self.start_and_wait(async move {
                 tokio::select! {
-                    () = self.found(tool) => {}
+                    () = self.wait_for_tool(tool) => {}
                     () = known => {}
                 }
             })

@@ -1,8 +1,8 @@
-//! Servers by names that can be spoken.
+//! Names of servers that can be spoken.
 
 use toolgate_core::escape;
 
-/// Servers by names that can be spoken. Most people who talk to their house have one for it, and call it otherwise.
+/// Most people have one server for their home, and don't call it by its name.
 pub(super) fn spoken<'a>(
     names: impl Iterator<Item = &'a String>,
     homes: &[String],

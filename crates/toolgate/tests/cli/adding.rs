@@ -7,13 +7,16 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::children::{signal, wait_until};
-use crate::run::{Done, Run};
-use crate::terminal::Terminal;
+use crate::run::{ProgramRun, RunOutput};
+use crate::terminal::TmuxTerminal;
 
 const USER: &str = ".config/toolgate/toolgate.json";
 
-fn run(folder: &TempDir, arguments: &[&str]) -> Done {
-    Run::new([]).args(arguments).within(folder.path()).done()
+fn run(folder: &TempDir, arguments: &[&str]) -> RunOutput {
+    ProgramRun::new([])
+        .args(arguments)
+        .within(folder.path())
+        .done()
 }
 
 fn fake() -> &'static str {
@@ -61,14 +64,14 @@ fn a_server_that_is_added_and_can_not_do_its_work_says_why() {
     let (_, told) = told.unwrap_or_else(|| panic!("{done:?}"));
     assert!(
         told.starts_with(
-            "but it can't do its work: The MQTT broker mqtt://127.0.0.1:1 is not there"
+            "but it can't do its work: The MQTT broker mqtt://127.0.0.1:1 refused the connection"
         ),
         "{done:?}"
     );
 }
 
 #[test]
-fn a_server_that_does_not_start_is_told_with_its_stderr_and_stays_where_nobody_can_be_asked() {
+fn a_failed_start_shows_stderr_and_keeps_the_server() {
     let folder = tempfile::tempdir().unwrap();
     let done = run(&folder, &["add", "bad", "--", "sh", "-c", FAILS]);
     assert_eq!(done.code, Some(1), "{done:?}");
@@ -158,7 +161,7 @@ fn a_program_that_is_not_there_and_a_name_with_blanks_are_refused() {
 
 #[test]
 fn the_usage_of_add_has_both_forms_and_asks_for_a_name() {
-    let done = Run::new(["add"]).done();
+    let done = ProgramRun::new(["add"]).done();
     assert_eq!(done.code, Some(2));
     let text = &done.stderr;
     assert!(
@@ -187,7 +190,7 @@ fn slow_npx(folder: &Path, seconds: u32) -> String {
 }
 
 #[test]
-fn a_download_that_is_stopped_is_asked_once_and_may_clean_up_also_if_the_program_is_killed() {
+fn a_stopped_download_may_clean_up() {
     // The program itself waits for ten seconds; then it is up to its guard.
     for (name, code, seconds) in [
         ("-INT", Some(130), 12),
@@ -197,7 +200,7 @@ fn a_download_that_is_stopped_is_asked_once_and_may_clean_up_also_if_the_program
         let folder = tempfile::tempdir().unwrap();
         let told = slow_npx(folder.path(), seconds);
         let path = format!("{}/bin:/usr/bin:/bin", folder.path().display());
-        let run = Run::new(["add", "docs", "--", "npx", "-y", "docs-mcp"])
+        let run = ProgramRun::new(["add", "docs", "--", "npx", "-y", "docs-mcp"])
             .within(folder.path())
             .env("PATH", &path);
         let (mut child, _folder) = run.start();
@@ -214,11 +217,11 @@ fn a_download_that_is_stopped_is_asked_once_and_may_clean_up_also_if_the_program
 #[test]
 fn on_a_terminal_the_last_line_of_stderr_is_shown_and_a_person_is_asked() {
     let command = "add slow -- sh -c 'echo fetching 3 of 9 >&2; sleep 2; echo no key >&2; exit 3'";
-    let Some(terminal) = Terminal::open("{}", "", command) else {
+    let Some(terminal) = TmuxTerminal::open("{}", "", command) else {
         return;
     };
     terminal.shows(" s fetching 3 of 9");
-    let screen = terminal.shows("Take 'slow' out of toolgate.json again? [y/N]");
+    let screen = terminal.shows("Remove 'slow' from toolgate.json again? [y/N]");
     assert!(
         screen.contains("error: server 'slow' did not start"),
         "{screen}"

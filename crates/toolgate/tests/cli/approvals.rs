@@ -1,4 +1,4 @@
-//! Approvals mean a person: who may answer, and a server that tries to answer for itself.
+//! Approvals take a person: who may answer, and a server that tries to answer for itself.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
@@ -6,10 +6,10 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::confinement::Unprivileged;
-use crate::gateway::{Gateway, exchange, request_with, wait_until};
-use crate::run::Run;
-use crate::terminal::Terminal;
+use crate::confinement::UnprivilegedFolder;
+use crate::gateway::{RunningServe, exchange, request_with, wait_until};
+use crate::run::ProgramRun;
+use crate::terminal::TmuxTerminal;
 
 const TOKEN: &str = "token-of-the-operator-0123456789";
 /// Set for the process that plays the hostile server.
@@ -27,7 +27,7 @@ fn lock() -> Value {
 }
 
 /// A browser that is signed in: its cookie and origin as lines of headers.
-fn browser(gateway: &Gateway) -> String {
+fn browser(gateway: &RunningServe) -> String {
     let link = gateway.link().unwrap();
     let (head, _) = exchange(&gateway.address, "GET", &link, "", "");
     let cookie = head
@@ -114,7 +114,7 @@ fn hostile_server() {
 #[test]
 fn a_server_that_calls_back_does_not_approve_its_own_call() {
     for token in [None, Some(TOKEN)] {
-        let home = Unprivileged::new();
+        let home = UnprivilegedFolder::new();
         let attacker = home.folder.path().join("attacker");
         std::fs::copy(std::env::current_exe().unwrap(), &attacker).unwrap();
         let mut config = lock();
@@ -128,7 +128,7 @@ fn a_server_that_calls_back_does_not_approve_its_own_call() {
         if let Some(token) = token {
             command.env("TOOLGATE_TOKEN", token);
         }
-        let gateway = Gateway::of(command, home.folder);
+        let gateway = RunningServe::of(command, home.folder);
         if token.is_some() {
             assert_eq!(gateway.link(), None, "{}", gateway.log());
             gateway.signal("-USR1");
@@ -161,7 +161,7 @@ fn a_server_that_calls_back_does_not_approve_its_own_call() {
         let call = report["call"].as_str().unwrap();
         match token {
             None => assert!(call.contains("Tool 'unlock' needs approval"), "{report}"),
-            Some(_) => assert!(call.contains("asks for a token"), "{report}"),
+            Some(_) => assert!(call.contains("needs a token"), "{report}"),
         }
         assert!(!call.contains("the door is open"), "{report}");
     }
@@ -169,8 +169,8 @@ fn a_server_that_calls_back_does_not_approve_its_own_call() {
 
 #[test]
 fn the_operator_in_a_browser_approves_and_it_is_on_record() {
-    let run = Run::new(["--config", "t.json", "serve"]).file("t.json", lock().to_string());
-    let gateway = Gateway::start(run);
+    let run = ProgramRun::new(["--config", "t.json", "serve"]).file("t.json", lock().to_string());
+    let gateway = RunningServe::start(run);
     let denied = gateway.call("unlock", "{}");
     assert_eq!(denied["error"], "Tool 'unlock' needs approval");
     let port = gateway.address.rsplit(':').next().unwrap();
@@ -201,7 +201,7 @@ fn the_operator_in_a_browser_approves_and_it_is_on_record() {
             .log()
             .contains("granted by local operator (browser)")
     });
-    let shown = Run::new(["calls", "--at", &gateway.url(), "last"])
+    let shown = ProgramRun::new(["calls", "--at", &gateway.url(), "last"])
         .within(gateway.folder.path())
         .done();
     assert!(
@@ -214,13 +214,17 @@ fn the_operator_in_a_browser_approves_and_it_is_on_record() {
 
 #[test]
 fn commands_of_the_same_user_are_the_operators_and_those_of_others_are_not() {
-    let mut gateway = Gateway::plain();
+    let mut gateway = RunningServe::plain();
     gateway.call("echo", "{}");
     let url = gateway.url();
-    let own = |arguments: [&str; 3]| Run::new(arguments).within(gateway.folder.path()).done();
+    let own = |arguments: [&str; 3]| {
+        ProgramRun::new(arguments)
+            .within(gateway.folder.path())
+            .done()
+    };
     let calls = own(["calls", "--at", &url]);
     assert!(calls.stdout.contains("echo"), "{calls:?}");
-    let other = Run::new(["calls", "--at", &url]).done();
+    let other = ProgramRun::new(["calls", "--at", &url]).done();
     assert_eq!(other.code, Some(2), "{other:?}");
     assert!(other.stderr.contains("sign in with the link"), "{other:?}");
     assert!(gateway.operator_key().is_some());
@@ -230,7 +234,7 @@ fn commands_of_the_same_user_are_the_operators_and_those_of_others_are_not() {
 
 #[test]
 fn a_signal_prints_a_new_link_and_the_old_one_is_gone() {
-    let gateway = Gateway::plain();
+    let gateway = RunningServe::plain();
     let first = gateway.link().unwrap();
     gateway.signal("-USR1");
     wait_until("another link", || gateway.link().unwrap() != first);
@@ -241,7 +245,7 @@ fn a_signal_prints_a_new_link_and_the_old_one_is_gone() {
 
 #[test]
 fn serve_at_a_terminal_asks_there_too() {
-    let Some(terminal) = Terminal::open(
+    let Some(terminal) = TmuxTerminal::open(
         &lock().to_string(),
         "",
         "--config toolgate.json serve --bind 127.0.0.1:0",
@@ -254,7 +258,7 @@ fn serve_at_a_terminal_asks_there_too() {
     let address = address.split(is_other).next().unwrap().to_owned();
     for (typed, expected, asked) in [
         ("y", "the door is open", 1),
-        ("n", "was refused by the person", 2),
+        ("n", "was declined by the person", 2),
     ] {
         let to = address.clone();
         let call = std::thread::spawn(move || {

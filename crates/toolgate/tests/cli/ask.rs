@@ -1,11 +1,11 @@
 use fakellm::{Answer, Script};
 use serde_json::{Value, json};
 
-use crate::llm::{KEY, Llm, PROVIDERS, alone, weekday_call, weekday_script};
-use crate::run::{Done, Run};
+use crate::llm::{KEY, PROVIDERS, ScriptedLlm, alone, weekday_call, weekday_script};
+use crate::run::{ProgramRun, RunOutput};
 
-fn ask_for_a_weekday(provider: &str) -> Llm {
-    let llm = Llm::new(weekday_script());
+fn ask_for_a_weekday(provider: &str) -> ScriptedLlm {
+    let llm = ScriptedLlm::new(weekday_script());
     let done = llm.ask(provider, &["which", "day", "was", "it"]).done();
     assert_eq!(
         (done.stdout.as_str(), done.stderr.as_str(), done.code),
@@ -52,12 +52,12 @@ fn without_any_model_sentences_are_understood_all_the_same() {
     ] {
         // As they are typed: without quotes.
         let words: Vec<&str> = question.split(' ').collect();
-        let done = alone(Run::new(["ask"]).args(&words)).done();
+        let done = alone(ProgramRun::new(["ask"]).args(&words)).done();
         assert!(done.stdout.contains(expected), "{done:?}");
         assert_eq!((done.stderr.as_str(), done.code), ("", Some(0)));
     }
     // What fails is also in the log; what only a model could answer says how to have one.
-    let no_model = "no model is configured or reachable, so only simple sentences are understood (ollama: nobody answers at";
+    let no_model = "no model is configured or reachable, so only simple sentences are understood (ollama: it can't be reached at";
     for (question, expected, remark) in [
         (
             "please paint the fence",
@@ -75,14 +75,14 @@ fn without_any_model_sentences_are_understood_all_the_same() {
             "ERROR tool call failed",
         ),
     ] {
-        let done = alone(Run::new(["ask", question])).done();
+        let done = alone(ProgramRun::new(["ask", question])).done();
         assert!(done.stdout.contains(expected), "{done:?}");
         assert!(done.stderr.starts_with(remark), "{done:?}");
         assert_eq!((done.stderr.lines().count(), done.code), (1, Some(1)));
     }
-    let wanted = Run::new(["ask", "-p", "intents", "please paint the fence"]).done();
+    let wanted = ProgramRun::new(["ask", "-p", "intents", "please paint the fence"]).done();
     assert_eq!((wanted.stderr.as_str(), wanted.code), ("", Some(1)));
-    let record = alone(Run::new(["ask", "--json", "what is 6 times 7"])).json();
+    let record = alone(ProgramRun::new(["ask", "--json", "what is 6 times 7"])).json();
     assert_eq!(record["provider"], "intents");
     assert_eq!(record["why"], "no model is configured or reachable");
     let reasons: Vec<&str> = record["passed_over"]
@@ -92,7 +92,7 @@ fn without_any_model_sentences_are_understood_all_the_same() {
         .filter_map(Value::as_str)
         .collect();
     let expected = [
-        "ollama: nobody answers at http://127.0.0.1:1",
+        "ollama: it can't be reached at http://127.0.0.1:1",
         "anthropic: ",
         "openai: ",
         "gemini: ",
@@ -104,16 +104,16 @@ fn without_any_model_sentences_are_understood_all_the_same() {
 }
 
 #[test]
-fn a_model_that_nobody_named_and_nobody_reaches_is_done_without_where_it_can_be() {
+fn an_unreachable_default_model_falls_back() {
     let run = |arguments: &[&str]| {
-        let run = alone(Run::new(["ask"]).args(arguments));
+        let run = alone(ProgramRun::new(["ask"]).args(arguments));
         let nowhere = run.env("ANTHROPIC_BASE_URL", "http://127.0.0.1:1");
         nowhere.env("ANTHROPIC_API_KEY", KEY).done()
     };
     let done = run(&["what is -6 times 7"]);
     assert!(done.stdout.contains("-42"), "{done:?}");
     assert!(
-        done.stderr.contains("anthropic can not be reached") && done.code == Some(0),
+        done.stderr.contains("anthropic can't be reached") && done.code == Some(0),
         "{done:?}"
     );
     for arguments in [
@@ -123,7 +123,7 @@ fn a_model_that_nobody_named_and_nobody_reaches_is_done_without_where_it_can_be(
     ] {
         let done = run(arguments);
         assert_eq!((done.stdout.as_str(), done.code), ("", Some(1)), "{done:?}");
-        assert!(done.stderr.contains("can not be reached at"), "{done:?}");
+        assert!(done.stderr.contains("can't be reached at"), "{done:?}");
     }
     let record = run(&["--json", "please paint the fence"]).json();
     assert_eq!(record["error_kind"], "unreachable");
@@ -134,7 +134,7 @@ fn words_before_a_call_are_not_the_answer_but_on_record() {
     let said_first = || {
         let first = Answer::text("Let me look it up.");
         let first = first.and_call("call_1", "datetime", &crate::llm::weekday());
-        Llm::new([first, Answer::text("It was a Saturday.")])
+        ScriptedLlm::new([first, Answer::text("It was a Saturday.")])
     };
     for provider in PROVIDERS {
         let done = said_first().ask(provider, &["which day"]).done();
@@ -152,7 +152,7 @@ fn words_before_a_call_are_not_the_answer_but_on_record() {
 
 #[test]
 fn the_record_tells_rounds_calls_and_tokens() {
-    let llm = Llm::new(weekday_script());
+    let llm = ScriptedLlm::new(weekday_script());
     let done = llm.ask("ollama", &["--json", "which day"]).done();
     let record = done.json();
     assert_eq!(done.stdout.lines().count(), 1);
@@ -196,7 +196,7 @@ fn the_question_comes_from_words_or_a_pipe() {
         (&[], "piped\n", "piped"),
         (&["sum up:", "-"], "a\nb\n", "sum up:\n\na\nb"),
     ] {
-        let llm = Llm::new([Answer::text("ok")]);
+        let llm = ScriptedLlm::new([Answer::text("ok")]);
         let done = llm.ask("ollama", arguments).stdin(stdin).done();
         assert_eq!(done.code, Some(0), "{done:?}");
         let request = llm.requests()[0].json();
@@ -215,14 +215,14 @@ fn a_key_is_never_shown() {
     };
     for provider in ["anthropic", "openai"] {
         for arguments in [&["-vv", "x"][..], &["-vvv", "x"]] {
-            let done = Llm::new(answers()).ask(provider, arguments).done();
+            let done = ScriptedLlm::new(answers()).ask(provider, arguments).done();
             assert_eq!(done.code, Some(0), "{done:?}");
             assert!(!format!("{done:?}").contains(KEY), "{done:?}");
         }
-        let llm = Llm::new(weekday_script());
+        let llm = ScriptedLlm::new(weekday_script());
         let run = llm.ask(provider, &["-vvv", "--json", "--save", "talk.json", "x"]);
         let (child, folder) = run.start();
-        let done = Done::from(child.wait_with_output().unwrap());
+        let done = RunOutput::from(child.wait_with_output().unwrap());
         assert_eq!(done.json()["answer"], "It was a Saturday.", "{done:?}");
         assert!(!format!("{done:?}").contains(KEY), "{done:?}");
         let saved = std::fs::read_to_string(folder.path().join("talk.json")).unwrap();
@@ -231,13 +231,13 @@ fn a_key_is_never_shown() {
             "{saved}"
         );
         let kind = format!("bad key {KEY}");
-        let llm = Llm::new([Answer::fails(401, &kind, &kind)]);
+        let llm = ScriptedLlm::new([Answer::fails(401, &kind, &kind)]);
         let done = llm.ask(provider, &["-vv", "--json", "x"]).done();
         assert_eq!(done.json()["error_kind"], "key", "{done:?}");
         assert!(!format!("{done:?}").contains(KEY), "{done:?}");
-        let llm = Llm::scripted(Script::always(Answer::fails(401, &kind, &kind)));
+        let llm = ScriptedLlm::scripted(Script::always(Answer::fails(401, &kind, &kind)));
         let config = json!({ "model": { "provider": provider, "key": KEY, "url": llm.url() }, "search": { "url": "http://127.0.0.1:1" } });
-        let done = Run::new(["--config", "toolgate.json", "doctor", "-vv"])
+        let done = ProgramRun::new(["--config", "toolgate.json", "doctor", "-vv"])
             .config(&config.to_string())
             .done();
         assert!(done.stdout.contains("ok       model"), "{done:?}");
@@ -247,7 +247,7 @@ fn a_key_is_never_shown() {
 
 #[test]
 fn an_answer_drives_no_terminal() {
-    let llm = Llm::new([Answer::text("a\u{1b}[31m\u{7}b\r\n\tc\u{202e}\u{9b}")]);
+    let llm = ScriptedLlm::new([Answer::text("a\u{1b}[31m\u{7}b\r\n\tc\u{202e}\u{9b}")]);
     let done = llm.ask("ollama", &["x"]).done();
     assert_eq!(done.stdout, "ab\n\tc\n");
 }
@@ -255,7 +255,7 @@ fn an_answer_drives_no_terminal() {
 #[test]
 fn thinking_is_not_the_answer() {
     for provider in ["anthropic", "ollama"] {
-        let llm = Llm::new([Answer::empty().and_thinking("hmm", "sig").and_text("42")]);
+        let llm = ScriptedLlm::new([Answer::empty().and_thinking("hmm", "sig").and_text("42")]);
         let done = llm.ask(provider, &["x"]).done();
         assert_eq!(
             (done.stdout.as_str(), done.stderr.as_str()),
@@ -267,11 +267,11 @@ fn thinking_is_not_the_answer() {
 
 #[test]
 fn a_prompt_that_was_cut_is_said_in_a_pipe_too() {
-    let llm = Llm::new([Answer::text("ok").prompt_tokens(1)]);
+    let llm = ScriptedLlm::new([Answer::text("ok").prompt_tokens(1)]);
     let done = llm.ask("ollama", &["x"]).done();
     assert_eq!((done.stdout.as_str(), done.code), ("ok\n", Some(0)));
     assert!(done.stderr.contains("WARN"), "{done:?}");
-    let llm = Llm::new([Answer::text("ok").prompt_tokens(1)]);
+    let llm = ScriptedLlm::new([Answer::text("ok").prompt_tokens(1)]);
     let record = llm.ask("ollama", &["--json", "x"]).json();
     let notice = record["notices"][0].as_str().unwrap();
     assert!(notice.contains("cut"), "{record}");
@@ -279,7 +279,7 @@ fn a_prompt_that_was_cut_is_said_in_a_pipe_too() {
 
 #[test]
 fn at_the_limit_of_rounds_there_is_an_answer_and_a_remark() {
-    let llm = Llm::new([weekday_call(), Answer::text("Saturday, I think.")]);
+    let llm = ScriptedLlm::new([weekday_call(), Answer::text("Saturday, I think.")]);
     let config = r#"{ "model": { "maxToolRounds": 1 } }"#;
     let done = llm.ask("ollama", &["x"]).config(config).done();
     assert_eq!(
@@ -292,7 +292,7 @@ fn at_the_limit_of_rounds_there_is_an_answer_and_a_remark() {
 
 #[test]
 fn sentences_can_go_before_the_model() {
-    let llm = Llm::scripted(Script::always(Answer::text("from the model")));
+    let llm = ScriptedLlm::scripted(Script::always(Answer::text("from the model")));
     let own = r#"{ "intents": [{ "sentences": ["knock knock"], "say": "Who is there?" }] }"#;
     let config = r#"{ "model": { "intentsFirst": true, "intents": ["own.json"] } }"#;
     for (question, expected, asked) in [
@@ -304,7 +304,7 @@ fn sentences_can_go_before_the_model() {
         assert!(done.stdout.contains(expected), "{done:?}");
         assert_eq!(llm.requests().len(), asked, "{question}");
     }
-    let run = Run::new(["ask", "-p", "intents", "knock knock"]);
+    let run = ProgramRun::new(["ask", "-p", "intents", "knock knock"]);
     let done = run.config(config).file("own.json", own).done();
     assert_eq!(done.stdout, "Who is there?\n", "{done:?}");
     let done = llm.ask("ollama", &["x"]).config(config).done();
@@ -322,7 +322,7 @@ fn tools_that_are_here_are_used_without_any_server() {
         ("math_eval", light, "I can't switch devices", false),
         ("*", light, "I can't switch devices", true),
     ] {
-        let run = Run::new(["ask", "--tools", tools, question]).config(config);
+        let run = ProgramRun::new(["ask", "--tools", tools, question]).config(config);
         let done = alone(run.env("TOOLGATE_CONFIG", "toolgate.json")).done();
         assert!(done.stdout.contains(answer), "{done:?}");
         assert_eq!(done.stderr.contains("gone"), is_started, "{done:?}");
@@ -341,7 +341,7 @@ fn mc5_a_late_server_is_waited_for_and_named_only_where_its_tools_may_be_needed(
         ("what is 6 times 7", "42", false),
         ("turn on the kitchen light", "I can't switch devices", true),
     ] {
-        let run = Run::new(["--config", "house.json", "ask", question]);
+        let run = ProgramRun::new(["--config", "house.json", "ask", question]);
         let done = alone(run.within(folder.path())).done();
         assert!(done.stdout.contains(answer), "{done:?}");
         let told = "MCP server has not answered yet: its tools are not offered";

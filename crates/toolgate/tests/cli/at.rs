@@ -1,4 +1,4 @@
-//! `--at`: the same by a gateway that runs already.
+//! `--at`: commands through a running gateway.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
@@ -6,9 +6,9 @@ use std::net::TcpListener;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use crate::gateway::Gateway;
+use crate::gateway::RunningServe;
 use crate::llm::HANG;
-use crate::run::{Done, Run};
+use crate::run::{ProgramRun, RunOutput};
 
 const CONFIG: &str = r#"{ "tools": [{
     "name": "typed", "description": "Repeats. More words.",
@@ -16,7 +16,7 @@ const CONFIG: &str = r#"{ "tools": [{
     "implementation": { "type": "builtin", "handler": "echo" } }] }"#;
 
 /// The envelope without what differs from call to call.
-fn settled(done: &Done) -> Value {
+fn settled(done: &RunOutput) -> Value {
     let mut envelope = done.json();
     for key in ["call_id", "execution_time_ms"] {
         assert!(!envelope[key].is_null(), "{done:?}");
@@ -26,8 +26,8 @@ fn settled(done: &Done) -> Value {
 }
 
 #[test]
-fn a_call_by_a_gateway_is_like_one_by_the_program_itself() {
-    let gateway = Gateway::start(Run::new(["serve"]).config(CONFIG));
+fn remote_calls_match_local_calls() {
+    let gateway = RunningServe::start(ProgramRun::new(["serve"]).config(CONFIG));
     for arguments in [
         &["typed", "code=012", "n=3"][..],
         &["typed", "n=x"],
@@ -40,39 +40,42 @@ fn a_call_by_a_gateway_is_like_one_by_the_program_itself() {
         &["nope", "a=1"],
         &["datetime", "action=fly"],
     ] {
-        let local = Run::new(["call"]).args(arguments).config(CONFIG);
+        let local = ProgramRun::new(["call"]).args(arguments).config(CONFIG);
         let local = local.stdin(r#"{"from": "stdin"}"#).done();
         let url = gateway.url();
-        let remote = Run::new(["call", "--at", &url]).args(arguments);
+        let remote = ProgramRun::new(["call", "--at", &url]).args(arguments);
         let remote = remote.stdin(r#"{"from": "stdin"}"#).done();
         assert_eq!(remote.code, local.code, "{arguments:?} {remote:?}");
         assert_eq!(settled(&remote), settled(&local), "{arguments:?}");
     }
-    let done = Run::new(["call", "--at", &gateway.url(), "echo", "no pair", "a=1"]).done();
+    let done = ProgramRun::new(["call", "--at", &gateway.url(), "echo", "no pair", "a=1"]).done();
     assert_eq!((done.code, done.stdout.as_str()), (Some(2), ""), "{done:?}");
     // Without the scheme too, and by its name.
     let (_, port) = gateway.address.split_once(':').unwrap();
     let at = format!("localhost:{port}");
-    assert_eq!(Run::new(["call", "--at", &at, "echo"]).done().code, Some(0));
+    assert_eq!(
+        ProgramRun::new(["call", "--at", &at, "echo"]).done().code,
+        Some(0)
+    );
 }
 
 #[test]
 fn tools_of_a_gateway_are_listed_and_shown() {
-    let gateway = Gateway::start(Run::new(["serve"]).config(CONFIG));
+    let gateway = RunningServe::start(ProgramRun::new(["serve"]).config(CONFIG));
     let url = gateway.url();
-    let listed = Run::new(["list", "--at", &url]).done();
+    let listed = ProgramRun::new(["list", "--at", &url]).done();
     assert!(
         listed.stdout.contains("typed\tbuiltin\tRepeats\n"),
         "{listed:?}"
     );
-    let listed = Run::new(["list", "--at", &url, "--json"]).json();
+    let listed = ProgramRun::new(["list", "--at", &url, "--json"]).json();
     assert_eq!(listed.as_array().unwrap().len(), 6);
-    let shown = Run::new(["inspect", "--at", &url, "typed"]).done();
+    let shown = ProgramRun::new(["inspect", "--at", &url, "typed"]).done();
     assert!(
         shown.stdout.contains("code") && shown.stdout.contains("integer"),
         "{shown:?}"
     );
-    let unknown = Run::new(["inspect", "--at", &url, "typd"]).done();
+    let unknown = ProgramRun::new(["inspect", "--at", &url, "typd"]).done();
     assert_eq!(
         (unknown.code, unknown.stdout.as_str()),
         (Some(1), ""),
@@ -83,12 +86,12 @@ fn tools_of_a_gateway_are_listed_and_shown() {
 #[test]
 fn a_server_of_a_gateway_is_shown_with_its_tools() {
     let config = json!({ "mcpServers": { "house": { "command": fakemcp::program() } } });
-    let run = Run::new(["--config", "t.json", "serve"]).file("t.json", config.to_string());
-    let gateway = Gateway::start(run);
+    let run = ProgramRun::new(["--config", "t.json", "serve"]).file("t.json", config.to_string());
+    let gateway = RunningServe::start(run);
     let url = gateway.url();
     let started = Instant::now();
     loop {
-        let shown = Run::new(["inspect", "--at", &url, "house"]).done();
+        let shown = ProgramRun::new(["inspect", "--at", &url, "house"]).done();
         assert_eq!(shown.code, Some(0), "{shown:?}");
         assert!(shown.stdout.starts_with("Server house  ("), "{shown:?}");
         if shown.stdout.contains("connected over stdio") && shown.stdout.contains("house__echo  ") {
@@ -96,7 +99,7 @@ fn a_server_of_a_gateway_is_shown_with_its_tools() {
         }
         assert!(started.elapsed() < HANG, "{shown:?}");
     }
-    let shown = Run::new(["inspect", "--at", &url, "house", "--json"]).json();
+    let shown = ProgramRun::new(["inspect", "--at", &url, "house", "--json"]).json();
     let names = shown["tool_names"].as_array().unwrap();
     assert!(names.contains(&json!("house__echo")), "{shown}");
 }
@@ -137,14 +140,14 @@ fn canned(answer: &'static str) -> (String, std::sync::mpsc::Receiver<String>) {
 
 #[test]
 fn a_gateway_that_is_away_or_refuses_is_told_of_in_plain_words() {
-    let away = Run::new(["call", "--at", "127.0.0.1:9", "echo", "a=1"]).done();
+    let away = ProgramRun::new(["call", "--at", "127.0.0.1:9", "echo", "a=1"]).done();
     assert_eq!(
         (away.code, &away.json()["error_kind"]),
         (Some(1), &json!("unavailable")),
         "{away:?}"
     );
     assert!(away.stderr.contains("toolgate serve"), "{away:?}");
-    let away = Run::new(["list", "--at", "127.0.0.1:9"]).done();
+    let away = ProgramRun::new(["list", "--at", "127.0.0.1:9"]).done();
     assert_eq!((away.code, away.stdout.as_str()), (Some(1), ""), "{away:?}");
     const UNAUTHORIZED: &str =
         "HTTP/1.1 401 Unauthorized\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{}";
@@ -154,10 +157,10 @@ fn a_gateway_that_is_away_or_refuses_is_told_of_in_plain_words() {
         (UNAUTHORIZED, "", "TOOLGATE_TOKEN"),
         (UNAUTHORIZED, "s3cret-token", "does not know this token"),
         (FORBIDDEN, "", "unknown host name"),
-        (PAGE, "", "no Toolgate gateway"),
+        (PAGE, "", "is not a Toolgate gateway"),
     ] {
         let (address, requests) = canned(answer);
-        let run = Run::new(["call", "--at", &address, "echo", "{}"]);
+        let run = ProgramRun::new(["call", "--at", &address, "echo", "{}"]);
         let done = run.env("TOOLGATE_TOKEN", token).done();
         assert_eq!((done.code, done.stdout.as_str()), (Some(2), ""), "{done:?}");
         assert!(
@@ -171,7 +174,7 @@ fn a_gateway_that_is_away_or_refuses_is_told_of_in_plain_words() {
         );
     }
     for wrong in ["ftp://h", "http://me:pw@h/", ""] {
-        let done = Run::new(["call", "--at", wrong, "echo"]).done();
+        let done = ProgramRun::new(["call", "--at", wrong, "echo"]).done();
         assert_eq!((done.code, done.stdout.as_str()), (Some(2), ""), "{done:?}");
     }
 }
@@ -180,7 +183,7 @@ fn a_gateway_that_is_away_or_refuses_is_told_of_in_plain_words() {
 fn a_dry_run_asks_the_gateway_to_check() {
     const CHECKED: &str = "HTTP/1.1 200 OK\r\ncontent-length: 94\r\nconnection: close\r\n\r\n{\"valid\":true,\"executed\":{\"b\":1},\"renamed\":[[\"a\",\"b\"]],\"dropped\":[\"c\"],\"needs_approval\":false}";
     let (address, requests) = canned(CHECKED);
-    let run = Run::new(["call", "--at", &address, "t t", r#"{"a":1}"#, "--dry-run"]);
+    let run = ProgramRun::new(["call", "--at", &address, "t t", r#"{"a":1}"#, "--dry-run"]);
     let answer = run.json();
     assert_eq!(answer["arguments"], json!({ "b": 1 }));
     assert_eq!(
@@ -192,13 +195,13 @@ fn a_dry_run_asks_the_gateway_to_check() {
         request.starts_with("POST /api/tools/t%20t/check "),
         "{request}"
     );
-    let gateway = Gateway::start(Run::new(["serve"]).config(CONFIG));
+    let gateway = RunningServe::start(ProgramRun::new(["serve"]).config(CONFIG));
     let url = gateway.url();
     for (argument, code) in [("n=3", 0), ("n=x", 1)] {
-        let run = Run::new(["call", "--at", &url, "typed", argument, "--dry-run"]);
+        let run = ProgramRun::new(["call", "--at", &url, "typed", argument, "--dry-run"]);
         let done = run.done();
         assert_eq!(done.code, Some(code), "{done:?}");
-        let local = Run::new(["call", "typed", argument, "--dry-run"]).config(CONFIG);
+        let local = ProgramRun::new(["call", "typed", argument, "--dry-run"]).config(CONFIG);
         let local = local.json();
         let remote = done.json();
         for key in ["arguments", "error", "error_kind", "tool_name"] {
@@ -212,10 +215,10 @@ fn the_timeout_goes_along_and_calls_of_a_gateway_can_be_looked_at() {
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let config =
         json!({ "search": { "url": format!("http://{}/", silent.local_addr().unwrap()) } });
-    let run = Run::new(["--config", "t.json", "serve"]).file("t.json", config.to_string());
-    let gateway = Gateway::start(run);
+    let run = ProgramRun::new(["--config", "t.json", "serve"]).file("t.json", config.to_string());
+    let gateway = RunningServe::start(run);
     let url = gateway.url();
-    let done = Run::new([
+    let done = ProgramRun::new([
         "call",
         "--at",
         &url,
@@ -231,7 +234,7 @@ fn the_timeout_goes_along_and_calls_of_a_gateway_can_be_looked_at() {
         "{done:?}"
     );
     let own = |arguments: &[&str]| {
-        let run = Run::new(["calls", "--at", &url]).args(arguments);
+        let run = ProgramRun::new(["calls", "--at", &url]).args(arguments);
         run.within(gateway.folder.path()).done()
     };
     let listed = own(&["--json", "--outcome", "failed"]);
@@ -242,13 +245,13 @@ fn the_timeout_goes_along_and_calls_of_a_gateway_can_be_looked_at() {
 
 #[test]
 fn calls_of_a_gateway_are_followed_as_they_end() {
-    let mut gateway = Gateway::start(Run::new(["serve"]).config(CONFIG));
+    let mut gateway = RunningServe::start(ProgramRun::new(["serve"]).config(CONFIG));
     gateway.call("typed", r#"{"n": 0}"#);
     let url = gateway.url();
     let arguments = [
         "calls", "--follow", "--json", "--tool", "typed", "--at", &url,
     ];
-    let run = Run::new(arguments).within(gateway.folder.path());
+    let run = ProgramRun::new(arguments).within(gateway.folder.path());
     let (mut child, _folder) = run.start();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     let mut next =
@@ -268,11 +271,11 @@ fn calls_of_a_gateway_are_followed_as_they_end() {
 }
 
 #[test]
-fn a_call_of_a_gateway_is_made_once_more_by_the_gateway() {
-    let gateway = Gateway::start(Run::new(["serve"]).config(CONFIG));
+fn the_gateway_replays_its_own_call() {
+    let gateway = RunningServe::start(ProgramRun::new(["serve"]).config(CONFIG));
     let url = gateway.url();
     let again = |arguments: &[&str]| {
-        let run = Run::new(["replay", "--at", &url]).args(arguments);
+        let run = ProgramRun::new(["replay", "--at", &url]).args(arguments);
         run.within(gateway.folder.path()).done()
     };
     let nothing = again(&["last"]);
@@ -327,10 +330,10 @@ fn a_call_of_a_gateway_is_made_once_more_by_the_gateway() {
 fn doctor_asks_a_gateway_that_runs() {
     let config =
         r#"{ "serve": { "tokens": [{ "token": "kitchen-kitchen-kitchen", "name": "kitchen" }] } }"#;
-    let gateway = Gateway::start(Run::new(["serve"]).config(config));
+    let gateway = RunningServe::start(ProgramRun::new(["serve"]).config(config));
     let url = gateway.url();
     let doctor = |token: &str| {
-        let run = Run::new(["doctor", "--at", &url]);
+        let run = ProgramRun::new(["doctor", "--at", &url]);
         run.env("TOOLGATE_TOKEN", token).done()
     };
     let well = doctor("kitchen-kitchen-kitchen");
@@ -354,7 +357,7 @@ fn doctor_asks_a_gateway_that_runs() {
         assert!(bad.stdout.contains("FAILED   token"), "{bad:?}");
         assert!(bad.stdout.contains(expected), "{expected}: {bad:?}");
     }
-    let nobody = Run::new(["doctor", "--at", "127.0.0.1:1"]).done();
+    let nobody = ProgramRun::new(["doctor", "--at", "127.0.0.1:1"]).done();
     assert_eq!(nobody.code, Some(1), "{nobody:?}");
     assert!(
         nobody
@@ -367,16 +370,16 @@ fn doctor_asks_a_gateway_that_runs() {
 #[test]
 fn doctor_tells_of_a_gateway_whose_server_is_down() {
     let config = r#"{ "retry": { "attempts": 1 }, "mcpServers": { "lamp": { "command": "/nowhere/lamp" } } }"#;
-    let run = Run::new(["--config", "t.json", "serve"]).file("t.json", config);
-    let gateway = Gateway::start(run);
+    let run = ProgramRun::new(["--config", "t.json", "serve"]).file("t.json", config);
+    let gateway = RunningServe::start(run);
     let url = gateway.url();
     crate::gateway::wait_until("the server has failed", || {
-        Run::new(["doctor", "--at", &url])
+        ProgramRun::new(["doctor", "--at", &url])
             .done()
             .stdout
             .contains("FAILED   lamp           failed")
     });
-    let down = Run::new(["doctor", "--at", &url]).done();
+    let down = ProgramRun::new(["doctor", "--at", &url]).done();
     assert_eq!(down.code, Some(1), "{down:?}");
     assert!(
         !down.stdout.contains("ready          lamp"),
@@ -393,12 +396,12 @@ fn doctor_fails_for_a_gateway_whose_server_is_degraded() {
         "env": { "MQTT_BROKER_URL": "mqtt://127.0.0.1:1" },
         "startTimeout": "60s",
     } } });
-    let run = Run::new(["--config", "t.json", "serve"]).file("t.json", config.to_string());
-    let gateway = Gateway::start(run);
+    let run = ProgramRun::new(["--config", "t.json", "serve"]).file("t.json", config.to_string());
+    let gateway = RunningServe::start(run);
     crate::gateway::wait_until("the server is degraded", || {
         gateway.get("/api/servers").1.contains("\"degraded\"")
     });
-    let done = Run::new(["doctor", "--at", &gateway.url()]).done();
+    let done = ProgramRun::new(["doctor", "--at", &gateway.url()]).done();
     assert_eq!(done.code, Some(1), "{done:?}");
     let row = done.stdout.lines().find(|line| line.contains(" house "));
     let row = row.unwrap_or_else(|| panic!("{done:?}"));
@@ -416,14 +419,14 @@ fn doctor_fails_for_a_gateway_whose_server_is_degraded() {
 
 #[test]
 fn doctor_warns_of_edits_that_need_a_restart() {
-    let run = Run::new(["--config", "t.json", "serve"]).file("t.json", "{}");
-    let gateway = Gateway::start(run);
+    let run = ProgramRun::new(["--config", "t.json", "serve"]).file("t.json", "{}");
+    let gateway = RunningServe::start(run);
     let edited = r#"{ "serve": { "rate": 7 }, "model": { "provider": "intents" } }"#;
     std::fs::write(gateway.folder.path().join("t.json"), edited).unwrap();
     crate::gateway::wait_until("the edit is noticed", || {
         gateway.get("/api/status").1.contains("serve.rate")
     });
-    let done = Run::new(["doctor", "--at", &gateway.url()]).done();
+    let done = ProgramRun::new(["doctor", "--at", &gateway.url()]).done();
     assert_eq!(done.code, Some(0), "{done:?}");
     let row = "warning  configuration  'model', 'serve.rate' changed in the file: that takes effect at the next start\n";
     assert!(done.stdout.contains(row), "{done:?}");
@@ -433,10 +436,10 @@ fn doctor_warns_of_edits_that_need_a_restart() {
 fn calls_are_shown_by_who_made_them() {
     let config = r#"{ "serve": { "token": "operator-operator-operator",
         "tokens": [{ "token": "kitchen-kitchen-kitchen", "name": "kitchen" }] } }"#;
-    let gateway = Gateway::start(Run::new(["serve"]).config(config));
+    let gateway = RunningServe::start(ProgramRun::new(["serve"]).config(config));
     let url = gateway.url();
     let at = |arguments: &[&str], token: &str| {
-        let run = Run::new([]).args(arguments).args(&["--at", &url]);
+        let run = ProgramRun::new([]).args(arguments).args(&["--at", &url]);
         run.env("TOOLGATE_TOKEN", token).done()
     };
     let kitchen = at(&["call", "echo", "from=kitchen"], "kitchen-kitchen-kitchen");
@@ -446,12 +449,12 @@ fn calls_are_shown_by_who_made_them() {
         "operator-operator-operator",
     );
     let folder = gateway.folder.path();
-    Run::new(["call", "echo", "from=shell"])
+    ProgramRun::new(["call", "echo", "from=shell"])
         .within(folder)
         .done();
     for (caller, expected) in [("kitchen", "kitchen"), ("call", "shell")] {
         let remote = at(&["calls", "--caller", caller], "operator-operator-operator");
-        let local = Run::new(["calls", "--caller", caller])
+        let local = ProgramRun::new(["calls", "--caller", caller])
             .within(folder)
             .done();
         for done in [remote, local] {

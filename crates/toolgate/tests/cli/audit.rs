@@ -1,4 +1,5 @@
-//! The journal as evidence: `calls --verify`, `calls --export`, what `doctor` finds, and what `replay` refuses.
+//! The journal as evidence: `calls --verify`, `calls --export`, what `doctor` finds,
+//! and what `replay` refuses.
 
 use std::path::{Path, PathBuf};
 
@@ -6,15 +7,15 @@ use rusqlite::Connection;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::run::{Done, Run};
+use crate::run::{ProgramRun, RunOutput};
 
-fn within(folder: &Path, arguments: &[&str]) -> Done {
-    Run::new([]).args(arguments).within(folder).done()
+fn within(folder: &Path, arguments: &[&str]) -> RunOutput {
+    ProgramRun::new([]).args(arguments).within(folder).done()
 }
 
 /// A folder with three recorded calls.
 fn three_calls() -> TempDir {
-    let (child, folder) = Run::new(["call", "echo", "n=1"]).start();
+    let (child, folder) = ProgramRun::new(["call", "echo", "n=1"]).start();
     child.wait_with_output().unwrap();
     for n in ["n=2", "n=3"] {
         within(folder.path(), &["call", "echo", n]);
@@ -58,7 +59,7 @@ fn a_changed_call_is_named_and_not_made_again() {
     assert_eq!(json["findings"][0]["problem"], "changed");
     let replayed = within(folder, &["replay", "last", "--yes"]);
     assert_eq!(replayed.code, Some(1), "{replayed:?}");
-    let refusal = "the record of this call is not to be trusted: its row was changed since";
+    let refusal = "the record of this call can't be trusted: its row was changed since";
     assert!(replayed.stderr.contains(refusal), "{replayed:?}");
     let id = json["findings"][0]["call"].as_str().unwrap();
     let replayed = within(folder, &["replay", id, "--yes", "--unverified"]);

@@ -1,7 +1,7 @@
 use serde_json::json;
 
-use crate::run::Run;
-use crate::terminal::Terminal;
+use crate::run::ProgramRun;
+use crate::terminal::TmuxTerminal;
 
 const TOOLS: &str = r#"{
   "tools": [
@@ -18,7 +18,7 @@ const TOOLS: &str = r#"{
 
 #[test]
 fn im5_echo_gives_back_its_arguments() {
-    let envelope = Run::new(["call", "echo", r#"{"b": [1, {"x": null}], "a": "ü"}"#]).json();
+    let envelope = ProgramRun::new(["call", "echo", r#"{"b": [1, {"x": null}], "a": "ü"}"#]).json();
     assert_eq!(envelope["success"], true);
     assert_eq!(
         envelope["result"].to_string(),
@@ -32,17 +32,19 @@ fn im5_echo_gives_back_its_arguments() {
 #[test]
 fn im2_a_mock_answers_as_it_is() {
     assert_eq!(
-        Run::new(["call", "add", "a=1", "b=2"]).config(TOOLS).json()["result"],
+        ProgramRun::new(["call", "add", "a=1", "b=2"])
+            .config(TOOLS)
+            .json()["result"],
         json!({ "sum": 3 })
     );
-    let null = Run::new(["call", "nothing"]).config(TOOLS).json();
+    let null = ProgramRun::new(["call", "nothing"]).config(TOOLS).json();
     assert_eq!(null.get("result"), Some(&json!(null)));
 }
 
 #[test]
 fn im2_the_arguments_of_a_mock_are_logged_and_not_used() {
     let run = |a: &str| {
-        Run::new(["-v", "call", "add"])
+        ProgramRun::new(["-v", "call", "add"])
             .args(&[a, "b=8675309"])
             .config(TOOLS)
             .done()
@@ -80,7 +82,7 @@ fn tm2_a_tool_of_any_name_is_listed_and_called() {
     ];
     let tools: Vec<_> = odd.iter().map(|name| entry(name)).collect();
     let run = |arguments: &[&str]| {
-        let run = Run::new([])
+        let run = ProgramRun::new([])
             .args(arguments)
             .file("tools.json", json!(tools).to_string());
         let list = format!("list={}", run.path("tools.json").display());
@@ -95,7 +97,7 @@ fn tm2_a_tool_of_any_name_is_listed_and_called() {
         .iter()
         .map(|tool| tool["name"].as_str().unwrap())
         .collect();
-    let shown = odd.map(|name| toolgate_core::shown_name(name).into_owned());
+    let shown = odd.map(|name| toolgate_core::display_name(name).into_owned());
     assert_eq!(
         names[names.len() - odd.len()..],
         shown.each_ref().map(String::as_str)
@@ -114,14 +116,16 @@ fn tm2_a_tool_of_any_name_is_listed_and_called() {
 
 #[test]
 fn im3_a_builtin_is_found_by_the_name_of_its_handler() {
-    let envelope = Run::new(["call", "copy", "x=1"]).config(TOOLS).json();
+    let envelope = ProgramRun::new(["call", "copy", "x=1"])
+        .config(TOOLS)
+        .json();
     assert_eq!(envelope["result"], json!({ "echo": { "x": 1 } }));
     assert_eq!(envelope["tool_name"], "copy");
 }
 
 #[test]
 fn im3_a_builtin_checks_what_a_foreign_definition_let_through() {
-    let envelope = Run::new(["call", "when", "action=fly"])
+    let envelope = ProgramRun::new(["call", "when", "action=fly"])
         .config(TOOLS)
         .json();
     assert_eq!(
@@ -136,7 +140,7 @@ fn im3_im6_a_missing_handler_is_an_error_of_the_call_and_a_warning_at_load() {
         ("lost", "Builtin handler 'teleport' not found"),
         ("gone", "Internal handler 'orders' not found"),
     ] {
-        let done = Run::new(["call", tool]).config(TOOLS).done();
+        let done = ProgramRun::new(["call", tool]).config(TOOLS).done();
         assert_eq!(done.json()["error"], text);
         assert_eq!(done.json()["error_kind"], "handler_not_found");
         assert_eq!(done.code, Some(1));
@@ -155,7 +159,7 @@ fn im6_documents_are_searched_through_an_internal_tool() {
     let config = r#"{ "documents": { "folders": ["notes"] }, "tools": [
         { "name": "notes", "description": "Notes", "parameters": { "type": "object" }, "implementation": { "type": "internal", "handler": "documents" } }] }"#;
     let run = |query: &str| {
-        let run = Run::new(["call", "notes", query]).config(config);
+        let run = ProgramRun::new(["call", "notes", query]).config(config);
         run.file(
             "notes/boiler.md",
             "# The boiler\n\nReset it with the red button.",
@@ -173,7 +177,7 @@ fn im6_documents_are_searched_through_an_internal_tool() {
 
 #[test]
 fn pairs_are_typed_by_the_schema() {
-    let done = Run::new(["call", "add", "a=1", "b=2", "code=012", "--dry-run"])
+    let done = ProgramRun::new(["call", "add", "a=1", "b=2", "code=012", "--dry-run"])
         .config(TOOLS)
         .done();
     assert_eq!(
@@ -226,7 +230,7 @@ fn every_bad_input_gives_an_envelope_and_exit_code_1() {
             "Invalid parameters: 'arguments' must be a JSON object: number out of range at line 1 column 10",
         ),
     ] {
-        let mut run = Run::new(["call"]).config(TOOLS);
+        let mut run = ProgramRun::new(["call"]).config(TOOLS);
         run = run.args(arguments);
         let done = run.done();
         assert_eq!(
@@ -258,7 +262,7 @@ fn usage_errors_leave_stdout_empty_and_exit_with_2() {
         &["list", "--nope"],
         &["-q", "-v", "list"],
     ] {
-        let done = Run::new([]).args(arguments).done();
+        let done = ProgramRun::new([]).args(arguments).done();
         assert_eq!(
             (done.stdout.as_str(), done.code),
             ("", Some(2)),
@@ -271,7 +275,9 @@ fn usage_errors_leave_stdout_empty_and_exit_with_2() {
 #[test]
 fn stdin_gives_the_arguments() {
     assert_eq!(
-        Run::new(["call", "echo", "-"]).stdin(r#"{"a": 1}"#).json()["result"]["echo"],
+        ProgramRun::new(["call", "echo", "-"])
+            .stdin(r#"{"a": 1}"#)
+            .json()["result"]["echo"],
         json!({ "a": 1 })
     );
     for (input, expected) in [
@@ -285,14 +291,14 @@ fn stdin_gives_the_arguments() {
             "Invalid parameters: 'arguments' must be a JSON object: invalid unicode code point at line 1 column 8",
         ),
     ] {
-        let done = Run::new(["call", "echo", "-"]).stdin(input).done();
+        let done = ProgramRun::new(["call", "echo", "-"]).stdin(input).done();
         assert_eq!(
             (done.json()["error"].as_str(), done.code),
             (Some(expected), Some(1))
         );
     }
     let large = format!(r#"{{"a": "{}"}}"#, "x".repeat(1 << 20));
-    let done = Run::new(["call", "echo", "-"]).stdin(large).done();
+    let done = ProgramRun::new(["call", "echo", "-"]).stdin(large).done();
     assert_eq!(
         (done.json()["error_kind"].as_str(), done.code),
         (Some("too_large"), Some(1)),
@@ -303,7 +309,7 @@ fn stdin_gives_the_arguments() {
 
 #[test]
 fn ex3_a_near_miss_is_suggested() {
-    let envelope = Run::new(["call", "datetim"]).json();
+    let envelope = ProgramRun::new(["call", "datetim"]).json();
     assert_eq!(envelope["hint"], "Did you mean 'datetime'?");
     assert_eq!(envelope["error"], "Tool 'datetim' not found");
 }
@@ -318,7 +324,8 @@ fn hostile_values_stay_data() {
         "a\nb",
         "\u{1b}[31m",
     ] {
-        let done = Run::new(["-v", "call", "echo", &json!({ "x": value }).to_string()]).done();
+        let done =
+            ProgramRun::new(["-v", "call", "echo", &json!({ "x": value }).to_string()]).done();
         assert_eq!(done.json()["result"]["echo"]["x"], value);
         assert_eq!(done.stderr.lines().count(), 1, "{done:?}");
         assert!(!done.stderr.contains('\u{1b}'));
@@ -334,7 +341,9 @@ fn d5_a_secret_is_known_by_its_key_however_it_is_given() {
         &["pwd=sentinel-5e1f"],
         &[r#"o={"token": "sentinel-5e1f"}"#],
     ] {
-        let done = Run::new(["-vv", "call", "echo"]).args(arguments).done();
+        let done = ProgramRun::new(["-vv", "call", "echo"])
+            .args(arguments)
+            .done();
         assert!(!done.stderr.contains("sentinel-5e1f"), "{done:?}");
         assert!(done.stderr.contains("[REDACTED]"), "{done:?}");
     }
@@ -342,13 +351,13 @@ fn d5_a_secret_is_known_by_its_key_however_it_is_given() {
 
 #[test]
 fn duplicate_keys_inside_a_pair_are_refused_too() {
-    let envelope = Run::new(["call", "echo", r#"a={"x":1,"x":2}"#]).json();
+    let envelope = ProgramRun::new(["call", "echo", r#"a={"x":1,"x":2}"#]).json();
     assert_eq!(envelope["error"], "Invalid parameters: 'x' given twice");
 }
 
 #[test]
 fn va5_an_unknown_parameter_is_ignored_and_told() {
-    let done = Run::new(["call", "datetime", "Action=weekday", "date=1982-04-24"]).done();
+    let done = ProgramRun::new(["call", "datetime", "Action=weekday", "date=1982-04-24"]).done();
     assert_eq!(
         (done.json()["success"].as_bool(), done.code),
         (Some(true), Some(0))
@@ -356,13 +365,13 @@ fn va5_an_unknown_parameter_is_ignored_and_told() {
     let expected =
         "'Action' is not a parameter of this tool and is ignored; did you mean 'action'?";
     assert!(done.stderr.contains(expected), "{done:?}");
-    let rehearsal = Run::new(["call", "datetime", "Action=weekday", "--dry-run"]).json();
+    let rehearsal = ProgramRun::new(["call", "datetime", "Action=weekday", "--dry-run"]).json();
     assert_eq!(rehearsal["dropped"], json!(["Action"]));
 }
 
 #[test]
 fn the_true_size_of_unusable_input_is_said() {
-    let done = Run::new(["call", "echo", "-"])
+    let done = ProgramRun::new(["call", "echo", "-"])
         .stdin("y".repeat(100_000))
         .done();
     assert!(done.stderr.contains("(100000 bytes)"), "{done:?}");
@@ -372,7 +381,7 @@ fn the_true_size_of_unusable_input_is_said() {
 fn im6_a_service_checks_what_a_foreign_definition_let_through() {
     let config = r#"{ "documents": { "folders": ["."] }, "tools": [
         { "name": "notes", "description": "Notes", "parameters": { "type": "object" }, "implementation": { "type": "internal", "handler": "documents" } }] }"#;
-    let envelope = Run::new(["call", "notes"]).config(config).json();
+    let envelope = ProgramRun::new(["call", "notes"]).config(config).json();
     assert_eq!(envelope["error"], "Invalid parameters: missing 'query'");
 }
 
@@ -397,18 +406,18 @@ fn lists_and_objects_are_typed_without_json() {
             json!({ "size": { "width": 3, "code": "07" } }),
         ),
     ] {
-        let run = Run::new(["call", "create_issue", "title=t"]).args(words);
+        let run = ProgramRun::new(["call", "create_issue", "title=t"]).args(words);
         let mut echoed = run.config(ISSUES).json()["result"]["echo"].take();
         echoed.as_object_mut().unwrap().remove("title");
         assert_eq!(echoed, expected, "{words:?}");
     }
-    let comma = Run::new(["call", "create_issue", "title=t", "labels=bug,ui"]);
+    let comma = ProgramRun::new(["call", "create_issue", "title=t", "labels=bug,ui"]);
     let done = comma.config(ISSUES).done();
     let error = done.json()["error"].take();
     assert_eq!(error, "Invalid parameters: 'labels' must be array");
     let hint = "a list is typed item by item: labels=bug labels=ui\n";
     assert!(done.stderr.ends_with(hint), "{done:?}");
-    let rehearsed = Run::new(["call", "--dry-run", "create_issue", "labels=bug,ui"]);
+    let rehearsed = ProgramRun::new(["call", "--dry-run", "create_issue", "labels=bug,ui"]);
     let done = rehearsed.config(ISSUES).done();
     assert_eq!((done.code, done.stderr.as_str()), (Some(1), hint));
 }
@@ -425,26 +434,27 @@ fn a_misspelt_parameter_is_named_with_the_one_that_was_meant() {
             "'TITLE' is not a parameter; did you mean 'title'?",
         ),
     ] {
-        let envelope = Run::new(["call", "create_issue", word])
+        let envelope = ProgramRun::new(["call", "create_issue", word])
             .config(ISSUES)
             .json();
         assert_eq!(envelope["error"], "Invalid parameters: missing 'title'");
         assert_eq!(envelope["hint"], hint);
     }
-    let done = Run::new(["call", "create_issue", "title=t", "labls=x"])
+    let done = ProgramRun::new(["call", "create_issue", "title=t", "labls=x"])
         .config(ISSUES)
         .done();
     assert_eq!(done.code, Some(0));
     assert!(done.stderr.contains("did you mean 'labels'?"), "{done:?}");
 
-    // Most servers close their schemas, so the misspelt name is left out before the rest is checked.
+    // Most servers close their schemas, so the misspelt name is left out before
+    // the rest is checked.
     let closed = ISSUES.replacen(
         "\"required\"",
         "\"additionalProperties\": false, \"required\"",
         1,
     );
     for words in [&["tittle=c"][..], &["tittle=c", "--dry-run"]] {
-        let run = Run::new(["call", "create_issue"]).args(words);
+        let run = ProgramRun::new(["call", "create_issue"]).args(words);
         let envelope = run.config(&closed).json();
         assert_eq!(envelope["error"], "Invalid parameters: missing 'title'");
         assert_eq!(
@@ -459,7 +469,7 @@ fn a_failure_is_on_a_terminal_once() {
     let config = r#"{ "tools": [{ "name": "lost", "description": "?", "parameters": {},
         "implementation": { "type": "builtin", "handler": "teleport" } }] }"#;
     let command = "call lost";
-    let Some(terminal) = Terminal::open(config, "X=1", command) else {
+    let Some(terminal) = TmuxTerminal::open(config, "X=1", command) else {
         return;
     };
     let screen = terminal.shows("left with 1");
@@ -470,13 +480,13 @@ fn a_failure_is_on_a_terminal_once() {
     assert!(!screen.contains("tool call failed"), "{screen}");
     terminal.open_again("X=1", "-v call lost");
     terminal.shows("tool call failed");
-    let piped = Run::new(["call", "lost"]).config(config).done();
+    let piped = ProgramRun::new(["call", "lost"]).config(config).done();
     assert!(piped.stderr.contains("tool call failed"), "{piped:?}");
 }
 
 #[test]
 fn calls_fit_a_terminal_of_80_columns() {
-    let Some(terminal) = Terminal::open(
+    let Some(terminal) = TmuxTerminal::open(
         ISSUES,
         "X=1",
         "call create_issue title='It rains in' labels=bug",
@@ -505,13 +515,13 @@ fn calls_fit_a_terminal_of_80_columns() {
 
 #[test]
 fn calls_that_are_followed_from_the_first_on_keep_their_columns() {
-    let Some(terminal) = Terminal::open("{}", "X=1", "calls --follow") else {
+    let Some(terminal) = TmuxTerminal::open("{}", "X=1", "calls --follow") else {
         return;
     };
-    terminal.shows_folded("the first one is waited for");
+    terminal.shows_folded("waiting for the first one");
     let home = terminal.home();
     for command in ["no-such-tool", "echo"] {
-        Run::new(["call", command]).within(home).done();
+        ProgramRun::new(["call", command]).within(home).done();
     }
     let screen = terminal.shows(" echo");
     let lines = screen.lines().skip_while(|line| !line.starts_with("TIME"));

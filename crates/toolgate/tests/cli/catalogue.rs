@@ -1,4 +1,4 @@
-//! What is remembered of MCP servers between two runs: names, lists, lookups, completion.
+//! The cache of MCP servers between two runs: names, lists, lookups and completion.
 
 mod completion;
 mod mcp;
@@ -13,15 +13,15 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::time::Instant;
 
-use crate::gateway::{Gateway, HANG};
-use crate::run::{Done, Run};
+use crate::gateway::{HANG, RunningServe};
+use crate::run::{ProgramRun, RunOutput};
 
 /// A folder with a configuration, for one command after the other.
-struct Home {
+struct CatalogueFolder {
     folder: TempDir,
 }
 
-impl Home {
+impl CatalogueFolder {
     /// Servers by name and modes. Each counts its starts in a file of its name.
     fn new(servers: &[(&str, &[&str])]) -> Self {
         let home = Self {
@@ -45,7 +45,8 @@ impl Home {
         std::fs::write(self.path("house.json"), config.to_string()).unwrap();
     }
 
-    /// A server's program is a file of its own, so that it can be broken without a change of the configuration.
+    /// A server's program is a file of its own, so that it can be broken without a
+    /// change of the configuration.
     fn program(&self, name: &str) -> PathBuf {
         let path = self.path(&format!("{name}-mcp"));
         let fake = fakemcp::program().display();
@@ -74,13 +75,13 @@ impl Home {
         self.folder.path().join(name)
     }
 
-    fn command(&self, arguments: &[&str]) -> Run {
-        Run::new(["--config", "house.json"])
+    fn command(&self, arguments: &[&str]) -> ProgramRun {
+        ProgramRun::new(["--config", "house.json"])
             .args(arguments)
             .within(self.folder.path())
     }
 
-    fn run(&self, arguments: &[&str]) -> Done {
+    fn run(&self, arguments: &[&str]) -> RunOutput {
         self.command(arguments).done()
     }
 
@@ -107,7 +108,7 @@ fn names(list: &Value) -> Vec<&str> {
 
 #[test]
 fn list_and_inspect_answer_from_memory_and_say_so() {
-    let home = Home::new(&[("house", &[])]);
+    let home = CatalogueFolder::new(&[("house", &[])]);
     let first = home.run(&["list"]);
     assert!(
         first.stdout.contains("\narguments\tmcp:house\t"),
@@ -159,7 +160,7 @@ fn list_and_inspect_answer_from_memory_and_say_so() {
 
 #[test]
 fn a_call_starts_only_the_server_that_owns_the_name() {
-    let home = Home::new(&[]);
+    let home = CatalogueFolder::new(&[]);
     let (one, two) = (home.tools("1", &["alpha"]), home.tools("2", &["beta"]));
     home.configure(&[("one", &[&one]), ("two", &[&two])]);
     home.run(&["list"]);
@@ -189,7 +190,7 @@ fn a_call_starts_only_the_server_that_owns_the_name() {
 
 #[test]
 fn mc5_a_mute_server_listed_first_is_not_even_started_for_the_tools_of_others() {
-    let home = Home::new(&[]);
+    let home = CatalogueFolder::new(&[]);
     let tools = home.tools("tools", &["alpha"]);
     home.configure(&[("good", &[&tools])]);
     home.run(&["list"]);
@@ -214,7 +215,7 @@ fn mc5_a_mute_server_listed_first_is_not_even_started_for_the_tools_of_others() 
 
 #[test]
 fn tm7_while_its_server_is_down_a_name_is_unavailable_and_nobody_else_answers_it() {
-    let home = Home::new(&[]);
+    let home = CatalogueFolder::new(&[]);
     let tools = home.tools("tools", &["send_money"]);
     home.configure(&[("bank", &[&tools]), ("evil", &[&tools])]);
     home.run(&["list"]);
@@ -246,7 +247,7 @@ fn tm7_while_its_server_is_down_a_name_is_unavailable_and_nobody_else_answers_it
 
     // The same in a gateway, from its first moment on.
     let run = home.command(&["serve"]);
-    let gateway = Gateway::start(run);
+    let gateway = RunningServe::start(run);
     for _ in 0..2 {
         let answer = gateway.call("send_money", "{}");
         assert_eq!(answer["error_kind"], "unavailable", "{answer}");
@@ -261,7 +262,7 @@ fn tm7_while_its_server_is_down_a_name_is_unavailable_and_nobody_else_answers_it
 
 #[test]
 fn tm7_a_server_whose_variable_is_not_set_keeps_its_names() {
-    let home = Home::new(&[]);
+    let home = CatalogueFolder::new(&[]);
     let tools = home.tools("tools", &["send_money"]);
     home.configure(&[("bank", &[&tools]), ("evil", &[&tools])]);
     let file = home.path("house.json");
@@ -280,7 +281,7 @@ fn tm7_a_server_whose_variable_is_not_set_keeps_its_names() {
 
 #[test]
 fn a_server_looked_at_alone_shows_its_tools_under_the_names_they_are_called_by() {
-    let home = Home::new(&[]);
+    let home = CatalogueFolder::new(&[]);
     let tools = home.tools("tools", &["send_money"]);
     home.configure(&[("bank", &[&tools]), ("evil", &[&tools])]);
     home.run(&["list"]);
@@ -297,8 +298,8 @@ fn a_server_looked_at_alone_shows_its_tools_under_the_names_they_are_called_by()
 }
 
 #[test]
-fn a_changed_entry_is_unknown_again_and_broken_memory_is_asked_anew() {
-    let home = Home::new(&[("house", &[])]);
+fn changed_entries_and_broken_caches_are_refreshed() {
+    let home = CatalogueFolder::new(&[("house", &[])]);
     home.run(&["list"]);
     let [file] = &home.remembered()[..] else {
         panic!("{:?}", home.remembered());
@@ -326,7 +327,7 @@ fn a_changed_entry_is_unknown_again_and_broken_memory_is_asked_anew() {
 
 #[test]
 fn a_server_that_never_answers_is_waited_for_once() {
-    let home = Home::new(&[("house", &[]), ("dead", &["after:initialize=exit:3"])]);
+    let home = CatalogueFolder::new(&[("house", &[]), ("dead", &["after:initialize=exit:3"])]);
     let first = home.run(&["list"]);
     assert!(first.stderr.contains("❌"), "{first:?}");
     let starts = home.starts("dead");
@@ -345,7 +346,7 @@ fn a_server_that_never_answers_is_waited_for_once() {
 
 #[test]
 fn killed_writers_and_many_at_once_leave_a_catalogue_that_can_be_read() {
-    let home = Home::new(&[("house", &["many=900"])]);
+    let home = CatalogueFolder::new(&[("house", &["many=900"])]);
     home.run(&["list"]);
     for round in 0..12 {
         let (mut child, _unused) = home.command(&["list", "--refresh"]).start();
@@ -387,7 +388,12 @@ fn servers_nobody_agreed_to_are_not_remembered_for_anybody() {
     let entry = json!({ "command": fakemcp::program() });
     let config = json!({ "mcpServers": { "house": entry } }).to_string();
     std::fs::write(folder.path().join("toolgate.json"), config).unwrap();
-    let run = |arguments: &[&str]| Run::new([]).args(arguments).within(folder.path()).done();
+    let run = |arguments: &[&str]| {
+        ProgramRun::new([])
+            .args(arguments)
+            .within(folder.path())
+            .done()
+    };
     // Agreed to by its name, and so seen.
     let named = run(&["--config", "toolgate.json", "list"]);
     assert!(named.stdout.contains("mcp:house"), "{named:?}");
@@ -399,7 +405,7 @@ fn servers_nobody_agreed_to_are_not_remembered_for_anybody() {
 
 #[test]
 fn a_misspelt_pattern_of_the_policy_is_told_by_commands_that_make_one_call() {
-    let home = Home::new(&[]);
+    let home = CatalogueFolder::new(&[]);
     let tools = home.tools("tools.json", &["alpha", "beta"]);
     home.configure(&[("house", &[tools.as_str()])]);
     let mut config: Value =

@@ -8,25 +8,25 @@ use fakellm::{Answer, Script};
 use serde_json::json;
 use tempfile::TempDir;
 
-use crate::llm::{Llm, alone, weekday_call};
-use crate::run::{Done, Run};
-use crate::terminal::Terminal;
+use crate::llm::{ScriptedLlm, alone, weekday_call};
+use crate::run::{ProgramRun, RunOutput};
+use crate::terminal::TmuxTerminal;
 
 /// A chat in a terminal of its own.
-fn open(llm: &Llm, config: &str) -> Option<Terminal> {
+fn open(llm: &ScriptedLlm, config: &str) -> Option<TmuxTerminal> {
     open_with(llm, config, "")
 }
 
 /// The same with more arguments, as a shell reads them.
-fn open_with(llm: &Llm, config: &str, arguments: &str) -> Option<Terminal> {
+fn open_with(llm: &ScriptedLlm, config: &str, arguments: &str) -> Option<TmuxTerminal> {
     let ollama = format!("OLLAMA_HOST={}", llm.url());
-    Terminal::open(config, &ollama, &format!("chat -p ollama {arguments}"))
+    TmuxTerminal::open(config, &ollama, &format!("chat -p ollama {arguments}"))
 }
 
 #[test]
 fn piped_in_one_line_is_one_turn() {
-    let llm = Llm::new([Answer::text("one"), weekday_call(), Answer::text("two")]);
-    let run = Run::new(["chat", "-p", "ollama"]).stdin("first\n\nsecond\n");
+    let llm = ScriptedLlm::new([Answer::text("one"), weekday_call(), Answer::text("two")]);
+    let run = ProgramRun::new(["chat", "-p", "ollama"]).stdin("first\n\nsecond\n");
     let done = llm.known_to(run, "ollama").done();
     assert_eq!(
         (done.stdout.as_str(), done.stderr.as_str(), done.code),
@@ -42,8 +42,8 @@ fn piped_in_one_line_is_one_turn() {
 
 #[test]
 fn a_model_that_fails_behind_its_tools_names_the_doctor() {
-    let llm = Llm::new([weekday_call(), Answer::fails(400, "", "no more")]);
-    let run = Run::new(["chat", "-p", "ollama"]).stdin("which day?\n");
+    let llm = ScriptedLlm::new([weekday_call(), Answer::fails(400, "", "no more")]);
+    let run = ProgramRun::new(["chat", "-p", "ollama"]).stdin("which day?\n");
     let done = llm.known_to(run, "ollama").done();
     assert!(done.stderr.contains("no more"), "{done:?}");
     assert!(done.stderr.contains("doctor -p ollama"), "{done:?}");
@@ -52,7 +52,7 @@ fn a_model_that_fails_behind_its_tools_names_the_doctor() {
 
 #[test]
 fn orders_work_in_a_pipe_too() {
-    let done = alone(Run::new(["chat"]))
+    let done = alone(ProgramRun::new(["chat"]))
         .stdin("/tools date*,nix*\n/model\n/nope\n/\n/ hlp\n/quit\nnever\n")
         .done();
     assert!(done.stdout.starts_with("datetime\tbuiltin\t"), "{done:?}");
@@ -73,10 +73,10 @@ fn orders_work_in_a_pipe_too() {
 
 #[test]
 fn help_names_every_order_and_a_saved_conversation_is_gone_on_with() {
-    let llm = Llm::scripted(Script::always(Answer::text("ok")));
+    let llm = ScriptedLlm::scripted(Script::always(Answer::text("ok")));
     let orders =
         "first\n/save talk.json\n/help\n/resume talk.json\nsecond\n/resume nope.json\n/resume\n";
-    let run = Run::new(["chat", "-p", "ollama"]).stdin(orders);
+    let run = ProgramRun::new(["chat", "-p", "ollama"]).stdin(orders);
     let done = llm.known_to(run, "ollama").done();
     for order in [
         "/clear", "/help", "/model", "/quit", "/result", "/resume", "/save", "/tools",
@@ -100,7 +100,7 @@ fn help_names_every_order_and_a_saved_conversation_is_gone_on_with() {
 }
 
 /// A chat in which a tool has given more than its model may see, so many times in one reply.
-fn cut(lines: &[String], times: usize) -> (Llm, Child, TempDir) {
+fn cut(lines: &[String], times: usize) -> (ScriptedLlm, Child, TempDir) {
     let config = json!({
         "model": { "maxResult": "1KiB" },
         "tools": [{
@@ -112,8 +112,8 @@ fn cut(lines: &[String], times: usize) -> (Llm, Child, TempDir) {
     let calls = (1..times).fold(first, |answer, n| {
         answer.and_call(&format!("c{n}"), "long", &json!({ "n": n }))
     });
-    let llm = Llm::new([calls, Answer::text("It is long.")]);
-    let run = Run::new(["chat", "-p", "ollama"]).config(&config.to_string());
+    let llm = ScriptedLlm::new([calls, Answer::text("It is long.")]);
+    let run = ProgramRun::new(["chat", "-p", "ollama"]).config(&config.to_string());
     let (child, folder) = llm.known_to(run, "ollama").start_open();
     (llm, child, folder)
 }
@@ -137,7 +137,7 @@ fn a_result_that_was_cut_for_the_model_can_be_seen_whole() {
     let told = llm.requests()[1].json().to_string();
     assert!(told.contains(&format!("kept under call id {id}")), "{told}");
     assert!(told.contains("line 0 of it") && !told.contains("line 5000 of it"));
-    let done = Done::from(child.wait_with_output().unwrap());
+    let done = RunOutput::from(child.wait_with_output().unwrap());
     for expected in [
         "no result was too large",
         "no result is kept under 'nope'",
@@ -148,7 +148,7 @@ fn a_result_that_was_cut_for_the_model_can_be_seen_whole() {
 }
 
 #[test]
-fn a_result_is_meant_by_a_part_of_its_id_or_by_its_tool_if_that_is_one_alone() {
+fn results_are_found_by_id_part_or_tool() {
     let lines: Vec<String> = (0..500).map(|n| format!("line {n} of it")).collect();
     for times in [1, 2] {
         let (_llm, mut child, _folder) = cut(&lines, times);
@@ -164,7 +164,7 @@ fn a_result_is_meant_by_a_part_of_its_id_or_by_its_tool_if_that_is_one_alone() {
         let shown: Vec<String> = std::iter::from_fn(|| stdout.next()?.ok()).collect();
         let expected = if times == 1 { 3 } else { 1 };
         assert_eq!(shown, vec![lines.clone(); expected].concat(), "{times}");
-        let done = Done::from(child.wait_with_output().unwrap());
+        let done = RunOutput::from(child.wait_with_output().unwrap());
         let several = done
             .stderr
             .matches("several results are kept under")
@@ -175,11 +175,11 @@ fn a_result_is_meant_by_a_part_of_its_id_or_by_its_tool_if_that_is_one_alone() {
 
 #[test]
 fn a_turn_that_fails_is_said_and_the_next_one_goes_on() {
-    let llm = Llm::new([
+    let llm = ScriptedLlm::new([
         Answer::fails(400, "invalid_request_error", "no"),
         Answer::text("fine"),
     ]);
-    let run = Run::new(["chat", "-p", "ollama"]).stdin("a\nb\n");
+    let run = ProgramRun::new(["chat", "-p", "ollama"]).stdin("a\nb\n");
     let done = llm.known_to(run, "ollama").done();
     assert_eq!(
         (done.stdout.as_str(), done.code),
@@ -195,15 +195,15 @@ fn a_turn_that_fails_is_said_and_the_next_one_goes_on() {
 fn nothing_but_a_saved_conversation_is_overwritten_and_a_resumed_one_is_told() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("notes.txt"), "mine").unwrap();
-    let llm = Llm::scripted(Script::always(Answer::text("ok")));
-    let run = Run::new(["chat", "-p", "ollama"])
+    let llm = ScriptedLlm::scripted(Script::always(Answer::text("ok")));
+    let run = ProgramRun::new(["chat", "-p", "ollama"])
         .within(folder.path())
         .stdin(
             "hello\n/save notes.txt\n/save /dev/null\n/save a/b.json\n/save c.json\n/save c.json\n",
         );
     let done = llm.known_to(run, "ollama").done();
     for expected in [
-        "notes.txt is there and holds no saved conversation",
+        "notes.txt exists and is not a saved conversation",
         "cannot write /dev/null: it is a folder, a device or a pipe",
         "cannot write a/b.json",
         "saved in c.json\nsaved in c.json",
@@ -213,7 +213,7 @@ fn nothing_but_a_saved_conversation_is_overwritten_and_a_resumed_one_is_told() {
     let notes = std::fs::read_to_string(folder.path().join("notes.txt")).unwrap();
     assert_eq!(notes, "mine");
     assert!(!folder.path().join("a").exists());
-    let run = Run::new(["chat", "--resume", "c.json"]).within(folder.path());
+    let run = ProgramRun::new(["chat", "--resume", "c.json"]).within(folder.path());
     let done = llm.known_to(run, "ollama").done();
     assert!(done.stderr.contains("2 messages from c.json"), "{done:?}");
 }
@@ -221,10 +221,10 @@ fn nothing_but_a_saved_conversation_is_overwritten_and_a_resumed_one_is_told() {
 #[test]
 fn a_file_may_stand_in_the_home_folder_or_between_quotes() {
     let folder = tempfile::tempdir().unwrap();
-    let llm = Llm::scripted(Script::always(Answer::text("ok")));
+    let llm = ScriptedLlm::scripted(Script::always(Answer::text("ok")));
     let orders = "hello\n/save ~/talk.json\n/save \"my talk.json\"\n/save '~/b.json'\n/resume ~/talk.json\n/resume 'my talk.json'\n";
     let home = folder.path().display();
-    let run = Run::new(["chat", "-p", "ollama"])
+    let run = ProgramRun::new(["chat", "-p", "ollama"])
         .within(folder.path())
         .env("HOME", &home.to_string())
         .stdin(orders);
@@ -241,8 +241,8 @@ fn a_file_may_stand_in_the_home_folder_or_between_quotes() {
 
 #[test]
 fn the_time_of_a_turn_stays_when_the_model_and_the_conversation_change() {
-    let llm = Llm::new([Answer::black_hole()]);
-    let run = Run::new(["chat", "-p", "intents", "--timeout", "300ms"])
+    let llm = ScriptedLlm::new([Answer::black_hole()]);
+    let run = ProgramRun::new(["chat", "-p", "intents", "--timeout", "300ms"])
         .stdin("/model ollama:qwen3:0.6b\n/clear\nhello\n");
     let done = llm.known_to(run, "ollama").done();
     assert!(done.stderr.contains("ollama did not"), "{done:?}");

@@ -1,4 +1,4 @@
-//! Whatever becomes of the program, the servers it started do not outlive it.
+//! However the program ends, the servers it has started don't outlive it.
 
 use std::io::Read;
 use std::process::Child;
@@ -8,9 +8,10 @@ use serde_json::json;
 use tempfile::TempDir;
 use tokio::time::Instant;
 
-use crate::run::Run;
+use crate::run::ProgramRun;
 
-/// Servers that end for nobody by themselves: one deaf with a child in its group, one with a child in its own session.
+/// Servers that never end by themselves: one ignores signals and has a child in its group, one has
+/// a child in its own session.
 fn config(mark: &str) -> String {
     let server = |modes: &[&str]| json!({ "command": fakemcp::program(), "args": modes, "env": { fakemcp::MARK: mark } });
     json!({ "mcpServers": {
@@ -24,7 +25,8 @@ fn config(mark: &str) -> String {
 /// The program as an MCP server, with its servers below it; and their mark.
 fn start(name: &str) -> (Child, TempDir, String) {
     let mark = format!("{name} of {}", std::process::id());
-    let run = Run::new(["--config", "servers.json", "mcp"]).file("servers.json", config(&mark));
+    let run =
+        ProgramRun::new(["--config", "servers.json", "mcp"]).file("servers.json", config(&mark));
     let (child, folder) = run.start_open();
     (child, folder, mark)
 }

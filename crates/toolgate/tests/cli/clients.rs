@@ -1,4 +1,4 @@
-//! Clients that others wrote, against `toolgate mcp`: the SDKs in both eras, and the inspector.
+//! Third-party clients against `toolgate mcp`: the SDKs in both eras, and the inspector.
 
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
@@ -7,9 +7,10 @@ use std::process::Command;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::run::Done;
+use crate::run::RunOutput;
 
-/// Where `./test.sh` puts them. Nothing if they are missing, after saying so; with `CI=true` that is a failure.
+/// Where `./test.sh` puts them. Nothing if they are missing, after saying so; with `CI=true`
+/// that is a failure.
 fn installed(what: &str) -> Option<PathBuf> {
     Some(thirdparty::MCP_CLIENTS.folder()?.join(what))
 }
@@ -20,13 +21,13 @@ fn script(name: &str) -> PathBuf {
         .join(name)
 }
 
-/// A search engine that takes questions and says nothing, and a folder with a configuration that asks it.
-struct House {
+/// A search engine that never answers, and a folder with a configuration that uses it.
+struct ClientFolder {
     folder: TempDir,
     _silent: TcpListener,
 }
 
-impl House {
+impl ClientFolder {
     fn new() -> Self {
         let silent = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}/", silent.local_addr().unwrap());
@@ -53,7 +54,7 @@ impl House {
             .env("HOME", self.folder.path())
             .output()
             .unwrap();
-        Done::from(output).json()
+        RunOutput::from(output).json()
     }
 }
 
@@ -90,7 +91,7 @@ fn the_typescript_sdks_work_with_our_server_in_both_eras() {
     let script = script("typescript.mjs");
     for kind in ["sdk", "client", "client-modern"] {
         let arguments = [script.to_str().unwrap(), modules.to_str().unwrap(), kind];
-        let seen = House::new().run(Path::new("node"), &arguments, &[]);
+        let seen = ClientFolder::new().run(Path::new("node"), &arguments, &[]);
         expect_all_is_well(&seen, kind);
     }
 }
@@ -103,7 +104,7 @@ fn the_python_sdk_works_with_our_server_in_both_eras() {
     let script = script("python.py");
     // It finds out by itself that the newer one is spoken.
     for (mode, protocol) in [("legacy", "2025-11-25"), ("auto", "2026-07-28")] {
-        let seen = House::new().run(&python, &[script.to_str().unwrap(), mode], &[]);
+        let seen = ClientFolder::new().run(&python, &[script.to_str().unwrap(), mode], &[]);
         expect_all_is_well(&seen, mode);
         assert_eq!(seen["protocol"], protocol);
     }
@@ -114,7 +115,7 @@ fn the_inspector_works_with_our_server() {
     let Some(inspector) = installed("node_modules/.bin/mcp-inspector") else {
         return;
     };
-    let house = House::new();
+    let house = ClientFolder::new();
     let listed = house.run(
         &inspector,
         &["--cli"],

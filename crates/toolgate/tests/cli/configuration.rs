@@ -1,4 +1,4 @@
-use crate::run::Run;
+use crate::run::ProgramRun;
 
 #[test]
 fn a_broken_file_is_one_line_with_file_line_and_key_and_exit_code_2() {
@@ -21,14 +21,14 @@ fn a_broken_file_is_one_line_with_file_line_and_key_and_exit_code_2() {
         ),
         (
             "{ nope",
-            "error: toolgate.json:1:3: here must be a key in double quotes",
+            "error: toolgate.json:1:3: a key in double quotes is expected here",
         ),
         (
             "{ \"policy\": { \"allow\": [\"${NOT_SET}\"] } }",
             "error: toolgate.json:1:25: policy.allow.0: the variable NOT_SET is not set",
         ),
     ] {
-        let done = Run::new(["list"]).config(text).done();
+        let done = ProgramRun::new(["list"]).config(text).done();
         assert!(done.stderr.starts_with(expected), "{done:?}");
         assert_eq!(
             (done.stderr.lines().count(), done.stdout.as_str(), done.code),
@@ -41,8 +41,8 @@ fn a_broken_file_is_one_line_with_file_line_and_key_and_exit_code_2() {
 #[test]
 fn a_named_file_must_be_there() {
     for run in [
-        Run::new(["--config", "no.json", "list"]),
-        Run::new(["list"]).env("TOOLGATE_CONFIG", "no.json"),
+        ProgramRun::new(["--config", "no.json", "list"]),
+        ProgramRun::new(["list"]).env("TOOLGATE_CONFIG", "no.json"),
     ] {
         let done = run.done();
         assert!(
@@ -62,7 +62,7 @@ fn the_file_is_found_in_its_order() {
         )
     };
     let run = || {
-        Run::new(["list"])
+        ProgramRun::new(["list"])
             .file("toolgate.json", named("here"))
             .file(".mcp.json", named("shared"))
             .file(".config/toolgate/toolgate.json", named("user"))
@@ -74,9 +74,11 @@ fn the_file_is_found_in_its_order() {
     );
     let (child, folder) = run().args(&["--quiet"]).start();
     child.wait_with_output().unwrap();
-    let agreed = Run::new(["trust", "--yes"]).within(folder.path()).done();
+    let agreed = ProgramRun::new(["trust", "--yes"])
+        .within(folder.path())
+        .done();
     assert_eq!(agreed.code, Some(0), "{agreed:?}");
-    let done = Run::new(["list"]).within(folder.path()).done();
+    let done = ProgramRun::new(["list"]).within(folder.path()).done();
     assert!(done.stdout.contains("here\t"), "{done:?}");
     assert!(
         run()
@@ -93,7 +95,7 @@ fn the_file_is_found_in_its_order() {
             .contains("shared\t")
     );
     assert!(
-        Run::new(["list"])
+        ProgramRun::new(["list"])
             .file(".config/toolgate/toolgate.json", named("user"))
             .done()
             .stdout
@@ -111,7 +113,7 @@ fn i2_one_bad_tool_is_left_out_and_named_and_the_rest_load() {
   { "name": "good", "description": "d", "parameters": {}, "implementation": { "type": "mock", "mock_response": 1 } },
   { "name": "good", "description": "again", "parameters": {}, "implementation": { "type": "mock", "mock_response": 2 } }
 ] }"#;
-    let done = Run::new(["list"]).config(config).done();
+    let done = ProgramRun::new(["list"]).config(config).done();
     assert_eq!(done.code, Some(0));
     let names: Vec<&str> = done
         .stdout
@@ -134,7 +136,7 @@ fn i2_one_bad_tool_is_left_out_and_named_and_the_rest_load() {
         "toolgate.json:2:40: tool 'bad' is left out: parameters of tool 'bad': must be a JSON Schema object, not null",
         "toolgate.json:3:41: tool 'evil' is left out: parameters of tool 'evil': '$ref' at '/' to 'file:///etc/passwd' does not stay inside the schema",
         "toolgate.json:5:20: tool 'odd': unknown key 'descripton' is ignored, did you mean 'description'?",
-        "tool registered again: the new one replaces the old",
+        "tool registered again; the new one replaces the old one",
     ] {
         assert!(done.stderr.contains(expected), "{expected}\n{done:?}");
     }
@@ -144,10 +146,10 @@ fn i2_one_bad_tool_is_left_out_and_named_and_the_rest_load() {
 fn an_unset_variable_counts_only_in_a_section_the_command_uses() {
     let config = r#"{ "search": { "backend": "brave", "key": "${BRAVE_KEY}" } }"#;
     assert_eq!(
-        Run::new(["call", "echo"]).config(config).done().code,
+        ProgramRun::new(["call", "echo"]).config(config).done().code,
         Some(0)
     );
-    let done = Run::new(["call", "search", "query=x"])
+    let done = ProgramRun::new(["call", "search", "query=x"])
         .config(config)
         .done();
     assert_eq!(
@@ -166,7 +168,7 @@ fn d5_a_secret_of_the_configuration_is_never_shown() {
         &["-vvv", "list", "--json"],
         &["-vvv", "call", "echo", "x=sentinel-5e1f"],
     ] {
-        let done = Run::new([])
+        let done = ProgramRun::new([])
             .args(arguments)
             .config(config)
             .env("BRAVE_KEY", "sentinel-5e1f")
@@ -179,17 +181,20 @@ fn d5_a_secret_of_the_configuration_is_never_shown() {
 fn a_hidden_tool_is_not_there_at_all() {
     let config = r#"{ "policy": { "deny": ["echo"] } }"#;
     assert!(
-        !Run::new(["list"])
+        !ProgramRun::new(["list"])
             .config(config)
             .done()
             .stdout
             .contains("echo")
     );
-    let envelope = Run::new(["call", "echo"]).config(config).json();
+    let envelope = ProgramRun::new(["call", "echo"]).config(config).json();
     assert_eq!(envelope["error"], "Tool 'echo' not found");
     assert!(envelope.get("hint").is_none());
     assert_eq!(
-        Run::new(["inspect", "echo"]).config(config).done().code,
+        ProgramRun::new(["inspect", "echo"])
+            .config(config)
+            .done()
+            .code,
         Some(1)
     );
 }
@@ -206,7 +211,7 @@ fn i3_a_configuration_that_can_not_be_read_is_never_skipped() {
             ("toolgate.json", true),
             (".config/toolgate/toolgate.json", false),
         ] {
-            let run = Run::new(["list"]);
+            let run = ProgramRun::new(["list"]);
             std::fs::create_dir_all(run.path(file).parent().unwrap()).unwrap();
             make(&run.path(file)).unwrap();
             let done = match is_named {
@@ -223,7 +228,7 @@ fn i3_a_configuration_that_can_not_be_read_is_never_skipped() {
 #[test]
 fn a_large_configuration_is_read_quickly() {
     let started = tokio::time::Instant::now();
-    let done = Run::new(["-q", "list"])
+    let done = ProgramRun::new(["-q", "list"])
         .config(&format!("{{\"tools\":[{}1]}}", "1,".repeat(100_000)))
         .done();
     assert_eq!(done.code, Some(0));
@@ -239,7 +244,7 @@ fn every_line_of_a_json_log_is_json() {
         &["--log-format", "json", "--config", "nope", "list"][..],
         &["--log-format", "json", "-v", "call", "nope"],
     ] {
-        let done = Run::new([]).args(arguments).done();
+        let done = ProgramRun::new([]).args(arguments).done();
         assert!(!done.stderr.is_empty());
         for line in done.stderr.lines() {
             assert!(
@@ -254,7 +259,7 @@ fn every_line_of_a_json_log_is_json() {
 #[test]
 fn a_login_in_an_address_is_a_secret() {
     let config = r#"{ "search": { "url": "http://ada:sentinel-5e1f@127.0.0.1:1/" } }"#;
-    let done = Run::new(["-vv", "call", "search", "query=sentinel-5e1f"])
+    let done = ProgramRun::new(["-vv", "call", "search", "query=sentinel-5e1f"])
         .config(config)
         .done();
     assert!(!done.stderr.contains("sentinel-5e1f"), "{done:?}");

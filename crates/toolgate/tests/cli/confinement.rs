@@ -5,19 +5,19 @@ use std::process::Command;
 
 use serde_json::json;
 
-use crate::gateway::Gateway;
-use crate::run::{Done, Run};
+use crate::gateway::RunningServe;
+use crate::run::{ProgramRun, RunOutput};
 
 const NOBODY: u32 = 65534;
 
 /// A folder of an unprivileged user. The administrator may read everything, so an attack run as
 /// root would prove nothing.
-pub(crate) struct Unprivileged {
+pub(crate) struct UnprivilegedFolder {
     pub(crate) folder: tempfile::TempDir,
     program: PathBuf,
 }
 
-impl Unprivileged {
+impl UnprivilegedFolder {
     pub(crate) fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let program = folder.path().join("toolgate");
@@ -70,7 +70,7 @@ fn is_root() -> bool {
 #[test]
 #[cfg(target_os = "linux")]
 fn a_server_cannot_read_the_environment_or_the_memory_of_the_program() {
-    let home = Unprivileged::new();
+    let home = UnprivilegedFolder::new();
     let script = "cat /proc/$PPID/environ > environ; head -c 1 /proc/$PPID/mem 2> memory; \
                   ls -l /proc/$PPID/fd > files; cat /proc/$PPID/comm > reached; exit 1";
     let config = json!({
@@ -78,7 +78,7 @@ fn a_server_cannot_read_the_environment_or_the_memory_of_the_program() {
         "retry": { "attempts": 1 },
     });
     home.write("config.json", &config.to_string());
-    let done: Done = home
+    let done: RunOutput = home
         .command(&["--config", "config.json", "list"])
         .env("TOOLGATE_TOKEN", "sentinel-of-ours")
         .env("GITHUB_TOKEN", "sentinel-of-github")
@@ -99,7 +99,7 @@ fn a_server_inherits_no_credentials() {
         })
     };
     for inherit in [false, true] {
-        let mut run = Run::new(["--config", "config.json", "call", "spy__env"])
+        let mut run = ProgramRun::new(["--config", "config.json", "call", "spy__env"])
             .file("config.json", config(inherit).to_string());
         for name in [
             "NPM_CONFIG__AUTH",
@@ -128,8 +128,8 @@ fn a_server_inherits_no_credentials() {
 #[test]
 #[cfg(target_os = "linux")]
 fn the_program_still_knows_its_own_figures() {
-    let home = Unprivileged::new();
-    let gateway = Gateway::of(
+    let home = UnprivilegedFolder::new();
+    let gateway = RunningServe::of(
         home.command(&["serve", "--bind", "127.0.0.1:0"]),
         home.folder,
     );
@@ -160,11 +160,11 @@ fn a_toolgate_in_its_own_list_of_servers_is_refused() {
         json!({ "command": "npx", "args": ["-y", "toolgate", "mcp"] }),
     ] {
         let config = json!({ "mcpServers": { "me": entry } }).to_string();
-        let done = Run::new(["--config", "c.json", "list"])
+        let done = ProgramRun::new(["--config", "c.json", "list"])
             .file("c.json", &config)
             .done();
         assert!(done.stderr.contains("this is Toolgate itself"), "{done:?}");
-        let done = Run::new(["import", "c.json", "--dry-run"])
+        let done = ProgramRun::new(["import", "c.json", "--dry-run"])
             .file("c.json", &config)
             .done();
         assert!(
@@ -173,7 +173,7 @@ fn a_toolgate_in_its_own_list_of_servers_is_refused() {
             "{done:?}"
         );
     }
-    let done = Run::new(["add", "me", "--", TOOLGATE, "mcp"]).done();
+    let done = ProgramRun::new(["add", "me", "--", TOOLGATE, "mcp"]).done();
     assert_eq!(done.code, Some(2), "{done:?}");
     assert!(done.stderr.contains("this is Toolgate itself"), "{done:?}");
 }
@@ -181,13 +181,13 @@ fn a_toolgate_in_its_own_list_of_servers_is_refused() {
 #[test]
 fn a_toolgate_that_starts_itself_through_a_server_ends() {
     let mut me = wrapped("--config c.json mcp");
-    let run = Run::new(["--config", "c.json", "list"]);
+    let run = ProgramRun::new(["--config", "c.json", "list"]);
     me["cwd"] = json!(run.path(""));
     let config = json!({ "mcpServers": { "me": me }, "retry": { "attempts": 1 } });
     let run = run.file("c.json", config.to_string());
     let starts = run.path("starts");
     let (child, _folder) = run.start();
-    let done: Done = child.wait_with_output().unwrap().into();
+    let done: RunOutput = child.wait_with_output().unwrap().into();
     assert!(
         done.stderr
             .contains("was started by a server of c.json, and would start that server again"),
@@ -198,7 +198,7 @@ fn a_toolgate_that_starts_itself_through_a_server_ends() {
 
 #[test]
 fn a_chain_of_toolgates_has_an_end() {
-    let run = Run::new(["--config", "0.json", "list"]);
+    let run = ProgramRun::new(["--config", "0.json", "list"]);
     let folder = run.path("");
     let run = (0..8).fold(run, |run, number| {
         let mut next = wrapped(&format!("--config {}.json mcp", number + 1));
@@ -208,7 +208,7 @@ fn a_chain_of_toolgates_has_an_end() {
     });
     let starts = run.path("starts");
     let (child, _folder) = run.start();
-    let done: Done = child.wait_with_output().unwrap().into();
+    let done: RunOutput = child.wait_with_output().unwrap().into();
     assert_eq!(
         std::fs::read_to_string(starts).unwrap(),
         "x\n".repeat(3),
@@ -219,7 +219,7 @@ fn a_chain_of_toolgates_has_an_end() {
 #[test]
 fn a_toolgate_with_another_file_and_its_zwave_server_may_be_servers() {
     let other = wrapped("--config other.json mcp");
-    let run = Run::new(["--config", "c.json", "list"]);
+    let run = ProgramRun::new(["--config", "c.json", "list"]);
     let mut settings = json!({ "mcpServers": {
         "other": other,
         "house": { "command": TOOLGATE, "args": ["zwave-mcp-server"] },
@@ -235,9 +235,10 @@ fn a_toolgate_with_another_file_and_its_zwave_server_may_be_servers() {
     }
 }
 
-/// Servers whose tools are these, in the order of the file; each says which of its tools was called.
-fn listing(servers: &[(&str, &[&str])], policy: &serde_json::Value) -> Run {
-    let run = Run::new(["--config", "c.json"]);
+/// Servers whose tools are these, in the order of the file; each says which of
+/// its tools was called.
+fn listing(servers: &[(&str, &[&str])], policy: &serde_json::Value) -> ProgramRun {
+    let run = ProgramRun::new(["--config", "c.json"]);
     let mut entries = serde_json::Map::new();
     let mut files = Vec::new();
     for (server, tools) in servers {
@@ -259,10 +260,10 @@ fn listing(servers: &[(&str, &[&str])], policy: &serde_json::Value) -> Run {
 /// Whether each of these calls succeeds, once it is known what the servers have.
 fn calls(servers: &[(&str, &[&str])], policy: &serde_json::Value, tools: &[&str]) -> Vec<bool> {
     let (child, folder) = listing(servers, policy).args(&["list"]).start();
-    let done: Done = child.wait_with_output().unwrap().into();
+    let done: RunOutput = child.wait_with_output().unwrap().into();
     assert_eq!(done.code, Some(0), "{done:?}");
     let call = |tool: &&str| {
-        let run = Run::new(["--config", "c.json", "call", tool]);
+        let run = ProgramRun::new(["--config", "c.json", "call", tool]);
         let done = run.within(folder.path()).done();
         assert!(!done.stderr.contains("matches no tool"), "{done:?}");
         done.json()["success"] == true
@@ -306,7 +307,7 @@ fn a_token_for_a_name_reaches_only_the_tool_that_has_it() {
     let mut config: serde_json::Value = serde_json::from_str(&config).unwrap();
     config["serve"] = json!({ "tokens": [{ "token": "0123456789abcdef0123", "name": "clock", "allow": ["datetime"] }] });
     let run = run.file("c.json", config.to_string()).args(&["serve"]);
-    let gateway = Gateway::start(run);
+    let gateway = RunningServe::start(run);
     crate::children::wait_until("the server is there", || {
         gateway.log().contains("MCP server connected")
     });
@@ -319,7 +320,7 @@ fn a_token_for_a_name_reaches_only_the_tool_that_has_it() {
             "--token",
             "0123456789abcdef0123",
         ];
-        Run::new(arguments).json()
+        ProgramRun::new(arguments).json()
     };
     assert_eq!(call("datetime")["success"], true);
     let answer = call("notes__datetime");

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::children::wait_until;
-use crate::run::{Done, Run};
+use crate::run::{ProgramRun, RunOutput};
 
 /// Podman with a storage of its own, and one image in it: fakemcp and a shell.
 struct Podman {
@@ -126,7 +126,7 @@ fn a_server_runs_in_a_container_without_a_network_or_our_files() {
         json!({ "mcpServers": { "boxed": entry } }).to_string(),
     )
     .unwrap();
-    let run = Run::new(["--config", "c.json", "call", "boxed__echo", "text=hello"]);
+    let run = ProgramRun::new(["--config", "c.json", "call", "boxed__echo", "text=hello"]);
     let run = run.env("PATH_OF_OURS", "x").within(podman.folder.path());
     let done = run.done();
     assert!(done.stdout.contains("hello"), "{done:?}");
@@ -149,12 +149,12 @@ fn a_container_is_removed_even_if_its_server_does_not_listen() {
     entry["command"] = json!("/bin/fakemcp");
     entry["args"] = json!(["deaf"]);
     let config = json!({ "mcpServers": { "boxed": entry } }).to_string();
-    let run = Run::new(["--config", "c.json", "list"]).file("c.json", &config);
+    let run = ProgramRun::new(["--config", "c.json", "list"]).file("c.json", &config);
     let done = run.done();
     assert!(done.stdout.contains("mcp:boxed"), "{done:?}");
     assert_eq!(podman.left(), "", "{done:?}");
     // Killed: nobody of ours is left but the watcher.
-    let run = Run::new(["--config", "c.json", "mcp"]).file("c.json", &config);
+    let run = ProgramRun::new(["--config", "c.json", "mcp"]).file("c.json", &config);
     let (mut program, _folder) = run.start_open();
     wait_until("the container runs", || {
         podman.left().starts_with("toolgate-")
@@ -181,12 +181,12 @@ fn what_is_wrong_with_a_container_is_told() {
         ),
         (
             json!({ "image": "x", "netwrok": "none" }),
-            "container.netwrok: is unknown here",
+            "container.netwrok: is unknown",
         ),
     ] {
         let config = json!({ "mcpServers": { "boxed": { "container": container } } });
-        let run = Run::new(["--config", "c.json", "list"]);
-        let done: Done = run.file("c.json", config.to_string()).done();
+        let run = ProgramRun::new(["--config", "c.json", "list"]);
+        let done: RunOutput = run.file("c.json", config.to_string()).done();
         assert!(done.stderr.contains(expected), "{expected}: {done:?}");
     }
 }

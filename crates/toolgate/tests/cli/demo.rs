@@ -3,14 +3,16 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
-use toolgate_mqtt::{Broker, BrokerSettings, Client, Mqtt, Settings, Subscription};
+use toolgate_mqtt::{
+    Broker, BrokerSettings, Mqtt, MqttClient, MqttClientSettings, TopicSubscription,
+};
 use zwave::sim;
 
 use crate::gateway::{exchange, request};
 use crate::llm::alone;
-use crate::run::Run;
+use crate::run::ProgramRun;
 
-/// A guard against hanging, not a promise.
+/// Ends a hang; not a promise about speed.
 const HANG: Duration = Duration::from_secs(60);
 
 #[test]
@@ -25,7 +27,7 @@ activate the movie night scene
 is the kitchen light on
 unlock the front door
 ";
-    let done = alone(Run::new(["demo", "--script", "script"]).file("script", script)).done();
+    let done = alone(ProgramRun::new(["demo", "--script", "script"]).file("script", script)).done();
     let answers: Vec<&str> = done.stdout.lines().collect();
     assert_eq!((answers.len(), done.code), (7, Some(0)), "{done:?}");
     for (answer, expected) in answers.iter().zip([
@@ -62,7 +64,7 @@ fn nothing_real_is_touched() {
     let script = "set the volume to 40 percent\nwhat is the volume\nsearch the web for the tallest mountain\n";
     let config = r#"{ "search": { "url": "http://127.0.0.1:1/" }, "mcpServers": { "mine": { "command": "nosuch" } },
         "tools": [{ "name": "mine", "description": "d", "parameters": {}, "implementation": { "type": "mock", "mock_response": 1 } }] }"#;
-    let run = Run::new(["--config", "t.json", "demo", "--script", "script"]);
+    let run = ProgramRun::new(["--config", "t.json", "demo", "--script", "script"]);
     // Without a mixer program, a search service, or a network.
     let done = alone(run.file("script", script).file("t.json", config))
         .env("PATH", "")
@@ -81,7 +83,7 @@ fn nothing_real_is_touched() {
 #[test]
 fn the_lights_that_are_listed_are_the_lights_that_are_switched() {
     let script = "which lights are on\nturn off all the lights\nwhich lights are on\n";
-    let done = alone(Run::new(["demo", "--script", "script"]).file("script", script)).done();
+    let done = alone(ProgramRun::new(["demo", "--script", "script"]).file("script", script)).done();
     let answers: Vec<&str> = done.stdout.lines().collect();
     assert_eq!(
         (answers.first(), answers.last()),
@@ -96,7 +98,7 @@ fn the_lights_that_are_listed_are_the_lights_that_are_switched() {
 #[test]
 fn the_dashboard_beside_the_prompt_shows_the_same_house() {
     use std::io::{BufRead, BufReader, Write};
-    let run = alone(Run::new(["demo", "-v", "--provider", "intents"])).file("tmp/other", "");
+    let run = alone(ProgramRun::new(["demo", "-v", "--provider", "intents"])).file("tmp/other", "");
     let temporary = run.path("tmp");
     let run = run.env("TMPDIR", temporary.to_str().unwrap());
     let (mut child, folder) = run.start_open();
@@ -108,7 +110,7 @@ fn the_dashboard_beside_the_prompt_shows_the_same_house() {
     });
     let address = address.unwrap();
     let (address, link) = address.split_once('/').unwrap();
-    // Nobody reads on, and a full pipe would stop it.
+    // A full pipe that nobody reads would block it.
     std::thread::spawn(move || log.for_each(drop));
     let (status, page) = request(address, "GET", "/", "");
     assert!(status == 200 && page.contains("<html"), "{status} {page}");
@@ -136,13 +138,15 @@ fn the_dashboard_beside_the_prompt_shows_the_same_house() {
     assert_eq!(child.wait().unwrap().code(), Some(0));
     // Nothing of the house that is not there is left, least of all in the person's own journal.
     assert_eq!(entries(&temporary).count(), 1);
-    let done = Run::new(["calls", "--json"]).within(folder.path()).done();
+    let done = ProgramRun::new(["calls", "--json"])
+        .within(folder.path())
+        .done();
     assert_eq!((done.stdout.as_str(), done.code), ("", Some(0)), "{done:?}");
 }
 
 #[test]
 fn a_demo_without_a_place_for_its_journal_moves_lights_but_no_locks() {
-    let run = Run::new(["demo", "--script", "script"])
+    let run = ProgramRun::new(["demo", "--script", "script"])
         .file("script", "turn on the kitchen light\nunlock the front door");
     let done = alone(run.env("TMPDIR", "/nowhere")).done();
     let answers: Vec<&str> = done.stdout.lines().collect();
@@ -150,25 +154,25 @@ fn a_demo_without_a_place_for_its_journal_moves_lights_but_no_locks() {
         panic!("{done:?}");
     };
     assert_eq!(light, "Kitchen Light in Kitchen is now on.");
-    assert!(lock.contains("the call can not be recorded"), "{done:?}");
+    assert!(lock.contains("the call can't be recorded"), "{done:?}");
     let said = "calls are not recorded: no temporary folder can be made";
     assert!(done.stderr.contains(said), "{done:?}");
 }
 
 #[test]
 fn a_script_that_is_not_there_is_a_usage_error() {
-    let done = alone(Run::new(["demo", "--script", "none"])).done();
+    let done = alone(ProgramRun::new(["demo", "--script", "none"])).done();
     assert_eq!((done.code, done.stdout.as_str()), (Some(2), ""), "{done:?}");
     assert!(done.stderr.contains("cannot read none"), "{done:?}");
 }
 
 /// Mosquitto on a port of its own, for as long as this lives.
-struct Mosquitto {
+struct MosquittoProcess {
     child: std::process::Child,
     port: u16,
 }
 
-impl Mosquitto {
+impl MosquittoProcess {
     fn start() -> Self {
         // Below the ports that outgoing connections get.
         let free = |_: u32| {
@@ -186,20 +190,20 @@ impl Mosquitto {
     }
 }
 
-impl Drop for Mosquitto {
+impl Drop for MosquittoProcess {
     fn drop(&mut self) {
         drop(self.child.kill());
         drop(self.child.wait());
     }
 }
 
-/// Held while its house is used.
-enum AnyBroker {
+/// Kept alive while its house is in use.
+enum TestBroker {
     Embedded(Broker),
-    Mosquitto(Mosquitto),
+    Mosquitto(MosquittoProcess),
 }
 
-impl AnyBroker {
+impl TestBroker {
     fn url(&self) -> String {
         match self {
             Self::Embedded(broker) => broker.url(),
@@ -209,16 +213,16 @@ impl AnyBroker {
 }
 
 /// A broker with a house on it, and somebody who listens.
-struct House {
+struct TestHouse {
     runtime: Runtime,
-    broker: AnyBroker,
-    sim: sim::House,
-    heard: Subscription,
+    broker: TestBroker,
+    sim: sim::SimulatedHouse,
+    heard: TopicSubscription,
     /// What is heard comes over it.
-    _listener: Client,
+    _listener: MqttClient,
 }
 
-impl House {
+impl TestHouse {
     /// One for each broker that is there: ours, and the one that most people have.
     fn each() -> Vec<Self> {
         let mut houses = vec![Self::start(false)];
@@ -232,21 +236,21 @@ impl House {
         let runtime = Runtime::new().unwrap();
         let (broker, sim, heard, listener) = runtime.block_on(async {
             let broker = match with_mosquitto {
-                true => AnyBroker::Mosquitto(Mosquitto::start()),
+                true => TestBroker::Mosquitto(MosquittoProcess::start()),
                 false => {
                     let broker = Broker::start(BrokerSettings::default()).await;
-                    AnyBroker::Embedded(broker.unwrap())
+                    TestBroker::Embedded(broker.unwrap())
                 }
             };
-            let client = || Client::open(Settings::new(&broker.url()).unwrap());
-            let options = sim::Options {
+            let client = || MqttClient::open(MqttClientSettings::new(&broker.url()).unwrap());
+            let options = sim::SimulationOptions {
                 life: false,
-                ..sim::Options::default()
+                ..sim::SimulationOptions::default()
             };
-            let mut plan = sim::Plan::demo();
+            let mut plan = sim::HousePlan::demo();
             plan.nodes[0].name = "Switch One".to_owned();
             plan.nodes[0].location = "Demo".to_owned();
-            let sim = sim::House::start(Arc::new(client()), plan, options);
+            let sim = sim::SimulatedHouse::start(Arc::new(client()), plan, options);
             let listener = client();
             let heard = listener.subscribe("zwave/Demo/+/switch_binary/+/targetValue/set");
             (broker, sim, heard, listener)
@@ -268,7 +272,7 @@ impl House {
             "env": { "MQTT_BROKER_URL": self.broker.url() },
         });
         let config = json!({ "mcpServers": { "zwave": server } }).to_string();
-        Run::new(["--config", "house.json", "call", tool])
+        ProgramRun::new(["--config", "house.json", "call", tool])
             .args(&[&arguments.to_string()])
             .file("house.json", config)
             .json()
@@ -297,7 +301,7 @@ impl House {
 
 #[test]
 fn pn1_the_device_and_its_command_reach_the_broker_and_the_light_is_on() {
-    for mut house in House::each() {
+    for mut house in TestHouse::each() {
         let said = json!({ "device_name": "Switch One", "command": "on" });
         let envelope = house.call("control_zwave_device", &said);
         assert_eq!(envelope["success"], true, "{envelope}");
@@ -320,7 +324,7 @@ fn pn1_the_device_and_its_command_reach_the_broker_and_the_light_is_on() {
 
 #[test]
 fn ms2_devices_and_readings_come_over_a_real_broker() {
-    for house in House::each() {
+    for house in TestHouse::each() {
         let list = house.call("list_zwave_devices", &json!({ "location": "demo" }));
         assert_eq!(list["result"]["devices"][0]["name"], "Switch One", "{list}");
         let read = house.call(

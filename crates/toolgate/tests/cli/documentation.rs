@@ -1,9 +1,9 @@
-//! What the documentation shows must be true.
+//! The examples of the documentation work as shown.
 
 use std::path::{Path, PathBuf};
 
-use crate::gateway::{Gateway, wait_until};
-use crate::run::Run;
+use crate::gateway::{RunningServe, wait_until};
+use crate::run::ProgramRun;
 
 const ADDING: &str = include_str!("../../../../docs/adding-a-tool.md");
 const CONFIGURATION: &str = include_str!("../../../../docs/configuration.md");
@@ -23,10 +23,10 @@ fn every_configuration_on_the_page_works() {
     let blocks = blocks(ADDING, "json");
     assert!(blocks.len() >= 2);
     for block in &blocks {
-        let done = Run::new(["list"]).config(block).done();
+        let done = ProgramRun::new(["list"]).config(block).done();
         assert_eq!((done.stderr.as_str(), done.code), ("", Some(0)), "{block}");
     }
-    let envelope = Run::new(["call", "get_weather", "city=Oslo"])
+    let envelope = ProgramRun::new(["call", "get_weather", "city=Oslo"])
         .config(blocks[0])
         .json();
     assert_eq!(envelope["result"]["temperature"], 21);
@@ -38,7 +38,7 @@ fn every_configuration_of_the_gateway_is_read_without_a_word() {
         let blocks = blocks(page, "json");
         assert!(blocks.len() >= 2);
         for block in blocks {
-            let run = Run::new(["--config", "t.json", "list"]).file("t.json", block);
+            let run = ProgramRun::new(["--config", "t.json", "list"]).file("t.json", block);
             let done = run.done();
             // Examples of servers are disabled, and that is said.
             let mut words = done.stderr.lines();
@@ -49,7 +49,7 @@ fn every_configuration_of_the_gateway_is_read_without_a_word() {
 }
 
 #[test]
-fn the_container_of_the_page_is_healthy_without_a_token_and_leaves_out_what_was_built() {
+fn the_documented_container_is_healthy() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let ignored = std::fs::read_to_string(root.join(".dockerignore")).unwrap();
     assert!(blocks(DEPLOYING, "text").contains(&ignored.as_str()));
@@ -59,8 +59,8 @@ fn the_container_of_the_page_is_healthy_without_a_token_and_leaves_out_what_was_
         .find_map(|line| line.strip_prefix("HEALTHCHECK CMD "));
     let check: Vec<String> = serde_json::from_str(check.unwrap()).unwrap();
     let token = r#"{ "serve": { "tokens": [{ "token": "0123456789abcdef0123456789abcdef" }] } }"#;
-    let run = Run::new(["--config", "t.json", "serve"]).file("t.json", token);
-    let gateway = Gateway::start(run);
+    let run = ProgramRun::new(["--config", "t.json", "serve"]).file("t.json", token);
+    let gateway = RunningServe::start(run);
     let url = gateway.url();
     let words = check[1..].iter().map(|word| match word.as_str() {
         "http://localhost:7460" => url.as_str(),
@@ -69,7 +69,7 @@ fn the_container_of_the_page_is_healthy_without_a_token_and_leaves_out_what_was_
     let words: Vec<&str> = words.collect();
     assert!(words.contains(&url.as_str()), "{words:?}");
     wait_until("it is healthy", || {
-        Run::new([]).args(&words).done().code == Some(0)
+        ProgramRun::new([]).args(&words).done().code == Some(0)
     });
 }
 
@@ -99,7 +99,7 @@ fn caches_of_the_unit_are_in_a_folder_that_may_be_written() {
 }
 
 #[test]
-fn whoever_names_the_usual_model_of_ollama_names_the_one_that_is_chosen() {
+fn documents_name_the_default_ollama_model() {
     let usual = toolgate_models::Provider::Ollama.default_model();
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     for (file, before, after) in [
@@ -130,7 +130,7 @@ fn whoever_names_the_usual_model_of_ollama_names_the_one_that_is_chosen() {
 }
 
 #[test]
-fn every_rust_block_on_the_page_stands_in_a_file_that_is_compiled() {
+fn every_documented_rust_block_is_compiled() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let files = [
         "examples/own_tool.rs",

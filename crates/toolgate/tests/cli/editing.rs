@@ -4,7 +4,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::run::{Done, Run};
+use crate::run::{ProgramRun, RunOutput};
 
 /// A folder that is its own home, so that one command can follow another in it.
 fn home(files: &[(&str, &str)]) -> TempDir {
@@ -17,8 +17,11 @@ fn home(files: &[(&str, &str)]) -> TempDir {
     folder
 }
 
-fn run(folder: &TempDir, arguments: &[&str]) -> Done {
-    Run::new([]).args(arguments).within(folder.path()).done()
+fn run(folder: &TempDir, arguments: &[&str]) -> RunOutput {
+    ProgramRun::new([])
+        .args(arguments)
+        .within(folder.path())
+        .done()
 }
 
 fn text(folder: &TempDir, name: &str) -> String {
@@ -134,7 +137,7 @@ fn what_can_not_be_added_or_removed_is_said_and_nothing_is_written() {
         ),
         (
             &["add", "a/b", "--", "x"],
-            "error: server 'a/b': its name can not have a '/', which parts server and tool in a policy; rename it\n",
+            "error: server 'a/b': its name can't contain '/', which separates server and tool in a policy; rename it\n",
         ),
         (
             &["add", "x", "-e", "KEY", "--", "x"],
@@ -313,7 +316,7 @@ fn import_knows_the_places_of_each_client() {
 
 #[test]
 fn what_import_takes_breaks_between_words() {
-    let Some(terminal) = crate::terminal::Terminal::open("{}", "X=1", "list") else {
+    let Some(terminal) = crate::terminal::TmuxTerminal::open("{}", "X=1", "list") else {
         return;
     };
     terminal.shows("left with 0");

@@ -7,9 +7,9 @@ use fakellm::Answer;
 use serde_json::json;
 use tokio::time::Instant;
 
-use crate::llm::{Llm, weekday_call};
-use crate::run::{Done, Run};
-use crate::terminal::Terminal;
+use crate::llm::{ScriptedLlm, weekday_call};
+use crate::run::{ProgramRun, RunOutput};
+use crate::terminal::TmuxTerminal;
 
 /// A server that takes connections and says nothing.
 fn silent() -> (TcpListener, String) {
@@ -27,7 +27,7 @@ fn interrupt(child: &Child) {
 #[test]
 fn ex6_a_timeout_given_with_the_call_holds() {
     let (_server, config) = silent();
-    let done = Run::new(["call", "search", "query=x", "--timeout", "200ms"])
+    let done = ProgramRun::new(["call", "search", "query=x", "--timeout", "200ms"])
         .config(&config)
         .done();
     assert_eq!(done.json()["error"], "Tool 'search' timed out after 0.2 s");
@@ -40,14 +40,14 @@ fn ex6_a_timeout_given_with_the_call_holds() {
 #[test]
 fn ctrl_c_cancels_the_call_and_says_so() {
     let (server, config) = silent();
-    let (child, _folder) = Run::new(["call", "search", "query=x"])
+    let (child, _folder) = ProgramRun::new(["call", "search", "query=x"])
         .config(&config)
         .start();
     let (mut connection, _) = server.accept().unwrap();
     assert!(connection.read(&mut [0; 64]).unwrap() > 0);
     let started = Instant::now();
     interrupt(&child);
-    let done = Done::from(child.wait_with_output().unwrap());
+    let done = RunOutput::from(child.wait_with_output().unwrap());
     assert_eq!(done.code, Some(130), "{done:?}");
     assert_eq!(
         done.json()["error"],
@@ -59,30 +59,30 @@ fn ctrl_c_cancels_the_call_and_says_so() {
 
 #[test]
 fn a_broken_pipe_is_quiet() {
-    let (mut child, _folder) = Run::new(["list", "--json"]).start();
+    let (mut child, _folder) = ProgramRun::new(["list", "--json"]).start();
     drop(child.stdout.take());
-    let done = Done::from(child.wait_with_output().unwrap());
+    let done = RunOutput::from(child.wait_with_output().unwrap());
     assert_eq!(done.stderr, "");
 }
 
 #[test]
 fn a_tool_that_needs_approval_runs_only_with_it() {
     let config = r#"{ "policy": { "ask": ["echo"] } }"#;
-    let done = Run::new(["call", "echo"]).config(config).done();
+    let done = ProgramRun::new(["call", "echo"]).config(config).done();
     assert_eq!(done.json()["error"], "Tool 'echo' needs approval");
     assert_eq!(
         (done.json()["error_kind"].as_str(), done.code),
         (Some("denied"), Some(1))
     );
     assert_eq!(
-        Run::new(["call", "echo", "--yes"])
+        ProgramRun::new(["call", "echo", "--yes"])
             .config(config)
             .done()
             .code,
         Some(0)
     );
     assert_eq!(
-        Run::new(["call", "echo", "--dry-run"])
+        ProgramRun::new(["call", "echo", "--dry-run"])
             .config(config)
             .json()["needs_approval"],
         true
@@ -92,14 +92,14 @@ fn a_tool_that_needs_approval_runs_only_with_it() {
 #[test]
 fn a_call_ends_soon_after_it_began() {
     let started = Instant::now();
-    assert_eq!(Run::new(["call", "echo"]).done().code, Some(0));
+    assert_eq!(ProgramRun::new(["call", "echo"]).done().code, Some(0));
     assert!(started.elapsed() < Duration::from_secs(5), "a hang guard");
 }
 
 #[test]
 fn ctrl_c_ends_a_program_that_waits_for_its_reader() {
     let large = json!({ "a": "x".repeat(500_000) }).to_string();
-    let (mut child, _folder) = Run::new(["call", "echo", "-"]).stdin(large).start();
+    let (mut child, _folder) = ProgramRun::new(["call", "echo", "-"]).stdin(large).start();
     // The pipe is full once the first bytes are there; nobody reads on.
     let mut first = [0; 1];
     child
@@ -114,11 +114,11 @@ fn ctrl_c_ends_a_program_that_waits_for_its_reader() {
 
 #[test]
 fn a_question_that_is_stopped_tells_programs_what_was_done() {
-    let llm = Llm::new([weekday_call(), Answer::black_hole()]);
+    let llm = ScriptedLlm::new([weekday_call(), Answer::black_hole()]);
     let (child, _folder) = llm.ask("openai", &["--json", "which day"]).start();
     llm.asked(2);
     interrupt(&child);
-    let done = Done::from(child.wait_with_output().unwrap());
+    let done = RunOutput::from(child.wait_with_output().unwrap());
     assert_eq!(done.code, Some(130), "{done:?}");
     let record = done.json();
     assert_eq!(record["error"], "stopped before there was an answer");
@@ -132,10 +132,10 @@ fn a_question_that_is_stopped_tells_programs_what_was_done() {
 #[test]
 fn what_a_model_said_before_ctrl_c_is_saved() {
     let stalled = Answer::text(&"word ".repeat(200)).stall_after(1200);
-    let llm = Llm::new([stalled]);
+    let llm = ScriptedLlm::new([stalled]);
     let ollama = format!("OLLAMA_HOST={}", llm.url());
     let command = "ask -p ollama --save said.json tell me";
-    let Some(terminal) = Terminal::open("{}", &ollama, command) else {
+    let Some(terminal) = TmuxTerminal::open("{}", &ollama, command) else {
         return;
     };
     terminal.shows("word word ");

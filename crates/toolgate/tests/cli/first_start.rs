@@ -1,6 +1,7 @@
-//! Real servers from npm and PyPI, added with empty caches over a slow line: none is broken by its first start, even when
-//! Ctrl-C comes in the middle of it. `SOAK_FIRST_STARTS` is how many of the servers are added one after another; with all ten,
-//! five are interrupted besides, each with caches of its own, at a random moment of its download.
+//! Real servers from npm and PyPI, added with empty caches over a slow line: none is broken by its
+//! first start, even when Ctrl-C comes in the middle of it. `SOAK_FIRST_STARTS` is how many of the
+//! servers are added one after another; with all ten, five are interrupted besides, each with
+//! caches of its own, at a random moment of its download.
 
 mod registry;
 
@@ -8,12 +9,13 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use registry::Registry;
+use registry::SlowRegistry;
 use serde_json::Value;
 use tempfile::TempDir;
 use tokio::time::Instant;
 
-/// Bytes a second that each registry sends: what is first takes longer than a server that is not downloaded may take to start.
+/// Bytes a second that each registry sends: what is first takes longer than a server that is not
+/// downloaded may take to start.
 const RATE: u64 = 1_500_000;
 /// How long that is, in seconds.
 const USUAL_LIMIT: f64 = 10.0;
@@ -21,13 +23,13 @@ const USUAL_LIMIT: f64 = 10.0;
 const HANG: Duration = Duration::from_secs(600);
 
 /// Name and command.
-type Server = (&'static str, &'static [&'static str]);
+type PackageServer = (&'static str, &'static [&'static str]);
 
 /// Which of them are interrupted at a random moment: some of npx, some of uvx.
 const INTERRUPTED: [usize; 5] = [1, 2, 4, 6, 8];
 
 /// What is first runs every day.
-const SERVERS: [Server; 10] = [
+const SERVERS: [PackageServer; 10] = [
     (
         "memory",
         &["npx", "-y", "@modelcontextprotocol/server-memory"],
@@ -62,30 +64,31 @@ const SERVERS: [Server; 10] = [
 ];
 
 /// A home of its own with empty caches, and the slow registries around it.
-struct Newcomer {
+struct FreshHome {
     home: TempDir,
-    npm: Registry,
-    pypi: Registry,
+    npm: SlowRegistry,
+    pypi: SlowRegistry,
     path: String,
 }
 
-impl Newcomer {
-    /// Nothing where the package managers or the registries are not to be had; with `CI=true` that is a failure.
+impl FreshHome {
+    /// Nothing where the package managers or the registries are not to be had; with `CI=true`
+    /// that is a failure.
     fn new() -> Option<Self> {
         let folder = thirdparty::MCP_SERVERS.folder()?;
         if !thirdparty::has_programs(&["npm", "npx"]) {
             return None;
         }
         let bin = folder.join("python/bin");
-        let there = |registry: Option<Registry>, what| {
+        let there = |registry: Option<SlowRegistry>, what| {
             if registry.is_none() {
                 thirdparty::skip(what);
             }
             registry
         };
-        let npm = Registry::start(&npm_registry(), RATE);
+        let npm = SlowRegistry::start(&npm_registry(), RATE);
         let npm = there(npm, "npm's registry within reach")?;
-        let pypi = Registry::start(&index(&bin), RATE);
+        let pypi = SlowRegistry::start(&index(&bin), RATE);
         let pypi = there(pypi, "PyPI's index within reach")?;
         let path = std::env::var("PATH").unwrap();
         Some(Self {
@@ -122,7 +125,7 @@ impl Newcomer {
         command
     }
 
-    fn add(&self, (name, command): Server) -> Child {
+    fn add(&self, (name, command): PackageServer) -> Child {
         let mark = format!("{}={}", fakemcp::MARK, self.mark(name));
         let words = ["add", "--force", name, "-e", &mark, "--"];
         let words: Vec<&str> = words.iter().chain(command).copied().collect();
@@ -139,9 +142,9 @@ impl Newcomer {
         self.npm.sent() + self.pypi.sent()
     }
 
-    /// Breaks off the start of a server, and waits until nothing of it is left: how it exited, and how long that took, in
-    /// seconds.
-    fn interrupt(&self, server: Server, is_time: impl Fn() -> bool) -> (Option<i32>, f64) {
+    /// Breaks off the start of a server, and waits until nothing of it is left: how it exited, and
+    /// how long that took, in seconds.
+    fn interrupt(&self, server: PackageServer, is_time: impl Fn() -> bool) -> (Option<i32>, f64) {
         let (name, child) = (server.0, self.add(server));
         until("the moment", is_time);
         fakemcp::send_signal("-INT", child.id());
@@ -220,10 +223,10 @@ fn done(child: Child, name: &str) -> usize {
     tools.unwrap_or_else(|| panic!("{name}: {text}"))
 }
 
-/// Interrupts the first start of a server at a random moment of its download: it starts the next time all the same. Tells
-/// when that was, unless the registries can't be had.
-fn interrupt_somewhere(server: Server) -> Option<String> {
-    let (whole, broken) = (Newcomer::new()?, Newcomer::new()?);
+/// Interrupts the first start of a server at a random moment of its download: it starts the next
+/// time all the same. Tells when that was, unless the registries can't be had.
+fn interrupt_somewhere(server: PackageServer) -> Option<String> {
+    let (whole, broken) = (FreshHome::new()?, FreshHome::new()?);
     let name = server.0;
     done(whole.add(server), name);
     let moment = 0.02 + 0.96 * fastrand::f64();
@@ -242,7 +245,7 @@ fn interrupt_somewhere(server: Server) -> Option<String> {
 fn real_servers_are_added_over_a_slow_line_and_ctrl_c_breaks_none() {
     let count = std::env::var("SOAK_FIRST_STARTS").ok();
     let count: usize = count.map_or(2, |count| count.parse().unwrap());
-    let Some(newcomer) = Newcomer::new() else {
+    let Some(newcomer) = FreshHome::new() else {
         return;
     };
     for (number, server) in SERVERS.into_iter().take(count).enumerate() {

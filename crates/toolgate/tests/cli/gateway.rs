@@ -11,12 +11,12 @@ use parking_lot::Mutex;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::run::Run;
+use crate::run::ProgramRun;
 
 /// Ten times what anything here may take.
 pub(crate) const HANG: Duration = Duration::from_secs(60);
 
-pub(crate) struct Gateway {
+pub(crate) struct RunningServe {
     pub(crate) child: Child,
     pub(crate) folder: TempDir,
     home: PathBuf,
@@ -25,14 +25,14 @@ pub(crate) struct Gateway {
     log: Arc<Mutex<String>>,
 }
 
-impl Gateway {
+impl RunningServe {
     /// Starts `serve` on a free port and waits until it listens.
-    pub(crate) fn start(run: Run) -> Self {
+    pub(crate) fn start(run: ProgramRun) -> Self {
         Self::start_at(run, "127.0.0.1:0")
     }
 
     /// The same at another address.
-    pub(crate) fn start_at(run: Run, bind: &str) -> Self {
+    pub(crate) fn start_at(run: ProgramRun, bind: &str) -> Self {
         let home = run.home();
         let (child, folder) = run.args(&["--bind", bind]).start();
         let mut gateway = Self::following(child, folder);
@@ -40,7 +40,7 @@ impl Gateway {
         gateway
     }
 
-    /// A `serve` that somebody else put together.
+    /// A `serve` command that was assembled elsewhere.
     pub(crate) fn of(mut command: Command, folder: TempDir) -> Self {
         let piped = command.stdin(Stdio::null()).stdout(Stdio::piped());
         Self::following(piped.stderr(Stdio::piped()).spawn().unwrap(), folder)
@@ -78,7 +78,7 @@ impl Gateway {
 
     /// The usual one.
     pub(crate) fn plain() -> Self {
-        Self::start(Run::new(["serve"]))
+        Self::start(ProgramRun::new(["serve"]))
     }
 
     pub(crate) fn log(&self) -> String {
@@ -89,12 +89,12 @@ impl Gateway {
         format!("http://{}", self.address)
     }
 
-    /// As a command of the operator asks.
+    /// Like a GET by the operator's commands.
     pub(crate) fn get(&self, path: &str) -> (u16, String) {
         request_with(&self.address, "GET", path, &self.operator(), "")
     }
 
-    /// As a command of the operator acts.
+    /// Like a POST by the operator's commands.
     pub(crate) fn operate(&self, path: &str, body: &str) -> (u16, String) {
         request_with(&self.address, "POST", path, &self.operator(), body)
     }
@@ -134,14 +134,14 @@ impl Gateway {
         signal(name, &self.child);
     }
 
-    /// Ends it by a signal, and gives the exit code.
+    /// Sends a signal, and returns the exit code.
     pub(crate) fn end(&mut self, name: &str) -> Option<i32> {
         self.signal(name);
         self.child.wait().unwrap().code()
     }
 }
 
-impl Drop for Gateway {
+impl Drop for RunningServe {
     fn drop(&mut self) {
         // It may be gone already.
         drop(self.child.kill());

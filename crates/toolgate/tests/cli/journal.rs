@@ -1,4 +1,4 @@
-//! The journal: who writes it, what survives, and `calls` and `replay`, which read it.
+//! The journal: who writes it, what survives, and the commands `calls` and `replay`, which read it.
 
 use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
@@ -6,12 +6,12 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::gateway::{Gateway, signal, wait_until};
-use crate::run::{Done, Run};
+use crate::gateway::{RunningServe, signal, wait_until};
+use crate::run::{ProgramRun, RunOutput};
 
 /// The recorded calls of a folder, newest first.
 fn calls(folder: &Path, options: &[&str]) -> Vec<Value> {
-    let done = Run::new(["calls", "--json"])
+    let done = ProgramRun::new(["calls", "--json"])
         .args(options)
         .within(folder)
         .done();
@@ -22,8 +22,8 @@ fn calls(folder: &Path, options: &[&str]) -> Vec<Value> {
         .collect()
 }
 
-fn within(folder: &Path, arguments: &[&str]) -> Done {
-    let run = Run::new([]).args(arguments).within(folder);
+fn within(folder: &Path, arguments: &[&str]) -> RunOutput {
+    let run = ProgramRun::new([]).args(arguments).within(folder);
     match folder.join("toolgate.json").exists() {
         true => run.env("TOOLGATE_CONFIG", "toolgate.json").done(),
         false => run.done(),
@@ -37,19 +37,22 @@ fn each<'a>(calls: &'a [Value], key: &str) -> Vec<&'a str> {
 
 #[test]
 fn every_command_that_runs_tools_records_its_calls() {
-    let gateway = Gateway::plain();
+    let gateway = RunningServe::plain();
     let folder = gateway.folder.path();
     gateway.call("echo", "{}");
     within(folder, &["call", "nope"]);
     within(folder, &["ask", "--provider", "intents", "what is 6 * 7"]);
-    let script = Run::new(["chat", "--provider", "intents"]).within(folder);
+    let script = ProgramRun::new(["chat", "--provider", "intents"]).within(folder);
     script.stdin("what time is it\n").done();
     let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": { "name": "echo", "arguments": {} } });
     let params = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "t", "version": "1" } });
     let hello = json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params });
     let ready = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
     let session = format!("{hello}\n{ready}\n{call}\n");
-    Run::new(["mcp", "-q"]).within(folder).stdin(session).done();
+    ProgramRun::new(["mcp", "-q"])
+        .within(folder)
+        .stdin(session)
+        .done();
     let found = calls(folder, &[]);
     assert_eq!(
         each(&found, "origin"),
@@ -60,7 +63,7 @@ fn every_command_that_runs_tools_records_its_calls() {
         ["echo", "datetime", "math_eval", "nope", "echo"]
     );
     assert_eq!(found[3]["outcome"], "not_found");
-    // What only looks, and what only rehearses, is no call.
+    // Listing and dry runs aren't calls.
     within(folder, &["call", "echo", "--dry-run"]);
     within(folder, &["list"]);
     assert_eq!(calls(folder, &[]).len(), 5);
@@ -68,7 +71,7 @@ fn every_command_that_runs_tools_records_its_calls() {
 
 #[test]
 fn calls_are_found_by_what_is_known_of_them() {
-    let first = Run::new(["call", "echo", "a=needle"]);
+    let first = ProgramRun::new(["call", "echo", "a=needle"]);
     let (child, folder) = first.start();
     child.wait_with_output().unwrap();
     let folder = folder.path();
@@ -134,14 +137,14 @@ fn calls_are_found_by_what_is_known_of_them() {
 
 #[test]
 fn where_nothing_was_recorded_that_is_said() {
-    let done = Run::new(["calls"]).done();
+    let done = ProgramRun::new(["calls"]).done();
     assert_eq!((done.code, done.stdout.as_str()), (Some(0), ""));
     assert!(
         done.stderr.contains("no call has been recorded yet"),
         "{done:?}"
     );
     for command in [["calls", "last"], ["replay", "last"]] {
-        let done = Run::new(command).done();
+        let done = ProgramRun::new(command).done();
         assert_eq!((done.code, done.stdout.as_str()), (Some(1), ""), "{done:?}");
     }
 }
@@ -156,7 +159,7 @@ fn silent() -> (TcpListener, String) {
 #[test]
 fn a_call_whose_process_was_killed_is_interrupted_outcome_unknown() {
     let (server, config) = silent();
-    let (mut child, folder) = Run::new(["call", "search", "query=x"])
+    let (mut child, folder) = ProgramRun::new(["call", "search", "query=x"])
         .config(&config)
         .start();
     let _connection = server.accept().unwrap();
@@ -186,22 +189,22 @@ fn a_call_whose_process_was_killed_is_interrupted_outcome_unknown() {
 #[test]
 fn processes_share_one_journal_and_none_takes_the_others_for_dead() {
     let (server, config) = silent();
-    let run = Run::new(["--config", "t.json", "serve"]).file("t.json", config);
-    let gateway = Gateway::start(run);
+    let run = ProgramRun::new(["--config", "t.json", "serve"]).file("t.json", config);
+    let gateway = RunningServe::start(run);
     let folder = gateway.folder.path();
     let body = r#"{"query":"x"}"#;
     let _asked = crate::gateway::send(&gateway.address, "POST", "/api/tools/search/call", body);
     let _connection = server.accept().unwrap();
     let others: Vec<_> = (0..6)
         .map(|n| {
-            Run::new(["call", "echo"])
+            ProgramRun::new(["call", "echo"])
                 .args(&[&format!("n={n}")])
                 .within(folder)
                 .start()
         })
         .collect();
     for (child, _folder) in others {
-        let done = Done::from(child.wait_with_output().unwrap());
+        let done = RunOutput::from(child.wait_with_output().unwrap());
         assert_eq!((done.code, done.stderr.as_str()), (Some(0), ""), "{done:?}");
     }
     let found = calls(folder, &[]);
@@ -225,7 +228,7 @@ fn a_journal_that_can_not_be_written_costs_one_warning_and_no_call() {
         ("somewhere/inside", ""),
         ("somewhere", "SQLite format 3\0 and then noise"),
     ] {
-        let run = Run::new(["--config", "t.json", "call", "echo", "a=1"]);
+        let run = ProgramRun::new(["--config", "t.json", "call", "echo", "a=1"]);
         let done = run.file("t.json", &folder_there).file(name, text).done();
         assert_eq!(
             (&done.json()["success"], done.code),
@@ -234,34 +237,40 @@ fn a_journal_that_can_not_be_written_costs_one_warning_and_no_call() {
         );
         let (word, most) = match name.contains('/') {
             true => ("calls are not recorded", 1),
-            false => ("it is set aside", 2),
+            false => ("it was set aside", 2),
         };
         assert!(done.stderr.contains(word), "{done:?}");
         assert!(done.stderr.matches("WARN").count() <= most, "{done:?}");
     }
     let unset = json!({ "journal": { "file": "${NO_SUCH_FILE}" } }).to_string();
-    let done = Run::new(["call", "echo"]).config(&unset).done();
+    let done = ProgramRun::new(["call", "echo"]).config(&unset).done();
     assert_eq!(done.code, Some(0), "{done:?}");
     assert_eq!(done.stderr.matches("WARN").count(), 1, "{done:?}");
-    assert_eq!(Run::new(["calls"]).config(&unset).done().code, Some(1));
+    assert_eq!(
+        ProgramRun::new(["calls"]).config(&unset).done().code,
+        Some(1)
+    );
 }
 
 #[test]
 fn a_journal_is_recorded_where_the_configuration_says() {
-    let run = Run::new(["call", "echo"]).config(r#"{ "journal": { "file": "here.db" } }"#);
+    let run = ProgramRun::new(["call", "echo"]).config(r#"{ "journal": { "file": "here.db" } }"#);
     let here = run.path("here.db");
     let (child, _folder) = run.start();
-    assert_eq!(Done::from(child.wait_with_output().unwrap()).stderr, "");
+    assert_eq!(
+        RunOutput::from(child.wait_with_output().unwrap()).stderr,
+        ""
+    );
     assert!(here.exists());
 }
 
 #[test]
-fn a_call_is_made_once_more_if_it_only_reads_or_somebody_agrees() {
+fn replay_needs_read_only_or_consent() {
     let mock = json!({ "tools": [{
         "name": "act", "description": "d", "parameters": { "type": "object" },
         "implementation": { "type": "mock", "mock_response": 7 },
     }] });
-    let (child, folder) = Run::new(["call", "echo", "a=1"])
+    let (child, folder) = ProgramRun::new(["call", "echo", "a=1"])
         .config(&mock.to_string())
         .start();
     child.wait_with_output().unwrap();
@@ -297,10 +306,10 @@ fn a_call_is_made_once_more_if_it_only_reads_or_somebody_agrees() {
 
 #[test]
 fn a_recorded_call_becomes_a_tool_that_always_answers_the_same() {
-    let (child, folder) = Run::new(["call", "datetime"])
+    let (child, folder) = ProgramRun::new(["call", "datetime"])
         .config("{\n  // mine\n}\n")
         .start();
-    let first = Done::from(child.wait_with_output().unwrap()).json();
+    let first = RunOutput::from(child.wait_with_output().unwrap()).json();
     let folder = folder.path();
     let tried = within(
         folder,
@@ -339,7 +348,7 @@ fn a_recorded_call_becomes_a_tool_that_always_answers_the_same() {
 }
 
 #[test]
-fn following_shows_each_call_that_ends_once_also_where_there_is_no_journal_yet() {
+fn following_shows_each_call_once() {
     for is_first in [false, true] {
         let home = tempfile::tempdir().unwrap();
         let folder = home.path();
@@ -347,12 +356,13 @@ fn following_shows_each_call_that_ends_once_also_where_there_is_no_journal_yet()
         if !is_first {
             call(0);
         }
-        let follow = Run::new(["calls", "--follow", "--json", "--tool", "echo"]).within(folder);
+        let follow =
+            ProgramRun::new(["calls", "--follow", "--json", "--tool", "echo"]).within(folder);
         let (mut child, _own) = follow.start();
         let mut told = BufReader::new(child.stderr.take().unwrap()).lines();
         if is_first {
             let note = told.next().unwrap().unwrap();
-            assert!(note.contains("the first one is waited for"), "{note}");
+            assert!(note.contains("waiting for the first one"), "{note}");
             call(0);
         }
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
@@ -372,8 +382,10 @@ fn following_shows_each_call_that_ends_once_also_where_there_is_no_journal_yet()
 #[test]
 fn a_gateway_whose_journal_can_not_be_opened_at_first_records_once_it_can() {
     let config = r#"{ "journal": { "file": "late/journal.db" } }"#;
-    let run = Run::new(["serve"]).config(config).file("late", "no folder");
-    let gateway = Gateway::start(run);
+    let run = ProgramRun::new(["serve"])
+        .config(config)
+        .file("late", "no folder");
+    let gateway = RunningServe::start(run);
     gateway.call("echo", r#"{"n":1}"#);
     let folder = gateway.folder.path();
     std::fs::remove_file(folder.join("late")).unwrap();
@@ -386,7 +398,7 @@ fn a_gateway_whose_journal_can_not_be_opened_at_first_records_once_it_can() {
 
 #[test]
 fn inspect_tells_how_the_calls_of_a_tool_went() {
-    let (child, folder) = Run::new(["call", "datetime"]).start();
+    let (child, folder) = ProgramRun::new(["call", "datetime"]).start();
     child.wait_with_output().unwrap();
     let folder = folder.path();
     within(folder, &["call", "datetime", "action=fly"]);
@@ -417,7 +429,7 @@ fn calls_can_be_told_of_by_a_tool() {
     };
     let config =
         json!({ "tools": [tool("history", "recent_calls"), tool("health", "server_health")] });
-    let gateway = Gateway::start(Run::new(["serve"]).config(&config.to_string()));
+    let gateway = RunningServe::start(ProgramRun::new(["serve"]).config(&config.to_string()));
     gateway.call("echo", r#"{"a":1}"#);
     let told = gateway.call("history", r#"{"limit":5}"#);
     assert_eq!(told["result"]["calls"][0]["tool"], "echo", "{told}");

@@ -4,7 +4,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::run::{Done, Run};
+use crate::run::{ProgramRun, RunOutput};
 use crate::secrets::server;
 
 const INDEX: &str = ".local/state/toolgate/secrets.json";
@@ -24,7 +24,7 @@ fn a_secret_has_a_sound_name_and_a_value_and_needs_a_keyring() {
         (["set", "a"], b"S3NT1NEL-of-a-file", 1, "write ${file:PATH}"),
         (["remove", "a"], b"", 1, "there is no keyring to ask"),
     ] {
-        let run = Run::new(["secret"]).args(&arguments).stdin(stdin);
+        let run = ProgramRun::new(["secret"]).args(&arguments).stdin(stdin);
         let index = run.home().join(INDEX);
         let done = run.done();
         assert_eq!(done.code, Some(code), "{arguments:?} {done:?}");
@@ -35,7 +35,7 @@ fn a_secret_has_a_sound_name_and_a_value_and_needs_a_keyring() {
 }
 
 /// A session bus with a real keyring, unlocked, in which `script` runs with `$1` as the program.
-fn with_keyring(home: &Path, script: &str) -> Done {
+fn with_keyring(home: &Path, script: &str) -> RunOutput {
     let script = format!(
         "printf password | gnome-keyring-daemon --unlock --components=secrets >/dev/null 2>&1; {script}"
     );

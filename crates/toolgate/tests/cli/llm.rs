@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use fakellm::{Answer, FakeLlm, Model, Recorded, Script};
+use fakellm::{Answer, FakeLlm, FakeModel, RecordedRequest, Script};
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
-use crate::run::Run;
+use crate::run::ProgramRun;
 
 /// Must never be seen.
 pub(crate) const KEY: &str = "sentinel-key-5e1f";
@@ -15,12 +15,12 @@ pub(crate) const HANG: Duration = Duration::from_secs(30);
 pub(crate) const PROVIDERS: [&str; 4] = ["anthropic", "ollama", "openai", "gemini"];
 
 /// The double, and the threads it runs on.
-pub(crate) struct Llm {
+pub(crate) struct ScriptedLlm {
     runtime: Runtime,
     fake: FakeLlm,
 }
 
-impl Llm {
+impl ScriptedLlm {
     /// Gives these answers in turn.
     pub(crate) fn new(answers: impl IntoIterator<Item = Answer>) -> Self {
         Self::scripted(Script::new(answers))
@@ -28,7 +28,7 @@ impl Llm {
 
     pub(crate) fn scripted(script: Script) -> Self {
         let runtime = Runtime::new().unwrap();
-        let fake = runtime.block_on(FakeLlm::with_model(script, Model::new("qwen3:0.6b")));
+        let fake = runtime.block_on(FakeLlm::with_model(script, FakeModel::new("qwen3:0.6b")));
         Self { runtime, fake }
     }
 
@@ -37,7 +37,7 @@ impl Llm {
     }
 
     /// Requests for chat; none of them was off.
-    pub(crate) fn requests(&self) -> Vec<Recorded> {
+    pub(crate) fn requests(&self) -> Vec<RecordedRequest> {
         assert_eq!(self.fake.refusals(), Vec::<String>::new());
         self.fake.requests()
     }
@@ -60,7 +60,7 @@ impl Llm {
     }
 
     /// The variables with which a run finds this double.
-    pub(crate) fn known_to(&self, run: Run, provider: &str) -> Run {
+    pub(crate) fn known_to(&self, run: ProgramRun, provider: &str) -> ProgramRun {
         match provider {
             "anthropic" => run
                 .env("ANTHROPIC_API_KEY", KEY)
@@ -76,15 +76,15 @@ impl Llm {
     }
 
     /// A run that asks this double in the way of a provider.
-    pub(crate) fn ask(&self, provider: &str, arguments: &[&str]) -> Run {
-        let run =
-            Run::new(["ask", "--provider", provider, "--model", "qwen3:0.6b"]).args(arguments);
+    pub(crate) fn ask(&self, provider: &str, arguments: &[&str]) -> ProgramRun {
+        let run = ProgramRun::new(["ask", "--provider", provider, "--model", "qwen3:0.6b"])
+            .args(arguments);
         self.known_to(run, provider)
     }
 }
 
 /// A run where no Ollama is found.
-pub(crate) fn alone(run: Run) -> Run {
+pub(crate) fn alone(run: ProgramRun) -> ProgramRun {
     run.env("OLLAMA_HOST", "127.0.0.1:1")
 }
 

@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use crate::gateway::Gateway;
-use crate::run::Run;
+use crate::gateway::RunningServe;
+use crate::run::ProgramRun;
 
-const BEGIN: &str = "<!-- events: TOOLGATE_WRITE_DOCS=1 cargo test -p toolgate --test cli logs:: writes them anew -->\n";
+const BEGIN: &str = "<!-- events: TOOLGATE_WRITE_DOCS=1 cargo test -p toolgate --test cli logs:: rewrites them -->\n";
 const END: &str = "<!-- end -->";
 
 /// One call of a logging macro.
@@ -37,8 +37,8 @@ impl LogField {
 
 const LEVELS: [&str; 5] = ["error", "warn", "info", "debug", "trace"];
 
-/// Fields whose value is a string, or perhaps one, though no sigil says so. Everything else without a sigil is a number or a
-/// truth value: only the compiler would know better.
+/// Fields whose value is a string, or perhaps one, though no sigil says so. Everything else without
+/// a sigil is a number or a truth value: only the compiler would know better.
 const STRINGS: &[&str] = &[
     "broker = settings.address()",
     "approval = approval",
@@ -89,7 +89,8 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// The text of a macro's arguments, and what stands before its first comma outside of brackets and quotes.
+/// The text of a macro's arguments, and what stands before its first comma outside
+/// of brackets and quotes.
 fn arguments(text: &str) -> Vec<String> {
     let mut parts = vec![String::new()];
     let (mut depth, mut quoted, mut escaped) = (0, false, false);
@@ -279,7 +280,7 @@ fn records_in_json_have_the_documented_types() {
         (&["call", "math_eval", r#"{"expression":"1+"}"#], 1),
         (&["call", "nope"], 1),
     ] {
-        let done = Run::new(["-vvv", "--log-format", "json", "--config", "t.json"])
+        let done = ProgramRun::new(["-vvv", "--log-format", "json", "--config", "t.json"])
             .args(call)
             .file("t.json", config.to_string())
             .done();
@@ -290,7 +291,8 @@ fn records_in_json_have_the_documented_types() {
         }
     }
     // What only a gateway says, such as why it turned a request away.
-    let mut gateway = Gateway::start(Run::new(["-vv", "--log-format", "json", "serve"]));
+    let mut gateway =
+        RunningServe::start(ProgramRun::new(["-vv", "--log-format", "json", "serve"]));
     assert_eq!(gateway.get("/api/tools/nope/call").0, 405);
     assert_eq!(request_as("evil.example", &gateway.address), 403);
     assert_eq!(gateway.end("-TERM"), Some(0));

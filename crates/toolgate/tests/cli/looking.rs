@@ -4,11 +4,11 @@ use std::os::unix::fs::PermissionsExt;
 
 use serde_json::json;
 
-use crate::run::{Done, Run};
+use crate::run::{ProgramRun, RunOutput};
 
 #[test]
 fn im7_the_local_tools_are_there_without_a_file() {
-    let done = Run::new(["list"]).done();
+    let done = ProgramRun::new(["list"]).done();
     let names: Vec<&str> = done
         .stdout
         .lines()
@@ -26,7 +26,8 @@ fn im7_the_local_tools_are_there_without_a_file() {
 
 #[test]
 fn im7_datetime_answers() {
-    let envelope = Run::new(["call", "datetime", "action=weekday", "date=1982-04-24"]).json();
+    let envelope =
+        ProgramRun::new(["call", "datetime", "action=weekday", "date=1982-04-24"]).json();
     assert_eq!(envelope["result"]["weekday"], "Saturday", "{envelope}");
 }
 
@@ -50,7 +51,7 @@ fn im7_search_answers_with_what_its_backend_found() {
         head
     });
     let config = json!({ "search": { "backend": "searxng", "url": format!("http://{address}") } });
-    let envelope = Run::new(["call", "search", "query=tallest mountain"])
+    let envelope = ProgramRun::new(["call", "search", "query=tallest mountain"])
         .config(&config.to_string())
         .json();
     let found =
@@ -84,7 +85,7 @@ esac
         .status();
     assert!(install.unwrap().success());
     let call = |arguments: &[&str]| {
-        let run = Run::new(["call", "volume"]).args(arguments);
+        let run = ProgramRun::new(["call", "volume"]).args(arguments);
         run.env("PATH", folder.path().to_str().unwrap()).json()
     };
     assert_eq!(call(&["action=get"])["result"]["level"], 40);
@@ -96,7 +97,7 @@ esac
 
 #[test]
 fn list_as_json_is_a_list_of_objects_with_a_name() {
-    let list = Run::new(["list", "--json"]).json();
+    let list = ProgramRun::new(["list", "--json"]).json();
     let tools = list.as_array().unwrap();
     assert!(tools.iter().all(|tool| tool["name"].is_string()
         && tool["source"] == "builtin"
@@ -106,7 +107,7 @@ fn list_as_json_is_a_list_of_objects_with_a_name() {
 #[test]
 fn list_takes_words_that_must_all_be_there() {
     let names = |arguments: &[&str]| {
-        let done = Run::new(["list"]).args(arguments).done();
+        let done = ProgramRun::new(["list"]).args(arguments).done();
         let names = done
             .stdout
             .lines()
@@ -133,14 +134,14 @@ fn list_takes_words_that_must_all_be_there() {
         names(&["frob", "nicate"]),
         (vec![], note.to_owned(), Some(0))
     );
-    let none = Run::new(["list", "--json", "frobnicate"]).done();
+    let none = ProgramRun::new(["list", "--json", "frobnicate"]).done();
     assert_eq!(
         (none.stdout.as_str(), none.code),
         ("[]\n", Some(0)),
         "{none:?}"
     );
     let config = r#"{ "mcpServers": { "github": { "command": "cat", "disabled": true } } }"#;
-    let done = Run::new(["list", "--server", "githup"])
+    let done = ProgramRun::new(["list", "--server", "githup"])
         .config(config)
         .done();
     let expected = "error: no server is called 'githup'; did you mean 'github'?";
@@ -150,7 +151,7 @@ fn list_takes_words_that_must_all_be_there() {
 
 #[test]
 fn inspect_shows_one_tool() {
-    let text = Run::new(["inspect", "volume"]).done().stdout;
+    let text = ProgramRun::new(["inspect", "volume"]).done().stdout;
     for expected in [
         "volume",
         "builtin",
@@ -161,10 +162,10 @@ fn inspect_shows_one_tool() {
         assert!(text.contains(expected), "{expected}: {text}");
     }
     assert_eq!(
-        Run::new(["inspect", "volume", "--json"]).json()["name"],
+        ProgramRun::new(["inspect", "volume", "--json"]).json()["name"],
         "volume"
     );
-    let done = Run::new(["inspect", "volum"]).done();
+    let done = ProgramRun::new(["inspect", "volum"]).done();
     assert_eq!(
         done.stderr,
         "error: Tool 'volum' not found. Did you mean 'volume'?\n"
@@ -173,7 +174,12 @@ fn inspect_shows_one_tool() {
 
 #[test]
 fn init_writes_a_file_that_is_understood_and_never_overwrites_by_itself() {
-    let run = |arguments: &[&str]| Run::new([]).args(arguments).file("mine.json", "{}").done();
+    let run = |arguments: &[&str]| {
+        ProgramRun::new([])
+            .args(arguments)
+            .file("mine.json", "{}")
+            .done()
+    };
     assert_eq!(run(&["init"]).code, Some(0));
     let done = run(&["init", "mine.json"]);
     assert_eq!(
@@ -187,7 +193,7 @@ fn init_writes_a_file_that_is_understood_and_never_overwrites_by_itself() {
     assert_eq!(run(&["init", "new/folder/toolgate.json"]).code, Some(0));
 
     let template = include_str!("../../src/commands/init.jsonc");
-    let done = Run::new(["list"]).config(template).done();
+    let done = ProgramRun::new(["list"]).config(template).done();
     assert_eq!((done.stderr.as_str(), done.code), ("", Some(0)));
     assert_eq!(
         done.stdout.lines().count(),
@@ -205,7 +211,7 @@ fn init_writes_a_file_that_is_understood_and_never_overwrites_by_itself() {
         .collect::<Vec<_>>()
         .join("\n")
         .replace("\"files\":", "// \"files\":");
-    let done = Run::new(["list"]).config(&examples).done();
+    let done = ProgramRun::new(["list"]).config(&examples).done();
     for tool in [
         "get_weather\tmock",
         "what_time_is_it\tbuiltin",
@@ -219,13 +225,13 @@ fn init_writes_a_file_that_is_understood_and_never_overwrites_by_itself() {
 fn init_says_which_file_it_hides_and_writes_the_one_that_is_named() {
     let users = r#"{ "mcpServers": { "files": { "command": "x" }, "mail": { "command": "y" } } }"#;
     let run = |arguments: &[&str]| {
-        Run::new([])
+        ProgramRun::new([])
             .args(arguments)
             .file(".config/toolgate/toolgate.json", users)
     };
-    let done_of = |run: Run| {
+    let done_of = |run: ProgramRun| {
         let (child, folder) = run.start();
-        (Done::from(child.wait_with_output().unwrap()), folder)
+        (RunOutput::from(child.wait_with_output().unwrap()), folder)
     };
     let init = run(&["init"]);
     let written = init.path("toolgate.json");
@@ -262,7 +268,7 @@ fn init_says_which_file_it_hides_and_writes_the_one_that_is_named() {
 fn doctor_names_what_is_wrong_and_fails() {
     let config = r#"{ "documents": { "folders": ["nowhere"] }, "search": { "url": "http://127.0.0.1:1/" }, "tools": [
         { "name": "lost", "description": "?", "parameters": {}, "implementation": { "type": "builtin", "handler": "teleport" } }] }"#;
-    let done = Run::new(["doctor"]).config(config).done();
+    let done = ProgramRun::new(["doctor"]).config(config).done();
     assert_eq!(done.code, Some(1));
     for expected in [
         "ok       configuration  toolgate.json is read",
@@ -272,7 +278,7 @@ fn doctor_names_what_is_wrong_and_fails() {
     ] {
         assert!(done.stdout.contains(expected), "{expected}\n{done:?}");
     }
-    let broken = Run::new(["doctor"]).config("{").done();
+    let broken = ProgramRun::new(["doctor"]).config("{").done();
     assert!(
         broken.stdout.starts_with(
             "FAILED   configuration  toolgate.json:1:1: the object that begins here is not closed"
@@ -285,7 +291,7 @@ fn doctor_names_what_is_wrong_and_fails() {
 #[test]
 fn completions_exist_for_the_usual_shells() {
     for shell in ["bash", "zsh", "fish"] {
-        let done = Run::new(["completions", shell]).done();
+        let done = ProgramRun::new(["completions", shell]).done();
         assert!(
             done.stdout.contains("toolgate") && done.stdout.contains("doctor"),
             "{shell}"
@@ -301,7 +307,7 @@ fn help_and_version_go_to_stdout() {
         &["call", "--help"],
         &["--version"],
     ] {
-        let done = Run::new([]).args(arguments).done();
+        let done = ProgramRun::new([]).args(arguments).done();
         assert_eq!(
             (done.stderr.as_str(), done.code),
             ("", Some(0)),
@@ -309,7 +315,11 @@ fn help_and_version_go_to_stdout() {
         );
         assert!(!done.stdout.is_empty());
     }
-    assert_eq!(Run::new([]).done().code, Some(2), "no command at all");
+    assert_eq!(
+        ProgramRun::new([]).done().code,
+        Some(2),
+        "no command at all"
+    );
 }
 
 #[test]
@@ -321,7 +331,7 @@ fn nothing_is_coloured_in_a_pipe() {
         &["--help"],
         &["frobnicate"],
     ] {
-        let done = Run::new([]).args(arguments).done();
+        let done = ProgramRun::new([]).args(arguments).done();
         assert!(
             !done.stdout.contains('\u{1b}') && !done.stderr.contains('\u{1b}'),
             "{arguments:?}: {done:?}"
@@ -333,7 +343,7 @@ fn nothing_is_coloured_in_a_pipe() {
 fn doctor_only_warns_of_what_is_odd_but_harmless() {
     let config = r#"{ "mcpServers": { "lamp": { "command": "x", "disabled": true, "autoApprove": [] } }, "policy": { "deny": ["ech0"] }, "limits": { "perTool": { "serch": { "timeout": "1s" } } },
         "search": { "url": "http://127.0.0.1:1/" } }"#;
-    let done = Run::new(["doctor"]).config(config).done();
+    let done = ProgramRun::new(["doctor"]).config(config).done();
     assert_eq!(done.code, Some(0), "{done:?}");
     for expected in [
         "warning  configuration  policy.deny: 'ech0' matches no tool; did you mean 'echo'?",
@@ -347,7 +357,7 @@ fn doctor_only_warns_of_what_is_odd_but_harmless() {
 #[test]
 fn rows_of_doctor_break_between_words() {
     let config = r#"{ "limits": { "timeot": "5s" }, "serve": { "bind": "127.0.0.1:99999" } }"#;
-    let Some(terminal) = crate::terminal::Terminal::open(config, "X=1", "doctor") else {
+    let Some(terminal) = crate::terminal::TmuxTerminal::open(config, "X=1", "doctor") else {
         return;
     };
     let screen = terminal.shows("left with 1");
@@ -369,7 +379,7 @@ fn inspect_shows_what_lists_hold_and_what_may_be_chosen() {
             "state": { "type": "string", "enum": ["open", "closed"] },
         } },
     }] });
-    let text = Run::new(["inspect", "file_issue"])
+    let text = ProgramRun::new(["inspect", "file_issue"])
         .config(&config.to_string())
         .done()
         .stdout;
@@ -403,7 +413,7 @@ fn what_is_wrong_with_a_gateway_breaks_between_words() {
         write!(stream, "{head}\r\ncontent-length: {length}\r\n\r\n{body}").unwrap();
     });
     let command = format!("health {address}");
-    let Some(terminal) = crate::terminal::Terminal::open("{}", "X=1", &command) else {
+    let Some(terminal) = crate::terminal::TmuxTerminal::open("{}", "X=1", &command) else {
         return;
     };
     let screen = terminal.shows("left with 0");

@@ -40,4 +40,5 @@ mod terminal; // the program on the screen of a terminal
 mod trust; // servers of a file in the working folder
 mod turns; // of `ask`: which tools, how they end, what is kept of them
 mod untrusted; // what a file in the working folder can do before anybody agrees to it: nothing
+mod vocabulary; // the rules for names and wording
 mod voice; // `voice`: files, stdin, text, what it refuses, how it ends; `doctor` on its engines

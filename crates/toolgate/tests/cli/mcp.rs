@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use crate::run::{Done, Run};
+use crate::run::{ProgramRun, RunOutput};
 
 fn call(id: u64, name: &str, arguments: &Value) -> Value {
     let params = json!({ "name": name, "arguments": arguments });
@@ -25,8 +25,8 @@ fn session(messages: &[Value]) -> String {
     all.iter().map(|message| format!("{message}\n")).collect()
 }
 
-/// A whole JSON-RPC message and nothing else: a request, a notification, or an answer with either a result or an error. Only
-/// the answer to a line that could not be read has no `id`.
+/// A whole JSON-RPC message and nothing else: a request, a notification, or an answer with either a
+/// result or an error. Only the answer to a line that could not be read has no `id`.
 pub(crate) fn check_message(message: &Value) {
     let fields = message.as_object().unwrap_or_else(|| panic!("{message}"));
     assert_eq!(message["jsonrpc"], "2.0", "{message}");
@@ -59,7 +59,7 @@ pub(crate) fn check_message(message: &Value) {
 }
 
 /// Every line of stdout, which must all be JSON-RPC.
-fn messages(done: &Done) -> Vec<Value> {
+fn messages(done: &RunOutput) -> Vec<Value> {
     let parse = |line: &str| -> Value {
         let message: Value =
             serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line:?}"));
@@ -95,7 +95,7 @@ fn ms1_stdout_carries_json_rpc_and_nothing_else_at_every_log_level() {
         &["-vvvv"],
         &["-vv", "--log-format", "json"],
     ] {
-        let done = Run::new(["mcp"])
+        let done = ProgramRun::new(["mcp"])
             .args(level)
             .config(&config.to_string())
             .stdin(input.as_str())
@@ -126,9 +126,9 @@ fn ms1_stdout_carries_json_rpc_and_nothing_else_at_every_log_level() {
 }
 
 #[test]
-fn a_client_is_told_how_the_gateway_is_used_and_how_an_approval_is_given() {
+fn instructions_explain_the_gateway_and_approvals() {
     let input = session(&[call(1, "echo", &json!({})), call(2, "nope", &json!({}))]);
-    let done = Run::new(["mcp"])
+    let done = ProgramRun::new(["mcp"])
         .config(r#"{ "policy": { "ask": ["echo"] } }"#)
         .stdin(input)
         .done();
@@ -152,12 +152,12 @@ fn a_client_is_told_how_the_gateway_is_used_and_how_an_approval_is_given() {
 #[test]
 fn the_log_tells_of_calls_without_being_asked() {
     let input = session(&[call(1, "echo", &json!({}))]);
-    let loud = Run::new(["mcp"]).stdin(input.as_str()).done();
+    let loud = ProgramRun::new(["mcp"]).stdin(input.as_str()).done();
     assert!(
         loud.stderr.contains("INFO") && loud.stderr.contains("echo"),
         "{loud:?}"
     );
-    let quiet = Run::new(["mcp", "-q"]).stdin(input).done();
+    let quiet = ProgramRun::new(["mcp", "-q"]).stdin(input).done();
     assert_eq!(quiet.stderr, "");
 }
 
@@ -179,7 +179,7 @@ fn only_the_tools_asked_for_are_offered() {
         ),
         (&["--allow", "e*", "--deny", "echo"], &[]),
     ] {
-        let done = Run::new(["mcp"])
+        let done = ProgramRun::new(["mcp"])
             .args(options)
             .stdin(session(std::slice::from_ref(&list)))
             .done();
@@ -191,7 +191,7 @@ fn only_the_tools_asked_for_are_offered() {
             .collect();
         assert_eq!(names, expected, "{options:?}");
     }
-    let done = Run::new(["mcp", "--deny", "echo"])
+    let done = ProgramRun::new(["mcp", "--deny", "echo"])
         .stdin(session(&[call(1, "echo", &json!({}))]))
         .done();
     assert_eq!(messages(&done)[1]["result"]["isError"], true);

@@ -3,8 +3,8 @@ mod doctor;
 use fakellm::{Answer, Script};
 use serde_json::json;
 
-use crate::llm::{KEY, Llm, alone};
-use crate::run::Run;
+use crate::llm::{KEY, ScriptedLlm, alone};
+use crate::run::ProgramRun;
 
 #[test]
 fn what_is_wrong_with_the_usage_or_the_settings_is_said_and_nothing_is_printed() {
@@ -39,7 +39,7 @@ fn what_is_wrong_with_the_usage_or_the_settings_is_said_and_nothing_is_printed()
         (
             &["ask", "-m", "gpt-9", "x"],
             "{}",
-            "nobody here has the model 'gpt-9'",
+            "no provider here has the model 'gpt-9'",
         ),
         (
             &["ask", "--resume", "nowhere.json", "x"],
@@ -49,7 +49,7 @@ fn what_is_wrong_with_the_usage_or_the_settings_is_said_and_nothing_is_printed()
         (
             &["ask", "--resume", "toolgate.json", "x"],
             "{}",
-            "toolgate.json can not be resumed",
+            "toolgate.json can't be resumed",
         ),
         (
             &["ask", "x"],
@@ -95,10 +95,12 @@ fn what_is_wrong_with_the_usage_or_the_settings_is_said_and_nothing_is_printed()
         (
             &["ask", "--save", "toolgate.json", "x"],
             "{}",
-            "toolgate.json is there and holds no saved conversation",
+            "toolgate.json exists and is not a saved conversation",
         ),
     ] {
-        let done = alone(Run::new([]).args(arguments)).config(config).done();
+        let done = alone(ProgramRun::new([]).args(arguments))
+            .config(config)
+            .done();
         assert!(done.stderr.contains(expected), "{arguments:?} {done:?}");
         assert_eq!(
             (done.stdout.as_str(), done.code),
@@ -112,7 +114,7 @@ fn what_is_wrong_with_the_usage_or_the_settings_is_said_and_nothing_is_printed()
 fn a_variable_that_only_the_model_needs_is_missed_by_no_other_command() {
     let config = r#"{ "model": { "key": "${NOPE}" } }"#;
     for arguments in [&["list"][..], &["call", "echo"], &["mcp"]] {
-        let done = Run::new([]).args(arguments).config(config).done();
+        let done = ProgramRun::new([]).args(arguments).config(config).done();
         assert_eq!(done.code, Some(0), "{done:?}");
         assert!(!done.stderr.contains("NOPE"), "{done:?}");
     }
@@ -121,12 +123,12 @@ fn a_variable_that_only_the_model_needs_is_missed_by_no_other_command() {
 #[test]
 fn a_model_that_cannot_be_reached_is_told_with_what_to_do() {
     let config = r#"{ "model": { "provider": "anthropic", "url": "http://models.invalid/" } }"#;
-    let done = Run::new(["ask", "x"])
+    let done = ProgramRun::new(["ask", "x"])
         .config(config)
         .env("ANTHROPIC_API_KEY", KEY)
         .done();
     assert!(
-        done.stderr.contains("anthropic can not be reached")
+        done.stderr.contains("anthropic can't be reached")
             && done.stderr.contains("'--provider intents' needs no model"),
         "{done:?}"
     );
@@ -138,17 +140,17 @@ fn doctor_fails_if_the_model_that_is_named_can_not_be_had() {
         r#"{ "search": { "url": "http://127.0.0.1:1" }, "model": { "provider": "openai" } }"#;
     let nobody = r#"{ "search": { "url": "http://127.0.0.1:1" } }"#;
     for (config, word, code) in [(named, "FAILED", 1), (nobody, "warning", 0)] {
-        let done = alone(Run::new(["doctor"]))
+        let done = alone(ProgramRun::new(["doctor"]))
             .config(config)
             .env("OPENAI_BASE_URL", "http://127.0.0.1:1/v1")
             .done();
-        let expected = format!("{word:<8} openai         openai can not be reached");
+        let expected = format!("{word:<8} openai         openai can't be reached");
         assert!(done.stdout.contains(&expected), "{done:?}");
         assert_eq!(done.code, Some(code), "{done:?}");
     }
-    let llm = Llm::new([]);
+    let llm = ScriptedLlm::new([]);
     let other = named.replace(r#""openai" }"#, r#""openai", "name": "qwen3:0.7b" }"#);
-    let run = Run::new(["doctor"]).config(&other);
+    let run = ProgramRun::new(["doctor"]).config(&other);
     let done = llm.known_to(run, "openai").done();
     let expected = "FAILED   openai         it has no model 'qwen3:0.7b'; it has qwen3:0.6b";
     assert!(done.stdout.contains(expected), "{done:?}");
@@ -157,20 +159,22 @@ fn doctor_fails_if_the_model_that_is_named_can_not_be_had() {
 
 #[test]
 fn the_configuration_names_the_model_and_the_command_line_wins() {
-    let llm = Llm::scripted(Script::always(Answer::text("ok")));
+    let llm = ScriptedLlm::scripted(Script::always(Answer::text("ok")));
     let config =
         json!({ "model": { "provider": "ollama", "name": "qwen3:0.6b", "url": llm.url() } })
             .to_string();
-    let record = Run::new(["ask", "--json", "x"]).config(&config).json();
+    let record = ProgramRun::new(["ask", "--json", "x"])
+        .config(&config)
+        .json();
     assert_eq!(
         (&record["provider"], &record["why"]),
         (&json!("ollama"), &json!("the configuration says so"))
     );
-    let run = Run::new(["ask", "--json", "-p", "openai", "x"]).config(&config);
+    let run = ProgramRun::new(["ask", "--json", "-p", "openai", "x"]).config(&config);
     let record = llm.known_to(run, "openai").json();
     assert_eq!(record["provider"], "openai");
     let record = llm
-        .known_to(Run::new(["ask", "--json", "x"]), "ollama")
+        .known_to(ProgramRun::new(["ask", "--json", "x"]), "ollama")
         .json();
     assert_eq!(record["model"], "qwen3:0.6b", "found by itself");
 }
@@ -178,7 +182,7 @@ fn the_configuration_names_the_model_and_the_command_line_wins() {
 #[test]
 fn doctor_tells_of_the_model() {
     let search = r#""search": { "url": "http://127.0.0.1:1" }"#;
-    let done = alone(Run::new(["doctor"]))
+    let done = alone(ProgramRun::new(["doctor"]))
         .config(&format!("{{ {search} }}"))
         .done();
     assert!(
@@ -188,13 +192,13 @@ fn doctor_tells_of_the_model() {
     );
     assert!(
         done.stdout
-            .contains("passed over: ollama: nobody answers at http://127.0.0.1:1"),
+            .contains("passed over: ollama: it can't be reached at http://127.0.0.1:1"),
         "{done:?}"
     );
     assert_eq!(done.code, Some(0), "{done:?}");
 
-    let llm = Llm::new([]);
-    let run = Run::new(["doctor"]).config(&format!("{{ {search} }}"));
+    let llm = ScriptedLlm::new([]);
+    let run = ProgramRun::new(["doctor"]).config(&format!("{{ {search} }}"));
     let done = llm.known_to(run, "ollama").done();
     assert!(
         done.stdout
@@ -206,11 +210,11 @@ fn doctor_tells_of_the_model() {
     let config = format!(
         r#"{{ {search}, "model": {{ "provider": "ollama", "url": "http://127.0.0.1:1" }} }}"#
     );
-    let done = Run::new(["doctor"]).config(&config).done();
+    let done = ProgramRun::new(["doctor"]).config(&config).done();
     assert!(done.stdout.contains("FAILED   ollama"), "{done:?}");
     assert_eq!(done.code, Some(1));
 
-    let done = alone(Run::new(["doctor"]))
+    let done = alone(ProgramRun::new(["doctor"]))
         .config(&format!(
             r#"{{ {search}, "model": {{ "provider": "anthropic" }} }}"#
         ))
@@ -232,14 +236,16 @@ fn doctor_looks_at_the_tools_as_they_would_be_offered() {
         "huge",
         json!({ "type": "object", "properties": properties }),
     );
-    let llm = Llm::new([]);
+    let llm = ScriptedLlm::new([]);
     let config = json!({
         "search": { "url": "http://127.0.0.1:1" },
         "tools": [huge],
         "model": { "provider": "ollama", "url": llm.url(), "name": "qwen3:0.6b", "contextTokens": 4096 },
     });
-    let done = Run::new(["doctor"]).config(&config.to_string()).done();
-    let expected = "warning  model tools    it can not be offered the tool 'huge': its parameters take more than 64 KiB";
+    let done = ProgramRun::new(["doctor"])
+        .config(&config.to_string())
+        .done();
+    let expected = "warning  model tools    it can't be offered the tool 'huge': its parameters take more than 64 KiB";
     assert!(done.stdout.contains(expected), "{done:?}");
     assert!(!done.stdout.contains("would be cut"), "{done:?}");
     assert_eq!(done.code, Some(0), "{done:?}");

@@ -7,9 +7,9 @@ use fakellm::{Answer, Script};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::llm::Llm;
-use crate::run::Run;
-use crate::terminal::Terminal;
+use crate::llm::ScriptedLlm;
+use crate::run::ProgramRun;
+use crate::terminal::TmuxTerminal;
 
 /// Something for everything that an edit can be about.
 fn edited() -> Value {
@@ -25,8 +25,8 @@ fn edited() -> Value {
 }
 
 /// A chat that is followed by its log.
-struct Chat {
-    llm: Llm,
+struct TestChat {
+    llm: ScriptedLlm,
     child: Child,
     stdin: ChildStdin,
     log: Lines<BufReader<ChildStderr>>,
@@ -34,9 +34,9 @@ struct Chat {
     turns: usize,
 }
 
-impl Chat {
-    fn start(run: Run) -> Self {
-        let llm = Llm::scripted(Script::always(Answer::text("ok")));
+impl TestChat {
+    fn start(run: ProgramRun) -> Self {
+        let llm = ScriptedLlm::scripted(Script::always(Answer::text("ok")));
         let (mut child, folder) = llm.known_to(run, "ollama").start_open();
         Self {
             llm,
@@ -69,12 +69,12 @@ impl Chat {
 }
 
 #[test]
-fn an_edited_configuration_is_followed_and_what_is_for_the_next_start_is_said_in_one_line() {
-    let run = Run::new(["-v", "--config", "c.json", "chat", "-p", "ollama"])
+fn edits_apply_and_restarts_are_one_line() {
+    let run = ProgramRun::new(["-v", "--config", "c.json", "chat", "-p", "ollama"])
         .file("c.json", "{}")
         .env(fakemcp::MARK, "edited");
     let file = run.path("c.json");
-    let mut chat = Chat::start(run);
+    let mut chat = TestChat::start(run);
     assert!(!chat.offers("fresh"));
 
     std::fs::write(&file, edited().to_string()).unwrap();
@@ -93,12 +93,12 @@ fn an_edited_configuration_is_followed_and_what_is_for_the_next_start_is_said_in
 
 #[test]
 fn a_server_that_is_agreed_to_in_another_window_starts() {
-    let run = Run::new(["-v", "chat", "-p", "ollama"])
+    let run = ProgramRun::new(["-v", "chat", "-p", "ollama"])
         .file("toolgate.json", edited().to_string())
         .env(fakemcp::MARK, "agreed");
-    let mut chat = Chat::start(run);
+    let mut chat = TestChat::start(run);
     assert!(!chat.offers("arguments"), "nobody has agreed to it");
-    let agreed = Run::new(["trust", "--yes"])
+    let agreed = ProgramRun::new(["trust", "--yes"])
         .within(chat.folder.path())
         .done();
     assert_eq!(agreed.code, Some(0), "{agreed:?}");
@@ -110,9 +110,9 @@ fn a_server_that_is_agreed_to_in_another_window_starts() {
 
 #[test]
 fn what_is_logged_while_a_line_is_typed_stands_above_it() {
-    let llm = Llm::scripted(Script::always(Answer::text("ok")));
+    let llm = ScriptedLlm::scripted(Script::always(Answer::text("ok")));
     let ollama = format!("OLLAMA_HOST={}", llm.url());
-    let Some(terminal) = Terminal::open("{}", &ollama, "chat -p ollama") else {
+    let Some(terminal) = TmuxTerminal::open("{}", &ollama, "chat -p ollama") else {
         return;
     };
     terminal.shows("\n›");

@@ -1,11 +1,11 @@
-//! What a person reads at a terminal: nothing is broken in the middle of a word, and Markdown is shown as it is meant.
+//! What a person reads at a terminal: words aren't broken, and Markdown is rendered.
 
 use fakellm::{Answer, Script};
 
-use crate::llm::Llm;
-use crate::terminal::Terminal;
+use crate::llm::ScriptedLlm;
+use crate::terminal::TmuxTerminal;
 
-/// Nobody has to look for an Ollama, and none is found.
+/// Keeps the program from finding an Ollama on this machine.
 const ALONE: &str = "OLLAMA_HOST=127.0.0.1:1";
 
 const MARKDOWN: &str = "# The house\n\nThe **kitchen** light is *off*, and the lamp in the living room is at `60 %` as somebody may have wanted it.\n\n- one\n- two\n\n| Room | State |\n|---|---|\n| Hall | locked |\n\n```sh\ntoolgate list\n```\n\n[More](http://h/)";
@@ -17,7 +17,7 @@ fn joined(screen: &str) -> String {
 
 #[test]
 fn the_banner_of_the_demo_fits_the_smallest_terminal_with_its_prompt() {
-    let Some(terminal) = Terminal::open_sized("{}", ALONE, "demo", (80, 24)) else {
+    let Some(terminal) = TmuxTerminal::open_sized("{}", ALONE, "demo", (80, 24)) else {
         return;
     };
     let screen = terminal.ends_with("›");
@@ -45,14 +45,14 @@ fn the_banner_of_the_demo_fits_the_smallest_terminal_with_its_prompt() {
 #[test]
 fn no_word_is_broken_at_any_width() {
     for (size, ending) in [((80, 24), 1), ((100, 30), 2), ((120, 40), 3)] {
-        let Some(terminal) = Terminal::open_sized("{}", ALONE, "demo", size) else {
+        let Some(terminal) = TmuxTerminal::open_sized("{}", ALONE, "demo", size) else {
             return;
         };
         terminal.ends_with("›");
         terminal.line("turn on the garage light");
         let screen = terminal.shows("Last known");
         let words = joined(&screen);
-        let sentence = "does not answer: the Z-Wave network counts it as dead. Check that it has power and is in range.";
+        let sentence = "does not answer: the Z-Wave network reports it as dead. Check that it has power and is in range.";
         assert_eq!(
             words.matches(sentence).count(),
             1,
@@ -67,7 +67,7 @@ fn no_word_is_broken_at_any_width() {
 
 #[test]
 fn what_an_answer_tells_is_not_told_again() {
-    let Some(terminal) = Terminal::open_sized("{}", ALONE, "demo", (100, 40)) else {
+    let Some(terminal) = TmuxTerminal::open_sized("{}", ALONE, "demo", (100, 40)) else {
         return;
     };
     terminal.ends_with("›");
@@ -81,9 +81,9 @@ fn what_an_answer_tells_is_not_told_again() {
 
 #[test]
 fn markdown_is_shown_as_it_is_meant() {
-    let llm = Llm::new([Answer::text(MARKDOWN), Answer::text("2 * 3 * 4 = **24**")]);
+    let llm = ScriptedLlm::new([Answer::text(MARKDOWN), Answer::text("2 * 3 * 4 = **24**")]);
     let variable = format!("OLLAMA_HOST={}", llm.url());
-    let Some(terminal) = Terminal::open_sized("{}", &variable, "chat", (61, 40)) else {
+    let Some(terminal) = TmuxTerminal::open_sized("{}", &variable, "chat", (61, 40)) else {
         return;
     };
     terminal.ends_with("›");
@@ -102,9 +102,9 @@ fn markdown_is_shown_as_it_is_meant() {
 
 #[test]
 fn without_colours_markdown_still_has_its_structure() {
-    let llm = Llm::scripted(Script::always(Answer::text(MARKDOWN)));
+    let llm = ScriptedLlm::scripted(Script::always(Answer::text(MARKDOWN)));
     let variable = format!("NO_COLOR=1 OLLAMA_HOST={}", llm.url());
-    let Some(terminal) = Terminal::open_sized("{}", &variable, "ask hello", (60, 40)) else {
+    let Some(terminal) = TmuxTerminal::open_sized("{}", &variable, "ask hello", (60, 40)) else {
         return;
     };
     let screen = terminal.shows("left with 0");
@@ -118,9 +118,9 @@ fn without_colours_markdown_still_has_its_structure() {
 #[test]
 fn hostile_markdown_drives_no_terminal() {
     let hostile = "&#27;]0;title&#7;one &#27;[2J\u{1b}[2Jtwo\n\n> > > > > > > > > > deep\n\n`\u{1b}[31m`three";
-    let llm = Llm::new([Answer::text(hostile)]);
+    let llm = ScriptedLlm::new([Answer::text(hostile)]);
     let variable = format!("OLLAMA_HOST={}", llm.url());
-    let Some(terminal) = Terminal::open_sized("{}", &variable, "ask hello", (60, 20)) else {
+    let Some(terminal) = TmuxTerminal::open_sized("{}", &variable, "ask hello", (60, 20)) else {
         return;
     };
     let screen = terminal.shows("left with 0");
@@ -133,16 +133,16 @@ fn hostile_markdown_drives_no_terminal() {
 
 #[test]
 fn a_pipe_gets_markdown_and_long_lines_as_they_are() {
-    let llm = Llm::new([Answer::text(MARKDOWN)]);
+    let llm = ScriptedLlm::new([Answer::text(MARKDOWN)]);
     let done = llm.ask("ollama", &["hello"]).done();
     assert_eq!((done.stdout, done.code), (format!("{MARKDOWN}\n"), Some(0)));
 }
 
 #[test]
 fn an_error_of_the_model_is_told_once() {
-    let llm = Llm::new([Answer::fails(400, "invalid_request_error", "it exploded")]);
+    let llm = ScriptedLlm::new([Answer::fails(400, "invalid_request_error", "it exploded")]);
     let variable = format!("OLLAMA_HOST={}", llm.url());
-    let Some(terminal) = Terminal::open_sized("{}", &variable, "chat", (80, 24)) else {
+    let Some(terminal) = TmuxTerminal::open_sized("{}", &variable, "chat", (80, 24)) else {
         return;
     };
     terminal.ends_with("›");
@@ -155,7 +155,8 @@ fn an_error_of_the_model_is_told_once() {
 #[test]
 fn remarks_and_the_log_break_between_words_too() {
     let config = r#"{ "mcpServers": { "lamp": { "command": "cat", "disabled": true, "a_key_that_nobody_knows": [] } } }"#;
-    let Some(terminal) = Terminal::open_sized(config, ALONE, "list frobnicate", (40, 24)) else {
+    let Some(terminal) = TmuxTerminal::open_sized(config, ALONE, "list frobnicate", (40, 24))
+    else {
         return;
     };
     let words = joined(&terminal.shows("left with"));
@@ -182,7 +183,8 @@ fn tools_are_listed_by_source_and_no_name_is_cut() {
         ),
     ];
     let config = serde_json::json!({ "tools": tools }).to_string();
-    let Some(terminal) = Terminal::open_sized(&config, ALONE, "list something", (60, 24)) else {
+    let Some(terminal) = TmuxTerminal::open_sized(&config, ALONE, "list something", (60, 24))
+    else {
         return;
     };
     let screen = terminal.shows("left with 0");
@@ -195,19 +197,19 @@ fn tools_are_listed_by_source_and_no_name_is_cut() {
 
 #[test]
 fn help_flows_to_the_width_of_the_terminal() {
-    let Some(terminal) = Terminal::open_sized("{}", ALONE, "demo --help", (80, 60)) else {
+    let Some(terminal) = TmuxTerminal::open_sized("{}", ALONE, "demo --help", (80, 60)) else {
         return;
     };
     let screen = terminal.shows("left with 0");
-    let expected = "A house of a dozen Z-Wave devices, the MQTT broker they speak to, and the MCP\nserver that offers them as tools,";
+    let expected = "Starts a house of a dozen simulated Z-Wave devices, their MQTT broker, and the\nMCP server that offers them as tools";
     assert!(screen.contains(expected), "{screen}");
 }
 
 #[test]
-fn a_server_that_nobody_needed_is_not_told_as_missing() {
+fn unneeded_servers_are_not_reported_missing() {
     let config = r#"{ "mcpServers": { "late": { "command": "sleep", "args": ["600"] } } }"#;
     let variable = format!("{ALONE} TOOLGATE_CONFIG=toolgate.json");
-    let Some(terminal) = Terminal::open(config, &variable, "ask what is 6 times 7") else {
+    let Some(terminal) = TmuxTerminal::open(config, &variable, "ask what is 6 times 7") else {
         return;
     };
     let screen = terminal.shows("left with 0");

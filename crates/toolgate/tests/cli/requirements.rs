@@ -23,22 +23,22 @@ const TOPICS: [(&str, usize); 10] = [
 
 /// Prose below a requirement's heading, and the bullets that follow it.
 #[derive(Default)]
-struct Statement {
+struct RequirementEntry {
     id: &'static str,
     text: String,
-    proofs: Vec<Proof>,
+    proofs: Vec<RequirementProof>,
 }
 
 /// A bullet: a test, and what the page adds about it.
-struct Proof {
+struct RequirementProof {
     test: &'static str,
     note: String,
 }
 
 /// The page's requirements: `### ID: title`, then prose and bullets in turn. A paragraph after a
 /// bullet begins the next statement.
-fn statements() -> Vec<Statement> {
-    let mut statements: Vec<Statement> = Vec::new();
+fn statements() -> Vec<RequirementEntry> {
+    let mut statements: Vec<RequirementEntry> = Vec::new();
     let mut is_requirement = false;
     for line in PAGE.lines() {
         if line.starts_with('#') {
@@ -48,9 +48,9 @@ fn statements() -> Vec<Statement> {
                 let (id, _title) = heading
                     .split_once(": ")
                     .unwrap_or_else(|| panic!("no title: {line}"));
-                statements.push(Statement {
+                statements.push(RequirementEntry {
                     id,
-                    ..Statement::default()
+                    ..RequirementEntry::default()
                 });
             }
             continue;
@@ -64,7 +64,7 @@ fn statements() -> Vec<Statement> {
                 .and_then(|code| code.split_once('`'));
             let (test, note) = code.unwrap_or_else(|| panic!("a bullet names no test: {line}"));
             let note = note.to_owned();
-            statement.proofs.push(Proof { test, note });
+            statement.proofs.push(RequirementProof { test, note });
         } else if line.is_empty() {
             statement.text.push('\n');
         } else if let Some(proof) = statement.proofs.last_mut() {
@@ -72,7 +72,7 @@ fn statements() -> Vec<Statement> {
                 proof.note.push_str(line);
             } else {
                 let (id, text) = (statement.id, line.to_owned());
-                statements.push(Statement {
+                statements.push(RequirementEntry {
                     id,
                     text,
                     proofs: Vec::new(),
@@ -145,9 +145,9 @@ fn every_listed_test_exists_and_every_test_with_an_id_is_listed_under_it() {
 
 #[test]
 fn every_statement_has_a_test_and_says_more_than_its_name() {
-    for Statement { id, text, proofs } in statements() {
+    for RequirementEntry { id, text, proofs } in statements() {
         assert!(!proofs.is_empty(), "{id} has no test for: {text}");
-        for Proof { test, note } in proofs {
+        for RequirementProof { test, note } in proofs {
             let name = words(test);
             let note = words(&note);
             let repeats =

@@ -7,20 +7,20 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 /// One run, written like the command line it stands for.
-pub(crate) struct Run {
+pub(crate) struct ProgramRun {
     folder: TempDir,
     command: Command,
     stdin: Vec<u8>,
 }
 
-/// What came of it.
-pub(crate) struct Done {
+/// The output and exit code of a run.
+pub(crate) struct RunOutput {
     pub(crate) stdout: String,
     pub(crate) stderr: String,
     pub(crate) code: Option<i32>,
 }
 
-impl Run {
+impl ProgramRun {
     pub(crate) fn new<const N: usize>(arguments: [&str; N]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let mut command = Command::new(env!("CARGO_BIN_EXE_toolgate"));
@@ -51,7 +51,7 @@ impl Run {
         self
     }
 
-    /// A place in the folder.
+    /// A path in the folder.
     pub(crate) fn path(&self, name: &str) -> std::path::PathBuf {
         self.folder.path().join(name)
     }
@@ -64,7 +64,8 @@ impl Run {
         self
     }
 
-    /// The person's own configuration. One that only lies in the folder isn't used: see `untrusted`.
+    /// The person's own configuration. One that only lies in the folder
+    /// isn't used: see `untrusted`.
     pub(crate) fn config(self, text: &str) -> Self {
         let named = self.file("toolgate.json", text);
         named.env("TOOLGATE_CONFIG", "toolgate.json")
@@ -95,12 +96,12 @@ impl Run {
             .stderr(Stdio::piped());
         let mut child = self.command.spawn().unwrap();
         let stdin = child.stdin.as_mut().unwrap();
-        // A program that does not read its input may be gone already.
+        // A program that doesn't read its input may have ended already.
         drop(stdin.write_all(&self.stdin));
         (child, self.folder)
     }
 
-    pub(crate) fn done(self) -> Done {
+    pub(crate) fn done(self) -> RunOutput {
         let (child, _folder) = self.start();
         child.wait_with_output().unwrap().into()
     }
@@ -117,13 +118,13 @@ impl Run {
     }
 }
 
-impl Done {
+impl RunOutput {
     pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {self:?}"))
     }
 }
 
-impl std::fmt::Debug for Done {
+impl std::fmt::Debug for RunOutput {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(
             f,
@@ -133,7 +134,7 @@ impl std::fmt::Debug for Done {
     }
 }
 
-impl From<Output> for Done {
+impl From<Output> for RunOutput {
     fn from(output: Output) -> Self {
         Self {
             stdout: String::from_utf8(output.stdout).unwrap(),

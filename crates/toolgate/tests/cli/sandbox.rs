@@ -7,12 +7,12 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use toolgate_mcp::sandbox::kernel_support;
 
-use crate::run::Done;
+use crate::run::RunOutput;
 
 /// A home folder outside of the temporary folders, which a confined server may write to.
-struct Home(TempDir);
+struct SandboxHome(TempDir);
 
-impl Home {
+impl SandboxHome {
     fn new() -> Self {
         let folder = TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
         let home = Self(folder);
@@ -53,13 +53,13 @@ impl Home {
 
     /// Runs a script as a server with this sandbox, in its own folder unless the entry has another.
     /// What it says in the end is in `report`, in its own folder.
-    fn attack(&self, sandbox: &Value, script: &str) -> (String, Done) {
+    fn attack(&self, sandbox: &Value, script: &str) -> (String, RunOutput) {
         let entry = json!({ "command": "sh", "args": ["-c", script], "cwd": self.path("own"), "sandbox": sandbox });
         let done = self.list(&json!({ "evil": entry }));
         (self.read("own/report"), done)
     }
 
-    fn list(&self, servers: &Value) -> Done {
+    fn list(&self, servers: &Value) -> RunOutput {
         let mut servers = servers.clone();
         servers["other"] =
             json!({ "command": "true", "cwd": self.path("other"), "disabled": true });
@@ -72,7 +72,7 @@ impl Home {
         self.run(&["--config", "config.json", "list", "--refresh"])
     }
 
-    fn run(&self, arguments: &[&str]) -> Done {
+    fn run(&self, arguments: &[&str]) -> RunOutput {
         let output = Command::new(env!("CARGO_BIN_EXE_toolgate"))
             .args(arguments)
             .current_dir(self.0.path())
@@ -107,7 +107,7 @@ fn outcome(report: &str, name: &str) -> String {
 }
 
 #[track_caller]
-fn assert_outcomes(report: &str, expected: &[(&str, &str)], done: &Done) {
+fn assert_outcomes(report: &str, expected: &[(&str, &str)], done: &RunOutput) {
     for (name, expected) in expected {
         assert_eq!(
             outcome(report, name),
@@ -122,7 +122,7 @@ fn a_confined_server_reads_no_secrets_and_none_of_our_files() {
     if !can_confine() {
         return;
     }
-    let home = Home::new();
+    let home = SandboxHome::new();
     let secrets = [
         ".ssh/id_rsa",
         ".aws/credentials",
@@ -154,7 +154,7 @@ fn a_confined_server_reads_no_secret_through_links_or_other_processes() {
     if !can_confine() {
         return;
     }
-    let home = Home::new();
+    let home = SandboxHome::new();
     std::os::unix::fs::symlink(home.path(".ssh"), home.path("harmless")).unwrap();
     let key = home.path(".ssh/id_rsa");
     let (report, done) = home.attack(
@@ -192,7 +192,7 @@ fn a_confined_server_writes_only_to_its_folder_and_to_temporary_and_cache_folder
     if !can_confine() {
         return;
     }
-    let home = Home::new();
+    let home = SandboxHome::new();
     let denied = [
         "x",
         ".bashrc",
@@ -232,7 +232,7 @@ fn a_server_that_runs_in_the_home_folder_does_not_own_it() {
     if !can_confine() {
         return;
     }
-    let home = Home::new();
+    let home = SandboxHome::new();
     home.write("own/report", "");
     for entry in [
         json!({ "cwd": home.0.path() }),
@@ -266,7 +266,7 @@ fn a_listed_place_is_open_and_what_is_hidden_in_it_stays_hidden() {
     if !can_confine() {
         return;
     }
-    let home = Home::new();
+    let home = SandboxHome::new();
     let sandbox = json!({ "read": ["~/.aws"], "write": ["~"] });
     let (report, done) = home.attack(
         &sandbox,
@@ -300,7 +300,7 @@ fn a_strict_server_reads_and_writes_only_what_is_listed() {
     if !can_confine() {
         return;
     }
-    let home = Home::new();
+    let home = SandboxHome::new();
     let sandbox = json!({ "level": "strict", "read": ["~/project"], "write": ["~/own"] });
     let (report, done) = home.attack(
         &sandbox,
@@ -368,7 +368,7 @@ fn a_strict_server_reaches_only_listed_ports() {
         thirdparty::skip_optional("/usr/bin/python3");
         return;
     }
-    let home = Home::new();
+    let home = SandboxHome::new();
     home.write("own/network.py", NETWORK);
     let listen = || std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let (listed, unlisted) = (listen(), listen());
@@ -412,7 +412,7 @@ fn a_variable_of_a_server_does_nothing_to_what_confines_it() {
     if !can_confine() {
         return;
     }
-    let home = Home::new();
+    let home = SandboxHome::new();
     let entry = json!({
         "command": "sh",
         "args": ["-c", "env > report; ulimit -c >> report"],
@@ -438,7 +438,7 @@ fn what_a_sandbox_denied_is_told_with_the_key_that_opens_it() {
     if !can_confine() {
         return;
     }
-    let home = Home::new();
+    let home = SandboxHome::new();
     let key = home.path(".ssh/id_rsa").display().to_string();
     let (_, done) = home.attack(&json!("default"), &format!("cat '{key}'"));
     let expected = format!(
@@ -449,7 +449,7 @@ fn what_a_sandbox_denied_is_told_with_the_key_that_opens_it() {
 
 #[test]
 fn added_servers_are_confined_unless_told_otherwise() {
-    let home = Home::new();
+    let home = SandboxHome::new();
     for (arguments, expected) in [
         (&["a", "--", "true"][..], json!("default")),
         (&["b", "--sandbox", "strict", "--", "true"], json!("strict")),
@@ -485,7 +485,7 @@ fn doctor_tells_what_the_kernel_can_do_and_who_is_confined() {
     if !can_confine() {
         return;
     }
-    let home = Home::new();
+    let home = SandboxHome::new();
     let entry = |sandbox: &str| json!({ "command": fakemcp::program(), "sandbox": sandbox });
     let config = json!({ "mcpServers": { "a": entry("default"), "b": entry("off") } });
     home.write("c.json", &config.to_string());
@@ -507,7 +507,7 @@ fn real_servers_work_confined() {
     let Some(servers) = fakemcp::real_servers() else {
         return;
     };
-    let home = Home::new();
+    let home = SandboxHome::new();
     let (project, own) = (home.path("project"), home.path("own"));
     let node = |package: &str, args: &[&Path]| {
         let script = format!("node_modules/@modelcontextprotocol/{package}/dist/index.js");

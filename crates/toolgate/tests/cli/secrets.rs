@@ -2,8 +2,8 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use crate::gateway::{Gateway, wait_until};
-use crate::run::{Done, Run};
+use crate::gateway::{RunningServe, wait_until};
+use crate::run::{ProgramRun, RunOutput};
 
 const SECRET: &str = "S3NT1NEL-of-a-file";
 
@@ -38,8 +38,8 @@ fn a_secret_of_a_file_reaches_its_server_and_is_shown_nowhere() {
         "gone": { "command": "/no/such/program", "args": ["${file:key}"] },
     } });
     std::fs::write(path("t.json"), config.to_string()).unwrap();
-    let run = |arguments: &[&str]| -> Done {
-        let run = Run::new([]).args(&["--config", "t.json"]);
+    let run = |arguments: &[&str]| -> RunOutput {
+        let run = ProgramRun::new([]).args(&["--config", "t.json"]);
         run.args(arguments).within(folder.path()).done()
     };
     let called = run(&["call", "one__env"]).json();
@@ -95,7 +95,7 @@ fn what_cannot_be_fetched_is_said_with_its_place_and_costs_only_its_user() {
         .arg(folder.path().join("pipe"))
         .status();
     assert!(made.unwrap().success());
-    let done = Run::new(["--config", "t.json", "doctor"])
+    let done = ProgramRun::new(["--config", "t.json", "doctor"])
         .within(folder.path())
         .done();
     for expected in [
@@ -115,14 +115,14 @@ fn what_cannot_be_fetched_is_said_with_its_place_and_costs_only_its_user() {
     }
     assert!(!folder.path().join("ran").exists());
     // A tool that needs nothing of it works.
-    let echo = Run::new(["--config", "t.json", "call", "echo", "a=1"]);
+    let echo = ProgramRun::new(["--config", "t.json", "call", "echo", "a=1"]);
     assert_eq!(echo.within(folder.path()).done().code, Some(0));
 }
 
 #[test]
 fn an_error_about_a_value_does_not_show_a_secret_in_it() {
     let config = json!({ "limits": { "timeout": "${file:key}" } }).to_string();
-    let done = Run::new(["list"])
+    let done = ProgramRun::new(["list"])
         .config(&config)
         .file("key", SECRET)
         .done();
@@ -136,7 +136,7 @@ fn credentials_of_systemd_are_files() {
     let config = json!({ "mcpServers": { "one": server(
         &json!({ "env": { "K": "${file:$CREDENTIALS_DIRECTORY/token}" } })
     ) } });
-    let run = Run::new(["call", "one__env"]).config(&config.to_string());
+    let run = ProgramRun::new(["call", "one__env"]).config(&config.to_string());
     let credentials = run.path("credentials").display().to_string();
     let run = run
         .file("credentials/token", SECRET)
@@ -146,7 +146,7 @@ fn credentials_of_systemd_are_files() {
 }
 
 #[test]
-fn a_command_runs_once_and_only_for_who_needs_its_value() {
+fn secret_commands_run_once_and_only_if_needed() {
     let folder = tempfile::tempdir().unwrap();
     let once = "${cmd:sh -c 'echo run >> runs; echo s3cret-word'}";
     let config = json!({
@@ -158,7 +158,7 @@ fn a_command_runs_once_and_only_for_who_needs_its_value() {
     });
     std::fs::write(folder.path().join("t.json"), config.to_string()).unwrap();
     let run = |arguments: &[&str]| {
-        let run = Run::new([]).args(&["--config", "t.json"]);
+        let run = ProgramRun::new([]).args(&["--config", "t.json"]);
         run.args(arguments).within(folder.path()).done()
     };
     let runs = || std::fs::read_to_string(folder.path().join("runs")).unwrap_or_default();
@@ -188,7 +188,12 @@ fn a_file_that_nobody_agreed_to_fetches_nothing_and_is_asked_about() {
         } },
     });
     std::fs::write(folder.path().join("toolgate.json"), config.to_string()).unwrap();
-    let run = |arguments: &[&str]| Run::new([]).args(arguments).within(folder.path()).done();
+    let run = |arguments: &[&str]| {
+        ProgramRun::new([])
+            .args(arguments)
+            .within(folder.path())
+            .done()
+    };
     for arguments in [
         &["list"][..],
         &["doctor"],
@@ -237,10 +242,10 @@ fn a_changed_secret_restarts_only_the_server_that_uses_it() {
         "one": server(&json!({ "env": { "K": "${file:key}", "C": "${cmd:sh -c 'echo x >> runs; wc -l < runs'}" } })),
         "other": server(&json!({})),
     } });
-    let run = Run::new(["serve"])
+    let run = ProgramRun::new(["serve"])
         .config(&config.to_string())
         .file("key", "first-value");
-    let gateway = Gateway::start(run);
+    let gateway = RunningServe::start(run);
     let starts = |name: &str| {
         let log = gateway.log();
         let is_start = |line: &&str| {

@@ -5,13 +5,13 @@ use std::net::TcpListener;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use crate::gateway::{Gateway, HANG, request, send, wait_until};
-use crate::run::Run;
+use crate::gateway::{HANG, RunningServe, request, send, wait_until};
+use crate::run::ProgramRun;
 
 #[test]
 fn tools_are_called_over_http_and_signals_end_it_in_an_orderly_way() {
     for (signal, code) in [("-TERM", 0), ("-INT", 130)] {
-        let mut gateway = Gateway::plain();
+        let mut gateway = RunningServe::plain();
         assert_eq!(gateway.get("/healthz").0, 200);
         let envelope = gateway.call("echo", r#"{"a":1}"#);
         assert_eq!(
@@ -21,7 +21,7 @@ fn tools_are_called_over_http_and_signals_end_it_in_an_orderly_way() {
         let started = Instant::now();
         assert_eq!(gateway.end(signal), Some(code), "{}", gateway.log());
         assert!(started.elapsed() < HANG, "a hang guard");
-        let recorded = Run::new(["calls", "--json"])
+        let recorded = ProgramRun::new(["calls", "--json"])
             .within(gateway.folder.path())
             .done();
         assert!(
@@ -35,10 +35,10 @@ fn tools_are_called_over_http_and_signals_end_it_in_an_orderly_way() {
 fn others_get_in_only_with_a_token() {
     let file = r#"{ "serve": { "bind": "0.0.0.0:0" } }"#;
     for run in [
-        Run::new(["serve", "--bind", "0.0.0.0"]),
-        Run::new(["serve", "--bind", "[::]:0"]),
-        Run::new(["serve", "--bind", "0.0.0.0:0"]).env("TOOLGATE_TOKEN", ""),
-        Run::new(["--config", "t.json", "serve"]).file("t.json", file),
+        ProgramRun::new(["serve", "--bind", "0.0.0.0"]),
+        ProgramRun::new(["serve", "--bind", "[::]:0"]),
+        ProgramRun::new(["serve", "--bind", "0.0.0.0:0"]).env("TOOLGATE_TOKEN", ""),
+        ProgramRun::new(["--config", "t.json", "serve"]).file("t.json", file),
     ] {
         let done = run.done();
         assert_eq!((done.code, done.stdout.as_str()), (Some(2), ""), "{done:?}");
@@ -58,7 +58,7 @@ fn a_port_that_is_taken_ends_it_before_anything_starts() {
         "command": fakemcp::program(), "env": { fakemcp::MARK: mark },
     } } });
     let started = Instant::now();
-    let done = Run::new(["--config", "t.json", "serve", "--bind", &address])
+    let done = ProgramRun::new(["--config", "t.json", "serve", "--bind", &address])
         .file("t.json", config.to_string())
         .done();
     assert!(started.elapsed() < HANG, "a hang guard");
@@ -78,13 +78,13 @@ fn a_port_that_is_taken_ends_it_before_anything_starts() {
 #[test]
 fn an_address_that_is_none_ends_it_before_anything_starts() {
     let config = "{\n\"telemetry\": { \"otlp\": \"localhost:4318\" }\n}";
-    let done = Run::new(["--config", "t.json", "serve", "--bind", "127.0.0.1:0"])
+    let done = ProgramRun::new(["--config", "t.json", "serve", "--bind", "127.0.0.1:0"])
         .file("t.json", config)
         .done();
     assert_eq!((done.code, done.stdout.as_str()), (Some(2), ""), "{done:?}");
     assert!(
         done.stderr
-            .contains("t.json:2:16: telemetry.otlp: no address; write http://host:4318"),
+            .contains("t.json:2:16: telemetry.otlp: is not an address; write http://host:4318"),
         "{done:?}"
     );
 }
@@ -103,14 +103,14 @@ fn settings_that_are_not_safe_are_told_with_their_place() {
             "t.json:2:12: serve.concurrency is 0",
         ),
     ] {
-        let done = Run::new(["--config", "t.json", "serve"])
+        let done = ProgramRun::new(["--config", "t.json", "serve"])
             .file("t.json", format!("{{\n\"serve\": {serve}\n}}"))
             .done();
         assert_eq!(done.code, Some(2), "{done:?}");
         assert!(done.stderr.contains(expected), "{done:?}");
     }
     // The file has no place for what the environment says.
-    let done = Run::new(["--config", "t.json", "serve"])
+    let done = ProgramRun::new(["--config", "t.json", "serve"])
         .file("t.json", r#"{ "serve": {} }"#)
         .env("TOOLGATE_TOKEN", "short")
         .done();
@@ -124,7 +124,7 @@ fn settings_that_are_not_safe_are_told_with_their_place() {
 #[test]
 fn an_unset_token_is_an_error_for_serve_alone() {
     let config = "{\n\"serve\": { \"token\": \"${NO_SUCH_TOKEN}\" }\n}";
-    let done = Run::new(["serve"]).config(config).done();
+    let done = ProgramRun::new(["serve"]).config(config).done();
     assert_eq!(done.code, Some(2), "{done:?}");
     assert!(
         done.stderr
@@ -132,7 +132,7 @@ fn an_unset_token_is_an_error_for_serve_alone() {
         "{done:?}"
     );
     for command in [&["list"][..], &["call", "echo"], &["calls"]] {
-        let done = Run::new([]).args(command).config(config).done();
+        let done = ProgramRun::new([]).args(command).config(config).done();
         assert_eq!(
             (done.code, done.stderr.contains("NO_SUCH")),
             (Some(0), false),
@@ -144,8 +144,8 @@ fn an_unset_token_is_an_error_for_serve_alone() {
 #[test]
 fn a_named_file_may_open_the_gateway() {
     let named = json!({ "serve": { "hosts": ["tools.example"], "addServers": true } });
-    let run = Run::new(["--config", "t.json", "serve"]).file("t.json", named.to_string());
-    assert_eq!(Gateway::start(run).get("/healthz").0, 200);
+    let run = ProgramRun::new(["--config", "t.json", "serve"]).file("t.json", named.to_string());
+    assert_eq!(RunningServe::start(run).get("/healthz").0, 200);
 }
 
 /// Tool definitions that answer with a number.
@@ -159,7 +159,7 @@ fn config(answer: u32) -> String {
 
 #[test]
 fn edits_of_the_file_are_applied_under_load_and_cost_no_call() {
-    let gateway = Gateway::start(Run::new(["serve"]).config(&config(0)));
+    let gateway = RunningServe::start(ProgramRun::new(["serve"]).config(&config(0)));
     let path = gateway.folder.path().join("toolgate.json");
     let address = gateway.address.clone();
     let (stop, stopped) = std::sync::mpsc::channel::<()>();
@@ -204,8 +204,8 @@ fn a_secret_is_nowhere_but_where_it_belongs() {
     const TOKEN: &str = "sentinel-token-6d1f0c9b2a";
     const KEY: &str = "sentinel-key-77aa01fe55";
     let config = json!({ "search": { "key": KEY }, "serve": { "tokens": [] } }).to_string();
-    let run = Run::new(["-vv", "--config", "t.json", "serve"]).file("t.json", config);
-    let mut gateway = Gateway::start(run.env("TOOLGATE_TOKEN", TOKEN));
+    let run = ProgramRun::new(["-vv", "--config", "t.json", "serve"]).file("t.json", config);
+    let mut gateway = RunningServe::start(run.env("TOOLGATE_TOKEN", TOKEN));
     let arguments =
         json!({ "password": "sentinel-password-1", "text": format!("{KEY} and {TOKEN}") });
     let path = "/api/tools/echo/call";
@@ -220,7 +220,7 @@ fn a_secret_is_nowhere_but_where_it_belongs() {
         assert!(answer.contains(r#""success":true"#), "{answer}");
     }
     assert_eq!(gateway.end("-TERM"), Some(0));
-    let recorded = Run::new(["calls", "last", "--json"])
+    let recorded = ProgramRun::new(["calls", "last", "--json"])
         .within(gateway.folder.path())
         .done();
     assert!(recorded.stdout.contains("[REDACTED]"), "{recorded:?}");
@@ -254,10 +254,10 @@ fn secrets_that_others_may_read_are_worth_a_warning() {
     use std::os::unix::fs::PermissionsExt;
     let config = json!({ "search": { "key": "k-0123456789" } }).to_string();
     for (mode, warned) in [(0o644, true), (0o600, false)] {
-        let run = Run::new(["--config", "t.json", "serve"]).file("t.json", &config);
+        let run = ProgramRun::new(["--config", "t.json", "serve"]).file("t.json", &config);
         let path = run.path("t.json");
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
-        let gateway = Gateway::start(run);
+        let gateway = RunningServe::start(run);
         assert_eq!(
             gateway.log().contains("chmod 600"),
             warned,
@@ -274,8 +274,8 @@ fn a_call_in_flight_ends_before_the_gateway_does() {
         "search": { "url": format!("http://{}/", silent.local_addr().unwrap()) },
         "limits": { "perTool": { "search": { "timeout": "1s" } } },
     });
-    let run = Run::new(["--config", "t.json", "serve"]).file("t.json", config.to_string());
-    let mut gateway = Gateway::start(run);
+    let run = ProgramRun::new(["--config", "t.json", "serve"]).file("t.json", config.to_string());
+    let mut gateway = RunningServe::start(run);
     let mut asked = send(
         &gateway.address,
         "POST",
@@ -295,8 +295,8 @@ fn a_second_signal_ends_it_at_once() {
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let config =
         json!({ "search": { "url": format!("http://{}/", silent.local_addr().unwrap()) } });
-    let run = Run::new(["--config", "t.json", "serve"]).file("t.json", config.to_string());
-    let mut gateway = Gateway::start(run);
+    let run = ProgramRun::new(["--config", "t.json", "serve"]).file("t.json", config.to_string());
+    let mut gateway = RunningServe::start(run);
     let _asked = send(
         &gateway.address,
         "POST",
@@ -316,13 +316,13 @@ fn a_second_signal_ends_it_at_once() {
     );
 }
 
-fn status(gateway: &Gateway) -> Value {
+fn status(gateway: &RunningServe) -> Value {
     serde_json::from_str(&gateway.get("/api/status").1).unwrap()
 }
 
 #[test]
 fn policy_and_limits_of_an_edited_file_hold_for_the_next_call() {
-    let gateway = Gateway::start(Run::new(["serve"]).config("{}"));
+    let gateway = RunningServe::start(ProgramRun::new(["serve"]).config("{}"));
     let path = gateway.folder.path().join("toolgate.json");
     assert_eq!(gateway.call("echo", "{}")["success"], true);
     let edited = json!({
@@ -386,8 +386,8 @@ fn patterns_that_match_nothing_are_told_at_the_start_once_the_servers_have_settl
             "away": { "command": "x", "disabled": true },
         },
     });
-    let run = Run::new(["--config", "t.json", "serve"]).file("t.json", config.to_string());
-    let gateway = Gateway::start(run);
+    let run = ProgramRun::new(["--config", "t.json", "serve"]).file("t.json", config.to_string());
+    let gateway = RunningServe::start(run);
     let told = "policy.deny: 'house/sleeep' matches no tool; did you mean 'house/sleep'?";
     wait_until("it is told", || gateway.log().contains(told));
     let log = gateway.log();
@@ -406,8 +406,9 @@ fn tm7_a_reordered_file_changes_the_owner_of_a_name() {
         let servers: serde_json::Map<String, Value> = servers.into_iter().collect();
         json!({ "mcpServers": servers }).to_string()
     };
-    let run = Run::new(["--config", "t.json", "serve"]).file("t.json", config(["one", "two"]));
-    let gateway = Gateway::start(run);
+    let run =
+        ProgramRun::new(["--config", "t.json", "serve"]).file("t.json", config(["one", "two"]));
+    let gateway = RunningServe::start(run);
     let owner = || {
         let (_, listed) = gateway.get("/api/tools");
         let listed: Value = serde_json::from_str(&listed).unwrap();
@@ -433,7 +434,7 @@ fn tm7_a_reordered_file_changes_the_owner_of_a_name() {
 
 #[test]
 fn sighup_reads_the_file_again_and_ends_nothing() {
-    let mut gateway = Gateway::start(Run::new(["serve"]).config("{}"));
+    let mut gateway = RunningServe::start(ProgramRun::new(["serve"]).config("{}"));
     gateway.signal("-HUP");
     wait_until("it is told", || {
         gateway
@@ -443,7 +444,7 @@ fn sighup_reads_the_file_again_and_ends_nothing() {
     assert_eq!(gateway.call("echo", "{}")["success"], true);
     assert_eq!(gateway.end("-TERM"), Some(0), "{}", gateway.log());
     // Without a file there is nothing to read, and no reason to end.
-    let mut gateway = Gateway::plain();
+    let mut gateway = RunningServe::plain();
     gateway.signal("-HUP");
     assert_eq!(gateway.call("echo", "{}")["success"], true);
     assert_eq!(gateway.end("-TERM"), Some(0), "{}", gateway.log());
@@ -453,8 +454,8 @@ fn sighup_reads_the_file_again_and_ends_nothing() {
 fn denied_tools_are_not_counted_and_every_address_is_told() {
     let config =
         json!({ "policy": { "deny": ["volume"] }, "serve": { "hosts": ["tools.example"] } });
-    let run = Run::new(["--config", "t.json", "serve"]).file("t.json", config.to_string());
-    let gateway = Gateway::start(run);
+    let run = ProgramRun::new(["--config", "t.json", "serve"]).file("t.json", config.to_string());
+    let gateway = RunningServe::start(run);
     let log = || gateway.log();
     wait_until("all is told", || log().contains("also reached as"));
     assert!(log().contains("tools=4"), "{}", log());
@@ -468,26 +469,26 @@ fn denied_tools_are_not_counted_and_every_address_is_told() {
 fn health_is_asked_without_a_token_and_answered_by_the_exit_code() {
     let token = "0123456789abcdef0123456789abcdef";
     let config = json!({ "serve": { "tokens": [{ "token": token }] } }).to_string();
-    let run = Run::new(["--config", "t.json", "serve"]).file("t.json", &config);
-    let mut gateway = Gateway::start(run);
+    let run = ProgramRun::new(["--config", "t.json", "serve"]).file("t.json", &config);
+    let mut gateway = RunningServe::start(run);
     wait_until("it is ready", || gateway.get("/readyz").0 == 200);
-    let done = Run::new(["health", &gateway.address]).done();
+    let done = ProgramRun::new(["health", &gateway.address]).done();
     assert_eq!(
         (done.code, done.stdout.as_str()),
         (Some(0), "ready\n"),
         "{done:?}"
     );
     let configured = json!({ "serve": { "bind": gateway.address } }).to_string();
-    let done = Run::new(["--config", "c.json", "health"])
+    let done = ProgramRun::new(["--config", "c.json", "health"])
         .file("c.json", configured)
         .done();
     assert_eq!(done.code, Some(0), "{done:?}");
     assert_eq!(gateway.end("-TERM"), Some(0));
     for run in [
-        Run::new(["health", &gateway.address]),
-        Run::new(["health", "not an address"]),
-        Run::new(["--config", "nope.json", "health"]),
-        Run::new(["health"]).config("{ nope"),
+        ProgramRun::new(["health", &gateway.address]),
+        ProgramRun::new(["health", "not an address"]),
+        ProgramRun::new(["--config", "nope.json", "health"]),
+        ProgramRun::new(["health"]).config("{ nope"),
     ] {
         let done = run.done();
         assert_eq!((done.code, done.stdout.as_str()), (Some(1), ""), "{done:?}");
@@ -497,8 +498,8 @@ fn health_is_asked_without_a_token_and_answered_by_the_exit_code() {
 
 #[test]
 fn beyond_loopback_it_tells_how_names_are_added() {
-    let run = Run::new(["serve"]).env("TOOLGATE_TOKEN", "0123456789abcdef0123456789abcdef");
-    let gateway = Gateway::start_at(run, "0.0.0.0:0");
+    let run = ProgramRun::new(["serve"]).env("TOOLGATE_TOKEN", "0123456789abcdef0123456789abcdef");
+    let gateway = RunningServe::start_at(run, "0.0.0.0:0");
     let told = "other machines get in by an address in numbers alone; to add a name: \"serve\": { \"hosts\": [\"tools.example.org\"] } in the configuration";
     wait_until("it is told", || gateway.log().contains(told));
 }
@@ -509,8 +510,9 @@ fn retry_of_an_edited_file_holds_for_the_next_server() {
         json!({ "retry": { "attempts": attempts, "baseDelay": "10ms" }, "mcpServers": servers })
             .to_string()
     };
-    let run = Run::new(["--config", "t.json", "serve"]).file("t.json", config(1, &json!({})));
-    let gateway = Gateway::start(run);
+    let run =
+        ProgramRun::new(["--config", "t.json", "serve"]).file("t.json", config(1, &json!({})));
+    let gateway = RunningServe::start(run);
     let servers = json!({ "lost": { "command": "no-such-program-of-toolgate" } });
     let path = gateway.folder.path().join("t.json");
     std::fs::write(path, config(2, &servers)).unwrap();
@@ -529,16 +531,17 @@ fn retry_of_an_edited_file_holds_for_the_next_server() {
 fn sighup_alone_applies_what_no_watch_notices() {
     use std::os::unix::fs::symlink;
     let deny = json!({ "policy": { "deny": ["echo"] } }).to_string();
-    let run = Run::new(["--config", "seen/t.json", "serve"])
+    let run = ProgramRun::new(["--config", "seen/t.json", "serve"])
         .file("old/t.json", "{}")
         .file("new/t.json", deny)
         .file("seen/other", "")
         .file("between/other", "");
-    // As in Kubernetes: the link that changes is in neither of the folders that are watched, those of the name and of the file.
+    // As in Kubernetes: the link that changes is in neither of the folders that are watched, those
+    // of the name and of the file.
     symlink("../between/t.json", run.path("seen/t.json")).unwrap();
     let link = run.path("between/t.json");
     symlink("../old/t.json", &link).unwrap();
-    let gateway = Gateway::start(run);
+    let gateway = RunningServe::start(run);
     std::fs::remove_file(&link).unwrap();
     symlink("../new/t.json", &link).unwrap();
     assert_eq!(gateway.call("echo", "{}")["success"], true);

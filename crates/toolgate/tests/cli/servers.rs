@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use crate::run::{Done, Run};
+use crate::run::{ProgramRun, RunOutput};
 
 /// A configuration of fake servers that are named by --config, and so agreed to.
 fn config(servers: &[(&str, &[&str])]) -> String {
@@ -17,8 +17,8 @@ fn config(servers: &[(&str, &[&str])]) -> String {
     json!({ "mcpServers": servers, "retry": { "attempts": 2, "baseDelay": "50ms" } }).to_string()
 }
 
-fn run(servers: &[(&str, &[&str])], arguments: &[&str], mark: &str) -> Done {
-    let done = Run::new(["--config", "house.json"])
+fn run(servers: &[(&str, &[&str])], arguments: &[&str], mark: &str) -> RunOutput {
+    let done = ProgramRun::new(["--config", "house.json"])
         .args(arguments)
         .file("house.json", config(servers))
         .env(fakemcp::MARK, mark)
@@ -57,7 +57,7 @@ fn a_name_that_always_renames_is_not_told_as_misspelt() {
         ("device_name=a", None),
         ("devise_name=a", Some("did you mean 'device_name'?")),
     ] {
-        let done = Run::new(["--config", "house.json", "call", "lamp", word, "--dry-run"])
+        let done = ProgramRun::new(["--config", "house.json", "call", "lamp", word, "--dry-run"])
             .file(
                 "house.json",
                 json!({ "mcpServers": { "house": entry } }).to_string(),
@@ -144,12 +144,13 @@ fn tools_of_servers_are_listed_and_missing_ones_are_named() {
 fn tm8_local_tools_are_there_when_a_server_fails_at_once() {
     let tool = json!({ "name": "greet", "description": "Greets", "parameters": { "type": "object" },
                        "implementation": { "type": "mock", "mock_response": "hello" } });
-    // It fails before anything else could happen: whatever came later than the servers would be missing in the block.
+    // It fails before anything else could happen: whatever came later than the servers would be
+    // missing in the block.
     let servers = json!({ "dead": { "command": "false" } });
     let config = json!({ "mcpServers": servers, "tools": [tool], "retry": { "attempts": 1 } });
     let light = "turn on the kitchen light";
     for command in [&["list"][..], &["ask", "-p", "intents", light]] {
-        let done = Run::new(["--config", "house.json"])
+        let done = ProgramRun::new(["--config", "house.json"])
             .args(command)
             .file("house.json", config.to_string())
             .done();
@@ -165,7 +166,7 @@ fn im6_server_health_starts_all_servers_and_says_how_they_are() {
     let entry = |modes: &[&str]| json!({ "command": fakemcp::program(), "args": modes });
     let servers = json!({ "house": entry(&[]), "dead": entry(&["after:initialize=exit:3"]) });
     let config = json!({ "mcpServers": servers, "tools": [tool], "retry": { "attempts": 1 } });
-    let done = Run::new(["--config", "house.json", "-q", "call", "servers"])
+    let done = ProgramRun::new(["--config", "house.json", "-q", "call", "servers"])
         .file("house.json", config.to_string())
         .env(fakemcp::MARK, "health")
         .done();
@@ -191,17 +192,17 @@ fn a_call_starts_only_the_servers_it_needs() {
         ("one__echo", [true, false]),
         ("pid", [true, true]),
     ] {
-        let run = Run::new(["--config", "house.json", "call", tool, "text=x"])
+        let run = ProgramRun::new(["--config", "house.json", "call", tool, "text=x"])
             .file("house.json", config(servers));
         let (child, folder) = run.start();
-        let done = Done::from(child.wait_with_output().unwrap());
+        let done = RunOutput::from(child.wait_with_output().unwrap());
         let found = ["one", "two"].map(|name| folder.path().join(name).exists());
         assert_eq!(found, started, "{tool}: {done:?}");
     }
 }
 
 #[test]
-fn a_call_of_a_server_is_answered_and_an_unknown_name_is_not_found_once_all_have_settled() {
+fn unknown_names_fail_once_servers_settled() {
     let servers: &[(&str, &[&str])] = &[("house", &["wait=200"])];
     let done = run(servers, &["call", "house__echo", "text=hi"], "call");
     assert_eq!(
@@ -223,7 +224,7 @@ fn a_call_of_a_server_is_answered_and_an_unknown_name_is_not_found_once_all_have
 #[test]
 fn ctrl_c_while_servers_start_ends_everything() {
     let mark = "ctrl-c";
-    let (child, _folder) = Run::new(["--config", "house.json", "call", "mute__x"])
+    let (child, _folder) = ProgramRun::new(["--config", "house.json", "call", "mute__x"])
         .file("house.json", config(&[("mute", &["mute"])]))
         .env(fakemcp::MARK, mark)
         .start();
@@ -232,7 +233,7 @@ fn ctrl_c_while_servers_start_ends_everything() {
         std::thread::yield_now();
     }
     fakemcp::send_signal("-INT", child.id());
-    let done = Done::from(child.wait_with_output().unwrap());
+    let done = RunOutput::from(child.wait_with_output().unwrap());
     assert_eq!(done.code, Some(130), "{done:?}");
     assert_eq!(done.json()["error_kind"], "cancelled");
     assert!(fakemcp::processes(mark).is_empty());
@@ -252,7 +253,7 @@ fn inspect_and_doctor_show_how_servers_are() {
     for expected in [
         "(mcp:house",
         "Server house  (connected over stdio, legacy era, ",
-        "1 line on its stdout was no message",
+        "1 line on its stdout was not a message",
         "  a stray line",
     ] {
         assert!(tool.contains(expected), "{expected}\n{tool}");
@@ -266,7 +267,7 @@ fn inspect_and_doctor_show_how_servers_are() {
     assert_eq!(done.code, Some(1), "{done:?}");
     for expected in [
         "ok       house          connected over stdio, legacy era, ",
-        "warning  house          1 line on its stdout was no message; a server should log to stderr\n",
+        "warning  house          1 line on its stdout was not a message; a server should log to stderr\n",
         "stdout: a stray line\n",
         "FAILED   dead           failed over stdio: ",
         "stderr: Traceback: no broker\n",
@@ -287,7 +288,7 @@ fn doctor_fails_and_names_the_broker_that_the_zwave_server_can_not_reach() {
     });
     let config = |server: &Value| json!({ "mcpServers": { "house": server } }).to_string();
     let doctor = |server: &Value| {
-        Run::new(["--config", "house.json", "doctor"])
+        ProgramRun::new(["--config", "house.json", "doctor"])
             .file("house.json", config(server))
             .done()
     };
@@ -311,7 +312,7 @@ fn doctor_fails_and_names_the_broker_that_the_zwave_server_can_not_reach() {
     let mut other = server.clone();
     other["health"] = json!("no_such_tool");
     let done = doctor(&other);
-    let warning = "its health is not known: the server offers no tool 'no_such_tool' here";
+    let warning = "its health is unknown: the server offers no tool 'no_such_tool' here";
     assert!(done.stdout.contains(warning), "{done:?}");
     other["health"] = json!(false);
     let done = doctor(&other);
@@ -337,7 +338,7 @@ fn mc2_only_secrets_are_hidden_in_the_block_and_the_details() {
     });
     std::fs::write(folder.path().join("t.json"), config.to_string()).unwrap();
     let run = |arguments: &[&str]| {
-        let run = Run::new(["--config", "t.json"]).args(arguments);
+        let run = ProgramRun::new(["--config", "t.json"]).args(arguments);
         run.within(folder.path()).done()
     };
     // Its tools are known from a time when it worked.
@@ -375,7 +376,7 @@ fn doctor_names_the_folder_of_a_broken_package_cache() {
     std::fs::set_permissions(&npx, mode).unwrap();
     let entry = json!({ "command": npx, "args": ["-y", "x"] });
     let config = json!({ "retry": { "attempts": 1 }, "mcpServers": { "x": entry } });
-    let done = Run::new(["--config", "t.json", "doctor"])
+    let done = ProgramRun::new(["--config", "t.json", "doctor"])
         .file("t.json", config.to_string())
         .done();
     assert_eq!(done.code, Some(1), "{done:?}");
@@ -394,7 +395,7 @@ fn doctor_warns_of_patterns_that_match_nothing_while_a_server_is_away() {
         ] },
         "mcpServers": { "away": { "command": "/nowhere/away" } },
     });
-    let done = Run::new(["--config", "t.json", "doctor"])
+    let done = ProgramRun::new(["--config", "t.json", "doctor"])
         .file("t.json", config.to_string())
         .done();
     let caveat = "(unless it is one of 'away', which can't be asked now)";
@@ -418,7 +419,12 @@ fn servers_of_a_file_in_the_folder_wait_for_an_agreement() {
         config(&[("house", &[])]),
     )
     .unwrap();
-    let run = |arguments: &[&str]| Run::new([]).args(arguments).within(folder.path()).done();
+    let run = |arguments: &[&str]| {
+        ProgramRun::new([])
+            .args(arguments)
+            .within(folder.path())
+            .done()
+    };
     let note = "toolgate.json in this folder is not in use, since nobody has agreed to it; 'toolgate trust' shows what it would do, and agrees";
     let before = run(&["list"]);
     assert!(!before.stdout.contains("mcp:house"), "{before:?}");
@@ -483,7 +489,7 @@ fn toolgate_mcp_offers_the_tools_of_servers_and_follows_the_file() {
 }
 
 #[test]
-fn who_only_calls_a_tool_is_not_told_which_names_clash() {
+fn calling_a_tool_hides_name_clashes() {
     let servers: &[(&str, &[&str])] = &[("house", &[]), ("office", &[])];
     let clash = "the same name";
     let listed = run(servers, &["list"], "clash");

@@ -13,13 +13,13 @@ use crate::llm::HANG;
 const USUAL: (usize, usize) = (80, 30);
 
 /// The program in a terminal of its own.
-pub(crate) struct Terminal {
+pub(crate) struct TmuxTerminal {
     folder: TempDir,
 }
 
-impl Terminal {
-    /// Runs a command line of the program, as a shell reads it, with a variable and a configuration. Nothing where there is no
-    /// tmux; with `CI=true` that is a failure.
+impl TmuxTerminal {
+    /// Runs a command line of the program, as a shell reads it, with a variable and a
+    /// configuration. Nothing where there is no tmux; with `CI=true` that is a failure.
     pub(crate) fn open(config: &str, variable: &str, command: &str) -> Option<Self> {
         Self::open_as("sh", config, variable, command, USUAL)
     }
@@ -152,7 +152,7 @@ impl Terminal {
     }
 }
 
-impl Drop for Terminal {
+impl Drop for TmuxTerminal {
     fn drop(&mut self) {
         let socket = self.folder.path().join("tmux");
         // It ends by itself with the program.

@@ -1,13 +1,13 @@
 use fakellm::{Answer, Script};
 use serde_json::json;
 
-use crate::llm::{Llm, PROVIDERS, alone, weekday_call, weekday_script};
-use crate::run::{Done, Run};
+use crate::llm::{PROVIDERS, ScriptedLlm, alone, weekday_call, weekday_script};
+use crate::run::{ProgramRun, RunOutput};
 
 #[test]
 fn the_record_of_tools_that_ran_survives_a_model_that_fails_after_them() {
     for provider in PROVIDERS {
-        let llm = Llm::new([
+        let llm = ScriptedLlm::new([
             weekday_call(),
             Answer::fails(400, "invalid_request_error", "no"),
         ]);
@@ -42,19 +42,16 @@ fn a_model_that_can_not_be_had_is_a_failure() {
             "ollama pull",
         ),
     ] {
-        let llm = Llm::new([answer]);
+        let llm = ScriptedLlm::new([answer]);
         let done = llm.ask(provider, &["x"]).done();
         assert_eq!((done.stdout.as_str(), done.code), ("", Some(1)), "{done:?}");
         assert!(done.stderr.contains(expected), "{done:?}");
         assert_eq!(llm.requests().len(), 1, "asked once: {provider}");
     }
-    let done = alone(Run::new(["ask", "-p", "ollama", "x"])).done();
-    assert!(
-        done.stderr.contains("ollama can not be reached"),
-        "{done:?}"
-    );
+    let done = alone(ProgramRun::new(["ask", "-p", "ollama", "x"])).done();
+    assert!(done.stderr.contains("ollama can't be reached"), "{done:?}");
     assert_eq!(done.code, Some(1));
-    let llm = Llm::new([Answer::fails(400, "invalid_request_error", "no")]);
+    let llm = ScriptedLlm::new([Answer::fails(400, "invalid_request_error", "no")]);
     let record = llm.ask("openai", &["--json", "x"]).done();
     assert!(
         record.json()["error"].as_str().unwrap().contains("refused"),
@@ -66,11 +63,11 @@ fn a_model_that_can_not_be_had_is_a_failure() {
 #[test]
 fn ctrl_c_leaves_the_question_and_the_model_hears_of_it() {
     for provider in PROVIDERS {
-        let llm = Llm::new([Answer::black_hole()]);
+        let llm = ScriptedLlm::new([Answer::black_hole()]);
         let (child, _folder) = llm.ask(provider, &["x"]).start();
         llm.asked(1);
         fakemcp::send_signal("-INT", child.id());
-        let done = Done::from(child.wait_with_output().unwrap());
+        let done = RunOutput::from(child.wait_with_output().unwrap());
         assert_eq!(
             (done.stdout.as_str(), done.code),
             ("", Some(130)),
@@ -86,7 +83,7 @@ fn only_the_tools_that_were_chosen_are_offered() {
         &["-t", "date*", "--tools", "echo"][..],
         &["--tools", "datetime, echo"],
     ] {
-        let llm = Llm::new([Answer::text("ok")]);
+        let llm = ScriptedLlm::new([Answer::text("ok")]);
         let done = llm.ask("ollama", &[chosen, &["x"]].concat()).done();
         assert_eq!(done.code, Some(0), "{done:?}");
         let request = llm.requests()[0].json();
@@ -102,7 +99,7 @@ fn only_the_tools_that_were_chosen_are_offered() {
 #[test]
 fn a_tool_that_needs_approval_is_denied_without_it() {
     for (flags, expected) in [(&[][..], "needs approval"), (&["--yes"], "hello")] {
-        let llm = Llm::new([
+        let llm = ScriptedLlm::new([
             Answer::call("c", "echo", &json!({ "text": "hello" })),
             Answer::text("ok"),
         ]);
@@ -122,13 +119,13 @@ fn a_tool_that_needs_approval_is_denied_without_it() {
 #[test]
 fn a_conversation_is_saved_and_resumed_by_another_provider() {
     let folder = tempfile::tempdir().unwrap();
-    let llm = Llm::new(weekday_script());
+    let llm = ScriptedLlm::new(weekday_script());
     let done = llm
         .ask("ollama", &["--save", "c.json", "which day"])
         .within(folder.path())
         .done();
     assert_eq!(done.code, Some(0), "{done:?}");
-    let llm = Llm::new([Answer::text("As I said.")]);
+    let llm = ScriptedLlm::new([Answer::text("As I said.")]);
     let done = llm
         .ask(
             "anthropic",
@@ -149,26 +146,23 @@ fn a_conversation_is_saved_and_resumed_by_another_provider() {
 }
 
 #[test]
-fn a_conversation_goes_on_with_whom_it_was_unless_told_otherwise() {
+fn a_conversation_resumes_with_its_provider() {
     let folder = tempfile::tempdir().unwrap();
-    let ollama = Llm::scripted(Script::always(Answer::text("ok")));
+    let ollama = ScriptedLlm::scripted(Script::always(Answer::text("ok")));
     let done = ollama
         .ask("ollama", &["--save", "c.json", "a secret"])
         .within(folder.path())
         .done();
     assert_eq!(done.code, Some(0), "{done:?}");
     let resumed = |arguments: &[&str]| {
-        let run = Run::new(["ask", "--json", "--resume", "c.json"]);
+        let run = ProgramRun::new(["ask", "--json", "--resume", "c.json"]);
         run.args(arguments).within(folder.path())
     };
-    let openai = Llm::scripted(Script::always(Answer::text("ok")));
+    let openai = ScriptedLlm::scripted(Script::always(Answer::text("ok")));
     // Ollama is not there now, and somebody else is.
     let done = openai.known_to(alone(resumed(&["x"])), "openai").done();
     assert_eq!(done.code, Some(1), "{done:?}");
-    assert!(
-        done.stderr.contains("ollama can not be reached"),
-        "{done:?}"
-    );
+    assert!(done.stderr.contains("ollama can't be reached"), "{done:?}");
     assert!(openai.requests().is_empty());
     let run = ollama.known_to(openai.known_to(resumed(&["x"]), "openai"), "ollama");
     let record = run.json();
@@ -177,7 +171,7 @@ fn a_conversation_goes_on_with_whom_it_was_unless_told_otherwise() {
         (
             &json!("ollama"),
             &json!("qwen3:0.6b"),
-            &json!("the saved conversation was with it")
+            &json!("it answered in the saved conversation")
         )
     );
     let run = resumed(&["-p", "openai", "-m", "qwen3:0.6b", "x"]);
@@ -189,7 +183,8 @@ fn a_conversation_goes_on_with_whom_it_was_unless_told_otherwise() {
     let done = openai.known_to(alone(resumed(&["x"])), "openai").done();
     assert_eq!(done.code, Some(2), "{done:?}");
     assert!(
-        done.stderr.contains("anthropic needs a key") && done.stderr.contains("--provider goes on"),
+        done.stderr.contains("anthropic needs a key")
+            && done.stderr.contains("--provider continues"),
         "{done:?}"
     );
 }
@@ -199,15 +194,15 @@ fn tools_that_nobody_has_are_said() {
     for (pattern, expected) in [
         (
             "datetme",
-            "--tools datetme: no tool is like that; did you mean 'datetime'?",
+            "--tools datetme: no tool matches; did you mean 'datetime'?",
         ),
         (
             "zzz/*",
-            "--tools zzz/*: no tool is like that; 'toolgate list' shows",
+            "--tools zzz/*: no tool matches; 'toolgate list' shows",
         ),
-        ("echo,nope__*", "--tools nope__*: no tool is like that"),
+        ("echo,nope__*", "--tools nope__*: no tool matches"),
     ] {
-        let llm = Llm::new([]);
+        let llm = ScriptedLlm::new([]);
         let done = llm.ask("ollama", &["-t", pattern, "x"]).done();
         assert!(done.stderr.contains(expected), "{done:?}");
         assert_eq!((done.stdout.as_str(), done.code), ("", Some(2)), "{done:?}");
@@ -217,17 +212,17 @@ fn tools_that_nobody_has_are_said() {
 
 #[test]
 fn a_signal_to_terminate_is_seen_in_the_exit_code() {
-    let llm = Llm::new([Answer::black_hole()]);
+    let llm = ScriptedLlm::new([Answer::black_hole()]);
     let (child, _folder) = llm.ask("ollama", &["x"]).start();
     llm.asked(1);
     fakemcp::send_signal("-TERM", child.id());
-    let done = Done::from(child.wait_with_output().unwrap());
+    let done = RunOutput::from(child.wait_with_output().unwrap());
     assert_eq!((done.stdout.as_str(), done.code), ("", Some(143)));
 }
 
 #[test]
 fn a_turn_that_takes_too_long_ends() {
-    let llm = Llm::new([Answer::black_hole()]);
+    let llm = ScriptedLlm::new([Answer::black_hole()]);
     let done = llm.ask("ollama", &["--timeout", "300ms", "x"]).done();
     assert_eq!((done.stdout.as_str(), done.code), ("", Some(1)), "{done:?}");
     for part in ["ollama did not", "--timeout gives it longer"] {
@@ -237,7 +232,7 @@ fn a_turn_that_takes_too_long_ends() {
 
 #[test]
 fn a_model_that_says_nothing_has_not_answered() {
-    let llm = Llm::scripted(Script::always(Answer::empty()));
+    let llm = ScriptedLlm::scripted(Script::always(Answer::empty()));
     let done = llm.ask("ollama", &["x"]).done();
     assert_eq!((done.stdout.as_str(), done.code), ("", Some(1)), "{done:?}");
     assert!(

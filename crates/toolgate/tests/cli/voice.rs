@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
 use crate::children::{signal, wait_until};
-use crate::llm::{Llm, weekday, weekday_call};
-use crate::run::{Done, Run};
+use crate::llm::{ScriptedLlm, weekday, weekday_call};
+use crate::run::{ProgramRun, RunOutput};
 
 /// Somebody says "turn on switch one"; what is understood is the double's choice.
 const SPOKEN: &str = concat!(
@@ -20,17 +20,17 @@ const SPOKEN: &str = concat!(
     "/../toolgate-voice/tests/sounds/turn-on-switch-one.wav"
 );
 const SUM: &str = "What is 17 percent of 340?";
-/// Whoever speaks all at once must not be drowned by a tone: while that sounds, nothing is heard.
+/// The tone must not drown speech that comes all at once: while it plays, nothing is heard.
 const TONELESS: &str = r#"{ "voice": { "tones": false } }"#;
 
 /// Doubles of the engines, and the threads they run on.
-struct Engines {
+struct FakeEngines {
     runtime: Runtime,
     asr: FakeAsr,
     tts: FakeTts,
 }
 
-impl Engines {
+impl FakeEngines {
     /// Everything that is said is understood as the next of these.
     fn new<const N: usize>(texts: [&str; N]) -> Self {
         let runtime = Runtime::new().unwrap();
@@ -40,19 +40,19 @@ impl Engines {
     }
 
     /// A run that uses them and plays nothing.
-    fn voice(&self, arguments: &[&str]) -> Run {
+    fn voice(&self, arguments: &[&str]) -> ProgramRun {
         self.heard_from("none", arguments)
     }
 
     /// The same, played elsewhere.
-    fn heard_from(&self, out: &str, arguments: &[&str]) -> Run {
-        Run::new(["voice", "--out", out])
+    fn heard_from(&self, out: &str, arguments: &[&str]) -> ProgramRun {
+        ProgramRun::new(["voice", "--out", out])
             .args(&["--asr", &self.asr.address(), "--tts", &self.tts.address()])
             .args(arguments)
     }
 
     /// The same without a model.
-    fn intents(&self, arguments: &[&str]) -> Run {
+    fn intents(&self, arguments: &[&str]) -> ProgramRun {
         self.voice(&["-p", "intents"]).args(arguments)
     }
 }
@@ -71,7 +71,7 @@ fn wrong_usage_is_told_before_anything_starts() {
         (&["--wav", "none.wav"][..], "{}", "cannot read none.wav"),
         (&["--wav", NO_SOUND], "{}", "this is not WAV"),
         (&["--push-to-talk"], recorder, "needs a terminal"),
-        (&["--asr", "localhost"], "{}", "is no Wyoming address"),
+        (&["--asr", "localhost"], "{}", "is not a Wyoming address"),
         (&["--mic", "none"], "{}", "nothing to answer"),
         (&["--mic", "-"], unset, "mqtt.password: the variable NOPE"),
         (
@@ -86,7 +86,10 @@ fn wrong_usage_is_told_before_anything_starts() {
             "two providers",
         ),
     ] {
-        let done = Run::new(["voice"]).args(arguments).config(config).done();
+        let done = ProgramRun::new(["voice"])
+            .args(arguments)
+            .config(config)
+            .done();
         assert!(done.stderr.contains(expected), "{arguments:?} {done:?}");
         assert_eq!((done.stdout.as_str(), done.code), ("", Some(2)));
     }
@@ -94,7 +97,7 @@ fn wrong_usage_is_told_before_anything_starts() {
 
 #[test]
 fn files_are_answered_on_stdout_and_what_happened_is_in_the_log() {
-    let engines = Engines::new([SUM, "What is 2 plus 2?"]);
+    let engines = FakeEngines::new([SUM, "What is 2 plus 2?"]);
     let done = engines.intents(&["--wav", SPOKEN, SPOKEN]).done();
     let answers: Vec<&str> = done.stdout.lines().collect();
     assert_eq!(answers.len(), 2, "{done:?}");
@@ -110,8 +113,8 @@ fn files_are_answered_on_stdout_and_what_happened_is_in_the_log() {
 
 #[test]
 fn a_turn_is_one_line_of_json_for_programs() {
-    let llm = Llm::new([weekday_call(), Answer::text("It was a **Saturday**.")]);
-    let engines = Engines::new(["which day was it"]);
+    let llm = ScriptedLlm::new([weekday_call(), Answer::text("It was a **Saturday**.")]);
+    let engines = FakeEngines::new(["which day was it"]);
     let run = engines.voice(&["-p", "ollama", "--json", "--wav", SPOKEN]);
     let done = llm.known_to(run, "ollama").done();
     let turn = done.json();
@@ -130,15 +133,15 @@ fn a_turn_is_one_line_of_json_for_programs() {
 
 #[test]
 fn a_request_that_fails_or_is_none_is_a_failure() {
-    let llm = Llm::new([Answer::fails(400, "invalid_request_error", "no")]);
-    let engines = Engines::new(["hello there"]);
+    let llm = ScriptedLlm::new([Answer::fails(400, "invalid_request_error", "no")]);
+    let engines = FakeEngines::new(["hello there"]);
     let run = engines.voice(&["-q", "-p", "ollama", "--wav", SPOKEN]);
     let done = llm.known_to(run, "ollama").done();
     assert_eq!(done.code, Some(1), "{done:?}");
     assert!(!done.stdout.is_empty(), "something is said: {done:?}");
     let failed = "error: 1 of 1 requests failed: ";
     assert!(done.stderr.starts_with(failed), "also with -q: {done:?}");
-    let engines = Engines::new([]);
+    let engines = FakeEngines::new([]);
     let done = engines.intents(&["-q", "--wav", SPOKEN]).done();
     assert_eq!((done.stdout.as_str(), done.code), ("", Some(1)), "{done:?}");
     assert!(
@@ -149,7 +152,7 @@ fn a_request_that_fails_or_is_none_is_a_failure() {
 
 #[test]
 fn what_became_of_each_file_is_told_to_programs() {
-    let engines = Engines::new([SUM, "Never mind.", "[BLANK_AUDIO]"]);
+    let engines = FakeEngines::new([SUM, "Never mind.", "[BLANK_AUDIO]"]);
     let folder = tempfile::tempdir().unwrap();
     let quiet = folder.path().join("quiet.wav");
     let mut file = std::fs::read(SPOKEN).unwrap();
@@ -176,7 +179,7 @@ fn what_became_of_each_file_is_told_to_programs() {
             [
                 Some(SPOKEN),
                 dropped,
-                Some("only what engines write for silence")
+                Some("likely a transcription of silence")
             ],
         ],
         "{done:?}"
@@ -186,8 +189,8 @@ fn what_became_of_each_file_is_told_to_programs() {
 }
 
 #[test]
-fn a_model_that_nobody_named_and_that_is_lost_is_told_and_stood_in_for() {
-    let engines = Engines::new([SUM]);
+fn a_lost_default_model_falls_back() {
+    let engines = FakeEngines::new([SUM]);
     let nowhere = "http://127.0.0.1:1";
     let run = engines
         .voice(&["--wav", SPOKEN])
@@ -198,7 +201,7 @@ fn a_model_that_nobody_named_and_that_is_lost_is_told_and_stood_in_for() {
     let lost = done
         .stderr
         .lines()
-        .filter(|line| line.contains("lost; it is looked for"));
+        .filter(|line| line.contains("lost; retrying until it is back"));
     let lost: Vec<&str> = lost.collect();
     assert!(
         lost.len() == 1 && lost[0].contains("role=model"),
@@ -208,7 +211,7 @@ fn a_model_that_nobody_named_and_that_is_lost_is_told_and_stood_in_for() {
 
 #[test]
 fn whoever_changes_their_mind_is_understood() {
-    let engines = Engines::new(["Never mind."]);
+    let engines = FakeEngines::new(["Never mind."]);
     let done = engines.intents(&["--wav", SPOKEN]).done();
     assert_eq!((done.stdout.as_str(), done.code), ("", Some(0)), "{done:?}");
     assert!(!done.stderr.contains("error"), "{done:?}");
@@ -216,7 +219,7 @@ fn whoever_changes_their_mind_is_understood() {
 
 #[test]
 fn raw_sound_is_heard_from_stdin_until_it_ends() {
-    let engines = Engines::new([SUM]);
+    let engines = FakeEngines::new([SUM]);
     let file = std::fs::read(SPOKEN).unwrap();
     let start = file.windows(4).position(|four| four == b"data").unwrap() + 8;
     let run = engines.intents(&["--mic", "-"]).config(TONELESS);
@@ -227,7 +230,7 @@ fn raw_sound_is_heard_from_stdin_until_it_ends() {
 
 #[test]
 fn one_request_can_be_enough() {
-    let engines = Engines::new([SUM, SUM, SUM]);
+    let engines = FakeEngines::new([SUM, SUM, SUM]);
     let files = ["--once", "--wav", SPOKEN, SPOKEN, SPOKEN];
     let done = engines.intents(&files).done();
     assert_eq!(done.stdout.lines().count(), 1, "{done:?}");
@@ -236,8 +239,8 @@ fn one_request_can_be_enough() {
 
 #[test]
 fn what_needs_approval_is_denied_where_nobody_can_be_asked() {
-    let llm = Llm::new([weekday_call(), Answer::text("I may not do that.")]);
-    let engines = Engines::new(["which day was it"]);
+    let llm = ScriptedLlm::new([weekday_call(), Answer::text("I may not do that.")]);
+    let engines = FakeEngines::new(["which day was it"]);
     let run = engines
         .voice(&["-p", "ollama", "--wav", SPOKEN])
         .config(r#"{ "policy": { "ask": ["datetime"] } }"#);
@@ -245,8 +248,8 @@ fn what_needs_approval_is_denied_where_nobody_can_be_asked() {
     assert_eq!(done.stdout, "I may not do that.\n", "{done:?}");
     let told = llm.requests()[1].json().to_string();
     assert!(told.contains("needs approval"), "{told}");
-    let llm = Llm::new([weekday_call(), Answer::text("A Saturday.")]);
-    let engines = Engines::new(["which day was it"]);
+    let llm = ScriptedLlm::new([weekday_call(), Answer::text("A Saturday.")]);
+    let engines = FakeEngines::new(["which day was it"]);
     let run = engines
         .voice(&["-p", "ollama", "--yes", "--wav", SPOKEN])
         .config(r#"{ "policy": { "ask": ["datetime"] } }"#);
@@ -262,8 +265,8 @@ fn the_volume_is_that_of_the_voice_and_muted_it_costs_nothing() {
         ("none", "there is no volume", &["I am quiet."]),
     ] {
         let mute = Answer::call("call_1", "volume", &json!({ "action": "mute" }));
-        let llm = Llm::new([mute, Answer::text("I am quiet.")]);
-        let engines = Engines::new(["be quiet now please"]);
+        let llm = ScriptedLlm::new([mute, Answer::text("I am quiet.")]);
+        let engines = FakeEngines::new(["be quiet now please"]);
         let run = engines.heard_from(out, &["-p", "ollama", "--wav", SPOKEN]);
         let done = llm.known_to(run, "ollama").done();
         assert_eq!(done.stdout, "I am quiet.\n", "{done:?}");
@@ -275,7 +278,7 @@ fn the_volume_is_that_of_the_voice_and_muted_it_costs_nothing() {
 
 #[test]
 fn text_is_answered_for_home_assistant_without_a_microphone() {
-    let engines = Engines::new([]);
+    let engines = FakeEngines::new([]);
     let port = Port::take();
     let run = engines.intents(&["--handle", &port.address()]);
     let (child, _folder) = run.start_open();
@@ -291,19 +294,20 @@ fn text_is_answered_for_home_assistant_without_a_microphone() {
         told.extend_from_slice(&some[..read]);
     }
     signal("-INT", &child);
-    let done = Done::from(child.wait_with_output().unwrap());
+    let done = RunOutput::from(child.wait_with_output().unwrap());
     assert_eq!(done.code, Some(130), "{done:?}");
-    let told = done.stderr.matches("nobody listens in this room").count();
+    let told = done.stderr.matches("the microphone is off").count();
     assert_eq!(told, 1, "{done:?}");
 }
 
 #[test]
-fn a_port_that_is_taken_is_no_mistake_of_the_configuration() {
-    let engines = Engines::new([SUM]);
+fn a_taken_port_is_not_a_usage_error() {
+    let engines = FakeEngines::new([SUM]);
     let taken = engines.asr.address();
     for option in ["--handle", "--serve-tts"] {
         let done = engines.intents(&["--wav", SPOKEN, option, &taken]).done();
-        let expected = format!("error: cannot listen on {taken}: another program listens there");
+        let expected =
+            format!("error: cannot listen on {taken}: another program is already listening there");
         assert!(done.stderr.contains(&expected), "{done:?}");
         assert_eq!(done.code, Some(1), "{done:?}");
     }
@@ -311,13 +315,13 @@ fn a_port_that_is_taken_is_no_mistake_of_the_configuration() {
 
 #[test]
 fn what_is_open_to_the_network_is_warned_of_once() {
-    let engines = Engines::new([SUM]);
+    let engines = FakeEngines::new([SUM]);
     let port = Port::take();
     let address = format!("tcp://0.0.0.0:{}", port.number());
     let done = engines
         .intents(&["--wav", SPOKEN, "--handle", &address])
         .done();
-    let told = done.stderr.matches("Wyoming knows no password").count();
+    let told = done.stderr.matches("Wyoming has no passwords").count();
     assert_eq!(told, 1, "{done:?}");
     assert_eq!(done.code, Some(0), "{done:?}");
 }
@@ -325,7 +329,7 @@ fn what_is_open_to_the_network_is_warned_of_once() {
 #[test]
 fn ctrl_c_ends_it_and_its_servers() {
     for input in [["--mic", "-"], ["--wav", SPOKEN]] {
-        let engines = Engines::new([]);
+        let engines = FakeEngines::new([]);
         let mark = format!("voice of {}", std::process::id());
         let config = json!({ "mcpServers": { "deaf": server(&mark) } });
         let run = engines.intents(&[input[0], input[1], "--config", "servers.json"]);
@@ -335,7 +339,7 @@ fn ctrl_c_ends_it_and_its_servers() {
         let _sound = child.stdin.take();
         wait_until("its server runs", || !fakemcp::processes(&mark).is_empty());
         signal("-INT", &child);
-        let done = Done::from(child.wait_with_output().unwrap());
+        let done = RunOutput::from(child.wait_with_output().unwrap());
         assert_eq!(done.code, Some(130), "{input:?}: {done:?}");
         assert!(!done.stderr.contains("error: "), "{input:?}: {done:?}");
         wait_until("nothing is left", || fakemcp::processes(&mark).is_empty());
@@ -344,7 +348,7 @@ fn ctrl_c_ends_it_and_its_servers() {
 
 #[test]
 fn its_configuration_is_followed_while_it_runs() {
-    let engines = Engines::new([]);
+    let engines = FakeEngines::new([]);
     let marks = ["before", "after"].map(|when| format!("voice {when} {}", std::process::id()));
     let configs = [
         json!({ "mcpServers": { "one": server(&marks[0]) } }),
@@ -362,7 +366,7 @@ fn its_configuration_is_followed_while_it_runs() {
         runs(&marks[1]) && !runs(&marks[0])
     });
     signal("-INT", &child);
-    let done = Done::from(child.wait_with_output().unwrap());
+    let done = RunOutput::from(child.wait_with_output().unwrap());
     let told = "'voice' changed: that takes effect at the next start";
     assert_eq!(done.stderr.matches(told).count(), 1, "{done:?}");
 }

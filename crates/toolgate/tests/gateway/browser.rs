@@ -1,4 +1,5 @@
-//! The dashboard in a real browser: every element used, no error on its console, nothing that keeps a person out.
+//! The dashboard in a real browser: every element used, no error on its console, nothing that
+//! keeps a person out.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -11,7 +12,7 @@ use toolgate_core::{
 };
 use toolgate_journal::{Journal, JournalSettings};
 
-use crate::support::{Gateway, browser_tools, fake_server};
+use crate::support::{ServeProcess, browser_tools, fake_server};
 
 const TOKEN: &str = "correct-horse-battery-staple";
 const KITCHEN: &str = "kettle-spoon-oven-table";
@@ -24,7 +25,7 @@ fn pictures() -> PathBuf {
 }
 
 /// Runs one of the scripts beside this file in Node, with the driver of the browser.
-pub(crate) fn drive(tools: &Path, script: &str, gateway: &Gateway, more: &[&str]) {
+pub(crate) fn drive(tools: &Path, script: &str, gateway: &ServeProcess, more: &[&str]) {
     let script = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests/gateway")
         .join(script);
@@ -49,7 +50,7 @@ pub(crate) fn drive(tools: &Path, script: &str, gateway: &Gateway, more: &[&str]
     );
 }
 
-/// One server that writes what it should not, one that describes itself in HTML, one that is not there.
+/// One server that pollutes stdout, one that describes itself in HTML, and one that is missing.
 fn house(folder: &Path) -> Value {
     let tools = folder.join("tools.json");
     let text =
@@ -83,7 +84,7 @@ fn every_element_of_the_dashboard_works_in_a_browser() {
         return;
     };
     let folder = tempfile::tempdir().unwrap();
-    let gateway = Gateway::start(folder.path(), &house(folder.path()));
+    let gateway = ServeProcess::start(folder.path(), &house(folder.path()));
     let pid = gateway.child.id().to_string();
     drive(&tools, "dashboard.mjs", &gateway, &[&pid]);
 }
@@ -101,7 +102,7 @@ fn a_degraded_server_and_edits_that_need_a_restart_are_shown() {
         "env": { "MQTT_BROKER_URL": "mqtt://127.0.0.1:1" },
         "startTimeout": "60s",
     } } });
-    let gateway = Gateway::start(folder.path(), &config);
+    let gateway = ServeProcess::start(folder.path(), &config);
     let file = folder.path().join("gateway.json");
     let file = file.to_string_lossy();
     drive(&tools, "degraded.mjs", &gateway, &[&file]);
@@ -120,7 +121,7 @@ fn a_changed_tool_is_shown_and_agreed_to() {
     let file = file.to_string_lossy();
     let list = format!("list={file}");
     let config = json!({ "mcpServers": { "house": fake_server(&[&list]) } });
-    let gateway = Gateway::start(folder.path(), &config);
+    let gateway = ServeProcess::start(folder.path(), &config);
     drive(&tools, "changed.mjs", &gateway, &[&file]);
 }
 
@@ -136,7 +137,7 @@ fn the_sign_in_page_lets_in_who_has_the_token_and_nobody_else() {
         "policy": { "ask": ["volume"] },
         "model": { "provider": "intents" },
     });
-    let gateway = Gateway::start(folder.path(), &config);
+    let gateway = ServeProcess::start(folder.path(), &config);
     drive(&tools, "signin.mjs", &gateway, &[TOKEN, KITCHEN]);
 }
 
@@ -151,7 +152,7 @@ fn a_token_with_a_list_is_shown_only_what_it_may_do() {
         "serve": { "token": TOKEN, "tokens": [{ "token": KITCHEN, "name": "kitchen", "allow": allow }] },
         "mcpServers": { "house": fake_server(&[]) },
     });
-    let gateway = Gateway::start(folder.path(), &config);
+    let gateway = ServeProcess::start(folder.path(), &config);
     drive(&tools, "rights.mjs", &gateway, &[TOKEN, KITCHEN]);
 }
 
@@ -162,13 +163,13 @@ fn the_list_stays_quick_with_ten_thousand_calls() {
     };
     let folder = tempfile::tempdir().unwrap();
     record(folder.path(), 10_000);
-    let gateway = Gateway::start(folder.path(), &json!({}));
+    let gateway = ServeProcess::start(folder.path(), &json!({}));
     drive(&tools, "crowd.mjs", &gateway, &[]);
 }
 
-struct Counting(ToolDefinition);
+struct CountingTool(ToolDefinition);
 
-impl Tool for Counting {
+impl Tool for CountingTool {
     fn definition(&self) -> &ToolDefinition {
         &self.0
     }
@@ -190,7 +191,7 @@ fn record(home: &Path, calls: usize) {
     });
 }
 
-/// Does something with the journal of the gateway whose home the folder is, as another command would.
+/// Uses the journal of the gateway with this home, as another command would.
 pub(crate) fn beside(home: &Path, command: &str, work: impl AsyncFnOnce(&Journal, &ToolExecutor)) {
     let file = home.join(".local/state/toolgate/journal.db");
     let settings: JournalSettings = serde_json::from_value(json!({ "sync": "relaxed" })).unwrap();
@@ -200,7 +201,7 @@ pub(crate) fn beside(home: &Path, command: &str, work: impl AsyncFnOnce(&Journal
         let journal = Journal::open(&file, &settings, Redactor::default(), command).unwrap();
         let manager = ToolManager::new();
         let definition = ToolDefinition::builder("counting", "Counts", json!({ "type": "object" }));
-        manager.add(Counting(definition.build().unwrap()));
+        manager.add(CountingTool(definition.build().unwrap()));
         let executor = ToolExecutor::builder(Arc::new(manager));
         let executor = executor.observer(journal.observer()).build();
         work(&journal, &executor).await;

@@ -1,5 +1,5 @@
-//! Clients that others wrote, at `/mcp` of the whole program. What the transport does with each of them in detail is tested
-//! beside it, in `toolgate-mcp`; here what they call passes the gateway, is recorded, and can be seen.
+//! Third-party clients at `/mcp` of the whole program. `toolgate-mcp` tests the transport in
+//! detail; here their calls pass the gateway, are recorded and can be seen.
 
 use std::net::TcpListener;
 use std::path::Path;
@@ -7,7 +7,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use crate::support::{Gateway, fake_server, get};
+use crate::support::{ServeProcess, fake_server, get};
 
 /// Runs a client that prints JSON.
 fn run(program: &Path, arguments: &[&str]) -> Value {
@@ -40,13 +40,13 @@ fn the_sdks_and_the_inspector_work_with_the_whole_gateway() {
     let Some(clients) = thirdparty::MCP_CLIENTS.folder() else {
         return;
     };
-    // A search engine that takes questions and says nothing.
+    // A search engine that accepts connections and never answers.
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let engine = format!("http://{}/", silent.local_addr().unwrap());
     let folder = tempfile::tempdir().unwrap();
     let house = json!({ "house": fake_server(&[]) });
     let config = json!({ "search": { "url": engine }, "mcpServers": house });
-    let gateway = Gateway::start(folder.path(), &config);
+    let gateway = ServeProcess::start(folder.path(), &config);
     gateway.ready();
     let url = format!("{}/mcp", gateway.url());
     let script = |name| {
@@ -77,7 +77,7 @@ fn the_sdks_and_the_inspector_work_with_the_whole_gateway() {
 }
 
 /// Four clients with fifty calls at once and one that was given up, and the inspector's.
-fn all_was_seen(gateway: &Gateway) {
+fn all_was_seen(gateway: &ServeProcess) {
     let count = |filter: &str| {
         let path = format!("/api/calls?limit=1000&origin=mcp&{filter}");
         get(&gateway.address, &path).1.as_array().unwrap().len()

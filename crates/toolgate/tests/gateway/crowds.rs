@@ -1,4 +1,4 @@
-//! Far more callers than there is room for, and callers who never ask anything.
+//! Far more callers than the gateway has room for, and connections that stay idle.
 
 use std::io::Read;
 use std::net::TcpStream;
@@ -8,39 +8,41 @@ use std::time::Duration;
 use serde_json::json;
 use tokio::time::Instant;
 
-use crate::figures::{Use, size, tell};
-use crate::support::{Gateway, Line, fake_server, header, pause};
+use crate::figures::{ProcessUse, size, tell};
+use crate::support::{HttpConnection, ServeProcess, fake_server, header, pause};
 
 /// What one idle connection may cost, in KiB, and all of them besides.
 const MEMORY_EACH: usize = 32;
 const MEMORY: usize = 8 << 10;
 /// How many connect at the same time.
 const CONNECTING: usize = 50;
-/// Files beyond the room for connections: 64 that are told so, those that were sent away but had no turn yet, of which a runtime lets
-/// 128 come together, and a few of the gateway itself.
+/// Files beyond the room for connections: 64 that are told so, those that were sent away but had no
+/// turn yet, of which a runtime lets 128 come together, and a few of the gateway itself.
 const LEAVING: usize = 64 + 128 + 64;
 /// Calls that may be under way.
 const PLACES: usize = 16;
 const CALLERS: usize = PLACES * 10;
-/// How long the tool of the overload takes, and how long a call of it takes at most: its place is free or it is refused.
+/// How long the tool of the overload takes, and how long a call of it takes at most: its place is
+/// free or it is refused.
 const SLOW: u64 = 200;
 const LATE: Duration = Duration::from_secs(5);
 /// What an overload may cost, in KiB.
 const OVERLOAD: usize = 64 << 10;
 
-/// Connects so often and says nothing; then the gateway answers somebody else, and after ten seconds all of them are gone.
+/// Connects so often and says nothing; then the gateway answers somebody else, and after ten
+/// seconds all of them are gone.
 fn idle_sockets(sockets: usize, places: usize) {
     let folder = tempfile::tempdir().unwrap();
     let config = json!({ "serve": { "connections": places } });
-    let gateway = Gateway::start(folder.path(), &config);
+    let gateway = ServeProcess::start(folder.path(), &config);
     gateway.ready();
-    let before = Use::of(&gateway);
+    let before = ProcessUse::of(&gateway);
     let (idle, during) = connect(&gateway, sockets);
     let held = during.files.saturating_sub(before.files);
     // Who has only just come is not sent away for others.
     pause(1500);
     let began = Instant::now();
-    let mut line = Line::open(&gateway.address).unwrap();
+    let mut line = HttpConnection::open(&gateway.address).unwrap();
     let answer = line.ask("POST", "/api/tools/echo/call", r#"{"text":"here"}"#);
     let took = began.elapsed();
     assert_eq!(answer.unwrap().body["success"], true);
@@ -61,25 +63,28 @@ fn idle_sockets(sockets: usize, places: usize) {
         }
     }
     drop(line);
-    let after = Use::again(&gateway, before);
+    let after = ProcessUse::again(&gateway, before);
     tell(&format!(
         "{sockets} idle sockets, room for {places}: {before}; with {held} of them at once {during}; a call took {took:.1?}; then {after}"
     ));
 }
 
-/// Connects so often, and returns the most that the gateway needed for it. Many at a time: who comes while the queue of the listener is
-/// full tries again after seconds, and the first ones are gone before the last one has come.
-fn connect(gateway: &Gateway, sockets: usize) -> (Vec<TcpStream>, Use) {
+/// Connects so often, and returns the most that the gateway needed for it. Many at a time: who
+/// comes while the queue of the listener is full tries again after seconds, and the first ones are
+/// gone before the last one has come.
+fn connect(gateway: &ServeProcess, sockets: usize) -> (Vec<TcpStream>, ProcessUse) {
     let some = || -> Vec<TcpStream> {
         let streams = (0..sockets / CONNECTING).map(|_| TcpStream::connect(&gateway.address));
         streams.collect::<Result<_, _>>().unwrap()
     };
     std::thread::scope(|scope| {
         let all = [(); CONNECTING].map(|()| scope.spawn(some));
-        let mut most = Use::of(gateway);
-        while all.iter().any(|some| !some.is_finished()) || Use::of(gateway).files > most.files {
+        let mut most = ProcessUse::of(gateway);
+        while all.iter().any(|some| !some.is_finished())
+            || ProcessUse::of(gateway).files > most.files
+        {
             pause(50);
-            let now = Use::of(gateway);
+            let now = ProcessUse::of(gateway);
             if now.files > most.files {
                 most = now;
             }
@@ -104,14 +109,14 @@ fn g6_more_idle_sockets_than_there_is_room_for_leave_room_for_others() {
 
 /// How long calls took that were accepted, and those that were refused.
 #[derive(Default)]
-struct Times {
+struct OverloadTimes {
     accepted: Vec<Duration>,
     refused: Vec<Duration>,
 }
 
-fn insist(address: &str, until: Instant) -> Times {
-    let mut times = Times::default();
-    let mut line = Line::open(address).unwrap();
+fn insist(address: &str, until: Instant) -> OverloadTimes {
+    let mut times = OverloadTimes::default();
+    let mut line = HttpConnection::open(address).unwrap();
     let body = json!({ "ms": SLOW }).to_string();
     while Instant::now() < until {
         let began = Instant::now();
@@ -145,15 +150,15 @@ fn h1_ten_times_the_calls_that_fit_are_refused_at_once_and_the_others_answered_i
         "mcpServers": { "house": fake_server(&[]) },
         "serve": { "concurrency": PLACES },
     });
-    let gateway = Gateway::start(folder.path(), &config);
+    let gateway = ServeProcess::start(folder.path(), &config);
     gateway.ready();
-    let (address, before) = (&gateway.address, Use::of(&gateway));
+    let (address, before) = (&gateway.address, ProcessUse::of(&gateway));
     let until = Instant::now() + Duration::from_secs(seconds as u64);
     let is_over = AtomicBool::new(false);
-    let mut all = Times::default();
+    let mut all = OverloadTimes::default();
     let during = std::thread::scope(|scope| {
         let looking = scope.spawn(|| {
-            let mut line = Line::open(address).unwrap();
+            let mut line = HttpConnection::open(address).unwrap();
             while !is_over.load(Ordering::Relaxed) {
                 let status = line.ask("GET", "/api/status", "").unwrap();
                 assert_eq!(status.status(), 200, "who only looks has a place");
@@ -168,13 +173,13 @@ fn h1_ten_times_the_calls_that_fit_are_refused_at_once_and_the_others_answered_i
             all.accepted.extend(times.accepted);
             all.refused.extend(times.refused);
         }
-        let during = Use::of(&gateway);
+        let during = ProcessUse::of(&gateway);
         is_over.store(true, Ordering::Relaxed);
         looking.join().unwrap();
         during
     });
     let ((accepted, slow), (refused, quick)) = (slowest(all.accepted), slowest(all.refused));
-    let after = Use::again(&gateway, before);
+    let after = ProcessUse::again(&gateway, before);
     tell(&format!(
         "{CALLERS} callers for {PLACES} places, {seconds} s: {accepted} calls of {SLOW} ms answered, p99 {slow:.0?}; \
          {refused} refused, p99 {quick:.1?}; {before}, then {during}, then {after}"
@@ -182,7 +187,7 @@ fn h1_ten_times_the_calls_that_fit_are_refused_at_once_and_the_others_answered_i
     assert!(slow < LATE && quick < LATE, "{slow:?}, {quick:?}");
     let grown = during.memory.saturating_sub(before.memory);
     assert!(grown < OVERLOAD, "{before}, then {during}");
-    let mut line = Line::open(address).unwrap();
+    let mut line = HttpConnection::open(address).unwrap();
     let answer = line.ask("POST", "/api/tools/sleep/call", r#"{"ms":0}"#);
     assert_eq!(answer.unwrap().status(), 200);
 }

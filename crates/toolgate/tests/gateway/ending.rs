@@ -1,4 +1,4 @@
-//! SIGTERM: whatever runs is ended in words, and nobody is left behind.
+//! SIGTERM: running calls end with an error text, and no process is left behind.
 
 use std::path::Path;
 use std::sync::mpsc;
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::support::{self, Gateway, get, marked_server, nobody_is_left, pause};
+use crate::support::{self, ServeProcess, get, marked_server, nobody_is_left, pause};
 
 /// Half of them end while the gateway waits for them, half never would.
 const CALLS: u64 = 100;
@@ -16,7 +16,7 @@ const CALLS: u64 = 100;
 const PROMISED: Duration = Duration::from_secs(10);
 
 /// Whoever waits for an answer.
-type Caller = JoinHandle<std::io::Result<(u16, Value)>>;
+type CallThread = JoinHandle<std::io::Result<(u16, Value)>>;
 
 fn ends_in_time(number: u64) -> bool {
     number.is_multiple_of(2)
@@ -28,7 +28,7 @@ fn call(address: &str, number: u64) -> std::io::Result<(u16, Value)> {
     support::request(address, "POST", "/api/tools/sleep/call?timeout=11m", &body)
 }
 
-pub(crate) fn in_flight(gateway: &Gateway, calls: u64) {
+pub(crate) fn in_flight(gateway: &ServeProcess, calls: u64) {
     for _ in 0..600 {
         if get(&gateway.address, "/api/status").1["in_flight"] == calls {
             return;
@@ -39,8 +39,8 @@ pub(crate) fn in_flight(gateway: &Gateway, calls: u64) {
 }
 
 /// A gateway in front of this server, and a call of it that would never end.
-fn with_a_call(folder: &Path, server: &Value) -> (Gateway, Caller) {
-    let gateway = Gateway::start(folder, &json!({ "mcpServers": { "house": server } }));
+fn with_a_call(folder: &Path, server: &Value) -> (ServeProcess, CallThread) {
+    let gateway = ServeProcess::start(folder, &json!({ "mcpServers": { "house": server } }));
     gateway.ready();
     let address = gateway.address.clone();
     let caller = std::thread::spawn(move || call(&address, 1));
@@ -56,7 +56,7 @@ fn j1_sigterm_with_a_hundred_calls_in_flight_ends_each_in_words_and_leaves_nobod
         "mcpServers": { "house": marked_server(&mark) },
         "limits": { "concurrency": CALLS },
     });
-    let mut gateway = Gateway::start(folder.path(), &config);
+    let mut gateway = ServeProcess::start(folder.path(), &config);
     gateway.ready();
     let (tell, told) = mpsc::channel();
     for number in 0..CALLS {

@@ -1,11 +1,11 @@
-//! The same a great many times: it costs no more in the end than at the start.
+//! Repeats the same many times: it must not cost more at the end than at the start.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::json;
 
-use crate::figures::{Use, size, tell};
-use crate::support::{Gateway, Line, header, marked_server};
+use crate::figures::{ProcessUse, size, tell};
+use crate::support::{HttpConnection, ServeProcess, header, marked_server};
 
 /// The first fifth is to get warm; what comes after it may cost this much more memory, in KiB.
 const STRETCHES: usize = 5;
@@ -14,15 +14,15 @@ const GROWTH: usize = 8 << 10;
 /// Does something so often with so many callers, each with a connection of its own.
 fn stays_flat(
     what: &str,
-    gateway: &Gateway,
+    gateway: &ServeProcess,
     (times, callers): (usize, usize),
-    act: impl Fn(&mut Line, usize) + Sync,
+    act: impl Fn(&mut HttpConnection, usize) + Sync,
 ) {
-    let start = Use::of(gateway);
+    let start = ProcessUse::of(gateway);
     let uses = [(); STRETCHES].map(|()| {
         crowd(gateway, times / STRETCHES, callers, &act);
         // Connections end a moment after their callers have gone.
-        Use::again(gateway, start)
+        ProcessUse::again(gateway, start)
     });
     let [warm, .., end] = uses;
     tell(&format!(
@@ -35,16 +35,16 @@ fn stays_flat(
 }
 
 fn crowd(
-    gateway: &Gateway,
+    gateway: &ServeProcess,
     times: usize,
     callers: usize,
-    act: &(impl Fn(&mut Line, usize) + Sync),
+    act: &(impl Fn(&mut HttpConnection, usize) + Sync),
 ) {
     let next = AtomicUsize::new(0);
     std::thread::scope(|scope| {
         for _ in 0..callers {
             scope.spawn(|| {
-                let mut line = Line::open(&gateway.address).unwrap();
+                let mut line = HttpConnection::open(&gateway.address).unwrap();
                 loop {
                     let number = next.fetch_add(1, Ordering::Relaxed);
                     if number >= times {
@@ -57,7 +57,7 @@ fn crowd(
     });
 }
 
-fn echoes(line: &mut Line, number: usize) {
+fn echoes(line: &mut HttpConnection, number: usize) {
     let tool = ["echo", "house__echo"][number % 2];
     let body = json!({ "text": format!("number {number}") }).to_string();
     let path = format!("/api/tools/{tool}/call");
@@ -67,9 +67,9 @@ fn echoes(line: &mut Line, number: usize) {
 }
 
 /// A gateway with a server whose processes carry the mark.
-fn house(folder: &std::path::Path, mark: &str) -> Gateway {
+fn house(folder: &std::path::Path, mark: &str) -> ServeProcess {
     let config = json!({ "mcpServers": { "house": marked_server(mark) } });
-    let gateway = Gateway::start(folder, &config);
+    let gateway = ServeProcess::start(folder, &config);
     gateway.ready();
     gateway
 }
@@ -109,13 +109,13 @@ fn h3_sessions_that_their_clients_forget_leave_nothing_behind() {
             "clientInfo": { "name": "forgetful", "version": "1" },
         } })
         .to_string();
-        let mut line = Line::open(&gateway.address).unwrap();
+        let mut line = HttpConnection::open(&gateway.address).unwrap();
         let head = line.begin("POST", "/mcp", accept, &body).unwrap();
         let id = header(&head, "mcp-session-id").unwrap_or_else(|| panic!("{head}"));
         if number.is_multiple_of(2) {
             // A stream of events that nobody reads any more.
             let headers = format!("{accept}mcp-session-id: {id}\r\n");
-            let mut stream = Line::open(&gateway.address).unwrap();
+            let mut stream = HttpConnection::open(&gateway.address).unwrap();
             let head = stream.begin("GET", "/mcp", &headers, "").unwrap();
             assert!(head.starts_with("HTTP/1.1 200"), "{head}");
         }

@@ -1,13 +1,13 @@
-//! How much of something a test does, which `./test.sh soak` raises, and what it costs the gateway.
+//! How much a test does, which `./test.sh soak` raises, and what that costs the gateway.
 
 use std::fmt;
 
-use crate::support::{Gateway, pause};
+use crate::support::{ServeProcess, pause};
 
 /// Files and threads that come and go: the journal's, and those for what blocks.
 const SPARE: usize = 8;
 
-/// How many: as few as tell something, or what the variable says.
+/// The number in the variable, or else the smallest useful one.
 pub(crate) fn size(variable: &str, otherwise: usize) -> usize {
     std::env::var(variable).map_or(otherwise, |size| size.parse().unwrap())
 }
@@ -18,17 +18,17 @@ pub(crate) fn tell(line: &str) {
     println!("figures: {line}");
 }
 
-/// What the gateway's process has of the system.
+/// The system resources of the gateway's process.
 #[derive(Clone, Copy)]
-pub(crate) struct Use {
+pub(crate) struct ProcessUse {
     /// Kibibytes of resident memory.
     pub(crate) memory: usize,
     pub(crate) files: usize,
     pub(crate) threads: usize,
 }
 
-impl Use {
-    pub(crate) fn of(gateway: &Gateway) -> Self {
+impl ProcessUse {
+    pub(crate) fn of(gateway: &ServeProcess) -> Self {
         let folder = format!("/proc/{}", gateway.child.id());
         let status = std::fs::read_to_string(format!("{folder}/status")).unwrap();
         let number = |name: &str| {
@@ -44,7 +44,7 @@ impl Use {
     }
 
     /// Waits until it has no more files and threads than before.
-    pub(crate) fn again(gateway: &Gateway, before: Self) -> Self {
+    pub(crate) fn again(gateway: &ServeProcess, before: Self) -> Self {
         for _ in 0..600 {
             let now = Self::of(gateway);
             if now.files <= before.files + SPARE && now.threads <= before.threads + SPARE {
@@ -56,7 +56,7 @@ impl Use {
     }
 }
 
-impl fmt::Display for Use {
+impl fmt::Display for ProcessUse {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let memory = self.memory as f64 / 1024.0;
         let (files, threads) = (self.files, self.threads);

@@ -1,10 +1,11 @@
-//! Whatever the API's own document allows, and much that it does not: no answer is a 5xx, and every answer is as the document says.
+//! Requests that the API's own document allows, and many that it doesn't: no response is a 5xx, and
+//! every one matches the document.
 
 use std::process::Command;
 
 use serde_json::json;
 
-use crate::support::{Gateway, fake_server, get};
+use crate::support::{ServeProcess, fake_server, get};
 
 const CHECKS: &str = "not_a_server_error,status_code_conformance,content_type_conformance,response_headers_conformance,response_schema_conformance";
 
@@ -20,7 +21,7 @@ fn requests_made_from_the_apis_document_are_answered_as_it_says() {
         // The fuzzer finds the names of tools, some of which never answer.
         "limits": { "timeout": "2s" },
     });
-    let gateway = Gateway::start(folder.path(), &config);
+    let gateway = ServeProcess::start(folder.path(), &config);
     gateway.ready();
     let done = Command::new(tools.join("python/bin/schemathesis"))
         .args(["run", &format!("{}/openapi.json", gateway.url())])
@@ -34,7 +35,7 @@ fn requests_made_from_the_apis_document_are_answered_as_it_says() {
             "--generation-database",
             "none",
         ])
-        // Streams do not end by themselves.
+        // Streams don't end on their own.
         .args([
             "--exclude-path",
             "/api/events",

@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Gateway, get, pause};
+use crate::support::{ServeProcess, get, pause};
 
 #[test]
-fn a_server_that_can_not_do_its_work_is_degraded_everywhere_and_nowhere_recorded() {
+fn degraded_servers_show_everywhere() {
     let folder = tempfile::tempdir().unwrap();
     // Nobody listens on this port.
     let config = json!({ "mcpServers": { "house": {
@@ -14,7 +14,7 @@ fn a_server_that_can_not_do_its_work_is_degraded_everywhere_and_nowhere_recorded
         "env": { "MQTT_BROKER_URL": "mqtt://127.0.0.1:1" },
         "startTimeout": "60s",
     } } });
-    let gateway = Gateway::start(folder.path(), &config);
+    let gateway = ServeProcess::start(folder.path(), &config);
     gateway.ready();
     let server = || get(&gateway.address, "/api/servers").1[0].clone();
     let health = (0..600).find_map(|_| {

@@ -1,4 +1,5 @@
-//! kill -9 under load: whatever was acknowledged is in the journal, once; whatever was not is there as interrupted or not at all.
+//! `kill -9` under load: every acknowledged call is in the journal once; any other
+//! is interrupted or absent.
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -6,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use serde_json::{Value, json};
 
 use crate::figures::{size, tell};
-use crate::support::{self, Gateway, get, marked_server, nobody_is_left, pause};
+use crate::support::{self, ServeProcess, get, marked_server, nobody_is_left, pause};
 
 const CALLERS: usize = 8;
 
@@ -38,7 +39,7 @@ fn a_hundred_kills_under_load_lose_no_acknowledged_call_and_double_none() {
     let mut acknowledged: Vec<String> = Vec::new();
     let kills = size("SOAK_KILLS", 100);
     for round in 0..kills {
-        let gateway = Gateway::start(folder.path(), &config);
+        let gateway = ServeProcess::start(folder.path(), &config);
         gateway.ready();
         let address = gateway.address.clone();
         let is_gone = AtomicBool::new(false);
@@ -60,7 +61,7 @@ fn a_hundred_kills_under_load_lose_no_acknowledged_call_and_double_none() {
         assert!(!acknowledged.is_empty() || round < 10, "nothing was called");
         nobody_is_left(&mark);
     }
-    let gateway = Gateway::start(folder.path(), &config);
+    let gateway = ServeProcess::start(folder.path(), &config);
     let journalled = all_calls(&gateway.address);
     let ids: Vec<&str> = journalled
         .iter()

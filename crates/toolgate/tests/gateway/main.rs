@@ -1,4 +1,5 @@
-//! The gateway as a process of its own, looked at from outside: by a browser, by clients, by a fuzzer, and by a killer.
+//! The gateway as a process, seen from outside: by a browser, by clients, by a fuzzer,
+//! and through `kill -9`.
 #![expect(
     clippy::unwrap_used,
     reason = "a test that can not go on has failed, and a panic says where"

@@ -1,4 +1,4 @@
-//! Callers who mean harm: what they cost the gateway, and what they cost the others.
+//! Hostile callers: what they cost the gateway, and what they cost other callers.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -8,26 +8,26 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use crate::figures::{Use, size, tell};
-use crate::support::{Gateway, Line, pause};
+use crate::figures::{ProcessUse, size, tell};
+use crate::support::{HttpConnection, ServeProcess, pause};
 
 const OPERATOR: &str = "operator-0123456789abcdef";
 const ECHO: &str = "echo-only-0123456789abcdef";
-/// Megabytes that the gateway may take, and how long others may wait here: far longer than promised, for
-/// machines that are busy with other tests.
+/// Megabytes that the gateway may take, and how long others may wait here: far longer than
+/// promised, for machines that are busy with other tests.
 const MEMORY: usize = 300;
 const LATE: Duration = Duration::from_secs(10);
 
-fn gateway(folder: &std::path::Path) -> Gateway {
+fn gateway(folder: &std::path::Path) -> ServeProcess {
     let tokens = json!([{ "token": ECHO, "name": "echo", "allow": ["echo"] }]);
     let config = json!({ "serve": { "token": OPERATOR, "tokens": tokens } });
-    Gateway::start(folder, &config)
+    ServeProcess::start(folder, &config)
 }
 
 /// A call by the operator; how long it took with its connection.
-fn call(gateway: &Gateway) -> Duration {
+fn call(gateway: &ServeProcess) -> Duration {
     let began = Instant::now();
-    let mut line = Line::open(&gateway.address).unwrap();
+    let mut line = HttpConnection::open(&gateway.address).unwrap();
     let token = format!("authorization: Bearer {OPERATOR}\r\n");
     let head = line
         .begin("POST", "/api/tools/echo/call", &token, r#"{"text":"here"}"#)
@@ -36,8 +36,9 @@ fn call(gateway: &Gateway) -> Duration {
     began.elapsed()
 }
 
-/// The slowest call that somebody else makes while this goes on, and the most memory it takes, in MiB.
-fn meanwhile<T>(gateway: &Gateway, what: impl FnOnce() -> T) -> (T, Duration, usize) {
+/// The slowest call that somebody else makes while this goes on, and the most memory
+/// it takes, in MiB.
+fn meanwhile<T>(gateway: &ServeProcess, what: impl FnOnce() -> T) -> (T, Duration, usize) {
     let over = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let slowest = scope.spawn(|| {
@@ -52,7 +53,7 @@ fn meanwhile<T>(gateway: &Gateway, what: impl FnOnce() -> T) -> (T, Duration, us
         let memory = scope.spawn(|| {
             let mut most = 0;
             while !over.load(Ordering::Relaxed) {
-                most = Use::of(gateway).memory.max(most);
+                most = ProcessUse::of(gateway).memory.max(most);
                 pause(5);
             }
             most >> 10
@@ -81,7 +82,7 @@ fn answer(address: &str, request: &str) -> (u16, Value) {
 }
 
 /// Sends the same beginning of a request on so many connections, and keeps them.
-fn begin(gateway: &Gateway, count: usize, start: &str) -> Vec<TcpStream> {
+fn begin(gateway: &ServeProcess, count: usize, start: &str) -> Vec<TcpStream> {
     let some = || -> Vec<TcpStream> {
         let one = |_| {
             let mut stream = TcpStream::connect(&gateway.address).unwrap();

@@ -14,18 +14,18 @@ use serde_json::{Value, json};
 
 /// Nothing here takes longer, unless it hangs.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// A million calls say more than anybody reads.
-const LONGEST_LOG: usize = 16 << 20;
+/// A million calls log more than anybody reads.
+const MAX_LOG_BYTES: usize = 16 << 20;
 
 /// A running `toolgate serve`. Killed when it is dropped.
-pub(crate) struct Gateway {
+pub(crate) struct ServeProcess {
     pub(crate) child: Child,
     /// `127.0.0.1:port`.
     pub(crate) address: String,
     log: Arc<Mutex<String>>,
 }
 
-impl Gateway {
+impl ServeProcess {
     /// Starts one with this configuration, with its state in the folder.
     pub(crate) fn start(folder: &Path, config: &Value) -> Self {
         let file = folder.join("gateway.json");
@@ -92,13 +92,13 @@ impl Gateway {
         panic!("the servers did not come:\n{}", self.log());
     }
 
-    /// What SIGKILL does: nothing of it runs any more.
+    /// Kills it with SIGKILL.
     pub(crate) fn kill(mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
     }
 
-    /// Asks it to end, as systemd and Ctrl+C in a container do.
+    /// Sends SIGTERM, as systemd and container runtimes do.
     pub(crate) fn terminate(&self) {
         self.signal(Signal::TERM);
     }
@@ -109,7 +109,7 @@ impl Gateway {
         rustix::process::kill_process(pid, signal).unwrap();
     }
 
-    /// Waits for its end; with how it ended.
+    /// Waits for its end, and returns the exit status.
     pub(crate) fn ended(&mut self) -> Option<i32> {
         for _ in 0..PATIENCE.as_millis() / 20 {
             if let Some(status) = self.child.try_wait().unwrap() {
@@ -121,7 +121,7 @@ impl Gateway {
     }
 }
 
-impl Drop for Gateway {
+impl Drop for ServeProcess {
     fn drop(&mut self) {
         drop(self.child.kill());
         drop(self.child.wait());
@@ -131,7 +131,8 @@ impl Drop for Gateway {
 /// The keys of gateways that need no token, by address.
 static KEYS: Mutex<BTreeMap<String, String>> = Mutex::new(BTreeMap::new());
 
-/// What commands of the same user show. It is there before the gateway answers; a gateway with tokens has none.
+/// What commands of the same user show. It is there before the gateway answers; a gateway
+/// with tokens has none.
 fn operator_key(home: &Path, address: &str) -> Option<String> {
     let folder = home.join(".local/state/toolgate/gateways");
     drop(TcpStream::connect(address).unwrap());
@@ -152,12 +153,12 @@ fn follow(child: &mut Child, log: &Arc<Mutex<String>>) -> String {
     std::thread::spawn(move || {
         for line in stderr.lines().map_while(Result::ok) {
             let mut kept = kept.lock();
-            if kept.len() > LONGEST_LOG {
+            if kept.len() > MAX_LOG_BYTES {
                 kept.clear();
             }
             kept.push_str(&line);
             kept.push('\n');
-            // Only now: whoever waits for the address looks for the link in the log.
+            // Last, because a test that waits for the address then looks for the link in the log.
             if let Some((_, rest)) = line.split_once("listening on http://") {
                 let end = rest.find(|c: char| !c.is_ascii_digit() && !".:".contains(c));
                 drop(found.send(rest[..end.unwrap_or(rest.len())].to_owned()));
@@ -173,7 +174,7 @@ pub(crate) fn fake_server(modes: &[&str]) -> Value {
     json!({ "command": fakemcp::program(), "args": modes })
 }
 
-/// The same, with processes that can be found by the mark.
+/// Like the one above, with processes that can be found by the mark.
 pub(crate) fn marked_server(mark: &str) -> Value {
     json!({ "command": fakemcp::program(), "env": { fakemcp::MARK: mark } })
 }
@@ -200,22 +201,22 @@ pub(crate) fn request(
     path: &str,
     body: &str,
 ) -> std::io::Result<(u16, Value)> {
-    let answer = Line::open(address)?.ask(method, path, body)?;
+    let answer = HttpConnection::open(address)?.ask(method, path, body)?;
     Ok((answer.status(), answer.body))
 }
 
 /// A connection that stays open.
-pub(crate) struct Line {
+pub(crate) struct HttpConnection {
     stream: BufReader<TcpStream>,
     address: String,
 }
 
-pub(crate) struct Answer {
+pub(crate) struct HttpAnswer {
     pub(crate) head: String,
     pub(crate) body: Value,
 }
 
-impl Line {
+impl HttpConnection {
     pub(crate) fn open(address: &str) -> std::io::Result<Self> {
         let stream = TcpStream::connect(address)?;
         stream.set_nodelay(true)?;
@@ -227,13 +228,18 @@ impl Line {
     }
 
     /// An error if there was no whole answer.
-    pub(crate) fn ask(&mut self, method: &str, path: &str, body: &str) -> std::io::Result<Answer> {
+    pub(crate) fn ask(
+        &mut self,
+        method: &str,
+        path: &str,
+        body: &str,
+    ) -> std::io::Result<HttpAnswer> {
         let head = self.begin(method, path, "", body)?;
         let length = header(&head, "content-length").and_then(|length| length.parse().ok());
         let mut body = vec![0; length.ok_or_else(cut)?];
         self.stream.read_exact(&mut body)?;
         let body = serde_json::from_slice(&body).map_err(|_| cut())?;
-        Ok(Answer { head, body })
+        Ok(HttpAnswer { head, body })
     }
 
     /// Asks, with more lines of headers, and returns the head of the answer, which may never end.
@@ -267,7 +273,7 @@ impl Line {
     }
 }
 
-impl Answer {
+impl HttpAnswer {
     pub(crate) fn status(&self) -> u16 {
         let status = self.head.split(' ').nth(1);
         status.and_then(|status| status.parse().ok()).unwrap()
@@ -284,7 +290,8 @@ fn cut() -> std::io::Error {
     std::io::ErrorKind::UnexpectedEof.into()
 }
 
-/// Where Playwright is. Nothing if that or the browser is missing, after saying so; with `CI=true` a failure.
+/// Where Playwright is. Nothing if that or the browser is missing, after saying so;
+/// with `CI=true` a failure.
 pub(crate) fn browser_tools() -> Option<PathBuf> {
     let tools = thirdparty::HTTP.folder()?;
     thirdparty::has_programs(&["chromium"]).then_some(tools)

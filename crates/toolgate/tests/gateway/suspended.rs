@@ -1,16 +1,16 @@
-//! A gateway that stood still for a while, as under SIGSTOP or in a machine that was suspended.
+//! A gateway that was suspended, as by SIGSTOP or with its machine.
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::ending::in_flight;
-use crate::support::{Gateway, fake_server, pause, request};
+use crate::support::{ServeProcess, fake_server, pause, request};
 
 #[test]
 fn h4_an_answer_that_came_while_the_gateway_stood_still_is_no_timeout() {
     let folder = tempfile::tempdir().unwrap();
     let config = json!({ "mcpServers": { "house": fake_server(&[]) } });
-    let gateway = Gateway::start(folder.path(), &config);
+    let gateway = ServeProcess::start(folder.path(), &config);
     gateway.ready();
     for (ms, expected) in [(800, Value::Null), (600_000, json!("timeout"))] {
         let address = gateway.address.clone();

@@ -1,4 +1,4 @@
-//! What a voice gateway heard and said, in the dashboard of another process.
+//! Requests and answers of a voice gateway, in the dashboard of another process.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use toolgate_core::{ToolCall, ToolExecutor};
 use toolgate_journal::{TurnOutcome, TurnStages, VoiceTurn};
 
 use crate::browser::{beside, drive};
-use crate::support::{Gateway, browser_tools, pause};
+use crate::support::{ServeProcess, browser_tools, pause};
 
 #[test]
 fn turns_of_a_voice_gateway_are_seen_as_they_end() {
@@ -16,7 +16,7 @@ fn turns_of_a_voice_gateway_are_seen_as_they_end() {
         return;
     };
     let folder = tempfile::tempdir().unwrap();
-    let gateway = Gateway::start(folder.path(), &json!({}));
+    let gateway = ServeProcess::start(folder.path(), &json!({}));
     let (some, many) = (folder.path().join("some"), folder.path().join("many"));
     let (home, signals) = (folder.path().to_owned(), [some.clone(), many.clone()]);
     std::thread::spawn(move || {
@@ -29,7 +29,7 @@ fn turns_of_a_voice_gateway_are_seen_as_they_end() {
     drive(&tools, "voice.mjs", &gateway, &[&signals[0], &signals[1]]);
 }
 
-/// Until the script makes it; a test that has failed before does not wait for ever.
+/// Waits until the script creates it, but not for ever if a test has failed before.
 fn await_file(file: &Path) {
     for _ in 0..3000 {
         if file.exists() {
@@ -79,7 +79,7 @@ fn speak_much(home: &Path) {
     });
 }
 
-/// A turn in which a tool was used.
+/// A turn that used a tool.
 async fn turn(executor: &ToolExecutor) -> VoiceTurn {
     let call = ToolCall::new("counting", json!({}));
     let called = call.id().to_string();

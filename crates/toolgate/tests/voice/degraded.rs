@@ -1,16 +1,16 @@
-//! Without the house: the time is told all the same.
+//! Without the house, the time is still announced.
 
 use serde_json::json;
 
-use crate::engines::{Engine, speak};
-use crate::program::Folder;
+use crate::engines::{EngineProcess, speak};
+use crate::program::VoiceFolder;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn vo1_without_the_zwave_server_the_time_is_still_told_aloud() {
-    let Some(whisper) = Engine::whisper() else {
+    let Some(whisper) = EngineProcess::whisper() else {
         return;
     };
-    let folder = Folder::new();
+    let folder = VoiceFolder::new();
     let wav = folder.path("request.wav");
     speak("what time is it", &wav);
     let config = json!({

@@ -1,4 +1,4 @@
-//! Engines of speech that others wrote, as processes.
+//! Third-party speech engines as processes.
 
 use std::io::Read;
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -6,19 +6,19 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use fakewyoming::Client;
+use fakewyoming::WyomingTestClient;
 use serde_json::json;
 
 /// Loading a model takes a while on a busy machine; only a hang takes this long.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// An engine that runs. Killed when it is dropped.
-pub(crate) struct Engine {
+pub(crate) struct EngineProcess {
     child: Child,
     address: SocketAddr,
 }
 
-impl Engine {
+impl EngineProcess {
     /// Whisper, with its smallest model for English.
     pub(crate) fn whisper() -> Option<Self> {
         let folder = thirdparty::SPEECH.folder()?;
@@ -87,7 +87,7 @@ impl Engine {
         let samples: Vec<i16> = reader.samples().map(Result::unwrap).collect();
         let format = json!({ "rate": spec.sample_rate, "width": 2, "channels": spec.channels });
         let bytes: Vec<u8> = samples.iter().flat_map(|one| one.to_le_bytes()).collect();
-        let mut client = Client::connect(&self.address()).await.unwrap();
+        let mut client = WyomingTestClient::connect(&self.address()).await.unwrap();
         client.send("audio-start", &format, &[]).await.unwrap();
         for bytes in bytes.chunks(4096) {
             client.send("audio-chunk", &format, bytes).await.unwrap();
@@ -99,7 +99,7 @@ impl Engine {
     }
 }
 
-impl Drop for Engine {
+impl Drop for EngineProcess {
     fn drop(&mut self) {
         drop(self.child.kill());
         drop(self.child.wait());

@@ -3,42 +3,42 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use toolgate_mqtt::{Client, ClientId, Settings};
-use zwave::sim::{House, Options, Plan};
+use toolgate_mqtt::{MqttClient, MqttClientId, MqttClientSettings};
+use zwave::sim::{HousePlan, SimulatedHouse, SimulationOptions};
 
-use crate::brokers::{Kind, Running, mosquitto_is_there};
+use crate::brokers::{Kind, RunningBroker, mosquitto_is_there};
 
 const PLAN: &str = r#"{ "nodes": [
     { "id": 2, "name": "Switch One", "location": "Kitchen", "parts": [{ "switch": { "on": false } }] },
     { "id": 3, "name": "Lamp", "location": "Living Room", "parts": [{ "dimmer": { "level": 0 } }] }
 ] }"#;
 
-pub(crate) struct Home {
-    broker: Running,
-    house: House,
+pub(crate) struct SimulatedHome {
+    broker: RunningBroker,
+    house: SimulatedHouse,
 }
 
-impl Home {
+impl SimulatedHome {
     /// Behind Mosquitto; nothing if that is not installed.
     pub(crate) async fn new() -> Option<Self> {
         if !mosquitto_is_there() {
             return None;
         }
-        Some(Self::behind(Running::start(Kind::Mosquitto).await))
+        Some(Self::behind(RunningBroker::start(Kind::Mosquitto).await))
     }
 
     /// Behind a broker that runs.
-    pub(crate) fn behind(broker: Running) -> Self {
-        let options = Options {
+    pub(crate) fn behind(broker: RunningBroker) -> Self {
+        let options = SimulationOptions {
             life: false,
-            ..Options::default()
+            ..SimulationOptions::default()
         };
-        let mut settings = Settings::new(&broker.url()).unwrap();
+        let mut settings = MqttClientSettings::new(&broker.url()).unwrap();
         settings.will = Some(options.will());
-        settings.client_id = ClientId::Exactly(options.client_id());
-        let connection = Arc::new(Client::open(settings));
-        let plan = Plan::from_json(PLAN).unwrap();
-        let house = House::start(connection, plan, options);
+        settings.client_id = MqttClientId::Exactly(options.client_id());
+        let connection = Arc::new(MqttClient::open(settings));
+        let plan = HousePlan::from_json(PLAN).unwrap();
+        let house = SimulatedHouse::start(connection, plan, options);
         Self { broker, house }
     }
 

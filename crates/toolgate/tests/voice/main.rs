@@ -1,7 +1,8 @@
-//! The voice gateway as a process of its own, with engines that others wrote: espeak-ng speaks, Whisper transcribes, openWakeWord
-//! hears its name, Mosquitto carries what the house does.
+//! The voice gateway as a process of its own, with engines that others wrote: espeak-ng speaks,
+//! Whisper transcribes, openWakeWord hears its name, Mosquitto carries what the house does.
 //!
-//! They are installed by `./test.sh`; without them these tests are skipped, and with `CI=true` they fail.
+//! They are installed by `./test.sh`; without them these tests are skipped, and
+//! with `CI=true` they fail.
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,

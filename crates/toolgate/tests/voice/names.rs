@@ -1,13 +1,13 @@
-//! A name, heard by the real openWakeWord, before the request.
+//! A wake word, heard by the real openWakeWord, before the request.
 
 use std::io::Write;
 use std::path::Path;
 
 use serde_json::json;
 
-use crate::engines::{Engine, pause, speak};
-use crate::house::Home;
-use crate::program::{Done, Folder};
+use crate::engines::{EngineProcess, pause, speak};
+use crate::house::SimulatedHome;
+use crate::program::{VoiceFolder, VoiceRun};
 
 /// The rate of what espeak-ng says.
 const RATE: u32 = 22_050;
@@ -24,11 +24,12 @@ fn silence(ms: u32) -> Vec<i16> {
     vec![0; (RATE * ms / 1000) as usize]
 }
 
-/// A house, and what became of sound that was made of sentences and of pauses in milliseconds; none without the engines.
-async fn heard_in(parts: &[(&str, u32)]) -> Option<(Home, Done)> {
-    let home = Home::new().await?;
-    let (whisper, wake) = (Engine::whisper()?, Engine::open_wake_word()?);
-    let folder = Folder::new();
+/// A house, and what became of sound that was made of sentences and of pauses in milliseconds;
+/// none without the engines.
+async fn heard_in(parts: &[(&str, u32)]) -> Option<(SimulatedHome, VoiceRun)> {
+    let home = SimulatedHome::new().await?;
+    let (whisper, wake) = (EngineProcess::whisper()?, EngineProcess::open_wake_word()?);
+    let folder = VoiceFolder::new();
     // What is said before the service of the wake word is reached is not kept for it.
     let mut sound = silence(3000);
     for (text, pause) in parts {
@@ -83,7 +84,7 @@ async fn vo2_a_request_after_its_name_is_done_and_one_without_is_not_heard() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_request_in_one_breath_with_its_name_is_heard_from_its_first_word() {
+async fn speech_right_after_the_wake_word_is_heard() {
     let parts = [("hey jarvis turn on switch one", 2500)];
     let Some((home, done)) = heard_in(&parts).await else {
         return;

@@ -13,9 +13,9 @@ use crate::engines::pause;
 /// Only a hang takes longer.
 const PATIENCE: Duration = Duration::from_secs(180);
 
-pub(crate) struct Folder(TempDir);
+pub(crate) struct VoiceFolder(TempDir);
 
-impl Folder {
+impl VoiceFolder {
     pub(crate) fn new() -> Self {
         Self(tempfile::tempdir().unwrap())
     }
@@ -25,7 +25,7 @@ impl Folder {
     }
 
     /// Has a file answered with this configuration; with the file of the spoken answer.
-    pub(crate) fn answered(&self, config: &Value, wav: &Path) -> (Done, PathBuf) {
+    pub(crate) fn answered(&self, config: &Value, wav: &Path) -> (VoiceRun, PathBuf) {
         let answer = self.path("answer.wav");
         let [wav, out] = [wav, &answer].map(|file| file.to_str().unwrap());
         let done = self.start(config, &["--wav", wav, "--out", out]).ended();
@@ -33,7 +33,7 @@ impl Folder {
     }
 
     /// Starts the gateway with this configuration.
-    pub(crate) fn start(&self, config: &Value, arguments: &[&str]) -> Running {
+    pub(crate) fn start(&self, config: &Value, arguments: &[&str]) -> VoiceProcess {
         let file = self.path("toolgate.json");
         std::fs::write(&file, config.to_string()).unwrap();
         let log = self.path("log.txt");
@@ -53,25 +53,25 @@ impl Folder {
             .stderr(said)
             .spawn()
             .unwrap();
-        Running { child, log }
+        VoiceProcess { child, log }
     }
 }
 
 /// A gateway that runs. Killed when it is dropped.
-pub(crate) struct Running {
+pub(crate) struct VoiceProcess {
     pub(crate) child: Child,
     log: PathBuf,
 }
 
 /// What was left when it ended.
-pub(crate) struct Done {
+pub(crate) struct VoiceRun {
     pub(crate) code: Option<i32>,
     /// One object for each turn.
     pub(crate) turns: Vec<Value>,
     pub(crate) log: String,
 }
 
-impl Running {
+impl VoiceProcess {
     pub(crate) fn log(&self) -> String {
         read(&self.log)
     }
@@ -88,7 +88,7 @@ impl Running {
     }
 
     /// Waits for its end.
-    pub(crate) fn ended(mut self) -> Done {
+    pub(crate) fn ended(mut self) -> VoiceRun {
         drop(self.child.stdin.take());
         let mut out = String::new();
         let code = (0..PATIENCE.as_millis() / 50).find_map(|_| {
@@ -102,7 +102,7 @@ impl Running {
         stdout.read_to_string(&mut out).unwrap();
         let lines = out.lines().map(|line| serde_json::from_str(line).unwrap());
         let turns = lines.filter(|line: &Value| line["outcome"] != "dropped");
-        Done {
+        VoiceRun {
             code: code.code(),
             turns: turns.collect(),
             log: self.log(),
@@ -110,7 +110,7 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for VoiceProcess {
     fn drop(&mut self) {
         drop(self.child.kill());
         drop(self.child.wait());

@@ -1,16 +1,22 @@
 //! A spoken request, to the light and back to a spoken answer.
 
-use fakellm::{Answer, FakeLlm, Model, Script};
+use fakellm::{Answer, FakeLlm, FakeModel, Script};
 use serde_json::{Value, json};
-use toolgate_journal::Reader;
+use toolgate_journal::JournalReader;
 
-use crate::engines::{Engine, speak};
-use crate::house::Home;
-use crate::program::{Done, Folder};
+use crate::engines::{EngineProcess, speak};
+use crate::house::SimulatedHome;
+use crate::program::{VoiceFolder, VoiceRun};
 
-/// Speaks a request, and has it heard, done and answered; with what Whisper understands of the answer.
-async fn asked(text: &str, home: &Home, whisper: &Engine, model: Value) -> (Done, String, Folder) {
-    let folder = Folder::new();
+/// Speaks a request, and has it heard, done and answered; with what Whisper
+/// understands of the answer.
+async fn asked(
+    text: &str,
+    home: &SimulatedHome,
+    whisper: &EngineProcess,
+    model: Value,
+) -> (VoiceRun, String, VoiceFolder) {
+    let folder = VoiceFolder::new();
     let wav = folder.path("request.wav");
     speak(text, &wav);
     let config = json!({
@@ -26,7 +32,7 @@ async fn asked(text: &str, home: &Home, whisper: &Engine, model: Value) -> (Done
 
 #[tokio::test(flavor = "multi_thread")]
 async fn vo2_a_spoken_request_switches_the_light_and_the_answer_says_so() {
-    let (Some(home), Some(whisper)) = (Home::new().await, Engine::whisper()) else {
+    let (Some(home), Some(whisper)) = (SimulatedHome::new().await, EngineProcess::whisper()) else {
         return;
     };
     let intents = json!({ "provider": "intents" });
@@ -61,7 +67,7 @@ async fn vo2_a_spoken_request_switches_the_light_and_the_answer_says_so() {
         .map(|stage| turn["stages"][stage].as_f64().unwrap())
         .to_vec();
     assert!(times.is_sorted(), "{turn}");
-    let reader = Reader::open(&folder.path(".local/state/toolgate/journal.db")).unwrap();
+    let reader = JournalReader::open(&folder.path(".local/state/toolgate/journal.db")).unwrap();
     let kept = reader.turns(10, None).unwrap();
     assert_eq!(kept.len(), 1);
     let call = reader.call(&kept[0].calls[0]).unwrap().unwrap();
@@ -73,7 +79,7 @@ async fn vo2_a_spoken_request_switches_the_light_and_the_answer_says_so() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn vo2_a_scripted_model_is_asked_what_was_heard_and_its_words_are_spoken() {
-    let (Some(home), Some(whisper)) = (Home::new().await, Engine::whisper()) else {
+    let (Some(home), Some(whisper)) = (SimulatedHome::new().await, EngineProcess::whisper()) else {
         return;
     };
     let arguments = json!({ "deviceName": "Switch One", "action": "on" });
@@ -81,7 +87,7 @@ async fn vo2_a_scripted_model_is_asked_what_was_heard_and_its_words_are_spoken()
         Answer::call("call_1", "control_zwave_device", &arguments),
         Answer::text("The **kitchen** switch is on now."),
     ];
-    let llm = FakeLlm::with_model(Script::new(answers), Model::new("qwen3:0.6b")).await;
+    let llm = FakeLlm::with_model(Script::new(answers), FakeModel::new("qwen3:0.6b")).await;
     let model = json!({ "provider": "ollama", "name": "qwen3:0.6b", "url": llm.url() });
     let (done, said, _folder) = asked("turn on switch one", &home, &whisper, model).await;
     assert_eq!(done.code, Some(0), "{}", done.log);

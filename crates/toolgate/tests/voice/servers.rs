@@ -1,10 +1,10 @@
-//! A server of tools that dies while one of its tools is called.
+//! An MCP server that dies during a call.
 
-use fakellm::{Answer, FakeLlm, Model, Script};
+use fakellm::{Answer, FakeLlm, FakeModel, Script};
 use fakewyoming::{FakeAsr, FakeTts};
 use serde_json::json;
 
-use crate::program::Folder;
+use crate::program::VoiceFolder;
 
 pub(crate) const SPEECH: &str = concat!(
     env!("CARGO_MANIFEST_DIR"),
@@ -21,7 +21,7 @@ async fn a_server_that_dies_in_a_call_costs_that_call_and_is_used_again() {
         Answer::call("call_2", "echo", &json!({ "text": "back again" })),
         Answer::text("It works."),
     ];
-    let llm = FakeLlm::with_model(Script::new(answers), Model::new("qwen3:0.6b")).await;
+    let llm = FakeLlm::with_model(Script::new(answers), FakeModel::new("qwen3:0.6b")).await;
     let config = json!({
         "mcpServers": { "fake": { "command": fakemcp::program() } },
         "retry": { "baseDelay": "100ms" },
@@ -29,7 +29,7 @@ async fn a_server_that_dies_in_a_call_costs_that_call_and_is_used_again() {
         "voice": { "asr": asr.address(), "tts": tts.address(), "tones": false },
     });
     let arguments = ["--wav", SPEECH, "--wav", SPEECH, "--out", "none"];
-    let done = Folder::new().start(&config, &arguments).ended();
+    let done = VoiceFolder::new().start(&config, &arguments).ended();
     assert_eq!(done.code, Some(0), "{}", done.log);
     let outcomes = done.turns.iter().map(|turn| &turn["outcome"]);
     assert!(outcomes.eq(["answered"; 2]), "{:?}", done.turns);

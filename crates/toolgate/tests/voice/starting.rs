@@ -1,22 +1,23 @@
-//! The first seconds: what starts side by side, what waits for a server, and what is said of one that can't do its work.
+//! The first seconds: what starts side by side, what waits for a server, and what is said of one
+//! that can't do its work.
 
 use std::time::Duration;
 
-use fakellm::{Answer, FakeLlm, Model, Recorded, Script};
-use fakewyoming::{Client, FakeAsr, FakeSatellite, FakeTts, Port};
+use fakellm::{Answer, FakeLlm, FakeModel, RecordedRequest, Script};
+use fakewyoming::{FakeAsr, FakeSatellite, FakeTts, Port, WyomingTestClient};
 use serde_json::{Value, json};
 
-use crate::brokers::{Kind, Running};
+use crate::brokers::{Kind, RunningBroker};
 use crate::engines::pause;
-use crate::house::{Home, server};
-use crate::program::Folder;
+use crate::house::{SimulatedHome, server};
+use crate::program::VoiceFolder;
 use crate::servers::SPEECH;
 
 /// Only a hang takes longer.
 const HANG: Duration = Duration::from_secs(60);
 
 async fn qwen(answers: impl IntoIterator<Item = Answer>) -> (FakeLlm, Value) {
-    let llm = FakeLlm::with_model(Script::new(answers), Model::new("qwen3:0.6b")).await;
+    let llm = FakeLlm::with_model(Script::new(answers), FakeModel::new("qwen3:0.6b")).await;
     let model = json!({ "provider": "ollama", "name": "qwen3:0.6b", "url": llm.url() });
     (llm, model)
 }
@@ -24,7 +25,7 @@ async fn qwen(answers: impl IntoIterator<Item = Answer>) -> (FakeLlm, Value) {
 /// Asks in writing, as soon as somebody listens.
 async fn written(address: &str, text: &str) -> String {
     let mut client = loop {
-        match Client::connect(address).await {
+        match WyomingTestClient::connect(address).await {
             Ok(client) => break client,
             Err(_) => tokio::time::sleep(Duration::from_millis(20)).await,
         }
@@ -51,13 +52,13 @@ async fn vo1_a_request_of_the_first_second_finds_the_tool_of_a_server_that_takes
         "model": model,
         "voice": { "handle": port.address(), "tts": "none", "tones": false },
     });
-    let folder = Folder::new();
+    let folder = VoiceFolder::new();
     let _gateway = folder.start(&config, &[]);
     let handle = port.address();
     let answer = tokio::time::timeout(HANG, written(&handle, "greet it for me"));
     assert_eq!(answer.await.unwrap(), "It said good morning.");
     let requests = llm.requests();
-    let chats: Vec<Value> = requests.iter().map(Recorded::json).collect();
+    let chats: Vec<Value> = requests.iter().map(RecordedRequest::json).collect();
     let asked = chats.iter().find(|chat| chat["tools"].is_array()).unwrap();
     assert!(asked["tools"].to_string().contains(r#""name":"arguments""#));
     let told = chats.last().unwrap()["messages"].to_string();
@@ -80,8 +81,8 @@ async fn vo1_a_request_by_a_satellite_waits_for_a_server_in_its_first_round() {
     let satellite = FakeSatellite::start("Kitchen").await;
     let asr = FakeAsr::start(["turn on switch one"]).await;
     let tts = FakeTts::start().await;
-    let home = Home::behind(Running::start(Kind::Embedded).await);
-    let folder = Folder::new();
+    let home = SimulatedHome::behind(RunningBroker::start(Kind::Embedded).await);
+    let folder = VoiceFolder::new();
     // Its server starts when the test says so.
     let go = folder.path("go");
     let mut entry = home.server();
@@ -99,7 +100,7 @@ async fn vo1_a_request_by_a_satellite_waits_for_a_server_in_its_first_round() {
         "voice": { "asr": asr.address(), "tts": tts.address(), "tones": false },
     });
     let gateway = folder.start(&config, &["--mic", &satellite.address()]);
-    satellite.until("run-satellite", 1).await;
+    satellite.wait_for_events("run-satellite", 1).await;
     satellite.wake("hey_jarvis");
     satellite.hear(&speech());
     let said = |text: &str| tts.texts().join(" ").contains(text);
@@ -120,7 +121,7 @@ async fn vo1_a_request_by_a_satellite_waits_for_a_server_in_its_first_round() {
 async fn mc5_mqtt_model_and_speech_are_there_while_a_server_is_retried() {
     let (_llm, model) = qwen([Answer::text("never asked")]).await;
     let (tts, port) = (FakeTts::start().await, Port::take());
-    let broker = Running::start(Kind::Embedded).await;
+    let broker = RunningBroker::start(Kind::Embedded).await;
     let config = json!({
         "mcpServers": { "dead": { "command": "false" } },
         "retry": { "attempts": 3, "baseDelay": "10m" },
@@ -128,7 +129,7 @@ async fn mc5_mqtt_model_and_speech_are_there_while_a_server_is_retried() {
         "model": model,
         "voice": { "handle": port.address(), "tts": tts.address(), "tones": false },
     });
-    let folder = Folder::new();
+    let folder = VoiceFolder::new();
     let gateway = folder.start(&config, &[]);
     gateway.until("MCP connection attempt 2 of 3");
     for phase in ["MQTT", "model", "speech"] {
@@ -144,17 +145,17 @@ async fn mc5_mqtt_model_and_speech_are_there_while_a_server_is_retried() {
 #[tokio::test(flavor = "multi_thread")]
 async fn vo1_a_house_without_its_broker_is_told_of_and_its_recovery_too() {
     let (tts, port) = (FakeTts::start().await, Port::take());
-    let mut broker = Running::start(Kind::Embedded).await;
+    let mut broker = RunningBroker::start(Kind::Embedded).await;
     broker.stop().await;
     let config = json!({
         "mcpServers": { "zwave": server(&broker.url()) },
         "model": { "provider": "intents" },
         "voice": { "handle": port.address(), "tts": tts.address(), "tones": false },
     });
-    let folder = Folder::new();
+    let folder = VoiceFolder::new();
     let gateway = folder.start(&config, &["--out", "none"]);
     // Its server is connected, and says itself what is missing.
-    gateway.until("ready, but not for everything");
+    gateway.until("ready, but degraded");
     let log = gateway.log();
     assert!(
         log.contains("MCP server is connected, but can't do its work"),
@@ -167,7 +168,7 @@ async fn vo1_a_house_without_its_broker_is_told_of_and_its_recovery_too() {
         said("I can't reach the smart home, but I can")
     });
     broker.again().await;
-    let _home = Home::behind(broker);
+    let _home = SimulatedHome::behind(broker);
     gateway.until("MCP server can do its work again");
     until("its return is said", || {
         said("I can reach the smart home again.")

@@ -1,7 +1,7 @@
-//! What is sent, and what is told of it.
+//! Commands: what is sent, and what is reported.
 
 use serde_json::json;
-use zwave::sim::Faults;
+use zwave::sim::DeviceFaults;
 
 use super::*;
 
@@ -55,29 +55,32 @@ async fn a_command_is_sent_once_and_its_outcome_told() {
             format!("{LAMP} {{\"value\":45}}"),
         ),
     ] {
-        let stage = stage().await;
+        let fixture = fixture().await;
         let mut arguments = json!({ "deviceName": name, "action": action });
         if let Some(level) = level {
             arguments["level"] = level.into();
         }
-        let (text, fields) = stage.call("control_zwave_device", arguments).await.unwrap();
+        let (text, fields) = fixture
+            .call("control_zwave_device", arguments)
+            .await
+            .unwrap();
         assert_eq!(text, told);
-        assert_eq!(stage.commands(), [sent]);
+        assert_eq!(fixture.commands(), [sent]);
         assert_eq!(fields["outcome"], "done");
         assert_eq!(
             fields["state"],
-            stage.state(fields["device"].as_str().unwrap())
+            fixture.state(fields["device"].as_str().unwrap())
         );
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn what_can_not_be_done_is_refused_before_anything_is_sent() {
-    let stage = stage().await;
+    let fixture = fixture().await;
     for (arguments, told) in [
         (
             json!({ "deviceName": "Kichen Light", "action": "on" }),
-            "No device is called 'Kichen Light'. Did you mean Kitchen Light in Kitchen? list_zwave_devices shows the names there are.",
+            "No device is called 'Kichen Light'. Did you mean Kitchen Light in Kitchen? list_zwave_devices shows all names.",
         ),
         (
             json!({ "deviceName": "light", "action": "on" }),
@@ -89,15 +92,15 @@ async fn what_can_not_be_done_is_refused_before_anything_is_sent() {
         ),
         (
             json!({ "deviceName": "Kitchen Light", "action": "dim", "level": 5 }),
-            "'Kitchen Light' is a switch and can not be dimmed.",
+            "'Kitchen Light' is a switch and can't be dimmed.",
         ),
         (
             json!({ "deviceName": "Climate Sensor", "action": "on" }),
-            "'Climate Sensor' is a sensor and can not be turned on or off.",
+            "'Climate Sensor' is a sensor and can't be turned on or off.",
         ),
         (
             json!({ "deviceName": "Front Door", "action": "off" }),
-            "'Front Door' is a lock and can not be turned on or off.",
+            "'Front Door' is a lock and can't be turned on or off.",
         ),
         (
             json!({ "deviceName": "Bedside Lamp", "action": "dim" }),
@@ -120,10 +123,12 @@ async fn what_can_not_be_done_is_refused_before_anything_is_sent() {
             "Invalid parameters: ",
         ),
     ] {
-        let error = stage.error("control_zwave_device", arguments.clone()).await;
+        let error = fixture
+            .error("control_zwave_device", arguments.clone())
+            .await;
         assert!(error.starts_with(told), "{arguments}: {error}");
     }
-    assert_eq!(stage.commands(), [""; 0]);
+    assert_eq!(fixture.commands(), [""; 0]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -143,38 +148,38 @@ async fn a_thermostat_is_set_by_name_by_room_or_as_the_only_one() {
             format!("{set} {{\"value\":20}}"),
         ),
     ] {
-        let stage = stage().await;
-        let text = stage.text("set_thermostat", arguments).await;
+        let fixture = fixture().await;
+        let text = fixture.text("set_thermostat", arguments).await;
         assert!(
             text.starts_with("Thermostat in Living Room is now heat, set to "),
             "{text}"
         );
-        assert_eq!(stage.commands(), [sent]);
+        assert_eq!(fixture.commands(), [sent]);
     }
-    let stage = stage().await;
-    let several = stage
+    let fixture = fixture().await;
+    let several = fixture
         .error("set_thermostat", json!({ "temperature": 20 }))
         .await;
     assert!(
         several.contains("Radiator in Bathroom or Thermostat in Living Room"),
         "{several}"
     );
-    let mut plan = Plan::demo();
+    let mut plan = HousePlan::demo();
     plan.nodes.retain(|node| node.name != "Radiator");
-    let stage = stage_of(plan, false).await;
-    stage
+    let fixture = fixture_of(plan, false).await;
+    fixture
         .text("set_thermostat", json!({ "temperature": 20 }))
         .await;
-    assert_eq!(stage.commands().len(), 1);
+    assert_eq!(fixture.commands().len(), 1);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_mode_comes_before_its_temperature() {
-    let stage = stage().await;
+    let fixture = fixture().await;
     let arguments = json!({ "deviceName": "Thermostat", "temperature": 24, "mode": "Cool" });
-    let text = stage.text("set_thermostat", arguments).await;
+    let text = fixture.text("set_thermostat", arguments).await;
     assert_eq!(text, "Thermostat in Living Room is now cool, set to 24 °C.");
-    let commands = stage.commands();
+    let commands = fixture.commands();
     assert_eq!(commands.len(), 2);
     assert!(
         commands[0].contains("/thermostat_mode/") && commands[1].contains("/setpoint/"),
@@ -202,16 +207,16 @@ async fn a_mode_comes_before_its_temperature() {
             "'Kitchen Light' is a switch and has no temperature to set.",
         ),
     ] {
-        let error = stage.error("set_thermostat", arguments.clone()).await;
+        let error = fixture.error("set_thermostat", arguments.clone()).await;
         assert!(error.starts_with(told), "{arguments}: {error}");
     }
-    assert_eq!(stage.commands().len(), 2);
+    assert_eq!(fixture.commands().len(), 2);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_device_that_sleeps_is_told_when_it_wakes() {
-    let stage = stage().await;
-    let (text, fields) = stage
+    let fixture = fixture().await;
+    let (text, fields) = fixture
         .call(
             "set_thermostat",
             json!({ "deviceName": "Radiator", "temperature": 18 }),
@@ -224,37 +229,37 @@ async fn a_device_that_sleeps_is_told_when_it_wakes() {
     );
     assert_eq!(fields["outcome"], "waiting");
     tokio::time::sleep(Duration::from_secs(400)).await;
-    assert_eq!(stage.state("Radiator"), "heat, set to 18 °C");
-    assert_eq!(stage.commands().len(), 1);
+    assert_eq!(fixture.state("Radiator"), "heat, set to 18 °C");
+    assert_eq!(fixture.commands().len(), 1);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_lock_moves_only_where_it_is_allowed_and_by_its_exact_name() {
-    let off = stage().await;
+    let off = fixture().await;
     let unlock = |name: &str| json!({ "deviceName": name, "action": "unlock" });
     assert!(
         off.error("control_lock", unlock("Front Door"))
             .await
             .contains("not found")
     );
-    let stage = stage_with_locks().await;
+    let fixture = fixture_with_locks().await;
     for name in ["Front", "the front door", "Hall", "lock", "node 9"] {
-        let error = stage.error("control_lock", unlock(name)).await;
+        let error = fixture.error("control_lock", unlock(name)).await;
         assert!(error.starts_with("No device is called"), "{error}");
     }
-    let error = stage.error("control_lock", unlock("Balcony Door")).await;
-    assert!(error.contains("can not be locked or unlocked"), "{error}");
-    assert_eq!(stage.commands(), [""; 0]);
-    let text = stage.text("control_lock", unlock("front door")).await;
+    let error = fixture.error("control_lock", unlock("Balcony Door")).await;
+    assert!(error.contains("can't be locked or unlocked"), "{error}");
+    assert_eq!(fixture.commands(), [""; 0]);
+    let text = fixture.text("control_lock", unlock("front door")).await;
     assert_eq!(text, "Front Door in Hall is now unlocked.");
-    assert_eq!(stage.sim.commands(9).moved, 1);
-    assert_eq!(stage.commands().len(), 1);
+    assert_eq!(fixture.sim.commands(9).moved, 1);
+    assert_eq!(fixture.commands().len(), 1);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_scene_is_started_by_its_name() {
-    let stage = stage().await;
-    let (text, fields) = stage
+    let fixture = fixture().await;
+    let (text, fields) = fixture
         .call("activate_scene", json!({ "sceneName": "movie night" }))
         .await
         .unwrap();
@@ -264,9 +269,9 @@ async fn a_scene_is_started_by_its_name() {
     );
     assert_eq!(fields["outcome"], "started");
     tokio::time::sleep(Duration::from_secs(10)).await;
-    assert_eq!(stage.state("Living Room Lamp"), "on at 15 %");
+    assert_eq!(fixture.state("Living Room Lamp"), "on at 15 %");
     assert_eq!(
-        stage
+        fixture
             .error("activate_scene", json!({ "sceneName": "Movie Nite" }))
             .await,
         "No scene is called 'Movie Nite'. Did you mean 'Movie Night'? The scenes are: Movie Night, Good Night."
@@ -275,20 +280,20 @@ async fn a_scene_is_started_by_its_name() {
 
 #[tokio::test(start_paused = true)]
 async fn a_scene_that_moves_a_lock_needs_locks_to_be_allowed() {
-    let mut plan = Plan::demo();
+    let mut plan = HousePlan::demo();
     let write = json!({ "node": 9, "commandClass": 98, "property": "targetMode", "value": 0 });
     plan.scenes[0]
         .writes
         .push(serde_json::from_value(write).unwrap());
     for locks in [false, true] {
-        let stage = stage_of(plan.clone(), locks).await;
-        let answer = stage
+        let fixture = fixture_of(plan.clone(), locks).await;
+        let answer = fixture
             .call("activate_scene", json!({ "sceneName": "Movie Night" }))
             .await;
         tokio::time::sleep(Duration::from_secs(20)).await;
         assert_eq!(answer.is_ok(), locks, "{answer:?}");
         assert_eq!(
-            stage.state("Front Door"),
+            fixture.state("Front Door"),
             if locks { "unlocked" } else { "locked" }
         );
         if let Err(error) = answer {
@@ -299,15 +304,15 @@ async fn a_scene_that_moves_a_lock_needs_locks_to_be_allowed() {
 
 #[tokio::test(start_paused = true)]
 async fn a_device_that_falls_back_is_a_failure() {
-    let stage = stage().await;
-    let mut faults = Faults::default();
+    let fixture = fixture().await;
+    let mut faults = DeviceFaults::default();
     faults.jams = true;
-    stage.sim.set_faults(2, faults);
-    let error = stage
+    fixture.sim.set_faults(2, faults);
+    let error = fixture
         .error(
             "control_zwave_device",
             json!({ "deviceName": "Kitchen Light", "action": "on" }),
         )
         .await;
-    assert!(error.contains("did not do it"), "{error}");
+    assert!(error.contains("did not follow it"), "{error}");
 }

@@ -1,12 +1,12 @@
-//! The access list of `docs/zwave.md`, word for word.
+//! Tests the access list of `docs/zwave.md` as printed.
 
 use std::process::Command;
 
 use serde_json::json;
-use zwave::sim::{Options, Plan};
+use zwave::sim::{HousePlan, SimulationOptions};
 
-use crate::brokers::{Running, mosquitto_is_there, readable};
-use crate::stage::{Stage, Witness, told, well};
+use crate::brokers::{RunningBroker, mosquitto_is_there, readable};
+use crate::fixture::{BrokerObserver, HouseFixture, told, well};
 use toolgate_mqtt::Mqtt;
 
 const DOCUMENT: &str = include_str!("../../../../docs/zwave.md");
@@ -35,20 +35,20 @@ async fn the_documented_access_list_lets_lights_go_on_and_locks_stay() {
     }
     let lines = ["acl", "passwords"].map(|name| file(name).display().to_string());
     let lines = format!("acl_file {}\npassword_file {}", lines[0], lines[1]);
-    let mut stage = Stage {
-        broker: Running::mosquitto(&lines).await,
+    let mut fixture = HouseFixture {
+        broker: RunningBroker::mosquitto(&lines).await,
         house: None,
-        plan: Plan::demo(),
-        options: Options {
+        plan: HousePlan::demo(),
+        options: SimulationOptions {
             life: false,
-            ..Options::default()
+            ..SimulationOptions::default()
         },
         gateway: Some(("gateway", WORD)),
     };
-    stage.move_in();
+    fixture.move_in();
 
     let user = [("MQTT_USERNAME", "assistant"), ("MQTT_PASSWORD", WORD)];
-    let mut client = stage.server_with(&user).await;
+    let mut client = fixture.server_with(&user).await;
     well(&mut client).await;
     for (tool, arguments) in [
         (
@@ -67,22 +67,22 @@ async fn the_documented_access_list_lets_lights_go_on_and_locks_stay() {
         let (failed, text, _) = client.call(tool, arguments).await;
         assert!(!failed, "{text}");
     }
-    assert_eq!(stage.state("Kitchen Light"), "on");
+    assert_eq!(fixture.state("Kitchen Light"), "on");
     let unlock = json!({ "deviceName": "Front Door", "action": "unlock" });
     let (failed, text, _) = client.call("control_lock", unlock).await;
     assert!(failed, "{text}");
-    assert_eq!(stage.count(9).heard, 0);
+    assert_eq!(fixture.count(9).received, 0);
     let scene = json!({ "sceneName": "Movie Night" });
     let (failed, text, _) = client.call("activate_scene", scene).await;
     assert!(failed, "{text}");
 
-    // Who has no name at all can neither pretend to be the lock nor command it.
-    let stranger = Witness::connected(&stage).await;
+    // An anonymous client can neither impersonate the lock nor command it.
+    let stranger = BrokerObserver::connected(&fixture).await;
     for topic in ["targetMode/set", "currentMode"] {
         let topic = format!("zwave/Hall/Front_Door/door_lock/endpoint_0/{topic}");
         let put = stranger.publish(&topic, "0".into(), true).await;
         assert!(put.is_err(), "{topic}");
     }
-    assert_eq!(stage.count(9).heard, 0);
+    assert_eq!(fixture.count(9).received, 0);
     assert_eq!(told(&mut client, "Front Door").await["state"], "locked");
 }

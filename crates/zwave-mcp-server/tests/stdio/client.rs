@@ -1,4 +1,4 @@
-//! A client that lets nothing pass on stdout but JSON-RPC.
+//! An MCP client that rejects anything but JSON-RPC on stdout.
 
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
@@ -9,10 +9,10 @@ use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-/// A guard against hanging, not a promise.
+/// Guards against a hang; not a performance target.
 const GUARD: Duration = Duration::from_secs(60);
 
-pub(crate) struct Client {
+pub(crate) struct StdioClient {
     child: Child,
     stdin: ChildStdin,
     stdout: Lines<BufReader<ChildStdout>>,
@@ -20,8 +20,8 @@ pub(crate) struct Client {
     id: u64,
 }
 
-impl Client {
-    /// Starts the program with these variables and no others, and shakes hands.
+impl StdioClient {
+    /// Starts the program with only these environment variables, and initializes the session.
     pub(crate) async fn start(variables: &[(&str, &str)]) -> Self {
         let mut client = Self::spawn(variables);
         let hello = client
@@ -78,7 +78,6 @@ impl Client {
         self.stdin.write_all(b"\n").await.unwrap();
     }
 
-    /// Sends a request and returns its result.
     pub(crate) async fn ask(&mut self, method: &str, params: Value) -> Value {
         self.id += 1;
         let id = self.id;
@@ -108,7 +107,7 @@ impl Client {
         (failed, text, result["structuredContent"].clone())
     }
 
-    /// The next message; every line must be one.
+    /// The next message. Every line must be one.
     pub(crate) async fn next(&mut self) -> Option<Value> {
         let line = timeout(GUARD, self.stdout.next_line())
             .await
@@ -120,7 +119,6 @@ impl Client {
         Some(message)
     }
 
-    /// Closes stdin, reads the rest of both streams, and returns how it ended and what it logged.
     pub(crate) async fn leave(self) -> (ExitStatus, String) {
         let Self {
             mut child,
@@ -142,7 +140,6 @@ impl Client {
         (status, stderr.await.unwrap())
     }
 
-    /// Waits for an end that stdin has no part in.
     pub(crate) async fn end(&mut self) -> ExitStatus {
         timeout(GUARD, self.child.wait())
             .await
@@ -151,8 +148,8 @@ impl Client {
     }
 }
 
-/// A whole JSON-RPC message and nothing else: a request, a notification, or an answer with either a result or an error. Only
-/// the answer to a line that could not be read has no `id`.
+/// Checks that a line is a complete JSON-RPC message: a request, a notification, or a response with
+/// either a result or an error. Only the response to an unreadable line has no `id`.
 fn check_message(message: &Value) {
     let fields = message.as_object().unwrap_or_else(|| panic!("{message}"));
     assert_eq!(message["jsonrpc"], "2.0", "{message}");

@@ -1,11 +1,11 @@
-//! What others publish, and what devices are called.
+//! Hostile messages and device names.
 
 use futures::{StreamExt, stream};
 use serde_json::{Value, json};
-use zwave::sim::{Options, Plan};
+use zwave::sim::{HousePlan, SimulationOptions};
 
 use crate::brokers::{Kind, with_each_broker};
-use crate::stage::{Stage, Witness, eventually, told, well};
+use crate::fixture::{BrokerObserver, HouseFixture, eventually, told, well};
 
 const LOCK: &str = "zwave/Hall/Front_Door/door_lock/endpoint_0/currentMode";
 
@@ -16,9 +16,9 @@ with_each_broker!(
 );
 
 async fn garbage_makes_nothing_known_and_nothing_lost(kind: Kind) {
-    let stage = Stage::demo(kind).await;
-    let witness = Witness::of(&stage).await;
-    let mut client = stage.server().await;
+    let fixture = HouseFixture::demo(kind).await;
+    let witness = BrokerObserver::of(&fixture).await;
+    let mut client = fixture.server().await;
     let deep = "[".repeat(50_000);
     let long = "9".repeat(70_000);
     for payload in [
@@ -56,7 +56,7 @@ async fn garbage_makes_nothing_known_and_nothing_lost(kind: Kind) {
             .await;
         witness.put("zwave/driver/status2", payload, false).await;
     }
-    // Everything above was read before this.
+    // Arrives after everything above.
     witness
         .put(
             "zwave/Kitchen/Kitchen_Light/switch_binary/endpoint_0/currentValue",
@@ -69,7 +69,7 @@ async fn garbage_makes_nothing_known_and_nothing_lost(kind: Kind) {
             tokio::time::sleep(std::time::Duration::from_millis(20)).await;
         }
     };
-    tokio::time::timeout(crate::stage::GUARD, seen)
+    tokio::time::timeout(crate::fixture::GUARD, seen)
         .await
         .unwrap();
     let state = told(&mut client, "Front Door").await["state"].clone();
@@ -81,7 +81,7 @@ async fn garbage_makes_nothing_known_and_nothing_lost(kind: Kind) {
         )
         .await;
     assert!(!failed, "{text}");
-    assert_eq!(stage.state("Front Door"), "unlocked");
+    assert_eq!(fixture.state("Front Door"), "unlocked");
     assert_eq!(client.leave().await.0.code(), Some(0));
 }
 
@@ -105,14 +105,14 @@ async fn names_that_want_to_be_topics(kind: Kind) {
         .zip(2..)
         .map(|((name, parts), id)| json!({ "id": id, "name": name, "parts": parts }));
     let plan = json!({ "nodes": nodes.collect::<Vec<_>>() }).to_string();
-    let options = Options {
+    let options = SimulationOptions {
         life: false,
-        ..Options::default()
+        ..SimulationOptions::default()
     };
-    let stage = Stage::with(kind, Plan::from_json(&plan).unwrap(), options).await;
-    let mut client = stage.server_with(&[]).await;
+    let fixture = HouseFixture::with(kind, HousePlan::from_json(&plan).unwrap(), options).await;
+    let mut client = fixture.server_with(&[]).await;
     well(&mut client).await;
-    let witness = Witness::of(&stage).await;
+    let witness = BrokerObserver::of(&fixture).await;
     for said in [
         "+",
         "#",
@@ -121,7 +121,7 @@ async fn names_that_want_to_be_topics(kind: Kind) {
         "nul - All (lock): open",
         "zwave/#",
     ] {
-        // It may be done or refused; the server lives, and tells nobody else.
+        // It may succeed or fail, but must not reach another device or crash the server.
         client
             .call(
                 "control_zwave_device",
@@ -143,8 +143,8 @@ async fn names_that_want_to_be_topics(kind: Kind) {
         )
         .await;
     assert!(failed);
-    // At most the device of that very name was told, and those of other names never.
-    let heard = (2..=9).map(|node| stage.count(node).heard);
+    // Only a device of exactly that name may receive it.
+    let heard = (2..=9).map(|node| fixture.count(node).received);
     let heard = heard.collect::<Vec<_>>();
     assert!(heard[..4].iter().all(|heard| *heard <= 1), "{heard:?}");
     assert_eq!(heard[4..], [0, 0, 0, 0]);
@@ -153,16 +153,16 @@ async fn names_that_want_to_be_topics(kind: Kind) {
         assert!(fits, "{message:?}");
     }
     let (failed, text, _) = client.call("list_zwave_devices", json!({})).await;
-    // One line each, and one before them.
+    // One line for each device, and a summary.
     assert_eq!(text.lines().count(), 9, "{text:?}");
     assert!(!failed && text.len() < 100_000, "{} bytes", text.len());
     assert_eq!(client.leave().await.0.code(), Some(0));
 }
 
 async fn a_flood_while_tools_are_called(kind: Kind) {
-    let stage = Stage::demo(kind).await;
-    let witness = Witness::of(&stage).await;
-    let mut client = stage.server().await;
+    let fixture = HouseFixture::demo(kind).await;
+    let witness = BrokerObserver::of(&fixture).await;
+    let mut client = fixture.server().await;
     let witness = &witness;
     let flood = stream::iter(0..20_000_u32).map(|number| async move {
         let topic = match number % 3 {
@@ -185,7 +185,7 @@ async fn a_flood_while_tools_are_called(kind: Kind) {
         assert!(!failed, "{text}");
     };
     tokio::join!(flood, calls);
-    eventually("the fan", async || stage.state("Bathroom Fan") == "on").await;
-    assert_eq!(stage.count(12).heard, 1);
+    eventually("the fan", async || fixture.state("Bathroom Fan") == "on").await;
+    assert_eq!(fixture.count(12).received, 1);
     assert_eq!(client.leave().await.0.code(), Some(0));
 }

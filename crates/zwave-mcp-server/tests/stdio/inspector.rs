@@ -1,4 +1,4 @@
-//! The MCP inspector, which others wrote.
+//! The server with the MCP inspector, an independent client.
 
 use std::path::PathBuf;
 
@@ -7,7 +7,7 @@ use tokio::process::Command;
 use tokio::time::timeout;
 
 use crate::brokers::Kind;
-use crate::stage::{GUARD, Stage};
+use crate::fixture::{GUARD, HouseFixture};
 
 /// Where `./test.sh` puts it.
 fn inspector() -> Option<PathBuf> {
@@ -20,12 +20,12 @@ async fn the_inspector_lists_the_tools_and_turns_a_light_on() {
     let Some(inspector) = inspector() else {
         return;
     };
-    let stage = Stage::demo(Kind::Embedded).await;
-    drop(stage.server().await);
+    let fixture = HouseFixture::demo(Kind::Embedded).await;
+    drop(fixture.server().await);
     let run = async |method: &[&str]| -> Value {
         let output = Command::new(&inspector)
             .args(["--cli", env!("CARGO_BIN_EXE_zwave-mcp-server")])
-            .args(["--broker", &stage.broker.url(), "--method"])
+            .args(["--broker", &fixture.broker.url(), "--method"])
             .args(method)
             .output();
         let output = timeout(GUARD, output).await.unwrap().unwrap();
@@ -60,5 +60,5 @@ async fn the_inspector_lists_the_tools_and_turns_a_light_on() {
     ])
     .await;
     assert_eq!(called["structuredContent"]["state"], "on", "{called}");
-    assert_eq!(stage.state("Kitchen Light"), "on");
+    assert_eq!(fixture.state("Kitchen Light"), "on");
 }

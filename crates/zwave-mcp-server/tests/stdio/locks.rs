@@ -1,15 +1,14 @@
-//! A lock under every fault: it moves at most once, and the answer says what is known.
+//! A lock under every fault: it moves at most once, and the answer is true.
 
 use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::time::sleep;
-use zwave::sim::Faults;
+use zwave::sim::DeviceFaults;
 
 use crate::brokers::{Kind, with_each_broker};
-use crate::stage::{Stage, Witness, told, well};
+use crate::fixture::{BrokerObserver, HouseFixture, told, well};
 
-/// The lock of the demo.
 const LOCK: u16 = 9;
 const COMMANDS: &str = "zwave/Hall/Front_Door/door_lock/endpoint_0/targetMode/set";
 
@@ -17,16 +16,15 @@ fn unlock() -> Value {
     json!({ "deviceName": "Front Door", "action": "unlock" })
 }
 
-fn faults(set: impl FnOnce(&mut Faults)) -> Faults {
-    let mut faults = Faults::default();
+fn faults(set: impl FnOnce(&mut DeviceFaults)) -> DeviceFaults {
+    let mut faults = DeviceFaults::default();
     set(&mut faults);
     faults
 }
 
-/// So long after everything is well again, nothing more may come.
-async fn nothing_comes_late(stage: &Stage, count: zwave::sim::Count) {
+async fn nothing_comes_late(fixture: &HouseFixture, count: zwave::sim::CommandCount) {
     sleep(Duration::from_millis(1500)).await;
-    assert_eq!(stage.count(LOCK), count);
+    assert_eq!(fixture.count(LOCK), count);
 }
 
 with_each_broker!(
@@ -42,13 +40,13 @@ async fn devices_that_answer_badly(kind: Kind) {
     let late = Duration::from_secs(31);
     let unknown = [
         "It is not known whether Front Door",
-        "It was sent once and is not repeated.",
+        "It was sent once and won't be repeated.",
         "Last known state: locked",
     ];
     let done = ["Front Door in Hall is now unlocked."];
-    // What goes wrong, what is said, how often it heard and how often it moved.
+    // The fault, the answer, the commands received, and the movements.
     let cases = [
-        ("nothing", Faults::default(), &done[..], 1, 1),
+        ("nothing", DeviceFaults::default(), &done[..], 1, 1),
         ("no report", faults(|f| f.loses_reports = true), &done, 1, 1),
         (
             "the acknowledgement is lost",
@@ -75,7 +73,7 @@ async fn devices_that_answer_badly(kind: Kind) {
         (
             "jams",
             faults(|f| f.jams = true),
-            &["did not do it", "locked"],
+            &["did not follow it", "locked"],
             1,
             0,
         ),
@@ -88,52 +86,51 @@ async fn devices_that_answer_badly(kind: Kind) {
         ),
     ];
     let each = cases.map(|(name, wrong, says, heard, moved)| async move {
-        let stage = Stage::demo(kind).await;
-        let witness = Witness::of(&stage).await;
-        let mut client = stage.server().await;
-        stage.house().set_faults(LOCK, wrong);
+        let fixture = HouseFixture::demo(kind).await;
+        let witness = BrokerObserver::of(&fixture).await;
+        let mut client = fixture.server().await;
+        fixture.house().set_faults(LOCK, wrong);
         let (failed, text, _) = client.call("control_lock", unlock()).await;
         assert_eq!(failed, says != done, "{name}: {text}");
         for part in says {
             assert!(text.contains(part), "{name}: {text}");
         }
         if wrong.tells_after == late {
-            // Late, and only in what is known: nothing is sent again.
+            // The late report updates the state, but nothing is sent again.
             let wait = async {
                 while told(&mut client, "Front Door").await["state"] != "unlocked" {
                     sleep(Duration::from_millis(200)).await;
                 }
             };
-            tokio::time::timeout(crate::stage::GUARD, wait)
+            tokio::time::timeout(crate::fixture::GUARD, wait)
                 .await
                 .unwrap();
         }
-        let count = stage.count(LOCK);
-        assert_eq!((count.heard, count.moved), (heard, moved), "{name}");
+        let count = fixture.count(LOCK);
+        assert_eq!((count.received, count.moved), (heard, moved), "{name}");
         assert_eq!(witness.on(COMMANDS).len(), 1, "{name}");
     });
     futures::future::join_all(each).await;
 }
 
-/// A command that somebody left on the topic is no command of ours and no news.
 async fn a_kept_command_on_the_topic(kind: Kind) {
-    let mut stage = Stage::demo(kind).await;
-    stage.house = None;
-    let witness = Witness::of(&stage).await;
-    // The door is locked already: the gateway carries it out and nothing moves.
+    let mut fixture = HouseFixture::demo(kind).await;
+    fixture.house = None;
+    let witness = BrokerObserver::of(&fixture).await;
+    // The door is already locked, so the gateway's command moves nothing.
     witness.put(COMMANDS, r#"{"value":255}"#, true).await;
-    stage.move_in();
-    let mut client = stage.server().await;
+    fixture.move_in();
+    let mut client = fixture.server().await;
     assert_eq!(told(&mut client, "Front Door").await["state"], "locked");
     let (failed, text, _) = client.call("control_lock", unlock()).await;
     assert!(!failed, "{text}");
-    let count = stage.count(LOCK);
-    assert_eq!((count.heard, count.moved), (2, 1));
+    let count = fixture.count(LOCK);
+    assert_eq!((count.received, count.moved), (2, 1));
     drop(client);
-    // A new server sees the old command too.
-    let mut client = stage.server().await;
+    // A new server receives the retained command too.
+    let mut client = fixture.server().await;
     assert_eq!(told(&mut client, "Front Door").await["state"], "unlocked");
-    nothing_comes_late(&stage, count).await;
+    nothing_comes_late(&fixture, count).await;
 }
 
 async fn the_broker_killed_in_mid_command(kind: Kind) {
@@ -147,38 +144,38 @@ async fn the_broker_killed_in_mid_command(kind: Kind) {
         Some(700),
     ];
     let each = moments.map(|moment| async move {
-        let mut stage = Stage::demo(kind).await;
-        let mut client = stage.server().await;
+        let mut fixture = HouseFixture::demo(kind).await;
+        let mut client = fixture.server().await;
         let ((failed, text, _), ()) = tokio::join!(client.call("control_lock", unlock()), async {
             match moment {
-                None => stage.heard(LOCK).await,
+                None => fixture.heard(LOCK).await,
                 Some(moment) => sleep(Duration::from_millis(moment)).await,
             }
-            stage.broker.kill();
-            stage.broker.again().await;
+            fixture.broker.kill();
+            fixture.broker.again().await;
         });
         well(&mut client).await;
-        let count = stage.count(LOCK);
+        let count = fixture.count(LOCK);
         assert!(
-            count.heard <= 1 && count.moved <= 1,
+            count.received <= 1 && count.moved <= 1,
             "{moment:?}: {count:?}"
         );
-        let really = stage.state("Front Door");
-        // It may not know; what it does say must be so.
+        let really = fixture.state("Front Door");
+        // The outcome may be unknown, but any claim must be true.
         if !failed {
             assert!(
                 text.contains("is now unlocked") && really == "unlocked",
                 "{moment:?}: {text}"
             );
         } else if text.contains("Nothing was sent") {
-            assert_eq!(count.heard, 0, "{moment:?}: {text}");
-        } else if text.contains("did not do it: it reports locked") {
-            // The device was read once more.
+            assert_eq!(count.received, 0, "{moment:?}: {text}");
+        } else if text.contains("did not follow it: it reports locked") {
+            // The device was read once again.
             assert_eq!(really, "locked", "{moment:?}: {text}");
         } else {
             for part in [
                 "It is not known whether",
-                "sent once and is not repeated",
+                "sent once and won't be repeated",
                 "Last known state",
             ] {
                 assert!(text.contains(part), "{moment:?}: {text}");
@@ -189,31 +186,31 @@ async fn the_broker_killed_in_mid_command(kind: Kind) {
             really,
             "{moment:?}"
         );
-        nothing_comes_late(&stage, count).await;
+        nothing_comes_late(&fixture, count).await;
     });
     futures::future::join_all(each).await;
 }
 
 async fn the_server_killed_in_mid_command(kind: Kind) {
-    let stage = Stage::demo(kind).await;
-    let mut client = stage.server().await;
+    let fixture = HouseFixture::demo(kind).await;
+    let mut client = fixture.server().await;
     tokio::select! {
         _ = client.call("control_lock", unlock()) => panic!("no lock proves anything so fast"),
-        () = stage.heard(LOCK) => {}
+        () = fixture.heard(LOCK) => {}
     }
-    // With SIGKILL.
+    // Killed with SIGKILL.
     drop(client);
-    let mut client = stage.server().await;
-    let count = stage.count(LOCK);
-    assert_eq!((count.heard, count.moved), (1, 1));
-    nothing_comes_late(&stage, count).await;
+    let mut client = fixture.server().await;
+    let count = fixture.count(LOCK);
+    assert_eq!((count.received, count.moved), (1, 1));
+    nothing_comes_late(&fixture, count).await;
     assert_eq!(told(&mut client, "Front Door").await["state"], "unlocked");
 }
 
 async fn an_unlock_while_the_broker_is_away(kind: Kind) {
-    let mut stage = Stage::demo(kind).await;
-    let mut client = stage.server().await;
-    stage.broker.kill();
+    let mut fixture = HouseFixture::demo(kind).await;
+    let mut client = fixture.server().await;
+    fixture.broker.kill();
     let mut texts = Vec::new();
     for _ in 0..5 {
         let (failed, text, _) = client.call("control_lock", unlock()).await;
@@ -225,19 +222,19 @@ async fn an_unlock_while_the_broker_is_away(kind: Kind) {
         last.contains("MQTT broker") && last.contains("Nothing was sent, and nothing will be."),
         "{last}"
     );
-    stage.broker.again().await;
+    fixture.broker.again().await;
     well(&mut client).await;
-    nothing_comes_late(&stage, zwave::sim::Count::default()).await;
+    nothing_comes_late(&fixture, zwave::sim::CommandCount::default()).await;
     assert_eq!(told(&mut client, "Front Door").await["state"], "locked");
 }
 
 async fn an_unlock_while_the_gateway_is_away(kind: Kind) {
-    let mut stage = Stage::demo(kind).await;
-    let witness = Witness::of(&stage).await;
-    let mut client = stage.server().await;
-    stage.house = None;
-    // What a gateway says when it is shut down, and the broker when it vanishes.
-    let will = stage.options.will();
+    let mut fixture = HouseFixture::demo(kind).await;
+    let witness = BrokerObserver::of(&fixture).await;
+    let mut client = fixture.server().await;
+    fixture.house = None;
+    // The message of a gateway's shutdown, and of the broker when the gateway vanishes.
+    let will = fixture.options.will();
     let payload = std::str::from_utf8(&will.payload).unwrap();
     witness.put(&will.topic, payload, true).await;
     let gone = async {
@@ -249,7 +246,7 @@ async fn an_unlock_while_the_gateway_is_away(kind: Kind) {
             sleep(Duration::from_millis(20)).await;
         }
     };
-    tokio::time::timeout(crate::stage::GUARD, gone)
+    tokio::time::timeout(crate::fixture::GUARD, gone)
         .await
         .unwrap();
     let (failed, text, _) = client.call("control_lock", unlock()).await;
@@ -258,10 +255,10 @@ async fn an_unlock_while_the_gateway_is_away(kind: Kind) {
         text.contains("Nothing was sent, and nothing will be."),
         "{text}"
     );
-    // What is known is still told, as old.
+    // The known state is still reported, but marked as stale.
     assert_eq!(told(&mut client, "Front Door").await["stale"], true);
-    stage.move_in();
+    fixture.move_in();
     well(&mut client).await;
-    nothing_comes_late(&stage, zwave::sim::Count::default()).await;
+    nothing_comes_late(&fixture, zwave::sim::CommandCount::default()).await;
     assert_eq!(told(&mut client, "Front Door").await["state"], "locked");
 }

@@ -1,6 +1,8 @@
-//! The program itself, as a client starts it: without a house, and in a simulated one behind the embedded broker and real Mosquitto.
+//! Tests the program as clients start it: without a home, and with a simulated one behind the
+//! embedded broker and a real Mosquitto.
 //!
-//! Mosquitto and the MCP inspector are installed by `./test.sh`; without them their tests are skipped, and with `CI=true` they fail.
+//! `./test.sh` installs Mosquitto and the MCP inspector. Without them their tests are skipped, and
+//! with `CI=true` they fail.
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -8,7 +10,7 @@
 )]
 
 mod acl;
-mod away;
+mod broker_outages;
 #[expect(
     dead_code,
     reason = "shared with the tests of the connection, which use more of it"
@@ -16,11 +18,11 @@ mod away;
 #[path = "../../../toolgate-mqtt/tests/brokers/brokers.rs"]
 mod brokers;
 mod client;
-mod ends;
+mod exit;
+mod fixture;
 mod hostile;
 mod inspector;
 mod locks;
-mod stage;
 mod through_toolgate;
 mod whole_run;
-mod without_a_house;
+mod without_home;

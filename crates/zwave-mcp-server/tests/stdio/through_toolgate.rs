@@ -1,38 +1,39 @@
-//! Through Toolgate: its executor, the client half of `toolgate-mcp`, this program, the broker, the light.
+//! Through Toolgate: its executor, the client half of `toolgate-mcp`, this program,
+//! the broker, the light.
 
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 use tokio::time::timeout;
 use toolgate_core::{ToolCall, ToolExecutor, ToolManager};
-use toolgate_mcp::{Connection, Program, ServerSettings, Servers, ServersOptions};
-use zwave::sim::{Options, Plan};
+use toolgate_mcp::{ServerConnection, ServerProgram, ServerSettings, Servers, ServersOptions};
+use zwave::sim::{HousePlan, SimulationOptions};
 
-use crate::stage::{GUARD, Stage, Witness, eventually, kinds};
+use crate::fixture::{BrokerObserver, GUARD, HouseFixture, eventually, kinds};
 
 const PLAN: &str = r#"{ "nodes": [
     { "id": 2, "name": "Switch One", "location": "Kitchen", "parts": [{ "switch": { "on": false } }] },
     { "id": 3, "name": "Lamp", "location": "Living Room", "parts": [{ "dimmer": { "level": 0 } }] }
 ] }"#;
 
-struct Door {
+struct ToolgateFixture {
     servers: Servers,
     executor: ToolExecutor,
 }
 
-impl Door {
-    async fn open(stage: &Stage) -> Self {
+impl ToolgateFixture {
+    async fn open(fixture: &HouseFixture) -> Self {
         let manager = Arc::new(ToolManager::new());
         let servers = Servers::new(Arc::clone(&manager), ServersOptions::new());
-        let variables = [("MQTT_BROKER_URL", stage.broker.url())];
-        let program = Program {
+        let variables = [("MQTT_BROKER_URL", fixture.broker.url())];
+        let program = ServerProgram {
             command: env!("CARGO_BIN_EXE_zwave-mcp-server").to_owned(),
             env: variables
                 .map(|(name, value)| (name.to_owned(), value))
                 .into(),
-            ..Program::default()
+            ..ServerProgram::default()
         };
-        let mut settings = ServerSettings::new("house", Connection::Stdio(program));
+        let mut settings = ServerSettings::new("house", ServerConnection::Stdio(program));
         settings.start_timeout = Some(GUARD);
         servers.apply(vec![settings]);
         timeout(GUARD, servers.settled()).await.unwrap();
@@ -55,13 +56,13 @@ impl Door {
 #[tokio::test(flavor = "multi_thread")]
 async fn pn1_the_call_of_the_specification_turns_the_light_on() {
     for kind in kinds() {
-        let options = Options {
+        let options = SimulationOptions {
             life: false,
-            ..Options::default()
+            ..SimulationOptions::default()
         };
-        let stage = Stage::with(kind, Plan::from_json(PLAN).unwrap(), options).await;
-        let witness = Witness::of(&stage).await;
-        let door = Door::open(&stage).await;
+        let fixture = HouseFixture::with(kind, HousePlan::from_json(PLAN).unwrap(), options).await;
+        let witness = BrokerObserver::of(&fixture).await;
+        let door = ToolgateFixture::open(&fixture).await;
 
         let arguments = json!({ "device_name": "Switch One", "command": "on" });
         let envelope = door.call("control_zwave_device", arguments).await;
@@ -70,7 +71,7 @@ async fn pn1_the_call_of_the_specification_turns_the_light_on() {
             envelope["result"]["message"],
             "Switch One in Kitchen is now on."
         );
-        assert_eq!(stage.state("Switch One"), "on");
+        assert_eq!(fixture.state("Switch One"), "on");
         let arguments = json!({ "device_name": "Lamp", "command": "dim", "brightness": 100 });
         let envelope = door.call("control_zwave_device", arguments).await;
         assert_eq!(envelope["success"], true, "{envelope}");
@@ -102,7 +103,7 @@ async fn pn1_the_call_of_the_specification_turns_the_light_on() {
             ],
             "{kind:?}"
         );
-        assert_eq!((stage.count(2).moved, stage.count(3).moved), (1, 1));
+        assert_eq!((fixture.count(2).moved, fixture.count(3).moved), (1, 1));
         door.servers.stop().await;
     }
 }

@@ -1,12 +1,12 @@
-//! A whole run in a house, with everything that the server can be asked.
+//! A complete session with every request that the server supports.
 
 use futures::future::join_all;
 use serde_json::{Value, json};
-use zwave::sim::{Options, Payloads, Plan, TopicForm};
+use zwave::sim::{HousePlan, PayloadForm, SimulationOptions, TopicForm};
 
-use crate::stage::{Stage, Witness, kinds, well};
+use crate::fixture::{BrokerObserver, HouseFixture, kinds, well};
 
-/// Every tool, and whether it should fail.
+/// Every tool, and whether it must fail.
 fn calls() -> Vec<(&'static str, Value, bool)> {
     let light = |action: &str| json!({ "deviceName": "the kitchen light", "action": action });
     vec![
@@ -65,22 +65,22 @@ fn calls() -> Vec<(&'static str, Value, bool)> {
 #[tokio::test(flavor = "multi_thread")]
 async fn ms1_every_line_of_a_whole_run_in_a_house_is_json_rpc() {
     let each = kinds().into_iter().map(|kind| async move {
-        let stage = Stage::demo(kind).await;
-        let witness = Witness::of(&stage).await;
-        let mut client = stage.server().await;
+        let fixture = HouseFixture::demo(kind).await;
+        let witness = BrokerObserver::of(&fixture).await;
+        let mut client = fixture.server().await;
         client.ask("tools/list", json!({})).await;
         for (tool, arguments, fails) in calls() {
             let (failed, text, _) = client.call(tool, arguments.clone()).await;
             assert_eq!(failed, fails, "{tool} {arguments}: {text}");
         }
-        // What others publish does not get out either.
+        // Messages from other clients must not reach stdout either.
         for payload in ["{\"jsonrpc\":\"2.0\"}\n", "\u{0}\u{1b}[2J", "{\"value\":"] {
             let topic = "zwave/Kitchen/Kitchen_Light/switch_binary/endpoint_0/currentValue";
             witness.put(topic, payload, false).await;
         }
         client.call("list_zwave_devices", json!({})).await;
         client.ask("no/such/method", json!({})).await;
-        // Checks every line that is left.
+        // Checks the remaining lines.
         let (status, log) = client.leave().await;
         assert_eq!(status.code(), Some(0), "{log}");
         assert!(log.contains("DEBUG"), "the run was not a loud one: {log}");
@@ -92,21 +92,21 @@ async fn ms1_every_line_of_a_whole_run_in_a_house_is_json_rpc() {
 async fn ms2_it_works_over_real_brokers_with_every_form_of_topic_and_payload() {
     let on = "{\"value\":true}";
     let forms = [
-        (TopicForm::Named, Payloads::TimeValue, true),
-        (TopicForm::Named, Payloads::Raw, true),
-        (TopicForm::ValueId, Payloads::ValueId, true),
-        (TopicForm::ValueId, Payloads::TimeValue, false),
-        (TopicForm::ValueId, Payloads::Raw, true),
+        (TopicForm::Named, PayloadForm::TimeValue, true),
+        (TopicForm::Named, PayloadForm::Raw, true),
+        (TopicForm::ValueId, PayloadForm::ValueId, true),
+        (TopicForm::ValueId, PayloadForm::TimeValue, false),
+        (TopicForm::ValueId, PayloadForm::Raw, true),
     ];
     let each = kinds().into_iter().map(|kind| async move {
         for (topics, payloads, node_names) in forms {
-            let options = Options {
+            let options = SimulationOptions {
                 prefix: "home/z wave".to_owned(),
                 topics,
                 payloads,
                 node_names,
                 life: false,
-                ..Options::default()
+                ..SimulationOptions::default()
             };
             let topic = match (topics, node_names) {
                 (TopicForm::Named, _) => {
@@ -116,9 +116,9 @@ async fn ms2_it_works_over_real_brokers_with_every_form_of_topic_and_payload() {
                 (_, false) => "home/z wave/Kitchen/2/37/0/targetValue/set",
             };
             let case = format!("{kind:?} {topics:?} {payloads:?} {node_names}");
-            let stage = Stage::with(kind, Plan::demo(), options).await;
-            let witness = Witness::of(&stage).await;
-            turns_on(&stage, &case).await;
+            let fixture = HouseFixture::with(kind, HousePlan::demo(), options).await;
+            let witness = BrokerObserver::of(&fixture).await;
+            turns_on(&fixture, &case).await;
             let sent = witness.on("/set");
             assert_eq!(
                 sent.iter()
@@ -135,8 +135,8 @@ async fn ms2_it_works_over_real_brokers_with_every_form_of_topic_and_payload() {
     join_all(each).await;
 }
 
-async fn turns_on(stage: &Stage, case: &str) {
-    let mut client = stage
+async fn turns_on(fixture: &HouseFixture, case: &str) {
+    let mut client = fixture
         .server_with(&[("MQTT_TOPIC_PREFIX", "home/z wave")])
         .await;
     well(&mut client).await;
@@ -147,22 +147,21 @@ async fn turns_on(stage: &Stage, case: &str) {
         (&fields["outcome"], &fields["state"]),
         (&json!("done"), &json!("on"))
     );
-    assert_eq!(stage.state("Kitchen Light"), "on", "{case}");
+    assert_eq!(fixture.state("Kitchen Light"), "on", "{case}");
     let bedroom = json!({ "deviceName": "Climate Sensor" });
     let (_, text, _) = client.call("get_device_sensor_data", bedroom).await;
     assert!(text.contains("19.4 °C"), "{case}: {text}");
 }
 
-/// Nothing of what it sends stays with the broker.
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_that_the_server_sends_is_retained() {
     let each = kinds().into_iter().map(|kind| async move {
-        let stage = Stage::demo(kind).await;
-        let mut client = stage.server().await;
+        let fixture = HouseFixture::demo(kind).await;
+        let mut client = fixture.server().await;
         for (tool, arguments, _) in calls() {
             client.call(tool, arguments).await;
         }
-        let witness = Witness::of(&stage).await;
+        let witness = BrokerObserver::of(&fixture).await;
         assert!(
             !witness.on("/currentValue").is_empty(),
             "retained values come first"

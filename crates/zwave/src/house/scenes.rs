@@ -1,13 +1,13 @@
-//! Scenes: several values set at once, as people arranged them in the gateway.
+//! Lists and starts the gateway's scenes.
 
 use serde::Deserialize;
 use serde_json::json;
-use toolgate_home::{CommandOutcome, LastState, Scene};
+use toolgate_home::{CommandOutcome, HomeScene, LastState};
 
-use super::Inner;
-use crate::api::{AskError, Function};
+use super::HouseState;
+use crate::api::{ApiFunction, ApiRequestError};
 use crate::device::class;
-use crate::node::Bounded;
+use crate::node::BoundedList;
 
 const MAX_SCENES: usize = 500;
 
@@ -21,8 +21,9 @@ struct GatewayScene {
     values: Vec<serde_json::Value>,
 }
 
-impl From<GatewayScene> for Scene {
+impl From<GatewayScene> for HomeScene {
     fn from(GatewayScene { id, label, values }: GatewayScene) -> Self {
+        // A value without a readable class might be a lock's.
         let is_harmless = |value: &serde_json::Value| {
             let class = value["commandClass"].as_u64();
             class.is_some_and(|number| number != u64::from(class::LOCK))
@@ -35,21 +36,22 @@ impl From<GatewayScene> for Scene {
     }
 }
 
-pub(super) async fn scenes(inner: &Inner) -> Result<Vec<Scene>, String> {
+pub(super) async fn scenes(inner: &HouseState) -> Result<Vec<HomeScene>, String> {
     let args = json!([]);
-    let scenes = inner.ask::<Bounded<GatewayScene, MAX_SCENES>>(Function::GetScenes, &args);
+    let scenes =
+        inner.request::<BoundedList<GatewayScene, MAX_SCENES>>(ApiFunction::GetScenes, &args);
     match scenes.await {
         Ok(scenes) => {
             let scenes = scenes.unwrap_or_default().0.into_iter();
-            Ok(scenes.map(Scene::from).collect())
+            Ok(scenes.map(HomeScene::from).collect())
         }
         Err(error) => Err(error.to_string()),
     }
 }
 
-pub(super) async fn activate(inner: &Inner, scene: &Scene) -> CommandOutcome {
+pub(super) async fn activate(inner: &HouseState, scene: &HomeScene) -> CommandOutcome {
     let args = json!([scene.id]);
-    let started = inner.ask::<bool>(Function::ActivateScene, &args);
+    let started = inner.request::<bool>(ApiFunction::ActivateScene, &args);
     match started.await {
         Ok(Some(true)) => CommandOutcome::Done {
             state: "started".to_owned(),
@@ -57,9 +59,9 @@ pub(super) async fn activate(inner: &Inner, scene: &Scene) -> CommandOutcome {
         Ok(_) => CommandOutcome::Refused {
             reason: format!("The gateway did not start the scene '{}'.", scene.label),
         },
-        Err(AskError::Offline(reason)) => CommandOutcome::Offline { reason },
-        Err(AskError::Refused(reason)) => CommandOutcome::Refused { reason },
-        Err(AskError::Silent(reason)) => CommandOutcome::Unknown {
+        Err(ApiRequestError::Offline(reason)) => CommandOutcome::Offline { reason },
+        Err(ApiRequestError::Refused(reason)) => CommandOutcome::Refused { reason },
+        Err(ApiRequestError::NoAnswer(reason)) => CommandOutcome::Unknown {
             reason,
             last: LastState {
                 state: "unknown".to_owned(),
@@ -90,11 +92,11 @@ mod tests {
         ] {
             let written = json!({ "sceneid": 4, "label": "Night", "values": values });
             let scene = serde_json::from_value::<GatewayScene>(written).unwrap();
-            let scene = Scene::from(scene);
+            let scene = HomeScene::from(scene);
             assert_eq!(scene.moves_locks, moves_locks, "{values}");
             assert_eq!((scene.id, scene.label.as_str()), (4, "Night"));
         }
         let bare = serde_json::from_value::<GatewayScene>(json!({ "sceneid": 1 })).unwrap();
-        assert!(!Scene::from(bare).moves_locks);
+        assert!(!HomeScene::from(bare).moves_locks);
     }
 }

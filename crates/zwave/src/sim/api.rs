@@ -1,76 +1,68 @@
-//! The gateway's API: questions on `api/<function>/set`, answers on the same topic without `/set`.
+//! The simulated API: requests on `api/<function>/set`, replies on the same topic without `/set`.
 
 use serde_json::{Map, Value as Json, json};
 
-use super::dialect::{HOME, HOME_NAME, VERSION};
 use super::options::ApiFault;
-use super::radio::{Answer, FAIL, Job, Reply, Work};
-use super::world::World;
+use super::publishing::{HOME, HOME_NAME, VERSION};
+use super::radio::{FAIL, PendingReply, RadioJob, RadioWork, ReplyKind};
+use super::world::SimulatedWorld;
 use crate::value::{NodeId, ValueId};
 
-impl World {
-    pub(super) fn ask(&mut self, function: &str, origin: Json) {
+impl SimulatedWorld {
+    pub(super) fn answer_request(&mut self, function: &str, origin: Json) {
         let args = match origin.get("args") {
             Some(Json::Array(args)) => json!(args),
             _ => json!([]),
         };
-        let reply = Reply {
+        let reply = PendingReply {
             function: function.to_owned(),
             args: args.clone(),
             origin,
-            kind: Answer::Outcome,
+            kind: ReplyKind::Outcome,
         };
         match self.api {
             ApiFault::Silent => return,
             ApiFault::Refuses => return self.refuse(&reply, "Driver not ready"),
             ApiFault::None => {}
         }
-        match function {
-            "getNodes" => {
-                let nodes = self.all();
-                self.answer(Some(reply), Some(nodes));
+        let result = match function {
+            "getNodes" => self.nodes_json(),
+            "getInfo" => self.info(),
+            "_getScenes" => self.scenes_json(),
+            "writeValue" => return self.request_write(reply),
+            "pollValue" => return self.request_value(reply),
+            "refreshCCValues" => {
+                return self.request_class(reply, &args[0], &args[1], ReplyKind::Nothing);
             }
-            "getInfo" => {
-                let info = self.info();
-                self.answer(Some(reply), Some(info));
-            }
-            "writeValue" => self.ask_write(reply),
-            "pollValue" => self.ask_value(reply),
-            "refreshCCValues" => self.ask_class(reply, &args[0], &args[1], Answer::Nothing),
             "sendCommand" if args[1] == "get" => {
                 let (node, class) = (&args[0]["nodeId"], &args[0]["commandClass"]);
-                self.ask_class(reply, node, class, Answer::Values);
+                return self.request_class(reply, node, class, ReplyKind::Values);
             }
-            "pingNode" => match self.known(&args[0]) {
-                Some(node) => self.enqueue(Job {
-                    node,
-                    work: Work::Ping,
-                    reply: Some(reply),
-                }),
-                None => self.answer(Some(reply), Some(json!(false))),
+            "pingNode" => match self.known_node(&args[0]) {
+                Some(node) => {
+                    let (work, reply) = (RadioWork::Ping, Some(reply));
+                    return self.enqueue(RadioJob { node, work, reply });
+                }
+                None => json!(false),
             },
-            "_getScenes" => {
-                let scenes = self.all_scenes();
-                self.answer(Some(reply), Some(scenes));
-            }
-            "_activateScene" => self.activate(reply),
-            "setNodeName" => self.rename(reply, |node, text| node.name = text),
-            "setNodeLocation" => self.rename(reply, |node, text| node.location = text),
-            _ => self.refuse(&reply, "Unknown API"),
-        }
+            "_activateScene" => return self.activate(reply),
+            "setNodeName" => return self.rename(reply, |node, text| node.name = text),
+            "setNodeLocation" => return self.rename(reply, |node, text| node.location = text),
+            _ => return self.refuse(&reply, "Unknown API"),
+        };
+        self.answer(Some(reply), Some(result));
     }
 
-    /// Everything, the controller and the node of all nodes too.
-    fn all(&self) -> Json {
+    fn nodes_json(&self) -> Json {
         let values = self.broadcast.iter();
-        let values = values.map(|value| (value.id.to_string(), value.whole(255).into()));
+        let values = values.map(|value| (value.id.to_string(), value.describe(255).into()));
         let everybody = json!({
             "id": 255, "name": "Broadcast", "virtual": true, "kind": "broadcast",
             "ready": true, "available": true, "failed": false, "inited": true,
             "values": values.collect::<Map<_, _>>(), "eventsQueue": [],
         });
         let nodes = self.nodes.values().map(|node| {
-            let mut whole = node.whole();
+            let mut whole = node.describe_fully();
             if let (true, Some(fields)) = (node.is_controller(), whole.as_object_mut()) {
                 fields.remove("values");
             }
@@ -87,7 +79,7 @@ impl World {
         })
     }
 
-    fn all_scenes(&self) -> Json {
+    fn scenes_json(&self) -> Json {
         let scenes = self.scenes.iter().map(|scene| {
             let values = scene.writes.iter().map(|write| {
                 let mut value = json!({
@@ -105,43 +97,37 @@ impl World {
         scenes.collect()
     }
 
-    fn ask_write(&mut self, reply: Reply) {
+    fn request_write(&mut self, reply: PendingReply) {
         if reply.args[0].is_null() {
-            return self.refuse(
-                &reply,
-                "Cannot read properties of undefined (reading 'commandClass')",
-            );
+            let reason = "Cannot read properties of undefined (reading 'commandClass')";
+            return self.refuse(&reply, reason);
         }
         match self.value(&reply.args[0]) {
             Some((node, value)) => {
                 let wish = reply.args[1].clone();
-                self.enqueue(Job {
-                    node,
-                    work: Work::Write { value, wish },
-                    reply: Some(reply),
-                });
+                self.enqueue_write(node, value, wish, Some(reply));
             }
             None => self.answer(Some(reply), Some(json!({ "status": FAIL }))),
         }
     }
 
-    fn ask_value(&mut self, mut reply: Reply) {
+    fn request_value(&mut self, mut reply: PendingReply) {
         let Some((node, value)) = self.value(&reply.args[0]) else {
-            return self.refuse(&reply, "The value can not be polled");
+            return self.refuse(&reply, "The value cannot be polled");
         };
-        reply.kind = Answer::Value(value);
-        let rest = vec![vec![value]];
-        self.enqueue(Job {
-            node,
-            work: Work::Read { rest },
-            reply: Some(reply),
-        });
+        reply.kind = ReplyKind::Value(value);
+        self.enqueue_read(node, vec![vec![value]], Some(reply));
     }
 
-    /// Reads all values of a command class, each in its own message.
-    fn ask_class(&mut self, mut reply: Reply, node: &Json, class: &Json, kind: Answer) {
+    fn request_class(
+        &mut self,
+        mut reply: PendingReply,
+        node: &Json,
+        class: &Json,
+        kind: ReplyKind,
+    ) {
         reply.kind = kind;
-        let Some(id) = self.known(node) else {
+        let Some(id) = self.known_node(node) else {
             return self.refuse(&reply, "Node not found");
         };
         let class = class.as_u64();
@@ -154,38 +140,32 @@ impl World {
             });
             values.map(|(at, _)| vec![at]).collect::<Vec<_>>()
         });
-        let rest = values.unwrap_or_default();
-        self.enqueue(Job {
-            node: id,
-            work: Work::Read { rest },
-            reply: Some(reply),
-        });
+        self.enqueue_read(id, values.unwrap_or_default(), Some(reply));
     }
 
-    fn activate(&mut self, reply: Reply) {
+    fn activate(&mut self, reply: PendingReply) {
         let wanted = reply.args[0].as_u64();
         let Some(scene) = self.scenes.iter().find(|scene| Some(scene.id) == wanted) else {
             return self.refuse(&reply, "No scene found with given sceneid");
         };
         let writes = scene.writes.iter().filter_map(|write| {
             let value = self.nodes.get(&write.node)?.index(&write.value_id())?;
-            let wish = write.value.clone();
-            Some(Job {
-                node: write.node,
-                work: Work::Write { value, wish },
-                reply: None,
-            })
+            Some((write.node, value, write.value.clone()))
         });
-        for job in writes.collect::<Vec<_>>() {
-            self.enqueue(job);
+        for (node, value, wish) in writes.collect::<Vec<_>>() {
+            self.enqueue_write(node, value, wish, None);
         }
         self.answer(Some(reply), Some(json!(true)));
     }
 
-    /// Its topics change as its values are next published.
-    fn rename(&mut self, reply: Reply, set: impl FnOnce(&mut super::node::Node, String)) {
+    /// As in the real gateway, a node's topics change only when its values are next published.
+    fn rename(
+        &mut self,
+        reply: PendingReply,
+        set: impl FnOnce(&mut super::node::SimulatedNode, String),
+    ) {
         let text = reply.args[1].as_str().map(str::to_owned);
-        let node = self.known(&reply.args[0]);
+        let node = self.known_node(&reply.args[0]);
         match (node.and_then(|node| self.nodes.get_mut(&node)), text) {
             (Some(node), Some(text)) => {
                 set(node, text);
@@ -195,13 +175,13 @@ impl World {
         }
     }
 
-    fn known(&self, node: &Json) -> Option<NodeId> {
+    fn known_node(&self, node: &Json) -> Option<NodeId> {
         let id = NodeId::try_from(node.as_u64()?).ok()?;
         self.nodes.contains_key(&id).then_some(id)
     }
 
     fn value(&self, told: &Json) -> Option<(NodeId, usize)> {
-        let node = self.known(&told["nodeId"])?;
+        let node = self.known_node(&told["nodeId"])?;
         let id = ValueId {
             command_class: told["commandClass"].as_u64()?.try_into().ok()?,
             endpoint: told["endpoint"].as_u64().unwrap_or(0).try_into().ok()?,
@@ -215,32 +195,30 @@ impl World {
         Some((node, self.nodes.get(&node)?.index(&id)?))
     }
 
-    pub(super) fn answer(&mut self, reply: Option<Reply>, result: Option<Json>) {
-        let Some(reply) = reply else {
-            return;
-        };
-        let mut told = Map::new();
-        told.insert("success".to_owned(), json!(true));
-        told.insert("message".to_owned(), json!("Success zwave api call"));
-        if let Some(result) = result {
-            told.insert("result".to_owned(), result);
+    pub(super) fn answer(&mut self, reply: Option<PendingReply>, result: Option<Json>) {
+        if let Some(reply) = reply {
+            self.publish_reply(&reply, true, "Success zwave api call", result);
         }
-        told.insert("args".to_owned(), reply.args);
-        told.insert("origin".to_owned(), reply.origin);
-        self.tell(&reply.function, told);
     }
 
-    pub(super) fn refuse(&mut self, reply: &Reply, message: &str) {
-        let mut told = Map::new();
-        told.insert("success".to_owned(), json!(false));
-        told.insert("message".to_owned(), json!(message));
-        told.insert("args".to_owned(), reply.args.clone());
-        told.insert("origin".to_owned(), reply.origin.clone());
-        self.tell(&reply.function, told);
+    pub(super) fn refuse(&mut self, reply: &PendingReply, message: &str) {
+        self.publish_reply(reply, false, message, None);
     }
 
-    fn tell(&mut self, function: &str, told: Map<String, Json>) {
-        let topic = format!("_CLIENTS/{}/api/{function}", self.gateway);
-        self.publish(&topic, &Json::Object(told), false);
+    fn publish_reply(
+        &mut self,
+        reply: &PendingReply,
+        success: bool,
+        message: &str,
+        result: Option<Json>,
+    ) {
+        let mut told = json!({
+            "success": success, "message": message, "args": reply.args, "origin": reply.origin,
+        });
+        if let Some(result) = result {
+            told["result"] = result;
+        }
+        let topic = format!("_CLIENTS/{}/api/{}", self.gateway, reply.function);
+        self.publish(&topic, &told, false);
     }
 }

@@ -1,37 +1,38 @@
-//! What devices do with what they are told.
+//! The simulated reactions of devices to commands.
 
 use serde_json::{Value as Json, json};
 
-use super::catalog::short;
-use super::node::Node;
-use super::value::Value;
+use super::node::SimulatedNode;
+use super::value::SimulatedValue;
+use crate::value::short_number;
 
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Effect {
-    /// What the device is then.
+pub(super) struct WriteEffect {
     pub real: Vec<(usize, Json)>,
-    /// What the gateway expects at once.
+    /// The values that the gateway expects at once.
     pub expected: Vec<(usize, Json)>,
 }
 
-/// What the gateway understands from a payload for a value; `None` if nothing.
-pub(super) fn wish(value: &Value, payload: &Json) -> Option<Json> {
+pub(super) fn parse_write(value: &SimulatedValue, payload: &Json) -> Option<Json> {
     let wish = payload.get("value").unwrap_or(payload);
-    match (value.kind, wish) {
+    match (value.kind.as_str(), wish) {
         ("boolean", Json::Bool(_)) => Some(wish.clone()),
-        ("number", Json::Number(number)) => number.as_f64().map(short),
+        ("number", Json::Number(number)) => number.as_f64().map(short_number),
         ("boolean", Json::String(text)) => match text.to_lowercase().as_str() {
             "on" | "true" => Some(json!(true)),
             "off" | "false" => Some(json!(false)),
             _ => None,
         },
-        ("number", Json::String(text)) => text.trim().parse::<f64>().ok().map(short),
+        ("number", Json::String(text)) => text.trim().parse::<f64>().ok().map(short_number),
         _ => None,
     }
 }
 
-/// What comes of a wish; `None` if the gateway knows that the value can not be that.
-pub(super) fn effect(node: &Node, target: usize, wish: &Json) -> Option<Effect> {
+pub(super) fn write_effect(
+    node: &SimulatedNode,
+    target: usize,
+    wish: &Json,
+) -> Option<WriteEffect> {
     let value = &node.values[target];
     let (class, property) = (value.id.command_class, value.id.property.as_str());
     let at = |property: &str| node.find(class, property);
@@ -39,12 +40,12 @@ pub(super) fn effect(node: &Node, target: usize, wish: &Json) -> Option<Effect> 
         (37, "targetValue") => {
             wish.as_bool()?;
             let current = at("currentValue")?;
-            Some(Effect {
+            Some(WriteEffect {
                 real: vec![(current, wish.clone())],
                 expected: vec![(target, wish.clone()), (current, wish.clone())],
             })
         }
-        (38, "targetValue") => Some(dimmer(node, target, wish.as_u64()?)),
+        (38, "targetValue") => Some(dimmer_effect(node, target, wish.as_u64()?)),
         (98, "targetMode") => {
             let bolt = match wish.as_u64()? {
                 255 => "locked",
@@ -52,21 +53,22 @@ pub(super) fn effect(node: &Node, target: usize, wish: &Json) -> Option<Effect> 
                 _ => return None,
             };
             let (current, bolt_at) = (at("currentMode")?, at("boltStatus")?);
-            Some(Effect {
+            Some(WriteEffect {
                 real: vec![(current, wish.clone()), (bolt_at, json!(bolt))],
                 expected: vec![(target, wish.clone()), (current, wish.clone())],
             })
         }
         (64, "mode") => {
             let known = value.states.iter().any(|state| state["value"] == *wish);
-            known.then(|| itself(target, wish))
+            known.then(|| same_value_effect(target, wish))
         }
         (67, "setpoint") => {
             let (low, high) = value.range?;
             let wished = wish.as_f64()?;
-            (f64::from(low) <= wished && wished <= f64::from(high)).then(|| itself(target, wish))
+            (f64::from(low) <= wished && wished <= f64::from(high))
+                .then(|| same_value_effect(target, wish))
         }
-        (50, "reset") => Some(Effect {
+        (50, "reset") => Some(WriteEffect {
             real: vec![(at("value")?, json!(0))],
             expected: Vec::new(),
         }),
@@ -74,41 +76,40 @@ pub(super) fn effect(node: &Node, target: usize, wish: &Json) -> Option<Effect> 
     }
 }
 
-fn itself(target: usize, wish: &Json) -> Effect {
-    Effect {
+fn same_value_effect(target: usize, wish: &Json) -> WriteEffect {
+    WriteEffect {
         real: vec![(target, wish.clone())],
         expected: vec![(target, wish.clone())],
     }
 }
 
-fn dimmer(node: &Node, target: usize, level: u64) -> Effect {
+fn dimmer_effect(node: &SimulatedNode, target: usize, level: u64) -> WriteEffect {
     let echo = (target, json!(level));
     let Some(current) = node.find(38, "currentValue") else {
-        return Effect {
+        return WriteEffect {
             real: Vec::new(),
             expected: vec![echo],
         };
     };
     match level {
-        0..=99 => Effect {
+        0..=99 => WriteEffect {
             real: vec![(current, json!(level))],
             expected: vec![echo, (current, json!(level))],
         },
-        // As bright as before: the gateway does not know how bright that is.
-        255 => Effect {
+        // The previous level, which the gateway does not know.
+        255 => WriteEffect {
             real: vec![(current, json!(node.last_level))],
             expected: vec![echo],
         },
-        // There is no such level: the device does nothing, and the gateway does not notice.
-        _ => Effect {
+        // The device ignores an invalid level, and the gateway does not notice.
+        _ => WriteEffect {
             real: Vec::new(),
             expected: vec![echo],
         },
     }
 }
 
-/// What the gateway reads when it reads back a value that was written.
-pub(super) fn verified(node: &Node, target: usize) -> Vec<usize> {
+pub(super) fn read_back_values(node: &SimulatedNode, target: usize) -> Vec<usize> {
     let value = &node.values[target];
     let class = value.id.command_class;
     let refused = class == 38
@@ -130,8 +131,7 @@ pub(super) fn verified(node: &Node, target: usize) -> Vec<usize> {
         .collect()
 }
 
-/// Moving is what is heard and worn out: not every value of a device.
-pub(super) fn moves(value: &Value) -> bool {
+pub(super) fn is_movement(value: &SimulatedValue) -> bool {
     matches!(
         (value.id.command_class, value.id.property.as_str()),
         (37 | 38, "currentValue") | (98, "currentMode") | (64, "mode") | (67, "setpoint")

@@ -1,25 +1,25 @@
-//! What the gateway knows of the devices, and how it comes to know it.
+//! The simulated gateway's knowledge of its devices, and how it is updated.
 
 use std::time::Duration;
 
 use serde_json::{Value as Json, json};
 
 use super::catalog::class;
-use super::device::{effect, moves, verified};
-use super::house::Change;
-use super::radio::{Job, Reply, Work};
-use super::world::{Due, World};
+use super::device::{is_movement, read_back_values, write_effect};
+use super::radio::PendingReply;
+use super::runner::SimulatedChange;
+use super::world::{ScheduledEvent, SimulatedWorld};
 use crate::value::NodeId;
 use toolgate_home::DeviceStatus;
 
-/// After a command the gateway reads the device back: most at once, dimmers when they have faded.
+/// The gateway reads a device back after a command: at once, or for a dimmer once it has faded.
 const VERIFY: Duration = Duration::from_secs(1);
 const VERIFY_DIMMER: Duration = Duration::from_secs(5);
-/// `result.status` of `writeValue`: nobody confirmed it.
+/// A `result.status` of `writeValue`: sent but not confirmed.
 const SENT: u8 = 254;
 
-impl World {
-    pub(super) fn become_real(&mut self, id: NodeId, value: usize, real: Json) {
+impl SimulatedWorld {
+    pub(super) fn set_actual(&mut self, id: NodeId, value: usize, real: Json) {
         let Some(node) = self.nodes.get_mut(&id) else {
             return;
         };
@@ -28,7 +28,7 @@ impl World {
         if before.as_ref() == Some(&real) {
             return;
         }
-        if moves(told) {
+        if is_movement(told) {
             node.count.moved += 1;
         }
         if told.is(38, "currentValue") && real != json!(0) {
@@ -36,7 +36,7 @@ impl World {
         }
         let label = told.label.clone();
         if let Some(device) = node.device().filter(|_| self.watched) {
-            self.changes.push(Change {
+            self.changes.push(SimulatedChange {
                 device,
                 label,
                 before,
@@ -45,15 +45,20 @@ impl World {
         }
     }
 
-    /// The gateway shows what it expects of a command, and will look later.
-    pub(super) fn echo(&mut self, id: NodeId, target: usize, sent: &Json, reply: Option<Reply>) {
+    pub(super) fn publish_echo(
+        &mut self,
+        id: NodeId,
+        target: usize,
+        sent: &Json,
+        reply: Option<PendingReply>,
+    ) {
         let Some(node) = self.nodes.get(&id) else {
             return;
         };
         let (faults, class) = (node.faults, node.values[target].id.command_class);
-        let expected = effect(node, target, sent).map(|effect| effect.expected);
+        let expected = write_effect(node, target, sent).map(|effect| effect.expected);
         for (value, expected) in expected.unwrap_or_default() {
-            // The target of a dimmer keeps its old time.
+            // As recorded, the target of a dimmer keeps its old timestamp.
             let dated = !(class == 38 && value == target);
             self.learn(id, value, &expected, dated);
         }
@@ -63,24 +68,20 @@ impl World {
         let usual = self.options.scaled(usual);
         self.after(
             faults.verifies_after.unwrap_or(usual),
-            Due::Verify { node: id, target },
+            ScheduledEvent::Verify(id, target),
         );
     }
 
-    pub(super) fn verify(&mut self, id: NodeId, target: usize) {
+    pub(super) fn read_back(&mut self, id: NodeId, target: usize) {
         let Some(node) = self.nodes.get(&id) else {
             return;
         };
-        let rest = vec![verified(node, target)];
-        self.enqueue(Job {
-            node: id,
-            work: Work::Read { rest },
-            reply: None,
-        });
+        let values = read_back_values(node, target);
+        self.enqueue_read(id, vec![values], None);
     }
 
-    pub(super) fn report(&mut self, id: NodeId, value: usize, real: Json) {
-        self.become_real(id, value, real);
+    pub(super) fn report_value(&mut self, id: NodeId, value: usize, real: Json) {
+        self.set_actual(id, value, real);
         let Some(node) = self.nodes.get(&id) else {
             return;
         };
@@ -89,21 +90,21 @@ impl World {
         }
         let alarm = node.values[value].id.command_class == 113;
         let old = ["alarmType", "alarmLevel"].map(|property| node.find(113, property));
-        self.heard(id);
+        self.mark_active(id);
         for old in old.into_iter().flatten().filter(|_| alarm) {
             self.learn(id, old, &json!(0), true);
         }
-        self.learn_real(id, value);
+        self.learn_actual(id, value);
     }
 
-    pub(super) fn learn_real(&mut self, id: NodeId, value: usize) {
+    pub(super) fn learn_actual(&mut self, id: NodeId, value: usize) {
         let node = self.nodes.get(&id);
         let real = node.and_then(|node| {
             let told = &node.values[value];
             if !told.is(38, "targetValue") {
                 return told.real.clone();
             }
-            // A dimmer that has faded is where it was going.
+            // A dimmer that has finished fading is at its target.
             node.values[node.find(38, "currentValue")?].real.clone()
         });
         if let Some(real) = real {
@@ -125,9 +126,9 @@ impl World {
             "commandClassName": class(told.id.command_class).0,
             "commandClass": told.id.command_class, "endpoint": told.id.endpoint,
             "property": told.id.property, "newValue": known, "prevValue": before,
-            "propertyName": told.property_name,
+            "propertyName": told.property_name(),
         });
-        if let Some(key) = told.json_key() {
+        if let Some(key) = told.id.json_key() {
             change["propertyKey"] = key;
             change["propertyKeyName"] = json!(told.key_name);
         }
@@ -136,7 +137,7 @@ impl World {
         self.event("node", "node_value_updated", &json!([summary, change]));
     }
 
-    pub(super) fn heard(&mut self, id: NodeId) {
+    pub(super) fn mark_active(&mut self, id: NodeId) {
         let wall = self.wall();
         if let Some(node) = self.nodes.get_mut(&id) {
             node.last_active = wall;
@@ -144,7 +145,7 @@ impl World {
         self.publish_active(id);
     }
 
-    pub(super) fn status(&mut self, id: NodeId, status: DeviceStatus) {
+    pub(super) fn set_status(&mut self, id: NodeId, status: DeviceStatus) {
         let Some(node) = self.nodes.get_mut(&id) else {
             return;
         };

@@ -1,43 +1,37 @@
-//! How the simulated gateway is set, and what goes wrong in the house.
+//! Settings and faults of the simulation.
 
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
-use toolgate_mqtt::Will;
+use toolgate_mqtt::LastWill;
 
-use crate::topic::{Form, Style, sanitize};
+use crate::topic::{TopicForm, TopicStyle, sanitize};
 
-/// How the simulated gateway is set.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Options {
-    /// Before all topics.
+pub struct SimulationOptions {
     pub prefix: String,
-    /// The name of the gateway, as a person wrote it.
+    /// The gateway's name as a person writes it.
     pub gateway: String,
-    /// How topics are written.
     pub topics: TopicForm,
-    /// How values are written.
-    pub payloads: Payloads,
-    /// Whether topics have names instead of numbers; the named form always has.
+    pub payloads: PayloadForm,
+    /// Whether topics have node names instead of numbers; named topics always do.
     pub node_names: bool,
-    /// Whether things happen by themselves: temperatures drift, somebody walks by.
+    /// Whether things happen on their own: temperatures drift, people walk by.
     pub life: bool,
-    /// How many times faster than real ones the radio and the gateway are: a real switch takes more than a second from its
-    /// command to the proof that it moved.
+    /// A speed-up factor for radio and gateway. A real switch takes more than a second
+    /// to confirm a command.
     pub speed: u32,
-    /// What happens by itself is the same for the same seed.
     pub seed: u64,
-    /// The time at the start; the present unless given.
     pub epoch: Option<SystemTime>,
 }
 
-impl Default for Options {
+impl Default for SimulationOptions {
     fn default() -> Self {
         Self {
             prefix: "zwave".to_owned(),
             gateway: "Simulated House".to_owned(),
             topics: TopicForm::default(),
-            payloads: Payloads::default(),
+            payloads: PayloadForm::default(),
             node_names: true,
             life: true,
             speed: 1,
@@ -47,10 +41,10 @@ impl Default for Options {
     }
 }
 
-impl Options {
-    /// For a visitor, who would wait for a real house with patience, but not for a simulated one: ten times as fast. A switch
-    /// takes about 120 ms then and a dimmer about 520 ms. Much faster, and a dimmer's report would come so soon after the echo of
-    /// its command that it couldn't be told from that.
+impl SimulationOptions {
+    /// Ten times the real speed, for demos: a switch takes about 120 ms and a dimmer about 520 ms.
+    /// Much faster, and a dimmer's report would come so soon after the echo of its command that the
+    /// two couldn't be told apart.
     pub fn demo() -> Self {
         Self {
             speed: 10,
@@ -58,92 +52,61 @@ impl Options {
         }
     }
 
-    /// What the gateway calls itself on the broker: its name in `_CLIENTS`, and its client id.
+    /// The gateway's client id, which is also its name in `_CLIENTS`.
     pub fn client_id(&self) -> String {
         sanitize(&format!("ZWAVE_GATEWAY-{}", self.gateway))
     }
 
-    /// What the broker has to publish if the gateway vanishes: for the settings of its connection.
-    pub fn will(&self) -> Will {
+    pub fn will(&self) -> LastWill {
         let prefix = self.prefix.trim_matches('/');
-        Will {
+        LastWill {
             topic: format!("{prefix}/_CLIENTS/{}/status", self.client_id()),
             payload: Bytes::from_static(br#"{"value":false}"#),
             retain: true,
         }
     }
 
-    /// How long something takes here that takes so long in a real house.
     pub(super) fn scaled(&self, real: Duration) -> Duration {
         real / self.speed.max(1)
     }
 
-    pub(super) fn style(&self) -> Style {
-        let form = match self.topics {
-            TopicForm::Named => Form::Named,
-            TopicForm::ValueId => Form::Numbered,
-        };
-        Style {
-            form,
-            names: self.node_names || form == Form::Named,
+    pub(super) fn style(&self) -> TopicStyle {
+        TopicStyle {
+            form: self.topics,
+            names: self.node_names || self.topics == TopicForm::Named,
             locations: true,
         }
     }
 }
 
-/// How topics are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum TopicForm {
-    /// `switch_binary/endpoint_0/currentValue`
-    #[default]
-    Named,
-    /// `37/0/currentValue`
-    ValueId,
-}
-
-/// How values are written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum Payloads {
-    /// `{"time":…,"value":…}`
+pub enum PayloadForm {
     #[default]
     TimeValue,
-    /// The whole description of the value.
     ValueId,
-    /// The value alone.
     Raw,
 }
 
-/// What goes wrong with a device. Nothing, unless said.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
-pub struct Faults {
-    /// It does not answer, and does nothing.
+pub struct DeviceFaults {
     pub dead: bool,
-    /// It does what it is told, and nobody hears of it: no value follows a command. It still answers questions.
+    /// Follows commands, but nothing is reported. It still answers requests.
     pub loses_reports: bool,
-    /// It answers no questions.
     pub loses_answers: bool,
-    /// What follows a command comes this much later.
     pub tells_after: Duration,
-    /// The device is read back this long after its command, instead of at the usual time.
     pub verifies_after: Option<Duration>,
-    /// It seems to do what it is told, and stays as it is.
+    /// Seems to follow commands but doesn't move.
     pub jams: bool,
-    /// Every command arrives twice.
     pub hears_twice: bool,
-    /// Every value is published twice.
     pub tells_twice: bool,
 }
 
-/// What goes wrong with the gateway's API.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum ApiFault {
-    /// Nothing.
     #[default]
     None,
-    /// It answers every question with an error.
     Refuses,
-    /// It does not answer.
     Silent,
 }
 
@@ -153,9 +116,9 @@ mod tests {
 
     #[test]
     fn the_last_will_is_the_recorded_one() {
-        let options = Options {
+        let options = SimulationOptions {
             gateway: "Zwave Test".to_owned(),
-            ..Options::default()
+            ..SimulationOptions::default()
         };
         let will = options.will();
         assert_eq!(will.topic, "zwave/_CLIENTS/ZWAVE_GATEWAY-Zwave_Test/status");
@@ -166,9 +129,9 @@ mod tests {
     #[test]
     fn a_house_may_be_faster_than_real_ones() {
         for (speed, expected) in [(0, 1_000), (1, 1_000), (10, 100)] {
-            let options = Options {
+            let options = SimulationOptions {
                 speed,
-                ..Options::default()
+                ..SimulationOptions::default()
             };
             let scaled = options.scaled(Duration::from_secs(1));
             assert_eq!(scaled, Duration::from_millis(expected));

@@ -1,4 +1,4 @@
-//! Which devices a house has, and how they are at first.
+//! The description of a simulated home: its devices and their initial state.
 
 use std::collections::BTreeSet;
 
@@ -8,142 +8,100 @@ use serde_json::Value as Json;
 use crate::node::is_device;
 use crate::value::{NodeId, ValueId};
 
-/// The largest network there is.
 const MAX_NODES: usize = 4_000;
 
-/// A house before it begins.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Plan {
-    /// Its devices.
+pub struct HousePlan {
     pub nodes: Vec<PlannedNode>,
-    /// What people arranged.
     #[serde(default)]
     pub scenes: Vec<PlannedScene>,
 }
 
-/// A device.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PlannedNode {
-    /// From 2 on; 1 is the controller.
+    /// At least 2; 1 is the controller.
     pub id: NodeId,
-    /// May be empty.
     #[serde(default)]
     pub name: String,
-    /// The room or place; may be empty.
     #[serde(default)]
     pub location: String,
-    /// What it can do.
     pub parts: Vec<PlannedPart>,
-    /// Whether it listens.
     #[serde(default)]
-    pub rest: Rest,
+    pub rest: SleepMode,
 }
 
-/// Whether a device listens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Rest {
-    /// Always.
+pub enum SleepMode {
     #[default]
     Awake,
-    /// For a moment, each time that so many seconds have gone by.
+    /// Wakes briefly every so many seconds.
     WakesEvery(u32),
-    /// Its battery is empty.
     Dead,
 }
 
-/// Something that a device can do, and how it is at first.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum PlannedPart {
-    /// Goes on and off.
     Switch {
-        /// Whether it is on.
         on: bool,
     },
-    /// Has a level.
     Dimmer {
-        /// 0 to 99.
         level: u8,
     },
-    /// Measures.
     Sensor {
         /// `Air temperature`, `Humidity` or `Illuminance`.
         kind: String,
         /// In °C, % or lux.
         value: f64,
     },
-    /// Notices, in the old way.
+    /// A sensor of the old binary kind.
     BinarySensor {
-        /// `Motion` or `Door/Window`.
         kind: String,
     },
-    /// Notices motion.
     MotionAlarm,
-    /// Notices a door.
     DoorAlarm {
-        /// Whether it is open.
         open: bool,
     },
-    /// Counts electricity.
     Meter {
-        /// So far.
         kwh: f64,
-        /// At the moment.
         watts: f64,
-        /// When it is on.
         #[serde(default)]
         draws: f64,
     },
-    /// Heats.
     Thermostat {
         /// 0 is off, 1 heats, 2 cools.
         mode: u8,
-        /// In °C.
         setpoint: f64,
     },
-    /// Locks a door.
     Lock {
-        /// Whether it is locked.
         locked: bool,
     },
-    /// Has a battery.
     Battery {
-        /// In percent.
         level: u8,
     },
-    /// Tells on and off in the oldest way.
+    /// On and off through the oldest command class.
     Basic,
 }
 
-/// Something people arranged.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PlannedScene {
-    /// Its number.
     pub id: u64,
-    /// Its name.
     pub label: String,
-    /// What it does.
     pub writes: Vec<PlannedWrite>,
 }
 
-/// One value that a scene sets.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct PlannedWrite {
-    /// Of which device.
     pub node: NodeId,
-    /// Such as 38.
     pub command_class: u16,
-    /// Such as `targetValue`.
     pub property: String,
-    /// Such as `1`.
     #[serde(default)]
     pub key: Option<String>,
-    /// To what.
     pub value: Json,
 }
 
@@ -156,46 +114,42 @@ impl PlannedWrite {
     }
 }
 
-/// This is no plan of a house.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum PlanError {
-    /// Not JSON, or not of this form.
-    #[error("The plan of the house can not be read: {0}.")]
+pub enum HousePlanError {
+    #[error("The plan of the simulated home is invalid: {0}.")]
     Unreadable(#[from] serde_json::Error),
-    /// A number that no device can have, or two have.
     #[error(
-        "A house has every number from 2 to 4000 at most once, without 255; {0} is wrong or twice."
+        "Node numbers go from 2 to 4000 without 255, each at most once; {0} is invalid or used twice."
     )]
     Number(NodeId),
-    /// Too many.
-    #[error("A house has no more than {MAX_NODES} devices.")]
+    #[error("A simulated home has at most {MAX_NODES} devices.")]
     TooMany,
 }
 
-impl Plan {
-    /// The house of the demo: a dozen devices in several rooms.
+impl HousePlan {
+    /// The demo home: a dozen devices in several rooms.
     pub fn demo() -> Self {
-        // A test reads it; were it broken, the house would be empty.
+        // A test parses the file, so the fallback to an empty home is never used.
         Self::from_json(include_str!("demo.json")).unwrap_or_default()
     }
 
-    /// Reads a plan.
-    pub fn from_json(text: &str) -> Result<Self, PlanError> {
+    pub fn from_json(text: &str) -> Result<Self, HousePlanError> {
         let plan = serde_json::from_str::<Self>(text)?;
         let mut seen = BTreeSet::new();
         for node in &plan.nodes {
             if node.id < 2 || !is_device(node.id) || !seen.insert(node.id) {
-                return Err(PlanError::Number(node.id));
+                return Err(HousePlanError::Number(node.id));
             }
         }
         match plan.nodes.len() {
             ..=MAX_NODES => Ok(plan),
-            _ => Err(PlanError::TooMany),
+            _ => Err(HousePlanError::TooMany),
         }
     }
 
-    /// A large building: so many switches, dimmers and sensors in turn, four to a room, called `Light 2`, `Lamp 3`, `Sensor 4`.
+    /// A large building with alternating switches, dimmers and sensors, four to a room, named
+    /// `Light 2`, `Lamp 3`, `Sensor 4`.
     pub fn building(devices: u16) -> Self {
         let nodes = (2..).filter(|id| is_device(*id)).take(devices.into());
         let nodes = nodes.map(|id| {
@@ -215,7 +169,7 @@ impl Plan {
                 name: format!("{name} {id}"),
                 location: format!("Room {}", id / 4),
                 parts: vec![part],
-                rest: Rest::Awake,
+                rest: SleepMode::Awake,
             }
         });
         Self {
@@ -231,8 +185,8 @@ mod tests {
 
     #[test]
     fn the_demo_has_what_it_promises() {
-        let plan = Plan::from_json(include_str!("demo.json")).unwrap();
-        assert_eq!(plan, Plan::demo());
+        let plan = HousePlan::from_json(include_str!("demo.json")).unwrap();
+        assert_eq!(plan, HousePlan::demo());
         assert!((12..=16).contains(&plan.nodes.len()));
         let has = |wanted: fn(&PlannedPart) -> bool| {
             let parts = plan.nodes.iter().flat_map(|node| &node.parts);
@@ -248,9 +202,9 @@ mod tests {
         has(|part| matches!(part, PlannedPart::DoorAlarm { .. }));
         has(|part| matches!(part, PlannedPart::Meter { .. }));
         has(|part| matches!(part, PlannedPart::Battery { .. }));
-        let rests = |wanted: fn(Rest) -> bool| plan.nodes.iter().any(|node| wanted(node.rest));
-        assert!(rests(|rest| rest == Rest::Dead));
-        assert!(rests(|rest| matches!(rest, Rest::WakesEvery(_))));
+        let rests = |wanted: fn(SleepMode) -> bool| plan.nodes.iter().any(|node| wanted(node.rest));
+        assert!(rests(|rest| rest == SleepMode::Dead));
+        assert!(rests(|rest| matches!(rest, SleepMode::WakesEvery(_))));
         let scenes = plan.scenes.iter().map(|scene| scene.label.as_str());
         assert_eq!(scenes.collect::<Vec<_>>(), ["Movie Night", "Good Night"]);
     }
@@ -260,16 +214,16 @@ mod tests {
         for ids in [vec![1], vec![0], vec![255], vec![4096], vec![2, 3, 2]] {
             let nodes = ids.iter().map(|id| format!(r#"{{"id":{id},"parts":[]}}"#));
             let nodes = nodes.collect::<Vec<_>>().join(",");
-            let plan = Plan::from_json(&format!(r#"{{"nodes":[{nodes}]}}"#));
-            assert!(matches!(plan, Err(PlanError::Number(_))), "{ids:?}");
+            let plan = HousePlan::from_json(&format!(r#"{{"nodes":[{nodes}]}}"#));
+            assert!(matches!(plan, Err(HousePlanError::Number(_))), "{ids:?}");
         }
     }
 
     #[test]
     fn a_building_has_as_many_devices_as_asked_for() {
-        let plan = Plan::building(1_000);
+        let plan = HousePlan::building(1_000);
         assert_eq!(plan.nodes.len(), 1_000);
         let text = serde_json::to_string(&plan).unwrap();
-        assert_eq!(Plan::from_json(&text).unwrap(), plan);
+        assert_eq!(HousePlan::from_json(&text).unwrap(), plan);
     }
 }

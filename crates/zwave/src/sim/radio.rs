@@ -1,39 +1,39 @@
-//! One message at a time, and what follows it.
+//! The simulated radio, which sends one message at a time.
 
 use std::time::Duration;
 
 use serde_json::{Value as Json, json};
 
-use super::device::effect;
-use super::world::{Due, MAX_WAITING, World};
+use super::device::write_effect;
+use super::value::SimulatedValue;
+use super::world::{MAX_WAITING, ScheduledEvent, SimulatedWorld};
 use crate::value::NodeId;
 use toolgate_home::DeviceStatus;
 
 const WRITE: Duration = Duration::from_millis(80);
 const READ: Duration = Duration::from_millis(90);
-/// Until the radio gives a node up.
 const GIVE_UP: Duration = Duration::from_secs(4);
-/// Until it gives up an answer.
+const POWER_REPORT: Duration = Duration::from_millis(1_500);
 const NO_ANSWER: Duration = Duration::from_millis(1_600);
 
-/// `result.status` of `writeValue`.
+/// Values of `result.status` in replies to `writeValue`.
 pub(super) const FAIL: u8 = 2;
 const INVALID: u8 = 5;
 
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Job {
+pub(super) struct RadioJob {
     pub node: NodeId,
-    pub work: Work,
-    pub reply: Option<Reply>,
+    pub work: RadioWork,
+    pub reply: Option<PendingReply>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Work {
+pub(super) enum RadioWork {
     Write {
         value: usize,
         wish: Json,
     },
-    /// Values that come in one message, for each message.
+    /// With the values of each message that is still to come.
     Read {
         rest: Vec<Vec<usize>>,
     },
@@ -41,26 +41,24 @@ pub(super) enum Work {
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Reply {
+pub(super) struct PendingReply {
     pub function: String,
     pub args: Json,
     pub origin: Json,
-    pub kind: Answer,
+    pub kind: ReplyKind,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Answer {
-    /// The status of a write, or whether a ping came back.
+pub(super) enum ReplyKind {
+    /// The status of a write, or the success of a ping.
     Outcome,
     Value(usize),
-    /// The values that were read, by property.
     Values,
     Nothing,
 }
 
-impl World {
-    /// Sends as soon as the radio is free and the node listens.
-    pub(super) fn enqueue(&mut self, job: Job) {
+impl SimulatedWorld {
+    pub(super) fn enqueue(&mut self, job: RadioJob) {
         let asleep = match self.nodes.get_mut(&job.node) {
             Some(node) if node.status == DeviceStatus::Asleep => Some(&mut node.waiting),
             _ => None,
@@ -70,10 +68,31 @@ impl World {
             tracing::warn!("the simulated radio has too much to send; a message was dropped");
             return;
         }
-        // Superseded by a newer command: only the gateway's log says so.
+        // A newer command replaces a waiting one, which the real gateway only mentions in its log.
         queue.retain(|waiting| !same_write(waiting, &job));
         queue.push_back(job);
         self.start_sending();
+    }
+
+    pub(super) fn enqueue_write(
+        &mut self,
+        node: NodeId,
+        value: usize,
+        wish: Json,
+        reply: Option<PendingReply>,
+    ) {
+        let work = RadioWork::Write { value, wish };
+        self.enqueue(RadioJob { node, work, reply });
+    }
+
+    pub(super) fn enqueue_read(
+        &mut self,
+        node: NodeId,
+        rest: Vec<Vec<usize>>,
+        reply: Option<PendingReply>,
+    ) {
+        let work = RadioWork::Read { rest };
+        self.enqueue(RadioJob { node, work, reply });
     }
 
     pub(super) fn start_sending(&mut self) {
@@ -86,148 +105,134 @@ impl World {
         let faults = self.nodes.get(&job.node).map(|node| node.faults);
         let takes = match (&job.work, faults) {
             (_, Some(faults)) if faults.dead => GIVE_UP,
-            (Work::Read { .. }, Some(faults)) if faults.loses_answers => NO_ANSWER,
-            (Work::Write { .. }, _) => WRITE,
+            (RadioWork::Read { .. }, Some(faults)) if faults.loses_answers => NO_ANSWER,
+            (RadioWork::Write { .. }, _) => WRITE,
             _ => READ,
         };
         self.sending = Some(job);
-        self.after(self.options.scaled(takes), Due::Radio);
+        self.after(self.options.scaled(takes), ScheduledEvent::Radio);
     }
 
-    pub(super) fn sent(&mut self) {
+    pub(super) fn finish_sending(&mut self) {
         if let Some(job) = self.sending.take() {
             self.finish(job);
         }
         self.start_sending();
     }
 
-    fn finish(&mut self, job: Job) {
+    fn finish(&mut self, job: RadioJob) {
         let Some(node) = self.nodes.get_mut(&job.node) else {
             return;
         };
         if node.faults.dead {
             if node.status != DeviceStatus::Dead {
-                self.status(job.node, DeviceStatus::Dead);
+                self.set_status(job.node, DeviceStatus::Dead);
             }
-            return self.failed(
-                &job,
-                "Failed to send the command after 3 attempts (Status NoAck) (ZW0204)",
-            );
+            let reason = "Failed to send the command after 3 attempts (Status NoAck) (ZW0204)";
+            return self.fail_job(&job, reason);
         }
         if node.status == DeviceStatus::Dead {
-            self.status(job.node, DeviceStatus::Alive);
+            self.set_status(job.node, DeviceStatus::Alive);
         }
         match job.work {
-            Work::Write { value, wish } => self.written(job.node, value, &wish, job.reply),
-            Work::Ping => self.answer(job.reply, Some(json!(true))),
-            Work::Read { .. } if self.faults(job.node).loses_answers => {
-                self.failed(
-                    &job,
-                    "Timeout while waiting for a response from the node (ZW0201)",
-                );
+            RadioWork::Write { value, wish } => self.apply_write(job.node, value, &wish, job.reply),
+            RadioWork::Ping => self.answer(job.reply, Some(json!(true))),
+            RadioWork::Read { .. } if self.faults(job.node).loses_answers => {
+                let reason = "Timeout while waiting for a response from the node (ZW0201)";
+                self.fail_job(&job, reason);
             }
-            Work::Read { rest } => self.answered(job.node, rest, job.reply),
+            RadioWork::Read { rest } => self.apply_read(job.node, rest, job.reply),
         }
     }
 
-    fn failed(&mut self, job: &Job, reason: &str) {
+    fn fail_job(&mut self, job: &RadioJob, reason: &str) {
         let Some(reply) = &job.reply else {
             return;
         };
         match job.work {
-            Work::Write { .. } => self.answer(Some(reply.clone()), Some(json!({ "status": FAIL }))),
-            Work::Ping => self.answer(Some(reply.clone()), Some(json!(false))),
-            Work::Read { .. } => self.refuse(reply, reason),
+            RadioWork::Write { .. } => {
+                self.answer(Some(reply.clone()), Some(json!({ "status": FAIL })));
+            }
+            RadioWork::Ping => self.answer(Some(reply.clone()), Some(json!(false))),
+            RadioWork::Read { .. } => self.refuse(reply, reason),
         }
     }
 
-    fn written(&mut self, id: NodeId, target: usize, wish: &Json, reply: Option<Reply>) {
+    fn apply_write(&mut self, id: NodeId, target: usize, wish: &Json, reply: Option<PendingReply>) {
         let Some(node) = self.nodes.get_mut(&id) else {
             return;
         };
-        node.count.heard += 1;
-        let Some(effect) = effect(node, target, wish) else {
+        node.count.received += 1;
+        let Some(effect) = write_effect(node, target, wish) else {
             return self.answer(reply, Some(json!({ "status": INVALID })));
         };
         let (faults, draws) = (node.faults, node.values[target].id.command_class == 37);
         if !faults.jams {
             for (value, real) in effect.real {
-                self.become_real(id, value, real);
+                self.set_actual(id, value, real);
             }
             if draws && self.options.life {
-                self.after(Duration::from_millis(1_500), Due::Draw { node: id });
+                self.after(POWER_REPORT, ScheduledEvent::Draw(id));
             }
         }
         if faults.loses_reports {
             return;
         }
         if faults.tells_after.is_zero() {
-            return self.echo(id, target, wish, reply);
+            return self.publish_echo(id, target, wish, reply);
         }
         let sent = wish.clone();
-        let echo = Due::Echo {
-            node: id,
-            target,
-            sent,
-            reply,
-        };
+        let echo = ScheduledEvent::Echo(id, target, sent, reply);
         self.after(faults.tells_after, echo);
     }
 
-    /// A device answered: one message with some of its values.
-    fn answered(&mut self, id: NodeId, mut rest: Vec<Vec<usize>>, reply: Option<Reply>) {
+    fn apply_read(&mut self, id: NodeId, mut rest: Vec<Vec<usize>>, reply: Option<PendingReply>) {
         if rest.is_empty() {
             return self.answer(reply, None);
         }
-        self.heard(id);
+        self.mark_active(id);
         let values = rest.remove(0);
         for value in &values {
-            self.learn_real(id, *value);
+            self.learn_actual(id, *value);
         }
         if !rest.is_empty() {
-            self.queue.push_front(Job {
+            let work = RadioWork::Read { rest };
+            return self.queue.push_front(RadioJob {
                 node: id,
-                work: Work::Read { rest },
+                work,
                 reply,
             });
-            return;
         }
-        let result = reply
-            .as_ref()
-            .and_then(|reply| self.result(id, reply.kind, &values));
+        let asked = reply.as_ref();
+        let result = asked.and_then(|reply| self.result(id, reply.kind, &values));
         self.answer(reply, result);
     }
 
-    fn result(&self, id: NodeId, kind: Answer, values: &[usize]) -> Option<Json> {
+    fn result(&self, id: NodeId, kind: ReplyKind, values: &[usize]) -> Option<Json> {
         let node = self.nodes.get(&id)?;
         match kind {
-            Answer::Value(value) => node.values[value].known.clone(),
-            Answer::Values => {
-                let known = values.iter().map(|value| &node.values[*value]);
-                let known = known
-                    .filter_map(|value| Some((value.id.property.clone(), value.known.clone()?)));
-                Some(known.collect())
+            ReplyKind::Value(value) => node.values[value].known.clone(),
+            ReplyKind::Values => {
+                let values = values.iter().map(|value| &node.values[*value]);
+                let known = |value: &SimulatedValue| {
+                    Some((value.id.property.clone(), value.known.clone()?))
+                };
+                Some(values.filter_map(known).collect())
             }
-            Answer::Outcome | Answer::Nothing => None,
+            ReplyKind::Outcome | ReplyKind::Nothing => None,
         }
     }
 
-    fn faults(&self, id: NodeId) -> super::options::Faults {
-        self.nodes
-            .get(&id)
-            .map(|node| node.faults)
-            .unwrap_or_default()
+    fn faults(&self, id: NodeId) -> super::options::DeviceFaults {
+        let node = self.nodes.get(&id);
+        node.map(|node| node.faults).unwrap_or_default()
     }
 }
 
-fn same_write(waiting: &Job, new: &Job) -> bool {
-    match (&waiting.work, &new.work) {
-        (
-            Work::Write { value: old, .. },
-            Work::Write {
-                value: new_value, ..
-            },
-        ) => waiting.node == new.node && old == new_value,
-        _ => false,
-    }
+fn same_write(waiting: &RadioJob, new: &RadioJob) -> bool {
+    let written = |job: &RadioJob| match job.work {
+        RadioWork::Write { value, .. } => Some((job.node, value)),
+        _ => None,
+    };
+    written(waiting).is_some() && written(waiting) == written(new)
 }

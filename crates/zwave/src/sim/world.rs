@@ -1,6 +1,6 @@
-//! Everything there is: it takes messages and the time, and gives messages.
+//! The simulation itself, driven by messages and the time, without network or clock.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
@@ -8,104 +8,87 @@ use serde_json::Value as Json;
 use tokio::time::Instant;
 
 use super::catalog;
-use super::house::Change;
-use super::node::Node;
-use super::options::{ApiFault, Options};
-use super::plan::{Plan, PlannedScene};
-use super::radio::{Job, Reply, Work};
-use super::value::Value;
-use crate::topic::{Style, Topics};
+use super::node::SimulatedNode;
+use super::options::{ApiFault, SimulationOptions};
+use super::plan::{HousePlan, PlannedScene};
+use super::radio::{PendingReply, RadioJob};
+use super::runner::SimulatedChange;
+use super::value::SimulatedValue;
+use crate::topic::{HomeTopics, TopicStyle};
 use crate::value::NodeId;
 use toolgate_home::DeviceStatus;
 
-/// The radio is quick, and what waits for it is little; whoever floods it is not heard.
+// Bounds the radio's queue. It is never this long unless someone floods it.
 pub(super) const MAX_WAITING: usize = 10_000;
 
-/// Longer commands and questions are not read.
+// In bytes; longer payloads are not read.
 const MAX_PAYLOAD: usize = 1024 * 1024;
 
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Out {
+pub(super) struct SimulatedPublish {
     pub topic: String,
     pub payload: Bytes,
     pub retain: bool,
 }
 
 #[derive(Debug)]
-pub(super) enum Due {
+pub(super) enum ScheduledEvent {
     Radio,
-    /// The gateway tells what it expects from a command.
-    Echo {
-        node: NodeId,
-        target: usize,
-        sent: Json,
-        reply: Option<Reply>,
-    },
-    Verify {
-        node: NodeId,
-        target: usize,
-    },
-    Wake {
-        node: NodeId,
-    },
-    Sleep {
-        node: NodeId,
-    },
+    /// The gateway publishes the value that was sent to this target.
+    Echo(NodeId, usize, Json, Option<PendingReply>),
+    /// The gateway reads a target back.
+    Verify(NodeId, usize),
+    Wake(NodeId),
+    Sleep(NodeId),
     Tick,
-    /// Something that happened is over.
-    Calm {
-        node: NodeId,
-        value: usize,
-        to: Json,
-    },
-    /// What a plug draws follows its switch.
-    Draw {
-        node: NodeId,
-    },
+    /// A passing event is over, and the value is this again.
+    Calm(NodeId, usize, Json),
+    /// A plug's power follows its switch.
+    Draw(NodeId),
 }
 
 #[derive(Debug)]
-pub(super) struct World {
-    pub options: Options,
-    pub topics: Topics,
-    pub style: Style,
+pub(super) struct SimulatedWorld {
+    pub options: SimulationOptions,
+    pub topics: HomeTopics,
+    pub style: TopicStyle,
     pub gateway: String,
-    pub nodes: BTreeMap<NodeId, Node>,
-    pub broadcast: Vec<Value>,
+    pub nodes: BTreeMap<NodeId, SimulatedNode>,
+    pub broadcast: Vec<SimulatedValue>,
     pub scenes: Vec<PlannedScene>,
-    /// Where values can be written: topic without prefix and `/set`.
+    /// The writable values by topic, without prefix and `/set`.
     pub routes: HashMap<String, (NodeId, usize)>,
-    pub queue: VecDeque<Job>,
-    pub sending: Option<Job>,
+    pub queue: VecDeque<RadioJob>,
+    pub sending: Option<RadioJob>,
     pub api: ApiFault,
     pub random: fastrand::Rng,
     pub now: Instant,
-    pub out: Vec<Out>,
-    pub changes: Vec<Change>,
-    /// Whether anybody wants to know of changes.
+    pub out: Vec<SimulatedPublish>,
+    pub changes: Vec<SimulatedChange>,
     pub watched: bool,
-    dues: BTreeMap<(Instant, u64), Due>,
+    dues: BTreeMap<(Instant, u64), ScheduledEvent>,
     count: u64,
     started: Instant,
     epoch: u64,
 }
 
-impl World {
-    pub(super) fn new(plan: Plan, options: Options, now: Instant) -> Self {
+impl SimulatedWorld {
+    pub(super) fn new(plan: HousePlan, options: SimulationOptions, now: Instant) -> Self {
         let epoch = options.epoch.unwrap_or_else(SystemTime::now);
         let epoch = epoch.duration_since(SystemTime::UNIX_EPOCH);
         let epoch = u64::try_from(epoch.unwrap_or_default().as_millis()).unwrap_or_default();
-        let nodes = plan.nodes.into_iter().map(|node| Node::new(node, epoch));
-        let nodes = nodes.chain([Node::controller(epoch)]);
-        let nodes = nodes
-            .map(|node| (node.id, node))
-            .collect::<BTreeMap<_, _>>();
+        let nodes = plan
+            .nodes
+            .into_iter()
+            .map(|node| SimulatedNode::new(node, epoch));
+        let nodes = nodes.chain([SimulatedNode::controller(epoch)]);
+        let nodes: BTreeMap<_, _> = nodes.map(|node| (node.id, node)).collect();
         let mut broadcast = catalog::broadcast(nodes.values().flat_map(|node| &node.values));
         for value in &mut broadcast {
             value.updated = Some(epoch);
         }
         let mut world = Self {
-            topics: Topics::new(&options.prefix),
+            topics: HomeTopics::new(&options.prefix),
             style: options.style(),
             gateway: options.client_id(),
             random: fastrand::Rng::with_seed(options.seed),
@@ -126,43 +109,40 @@ impl World {
             started: now,
             epoch,
         };
-        world.wind_up();
+        world.schedule_first_events();
         world
     }
 
-    fn wind_up(&mut self) {
+    fn schedule_first_events(&mut self) {
         let sleepers = self.nodes.values();
         let sleepers = sleepers.filter_map(|node| Some((node.id, node.sleeps?)));
         for (node, after) in sleepers.collect::<Vec<_>>() {
-            self.after(after, Due::Wake { node });
+            self.after(after, ScheduledEvent::Wake(node));
         }
         if self.options.life {
-            self.after(super::life::TICK, Due::Tick);
+            self.after(super::life::TICK, ScheduledEvent::Tick);
         }
     }
 
-    /// Milliseconds since 1970.
+    /// The simulated time in milliseconds since 1970.
     pub(super) fn wall(&self) -> u64 {
         let since = self.now.saturating_duration_since(self.started);
         self.epoch + u64::try_from(since.as_millis()).unwrap_or_default()
     }
 
-    /// For how long it is there, in seconds.
     pub(super) fn uptime(&self) -> f64 {
-        self.now
-            .saturating_duration_since(self.started)
-            .as_secs_f64()
+        let since = self.now.saturating_duration_since(self.started);
+        since.as_secs_f64()
     }
 
-    pub(super) fn after(&mut self, wait: Duration, due: Due) {
+    pub(super) fn after(&mut self, wait: Duration, due: ScheduledEvent) {
         self.count += 1;
         self.dues.insert((self.now + wait, self.count), due);
     }
 
-    /// The read-back of an older command on a value is not needed any more.
     pub(super) fn forget_verify(&mut self, node: NodeId, value: usize) {
         self.dues.retain(|_, due| {
-            !matches!(due, Due::Verify { node: n, target } if *n == node && *target == value)
+            !matches!(due, ScheduledEvent::Verify(n, target) if *n == node && *target == value)
         });
     }
 
@@ -177,71 +157,63 @@ impl World {
                 break;
             }
             let due = entry.remove();
-            // Everything at its own time, however late we are.
+            // Each event happens at its own time, even if we are called late.
             self.now = self.now.max(at);
-            self.happen(due);
+            self.handle_event(due);
         }
         self.now = self.now.max(now);
     }
 
-    fn happen(&mut self, due: Due) {
+    fn handle_event(&mut self, due: ScheduledEvent) {
         match due {
-            Due::Radio => self.sent(),
-            Due::Echo {
-                node,
-                target,
-                sent,
-                reply,
-            } => self.echo(node, target, &sent, reply),
-            Due::Verify { node, target } => self.verify(node, target),
-            Due::Wake { node } => self.wake(node),
-            Due::Sleep { node } => self.sleep(node),
-            Due::Tick => self.tick(),
-            Due::Calm { node, value, to } => self.report(node, value, to),
-            Due::Draw { node } => self.draw(node),
+            ScheduledEvent::Radio => self.finish_sending(),
+            ScheduledEvent::Echo(node, target, sent, reply) => {
+                self.publish_echo(node, target, &sent, reply);
+            }
+            ScheduledEvent::Verify(node, target) => self.read_back(node, target),
+            ScheduledEvent::Wake(node) => self.wake(node),
+            ScheduledEvent::Sleep(node) => self.set_status(node, DeviceStatus::Asleep),
+            ScheduledEvent::Tick => self.tick(),
+            ScheduledEvent::Calm(node, value, to) => self.report_value(node, value, to),
+            ScheduledEvent::Draw(node) => self.report_power(node),
         }
     }
 
     pub(super) fn take(&mut self, topic: &str, payload: &[u8]) {
-        let prefix = self.topics.whole("");
-        let Some(rest) = topic.strip_prefix(&prefix) else {
+        let prefix = self.topics.with_prefix("");
+        let rest = topic.strip_prefix(&prefix);
+        let rest = rest.and_then(|rest| rest.strip_suffix("/set"));
+        let Some(rest) = rest.filter(|_| payload.len() <= MAX_PAYLOAD) else {
             return;
         };
-        let Some(rest) = rest.strip_suffix("/set") else {
-            return;
-        };
-        if payload.len() > MAX_PAYLOAD {
-            return;
-        }
-        let payload = super::dialect::read(payload);
+        let payload = super::publishing::parse_payload(payload);
         let mine = format!("_CLIENTS/{}/", self.gateway);
         if let Some(action) = rest.strip_prefix(&mine) {
-            return self.act(rest, action, payload);
+            return self.handle_action(rest, action, payload);
         }
-        // To an unknown topic nobody listens.
+        // Nothing listens on unknown topics.
         if let Some((node, value)) = self.routes.get(rest).copied() {
             self.command(node, value, &payload);
         }
     }
 
-    fn act(&mut self, topic: &str, action: &str, payload: Json) {
+    fn handle_action(&mut self, topic: &str, action: &str, payload: Json) {
         if let Some(function) = action.strip_prefix("api/") {
-            return self.ask(function, payload);
+            return self.answer_request(function, payload);
         }
         if let Some(suffix) = action.strip_prefix("broadcast/") {
-            let all = self.routes.iter();
-            let mut all = all
-                .filter(|(topic, _)| topic.ends_with(&format!("/{suffix}")))
-                .map(|(_, found)| *found)
-                .collect::<Vec<_>>();
-            all.sort_unstable();
-            all.dedup();
+            let suffix = format!("/{suffix}");
+            let routes = self
+                .routes
+                .iter()
+                .filter(|(topic, _)| topic.ends_with(&suffix));
+            let all: BTreeSet<_> = routes.map(|(_, found)| *found).collect();
             self.publish(topic, &payload, true);
             for (node, value) in all {
                 self.command(node, value, &payload);
             }
         } else if action == "multicast" {
-            // The recorded network knew none; nothing follows the echo.
+            // The recorded network had no groups: nothing follows the echo.
             self.publish(topic, &payload, true);
         }
     }
@@ -251,18 +223,11 @@ impl World {
             return;
         };
         let times = if found.faults.hears_twice { 2 } else { 1 };
-        let Some(wish) = super::device::wish(&found.values[value], payload) else {
+        let Some(wish) = super::device::parse_write(&found.values[value], payload) else {
             return;
         };
         for _ in 0..times {
-            self.enqueue(Job {
-                node,
-                work: Work::Write {
-                    value,
-                    wish: wish.clone(),
-                },
-                reply: None,
-            });
+            self.enqueue_write(node, value, wish.clone(), None);
         }
     }
 
@@ -274,17 +239,13 @@ impl World {
         let Some(sleeps) = node.sleeps else {
             return;
         };
-        self.after(sleeps, Due::Wake { node: id });
-        self.status(id, DeviceStatus::Awake);
-        // As long as a device stays awake when it is told nothing more.
+        self.after(sleeps, ScheduledEvent::Wake(id));
+        self.set_status(id, DeviceStatus::Awake);
+        // As long as a real device stays awake without further messages.
         let stay = Duration::from_secs(2)
             + Duration::from_millis(200) * u32::try_from(waiting.len()).unwrap_or(0);
-        self.after(stay, Due::Sleep { node: id });
+        self.after(stay, ScheduledEvent::Sleep(id));
         self.queue.extend(waiting);
         self.start_sending();
-    }
-
-    fn sleep(&mut self, id: NodeId) {
-        self.status(id, DeviceStatus::Asleep);
     }
 }

@@ -1,73 +1,70 @@
-//! Which node a base topic belongs to.
+//! Maps base topics to nodes.
 
 use std::collections::{BTreeMap, HashMap};
 
-use crate::node::{MAX_NODES, Node};
-use crate::topic::{self, Form, Style, UNNAMED};
+use crate::node::{MAX_NODES, ZwaveNode};
+use crate::topic::{TopicStyle, UNNAMED};
 use crate::value::NodeId;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Owner {
+enum BaseOwner {
     One(NodeId),
-    /// Two nodes could have it, under different settings of the gateway: a status message will tell.
+    /// Two nodes could have it under different gateway settings; a status message will decide.
     Contested,
-    /// Two nodes have it under the same setting: their names are alike, and nothing will tell.
+    /// Two nodes have it under the same settings, because their names are
+    /// alike; nothing can decide.
     Shared,
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Bases {
-    owners: HashMap<String, Owner>,
-    /// What live messages said; it outlasts the next list of nodes, for bases that can not be computed.
+pub(crate) struct BaseTopics {
+    owners: HashMap<String, BaseOwner>,
+    /// Learned from live messages. Survives a new list of nodes, for bases that can't be computed.
     live: HashMap<String, NodeId>,
 }
 
-impl Bases {
-    pub(crate) fn rebuild(&mut self, nodes: &BTreeMap<NodeId, Node>) {
+impl BaseTopics {
+    pub(crate) fn rebuild(&mut self, nodes: &BTreeMap<NodeId, ZwaveNode>) {
         self.owners.clear();
-        for (names, locations) in [(true, true), (true, false), (false, true), (false, false)] {
-            let style = Style {
-                form: Form::Named,
-                names,
-                locations,
-            };
+        for style in TopicStyle::ALL {
             self.add(style, nodes);
         }
         self.live.retain(|_, node| nodes.contains_key(node));
-        // Names are the truth; what was said decides where they do not.
+        // Names have priority; live messages decide where names are ambiguous.
         for (base, node) in &self.live {
-            let owner = self.owners.entry(base.clone()).or_insert(Owner::Contested);
-            if *owner == Owner::Contested {
-                *owner = Owner::One(*node);
+            let owner = self.owners.entry(base.clone());
+            let owner = owner.or_insert(BaseOwner::Contested);
+            if *owner == BaseOwner::Contested {
+                *owner = BaseOwner::One(*node);
             }
         }
     }
 
-    fn add(&mut self, style: Style, nodes: &BTreeMap<NodeId, Node>) {
+    fn add(&mut self, style: TopicStyle, nodes: &BTreeMap<NodeId, ZwaveNode>) {
         let mut own = HashMap::with_capacity(nodes.len());
         for node in nodes.values() {
             own.entry(style.base(node.id, &node.name, &node.location))
-                .and_modify(|owner| *owner = Owner::Shared)
-                .or_insert(Owner::One(node.id));
+                .and_modify(|owner| *owner = BaseOwner::Shared)
+                .or_insert(BaseOwner::One(node.id));
         }
         for (base, owner) in own {
             let known = self.owners.entry(base).or_insert(owner);
             if *known != owner {
                 *known = match (*known, owner) {
-                    (Owner::Shared, _) | (_, Owner::Shared) => Owner::Shared,
-                    _ => Owner::Contested,
+                    (BaseOwner::Shared, _) | (_, BaseOwner::Shared) => BaseOwner::Shared,
+                    _ => BaseOwner::Contested,
                 };
             }
         }
     }
 
     pub(crate) fn learn(&mut self, base: &str, node: NodeId, live: bool) {
-        // Every node has a few bases; more is somebody's nonsense.
+        // Every node has a few bases; more would be a flood.
         let room = self.owners.len() < 8 * MAX_NODES;
         if self.is_shared(base) || !(room || self.owners.contains_key(base)) {
             return;
         }
-        self.owners.insert(base.to_owned(), Owner::One(node));
+        self.owners.insert(base.to_owned(), BaseOwner::One(node));
         if live {
             self.live.insert(base.to_owned(), node);
         }
@@ -75,30 +72,28 @@ impl Bases {
 
     pub(crate) fn node(&self, base: &str) -> Option<NodeId> {
         match self.owners.get(base) {
-            Some(Owner::One(node)) => Some(*node),
+            Some(BaseOwner::One(node)) => Some(*node),
             Some(_) => None,
             None => numbered(base),
         }
     }
 
     pub(crate) fn is_shared(&self, base: &str) -> bool {
-        self.owners.get(base) == Some(&Owner::Shared)
+        self.owners.get(base) == Some(&BaseOwner::Shared)
     }
 
     pub(crate) fn forget(&mut self, node: NodeId) {
-        self.owners.retain(|_, owner| *owner != Owner::One(node));
+        self.owners
+            .retain(|_, owner| *owner != BaseOwner::One(node));
         self.live.retain(|_, known| *known != node);
     }
 }
 
-/// Whether a node of this name and location can have this base.
-pub(crate) fn can_have(node: &Node, base: &str) -> bool {
-    topic::bases(node.id, &node.name, &node.location)
-        .iter()
-        .any(|own| own == base)
+pub(crate) fn is_base_of(node: &ZwaveNode, base: &str) -> bool {
+    let mut styles = TopicStyle::ALL.into_iter();
+    styles.any(|style| style.base(node.id, &node.name, &node.location) == base)
 }
 
-/// `nodeID_6`, with or without a location before it.
 fn numbered(base: &str) -> Option<NodeId> {
     let last = base.rsplit('/').next()?;
     last.strip_prefix(UNNAMED)?.parse().ok()

@@ -1,4 +1,4 @@
-//! The gateways that were seen under the prefix; normally one.
+//! The gateways seen under the prefix, normally one.
 
 use std::collections::BTreeMap;
 
@@ -8,24 +8,22 @@ const MAX_GATEWAYS: usize = 16;
 const MAX_NAME: usize = 256;
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct Gateway {
+pub(crate) struct SeenGateway {
     pub name: String,
     pub alive: bool,
     pub version: Option<String>,
-    /// Milliseconds since 1970 at which it said that it is there.
+    /// When it announced itself, in milliseconds since 1970.
     since: u64,
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Gateways {
-    all: BTreeMap<String, Gateway>,
-    /// No other is talked to, if this is set.
+pub(crate) struct SeenGateways {
+    all: BTreeMap<String, SeenGateway>,
     wanted: Option<String>,
 }
 
-impl Gateways {
-    /// The gateway of this name alone, as a person wrote it or as it calls itself; otherwise it is found.
-    pub(crate) fn want(&mut self, name: Option<&str>) {
+impl SeenGateways {
+    pub(crate) fn restrict_to(&mut self, name: Option<&str>) {
         const PREFIX: &str = "ZWAVE_GATEWAY-";
         self.wanted = name.map(|name| match name.starts_with(PREFIX) {
             true => name.to_owned(),
@@ -37,8 +35,8 @@ impl Gateways {
         self.wanted.as_deref()
     }
 
-    /// The one to talk to: alive rather than not, then the one that came last.
-    pub(crate) fn current(&self) -> Option<&Gateway> {
+    /// The gateway to use: one that is alive, then the one that came last.
+    pub(crate) fn current(&self) -> Option<&SeenGateway> {
         match &self.wanted {
             Some(name) => self.all.get(name),
             None => self.all.values().max_by_key(|one| (one.alive, one.since)),
@@ -52,7 +50,7 @@ impl Gateways {
             .map(|one| one.name.as_str())
     }
 
-    /// Whether it is there. True if that is news: it came, or came again.
+    /// Updates a gateway's status. True if it has just come, or come again.
     pub(crate) fn take_status(&mut self, name: &str, alive: bool, since: Option<u64>) -> bool {
         let Some(gateway) = self.entry(name) else {
             return false;
@@ -69,21 +67,21 @@ impl Gateways {
         }
     }
 
-    /// Something of the moment came from it. One that never told its status is there; one that went must say itself that
-    /// it came back.
-    pub(crate) fn heard(&mut self, name: &str) -> bool {
+    // Notes a live message. A gateway without a status counts as alive, but one that said goodbye
+    // must announce itself again.
+    pub(crate) fn note_activity(&mut self, name: &str) -> bool {
         !self.all.contains_key(name) && self.take_status(name, true, None)
     }
 
-    fn entry(&mut self, name: &str) -> Option<&mut Gateway> {
+    fn entry(&mut self, name: &str) -> Option<&mut SeenGateway> {
         let room = self.all.len() < MAX_GATEWAYS && !name.is_empty() && name.len() <= MAX_NAME;
         if !self.all.contains_key(name) {
             if !room {
                 return None;
             }
-            let gateway = Gateway {
+            let gateway = SeenGateway {
                 name: name.to_owned(),
-                ..Gateway::default()
+                ..SeenGateway::default()
             };
             self.all.insert(name.to_owned(), gateway);
         }
@@ -97,7 +95,7 @@ mod tests {
 
     #[test]
     fn the_gateway_that_is_alive_is_the_one() {
-        let mut gateways = Gateways::default();
+        let mut gateways = SeenGateways::default();
         assert!(gateways.current().is_none());
         assert!(!gateways.take_status("old", false, None));
         assert_eq!(gateways.current().map(|one| one.alive), Some(false));
@@ -107,33 +105,36 @@ mod tests {
         assert!(gateways.take_status("b", true, Some(9)));
         assert_eq!(gateways.current().map(|one| one.name.as_str()), Some("b"));
         gateways.take_status("b", false, None);
-        assert!(!gateways.heard("b"), "what came late does not revive it");
+        assert!(
+            !gateways.note_activity("b"),
+            "what came late does not revive it"
+        );
         assert_eq!(gateways.current().map(|one| one.name.as_str()), Some("a"));
     }
 
     #[test]
     fn a_gateway_that_never_told_its_status_is_known_by_what_it_does() {
-        let mut gateways = Gateways::default();
-        assert!(gateways.heard("a"));
+        let mut gateways = SeenGateways::default();
+        assert!(gateways.note_activity("a"));
         assert_eq!(gateways.current().map(|one| one.alive), Some(true));
     }
 
     #[test]
     fn a_gateway_that_was_asked_for_is_the_only_one() {
-        let mut gateways = Gateways::default();
-        gateways.want(Some("My House"));
+        let mut gateways = SeenGateways::default();
+        gateways.restrict_to(Some("My House"));
         gateways.take_status("ZWAVE_GATEWAY-a", true, Some(9));
         assert!(gateways.current().is_none());
         gateways.take_status("ZWAVE_GATEWAY-My_House", false, None);
         assert_eq!(gateways.current().map(|one| one.alive), Some(false));
         assert_eq!(gateways.alive().collect::<Vec<_>>(), ["ZWAVE_GATEWAY-a"]);
-        gateways.want(Some("ZWAVE_GATEWAY-a"));
+        gateways.restrict_to(Some("ZWAVE_GATEWAY-a"));
         assert_eq!(gateways.current().map(|one| one.alive), Some(true));
     }
 
     #[test]
     fn nonsense_does_not_pile_up() {
-        let mut gateways = Gateways::default();
+        let mut gateways = SeenGateways::default();
         for number in 0..1_000 {
             gateways.take_status(&format!("g{number}"), true, None);
         }

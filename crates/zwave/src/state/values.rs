@@ -1,45 +1,44 @@
-//! Messages of values.
+//! Updates the state with value messages.
 
 use std::sync::Arc;
 
-use toolgate_mqtt::Message;
+use toolgate_mqtt::MqttMessage;
 
-use super::{MAX_PENDING, MAX_PENDING_BYTES, MAX_ROUTES, Now, State};
-use crate::node::{MAX_ALL_VALUES, MAX_NODES, MAX_VALUES, Value};
-use crate::payload::{self, Report};
-use crate::topic::{self, Form, Style, Suffix};
+use super::{HomeState, MAX_PENDING, MAX_PENDING_BYTES, MAX_ROUTES, MessageTime};
+use crate::node::{MAX_ALL_VALUES, MAX_VALUES, NodeValue};
+use crate::payload::{self, ValueReport};
+use crate::topic::{self, TopicForm, TopicStyle, ValueSuffix};
 use crate::value::{NodeId, ValueId};
 
-impl State {
-    pub(super) fn take_value(&mut self, rest: &str, message: &Message, now: Now) {
-        let report = payload::report(&message.payload);
-        let told = report.described.as_ref().and_then(|told| {
-            let (node, id) = (told.node_id?, told.id()?);
-            Some((node, id))
-        });
-        let split = topic::split(rest);
+impl HomeState {
+    pub(super) fn take_value(&mut self, rest: &str, message: &MqttMessage, now: MessageTime) {
+        let report = payload::parse_report(&message.payload);
+        let described = report.described.as_ref();
+        let told = described.and_then(|told| Some((told.node_id?, told.id()?)));
+        let split = topic::split_topic(rest);
         let found = match (told, split) {
             (Some((node, id)), split) => {
-                // Topics that people made up themselves have no base; they are as good.
+                // A complete description identifies its node even on a custom topic without a base.
                 let known = split.is_some() || self.nodes.contains_key(&node);
                 let base = split.map_or(rest, |(base, _)| base);
-                (known && self.learn(base, node, message)).then_some((node, id))
+                (known && self.learn_base(base, node, message)).then_some((node, id))
             }
-            (None, Some((base, suffix))) => self.find(base, &suffix, rest),
+            (None, Some((base, suffix))) => self.find_value(base, &suffix, rest),
             (None, None) => None,
         };
         let Some((node, id)) = found else {
             return self.postpone(rest, message);
         };
-        if !self.ensure(node, &id, &report) {
-            // Perhaps the device can do more than it could; what can not be asked for is not believed.
-            if !message.retained && self.odd.len() < MAX_NODES && self.odd.insert(rest.to_owned()) {
-                self.ask_again = true;
+        if !self.ensure_value(node, &id, &report) {
+            // The device may have gained a value. It is only believed once the gateway's list
+            // confirms it.
+            if !message.retained {
+                self.note_unexpected(rest);
             }
             return;
         }
-        if let Some((base, suffix)) = topic::split(rest) {
-            self.see_style(node, base, suffix.form);
+        if let Some((base, suffix)) = topic::split_topic(rest) {
+            self.learn_style(node, base, suffix.form);
         }
         let topic: Arc<str> = Arc::from(rest);
         if self.routes.len() < MAX_ROUTES {
@@ -48,8 +47,14 @@ impl State {
         self.take_report(node, &id, &report, &topic, message.retained, now);
     }
 
-    /// The value of a topic by what nodes there are. A base is looked for both where a key may stand and where not.
-    fn find(&self, base: &str, suffix: &Suffix<'_>, rest: &str) -> Option<(NodeId, ValueId)> {
+    /// Finds the value of a topic among the known nodes. The base is tried both with and without
+    /// a key behind it.
+    fn find_value(
+        &self,
+        base: &str,
+        suffix: &ValueSuffix<'_>,
+        rest: &str,
+    ) -> Option<(NodeId, ValueId)> {
         let longer = rest.rmatch_indices('/').nth(3).and_then(|(at, _)| {
             let suffix = topic::parse_suffix(&rest[at + 1..])?;
             Some((self.bases.node(&rest[..at])?, suffix))
@@ -67,31 +72,28 @@ impl State {
         let same = known
             .values
             .iter()
-            .find(|(id, value)| suffix.is_of(id, &value.property_name));
+            .find(|(id, value)| suffix.matches(id, &value.property_name));
         Some((node, same.map_or(id, |(id, _)| id.clone())))
     }
 
-    /// Makes room for a value that is new, if nobody described the node: a message alone must not make a lock of a lamp.
-    fn ensure(&mut self, node: NodeId, id: &ValueId, report: &Report) -> bool {
+    // Adds an unknown value, but only to a node that nobody described: a mere message must not
+    // turn a lamp into a lock.
+    fn ensure_value(&mut self, node: NodeId, id: &ValueId, report: &ValueReport) -> bool {
         let Some(known) = self.nodes.get(&node) else {
             return false;
         };
         if known.values.contains_key(id) {
             return true;
         }
-        let all = self
-            .nodes
-            .values()
-            .map(|node| node.values.len())
-            .sum::<usize>();
+        let all: usize = self.nodes.values().map(|node| node.values.len()).sum();
         if known.described || known.values.len() >= MAX_VALUES || all >= MAX_ALL_VALUES {
             return false;
         }
         let value = match &report.described {
             Some(told) => (**told).clone().into_value(),
-            None => Value {
+            None => NodeValue {
                 property_name: id.property.clone(),
-                ..Value::default()
+                ..NodeValue::default()
             },
         };
         if let Some(node) = self.nodes.get_mut(&node) {
@@ -100,15 +102,15 @@ impl State {
         true
     }
 
-    /// How the gateway writes topics, for values whose topic was not seen.
-    fn see_style(&mut self, node: NodeId, base: &str, form: Form) {
+    fn learn_style(&mut self, node: NodeId, base: &str, form: TopicForm) {
         let Some(node) = self.nodes.get(&node) else {
             return;
         };
-        // A node without location, or without name, can not tell about them.
+        // A node without a location or a name says nothing about these settings, so the current
+        // ones are tried first.
         for names in [self.style.names, !self.style.names] {
             for locations in [self.style.locations, !self.style.locations] {
-                let style = Style {
+                let style = TopicStyle {
                     form,
                     names,
                     locations,
@@ -122,9 +124,8 @@ impl State {
         self.style.form = form;
     }
 
-    /// Keeps what the broker kept, until somebody says whose it is.
-    fn postpone(&mut self, rest: &str, message: &Message) {
-        let Some((base, _)) = topic::split(rest) else {
+    fn postpone(&mut self, rest: &str, message: &MqttMessage) {
+        let Some((base, _)) = topic::split_topic(rest) else {
             return;
         };
         let size = message.topic.len() + message.payload.len();
@@ -139,17 +140,17 @@ impl State {
     }
 
     pub(super) fn take_pending(&mut self, base: &str) {
-        let now = Now::read();
+        let now = MessageTime::now();
         for message in self.pending.remove(base).unwrap_or_default() {
-            self.take(&message, now);
+            self.apply_message(&message, now);
         }
     }
 
-    /// Takes all of them: what nobody claims now, nobody will.
+    // Processes everything that is stored: a message without a node now will never have one.
     pub(super) fn take_all_pending(&mut self) {
-        let now = Now::read();
+        let now = MessageTime::now();
         for message in std::mem::take(&mut self.pending).into_values().flatten() {
-            self.take(&message, now);
+            self.apply_message(&message, now);
         }
     }
 }

@@ -1,9 +1,9 @@
-//! The names that zwave-js-ui gives to command classes in topics.
+//! zwave-js-ui's names for command classes in topics.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
-/// Numbers in rising order, with their names.
+// Sorted by number, for the binary search below.
 static CLASSES: LazyLock<Vec<(u16, &str)>> = LazyLock::new(|| {
     let lines = include_str!("classes.txt").lines();
     let classes = lines.filter_map(|line| {
@@ -15,7 +15,6 @@ static CLASSES: LazyLock<Vec<(u16, &str)>> = LazyLock::new(|| {
 
 const UNKNOWN: &str = "unknownClass_";
 
-/// Such as `switch_binary` for 37.
 pub(crate) fn class_name(number: u16) -> Cow<'static, str> {
     match CLASSES.binary_search_by_key(&number, |(known, _)| *known) {
         Ok(found) => Cow::Borrowed(CLASSES[found].1),
@@ -23,7 +22,6 @@ pub(crate) fn class_name(number: u16) -> Cow<'static, str> {
     }
 }
 
-/// Such as 37 for `switch_binary`.
 pub(crate) fn class_number(name: &str) -> Option<u16> {
     if let Some(number) = name.strip_prefix(UNKNOWN) {
         return number.parse().ok();

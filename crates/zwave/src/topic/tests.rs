@@ -22,8 +22,8 @@ fn names_are_cleaned_as_the_gateway_does() {
 
 #[test]
 fn a_node_has_a_base_for_every_setting() {
-    let style = |names, locations| Style {
-        form: Form::Numbered,
+    let style = |names, locations| TopicStyle {
+        form: TopicForm::ValueId,
         names,
         locations,
     };
@@ -36,7 +36,11 @@ fn a_node_has_a_base_for_every_setting() {
         (false, false, "Switch One", "Kitchen", "2"),
     ] {
         assert_eq!(style(names, locations).base(2, name, location), base);
-        assert!(bases(2, name, location).iter().any(|known| known == base));
+        assert!(
+            TopicStyle::ALL
+                .into_iter()
+                .any(|style| style.base(2, name, location) == base)
+        );
     }
 }
 
@@ -97,13 +101,13 @@ fn suffixes_of_real_values_go_both_ways() {
             key,
             ..ValueId::new(class, 0, property)
         };
-        for (form, text) in [(Form::Named, named), (Form::Numbered, numbered)] {
-            assert_eq!(suffix(form, &id, name), text);
+        for (form, text) in [(TopicForm::Named, named), (TopicForm::ValueId, numbered)] {
+            assert_eq!(value_suffix(form, &id, name), text);
             let read = parse_suffix(text).unwrap();
             assert_eq!((read.form, read.command_class), (form, class), "{text}");
-            assert!(read.is_of(&id, name), "{text}");
+            assert!(read.matches(&id, name), "{text}");
             let other = ValueId::new(class, 0, "another");
-            assert!(!read.is_of(&other, "another"), "{text}");
+            assert!(!read.matches(&other, "another"), "{text}");
         }
     }
 }
@@ -144,7 +148,7 @@ fn a_topic_is_split_at_its_class_from_the_right() {
             None,
         ),
     ] {
-        let (found, suffix) = split(rest).unwrap_or_else(|| panic!("{rest}"));
+        let (found, suffix) = split_topic(rest).unwrap_or_else(|| panic!("{rest}"));
         assert_eq!(found, base);
         assert_eq!(
             (suffix.command_class, suffix.property, suffix.key),
@@ -163,55 +167,48 @@ fn a_topic_is_split_at_its_class_from_the_right() {
         "a/37/0/b/c/d",
         "a/99999/0/b",
     ] {
-        assert_eq!(split(none), None, "{none}");
+        assert_eq!(split_topic(none), None, "{none}");
     }
 }
 
 #[test]
 fn a_topic_tells_what_it_is_about() {
-    let topics = Topics::new("/home/zwave/");
-    assert_eq!(topics.all(), "home/zwave/#");
+    let topics = HomeTopics::new("/home/zwave/");
+    assert_eq!(topics.subscription_filter(), "home/zwave/#");
     assert_eq!(
-        topics.question("ZWAVE_GATEWAY-Zwave_Test", "getNodes"),
+        topics.request("ZWAVE_GATEWAY-Zwave_Test", "getNodes"),
         "home/zwave/_CLIENTS/ZWAVE_GATEWAY-Zwave_Test/api/getNodes/set"
     );
     let gateway = "ZWAVE_GATEWAY-x";
     for (topic, about) in [
         (
             "home/zwave/_CLIENTS/ZWAVE_GATEWAY-x/status",
-            About::GatewayStatus { gateway },
+            TopicSubject::GatewayStatus(gateway),
         ),
         (
             "home/zwave/_CLIENTS/ZWAVE_GATEWAY-x/api/getNodes",
-            About::Reply {
-                gateway,
-                function: "getNodes",
-            },
+            TopicSubject::Reply(gateway, "getNodes"),
         ),
         (
             "home/zwave/_CLIENTS/ZWAVE_GATEWAY-x/api/getNodes/set",
-            About::Set,
+            TopicSubject::Set,
         ),
         (
             "home/zwave/_EVENTS/ZWAVE_GATEWAY-x/node/node_dead",
-            About::Event {
-                gateway,
-                source: "node",
-                event: "node_dead",
-            },
+            TopicSubject::Event(gateway, "node", "node_dead"),
         ),
         (
             "home/zwave/_CLIENTS/ZWAVE_GATEWAY-x/broadcast/37/0/targetValue",
-            About::Other,
+            TopicSubject::Other,
         ),
-        ("home/zwave/driver/status", About::DriverStatus),
-        ("home/zwave/5/37/0/x", About::Node { rest: "5/37/0/x" }),
-        ("home/zwave/5/37/0/x/set", About::Set),
-        ("home/zwavejs/5/37/0/x", About::Other),
-        ("home/zwave", About::Other),
-        ("home/zwave/", About::Node { rest: "" }),
+        ("home/zwave/driver/status", TopicSubject::DriverStatus),
+        ("home/zwave/5/37/0/x", TopicSubject::Node("5/37/0/x")),
+        ("home/zwave/5/37/0/x/set", TopicSubject::Set),
+        ("home/zwavejs/5/37/0/x", TopicSubject::Other),
+        ("home/zwave", TopicSubject::Other),
+        ("home/zwave/", TopicSubject::Node("")),
     ] {
-        assert_eq!(topics.about(topic), about, "{topic}");
+        assert_eq!(topics.subject(topic), about, "{topic}");
     }
 }
 
@@ -221,16 +218,16 @@ proptest! {
         class in 32u16..=255, endpoint in 0u16..=127, property in "[A-Za-z_-]{1,12}", key in proptest::option::of("[A-Za-z0-9_]{1,8}"),
         name in "\\PC{0,20}", location in "\\PC{0,20}", names in any::<bool>(), locations in any::<bool>(), numbered in any::<bool>(),
     ) {
-        let form = if numbered { Form::Numbered } else { Form::Named };
+        let form = if numbered { TopicForm::ValueId } else { TopicForm::Named };
         let id = ValueId { command_class: class, endpoint, property: property.clone(), key: key.clone() };
-        let base = Style { form, names, locations }.base(7, &name, &location);
-        let end = suffix(form, &id, &property);
+        let base = TopicStyle { form, names, locations }.base(7, &name, &location);
+        let end = value_suffix(form, &id, &property);
         let read = parse_suffix(&end).unwrap();
         prop_assert_eq!(read.value_id(), id.clone());
         prop_assert_eq!(read.form, form);
         if !base.is_empty() {
             let rest = format!("{base}/{end}");
-            let (found, read) = split(&rest).unwrap();
+            let (found, read) = split_topic(&rest).unwrap();
             prop_assert_eq!(found, base.as_str());
             prop_assert_eq!(read.value_id(), id);
         }
@@ -239,10 +236,10 @@ proptest! {
 
     #[test]
     fn nothing_that_arrives_breaks_it(topic in ".*") {
-        let topics = Topics::new("zwave");
+        let topics = HomeTopics::new("zwave");
         for topic in [topic.clone(), format!("zwave/{topic}")] {
-            if let About::Node { rest } = topics.about(&topic) {
-                split(rest);
+            if let TopicSubject::Node(rest) = topics.subject(&topic) {
+                split_topic(rest);
                 parse_suffix(rest);
             }
         }

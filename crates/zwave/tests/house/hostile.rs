@@ -1,11 +1,11 @@
-//! Nothing that arrives can break the house, fill the memory, or make a command go astray.
+//! No message can break the state, fill the memory, or redirect a command.
 
 use std::time::Duration;
 
 use serde_json::{Value as Json, json};
-use toolgate_home::{Command, CommandOutcome, Home};
+use toolgate_home::{CommandOutcome, DeviceCommand, Home};
 
-use crate::memory::{GATEWAY, access, device, recorded, settle, with_nodes};
+use crate::gateway_double::{GATEWAY, access, device, recorded, settle, with_nodes};
 
 const NAMED: &str = include_str!("../data/start-named-time-value.txt");
 const CURRENT: &str = "zwave/Kitchen/Switch_One/switch_binary/endpoint_0/currentValue";
@@ -71,7 +71,7 @@ async fn garbage_on_every_topic_leaves_the_house_as_it_is() {
         }
     }
     settle().await;
-    let states = |devices: Vec<toolgate_home::Device>| {
+    let states = |devices: Vec<toolgate_home::HomeDevice>| {
         devices
             .into_iter()
             .map(|one| (one.id, one.name, one.status, one.state))
@@ -99,7 +99,7 @@ async fn no_name_makes_a_topic_of_something_else() {
         ("_EVENTS", "", None),
     ] {
         let (memory, house) = with_nodes(json!([switch(2, name, location)]), "").await;
-        house.command(&device(&house, 2), Command::On).await;
+        house.command(&device(&house, 2), DeviceCommand::On).await;
         let sent = memory.commands().into_iter().map(|(topic, _, _)| topic);
         let expected =
             topic.map(|topic| format!("{topic}/switch_binary/endpoint_0/targetValue/set"));
@@ -202,7 +202,7 @@ async fn many_devices_are_listed_quickly() {
     let (_, house) = with_nodes(nodes.collect(), "").await;
     let start = std::time::SystemTime::now();
     assert_eq!(house.devices().len(), 999);
-    // Ten times the promise, for machines that are busy.
+    // Ten times the target, for busy machines.
     assert!(start.elapsed().unwrap() < Duration::from_millis(500));
     assert_eq!(access(&house).resolve("lamp 700", false).unwrap().id, 700);
 }
@@ -233,7 +233,7 @@ async fn a_command_to_a_node_that_left_is_refused() {
         )
         .await;
     settle().await;
-    let achieved = house.command(&gone, Command::On).await;
+    let achieved = house.command(&gone, DeviceCommand::On).await;
     assert!(
         matches!(achieved, CommandOutcome::Refused { .. }),
         "{achieved:?}"

@@ -1,13 +1,15 @@
-//! What comes of a command when things go wrong: it is sent at most once, and the truth is told.
+//! The outcome of a command when things go wrong: it is sent at most once, and the report is true.
 
 use std::time::Duration;
 
 use serde_json::{Value as Json, json};
 use tokio::time::{Instant, timeout};
-use toolgate_home::{Command, CommandOutcome, Home, Readiness};
-use toolgate_mqtt::{PublishError, State};
+use toolgate_home::{CommandOutcome, DeviceCommand, Home, HomeReadiness};
+use toolgate_mqtt::{MqttState, PublishError};
 
-use crate::memory::{GATEWAY, Memory, access, device, open, recorded, settle, with_nodes};
+use crate::gateway_double::{
+    GATEWAY, GatewayDouble, access, device, open, recorded, settle, with_nodes,
+};
 
 const NAMED: &str = include_str!("../data/start-named-time-value.txt");
 const SET: &str = "zwave/Kitchen/Switch_One/switch_binary/endpoint_0/targetValue/set";
@@ -41,7 +43,7 @@ async fn a_lock_is_locked_when_it_says_so() {
         ],
     );
     let front = access(&house).resolve("front door", true).unwrap();
-    let achieved = house.command(&front, Command::Lock).await;
+    let achieved = house.command(&front, DeviceCommand::Lock).await;
     assert_eq!(
         achieved,
         CommandOutcome::Done {
@@ -70,7 +72,9 @@ async fn a_lock_moves_at_most_once_whatever_the_broker_says() {
     ] {
         let (memory, house) = with_nodes(lock("Alive"), "").await;
         memory.fail(Some(fails.clone()));
-        let achieved = house.command(&device(&house, 7), Command::Unlock).await;
+        let achieved = house
+            .command(&device(&house, 7), DeviceCommand::Unlock)
+            .await;
         match (&fails, &achieved) {
             (PublishError::Unknown { .. }, CommandOutcome::Unknown { reason, last }) => {
                 assert_eq!(
@@ -99,7 +103,9 @@ async fn a_lost_word_of_the_broker_is_made_good_by_the_device() {
             (2_000, LOCK_CURRENT, r#"{"time":2,"value":0}"#),
         ],
     );
-    let achieved = house.command(&device(&house, 7), Command::Unlock).await;
+    let achieved = house
+        .command(&device(&house, 7), DeviceCommand::Unlock)
+        .await;
     assert_eq!(
         achieved,
         CommandOutcome::Done {
@@ -113,16 +119,16 @@ async fn a_lost_word_of_the_broker_is_made_good_by_the_device() {
 async fn nothing_is_sent_while_the_broker_is_away_and_nothing_later() {
     let (memory, house) = recorded(NAMED).await;
     let reason = "There is no broker.".to_owned();
-    memory.link(State::Offline {
+    memory.link(MqttState::Offline {
         reason: reason.clone(),
     });
     settle().await;
     assert!(house.devices().iter().all(|device| device.stale));
     let start = Instant::now();
-    let achieved = house.command(&device(&house, 2), Command::On).await;
+    let achieved = house.command(&device(&house, 2), DeviceCommand::On).await;
     assert_eq!(achieved, CommandOutcome::Offline { reason });
     assert_eq!(start.elapsed(), Duration::ZERO);
-    memory.link(State::Online);
+    memory.link(MqttState::Online);
     tokio::time::sleep(Duration::from_secs(60)).await;
     assert_eq!(memory.commands(), []);
     assert!(!house.health().stale);
@@ -136,7 +142,7 @@ async fn nothing_is_sent_while_the_broker_is_away_and_nothing_later() {
 async fn what_the_broker_kept_is_no_proof() {
     let (memory, house) = recorded(NAMED).await;
     let switch = device(&house, 2);
-    let command = house.command(&switch, Command::On);
+    let command = house.command(&switch, DeviceCommand::On);
     let kept = async {
         for time in 0..20 {
             tokio::time::sleep(Duration::from_millis(400)).await;
@@ -158,7 +164,7 @@ async fn what_the_broker_kept_is_no_proof() {
 async fn a_device_that_sleeps_gets_it_when_it_wakes() {
     let (memory, house) = with_nodes(lock("Asleep"), "").await;
     let start = Instant::now();
-    let achieved = house.command(&device(&house, 7), Command::Lock).await;
+    let achieved = house.command(&device(&house, 7), DeviceCommand::Lock).await;
     assert!(
         matches!(achieved, CommandOutcome::Asleep { .. }),
         "{achieved:?}"
@@ -171,13 +177,13 @@ async fn a_device_that_sleeps_gets_it_when_it_wakes() {
 async fn silence_ends_in_unknown_with_the_last_state_and_its_time() {
     let (memory, house) = recorded(NAMED).await;
     let start = Instant::now();
-    let achieved = house.command(&device(&house, 2), Command::On).await;
+    let achieved = house.command(&device(&house, 2), DeviceCommand::On).await;
     let CommandOutcome::Unknown { reason, last } = achieved else {
         panic!("{achieved:?}");
     };
     assert_eq!(start.elapsed(), Duration::from_secs(10));
     assert!(
-        reason.contains("did not confirm it within 10 s"),
+        reason.contains("did not confirm the command within 10 s"),
         "{reason}"
     );
     assert_eq!(last.state, "off");
@@ -204,8 +210,8 @@ async fn commands_to_one_device_wait_for_each_other() {
     let switch = device(&house, 2);
     let start = Instant::now();
     let (on, off) = tokio::join!(
-        house.command(&switch, Command::On),
-        house.command(&switch, Command::Off)
+        house.command(&switch, DeviceCommand::On),
+        house.command(&switch, DeviceCommand::Off)
     );
     assert_eq!(
         on,
@@ -228,14 +234,14 @@ async fn an_outcome_that_nobody_waits_for_leaves_nothing_behind() {
     let switch = device(&house, 2);
     let given_up = timeout(
         Duration::from_millis(100),
-        house.command(&switch, Command::On),
+        house.command(&switch, DeviceCommand::On),
     )
     .await;
     assert!(given_up.is_err());
-    // The next command is not held up.
+    // The next command is not blocked.
     let next = timeout(
         Duration::from_secs(11),
-        house.command(&switch, Command::Off),
+        house.command(&switch, DeviceCommand::Off),
     )
     .await;
     assert!(next.is_ok());
@@ -251,7 +257,7 @@ async fn two_devices_of_one_name_and_place_are_not_commanded() {
     };
     let (memory, house) = with_nodes(json!([node(2), node(3)]), "").await;
     assert!(access(&house).resolve("lamp", false).is_err(), "ambiguous");
-    let achieved = house.command(&device(&house, 2), Command::On).await;
+    let achieved = house.command(&device(&house, 2), DeviceCommand::On).await;
     let CommandOutcome::Refused { reason } = achieved else {
         panic!("{achieved:?}");
     };
@@ -261,12 +267,12 @@ async fn two_devices_of_one_name_and_place_are_not_commanded() {
 
 #[tokio::test(start_paused = true)]
 async fn what_is_missing_is_said() {
-    let memory = Memory::new();
-    memory.link(State::Offline {
+    let memory = GatewayDouble::new();
+    memory.link(MqttState::Offline {
         reason: "There is no broker.".to_owned(),
     });
     let house = open(&memory);
-    let not_ready = |reason: &str| Readiness::NotReady {
+    let not_ready = |reason: &str| HomeReadiness::NotReady {
         reason: reason.to_owned(),
     };
     let patience = Duration::from_millis(100);
@@ -274,9 +280,9 @@ async fn what_is_missing_is_said() {
         house.ready(patience).await,
         not_ready("There is no broker.")
     );
-    memory.link(State::Online);
+    memory.link(MqttState::Online);
     settle().await;
-    let Readiness::NotReady { reason } = house.ready(patience).await else {
+    let HomeReadiness::NotReady { reason } = house.ready(patience).await else {
         panic!("ready without a gateway");
     };
     assert!(reason.contains("'zwave'"), "{reason}");
@@ -295,10 +301,10 @@ async fn what_is_missing_is_said() {
     settle().await;
     let problem = house.health().problem.unwrap();
     assert!(
-        problem.contains("has not told its devices yet"),
+        problem.contains("has not listed its devices yet"),
         "{problem}"
     );
-    // It answers at last, and everything is there without a restart.
+    // Once it answers, everything works without a restart.
     tokio::time::sleep(Duration::from_secs(100)).await;
     let asked = memory.asked("getNodes");
     assert!(
@@ -306,7 +312,10 @@ async fn what_is_missing_is_said() {
         "patiently, and not too often: {asked}"
     );
     memory.answer("getNodes", 10, json!([]));
-    assert_eq!(house.ready(Duration::from_secs(60)).await, Readiness::Ready);
+    assert_eq!(
+        house.ready(Duration::from_secs(60)).await,
+        HomeReadiness::Ready
+    );
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,11 +1,13 @@
-//! Recorded traffic of the real program, in all its settings.
+//! Recorded traffic of the real program in all its settings.
 
 use std::time::Duration;
 
 use serde_json::json;
-use toolgate_home::{Command, CommandOutcome, DeviceKind, DeviceStatus, Home, ReadingSource};
+use toolgate_home::{CommandOutcome, DeviceCommand, DeviceKind, DeviceStatus, Home, ReadingSource};
 
-use crate::memory::{GATEWAY, Memory, device, nodes, open, recorded, settle, with_nodes};
+use crate::gateway_double::{
+    GATEWAY, GatewayDouble, device, nodes, open, recorded, settle, with_nodes,
+};
 
 const NAMED: &str = include_str!("../data/start-named-time-value.txt");
 const COMMANDS: &str = include_str!("../data/commands-named-time-value.txt");
@@ -86,7 +88,7 @@ async fn readings_have_label_unit_and_words() {
     );
 }
 
-/// The start of every setting, live, and where its commands must go.
+// The start of every setting, live, and where its commands must go.
 #[tokio::test(start_paused = true)]
 async fn commands_go_to_the_topic_that_the_gateway_uses() {
     for (lines, topics) in [
@@ -121,16 +123,17 @@ async fn commands_go_to_the_topic_that_the_gateway_uses() {
             ],
         ),
     ] {
-        // Seen for every value; and seen for one node alone, so that the rest must be concluded.
+        // With the topics of every value seen, and with those of one node only, so that the rest
+        // must be inferred.
         let one = lines.lines().filter(|line| line.contains("Kitchen/"));
         for lines in [lines.to_owned(), one.collect::<Vec<_>>().join("\n")] {
             let (memory, house) = recorded(&lines).await;
             for (node, command) in [
-                (2, Command::On),
-                (3, Command::Dim(50)),
-                (6, Command::Off),
-                (8, Command::Mode("heat".to_owned())),
-                (8, Command::Setpoint(21.0, None)),
+                (2, DeviceCommand::On),
+                (3, DeviceCommand::Dim(50)),
+                (6, DeviceCommand::Off),
+                (8, DeviceCommand::Mode("heat".to_owned())),
+                (8, DeviceCommand::Setpoint(21.0, None)),
             ] {
                 house.command(&device(&house, node), command).await;
             }
@@ -177,7 +180,7 @@ async fn the_recorded_commands_are_read_as_they_happened() {
 
 #[tokio::test(start_paused = true)]
 async fn without_the_gateway_the_broker_remembers_and_it_is_stale() {
-    let memory = Memory::new();
+    let memory = GatewayDouble::new();
     let house = open(&memory);
     memory.replay(RETAINED).await;
     memory
@@ -204,7 +207,7 @@ async fn without_the_gateway_the_broker_remembers_and_it_is_stale() {
     assert_eq!(reading.source, ReadingSource::Retained);
     assert!(reading.at.is_some());
     assert_eq!(device(&house, 2).location, "Kitchen");
-    let achieved = house.command(&device(&house, 2), Command::On).await;
+    let achieved = house.command(&device(&house, 2), DeviceCommand::On).await;
     assert!(
         matches!(achieved, CommandOutcome::Offline { .. }),
         "{achieved:?}"
@@ -225,12 +228,12 @@ async fn the_nodes_are_asked_for_again_when_they_change() {
     }
     tokio::time::sleep(Duration::from_secs(10)).await;
     assert_eq!(memory.asked("getNodes"), asked + 1, "once for all of them");
-    // Gone at once, without waiting for the list.
+    // Removed at once, without waiting for the list.
     let topic = "zwave/_EVENTS/ZWAVE_GATEWAY-Zwave_Test/node/node_removed";
     memory.deliver(topic, r#"{"data":[{"id":6}]}"#, false).await;
     settle().await;
     assert!(house.device(6).is_none());
-    // Nothing else makes it ask: values and statistics come all the time.
+    // Nothing else triggers a request, because values and statistics arrive all the time.
     tokio::time::sleep(Duration::from_secs(10)).await;
     let asked = memory.asked("getNodes");
     memory

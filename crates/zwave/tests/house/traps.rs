@@ -1,12 +1,12 @@
-//! The twelve traps that were seen in the real program.
+//! Twelve surprising behaviours of the real program.
 
 use std::time::Duration;
 
 use serde_json::json;
 use tokio::time::Instant;
-use toolgate_home::{Command, CommandOutcome, DeviceStatus, Home};
+use toolgate_home::{CommandOutcome, DeviceCommand, DeviceStatus, Home};
 
-use crate::memory::{GATEWAY, access, device, nodes, recorded, settle};
+use crate::gateway_double::{GATEWAY, access, device, nodes, recorded, settle};
 
 const NAMED: &str = include_str!("../data/start-named-time-value.txt");
 const RAW: &str = include_str!("../data/start-numbered-raw.txt");
@@ -36,8 +36,10 @@ fn done(state: &str) -> CommandOutcome {
 #[tokio::test(start_paused = true)]
 async fn trap_1_commands_are_json_however_much_a_gateway_would_take() {
     let (memory, house) = recorded(NAMED).await;
-    house.command(&device(&house, 2), Command::On).await;
-    house.command(&device(&house, 3), Command::Dim(100)).await;
+    house.command(&device(&house, 2), DeviceCommand::On).await;
+    house
+        .command(&device(&house, 3), DeviceCommand::Dim(100))
+        .await;
     let expected = [
         (SET.to_owned(), r#"{"value":true}"#.to_owned(), false),
         (DIM.to_owned(), r#"{"value":99}"#.to_owned(), false),
@@ -56,7 +58,7 @@ async fn trap_2_the_expected_value_is_no_proof() {
     memory.on(SET, &later);
     let start = Instant::now();
     assert_eq!(
-        house.command(&device(&house, 2), Command::On).await,
+        house.command(&device(&house, 2), DeviceCommand::On).await,
         done("on")
     );
     assert_eq!(start.elapsed().as_millis(), 1_170);
@@ -76,8 +78,9 @@ async fn trap_2_a_switch_that_falls_back_is_a_failure() {
         (1_100, CURRENT, value(12, "false")),
     ];
     memory.on(SET, &later);
-    let achieved = house.command(&device(&house, 2), Command::On).await;
-    let reason = "'Switch One' was told, but did not do it: it reports off.".to_owned();
+    let achieved = house.command(&device(&house, 2), DeviceCommand::On).await;
+    let reason =
+        "'Switch One' received the command but did not follow it: it reports off.".to_owned();
     assert_eq!(achieved, CommandOutcome::Refused { reason });
     assert_eq!(memory.commands().len(), 1);
 }
@@ -93,7 +96,9 @@ async fn trap_2_a_dimmer_is_read_rather_than_waited_for() {
     memory.answer("pollValue", 100, json!(25));
     let start = Instant::now();
     assert_eq!(
-        house.command(&device(&house, 3), Command::Dim(25)).await,
+        house
+            .command(&device(&house, 3), DeviceCommand::Dim(25))
+            .await,
         done("on at 25 %")
     );
     assert_eq!(start.elapsed().as_millis(), 2_181);
@@ -103,15 +108,19 @@ async fn trap_2_a_dimmer_is_read_rather_than_waited_for() {
 #[tokio::test(start_paused = true)]
 async fn trap_3_a_level_beyond_the_device_is_never_sent() {
     let (memory, house) = recorded(NAMED).await;
-    let achieved = house.command(&device(&house, 3), Command::Dim(150)).await;
+    let achieved = house
+        .command(&device(&house, 3), DeviceCommand::Dim(150))
+        .await;
     assert!(
         matches!(achieved, CommandOutcome::Refused { .. }),
         "{achieved:?}"
     );
     assert_eq!(memory.commands(), []);
-    // And a target that moves nothing proves nothing.
+    // A target value alone proves nothing.
     memory.on(DIM, &[(80, DIM_TARGET, level(10, "60"))]);
-    let achieved = house.command(&device(&house, 3), Command::Dim(60)).await;
+    let achieved = house
+        .command(&device(&house, 3), DeviceCommand::Dim(60))
+        .await;
     let CommandOutcome::Unknown { last, .. } = achieved else {
         panic!("{achieved:?}");
     };
@@ -122,7 +131,7 @@ async fn trap_3_a_level_beyond_the_device_is_never_sent() {
 async fn trap_4_success_of_a_question_is_no_success_of_a_command() {
     let (memory, house) = recorded(NAMED).await;
     memory.answer("pollValue", 100, json!({ "status": 2 }));
-    let achieved = house.command(&device(&house, 2), Command::On).await;
+    let achieved = house.command(&device(&house, 2), DeviceCommand::On).await;
     assert!(
         matches!(achieved, CommandOutcome::Unknown { .. }),
         "{achieved:?}"
@@ -143,7 +152,7 @@ async fn trap_5_a_node_that_died_is_told_by_its_status() {
         &[(4_000, "zwave/6/status", "false")],
     );
     let start = Instant::now();
-    let achieved = house.command(&device(&house, 6), Command::Off).await;
+    let achieved = house.command(&device(&house, 6), DeviceCommand::Off).await;
     let CommandOutcome::Dead { last } = achieved else {
         panic!("{achieved:?}");
     };
@@ -152,8 +161,8 @@ async fn trap_5_a_node_that_died_is_told_by_its_status() {
         ("on", 4_000)
     );
     assert_eq!(device(&house, 6).status, DeviceStatus::Dead);
-    // Now it is known: nothing more is sent.
-    let achieved = house.command(&device(&house, 6), Command::Off).await;
+    // Now the device is known to be dead, so nothing is sent.
+    let achieved = house.command(&device(&house, 6), DeviceCommand::Off).await;
     assert!(
         matches!(achieved, CommandOutcome::Dead { .. }),
         "{achieved:?}"
@@ -165,7 +174,7 @@ async fn trap_5_a_node_that_died_is_told_by_its_status() {
 async fn trap_6_a_write_that_was_dropped_is_found_out() {
     let (memory, house) = recorded(NAMED).await;
     memory.answer("pollValue", 100, json!(false));
-    let achieved = house.command(&device(&house, 2), Command::On).await;
+    let achieved = house.command(&device(&house, 2), DeviceCommand::On).await;
     assert!(
         matches!(achieved, CommandOutcome::Refused { .. }),
         "{achieved:?}"
@@ -181,18 +190,18 @@ async fn trap_7_after_a_renaming_the_gateway_listens_at_the_old_place() {
     all.find(|node| node["id"] == 2).unwrap()["name"] = json!("Counter");
     memory.forget();
     memory.answer("getNodes", 40, renamed);
-    // Told by a status at the new place, before any value is published there.
+    // A status on the new topic, before any value is published there.
     let status = r#"{"value":true,"status":"Alive","nodeId":2}"#;
     memory
         .deliver("zwave/Kitchen/Counter/status", status, false)
         .await;
     tokio::time::sleep(Duration::from_secs(5)).await;
     assert_eq!(device(&house, 2).name, "Counter");
-    house.command(&device(&house, 2), Command::On).await;
+    house.command(&device(&house, 2), DeviceCommand::On).await;
     let moved = "zwave/Kitchen/Counter/switch_binary/endpoint_0/targetValue";
     memory.deliver(moved, value(99, "false"), false).await;
     settle().await;
-    house.command(&device(&house, 2), Command::On).await;
+    house.command(&device(&house, 2), DeviceCommand::On).await;
     let topics = memory.commands().into_iter().map(|(topic, _, _)| topic);
     assert_eq!(
         topics.collect::<Vec<_>>(),
@@ -265,7 +274,7 @@ async fn trap_10_values_beside_a_dead_gateway_are_stale() {
     assert!(health.stale && !health.gateway_alive);
     assert_eq!(health.gateway.as_deref(), Some("ZWAVE_GATEWAY-Zwave_Test"));
     assert!(house.devices().iter().all(|device| device.stale));
-    let achieved = house.command(&device(&house, 2), Command::On).await;
+    let achieved = house.command(&device(&house, 2), DeviceCommand::On).await;
     let CommandOutcome::Offline { reason } = achieved else {
         panic!("{achieved:?}");
     };
@@ -274,7 +283,7 @@ async fn trap_10_values_beside_a_dead_gateway_are_stale() {
         "{reason}"
     );
     assert_eq!(memory.commands(), []);
-    // It comes back by itself, and is asked what happened meanwhile.
+    // After its return it is asked for the current nodes.
     let asked = memory.asked("getNodes");
     memory
         .deliver(
@@ -333,7 +342,7 @@ async fn trap_12_broadcasts_are_neither_sent_nor_taken_for_a_node() {
         .await;
     settle().await;
     assert_eq!(house.devices().len(), 6);
-    house.command(&device(&house, 2), Command::Off).await;
+    house.command(&device(&house, 2), DeviceCommand::Off).await;
     let topics = memory.commands().into_iter().map(|(topic, _, _)| topic);
     assert_eq!(
         topics.collect::<Vec<_>>(),

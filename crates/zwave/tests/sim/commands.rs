@@ -1,15 +1,15 @@
-//! What follows a command.
+//! The messages that follow a command.
 
 use serde_json::json;
-use zwave::sim::{Count, Options, Plan, TopicForm};
+use zwave::sim::{CommandCount, HousePlan, SimulationOptions, TopicForm};
 
-use crate::{LIGHT, LOCK, Stage, recorded_options, told};
+use crate::{LIGHT, LOCK, SimulationFixture, recorded_options, told};
 
 const LAMP: &str = "Living_Room/Living_Room_Lamp/switch_multilevel/endpoint_0";
 
 #[tokio::test(start_paused = true)]
 async fn a_switch_is_shown_at_once_and_verified_a_second_later() {
-    let stage = Stage::demo().await;
+    let stage = SimulationFixture::demo().await;
     let target = format!("{LIGHT}/targetValue");
     let seen = stage
         .write(&target, "true", &[79, 2, 1_080, 20, 60_000])
@@ -25,22 +25,34 @@ async fn a_switch_is_shown_at_once_and_verified_a_second_later() {
             vec![]
         ]
     );
-    assert_eq!(stage.house.commands(2), Count { heard: 1, moved: 1 });
+    assert_eq!(
+        stage.house.commands(2),
+        CommandCount {
+            received: 1,
+            moved: 1
+        }
+    );
     assert_eq!(stage.house.snapshot()[0].state, "on");
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_level_that_does_not_exist_is_a_target_and_nothing_else() {
-    let stage = Stage::demo().await;
+    let stage = SimulationFixture::demo().await;
     let target = format!("{LAMP}/targetValue");
     let seen = stage.write(&target, r#"{"value":150}"#, &[100]).await;
     assert_eq!(seen, [[told(&target, 150)]]);
-    assert_eq!(stage.house.commands(4), Count { heard: 1, moved: 0 });
+    assert_eq!(
+        stage.house.commands(4),
+        CommandCount {
+            received: 1,
+            moved: 0
+        }
+    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn the_target_of_a_dimmer_keeps_its_old_time() {
-    let stage = Stage::demo().await;
+    let stage = SimulationFixture::demo().await;
     stage.wait(5_000).await;
     stage.lines();
     stage
@@ -58,7 +70,7 @@ async fn the_target_of_a_dimmer_keeps_its_old_time() {
 
 #[tokio::test(start_paused = true)]
 async fn on_is_the_last_level_and_known_only_when_read_back() {
-    let stage = Stage::demo().await;
+    let stage = SimulationFixture::demo().await;
     let target = format!("{LAMP}/targetValue");
     stage.write(&target, "0", &[6_000]).await;
     let seen = stage.write(&target, "255", &[100, 6_000]).await;
@@ -68,7 +80,7 @@ async fn on_is_the_last_level_and_known_only_when_read_back() {
 
 #[tokio::test(start_paused = true)]
 async fn what_a_value_can_not_be_is_not_taken() {
-    let stage = Stage::demo().await;
+    let stage = SimulationFixture::demo().await;
     let setpoint = "Living_Room/Thermostat/thermostat_setpoint/endpoint_0/setpoint/1";
     for (topic, payload) in [
         (format!("{LIGHT}/targetValue"), "maybe"),
@@ -98,7 +110,7 @@ async fn what_a_value_can_not_be_is_not_taken() {
 
 #[tokio::test(start_paused = true)]
 async fn a_new_name_is_heard_once_something_was_published_there() {
-    let stage = Stage::demo().await;
+    let stage = SimulationFixture::demo().await;
     let renamed = stage.ask("setNodeName", json!([2, "Ceiling"]), 1).await;
     assert_eq!(renamed.unwrap()["result"], json!(true));
     let new = "Kitchen/Ceiling/switch_binary/endpoint_0/targetValue";
@@ -121,11 +133,11 @@ async fn everybody_is_told_in_the_form_of_the_topics_alone() {
         (TopicForm::Named, "37/0/targetValue", 0),
         (TopicForm::Named, "switch_binary/endpoint_0/targetValue", 1),
     ] {
-        let options = Options {
+        let options = SimulationOptions {
             topics,
             ..recorded_options()
         };
-        let stage = Stage::new(Plan::demo(), options).await;
+        let stage = SimulationFixture::new(HousePlan::demo(), options).await;
         let topic = format!("_CLIENTS/ZWAVE_GATEWAY-Zwave_Test/broadcast/{suffix}");
         let seen = stage.write(&topic, r#"{"value":true}"#, &[2_000]).await;
         assert_eq!(seen[0][0], told(&topic, true), "it is always repeated");
@@ -137,7 +149,7 @@ async fn everybody_is_told_in_the_form_of_the_topics_alone() {
 
 #[tokio::test(start_paused = true)]
 async fn a_scene_sets_its_values() {
-    let stage = Stage::demo().await;
+    let stage = SimulationFixture::demo().await;
     let scenes = stage.ask("_getScenes", json!([]), 1).await.unwrap();
     assert_eq!(scenes["result"][0]["label"], json!("Movie Night"));
     assert_eq!(scenes["result"][1]["values"][5]["propertyKey"], json!("1"));
@@ -153,7 +165,7 @@ async fn a_scene_sets_its_values() {
 
 #[tokio::test(start_paused = true)]
 async fn changes_are_told_to_whoever_watches() {
-    let stage = Stage::demo().await;
+    let stage = SimulationFixture::demo().await;
     let mut changes = stage.house.changes();
     stage
         .write(&format!("{LIGHT}/targetValue"), "true", &[2_000])

@@ -1,21 +1,21 @@
-//! What happens by itself is little, believable, and the same for the same seed.
+//! Simulated events are rare, plausible, and the same for the same seed.
 
 use serde_json::Value as Json;
-use zwave::sim::{Options, Plan};
+use zwave::sim::{HousePlan, SimulationOptions};
 
-use crate::{Stage, recorded_options};
+use crate::{SimulationFixture, recorded_options};
 
-async fn an_hour(seed: u64, life: bool) -> (Stage, Vec<(String, Json)>) {
-    let options = Options {
+async fn an_hour(seed: u64, life: bool) -> (SimulationFixture, Vec<(String, Json)>) {
+    let options = SimulationOptions {
         life,
         seed,
         ..recorded_options()
     };
-    let stage = Stage::new(Plan::demo(), options).await;
+    let stage = SimulationFixture::new(HousePlan::demo(), options).await;
     stage.lines();
     stage.wait(3_600_000).await;
     let told = stage.told().into_iter();
-    // The sleeping device wakes, life or not.
+    // The sleeping device wakes even without simulated events.
     let told = told.filter(|(topic, _)| topic != "Bathroom/Radiator/status");
     (stage, told.collect())
 }
@@ -57,11 +57,11 @@ async fn temperatures_stay_near_and_lights_are_left_alone() {
 
 #[tokio::test(start_paused = true)]
 async fn a_plug_draws_when_it_is_on() {
-    let options = Options {
+    let options = SimulationOptions {
         life: true,
         ..recorded_options()
     };
-    let stage = Stage::new(Plan::demo(), options).await;
+    let stage = SimulationFixture::new(HousePlan::demo(), options).await;
     let topic = "zwave/Kitchen/Coffee_Machine/switch_binary/endpoint_0/targetValue/set";
     for (payload, low, high) in [("true", 800.0, 950.0), ("false", 0.0, 0.0)] {
         stage.lines();

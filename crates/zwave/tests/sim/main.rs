@@ -1,15 +1,15 @@
-//! The simulated house against the recording, against our own client, and against everything that goes wrong.
-//! Time is paused wherever there is no network.
+//! The simulated home against the recording, against our own client, and with every fault. Time is
+//! paused wherever there is no network.
 #![expect(clippy::unwrap_used, reason = "a helper that fails fails its test")]
 
 mod broker;
+mod client;
 mod commands;
+mod faults;
 mod life;
-mod ours;
 mod recorded;
 mod shape;
 mod wire;
-mod wrong;
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -18,49 +18,47 @@ use serde_json::{Value as Json, json};
 use tokio::time::sleep;
 use toolgate_mqtt::Mqtt;
 
-use wire::{Line, Wire};
-use zwave::sim::{Faults, House, Options, Plan};
+use wire::{InMemoryBroker, PublishedLine};
+use zwave::sim::{DeviceFaults, HousePlan, SimulatedHouse, SimulationOptions};
 
-/// Values of the demo.
 const LIGHT: &str = "Kitchen/Kitchen_Light/switch_binary/endpoint_0";
 const LOCK: &str = "Hall/Front_Door/door_lock/endpoint_0";
 
-/// A house on a wire, with the gateway's name as recorded and no life of its own.
-struct Stage {
-    wire: Wire,
-    house: House,
+/// A simulated home on an in-memory broker, with the recorded gateway's name and no
+/// events of its own.
+struct SimulationFixture {
+    wire: InMemoryBroker,
+    house: SimulatedHouse,
 }
 
-fn recorded_options() -> Options {
-    Options {
+fn recorded_options() -> SimulationOptions {
+    SimulationOptions {
         gateway: "Zwave Test".to_owned(),
         life: false,
         epoch: Some(SystemTime::UNIX_EPOCH + Duration::from_millis(1_794_766_097_106)),
-        ..Options::default()
+        ..SimulationOptions::default()
     }
 }
 
-impl Stage {
-    async fn new(plan: Plan, options: Options) -> Self {
-        let wire = Wire::new();
+impl SimulationFixture {
+    async fn new(plan: HousePlan, options: SimulationOptions) -> Self {
+        let wire = InMemoryBroker::new();
         let mqtt: Arc<dyn Mqtt> = Arc::new(wire.client());
-        let house = House::start(mqtt, plan, options);
+        let house = SimulatedHouse::start(mqtt, plan, options);
         let stage = Self { wire, house };
         stage.wait(1).await;
         stage
     }
 
-    /// The house of the demo.
     async fn demo() -> Self {
-        Self::new(Plan::demo(), recorded_options()).await
+        Self::new(HousePlan::demo(), recorded_options()).await
     }
 
-    /// Lets time go by, in milliseconds.
+    /// Advances the time, in milliseconds.
     async fn wait(&self, milliseconds: u64) {
         sleep(Duration::from_millis(milliseconds)).await;
     }
 
-    /// Publishes, as anybody would.
     async fn say(&self, topic: &str, payload: &str) {
         let payload = payload.to_owned();
         let done = self
@@ -69,19 +67,19 @@ impl Stage {
             .publish(topic, payload.into(), false)
             .await;
         assert_eq!(done, Ok(()));
-        // The house hears it before the time goes on.
+        // The home must process it before the time advances.
         for _ in 0..10 {
             tokio::task::yield_now().await;
         }
     }
 
-    /// What was published since the last call, without what the test said itself.
-    fn lines(&self) -> Vec<Line> {
+    /// The messages since the last call, without the test's own.
+    fn lines(&self) -> Vec<PublishedLine> {
         let lines = self.wire.take().into_iter();
         lines.filter(|line| !line.topic.ends_with("/set")).collect()
     }
 
-    /// Topics and values of devices published since the last call; no events, statuses of devices included.
+    /// Device topics and values published since the last call, including statuses but no events.
     fn told(&self) -> Vec<(String, Json)> {
         let lines = self.lines().into_iter();
         let lines = lines.filter(|line| {
@@ -95,7 +93,7 @@ impl Stage {
         told.collect()
     }
 
-    /// Asks the API; the answer, if there is one after so many milliseconds.
+    /// Sends an API request and returns the reply, if there is one after so many milliseconds.
     async fn ask(&self, function: &str, args: Json, wait: u64) -> Option<Json> {
         self.lines();
         let gateway = format!("zwave/_CLIENTS/ZWAVE_GATEWAY-Zwave_Test/api/{function}");
@@ -111,7 +109,7 @@ impl Stage {
         Some(answer)
     }
 
-    /// Writes a value; what is published in each of these spans of milliseconds.
+    /// Writes a value and returns what is published in each of these spans of milliseconds.
     async fn write(&self, topic: &str, payload: &str, spans: &[u64]) -> Vec<Vec<(String, Json)>> {
         self.lines();
         self.say(&format!("zwave/{topic}/set"), payload).await;
@@ -124,13 +122,13 @@ impl Stage {
     }
 }
 
-/// A topic and its value, as [`Stage::told`] has them.
+/// A topic and its value, as [`SimulationFixture::told`] has them.
 fn told(topic: &str, value: impl Into<Json>) -> (String, Json) {
     (topic.to_owned(), value.into())
 }
 
-fn faults(set: impl FnOnce(&mut Faults)) -> Faults {
-    let mut faults = Faults::default();
+fn faults(set: impl FnOnce(&mut DeviceFaults)) -> DeviceFaults {
+    let mut faults = DeviceFaults::default();
     set(&mut faults);
     faults
 }

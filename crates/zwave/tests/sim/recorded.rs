@@ -1,14 +1,15 @@
-//! The simulated house says what the real program was recorded to say: topic by topic, in every setting.
+//! The simulated home publishes what the real program was recorded to publish, topic by
+//! topic, in every setting.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Value as Json, json};
 use zwave::ValueId;
-use zwave::sim::{Faults, Options, Payloads, Plan, TopicForm};
+use zwave::sim::{DeviceFaults, HousePlan, PayloadForm, SimulationOptions, TopicForm};
 
 use crate::shape::{difference, shape};
-use crate::wire::Line;
-use crate::{Stage, faults, recorded_options};
+use crate::wire::PublishedLine;
+use crate::{SimulationFixture, faults, recorded_options};
 
 const NAMED: &str = include_str!("../data/start-named-time-value.txt");
 const COMMANDS: &str = include_str!("../data/commands-named-time-value.txt");
@@ -18,7 +19,7 @@ const REPORTS: &str = include_str!("../data/reports-and-death-raw.txt");
 const RETAINED: &str = include_str!("../data/retained-named-time-value.txt");
 const NODES: &str = include_str!("../data/getNodes.json");
 
-/// Topics that only one side has, in any section, and why.
+/// Topics that only one side has, with the reason.
 const ONLY_RECORDED: &[(&str, &str)] = &[(
     "statistics_updated",
     "statistics of the radio: the simulated one keeps none",
@@ -36,41 +37,41 @@ const ONLY_OURS: &[(&str, &str)] = &[
     ("lastActive", "left out of the recording in the whole form"),
 ];
 
-/// Shapes that differ, and why.
+/// Shapes that differ, with the reason.
 const SHAPES: &[(&str, &[&str], &str)] = &[(
     "zwave/nodeID_5/32/0/currentValue",
     &["-.lastUpdate: number", "+.commandClassVersion: number"],
     "published before the interview of the node was over; afterwards it is as ours, see getNodes",
 )];
 
-fn plan() -> Plan {
-    Plan::from_json(include_str!("recorded.json")).unwrap()
+fn plan() -> HousePlan {
+    HousePlan::from_json(include_str!("recorded.json")).unwrap()
 }
 
-fn whole() -> Options {
-    Options {
+fn whole() -> SimulationOptions {
+    SimulationOptions {
         topics: TopicForm::ValueId,
-        payloads: Payloads::ValueId,
+        payloads: PayloadForm::ValueId,
         ..recorded_options()
     }
 }
 
-fn raw() -> Options {
-    Options {
+fn raw() -> SimulationOptions {
+    SimulationOptions {
         topics: TopicForm::ValueId,
-        payloads: Payloads::Raw,
+        payloads: PayloadForm::Raw,
         node_names: false,
         ..recorded_options()
     }
 }
 
-/// `hh:mm:ss`, whether it was kept, topic and payload.
-fn read(text: &str) -> Vec<(u64, Line)> {
+/// `hh:mm:ss`, retained or not, topic and payload.
+fn read(text: &str) -> Vec<(u64, PublishedLine)> {
     let lines = text.lines().map(|line| {
         let mut parts = line.splitn(4, ' ');
         let mut next = || parts.next().unwrap_or_default().to_owned();
         let (time, retained, topic, payload) = (next(), next(), next(), next());
-        let line = Line {
+        let line = PublishedLine {
             topic,
             payload: payload.into(),
             retained: retained == "1",
@@ -80,14 +81,14 @@ fn read(text: &str) -> Vec<(u64, Line)> {
     lines.collect()
 }
 
-/// Of the day; 0 for `-`.
+/// Seconds of the day; 0 for `-`.
 fn seconds(time: &str) -> u64 {
     let parts = time.split(':').map(|part| part.parse::<u64>().unwrap_or(0));
     parts.fold(0, |sum, part| sum * 60 + part)
 }
 
-/// What a message tells, without its times.
-fn timeless(line: &Line) -> Json {
+/// The content of a message without its timestamps.
+fn timeless(line: &PublishedLine) -> Json {
     let mut json = line.json();
     if line.topic.ends_with("/lastActive") {
         return json!(shape(&json));
@@ -103,7 +104,9 @@ fn timeless(line: &Line) -> Json {
 }
 
 /// The first message of each topic.
-fn firsts<'a>(lines: impl IntoIterator<Item = &'a Line>) -> BTreeMap<String, Line> {
+fn firsts<'a>(
+    lines: impl IntoIterator<Item = &'a PublishedLine>,
+) -> BTreeMap<String, PublishedLine> {
     let mut all = BTreeMap::new();
     for line in lines {
         all.entry(line.topic.clone())
@@ -116,8 +119,12 @@ fn excused(list: &[(&str, &str)], topic: &str) -> bool {
     list.iter().any(|(part, _)| topic.contains(part))
 }
 
-/// Every topic of both sides with its shape and its value; what is in neither list must be on both sides.
-fn compare(recorded: &BTreeMap<String, Line>, ours: &BTreeMap<String, Line>, not_here: &[&str]) {
+// Compares the shape and value of every topic. Topics in neither list must be on both sides.
+fn compare(
+    recorded: &BTreeMap<String, PublishedLine>,
+    ours: &BTreeMap<String, PublishedLine>,
+    not_here: &[&str],
+) {
     let mut wrong = Vec::new();
     for (topic, line) in recorded {
         let Some(our) = ours.get(topic) else {
@@ -151,13 +158,13 @@ fn compare(recorded: &BTreeMap<String, Line>, ours: &BTreeMap<String, Line>, not
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-async fn start(options: Options) -> (Stage, BTreeMap<String, Line>) {
-    let stage = Stage::new(plan(), options).await;
+async fn start(options: SimulationOptions) -> (SimulationFixture, BTreeMap<String, PublishedLine>) {
+    let stage = SimulationFixture::new(plan(), options).await;
     let lines = stage.lines();
     (stage, firsts(&lines))
 }
 
-fn section(text: &str) -> BTreeMap<String, Line> {
+fn section(text: &str) -> BTreeMap<String, PublishedLine> {
     let lines = read(text).into_iter().map(|(_, line)| line);
     let lines = lines.filter(|line| !line.topic.ends_with("/set"));
     firsts(&lines.collect::<Vec<_>>())
@@ -172,7 +179,7 @@ async fn the_start_is_as_recorded_with_named_topics_and_times() {
 #[tokio::test(start_paused = true)]
 async fn the_start_is_as_recorded_with_numbered_topics_and_whole_values() {
     let (_stage, ours) = start(whole()).await;
-    // This recording begins after the gateway came, and leaves out what was too long.
+    // This recording starts after the gateway's announcement and omits long payloads.
     let too_long = [
         "/_CLIENTS/",
         "Motion_sensor_status",
@@ -186,7 +193,8 @@ async fn the_start_is_as_recorded_with_numbered_topics_and_whole_values() {
 async fn the_start_is_as_recorded_with_numbered_topics_and_bare_values() {
     let (_stage, ours) = start(raw()).await;
     let mut recorded = section(RAW);
-    // Node 5 was still being asked when this recording ended; its alarm is that of the next section.
+    // Node 5's interview was not finished when this recording ended; its alarm is in the next
+    // section.
     recorded.retain(|topic, _| !topic.contains("zwave/5/113/"));
     // Commands of the next section.
     recorded.retain(|topic, _| !topic.contains("/api/"));
@@ -200,7 +208,7 @@ async fn what_the_broker_keeps_is_as_recorded() {
     let kept = stage.wire.kept();
     let passing = |topic: &String| topic.contains("/_EVENTS/") || topic.contains("/api/");
     assert!(!kept.keys().any(passing), "events and answers pass");
-    let kept = kept.into_iter().map(|(topic, payload)| Line {
+    let kept = kept.into_iter().map(|(topic, payload)| PublishedLine {
         topic,
         payload,
         retained: true,
@@ -208,8 +216,13 @@ async fn what_the_broker_keeps_is_as_recorded() {
     compare(&section(RETAINED), &firsts(&kept.collect::<Vec<_>>()), &[]);
 }
 
-/// What followed each command, in its order; `happens` does what somebody did in the house just before a line.
-async fn replay(stage: &Stage, text: &str, happens: impl Fn(&Stage, u64, &Line)) -> Vec<Line> {
+/// Compares what followed each command, in order; `happens` reproduces what someone did by
+/// hand before a line.
+async fn replay(
+    stage: &SimulationFixture,
+    text: &str,
+    happens: impl Fn(&SimulationFixture, u64, &PublishedLine),
+) -> Vec<PublishedLine> {
     let recorded = read(text);
     let mut now = recorded.first().map_or(0, |(at, _)| *at);
     for (at, line) in &recorded {
@@ -226,7 +239,7 @@ async fn replay(stage: &Stage, text: &str, happens: impl Fn(&Stage, u64, &Line))
 }
 
 /// Topic and value of what the recording has of these: no events, no times.
-fn sequence<'a>(lines: impl Iterator<Item = &'a Line>) -> Vec<(String, Json)> {
+fn sequence<'a>(lines: impl Iterator<Item = &'a PublishedLine>) -> Vec<(String, Json)> {
     let lines = lines.filter(|line| {
         let left_out = ["/set", "/lastActive", "/api/getNodes"];
         !left_out.iter().any(|end| line.topic.ends_with(end)) && !line.topic.contains("/_EVENTS/")
@@ -239,20 +252,20 @@ fn sequence<'a>(lines: impl Iterator<Item = &'a Line>) -> Vec<(String, Json)> {
 #[tokio::test(start_paused = true)]
 async fn commands_and_questions_are_answered_as_recorded_and_in_that_order() {
     let (stage, _) = start(recorded_options()).await;
-    // The recorded thermometer went up by 0.1 each time that it was read.
+    // The recorded thermometer rose by 0.1 with every reading.
     let temperature = ValueId::new(49, 0, "Air temperature");
-    let warmer = |stage: &Stage, at: u64, line: &Line| {
+    let warmer = |stage: &SimulationFixture, at: u64, line: &PublishedLine| {
         let value = match line.topic.rsplit('/').nth(1) {
             Some("pollValue") => 21.7,
             Some("refreshCCValues") => 21.8,
             _ => return,
         };
-        // Without telling: it is about to be read.
+        // Silently, because it is about to be read.
         stage
             .house
             .set_faults(4, faults(|f| f.loses_reports = true));
-        assert!(at > 0 && stage.house.happen(4, &temperature, json!(value)));
-        stage.house.set_faults(4, Faults::default());
+        assert!(at > 0 && stage.house.set_value(4, &temperature, json!(value)));
+        stage.house.set_faults(4, DeviceFaults::default());
     };
     let ours = replay(&stage, COMMANDS, warmer).await;
     let recorded = read(COMMANDS);
@@ -269,19 +282,19 @@ async fn reports_a_busy_radio_and_a_death_are_as_recorded() {
         key: Some("Motion sensor status".to_owned()),
         ..ValueId::new(113, 0, "Home Security")
     };
-    let by_itself = |stage: &Stage, _, line: &Line| {
+    let by_itself = |stage: &SimulationFixture, _, line: &PublishedLine| {
         let done = match (line.topic.as_str(), &*line.payload) {
             ("zwave/4/49/0/Air_temperature", _) => {
                 let id = ValueId::new(49, 0, "Air temperature");
-                stage.house.happen(4, &id, json!(30.5))
+                stage.house.set_value(4, &id, json!(30.5))
             }
             ("zwave/Kitchen/2/37/0/currentValue", b"true") => {
                 let id = ValueId::new(37, 0, "currentValue");
-                stage.house.happen(2, &id, json!(true))
+                stage.house.set_value(2, &id, json!(true))
             }
             ("zwave/5/113/0/Home_Security/Motion_sensor_status", value) => {
                 let value = serde_json::from_slice(value).unwrap();
-                stage.house.happen(5, &motion, value)
+                stage.house.set_value(5, &motion, value)
             }
             ("zwave/6/37/0/targetValue/set", _) => {
                 stage.house.set_faults(6, faults(|f| f.dead = true));
@@ -340,8 +353,8 @@ async fn everything_said_of_a_node_has_the_recorded_shape() {
         let our = ours.iter().find(|node| node["id"] == theirs["id"]).unwrap();
         let mut our = our.clone();
         let fields = our.as_object_mut().unwrap();
-        // Left out of the file: values are compared one by one; what happened to the node is a list that is never the
-        // same; the regions of the controller's radio are long.
+        // Left out of the file: values are compared one by one; what happened to the node is a list
+        // that is never the same; the regions of the controller's radio are long.
         for key in ["values", "eventsQueue", "rfRegions"] {
             fields.remove(key);
         }

@@ -1,4 +1,5 @@
-//! A broker without a network: everybody hears what is published, and what is kept is told to newcomers.
+//! A broker in memory: every client receives every message, and new clients
+//! receive the retained ones.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,17 +9,16 @@ use futures::future::BoxFuture;
 use parking_lot::{Mutex, MutexGuard};
 use serde_json::Value as Json;
 use tokio::sync::{mpsc, watch};
-use toolgate_mqtt::{Message, Mqtt, PublishError, State, Subscription};
+use toolgate_mqtt::{Mqtt, MqttMessage, MqttState, PublishError, TopicSubscription};
 
-/// Something that was published.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Line {
+pub(crate) struct PublishedLine {
     pub topic: String,
     pub payload: Bytes,
     pub retained: bool,
 }
 
-impl Line {
+impl PublishedLine {
     /// Null if it is empty.
     pub(crate) fn json(&self) -> Json {
         match self.payload.is_empty() {
@@ -29,23 +29,23 @@ impl Line {
 }
 
 #[derive(Clone)]
-pub(crate) struct Wire {
-    inner: Arc<Mutex<Inner>>,
-    state: watch::Sender<State>,
+pub(crate) struct InMemoryBroker {
+    inner: Arc<Mutex<BrokerTestState>>,
+    state: watch::Sender<MqttState>,
 }
 
 #[derive(Default)]
-struct Inner {
-    log: Vec<Line>,
+struct BrokerTestState {
+    log: Vec<PublishedLine>,
     kept: BTreeMap<String, Bytes>,
-    ears: Vec<(String, mpsc::Sender<Message>)>,
+    ears: Vec<(String, mpsc::Sender<MqttMessage>)>,
 }
 
-impl Wire {
+impl InMemoryBroker {
     pub(crate) fn new() -> Self {
         Self {
             inner: Arc::default(),
-            state: watch::Sender::new(State::Online),
+            state: watch::Sender::new(MqttState::Online),
         }
     }
 
@@ -53,34 +53,32 @@ impl Wire {
         self.clone()
     }
 
-    /// What was published since the last call.
-    pub(crate) fn take(&self) -> Vec<Line> {
+    pub(crate) fn take(&self) -> Vec<PublishedLine> {
         std::mem::take(&mut self.inner().log)
     }
 
-    /// What is kept.
     pub(crate) fn kept(&self) -> BTreeMap<String, Bytes> {
         self.inner().kept.clone()
     }
 
-    /// The broker goes away or comes back, having forgotten everything.
+    /// Takes the broker down, or brings it back without its retained messages.
     pub(crate) fn set_online(&self, online: bool) {
         self.inner().kept.clear();
         self.state.send_replace(if online {
-            State::Online
+            MqttState::Online
         } else {
-            State::Offline {
+            MqttState::Offline {
                 reason: "gone".to_owned(),
             }
         });
     }
 
-    fn inner(&self) -> MutexGuard<'_, Inner> {
+    fn inner(&self) -> MutexGuard<'_, BrokerTestState> {
         self.inner.lock()
     }
 }
 
-impl Mqtt for Wire {
+impl Mqtt for InMemoryBroker {
     fn publish<'a>(
         &'a self,
         topic: &'a str,
@@ -88,11 +86,11 @@ impl Mqtt for Wire {
         retain: bool,
     ) -> BoxFuture<'a, Result<(), PublishError>> {
         Box::pin(async move {
-            if let State::Offline { reason } = self.state.borrow().clone() {
+            if let MqttState::Offline { reason } = self.state.borrow().clone() {
                 return Err(PublishError::Offline { reason });
             }
             let mut inner = self.inner();
-            inner.log.push(Line {
+            inner.log.push(PublishedLine {
                 topic: topic.to_owned(),
                 payload: payload.clone(),
                 retained: retain,
@@ -105,7 +103,7 @@ impl Mqtt for Wire {
             inner.ears.retain(|(filter, ear)| {
                 !topic.starts_with(filter.as_str())
                     || ear
-                        .try_send(Message {
+                        .try_send(MqttMessage {
                             topic: topic.to_owned(),
                             payload: payload.clone(),
                             retained: false,
@@ -116,14 +114,14 @@ impl Mqtt for Wire {
         })
     }
 
-    /// Filters end with `#`.
-    fn subscribe(&self, filter: &str) -> Subscription {
+    /// All filters in these tests end with `#`.
+    fn subscribe(&self, filter: &str) -> TopicSubscription {
         let prefix = filter.strip_suffix('#').unwrap();
         let (sender, receiver) = mpsc::channel(100_000);
         let mut inner = self.inner();
         let kept = inner.kept.iter();
         for (topic, payload) in kept.filter(|(topic, _)| topic.starts_with(prefix)) {
-            let message = Message {
+            let message = MqttMessage {
                 topic: topic.clone(),
                 payload: payload.clone(),
                 retained: true,
@@ -131,10 +129,10 @@ impl Mqtt for Wire {
             sender.try_send(message).unwrap();
         }
         inner.ears.push((prefix.to_owned(), sender));
-        Subscription::new(receiver)
+        TopicSubscription::new(receiver)
     }
 
-    fn state(&self) -> watch::Receiver<State> {
+    fn state(&self) -> watch::Receiver<MqttState> {
         self.state.subscribe()
     }
 }

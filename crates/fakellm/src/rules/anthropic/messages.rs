@@ -5,21 +5,25 @@ use std::collections::HashSet;
 use serde_json::Value;
 
 use crate::rules::{
-    Checked, Issued, ensure, legal_name, list, object, only_keys, optional_bool, text, unique,
-    words,
+    Checked, IssuedSignatures, ensure, legal_name, list, object, only_keys, optional_bool, text,
+    unique, words,
 };
 
-/// What is known on the way through the history.
+/// What is known at this point of the history.
 #[derive(Default)]
 pub(super) struct Messages<'a> {
     ids: HashSet<&'a str>,
-    /// Calls of the message before, without a result so far.
+    /// Calls of the message before without a result so far.
     open: Vec<&'a str>,
 }
 
 impl<'a> Messages<'a> {
-    /// True if there are calls in it.
-    pub(super) fn check(mut self, messages: &'a [Value], issued: &Issued) -> Result<bool, String> {
+    /// True if it contains calls.
+    pub(super) fn check(
+        mut self,
+        messages: &'a [Value],
+        issued: &IssuedSignatures,
+    ) -> Result<bool, String> {
         for (index, message) in messages.iter().enumerate() {
             let at = format!("messages.{index}");
             only_keys(object(message, &at)?, &["role", "content"], &at)?;
@@ -111,7 +115,7 @@ impl<'a> Messages<'a> {
         }
     }
 
-    fn assistant(&mut self, blocks: &'a [Value], at: &str, issued: &Issued) -> Checked {
+    fn assistant(&mut self, blocks: &'a [Value], at: &str, issued: &IssuedSignatures) -> Checked {
         let mut signatures = Vec::new();
         for (index, block) in blocks.iter().enumerate() {
             let at = format!("{at}.content.{index}");
@@ -137,7 +141,7 @@ impl<'a> Messages<'a> {
         &mut self,
         block: &'a Value,
         at: &str,
-        issued: &Issued,
+        issued: &IssuedSignatures,
         signatures: &[&str],
     ) -> Checked {
         only_keys(
@@ -190,7 +194,7 @@ fn image(block: &Value, at: &str) -> Checked {
     words(source.get("data"), &format!("{at}.source.data")).map(drop)
 }
 
-fn thinking<'a>(block: &'a Value, at: &str, issued: &Issued) -> Result<&'a str, String> {
+fn thinking<'a>(block: &'a Value, at: &str, issued: &IssuedSignatures) -> Result<&'a str, String> {
     only_keys(object(block, at)?, &["type", "thinking", "signature"], at)?;
     let signature = words(block.get("signature"), &format!("{at}.signature"))?;
     let said = text(block.get("thinking"), &format!("{at}.thinking"))?;

@@ -1,4 +1,4 @@
-//! What Anthropic takes.
+//! What Anthropic accepts.
 
 use super::*;
 

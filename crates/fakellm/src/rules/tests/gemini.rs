@@ -1,4 +1,4 @@
-//! What the Gemini API takes.
+//! What the Gemini API accepts.
 
 use super::*;
 

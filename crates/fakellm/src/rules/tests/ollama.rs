@@ -1,4 +1,4 @@
-//! What Ollama takes.
+//! What Ollama accepts.
 
 use super::*;
 
@@ -17,7 +17,7 @@ fn ollama_refuses_what_go_can_not_read_and_what_it_would_drop() {
             ("/options/num_ctx", json!(null), "num_ctx"),
             ("/options/max_tokens", json!(5), "extra inputs"),
             ("/keep_alive", json!(true), "keep_alive"),
-            ("/keep_alive", json!("soon"), "is no duration"),
+            ("/keep_alive", json!("soon"), "is not a duration"),
             ("/think", json!("yes"), "think"),
             ("/max_tokens", json!(5), "extra inputs"),
             (
@@ -58,7 +58,7 @@ fn ollama_refuses_what_go_can_not_read_and_what_it_would_drop() {
             (&at("/type"), json!("array"), "must be 'object'"),
             (&at("/$defs"), json!({}), "extra inputs"),
             (&at("/additionalProperties"), json!(false), "extra inputs"),
-            (&at("/required"), json!(["country"]), "is no property"),
+            (&at("/required"), json!(["country"]), "is not a property"),
             (&format!("{city}/minLength"), json!(1), "extra inputs"),
             (&format!("{city}/type"), json!({}), "must be a type"),
             (&format!("{city}/$ref"), json!("#"), "extra inputs"),

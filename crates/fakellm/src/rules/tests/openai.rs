@@ -1,4 +1,4 @@
-//! What OpenAI and its like take.
+//! What OpenAI and compatible servers accept.
 
 use super::*;
 
@@ -12,7 +12,12 @@ fn options_of_a_template_are_for_a_server_of_ones_own() {
     );
     let own = |body: &Value| {
         let request = request(&[("content-type", "application/json")], body);
-        check(&request, Api::OpenAi, Server::Own, &Issued::default())
+        check(
+            &request,
+            Api::OpenAi,
+            Server::Own,
+            &IssuedSignatures::default(),
+        )
     };
     assert_eq!(own(&body), Ok(()));
     let problem = own(&with(openai(), place, json!(true)));

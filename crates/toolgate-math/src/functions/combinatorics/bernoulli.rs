@@ -1,24 +1,21 @@
-//! Bernoulli numbers.
+//! Bernoulli numbers as exact fractions.
 
 use num_bigint::BigInt;
 use num_traits::One;
 
-use super::whole;
-use crate::budget::Meter;
-use crate::error::{Error, Result};
-use crate::number::decimal::Decimal;
-use crate::number::fraction::Fraction;
-use crate::ops::{self, counted_big};
-use crate::value::Value;
+use super::natural_number;
+use crate::number::{Decimal, Fraction};
+use crate::ops::counted_big;
+use crate::prelude::*;
 
-/// By the recurrence over exact fractions; the numbers grow fast, so the index is small.
+// Uses the recurrence over exact fractions. The numbers grow fast, so the index is limited.
 pub(super) fn bernoulli(meter: &mut Meter, n: &Value) -> Result<Value> {
     const LAST: f64 = 100.0;
-    let index = whole("bernoulli", n)?;
+    let index = natural_number("bernoulli", n)?;
     if index > LAST {
-        return Err(Error::new(format!(
+        return fail(format!(
             "The index in function bernoulli must not exceed {LAST}"
-        )));
+        ));
     }
     let index = index as usize;
     let mut row: Vec<Fraction> = Vec::with_capacity(index + 1);
@@ -34,7 +31,7 @@ pub(super) fn bernoulli(meter: &mut Meter, n: &Value) -> Result<Value> {
                 .mul(&Fraction::integer(BigInt::from(j)));
         }
     }
-    // The triangle gives B1 as +1/2; the convention here is -1/2.
+    // The triangle gives B1 as +1/2, but the convention here is -1/2.
     let value = if index == 1 {
         row[0].neg()
     } else {

@@ -1,4 +1,4 @@
-//! Sums, products, quotients, powers and roots of decimals.
+//! Arithmetic of decimals: sums, products, quotients, powers and roots.
 
 use std::cmp::Ordering;
 
@@ -6,7 +6,7 @@ use num_bigint::BigUint;
 use num_integer::Integer;
 use num_traits::{One, Zero};
 
-use super::{Decimal, Kind, PRECISION, WIDE, digit_count, ten_to};
+use super::{Decimal, DecimalKind, PRECISION, WIDE, digit_count, ten_to};
 
 impl Decimal {
     pub(crate) fn neg(&self) -> Self {
@@ -14,6 +14,10 @@ impl Decimal {
             negative: !self.negative,
             ..self.clone()
         }
+    }
+
+    pub(crate) fn negate_if(self, negative: bool) -> Self {
+        if negative { self.neg() } else { self }
     }
 
     pub(crate) fn abs(&self) -> Self {
@@ -27,29 +31,29 @@ impl Decimal {
         self.add_to(other, PRECISION)
     }
 
-    /// The sum, rounded to so many digits.
     pub(crate) fn add_to(&self, other: &Self, digits: usize) -> Self {
         match (self.kind, other.kind) {
-            (Kind::NotANumber, _) | (_, Kind::NotANumber) => return Self::nan(),
-            (Kind::Infinite, Kind::Infinite) if self.negative != other.negative => {
+            (DecimalKind::NotANumber, _) | (_, DecimalKind::NotANumber) => return Self::nan(),
+            (DecimalKind::Infinite, DecimalKind::Infinite) if self.negative != other.negative => {
                 return Self::nan();
             }
-            (Kind::Infinite, _) => return self.clone(),
-            (_, Kind::Infinite) => return other.clone(),
+            (DecimalKind::Infinite, _) => return self.clone(),
+            (_, DecimalKind::Infinite) => return other.clone(),
             _ => {}
         }
         if self.is_zero() {
-            return other.clone().keep(digits);
+            return other.clone().keep_digits(digits);
         }
         if other.is_zero() {
-            return self.clone().keep(digits);
+            return self.clone().keep_digits(digits);
         }
         let (high, low) = if self.magnitude() >= other.magnitude() {
             (self, other)
         } else {
             (other, self)
         };
-        // What lies wholly below the last digit cannot change the result, only its rounding: a single sticky digit will do.
+        // A number wholly below the last digit only affects rounding, so a single sticky
+        // digit stands for it.
         let reach = (digit_count(&high.coefficient).max(digits) + 2) as i64;
         let sticky = Self::exact(low.negative, BigUint::one(), high.magnitude() - reach);
         let low = if low.magnitude() < high.magnitude() - reach {
@@ -63,12 +67,12 @@ impl Decimal {
         };
         let (a, b) = (align(high), align(low));
         if high.negative == low.negative {
-            return Self::exact(high.negative, a + b, exponent).keep(digits);
+            return Self::exact(high.negative, a + b, exponent).keep_digits(digits);
         }
         match a.cmp(&b) {
             Ordering::Equal => Self::integer(0),
-            Ordering::Greater => Self::exact(high.negative, a - b, exponent).keep(digits),
-            Ordering::Less => Self::exact(low.negative, b - a, exponent).keep(digits),
+            Ordering::Greater => Self::exact(high.negative, a - b, exponent).keep_digits(digits),
+            Ordering::Less => Self::exact(low.negative, b - a, exponent).keep_digits(digits),
         }
     }
 
@@ -79,12 +83,12 @@ impl Decimal {
     pub(crate) fn mul(&self, other: &Self) -> Self {
         let negative = self.negative != other.negative;
         match (self.kind, other.kind) {
-            (Kind::Finite, Kind::Finite) => Self::rounded(
+            (DecimalKind::Finite, DecimalKind::Finite) => Self::rounded(
                 negative,
                 &self.coefficient * &other.coefficient,
                 self.exponent.saturating_add(other.exponent),
             ),
-            (Kind::NotANumber, _) | (_, Kind::NotANumber) => Self::nan(),
+            (DecimalKind::NotANumber, _) | (_, DecimalKind::NotANumber) => Self::nan(),
             _ if self.is_zero() || other.is_zero() => Self::nan(),
             _ => Self::infinity(negative),
         }
@@ -94,15 +98,16 @@ impl Decimal {
         self.div_to(other, PRECISION)
     }
 
-    /// The quotient, rounded to so many digits.
     pub(crate) fn div_to(&self, other: &Self, digits: usize) -> Self {
         let negative = self.negative != other.negative;
         match (self.kind, other.kind) {
-            (Kind::NotANumber, _) | (_, Kind::NotANumber) | (Kind::Infinite, Kind::Infinite) => {
+            (DecimalKind::NotANumber, _)
+            | (_, DecimalKind::NotANumber)
+            | (DecimalKind::Infinite, DecimalKind::Infinite) => {
                 return Self::nan();
             }
-            (Kind::Infinite, _) => return Self::infinity(negative),
-            (_, Kind::Infinite) => return Self::integer(0),
+            (DecimalKind::Infinite, _) => return Self::infinity(negative),
+            (_, DecimalKind::Infinite) => return Self::integer(0),
             _ => {}
         }
         if other.is_zero() {
@@ -112,20 +117,21 @@ impl Decimal {
                 Self::infinity(negative)
             };
         }
+        // Three digits more than wanted, so that rounding sees what follows.
         let shift = (digits + 3 + digit_count(&other.coefficient))
             .saturating_sub(digit_count(&self.coefficient));
         let (quotient, rest) = (&self.coefficient * &*ten_to(shift)).div_rem(&other.coefficient);
-        // One more digit says whether anything is left, which decides ties.
+        // One more digit shows whether there is a remainder, which decides ties.
         let quotient = quotient * 10u8 + u8::from(!rest.is_zero());
         Self::exact(
             negative,
             quotient,
             self.exponent - other.exponent - shift as i64 - 1,
         )
-        .keep(digits)
+        .keep_digits(digits)
     }
 
-    /// The integer power, by squaring; a few more digits than the result shows.
+    // Carries a few more digits than the result, because every squaring loses some.
     pub(crate) fn powi(&self, exponent: &num_bigint::BigInt) -> Self {
         let mut count = exponent.magnitude().clone();
         let mut base = self.clone();
@@ -145,7 +151,7 @@ impl Decimal {
         if exponent.sign() == num_bigint::Sign::Minus {
             result = Self::integer(1).div(&result);
         }
-        result.keep(PRECISION)
+        result.keep_digits(PRECISION)
     }
 
     pub(crate) fn mul_wide(&self, other: &Self) -> Self {
@@ -157,10 +163,10 @@ impl Decimal {
             &self.coefficient * &other.coefficient,
             self.exponent.saturating_add(other.exponent),
         )
-        .keep(WIDE)
+        .keep_digits(WIDE)
     }
 
-    /// The square root of a number that is not negative.
+    /// The square root. `self` must not be negative.
     pub(crate) fn sqrt(&self) -> Self {
         if !self.is_finite() || self.is_zero() {
             return self.clone();
@@ -168,11 +174,12 @@ impl Decimal {
         self.root(2)
     }
 
-    /// The `n`-th root of a finite number that is not negative.
+    /// The `n`-th root. `self` must be finite and not negative.
     pub(crate) fn root(&self, n: u32) -> Self {
         let step = i64::from(n);
         let wanted = (PRECISION + 4) * n as usize;
         let mut shift = wanted.saturating_sub(digit_count(&self.coefficient)) as i64;
+        // The exponent must be a multiple of n, or its root would not be whole.
         shift += (self.exponent - shift).rem_euclid(step);
         let scaled = &self.coefficient * &*ten_to(usize::try_from(shift).unwrap_or(0));
         let root = scaled.nth_root(n);
@@ -181,11 +188,11 @@ impl Decimal {
         Self::rounded(false, digits, (self.exponent - shift) / step - 1)
     }
 
-    /// The order of two numbers; nothing if one is not a number.
+    /// Compares two numbers; `None` if one is NaN.
     pub(crate) fn compare(&self, other: &Self) -> Option<Ordering> {
         let difference = self.sub(other);
         if difference.is_nan() {
-            let same = self.kind == Kind::Infinite
+            let same = self.kind == DecimalKind::Infinite
                 && self.kind == other.kind
                 && self.negative == other.negative;
             return same.then_some(Ordering::Equal);

@@ -1,4 +1,4 @@
-//! Fixed point numbers, and the series of exponentials, logarithms and angles in them.
+//! Fixed-point numbers, and the series for exponentials, logarithms and angles.
 
 use std::sync::LazyLock;
 
@@ -8,27 +8,26 @@ use num_traits::{One, Signed, Zero};
 use super::SPARE;
 use crate::number::decimal::{Decimal, PRECISION, ten_to};
 
-/// Decimals that are kept of the constants: enough unless an argument is far from one.
+// The constants are cached with this many decimals: enough unless an argument is far from one.
 const KNOWN: usize = 2 * PRECISION + 2 * SPARE;
 
-static LN10: LazyLock<BigInt> = LazyLock::new(|| Fixed::new(KNOWN).ln10_series());
-static PI: LazyLock<BigInt> = LazyLock::new(|| Fixed::new(KNOWN).pi_series());
+static LN10: LazyLock<BigInt> = LazyLock::new(|| FixedPoint::new(KNOWN).ln10_series());
+static PI: LazyLock<BigInt> = LazyLock::new(|| FixedPoint::new(KNOWN).pi_series());
 
-/// Ten bits carry a little more than three decimals.
+// Ten bits hold a little more than three decimals.
 fn bits(places: usize) -> usize {
     places * 10 / 3 + 8
 }
 
-/// A number system with a fixed precision: every value is a whole number of units, which are a power of two, so that
-/// a product is brought back by a shift.
-pub(super) struct Fixed {
+/// A fixed-point system. Every value is an integer count of a unit that is a power of two, so that
+/// a product is scaled back by a shift.
+pub(super) struct FixedPoint {
     places: usize,
     pub(super) bits: usize,
     pub(super) one: BigInt,
 }
 
-impl Fixed {
-    /// With at least so many decimals.
+impl FixedPoint {
     pub(super) fn new(places: usize) -> Self {
         let bits = bits(places);
         Self {
@@ -52,7 +51,7 @@ impl Fixed {
         BigInt::from_biguint(if negative { Sign::Minus } else { Sign::Plus }, magnitude)
     }
 
-    /// The value times 10^`tens`, with all digits there are.
+    /// The value times 10^`tens`, with all its digits.
     pub(super) fn decimal(&self, value: &BigInt, tens: i64) -> Decimal {
         Decimal::exact(
             value.is_negative(),
@@ -65,7 +64,7 @@ impl Fixed {
         self.decimal(value, 0).significant(PRECISION)
     }
 
-    /// Towards zero, so that the terms of a series end at it.
+    // Rounds towards zero, so that the terms of a series reach zero.
     fn mul(&self, a: &BigInt, b: &BigInt) -> BigInt {
         let (sign, magnitude) = (a * b).into_parts();
         BigInt::from_biguint(sign, magnitude >> self.bits)
@@ -75,7 +74,7 @@ impl Fixed {
         (a << self.bits) / b
     }
 
-    /// The inverse hyperbolic tangent (`alternate` false) or the inverse tangent of 1/n.
+    // The inverse tangent of 1/n, hyperbolic unless `alternate`.
     fn arc_of_inverse(&self, n: u32, alternate: bool) -> BigInt {
         let square = n * n;
         let mut power = &self.one / n;
@@ -97,30 +96,34 @@ impl Fixed {
     }
 
     pub(super) fn ln10(&self) -> BigInt {
-        self.known(&LN10).unwrap_or_else(|| self.ln10_series())
+        self.cached_constant(&LN10)
+            .unwrap_or_else(|| self.ln10_series())
     }
 
     pub(super) fn pi(&self) -> BigInt {
-        self.known(&PI).unwrap_or_else(|| self.pi_series())
+        self.cached_constant(&PI)
+            .unwrap_or_else(|| self.pi_series())
     }
 
-    /// A constant known with more digits, if these are enough.
-    fn known(&self, constant: &BigInt) -> Option<BigInt> {
+    // A cached constant, if its digits suffice.
+    fn cached_constant(&self, constant: &BigInt) -> Option<BigInt> {
         let more = bits(KNOWN).checked_sub(self.bits)?;
         Some(constant >> more)
     }
 
+    // A Machin-like formula: three fast series instead of one slow one.
     fn ln10_series(&self) -> BigInt {
         self.arc_of_inverse(31, false) * 46
             + self.arc_of_inverse(49, false) * 34
             + self.arc_of_inverse(161, false) * 20
     }
 
+    // Machin's formula.
     fn pi_series(&self) -> BigInt {
         (self.arc_of_inverse(5, true) * 4 - self.arc_of_inverse(239, true)) * 4
     }
 
-    /// e^x for small x, by halving it first and squaring afterwards.
+    // Halves x first and squares afterwards, so that the series converges fast.
     pub(super) fn exp(&self, x: &BigInt) -> BigInt {
         const HALVINGS: u32 = 8;
         let small: BigInt = x >> HALVINGS;
@@ -160,6 +163,7 @@ impl Fixed {
     }
 
     pub(super) fn atan(&self, x: &BigInt) -> BigInt {
+        // Each halving of the angle costs a square root but makes the series shorter.
         const HALVINGS: u32 = 6;
         let mut x = x.clone();
         for _ in 0..HALVINGS {

@@ -5,15 +5,15 @@ use std::time::Duration;
 
 use serde_json::json;
 use tempfile::TempDir;
-use toolgate_core::Pattern;
+use toolgate_core::ToolPattern;
 
-use super::files::MOST_ENTRIES;
+use super::files::MAX_ENTRIES;
 use super::*;
-use crate::{Connection, Headers, Program};
+use crate::{SecretHeaders, ServerConnection, ServerProgram};
 
 fn server(name: &str, entry: &Value) -> ServerSettings {
-    let program = Connection::Stdio(Program::default());
-    ServerSettings::new(name, program).identified(entry, Path::new("/house"))
+    let program = ServerConnection::Stdio(ServerProgram::default());
+    ServerSettings::new(name, program).with_identity(entry, Path::new("/house"))
 }
 
 fn house() -> ServerSettings {
@@ -30,7 +30,7 @@ fn catalogue() -> (Catalogue, TempDir) {
     (Catalogue::new(inside), folder)
 }
 
-/// The one file with that extension.
+/// The only file with this extension.
 fn file(catalogue: &Catalogue, extension: &str) -> PathBuf {
     catalogue.file(&house(), extension).unwrap()
 }
@@ -54,7 +54,7 @@ fn what_a_server_listed_is_recalled_as_it_was_sent() {
     assert_eq!(definitions, [&listed[0], &odd]);
     assert!(recalled.listed_at.elapsed().unwrap() < Duration::from_secs(60));
     assert!(catalogue.knows(&house()));
-    // A server may list nothing, and is known for that.
+    // An empty list is remembered too.
     catalogue.remember(&house(), &[]);
     assert_eq!(names(&catalogue), Some(Vec::new()));
     assert!(!Catalogue::default().knows(&house()));
@@ -63,19 +63,19 @@ fn what_a_server_listed_is_recalled_as_it_was_sent() {
 #[test]
 fn a_tool_was_offered_if_it_is_listed_and_the_settings_take_it() {
     let (catalogue, _folder) = catalogue();
-    assert!(!catalogue.offered(&house(), "lamp"));
+    assert!(!catalogue.listed_tool(&house(), "lamp"));
     let odd = json!({ "name": "日本 \"a\"\n", "inputSchema": { "type": "object" } });
     let plain = json!({ "name": "heater", "inputSchema": { "properties": { "degrees": {} } } });
     catalogue.remember(&house(), &[lamp("Not a \"door\""), odd, plain]);
-    let named = |name: &str| catalogue.offered(&house(), name);
+    let named = |name: &str| catalogue.listed_tool(&house(), name);
     assert!(named("lamp") && named("heater") && named("日本 \"a\"\n"));
-    // Words of a definition are not names, nor are parts of names.
+    // Other words of a definition and parts of names don't count as names.
     for other in ["door", "degrees", "object", "house", "lam", ""] {
         assert!(!named(other), "{other}");
     }
     let mut choosy = house();
-    choosy.excluded_tools = vec![Pattern::new("lamp")];
-    assert!(!catalogue.offered(&choosy, "lamp") && catalogue.offered(&choosy, "heater"));
+    choosy.excluded_tools = vec![ToolPattern::new("lamp")];
+    assert!(!catalogue.listed_tool(&choosy, "lamp") && catalogue.listed_tool(&choosy, "heater"));
     fs::write(
         file(&catalogue, LISTED),
         r#"{"version":9,"tools":["lamp"]}"#,
@@ -96,7 +96,7 @@ fn equal_definitions_have_equal_hashes_whatever_the_order_of_their_keys() {
 }
 
 #[test]
-fn another_program_is_another_server_and_another_timeout_is_not() {
+fn identity_depends_on_the_program_not_the_timeout() {
     let entry = json!({ "command": "x", "args": ["${TOKEN}"], "env": { "A": "1", "B": "2" } });
     let identity = |entry: &Value| server("s", entry).identity.unwrap();
     let same = json!({ "env": { "B": "2", "A": "1" }, "command": "x", "args": ["${TOKEN}"],
@@ -110,15 +110,15 @@ fn another_program_is_another_server_and_another_timeout_is_not() {
         assert_ne!(identity(&entry), identity(&other), "{other}");
     }
     assert_ne!(identity(&entry), server("t", &entry).identity.unwrap());
-    // A program in another folder is another one; an address is the same from everywhere.
-    let at = |connection: &Connection, folder: &str| {
+    // A program's identity includes its folder; an address has none.
+    let at = |connection: &ServerConnection, folder: &str| {
         let settings = ServerSettings::new("s", connection.clone());
-        settings.identified(&entry, Path::new(folder)).identity
+        settings.with_identity(&entry, Path::new(folder)).identity
     };
-    let program = Connection::Stdio(Program::default());
-    let http = Connection::Http {
+    let program = ServerConnection::Stdio(ServerProgram::default());
+    let http = ServerConnection::Http {
         url: "http://h/mcp".to_owned(),
-        headers: Headers::default(),
+        headers: SecretHeaders::default(),
     };
     assert_ne!(at(&program, "/a"), at(&program, "/b"));
     assert_eq!(at(&http, "/a"), at(&http, "/b"));
@@ -127,7 +127,7 @@ fn another_program_is_another_server_and_another_timeout_is_not() {
 #[test]
 fn a_server_without_an_identity_is_not_remembered() {
     let (catalogue, folder) = catalogue();
-    let nameless = ServerSettings::new("house", Connection::Stdio(Program::default()));
+    let nameless = ServerSettings::new("house", ServerConnection::Stdio(ServerProgram::default()));
     catalogue.remember(&nameless, &[lamp("x")]);
     catalogue.remember_failure(&nameless, "x");
     assert!(!catalogue.knows(&nameless) && catalogue.failure(&nameless).is_none());
@@ -135,7 +135,7 @@ fn a_server_without_an_identity_is_not_remembered() {
 }
 
 #[test]
-fn a_file_that_is_not_what_was_written_counts_for_nothing_and_is_replaced() {
+fn corrupt_files_are_ignored_and_replaced() {
     let (catalogue, _folder) = catalogue();
     catalogue.remember(&house(), &[lamp("x")]);
     let path = file(&catalogue, LISTED);
@@ -166,10 +166,10 @@ fn a_file_that_is_not_what_was_written_counts_for_nothing_and_is_replaced() {
         catalogue.remember(&house(), &[lamp("x")]);
         assert_eq!(names(&catalogue).unwrap(), ["lamp"]);
     }
-    // Too large to be one of ours: not even read.
+    // Too large to be ours, so it isn't read.
     File::create(&path)
         .unwrap()
-        .set_len(LARGEST_FILE + 1)
+        .set_len(MAX_FILE_BYTES + 1)
         .unwrap();
     assert_eq!(names(&catalogue), None);
     fs::remove_file(&path).unwrap();
@@ -178,7 +178,7 @@ fn a_file_that_is_not_what_was_written_counts_for_nothing_and_is_replaced() {
 }
 
 #[test]
-fn files_are_for_their_owner_alone_and_nothing_is_left_beside_them() {
+fn files_are_private_and_leave_no_temporaries() {
     let (catalogue, _folder) = catalogue();
     catalogue.remember(&house(), &[lamp("x")]);
     let path = file(&catalogue, LISTED);
@@ -254,7 +254,7 @@ fn a_failure_is_remembered_until_the_server_lists_its_tools() {
 }
 
 #[test]
-fn what_nobody_uses_is_forgotten_and_the_work_of_killed_writers_is_cleared_away() {
+fn old_and_unfinished_files_are_pruned() {
     let (catalogue, _folder) = catalogue();
     catalogue.remember(&house(), &[lamp("x")]);
     let path = file(&catalogue, LISTED);
@@ -283,15 +283,15 @@ fn what_nobody_uses_is_forgotten_and_the_work_of_killed_writers_is_cleared_away(
         names
     };
     assert_eq!(left(), ["of a person.txt", "writing.new", "young.json"]);
-    for number in 0..MOST_ENTRIES {
+    for number in 0..MAX_ENTRIES {
         put(&format!("{number}.json"), Duration::ZERO);
     }
     prune(folder, now);
     assert!(!left().contains(&"young.json".to_owned()));
-    assert!(left().len() <= MOST_ENTRIES + 1);
+    assert!(left().len() <= MAX_ENTRIES + 1);
 }
 
-/// The names in the agreement; none before the first list.
+/// The agreed names; `None` before the first list.
 fn agreed(catalogue: &Catalogue) -> Option<Vec<String>> {
     let agreed = catalogue.agreement(&house())?;
     let name = |tool: &RememberedTool| tool.definition["description"].to_string();
@@ -313,7 +313,7 @@ fn a_file_from_before_agreements_is_taken_as_agreed_to() {
 }
 
 #[test]
-fn an_agreement_that_is_torn_or_gone_agrees_to_nothing() {
+fn a_corrupt_or_missing_agreement_agrees_to_nothing() {
     let (catalogue, _folder) = catalogue();
     assert_eq!(agreed(&catalogue), None);
     catalogue.remember(&house(), &[]);

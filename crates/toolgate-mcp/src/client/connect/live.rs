@@ -1,4 +1,4 @@
-//! A server that is connected.
+//! A connected server, as supervision sees it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,29 +9,28 @@ use tokio::task::JoinHandle;
 use toolgate_core::Redactor;
 use tracing::debug;
 
-use super::super::greeting::explain;
-use super::super::link::Link;
-use super::super::peer::{Offer, Peer};
-use super::super::session::{Failure, Request, Session};
-use super::super::transport::End;
+use super::super::connection::{SupervisedConnection, ToolOffer};
+use super::super::handshake::explain;
+use super::super::link::ServerLink;
+use super::super::session::{ClientSession, SessionError, SessionRequest};
+use super::super::transport::SessionEnd;
 use super::super::{listing, tool};
-use crate::{Era, ServerSettings};
+use crate::{ProtocolEra, ServerSettings};
 
-/// Between two attempts to hear of changes (modern era).
-const LISTEN_AGAIN: Duration = Duration::from_secs(30);
+const RESUBSCRIBE_DELAY: Duration = Duration::from_secs(30);
 
-pub(super) struct Live {
-    pub(super) session: Arc<Session>,
-    pub(super) era: Era,
+pub(super) struct LiveConnection {
+    pub(super) session: Arc<ClientSession>,
+    pub(super) era: ProtocolEra,
     pub(super) pid: Option<u32>,
     pub(super) settings: ServerSettings,
-    pub(super) link: Link,
+    pub(super) link: ServerLink,
     pub(super) redactor: Redactor,
-    pub(super) _listener: Option<Listener>,
+    pub(super) _listener: Option<ChangeSubscription>,
 }
 
-impl Peer for Live {
-    fn era(&self) -> Era {
+impl SupervisedConnection for LiveConnection {
+    fn era(&self) -> ProtocolEra {
         self.era
     }
 
@@ -43,16 +42,20 @@ impl Peer for Live {
         self.pid
     }
 
-    fn open(&self, link: &Link) {
-        link.up(Arc::clone(&self.session));
+    fn attach(&self, link: &ServerLink) {
+        link.set_up(Arc::clone(&self.session));
     }
 
-    fn offer(&self) -> BoxFuture<'_, Result<Offer, String>> {
+    fn list_tools(&self) -> BoxFuture<'_, Result<ToolOffer, String>> {
         Box::pin(async {
             match listing::list(&self.settings.name, &self.session).await {
-                Ok(listed) => {
-                    Ok(tool::take(listed, &self.settings, &self.link, &self.redactor).await)
-                }
+                Ok(listed) => Ok(tool::tools_from_listing(
+                    listed,
+                    &self.settings,
+                    &self.link,
+                    &self.redactor,
+                )
+                .await),
                 Err(failure) => Err(explain(&failure.into()).to_string()),
             }
         })
@@ -62,7 +65,7 @@ impl Peer for Live {
         Box::pin(self.session.tools_changed())
     }
 
-    fn ended(&self) -> BoxFuture<'_, End> {
+    fn ended(&self) -> BoxFuture<'_, SessionEnd> {
         Box::pin(self.session.ended())
     }
 
@@ -71,29 +74,29 @@ impl Peer for Live {
     }
 }
 
-pub(super) struct Listener(JoinHandle<()>);
+pub(super) struct ChangeSubscription(JoinHandle<()>);
 
-impl Drop for Listener {
+impl Drop for ChangeSubscription {
     fn drop(&mut self) {
         self.0.abort();
     }
 }
 
-/// In the modern era a server tells of changes only to who asks: a request that stays open.
-pub(super) fn listen(session: &Arc<Session>) -> Listener {
+/// In the modern era, changes are sent only to subscribers: over a request that stays open.
+pub(super) fn subscribe_to_changes(session: &Arc<ClientSession>) -> ChangeSubscription {
     let session = Arc::clone(session);
-    Listener(tokio::spawn(async move {
+    ChangeSubscription(tokio::spawn(async move {
         loop {
             let params = json!({ "notifications": { "toolsListChanged": true } });
             match session
-                .request(Request::new("subscriptions/listen", params))
+                .request(SessionRequest::new("subscriptions/listen", params))
                 .await
             {
-                Err(Failure::Rpc(error)) => {
+                Err(SessionError::Rpc(error)) => {
                     return debug!(code = error.code, "the server tells of no changes");
                 }
-                Err(Failure::Stopped(_) | Failure::NotSent(_)) => return,
-                Ok(_) | Err(_) => tokio::time::sleep(LISTEN_AGAIN).await,
+                Err(SessionError::Stopped(_) | SessionError::NotSent(_)) => return,
+                Ok(_) | Err(_) => tokio::time::sleep(RESUBSCRIBE_DELAY).await,
             }
         }
     }))

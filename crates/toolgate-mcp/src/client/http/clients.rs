@@ -1,4 +1,5 @@
-//! The HTTP clients that all servers share: reading the machine's certificates takes longer than many calls.
+//! The HTTP clients that all servers share, because loading the machine's certificates takes
+//! longer than many calls.
 
 use std::time::Duration;
 
@@ -6,21 +7,21 @@ use reqwest::{Client, Url};
 use tokio::sync::OnceCell;
 use toolgate_net::root_cause;
 
-use super::endpoint::Trouble;
+use super::endpoint::EndpointError;
 
-/// Less than the five seconds after which Node closes an idle connection: a request on a closing one would be lost.
-const IDLE: Duration = Duration::from_secs(4);
-const IDLE_CONNECTIONS: usize = 8;
+// Shorter than the five seconds after which Node closes idle connections: a request sent on a
+// closing connection would be lost.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(4);
+const MAX_IDLE_CONNECTIONS: usize = 8;
 
-/// Belongs to one runtime: connections that are kept open live in it.
-pub(crate) struct Shared {
+/// Must be used from one runtime only, because pooled connections live in it.
+pub(crate) struct HttpClients {
     pub(super) max_message: usize,
     local: OnceCell<Client>,
     outside: OnceCell<Client>,
 }
 
-impl Shared {
-    /// `max_message`: the bytes that one message of a server may have.
+impl HttpClients {
     pub(crate) fn new(max_message: usize) -> Self {
         Self {
             max_message,
@@ -29,21 +30,23 @@ impl Shared {
         }
     }
 
-    /// A proxy from the environment is used, but not to reach this machine itself.
-    pub(super) async fn client(&self, url: &Url) -> Result<&Client, Trouble> {
-        let is_local = toolgate_net::is_this_machine(url);
+    /// Returns the client for this address. Proxies from the environment apply, but not
+    /// to this machine itself.
+    pub(super) async fn client(&self, url: &Url) -> Result<&Client, EndpointError> {
+        let is_local = toolgate_net::is_local_url(url);
         let cell = match is_local {
             true => &self.local,
             false => &self.outside,
         };
         cell.get_or_try_init(|| async move {
+            // Reads certificate files, so it must not run on an async thread.
             tokio::task::spawn_blocking(move || client(is_local))
                 .await
                 .unwrap_or_else(|error| Err(error.to_string()))
         })
         .await
         .map_err(|cause| {
-            Trouble::Unreachable(format!(
+            EndpointError::Unreachable(format!(
                 "no HTTPS client could be made ({cause}); are the machine's CA certificates installed?"
             ).into())
         })
@@ -52,8 +55,8 @@ impl Shared {
 
 fn client(is_local: bool) -> Result<Client, String> {
     toolgate_net::client_builder(is_local)
-        .pool_idle_timeout(IDLE)
-        .pool_max_idle_per_host(IDLE_CONNECTIONS)
+        .pool_idle_timeout(IDLE_TIMEOUT)
+        .pool_max_idle_per_host(MAX_IDLE_CONNECTIONS)
         .build()
         .map_err(|error| root_cause(&error))
 }

@@ -1,4 +1,4 @@
-//! The one address a server may be reached at. Wherever it sends us, we stay on its origin: nothing else is ever fetched.
+//! The address of a server. Redirects stay on its origin: nothing else is ever fetched.
 
 use std::sync::Arc;
 
@@ -11,46 +11,50 @@ use reqwest::{Method, Response, Url};
 use toolgate_core::{Redactor, escape};
 use toolgate_net::root_cause;
 
-use super::Shared;
-use crate::Headers;
-use crate::client::transport::{Reason, TransportError};
+use super::HttpClients;
+use crate::SecretHeaders;
+use crate::client::transport::{FailureReason, TransportError};
 
-const MOST_REDIRECTS: usize = 5;
-/// The part of an address that is shown.
+const MAX_REDIRECTS: usize = 5;
 const SHOWN: usize = 200;
-/// They belong to the connection, not to what it carries.
+// These headers belong to the connection and are set by the HTTP client.
 const RESERVED: [HeaderName; 5] = [CONNECTION, CONTENT_LENGTH, TE, TRANSFER_ENCODING, UPGRADE];
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Trouble {
-    /// Nobody is there.
-    Unreachable(Reason),
-    /// It is somewhere else, where we do not follow. It has not done what we asked.
-    Moved(Reason),
-    /// It was there. What it did with the request, nobody knows.
-    Broken(Reason),
+pub(super) enum EndpointError {
+    Unreachable(FailureReason),
+    /// The server redirects elsewhere, or the request could not be made. Not executed.
+    Moved(FailureReason),
+    // The connection broke; whether the request was executed is unknown.
+    Broken(FailureReason),
 }
 
-impl From<Trouble> for TransportError {
-    fn from(trouble: Trouble) -> Self {
-        match trouble {
-            Trouble::Unreachable(reason) | Trouble::Moved(reason) => Self::NotSent(reason),
-            Trouble::Broken(reason) => Self::Interrupted(reason),
+impl From<EndpointError> for TransportError {
+    fn from(error: EndpointError) -> Self {
+        match error {
+            EndpointError::Unreachable(reason) | EndpointError::Moved(reason) => {
+                Self::NotSent(reason)
+            }
+            EndpointError::Broken(reason) => Self::Interrupted(reason),
         }
     }
 }
 
-pub(super) struct Endpoint {
-    shared: Arc<Shared>,
+pub(super) struct ServerEndpoint {
+    shared: Arc<HttpClients>,
     url: Url,
     headers: HeaderMap,
     redactor: Redactor,
 }
 
-impl Endpoint {
-    pub(super) fn new(url: &str, headers: &Headers, shared: Arc<Shared>) -> Result<Self, String> {
+impl ServerEndpoint {
+    pub(super) fn new(
+        url: &str,
+        headers: &SecretHeaders,
+        shared: Arc<HttpClients>,
+    ) -> Result<Self, String> {
         let mut parsed = Url::parse(url).map_err(|error| {
-            format!("its 'url' can not be read ({error}): write https://… or http://…")
+            format!("its 'url' is invalid ({error}): write https://… or http://…")
         })?;
         if !matches!(parsed.scheme(), "http" | "https") {
             return Err("its 'url' must begin with https:// or http://".to_owned());
@@ -59,7 +63,7 @@ impl Endpoint {
         let mut secrets = vec![parsed.password().unwrap_or_default().to_owned()];
         for (_, value) in &headers.0 {
             secrets.push(value.clone());
-            // A token without its "Bearer".
+            // The token alone, without its "Bearer".
             secrets.extend(value.split_once(' ').map(|(_, token)| token.to_owned()));
         }
         Ok(Self {
@@ -78,7 +82,6 @@ impl Endpoint {
         self.shared.max_message
     }
 
-    /// A text of the server on one line, without our secrets.
     pub(super) fn line(&self, text: &str, longest: usize) -> String {
         self.redactor.line(text, longest)
     }
@@ -89,11 +92,11 @@ impl Endpoint {
         url: &Url,
         headers: HeaderMap,
         body: Bytes,
-    ) -> Result<Response, Trouble> {
+    ) -> Result<Response, EndpointError> {
         let client = self.shared.client(&self.url).await?;
         let mut url = url.clone();
-        for _ in 0..=MOST_REDIRECTS {
-            // Ours last: what the protocol needs can not be configured away.
+        for _ in 0..=MAX_REDIRECTS {
+            // Protocol headers last, so that the configuration can't override them.
             let mut request = client
                 .request(method.clone(), url.clone())
                 .headers(self.headers.clone())
@@ -101,108 +104,117 @@ impl Endpoint {
             if !body.is_empty() {
                 request = request.body(body.clone());
             }
-            let response = request.send().await.map_err(|error| self.trouble(error))?;
-            match self.redirected(&method, &url, &response)? {
+            let response = request
+                .send()
+                .await
+                .map_err(|error| self.classify_error(error))?;
+            match self.redirect_target(&method, &url, &response)? {
                 Some(next) => url = next,
                 None => return Ok(response),
             }
         }
-        Err(Trouble::Moved(format!(
-            "{} redirects more than {MOST_REDIRECTS} times; check its 'url' in the configuration",
-            shown(&self.url)
+        Err(EndpointError::Moved(format!(
+            "{} redirects more than {MAX_REDIRECTS} times; check its 'url' in the configuration",
+            display_url(&self.url)
         ).into()))
     }
 
-    fn redirected(
+    fn redirect_target(
         &self,
         method: &Method,
         from: &Url,
         response: &Response,
-    ) -> Result<Option<Url>, Trouble> {
+    ) -> Result<Option<Url>, EndpointError> {
         let status = response.status().as_u16();
         let location = response.headers().get(LOCATION);
         let (301 | 302 | 303 | 307 | 308, Some(location)) = (status, location) else {
             return Ok(None);
         };
-        let next = self.steered(from, &String::from_utf8_lossy(location.as_bytes()))?;
-        // The others mean "ask there with GET", and what we have to say would be lost.
+        let next = self.resolve_same_origin(from, &String::from_utf8_lossy(location.as_bytes()))?;
+        // Other statuses turn a POST into a GET, which would lose the message.
         match status {
             307 | 308 => Ok(Some(next)),
             _ if *method == Method::GET => Ok(Some(next)),
-            // It may have done what we asked, and the answer be there.
-            303 => Err(Trouble::Broken(
+            // The request may have been executed, with the response at that address.
+            303 => Err(EndpointError::Broken(
                 format!(
                     "the server answers with 303, see {}, which is not followed",
-                    shown(&next)
+                    display_url(&next)
                 )
                 .into(),
             )),
-            _ => Err(moved(&next)),
+            _ => Err(moved_error(&next)),
         }
     }
 
-    /// The address a server names for us, if it is its own.
-    pub(super) fn steered(&self, from: &Url, to: &str) -> Result<Url, Trouble> {
+    /// Resolves an address that the server sends, and rejects any other origin.
+    pub(super) fn resolve_same_origin(&self, from: &Url, to: &str) -> Result<Url, EndpointError> {
         let mut next = from.join(to).map_err(|error| {
             let to = escape(&to.chars().take(SHOWN).collect::<String>());
-            Trouble::Moved(format!("it sends us to '{to}', which is no address ({error})").into())
+            EndpointError::Moved(
+                format!("it redirects to '{to}', which is not a valid address ({error})").into(),
+            )
         })?;
         if next.origin() != self.url.origin() {
-            return Err(moved(&next));
+            return Err(moved_error(&next));
         }
-        // The same login as before, not one of the server's choice.
+        // Keep our own login; the server must not choose one.
         let login = (self.url.username(), self.url.password());
         let same = next.set_username(login.0).is_ok() && next.set_password(login.1).is_ok();
         if !same {
-            return Err(moved(&next));
+            return Err(moved_error(&next));
         }
         next.set_fragment(None);
         Ok(next)
     }
 
-    pub(super) fn trouble(&self, error: reqwest::Error) -> Trouble {
+    pub(super) fn classify_error(&self, error: reqwest::Error) -> EndpointError {
         let (connect, unsent) = (error.is_connect(), error.is_builder());
         let cause = self.line(&root_cause(&error.without_url()), SHOWN);
         if connect {
-            let at = shown(&self.url);
-            return Trouble::Unreachable(Reason::new(
-                "the server can not be reached",
+            let at = display_url(&self.url);
+            return EndpointError::Unreachable(FailureReason::new(
+                "can't connect to the server",
                 format!("{at}: {cause}"),
                 "; check that it runs, and its 'url' in the configuration",
             ));
         }
         if unsent {
-            return Trouble::Moved(Reason::new("the request could not be made", cause, ""));
+            return EndpointError::Moved(FailureReason::new(
+                "the request could not be made",
+                cause,
+                "",
+            ));
         }
-        Trouble::Broken(Reason::new("the connection broke off", cause, ""))
+        EndpointError::Broken(FailureReason::new("the connection broke off", cause, ""))
     }
 }
 
-fn moved(to: &Url) -> Trouble {
-    let to = shown(to);
-    Trouble::Moved(format!(
-        "the server sends us to {to}: if you trust that address, put it into 'url' in the configuration"
+fn moved_error(to: &Url) -> EndpointError {
+    let to = display_url(to);
+    EndpointError::Moved(format!(
+        "the server redirects to {to}: if you trust that address, put it into 'url' in the configuration"
     ).into())
 }
 
-/// Without login and query: both may hold secrets.
-fn shown(url: &Url) -> String {
+// The address without login and query, which may hold secrets.
+fn display_url(url: &Url) -> String {
     let text = format!("{}{}", url.origin().ascii_serialization(), url.path());
     escape(&text.chars().take(SHOWN).collect::<String>())
 }
 
-fn header_map(headers: &Headers) -> Result<HeaderMap, String> {
+fn header_map(headers: &SecretHeaders) -> Result<HeaderMap, String> {
     let mut map = HeaderMap::new();
     for (name, value) in &headers.0 {
         let shown = escape(name);
         let parsed = HeaderName::from_bytes(name.trim().as_bytes())
-            .map_err(|_| format!("'{shown}' in its 'headers' is no name for a header"))?;
+            .map_err(|_| format!("'{shown}' in its 'headers' is not a valid header name"))?;
         if RESERVED.contains(&parsed) {
-            return Err(format!("'{shown}' can not be set in its 'headers'"));
+            return Err(format!("'{shown}' can't be set in its 'headers'"));
         }
         let mut value = HeaderValue::from_str(value.trim()).map_err(|_| {
             format!(
-                "the value of '{shown}' in its 'headers' has characters that no header can carry"
+                "the value of '{shown}' in its 'headers' has characters that aren't allowed in a header"
             )
         })?;
         value.set_sensitive(true);
@@ -215,12 +227,16 @@ fn header_map(headers: &Headers) -> Result<HeaderMap, String> {
 mod tests {
     use super::*;
 
-    fn endpoint(url: &str, headers: &[(&str, &str)]) -> Result<Endpoint, String> {
+    fn endpoint(url: &str, headers: &[(&str, &str)]) -> Result<ServerEndpoint, String> {
         let headers = headers
             .iter()
             .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
             .collect();
-        Endpoint::new(url, &Headers(headers), Arc::new(Shared::new(100)))
+        ServerEndpoint::new(
+            url,
+            &SecretHeaders(headers),
+            Arc::new(HttpClients::new(100)),
+        )
     }
 
     #[test]
@@ -235,7 +251,7 @@ mod tests {
                 "http://me:pw@localhost:8000/y",
             ),
         ] {
-            let url = endpoint.steered(endpoint.url(), to).unwrap();
+            let url = endpoint.resolve_same_origin(endpoint.url(), to).unwrap();
             assert_eq!(url.as_str(), expected, "{to}");
         }
         for to in [
@@ -252,21 +268,21 @@ mod tests {
             "data:text/plain,x",
             "http://",
         ] {
-            let refused = endpoint.steered(endpoint.url(), to);
+            let refused = endpoint.resolve_same_origin(endpoint.url(), to);
             assert!(
-                matches!(refused, Err(Trouble::Moved(_))),
+                matches!(refused, Err(EndpointError::Moved(_))),
                 "{to}: {refused:?}"
             );
         }
     }
 
     #[test]
-    fn what_can_not_be_sent_is_said_before_anything_is() {
+    fn invalid_urls_and_headers_are_rejected_early() {
         for (url, headers, expected) in [
             (
                 "nonsense",
                 vec![],
-                "its 'url' can not be read (relative URL without a base): write https://… or http://…",
+                "its 'url' is invalid (relative URL without a base): write https://… or http://…",
             ),
             (
                 "ftp://example.com",
@@ -276,17 +292,17 @@ mod tests {
             (
                 "http://x/",
                 vec![("a b", "c")],
-                "'a b' in its 'headers' is no name for a header",
+                "'a b' in its 'headers' is not a valid header name",
             ),
             (
                 "http://x/",
                 vec![("Content-Length", "5")],
-                "'Content-Length' can not be set in its 'headers'",
+                "'Content-Length' can't be set in its 'headers'",
             ),
             (
                 "http://x/",
                 vec![("a", "b\nc")],
-                "the value of 'a' in its 'headers' has characters that no header can carry",
+                "the value of 'a' in its 'headers' has characters that aren't allowed in a header",
             ),
         ] {
             assert_eq!(
@@ -302,7 +318,7 @@ mod tests {
         let url = "https://user:password@example.com/a?key=secret"
             .parse()
             .unwrap();
-        assert_eq!(shown(&url), "https://example.com/a");
+        assert_eq!(display_url(&url), "https://example.com/a");
         let endpoint = endpoint(url.as_str(), &[("Authorization", "Bearer tok-123")]).unwrap();
         assert_eq!(
             endpoint.line("no tok-123\nand no password", 100),

@@ -1,4 +1,5 @@
-//! One request and its answer: a body, or a stream of events that ends with it and may have to be taken up again.
+//! Performs one request: reads a JSON body, or an event stream that ends with the response and may
+//! have to be resumed.
 
 use std::time::Duration;
 
@@ -6,114 +7,123 @@ use reqwest::Response;
 use serde_json::Value;
 use toolgate_net::{SseEvent, SseParser};
 
-use super::response::{self, Content, NoBody, Refusal};
-use super::stream::{self, FRUITLESS, Opened};
-use super::wire::{EXPIRED, Wire};
-use crate::client::message::{Message, Outgoing};
-use crate::client::transport::{Lost, Reason, TransportError};
+use super::response::{self, HttpRefusal, ResponseBodyError, ResponseContent};
+use super::stream::{self, MAX_FRUITLESS_OPENS, StreamOpenOutcome};
+use super::wire::{EXPIRED, HttpWire};
+use crate::client::message::{OutgoingMessage, RpcMessage};
+use crate::client::transport::{FailureReason, TransportError, UnreadableAnswer};
 
-/// Before coming back to a stream whose server named no time: a call must not wait long to hear that its server is gone.
-const COME_BACK: Duration = Duration::from_millis(300);
+// Delay before resuming a stream if the server sets none. Short, so that a call soon learns that
+// its server is gone.
+const RESUME_DELAY: Duration = Duration::from_millis(300);
 
-/// Sends a request and delivers what comes back: one answer, loss or failure.
-pub(super) async fn run(wire: &Wire, id: u64, message: Outgoing) {
+pub(super) async fn run(wire: &HttpWire, id: u64, message: OutgoingMessage) {
     let (response, in_session) = match wire.post(message).await {
         Ok(sent) => sent,
-        Err(trouble) => {
-            wire.outlet.failed(id, trouble.clone().into());
-            return wire.outlet.after(&trouble);
+        Err(error) => {
+            wire.inbox.failed(id, error.clone().into());
+            return wire.inbox.close_if_unreachable(&error);
         }
     };
     if !response.status().is_success() {
-        return refused(wire, id, response, in_session).await;
+        return deliver_refusal(wire, id, response, in_session).await;
     }
     if wire.post_to.is_some() {
-        // In the oldest form the answer comes on the stream.
+        // In HTTP of 2024-11-05 the response arrives on the stream.
         return response::drain(response).await;
     }
     match response::content(&wire.endpoint, &response) {
-        Content::Json => whole(wire, id, response).await,
-        Content::Events => events(wire, id, response).await,
-        Content::Unfit(reason) => interrupted(wire, id, reason),
+        ResponseContent::Json => deliver_body(wire, id, response).await,
+        ResponseContent::Events => deliver_events(wire, id, response).await,
+        ResponseContent::Unusable(reason) => deliver_interruption(wire, id, reason),
     }
 }
 
-async fn refused(wire: &Wire, id: u64, response: Response, in_session: bool) {
+async fn deliver_refusal(wire: &HttpWire, id: u64, response: Response, in_session: bool) {
     match response::refusal(&wire.endpoint, response, in_session, Some(id)).await {
-        Refusal::Answer(answer) => wire.outlet.message(answer),
-        Refusal::Error(error) => wire.outlet.failed(id, error),
-        Refusal::SessionLost => {
+        HttpRefusal::Answer(answer) => wire.inbox.message(answer),
+        HttpRefusal::Error(error) => wire.inbox.failed(id, error),
+        HttpRefusal::SessionLost => {
             let error = TransportError::NotSent(EXPIRED.into());
-            wire.outlet.failed(id, error);
+            wire.inbox.failed(id, error);
             wire.session_lost();
         }
     }
 }
 
-async fn whole(wire: &Wire, id: u64, mut response: Response) {
+async fn deliver_body(wire: &HttpWire, id: u64, mut response: Response) {
     let body = match response::body(&mut response, wire.endpoint.max_message()).await {
         Ok(body) => body,
-        Err(NoBody::TooLarge(problem)) => return wire.outlet.lost(Some(id), problem),
-        Err(NoBody::Broken(error)) => {
-            return wire.outlet.failed(id, wire.endpoint.trouble(error).into());
+        Err(ResponseBodyError::TooLarge(problem)) => return wire.inbox.lost(Some(id), problem),
+        Err(ResponseBodyError::Broken(error)) => {
+            return wire
+                .inbox
+                .failed(id, wire.endpoint.classify_error(error).into());
         }
     };
     if body.trim_ascii().is_empty() {
-        return interrupted(wire, id, "the server answered with an empty body");
+        return deliver_interruption(wire, id, "the server answered with an empty body");
     }
-    match Message::parse(&body) {
-        Ok(message) if answers(&message, id) => wire.outlet.message(message),
-        // Without an id, but it came back with our request.
-        Ok(Message::Response {
+    match RpcMessage::parse(&body) {
+        Ok(message) if answers(&message, id) => wire.inbox.message(message),
+        // It has no id, but it is the reply to our POST.
+        Ok(RpcMessage::Response {
             id: Value::Null,
             answer,
-        }) => wire.outlet.message(Message::Response {
+        }) => wire.inbox.message(RpcMessage::Response {
             id: Value::from(id),
             answer,
         }),
         Ok(other) => {
-            wire.outlet.message(other);
-            interrupted(wire, id, "the server answered with another message");
+            wire.inbox.message(other);
+            deliver_interruption(wire, id, "the server answered with an unrelated message");
         }
-        Err(error) => wire.outlet.lost(Some(id), Lost::Broken(error.to_string())),
+        Err(error) => wire
+            .inbox
+            .lost(Some(id), UnreadableAnswer::Broken(error.to_string())),
     }
 }
 
-async fn events(wire: &Wire, id: u64, mut response: Response) {
+async fn deliver_events(wire: &HttpWire, id: u64, mut response: Response) {
     let mut parser = SseParser::new(wire.endpoint.max_message());
     let mut fruitless = 0;
     loop {
-        let reason = match hear(wire, id, &mut response, &mut parser).await {
-            Heard::Answer => return response::drain(response).await,
-            Heard::Lost(problem) => return wire.outlet.lost(Some(id), problem),
-            Heard::End(reason) => reason,
+        let reason = match read_until_answer(wire, id, &mut response, &mut parser).await {
+            StreamOutcome::Answer => return response::drain(response).await,
+            StreamOutcome::Lost(problem) => return wire.inbox.lost(Some(id), problem),
+            StreamOutcome::Ended(reason) => reason,
         };
-        response = match come_back(wire, &mut parser, &mut fruitless).await {
-            Ok(Opened::Stream(response)) => response,
-            Ok(Opened::Never(why) | Opened::Later(why)) => {
-                let before = format!("{reason}, and can not be taken up again (");
-                return interrupted(wire, id, why.within(&before, ")"));
+        response = match resume(wire, &mut parser, &mut fruitless).await {
+            Some(StreamOpenOutcome::Stream(response)) => response,
+            Some(StreamOpenOutcome::Unsupported(why) | StreamOpenOutcome::Retry(why)) => {
+                let before = format!("{reason}, and can't be resumed (");
+                return deliver_interruption(wire, id, why.within(&before, ")"));
             }
-            Ok(Opened::Expired) => {
-                interrupted(wire, id, format!("{reason}, and the {EXPIRED}"));
+            Some(StreamOpenOutcome::SessionExpired) => {
+                deliver_interruption(wire, id, format!("{reason}, and the {EXPIRED}"));
                 return wire.session_lost();
             }
-            Ok(Opened::Gone(why)) => {
-                interrupted(wire, id, reason);
-                return wire.outlet.closed(why);
+            Some(StreamOpenOutcome::Unreachable(why)) => {
+                deliver_interruption(wire, id, reason);
+                return wire.inbox.closed(why);
             }
-            Err(CanNot) => return interrupted(wire, id, reason),
+            None => return deliver_interruption(wire, id, reason),
         };
     }
 }
 
-enum Heard {
+enum StreamOutcome {
     Answer,
-    Lost(Lost),
-    End(&'static str),
+    Lost(UnreadableAnswer),
+    Ended(&'static str),
 }
 
-async fn hear(wire: &Wire, id: u64, response: &mut Response, parser: &mut SseParser) -> Heard {
+async fn read_until_answer(
+    wire: &HttpWire,
+    id: u64,
+    response: &mut Response,
+    parser: &mut SseParser,
+) -> StreamOutcome {
     let mut unreadable = None;
     let end = loop {
         let data = match stream::next(response, parser).await {
@@ -121,61 +131,61 @@ async fn hear(wire: &Wire, id: u64, response: &mut Response, parser: &mut SsePar
             Ok(Some(SseEvent::Data { .. })) => continue,
             Ok(Some(SseEvent::TooLarge { bytes, .. })) => {
                 let limit = wire.endpoint.max_message() as u64;
-                return Heard::Lost(Lost::TooLarge { bytes, limit });
+                return StreamOutcome::Lost(UnreadableAnswer::TooLarge { bytes, limit });
             }
             Ok(None) => break "the stream ended before the answer",
             Err(_) => break "the stream broke off before the answer",
         };
-        match Message::parse(&data) {
+        match RpcMessage::parse(&data) {
             Ok(message) => {
                 let is_answer = answers(&message, id);
-                wire.outlet.message(message);
+                wire.inbox.message(message);
                 if is_answer {
-                    return Heard::Answer;
+                    return StreamOutcome::Answer;
                 }
             }
             Err(error) => {
-                let problem = Lost::Broken(error.to_string());
-                wire.outlet.lost(None, problem.clone());
+                let problem = UnreadableAnswer::Broken(error.to_string());
+                wire.inbox.lost(None, problem.clone());
                 unreadable = Some(problem);
             }
         }
     };
-    // Something unreadable and no answer: that was the answer.
-    unreadable.map_or_else(|| Heard::End(end), Heard::Lost)
+    // If nothing else arrived, the unreadable event was the response.
+    unreadable.map_or_else(|| StreamOutcome::Ended(end), StreamOutcome::Lost)
 }
 
-/// The stream has no place to come back to.
-struct CanNot;
-
-/// Takes a stream up again behind its last event, if the server named its events. The modern era does not have that.
-async fn come_back(
-    wire: &Wire,
+/// Resumes a stream after its last event, if the server numbers its events. The modern
+/// era has no resumption.
+async fn resume(
+    wire: &HttpWire,
     parser: &mut SseParser,
     fruitless: &mut u32,
-) -> Result<Opened, CanNot> {
+) -> Option<StreamOpenOutcome> {
     if wire.is_modern() || parser.last_id().is_none() {
-        return Err(CanNot);
+        return None;
     }
     if parser.take_progress() {
         *fruitless = 0;
     }
-    while *fruitless < FRUITLESS {
+    // A server may accept every resumption and never send anything; the bound ends that loop.
+    while *fruitless < MAX_FRUITLESS_OPENS {
         *fruitless += 1;
-        tokio::time::sleep(stream::pause(parser, COME_BACK)).await;
+        tokio::time::sleep(stream::reconnect_delay(parser, RESUME_DELAY)).await;
         match stream::open(wire, parser).await {
-            Opened::Later(_) => {}
-            other => return Ok(other),
+            StreamOpenOutcome::Retry(_) => {}
+            other => return Some(other),
         }
     }
-    Ok(Opened::Later(format!("tried {FRUITLESS} times").into()))
+    let reason = format!("tried {MAX_FRUITLESS_OPENS} times");
+    Some(StreamOpenOutcome::Retry(reason.into()))
 }
 
-fn answers(message: &Message, id: u64) -> bool {
-    matches!(message, Message::Response { id: theirs, .. } if *theirs == id)
+fn answers(message: &RpcMessage, id: u64) -> bool {
+    matches!(message, RpcMessage::Response { id: theirs, .. } if *theirs == id)
 }
 
-fn interrupted(wire: &Wire, id: u64, reason: impl Into<Reason>) {
-    wire.outlet
+fn deliver_interruption(wire: &HttpWire, id: u64, reason: impl Into<FailureReason>) {
+    wire.inbox
         .failed(id, TransportError::Interrupted(reason.into()));
 }

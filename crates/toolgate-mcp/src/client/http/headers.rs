@@ -1,10 +1,10 @@
-//! What the protocol says in headers.
+//! Request headers of the MCP HTTP transports.
 
 use base64::prelude::{BASE64_STANDARD, Engine as _};
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 
-use crate::Era;
-use crate::client::message::Outgoing;
+use crate::ProtocolEra;
+use crate::client::message::OutgoingMessage;
 
 pub(super) const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 pub(super) const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
@@ -16,11 +16,11 @@ const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const BOTH: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
 
-pub(super) fn of_message(message: &Outgoing, era: Option<Era>) -> HeaderMap {
+pub(super) fn message_headers(message: &OutgoingMessage, era: Option<ProtocolEra>) -> HeaderMap {
     let mut headers = HeaderMap::new();
     headers.insert(ACCEPT, BOTH);
     headers.insert(CONTENT_TYPE, JSON);
-    if era != Some(Era::Modern) {
+    if era != Some(ProtocolEra::Modern) {
         return headers;
     }
     if let Some(method) = message.method {
@@ -43,7 +43,7 @@ pub(super) fn of_message(message: &Outgoing, era: Option<Era>) -> HeaderMap {
     headers
 }
 
-pub(super) fn of_stream(last_event: Option<&[u8]>) -> HeaderMap {
+pub(super) fn stream_headers(last_event: Option<&[u8]>) -> HeaderMap {
     let mut headers = HeaderMap::new();
     headers.insert(ACCEPT, EVENTS);
     let last_event = last_event.and_then(|id| HeaderValue::from_bytes(id).ok());
@@ -51,7 +51,6 @@ pub(super) fn of_stream(last_event: Option<&[u8]>) -> HeaderMap {
     headers
 }
 
-/// The session and the revision, as far as they are known.
 pub(super) fn add_session(
     headers: &mut HeaderMap,
     session: Option<&HeaderValue>,
@@ -62,7 +61,8 @@ pub(super) fn add_session(
     headers.extend(revision.map(|revision| (REVISION, revision)));
 }
 
-/// A value as it is if a header can carry it unharmed, else in Base64 between marks.
+/// Returns the value as is if a header can carry it, else Base64 between markers,
+/// as the specification defines.
 fn encoded(value: &str) -> Option<HeaderValue> {
     let edges = [value.bytes().next(), value.bytes().last()];
     let plain = value.bytes().all(|byte| matches!(byte, b' '..=b'~'))
@@ -98,7 +98,7 @@ mod tests {
 
     #[test]
     fn only_the_modern_era_repeats_a_call_in_headers() {
-        let message = Outgoing {
+        let message = OutgoingMessage {
             id: Some(1),
             method: Some("tools/call"),
             name: Some("größe".to_owned()),
@@ -109,7 +109,7 @@ mod tests {
             ],
             body: Vec::new(),
         };
-        let headers = of_message(&message, Some(Era::Modern));
+        let headers = message_headers(&message, Some(ProtocolEra::Modern));
         let mut names: Vec<(&str, &str)> = headers
             .iter()
             .map(|(name, value)| (name.as_str(), value.to_str().unwrap()))
@@ -126,8 +126,8 @@ mod tests {
             ("mcp-param-zone", "a"),
         ];
         assert_eq!(names, [&common[..], &modern[..]].concat());
-        for era in [None, Some(Era::Legacy)] {
-            assert_eq!(of_message(&message, era).len(), common.len());
+        for era in [None, Some(ProtocolEra::Legacy)] {
+            assert_eq!(message_headers(&message, era).len(), common.len());
         }
     }
 }

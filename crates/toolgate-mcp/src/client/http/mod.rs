@@ -1,20 +1,12 @@
-//! MCP over HTTP: every message is a POST, answers come back in its body or as a stream of events.
-//!
-//! ```text
-//!  Http ─ Wire (era, session) ─ Endpoint (one origin, never another) ─ Shared (clients)
-//!    ├─ exchange   one task per request: answer, stream, taking it up again
-//!    ├─ stream     what the server says on its own
-//!    ├─ gate       calls wait until that can be heard
-//!    └─ oldest     HTTP with one stream for all answers (2024-11-05)
-//! ```
+//! MCP over HTTP: every message is a POST; responses arrive in its body or as an event stream.
 
+mod call_gate;
 mod clients;
+mod closable_inbox;
 mod endpoint;
 mod exchange;
-mod gate;
 mod headers;
-mod oldest;
-mod outlet;
+mod legacy_sse;
 mod response;
 mod stream;
 mod tasks;
@@ -27,89 +19,86 @@ use futures::future::BoxFuture;
 use reqwest::Response;
 use tokio::time::timeout;
 
-pub(crate) use clients::Shared;
-use endpoint::Endpoint;
-use outlet::Outlet;
-use response::{Content, Refusal};
-use tasks::Tasks;
-use wire::{EXPIRED, Wire};
+pub(crate) use clients::HttpClients;
+use closable_inbox::ClosableInbox;
+use endpoint::ServerEndpoint;
+use response::{HttpRefusal, ResponseContent};
+use tasks::RequestTasks;
+use wire::{EXPIRED, HttpWire};
 
-use super::message::Outgoing;
-use super::transport::{Inbox, Transport, TransportError};
-use crate::{Era, Headers};
+use super::message::OutgoingMessage;
+use super::transport::{Transport, TransportError, TransportInbox};
+use crate::{ProtocolEra, SecretHeaders};
 
-/// For a message that gets no answer to be accepted.
-const ACCEPTED: Duration = Duration::from_secs(30);
-/// For a session to be ended on its server.
-const FAREWELL: Duration = Duration::from_secs(2);
+const ACCEPT_TIMEOUT: Duration = Duration::from_secs(30);
+const END_SESSION_TIMEOUT: Duration = Duration::from_secs(2);
 
-pub(crate) struct Http {
-    wire: Arc<Wire>,
-    tasks: Arc<Tasks>,
+pub(crate) struct HttpTransport {
+    wire: Arc<HttpWire>,
+    tasks: Arc<RequestTasks>,
 }
 
-impl Http {
-    /// Nothing is sent yet. Fails if address or headers can not be used.
+impl HttpTransport {
+    /// Creates a transport without sending anything. Fails if the address or the
+    /// headers can't be used.
     pub(crate) fn new(
         server: &str,
         url: &str,
-        headers: &Headers,
-        shared: Arc<Shared>,
-        inbox: Arc<dyn Inbox>,
+        headers: &SecretHeaders,
+        shared: Arc<HttpClients>,
+        inbox: Arc<dyn TransportInbox>,
     ) -> Result<Arc<Self>, TransportError> {
-        let endpoint = Endpoint::new(url, headers, shared)
+        let endpoint = ServerEndpoint::new(url, headers, shared)
             .map_err(|why| TransportError::NotSent(why.into()))?;
-        let wire = Wire::new(server, endpoint, Outlet::new(inbox), None);
+        let wire = HttpWire::new(server, endpoint, ClosableInbox::new(inbox), None);
         Ok(Arc::new(Self {
             wire: Arc::new(wire),
             tasks: Arc::default(),
         }))
     }
 
-    /// The form of 2024-11-05, for servers that refuse every POST: connects, and returns when the server has said where
-    /// messages go.
-    pub(crate) async fn old_sse(
+    /// Connects with the transport of 2024-11-05, for servers that reject every POST. Returns once
+    /// the server has sent the address for messages.
+    pub(crate) async fn connect_legacy_sse(
         server: &str,
         url: &str,
-        headers: &Headers,
-        shared: Arc<Shared>,
-        inbox: Arc<dyn Inbox>,
+        headers: &SecretHeaders,
+        shared: Arc<HttpClients>,
+        inbox: Arc<dyn TransportInbox>,
     ) -> Result<Arc<Self>, TransportError> {
-        let endpoint = Endpoint::new(url, headers, shared)
+        let endpoint = ServerEndpoint::new(url, headers, shared)
             .map_err(|why| TransportError::NotSent(why.into()))?;
-        let (stream, post_to) = oldest::connect(&endpoint).await?;
-        let wire = Wire::new(server, endpoint, Outlet::new(inbox), Some(post_to));
+        let (stream, post_to) = legacy_sse::connect(&endpoint).await?;
+        let wire = HttpWire::new(server, endpoint, ClosableInbox::new(inbox), Some(post_to));
         let wire = Arc::new(wire);
-        let tasks = Arc::new(Tasks::default());
+        let tasks = Arc::new(RequestTasks::default());
         let to = Arc::clone(&wire);
         tasks.spawn_stream(async move { stream.deliver(&to).await });
         Ok(Arc::new(Self { wire, tasks }))
     }
 
-    /// A request goes its own way from here.
-    fn ask(&self, id: u64, message: Outgoing) {
+    fn spawn_request(&self, id: u64, message: OutgoingMessage) {
         let wire = Arc::clone(&self.wire);
         self.tasks
             .spawn(id, async move { exchange::run(&wire, id, message).await });
     }
 
-    /// A message without an answer: done when the server has taken it.
-    async fn tell(&self, message: Outgoing) -> Result<(), TransportError> {
+    async fn send_notification(&self, message: OutgoingMessage) -> Result<(), TransportError> {
         let method = message.method;
         if method == Some("notifications/cancelled") && self.wire.is_modern() {
-            // There, to drop the connection of a request is to cancel it.
+            // In the modern era, dropping a request's connection cancels it.
             return Ok(());
         }
-        let (response, in_session) = self.wire.post(message).await.inspect_err(|trouble| {
-            self.wire.outlet.after(trouble);
+        let (response, in_session) = self.wire.post(message).await.inspect_err(|error| {
+            self.wire.inbox.close_if_unreachable(error);
         })?;
         if !response.status().is_success() {
-            return Err(self.not_taken(response, in_session).await);
+            return Err(self.rejection(response, in_session).await);
         }
-        // A stream would go on; there is nothing in it for us.
+        // An event stream would go on, and a notification has no response to wait for.
         if !matches!(
             response::content(&self.wire.endpoint, &response),
-            Content::Events
+            ResponseContent::Events
         ) {
             response::drain(response).await;
         }
@@ -122,10 +111,10 @@ impl Http {
         Ok(())
     }
 
-    async fn not_taken(&self, response: Response, in_session: bool) -> TransportError {
+    async fn rejection(&self, response: Response, in_session: bool) -> TransportError {
         match response::refusal(&self.wire.endpoint, response, in_session, None).await {
-            Refusal::Error(error) => error,
-            Refusal::SessionLost | Refusal::Answer(_) => {
+            HttpRefusal::Error(error) => error,
+            HttpRefusal::SessionLost | HttpRefusal::Answer(_) => {
                 self.wire.session_lost();
                 TransportError::NotSent(EXPIRED.into())
             }
@@ -133,56 +122,60 @@ impl Http {
     }
 }
 
-impl Transport for Http {
-    fn send(&self, message: Outgoing) -> BoxFuture<'_, Result<(), TransportError>> {
+impl Transport for HttpTransport {
+    fn send(&self, message: OutgoingMessage) -> BoxFuture<'_, Result<(), TransportError>> {
         Box::pin(async move {
-            // Listing the tools asks nothing back, and is on its way meanwhile.
+            // Only calls wait: listing the tools can't trigger questions.
             if message.method == Some("tools/call") {
-                self.wire.gate.pass().await;
+                self.wire.gate.wait_open().await;
             }
-            if !self.wire.outlet.is_open() {
+            if !self.wire.inbox.is_open() {
                 let reason = "the connection is closed";
                 return Err(TransportError::NotSent(reason.into()));
             }
             match message.id {
                 Some(id) => {
-                    self.ask(id, message);
+                    self.spawn_request(id, message);
                     Ok(())
                 }
-                None => timeout(ACCEPTED, self.tell(message))
+                None => timeout(ACCEPT_TIMEOUT, self.send_notification(message))
                     .await
                     .unwrap_or_else(|_| {
-                        let reason =
-                            format!("the server took no message within {} s", ACCEPTED.as_secs());
+                        let reason = format!(
+                            "the server took no message within {} s",
+                            ACCEPT_TIMEOUT.as_secs()
+                        );
                         Err(TransportError::Interrupted(reason.into()))
                     }),
             }
         })
     }
 
-    fn forget(&self, id: u64) {
+    fn drop_request(&self, id: u64) {
         self.tasks.drop_request(id);
     }
 
-    fn agreed(&self, era: Era, revision: &str) {
-        self.wire.agreed(era, revision);
+    fn set_protocol(&self, era: ProtocolEra, revision: &str) {
+        self.wire.set_protocol(era, revision);
     }
 
     fn close(&self) -> BoxFuture<'_, ()> {
         Box::pin(async move {
             self.tasks.stop().await;
-            // Whoever is gone, or does not know us any more, needs no farewell.
-            if self.wire.outlet.is_open()
-                && timeout(FAREWELL, self.wire.end_session()).await.is_err()
+            // A server that is gone, or has forgotten the session, needs no DELETE.
+            if self.wire.inbox.is_open()
+                && timeout(END_SESSION_TIMEOUT, self.wire.end_session())
+                    .await
+                    .is_err()
             {
                 tracing::debug!(server = %self.wire.server, "the session was not ended in time");
             }
-            self.wire.outlet.closed("connection closed");
+            self.wire.inbox.closed("connection closed");
         })
     }
 }
 
-impl Drop for Http {
+impl Drop for HttpTransport {
     fn drop(&mut self) {
         self.tasks.abort();
     }

@@ -1,73 +1,79 @@
-//! What came back: a body, a stream, or a refusal. Bounded, and explained where it is not what it should be.
+//! Classifies HTTP responses: a body, a stream, or a refusal, with bounds and explanations.
+
+use std::time::Duration;
 
 use reqwest::Response;
 use reqwest::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, RETRY_AFTER};
 use serde_json::Value;
+use tokio::time::timeout;
 
-use super::endpoint::Endpoint;
-use crate::client::message::{Message, RpcError};
-use crate::client::transport::{Lost, Status, TransportError};
+use super::endpoint::ServerEndpoint;
+use crate::client::message::{RpcError, RpcMessage};
+use crate::client::transport::{HttpStatus, TransportError, UnreadableAnswer};
 
-/// An error is read this far, to see whether it is a message.
 const ERROR_BODY: usize = 64 << 10;
-/// A body that says why something was refused is shown this far.
+const ERROR_BODY_TIMEOUT: Duration = Duration::from_secs(2);
+const MAX_DRAINED: usize = 64 << 10;
+const DRAIN_TIMEOUT: Duration = Duration::from_millis(500);
 const SHOWN: usize = 4 << 10;
 const SHOWN_NAME: usize = 80;
 
-pub(super) enum Content {
+pub(super) enum ResponseContent {
     Json,
     Events,
-    /// Not what we can read: why, for a person.
-    Unfit(String),
+    /// Neither JSON nor a stream, with the reason for a person.
+    Unusable(String),
 }
 
-pub(super) enum Refusal {
-    Answer(Message),
-    /// The server does not know our session any more; it has not done what we asked.
+pub(super) enum HttpRefusal {
+    Answer(RpcMessage),
+    /// The server has forgotten our session, and has not executed the request.
     SessionLost,
     Error(TransportError),
 }
 
-pub(super) enum NoBody {
-    TooLarge(Lost),
+pub(super) enum ResponseBodyError {
+    TooLarge(UnreadableAnswer),
     Broken(reqwest::Error),
 }
 
-/// Looks at status and headers of a success.
-pub(super) fn content(endpoint: &Endpoint, response: &Response) -> Content {
+pub(super) fn content(endpoint: &ServerEndpoint, response: &Response) -> ResponseContent {
     let header = |name| {
         let value = response.headers().get(name)?;
         Some(String::from_utf8_lossy(value.as_bytes()).to_ascii_lowercase())
     };
     let status = response.status().as_u16();
     if matches!(status, 202 | 204 | 205) {
-        return Content::Unfit(format!(
-            "the server answered the request with nothing (HTTP {status})"
+        return ResponseContent::Unusable(format!(
+            "the server sent an empty response (HTTP {status})"
         ));
     }
     if let Some(encoding) = header(CONTENT_ENCODING).filter(|encoding| encoding != "identity") {
         let encoding = endpoint.line(&encoding, SHOWN_NAME);
-        return Content::Unfit(format!(
+        return ResponseContent::Unusable(format!(
             "the server's answer is compressed ({encoding}), which was not asked for"
         ));
     }
     let Some(kind) = header(CONTENT_TYPE) else {
-        return Content::Json;
+        return ResponseContent::Json;
     };
     match kind.split(';').next().unwrap_or_default().trim() {
-        "application/json" => Content::Json,
-        "text/event-stream" => Content::Events,
-        other => Content::Unfit(format!(
+        "application/json" => ResponseContent::Json,
+        "text/event-stream" => ResponseContent::Events,
+        other => ResponseContent::Unusable(format!(
             "the server answered with {}, not with MCP: check its 'url' in the configuration",
             endpoint.line(other, SHOWN_NAME)
         )),
     }
 }
 
-pub(super) async fn body(response: &mut Response, limit: usize) -> Result<Vec<u8>, NoBody> {
+pub(super) async fn body(
+    response: &mut Response,
+    limit: usize,
+) -> Result<Vec<u8>, ResponseBodyError> {
     let too_large = |bytes: u64| {
         let limit = limit as u64;
-        NoBody::TooLarge(Lost::TooLarge { bytes, limit })
+        ResponseBodyError::TooLarge(UnreadableAnswer::TooLarge { bytes, limit })
     };
     if let Some(bytes) = response
         .content_length()
@@ -76,7 +82,7 @@ pub(super) async fn body(response: &mut Response, limit: usize) -> Result<Vec<u8
         return Err(too_large(bytes));
     }
     let mut body = Vec::new();
-    while let Some(chunk) = response.chunk().await.map_err(NoBody::Broken)? {
+    while let Some(chunk) = response.chunk().await.map_err(ResponseBodyError::Broken)? {
         body.extend_from_slice(&chunk);
         if body.len() > limit {
             return Err(too_large(body.len() as u64));
@@ -85,84 +91,71 @@ pub(super) async fn body(response: &mut Response, limit: usize) -> Result<Vec<u8
     Ok(body)
 }
 
-/// Reads on to the end if that is near, so that the connection can be used again.
+/// Reads a short rest of the body, so that the connection can be reused.
 pub(super) async fn drain(mut response: Response) {
-    const FURTHEST: usize = 64 << 10;
-    const PATIENCE: std::time::Duration = std::time::Duration::from_millis(500);
-    let rest = async {
-        let mut read = 0;
-        while let Ok(Some(chunk)) = response.chunk().await {
-            read += chunk.len();
-            if read > FURTHEST {
-                return;
-            }
-        }
-    };
-    if tokio::time::timeout(PATIENCE, rest).await.is_err() {
-        tracing::trace!("a response went on after its answer");
-    }
+    read_start(&mut response, MAX_DRAINED, DRAIN_TIMEOUT).await;
 }
 
-/// Reads what a response without success has to say. `id`: of the request it answers.
 pub(super) async fn refusal(
-    endpoint: &Endpoint,
+    endpoint: &ServerEndpoint,
     mut response: Response,
     in_session: bool,
     id: Option<u64>,
-) -> Refusal {
+) -> HttpRefusal {
     let status = response.status().as_u16();
-    let html =
-        matches!(content(endpoint, &response), Content::Unfit(kind) if kind.contains("text/html"));
-    let wait = wait(endpoint, response.headers());
-    let body = beginning(&mut response, ERROR_BODY).await;
-    let said = Message::parse(&body).ok();
-    if let Some(refusal) = meaning(status, said, in_session, id) {
+    let html = matches!(content(endpoint, &response), ResponseContent::Unusable(kind) if kind.contains("text/html"));
+    let wait = retry_after_text(endpoint, response.headers());
+    let body = read_start(&mut response, ERROR_BODY, ERROR_BODY_TIMEOUT).await;
+    let said = RpcMessage::parse(&body).ok();
+    if let Some(refusal) = interpret_refusal(status, said, in_session, id) {
         return refusal;
     }
     let text = String::from_utf8_lossy(&body);
     let text = (!html && !text.trim().is_empty()).then(|| endpoint.line(text.trim(), SHOWN));
     let said: Vec<String> = wait.into_iter().chain(text).collect();
-    Refusal::Error(TransportError::Refused {
-        status: Status(status),
+    HttpRefusal::Error(TransportError::Refused {
+        status: HttpStatus(status),
         body: (!said.is_empty()).then(|| said.join("; ")),
     })
 }
 
-/// What status and message mean together, if it is more than a refusal.
-fn meaning(
+// The meaning of status and message together, if it is more than a plain refusal.
+fn interpret_refusal(
     status: u16,
-    said: Option<Message>,
+    said: Option<RpcMessage>,
     in_session: bool,
     id: Option<u64>,
-) -> Option<Refusal> {
-    // Who has to log in is told so, whatever the body says.
+) -> Option<HttpRefusal> {
+    // A missing login is reported as such, regardless of the body.
     if matches!(status, 401 | 403) {
         return None;
     }
     let said = match said {
-        Some(Message::Response {
+        Some(RpcMessage::Response {
             id,
             answer: Err(error),
         }) => Some((id, error)),
         _ => None,
     };
     match (said, id) {
-        (Some((theirs, error)), Some(ours)) if theirs == ours => Some(answer(ours, error)),
-        // Whatever else the body says, and under whatever id.
-        _ if in_session && status == 404 => Some(Refusal::SessionLost),
-        // Servers that were started anew answer 400 as well, and say so in words only.
-        (Some((_, error)), _) if in_session && is_session_lost(status, &error) => {
-            Some(Refusal::SessionLost)
+        (Some((theirs, error)), Some(ours)) if theirs == ours => {
+            Some(rpc_error_answer(ours, error))
         }
-        // Without an id, but it came back with our request.
-        (Some((Value::Null, error)), Some(ours)) => Some(answer(ours, error)),
+        // With a session, 404 means a lost session, regardless of the body.
+        _ if in_session && status == 404 => Some(HttpRefusal::SessionLost),
+        // Some restarted servers answer 400 instead, and mention the session only in the text.
+        (Some((_, error)), _) if in_session && is_session_lost(status, &error) => {
+            Some(HttpRefusal::SessionLost)
+        }
+        // It has no id, but it is the reply to our POST.
+        (Some((Value::Null, error)), Some(ours)) => Some(rpc_error_answer(ours, error)),
         _ => None,
     }
 }
 
-fn answer(id: u64, error: RpcError) -> Refusal {
+fn rpc_error_answer(id: u64, error: RpcError) -> HttpRefusal {
     let id = Value::from(id);
-    Refusal::Answer(Message::Response {
+    HttpRefusal::Answer(RpcMessage::Response {
         id,
         answer: Err(error),
     })
@@ -172,22 +165,20 @@ fn is_session_lost(status: u16, error: &RpcError) -> bool {
     status == 400 && error.message.to_ascii_lowercase().contains("session")
 }
 
-/// How long the server wants us to wait, for a person.
-fn wait(endpoint: &Endpoint, headers: &HeaderMap) -> Option<String> {
+fn retry_after_text(endpoint: &ServerEndpoint, headers: &HeaderMap) -> Option<String> {
     let after = headers.get(RETRY_AFTER)?;
     let after = String::from_utf8_lossy(after.as_bytes());
     Some(match after.trim().parse::<u32>() {
-        Ok(seconds) => format!("it asks to wait {seconds} s"),
+        Ok(seconds) => format!("it asks for a retry after {seconds} s"),
         Err(_) => format!(
-            "it asks to wait until {}",
+            "it asks for a retry after {}",
             endpoint.line(after.trim(), SHOWN_NAME)
         ),
     })
 }
 
-/// As much as there is, up to `limit`; a silent server is not waited for long.
-async fn beginning(response: &mut Response, limit: usize) -> Vec<u8> {
-    const PATIENCE: std::time::Duration = std::time::Duration::from_secs(2);
+// Up to `limit` bytes of the body, or what arrives in time.
+async fn read_start(response: &mut Response, limit: usize, time: Duration) -> Vec<u8> {
     let mut body = Vec::new();
     let reading = async {
         while let Ok(Some(chunk)) = response.chunk().await {
@@ -198,8 +189,8 @@ async fn beginning(response: &mut Response, limit: usize) -> Vec<u8> {
             }
         }
     };
-    if tokio::time::timeout(PATIENCE, reading).await.is_err() {
-        tracing::debug!("the body of an error did not come to its end");
+    if timeout(time, reading).await.is_err() {
+        tracing::debug!("the body of a response did not end in time");
     }
     body
 }

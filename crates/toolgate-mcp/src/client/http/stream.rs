@@ -1,4 +1,4 @@
-//! Streams of events: opened, read, and taken up again where they broke off.
+//! Opens, reads and reopens event streams.
 
 use std::time::Duration;
 
@@ -7,52 +7,51 @@ use tokio::time::Instant;
 use toolgate_net::{SseEvent, SseParser};
 use tracing::{debug, warn};
 
-use super::endpoint::Trouble;
-use super::response::{self, Content};
-use super::wire::Wire;
-use crate::client::message::Message;
-use crate::client::transport::{Lost, Reason};
+use super::endpoint::EndpointError;
+use super::response::{self, ResponseContent};
+use super::wire::HttpWire;
+use crate::client::message::RpcMessage;
+use crate::client::transport::{FailureReason, UnreadableAnswer};
 
-/// A stream that breaks off this often without having said anything is not opened again.
-pub(super) const FRUITLESS: u32 = 5;
-/// Before the standing stream is opened again, if the server named no time.
-const COME_BACK: Duration = Duration::from_secs(1);
-/// A stream that lasted this long was worth opening, even if nothing was said.
-const WORTHWHILE: Duration = Duration::from_secs(5);
+pub(super) const MAX_FRUITLESS_OPENS: u32 = 5;
+const REOPEN_DELAY: Duration = Duration::from_secs(1);
+// A stream that stays open this long counts as useful even if it was silent.
+const USEFUL_STREAM_TIME: Duration = Duration::from_secs(5);
 
-pub(super) enum Opened {
+pub(super) enum StreamOpenOutcome {
     Stream(Response),
-    Later(Reason),
-    Never(Reason),
-    Expired,
-    Gone(Reason),
+    Retry(FailureReason),
+    Unsupported(FailureReason),
+    SessionExpired,
+    Unreachable(FailureReason),
 }
 
-/// Opens the stream of the session, behind the last event that was heard.
-pub(super) async fn open(wire: &Wire, parser: &mut SseParser) -> Opened {
+pub(super) async fn open(wire: &HttpWire, parser: &mut SseParser) -> StreamOpenOutcome {
     let response = match wire.open_stream(parser.last_id()).await {
         Ok(response) => response,
-        Err(Trouble::Unreachable(reason)) => return Opened::Gone(reason),
-        Err(Trouble::Moved(reason)) => return Opened::Never(reason),
-        Err(Trouble::Broken(reason)) => return Opened::Later(reason),
+        Err(EndpointError::Unreachable(reason)) => return StreamOpenOutcome::Unreachable(reason),
+        Err(EndpointError::Moved(reason)) => return StreamOpenOutcome::Unsupported(reason),
+        Err(EndpointError::Broken(reason)) => return StreamOpenOutcome::Retry(reason),
     };
     let status = response.status();
     if status.is_success() {
         return match response::content(&wire.endpoint, &response) {
-            Content::Events => {
+            ResponseContent::Events => {
                 parser.restart();
-                Opened::Stream(response)
+                StreamOpenOutcome::Stream(response)
             }
-            Content::Json => Opened::Never("the server answered with no stream".into()),
-            Content::Unfit(reason) => Opened::Never(reason.into()),
+            ResponseContent::Json => {
+                StreamOpenOutcome::Unsupported("the server answered with no stream".into())
+            }
+            ResponseContent::Unusable(reason) => StreamOpenOutcome::Unsupported(reason.into()),
         };
     }
     let code = status.as_u16();
     response::drain(response).await;
     match code {
-        404 if wire.has_session() => Opened::Expired,
-        408 | 429 | 500..=599 => Opened::Later(format!("HTTP {code}").into()),
-        _ => Opened::Never(format!("HTTP {code}").into()),
+        404 if wire.has_session() => StreamOpenOutcome::SessionExpired,
+        408 | 429 | 500..=599 => StreamOpenOutcome::Retry(format!("HTTP {code}").into()),
+        _ => StreamOpenOutcome::Unsupported(format!("HTTP {code}").into()),
     }
 }
 
@@ -71,88 +70,89 @@ pub(super) async fn next(
     }
 }
 
-/// How long to wait before coming back: as the server wants it, within reason.
-pub(super) fn pause(parser: &SseParser, otherwise: Duration) -> Duration {
-    const SHORTEST: Duration = Duration::from_millis(100);
-    const LONGEST: Duration = Duration::from_secs(300);
-    parser.retry().unwrap_or(otherwise).clamp(SHORTEST, LONGEST)
+pub(super) fn reconnect_delay(parser: &SseParser, otherwise: Duration) -> Duration {
+    const MIN_DELAY: Duration = Duration::from_millis(100);
+    const MAX_DELAY: Duration = Duration::from_secs(300);
+    parser
+        .retry()
+        .unwrap_or(otherwise)
+        .clamp(MIN_DELAY, MAX_DELAY)
 }
 
-/// Delivers everything a stream says, to its end.
-pub(super) async fn deliver(wire: &Wire, response: &mut Response, parser: &mut SseParser) {
+pub(super) async fn deliver(wire: &HttpWire, response: &mut Response, parser: &mut SseParser) {
     loop {
         match next(response, parser).await {
             Ok(Some(event)) => deliver_event(wire, event),
             Ok(None) => return,
             Err(error) => {
-                let trouble = wire.endpoint.trouble(error);
-                return debug!(server = %wire.server, error = ?trouble, "the stream of the server's messages broke off");
+                let error = wire.endpoint.classify_error(error);
+                return debug!(server = %wire.server, error = ?error, "the stream of the server's messages broke off");
             }
         }
     }
 }
 
-fn deliver_event(wire: &Wire, event: SseEvent) {
+fn deliver_event(wire: &HttpWire, event: SseEvent) {
     match event {
-        SseEvent::Data { kind, data } if kind == "message" => match Message::parse(&data) {
-            Ok(message) => wire.outlet.message(message),
-            Err(error) => wire
-                .outlet
-                .lost(id_in(&data), Lost::Broken(error.to_string())),
+        SseEvent::Data { kind, data } if kind == "message" => match RpcMessage::parse(&data) {
+            Ok(message) => wire.inbox.message(message),
+            Err(error) => wire.inbox.lost(
+                leading_id(&data),
+                UnreadableAnswer::Broken(error.to_string()),
+            ),
         },
         SseEvent::Data { .. } => {}
         SseEvent::TooLarge { bytes, head } => {
             let limit = wire.endpoint.max_message() as u64;
-            let problem = Lost::TooLarge { bytes, limit };
-            wire.outlet.lost(id_in(&head), problem);
+            let problem = UnreadableAnswer::TooLarge { bytes, limit };
+            wire.inbox.lost(leading_id(&head), problem);
         }
     }
 }
 
-/// Listens to what the server has to say on its own, for as long as there is a session.
-pub(super) async fn listen(wire: &Wire) {
+pub(super) async fn listen(wire: &HttpWire) {
     let mut parser = SseParser::new(wire.endpoint.max_message());
     let mut was_open = false;
     let mut fruitless = 0;
     let server = &wire.server;
-    while fruitless < FRUITLESS {
+    while fruitless < MAX_FRUITLESS_OPENS {
         let since = Instant::now();
         fruitless += 1;
         let opened = open(wire, &mut parser).await;
         wire.gate.open();
         match opened {
-            Opened::Stream(mut response) => {
+            StreamOpenOutcome::Stream(mut response) => {
                 was_open = true;
                 deliver(wire, &mut response, &mut parser).await;
-                if parser.take_progress() || since.elapsed() >= WORTHWHILE {
+                if parser.take_progress() || since.elapsed() >= USEFUL_STREAM_TIME {
                     fruitless = 0;
                 }
             }
-            Opened::Later(reason) => {
+            StreamOpenOutcome::Retry(reason) => {
                 debug!(%server, %reason, "no stream of the server's messages yet");
             }
-            Opened::Never(reason) => {
+            StreamOpenOutcome::Unsupported(reason) => {
                 return debug!(%server, %reason, "the server has no stream of messages of its own");
             }
-            // Right after the handshake it only means that there is no such stream.
-            Opened::Expired if !was_open => return,
-            Opened::Expired => return wire.session_lost(),
-            Opened::Gone(reason) => return wire.outlet.closed(reason),
+            // Right after the handshake, 404 only means that the server has no such stream.
+            StreamOpenOutcome::SessionExpired if !was_open => return,
+            StreamOpenOutcome::SessionExpired => return wire.session_lost(),
+            StreamOpenOutcome::Unreachable(reason) => return wire.inbox.closed(reason),
         }
-        tokio::time::sleep(pause(&parser, COME_BACK)).await;
+        tokio::time::sleep(reconnect_delay(&parser, REOPEN_DELAY)).await;
     }
-    warn!(%server, "the stream of the server's messages ends again and again; going on without it");
+    warn!(%server, "the server's event stream keeps ending; continuing without it");
 }
 
-/// The id of an answer of which only the beginning is known, or which is broken.
-fn id_in(head: &[u8]) -> Option<u64> {
+// Finds the id in the first bytes of a response that is truncated or broken.
+fn leading_id(head: &[u8]) -> Option<u64> {
     const NAME: &[u8] = b"\"id\"";
     let head = &head[..head.len().min(256)];
     let at = head.windows(NAME.len()).position(|part| part == NAME)?;
     let rest = head[at + NAME.len()..].trim_ascii_start();
     let rest = rest.strip_prefix(b":")?.trim_ascii_start();
     let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
-    // A number that is cut off, or only begins like an id, is none.
+    // A truncated number, or one that only starts like an id, doesn't count.
     if !matches!(rest.get(digits)?, b',' | b'}' | b' ') {
         return None;
     }
@@ -175,7 +175,7 @@ mod tests {
             (r#"{"result":"#, None),
             (r#"{"id"#, None),
         ] {
-            assert_eq!(id_in(head.as_bytes()), expected, "{head}");
+            assert_eq!(leading_id(head.as_bytes()), expected, "{head}");
         }
     }
 
@@ -190,7 +190,7 @@ mod tests {
             let mut parser = SseParser::new(100);
             parser.feed(text.as_bytes());
             assert_eq!(parser.next(), None);
-            let pause = pause(&parser, Duration::from_millis(700));
+            let pause = reconnect_delay(&parser, Duration::from_millis(700));
             assert_eq!(pause, Duration::from_millis(expected), "{text}");
         }
     }

@@ -1,7 +1,7 @@
-//! Against servers on this machine.
+//! Tests of the HTTP transport against scripted servers on loopback.
 
 mod answers;
+mod redirects;
 mod server;
 mod sessions;
-mod steering;
 mod streams;

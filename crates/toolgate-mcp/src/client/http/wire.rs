@@ -1,58 +1,66 @@
-//! What the requests of one connection have in common: where they go, what they carry, and where their answers are put.
+//! State shared by the requests of one connection: address, session, headers, and the inbox.
 
 use bytes::Bytes;
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use reqwest::header::{HeaderMap, HeaderValue};
 use reqwest::{Method, Response, Url};
 
-use super::endpoint::{Endpoint, Trouble};
-use super::gate::Gate;
+use super::call_gate::CallGate;
+use super::closable_inbox::ClosableInbox;
+use super::endpoint::{EndpointError, ServerEndpoint};
 use super::headers::{self, SESSION};
-use super::outlet::Outlet;
-use crate::Era;
-use crate::client::message::Outgoing;
+use crate::ProtocolEra;
+use crate::client::message::OutgoingMessage;
 use crate::era::MODERN;
 
-/// A longer session id is no session id.
-const LONGEST_SESSION: usize = 1024;
+// A longer session id is ignored.
+const MAX_SESSION_LEN: usize = 1024;
 pub(super) const EXPIRED: &str = "session expired";
 
-pub(super) struct Wire {
+pub(super) struct HttpWire {
     pub(super) server: String,
-    pub(super) endpoint: Endpoint,
-    pub(super) outlet: Outlet,
-    /// Where messages go; none: to the endpoint itself.
+    pub(super) endpoint: ServerEndpoint,
+    pub(super) inbox: ClosableInbox,
     pub(super) post_to: Option<Url>,
-    pub(super) gate: Gate,
-    state: Mutex<State>,
+    pub(super) gate: CallGate,
+    state: Mutex<WireState>,
 }
 
 #[derive(Default)]
-struct State {
-    era: Option<Era>,
+struct WireState {
+    era: Option<ProtocolEra>,
     revision: Option<String>,
     session: Option<HeaderValue>,
 }
 
-impl Wire {
+impl WireState {
+    fn add_to(&self, headers: &mut HeaderMap) {
+        headers::add_session(headers, self.session.as_ref(), self.revision.as_deref());
+    }
+}
+
+impl HttpWire {
     pub(super) fn new(
         server: &str,
-        endpoint: Endpoint,
-        outlet: Outlet,
+        endpoint: ServerEndpoint,
+        inbox: ClosableInbox,
         post_to: Option<Url>,
     ) -> Self {
         Self {
             server: server.to_owned(),
             endpoint,
-            outlet,
+            inbox,
             post_to,
-            gate: Gate::default(),
+            gate: CallGate::default(),
             state: Mutex::default(),
         }
     }
 
-    /// Sends one message. Says whether it was part of a session.
-    pub(super) async fn post(&self, message: Outgoing) -> Result<(Response, bool), Trouble> {
+    /// Sends one message. Returns the response, and whether the message carried a session id.
+    pub(super) async fn post(
+        &self,
+        message: OutgoingMessage,
+    ) -> Result<(Response, bool), EndpointError> {
         let (headers, in_session) = self.headers(&message);
         let url = self.post_to.as_ref().unwrap_or(self.endpoint.url());
         let body = Bytes::from(message.body);
@@ -64,17 +72,12 @@ impl Wire {
         Ok((response, in_session))
     }
 
-    /// Asks for the stream of the session, behind an event if that is known.
-    pub(super) async fn open_stream(&self, last_event: Option<&[u8]>) -> Result<Response, Trouble> {
-        let mut headers = headers::of_stream(last_event);
-        {
-            let state = self.state();
-            headers::add_session(
-                &mut headers,
-                state.session.as_ref(),
-                state.revision.as_deref(),
-            );
-        }
+    pub(super) async fn open_stream(
+        &self,
+        last_event: Option<&[u8]>,
+    ) -> Result<Response, EndpointError> {
+        let mut headers = headers::stream_headers(last_event);
+        self.state.lock().add_to(&mut headers);
         let url = self.endpoint.url();
         self.endpoint
             .request(Method::GET, url, headers, Bytes::new())
@@ -84,7 +87,7 @@ impl Wire {
     pub(super) async fn end_session(&self) {
         let mut headers = HeaderMap::new();
         {
-            let mut state = self.state();
+            let mut state = self.state.lock();
             let Some(session) = state.session.take() else {
                 return;
             };
@@ -94,69 +97,63 @@ impl Wire {
         let asked = self
             .endpoint
             .request(Method::DELETE, url, headers, Bytes::new());
-        if let Err(trouble) = asked.await {
-            tracing::debug!(server = %self.server, error = ?trouble, "the session could not be ended");
+        if let Err(error) = asked.await {
+            tracing::debug!(server = %self.server, error = ?error, "the session could not be ended");
         }
     }
 
-    /// The server does not know us any more: somebody has to begin anew, but not here.
+    /// The server has forgotten the session. Closes the connection; supervision starts a new one.
     pub(super) fn session_lost(&self) {
-        self.state().session = None;
-        self.outlet.closed(EXPIRED);
+        self.state.lock().session = None;
+        self.inbox.closed(EXPIRED);
     }
 
-    pub(super) fn agreed(&self, era: Era, revision: &str) {
-        let mut state = self.state();
+    pub(super) fn set_protocol(&self, era: ProtocolEra, revision: &str) {
+        let mut state = self.state.lock();
         state.era = Some(era);
         state.revision = Some(revision.to_owned());
     }
 
     pub(super) fn is_modern(&self) -> bool {
-        self.state().era == Some(Era::Modern)
+        self.state.lock().era == Some(ProtocolEra::Modern)
     }
 
     pub(super) fn has_session(&self) -> bool {
-        self.state().session.is_some()
+        self.state.lock().session.is_some()
     }
 
-    fn headers(&self, message: &Outgoing) -> (HeaderMap, bool) {
-        let mut state = self.state();
-        // Until there is an agreement, the first request of a handshake shows what is tried.
+    fn headers(&self, message: &OutgoingMessage) -> (HeaderMap, bool) {
+        let mut state = self.state.lock();
+        // Before anything is negotiated, the first request of a handshake declares
+        // the era it tries.
         match message.method {
             Some("server/discover") => {
-                *state = State {
-                    era: Some(Era::Modern),
+                *state = WireState {
+                    era: Some(ProtocolEra::Modern),
                     revision: Some(MODERN.to_owned()),
                     session: None,
                 };
             }
             Some("initialize") => {
-                *state = State {
-                    era: Some(Era::Legacy),
-                    ..State::default()
+                *state = WireState {
+                    era: Some(ProtocolEra::Legacy),
+                    ..WireState::default()
                 };
             }
             _ => {}
         }
-        let mut headers = headers::of_message(message, state.era);
-        headers::add_session(
-            &mut headers,
-            state.session.as_ref(),
-            state.revision.as_deref(),
-        );
+        let mut headers = headers::message_headers(message, state.era);
+        state.add_to(&mut headers);
         (headers, state.session.is_some())
     }
 
     fn begin_session(&self, response: &Response) {
         let session = response.headers().get(SESSION).cloned();
-        let usable = |id: &HeaderValue| (1..=LONGEST_SESSION).contains(&id.len());
-        self.state().session = session.filter(usable).map(|mut id| {
+        let usable = |id: &HeaderValue| (1..=MAX_SESSION_LEN).contains(&id.len());
+        self.state.lock().session = session.filter(usable).map(|mut id| {
+            // Keeps the id out of debug output of the headers.
             id.set_sensitive(true);
             id
         });
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock()
     }
 }

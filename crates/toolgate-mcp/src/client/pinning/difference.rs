@@ -1,40 +1,34 @@
-//! What differs between two definitions of a tool, for a person to judge.
+//! Differences between two definitions of a tool, for a person to judge.
 
 use std::collections::BTreeSet;
 
 use serde::Serialize;
 use serde_json::{Map, Value};
-use toolgate_core::{Redactor, bounded};
+use toolgate_core::{Redactor, truncate};
 
 use super::{PINNED, ToolChange, ToolChangeKind};
 
-/// The longest way to a value that is shown, in bytes.
-pub(super) const LONGEST_PATH: usize = 200;
-/// How much of each side is shown, in bytes.
-const LONGEST_SIDE: usize = 2000;
-const LONGEST_LOGGED: usize = 300;
-/// How much of what is the same is shown before a difference.
+pub(super) const MAX_PATH_LEN: usize = 200;
+const MAX_SIDE_LEN: usize = 2000;
+const MAX_LOGGED_LEN: usize = 300;
 const BEFORE: usize = 40;
-/// Differences of one tool that are shown, and logged.
-const MOST: usize = 20;
-const MOST_LOGGED: usize = 5;
+const MAX_SHOWN: usize = 20;
+const MAX_LOGGED: usize = 5;
 
-/// One value that isn't what it was.
+/// One difference between a tool's definition and the one that a person agreed to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
-pub struct Difference {
-    /// Where, such as `inputSchema.properties.file.type`.
+pub struct DefinitionDifference {
+    /// The JSON path, such as `inputSchema.properties.file.type`.
     pub path: String,
-    /// What was agreed to; nothing if it wasn't there.
     pub before: Option<String>,
-    /// What it is now; nothing if it is gone.
     pub after: Option<String>,
 }
 
-impl Difference {
+impl DefinitionDifference {
     fn line(&self, longest: usize) -> String {
         let side = |text: &Option<String>| match text {
-            Some(text) => bounded(text, longest),
+            Some(text) => truncate(text, longest),
             None => "(none)".to_owned(),
         };
         let (before, after) = (side(&self.before), side(&self.after));
@@ -47,7 +41,7 @@ impl Difference {
     }
 }
 
-impl std::fmt::Display for Difference {
+impl std::fmt::Display for DefinitionDifference {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.line(usize::MAX))
     }
@@ -55,12 +49,12 @@ impl std::fmt::Display for Difference {
 
 impl ToolChange {
     pub(super) fn log_line(&self) -> String {
-        let shown = self.differences.iter().take(MOST_LOGGED);
-        let mut parts: Vec<String> = shown.map(|one| one.line(LONGEST_LOGGED)).collect();
+        let shown = self.differences.iter().take(MAX_LOGGED);
+        let mut parts: Vec<String> = shown.map(|one| one.line(MAX_LOGGED_LEN)).collect();
         if self.kind == ToolChangeKind::New {
             parts.insert(0, "new".to_owned());
         }
-        let more = self.differences.len().saturating_sub(MOST_LOGGED) + self.more;
+        let more = self.differences.len().saturating_sub(MAX_LOGGED) + self.more;
         if more > 0 {
             parts.push(format!("{more} more"));
         }
@@ -68,16 +62,17 @@ impl ToolChange {
     }
 }
 
-/// The differences between two definitions, and how many there are besides. `room` is what may still be shown, in bytes.
+/// The differences between two definitions, and how many were left out. `budget` is the remaining
+/// budget in bytes, shared by all tools of a server.
 pub(super) fn differences(
     old: &Value,
     new: &Value,
     redactor: &Redactor,
-    room: &mut usize,
-) -> (Vec<Difference>, usize) {
-    let mut found = Finder {
+    budget: &mut usize,
+) -> (Vec<DefinitionDifference>, usize) {
+    let mut found = DifferenceFinder {
         redactor,
-        room,
+        budget,
         shown: Vec::new(),
         more: 0,
     };
@@ -87,23 +82,23 @@ pub(super) fn differences(
     (found.shown, found.more)
 }
 
-struct Finder<'a> {
+struct DifferenceFinder<'a> {
     redactor: &'a Redactor,
-    room: &'a mut usize,
-    shown: Vec<Difference>,
+    budget: &'a mut usize,
+    shown: Vec<DefinitionDifference>,
     more: usize,
 }
 
-impl Finder<'_> {
+impl DifferenceFinder<'_> {
     fn compare(&mut self, path: &str, old: Option<&Value>, new: Option<&Value>) {
         match (old, new) {
             _ if old == new => {}
             (Some(Value::Object(old)), Some(Value::Object(new))) => self.descend(path, old, new),
             (Some(Value::String(old)), Some(Value::String(new))) => {
-                let (old, new) = from_difference(old, new);
+                let (old, new) = cut_common_start(old, new);
                 self.add(path, Some(old), Some(new));
             }
-            (old, new) => self.add(path, old.map(text), new.map(text)),
+            (old, new) => self.add(path, old.map(value_text), new.map(value_text)),
         }
     }
 
@@ -115,19 +110,19 @@ impl Finder<'_> {
     }
 
     fn add(&mut self, path: &str, before: Option<String>, after: Option<String>) {
-        if self.shown.len() == MOST {
+        if self.shown.len() == MAX_SHOWN {
             self.more += 1;
             return;
         }
-        let side = |text: Option<String>| text.map(|text| self.redactor.line(&text, LONGEST_SIDE));
-        let difference = Difference {
-            path: self.redactor.line(path, LONGEST_PATH),
+        let side = |text: Option<String>| text.map(|text| self.redactor.line(&text, MAX_SIDE_LEN));
+        let difference = DefinitionDifference {
+            path: self.redactor.line(path, MAX_PATH_LEN),
             before: side(before),
             after: side(after),
         };
-        match self.room.checked_sub(difference.size()) {
+        match self.budget.checked_sub(difference.size()) {
             Some(left) => {
-                *self.room = left;
+                *self.budget = left;
                 self.shown.push(difference);
             }
             None => self.more += 1,
@@ -135,15 +130,16 @@ impl Finder<'_> {
     }
 }
 
-fn text(value: &Value) -> String {
+fn value_text(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
         other => other.to_string(),
     }
 }
 
-/// Both texts from shortly before where they part.
-fn from_difference(old: &str, new: &str) -> (String, String) {
+// Cuts both texts shortly before their first difference, so that a change at the end of a
+// long text is visible.
+fn cut_common_start(old: &str, new: &str) -> (String, String) {
     let same = old.bytes().zip(new.bytes()).take_while(|(a, b)| a == b);
     let start = old.floor_char_boundary(same.count().saturating_sub(BEFORE));
     let cut = |text: &str| match start {

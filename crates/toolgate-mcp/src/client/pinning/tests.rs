@@ -4,11 +4,11 @@ use serde_json::json;
 use tempfile::TempDir;
 
 use super::*;
-use crate::{Connection, Program};
+use crate::{ServerConnection, ServerProgram};
 
 fn house() -> ServerSettings {
-    let settings = ServerSettings::new("house", Connection::Stdio(Program::default()));
-    settings.identified(&json!({ "command": "house-mcp" }), Path::new("/house"))
+    let settings = ServerSettings::new("house", ServerConnection::Stdio(ServerProgram::default()));
+    settings.with_identity(&json!({ "command": "house-mcp" }), Path::new("/house"))
 }
 
 fn with_pin(pin: PinPolicy) -> ServerSettings {
@@ -20,14 +20,14 @@ fn memory() -> (Catalogue, TempDir) {
     (Catalogue::new(folder.path()), folder)
 }
 
-/// One process that runs the server.
-struct Process {
+/// One Toolgate process that runs the server.
+struct GatewayRun {
     catalogue: Catalogue,
     settings: ServerSettings,
     pins: ToolPins,
 }
 
-impl Process {
+impl GatewayRun {
     fn start(catalogue: &Catalogue, settings: ServerSettings) -> Self {
         let pins = catalogue.pins(&settings, &Redactor::default());
         Self {
@@ -37,14 +37,14 @@ impl Process {
         }
     }
 
-    /// What is withheld after this list, by name.
+    /// Compares a list, and returns the names of withheld tools.
     fn lists(&self, tools: &[Value]) -> Vec<String> {
         let verdict = self.pins.compare(tools);
         self.catalogue.remember(&self.settings, tools);
         names(&verdict)
     }
 
-    /// What isn't as agreed to: name, what became of it, whether it is withheld.
+    /// The differences from the agreement: name, kind, and whether it is withheld.
     fn changes(&self) -> Vec<(String, ToolChangeKind, bool)> {
         let changes = self.pins.changes();
         let tools = changes.into_iter().flat_map(|changes| changes.tools);
@@ -82,26 +82,26 @@ use ToolChangeKind::{Changed, Gone, New};
 #[test]
 fn the_first_list_is_agreed_to_and_survives_a_restart() {
     let (catalogue, _folder) = memory();
-    let first = Process::start(&catalogue, house());
+    let first = GatewayRun::start(&catalogue, house());
     assert!(
         first.lists(&[]).is_empty(),
-        "an empty list is no first list"
+        "an empty list does not count as the first"
     );
     assert!(first.lists(&[destroys("wipe"), reads("look")]).is_empty());
-    let next = Process::start(&catalogue, house());
+    let next = GatewayRun::start(&catalogue, house());
     assert!(next.lists(&[reads("look"), destroys("wipe")]).is_empty());
     assert_eq!(next.changes(), []);
 }
 
 #[test]
-fn destructive_changes_are_withheld_and_others_only_told() {
+fn only_destructive_changes_are_withheld() {
     let (read_only, nothing) = (json!({ "readOnlyHint": true }), json!({}));
     let destructive = json!({ "destructiveHint": true });
     for (old, new, withheld) in [
         (&read_only, &nothing, true),
         (&read_only, &json!({ "readOnlyHint": false }), true),
         (&nothing, &destructive, true),
-        // Who takes the mark off would not be asked about any more.
+        // A server could avoid the question by removing the mark.
         (&destructive, &read_only, true),
         (&nothing, &read_only, false),
         (&nothing, &json!({ "openWorldHint": true }), false),
@@ -109,7 +109,7 @@ fn destructive_changes_are_withheld_and_others_only_told() {
         (&destructive, &destructive, true),
     ] {
         let (catalogue, _folder) = memory();
-        let process = Process::start(&catalogue, house());
+        let process = GatewayRun::start(&catalogue, house());
         process.lists(&[tool("t", "Does it", old)]);
         process.lists(&[tool("t", "Does it, and more", new)]);
         let expected = [("t".to_owned(), Changed, withheld)];
@@ -136,7 +136,7 @@ fn every_pinned_part_counts_and_nothing_else_does() {
         ),
     ] {
         let (catalogue, _folder) = memory();
-        let process = Process::start(&catalogue, house());
+        let process = GatewayRun::start(&catalogue, house());
         process.lists(std::slice::from_ref(&base));
         let mut other = base.clone();
         other[pointer] = value;
@@ -148,20 +148,20 @@ fn every_pinned_part_counts_and_nothing_else_does() {
 #[test]
 fn a_list_never_changes_the_agreement() {
     let (catalogue, _folder) = memory();
-    let process = Process::start(&catalogue, house());
+    let process = GatewayRun::start(&catalogue, house());
     process.lists(&[reads("look")]);
     for _ in 0..3 {
         assert_eq!(process.lists(&[destroys("look")]), ["look"]);
-        let next = Process::start(&catalogue, house());
+        let next = GatewayRun::start(&catalogue, house());
         assert_eq!(next.lists(&[destroys("look")]), ["look"]);
     }
     assert!(process.lists(&[reads("look")]).is_empty());
 }
 
 #[test]
-fn a_rename_is_a_tool_that_is_gone_and_one_that_is_new() {
+fn a_rename_is_a_removal_and_an_addition() {
     let (catalogue, _folder) = memory();
-    let process = Process::start(&catalogue, house());
+    let process = GatewayRun::start(&catalogue, house());
     process.lists(&[destroys("wipe"), reads("look")]);
     assert_eq!(
         process.lists(&[destroys("clean"), reads("look")]),
@@ -173,14 +173,14 @@ fn a_rename_is_a_tool_that_is_gone_and_one_that_is_new() {
     ];
     assert_eq!(process.changes(), expected);
     assert!(process.agree().is_empty());
-    // The old one was given up with that.
+    // The agreement no longer contains the old name.
     assert_eq!(process.lists(&[destroys("wipe"), reads("look")]), ["wipe"]);
 }
 
 #[test]
-fn a_tool_that_was_away_for_a_while_is_still_agreed_to() {
+fn a_tool_that_returns_is_still_agreed_to() {
     let (catalogue, _folder) = memory();
-    let process = Process::start(&catalogue, house());
+    let process = GatewayRun::start(&catalogue, house());
     process.lists(&[destroys("wipe"), reads("look")]);
     process.lists(&[reads("look")]);
     assert_eq!(process.changes(), []);
@@ -188,7 +188,7 @@ fn a_tool_that_was_away_for_a_while_is_still_agreed_to() {
 }
 
 #[test]
-fn pin_says_what_becomes_of_a_change() {
+fn the_pin_policy_decides_what_is_withheld() {
     for (pin, harmless, dangerous) in [
         (PinPolicy::AskIfDestructive, Some(false), Some(true)),
         (PinPolicy::Ask, Some(true), Some(true)),
@@ -196,9 +196,9 @@ fn pin_says_what_becomes_of_a_change() {
         (PinPolicy::Off, None, None),
     ] {
         let (catalogue, _folder) = memory();
-        let process = Process::start(&catalogue, with_pin(pin));
+        let process = GatewayRun::start(&catalogue, with_pin(pin));
         process.lists(&[reads("look")]);
-        let withheld = |process: &Process| process.changes().first().map(|change| change.2);
+        let withheld = |process: &GatewayRun| process.changes().first().map(|change| change.2);
         process.lists(&[tool("look", "Reads more", &json!({ "readOnlyHint": true }))]);
         assert_eq!(withheld(&process), harmless, "{pin:?}");
         process.lists(&[reads("look"), destroys("wipe")]);
@@ -210,22 +210,22 @@ fn pin_says_what_becomes_of_a_change() {
 fn what_the_settings_leave_out_is_neither_shown_nor_agreed_to() {
     let (catalogue, _folder) = memory();
     let few = ServerSettings {
-        excluded_tools: vec![toolgate_core::Pattern::new("wipe")],
+        excluded_tools: vec![toolgate_core::ToolPattern::new("wipe")],
         ..house()
     };
-    let process = Process::start(&catalogue, few);
+    let process = GatewayRun::start(&catalogue, few);
     process.lists(&[reads("look"), reads("wipe")]);
     process.lists(&[destroys("look"), destroys("wipe")]);
     assert_eq!(process.changes(), [("look".to_owned(), Changed, true)]);
     process.agree();
-    let all = Process::start(&catalogue, house());
+    let all = GatewayRun::start(&catalogue, house());
     assert_eq!(all.changes(), [("wipe".to_owned(), Changed, true)]);
 }
 
 #[test]
-fn nobody_agrees_to_what_was_not_shown() {
+fn agreeing_requires_the_current_hash() {
     let (catalogue, _folder) = memory();
-    let process = Process::start(&catalogue, house());
+    let process = GatewayRun::start(&catalogue, house());
     process.lists(&[reads("look")]);
     process.lists(&[destroys("look")]);
     let shown = process.pins.changes().unwrap().hash;
@@ -238,11 +238,11 @@ fn nobody_agrees_to_what_was_not_shown() {
 #[test]
 fn an_agreement_in_one_process_is_noticed_in_the_other() {
     let (catalogue, _folder) = memory();
-    let [gateway, command] = [(); 2].map(|()| Process::start(&catalogue, house()));
+    let [gateway, command] = [(); 2].map(|()| GatewayRun::start(&catalogue, house()));
     gateway.lists(&[reads("look")]);
     assert_eq!(gateway.lists(&[destroys("look")]), ["look"]);
     assert!(gateway.pins.refresh().is_none());
-    // The command reads what was listed last, and starts nothing.
+    // The command reads the remembered list and starts no server.
     let changes = catalogue.changes(&house(), &Redactor::default()).unwrap();
     assert_eq!(changes.withheld(), 1);
     catalogue.agree_to_changes(&house(), &changes.hash).unwrap();
@@ -253,28 +253,28 @@ fn an_agreement_in_one_process_is_noticed_in_the_other() {
 }
 
 #[test]
-fn of_two_first_lists_the_first_that_is_written_counts() {
+fn the_first_written_list_is_agreed_to() {
     let (catalogue, _folder) = memory();
-    let [one, two] = [(); 2].map(|()| Process::start(&catalogue, house()));
+    let [one, two] = [(); 2].map(|()| GatewayRun::start(&catalogue, house()));
     assert!(one.lists(&[reads("look")]).is_empty());
     assert_eq!(two.lists(&[destroys("look")]), ["look"]);
-    assert_eq!(Process::start(&catalogue, house()).changes().len(), 1);
+    assert_eq!(GatewayRun::start(&catalogue, house()).changes().len(), 1);
 }
 
 #[test]
-fn another_entry_is_another_server_and_its_first_use() {
+fn a_changed_entry_is_a_new_server() {
     let (catalogue, _folder) = memory();
-    Process::start(&catalogue, house()).lists(&[reads("look")]);
-    let other = ServerSettings::new("house", Connection::Stdio(Program::default()))
-        .identified(&json!({ "command": "other" }), Path::new("/house"));
-    let other = Process::start(&catalogue, other);
+    GatewayRun::start(&catalogue, house()).lists(&[reads("look")]);
+    let other = ServerSettings::new("house", ServerConnection::Stdio(ServerProgram::default()))
+        .with_identity(&json!({ "command": "other" }), Path::new("/house"));
+    let other = GatewayRun::start(&catalogue, other);
     assert!(other.lists(&[destroys("look")]).is_empty());
 }
 
 #[test]
 fn without_a_memory_the_first_list_of_the_run_is_agreed_to() {
-    let nameless = ServerSettings::new("house", Connection::Stdio(Program::default()));
-    let process = Process::start(&Catalogue::default(), nameless.clone());
+    let nameless = ServerSettings::new("house", ServerConnection::Stdio(ServerProgram::default()));
+    let process = GatewayRun::start(&Catalogue::default(), nameless.clone());
     process.lists(&[reads("look")]);
     assert_eq!(process.lists(&[destroys("look")]), ["look"]);
     let slower = ServerSettings {
@@ -303,7 +303,7 @@ fn differences_are_paths_with_both_sides_redacted_escaped_and_bounded() {
         let lines: Vec<String> = shown.iter().map(ToString::to_string).collect();
         (lines, more)
     };
-    let (lines, more) = shown(&old, &new, MOST_SHOWN);
+    let (lines, more) = shown(&old, &new, MAX_DIFFERENCE_BYTES);
     let expected = [
         "annotations.readOnlyHint: true → (none)",
         "description: Reads → Reads\\n[REDACTED] \\u{200b}",
@@ -312,16 +312,16 @@ fn differences_are_paths_with_both_sides_redacted_escaped_and_bounded() {
     ];
     assert_eq!((lines, more), (expected.map(str::to_owned).to_vec(), 0));
     assert_eq!(shown(&old, &new, 10), (Vec::new(), 4));
-    // What is new at the end of a long text is shown all the same.
+    // A change at the end of a long text is shown too.
     let long = |end: &str| json!({ "description": format!("{}{end}", "x".repeat(5000)) });
-    let (lines, _) = shown(&long("é1"), &long("ê2"), MOST_SHOWN);
+    let (lines, _) = shown(&long("é1"), &long("ê2"), MAX_DIFFERENCE_BYTES);
     let same = "x".repeat(39);
     assert_eq!(lines, [format!("description: …{same}é1 → …{same}ê2")]);
     let many: Value = (0..100).map(|n| (format!("k{n}"), json!(n))).collect();
     let (lines, more) = shown(
         &json!({ "annotations": {} }),
         &json!({ "annotations": many }),
-        MOST_SHOWN,
+        MAX_DIFFERENCE_BYTES,
     );
     assert_eq!((lines.len(), more), (20, 80));
 }
@@ -329,7 +329,7 @@ fn differences_are_paths_with_both_sides_redacted_escaped_and_bounded() {
 #[test]
 fn what_a_hostile_list_makes_us_keep_is_bounded() {
     let (catalogue, _folder) = memory();
-    let process = Process::start(&catalogue, house());
+    let process = GatewayRun::start(&catalogue, house());
     process.lists(&[reads("first")]);
     let huge: Vec<Value> = (0..1000)
         .map(|n| {
@@ -343,11 +343,11 @@ fn what_a_hostile_list_makes_us_keep_is_bounded() {
     assert_eq!(process.lists(&huge).len(), 1000);
     let changes = process.pins.changes().unwrap();
     let kept = serde_json::to_string(&changes).unwrap().len();
-    assert!(kept < 2 * MOST_SHOWN, "{kept}");
+    assert!(kept < 2 * MAX_DIFFERENCE_BYTES, "{kept}");
 }
 
 proptest::proptest! {
-    /// However a server shuffles its tools and the keys of its schemas, they are the same tools.
+    /// Shuffled tools and schema keys are the same tools.
     #[test]
     fn order_does_not_matter(order in proptest::collection::vec(0_usize..1000, 12)) {
         let keys = ["alpha", "beta", "gamma", "delta"];

@@ -1,18 +1,17 @@
-//! Whether connected servers can do their work: who asks, and who waits for the first answers.
+//! Health checks of connected servers.
 
 use toolgate_core::{Limits, Policy, ToolExecutor};
 
 use super::Servers;
 
 impl Servers {
-    /// From now on, connected servers are asked whether they can do their work: by their health tool, through this executor. It
-    /// should neither log nor record its calls, which come every few seconds.
+    /// Starts health checks: each server's health tool is called through this executor every few
+    /// seconds, so it should neither log nor record its calls.
     pub fn watch_health(&self, executor: ToolExecutor) {
         let shared = &self.inner.shared;
         shared.health_executor.send_replace(Some(executor));
     }
 
-    /// Asks health tools under these rules from now on, if they are asked at all.
     pub fn set_health_rules(&self, limits: Limits, policy: Policy) {
         let executor = self.inner.shared.health_executor.borrow();
         if let Some(executor) = &*executor {
@@ -20,13 +19,11 @@ impl Servers {
         }
     }
 
-    /// Returns when every server is connected or has failed its first round, and what is connected was asked for its health.
-    /// Without [`watch_health`](Self::watch_health) nobody asks, and that is never so for a server with a health tool.
-    pub async fn checked(&self) {
-        self.until(|members| {
-            let mut boards = members.list.iter().map(|member| &member.board);
-            boards.all(|board| board.is_settled() && board.is_checked())
-        })
-        .await;
+    /// Returns once every server is settled and every connected one has a health report.
+    /// Never returns if a server has a health tool but
+    /// [`watch_health`](Self::watch_health) was not called.
+    pub async fn wait_health_checked(&self) {
+        self.wait_for_all(|board| board.is_settled() && board.is_checked())
+            .await;
     }
 }

@@ -1,4 +1,4 @@
-//! What the servers of one program have in common.
+//! Options shared by all servers of a program.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -9,42 +9,37 @@ use super::super::catalogue::Catalogue;
 use super::super::health::ServerHealth;
 use super::super::questions::Elicitor;
 use super::super::stdio::MAX_MESSAGE;
-use super::super::stdio::guard::Guard;
-use super::super::stdio::sandbox::Launcher;
+use super::super::stdio::guard::ServerGuard;
+use super::super::stdio::sandbox::SandboxLauncher;
 use crate::RetryPolicy;
 
-/// What all servers have in common.
+/// What all [`Servers`](crate::Servers) share, besides the settings of each.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct ServersOptions {
-    /// When a server that does not connect is tried again.
     pub retry: RetryPolicy,
-    /// Takes secrets out of what servers say.
+    /// Removes secrets from server output.
     pub redactor: Redactor,
-    /// Where the servers are configured, for a person to look.
+    /// The configuration file, as named in messages to people.
     pub file: Option<PathBuf>,
-    /// Ends the servers if this program is killed.
-    pub guard: Guard,
-    /// Confines servers that have a sandbox; without one they aren't started.
-    pub launcher: Launcher,
-    /// Answers what servers ask of a person; without one, such questions are declined.
+    pub guard: ServerGuard,
+    /// Confines servers that have a sandbox. Without a launcher they aren't started.
+    pub launcher: SandboxLauncher,
+    /// Puts questions of servers to a person. Without it, they are declined.
     pub elicitor: Option<Arc<dyn Elicitor>>,
-    /// Folders that servers may ask for.
+    /// Folders returned to servers that ask for roots.
     pub roots: Vec<PathBuf>,
-    /// The largest message that is read from a server, in bytes.
+    /// Largest message accepted from a server, in bytes.
     pub max_message: usize,
-    /// The service that reports on these servers.
     pub health: ServerHealth,
-    /// Remembers what servers offered in earlier runs.
     pub catalogue: Catalogue,
-    /// True starts a server only once it is needed: when one of its tools is called, when a name is
-    /// looked up that no server is known to have, or when [`settled`](crate::Servers::settled) or
-    /// [`start_unseen`](crate::Servers::start_unseen) asks for it. False starts all at once.
+    /// If true, a server starts only once it is needed: one of its tools is called, a name is
+    /// looked up that no server is known to have, or [`settled`](crate::Servers::settled) or
+    /// [`start_unseen`](crate::Servers::start_unseen) is called. If false, all start at once.
     pub on_demand: bool,
 }
 
 impl ServersOptions {
-    /// The usual ones.
     pub fn new() -> Self {
         Self::default()
     }
@@ -56,8 +51,8 @@ impl Default for ServersOptions {
             retry: RetryPolicy::default(),
             redactor: Redactor::default(),
             file: None,
-            guard: Guard::none(),
-            launcher: Launcher::none(),
+            guard: ServerGuard::none(),
+            launcher: SandboxLauncher::none(),
             elicitor: None,
             roots: Vec::new(),
             max_message: MAX_MESSAGE,

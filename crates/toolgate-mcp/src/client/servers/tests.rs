@@ -1,4 +1,4 @@
-//! Supervision, with servers that are played, under a clock that is.
+//! Tests of supervision with scripted servers and a paused clock.
 
 mod apply;
 mod connecting;
@@ -15,35 +15,35 @@ use futures::future::BoxFuture;
 use serde_json::json;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep};
-use toolgate_core::{FunctionTool, Redactor, Source, Tool, ToolDefinition, ToolError};
+use toolgate_core::{FunctionTool, Redactor, Tool, ToolDefinition, ToolError, ToolSource};
 use tracing::subscriber::DefaultGuard;
 
 use super::super::catalogue::Catalogue;
 use super::super::connect::ConnectError;
+use super::super::connection::{ConnectedServer, ServerOutput, SupervisedConnection, ToolOffer};
 use super::super::health::ServerHealth;
-use super::super::peer::{Offer, Peer, Reached, Vitals};
-use super::super::scripted::{Does, Scripted};
-use super::super::session::Session;
-use super::super::transport::End;
+use super::super::session::ClientSession;
+use super::super::tests::scripted_server::{ScriptedReply, ScriptedServer};
+use super::super::transport::SessionEnd;
 use super::*;
-use crate::{Connection, Era, Program, ServerState};
+use crate::{ProtocolEra, ServerConnection, ServerProgram, ServerState};
 
-/// What a server does at one start.
+/// What a scripted server does at one start.
 #[derive(Clone)]
-enum Act {
-    /// Fails after a while, with this on stderr.
+enum ScriptedStart {
+    /// Fails after a delay, with this text on stderr.
     Fail(Duration, &'static str),
-    /// There is no such program.
+    /// The program doesn't exist.
     Missing,
-    /// Fails in a way that will not get better.
+    /// Fails permanently.
     Hopeless,
-    /// Says nothing until patience ends.
+    /// Never answers.
     Hang,
-    /// Connects after a while.
+    /// Connects after a delay.
     Connect(Duration),
-    /// Connects, and dies after a while.
+    /// Connects at once and dies after a delay.
     Die(Duration),
-    /// A mistake of ours.
+    /// Panics, as by a bug of ours.
     Panic,
 }
 
@@ -53,41 +53,40 @@ fn seconds(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
 }
 
-/// Plays servers by a script; the last act is repeated for ever.
+/// Plays each server by its script; the last act repeats forever.
 #[derive(Default)]
-struct Stage {
-    scripts: Mutex<HashMap<String, VecDeque<Act>>>,
+struct ScriptedConnector {
+    scripts: Mutex<HashMap<String, VecDeque<ScriptedStart>>>,
     starts: Mutex<Vec<(String, Instant)>>,
-    links: Mutex<HashMap<String, Link>>,
-    peers: Mutex<HashMap<String, Arc<Player>>>,
+    links: Mutex<HashMap<String, ServerLink>>,
+    peers: Mutex<HashMap<String, Arc<ScriptedConnection>>>,
     patience: Mutex<Vec<Duration>>,
-    /// What the health tools of servers answer, by server.
-    health: Mutex<HashMap<String, Arc<health::Answers>>>,
+    /// Answers of health tools, by server.
+    health: Mutex<HashMap<String, Arc<health::HealthAnswers>>>,
     at_once: AtomicUsize,
     most_at_once: AtomicUsize,
-    /// How long the processes of a server take to be gone.
+    /// How long the processes of a server take to end.
     clearing: Mutex<Duration>,
 }
 
-/// One connected server.
-struct Player {
+struct ScriptedConnection {
     server: String,
     tools: Mutex<Result<Vec<(String, String)>, String>>,
     changed: Notify,
     listings: AtomicUsize,
-    session: Arc<Session>,
+    session: Arc<ClientSession>,
     closed: AtomicBool,
     close_takes: Mutex<Duration>,
-    health: Arc<health::Answers>,
+    health: Arc<health::HealthAnswers>,
 }
 
-impl Reach for Stage {
-    fn reach<'a>(
+impl ServerConnector for ScriptedConnector {
+    fn connect<'a>(
         &'a self,
         settings: &'a ServerSettings,
-        link: &'a Link,
+        link: &'a ServerLink,
         patience: Duration,
-    ) -> BoxFuture<'a, Result<Reached, ConnectError>> {
+    ) -> BoxFuture<'a, Result<ConnectedServer, ConnectError>> {
         let name = settings.name.clone();
         self.starts.lock().push((name.clone(), Instant::now()));
         self.links.lock().insert(name.clone(), link.clone());
@@ -109,35 +108,35 @@ impl Reach for Stage {
         })
     }
 
-    fn cleared<'a>(&'a self, _server: &'a str) -> BoxFuture<'a, ()> {
+    fn wait_cleared<'a>(&'a self, _server: &'a str) -> BoxFuture<'a, ()> {
         let clearing = *self.clearing.lock();
         Box::pin(sleep(clearing))
     }
 
-    fn vitals(&self, server: &str) -> Vitals {
-        Vitals {
-            polluted: 2,
-            polluted_lines: vec!["hello".to_owned()],
+    fn output(&self, server: &str) -> ServerOutput {
+        ServerOutput {
+            stray_line_count: 2,
+            stray_lines: vec!["hello".to_owned()],
             stderr: vec![format!("stderr of {server}")],
         }
     }
 }
 
-impl Stage {
+impl ScriptedConnector {
     async fn play(
         &self,
         name: &str,
-        act: Act,
+        act: ScriptedStart,
         patience: Duration,
-    ) -> Result<Reached, ConnectError> {
+    ) -> Result<ConnectedServer, ConnectError> {
         let refused = |reason: &str, stderr: &str, hopeless| ConnectError {
             reason: reason.into(),
             stderr: stderr.lines().map(str::to_owned).collect(),
-            hopeless,
-            not_started: false,
+            is_permanent: hopeless,
+            is_not_started: false,
         };
         let life = match act {
-            Act::Fail(after, stderr) => {
+            ScriptedStart::Fail(after, stderr) => {
                 sleep(after).await;
                 return Err(refused(
                     "it stopped during the handshake (exit status 3)",
@@ -145,25 +144,27 @@ impl Stage {
                     false,
                 ));
             }
-            Act::Missing => {
+            ScriptedStart::Missing => {
                 return Err(ConnectError {
-                    not_started: true,
+                    is_not_started: true,
                     ..refused("command 'a' was not found on the PATH", "", false)
                 });
             }
-            Act::Hopeless => return Err(refused("the server wants a login (HTTP 401)", "", true)),
-            Act::Hang => {
+            ScriptedStart::Hopeless => {
+                return Err(refused("the server wants a login (HTTP 401)", "", true));
+            }
+            ScriptedStart::Hang => {
                 sleep(patience).await;
                 return Err(refused("no answer to the handshake", "", false));
             }
-            Act::Panic => panic!("a mistake"),
-            Act::Connect(after) => {
+            ScriptedStart::Panic => panic!("a mistake"),
+            ScriptedStart::Connect(after) => {
                 sleep(after).await;
                 None
             }
-            Act::Die(after) => Some(after),
+            ScriptedStart::Die(after) => Some(after),
         };
-        let mut player = Player::new(name);
+        let mut player = ScriptedConnection::new(name);
         if let Some(health) = self.health.lock().get(name) {
             player.health = Arc::clone(health);
         }
@@ -179,21 +180,21 @@ impl Stage {
         self.peers
             .lock()
             .insert(name.to_owned(), Arc::clone(&player));
-        Ok(Reached {
+        Ok(ConnectedServer {
             peer: player,
             offer,
         })
     }
 
-    fn peer(&self, name: &str) -> Arc<Player> {
+    fn peer(&self, name: &str) -> Arc<ScriptedConnection> {
         Arc::clone(&self.peers.lock()[name])
     }
 
-    fn link(&self, name: &str) -> Link {
+    fn link(&self, name: &str) -> ServerLink {
         self.links.lock()[name].clone()
     }
 
-    /// When a server was started, in seconds.
+    /// The start times of a server in seconds since `begin`.
     fn starts(&self, name: &str, begin: Instant) -> Vec<f64> {
         let starts = self.starts.lock();
         let of = starts.iter().filter(|(server, _)| server == name);
@@ -202,9 +203,9 @@ impl Stage {
     }
 }
 
-impl Player {
+impl ScriptedConnection {
     fn new(server: &str) -> Self {
-        let (session, _) = Scripted::session(|_, _| Does::Nothing);
+        let (session, _) = ScriptedServer::session(|_, _| ScriptedReply::Nothing);
         Self {
             server: server.to_owned(),
             tools: Mutex::new(Ok(vec![(format!("{server}_tool"), "Does it".to_owned())])),
@@ -217,12 +218,12 @@ impl Player {
         }
     }
 
-    fn offering(&self) -> Result<Offer, String> {
+    fn offering(&self) -> Result<ToolOffer, String> {
         let tools = self.tools.lock().clone()?;
         let tools = tools
             .iter()
-            .map(|(name, text)| tool(name, text, Source::Mcp(self.server.clone())));
-        Ok(Offer {
+            .map(|(name, text)| tool(name, text, ToolSource::Mcp(self.server.clone())));
+        Ok(ToolOffer {
             tools: tools.chain(self.health.tool(&self.server)).collect(),
             listed: self.tools.lock().clone()?.iter().map(definition).collect(),
             refused: Vec::new(),
@@ -237,14 +238,14 @@ impl Player {
         self.changed.notify_one();
     }
 
-    fn die(&self, end: End) {
+    fn die(&self, end: SessionEnd) {
         self.session.inbox().closed(end);
     }
 }
 
-impl Peer for Player {
-    fn era(&self) -> Era {
-        Era::Legacy
+impl SupervisedConnection for ScriptedConnection {
+    fn era(&self) -> ProtocolEra {
+        ProtocolEra::Legacy
     }
     fn revision(&self) -> Option<String> {
         self.session.revision()
@@ -252,17 +253,17 @@ impl Peer for Player {
     fn pid(&self) -> Option<u32> {
         Some(7)
     }
-    fn open(&self, link: &Link) {
-        link.up(Arc::clone(&self.session));
+    fn attach(&self, link: &ServerLink) {
+        link.set_up(Arc::clone(&self.session));
     }
-    fn offer(&self) -> BoxFuture<'_, Result<Offer, String>> {
+    fn list_tools(&self) -> BoxFuture<'_, Result<ToolOffer, String>> {
         self.listings.fetch_add(1, Ordering::SeqCst);
         Box::pin(async { self.offering() })
     }
     fn tools_changed(&self) -> BoxFuture<'_, ()> {
         Box::pin(self.changed.notified())
     }
-    fn ended(&self) -> BoxFuture<'_, End> {
+    fn ended(&self) -> BoxFuture<'_, SessionEnd> {
         Box::pin(self.session.ended())
     }
     fn close(&self) -> BoxFuture<'_, ()> {
@@ -271,47 +272,47 @@ impl Peer for Player {
     }
 }
 
-fn exit(status: &str) -> End {
-    End {
+fn exit(status: &str) -> SessionEnd {
+    SessionEnd {
         status: status.into(),
         stderr: vec!["Traceback".to_owned()],
     }
 }
 
-/// As a server lists it. What is called `wipe…` says that it is destructive.
+/// A `tools/list` entry. A name that starts with `wipe` is marked destructive.
 fn definition((name, text): &(String, String)) -> serde_json::Value {
     let annotations = json!({ "destructiveHint": name.starts_with("wipe") });
     json!({ "name": name, "description": text, "inputSchema": { "type": "object" }, "annotations": annotations })
 }
 
-fn tool(name: &str, description: &str, source: Source) -> Arc<dyn Tool> {
+fn tool(name: &str, description: &str, source: ToolSource) -> Arc<dyn Tool> {
     let definition = ToolDefinition::builder(name, description, json!({ "type": "object" }));
     let run = async |_: serde_json::Value, _| Ok::<_, ToolError>("done");
-    Arc::new(FunctionTool::defined(definition.source(source), run).unwrap())
+    Arc::new(FunctionTool::with_definition(definition.source(source), run).unwrap())
 }
 
 fn server(name: &str) -> ServerSettings {
-    let program = Program {
+    let program = ServerProgram {
         command: format!("{name}-command"),
-        ..Program::default()
+        ..ServerProgram::default()
     };
-    ServerSettings::new(name, Connection::Stdio(program))
+    ServerSettings::new(name, ServerConnection::Stdio(program))
 }
 
-/// Servers on a stage, the clock at nought, the log at hand.
-struct House {
+/// Scripted servers, the time of the start, and the log.
+struct SupervisionTest {
     servers: Servers,
-    stage: Arc<Stage>,
+    stage: Arc<ScriptedConnector>,
     manager: Arc<ToolManager>,
     begin: Instant,
-    log: Log,
+    log: SupervisionLog,
     _logging: DefaultGuard,
 }
 
 #[derive(Clone, Default)]
-struct Log(Arc<Mutex<Vec<u8>>>);
+struct SupervisionLog(Arc<Mutex<Vec<u8>>>);
 
-impl Write for Log {
+impl Write for SupervisionLog {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         self.0.lock().write(bytes)
     }
@@ -320,7 +321,7 @@ impl Write for Log {
     }
 }
 
-impl Log {
+impl SupervisionLog {
     fn text(&self) -> String {
         String::from_utf8(self.0.lock().clone()).unwrap()
     }
@@ -330,14 +331,14 @@ impl Log {
     }
 }
 
-impl House {
-    /// With the built-in tools `volume` and `datetime`; nothing is started yet.
-    fn new(scripts: &[(&str, &[Act])]) -> Self {
+impl SupervisionTest {
+    /// Creates local tools `volume` and `datetime`, and starts no server.
+    fn new(scripts: &[(&str, &[ScriptedStart])]) -> Self {
         Self::with(scripts, ServersOptions::default())
     }
 
-    fn with(scripts: &[(&str, &[Act])], options: ServersOptions) -> Self {
-        let log = Log::default();
+    fn with(scripts: &[(&str, &[ScriptedStart])], options: ServersOptions) -> Self {
+        let log = SupervisionLog::default();
         let writer = log.clone();
         let subscriber = tracing_subscriber::fmt()
             .with_writer(move || writer.clone())
@@ -346,16 +347,17 @@ impl House {
             .without_time()
             .with_target(false)
             .finish();
-        let stage = Arc::new(Stage::default());
+        let stage = Arc::new(ScriptedConnector::default());
         for (name, acts) in scripts {
             let script = acts.iter().cloned().collect();
             stage.scripts.lock().insert((*name).to_owned(), script);
         }
         let manager = Arc::new(ToolManager::new());
-        manager.add_all(["volume", "datetime"].map(|name| tool(name, "Local", Source::Builtin)));
+        manager
+            .add_all(["volume", "datetime"].map(|name| tool(name, "Local", ToolSource::Builtin)));
         let reach = Arc::clone(&stage);
         Self {
-            servers: Servers::reaching(Arc::clone(&manager), options, reach),
+            servers: Servers::with_connector(Arc::clone(&manager), options, reach),
             stage,
             manager,
             begin: Instant::now(),
@@ -364,8 +366,8 @@ impl House {
         }
     }
 
-    /// The same, all of them started.
-    fn started(scripts: &[(&str, &[Act])]) -> Self {
+    /// Like `new`, but starts all servers.
+    fn started(scripts: &[(&str, &[ScriptedStart])]) -> Self {
         let house = Self::new(scripts);
         house.apply(scripts.iter().map(|(name, _)| server(name)));
         house
@@ -397,7 +399,7 @@ impl House {
         self.manager.find(tool).is_some()
     }
 
-    /// Lets the clock run until this time since the beginning.
+    /// Advances the clock to this many seconds after the start.
     async fn at(&self, time: f64) {
         tokio::time::sleep_until(self.begin + Duration::from_secs_f64(time)).await;
     }

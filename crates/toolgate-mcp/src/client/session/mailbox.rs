@@ -1,4 +1,4 @@
-//! What arrives: answers for those who wait, news, and the server's own questions.
+//! Dispatches received messages: responses, notifications, and the server's own requests.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
@@ -7,112 +7,119 @@ use serde_json::{Value, json};
 use toolgate_core::{CallContext, Progress};
 use tracing::debug;
 
-use super::encode::line;
-use super::{COURTESY, Failure, Session};
-use crate::client::diagnostics::Noise;
-use crate::client::message::{Message, Outgoing, RpcError};
-use crate::client::transport::{End, Inbox, Lost, TransportError};
+use super::encode::to_json_line;
+use super::{ClientSession, NOTIFY_TIMEOUT, SessionError};
+use crate::client::diagnostics::NoiseKind;
+use crate::client::message::{OutgoingMessage, RpcError, RpcMessage};
+use crate::client::transport::{SessionEnd, TransportError, TransportInbox, UnreadableAnswer};
 
-/// The session's letter box, as the transport knows it.
-pub(super) struct Mailbox(pub(super) Weak<Session>);
+pub(super) struct SessionMailbox(pub(super) Weak<ClientSession>);
 
-impl Inbox for Mailbox {
-    fn message(&self, message: Message) {
+impl TransportInbox for SessionMailbox {
+    fn message(&self, message: RpcMessage) {
         let Some(session) = self.0.upgrade() else {
             return;
         };
-        session.heard.fetch_add(1, Ordering::Relaxed);
-        session.strikes.store(0, Ordering::Relaxed);
+        session.messages_received.fetch_add(1, Ordering::Relaxed);
+        session.unanswered_in_a_row.store(0, Ordering::Relaxed);
         match message {
-            Message::Response { id, answer } => match id.as_u64() {
-                Some(id) => session.settle(id, answer.map_err(Failure::Rpc)),
-                None => session.unexpected(&id),
+            RpcMessage::Response { id, answer } => match id.as_u64() {
+                Some(id) => session.resolve_request(id, answer.map_err(SessionError::Rpc)),
+                None => session.log_unexpected_answer(&id),
             },
-            Message::Request { id, method, params } => session.asked(id, method, params),
-            Message::Notification { method, params } => session.told(&method, &params),
+            RpcMessage::Request { id, method, params } => {
+                session.handle_request(id, method, params);
+            }
+            RpcMessage::Notification { method, params } => {
+                session.handle_notification(&method, &params);
+            }
         }
     }
 
-    fn lost(&self, id: Option<u64>, problem: Lost) {
+    fn lost(&self, id: Option<u64>, problem: UnreadableAnswer) {
         let Some(session) = self.0.upgrade() else {
             return;
         };
         let only = || {
-            let waiting = session.waiting();
+            let waiting = session.pending.lock();
             let mut ids = waiting.requests.keys();
             ids.next().copied().filter(|_| ids.next().is_none())
         };
-        // So much can only be the answer to the one request that is open. A broken line may be anything: the answer still comes.
+        // A message that large can only be the response if just one request is open. A broken line
+        // may be anything, and the response may still arrive.
         let meant = match problem {
-            Lost::TooLarge { .. } => id.or_else(only),
-            Lost::Broken(_) => id,
+            UnreadableAnswer::TooLarge { .. } => id.or_else(only),
+            UnreadableAnswer::Broken(_) => id,
         };
         if let Some(id) = meant {
-            session.settle(id, Err(Failure::Lost(problem)));
+            session.resolve_request(id, Err(SessionError::Lost(problem)));
         }
     }
 
     fn failed(&self, id: u64, error: TransportError) {
         if let Some(session) = self.0.upgrade() {
-            session.settle(id, Err(error.into()));
+            session.resolve_request(id, Err(error.into()));
         }
     }
 
-    fn closed(&self, end: End) {
+    fn closed(&self, end: SessionEnd) {
         let Some(session) = self.0.upgrade() else {
             return;
         };
         let open = {
-            let mut waiting = session.waiting();
+            let mut waiting = session.pending.lock();
             session.end.send_replace(Some(end.clone()));
             std::mem::take(&mut waiting.requests)
         };
         for asked in open.into_values() {
-            drop(asked.answer.send(Err(Failure::Stopped(end.clone()))));
+            drop(asked.reply.send(Err(SessionError::Stopped(end.clone()))));
         }
     }
 }
 
-impl Session {
-    fn settle(&self, id: u64, answer: Result<Value, Failure>) {
-        let asked = self.waiting().requests.remove(&id);
+impl ClientSession {
+    fn resolve_request(&self, id: u64, answer: Result<Value, SessionError>) {
+        let asked = self.pending.lock().requests.remove(&id);
         match asked {
-            Some(asked) => drop(asked.answer.send(answer)),
-            None => self.unexpected(&Value::from(id)),
+            Some(asked) => drop(asked.reply.send(answer)),
+            None => self.log_unexpected_answer(&Value::from(id)),
         }
     }
 
-    fn unexpected(&self, id: &Value) {
+    fn log_unexpected_answer(&self, id: &Value) {
         let late = id
             .as_u64()
-            .is_some_and(|id| self.waiting().abandoned.contains(&id));
+            .is_some_and(|id| self.pending.lock().abandoned.contains(&id));
         let noise = match late {
-            true => Noise::LateAnswer,
-            false => Noise::UnknownAnswer,
+            true => NoiseKind::LateAnswer,
+            false => NoiseKind::UnknownAnswer,
         };
-        self.diagnostics.ignored(noise, &id.to_string());
+        self.diagnostics.log_ignored(noise, &id.to_string());
     }
 
-    fn told(&self, method: &str, params: &Value) {
+    fn handle_notification(&self, method: &str, params: &Value) {
         match method {
-            "notifications/progress" => self.progressed(params),
-            // With the acknowledgement of a subscription begins what is heard: what changed before it was not.
+            "notifications/progress" => self.handle_progress(params),
+            // Changes before the acknowledgement of a subscription weren't announced, so treat
+            // it as a change.
             "notifications/tools/list_changed" | "notifications/subscriptions/acknowledged" => {
                 self.tools_changed.notify_one();
             }
-            _ => self.diagnostics.ignored(Noise::Notification, method),
+            _ => self
+                .diagnostics
+                .log_ignored(NoiseKind::Notification, method),
         }
     }
 
-    fn progressed(&self, params: &Value) {
+    fn handle_progress(&self, params: &Value) {
         let call = params["progressToken"]
             .as_u64()
-            .and_then(|id| self.waiting().requests.get(&id)?.call.clone());
-        // Outside the lock: what listens may take its time.
+            .and_then(|id| self.pending.lock().requests.get(&id)?.call.clone());
+        // Report outside the lock, because a listener may be slow.
         match call {
             None => self
                 .diagnostics
-                .ignored(Noise::Progress, &params["progressToken"].to_string()),
+                .log_ignored(NoiseKind::Progress, &params["progressToken"].to_string()),
             Some(call) => call.report(&Progress {
                 done: params["progress"].as_f64().unwrap_or_default(),
                 total: params["total"].as_f64(),
@@ -121,15 +128,16 @@ impl Session {
         }
     }
 
-    fn asked(self: &Arc<Self>, id: Value, method: String, params: Value) {
-        // Held until the answer is out: a server that asks without end and reads nothing waits for itself alone.
-        let Ok(place) = Arc::clone(&self.open_questions).try_acquire_owned() else {
-            return self.diagnostics.ignored(Noise::Request, &method);
+    fn handle_request(self: &Arc<Self>, id: Value, method: String, params: Value) {
+        // Held until the response is written, so a server that floods us with requests and reads
+        // nothing blocks only itself.
+        let Ok(permit) = Arc::clone(&self.open_questions).try_acquire_owned() else {
+            return self.diagnostics.log_ignored(NoiseKind::Request, &method);
         };
         let session = Arc::clone(self);
         tokio::spawn(async move {
             let answer = tokio::select! {
-                answer = session.answer(&method, &params, None) => answer,
+                answer = session.answer_question(&method, &params, None) => answer,
                 _ = session.ended() => return,
             };
             let body = match answer {
@@ -138,41 +146,40 @@ impl Session {
                     json!({ "jsonrpc": "2.0", "id": id, "error": { "code": error.code, "message": error.message } })
                 }
             };
-            let Ok(body) = line(&body) else { return };
-            let message = Outgoing {
-                id: None,
-                method: None,
-                name: None,
-                headers: Vec::new(),
+            let Ok(body) = to_json_line(&body) else {
+                return;
+            };
+            let message = OutgoingMessage {
                 body,
+                ..OutgoingMessage::default()
             };
             if let Ok(transport) = session.transport()
                 && let Err(error) = transport.send(message).await
             {
                 debug!(server = %session.server, %error, "an answer could not be sent");
             }
-            drop(place);
+            drop(permit);
         });
     }
 
-    /// A person may need longer than a call's limit: while a question is open, the calls of this server are not idle, nor is
-    /// the one that it belongs to.
-    pub(crate) async fn answer(
+    /// Answers a request of the server. A person may need longer than a call's idle limit, so while
+    /// a question is open, the server's calls count as active.
+    pub(crate) async fn answer_question(
         &self,
         method: &str,
         params: &Value,
         call: Option<&CallContext>,
     ) -> Result<Value, RpcError> {
         match method {
-            "sampling/createMessage" => self.diagnostics.ignored(Noise::Sampling, method),
+            "sampling/createMessage" => self.diagnostics.log_ignored(NoiseKind::Sampling, method),
             "elicitation/create" if self.questions.elicitor.is_none() => {
-                self.diagnostics.ignored(Noise::Elicitation, method);
+                self.diagnostics.log_ignored(NoiseKind::Elicitation, method);
             }
             _ => {}
         }
         let mut answer = std::pin::pin!(self.questions.answer(&self.server, method, params));
         loop {
-            match tokio::time::timeout(COURTESY, &mut answer).await {
+            match tokio::time::timeout(NOTIFY_TIMEOUT, &mut answer).await {
                 Ok(answer) => return answer,
                 Err(_) => self.keep_calls_alive(call),
             }
@@ -181,7 +188,7 @@ impl Session {
 
     fn keep_calls_alive(&self, one: Option<&CallContext>) {
         let mut calls: Vec<CallContext> = {
-            let waiting = self.waiting();
+            let waiting = self.pending.lock();
             waiting
                 .requests
                 .values()

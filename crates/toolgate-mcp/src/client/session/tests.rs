@@ -2,27 +2,27 @@ use serde_json::json;
 use toolgate_core::{FunctionTool, Redactor, ToolCall, ToolError, ToolExecutor, ToolManager};
 
 use super::*;
-use crate::client::diagnostics::Diagnostics;
-use crate::client::message::{Message, Outgoing};
+use crate::client::diagnostics::ServerDiagnostics;
+use crate::client::message::{OutgoingMessage, RpcMessage};
 use futures::future::BoxFuture;
 
-/// Keeps what was sent.
+/// A transport that records what is sent.
 #[derive(Default)]
-struct Recorder {
+struct RecordingTransport {
     closed: std::sync::atomic::AtomicBool,
     sent: Mutex<Vec<Value>>,
     forgotten: Mutex<Vec<u64>>,
     broken: bool,
 }
 
-impl Recorder {
+impl RecordingTransport {
     fn sent(&self) -> Vec<Value> {
         self.sent.lock().clone()
     }
 }
 
-impl Transport for Recorder {
-    fn send(&self, message: Outgoing) -> BoxFuture<'_, Result<(), TransportError>> {
+impl Transport for RecordingTransport {
+    fn send(&self, message: OutgoingMessage) -> BoxFuture<'_, Result<(), TransportError>> {
         assert_eq!(message.body.last(), Some(&b'\n'));
         let body: Value = serde_json::from_slice(&message.body).unwrap();
         self.sent.lock().push(body);
@@ -32,7 +32,7 @@ impl Transport for Recorder {
         };
         Box::pin(async { answer })
     }
-    fn forget(&self, id: u64) {
+    fn drop_request(&self, id: u64) {
         self.forgotten.lock().push(id);
     }
     fn close(&self) -> BoxFuture<'_, ()> {
@@ -41,41 +41,51 @@ impl Transport for Recorder {
     }
 }
 
-fn connected(broken: bool) -> (Arc<Session>, Arc<Recorder>, Arc<dyn Inbox>) {
-    let session = Session::new(
-        Diagnostics::new("house", Redactor::default()),
+fn connected(
+    broken: bool,
+) -> (
+    Arc<ClientSession>,
+    Arc<RecordingTransport>,
+    Arc<dyn TransportInbox>,
+) {
+    let session = ClientSession::new(
+        ServerDiagnostics::new("house", Redactor::default()),
         Arc::default(),
     );
-    let recorder = Arc::new(Recorder {
+    let recorder = Arc::new(RecordingTransport {
         broken,
-        ..Recorder::default()
+        ..RecordingTransport::default()
     });
     session.connect(Arc::clone(&recorder) as Arc<dyn Transport>);
     let inbox = session.inbox();
     (session, recorder, inbox)
 }
 
-fn ask(session: &Arc<Session>) -> tokio::task::JoinHandle<Result<Value, Failure>> {
+fn ask(session: &Arc<ClientSession>) -> tokio::task::JoinHandle<Result<Value, SessionError>> {
     let session = Arc::clone(session);
-    tokio::spawn(async move { session.request(Request::new("tools/list", json!({}))).await })
+    tokio::spawn(async move {
+        session
+            .request(SessionRequest::new("tools/list", json!({})))
+            .await
+    })
 }
 
-/// Lets everything that can run, run.
+/// Lets all ready tasks run.
 async fn settle() {
     for _ in 0..20 {
         tokio::task::yield_now().await;
     }
 }
 
-fn response(id: impl Into<Value>, result: Value) -> Message {
-    Message::Response {
+fn response(id: impl Into<Value>, result: Value) -> RpcMessage {
+    RpcMessage::Response {
         id: id.into(),
         answer: Ok(result),
     }
 }
 
 #[tokio::test]
-async fn answers_find_their_questions_in_any_order_and_nothing_else() {
+async fn responses_reach_their_requests_in_any_order() {
     let (session, recorder, inbox) = connected(false);
     let (first, second) = (ask(&session), ask(&session));
     settle().await;
@@ -89,14 +99,14 @@ async fn answers_find_their_questions_in_any_order_and_nothing_else() {
     }
     inbox.message(response(FIRST_ID + 1, json!("two")));
     inbox.message(response(FIRST_ID + 1, json!("two again")));
-    inbox.message(Message::Response {
+    inbox.message(RpcMessage::Response {
         id: json!(FIRST_ID),
         answer: Err(RpcError::new(-1, "no")),
     });
     assert_eq!(second.await.unwrap(), Ok(json!("two")));
     assert_eq!(
         first.await.unwrap(),
-        Err(Failure::Rpc(RpcError::new(-1, "no")))
+        Err(SessionError::Rpc(RpcError::new(-1, "no")))
     );
     assert_eq!(
         recorder.sent().len(),
@@ -129,7 +139,7 @@ async fn initialize_is_never_cancelled() {
     let greeting = Arc::clone(&session);
     let task = tokio::spawn(async move {
         greeting
-            .request(Request::new("initialize", json!({})))
+            .request(SessionRequest::new("initialize", json!({})))
             .await
     });
     settle().await;
@@ -143,51 +153,54 @@ async fn the_end_fails_every_open_request_and_all_later_ones() {
     let (session, recorder, inbox) = connected(false);
     let open = [ask(&session), ask(&session)];
     settle().await;
-    let end = End {
+    let end = SessionEnd {
         status: "exit status 3".into(),
         stderr: vec!["boom".to_owned()],
     };
     inbox.closed(end.clone());
     for request in open {
-        assert_eq!(request.await.unwrap(), Err(Failure::Stopped(end.clone())));
+        assert_eq!(
+            request.await.unwrap(),
+            Err(SessionError::Stopped(end.clone()))
+        );
     }
     assert_eq!(session.ended().await, end);
     assert!(matches!(
         ask(&session).await.unwrap(),
-        Err(Failure::NotSent(_))
+        Err(SessionError::NotSent(_))
     ));
     assert_eq!(recorder.sent().len(), 2);
 }
 
 #[tokio::test]
-async fn what_was_not_sent_is_told_apart() {
+async fn unsent_requests_are_distinguished() {
     let (session, _recorder, _inbox) = connected(true);
     let failure = ask(&session).await.unwrap().unwrap_err();
-    assert_eq!(failure, Failure::NotSent("the pipe is closed".into()));
+    assert_eq!(failure, SessionError::NotSent("the pipe is closed".into()));
 }
 
 #[tokio::test]
 async fn a_lost_answer_fails_its_request_at_once() {
     let (session, _recorder, inbox) = connected(false);
-    let lost = Lost::TooLarge { bytes: 9, limit: 8 };
+    let lost = UnreadableAnswer::TooLarge { bytes: 9, limit: 8 };
     let (first, second) = (ask(&session), ask(&session));
     settle().await;
     inbox.lost(None, lost.clone()); // Nobody's: two are open.
     inbox.lost(Some(FIRST_ID + 1), lost.clone());
-    assert_eq!(second.await.unwrap(), Err(Failure::Lost(lost.clone())));
+    assert_eq!(second.await.unwrap(), Err(SessionError::Lost(lost.clone())));
     inbox.lost(None, lost.clone()); // The only one that is left.
-    assert_eq!(first.await.unwrap(), Err(Failure::Lost(lost)));
+    assert_eq!(first.await.unwrap(), Err(SessionError::Lost(lost)));
 }
 
 #[tokio::test]
-async fn the_servers_own_requests_are_answered_with_their_very_id() {
+async fn server_requests_are_answered_with_their_id() {
     let (session, recorder, inbox) = connected(false);
     for (id, method) in [
         (json!("a-1"), "ping"),
         (json!(0), "sampling/createMessage"),
         (json!(1), "nonsense"),
     ] {
-        inbox.message(Message::Request {
+        inbox.message(RpcMessage::Request {
             id,
             method: method.to_owned(),
             params: Value::Null,
@@ -211,9 +224,9 @@ async fn the_servers_own_requests_are_answered_with_their_very_id() {
 }
 
 #[tokio::test]
-async fn a_storm_of_questions_is_bounded() {
-    struct Asleep;
-    impl super::super::questions::Elicitor for Asleep {
+async fn server_requests_are_bounded() {
+    struct SilentElicitor;
+    impl super::super::questions::Elicitor for SilentElicitor {
         fn elicit<'a>(
             &'a self,
             _: &'a super::super::questions::Elicitation,
@@ -221,19 +234,19 @@ async fn a_storm_of_questions_is_bounded() {
             Box::pin(std::future::pending())
         }
     }
-    let questions = Questions {
-        elicitor: Some(Arc::new(Asleep)),
-        ..Questions::default()
+    let questions = ServerQuestions {
+        elicitor: Some(Arc::new(SilentElicitor)),
+        ..ServerQuestions::default()
     };
-    let session = Session::new(
-        Diagnostics::new("house", Redactor::default()),
+    let session = ClientSession::new(
+        ServerDiagnostics::new("house", Redactor::default()),
         Arc::new(questions),
     );
-    let recorder = Arc::new(Recorder::default());
+    let recorder = Arc::new(RecordingTransport::default());
     session.connect(Arc::clone(&recorder) as Arc<dyn Transport>);
     for id in 0..100 {
         let method = "elicitation/create".to_owned();
-        session.inbox().message(Message::Request {
+        session.inbox().message(RpcMessage::Request {
             id: json!(id),
             method,
             params: json!({}),
@@ -244,7 +257,7 @@ async fn a_storm_of_questions_is_bounded() {
     assert_eq!(session.open_questions.available_permits(), 0);
 }
 
-/// Progress starts the idle limit anew and reaches whoever listens; a call without any is cut off.
+/// Progress resets the idle limit and reaches listeners; a call without progress times out.
 #[tokio::test(start_paused = true)]
 async fn progress_keeps_a_call_alive_and_changes_of_tools_are_heard() {
     #[derive(serde::Deserialize, schemars::JsonSchema)]
@@ -256,9 +269,9 @@ async fn progress_keeps_a_call_alive_and_changes_of_tools_are_heard() {
     let tool = FunctionTool::new("slow", "Slow", move |_: Nothing, context: CallContext| {
         let session = Arc::clone(&asking);
         async move {
-            let request = Request {
+            let request = SessionRequest {
                 call: Some(&context),
-                ..Request::new("tools/call", json!({ "name": "slow" }))
+                ..SessionRequest::new("tools/call", json!({ "name": "slow" }))
             };
             session
                 .request(request)
@@ -272,7 +285,7 @@ async fn progress_keeps_a_call_alive_and_changes_of_tools_are_heard() {
         tokio::spawn(async move { executor.execute(ToolCall::new("slow", json!({}))).await });
     for step in 1..=3 {
         tokio::time::sleep(Duration::from_secs(20)).await;
-        inbox.message(Message::Notification {
+        inbox.message(RpcMessage::Notification {
             method: "notifications/progress".to_owned(),
             params: json!({ "progressToken": FIRST_ID, "progress": step }),
         });
@@ -280,21 +293,21 @@ async fn progress_keeps_a_call_alive_and_changes_of_tools_are_heard() {
     inbox.message(response(FIRST_ID, json!("done")));
     assert_eq!(call.await.unwrap().to_envelope()["result"], "done");
 
-    inbox.message(Message::Notification {
+    inbox.message(RpcMessage::Notification {
         method: "notifications/tools/list_changed".to_owned(),
         params: Value::Null,
     });
     session.tools_changed().await;
 }
 
-/// Three requests in a row that time out without a word: asked for a sign of life, then ended.
+/// After three silent timeouts in a row, the server is pinged and then closed.
 #[tokio::test(start_paused = true)]
 async fn a3_a_server_that_is_stuck_is_ended_and_one_that_is_busy_is_not() {
     for (answers_pings, closed) in [(true, false), (false, true)] {
         let (session, recorder, inbox) = connected(false);
-        for _ in 0..STRIKES {
+        for _ in 0..MAX_UNANSWERED_IN_A_ROW {
             assert!(!recorder.closed.load(Ordering::Relaxed));
-            let request = session.request(Request::new("tools/call", json!({})));
+            let request = session.request(SessionRequest::new("tools/call", json!({})));
             drop(tokio::time::timeout(Duration::from_secs(30), request).await);
             settle().await;
         }
@@ -303,7 +316,7 @@ async fn a3_a_server_that_is_stuck_is_ended_and_one_that_is_busy_is_not() {
         if answers_pings {
             inbox.message(response(ping["id"].clone(), json!({})));
         }
-        tokio::time::sleep(SIGN_OF_LIFE * 2).await;
+        tokio::time::sleep(PING_TIMEOUT * 2).await;
         assert_eq!(recorder.closed.load(Ordering::Relaxed), closed);
     }
 }

@@ -1,4 +1,4 @@
-//! From a configured command to a file that can be started, or a sentence that says why there is none.
+//! Resolves a configured command to an executable file, or explains why there is none.
 
 use std::ffi::OsStr;
 use std::io::{self, Read};
@@ -7,113 +7,116 @@ use std::path::{Path, PathBuf};
 
 use toolgate_core::escape;
 
-use crate::Program;
+use crate::ServerProgram;
 
-/// Why a server could not be started: a sentence for a person, with what to do.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub(crate) struct StartError(pub(crate) String);
+pub(crate) struct ServerStartError(pub(crate) String);
 
 #[derive(Debug, PartialEq)]
-pub(super) struct Found {
+pub(super) struct ResolvedProgram {
     pub(super) file: PathBuf,
     pub(super) cwd: PathBuf,
 }
 
-/// Finds the program: a plain name on `path`, anything with a slash from the folder it will run in, as a shell there would.
-pub(super) fn find(program: &Program, path: &OsStr) -> Result<Found, StartError> {
+/// Resolves the command as a shell in the server's folder would: a plain name on `path`, anything
+/// with a slash relative to that folder.
+pub(super) fn find(
+    program: &ServerProgram,
+    path: &OsStr,
+) -> Result<ResolvedProgram, ServerStartError> {
     if program.command.is_empty() {
-        return Err(StartError(
-            "no command is given: set 'command' to the program that is the server".to_owned(),
+        return Err(ServerStartError(
+            "no command is given: set 'command' to the server's program".to_owned(),
         ));
     }
     let cwd = folder(program)?;
     let file = if program.command.contains('/') {
-        given(&cwd.join(&program.command))?
+        check_explicit_path(&cwd.join(&program.command))?
     } else {
-        on_path(&program.command, path, &cwd)?
+        find_on_path(&program.command, path, &cwd)?
     };
-    Ok(Found { file, cwd })
+    Ok(ResolvedProgram { file, cwd })
 }
 
-fn folder(program: &Program) -> Result<PathBuf, StartError> {
+fn folder(program: &ServerProgram) -> Result<PathBuf, ServerStartError> {
     let cwd = program.cwd.as_deref().unwrap_or(Path::new("."));
     let cwd = std::path::absolute(cwd).unwrap_or_else(|_| cwd.to_owned());
     if cwd.is_dir() {
         return Ok(cwd);
     }
     let problem = match cwd.try_exists() {
-        Ok(true) => "is no folder",
+        Ok(true) => "is not a folder",
         Ok(false) => "does not exist",
         Err(_) => "cannot be opened",
     };
-    Err(StartError(format!(
+    Err(ServerStartError(format!(
         "command '{}' cannot run in {}, which {problem}: correct 'cwd'",
         program.command,
         cwd.display()
     )))
 }
 
-fn given(file: &Path) -> Result<PathBuf, StartError> {
-    match standing(file) {
-        Standing::Executable => Ok(file.to_owned()),
-        Standing::NotExecutable => Err(not_executable(file)),
-        Standing::Absent => Err(StartError(format!(
+fn check_explicit_path(file: &Path) -> Result<PathBuf, ServerStartError> {
+    match file_status(file) {
+        FileStatus::Executable => Ok(file.to_owned()),
+        FileStatus::NotExecutable => Err(not_executable(file)),
+        FileStatus::Absent => Err(ServerStartError(format!(
             "command {} does not exist: correct 'command', or install it",
             file.display()
         ))),
     }
 }
 
-fn on_path(command: &str, path: &OsStr, cwd: &Path) -> Result<PathBuf, StartError> {
+fn find_on_path(command: &str, path: &OsStr, cwd: &Path) -> Result<PathBuf, ServerStartError> {
     let mut refused = None;
     for folder in std::env::split_paths(path) {
         let file = cwd.join(folder).join(command);
-        match standing(&file) {
-            Standing::Executable => return Ok(file),
-            Standing::NotExecutable => refused = refused.or(Some(file)),
-            Standing::Absent => {}
+        match file_status(&file) {
+            FileStatus::Executable => return Ok(file),
+            FileStatus::NotExecutable => refused = refused.or(Some(file)),
+            FileStatus::Absent => {}
         }
     }
     Err(match refused {
         Some(file) => not_executable(&file),
-        None => StartError(format!(
+        None => ServerStartError(format!(
             "command '{command}' was not found on the PATH: install it, or give its full path as 'command' (the PATH is {})",
-            folders(path)
+            path_folders_text(path)
         )),
     })
 }
 
-/// One by one: a PATH is a single long word, which a terminal would break anywhere.
-fn folders(path: &OsStr) -> String {
+// Separates the folders by commas, because a terminal would break a raw PATH anywhere.
+fn path_folders_text(path: &OsStr) -> String {
     let folders = std::env::split_paths(path).map(|folder| folder.display().to_string());
     folders.collect::<Vec<_>>().join(", ")
 }
 
-enum Standing {
+enum FileStatus {
     Executable,
     NotExecutable,
     Absent,
 }
 
-fn standing(file: &Path) -> Standing {
+fn file_status(file: &Path) -> FileStatus {
     match file.metadata() {
         Ok(data) if data.is_file() && data.permissions().mode() & 0o111 != 0 => {
-            Standing::Executable
+            FileStatus::Executable
         }
-        Ok(data) if data.is_file() => Standing::NotExecutable,
-        _ => Standing::Absent,
+        Ok(data) if data.is_file() => FileStatus::NotExecutable,
+        _ => FileStatus::Absent,
     }
 }
 
-fn not_executable(file: &Path) -> StartError {
+fn not_executable(file: &Path) -> ServerStartError {
     let file = file.display();
-    StartError(format!(
+    ServerStartError(format!(
         "command {file} is not executable: run `chmod +x {file}`"
     ))
 }
 
-pub(super) fn refused(file: &Path, path: &OsStr, error: &io::Error) -> StartError {
+pub(super) fn spawn_error(file: &Path, path: &OsStr, error: &io::Error) -> ServerStartError {
     let name = file.display();
     let reason = match (error.kind(), interpreter(file)) {
         (io::ErrorKind::NotFound, Some(interpreter)) => format!(
@@ -132,19 +135,19 @@ pub(super) fn refused(file: &Path, path: &OsStr, error: &io::Error) -> StartErro
         }
         _ => "it is neither a program for this system nor a script that begins with '#!'".to_owned(),
     };
-    StartError(format!(
+    ServerStartError(format!(
         "command {name} cannot be started: {reason} ({error}) (the PATH is {})",
-        folders(path)
+        path_folders_text(path)
     ))
 }
 
 fn interpreter(file: &Path) -> Option<String> {
-    let line = first_line(file)?;
+    let line = shebang_line(file)?;
     Some(escape(line.split_whitespace().next()?))
 }
 
-/// What stands behind the `#!` of a script.
-pub(super) fn first_line(file: &Path) -> Option<String> {
+pub(super) fn shebang_line(file: &Path) -> Option<String> {
+    // Linux reads no more than this of the line either.
     let mut head = [0; 256];
     let read = std::fs::File::open(file).ok()?.read(&mut head).ok()?;
     let line = head[..read].strip_prefix(b"#!")?;
@@ -158,11 +161,11 @@ mod tests {
 
     use super::*;
 
-    fn program(command: &str, cwd: Option<&Path>) -> Program {
-        Program {
+    fn program(command: &str, cwd: Option<&Path>) -> ServerProgram {
+        ServerProgram {
             command: command.to_owned(),
             cwd: cwd.map(Path::to_owned),
-            ..Program::default()
+            ..ServerProgram::default()
         }
     }
 
@@ -206,7 +209,7 @@ mod tests {
         for (program, expected) in [
             (
                 program("", None),
-                "no command is given: set 'command' to the program that is the server".to_owned(),
+                "no command is given: set 'command' to the server's program".to_owned(),
             ),
             (
                 program("absent", None),
@@ -236,12 +239,12 @@ mod tests {
             (
                 program("x", Some(&plain)),
                 format!(
-                    "command 'x' cannot run in {}, which is no folder: correct 'cwd'",
+                    "command 'x' cannot run in {}, which is not a folder: correct 'cwd'",
                     plain.display()
                 ),
             ),
         ] {
-            assert_eq!(find(&program, path), Err(StartError(expected)));
+            assert_eq!(find(&program, path), Err(ServerStartError(expected)));
         }
     }
 
@@ -268,7 +271,7 @@ mod tests {
             ),
         ] {
             let error = std::process::Command::new(&file).spawn().unwrap_err();
-            let text = refused(&file, OsStr::new("/bin"), &error).to_string();
+            let text = spawn_error(&file, OsStr::new("/bin"), &error).to_string();
             assert!(
                 text.contains(expected) && text.contains("the PATH is /bin"),
                 "{text}"

@@ -1,5 +1,5 @@
-//! A server in a container: the command line of the engine, and how the container is removed
-//! whatever happens to that.
+//! Runs a server in a container: builds the engine's command line, and removes the container even
+//! if the engine's command is killed.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -10,33 +10,24 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use tokio::process::Command;
 
-use super::command::{self, StartError};
+use super::command::{self, ServerStartError};
 use super::environment;
-use crate::{Container, Program};
+use crate::{ContainerSettings, ServerProgram};
 
-/// How long an engine may take to remove a container.
-const REMOVING: Duration = Duration::from_secs(30);
+const REMOVAL_TIMEOUT: Duration = Duration::from_secs(30);
 const ENGINES: [&str; 2] = ["podman", "docker"];
-/// What an engine needs to find its containers again.
-const NEEDED: [&str; 8] = [
-    "HOME",
-    "PATH",
-    "TMPDIR",
-    "XDG_CONFIG_HOME",
-    "XDG_DATA_HOME",
-    "XDG_RUNTIME_DIR",
-    "DOCKER_HOST",
-    "CONTAINER_HOST",
-];
+// Variables an engine needs to find its containers again.
+const ENGINE_VARIABLES: &str = "\
+    HOME PATH TMPDIR XDG_CONFIG_HOME XDG_DATA_HOME XDG_RUNTIME_DIR DOCKER_HOST CONTAINER_HOST";
 
-/// The engine's command line. Variables are named there, and their values are not: every user of
-/// the machine can read it.
-pub(super) fn program(
-    inner: &Program,
-    container: &Container,
+/// Builds the engine's command line. It names variables without values, because every user of the
+/// machine can read it.
+pub(super) fn engine_program(
+    inner: &ServerProgram,
+    container: &ContainerSettings,
     name: &str,
     max_memory: Option<u64>,
-) -> Result<Program, StartError> {
+) -> Result<ServerProgram, ServerStartError> {
     let variables = environment::environment(inner, std::env::vars_os());
     let (engine, options) = engine(inner, container, &variables)?;
     let mut args: Vec<String> = options.to_vec();
@@ -62,7 +53,7 @@ pub(super) fn program(
     args.push(container.image.clone());
     let command = Some(&inner.command).filter(|command| !command.is_empty());
     args.extend(command.into_iter().chain(&inner.args).cloned());
-    Ok(Program {
+    Ok(ServerProgram {
         command: engine,
         args,
         container: None,
@@ -71,16 +62,16 @@ pub(super) fn program(
 }
 
 fn engine<'a>(
-    inner: &Program,
-    container: &'a Container,
+    inner: &ServerProgram,
+    container: &'a ContainerSettings,
     variables: &BTreeMap<OsString, OsString>,
-) -> Result<(String, &'a [String]), StartError> {
+) -> Result<(String, &'a [String]), ServerStartError> {
     if let Some((engine, options)) = container.engine.split_first() {
         return Ok((engine.clone(), options));
     }
     let path = environment::path(variables);
     let is_there = |engine: &&str| {
-        let program = Program {
+        let program = ServerProgram {
             command: (**engine).to_owned(),
             container: None,
             ..inner.clone()
@@ -89,7 +80,7 @@ fn engine<'a>(
     };
     let found = ENGINES.iter().copied().find(is_there);
     let found = found.ok_or_else(|| {
-        StartError(format!(
+        ServerStartError(format!(
             "it runs in a container, and neither podman nor docker was found on the PATH: install one, or name it as 'engine' (the PATH is {})",
             path.display()
         ))
@@ -97,40 +88,37 @@ fn engine<'a>(
     Ok((found?.to_owned(), &[]))
 }
 
-/// The name of a container, from the marker of the server in it.
-pub(super) fn name(marker: &str) -> String {
-    format!(
-        "toolgate-{}",
-        marker.trim_end_matches('.').replace('.', "-")
-    )
+pub(super) fn container_name(marker: &str) -> String {
+    let marker = marker.trim_end_matches('.').replace('.', "-");
+    format!("toolgate-{marker}")
 }
 
-/// How a container is removed that is still there though its engine's command is gone.
+/// Removes a container that is still there although its engine's command is gone.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(super) struct Removal {
+pub(super) struct ContainerRemoval {
     engine: PathBuf,
     args: Vec<String>,
     variables: BTreeMap<String, String>,
 }
 
-impl Removal {
+impl ContainerRemoval {
     pub(super) fn new(
         engine: PathBuf,
-        container: &Container,
+        container: &ContainerSettings,
         name: &str,
         variables: &BTreeMap<OsString, OsString>,
     ) -> Self {
         let mut args: Vec<String> = container.engine.iter().skip(1).cloned().collect();
         args.extend(["rm", "--force"].map(str::to_owned));
-        // Else it waits for ten seconds before it kills; docker doesn't, and doesn't know the
-        // option.
+        // Without it, podman waits ten seconds before it kills. docker doesn't wait, and
+        // doesn't know the option.
         if engine.ends_with("podman") {
             args.extend(["--time", "0"].map(str::to_owned));
         }
         args.push(name.to_owned());
-        let needed = NEEDED.iter().filter_map(|name| {
+        let needed = ENGINE_VARIABLES.split(' ').filter_map(|name| {
             let value = variables.get(std::ffi::OsStr::new(name))?.to_str()?;
-            Some(((*name).to_owned(), value.to_owned()))
+            Some((name.to_owned(), value.to_owned()))
         });
         Self {
             engine,
@@ -139,7 +127,6 @@ impl Removal {
         }
     }
 
-    /// Removes it; one that is gone already is no news.
     pub(super) async fn run(&self) {
         let mut command = Command::new(&self.engine);
         command
@@ -152,36 +139,38 @@ impl Removal {
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null());
-        tokio::time::timeout(REMOVING, command.status()).await.ok();
+        tokio::time::timeout(REMOVAL_TIMEOUT, command.status())
+            .await
+            .ok();
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Mount;
+    use crate::ContainerMount;
 
-    fn boxed(container: &Container) -> Program {
-        let inner = Program {
+    fn boxed(container: &ContainerSettings) -> ServerProgram {
+        let inner = ServerProgram {
             command: "notes".to_owned(),
             args: vec!["--all".to_owned()],
             env: [("KEY".to_owned(), "s3cret".to_owned())].into(),
-            ..Program::default()
+            ..ServerProgram::default()
         };
-        program(&inner, container, "toolgate-1-0", Some(1 << 20)).unwrap()
+        engine_program(&inner, container, "toolgate-1-0", Some(1 << 20)).unwrap()
     }
 
     #[test]
-    fn the_engine_is_told_names_of_variables_and_no_values() {
-        let program = boxed(&Container {
+    fn the_command_line_has_no_variable_values() {
+        let program = boxed(&ContainerSettings {
             image: "image".to_owned(),
             engine: ["podman", "--runtime", "runc"].map(str::to_owned).to_vec(),
-            mounts: vec![Mount {
+            mounts: vec![ContainerMount {
                 source: "/here".into(),
                 target: "/there:ro".to_owned(),
             }],
             options: vec!["--read-only".to_owned()],
-            ..Container::default()
+            ..ContainerSettings::default()
         });
         assert_eq!(program.command, "podman");
         assert_eq!(
@@ -193,17 +182,17 @@ mod tests {
     }
 
     #[test]
-    fn podman_goes_before_docker_and_neither_is_an_error() {
+    fn podman_is_preferred_over_docker() {
         use std::os::unix::fs::PermissionsExt;
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().display().to_string();
-        let inner = Program {
+        let inner = ServerProgram {
             env: [("PATH".to_owned(), path)].into(),
-            ..Program::default()
+            ..ServerProgram::default()
         };
         let chosen = || {
-            let container = Container::default();
-            program(&inner, &container, "x", None).map(|program| program.command)
+            let container = ContainerSettings::default();
+            engine_program(&inner, &container, "x", None).map(|program| program.command)
         };
         let error = chosen().unwrap_err().to_string();
         assert!(error.contains("neither podman nor docker"), "{error}");
@@ -216,16 +205,18 @@ mod tests {
     }
 
     #[test]
-    fn a_removal_names_the_engine_with_its_options_and_the_container() {
-        let container = Container {
+    fn a_removal_keeps_the_engine_options() {
+        let container = ContainerSettings {
             engine: ["podman", "--root", "/r"].map(str::to_owned).to_vec(),
-            ..Container::default()
+            ..ContainerSettings::default()
         };
         let variables = BTreeMap::from([
             ("HOME".into(), "/home/ada".into()),
             ("KEY".into(), "s3cret".into()),
         ]);
-        let of = |engine: &str| Removal::new(engine.into(), &container, "toolgate-1-0", &variables);
+        let of = |engine: &str| {
+            ContainerRemoval::new(engine.into(), &container, "toolgate-1-0", &variables)
+        };
         let podman = of("/usr/bin/podman");
         assert_eq!(
             podman.args.join(" "),

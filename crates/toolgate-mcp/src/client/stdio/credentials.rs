@@ -1,61 +1,32 @@
-//! Credentials of package managers: what of their variables a server must not inherit.
+//! Strips credentials of package managers from the environment of servers.
 //!
-//! A server started by npx or uvx needs to know which registry to use, never the password to it,
-//! nor the token that publishes packages in the user's name.
+//! A server started by npx or uvx needs to know the registry, but neither its password nor
+//! the user's publishing token.
 
 use std::ffi::OsString;
 
-/// How the variables of package managers begin.
-const FAMILIES: [&str; 16] = [
-    "BUN_",
-    "BUNDLE_",
-    "CARGO_",
-    "FLIT_",
-    "GEM_",
-    "HATCH_",
-    "NODE_AUTH_",
-    "NPM_",
-    "PDM_",
-    "PIP_",
-    "PNPM_",
-    "POETRY_",
-    "PYPI_",
-    "TWINE_",
-    "UV_",
-    "YARN_",
-];
+const FAMILIES: &str = "\
+    BUN_ BUNDLE_ CARGO_ FLIT_ GEM_ HATCH_ NODE_AUTH_ NPM_ PDM_ PIP_ PNPM_ POETRY_ PYPI_ TWINE_ \
+    UV_ YARN_";
 
-const WORDS: [&str; 12] = [
-    "AUTH",
-    "AUTHTOKEN",
-    "BASIC",
-    "CREDENTIAL",
-    "CREDENTIALS",
-    "KEY",
-    "OTP",
-    "PASSWD",
-    "PASSWORD",
-    "SECRET",
-    "TOKEN",
-    "USERNAME",
-];
+const WORDS: &str = "\
+    AUTH AUTHTOKEN BASIC CREDENTIAL CREDENTIALS KEY OTP PASSWD PASSWORD SECRET TOKEN USERNAME";
 
-/// The value as a server may have it: without the credentials of a package manager. None if nothing
-/// else is in it.
+/// The value without credentials of a package manager; `None` if nothing else is in it.
 pub(super) fn without_credentials(name: &str, value: OsString) -> Option<OsString> {
     let name = name.to_ascii_uppercase();
-    if !FAMILIES.iter().any(|family| name.starts_with(family)) {
+    if !FAMILIES.split(' ').any(|family| name.starts_with(family)) {
         return Some(value);
     }
     let mut words = name.split(|c: char| !c.is_ascii_alphanumeric());
-    if words.any(|word| WORDS.contains(&word)) {
+    if words.any(|word| WORDS.split(' ').any(|secret| secret == word)) {
         return None;
     }
-    // A proxy's password isn't a package manager's: without it a server has no network at all.
+    // A proxy's password stays: without it, the server has no network at all.
     if name.ends_with("PROXY") {
         return Some(value);
     }
-    // Several URLs may stand side by side, and uv names them: `name=https://…`.
+    // The value may hold several URLs, and uv prefixes names: `name=https://…`.
     let value = value.to_str()?;
     Some(
         value
@@ -66,10 +37,11 @@ pub(super) fn without_credentials(name: &str, value: OsString) -> Option<OsStrin
     )
 }
 
-/// `https://user:password@host/path` as `https://host/path`. A user alone may be a token too.
+// Turns `https://user:password@host/path` into `https://host/path`. A user alone may
+// be a token too.
 fn without_userinfo(text: &str) -> String {
     let (before, rest) = match text.split_once("://") {
-        // Who logs in with a key is no secret, and `git@` is needed.
+        // An SSH user is not a secret, and `git@` is needed.
         Some((scheme, _)) if scheme.ends_with("ssh") => return text.to_owned(),
         Some((scheme, _)) => text.split_at(scheme.len() + "://".len()),
         None => return text.to_owned(),

@@ -1,68 +1,40 @@
-//! The environment of a server: what it needs to run, what the configuration names, and nothing else.
+//! Builds the environment of a server: what it needs to run, what the configuration
+//! sets, and nothing else.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 
 use super::credentials::without_credentials;
-use crate::Program;
+use crate::ServerProgram;
 
-const PASSED: [&str; 11] = [
-    "HOME",
-    "LANG",
-    "LOGNAME",
-    "NODE_EXTRA_CA_CERTS",
-    "PATH",
-    "SHELL",
-    "SSL_CERT_FILE",
-    "TERM",
-    "TMPDIR",
-    "TZ",
-    "USER",
-];
+const PASSED: &str = "\
+    HOME LANG LOGNAME NODE_EXTRA_CA_CERTS PATH SHELL SSL_CERT_FILE TERM TMPDIR TZ USER";
 
-/// Inherited by the beginning of the name: locales, base directories, and the settings of npm, pip and uv.
-const PASSED_FAMILIES: [&str; 6] = ["LC_", "XDG_", "NPM_CONFIG_", "npm_config_", "PIP_", "UV_"];
+/// Inherited prefixes: locales, base directories, and settings of npm, pip and uv.
+const PASSED_FAMILIES: &str = "LC_ XDG_ NPM_CONFIG_ npm_config_ PIP_ UV_";
 
-/// Inherited in either case.
-const PROXIES: [&str; 4] = ["ALL_PROXY", "HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY"];
+// Inherited in upper or lower case.
+const PROXIES: &str = "ALL_PROXY HTTPS_PROXY HTTP_PROXY NO_PROXY";
 
-/// Variables of this program, its token among them: never inherited, whatever else is.
-const OURS: &str = "TOOLGATE_";
+// Prefix of this program's variables, including its token: never inherited.
+const OWN_PREFIX: &str = "TOOLGATE_";
 
-/// Keys to models: never inherited either.
-const KEYS: [&str; 21] = [
-    "ANTHROPIC_API_KEY",
-    "ANTHROPIC_AUTH_TOKEN",
-    "AZURE_OPENAI_API_KEY",
-    "CEREBRAS_API_KEY",
-    "CLAUDE_CODE_OAUTH_TOKEN",
-    "COHERE_API_KEY",
-    "DEEPSEEK_API_KEY",
-    "FIREWORKS_API_KEY",
-    "GEMINI_API_KEY",
-    "GOOGLE_API_KEY",
-    "GROQ_API_KEY",
-    "HF_TOKEN",
-    "HUGGING_FACE_HUB_TOKEN",
-    "MISTRAL_API_KEY",
-    "NVIDIA_API_KEY",
-    "OLLAMA_API_KEY",
-    "OPENAI_API_KEY",
-    "OPENROUTER_API_KEY",
-    "PERPLEXITY_API_KEY",
-    "TOGETHER_API_KEY",
-    "XAI_API_KEY",
-];
+// API keys of model providers: never inherited.
+const MODEL_KEYS: &str = "\
+    ANTHROPIC_API_KEY ANTHROPIC_AUTH_TOKEN AZURE_OPENAI_API_KEY CEREBRAS_API_KEY \
+    CLAUDE_CODE_OAUTH_TOKEN COHERE_API_KEY DEEPSEEK_API_KEY FIREWORKS_API_KEY GEMINI_API_KEY \
+    GOOGLE_API_KEY GROQ_API_KEY HF_TOKEN HUGGING_FACE_HUB_TOKEN MISTRAL_API_KEY NVIDIA_API_KEY \
+    OLLAMA_API_KEY OPENAI_API_KEY OPENROUTER_API_KEY PERPLEXITY_API_KEY TOGETHER_API_KEY \
+    XAI_API_KEY";
 
-/// Where commands are looked for if nobody says otherwise.
-const USUAL_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
-/// The variables of a server, from its settings and those of this program. Pure, so that a table can test it.
+/// Computes a server's variables from its settings and ours. Pure, so that a table can test it.
 pub(super) fn environment(
-    program: &Program,
+    program: &ServerProgram,
     ours: impl IntoIterator<Item = (OsString, OsString)>,
 ) -> BTreeMap<OsString, OsString> {
-    let mut variables = BTreeMap::from([("PATH".into(), USUAL_PATH.into())]);
+    let mut variables = BTreeMap::from([("PATH".into(), DEFAULT_PATH.into())]);
     let inherited = |(name, value): (OsString, OsString)| {
         let value = match name.to_str() {
             Some(name) if is_never_passed(name) => None,
@@ -75,7 +47,8 @@ pub(super) fn environment(
         Some((name, value?))
     };
     variables.extend(ours.into_iter().filter_map(inherited));
-    // Without it, Python writes in the encoding of the locale: a server started from a service would break on its first umlaut.
+    // Otherwise Python uses the locale's encoding, and a server started from a service breaks
+    // on its first umlaut.
     variables.insert("PYTHONUTF8".into(), "1".into());
     let named = program.env.iter();
     variables.extend(named.map(|(name, value)| (name.into(), value.into())));
@@ -85,33 +58,41 @@ pub(super) fn environment(
 pub(super) fn path(variables: &BTreeMap<OsString, OsString>) -> &OsStr {
     variables
         .get(OsStr::new("PATH"))
-        .map_or(OsStr::new(USUAL_PATH), OsString::as_os_str)
+        .map_or(OsStr::new(DEFAULT_PATH), OsString::as_os_str)
 }
 
 fn is_passed(name: &str) -> bool {
-    PASSED.contains(&name)
-        || PROXIES.contains(&name.to_ascii_uppercase().as_str())
+    is_listed(PASSED, name)
+        || is_listed(PROXIES, &name.to_ascii_uppercase())
         || PASSED_FAMILIES
-            .iter()
+            .split(' ')
             .any(|family| name.starts_with(family))
 }
 
 fn is_never_passed(name: &str) -> bool {
-    name.starts_with(OURS) || KEYS.contains(&name)
+    name.starts_with(OWN_PREFIX) || is_listed(MODEL_KEYS, name)
+}
+
+fn is_listed(list: &str, name: &str) -> bool {
+    list.split(' ').any(|entry| entry == name)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn of(ours: &[(&str, &str)], named: &[(&str, &str)], inherit_env: bool) -> Vec<String> {
-        let program = Program {
+    fn variables_for(
+        ours: &[(&str, &str)],
+        named: &[(&str, &str)],
+        inherit_env: bool,
+    ) -> Vec<String> {
+        let program = ServerProgram {
             env: named
                 .iter()
                 .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
                 .collect(),
             inherit_env,
-            ..Program::default()
+            ..ServerProgram::default()
         };
         let ours = ours.iter().map(|(name, value)| (name.into(), value.into()));
         environment(&program, ours)
@@ -206,7 +187,7 @@ mod tests {
             ),
         ] {
             assert_eq!(
-                of(ours, named, inherit),
+                variables_for(ours, named, inherit),
                 expected,
                 "{ours:?} {named:?} {inherit}"
             );
@@ -221,9 +202,9 @@ mod tests {
             "NPM_CONFIG__AUTH",
             "NPM_TOKEN",
         ];
-        for key in KEYS.into_iter().chain(credentials) {
+        for key in MODEL_KEYS.split(' ').chain(credentials) {
             for inherit in [false, true] {
-                let variables = of(&[(key, "k")], &[], inherit);
+                let variables = variables_for(&[(key, "k")], &[], inherit);
                 assert!(!variables.concat().contains(key), "{key} {inherit}");
             }
         }

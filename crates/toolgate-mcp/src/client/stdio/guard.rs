@@ -1,8 +1,9 @@
-//! Ends the servers when this program is killed: the program started once more as a small watcher.
+//! Ends the servers when this program is killed, by running the program a second time as a watcher.
 //!
-//! The watcher reads a pipe whose other end only this program holds. When the pipe ends, for whatever reason, so do the process
-//! groups it was told of, and everything that carries the marker. A signal at the death of the parent would not do: it follows
-//! the thread that started the child, and grandchildren never get it.
+//! The watcher reads a pipe whose other end only this program holds. When the pipe ends for any
+//! reason, it ends the registered process groups and everything that carries the marker. A
+//! parent-death signal would not work: it follows the thread that started the child, and
+//! grandchildren never get it.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -18,52 +19,54 @@ use std::time::Duration;
 use futures::future::join_all;
 use parking_lot::Mutex;
 use rustix::process::{Pid, Signal};
+use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
 use tokio::net::unix::pipe;
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::container::Removal;
-use super::processes::{Ending, Family, PATIENCE};
+use super::container::ContainerRemoval;
+use super::processes::{END_GRACE, ProcessFamily, ShutdownPlan};
 
-const MISSING: &str =
-    "the guard of the MCP servers cannot be started: they may outlive this program if it is killed";
+const MISSING: &str = "the guard of the MCP servers can't be started: servers may outlive this program if it is killed";
 
-/// The word that a program should know as "be the watcher", and call [`run`] for.
+/// The argument with which a program should call [`run`].
 pub const WORD: &str = "guard-of-mcp-servers";
 
-/// The watcher over all servers of a program. Cheap to clone; starts with the first server.
+/// Watches all servers of a program. Cheap to clone; the watcher starts with the first server.
 #[derive(Clone)]
-pub struct Guard(Arc<Inner>);
+pub struct ServerGuard(Arc<GuardInner>);
 
-struct Inner {
-    /// How to start this program as a watcher.
+struct GuardInner {
     program: Option<(PathBuf, Vec<OsString>)>,
-    /// What the markers of all servers of this program begin with.
     token: String,
     servers: AtomicU64,
-    state: Mutex<State>,
+    state: Mutex<GuardState>,
 }
 
 #[derive(Default)]
-struct State {
+struct GuardState {
     watcher: Option<Child>,
-    /// It could not be started, and that was said.
+    /// The watcher could not be started, and that was logged.
     missing: bool,
-    /// With what is known of those that may be in the middle of a download.
-    groups: BTreeMap<i32, Option<Installing>>,
-    /// Of those that run in a container.
-    removals: BTreeMap<i32, Removal>,
+    groups: BTreeMap<i32, GuardedGroup>,
 }
 
-#[derive(Debug, Clone, PartialEq)]
-struct Installing {
+/// A process group as the watcher knows it.
+#[derive(Default, Serialize, Deserialize)]
+struct GuardedGroup {
+    installing: Option<PendingInstall>,
+    removal: Option<ContainerRemoval>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct PendingInstall {
     marker: String,
-    /// It was asked to end, and must not be asked again.
-    asked: bool,
+    // Already asked to end; must not be asked again.
+    is_asked_to_end: bool,
 }
 
-impl Guard {
-    /// `program` is started with `args` and must then call [`run`].
+impl ServerGuard {
+    /// The watcher is `program` with `args`, which must call [`run`].
     pub fn new<I: Into<OsString>>(
         program: impl Into<PathBuf>,
         args: impl IntoIterator<Item = I>,
@@ -72,13 +75,13 @@ impl Guard {
         Self::with(Some((program.into(), args)))
     }
 
-    /// No watcher: servers are only ended by a program that ends in an orderly way.
+    /// Runs no watcher: servers end only if this program ends in an orderly way.
     pub fn none() -> Self {
         Self::with(None)
     }
 
     fn with(program: Option<(PathBuf, Vec<OsString>)>) -> Self {
-        Self(Arc::new(Inner {
+        Self(Arc::new(GuardInner {
             program,
             token: format!("{:032x}", fastrand::u128(..)),
             servers: AtomicU64::new(0),
@@ -86,86 +89,72 @@ impl Guard {
         }))
     }
 
-    /// The marker for one more server. From here on the watcher finds whoever carries it.
+    /// Creates the marker of a new server. The watcher finds every process that carries it.
     pub(super) fn marker(&self) -> String {
-        self.0.tell(|_| String::new());
+        self.0.send(&mut self.0.state.lock(), "");
         let number = self.0.servers.fetch_add(1, Ordering::Relaxed);
         format!("{}.{number}.", self.0.token)
     }
 
-    /// One more group, or one that is known otherwise; with its marker if it may be in the middle of a download.
     pub(super) fn add(&self, group: Pid, installing: Option<&str>) {
-        let number = group.as_raw_nonzero().get();
-        let installing = installing.map(|marker| Installing {
-            marker: marker.to_owned(),
-            asked: false,
-        });
-        self.0.tell(|state| {
-            let line = added(number, installing.as_ref());
-            state.groups.insert(number, installing);
-            line
+        self.0.update(group, |groups, number| {
+            groups.entry(number).or_default().installing =
+                installing.map(|marker| PendingInstall {
+                    marker: marker.to_owned(),
+                    is_asked_to_end: false,
+                });
         });
     }
 
-    /// The container of a group is removed when it ends.
-    pub(super) fn remove_container(&self, group: Pid, removal: Removal) {
-        let number = group.as_raw_nonzero().get();
-        self.0.tell(|state| {
-            let line = removed(number, &removal);
-            state.removals.insert(number, removal);
-            line
+    pub(super) fn remove_container(&self, group: Pid, removal: ContainerRemoval) {
+        self.0.update(group, |groups, number| {
+            groups.entry(number).or_default().removal = Some(removal);
         });
     }
 
-    /// A group in the middle of a download was asked to end.
-    pub(super) fn asked(&self, group: Pid) {
-        let number = group.as_raw_nonzero().get();
-        self.0.tell(|state| match state.groups.get_mut(&number) {
-            Some(Some(installing)) => {
-                installing.asked = true;
-                added(number, Some(installing))
+    pub(super) fn mark_asked_to_end(&self, group: Pid) {
+        self.0.update(group, |groups, number| {
+            let guarded = groups.get_mut(&number);
+            if let Some(installing) = guarded.and_then(|guarded| guarded.installing.as_mut()) {
+                installing.is_asked_to_end = true;
             }
-            _ => String::new(),
         });
     }
 
     pub(super) fn remove(&self, group: Pid) {
-        let number = group.as_raw_nonzero().get();
-        self.0.tell(|state| {
-            state.groups.remove(&number);
-            state.removals.remove(&number);
-            format!("-{number}\n")
+        self.0.update(group, |groups, number| {
+            groups.remove(&number);
         });
     }
 }
 
-impl Inner {
-    /// Changes the state, and tells the watcher; one that is gone is replaced and told everything.
-    fn tell(&self, change: impl FnOnce(&mut State) -> String) {
+impl GuardInner {
+    fn update(&self, group: Pid, change: impl FnOnce(&mut BTreeMap<i32, GuardedGroup>, i32)) {
+        let number = group.as_raw_nonzero().get();
         let mut state = self.state.lock();
-        let line = change(&mut state);
+        change(&mut state.groups, number);
+        let line = json_line(&(number, state.groups.get(&number)));
+        self.send(&mut state, &line);
+    }
+
+    // Informs the watcher. A dead one is replaced and receives the whole state.
+    fn send(&self, state: &mut GuardState, line: &str) {
         let Some((program, args)) = &self.program else {
             return;
         };
-        if state
-            .watcher
-            .as_mut()
-            .is_some_and(|watcher| write(watcher, &line))
-        {
+        let watcher = state.watcher.as_mut();
+        if watcher.is_some_and(|watcher| write(watcher, line)) {
             return;
         }
         if let Some(mut dead) = state.watcher.take() {
-            // It cannot be reached, so it must not linger.
+            // An unreachable watcher must not linger.
             let _gone = dead.kill();
             let _status = dead.wait();
         }
-        let mut all = format!("={}\n", self.token);
-        for (group, installing) in &state.groups {
-            all.push_str(&added(*group, installing.as_ref()));
-        }
-        for (group, removal) in &state.removals {
-            all.push_str(&removed(*group, removal));
-        }
+        let groups = state.groups.iter().map(|entry| json_line(&entry));
+        let all: String = std::iter::once(json_line(&self.token))
+            .chain(groups)
+            .collect();
         match start(program, args, &all) {
             Ok(watcher) => {
                 state.watcher = Some(watcher);
@@ -180,35 +169,24 @@ impl Inner {
     }
 }
 
-/// `+GROUP`, `+GROUP MARKER` in the middle of a download, `+GROUP MARKER asked` once it was asked to end.
-fn added(group: i32, installing: Option<&Installing>) -> String {
-    match installing {
-        Some(Installing {
-            marker,
-            asked: true,
-        }) => format!("+{group} {marker} asked\n"),
-        Some(Installing { marker, .. }) => format!("+{group} {marker}\n"),
-        None => format!("+{group}\n"),
-    }
+// The watcher reads one JSON value per line: first the token, then each group that changed, with
+// `null` for one that is gone.
+fn json_line(value: &impl Serialize) -> String {
+    // Fails only for a path that isn't UTF-8; then less is cleaned up.
+    let json = serde_json::to_string(value).unwrap_or_default();
+    format!("{json}\n")
 }
 
-/// `!GROUP` and how its container is removed.
-fn removed(group: i32, removal: &Removal) -> String {
-    // Texts in a map: nothing of it can fail, and without it there is only less to clean up.
-    let removal = serde_json::to_string(removal).unwrap_or_default();
-    format!("!{group} {removal}\n")
-}
-
-/// False if the watcher is gone, or has not read for very long.
+// False if the watcher is gone, or its pipe is full.
 fn write(watcher: &mut Child, text: &str) -> bool {
     let pipe = watcher.stdin.as_mut();
     pipe.is_some_and(|pipe| pipe.write_all(text.as_bytes()).is_ok())
         && !matches!(watcher.try_wait(), Ok(Some(_)))
 }
 
-/// In a process group of its own, so that Ctrl-C does not reach it, and without the marker that a program around this one may
-/// have given us: the watcher must outlive both.
-fn start(program: &PathBuf, args: &[OsString], told: &str) -> io::Result<Child> {
+// Starts the watcher in its own process group, so that Ctrl-C doesn't reach it, and without the
+// marker that an outer Toolgate may have given us: the watcher must outlive both.
+fn start(program: &PathBuf, args: &[OsString], state: &str) -> io::Result<Child> {
     let mut child = Command::new(program)
         .args(args)
         .env_clear()
@@ -219,24 +197,22 @@ fn start(program: &PathBuf, args: &[OsString], told: &str) -> io::Result<Child> 
         .stderr(Stdio::null())
         .spawn()?;
     if let Some(pipe) = &mut child.stdin {
-        // A watcher that was stopped must not stop us.
+        // A stopped watcher must not block us, so the pipe is non-blocking.
         rustix::io::ioctl_fionbio(&*pipe, true)?;
-        pipe.write_all(told.as_bytes())?;
+        pipe.write_all(state.as_bytes())?;
     }
     Ok(child)
 }
 
-/// The watcher itself: returns when the program that started it is gone, and its servers with it.
+/// Runs as the watcher. Returns once the program that started it and its servers are gone.
 ///
-/// # Errors
-///
-/// If there is no runtime to be had, or stdin is no pipe.
+/// Fails if the runtime can't be created or stdin is not a pipe.
 pub fn run() -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
     runtime.block_on(async {
-        // Whoever is asked to listen to these does not die of them.
+        // With handlers installed, these signals don't end the watcher.
         let _ignored = [
             signal(SignalKind::interrupt())?,
             signal(SignalKind::terminate())?,
@@ -245,12 +221,13 @@ pub fn run() -> io::Result<()> {
         ];
         let pipe = io::stdin().as_fd().try_clone_to_owned()?;
         let (families, removals) = listen(pipe::Receiver::from_owned_fd(pipe)?).await;
-        // Before and after: an engine may wait for its container, or be about to make one.
-        let remove = || join_all(removals.iter().map(Removal::run));
+        // Remove containers before and after: an engine may be waiting for its container, or
+        // about to create one.
+        let remove = || join_all(removals.iter().map(ContainerRemoval::run));
         if !removals.is_empty() {
             let all = families
                 .iter()
-                .map(|(family, _)| ended_within(family, PATIENCE));
+                .map(|(family, _)| ended_within(family, END_GRACE));
             join_all(all).await;
             remove().await;
         }
@@ -261,86 +238,72 @@ pub fn run() -> io::Result<()> {
     })
 }
 
-/// Reads until the pipe ends: what is to be ended then, and how.
-async fn listen(pipe: impl AsyncRead + Unpin) -> (Vec<(Family, Ending)>, Vec<Removal>) {
+async fn listen(
+    pipe: impl AsyncRead + Unpin,
+) -> (Vec<(ProcessFamily, ShutdownPlan)>, Vec<ContainerRemoval>) {
     let mut lines = BufReader::new(pipe).lines();
-    let mut groups = BTreeMap::new();
-    let mut removals = BTreeMap::new();
-    let mut usual = Family::default();
+    let mut groups: BTreeMap<i32, GuardedGroup> = BTreeMap::new();
+    let mut usual = ProcessFamily::default();
     while let Ok(Some(line)) = lines.next_line().await {
-        match line.split_at_checked(1) {
-            Some(("=", token)) => usual.marker = Some(format!("{token}.")),
-            Some(("+", added)) => {
-                let mut words = added.split(' ');
-                let group = words.next().unwrap_or_default().parse::<i32>();
-                let installing = words.next().map(|marker| Installing {
-                    marker: marker.to_owned(),
-                    asked: words.next().is_some(),
-                });
-                groups.extend(group.map(|group| (group, installing)));
-            }
-            Some(("-", group)) => {
-                if let Ok(group) = group.parse::<i32>() {
-                    groups.remove(&group);
-                    removals.remove(&group);
-                }
-            }
-            Some(("!", removal)) => {
-                if let Some((group, removal)) = removal.split_once(' ')
-                    && let (Ok(group), Ok(removal)) =
-                        (group.parse::<i32>(), serde_json::from_str(removal))
-                {
-                    removals.insert(group, removal);
-                }
-            }
-            _ => {}
+        if let Ok(token) = serde_json::from_str::<String>(&line) {
+            usual.marker = Some(format!("{token}."));
+        }
+        match serde_json::from_str(&line) {
+            Ok((group, Some(guarded))) => drop(groups.insert(group, guarded)),
+            Ok((group, None)) => drop(groups.remove(&group)),
+            Err(_) => {}
         }
     }
-    (apart(groups, usual), removals.into_values().collect())
+    let removals = groups
+        .values_mut()
+        .filter_map(|guarded| guarded.removal.take());
+    let removals = removals.collect();
+    (split_families(groups, usual), removals)
 }
 
-/// Those in the middle of a download each for itself, and everybody else together.
-fn apart(groups: BTreeMap<i32, Option<Installing>>, mut usual: Family) -> Vec<(Family, Ending)> {
+// Separates downloading groups, which end one by one, from all others, which end together.
+fn split_families(
+    groups: BTreeMap<i32, GuardedGroup>,
+    mut usual: ProcessFamily,
+) -> Vec<(ProcessFamily, ShutdownPlan)> {
     let mut families = Vec::new();
-    for (group, installing) in groups {
+    for (group, guarded) in groups {
         let Some(group) = Pid::from_raw(group) else {
             continue;
         };
-        match installing {
-            Some(Installing { marker, asked }) => {
-                usual.except.push(marker.clone());
-                let family = Family {
-                    groups: vec![group],
-                    marker: Some(marker),
-                    except: Vec::new(),
-                };
-                let how = match asked {
-                    true => Ending::CLEANING_UP,
-                    false => Ending::INSTALLING,
-                };
-                families.push((family, how));
-            }
-            None => usual.groups.push(group),
-        }
+        let Some(installing) = guarded.installing else {
+            usual.groups.push(group);
+            continue;
+        };
+        usual.except.push(installing.marker.clone());
+        let family = ProcessFamily {
+            groups: vec![group],
+            marker: Some(installing.marker),
+            except: Vec::new(),
+        };
+        let plan = match installing.is_asked_to_end {
+            true => ShutdownPlan::CLEANING_UP,
+            false => ShutdownPlan::INSTALLING,
+        };
+        families.push((family, plan));
     }
-    families.push((usual, Ending::USUAL));
+    families.push((usual, ShutdownPlan::USUAL));
     families
 }
 
-/// Their input ended with the program. Waits for what comes of that, asks once, then forces.
-async fn end(family: Family, how: Ending) {
-    if ended_within(&family, how.closed).await {
+async fn end(family: ProcessFamily, how: ShutdownPlan) {
+    if ended_within(&family, how.grace_after_close).await {
         return;
     }
     if let Some(signal) = how.signal {
         family.signal(signal);
     }
-    if !ended_within(&family, how.asked).await {
+    if !ended_within(&family, how.grace_after_signal).await {
         family.signal(Signal::KILL);
     }
 }
 
-async fn ended_within(family: &Family, limit: Duration) -> bool {
+async fn ended_within(family: &ProcessFamily, limit: Duration) -> bool {
     let end = tokio::time::Instant::now() + limit;
     while family.lives() {
         if tokio::time::Instant::now() >= end {

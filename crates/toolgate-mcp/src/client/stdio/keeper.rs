@@ -1,4 +1,4 @@
-//! Sees the end of a server, however it comes, and brings it about when asked.
+//! Owns a server process: notices its end, and ends it when asked.
 
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
@@ -12,35 +12,34 @@ use tokio::time::{sleep, timeout};
 use tokio_util::sync::{CancellationToken, DropGuard};
 use toolgate_core::Redactor;
 
-use super::group::Group;
-use super::processes::{Ending, PATIENCE};
-use super::stderr::Ring;
-use super::stdin::Stdin;
-use crate::client::transport::{End, Inbox, Reason};
+use super::processes::{END_GRACE, ShutdownPlan};
+use super::server_processes::ServerProcesses;
+use super::stderr::StderrBuffer;
+use super::stdin::ServerStdin;
+use crate::client::transport::{FailureReason, SessionEnd, TransportInbox};
 
-/// How long what a dead server has said may take to be read: a process that outlives it may hold the pipe for ever.
-const DRAINING: Duration = Duration::from_millis(200);
-/// How long after closing a pipe a server may take to exit, to be counted as one that has.
-const EXITING: Duration = Duration::from_millis(300);
-/// How often memory is looked at.
-const LOOKS: Duration = Duration::from_secs(1);
+// How long to drain the pipes of a dead server: a surviving child may hold them open forever.
+const DRAIN_TIMEOUT: Duration = Duration::from_millis(200);
+// How long after closing a pipe a server may take to exit and still be reported as exited.
+const EXIT_TIMEOUT: Duration = Duration::from_millis(300);
+const MEMORY_POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 const MIB: u64 = 1024 * 1024;
 
-pub(super) struct Keeper {
+pub(super) struct ProcessKeeper {
     pub(super) child: Child,
-    pub(super) group: Arc<Group>,
-    pub(super) stdin: Arc<Stdin>,
-    pub(super) stdout: Reading,
-    pub(super) stderr: Reading,
-    pub(super) tail: Arc<Ring>,
+    pub(super) group: Arc<ServerProcesses>,
+    pub(super) stdin: Arc<ServerStdin>,
+    pub(super) stdout: PipeReader,
+    pub(super) stderr: PipeReader,
+    pub(super) stderr_buffer: Arc<StderrBuffer>,
     pub(super) redactor: Redactor,
-    pub(super) inbox: Arc<dyn Inbox>,
+    pub(super) inbox: Arc<dyn TransportInbox>,
     pub(super) max_memory: Option<u64>,
     pub(super) stop: CancellationToken,
 }
 
-enum Event {
+enum ProcessEvent {
     Exited,
     ClosedStdout,
     ClosedStdin,
@@ -48,21 +47,22 @@ enum Event {
     TooMuchMemory(u64),
 }
 
-impl Keeper {
-    /// Runs until nothing is left of the server; `_gone` says so when it is dropped, also by a panic.
+impl ProcessKeeper {
+    /// Runs until nothing is left of the server. `_gone` reports that when dropped,
+    /// even by a panic.
     pub(super) async fn run(mut self, _gone: DropGuard) {
         let status = match self.event().await {
-            Event::Exited => self.exit_within(PATIENCE).await,
-            Event::ClosedStdout => self.exit_or("closed its stdout").await,
-            Event::ClosedStdin => self.exit_or("closed its stdin").await,
-            Event::Stop => self.stop().await,
-            Event::TooMuchMemory(limit) => {
-                // A package manager in the middle of a download has to clean up, whatever it takes.
-                match self.group.ending() == Ending::INSTALLING {
+            ProcessEvent::Exited => self.exit_within(END_GRACE).await,
+            ProcessEvent::ClosedStdout => self.exit_status_or("closed its stdout").await,
+            ProcessEvent::ClosedStdin => self.exit_status_or("closed its stdin").await,
+            ProcessEvent::Stop => self.stop().await,
+            ProcessEvent::TooMuchMemory(limit) => {
+                // A package manager has to clean up its download, whatever it takes.
+                match self.group.ending() == ShutdownPlan::INSTALLING {
                     true => drop(self.stop().await),
                     false => {
                         self.group.signal(Signal::KILL).await;
-                        self.exit_within(PATIENCE).await;
+                        self.exit_within(END_GRACE).await;
                     }
                 }
                 Some(format!("killed: memory limit ({} MiB)", limit / MIB))
@@ -76,116 +76,118 @@ impl Keeper {
         self.stderr.abort.abort();
     }
 
-    async fn event(&mut self) -> Event {
+    async fn event(&mut self) -> ProcessEvent {
         tokio::select! {
+            // An exit closes the pipes as well; checked first, because the exit status says more.
             biased;
-            _ = self.child.wait() => Event::Exited,
-            () = self.stdout.over.cancelled() => Event::ClosedStdout,
-            () = self.stdin.broken() => Event::ClosedStdin,
-            () = self.stop.cancelled() => Event::Stop,
-            limit = exceeded(&self.group, self.max_memory) => Event::TooMuchMemory(limit),
+            _ = self.child.wait() => ProcessEvent::Exited,
+            () = self.stdout.finished.cancelled() => ProcessEvent::ClosedStdout,
+            () = self.stdin.wait_broken() => ProcessEvent::ClosedStdin,
+            () = self.stop.cancelled() => ProcessEvent::Stop,
+            limit = wait_memory_exceeded(&self.group, self.max_memory) => ProcessEvent::TooMuchMemory(limit),
         }
     }
 
-    /// How the server exited, if it does in time.
     async fn exit_within(&mut self, limit: Duration) -> Option<String> {
         let exit = timeout(limit, self.child.wait()).await.ok()?;
-        Some(exit.map_or_else(|error| error.to_string(), said))
+        Some(exit.map_or_else(|error| error.to_string(), exit_text))
     }
 
-    async fn exit_or(&mut self, otherwise: &str) -> Option<String> {
-        let exit = self.exit_within(EXITING).await;
+    async fn exit_status_or(&mut self, otherwise: &str) -> Option<String> {
+        let exit = self.exit_within(EXIT_TIMEOUT).await;
         exit.or_else(|| Some(otherwise.to_owned()))
     }
 
     async fn stop(&mut self) -> Option<String> {
         self.stdin.close().await;
-        let exit = self.exit_within(self.group.ending().closed).await;
+        let exit = self
+            .exit_within(self.group.ending().grace_after_close)
+            .await;
         if exit.is_some() {
             return exit;
         }
-        if self.group.ending() == Ending::INSTALLING {
-            // A container that is there isn't being downloaded any more, and its engine waits for it.
+        if self.group.ending() == ShutdownPlan::INSTALLING {
+            // If the container exists, its image is complete, and the engine
+            // waits for the container.
             self.group.remove_container().await;
         }
-        self.group.ask().await;
-        let exit = self.exit_within(self.group.ending().asked).await;
+        self.group.ask_to_end().await;
+        let exit = self
+            .exit_within(self.group.ending().grace_after_signal)
+            .await;
         if exit.is_some() {
             return exit;
         }
         self.group.remove_container().await;
         self.group.signal(Signal::KILL).await;
-        self.exit_within(PATIENCE).await
+        self.exit_within(END_GRACE).await
     }
 
-    /// Tells the inbox, after what it has still to get; nothing is delivered after that.
     async fn close(&mut self, status: Option<String>) {
         let read = async {
-            self.stdout.over.cancelled().await;
-            self.stderr.over.cancelled().await;
+            self.stdout.finished.cancelled().await;
+            self.stderr.finished.cancelled().await;
         };
-        if timeout(DRAINING, read).await.is_err() {
+        if timeout(DRAIN_TIMEOUT, read).await.is_err() {
             self.stdout.abort.abort();
-            self.stdout.over.cancelled().await;
+            self.stdout.finished.cancelled().await;
         }
         self.stdin.close().await;
-        self.inbox.closed(End {
-            status: status.map_or_else(|| "cannot be killed".into(), Reason::from),
-            stderr: self.tail.tail(&self.redactor),
+        self.inbox.closed(SessionEnd {
+            status: status.map_or_else(|| "cannot be killed".into(), FailureReason::from),
+            stderr: self.stderr_buffer.tail(&self.redactor),
         });
     }
 }
 
-/// A runtime that is shut down drops its tasks: nobody is left to wait for an orderly end.
-impl Drop for Keeper {
+// A runtime that shuts down drops its tasks, so nobody can wait for an orderly end.
+impl Drop for ProcessKeeper {
     fn drop(&mut self) {
         self.group.end_now();
     }
 }
 
-pub(super) struct Reading {
+pub(super) struct PipeReader {
     abort: AbortHandle,
-    /// It has come to its end, or was aborted.
-    over: CancellationToken,
+    finished: CancellationToken,
 }
 
-impl Reading {
+impl PipeReader {
     pub(super) fn spawn(work: impl Future<Output = ()> + Send + 'static) -> Self {
-        let over = CancellationToken::new();
-        let at_the_end = over.clone().drop_guard();
+        let finished = CancellationToken::new();
+        let at_the_end = finished.clone().drop_guard();
         let task = tokio::spawn(async move {
             let _at_the_end = at_the_end;
             work.await;
         });
         Self {
             abort: task.abort_handle(),
-            over,
+            finished,
         }
     }
 }
 
-/// Returns when the group holds more memory than `limit`: never without one.
-async fn exceeded(group: &Group, limit: Option<u64>) -> u64 {
+async fn wait_memory_exceeded(group: &ServerProcesses, limit: Option<u64>) -> u64 {
     let Some(limit) = limit else {
         return std::future::pending().await;
     };
     loop {
-        sleep(LOOKS).await;
+        sleep(MEMORY_POLL_INTERVAL).await;
         if group.memory().await > limit {
             return limit;
         }
     }
 }
 
-fn said(exit: ExitStatus) -> String {
+fn exit_text(exit: ExitStatus) -> String {
     match (exit.code(), exit.signal()) {
         (Some(code), _) => format!("exit status {code}"),
-        (None, Some(number)) => format!("signal {number} ({})", meaning(number)),
+        (None, Some(number)) => format!("signal {number} ({})", signal_name(number)),
         (None, None) => exit.to_string(),
     }
 }
 
-fn meaning(signal: i32) -> &'static str {
+fn signal_name(signal: i32) -> &'static str {
     match signal {
         1 => "hangup",
         2 => "interrupted",
@@ -207,8 +209,9 @@ mod tests {
 
     #[test]
     fn mc6_an_end_is_told_within_a_second_whatever_it_waits_for() {
-        // A pipe that closes before the exit, then the rest of stdout and stderr; `a8_…` has processes that hold them.
-        assert!(EXITING + DRAINING < Duration::from_secs(1));
+        // A pipe that closes before the exit, then the rest of stdout and stderr. The tests `a8_…`
+        // have processes that hold the pipes.
+        assert!(EXIT_TIMEOUT + DRAIN_TIMEOUT < Duration::from_secs(1));
     }
 
     #[test]
@@ -220,7 +223,7 @@ mod tests {
             (11, "signal 11 (segmentation fault)"),
             (12, "signal 12 (unusual)"),
         ] {
-            assert_eq!(said(ExitStatus::from_raw(raw)), expected);
+            assert_eq!(exit_text(ExitStatus::from_raw(raw)), expected);
         }
     }
 }

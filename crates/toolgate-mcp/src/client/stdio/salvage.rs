@@ -1,35 +1,33 @@
-//! What can still be had from a line that is not simply one message.
+//! Recovers messages from lines that mix them with other text.
 
 use serde_json::value::RawValue;
 
-use crate::client::message::{Message, NotAMessage};
+use crate::client::message::{MessageParseError, RpcMessage};
 
-/// How often the beginning of a message is looked for in one line.
-const TRIES: usize = 32;
-/// The same for a line of more than [`LONG`] bytes: every try may read all of it.
-const TRIES_IN_LONG: usize = 4;
-const LONG: usize = 256 * 1024;
+const MAX_TRIES: usize = 32;
+// Fewer for long lines, since every attempt may read the whole line.
+const MAX_TRIES_IN_LONG_LINE: usize = 4;
+const LONG_LINE: usize = 256 * 1024;
 
-/// Requests that only servers make. Any other behind foreign text is most likely our own, echoed by a server's log, and must
-/// not be answered.
-const OF_SERVERS: [&str; 3] = ["elicitation/create", "sampling/createMessage", "roots/list"];
+// Requests that only servers make. Any other request after foreign text is most likely our own,
+// echoed by the server's log, and must not be answered.
+const SERVER_REQUESTS: [&str; 3] = ["elicitation/create", "sampling/createMessage", "roots/list"];
 
 #[derive(Debug, PartialEq)]
-pub(super) enum Part<'a> {
-    Message(Message),
-    /// No message, and what is wrong with it.
+pub(super) enum LinePart<'a> {
+    Message(RpcMessage),
     Junk(&'a [u8], String),
 }
 
-/// Takes a line apart that [`Message::parse`] refused, from left to right. What is inside of other JSON is never looked at:
-/// a logged message is no message.
-pub(super) fn take_apart<'a>(line: &'a [u8], refused: &NotAMessage) -> Vec<Part<'a>> {
+/// Splits a line that could not be parsed as one message, from left to right. JSON nested in other
+/// JSON is ignored: a logged message is not a message.
+pub(super) fn split_line<'a>(line: &'a [u8], refused: &MessageParseError) -> Vec<LinePart<'a>> {
     let mut parts = Vec::new();
     let (mut junk, mut at) = (0, 0);
-    let mut tries = if line.len() > LONG {
-        TRIES_IN_LONG
+    let mut tries = if line.len() > LONG_LINE {
+        MAX_TRIES_IN_LONG_LINE
     } else {
-        TRIES
+        MAX_TRIES
     };
     while let Some(found) = memchr::memchr2(b'{', b'[', &line[at..]) {
         if tries == 0 {
@@ -46,7 +44,7 @@ pub(super) fn take_apart<'a>(line: &'a [u8], refused: &NotAMessage) -> Vec<Part<
             continue;
         };
         add_junk(&mut parts, &line[junk..from], refused);
-        parts.push(Part::Message(message));
+        parts.push(LinePart::Message(message));
         junk = at;
     }
     add_junk(&mut parts, &line[junk..], refused);
@@ -60,47 +58,46 @@ fn whole_value(bytes: &[u8]) -> Option<&[u8]> {
     Some(value.ok()?.get().as_bytes())
 }
 
-fn message(json: &[u8]) -> Option<Message> {
-    let message = Message::parse(json).ok()?;
+fn message(json: &[u8]) -> Option<RpcMessage> {
+    let message = RpcMessage::parse(json).ok()?;
     match &message {
-        Message::Request { method, .. } if !OF_SERVERS.contains(&method.as_str()) => None,
+        RpcMessage::Request { method, .. } if !SERVER_REQUESTS.contains(&method.as_str()) => None,
         _ => Some(message),
     }
 }
 
-fn add_junk<'a>(parts: &mut Vec<Part<'a>>, junk: &'a [u8], refused: &NotAMessage) {
+fn add_junk<'a>(parts: &mut Vec<LinePart<'a>>, junk: &'a [u8], refused: &MessageParseError) {
     let junk = junk.trim_ascii();
     if !junk.is_empty() {
-        parts.push(Part::Junk(junk, refused.to_string()));
+        parts.push(LinePart::Junk(junk, refused.to_string()));
     }
 }
 
-/// What the two ends of an unreadable message tell about it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Marks {
-    /// It says `"jsonrpc"`: it was meant as a message.
-    pub(super) message: bool,
-    /// The id, if it is one that we may have given.
+pub(super) struct MessageMarks {
+    /// It has a `"jsonrpc"` member, so it was meant as a message.
+    pub(super) is_message: bool,
+    /// The id, if it has the form of ours.
     pub(super) id: Option<u64>,
 }
 
-impl Marks {
-    /// Looks at the top level only: at the members before the first that is not read to its end, and at the last ones.
-    pub(super) fn of(head: &[u8], tail: &[u8]) -> Self {
+impl MessageMarks {
+    /// Reads top-level members only: those before the first truncated one, and the last ones.
+    pub(super) fn from_ends(head: &[u8], tail: &[u8]) -> Self {
         let mut marks = Self::default();
         let Some(members) = head.trim_ascii_start().strip_prefix(b"{") else {
             return marks;
         };
         marks.read_head(members);
-        if marks.id.is_none() || !marks.message {
+        if marks.id.is_none() || !marks.is_message {
             marks.read_tail(tail);
         }
         marks
     }
 
-    fn note(&mut self, name: &[u8], value: &[u8]) {
+    fn record_member(&mut self, name: &[u8], value: &[u8]) {
         match name {
-            b"\"jsonrpc\"" => self.message = true,
+            b"\"jsonrpc\"" => self.is_message = true,
             b"\"id\"" => {
                 self.id = std::str::from_utf8(value)
                     .ok()
@@ -118,12 +115,12 @@ impl Marks {
                 return;
             };
             let after = after.trim_ascii_start();
-            // A number is whole only if something follows it.
+            // A number is complete only if something follows it.
             let value = match whole_value(after) {
                 Some(value) if value.len() < after.len() => value,
-                _ => return self.note(name, b""),
+                _ => return self.record_member(name, b""),
             };
-            self.note(name, value);
+            self.record_member(name, value);
             let Some(next) = after[value.len()..].trim_ascii_start().strip_prefix(b",") else {
                 return;
             };
@@ -131,7 +128,6 @@ impl Marks {
         }
     }
 
-    /// Members that end the message: `,"id":7,"jsonrpc":"2.0"}` in any order.
     fn read_tail(&mut self, tail: &[u8]) {
         let Some(mut rest) = tail.trim_ascii_end().strip_suffix(b"}") else {
             return;
@@ -149,13 +145,12 @@ impl Marks {
             if !matches!(name, b"\"id\"" | b"\"jsonrpc\"") {
                 return;
             }
-            self.note(name, value);
+            self.record_member(name, value);
             rest = &rest[..comma];
         }
     }
 }
 
-/// The string that the bytes begin with, quotes included.
 fn string(bytes: &[u8]) -> Option<&[u8]> {
     bytes.starts_with(b"\"").then(|| whole_value(bytes))?
 }
@@ -167,19 +162,19 @@ mod tests {
     use super::*;
 
     fn parts(line: &[u8]) -> Vec<Result<u64, String>> {
-        let refused = Message::parse(line).unwrap_err();
-        let told = take_apart(line, &refused).into_iter();
+        let refused = RpcMessage::parse(line).unwrap_err();
+        let told = split_line(line, &refused).into_iter();
         told.map(|part| match part {
-            Part::Message(Message::Response { id, .. }) => Ok(id.as_u64().unwrap()),
-            Part::Message(Message::Request { .. }) => Ok(1000),
-            Part::Message(Message::Notification { .. }) => Ok(2000),
-            Part::Junk(junk, _) => Err(String::from_utf8_lossy(junk).into_owned()),
+            LinePart::Message(RpcMessage::Response { id, .. }) => Ok(id.as_u64().unwrap()),
+            LinePart::Message(RpcMessage::Request { .. }) => Ok(1000),
+            LinePart::Message(RpcMessage::Notification { .. }) => Ok(2000),
+            LinePart::Junk(junk, _) => Err(String::from_utf8_lossy(junk).into_owned()),
         })
         .collect()
     }
 
     #[test]
-    fn messages_are_rescued_from_what_is_glued_to_them_and_only_those() {
+    fn only_whole_messages_are_rescued_from_a_line() {
         let junk = |text: &str| Err(text.to_owned());
         let answer = r#"{"jsonrpc":"2.0","id":7,"result":{"a":[1,{"b":"}"}]}}"#;
         let echoed = r#"got {"jsonrpc":"2.0","id":7,"method":"tools/call"}"#;
@@ -235,8 +230,9 @@ mod tests {
     #[test]
     fn a_rescued_message_is_the_one_that_was_sent() {
         let line = br#"50% {"jsonrpc":"2.0","id":7,"result":{"z":1.50,"a":"\u00e9 {"}}"#;
-        let refused = Message::parse(line).unwrap_err();
-        let Part::Message(Message::Response { answer, .. }) = &take_apart(line, &refused)[1] else {
+        let refused = RpcMessage::parse(line).unwrap_err();
+        let LinePart::Message(RpcMessage::Response { answer, .. }) = &split_line(line, &refused)[1]
+        else {
             panic!("no message")
         };
         let expected = json!({ "z": 1.5, "a": "é {" });
@@ -246,13 +242,16 @@ mod tests {
     #[test]
     fn a_line_of_braces_is_not_tried_for_ever() {
         let line = r#"{"a":"#.repeat(60_000);
-        let refused = Message::parse(line.as_bytes()).unwrap_err();
-        assert_eq!(take_apart(line.as_bytes(), &refused).len(), 1);
+        let refused = RpcMessage::parse(line.as_bytes()).unwrap_err();
+        assert_eq!(split_line(line.as_bytes(), &refused).len(), 1);
     }
 
     #[test]
     fn ids_are_made_out_at_the_top_level_only() {
-        let marks = |message, id| Marks { message, id };
+        let marks = |message, id| MessageMarks {
+            is_message: message,
+            id,
+        };
         for (head, tail, expected) in [
             (
                 r#"{"jsonrpc":"2.0","id":7,"result":{"text":"aaa"#,
@@ -295,7 +294,7 @@ mod tests {
             ("", "", marks(false, None)),
         ] {
             assert_eq!(
-                Marks::of(head.as_bytes(), tail.as_bytes()),
+                MessageMarks::from_ends(head.as_bytes(), tail.as_bytes()),
                 expected,
                 "{head} … {tail}"
             );

@@ -1,56 +1,53 @@
-//! A server's stderr: read for ever, its end kept.
+//! Reads a server's stderr until it ends, and keeps the tail.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::time::Instant;
 use toolgate_core::{Redactor, escape};
 
-use crate::client::diagnostics::Diagnostics;
+use crate::client::diagnostics::ServerDiagnostics;
 
 const KEPT: usize = 64 * 1024;
-/// How much of it is shown, and how much of one line.
 const SHOWN_LINES: usize = 20;
 const SHOWN_BYTES: usize = 4096;
 const CHUNK: usize = 64 * 1024;
-/// So many lines are logged in this time, at DEBUG.
 const LOGGED_LINES: usize = 100;
 const LOG_WINDOW: Duration = Duration::from_secs(1);
 
-/// The last bytes of a stream. Taking them in is a copy and nothing more: a server may write gigabytes.
+/// A ring buffer of the last bytes. Adding only copies, because a server may write gigabytes.
 #[derive(Default)]
-pub(crate) struct Ring {
-    kept: Mutex<Kept>,
+pub(crate) struct StderrBuffer {
+    kept: Mutex<BufferedBytes>,
 }
 
 #[derive(Default)]
-struct Kept {
+struct BufferedBytes {
     bytes: VecDeque<u8>,
-    /// Something was pushed out at the front.
-    cut: bool,
+    is_truncated: bool,
 }
 
-impl Ring {
+impl StderrBuffer {
     fn add(&self, bytes: &[u8]) {
-        let mut kept = self.kept();
+        let mut kept = self.kept.lock();
         let last = &bytes[bytes.len().saturating_sub(KEPT)..];
         let superfluous = (kept.bytes.len() + bytes.len()).saturating_sub(KEPT);
         let gone = superfluous.min(kept.bytes.len());
-        kept.cut |= superfluous > 0;
+        kept.is_truncated |= superfluous > 0;
         kept.bytes.drain(..gone);
         kept.bytes.extend(last);
     }
 
-    /// The last lines, without secrets, escaped; of a line that was overwritten by `\r` what was left of it.
+    /// The last lines, redacted and escaped. Of a line overwritten with `\r`, only the final text.
     pub(crate) fn tail(&self, redactor: &Redactor) -> Vec<String> {
         let bytes = self.whole_lines();
         let mut tail = VecDeque::new();
         let mut room = SHOWN_BYTES;
         for line in bytes.rsplit(|byte| *byte == b'\n') {
-            let Some(line) = shown(line, redactor) else {
+            let Some(line) = display_line(line, redactor) else {
                 continue;
             };
             if tail.len() == SHOWN_LINES || (line.len() > room && !tail.is_empty()) {
@@ -62,25 +59,21 @@ impl Ring {
         tail.into()
     }
 
-    /// What is kept, from a whole line on or well behind the cut: half of a secret at the front would not be known as one.
+    // The kept bytes from the first whole line on, or from well behind the cut: half a secret at
+    // the front could not be recognised.
     fn whole_lines(&self) -> Vec<u8> {
-        let kept = self.kept();
+        let kept = self.kept.lock();
         let bytes: Vec<u8> = kept.bytes.iter().copied().collect();
-        if !kept.cut {
+        if !kept.is_truncated {
             return bytes;
         }
         let near = &bytes[..SHOWN_BYTES.min(bytes.len())];
         let first = memchr::memchr(b'\n', near).map_or(near.len(), |end| end + 1);
         bytes[first..].to_vec()
     }
-
-    fn kept(&self) -> MutexGuard<'_, Kept> {
-        self.kept.lock()
-    }
 }
 
-/// A line as a person may see it, the end of it if it is long; none if there is nothing to see.
-fn shown(line: &[u8], redactor: &Redactor) -> Option<String> {
+fn display_line(line: &[u8], redactor: &Redactor) -> Option<String> {
     let line = line.trim_ascii_end();
     let from = memchr::memrchr(b'\r', line).map_or(0, |at| at + 1);
     let line = String::from_utf8_lossy(&line[from..]);
@@ -94,13 +87,13 @@ fn shown(line: &[u8], redactor: &Redactor) -> Option<String> {
 
 pub(super) async fn drain(
     mut from: impl AsyncRead + Unpin,
-    ring: Arc<Ring>,
-    diagnostics: Arc<Diagnostics>,
+    buffer: Arc<StderrBuffer>,
+    diagnostics: Arc<ServerDiagnostics>,
 ) {
     let mut chunk = vec![0; CHUNK];
-    let mut log = Log::new(diagnostics);
+    let mut log = StderrLog::new(diagnostics);
     while let Ok(read @ 1..) = from.read(&mut chunk).await {
-        ring.add(&chunk[..read]);
+        buffer.add(&chunk[..read]);
         if tracing::enabled!(tracing::Level::DEBUG) {
             log.add(&chunk[..read]);
         }
@@ -108,17 +101,17 @@ pub(super) async fn drain(
     log.add(b"\n");
 }
 
-/// Complete lines, for the log. A flood is only counted: writing it all down would hold up what the server has to say.
-struct Log {
-    diagnostics: Arc<Diagnostics>,
-    /// A line as far as it has come and would be shown.
+// Logs complete lines. A flood is only counted, because logging it would
+// delay the server's messages.
+struct StderrLog {
+    diagnostics: Arc<ServerDiagnostics>,
     unfinished: Vec<u8>,
     since: Instant,
     lines: usize,
 }
 
-impl Log {
-    fn new(diagnostics: Arc<Diagnostics>) -> Self {
+impl StderrLog {
+    fn new(diagnostics: Arc<ServerDiagnostics>) -> Self {
         Self {
             diagnostics,
             unfinished: Vec::new(),
@@ -129,12 +122,12 @@ impl Log {
 
     fn add(&mut self, mut bytes: &[u8]) {
         while let Some(end) = memchr::memchr(b'\n', bytes) {
-            keep(&mut self.unfinished, &bytes[..end]);
+            append_bounded(&mut self.unfinished, &bytes[..end]);
             bytes = &bytes[end + 1..];
             self.line();
             self.unfinished.clear();
         }
-        keep(&mut self.unfinished, bytes);
+        append_bounded(&mut self.unfinished, bytes);
     }
 
     fn line(&mut self) {
@@ -147,14 +140,14 @@ impl Log {
         }
         self.lines += 1;
         if self.lines <= LOGGED_LINES
-            && let Some(line) = shown(&self.unfinished, self.diagnostics.redactor())
+            && let Some(line) = display_line(&self.unfinished, self.diagnostics.redactor())
         {
             tracing::debug!(server = self.diagnostics.server(), line, "stderr");
         }
     }
 }
 
-fn keep(unfinished: &mut Vec<u8>, bytes: &[u8]) {
+fn append_bounded(unfinished: &mut Vec<u8>, bytes: &[u8]) {
     let room = SHOWN_BYTES.saturating_sub(unfinished.len());
     unfinished.extend_from_slice(&bytes[..room.min(bytes.len())]);
 }
@@ -164,11 +157,11 @@ mod tests {
     use super::*;
 
     fn tail(chunks: &[&[u8]]) -> Vec<String> {
-        let ring = Ring::default();
+        let buffer = StderrBuffer::default();
         for chunk in chunks {
-            ring.add(chunk);
+            buffer.add(chunk);
         }
-        ring.tail(&Redactor::new(["hunter2".to_owned()]))
+        buffer.tail(&Redactor::new(["hunter2".to_owned()]))
     }
 
     #[test]
@@ -195,13 +188,13 @@ mod tests {
     #[test]
     fn memory_and_tail_stay_bounded_with_and_without_newlines() {
         for line in [&b"x"[..], b"some text that ends\n", b"10%\r"] {
-            let ring = Ring::default();
+            let buffer = StderrBuffer::default();
             let chunk = line.repeat(100_000);
             for _ in 0..20 {
-                ring.add(&chunk);
-                assert!(ring.kept().bytes.len() <= KEPT);
+                buffer.add(&chunk);
+                assert!(buffer.kept.lock().bytes.len() <= KEPT);
             }
-            let shown = ring.tail(&Redactor::default());
+            let shown = buffer.tail(&Redactor::default());
             assert!(!shown.is_empty(), "{line:?}");
             assert!(shown.iter().map(String::len).sum::<usize>() < 2 * SHOWN_BYTES);
         }
@@ -209,13 +202,13 @@ mod tests {
 
     #[test]
     fn half_a_secret_at_the_cut_is_not_shown() {
-        let ring = Ring::default();
-        ring.add(b"hunter2 and more\n");
+        let buffer = StderrBuffer::default();
+        buffer.add(b"hunter2 and more\n");
         // Exactly so much that the front is cut in the middle of the secret.
         let filler = format!("{}\n", "x".repeat(KEPT - 15));
-        ring.add(filler.as_bytes());
-        ring.add(b"end");
-        let shown = ring.tail(&Redactor::new(["hunter2".to_owned()]));
+        buffer.add(filler.as_bytes());
+        buffer.add(b"end");
+        let shown = buffer.tail(&Redactor::new(["hunter2".to_owned()]));
         assert!(!shown.concat().contains("ter2"), "{shown:?}");
         assert_eq!(shown.last().unwrap(), "end");
     }

@@ -1,4 +1,4 @@
-//! A server's stdin: whole messages, one after the other, whoever sends them and whoever gives up.
+//! Writes whole messages to a server's stdin, even if senders give up halfway.
 
 use std::io;
 use std::time::Duration;
@@ -8,91 +8,85 @@ use tokio::sync::{Mutex, Notify};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use crate::client::transport::TransportError;
+use crate::client::transport::{FailureReason, TransportError};
 
-/// Where messages are written. The sender's own task writes: the usual message costs one system call and no hop.
-pub(super) struct Stdin {
+/// The stdin of a server. The sender's own task writes, so the usual message costs one system call
+/// and no task switch.
+pub(super) struct ServerStdin {
     server: String,
-    pipe: Mutex<Option<Pipe>>,
-    /// Nobody may wait for the pipe any longer.
-    over: CancellationToken,
-    /// The server has closed its end.
+    pipe: Mutex<Option<StdinPipe>>,
+    /// Cancelled on close: nobody may wait for the pipe any longer.
+    closed: CancellationToken,
     broken: Notify,
 }
 
-struct Pipe {
+struct StdinPipe {
     sender: Sender,
-    /// A message that was begun, and how much of it is written. A sender that gave up leaves it to the next one.
-    begun: Vec<u8>,
+    // A partly written message. A sender that gives up leaves the rest to the next one.
+    unfinished: Vec<u8>,
     written: usize,
 }
 
-enum Hindrance {
-    Broken,
-    Over,
-}
-
-impl Stdin {
+impl ServerStdin {
     pub(super) fn new(server: &str, sender: Sender) -> Self {
         Self {
             server: server.to_owned(),
-            pipe: Mutex::new(Some(Pipe {
+            pipe: Mutex::new(Some(StdinPipe {
                 sender,
-                begun: Vec::new(),
+                unfinished: Vec::new(),
                 written: 0,
             })),
-            over: CancellationToken::new(),
+            closed: CancellationToken::new(),
             broken: Notify::new(),
         }
     }
 
-    /// Writes one whole message. Waits as long as the server does not read; dropping the future is safe at any point.
+    /// Writes one whole message, waiting as long as the server doesn't read. Cancel safe.
     pub(super) async fn send(&self, message: Vec<u8>) -> Result<(), TransportError> {
         let mut pipe = self.pipe.lock().await;
-        if self.over.is_cancelled() {
+        if self.closed.is_cancelled() {
             pipe.take();
         }
         let Some(pipe) = pipe.as_mut() else {
-            return Err(TransportError::NotSent(self.text(&Hindrance::Over).into()));
+            return Err(TransportError::NotSent(self.closed_reason()));
         };
-        let not_sent = |hindrance| TransportError::NotSent(self.text(&hindrance).into());
-        self.finish(pipe).await.map_err(not_sent)?;
-        let written = self.write(&pipe.sender, &message).await.map_err(not_sent)?;
+        let unfinished = self.write_unfinished(pipe).await;
+        unfinished.map_err(TransportError::NotSent)?;
+        let written = self.write(&pipe.sender, &message).await;
+        let written = written.map_err(TransportError::NotSent)?;
         if written == message.len() {
             return Ok(());
         }
-        (pipe.begun, pipe.written) = (message, written);
-        let finished = self.finish(pipe).await;
-        finished.map_err(|hindrance| TransportError::Interrupted(self.text(&hindrance).into()))
+        (pipe.unfinished, pipe.written) = (message, written);
+        let finished = self.write_unfinished(pipe).await;
+        finished.map_err(TransportError::Interrupted)
     }
 
-    /// Returns when the server has closed its end and somebody has noticed by writing.
-    pub(super) async fn broken(&self) {
+    pub(super) async fn wait_broken(&self) {
         self.broken.notified().await;
     }
 
-    /// Closes the pipe: the server reads an end. Those who wait for it are sent away.
     pub(super) async fn close(&self) {
-        /// They leave at once, unless somebody keeps a future without polling it.
+        // Waiting senders leave at once, unless a future is kept without being polled.
         const LEAVING: Duration = Duration::from_millis(100);
-        self.over.cancel();
+        self.closed.cancel();
         if let Ok(mut pipe) = timeout(LEAVING, self.pipe.lock()).await {
             pipe.take();
         }
     }
 
-    async fn finish(&self, pipe: &mut Pipe) -> Result<(), Hindrance> {
-        while pipe.written < pipe.begun.len() {
-            let rest = &pipe.begun[pipe.written..];
+    async fn write_unfinished(&self, pipe: &mut StdinPipe) -> Result<(), FailureReason> {
+        while pipe.written < pipe.unfinished.len() {
+            let rest = &pipe.unfinished[pipe.written..];
             pipe.written += self.write(&pipe.sender, rest).await?;
         }
-        pipe.begun = Vec::new();
+        pipe.unfinished = Vec::new();
         pipe.written = 0;
         Ok(())
     }
 
-    /// Writes some bytes, once. If the future is dropped, none were written.
-    async fn write(&self, sender: &Sender, bytes: &[u8]) -> Result<usize, Hindrance> {
+    /// Writes some bytes. If the future is dropped, none were written.
+    async fn write(&self, sender: &Sender, bytes: &[u8]) -> Result<usize, FailureReason> {
         loop {
             match sender.try_write(bytes) {
                 Ok(written) => return Ok(written),
@@ -100,22 +94,20 @@ impl Stdin {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(_) => {
                     self.broken.notify_one();
-                    return Err(Hindrance::Broken);
+                    let server = &self.server;
+                    let reason = format!("MCP server '{server}' does not read its stdin any more");
+                    return Err(reason.into());
                 }
             }
             tokio::select! {
-                // A pipe that cannot be waited for is over as well.
-                ready = sender.writable() => ready.map_err(|_| Hindrance::Over)?,
-                () = self.over.cancelled() => return Err(Hindrance::Over),
+                // An error here means that the pipe is unusable.
+                ready = sender.writable() => ready.map_err(|_| self.closed_reason())?,
+                () = self.closed.cancelled() => return Err(self.closed_reason()),
             }
         }
     }
 
-    fn text(&self, hindrance: &Hindrance) -> String {
-        let what = match hindrance {
-            Hindrance::Broken => "does not read its stdin any more",
-            Hindrance::Over => "is not running any more",
-        };
-        format!("MCP server '{}' {what}", self.server)
+    fn closed_reason(&self) -> FailureReason {
+        format!("MCP server '{}' is not running any more", self.server).into()
     }
 }

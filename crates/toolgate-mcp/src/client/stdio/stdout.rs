@@ -1,34 +1,35 @@
-//! A server's stdout: messages go to the inbox, everything else into quarantine.
+//! Reads a server's stdout: messages go to the inbox, everything else into quarantine.
 
 use std::sync::Arc;
 
 use bytes::Bytes;
 use tokio::io::{AsyncRead, AsyncReadExt};
-use toolgate_net::{Line, LineBuffer};
+use toolgate_net::{BufferedLine, LineBuffer};
 
-use super::lines::OversizedLine;
-use super::salvage::{Marks, Part, take_apart};
-use crate::client::diagnostics::Diagnostics;
-use crate::client::message::{Message, NotAMessage};
-use crate::client::transport::{Inbox, Lost};
+use super::oversized_line::OversizedLine;
+use super::salvage::{LinePart, MessageMarks, split_line};
+use crate::client::diagnostics::ServerDiagnostics;
+use crate::client::message::{MessageParseError, RpcMessage};
+use crate::client::transport::{TransportInbox, UnreadableAnswer};
 
-/// How much is asked for at a time: what a pipe holds.
+// Bytes per read: the capacity of a Linux pipe.
 const CHUNK: usize = 64 * 1024;
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-pub(super) struct Stdout {
-    pub(super) inbox: Arc<dyn Inbox>,
-    pub(super) diagnostics: Arc<Diagnostics>,
+pub(super) struct StdoutReader {
+    pub(super) inbox: Arc<dyn TransportInbox>,
+    pub(super) diagnostics: Arc<ServerDiagnostics>,
     pub(super) limit: usize,
 }
 
-impl Stdout {
-    /// Delivers until the stream ends. Dropping the future loses nothing that was complete.
+impl StdoutReader {
+    /// Delivers until the stream ends. Dropping the future loses no complete message.
     pub(super) async fn read(self, mut from: impl AsyncRead + Unpin) {
         let mut lines = LineBuffer::new(self.limit);
         let mut oversized = None;
-        // Everything that is there is handled before more is asked for: answers that came together cost one read.
-        while let Ok(1..) = from.read_buf(lines.space(CHUNK)).await {
+        // Handle everything read so far before reading on: responses that arrive
+        // together cost one read.
+        while let Ok(1..) = from.read_buf(lines.spare_buffer(CHUNK)).await {
             while let Some(line) = lines.next() {
                 self.handle(line, &mut oversized);
             }
@@ -38,14 +39,14 @@ impl Stdout {
         }
     }
 
-    /// `oversized`: the line that is being thrown away.
-    fn handle(&self, line: Line, oversized: &mut Option<OversizedLine>) {
+    /// `oversized` is the line being discarded.
+    fn handle(&self, line: BufferedLine, oversized: &mut Option<OversizedLine>) {
         match line {
-            Line::Whole(line) => match Message::parse(&line) {
+            BufferedLine::Whole(line) => match RpcMessage::parse(&line) {
                 Ok(message) => self.inbox.message(message),
                 Err(refused) => self.salvage(&line, &refused),
             },
-            Line::Oversized { part, is_last } => {
+            BufferedLine::Oversized { part, is_last } => {
                 let is_first = oversized.is_none();
                 let line = oversized.get_or_insert_default();
                 line.add(&part);
@@ -53,59 +54,63 @@ impl Stdout {
                     line.is_reported = self.report_early(&line.head);
                 }
                 if is_last && let Some(line) = oversized.take().filter(|line| !line.is_reported) {
-                    self.thrown_away(&line);
+                    self.report_oversized(&line);
                 }
             }
         }
     }
 
-    /// Whoever waits for the answer that this line begins doesn't have to wait for its end.
+    // Fails the request at once, so its caller doesn't wait for the end of the line.
     fn report_early(&self, head: &[u8]) -> bool {
-        let marks = Marks::of(head, b"");
-        let is_answer = marks.message && marks.id.is_some();
+        let marks = MessageMarks::from_ends(head, b"");
+        let is_answer = marks.is_message && marks.id.is_some();
         if is_answer {
-            self.too_large(marks, self.limit as u64 + 1);
+            self.deliver_too_large(marks, self.limit as u64 + 1);
         }
         is_answer
     }
 
-    fn salvage(&self, line: &Bytes, refused: &NotAMessage) {
+    fn salvage(&self, line: &Bytes, refused: &MessageParseError) {
         if line.trim_ascii().is_empty() {
             return;
         }
         if line.starts_with(BYTE_ORDER_MARK) {
-            return self.handle(Line::Whole(line.slice(BYTE_ORDER_MARK.len()..)), &mut None);
+            return self.handle(
+                BufferedLine::Whole(line.slice(BYTE_ORDER_MARK.len()..)),
+                &mut None,
+            );
         }
-        for part in take_apart(line, refused) {
-            self.part(part);
+        for part in split_line(line, refused) {
+            self.deliver_part(part);
         }
     }
 
-    fn part(&self, part: Part<'_>) {
+    fn deliver_part(&self, part: LinePart<'_>) {
         match part {
-            Part::Message(message) => self.inbox.message(message),
-            Part::Junk(junk, reason) => {
+            LinePart::Message(message) => self.inbox.message(message),
+            LinePart::Junk(junk, reason) => {
                 self.diagnostics.quarantine(junk, junk.len() as u64);
-                let marks = Marks::of(junk, junk);
-                if marks.message {
-                    self.inbox.lost(marks.id, Lost::Broken(reason));
+                let marks = MessageMarks::from_ends(junk, junk);
+                if marks.is_message {
+                    self.inbox.lost(marks.id, UnreadableAnswer::Broken(reason));
                 }
             }
         }
     }
 
-    fn thrown_away(&self, line: &OversizedLine) {
-        let marks = Marks::of(&line.head, &line.tail);
-        if marks.message {
-            self.too_large(marks, line.bytes);
+    fn report_oversized(&self, line: &OversizedLine) {
+        let marks = MessageMarks::from_ends(&line.head, &line.tail);
+        if marks.is_message {
+            self.deliver_too_large(marks, line.bytes);
         } else {
             self.diagnostics.quarantine(&line.head, line.bytes);
         }
     }
 
-    fn too_large(&self, marks: Marks, bytes: u64) {
+    fn deliver_too_large(&self, marks: MessageMarks, bytes: u64) {
         let limit = self.limit as u64;
-        self.inbox.lost(marks.id, Lost::TooLarge { bytes, limit });
+        self.inbox
+            .lost(marks.id, UnreadableAnswer::TooLarge { bytes, limit });
     }
 }
 
@@ -117,17 +122,17 @@ mod tests {
     use tokio::sync::mpsc;
     use toolgate_core::Redactor;
 
-    use super::super::tests::{Channel, Event};
+    use super::super::tests::{ChannelInbox, TransportEvent};
     use super::*;
 
     const LIMIT: usize = 2000;
 
     /// What comes of a stream that arrives in these chunks; how many lines were quarantined.
-    async fn read(chunks: Vec<Vec<u8>>) -> (Vec<Event>, u64) {
+    async fn read(chunks: Vec<Vec<u8>>) -> (Vec<TransportEvent>, u64) {
         let (sender, mut events) = mpsc::unbounded_channel();
-        let diagnostics = Diagnostics::new("test", Redactor::default());
-        let stdout = Stdout {
-            inbox: Arc::new(Channel(sender)),
+        let diagnostics = ServerDiagnostics::new("test", Redactor::default());
+        let stdout = StdoutReader {
+            inbox: Arc::new(ChannelInbox(sender)),
             diagnostics: Arc::clone(&diagnostics),
             limit: LIMIT,
         };
@@ -143,11 +148,11 @@ mod tests {
         while let Some(event) = events.recv().await {
             all.push(event);
         }
-        (all, diagnostics.polluted_lines())
+        (all, diagnostics.output().stray_line_count)
     }
 
-    fn answer(id: u64) -> Event {
-        Event::Message(Message::Response {
+    fn answer(id: u64) -> TransportEvent {
+        TransportEvent::Message(RpcMessage::Response {
             id: json!(id),
             answer: Ok(json!({ "ü": [id] })),
         })
@@ -178,7 +183,7 @@ mod tests {
             (format!("[{seven},{seven}]\n{seven}\n"), 1, 1),
         ] {
             let (events, quarantined) = read(vec![text.clone().into_bytes()]).await;
-            let expected: Vec<Event> = (0..messages).map(|_| answer(7)).collect();
+            let expected: Vec<TransportEvent> = (0..messages).map(|_| answer(7)).collect();
             assert_eq!(events, expected, "{text}");
             assert_eq!(quarantined, polluted, "{text}");
         }
@@ -224,7 +229,7 @@ mod tests {
             let lines = format!("{text}\n{}\n", line(4));
             let (events, quarantined) = read(vec![lines.into_bytes()]).await;
             assert!(
-                matches!(&events[0], Event::Lost(lost, Lost::Broken(_)) if *lost == id),
+                matches!(&events[0], TransportEvent::Lost(lost, UnreadableAnswer::Broken(_)) if *lost == id),
                 "{text}: {events:?}"
             );
             assert_eq!((&events[1..], quarantined), (&[answer(4)][..], 1), "{text}");
@@ -238,18 +243,21 @@ mod tests {
         let last = format!(r#"{{"result":"{much}","jsonrpc":"2.0","id":3}}"#);
         for (text, bytes) in [(&first, LIMIT + 1), (&last, last.len())] {
             let lines = format!("{}\n{text}\n{}\n", line(2), line(4)).into_bytes();
-            let lost = Lost::TooLarge {
+            let lost = UnreadableAnswer::TooLarge {
                 bytes: bytes as u64,
                 limit: LIMIT as u64,
             };
             let (events, quarantined) = read(vec![lines]).await;
-            assert_eq!(events, [answer(2), Event::Lost(Some(3), lost), answer(4)]);
+            assert_eq!(
+                events,
+                [answer(2), TransportEvent::Lost(Some(3), lost), answer(4)]
+            );
             assert_eq!(quarantined, 0);
         }
         // The end never comes, but the call knows.
         let (events, _) = read(vec![first.as_bytes()[..2 * LIMIT].to_vec()]).await;
         assert!(
-            matches!(&events[..], [Event::Lost(Some(3), _)]),
+            matches!(&events[..], [TransportEvent::Lost(Some(3), _)]),
             "{events:?}"
         );
         let junk = format!("{much}\n{}", line(4)).into_bytes();
@@ -278,7 +286,8 @@ mod tests {
             let mut expected = Vec::new();
             for (number, (junk, has_message, glued)) in lines.into_iter().enumerate() {
                 bytes.extend_from_slice(&junk);
-                // Text that opens a string or a bracket swallows what is glued to it; and too long is too long.
+                // Text that opens a string or a bracket swallows what is glued to it, and an
+                // overlong line stays too long.
                 let harmless = junk.len() < LIMIT / 2 && junk.iter().all(|byte| !b"{[\"".contains(byte));
                 if !(glued && harmless) {
                     bytes.push(b'\n');

@@ -1,4 +1,4 @@
-//! The process table of Linux.
+//! Reads the process table of Linux from `/proc`.
 
 use std::fs;
 use std::io::Read;
@@ -6,45 +6,43 @@ use std::io::Read;
 use rustix::fd::OwnedFd;
 use rustix::process::{Pid, PidfdFlags, Signal, getpid, pidfd_open, pidfd_send_signal};
 
-/// The most of an environment that is searched.
 const ENVIRONMENT: u64 = 4 * 1024 * 1024;
 
-/// A hold on a process that stays with it: its number could be given to another.
-pub(super) struct Handle {
+/// A pidfd, which stays with its process even if the pid is reused.
+pub(super) struct ProcessHandle {
     process: OwnedFd,
     group: Option<Pid>,
 }
 
-impl Handle {
+impl ProcessHandle {
     pub(super) fn signal(&self, signal: Signal) {
-        // Gone already is as good as reached.
+        // A process that is already gone needs no signal.
         let _gone = pidfd_send_signal(&self.process, signal);
     }
 
-    /// True if a signal to one of these groups reaches it.
     pub(super) fn is_in(&self, groups: &[Pid]) -> bool {
         self.group.is_some_and(|group| groups.contains(&group))
     }
 }
 
-/// True if a process of the group lives: one that only waits to be collected does not.
 pub(super) fn group_lives(group: Pid) -> bool {
     all().any(|process| process.group == Some(group) && !process.zombie)
 }
 
-/// The memory that the processes of a group hold together, in bytes.
 pub(super) fn memory(group: Pid) -> u64 {
     let members = all().filter(|process| process.group == Some(group));
     members.map(|process| resident(process.pid)).sum()
 }
 
-/// The processes in whose environment an entry begins like this, and none like one of `except`. This process is not among them.
-pub(super) fn carrying(entry: &str, except: &[String]) -> Vec<Handle> {
+/// Processes with an environment entry that starts with `entry`, and none that starts with one of
+/// `except`. Excludes this process.
+pub(super) fn carrying(entry: &str, except: &[String]) -> Vec<ProcessHandle> {
     let own = getpid();
     let others = all().filter(|process| !process.zombie && process.pid != own);
     let carriers = others.filter_map(|process| {
-        // First the handle, then the look: so both are about the same process, or the handle is of one that is gone.
-        let handle = Handle {
+        // Open the handle before reading the environment: then both belong to the same process, or
+        // the handle is dead.
+        let handle = ProcessHandle {
             process: pidfd_open(process.pid, PidfdFlags::empty()).ok()?,
             group: process.group,
         };
@@ -59,31 +57,31 @@ pub(super) fn carrying(entry: &str, except: &[String]) -> Vec<Handle> {
 }
 
 #[derive(Debug, PartialEq)]
-struct Process {
+struct ProcessEntry {
     pid: Pid,
     group: Option<Pid>,
-    /// Dead, but not yet collected by its parent: nothing is left of it but its number.
+    // Dead, but not yet reaped by its parent.
     zombie: bool,
 }
 
-fn all() -> impl Iterator<Item = Process> {
+fn all() -> impl Iterator<Item = ProcessEntry> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     entries.filter_map(|entry| {
         let pid = entry.file_name().to_str()?.parse().ok()?;
         let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
-        Process::parse(Pid::from_raw(pid)?, &String::from_utf8_lossy(&stat))
+        ProcessEntry::parse(Pid::from_raw(pid)?, &String::from_utf8_lossy(&stat))
     })
 }
 
-impl Process {
-    /// Reads `pid (name) state parent group …`: the name may contain anything, also parentheses.
+impl ProcessEntry {
+    /// Parses `pid (name) state parent group …`. The name may contain anything, even parentheses.
     fn parse(pid: Pid, stat: &str) -> Option<Self> {
         let (_, rest) = stat.rsplit_once(')')?;
         let mut fields = rest.split_ascii_whitespace();
         Some(Self {
             pid,
             zombie: matches!(fields.next()?, "Z" | "X"),
-            // A process that has just been collected is in group -1.
+            // A process that was just reaped reports group -1.
             group: Pid::from_raw(fields.nth(1)?.parse::<i32>().ok()?.max(0)),
         })
     }
@@ -99,7 +97,7 @@ fn resident(pid: Pid) -> u64 {
 fn environment(pid: Pid) -> Vec<u8> {
     let mut environment = Vec::new();
     if let Ok(file) = fs::File::open(format!("/proc/{pid}/environ")) {
-        // What was read before an error is searched all the same.
+        // Search what was read before an error.
         let _read = file.take(ENVIRONMENT).read_to_end(&mut environment);
     }
     environment
@@ -120,7 +118,7 @@ mod tests {
             ("7 (sh) S", None),
             ("", None),
         ] {
-            let process = Process::parse(pid, stat);
+            let process = ProcessEntry::parse(pid, stat);
             let told = process.map(|process| (process.group, process.zombie));
             assert_eq!(told, expected, "{stat}");
         }

@@ -1,10 +1,10 @@
-//! The process table where there is no `/proc`: groups can be reached and nothing else.
+//! Stand-in for the process table on systems without `/proc`: only groups can be reached.
 
 use rustix::process::{Pid, Signal};
 
-pub(super) enum Handle {}
+pub(super) enum ProcessHandle {}
 
-impl Handle {
+impl ProcessHandle {
     pub(super) fn signal(&self, _signal: Signal) {
         match *self {}
     }
@@ -14,16 +14,16 @@ impl Handle {
     }
 }
 
-/// Whether those that are left are dead and only wait to be collected cannot be seen.
+/// Zombies can't be told from live processes here.
 pub(super) fn group_lives(_group: Pid) -> bool {
     true
 }
 
-/// Not to be had: no limit is ever exceeded.
+/// Memory can't be measured here, so no limit is ever exceeded.
 pub(super) fn memory(_group: Pid) -> u64 {
     0
 }
 
-pub(super) fn carrying(_entry: &str, _except: &[String]) -> Vec<Handle> {
+pub(super) fn carrying(_entry: &str, _except: &[String]) -> Vec<ProcessHandle> {
     Vec::new()
 }

@@ -1,4 +1,4 @@
-//! Real processes: what is started is spoken to, and nothing of it is left.
+//! Tests of the stdio transport with real processes, none of which may survive.
 
 mod ends;
 mod limits;
@@ -11,66 +11,65 @@ use tokio::time::{Instant, timeout};
 use toolgate_core::Redactor;
 
 use super::*;
-use crate::Connection;
-use crate::client::message::Message;
-use crate::client::transport::{End, Lost};
+use crate::ServerConnection;
+use crate::client::message::RpcMessage;
+use crate::client::transport::{SessionEnd, UnreadableAnswer};
 
-/// A hang, not a slow machine.
+/// Only a hang takes longer, not a slow machine.
 const HANG: Duration = Duration::from_secs(20);
 
-/// What came out of a transport.
 #[derive(Debug, PartialEq)]
-pub(super) enum Event {
-    Message(Message),
-    Lost(Option<u64>, Lost),
-    Closed(End),
+pub(super) enum TransportEvent {
+    Message(RpcMessage),
+    Lost(Option<u64>, UnreadableAnswer),
+    Closed(SessionEnd),
 }
 
-pub(super) struct Channel(pub(super) mpsc::UnboundedSender<Event>);
+pub(super) struct ChannelInbox(pub(super) mpsc::UnboundedSender<TransportEvent>);
 
-impl Inbox for Channel {
-    fn message(&self, message: Message) {
-        self.0.send(Event::Message(message)).ok();
+impl TransportInbox for ChannelInbox {
+    fn message(&self, message: RpcMessage) {
+        self.0.send(TransportEvent::Message(message)).ok();
     }
-    fn lost(&self, id: Option<u64>, problem: Lost) {
-        self.0.send(Event::Lost(id, problem)).ok();
+    fn lost(&self, id: Option<u64>, problem: UnreadableAnswer) {
+        self.0.send(TransportEvent::Lost(id, problem)).ok();
     }
     fn failed(&self, id: u64, error: TransportError) {
         panic!("{id}: {error}");
     }
-    fn closed(&self, end: End) {
-        self.0.send(Event::Closed(end)).ok();
+    fn closed(&self, end: SessionEnd) {
+        self.0.send(TransportEvent::Closed(end)).ok();
     }
 }
 
-struct Server {
-    stdio: Arc<Stdio>,
-    events: mpsc::UnboundedReceiver<Event>,
-    diagnostics: Arc<Diagnostics>,
+struct TestStdioServer {
+    stdio: Arc<StdioTransport>,
+    events: mpsc::UnboundedReceiver<TransportEvent>,
+    diagnostics: Arc<ServerDiagnostics>,
 }
 
-impl Server {
+impl TestStdioServer {
     fn sh(script: &str) -> Self {
         Self::start(&sh(script), |_| {})
     }
 
-    fn start(program: &Program, adjust: impl FnOnce(&mut ServerSettings)) -> Self {
-        let shared = Shared {
-            launcher: sandbox::Launcher::none(),
+    fn start(program: &ServerProgram, adjust: impl FnOnce(&mut ServerSettings)) -> Self {
+        let shared = StdioOptions {
+            launcher: sandbox::SandboxLauncher::none(),
             chain: String::new(),
-            guard: Guard::none(),
+            guard: ServerGuard::none(),
             max_message: 1024 * 1024,
         };
-        let mut settings = ServerSettings::new("test", Connection::Stdio(program.clone()));
+        let mut settings = ServerSettings::new("test", ServerConnection::Stdio(program.clone()));
         adjust(&mut settings);
         let (sender, events) = mpsc::unbounded_channel();
-        let diagnostics = Diagnostics::new("test", Redactor::new(["hunter2".to_owned()]));
-        let stdio = Stdio::start(
+        let diagnostics = ServerDiagnostics::new("test", Redactor::new(["hunter2".to_owned()]));
+        let stdio = StdioTransport::start(
             &settings,
             program,
             &shared,
             Arc::clone(&diagnostics),
-            Arc::new(Channel(sender)),
+            Arc::new(ChannelInbox(sender)),
             settings.is_package_runner(),
         );
         Self {
@@ -80,28 +79,28 @@ impl Server {
         }
     }
 
-    async fn next(&mut self) -> Event {
+    async fn next(&mut self) -> TransportEvent {
         let event = timeout(HANG, self.events.recv()).await;
         event.expect("no event").expect("no end")
     }
 
-    /// The method of the next notification.
+    /// Returns the method of the next notification.
     async fn told(&mut self) -> String {
         match self.next().await {
-            Event::Message(Message::Notification { method, .. }) => method,
+            TransportEvent::Message(RpcMessage::Notification { method, .. }) => method,
             other => panic!("{other:?}"),
         }
     }
 
-    async fn end(&mut self) -> End {
+    async fn end(&mut self) -> SessionEnd {
         match self.next().await {
-            Event::Closed(end) => end,
+            TransportEvent::Closed(end) => end,
             other => panic!("{other:?}"),
         }
     }
 
     async fn send(&self, text: &str) -> Result<(), TransportError> {
-        let message = Outgoing {
+        let message = OutgoingMessage {
             id: None,
             method: None,
             name: None,
@@ -111,18 +110,18 @@ impl Server {
         self.stdio.send(message).await
     }
 
-    /// Closes it; after that nothing is left.
+    /// Closes the transport, and asserts that no process is left.
     async fn close(self) {
         timeout(HANG, self.stdio.close()).await.unwrap();
         assert!(!self.stdio.group.lives(), "processes are left");
     }
 }
 
-fn sh(script: &str) -> Program {
-    Program {
+fn sh(script: &str) -> ServerProgram {
+    ServerProgram {
         command: "sh".to_owned(),
         args: vec!["-c".to_owned(), script.to_owned()],
-        ..Program::default()
+        ..ServerProgram::default()
     }
 }
 
@@ -130,7 +129,7 @@ fn note(method: &str) -> String {
     format!(r#"{{"jsonrpc":"2.0","method":"{method}"}}"#)
 }
 
-/// A script that says a method, then does something.
+/// A shell script that sends a notification, then runs `then`.
 fn says(method: &str, then: &str) -> String {
     format!("echo '{}'; {then}", note(method))
 }

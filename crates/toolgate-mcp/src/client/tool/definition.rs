@@ -1,38 +1,40 @@
-//! The definition of a tool, out of a server's entry in `tools/list`.
+//! Builds a tool definition from an entry of `tools/list`.
 
 use std::collections::HashSet;
 
 use serde_json::{Map, Value};
-use toolgate_core::{Annotations, Pattern, Source, ToolDefinition, bounded, escape, shown_name};
+use toolgate_core::{
+    Annotations, ToolDefinition, ToolPattern, ToolSource, display_name, escape, truncate,
+};
 use tracing::warn;
 
 use crate::ServerSettings;
 
-/// Longest text a server may spend on one tool; a model reads all of it at every request.
-pub(super) const LONGEST_DESCRIPTION: usize = 64 << 10;
-/// Bytes of a name that stands for a description, or in a log.
-const LONGEST_NAME: usize = 200;
+// Longest description of one tool, since models read it with every request.
+pub(super) const MAX_DESCRIPTION_LEN: usize = 64 << 10;
+const MAX_NAME_LEN: usize = 200;
 
-/// When a schema is compiled, which takes most of the time it takes to make a tool.
+/// When to compile a schema, which is the most expensive part of building a tool.
 #[derive(Clone, Copy, PartialEq)]
-pub(super) enum Compile {
+pub(super) enum SchemaCompilation {
     Now,
     AtFirstCall,
 }
 
-pub(super) struct ToolWords {
+pub(super) struct ToolTexts {
     pub(super) name: String,
     pub(super) title: Option<String>,
     pub(super) description: String,
 }
 
-/// Takes the schema of the parameters out of the entry. One that can't be run here is only shown.
+/// Builds the definition, taking the parameter schema out of the entry. A schema that is not
+/// supported here is shown but not enforced.
 pub(super) fn define(
-    words: &ToolWords,
+    words: &ToolTexts,
     entry: &mut Value,
     output: Option<&Value>,
     settings: &ServerSettings,
-    compile: Compile,
+    compile: SchemaCompilation,
 ) -> Result<ToolDefinition, String> {
     let (name, annotations) = (&words.name, annotations(&entry["annotations"]));
     let parameters = entry.get_mut("inputSchema").map(Value::take);
@@ -40,10 +42,10 @@ pub(super) fn define(
     let build = |validate: bool, parameters: Value| {
         let mut builder =
             ToolDefinition::builder(name.clone(), words.description.clone(), parameters)
-                .source(Source::Mcp(settings.name.clone()))
+                .source(ToolSource::Mcp(settings.name.clone()))
                 .original_name(name.clone())
                 .annotations(annotations)
-                .names(settings.names_of(name))
+                .names(settings.parameter_names_for(name))
                 .validate(validate);
         if let Some(title) = &words.title {
             builder = builder.title(title.clone());
@@ -54,7 +56,7 @@ pub(super) fn define(
         if let Some(output) = output {
             builder = builder.output_schema(output.clone());
         }
-        if compile == Compile::AtFirstCall {
+        if compile == SchemaCompilation::AtFirstCall {
             builder = builder.deferred();
         }
         builder.build()
@@ -69,19 +71,18 @@ pub(super) fn define(
     definition.map_err(|error| error.to_string())
 }
 
-/// True if the settings let the server offer a tool that is asked for by this name, whether it has one or not.
 pub(crate) fn may_be_offered(settings: &ServerSettings, asked: &str) -> bool {
     let behind_server = asked.strip_prefix(&*settings.name);
     let name = behind_server.and_then(|rest| rest.strip_prefix("__"));
     let parameters = Value::Object(Map::new());
     let tool = ToolDefinition::builder(name.unwrap_or(asked), "?", parameters)
-        .source(Source::Mcp(settings.name.clone()))
+        .source(ToolSource::Mcp(settings.name.clone()))
         .build();
     tool.is_ok_and(|tool| is_wanted(settings, &tool))
 }
 
 pub(super) fn is_wanted(settings: &ServerSettings, tool: &ToolDefinition) -> bool {
-    let among = |patterns: &[Pattern]| patterns.iter().any(|pattern| pattern.matches(tool));
+    let among = |patterns: &[ToolPattern]| patterns.iter().any(|pattern| pattern.matches(tool));
     (settings.allowed_tools.is_empty() || among(&settings.allowed_tools))
         && !among(&settings.excluded_tools)
 }
@@ -94,24 +95,23 @@ pub(super) fn description(
 ) -> Result<String, String> {
     let said = |text: &&str| !text.trim().is_empty();
     let given = entry["description"].as_str().filter(said);
-    // A name may be longer than any description, or nothing but white space.
-    let shown = shown_name(name);
-    let shown = bounded(&shown, LONGEST_NAME);
+    // A name may be overlong or blank.
+    let shown = display_name(name);
+    let shown = truncate(&shown, MAX_NAME_LEN);
     let text = given.or(title.filter(said)).unwrap_or(&shown);
-    if text.len() > LONGEST_DESCRIPTION {
-        let (name, longest) = (brief(name), LONGEST_DESCRIPTION >> 10);
+    if text.len() > MAX_DESCRIPTION_LEN {
+        let (name, longest) = (brief(name), MAX_DESCRIPTION_LEN >> 10);
         return Err(format!(
             "the description of tool '{name}' is longer than {longest} KiB"
         ));
     }
-    // The protocol lets it be absent.
+    // The description is optional in the protocol.
     if given.is_none() {
         warn!(server, tool = %brief(name), instead = %brief(text), "a tool without a description");
     }
     Ok(text.to_owned())
 }
 
-/// A server's word, fit for a log.
 pub(super) fn brief(text: &str) -> String {
     escape(&text.chars().take(100).collect::<String>())
 }
@@ -125,8 +125,9 @@ fn annotations(given: &Value) -> Annotations {
     annotations
 }
 
-/// Parameters marked `x-mcp-header`. A mark that makes no header refuses the tool, as the revision 2026-07-28 wants it.
-pub(super) fn mirrored(schema: &Value) -> Result<Vec<(String, String)>, String> {
+/// Parameters marked `x-mcp-header`. An invalid mark rejects the tool,
+/// as revision 2026-07-28 requires.
+pub(super) fn header_parameters(schema: &Value) -> Result<Vec<(String, String)>, String> {
     let mut headers = Vec::new();
     let mut seen = HashSet::new();
     for (parameter, property) in schema["properties"].as_object().into_iter().flatten() {
@@ -139,7 +140,7 @@ pub(super) fn mirrored(schema: &Value) -> Result<Vec<(String, String)>, String> 
             .filter(|name| !name.is_empty() && name.chars().all(token));
         let Some(name) = name else {
             return Err(format!(
-                "'x-mcp-header' of parameter '{}' is no header name",
+                "'x-mcp-header' of parameter '{}' is not a valid header name",
                 brief(parameter)
             ));
         };

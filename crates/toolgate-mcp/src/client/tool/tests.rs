@@ -3,21 +3,23 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::json;
-use toolgate_core::{Pattern, Rank, Source, ToolCall, ToolExecutor, ToolManager, ToolOutcome};
+use toolgate_core::{
+    ToolCall, ToolExecutor, ToolManager, ToolOutcome, ToolPattern, ToolRank, ToolSource,
+};
 
-use super::definition::LONGEST_DESCRIPTION;
+use super::definition::MAX_DESCRIPTION_LEN;
 use super::*;
-use crate::client::scripted::{Does, Scripted};
-use crate::client::transport::{End, Lost, TransportError};
-use crate::{Connection, Program};
+use crate::client::tests::scripted_server::{ScriptedReply, ScriptedServer};
+use crate::client::transport::{SessionEnd, TransportError, UnreadableAnswer};
+use crate::{ServerConnection, ServerProgram};
 
-/// Nothing is a secret here.
-async fn take(listed: Vec<Value>, settings: &ServerSettings, link: &Link) -> Offer {
-    super::take(listed, settings, link, &Redactor::default()).await
+/// `tools_from_listing` without any secrets.
+async fn take(listed: Vec<Value>, settings: &ServerSettings, link: &ServerLink) -> ToolOffer {
+    super::tools_from_listing(listed, settings, link, &Redactor::default()).await
 }
 
 fn settings() -> ServerSettings {
-    ServerSettings::new("house", Connection::Stdio(Program::default()))
+    ServerSettings::new("house", ServerConnection::Stdio(ServerProgram::default()))
 }
 
 fn entry(name: &str, more: &Value) -> Value {
@@ -31,20 +33,20 @@ fn entry(name: &str, more: &Value) -> Value {
 }
 
 #[tokio::test]
-async fn a_name_twice_in_a_list_is_remembered_once_as_it_was_last() {
+async fn the_last_of_duplicate_tools_is_remembered() {
     let twice = |text: &str| entry("twice", &json!({ "description": text }));
     let listed = vec![twice("one"), entry("once", &json!({})), twice("two")];
-    let taken = take(listed.clone(), &settings(), &Link::new()).await;
+    let taken = take(listed.clone(), &settings(), &ServerLink::new()).await;
     assert_eq!(taken.listed, [listed[2].clone(), listed[1].clone()]);
     assert_eq!(taken.tools.len(), 2);
     assert_eq!(taken.tools[0].definition().description(), "two");
 }
 
-/// A call of the tool `t` of a server that acts by `script`.
+/// Calls the tool `t` of a server that answers by `script`.
 async fn call(
     more: &Value,
     arguments: Value,
-    script: impl Fn(&Value) -> Does + Send + Sync + 'static,
+    script: impl Fn(&Value) -> ScriptedReply + Send + Sync + 'static,
 ) -> (ToolOutcome, Vec<Value>) {
     made(ToolCall::new("t", arguments), more, script).await
 }
@@ -52,20 +54,24 @@ async fn call(
 async fn made(
     call: ToolCall,
     more: &Value,
-    script: impl Fn(&Value) -> Does + Send + Sync + 'static,
+    script: impl Fn(&Value) -> ScriptedReply + Send + Sync + 'static,
 ) -> (ToolOutcome, Vec<Value>) {
-    let (session, server) = Scripted::session(move |_, params| script(params));
-    let link = Link::new();
-    link.up(session);
+    let (session, server) = ScriptedServer::session(move |_, params| script(params));
+    let link = ServerLink::new();
+    link.set_up(session);
     let manager = Arc::new(ToolManager::new());
     let tools = take(vec![entry("t", more)], &settings(), &link).await.tools;
-    manager.replace(&Source::Mcp("house".to_owned()), Rank::Server(0), tools);
+    manager.replace(
+        &ToolSource::Mcp("house".to_owned()),
+        ToolRank::Server(0),
+        tools,
+    );
     let outcome = ToolExecutor::new(manager).execute(call).await;
     (outcome, server.sent())
 }
 
 #[tokio::test]
-async fn a_server_is_told_the_callers_trace_and_what_others_keep_beside_it() {
+async fn calls_carry_the_callers_trace() {
     let parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
     let call = || ToolCall::new("t", json!({}));
     for (call, trace, state) in [
@@ -83,7 +89,7 @@ async fn a_server_is_told_the_callers_trace_and_what_others_keep_beside_it() {
         (call().trace_state("a=1"), Value::Null, Value::Null),
     ] {
         let (_, sent) = made(call, &json!({}), |_| {
-            Does::Answers(json!({ "content": [] }))
+            ScriptedReply::Answers(json!({ "content": [] }))
         })
         .await;
         let meta = &sent.last().unwrap()["params"]["_meta"];
@@ -122,13 +128,16 @@ async fn ex5_a_result_of_an_mcp_tool_is_the_structured_value_the_single_text_or_
         (json!({ "content": [] }), json!([])),
     ] {
         let given = answer.clone();
-        let (outcome, _) = call(&json!({}), json!({}), move |_| Does::Answers(given.clone())).await;
+        let (outcome, _) = call(&json!({}), json!({}), move |_| {
+            ScriptedReply::Answers(given.clone())
+        })
+        .await;
         assert_eq!(outcome.to_envelope()["result"], expected, "{answer}");
     }
 }
 
 #[tokio::test]
-async fn an_answer_that_is_no_result_is_a_failure_and_not_lost() {
+async fn an_invalid_result_is_a_failure() {
     for answer in [
         json!(null),
         json!("x"),
@@ -138,8 +147,11 @@ async fn an_answer_that_is_no_result_is_a_failure_and_not_lost() {
         json!({ "resultType": "riddle" }),
     ] {
         let given = answer.clone();
-        let (outcome, _) = call(&json!({}), json!({}), move |_| Does::Answers(given.clone())).await;
-        let error = "The server of 't' gave an answer that can not be read";
+        let (outcome, _) = call(&json!({}), json!({}), move |_| {
+            ScriptedReply::Answers(given.clone())
+        })
+        .await;
+        let error = "The server of 't' sent an unreadable response";
         assert_eq!(outcome.error().as_deref(), Some(error), "{answer}");
     }
 }
@@ -156,14 +168,14 @@ async fn pn8_what_the_server_itself_says_is_returned_unchanged() {
         (silent, "The tool failed and did not say why"),
     ] {
         let (outcome, _) = call(&json!({}), json!({}), move |_| {
-            Does::Answers(answer.clone())
+            ScriptedReply::Answers(answer.clone())
         })
         .await;
         assert_eq!(outcome.error().as_deref(), Some(expected));
         assert_eq!(outcome.to_envelope()["error_kind"], "tool_error");
     }
     let (outcome, _) = call(&json!({}), json!({}), |_| {
-        Does::Refuses(-32602, "MCP error: bad thing")
+        ScriptedReply::Refuses(-32602, "MCP error: bad thing")
     })
     .await;
     assert_eq!(outcome.error().as_deref(), Some("MCP error: bad thing"));
@@ -173,9 +185,10 @@ async fn pn8_what_the_server_itself_says_is_returned_unchanged() {
 #[tokio::test]
 async fn pn1_names_reach_the_server_as_it_declares_them() {
     let schema = json!({ "inputSchema": { "type": "object", "properties": { "deviceName": {}, "action": {} } } });
-    let link = Link::new();
-    let (session, server) = Scripted::session(|_, _| Does::Answers(json!({ "content": [] })));
-    link.up(session);
+    let link = ServerLink::new();
+    let (session, server) =
+        ScriptedServer::session(|_, _| ScriptedReply::Answers(json!({ "content": [] })));
+    link.set_up(session);
     let manager = Arc::new(ToolManager::new());
     let tools = take(
         vec![entry("control_zwave_device", &schema)],
@@ -184,7 +197,11 @@ async fn pn1_names_reach_the_server_as_it_declares_them() {
     )
     .await
     .tools;
-    manager.replace(&Source::Mcp("house".to_owned()), Rank::Server(0), tools);
+    manager.replace(
+        &ToolSource::Mcp("house".to_owned()),
+        ToolRank::Server(0),
+        tools,
+    );
     let arguments = json!({ "device_name": "Switch One", "command": "on" });
     ToolExecutor::new(manager)
         .execute(ToolCall::new("control_zwave_device", arguments))
@@ -204,15 +221,16 @@ async fn pn2_maps_of_the_configuration_add_to_those_that_ship() {
     let mut settings = settings();
     let mapped = HashMap::from([("place".to_owned(), "room".to_owned())]);
     settings.parameter_names = HashMap::from([("control_zwave_device".to_owned(), mapped)]);
-    let link = Link::new();
-    let (session, server) = Scripted::session(|_, _| Does::Answers(json!({ "content": [] })));
-    link.up(session);
+    let link = ServerLink::new();
+    let (session, server) =
+        ScriptedServer::session(|_, _| ScriptedReply::Answers(json!({ "content": [] })));
+    link.set_up(session);
     let manager = Arc::new(ToolManager::new());
     let listed = vec![entry("control_zwave_device", &schema)];
-    let source = Source::Mcp("house".to_owned());
+    let source = ToolSource::Mcp("house".to_owned());
     manager.replace(
         &source,
-        Rank::Server(0),
+        ToolRank::Server(0),
         take(listed, &settings, &link).await.tools,
     );
     let arguments = json!({ "device_name": "Lamp", "place": "kitchen", "command": "on" });
@@ -228,7 +246,7 @@ async fn pn2_maps_of_the_configuration_add_to_those_that_ship() {
 #[tokio::test]
 async fn faults_of_the_connection_become_sentences() {
     let lost = || {
-        Does::Fails(TransportError::Interrupted(
+        ScriptedReply::Fails(TransportError::Interrupted(
             "the connection broke off".into(),
         ))
     };
@@ -237,19 +255,19 @@ async fn faults_of_the_connection_become_sentences() {
         outcome.error().as_deref(),
         Some("The t service is currently unavailable: the connection broke off")
     );
-    let failure = Failure::Lost(Lost::TooLarge {
+    let failure = SessionError::Lost(UnreadableAnswer::TooLarge {
         bytes: 20,
         limit: 10,
     });
     assert_eq!(
-        answer::failed("house", "t", failure).to_string(),
+        call_result::to_tool_error("house", "t", failure).to_string(),
         "The result of 't' takes at least 20 bytes; the limit is 10"
     );
-    let end = End {
+    let end = SessionEnd {
         status: "exit status 3".into(),
         stderr: vec!["boom".to_owned()],
     };
-    let error = answer::failed("house", "t", Failure::Stopped(end));
+    let error = call_result::to_tool_error("house", "t", SessionError::Stopped(end));
     assert_eq!(
         error.to_string(),
         "MCP server 'house' stopped during the call (exit status 3)"
@@ -258,24 +276,24 @@ async fn faults_of_the_connection_become_sentences() {
 }
 
 /// Fails the first time, answers the second.
-fn once(error: fn() -> TransportError) -> impl Fn(&Value) -> Does + Send + Sync + 'static {
+fn once(error: fn() -> TransportError) -> impl Fn(&Value) -> ScriptedReply + Send + Sync + 'static {
     let calls = AtomicUsize::new(0);
     move |_| match calls.fetch_add(1, Ordering::Relaxed) {
-        0 => Does::Fails(error()),
-        _ => Does::Answers(json!({ "content": [] })),
+        0 => ScriptedReply::Fails(error()),
+        _ => ScriptedReply::Answers(json!({ "content": [] })),
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn mc6_the_end_of_a_server_fails_its_calls_at_that_moment() {
-    let (session, server) = Scripted::session(|_, _| Does::Nothing);
-    let link = Link::new();
-    link.up(session);
+    let (session, server) = ScriptedServer::session(|_, _| ScriptedReply::Nothing);
+    let link = ServerLink::new();
+    link.set_up(session);
     let manager = Arc::new(ToolManager::new());
     let tools = take(vec![entry("t", &json!({}))], &settings(), &link).await;
     manager.replace(
-        &Source::Mcp("house".to_owned()),
-        Rank::Server(0),
+        &ToolSource::Mcp("house".to_owned()),
+        ToolRank::Server(0),
         tools.tools,
     );
     let executor = ToolExecutor::new(manager);
@@ -286,7 +304,7 @@ async fn mc6_the_end_of_a_server_fails_its_calls_at_that_moment() {
         server.die();
     };
     let (outcomes, ()) = tokio::join!(futures::future::join_all(calls), dying);
-    // Time stands still but for the sleep: anything that waited on its own would show.
+    // The clock is paused, so any wait of our own would show.
     assert!(
         started.elapsed().as_millis() < 310,
         "{:?}",
@@ -322,21 +340,21 @@ async fn mc6_a_call_is_repeated_once_and_only_where_that_is_harmless() {
         assert_eq!(outcome.is_success(), succeeds, "{annotations}");
         assert_eq!(sent.len(), if succeeds { 2 } else { 1 });
     }
-    let always = move |_: &Value| Does::Fails(TransportError::NotSent("gone".into()));
+    let always = move |_: &Value| ScriptedReply::Fails(TransportError::NotSent("gone".into()));
     let (outcome, sent) = call(&json!({}), json!({}), always).await;
     assert!(!outcome.is_success());
     assert_eq!(sent.len(), 2, "never more than once again");
 }
 
 #[tokio::test]
-async fn a_server_of_the_modern_era_may_ask_back_and_gets_its_state_as_it_came() {
+async fn modern_servers_may_ask_for_input() {
     let script = |params: &Value| match params.get("inputResponses") {
-        None => Does::Answers(json!({
+        None => ScriptedReply::Answers(json!({
             "resultType": "input_required",
             "inputRequests": { "q": { "method": "elicitation/create", "params": { "message": "?" } } },
             "requestState": "opaque",
         })),
-        Some(responses) => Does::Answers(
+        Some(responses) => ScriptedReply::Answers(
             json!({ "structuredContent": { "got": responses, "state": params["requestState"] } }),
         ),
     };
@@ -346,11 +364,17 @@ async fn a_server_of_the_modern_era_may_ask_back_and_gets_its_state_as_it_came()
     assert_eq!(sent[1]["params"]["arguments"], json!({ "a": 1 }));
     assert_ne!(sent[0]["id"], sent[1]["id"]);
 
-    let endless =
-        |_: &Value| Does::Answers(json!({ "resultType": "input_required", "inputRequests": {} }));
+    let endless = |_: &Value| {
+        ScriptedReply::Answers(json!({ "resultType": "input_required", "inputRequests": {} }))
+    };
     let (outcome, sent) = call(&json!({}), json!({}), endless).await;
-    assert!(outcome.error().unwrap().contains("never answered"));
-    assert_eq!(sent.len(), ROUNDS);
+    assert!(
+        outcome
+            .error()
+            .unwrap()
+            .contains("without completing the call")
+    );
+    assert_eq!(sent.len(), MAX_QUESTION_ROUNDS);
 }
 
 #[tokio::test]
@@ -363,7 +387,7 @@ async fn tm6_a_tool_that_is_no_good_costs_nobody_else() {
         json!("not even an object"),
         entry(
             "long",
-            &json!({ "description": "x".repeat(LONGEST_DESCRIPTION + 1) }),
+            &json!({ "description": "x".repeat(MAX_DESCRIPTION_LEN + 1) }),
         ),
         entry(
             "bad_header",
@@ -380,7 +404,7 @@ async fn tm6_a_tool_that_is_no_good_costs_nobody_else() {
             &json!({ "inputSchema": { "type": "object", "properties": { "a": { "type": "string", "pattern": "(?=a)b" } } } }),
         ),
     ];
-    let taken = take(listed, &settings(), &Link::new()).await;
+    let taken = take(listed, &settings(), &ServerLink::new()).await;
     let found: Vec<_> = taken
         .tools
         .iter()
@@ -411,9 +435,9 @@ async fn only_what_the_settings_allow_is_taken() {
         (&["*"], &["*"], &[]),
     ] {
         let mut settings = settings();
-        settings.allowed_tools = allowed.iter().map(|name| Pattern::new(name)).collect();
-        settings.excluded_tools = excluded.iter().map(|name| Pattern::new(name)).collect();
-        let taken = take(listed(), &settings, &Link::new()).await;
+        settings.allowed_tools = allowed.iter().map(|name| ToolPattern::new(name)).collect();
+        settings.excluded_tools = excluded.iter().map(|name| ToolPattern::new(name)).collect();
+        let taken = take(listed(), &settings, &ServerLink::new()).await;
         let names: Vec<_> = taken
             .tools
             .iter()
@@ -425,12 +449,13 @@ async fn only_what_the_settings_allow_is_taken() {
 
 #[tokio::test(start_paused = true)]
 async fn calls_wait_while_the_server_is_being_connected_and_fail_at_once_when_it_is_down() {
-    let (session, _server) = Scripted::session(|_, _| Does::Answers(json!({ "content": [] })));
-    let link = Link::new();
+    let (session, _server) =
+        ScriptedServer::session(|_, _| ScriptedReply::Answers(json!({ "content": [] })));
+    let link = ServerLink::new();
     let manager = Arc::new(ToolManager::new());
     manager.replace(
-        &Source::Mcp("house".to_owned()),
-        Rank::Server(0),
+        &ToolSource::Mcp("house".to_owned()),
+        ToolRank::Server(0),
         take(vec![entry("t", &json!({}))], &settings(), &link)
             .await
             .tools,
@@ -446,10 +471,10 @@ async fn calls_wait_while_the_server_is_being_connected_and_fail_at_once_when_it
     });
     tokio::time::sleep(std::time::Duration::from_secs(5)).await;
     assert!(results.lock().is_empty());
-    link.up(session);
+    link.set_up(session);
     waiting.await.unwrap();
     assert_eq!(*results.lock(), [true]);
-    link.down(
+    link.set_down(
         "its server 'house' is not running (exit status 3)",
         Some("stderr: boom".to_owned()),
     );

@@ -2,8 +2,7 @@ use serde_json::json;
 
 use super::*;
 
-/// What a line is taken for, in short.
-fn told(line: &str) -> String {
+fn summary(line: &str) -> String {
     match read(line.as_bytes(), 1_000_000) {
         ClientMessage::Ignored(why) => format!("ignored: {why}"),
         ClientMessage::Invalid { id, error } => {
@@ -49,23 +48,23 @@ fn every_line_is_a_message_or_has_a_reason() {
             &deep,
             "- -32700 recursion limit exceeded at line 1 column 160",
         ),
-        ("5", "- -32600 a message is a JSON object"),
+        ("5", "- -32600 a message must be a JSON object"),
         (
             "[]",
             "- -32600 batches are not supported; send one message at a time",
         ),
-        ("{}", r#"- -32600 a message says "jsonrpc": "2.0""#),
+        ("{}", r#"- -32600 a message needs "jsonrpc": "2.0""#),
         (
             r#"{"jsonrpc":"2.0","id":1}"#,
-            "1 -32600 a request has a method",
+            "1 -32600 a request needs a method",
         ),
         (
             r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#,
-            "- -32600 an id is a string or an integer",
+            "- -32600 an id must be a string or an integer",
         ),
         (
             r#"{"jsonrpc":"2.0","id":1,"result":{}}"#,
-            "ignored: an answer, though nothing was asked",
+            "ignored: a response to no request",
         ),
         (
             r#"{"jsonrpc":"2.0","id":"a","method":"ping","params":null}"#,
@@ -81,10 +80,10 @@ fn every_line_is_a_message_or_has_a_reason() {
         ),
         (
             r#"{"jsonrpc":"2.0","method":"x","a":1,"a":2}"#,
-            "ignored: a notification with a key given twice",
+            "ignored: a notification with a duplicate key",
         ),
     ] {
-        assert_eq!(told(line), expected, "{line:.200}");
+        assert_eq!(summary(line), expected, "{line:.200}");
     }
 }
 
@@ -107,7 +106,7 @@ fn f7_a_message_of_too_many_values_is_refused_under_its_id() {
     assert_eq!(id, Some(RequestId::Number(7)));
     assert_eq!(
         error.message,
-        "the message holds more than 30 values, which is the limit"
+        "the message has more than 30 values, which is the limit"
     );
 }
 
@@ -148,6 +147,6 @@ fn pn7_a_call_with_a_key_given_twice_carries_its_error() {
         ),
     ] {
         let line = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{params}}}"#);
-        assert_eq!(told(&line), expected, "{params}");
+        assert_eq!(summary(&line), expected, "{params}");
     }
 }

@@ -1,7 +1,6 @@
-//! Changes of the tools, told as they happen.
+//! Announces changes of the tool list to HTTP clients.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -9,37 +8,38 @@ use futures::stream::unfold;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
+use super::McpHttp;
 use super::body::HttpBody;
-use super::events::{EventId, comment, event, priming};
+use super::events::{EventId, event, keep_alive_comment, priming_event};
 use super::session::SessionStream;
 use super::table::SessionGuard;
-use super::{HttpState, McpHttp};
 use crate::server::methods::list_changed;
 use crate::server::tool_list::ToolListWatch;
 
-/// The number of a session's stream of what nobody asked for.
-pub(super) const UNASKED: u64 = 0;
+// The number of a session's standalone stream, which belongs to no request.
+pub(super) const STANDALONE_STREAM: u64 = 0;
 
 impl McpHttp {
-    /// Tells a session's client that the list of tools is another one, from the list on that it knows.
+    /// Streams an event for each change since the list that the session's client knows.
     pub(super) fn changes(
         &self,
         session: SessionGuard,
         stream: SessionStream,
         read: Option<u64>,
     ) -> HttpBody {
-        let (seen, told) = session.knows();
-        let place = |number| EventId {
-            stream: UNASKED,
+        let (seen, told) = session.known_list();
+        let id = |number| EventId {
+            stream: STANDALONE_STREAM,
             number,
         };
         let missed = read.is_some_and(|read| read < told);
+        // The client reconnected before it saw the latest announcement, so it is sent again.
         let first = if missed {
-            event(Some(place(told)), &list_changed(Value::Null))
+            event(Some(id(told)), &list_changed(Value::Null))
         } else if session.is_primed() {
-            priming(place(told))
+            priming_event(id(told))
         } else {
-            comment()
+            keep_alive_comment()
         };
         let changes = ChangeStream {
             watch: ToolListWatch::from_list(&self.service, seen),
@@ -51,10 +51,10 @@ impl McpHttp {
             (changes, session, stream),
             move |(mut changes, session, stream)| async move {
                 let bytes = match changes.next().await? {
-                    Change::Other(bytes) => bytes,
-                    Change::OfTheList => {
-                        let number = session.told(changes.watch.seen());
-                        event(Some(place(number)), &list_changed(Value::Null))
+                    ListChange::Other(bytes) => bytes,
+                    ListChange::OfTheList => {
+                        let number = session.announce_change(Arc::clone(&changes.watch.seen));
+                        event(Some(id(number)), &list_changed(Value::Null))
                     }
                 };
                 Some((bytes, (changes, session, stream)))
@@ -70,38 +70,21 @@ struct ChangeStream {
     keep_alive: Duration,
 }
 
-enum Change {
+enum ListChange {
     OfTheList,
     Other(Bytes),
 }
 
 impl ChangeStream {
-    async fn next(&mut self) -> Option<Change> {
+    async fn next(&mut self) -> Option<ListChange> {
         if let Some(first) = self.first.take() {
-            return Some(Change::Other(first));
+            return Some(ListChange::Other(first));
         }
         tokio::select! {
             biased;
             () = self.over.cancelled() => None,
-            () = self.watch.changed() => Some(Change::OfTheList),
-            () = tokio::time::sleep(self.keep_alive) => Some(Change::Other(comment())),
+            () = self.watch.changed() => Some(ListChange::OfTheList),
+            () = tokio::time::sleep(self.keep_alive) => Some(ListChange::Other(keep_alive_comment())),
         }
-    }
-}
-
-/// One of the clients that listen; there are no more than sessions.
-pub(super) struct ListenerPermit(Arc<AtomicUsize>);
-
-impl ListenerPermit {
-    pub(super) fn take(state: &HttpState) -> Option<Self> {
-        let before = state.listening.fetch_add(1, Ordering::Relaxed);
-        let permit = Self(Arc::clone(&state.listening));
-        (before < state.options.max_sessions).then_some(permit)
-    }
-}
-
-impl Drop for ListenerPermit {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }

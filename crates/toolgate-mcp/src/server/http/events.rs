@@ -1,4 +1,4 @@
-//! Server-sent events: their text, and those of one answer until the client has them.
+//! Server-sent events: their encoding, and a log of those that belong to one response.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -7,17 +7,18 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures::future::BoxFuture;
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use crate::server::methods::ClientSink;
 
-/// After a line like this a client that lost its connection waits so long. A second is short for a person and long for a network.
+// How long a client that lost its connection waits before it reconnects: short for a person,
+// long for a network.
 const RETRY: Duration = Duration::from_secs(1);
-/// Bytes of one answer that are kept for a client that may come back; beyond that the oldest reports go.
-const MOST_KEPT: usize = 256 * 1024;
+// Bytes kept of one response for a client that may reconnect. Beyond that the oldest reports go.
+const MAX_KEPT: usize = 256 * 1024;
 
-/// An event's place: the number of its stream in the session, and its own number there.
+/// Names an event by the number of its stream in the session and its own number there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct EventId {
     pub(super) stream: u64,
@@ -25,7 +26,7 @@ pub(super) struct EventId {
 }
 
 impl EventId {
-    /// As it comes back in `Last-Event-ID`.
+    // The format of `Last-Event-ID`.
     pub(super) fn parse(text: &str) -> Option<Self> {
         let (stream, number) = text.split_once('-')?;
         Some(Self {
@@ -41,8 +42,8 @@ impl std::fmt::Display for EventId {
     }
 }
 
-/// A message as an event. JSON has no line breaks of its own.
 pub(super) fn event(id: Option<EventId>, message: &[u8]) -> Bytes {
+    // JSON has no raw line breaks, so one `data:` line holds the whole message.
     let mut text = Vec::with_capacity(message.len() + 48);
     if let Some(id) = id {
         text.extend_from_slice(format!("id: {id}\n").as_bytes());
@@ -53,34 +54,33 @@ pub(super) fn event(id: Option<EventId>, message: &[u8]) -> Bytes {
     text.into()
 }
 
-/// Gives a client, before there is anything to tell, the place to come back to.
-pub(super) fn priming(id: EventId) -> Bytes {
+/// An empty event that gives a client an id to resume from before there is anything to send.
+pub(super) fn priming_event(id: EventId) -> Bytes {
     format!("id: {id}\nretry: {}\ndata: \n\n", RETRY.as_millis()).into()
 }
 
-/// Says nothing, but keeps a connection from being taken for dead.
-pub(super) fn comment() -> Bytes {
+/// Keeps proxies and clients from taking the connection for dead.
+pub(super) fn keep_alive_comment() -> Bytes {
     Bytes::from_static(b": \n\n")
 }
 
-/// The events of one answer: what its call writes and its client reads.
 pub(super) struct EventLog {
-    /// None: its client can not come back.
+    // `None` if the client can't resume this stream.
     pub(super) stream: Option<u64>,
-    state: Mutex<State>,
+    state: Mutex<EventLogState>,
     news: Notify,
-    /// Bytes kept by all logs of the server.
+    // Bytes kept by all logs of the server together.
     kept: Arc<AtomicUsize>,
 }
 
 #[derive(Default)]
-struct State {
+struct EventLogState {
     events: VecDeque<Bytes>,
-    /// How many there were before those.
+    // Events that were dropped from the front.
     gone: u64,
     bytes: usize,
     is_over: bool,
-    /// Whoever reads; the latest to come.
+    // The number of the latest reader. Earlier readers stop.
     reader: u64,
 }
 
@@ -94,22 +94,16 @@ impl EventLog {
         })
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock()
-    }
-
     pub(super) fn push(&self, message: &[u8]) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let number = state.gone + state.events.len() as u64 + 1;
-        let event = event(
-            self.stream.map(|stream| EventId { stream, number }),
-            message,
-        );
+        let id = self.stream.map(|stream| EventId { stream, number });
+        let event = event(id, message);
         state.bytes += event.len();
         self.kept.fetch_add(event.len(), Ordering::Relaxed);
         state.events.push_back(event);
-        // The last one is the answer, which is never given up.
-        while state.bytes > MOST_KEPT && state.events.len() > 1 {
+        // The last event is the response itself, which is never dropped.
+        while state.bytes > MAX_KEPT && state.events.len() > 1 {
             if let Some(event) = state.events.pop_front() {
                 state.gone += 1;
                 state.bytes -= event.len();
@@ -121,17 +115,16 @@ impl EventLog {
     }
 
     pub(super) fn end(&self) {
-        self.state().is_over = true;
+        self.state.lock().is_over = true;
         self.news.notify_waiters();
     }
 
     pub(super) fn is_over(&self) -> bool {
-        self.state().is_over
+        self.state.lock().is_over
     }
 
-    /// Starts to read, behind the event of this number. Whoever read so far reads no more: its connection is broken.
     pub(super) fn read_from(self: &Arc<Self>, number: u64) -> EventReader {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.reader += 1;
         let reader = EventReader {
             number: state.reader,
@@ -144,7 +137,7 @@ impl EventLog {
     }
 }
 
-/// A client that doesn't read holds up nobody: the log is bounded, and gives up old reports.
+// Never waits: the log is bounded and drops old reports, so a slow client holds up nobody.
 impl ClientSink for EventLog {
     fn send(&self, message: Vec<u8>) -> BoxFuture<'_, bool> {
         self.push(&message);
@@ -154,7 +147,7 @@ impl ClientSink for EventLog {
 
 impl Drop for EventLog {
     fn drop(&mut self) {
-        let bytes = self.state().bytes;
+        let bytes = self.state.lock().bytes;
         self.kept.fetch_sub(bytes, Ordering::Relaxed);
     }
 }
@@ -166,14 +159,14 @@ pub(super) struct EventReader {
 }
 
 impl EventReader {
-    /// The next event; none at the end, and none when another one reads. A dropped call loses nothing.
+    /// The next event, or `None` at the end and once there is a newer reader. Cancel safe.
     pub(super) async fn next(&mut self) -> Option<Bytes> {
         loop {
             let log = Arc::clone(&self.log);
             let mut news = std::pin::pin!(log.news.notified());
             news.as_mut().enable();
             {
-                let state = log.state();
+                let state = log.state.lock();
                 if state.reader != self.number {
                     return None;
                 }

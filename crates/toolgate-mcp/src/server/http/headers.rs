@@ -1,4 +1,4 @@
-//! What a request's headers say, and whether its body says the same.
+//! Checks the headers of a request, and that they agree with its body.
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
@@ -9,8 +9,7 @@ use serde_json::{Map, Value};
 use super::reply::HttpError;
 use crate::era::{MODERN, REVISIONS};
 use crate::server::client_message::RequestMeta;
-use crate::server::jsonrpc::RequestError;
-use crate::server::methods::{Lifecycle, unsupported_revision};
+use crate::server::methods::{RequestLifecycle, unsupported_revision};
 
 pub(super) const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 pub(super) const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
@@ -20,16 +19,15 @@ const TRACE_PARENT: HeaderName = HeaderName::from_static("traceparent");
 const TRACE_STATE: HeaderName = HeaderName::from_static("tracestate");
 const NAME: HeaderName = HeaderName::from_static("mcp-name");
 
-/// The forms of an answer that a client takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Accepts {
+pub(super) struct AcceptedTypes {
     pub(super) json: bool,
     pub(super) events: bool,
 }
 
-impl Accepts {
-    /// Without the header, everything.
-    pub(super) fn of(headers: &HeaderMap) -> Self {
+impl AcceptedTypes {
+    // Without the header a client accepts everything.
+    pub(super) fn from_headers(headers: &HeaderMap) -> Self {
         let is_anything = !headers.contains_key(ACCEPT);
         let mut accepts = Self {
             json: is_anything,
@@ -37,20 +35,25 @@ impl Accepts {
         };
         for range in ranges(headers) {
             let either = range == "*/*";
-            accepts.json |= either || is(range, "application/json") || is(range, "application/*");
-            accepts.events |= either || is(range, "text/event-stream") || is(range, "text/*");
+            accepts.json |= either
+                || is_media_type(range, "application/json")
+                || is_media_type(range, "application/*");
+            accepts.events |= either
+                || is_media_type(range, "text/event-stream")
+                || is_media_type(range, "text/*");
         }
         accepts
     }
 
-    pub(super) fn nothing(self) -> bool {
+    pub(super) fn is_empty(self) -> bool {
         !(self.json || self.events)
     }
 }
 
-/// True if the client names events: a browser takes anything, and would wait for ever.
+/// A browser accepts anything, and would wait for a stream forever, so this
+/// must be named explicitly.
 pub(super) fn wants_events(headers: &HeaderMap) -> bool {
-    ranges(headers).any(|range| is(range, "text/event-stream"))
+    ranges(headers).any(|range| is_media_type(range, "text/event-stream"))
 }
 
 fn ranges(headers: &HeaderMap) -> impl Iterator<Item = &str> {
@@ -68,65 +71,56 @@ fn ranges(headers: &HeaderMap) -> impl Iterator<Item = &str> {
         })
 }
 
-fn is(range: &str, name: &str) -> bool {
+fn is_media_type(range: &str, name: &str) -> bool {
     range.eq_ignore_ascii_case(name)
 }
 
-/// True if the body is JSON by its type. A form that another site posts never is.
 pub(super) fn is_json(headers: &HeaderMap) -> bool {
     let value = headers
         .get(CONTENT_TYPE)
         .and_then(|value| value.to_str().ok());
     let name = value.and_then(|value| value.split(';').next());
-    name.is_some_and(|name| is(name.trim(), "application/json"))
+    name.is_some_and(|name| is_media_type(name.trim(), "application/json"))
 }
 
-fn version(headers: &HeaderMap) -> Result<Option<&str>, String> {
-    only(headers, &VERSION)
-}
-
-/// True if the client says that it speaks a revision without sessions.
 pub(super) fn is_modern(headers: &HeaderMap) -> bool {
-    version(headers).ok().flatten() == Some(MODERN)
+    single_value(headers, &VERSION).ok().flatten() == Some(MODERN)
 }
 
-/// Refuses a client that says it speaks a revision we don't.
-pub(super) fn known_version(headers: &HeaderMap) -> Result<(), HttpError> {
-    match version(headers).map_err(HttpError::bad_request)? {
+pub(super) fn check_known_version(headers: &HeaderMap) -> Result<(), HttpError> {
+    match single_value(headers, &VERSION).map_err(HttpError::bad_request)? {
         Some(version) if !REVISIONS.contains(&version) => {
-            Err(bad_request(unsupported_revision(version)))
+            let error = unsupported_revision(version);
+            Err(HttpError::new(StatusCode::BAD_REQUEST, error))
         }
         _ => Ok(()),
     }
 }
 
-/// Header and body of a request without a session name the same revision, and one we know.
+/// Checks that header and body of a request without a session name the same known revision.
 pub(super) fn check_revision(
     headers: &HeaderMap,
     meta: &RequestMeta,
-) -> Result<Lifecycle, HttpError> {
-    let in_header = version(headers).map_err(HttpError::header_mismatch)?;
+) -> Result<RequestLifecycle, HttpError> {
+    let in_header = single_value(headers, &VERSION).map_err(HttpError::header_mismatch)?;
     match (meta.protocol_version(), in_header) {
-        (None, _) => known_version(headers)?,
+        (None, _) => check_known_version(headers)?,
         (Some(_), None) => {
             let text = "the header MCP-Protocol-Version is missing; the body has a revision";
             return Err(HttpError::header_mismatch(text));
         }
         (Some(in_body), Some(in_header)) if in_header != in_body => {
-            let text = "the header MCP-Protocol-Version names another revision than the body";
+            let text = "the header MCP-Protocol-Version and the body name different revisions";
             return Err(HttpError::header_mismatch(text));
         }
         (Some(_), Some(_)) => {}
     }
-    Lifecycle::from_meta(meta).map_err(bad_request)
+    let lifecycle = RequestLifecycle::from_meta(meta);
+    lifecycle.map_err(|error| HttpError::new(StatusCode::BAD_REQUEST, error))
 }
 
-fn bad_request(error: RequestError) -> HttpError {
-    HttpError::new(StatusCode::BAD_REQUEST, error)
-}
-
-/// The only value of a header. Two would let whoever stands in between act on another one than we do.
-pub(super) fn only<'a>(
+/// Rejects a repeated header: a proxy might act on one value and we on the other.
+pub(super) fn single_value<'a>(
     headers: &'a HeaderMap,
     name: &HeaderName,
 ) -> Result<Option<&'a str>, String> {
@@ -136,18 +130,18 @@ pub(super) fn only<'a>(
     };
     match (value.to_str(), values.next()) {
         (Ok(value), None) => Ok(Some(value)),
-        (Err(_), None) => Err(format!("the header {name} is no text")),
+        (Err(_), None) => Err(format!("the header {name} is not text")),
         (_, Some(_)) => Err(format!("the header {name} is given twice")),
     }
 }
 
-/// Whoever routes a request by its headers, without reading the body, must not be misled. In 2026-07-28 they are `required`.
+/// Keeps proxies that route by this header from being misled. Revision 2026-07-28 requires it.
 pub(super) fn check_method(
     headers: &HeaderMap,
     method: &str,
     required: bool,
 ) -> Result<(), String> {
-    match only(headers, &METHOD)? {
+    match single_value(headers, &METHOD)? {
         Some(said) if said == method => Ok(()),
         None if !required => Ok(()),
         None => Err(format!(
@@ -159,43 +153,28 @@ pub(super) fn check_method(
     }
 }
 
-/// The same for the name of the tool that is called.
 pub(super) fn check_name(headers: &HeaderMap, name: &str) -> Result<(), String> {
-    match only(headers, &NAME)?.map(decoded) {
+    match single_value(headers, &NAME)?.map(decode_value) {
         Some(Some(said)) if said == name => Ok(()),
         Some(Some(_)) => Err(format!(
             "the header {NAME} names another tool than the body"
         )),
-        Some(None) => Err(format!("the header {NAME} is no valid Base64")),
+        Some(None) => Err(format!("the header {NAME} is not valid Base64")),
         None => Err(format!("the header {NAME} is missing")),
     }
 }
 
-/// The trace that a request's headers name, in the words of the W3C.
-///
-/// ```
-/// use toolgate_mcp::CallerTrace;
-///
-/// let mut headers = http::HeaderMap::new();
-/// assert!(CallerTrace::of(&headers).is_none());
-/// headers.insert("traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01".parse()?);
-/// headers.append("tracestate", "a=1".parse()?);
-/// headers.append("tracestate", "b=2".parse()?);
-/// let trace = CallerTrace::of(&headers);
-/// assert_eq!(trace.and_then(|trace| trace.state).as_deref(), Some("a=1,b=2"));
-/// # Ok::<_, http::header::InvalidHeaderValue>(())
-/// ```
+/// The W3C trace headers of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CallerTrace {
-    /// `traceparent`, whatever it says.
+    /// The value of `traceparent`, not validated.
     pub parent: String,
-    /// `tracestate`, which may be spread over several headers.
+    /// The value of `tracestate`, which may be spread over several headers.
     pub state: Option<String>,
 }
 
 impl CallerTrace {
-    /// None if they name none.
-    pub fn of(headers: &HeaderMap) -> Option<Self> {
+    pub fn from_headers(headers: &HeaderMap) -> Option<Self> {
         let parent = headers.get(TRACE_PARENT)?.to_str().ok()?;
         let states = headers.get_all(TRACE_STATE).iter();
         let states: Result<Vec<&str>, _> = states.map(http::HeaderValue::to_str).collect();
@@ -207,7 +186,7 @@ impl CallerTrace {
     }
 }
 
-/// A parameter that clients repeat in a header, because its schema says so.
+// A parameter that clients repeat in a header because the tool's schema asks for it.
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::server) struct MirroredHeader {
     path: Vec<String>,
@@ -215,10 +194,9 @@ pub(in crate::server) struct MirroredHeader {
 }
 
 impl MirroredHeader {
-    /// All that a tool's schema asks for with `x-mcp-header`, along chains of `properties`.
-    pub(in crate::server) fn of_schema(schema: &Map<String, Value>) -> Vec<Self> {
+    pub(in crate::server) fn from_schema(schema: &Map<String, Value>) -> Vec<Self> {
         let mut found = Vec::new();
-        collect(schema.get("properties"), &mut Vec::new(), &mut found);
+        collect_mirrored(schema.get("properties"), &mut Vec::new(), &mut found);
         found
     }
 
@@ -236,25 +214,27 @@ impl MirroredHeader {
             _ => None,
         };
         let Self { header, .. } = self;
-        match (only(headers, header)?.map(decoded), expected) {
+        match (single_value(headers, header)?.map(decode_value), expected) {
             (None, None) => Ok(()),
-            (Some(Some(said)), Some(expected)) if same(&said, &expected) => Ok(()),
-            (Some(None), _) => Err(format!("the header {header} is no valid Base64")),
+            (Some(Some(said)), Some(expected)) if is_same_value(&said, &expected) => Ok(()),
+            (Some(None), _) => Err(format!("the header {header} is not valid Base64")),
             (None, Some(_)) => Err(format!("the header {header} is missing")),
-            (Some(_), _) => Err(format!(
-                "the header {header} says something else than the body"
-            )),
+            (Some(_), _) => Err(format!("the header {header} differs from the body")),
         }
     }
 }
 
-/// `42.0` and `42` are one number.
-fn same(said: &str, expected: &str) -> bool {
+// `42.0` and `42` are the same number.
+fn is_same_value(said: &str, expected: &str) -> bool {
     let number = |text: &str| text.parse::<f64>().ok().filter(|number| number.is_finite());
     said == expected || number(said).is_some_and(|said| number(expected) == Some(said))
 }
 
-fn collect(properties: Option<&Value>, path: &mut Vec<String>, found: &mut Vec<MirroredHeader>) {
+fn collect_mirrored(
+    properties: Option<&Value>,
+    path: &mut Vec<String>,
+    found: &mut Vec<MirroredHeader>,
+) {
     let Some(Value::Object(properties)) = properties else {
         return;
     };
@@ -270,18 +250,38 @@ fn collect(properties: Option<&Value>, path: &mut Vec<String>, found: &mut Vec<M
                 header,
             });
         }
-        collect(schema.get("properties"), path, found);
+        collect_mirrored(schema.get("properties"), path, found);
         path.pop();
     }
 }
 
-/// What can not stand in a header is wrapped as `=?base64?…?=`.
-fn decoded(value: &str) -> Option<String> {
+// Values that headers can't carry are wrapped as `=?base64?…?=`.
+fn decode_value(value: &str) -> Option<String> {
     let wrapped = value
         .strip_prefix("=?base64?")
         .and_then(|rest| rest.strip_suffix("?="));
     match wrapped {
         None => Some(value.to_owned()),
         Some(inner) => String::from_utf8(BASE64_STANDARD.decode(inner).ok()?).ok(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tracestate_headers_are_joined() {
+        let mut headers = HeaderMap::new();
+        assert!(CallerTrace::from_headers(&headers).is_none());
+        let parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+        headers.insert(TRACE_PARENT, parent.parse().unwrap());
+        headers.append(TRACE_STATE, "a=1".parse().unwrap());
+        headers.append(TRACE_STATE, "b=2".parse().unwrap());
+        let trace = CallerTrace::from_headers(&headers).unwrap();
+        assert_eq!(
+            (&*trace.parent, trace.state.as_deref()),
+            (parent, Some("a=1,b=2"))
+        );
     }
 }

@@ -1,14 +1,16 @@
-//! `/mcp`: streamable HTTP in both eras. Up to 2025-11-25 a client has a session; in 2026-07-28 every request stands alone.
+//! Streamable HTTP at `/mcp`. Clients up to 2025-11-25 have sessions; requests
+//! of 2026-07-28 stand alone.
 //!
 //! ```text
 //!  post.rs     one message, to the dispatcher and back    headers.rs  what a request's headers say
 //!  streams.rs  answers in pieces                          reply.rs    responses
 //!  changes.rs  changes of the tools, as they happen       body.rs     bodies, bounded
-//!  session.rs  a client of the older era                  events.rs   events, kept for who comes back
+//!  session.rs  a client of the older era                  events.rs   events, kept for resuming
 //!  table.rs    all of them, bounded
 //! ```
 //!
-//! An answer that needs no stream costs no task: the request's own future runs the call, and dropping it cancels the call.
+//! A response that needs no stream needs no task: the request's own future runs the call, and
+//! dropping it cancels the call.
 
 mod body;
 mod changes;
@@ -20,6 +22,7 @@ mod session;
 mod streams;
 mod table;
 
+use std::error::Error;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
@@ -27,6 +30,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{HeaderMap, Method, Request, Response, StatusCode};
 use http_body::Body;
+use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
 use toolgate_core::Scope;
 
@@ -34,35 +38,25 @@ pub use body::HttpBody;
 pub use headers::CallerTrace;
 pub(in crate::server) use headers::MirroredHeader;
 
-use super::in_flight::Lifetime;
+use super::in_flight::SessionLifetime;
 use super::service::McpService;
 use super::{GRACE, McpServer};
-use body::BodyError;
-use headers::{Accepts, is_modern, known_version};
+use body::HttpBodyError;
+use headers::{AcceptedTypes, check_known_version, is_modern};
 use reply::HttpError;
 use table::SessionTable;
 
-/// What a message holds beside a tool's arguments.
-const ROOM: usize = 64 * 1024;
+// Room for the parts of a message other than the tool's arguments.
+const MESSAGE_OVERHEAD: usize = 64 * 1024;
 
-/// Bounds of `/mcp`.
-///
-/// ```
-/// use std::time::Duration;
-/// use toolgate_mcp::HttpOptions;
-///
-/// let mut options = HttpOptions::default();
-/// options.idle = Duration::from_secs(600);
-/// assert_eq!(options.max_sessions, 10_000);
-/// ```
+/// Limits and intervals of [`McpHttp`].
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct HttpOptions {
-    /// Sessions at the same time; for one more, the one that has been unused longest goes.
+    /// Concurrent sessions. When one more is opened, those that have been idle longest end.
     pub max_sessions: usize,
-    /// A session that is unused for so long ends.
     pub idle: Duration,
-    /// A stream on which nothing happens shows after this time that it is alive.
+    /// How often an idle stream sends a comment to show that it is alive.
     pub keep_alive: Duration,
 }
 
@@ -76,23 +70,9 @@ impl Default for HttpOptions {
     }
 }
 
-/// A server's tools over HTTP. Cheap to clone; all clones share their sessions.
+/// A server's tools over HTTP. Clones share their sessions.
 ///
-/// Whoever serves it checks `Host`, `Origin` and the token before.
-///
-/// ```
-/// use std::sync::Arc;
-/// use toolgate_core::{ToolExecutor, ToolManager};
-/// use toolgate_mcp::{HttpOptions, McpServer, ServeOptions};
-///
-/// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
-/// let executor = ToolExecutor::new(Arc::new(ToolManager::new()));
-/// let server = McpServer::new(executor, ServeOptions::new("house", "1.0.0"));
-/// let mcp = server.http(HttpOptions::default());
-/// let request = http::Request::get("/mcp").body(String::new()).unwrap();
-/// assert_eq!(mcp.respond(request, 1).await.status(), 406);
-/// # });
-/// ```
+/// It checks neither `Host` nor `Origin` nor tokens. The HTTP server in front of it has to.
 #[derive(Clone)]
 pub struct McpHttp {
     service: Arc<McpService>,
@@ -102,25 +82,24 @@ pub struct McpHttp {
 struct HttpState {
     options: HttpOptions,
     sessions: Arc<SessionTable>,
-    lifetime: Lifetime,
+    lifetime: SessionLifetime,
     calls: TaskTracker,
-    /// Clients of 2026-07-28 that listen.
-    listening: Arc<AtomicUsize>,
-    /// Bytes kept for clients that may come back for them.
-    kept: Arc<AtomicUsize>,
+    // Permits for clients of 2026-07-28 that listen for changes, as many as sessions.
+    listeners: Arc<Semaphore>,
+    // Bytes kept by all event logs together.
+    kept_bytes: Arc<AtomicUsize>,
 }
 
 impl McpServer {
-    /// Serves over HTTP, with sessions of its own.
     pub fn http(&self, options: HttpOptions) -> McpHttp {
         McpHttp {
             state: Arc::new(HttpState {
                 sessions: Arc::new(SessionTable::new(&options)),
+                listeners: Arc::new(Semaphore::new(options.max_sessions)),
                 options,
-                lifetime: Lifetime::default(),
+                lifetime: SessionLifetime::default(),
                 calls: TaskTracker::new(),
-                listening: Arc::default(),
-                kept: Arc::default(),
+                kept_bytes: Arc::default(),
             }),
             service: Arc::clone(&self.service),
         }
@@ -128,7 +107,7 @@ impl McpServer {
 }
 
 impl McpHttp {
-    /// The same sessions for one caller, as with [`McpServer::within`].
+    /// Restricts the tools to `scope`, like [`McpServer::within`], with the same sessions.
     #[must_use]
     pub fn within(&self, scope: Scope) -> Self {
         Self {
@@ -137,10 +116,10 @@ impl McpHttp {
         }
     }
 
-    /// Answers one request. `owner` is whoever asks, as a number; a session is found by its owner only.
+    /// Answers one request. A session is only found by the `owner` who opened it.
     ///
-    /// Dropping the future or the body of the response tells that the client is gone.
-    pub async fn respond<B: Body<Data = Bytes, Error: std::fmt::Display>>(
+    /// Dropping the future or the response body cancels what belongs to the request.
+    pub async fn respond<B: Body<Data = Bytes, Error: Into<Box<dyn Error + Send + Sync>>>>(
         &self,
         request: Request<B>,
         owner: u64,
@@ -156,28 +135,26 @@ impl McpHttp {
                 Ok((accepts, message)) => self.post(headers, accepts, &message, owner).await,
                 Err(error) => error.into_response(None),
             },
-            Method::GET if is_modern(headers) => reply::method_not_allowed("POST"),
-            Method::DELETE if is_modern(headers) => reply::method_not_allowed("POST"),
-            Method::GET => match self.get(headers, owner) {
-                Ok(response) => response,
-                Err(error) => error.into_response(None),
-            },
-            Method::DELETE => match self.delete(headers, owner) {
-                Ok(response) => response,
-                Err(error) => error.into_response(None),
-            },
+            Method::GET | Method::DELETE if is_modern(headers) => reply::method_not_allowed("POST"),
+            Method::GET => {
+                let response = self.get(headers, owner);
+                response.unwrap_or_else(|error| error.into_response(None))
+            }
+            Method::DELETE => {
+                let response = self.delete(headers, owner);
+                response.unwrap_or_else(|error| error.into_response(None))
+            }
             _ => reply::method_not_allowed("GET, POST, DELETE"),
         };
-        reply::with_map(parts.headers, response)
+        reply::reuse_header_map(parts.headers, response)
     }
 
-    /// How many sessions there are.
     pub fn sessions(&self) -> usize {
         self.state.sessions.len()
     }
 
-    /// Ends all streams and sessions, and answers no more. Calls that are under way have the time of `grace` to finish; then they
-    /// are cancelled.
+    /// Ends all streams and sessions, and rejects new requests. Calls may run on for `grace`
+    /// before they are cancelled.
     pub async fn close(&self, grace: Duration) {
         let HttpState {
             lifetime, calls, ..
@@ -186,33 +163,34 @@ impl McpHttp {
         calls.close();
         drop(tokio::time::timeout(grace, calls.wait()).await);
         lifetime.calls.cancel();
+        // Sessions end only after their calls, so that a finished call can still be delivered.
         self.state.sessions.close_all();
         drop(tokio::time::timeout(GRACE, calls.wait()).await);
     }
 
-    async fn read<B: Body<Data = Bytes, Error: std::fmt::Display>>(
+    async fn read<B: Body<Data = Bytes, Error: Into<Box<dyn Error + Send + Sync>>>>(
         &self,
         headers: &HeaderMap,
         body: B,
-    ) -> Result<(Accepts, Bytes), HttpError> {
-        let accepts = Accepts::of(headers);
-        if accepts.nothing() {
+    ) -> Result<(AcceptedTypes, Bytes), HttpError> {
+        let accepts = AcceptedTypes::from_headers(headers);
+        if accepts.is_empty() {
             let text = "Not Acceptable: accept application/json and text/event-stream";
-            return Err(HttpError::of_http(StatusCode::NOT_ACCEPTABLE, text));
+            return Err(HttpError::refused(StatusCode::NOT_ACCEPTABLE, text));
         }
         if !headers::is_json(headers) {
-            let text = "Unsupported Media Type: the Content-Type is application/json";
-            return Err(HttpError::of_http(StatusCode::UNSUPPORTED_MEDIA_TYPE, text));
+            let text = "Unsupported Media Type: the Content-Type must be application/json";
+            return Err(HttpError::refused(StatusCode::UNSUPPORTED_MEDIA_TYPE, text));
         }
         let limits = &self.service.executor.rules().limits;
-        let longest = limits.max_arguments.saturating_add(ROOM);
+        let longest = limits.max_arguments.saturating_add(MESSAGE_OVERHEAD);
         match body::read(body, longest).await {
             Ok(message) => Ok((accepts, message)),
-            Err(BodyError::TooLarge) => {
+            Err(HttpBodyError::TooLarge) => {
                 let text = format!("the message is longer than {longest} bytes");
-                Err(HttpError::of_http(StatusCode::PAYLOAD_TOO_LARGE, text))
+                Err(HttpError::refused(StatusCode::PAYLOAD_TOO_LARGE, text))
             }
-            Err(BodyError::Broken(reason)) => {
+            Err(HttpBodyError::Broken(reason)) => {
                 let reason = toolgate_core::escape(&reason);
                 let text = format!("the message could not be read: {reason}");
                 Err(HttpError::bad_request(text))
@@ -221,7 +199,7 @@ impl McpHttp {
     }
 
     fn delete(&self, headers: &HeaderMap, owner: u64) -> Result<Response<HttpBody>, HttpError> {
-        known_version(headers)?;
+        check_known_version(headers)?;
         let session = self.state.sessions.find(headers, owner)?;
         self.state.sessions.close(&session);
         Ok(reply::empty(StatusCode::NO_CONTENT))

@@ -1,16 +1,16 @@
-//! One message of a client: from HTTP to the dispatcher and back.
+//! Handles one message from a client, from HTTP to the dispatcher and back.
 
 use std::sync::Arc;
 
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use serde_json::Map;
+use tokio::sync::OwnedSemaphorePermit;
 use tokio_util::sync::CancellationToken;
 use tracing::debug;
 
 use super::McpHttp;
 use super::body::HttpBody;
-use super::changes::ListenerPermit;
-use super::headers::{self, Accepts, CallerTrace, SESSION, is_modern, known_version};
+use super::headers::{self, AcceptedTypes, CallerTrace, SESSION, check_known_version, is_modern};
 use super::reply::{self, HttpError};
 use super::table::SessionGuard;
 use crate::server::client_message::{
@@ -18,23 +18,21 @@ use crate::server::client_message::{
 };
 use crate::server::in_flight::InFlightRequest;
 use crate::server::jsonrpc::{RequestError, RequestId, response};
-use crate::server::methods::{InitializeResult, Lifecycle, MethodResult, RequestContext};
+use crate::server::methods::{InitializeResult, MethodResult, RequestContext, RequestLifecycle};
 use crate::server::request_tracker::RequestTracker;
 
 pub(super) enum Requester {
-    /// A client that begins a session with it.
+    // A client that opens a session with this request.
     New,
     Session(SessionGuard),
-    SelfContained {
-        is_modern: bool,
-    },
+    SelfContained { is_modern: bool },
 }
 
 impl Requester {
-    pub(super) fn lifecycle(&self) -> Lifecycle {
+    pub(super) fn lifecycle(&self) -> RequestLifecycle {
         match *self {
-            Self::New | Self::Session(_) => Lifecycle::Session,
-            Self::SelfContained { is_modern } => Lifecycle::SelfContained { is_modern },
+            Self::New | Self::Session(_) => RequestLifecycle::Session,
+            Self::SelfContained { is_modern } => RequestLifecycle::SelfContained { is_modern },
         }
     }
 }
@@ -43,7 +41,7 @@ impl McpHttp {
     pub(super) async fn post(
         &self,
         headers: &HeaderMap,
-        accepts: Accepts,
+        accepts: AcceptedTypes,
         message: &[u8],
         owner: u64,
     ) -> Response<HttpBody> {
@@ -62,13 +60,13 @@ impl McpHttp {
                 return self.accept(headers, None, owner);
             }
             ClientMessage::Invalid { id, error } => {
-                debug!(problem = %error.message, "a client sent what is no request");
+                debug!(problem = %error.message, "a client sent something that is not a request");
                 return HttpError::new(StatusCode::BAD_REQUEST, error).into_response(id.as_ref());
             }
         };
-        // A client that knows HTTP better than MCP says its trace in headers.
+        // Some clients send their trace in HTTP headers rather than in `_meta`.
         if request.meta.trace().0.is_none()
-            && let Some(CallerTrace { parent, state }) = CallerTrace::of(headers)
+            && let Some(CallerTrace { parent, state }) = CallerTrace::from_headers(headers)
         {
             request.meta.set_trace(parent, state);
         }
@@ -85,13 +83,12 @@ impl McpHttp {
         };
         answer.unwrap_or_else(|error| {
             if let Some(tracker) = &mut tracker {
-                tracker.answered_early(Some(&error.error));
+                tracker.record_early_answer(Some(&error.error));
             }
             error.into_response(Some(&id))
         })
     }
 
-    /// Finds out who sends a request, and refuses what contradicts itself.
     pub(super) fn requester(
         &self,
         headers: &HeaderMap,
@@ -108,19 +105,19 @@ impl McpHttp {
         let lifecycle = checked.transpose()?;
         headers::check_method(headers, method, is_self_contained)
             .map_err(HttpError::header_mismatch)?;
-        if let Some(Lifecycle::SelfContained { is_modern }) = lifecycle {
+        if let Some(RequestLifecycle::SelfContained { is_modern }) = lifecycle {
             self.check_tool(headers, request)?;
             return Ok(Requester::SelfContained { is_modern });
         }
         if is_initialize {
             return Ok(Requester::New);
         }
-        known_version(headers)?;
+        check_known_version(headers)?;
         let session = self.state.sessions.find(headers, owner)?;
         Ok(Requester::Session(session))
     }
 
-    /// In 2026-07-28 the headers of a call name its tool, and some of its arguments.
+    // In 2026-07-28 a call repeats its tool and some of its arguments in headers.
     fn check_tool(&self, headers: &HeaderMap, request: &ClientRequest) -> Result<(), HttpError> {
         let RequestParams::CallTool(call) = &request.params else {
             return Ok(());
@@ -133,10 +130,10 @@ impl McpHttp {
             .map_err(HttpError::header_mismatch)
     }
 
-    /// The request's own future runs the method, unless the client takes its answer in pieces.
+    /// Runs the method in the request's own future, unless the client wants a stream.
     async fn answer(
         &self,
-        accepts: Accepts,
+        accepts: AcceptedTypes,
         request: ClientRequest,
         requester: Requester,
         owner: u64,
@@ -144,14 +141,14 @@ impl McpHttp {
     ) -> Result<Response<HttpBody>, HttpError> {
         let lifecycle = requester.lifecycle();
         match &request.params {
-            RequestParams::CallTool(_) if takes_pieces(accepts, &request) => {
+            RequestParams::CallTool(_) if wants_stream(accepts, &request) => {
                 return Ok(self.stream(request, requester, tracker.take(), None));
             }
             RequestParams::Listen(_) if matches!(requester, Requester::SelfContained { .. }) => {
                 let permit = self.permit_to_listen(accepts)?;
                 if let Some(mut tracker) = tracker.take() {
-                    // It may last for months.
-                    tracker.answered_early(None);
+                    // Recorded now, because a subscription may last for months.
+                    tracker.record_early_answer(None);
                 }
                 return Ok(self.stream(request, requester, None, Some(permit)));
             }
@@ -168,10 +165,10 @@ impl McpHttp {
         };
         let result = self.service.dispatch(request, &context).await;
         if let Some(tracker) = tracker {
-            tracker.answered(&result);
+            tracker.record_result(&result);
         }
         if accepts.events && running.is_some_and(|running| running.is_cancelled_by_client()) {
-            // Nobody is to be answered, but HTTP wants a response.
+            // MCP sends no answer to a cancelled request, but HTTP needs a response.
             return Ok(reply::events(HttpBody::whole("")));
         }
         let mut new_session = None;
@@ -180,7 +177,7 @@ impl McpHttp {
                 new_session = Some(self.open_session(answer, owner)?);
             }
             (Ok(MethodResult::ListTools(list)), Requester::Session(session)) => {
-                session.saw(Arc::clone(&list.tools));
+                session.set_known_list(Arc::clone(&list.tools));
             }
             (Err(error), requester) => refuse_by_status(error, &requester)?,
             _ => {}
@@ -192,7 +189,8 @@ impl McpHttp {
         Ok(response)
     }
 
-    /// Begins a request, so that it can be stopped: by the client in its session, else only by us.
+    /// Registers a request so that it can be cancelled: by the client if it has a session,
+    /// else only by us.
     pub(super) fn begin(
         &self,
         id: &RequestId,
@@ -207,13 +205,13 @@ impl McpHttp {
         }
     }
 
-    fn permit_to_listen(&self, accepts: Accepts) -> Result<ListenerPermit, HttpError> {
+    fn permit_to_listen(&self, accepts: AcceptedTypes) -> Result<OwnedSemaphorePermit, HttpError> {
         if !accepts.events {
             let text = "Not Acceptable: accept text/event-stream";
-            return Err(HttpError::of_http(StatusCode::NOT_ACCEPTABLE, text));
+            return Err(HttpError::refused(StatusCode::NOT_ACCEPTABLE, text));
         }
-        let busy = || HttpError::busy("too many clients listen; try again later");
-        ListenerPermit::take(&self.state).ok_or_else(busy)
+        let permit = Arc::clone(&self.state.listeners).try_acquire_owned();
+        permit.map_err(|_| HttpError::busy("too many clients listen; try again later"))
     }
 
     fn open_session(
@@ -230,17 +228,18 @@ impl McpHttp {
         HeaderValue::try_from(format!("{id:032x}")).map_err(|_| busy())
     }
 
-    /// Takes what asks for no answer: a notification, or an answer to nothing.
+    /// Accepts a message that needs no answer: a notification, or a stray response.
     fn accept(
         &self,
         headers: &HeaderMap,
         notification: Option<&ClientNotification>,
         owner: u64,
     ) -> Response<HttpBody> {
-        // Without a session there is nothing it could be about: calls are cancelled by closing their stream.
+        // Without a session it can't be about anything: such clients cancel a call
+        // by closing its stream.
         if !is_modern(headers) {
-            let session =
-                known_version(headers).and_then(|()| self.state.sessions.find(headers, owner));
+            let session = check_known_version(headers)
+                .and_then(|()| self.state.sessions.find(headers, owner));
             let session = match session {
                 Ok(session) => session,
                 Err(error) => return error.into_response(None),
@@ -253,7 +252,7 @@ impl McpHttp {
     }
 }
 
-/// Some errors of a method have a status of HTTP; all others are answers like any result.
+// A few method errors map to an HTTP status. All others are ordinary responses.
 fn refuse_by_status(error: &RequestError, requester: &Requester) -> Result<(), HttpError> {
     let is_unknown = error.code == RequestError::METHOD_NOT_FOUND;
     let status = match requester {
@@ -264,7 +263,7 @@ fn refuse_by_status(error: &RequestError, requester: &Requester) -> Result<(), H
     Err(HttpError::new(status, error.clone()))
 }
 
-/// True if the client wants to hear of a call before its result, or takes nothing but events.
-fn takes_pieces(accepts: Accepts, request: &ClientRequest) -> bool {
+// Only progress or an events-only client justifies the cost of a stream.
+fn wants_stream(accepts: AcceptedTypes, request: &ClientRequest) -> bool {
     accepts.events && (!accepts.json || request.meta.progress_token().is_some())
 }

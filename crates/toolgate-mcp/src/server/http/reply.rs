@@ -1,4 +1,4 @@
-//! Responses. Whatever goes wrong is told as a JSON-RPC error too: it is what clients read.
+//! HTTP responses. Errors carry a JSON-RPC error too, because that is what clients read.
 
 use std::borrow::Cow;
 
@@ -7,17 +7,16 @@ use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
 
 use super::body::HttpBody;
 use super::events::event;
-use super::headers::Accepts;
+use super::headers::AcceptedTypes;
 use crate::server::jsonrpc::{RequestError, RequestId, error_response};
 
-/// Codes of our own, as other servers have them.
+// Codes that are not in the specification, as other servers use them.
 const SESSION_NOT_FOUND: i32 = -32001;
 const REFUSED: i32 = -32000;
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const EVENT_STREAM: HeaderValue = HeaderValue::from_static("text/event-stream");
 
-/// Why a request is not even dispatched: the response's status, and what is wrong.
 #[derive(Debug)]
 pub(super) struct HttpError {
     status: StatusCode,
@@ -29,8 +28,8 @@ impl HttpError {
         Self { status, error }
     }
 
-    /// Of HTTP, not of MCP.
-    pub(super) fn of_http(status: StatusCode, text: impl Into<Cow<'static, str>>) -> Self {
+    // For errors of HTTP rather than of MCP.
+    pub(super) fn refused(status: StatusCode, text: impl Into<Cow<'static, str>>) -> Self {
         Self::new(status, RequestError::new(REFUSED, text))
     }
 
@@ -49,9 +48,9 @@ impl HttpError {
         Self::new(StatusCode::NOT_FOUND, error)
     }
 
-    /// Later, if the client can do nothing but come back.
+    // Adds `Retry-After`, because the client can only try again.
     pub(super) fn busy(text: &'static str) -> Self {
-        Self::of_http(StatusCode::SERVICE_UNAVAILABLE, text)
+        Self::refused(StatusCode::SERVICE_UNAVAILABLE, text)
     }
 
     pub(super) fn into_response(self, id: Option<&RequestId>) -> Response<HttpBody> {
@@ -64,8 +63,7 @@ impl HttpError {
     }
 }
 
-/// A message in the form the client takes.
-pub(super) fn message(accepts: Accepts, message: Vec<u8>) -> Response<HttpBody> {
+pub(super) fn message(accepts: AcceptedTypes, message: Vec<u8>) -> Response<HttpBody> {
     if accepts.json {
         with_json(StatusCode::OK, message)
     } else {
@@ -86,14 +84,17 @@ pub(super) fn events(body: HttpBody) -> Response<HttpBody> {
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, EVENT_STREAM);
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
-    // Proxies of a common make would hold events back.
+    // nginx and others buffer event streams unless told not to.
     headers.insert(BUFFERING, HeaderValue::from_static("no"));
     response
 }
 
-/// The same response, its headers in the map of the request's. That one has room for all that whoever serves this adds; a
-/// map that has to grow costs more than all checks of a request's headers.
-pub(super) fn with_map(mut map: HeaderMap, mut response: Response<HttpBody>) -> Response<HttpBody> {
+/// Reuses the request's header map for the response. It has room for all headers that are added
+/// later; growing a new map costs more than all header checks.
+pub(super) fn reuse_header_map(
+    mut map: HeaderMap,
+    mut response: Response<HttpBody>,
+) -> Response<HttpBody> {
     map.clear();
     map.extend(std::mem::take(response.headers_mut()));
     *response.headers_mut() = map;
@@ -108,7 +109,7 @@ pub(super) fn empty(status: StatusCode) -> Response<HttpBody> {
 
 pub(super) fn method_not_allowed(allowed: &'static str) -> Response<HttpBody> {
     let text = "this method is not served here";
-    let mut response = HttpError::of_http(StatusCode::METHOD_NOT_ALLOWED, text).into_response(None);
+    let mut response = HttpError::refused(StatusCode::METHOD_NOT_ALLOWED, text).into_response(None);
     let allowed = HeaderValue::from_static(allowed);
     response.headers_mut().insert(ALLOW, allowed);
     response

@@ -1,4 +1,4 @@
-//! Answers in pieces, and changes as they happen.
+//! Streamed responses and subscriptions.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -7,42 +7,33 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures::stream::unfold;
 use http::{HeaderMap, Response, StatusCode};
+use tokio::sync::OwnedSemaphorePermit;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
+use super::McpHttp;
 use super::body::HttpBody;
-use super::changes::{ListenerPermit, UNASKED};
-use super::events::{EventId, EventLog, EventReader, comment, priming};
-use super::headers::{self, LAST_EVENT, known_version, only};
+use super::changes::STANDALONE_STREAM;
+use super::events::{EventId, EventLog, EventReader, keep_alive_comment, priming_event};
+use super::headers::{self, LAST_EVENT, check_known_version, single_value};
 use super::post::Requester;
 use super::reply::{self, HttpError};
 use super::table::SessionGuard;
-use super::{HttpState, McpHttp};
 use crate::server::client_message::ClientRequest;
 use crate::server::jsonrpc::response;
 use crate::server::methods::RequestContext;
 use crate::server::request_tracker::RequestTracker;
 
-/// Bytes of finished answers that are kept for clients of all sessions to come back for.
-const MOST_KEPT: usize = 64 * 1024 * 1024;
+// Bytes of finished responses kept for clients of all sessions to resume.
+const MAX_KEPT: usize = 64 * 1024 * 1024;
 
-impl HttpState {
-    /// A session's call has ended: its answer stays for the client, unless too much stays already.
-    pub(super) fn keep(&self, session: &SessionGuard) {
-        if self.kept.load(Ordering::Relaxed) > MOST_KEPT {
-            session.forget_streams();
-        }
-    }
-}
-
-/// An answer on its way to its client.
 struct EventDelivery {
     reader: EventReader,
     keep_alive: Duration,
     first: Option<Bytes>,
-    /// The call, as long as a client that hangs up can only be gone for good.
+    // Cancels the call, as long as a client that disconnects can't resume.
     stop: Option<CancellationToken>,
-    /// A session with an open stream is in use; while the call runs, it is anyway.
+    // Keeps the session in use while its stream is open.
     _session: Option<SessionGuard>,
 }
 
@@ -52,11 +43,12 @@ impl EventDelivery {
             Some(first) => first,
             None => tokio::select! {
                 event = self.reader.next() => event?,
-                () = tokio::time::sleep(self.keep_alive) => return Some(comment()),
+                () = tokio::time::sleep(self.keep_alive) => return Some(keep_alive_comment()),
             },
         };
         if self.reader.log.stream.is_some() {
-            // From here on the client knows a place to come back to.
+            // From here on the client has an event id to resume from, so hanging
+            // up no longer cancels.
             self.stop = None;
         }
         Some(bytes)
@@ -79,29 +71,29 @@ impl Drop for EventDelivery {
 }
 
 impl McpHttp {
-    /// Answers a request in pieces. It runs in a task of its own: a client that does not read must not
-    /// hold it up, and one of the older era may come back for the rest. In the newer one closing the
-    /// connection cancels it.
+    /// Answers a request with a stream. It runs in its own task: a client that doesn't read must
+    /// not hold it up, and a client of the older era may reconnect for the rest. In the newer era
+    /// closing the connection cancels it.
     pub(super) fn stream(
         &self,
         request: ClientRequest,
         requester: Requester,
         mut tracker: Option<Box<RequestTracker>>,
-        permit: Option<ListenerPermit>,
+        permit: Option<OwnedSemaphorePermit>,
     ) -> Response<HttpBody> {
         let (state, service) = (Arc::clone(&self.state), Arc::clone(&self.service));
         let (id, lifecycle) = (request.id.clone(), requester.lifecycle());
         let (stop, running) = self.begin(&id, &requester);
         let log = match &requester {
-            Requester::Session(session) => session.open_stream(&state.kept),
-            _ => EventLog::new(None, Arc::clone(&state.kept)),
+            Requester::Session(session) => session.open_stream(&state.kept_bytes),
+            _ => EventLog::new(None, Arc::clone(&state.kept_bytes)),
         };
         let is_primed = matches!(&requester, Requester::Session(session) if session.is_primed());
-        let place = log.stream.filter(|_| is_primed);
+        let primed = log.stream.filter(|_| is_primed);
         let delivery = EventDelivery {
             reader: log.read_from(0),
             keep_alive: state.options.keep_alive,
-            first: place.map(|stream| priming(EventId { stream, number: 0 })),
+            first: primed.map(|stream| priming_event(EventId { stream, number: 0 })),
             stop: Some(stop.clone()),
             _session: None,
         };
@@ -115,20 +107,22 @@ impl McpHttp {
             };
             let result = service.dispatch(request, &context).await;
             if let Some(tracker) = &mut tracker {
-                tracker.answered(&result);
+                tracker.record_result(&result);
             }
             drop(tracker);
             log.push(&response(&id, &result));
             log.end();
-            if let Requester::Session(session) = &requester {
-                state.keep(session);
+            // The response is kept unless too much is kept already.
+            if let Requester::Session(session) = &requester
+                && state.kept_bytes.load(Ordering::Relaxed) > MAX_KEPT
+            {
+                session.forget_streams();
             }
         };
         self.state.calls.spawn(work.in_current_span());
         delivery.into_response()
     }
 
-    /// The stream of a session, or the rest of an answer the client has lost the connection to.
     pub(super) fn get(
         &self,
         headers: &HeaderMap,
@@ -136,21 +130,20 @@ impl McpHttp {
     ) -> Result<Response<HttpBody>, HttpError> {
         if !headers::wants_events(headers) {
             let text = "Not Acceptable: accept text/event-stream";
-            return Err(HttpError::of_http(StatusCode::NOT_ACCEPTABLE, text));
+            return Err(HttpError::refused(StatusCode::NOT_ACCEPTABLE, text));
         }
-        known_version(headers)?;
+        check_known_version(headers)?;
         let session = self.state.sessions.find(headers, owner)?;
-        let last = only(headers, &LAST_EVENT).map_err(HttpError::bad_request)?;
+        let last = single_value(headers, &LAST_EVENT).map_err(HttpError::bad_request)?;
         let last = last.filter(|last| !last.is_empty());
-        let unknown = || HttpError::bad_request("Last-Event-ID names no event that is still kept");
-        let place = match last {
-            None => None,
-            Some(last) => Some(EventId::parse(last).ok_or_else(unknown)?),
-        };
-        if let Some(place) = place.filter(|place| place.stream != UNASKED) {
-            let log = session.stream(place.stream).ok_or_else(unknown)?;
+        let unknown =
+            || HttpError::bad_request("Last-Event-ID names an event that is no longer kept");
+        let last = last.map(|last| EventId::parse(last).ok_or_else(unknown));
+        let last = last.transpose()?;
+        if let Some(last) = last.filter(|last| last.stream != STANDALONE_STREAM) {
+            let log = session.stream(last.stream).ok_or_else(unknown)?;
             let delivery = EventDelivery {
-                reader: log.read_from(place.number),
+                reader: log.read_from(last.number),
                 keep_alive: self.state.options.keep_alive,
                 first: None,
                 stop: None,
@@ -158,11 +151,11 @@ impl McpHttp {
             };
             return Ok(delivery.into_response());
         }
-        let Some(stream) = session.listen(place.is_some()) else {
-            let text = "Conflict: this session has an open stream already";
-            return Err(HttpError::of_http(StatusCode::CONFLICT, text));
+        let Some(stream) = session.listen(last.is_some()) else {
+            let text = "Conflict: this session already has an open stream";
+            return Err(HttpError::refused(StatusCode::CONFLICT, text));
         };
-        let body = self.changes(session, stream, place.map(|place| place.number));
+        let body = self.changes(session, stream, last.map(|last| last.number));
         Ok(reply::events(body))
     }
 }

@@ -1,17 +1,17 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::super::Readiness;
+use super::super::ServerReadiness;
 use super::*;
 
 #[tokio::test]
 async fn results_keep_their_form() {
-    let mut client = Client::legacy(&manager()).await;
+    let mut client = LineClient::legacy(&manager()).await;
     let text =
         |text: &str| json!({ "content": [{ "type": "text", "text": text }], "isError": false });
     let error =
         |text: &str| json!({ "content": [{ "type": "text", "text": text }], "isError": true });
     let mut blocks = serde_json::to_value(blocks().content).unwrap();
-    // Of an unknown kind clients of today can make nothing but text.
+    // Clients can only show a block of an unknown kind as text.
     blocks[4] = json!({ "type": "text", "text": blocks[4].to_string() });
     for (name, expected) in [
         ("number", text("7")),
@@ -28,13 +28,13 @@ async fn results_keep_their_form() {
 async fn wrong_arguments_are_told_to_the_model() {
     let manager = manager();
     let schema = json!({ "type": "object", "properties": { "city": { "type": "string" } }, "required": ["city"] });
-    manager.add(Worker {
+    manager.add(WorkerTool {
         definition: ToolDefinition::builder("weather", "Weather", schema)
             .build()
             .unwrap(),
         work: |_, _| Box::pin(async { Ok(ToolOutput::text("sun")) }),
     });
-    let mut client = Client::legacy(&manager).await;
+    let mut client = LineClient::legacy(&manager).await;
     for (arguments, expected) in [
         (
             "{}",
@@ -60,7 +60,7 @@ async fn wrong_arguments_are_told_to_the_model() {
 
 #[tokio::test]
 async fn the_trace_of_a_request_belongs_to_the_call() {
-    let mut client = Client::legacy(&manager()).await;
+    let mut client = LineClient::legacy(&manager()).await;
     let trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
     for (given, expected, state) in [
         (trace, &trace[..36], " mcp a=1,b=2"),
@@ -70,7 +70,7 @@ async fn the_trace_of_a_request_belongs_to_the_call() {
         let params = json!({ "name": "trace", "_meta": meta });
         let answer = client.ask("tools/call", params).await;
         let told = answer["result"]["content"][0]["text"].as_str().unwrap();
-        // The same trace, and the call itself as the parent.
+        // The trace is the same, with the call as the parent.
         assert!(
             told.starts_with(expected) && told.ends_with(state) && !told.contains(trace),
             "{told}"
@@ -80,7 +80,7 @@ async fn the_trace_of_a_request_belongs_to_the_call() {
 
 #[tokio::test(start_paused = true)]
 async fn progress_is_relayed_and_ends_before_the_answer() {
-    let mut client = Client::legacy(&manager()).await;
+    let mut client = LineClient::legacy(&manager()).await;
     let params = json!({ "name": "steps", "_meta": { "progressToken": "t" } });
     let mut told = vec![client.ask("tools/call", params).await];
     while told.last().unwrap()["id"].is_null() {
@@ -102,13 +102,13 @@ async fn progress_is_relayed_and_ends_before_the_answer() {
     ];
     assert_eq!(told[..4], expected);
     assert_eq!(told[4]["result"]["content"][0]["text"], "done");
-    // Without a token nobody asked for it.
+    // Without a token the client did not ask for progress.
     assert_eq!(client.call("steps", json!({})).await["isError"], false);
 }
 
 #[tokio::test(start_paused = true)]
 async fn calls_run_side_by_side() {
-    let mut client = Client::legacy(&manager()).await;
+    let mut client = LineClient::legacy(&manager()).await;
     for id in 10..20 {
         let params = json!({ "name": "sleep" });
         client
@@ -144,7 +144,7 @@ async fn a_cancelled_call_is_stopped_and_not_answered() {
             std::future::pending().await
         })
     }));
-    let mut client = Client::legacy(&manager).await;
+    let mut client = LineClient::legacy(&manager).await;
     let params = json!({ "name": "hold" });
     client
         .send(json!({ "jsonrpc": "2.0", "id": "s", "method": "tools/call", "params": params }))
@@ -170,7 +170,7 @@ async fn a_cancelled_call_is_stopped_and_not_answered() {
 
 #[tokio::test(start_paused = true)]
 async fn too_many_calls_at_once_are_refused_and_the_rest_answered() {
-    let mut client = Client::legacy(&manager()).await;
+    let mut client = LineClient::legacy(&manager()).await;
     for id in 0..1100 {
         let params = json!({ "name": "steps" });
         client
@@ -189,10 +189,10 @@ async fn too_many_calls_at_once_are_refused_and_the_rest_answered() {
     assert_eq!(refused, 76);
 }
 
-/// Servers that have never been seen, of which one says nothing: no name but those that are there is ever decided.
+/// A server that never answers, so unknown names are never decided.
 struct MuteServer;
 
-impl Readiness for MuteServer {
+impl ServerReadiness for MuteServer {
     fn ready(&self) -> BoxFuture<'_, ()> {
         Box::pin(std::future::pending())
     }
@@ -212,7 +212,7 @@ async fn mc5_an_early_call_by_a_legal_name_is_woken_when_its_tool_is_there() {
         let manager = manager();
         let server = server(&manager);
         server.wait_for(MuteServer);
-        let mut client = Client::new(server);
+        let mut client = LineClient::new(server);
         client.initialize("2025-11-25").await;
         let started = tokio::time::Instant::now();
         let coming = async {

@@ -10,7 +10,7 @@ async fn every_older_revision_is_spoken_as_asked() {
         ("2026-07-28", "2025-11-25"),
         ("1999-01-01", "2025-11-25"),
     ] {
-        let mut client = Client::new(server(&manager()));
+        let mut client = LineClient::new(server(&manager()));
         let expected = json!({ "jsonrpc": "2.0", "id": 1, "result": {
             "protocolVersion": answered,
             "capabilities": { "tools": { "listChanged": true } },
@@ -28,7 +28,7 @@ async fn every_older_revision_is_spoken_as_asked() {
 
 #[tokio::test]
 async fn the_newer_era_needs_no_handshake() {
-    let mut client = Client::new(server(&manager()));
+    let mut client = LineClient::new(server(&manager()));
     let info =
         json!({ "io.modelcontextprotocol/serverInfo": { "name": "test", "version": "1.2.3" } });
     let discovered = client.ask_modern("server/discover", json!({})).await;
@@ -66,7 +66,7 @@ async fn the_newer_era_needs_no_handshake() {
 
 #[tokio::test]
 async fn a_revision_nobody_knows_is_refused_with_those_we_do() {
-    let mut client = Client::new(server(&manager()));
+    let mut client = LineClient::new(server(&manager()));
     let mut params = json!({ "_meta": {
         "io.modelcontextprotocol/protocolVersion": "2027-01-01",
         "io.modelcontextprotocol/clientCapabilities": {},
@@ -85,7 +85,7 @@ async fn a_revision_nobody_knows_is_refused_with_those_we_do() {
 
 #[tokio::test]
 async fn what_comes_before_the_handshake_does_not_end_the_server() {
-    let mut client = Client::new(server(&manager()));
+    let mut client = LineClient::new(server(&manager()));
     client.raw("garbage").await;
     assert_eq!(client.next().await["error"]["code"], -32700);
     for early in [
@@ -107,7 +107,7 @@ async fn what_comes_before_the_handshake_does_not_end_the_server() {
 
 #[tokio::test]
 async fn methods_we_do_not_have_are_refused_by_name() {
-    let mut client = Client::legacy(&manager()).await;
+    let mut client = LineClient::legacy(&manager()).await;
     let answer = client.ask("tools/destroy", json!({})).await;
     let expected = json!({ "code": -32601, "message": "unknown method 'tools/destroy'" });
     assert_eq!(answer["error"], expected);

@@ -1,4 +1,4 @@
-use toolgate_core::{Annotations, Pattern, Policy, Rank, Source};
+use toolgate_core::{Annotations, Policy, ToolPattern, ToolRank, ToolSource};
 
 use super::*;
 
@@ -13,8 +13,8 @@ fn names(listed: &Value) -> Vec<&str> {
 /// A tool of a server, under any name.
 fn of_server(server: &str, name: &str) -> Arc<dyn Tool> {
     let definition = ToolDefinition::builder(name, "…", json!({ "type": "object" }))
-        .source(Source::Mcp(server.to_owned()));
-    Arc::new(Worker {
+        .source(ToolSource::Mcp(server.to_owned()));
+    Arc::new(WorkerTool {
         definition: definition.build().unwrap(),
         work: |_, _| Box::pin(async { Ok(ToolOutput::text("")) }),
     })
@@ -24,7 +24,7 @@ fn of_server(server: &str, name: &str) -> Arc<dyn Tool> {
 async fn tools_are_listed_as_they_are() {
     let manager = ToolManager::new();
     let schema = json!({ "type": "object", "required": ["z"], "properties": { "z": { "minimum": 1.0 }, "a": {} } });
-    let tool = |name: &str, output: Value| Worker {
+    let tool = |name: &str, output: Value| WorkerTool {
         definition: ToolDefinition::builder(name, "Does it", schema.clone())
             .title("It")
             .output_schema(output)
@@ -35,7 +35,7 @@ async fn tools_are_listed_as_they_are() {
     };
     manager.add(tool("a-b_c", json!({ "type": "object", "title": "O" })));
     manager.add(tool("list", json!({ "type": "array" })));
-    let mut client = Client::legacy(&Arc::new(manager)).await;
+    let mut client = LineClient::legacy(&Arc::new(manager)).await;
     let hints = json!({ "readOnlyHint": true, "destructiveHint": false, "idempotentHint": true });
     let listed = client.ask("tools/list", json!({})).await;
     let expected = json!([
@@ -61,11 +61,11 @@ async fn f19_hidden_characters_in_texts_are_not_passed_on() {
         "properties": { "description": { "description": hidden("D"), "default": hidden("d"), "enum": [exact] } },
     });
     let definition = ToolDefinition::builder("list", hidden("Lists\nall"), schema);
-    manager.add(Worker {
+    manager.add(WorkerTool {
         definition: definition.title(hidden("List")).build().unwrap(),
         work: |_, _| Box::pin(async { Ok(ToolOutput::text("")) }),
     });
-    let mut client = Client::legacy(&Arc::new(manager)).await;
+    let mut client = LineClient::legacy(&Arc::new(manager)).await;
     let listed = client.ask("tools/list", json!({})).await;
     let expected = json!([{
         "name": "list", "title": "List", "description": "Lists\nall",
@@ -93,9 +93,9 @@ async fn tm2_names_that_clients_refuse_are_listed_as_legal_ones_that_lead_back()
     ];
     let tools = odd.map(|name| {
         let definition = ToolDefinition::builder(name, "…", json!({ "type": "object" }))
-            .source(Source::Mcp("odd".to_owned()));
+            .source(ToolSource::Mcp("odd".to_owned()));
         let definition = definition.build().unwrap();
-        Arc::new(Worker {
+        Arc::new(WorkerTool {
             definition,
             work: |_, context| {
                 let name = context.tool_name().to_owned();
@@ -104,9 +104,9 @@ async fn tm2_names_that_clients_refuse_are_listed_as_legal_ones_that_lead_back()
         }) as Arc<dyn Tool>
     });
     let manager = Arc::new(ToolManager::new());
-    let source = Source::Mcp("odd".to_owned());
-    manager.replace(&source, Rank::Server(0), tools.to_vec());
-    let mut client = Client::legacy(&manager).await;
+    let source = ToolSource::Mcp("odd".to_owned());
+    manager.replace(&source, ToolRank::Server(0), tools.to_vec());
+    let mut client = LineClient::legacy(&manager).await;
     let listed = client.ask("tools/list", json!({})).await;
     let listed = listed["result"]["tools"].as_array().unwrap().clone();
     let mut unique = std::collections::HashSet::new();
@@ -139,9 +139,9 @@ async fn tm2_names_that_clients_refuse_are_listed_as_legal_ones_that_lead_back()
             .unwrap()
             .starts_with("get_weather_")
     );
-    // What a client remembers never becomes the name of another tool.
+    // A name that a client remembers never comes to mean another tool.
     let remembered = listed[0]["name"].as_str().unwrap();
-    manager.replace(&source, Rank::Server(0), vec![tools[1].clone()]);
+    manager.replace(&source, ToolRank::Server(0), vec![tools[1].clone()]);
     let answer = client.call(remembered, json!({})).await;
     assert_eq!(answer["isError"], true, "{answer}");
 }
@@ -149,15 +149,17 @@ async fn tm2_names_that_clients_refuse_are_listed_as_legal_ones_that_lead_back()
 #[tokio::test]
 async fn what_is_hidden_is_neither_listed_nor_found_nor_named() {
     let manager = manager();
-    let server = Source::Mcp("house".to_owned());
+    let server = ToolSource::Mcp("house".to_owned());
     let tools = ["lock", "echo", "lamp"].map(|name| of_server("house", name));
-    manager.replace(&server, Rank::Server(0), tools.to_vec());
+    manager.replace(&server, ToolRank::Server(0), tools.to_vec());
     let policy: Policy = serde_json::from_value(json!({ "deny": ["fail"] })).unwrap();
-    let executor = ToolExecutor::builder(manager).policy(policy).unobserved();
+    let executor = ToolExecutor::builder(manager)
+        .policy(policy)
+        .without_observers();
     let mut options = ServeOptions::new("test", "1");
-    options.allow = ["echo", "fail", "house/*"].map(Pattern::new).to_vec();
-    options.deny = vec![Pattern::new("lock")];
-    let mut client = Client::new(McpServer::new(executor.build(), options));
+    options.allow = ["echo", "fail", "house/*"].map(ToolPattern::new).to_vec();
+    options.deny = vec![ToolPattern::new("lock")];
+    let mut client = LineClient::new(McpServer::new(executor.build(), options));
     client.initialize("2025-11-25").await;
     let listed = client.ask("tools/list", json!({})).await;
     assert_eq!(names(&listed), ["echo", "house__echo", "lamp"]);
@@ -183,16 +185,16 @@ async fn what_is_hidden_is_neither_listed_nor_found_nor_named() {
 async fn a_change_of_the_tools_is_told_once_and_only_if_it_can_be_seen() {
     let manager = manager();
     let mut options = ServeOptions::new("test", "1");
-    options.deny = vec![Pattern::new("secret_*")];
+    options.deny = vec![ToolPattern::new("secret_*")];
     let server = McpServer::new(ToolExecutor::builder(Arc::clone(&manager)).build(), options);
     let changed = json!({ "jsonrpc": "2.0", "method": "notifications/tools/list_changed" });
 
-    let mut legacy = Client::new(server.clone());
+    let mut legacy = LineClient::new(server.clone());
     legacy.initialize("2025-11-25").await;
     legacy
         .send(json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }))
         .await;
-    let mut modern = Client::new(server);
+    let mut modern = LineClient::new(server);
     let filter =
         json!({ "notifications": { "toolsListChanged": true, "promptsListChanged": true } });
     let acknowledged = modern.ask_modern("subscriptions/listen", filter).await;
@@ -226,7 +228,7 @@ async fn a_change_of_the_tools_is_told_once_and_only_if_it_can_be_seen() {
     let listed = legacy.ask("tools/list", json!({})).await;
     assert_eq!(names(&listed)[8..], ["one", "two", "three"]);
 
-    // The end of a subscription is quick, and orderly.
+    // A subscription ends at once and in an orderly way.
     let started = tokio::time::Instant::now();
     let (rest, end) = modern.close().await;
     assert_eq!(
@@ -240,8 +242,8 @@ async fn a_change_of_the_tools_is_told_once_and_only_if_it_can_be_seen() {
 #[tokio::test(start_paused = true)]
 async fn tools_that_a_new_policy_hides_or_shows_are_a_change_of_the_list() {
     let manager = manager();
-    let executor = ToolExecutor::builder(manager).unobserved().build();
-    let mut client = Client::new(McpServer::new(
+    let executor = ToolExecutor::builder(manager).without_observers().build();
+    let mut client = LineClient::new(McpServer::new(
         executor.clone(),
         ServeOptions::new("test", "1"),
     ));

@@ -1,4 +1,4 @@
-//! The server half on the wire: what goes in and comes out as JSON, in both eras.
+//! The server half on a byte stream, with JSON in and out, in both eras.
 
 mod calls;
 mod eras;
@@ -16,7 +16,7 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, ReadHal
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use toolgate_core::{
-    CallContext, Content, Progress, Tool, ToolDefinition, ToolError, ToolExecutor, ToolFuture,
+    CallContext, Progress, Tool, ToolContent, ToolDefinition, ToolError, ToolExecutor, ToolFuture,
     ToolManager, ToolOutput, ValidArguments,
 };
 
@@ -25,12 +25,12 @@ use super::{McpServer, ServeOptions};
 type Work = fn(Value, CallContext) -> BoxFuture<'static, Result<ToolOutput, ToolError>>;
 
 /// A tool for tests.
-struct Worker {
+struct WorkerTool {
     definition: ToolDefinition,
     work: Work,
 }
 
-impl Tool for Worker {
+impl Tool for WorkerTool {
     fn definition(&self) -> &ToolDefinition {
         &self.definition
     }
@@ -40,10 +40,10 @@ impl Tool for Worker {
     }
 }
 
-fn tool(name: &str, work: Work) -> Worker {
+fn tool(name: &str, work: Work) -> WorkerTool {
     let schema = json!({ "type": "object", "properties": { "b": {}, "a": {} } });
     let definition = ToolDefinition::builder(name, format!("Does {name}"), schema);
-    Worker {
+    WorkerTool {
         definition: definition.build().unwrap(),
         work,
     }
@@ -88,11 +88,11 @@ fn blocks() -> ToolOutput {
         { "type": "hologram", "light": 1 },
     ]);
     let blocks = blocks.as_array().unwrap().iter().cloned();
-    ToolOutput::blocks(blocks.map(Content::from).collect())
+    ToolOutput::blocks(blocks.map(ToolContent::from).collect())
 }
 
 async fn steps(context: CallContext) -> Result<ToolOutput, ToolError> {
-    // What goes back, or is no number, is not passed on.
+    // Progress that goes back or is not a number is dropped.
     for done in [1.0, 2.0, 1.5, f64::NAN, 3.0] {
         context.report(&Progress {
             done,
@@ -110,19 +110,19 @@ async fn steps(context: CallContext) -> Result<ToolOutput, ToolError> {
 }
 
 fn server(manager: &Arc<ToolManager>) -> McpServer {
-    let executor = ToolExecutor::builder(Arc::clone(manager)).unobserved();
+    let executor = ToolExecutor::builder(Arc::clone(manager)).without_observers();
     McpServer::new(executor.build(), ServeOptions::new("test", "1.2.3"))
 }
 
-/// A client that says exactly what it is told to.
-struct Client {
+/// A client that sends exactly what a test writes.
+struct LineClient {
     lines: tokio::io::Lines<BufReader<ReadHalf<DuplexStream>>>,
     writer: WriteHalf<DuplexStream>,
     serving: JoinHandle<io::Result<()>>,
     stop: CancellationToken,
 }
 
-impl Client {
+impl LineClient {
     fn new(server: McpServer) -> Self {
         let (ours, theirs) = tokio::io::duplex(1024 * 1024);
         let (reader, writer) = tokio::io::split(theirs);
@@ -184,7 +184,7 @@ impl Client {
         self.ask("tools/call", params).await["result"].take()
     }
 
-    /// In the newer era every request says who asks.
+    /// In the newer era every request names its client.
     async fn ask_modern(&mut self, method: &str, mut params: Value) -> Value {
         params["_meta"] = json!({
             "io.modelcontextprotocol/protocolVersion": "2026-07-28",
@@ -193,7 +193,7 @@ impl Client {
         self.ask(method, params).await
     }
 
-    /// Closes our end, and reads what still comes.
+    /// Closes our end and reads the remaining messages.
     async fn close(mut self) -> (Vec<Value>, io::Result<()>) {
         self.writer.shutdown().await.unwrap();
         let mut rest = Vec::new();

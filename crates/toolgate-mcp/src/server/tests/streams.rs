@@ -2,7 +2,7 @@ use super::*;
 
 #[tokio::test(start_paused = true)]
 async fn quick_answers_still_come_when_the_client_has_closed_its_end() {
-    let mut client = Client::legacy(&manager()).await;
+    let mut client = LineClient::legacy(&manager()).await;
     for (id, name) in [(10, "echo"), (11, "sleep")] {
         let params = json!({ "name": name });
         client
@@ -21,7 +21,7 @@ async fn quick_answers_still_come_when_the_client_has_closed_its_end() {
 
 #[tokio::test(start_paused = true)]
 async fn the_server_ends_at_once_when_told_to() {
-    let mut client = Client::legacy(&manager()).await;
+    let mut client = LineClient::legacy(&manager()).await;
     let params = json!({ "name": "sleep" });
     client
         .send(json!({ "jsonrpc": "2.0", "id": 5, "method": "tools/call", "params": params }))
@@ -46,13 +46,13 @@ async fn a_client_that_left_without_a_word_ends_the_server() {
         .write_all(b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n")
         .await
         .unwrap();
-    // A broken pipe is how it is told, and no failure.
+    // The broken pipe that results is not an error.
     assert!(serving.await.unwrap().is_ok());
 }
 
 #[tokio::test]
 async fn garbage_is_answered_and_nothing_stops() {
-    let mut client = Client::legacy(&manager()).await;
+    let mut client = LineClient::legacy(&manager()).await;
     let deep = format!(
         r#"{{"jsonrpc":"2.0","id":1,"method":"ping","params":{}1{}}}"#,
         "[".repeat(5000),
@@ -86,7 +86,7 @@ async fn garbage_is_answered_and_nothing_stops() {
 
 #[tokio::test]
 async fn a_request_that_is_too_long_is_refused_under_its_id() {
-    let mut client = Client::legacy(&manager()).await;
+    let mut client = LineClient::legacy(&manager()).await;
     let filler = "x".repeat(17 * 1024 * 1024);
     let mut writer = client.writer;
     let line = format!(

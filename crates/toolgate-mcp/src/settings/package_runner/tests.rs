@@ -1,11 +1,11 @@
 use super::*;
 
-fn program(line: &str) -> Program {
+fn program(line: &str) -> ServerProgram {
     let mut words = line.split(' ').map(str::to_owned);
-    Program {
+    ServerProgram {
         command: words.next().unwrap(),
         args: words.collect(),
-        ..Program::default()
+        ..ServerProgram::default()
     }
 }
 
@@ -59,10 +59,10 @@ fn package_runners_are_recognised_in_every_form() {
         ("", false),
     ] {
         let args = ["-c", script].map(str::to_owned).to_vec();
-        let program = Program {
+        let program = ServerProgram {
             command: "/bin/sh".to_owned(),
             args,
-            ..Program::default()
+            ..ServerProgram::default()
         };
         assert_eq!(program.is_package_runner(), expected, "{script}");
     }

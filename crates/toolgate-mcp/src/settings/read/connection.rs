@@ -1,161 +1,163 @@
-//! What an entry says of the program to start, or of the address to contact.
+//! Reads the program to start or the address to contact.
 
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 
 use super::super::values::{
-    Given, TYPES, Wrong, address, choice, object, string, text, texts, truth,
+    EntryError, EntryValue, TYPES, address, boolean, choice, object, string, string_list,
+    text_of_scalar,
 };
-use super::super::{Connection, Headers, Program, container};
-use super::Entry;
-use super::keys::{ARGS, COMMAND, CONTAINER, CWD, ENV, HEADERS, INHERIT_ENV, TYPE, URL};
+use super::super::{SecretHeaders, ServerConnection, ServerProgram, container};
+use super::ServerEntry;
+use super::keys::{ARGS, COMMAND, CONTAINER, CWD, ENV, HEADERS, INHERIT, TYPE, URL};
 
-const ITSELF: &str = "this is Toolgate itself, which would start itself without end; with a file of its own (--config OTHER) it may be a server";
+const ITSELF: &str = "this is Toolgate itself, which would start itself without end; it can only be a server with a configuration of its own (--config OTHER)";
 
-impl Entry<'_> {
-    pub(super) fn connection(&self) -> Result<Connection, Wrong> {
-        let connection = match (self.given(COMMAND)?, self.given(URL)?) {
+impl ServerEntry<'_> {
+    pub(super) fn connection(&self) -> Result<ServerConnection, EntryError> {
+        let connection = match (self.value_of(COMMAND)?, self.value_of(URL)?) {
             (Some(_), Some((url, _))) => {
-                return Err(Wrong::at(
-                    &[url],
-                    "'command' is there too; a server has one of them",
-                ));
+                let text = "'command' is set too; a server has only one of them";
+                return Err(EntryError::at(&[url], text));
             }
-            (None, Some(_)) if self.given(CONTAINER)?.is_some() => {
-                let text = "'url' is there too; a server has one of them";
-                return Err(Wrong::at(&[CONTAINER[0]], text));
+            (None, Some(_)) if self.value_of(CONTAINER)?.is_some() => {
+                let text = "'url' is set too; a server has only one of them";
+                return Err(EntryError::at(&[CONTAINER[0]], text));
             }
-            (None, None) if self.given(CONTAINER)?.is_none() => {
-                return Err(self.without_connection());
+            (None, None) if self.value_of(CONTAINER)?.is_none() => {
+                return Err(self.missing_connection());
             }
-            (command, None) => Connection::Stdio(self.program(command)?),
-            (None, Some(url)) => Connection::Http {
+            (command, None) => ServerConnection::Stdio(self.program(command)?),
+            (None, Some(url)) => ServerConnection::Http {
                 url: address(url)?,
                 headers: self.headers()?,
             },
         };
-        let Some(given @ (key, _)) = self.given(TYPE)? else {
+        let Some(given @ (key, _)) = self.value_of(TYPE)? else {
             return Ok(connection);
         };
-        match (choice(given, &TYPES)?, connection.kind()) {
-            (expected, found) if expected == found => Ok(connection),
-            ("stdio", _) => Err(Wrong::at(
-                &[key],
-                "a server of this type needs a 'command', not a 'url'",
-            )),
-            _ => Err(Wrong::at(
-                &[key],
-                "a server of this type needs a 'url', not a 'command'",
-            )),
-        }
+        let text = match (choice(given, &TYPES)?, connection.kind()) {
+            (expected, found) if expected == found => return Ok(connection),
+            ("stdio", _) => "a server of this type needs a 'command', not a 'url'",
+            _ => "a server of this type needs a 'url', not a 'command'",
+        };
+        Err(EntryError::at(&[key], text))
     }
 
-    /// Without a command its container starts by itself.
-    fn program(&self, command: Option<Given<'_>>) -> Result<Program, Wrong> {
+    /// Without a command the container runs its default one.
+    fn program(&self, command: Option<EntryValue<'_>>) -> Result<ServerProgram, EntryError> {
         let mut words = match command {
-            Some((key, list @ Value::Array(_))) => texts((key, list))?,
+            Some((key, list @ Value::Array(_))) => string_list((key, list))?,
             Some(given) => vec![string(given)?.to_owned()],
             None => vec![String::new()],
         };
         let key = command.map_or(ARGS[0], |(key, _)| key);
         let is_empty = words.first().is_none_or(|word| word.trim().is_empty());
         if is_empty && command.is_some() {
-            return Err(Wrong::at(&[key], "is empty"));
+            return Err(EntryError::at(&[key], "is empty"));
         }
-        let container = self.given(CONTAINER)?;
+        let container = self.value_of(CONTAINER)?;
         let container = container.map(|given| container::read(given, |text| self.path(text)));
         let container = container.transpose()?;
-        if let Some(args) = self.given(ARGS)? {
-            words.extend(texts(args)?);
+        if let Some(args) = self.value_of(ARGS)? {
+            words.extend(string_list(args)?);
         }
+        // The system would cut the word at the NUL.
         if words.iter().any(|word| word.contains('\0')) {
-            return Err(Wrong::at(&[key], "no word may hold a NUL character"));
+            return Err(EntryError::at(
+                &[key],
+                "arguments can't contain a NUL character",
+            ));
         }
         let mut words = words.into_iter();
         let program = words.next().unwrap_or_default();
-        let program = Program {
-            // A bare name is looked up on the PATH; a path is relative to the file that has it.
+        let program = ServerProgram {
+            // A bare name is looked up on the PATH; a path is relative to the configuration file.
             command: match program.contains('/') && container.is_none() {
                 true => self.path(&program).to_string_lossy().into_owned(),
                 false => program,
             },
             args: words.collect(),
             env: self.env()?,
-            cwd: match self.given(CWD)? {
-                Some(given) => Some(self.path(string(given)?)),
-                None => None,
-            },
-            inherit_env: self.given(INHERIT_ENV)?.map_or(Ok(false), truth)?,
+            cwd: (self.value_of(CWD)?.map(string).transpose()?).map(|cwd| self.path(cwd)),
+            inherit_env: self.value_of(INHERIT)?.map_or(Ok(false), boolean)?,
             container,
         };
         match program.starts_itself() {
-            true => Err(Wrong::at(&[key], ITSELF)),
+            true => Err(EntryError::at(&[key], ITSELF)),
             false => Ok(program),
         }
     }
 
-    fn env(&self) -> Result<BTreeMap<String, String>, Wrong> {
-        let Some(given @ (key, _)) = self.given(ENV)? else {
+    fn env(&self) -> Result<BTreeMap<String, String>, EntryError> {
+        let Some(given @ (key, _)) = self.value_of(ENV)? else {
             return Ok(BTreeMap::new());
         };
         let mut env = BTreeMap::new();
         for (name, value) in object(given)? {
             if name.is_empty() || name.contains(['=', '\0']) {
-                return Err(Wrong::at(&[key, name], "no variable can have this name"));
+                let text = "is not a valid name of a variable";
+                return Err(EntryError::at(&[key, name], text));
             }
-            match text(value) {
+            match text_of_scalar(value) {
                 Some(value) if !value.contains('\0') => env.insert(name.clone(), value),
-                _ => return Err(Wrong::at(&[key, name], "must be a string")),
+                _ => return Err(EntryError::at(&[key, name], "must be a string")),
             };
         }
         Ok(env)
     }
 
-    /// A map, or a list of `Name: value`.
-    fn headers(&self) -> Result<Headers, Wrong> {
-        let Some(given @ (key, value)) = self.given(HEADERS)? else {
-            return Ok(Headers::default());
+    /// Takes an object, or a list of `Name: value`.
+    fn headers(&self) -> Result<SecretHeaders, EntryError> {
+        let Some(given @ (key, value)) = self.value_of(HEADERS)? else {
+            return Ok(SecretHeaders::default());
         };
         let mut headers = Vec::new();
         if value.is_array() {
-            for (index, line) in texts(given)?.iter().enumerate() {
-                let way = index.to_string();
+            for (index, line) in string_list(given)?.iter().enumerate() {
+                let position = index.to_string();
                 let Some((name, value)) = line.split_once(':') else {
-                    return Err(Wrong::at(&[key, &way], "must look like 'Name: value'"));
+                    return Err(EntryError::at(
+                        &[key, &position],
+                        "must look like 'Name: value'",
+                    ));
                 };
-                headers.push((way, name.trim().to_owned(), value.trim().to_owned()));
+                headers.push((position, name.trim().to_owned(), value.trim().to_owned()));
             }
         } else {
             for (name, value) in object(given)? {
-                let Some(value) = text(value) else {
-                    return Err(Wrong::at(&[key, name], "must be a string"));
+                let Some(value) = text_of_scalar(value) else {
+                    return Err(EntryError::at(&[key, name], "must be a string"));
                 };
                 headers.push((name.clone(), name.clone(), value));
             }
         }
-        for (way, name, value) in &headers {
+        for (position, name, value) in &headers {
             if reqwest::header::HeaderName::from_bytes(name.as_bytes()).is_err() {
-                return Err(Wrong::at(&[key, way], "is no name of a header"));
+                return Err(EntryError::at(
+                    &[key, position],
+                    "is not a valid header name",
+                ));
             }
             if reqwest::header::HeaderValue::from_str(value).is_err() {
-                let text = "can not be sent: it holds a line break or another control character";
-                return Err(Wrong::at(&[key, way], text));
+                let text = "can't be sent: it has a line break or another control character";
+                return Err(EntryError::at(&[key, position], text));
             }
         }
         let pairs = headers.into_iter().map(|(_, name, value)| (name, value));
-        Ok(Headers(pairs.collect()))
+        Ok(SecretHeaders(pairs.collect()))
     }
 
-    /// Neither says what to start; a key that is unknown is probably the reason.
-    fn without_connection(&self) -> Wrong {
+    /// A misspelt key is probably the reason, so the error names the unknown ones.
+    fn missing_connection(&self) -> EntryError {
         let needs = "it needs a 'command' or a 'url'";
         match self.unknown_names() {
-            Some((first, unknown)) => Wrong {
+            Some((first, unknown)) => EntryError {
                 path: vec![first],
                 text: format!("{needs}, and has the unknown {unknown}"),
             },
-            None => Wrong::entry(needs),
+            None => EntryError::entry(needs),
         }
     }
 }

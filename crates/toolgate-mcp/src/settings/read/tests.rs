@@ -3,13 +3,13 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use serde_json::json;
-use toolgate_core::Normalize;
+use toolgate_core::RenameMode;
 
 use super::*;
-use crate::{EraChoice, HealthTool};
+use crate::{EraChoice, HealthToolChoice};
 
-fn places() -> Places<'static> {
-    Places {
+fn places() -> ConfigPaths<'static> {
+    ConfigPaths {
         folder: Path::new("/house"),
         home: Some(Path::new("/home/ada")),
     }
@@ -21,7 +21,7 @@ fn read(entry: &Value) -> (Option<ServerSettings>, Vec<String>) {
     (settings, texts)
 }
 
-/// An entry that is understood without a word.
+/// Reads an entry that must be free of errors and warnings.
 fn good(entry: &Value) -> ServerSettings {
     match read(entry) {
         (Some(settings), problems) if problems.is_empty() => settings,
@@ -29,23 +29,23 @@ fn good(entry: &Value) -> ServerSettings {
     }
 }
 
-fn program(entry: &Value) -> Program {
+fn program(entry: &Value) -> ServerProgram {
     match good(entry).connection {
-        Connection::Stdio(program) => program,
-        Connection::Http { .. } => panic!("{entry}"),
+        ServerConnection::Stdio(program) => program,
+        ServerConnection::Http { .. } => panic!("{entry}"),
     }
 }
 
 fn http(entry: &Value) -> (String, Vec<(String, String)>) {
     match good(entry).connection {
-        Connection::Http { url, headers } => (url, headers.0),
-        Connection::Stdio(_) => panic!("{entry}"),
+        ServerConnection::Http { url, headers } => (url, headers.0),
+        ServerConnection::Stdio(_) => panic!("{entry}"),
     }
 }
 
 #[test]
 fn a_program_is_understood_as_every_client_writes_it() {
-    let expected = Program {
+    let expected = ServerProgram {
         command: "npx".to_owned(),
         args: ["-y", "@modelcontextprotocol/server-filesystem", "/tmp"]
             .map(str::to_owned)
@@ -109,7 +109,7 @@ fn our_own_settings_are_read() {
         "override": true, "parameterNames": { "control": { "device_name": "deviceName" } },
         "check": "broker running", "maxMemory": "1GiB",
     }));
-    let Connection::Stdio(program) = &settings.connection else {
+    let ServerConnection::Stdio(program) = &settings.connection else {
         panic!("{settings:?}")
     };
     assert_eq!(program.args, ["--port", "1883"]);
@@ -118,9 +118,9 @@ fn our_own_settings_are_read() {
     assert_eq!(settings.era, EraChoice::Modern);
     assert_eq!(settings.start_timeout, Some(Duration::from_secs(20)));
     assert_eq!(settings.timeout, Some(Duration::from_millis(1500)));
-    assert_eq!(settings.allowed_tools, [Pattern::new("get_*")]);
-    assert_eq!(settings.excluded_tools, [Pattern::new("reset")]);
-    assert_eq!(settings.normalize, Normalize::Always);
+    assert_eq!(settings.allowed_tools, [ToolPattern::new("get_*")]);
+    assert_eq!(settings.excluded_tools, [ToolPattern::new("reset")]);
+    assert_eq!(settings.normalize, RenameMode::Always);
     assert_eq!(
         settings.parameter_names["control"]["device_name"],
         "deviceName"
@@ -158,9 +158,9 @@ fn what_is_left_out_has_the_usual_value() {
         settings,
         ServerSettings::new(
             "s",
-            Connection::Stdio(Program {
+            ServerConnection::Stdio(ServerProgram {
                 command: "x".to_owned(),
-                ..Program::default()
+                ..ServerProgram::default()
             })
         )
     );
@@ -183,7 +183,7 @@ fn paths_are_relative_to_the_file() {
 }
 
 #[test]
-fn what_is_wrong_leaves_the_entry_out_with_one_clear_text() {
+fn invalid_entries_are_left_out_with_one_clear_message() {
     for (entry, expected) in [
         (json!("npx"), "it must be an object"),
         (json!({}), "it needs a 'command' or a 'url'"),
@@ -204,7 +204,7 @@ fn what_is_wrong_leaves_the_entry_out_with_one_clear_text() {
         ),
         (
             json!({ "command": "x\u{0}" }),
-            "command: no word may hold a NUL character",
+            "command: arguments can't contain a NUL character",
         ),
         (
             json!({ "command": "x", "args": "-y" }),
@@ -220,19 +220,19 @@ fn what_is_wrong_leaves_the_entry_out_with_one_clear_text() {
         ),
         (
             json!({ "command": "x", "env": { "A=B": "" } }),
-            "env.A=B: no variable can have this name",
+            "env.A=B: is not a valid name of a variable",
         ),
         (
             json!({ "command": "x", "env": {}, "envs": {} }),
-            "envs: 'env' says the same; keep one of them",
+            "envs: 'env' means the same; keep one of them",
         ),
         (
             json!({ "command": "x", "enabled": true, "disabled": false }),
-            "enabled: 'disabled' says the same; keep one of them",
+            "enabled: 'disabled' means the same; keep one of them",
         ),
         (
             json!({ "command": "x", "url": "http://h/" }),
-            "url: 'command' is there too; a server has one of them",
+            "url: 'command' is set too; a server has only one of them",
         ),
         (
             json!({ "command": "x", "type": "http" }),
@@ -260,11 +260,11 @@ fn what_is_wrong_leaves_the_entry_out_with_one_clear_text() {
         ),
         (
             json!({ "url": "http://h/", "headers": { "a b": "" } }),
-            "headers.a b: is no name of a header",
+            "headers.a b: is not a valid header name",
         ),
         (
             json!({ "url": "http://h/", "headers": { "A": "x\r\nB: y" } }),
-            "headers.A: can not be sent: it holds a line break or another control character",
+            "headers.A: can't be sent: it has a line break or another control character",
         ),
         (
             json!({ "command": "x", "timeout": 60 }),
@@ -292,7 +292,7 @@ fn what_is_wrong_leaves_the_entry_out_with_one_clear_text() {
         ),
         (
             json!({ "command": "x", "sandbox": { "level": "strict", "raed": [] } }),
-            "sandbox.raed: is unknown here; a sandbox has level, read, write and ports",
+            "sandbox.raed: is unknown; a sandbox has level, read, write and ports",
         ),
         (
             json!({ "command": "x", "sandbox": { "level": 1 } }),
@@ -332,7 +332,7 @@ fn what_is_wrong_leaves_the_entry_out_with_one_clear_text() {
         ),
         (
             json!({ "command": "x", "parameterNames": { "t": "x" } }),
-            "parameterNames.t: must be an object of names, such as { \"device_name\": \"deviceName\" }",
+            "parameterNames.t: must be an object such as { \"device_name\": \"deviceName\" }",
         ),
         (
             json!({ "command": "x", "parameterNames": { "t": { "a": 1 } } }),
@@ -369,15 +369,15 @@ fn a_name_must_be_fit_for_policies_and_tables() {
         ("", "server '' is left out: its name is empty"),
         (
             "a/b",
-            "server 'a/b' is left out: its name can not have a '/', which parts server and tool in a policy; rename it",
+            "server 'a/b' is left out: its name can't contain '/', which separates server and tool in a policy; rename it",
         ),
         (
             "a\u{1b}[31m",
-            "server 'a\\u{1b}[31m' is left out: its name has characters that can not be seen",
+            "server 'a\\u{1b}[31m' is left out: its name has invisible characters",
         ),
         (
             " a",
-            "server ' a' is left out: its name has characters that can not be seen",
+            "server ' a' is left out: its name has invisible characters",
         ),
     ] {
         let (settings, problems) = ServerSettings::read(name, &json!({ "command": "x" }), places());
@@ -391,7 +391,7 @@ fn a_name_must_be_fit_for_policies_and_tables() {
 }
 
 #[test]
-fn what_is_odd_is_said_once_and_the_entry_is_taken() {
+fn odd_entries_are_accepted_with_one_warning() {
     for (entry, path, expected) in [
         (
             json!({ "command": "x", "autoApprove": [], "envFile": ".env" }),
@@ -406,7 +406,7 @@ fn what_is_odd_is_said_once_and_the_entry_is_taken() {
         (
             json!({ "command": "npx -y server" }),
             "command",
-            "server 's': command: is taken as the name of one program, blanks and all; its arguments belong into 'args'",
+            "server 's': command: is taken as the name of one program, including the spaces; put its arguments into 'args'",
         ),
     ] {
         let (settings, problems) = ServerSettings::read("s", &entry, places());
@@ -423,7 +423,7 @@ fn what_is_odd_is_said_once_and_the_entry_is_taken() {
 
 #[test]
 fn what_is_run_does_not_change_with_other_settings() {
-    let part = ServerSettings::run_part;
+    let part = ServerSettings::identity_part;
     let base = json!({ "command": "x", "args": ["a"], "env": { "K": "${V}" } });
     assert_eq!(
         part(&json!({ "timeout": "5s", "env": { "K": "${V}" }, "args": ["a"], "command": "x", "check": "?" })).to_string(),
@@ -468,7 +468,7 @@ proptest! {
         let entry = Value::Object(entry);
         let (settings, problems) = ServerSettings::read(&name, &entry, places());
         prop_assert_eq!(settings.is_none(), problems.iter().any(|problem| problem.left_out));
-        ServerSettings::run_part(&entry);
+        ServerSettings::identity_part(&entry);
         drop(settings.map(|settings| settings.secrets()));
     }
 }
@@ -476,9 +476,12 @@ proptest! {
 #[test]
 fn a_health_tool_is_named_or_switched_off() {
     for (value, expected) in [
-        (json!(null), HealthTool::Usual),
-        (json!(false), HealthTool::Off),
-        (json!("ping_all"), HealthTool::Named("ping_all".to_owned())),
+        (json!(null), HealthToolChoice::Usual),
+        (json!(false), HealthToolChoice::Off),
+        (
+            json!("ping_all"),
+            HealthToolChoice::Named("ping_all".to_owned()),
+        ),
     ] {
         let entry = json!({ "command": "x", "health": value });
         assert_eq!(good(&entry).health, expected);
@@ -493,11 +496,11 @@ fn a_health_tool_is_named_or_switched_off() {
             ]
         );
     }
-    // Who agreed to a server did not agree to another tool that is called by itself.
+    // Agreeing to a server is not agreeing to another tool that is called automatically.
     let [one, other] = ["look", "wipe"].map(|tool| json!({ "command": "x", "health": tool }));
     assert_ne!(
-        ServerSettings::run_part(&one),
-        ServerSettings::run_part(&other)
+        ServerSettings::identity_part(&one),
+        ServerSettings::identity_part(&other)
     );
 }
 

@@ -1,8 +1,9 @@
-//! HTTP headers in one line of text: `X-Api-Key: abc`, as options and variables hold them.
+//! Parses HTTP headers out of one line of text, as options and variables hold them.
 
 use super::SEPARATORS;
 
-/// Each header of a line with its value. Several are divided by a comma or a semicolon, which a value may have in it too.
+/// Returns each header with its value. Commas and semicolons separate headers, but
+/// also occur in values.
 pub(super) fn parse(line: &str) -> Vec<(&str, &str)> {
     let mut starts = Vec::new();
     let mut at = 0;
@@ -23,8 +24,8 @@ pub(super) fn parse(line: &str) -> Vec<(&str, &str)> {
         .collect()
 }
 
-/// The name in front of a colon. Without a blank behind the colon it must be written as headers are (`X-Api-Key:abc`), since
-/// `my-secret:latest` is an image and `token://x` an address.
+/// The name before a colon. Without a space after the colon it must be spelt like a header
+/// (`X-Api-Key:abc`), because `my-secret:latest` is an image and `token://x` a URL.
 fn name(part: &str) -> Option<&str> {
     let (name, value) = part.split_once(':')?;
     let name = name.trim();

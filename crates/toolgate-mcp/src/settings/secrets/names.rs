@@ -1,123 +1,49 @@
-//! Which variables, headers and options hold secrets, by what they are called.
+//! Decides by name which variables, headers and options hold secrets.
 
-/// One word of a name that says it.
-const WORDS: [&str; 24] = [
-    "apikey",
-    "auth",
-    "authorization",
-    "bearer",
-    "cookie",
-    "credential",
-    "credentials",
-    "jwt",
-    "key",
-    "keys",
-    "otp",
-    "pass",
-    "passcode",
-    "passphrase",
-    "passwd",
-    "password",
-    "pat",
-    "pin",
-    "psk",
-    "pwd",
-    "secret",
-    "secrets",
-    "signature",
-    "token",
-];
-/// Within a word, where names are written together.
-const PARTS: [&str; 10] = [
-    "accesskey",
-    "apikey",
-    "apitoken",
-    "accesstoken",
-    "authtoken",
-    "credential",
-    "passphrase",
-    "password",
-    "privatekey",
-    "secret",
-];
-/// Words for what people think up and type. It may look like anything, a path too.
-const PASSWORDS: [&str; 9] = [
-    "otp",
-    "pass",
-    "passcode",
-    "passphrase",
-    "passwd",
-    "password",
-    "pin",
-    "psk",
-    "pwd",
-];
-/// A name that begins so is a switch: `--no-auth`.
-const SWITCHES: [&str; 5] = ["disable", "enable", "no", "skip", "without"];
-/// Where a name ends so, it is about a secret and holds none: `API_KEY_FILE`, `AUTH_URL`, `TOKEN_TYPE`.
-const ABOUT: [&str; 28] = [
-    "algorithm",
-    "dir",
-    "enabled",
-    "endpoint",
-    "expiry",
-    "file",
-    "folder",
-    "header",
-    "host",
-    "id",
-    "issuer",
-    "length",
-    "limit",
-    "method",
-    "mode",
-    "name",
-    "path",
-    "port",
-    "prefix",
-    "provider",
-    "sock",
-    "socket",
-    "timeout",
-    "ttl",
-    "type",
-    "uri",
-    "url",
-    "user",
-];
+// Any of these as a word of the name makes it a secret.
+const WORDS: &str = "apikey auth authorization bearer cookie credential credentials jwt key keys \
+    otp pass passcode passphrase passwd password pat pin psk pwd secret secrets signature token";
+// These are found inside a word, for names written without separators.
+const PARTS: &str = "accesskey apikey apitoken accesstoken authtoken credential passphrase \
+    password privatekey secret";
+// People make these up, so the value may look like anything, even a path.
+const PASSWORDS: &str = "otp pass passcode passphrase passwd password pin psk pwd";
+// A name that begins with one of these is a switch, such as `--no-auth`.
+const SWITCHES: &str = "disable enable no skip without";
+// A name that ends with one of these describes a secret and holds none: `API_KEY_FILE`, `AUTH_URL`.
+const ABOUT: &str = "algorithm dir enabled endpoint expiry file folder header host id issuer \
+    length limit method mode name path port prefix provider sock socket timeout ttl type uri url \
+    user";
 
-/// True if a name says that its value is a secret.
+fn is_in(list: &str, word: &str) -> bool {
+    list.split(' ').any(|item| item == word)
+}
+
 pub(super) fn is_secret(name: &str) -> bool {
     let words = words(name);
     let says = |word: &String| {
-        WORDS.contains(&word.as_str())
+        is_in(WORDS, word)
             || word.ends_with("token")
-            || PARTS.iter().any(|part| word.contains(part))
+            || PARTS.split(' ').any(|part| word.contains(part))
     };
-    let is_one_of = |word: Option<&String>, list: &[&str]| {
-        word.is_some_and(|word| list.contains(&word.as_str()))
-    };
-    // Vault's half of a login, unlike `CLIENT_ID` and `ACCESS_KEY_ID`.
+    // Vault's half of a login is a secret, unlike `CLIENT_ID` and `ACCESS_KEY_ID`.
     let is_secret_id = words.ends_with(&["secret".to_owned(), "id".to_owned()]);
-    let is_about = is_one_of(words.last(), &ABOUT) && !is_secret_id;
-    let is_switch = is_one_of(words.first(), &SWITCHES);
+    let is_about = words.last().is_some_and(|word| is_in(ABOUT, word)) && !is_secret_id;
+    let is_switch = words.first().is_some_and(|word| is_in(SWITCHES, word));
     !is_about && !is_switch && words.iter().any(says)
 }
 
-/// True if a name says that its value is a password rather than a key.
 pub(super) fn is_password(name: &str) -> bool {
-    let words = words(name);
-    let mut words = words.iter();
-    words.any(|word| PASSWORDS.contains(&word.as_str()) || word.contains("password"))
+    let is_password = |word: &String| is_in(PASSWORDS, word) || word.contains("password");
+    words(name).iter().any(is_password)
 }
 
-/// True if a name says that there are several secrets: `API_KEYS`.
 pub(super) fn is_plural(name: &str) -> bool {
     let words = words(name);
     words.last().is_some_and(|word| word.ends_with('s'))
 }
 
-/// `X-Api-Key`, `x_api_key` and `xApiKey` are the same words.
+/// `X-Api-Key`, `x_api_key` and `xApiKey` split into the same words.
 fn words(name: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut before = ' ';

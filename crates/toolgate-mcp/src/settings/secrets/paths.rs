@@ -1,19 +1,17 @@
-//! Values that say where a secret lies. A person needs to read them to find out why a server doesn't start.
+//! Recognises values that are paths of secrets. A person needs to read them to find out why
+//! a server doesn't start.
 
-/// What files with secrets are called in the end.
-const EXTENSIONS: [&str; 14] = [
-    "cer", "conf", "crt", "env", "ini", "jks", "json", "key", "p12", "pem", "pfx", "toml", "txt",
-    "yaml",
-];
+// Usual extensions of files that hold secrets.
+const EXTENSIONS: &str = "cer conf crt env ini jks json key p12 pem pfx toml txt yaml";
 
-/// True for an absolute path and for a file by its extension, but not for base64 that happens to begin with a slash.
+/// True for absolute paths and for files by extension, but not for base64 that happens to
+/// begin with a slash.
 pub(super) fn is_path(text: &str) -> bool {
-    let has_start = ["/", "~/", "./", "../"]
-        .iter()
-        .any(|start| text.starts_with(start));
+    let mut starts = ["/", "~/", "./", "../"].iter();
+    let has_start = starts.any(|start| text.starts_with(start));
     let parts = text.split('/').filter(|part| !part.is_empty()).count();
     let extension = text.rsplit_once('.').map(|(_, extension)| extension);
-    let is_file = extension.is_some_and(|it| EXTENSIONS.contains(&it));
+    let is_file = extension.is_some_and(|it| EXTENSIONS.split(' ').any(|known| known == it));
     let is_plain = |c: char| c.is_alphanumeric() || "/._-~@".contains(c);
     let has_place = (has_start && parts > 1) || is_file;
     has_place
@@ -23,7 +21,7 @@ pub(super) fn is_path(text: &str) -> bool {
             .all(is_part_of_name)
 }
 
-/// Upper case, lower case and digits all mixed are how keys look.
+// Mixed upper case, lower case and digits are typical of keys.
 fn is_part_of_name(word: &str) -> bool {
     let has = |which: fn(char) -> bool| word.chars().any(which);
     !(has(char::is_uppercase) && has(char::is_lowercase) && has(char::is_numeric))

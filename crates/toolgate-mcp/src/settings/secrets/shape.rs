@@ -1,76 +1,34 @@
-//! What a secret looks like, whatever it is called.
+//! Recognises secrets by their shape.
 
-/// Beginnings that only keys and tokens have, of the services that people connect.
-const PREFIXES: [&str; 42] = [
-    "sk-",
-    "sk_",
-    "rk_",
-    "pk_live_",
-    "ghp_",
-    "gho_",
-    "ghu_",
-    "ghs_",
-    "ghr_",
-    "github_pat_",
-    "glpat-",
-    "gldt-",
-    "xoxa-",
-    "xoxb-",
-    "xoxe-",
-    "xoxe.",
-    "xoxp-",
-    "xoxr-",
-    "xoxs-",
-    "xapp-",
-    "AKIA",
-    "ASIA",
-    "AIza",
-    "ya29.",
-    "npm_",
-    "pypi-",
-    "hf_",
-    "gsk_",
-    "xai-",
-    "pplx-",
-    "r8_",
-    "fc-",
-    "tvly-",
-    "ntn_",
-    "secret_",
-    "lin_api_",
-    "figd_",
-    "dop_v1_",
-    "shpat_",
-    "shpss_",
-    "SG.",
-    "whsec_",
-];
-/// What follows such a beginning is longer than any word.
-const SHORTEST_WITH_PREFIX: usize = 16;
-/// So many letters and digits without a break are no word, if some of them are digits.
-const SHORTEST_RUN: usize = 20;
+// Prefixes of keys and tokens that no ordinary words have.
+const PREFIXES: &str = "sk- sk_ rk_ pk_live_ ghp_ gho_ ghu_ ghs_ ghr_ github_pat_ glpat- gldt- \
+    xoxa- xoxb- xoxe- xoxe. xoxp- xoxr- xoxs- xapp- AKIA ASIA AIza ya29. npm_ pypi- hf_ gsk_ xai- \
+    pplx- r8_ fc- tvly- ntn_ secret_ lin_api_ figd_ dop_v1_ shpat_ shpss_ SG. whsec_";
+// A key is longer than any word with the same prefix.
+const MIN_LEN_WITH_PREFIX: usize = 16;
+// Letters and digits without a break of this length are not a word if some are digits.
+const MIN_RUN_LEN: usize = 20;
 const DIGITS: usize = 3;
 const DISTINCT: usize = 8;
 
-/// The parts of a text that look like keys: by a known beginning, as a JSON Web Token, or by being random.
 pub(super) fn secrets(text: &str) -> impl Iterator<Item = &str> {
     let apart = |c: char| c.is_whitespace() || "\"'`,;|<>()[]{}".contains(c);
     text.split(apart)
         .filter(|word| !word.is_empty())
-        .flat_map(of_word)
+        .flat_map(secrets_in_word)
 }
 
-/// The whole word where it is one token; of a path or an address only the part that is random.
-fn of_word(word: &str) -> Vec<&str> {
+/// Returns the whole word if it is one token, else only its random part, as in a path or URL.
+fn secrets_in_word(word: &str) -> Vec<&str> {
     let token = word.rsplit(['=', ':', '@', '/']).next().unwrap_or(word);
-    if is_known(token) {
+    if has_known_prefix(token) {
         return vec![token];
     }
     if is_uuid(word) {
         return Vec::new();
     }
     let random = runs(word).filter(|run| is_random_run(run));
-    // Base64 and its like are hidden whole, not only the longest part between two signs. Of a path that is all there is to hide.
+    // Base64 is hidden whole. In a path that isn't needed, and would hide too much.
     let is_base64 = word.ends_with('=') || word.contains('+');
     if word.contains([':', '@', '\\']) || (word.contains('/') && !is_base64) {
         return random.collect();
@@ -80,10 +38,10 @@ fn of_word(word: &str) -> Vec<&str> {
     random.take(1).map(|_| value).collect()
 }
 
-fn is_known(word: &str) -> bool {
+fn has_known_prefix(word: &str) -> bool {
     let is_jwt = word.starts_with("eyJ") && word.matches('.').count() == 2;
-    let has_prefix = PREFIXES.iter().any(|prefix| word.starts_with(prefix));
-    word.len() >= SHORTEST_WITH_PREFIX && (is_jwt || has_prefix)
+    let has_prefix = PREFIXES.split(' ').any(|prefix| word.starts_with(prefix));
+    word.len() >= MIN_LEN_WITH_PREFIX && (is_jwt || has_prefix)
 }
 
 fn runs(text: &str) -> impl Iterator<Item = &str> {
@@ -97,10 +55,10 @@ fn is_random_run(run: &str) -> bool {
         seen[usize::from(byte & 0x7f)] = true;
     }
     let distinct = seen.iter().filter(|seen| **seen).count();
-    run.len() >= SHORTEST_RUN && digits >= DIGITS && digits < run.len() && distinct >= DISTINCT
+    run.len() >= MIN_RUN_LEN && digits >= DIGITS && digits < run.len() && distinct >= DISTINCT
 }
 
-/// An identifier, as tenants and projects have them. Where it is a key, its name says so.
+// UUIDs usually identify tenants and projects. One that is a key has a name that says so.
 fn is_uuid(word: &str) -> bool {
     let parts: Vec<&str> = word.split('-').collect();
     let lengths = parts.iter().map(|part| part.len());

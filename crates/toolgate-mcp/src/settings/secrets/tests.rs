@@ -2,10 +2,10 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::{Places, ServerSettings};
+use crate::{ConfigPaths, ServerSettings};
 
 fn read(entry: &Value) -> ServerSettings {
-    let places = Places {
+    let places = ConfigPaths {
         folder: Path::new("/"),
         home: None,
     };

@@ -3,37 +3,40 @@ use serde_json::json;
 use super::super::tests::offer;
 use super::*;
 use crate::tests::samples::{ask, assistant, call, result, results, said, tool, user};
-use crate::{AssistantMessage, CallArguments, Image, Message, Part, Provider, ToolResult};
+use crate::{
+    AssistantMessage, CallArguments, ImageData, Message, MessagePart, Provider, ToolResult,
+};
 
-fn options() -> Options {
-    Options {
+fn options() -> RequestOptions {
+    RequestOptions {
         model: "claude-x".to_owned(),
         max_tokens: 100,
         window: 10_000,
         temperature: None,
+        seed: None,
+        think: None,
     }
 }
 
-const ALL: Sent = Sent {
+const ALL: SentOptions = SentOptions {
     temperature: true,
     seed: false,
     think: true,
 };
 
-fn sent(options: &Options, request: &Request<'_>) -> String {
-    let no_thinking = Sent {
+fn sent(options: &RequestOptions, request: &ModelRequest<'_>) -> String {
+    let no_thinking = SentOptions {
         think: false,
         ..ALL
     };
     sent_with(options, no_thinking, request)
 }
 
-fn sent_with(options: &Options, sent: Sent, request: &Request<'_>) -> String {
+fn sent_with(options: &RequestOptions, sent: SentOptions, request: &ModelRequest<'_>) -> String {
     String::from_utf8(body(options, sent, request).unwrap()).unwrap()
 }
 
-/// Only the messages.
-fn messages(history: &[Message], tools: &Offer) -> String {
+fn messages(history: &[Message], tools: &OfferedTools) -> String {
     let body = sent(&options(), &ask("", history, tools));
     let start = body.find(r#""messages":"#).unwrap() + r#""messages":"#.len();
     body[start..body.len() - 1].to_owned()
@@ -52,12 +55,12 @@ fn the_smallest_request_has_nothing_that_was_not_asked_for() {
 
 #[test]
 fn what_the_model_does_not_take_is_left_out() {
-    let options = Options {
+    let options = RequestOptions {
         temperature: Some(0.5),
         ..options()
     };
     let (history, tools) = ([user("Hello")], offer(&[]));
-    let none = Sent {
+    let none = SentOptions {
         temperature: false,
         seed: false,
         think: false,
@@ -65,7 +68,7 @@ fn what_the_model_does_not_take_is_left_out() {
     for (given, temperature, thinking) in [
         (ALL, true, true),
         (
-            Sent {
+            SentOptions {
                 temperature: true,
                 ..none
             },
@@ -73,7 +76,7 @@ fn what_the_model_does_not_take_is_left_out() {
             false,
         ),
         (
-            Sent {
+            SentOptions {
                 think: true,
                 ..none
             },
@@ -97,14 +100,14 @@ fn ai1_a_whole_round_of_tools_goes_out_in_the_form_of_the_messages_api() {
     let parameters = json!({ "type": "object", "properties": { "zone": { "type": "string" } } });
     let time = tool("home.time", "What time it is", parameters);
     let dice = tool("dice", "Rolls dice", json!({ "type": "object" }));
-    let options = Options {
+    let options = RequestOptions {
         temperature: Some(0.5),
         ..options()
     };
     let history = [
         user("What time is it?"),
         assistant(vec![
-            Part::Thinking {
+            MessagePart::Thinking {
                 text: "Hm.".to_owned(),
                 signature: Some("c2ln".to_owned()),
             },
@@ -150,7 +153,7 @@ fn a_round_that_must_end_in_words_still_lists_the_tools() {
     let tools = offer(&[tool("dice", "Rolls dice", json!({ "type": "object" }))]);
     let history = [user("Roll!")];
     let with = ask("", &history, &tools);
-    let words_only = Request {
+    let words_only = ModelRequest {
         words_only: true,
         ..with
     };
@@ -164,7 +167,7 @@ fn a_round_that_must_end_in_words_still_lists_the_tools() {
         )
     );
     let none = offer(&[]);
-    let words_only = Request {
+    let words_only = ModelRequest {
         words_only: true,
         ..ask("", &history, &none)
     };
@@ -194,10 +197,10 @@ fn results_of_a_round_come_first_in_one_message_with_what_the_person_says_next()
         assistant(vec![call("a", "x", "{}"), call("b", "y", "{}")]),
         results(vec![result("a", "1")]),
         results(vec![result("b", " \n")]),
-        // Nothing of this can be sent.
+        // None of this can be sent.
         assistant(vec![
             said(" \n"),
-            Part::Thinking {
+            MessagePart::Thinking {
                 text: "unsigned".to_owned(),
                 signature: None,
             },
@@ -255,11 +258,11 @@ fn what_other_providers_made_is_made_legal_and_stays_together() {
         results(vec![result("functions.x:0", "1"), result("", "2")]),
         assistant(vec![
             call("functions.x:0", "", "{}"),
-            Part::Opaque {
+            MessagePart::Opaque {
                 provider: Provider::OpenAi,
                 value: json!({ "type": "secret" }),
             },
-            Part::Opaque {
+            MessagePart::Opaque {
                 provider: Provider::Anthropic,
                 value: json!({ "type": "redacted_thinking", "data": "xyz" }),
             },
@@ -283,7 +286,7 @@ fn what_other_providers_made_is_made_legal_and_stays_together() {
 
 #[test]
 fn pictures_stand_beside_the_words_and_strange_ones_are_named() {
-    let image = |kind: &str| Image {
+    let image = |kind: &str| ImageData {
         mime_type: kind.to_owned(),
         data: "AAAA".to_owned(),
     };
@@ -307,7 +310,7 @@ fn pictures_stand_beside_the_words_and_strange_ones_are_named() {
         concat!(
             r#"[{"type":"tool_result","tool_use_id":"a","content":[{"type":"text","text":"Look"},"#,
             r#"{"type":"image","source":{"type":"base64","media_type":"image/png","data":"AAAA"}},"#,
-            r#"{"type":"text","text":"(a picture of type image/x-icon, which can not be shown)"}]},"#,
+            r#"{"type":"text","text":"(an image of type image/x-icon, which can't be shown)"}]},"#,
             r#"{"type":"tool_result","tool_use_id":"b","content":[{"type":"image","source":{"type":"base64","media_type":"image/webp","data":"AAAA"}}],"cache_control":{"type":"ephemeral"}}]}]"#,
         )
     );
@@ -321,7 +324,7 @@ fn a_paused_answer_is_sent_back_as_it_came() {
         user("Search"),
         assistant(vec![
             said("Searching "),
-            Part::Opaque {
+            MessagePart::Opaque {
                 provider: Provider::Anthropic,
                 value: block,
             },
@@ -376,7 +379,7 @@ fn a_tool_with_a_combinator_at_its_root_costs_nothing() {
 #[test]
 fn arguments_go_back_in_their_own_order() {
     let arguments = CallArguments::read(r#"{"z":1,"a":{"y":2,"b":3}}"#);
-    let part = Part::Call(crate::ModelCall {
+    let part = MessagePart::Call(crate::ModelCall {
         id: "a".to_owned(),
         name: "x".to_owned(),
         arguments,
@@ -395,13 +398,13 @@ fn an_answer_gets_no_more_than_the_prompt_leaves_of_the_window() {
     let history = [user(&"word ".repeat(300))];
     for (window, most, expected) in [
         (10_000, 4096, 4096),
-        // The prompt is 308.
+        // The prompt is 308 tokens.
         (1000, 4096, 692),
         (1000, 500, 500),
         // As much as a conversation keeps free.
         (400, 4096, 100),
     ] {
-        let options = Options {
+        let options = RequestOptions {
             window,
             max_tokens: most,
             ..options()

@@ -6,21 +6,21 @@ use serde_json::{Value, json};
 use super::super::tests::catalog;
 use super::*;
 use crate::tests::samples::tool;
-use crate::{Event, Part, Provider};
+use crate::{MessagePart, ModelEvent, Provider};
 
-/// Events as `data` of a stream, and what came of them: the reply and what was heard.
-fn run(events: &[&str]) -> (Result<Reply, StreamError>, String) {
+/// Reads events as `data` of a stream, and returns the reply and what was forwarded.
+fn run(events: &[&str]) -> (Result<ModelReply, ReplyStreamError>, String) {
     let tools = catalog(&[
         tool("home.time", "Tells the time", json!({ "type": "object" })),
         tool("dice", "Rolls dice", json!({ "type": "object" })),
     ]);
     let mut heard = String::new();
-    let mut listener = |event: Event<'_>| match event {
-        Event::Text(text) => heard.push_str(text),
-        Event::Thinking(text) => heard.push_str(&format!("<{text}>")),
+    let mut listener = |event: ModelEvent<'_>| match event {
+        ModelEvent::Text(text) => heard.push_str(text),
+        ModelEvent::Thinking(text) => heard.push_str(&format!("<{text}>")),
         other => panic!("{other:?}"),
     };
-    let mut stream = Stream::new(&tools);
+    let mut stream = AnthropicReader::new(&tools);
     let mut buffer = ReplyBuffer::new(&mut listener);
     let mut events = events.iter();
     let result = events.try_for_each(|data| stream.read("", data.as_bytes(), &mut buffer));
@@ -54,12 +54,12 @@ fn piece(index: usize, partial: &str) -> String {
         .to_string()
 }
 
-fn call(id: &str, name: &str, arguments: &str) -> Part {
+fn call(id: &str, name: &str, arguments: &str) -> MessagePart {
     crate::tests::samples::call(id, name, arguments)
 }
 
-fn said(text: &str) -> Part {
-    Part::Text {
+fn said(text: &str) -> MessagePart {
+    MessagePart::Text {
         text: text.to_owned(),
     }
 }
@@ -77,10 +77,10 @@ fn words_are_told_as_they_come_and_tokens_counted() {
     assert_eq!(heard, "Hello, Zoë 👋");
     assert_eq!(
         reply.unwrap(),
-        Reply {
+        ModelReply {
             message: AssistantMessage::text("Hello, Zoë 👋"),
-            stop: Stop::End,
-            usage: crate::Usage {
+            stop: StopReason::End,
+            usage: crate::TokenUsage {
                 input: 3210,
                 output: 25,
                 cached: 3000
@@ -99,7 +99,11 @@ fn a_stream_that_ends_anywhere_before_its_end_is_cut() {
         START, TEXT, HELLO, END_0, &start, &half, &rest, END_1, &end, STOP,
     ];
     for length in 0..whole.len() {
-        assert_eq!(run(&whole[..length]).0, Err(StreamError::Cut), "{length}");
+        assert_eq!(
+            run(&whole[..length]).0,
+            Err(ReplyStreamError::Cut),
+            "{length}"
+        );
     }
     assert!(run(&whole).0.is_ok());
 }
@@ -112,7 +116,7 @@ fn a_block_that_is_never_closed_counts_only_if_it_is_whole() {
         match reply {
             Ok(reply) => assert!(whole && reply.message.calls().count() == 1, "{pieces}"),
             Err(trouble) => assert!(
-                !whole && trouble == StreamError::Cut,
+                !whole && trouble == ReplyStreamError::Cut,
                 "{pieces}: {trouble:?}"
             ),
         }
@@ -122,15 +126,15 @@ fn a_block_that_is_never_closed_counts_only_if_it_is_whole() {
 #[test]
 fn each_reason_to_stop_is_understood() {
     for (reason, expected) in [
-        ("end_turn", Stop::End),
-        ("stop_sequence", Stop::End),
-        ("something_new", Stop::End),
+        ("end_turn", StopReason::End),
+        ("stop_sequence", StopReason::End),
+        ("something_new", StopReason::End),
         // There is no call to wait for.
-        ("tool_use", Stop::End),
-        ("max_tokens", Stop::Length),
-        ("model_context_window_exceeded", Stop::Length),
-        ("pause_turn", Stop::Pause),
-        ("refusal", Stop::Refusal),
+        ("tool_use", StopReason::End),
+        ("max_tokens", StopReason::Length),
+        ("model_context_window_exceeded", StopReason::Length),
+        ("pause_turn", StopReason::Pause),
+        ("refusal", StopReason::Refusal),
     ] {
         let (reply, _) = run(&[START, TEXT, HELLO, END_0, &ended(reason), STOP]);
         let reply = reply.unwrap();
@@ -142,7 +146,7 @@ fn each_reason_to_stop_is_understood() {
         &[START, &full, STOP][..],
         &[START, TEXT, END_0, &full, STOP],
     ] {
-        assert_eq!(run(nothing).0, Err(StreamError::Full));
+        assert_eq!(run(nothing).0, Err(ReplyStreamError::WindowFull));
     }
 }
 
@@ -166,14 +170,14 @@ fn thinking_is_kept_with_its_proof_and_strange_blocks_as_they_came() {
         STOP,
     ]);
     assert_eq!(heard, "<Let me>< see>");
-    let opaque = |value| Part::Opaque {
+    let opaque = |value| MessagePart::Opaque {
         provider: Provider::Anthropic,
         value,
     };
     assert_eq!(
         reply.unwrap().message.parts,
         [
-            Part::Thinking {
+            MessagePart::Thinking {
                 text: "Let me see".to_owned(),
                 signature: Some("c2ln".to_owned())
             },
@@ -192,13 +196,15 @@ fn an_error_in_mid_stream_is_the_providers_own() {
     assert_eq!(heard, "Hello");
     assert_eq!(
         reply,
-        Err(StreamError::Said(serde_json::from_str(error).unwrap()))
+        Err(ReplyStreamError::Reported(
+            serde_json::from_str(error).unwrap()
+        ))
     );
 }
 
 #[test]
 fn what_makes_no_sense_is_said_and_never_a_panic() {
-    let many: Vec<String> = (0..=MOST_PARTS)
+    let many: Vec<String> = (0..=MAX_PARTS)
         .map(|index| tool_start(index, "t", "dice"))
         .collect();
     let many: Vec<&str> = many.iter().map(String::as_str).collect();
@@ -230,7 +236,7 @@ fn what_makes_no_sense_is_said_and_never_a_panic() {
         (many, "more than 1024 blocks"),
     ] {
         match run(&events).0 {
-            Err(StreamError::Garbled(reason)) => {
+            Err(ReplyStreamError::Garbled(reason)) => {
                 assert!(reason.starts_with(expected), "{reason}");
                 assert!(reason.len() < 500);
             }
@@ -252,32 +258,32 @@ fn an_answer_in_one_piece_is_understood_too() {
     });
     let tools = catalog(&[tool("home.time", "Time", json!({ "type": "object" }))]);
     let mut heard = String::new();
-    let mut listener = |event: Event<'_>| heard.push_str(&format!("{event:?}"));
-    let mut stream = Stream::new(&tools);
+    let mut listener = |event: ModelEvent<'_>| heard.push_str(&format!("{event:?}"));
+    let mut stream = AnthropicReader::new(&tools);
     let mut buffer = ReplyBuffer::new(&mut listener);
     stream
         .read_whole(body.to_string().as_bytes(), &mut buffer)
         .unwrap();
     let reply = stream.finish(&mut buffer).unwrap();
     assert_eq!(heard, r#"Text("Hello")"#);
-    assert_eq!(reply.stop, Stop::Calls);
+    assert_eq!(reply.stop, StopReason::Calls);
     assert_eq!((reply.usage.input, reply.usage.output), (1, 2));
     assert_eq!(
         reply.message.parts,
         [said("Hello"), call("t", "home.time", r#"{"zone":"UTC"}"#)]
     );
     let error = json!({ "type": "error", "error": { "message": "no" } });
-    let mut listener = |_: Event<'_>| {};
+    let mut listener = |_: ModelEvent<'_>| {};
     let mut buffer = ReplyBuffer::new(&mut listener);
-    let said = Stream::new(&tools).read_whole(error.to_string().as_bytes(), &mut buffer);
-    assert_eq!(said, Err(StreamError::Said(error)));
+    let said = AnthropicReader::new(&tools).read_whole(error.to_string().as_bytes(), &mut buffer);
+    assert_eq!(said, Err(ReplyStreamError::Reported(error)));
 }
 
 #[test]
 fn the_name_of_an_event_counts_where_its_data_does_not_tell() {
     let tools = catalog(&[]);
-    let mut stream = Stream::new(&tools);
-    let mut listener = |_: Event<'_>| {};
+    let mut stream = AnthropicReader::new(&tools);
+    let mut listener = |_: ModelEvent<'_>| {};
     let mut buffer = ReplyBuffer::new(&mut listener);
     for (name, data) in [
         (
@@ -332,7 +338,8 @@ fn any_event() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    /// Whatever comes in whatever order: an answer or a reason, and no call on half of its arguments.
+    /// Whatever arrives in whatever order: the result is an answer or an error, and never a call
+    /// with half of its arguments.
     #[test]
     fn no_order_of_events_makes_a_panic_or_half_a_call(
         events in prop::collection::vec(any_event(), 0..12)
@@ -341,8 +348,8 @@ proptest! {
         events.push(STOP);
         if let Ok(reply) = run(&events).0 {
             let calls = reply.message.calls().count();
-            prop_assert!(reply.stop != Stop::Calls || calls > 0);
-            prop_assert!(reply.stop != Stop::Refusal || calls == 0);
+            prop_assert!(reply.stop != StopReason::Calls || calls > 0);
+            prop_assert!(reply.stop != StopReason::Refusal || calls == 0);
         }
     }
 }

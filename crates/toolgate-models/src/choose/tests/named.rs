@@ -1,4 +1,4 @@
-//! A provider, a model or an address that somebody named.
+//! A provider, a model or an address that the user named.
 
 use std::sync::Arc;
 
@@ -21,11 +21,11 @@ async fn a_provider_that_was_named_is_the_one() {
         let usual = provider.provider().map_or("en", Provider::default_model);
         assert_eq!(choice.settings.name, usual);
         assert_eq!(choice.why, "the configuration says so");
-        assert!(!choice.is_unasked);
+        assert!(!choice.is_automatic);
     }
     for (name, is_unasked) in [("", true), ("claude-x", false)] {
         let choice = chosen(&settings(None, name), &variables).await.unwrap();
-        assert_eq!(choice.is_unasked, is_unasked, "{name}");
+        assert_eq!(choice.is_automatic, is_unasked, "{name}");
     }
 }
 
@@ -57,14 +57,15 @@ async fn a_named_model_is_looked_for_where_it_can_be() {
         .await
         .unwrap_err();
     assert!(
-        error.starts_with("nobody here has the model 'gpt-9'") && error.ends_with("--provider"),
+        error.starts_with("no provider here has the model 'gpt-9'")
+            && error.ends_with("--provider"),
         "{error}"
     );
 }
 
 #[tokio::test]
 async fn the_first_model_of_an_own_server_is_taken() {
-    let mut server = Loopback::answers(&[&answered(
+    let mut server = LoopbackServer::answers(&[&answered(
         r#"{"object":"list","data":[{"id":"smol"},{"id":"b"}]}"#,
     )])
     .await;
@@ -104,7 +105,7 @@ async fn an_own_server_says_how_much_its_model_holds() {
         (r#"{"id":"m"}"#, None, None),
     ] {
         let list = format!(r#"{{"data":[{model},{{"id":"b","max_model_len":999999}}]}}"#);
-        let server = Loopback::answers(&[&answered(&list)]).await;
+        let server = LoopbackServer::answers(&[&answered(&list)]).await;
         let variables = [("OPENAI_BASE_URL", server.url.as_str())];
         let mut settings = settings(Some(Provider::OpenAi), "");
         settings.context_tokens = own;
@@ -133,7 +134,7 @@ async fn what_is_missing_is_said() {
             None,
             "",
             &[("OLLAMA_HOST", "a b")],
-            "OLLAMA_HOST: 'http://a b' is no address",
+            "OLLAMA_HOST: 'http://a b' is not an address",
         ),
         (
             Some(Provider::Anthropic),
@@ -142,7 +143,7 @@ async fn what_is_missing_is_said() {
                 ("ANTHROPIC_API_KEY", "k"),
                 ("ANTHROPIC_BASE_URL", "localhost:1"),
             ],
-            "ANTHROPIC_BASE_URL: 'localhost:1' is no address; write it like http://host:port",
+            "ANTHROPIC_BASE_URL: 'localhost:1' is not an address; write it like http://host:port",
         ),
         (
             None,
@@ -169,21 +170,21 @@ async fn who_names_a_model_that_nobody_has_is_told_what_its_name_usually_needs()
     for (name, expected) in [
         (
             "claude-x",
-            "; for anthropic set ANTHROPIC_API_KEY, or model.key in the configuration, or say whose it is with --provider",
+            "; for anthropic set ANTHROPIC_API_KEY, or model.key in the configuration, or name its provider with --provider",
         ),
         (
             "gpt-9",
-            "; for openai set OPENAI_API_KEY, or model.key in the configuration, or say whose it is with --provider",
+            "; for openai set OPENAI_API_KEY, or model.key in the configuration, or name its provider with --provider",
         ),
         (
             "gemini-9",
-            "; for gemini set GEMINI_API_KEY, or model.key in the configuration, or say whose it is with --provider",
+            "; for gemini set GEMINI_API_KEY, or model.key in the configuration, or name its provider with --provider",
         ),
         (
             "qwen3:4b",
-            "; for ollama start it with 'ollama serve', or say whose it is with --provider",
+            "; for ollama start it with 'ollama serve', or name its provider with --provider",
         ),
-        ("mine", " is not set); say whose it is with --provider"),
+        ("mine", " is not set); name its provider with --provider"),
     ] {
         let error = chosen(&settings(None, name), &[NOBODY]).await.unwrap_err();
         assert!(error.ends_with(expected), "{error}");
@@ -252,7 +253,7 @@ async fn a_file_of_sentences_that_can_not_be_used_is_named() {
         let mut ours = settings(None, "");
         ours.provider = Some(AnswerSource::Sentences);
         ours.intents = vec![file];
-        let choice = choice(&ours, "", &|_| None).await.unwrap();
+        let choice = select_model(&ours, "", &|_| None).await.unwrap();
         let manager = Arc::new(toolgate_core::ToolManager::new());
         let toolbox = Toolbox::new(toolgate_core::ToolExecutor::new(manager));
         let error = connect(choice, &toolbox).err().unwrap().to_string();

@@ -13,12 +13,12 @@ async fn calls_run_at_the_same_time_and_are_answered_in_their_order() {
         tokio::time::sleep(Duration::from_secs(seconds)).await;
         Ok(ToolOutput::json(seconds))
     });
-    let asked: Vec<Part> = [5, 3, 4, 1]
+    let asked: Vec<MessagePart> = [5, 3, 4, 1]
         .map(|s| call(&format!("s{s}"), "sleep", json!({ "s": s })))
         .into();
-    let script = Script::new([calls(asked)]);
+    let script = ModelScript::new([calls(asked)]);
     let mut conversation = conversation(&script, [sleep]);
-    let mut heard = Heard::default();
+    let mut heard = ModelEventLog::default();
     let turn = conversation.turn("?", &mut heard).await.unwrap();
     assert!((5000.0..6000.0).contains(&turn.took_ms), "{}", turn.took_ms);
     let results = last_results(&conversation);
@@ -51,7 +51,7 @@ async fn calls_run_at_the_same_time_and_are_answered_in_their_order() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn calls_run_in_parallel_and_not_only_by_turns() {
-    // Each waits for the other while it holds its thread.
+    // Each waits for the other while it blocks its thread.
     let arrived = Arc::new((Mutex::new(0), parking_lot::Condvar::new()));
     let meet = tool("meet", move |_| {
         let arrived = Arc::clone(&arrived);
@@ -69,11 +69,11 @@ async fn calls_run_in_parallel_and_not_only_by_turns() {
             }))
         }
     });
-    let script = Script::new([calls([
+    let script = ModelScript::new([calls([
         call("a", "meet", json!({ "n": 1 })),
         call("b", "meet", json!({ "n": 2 })),
     ])]);
-    // The turn is on a third thread: that of the test.
+    // The turn is on a third thread, that of the test.
     let mut conversation = conversation(&script, [meet]);
     say(&mut conversation, "?").await;
     assert!(
@@ -87,7 +87,7 @@ async fn calls_run_in_parallel_and_not_only_by_turns() {
 async fn one_that_fails_takes_no_other_with_it() {
     let fail = tool("fail", async |_| Err(ToolError::failed("Out of paper")));
     let panics = tool("panics", async |_| panic!("ouch"));
-    let script = Script::new([calls([
+    let script = ModelScript::new([calls([
         call("a", "echo", json!({ "n": 1 })),
         call("b", "fail", json!({})),
         call("c", "panics", json!({})),
@@ -133,12 +133,12 @@ async fn arguments_that_are_no_object_are_an_error_the_model_can_mend() {
         (r#"{"a": "5"}"#, "must be number"),
         (r#"{"a": 1, "a": 2}"#, "twice"),
     ] {
-        let part = Part::Call(ModelCall {
+        let part = MessagePart::Call(ModelCall {
             id: "x".to_owned(),
             name: "add".to_owned(),
             arguments: CallArguments::read(written),
         });
-        let script = Script::new([calls([part])]);
+        let script = ModelScript::new([calls([part])]);
         let mut conversation = conversation(&script, [add()]);
         say(&mut conversation, "?").await;
         let result = &last_results(&conversation)[0];
@@ -166,10 +166,10 @@ async fn e3_of_200_calls_at_once_each_has_its_result() {
             }
         })
     };
-    let asked: Vec<Part> = (0..200)
+    let asked: Vec<MessagePart> = (0..200)
         .map(|n| call(&format!("id{n}"), "work", json!({ "n": n })))
         .collect();
-    let script = Script::new([calls(asked)]);
+    let script = ModelScript::new([calls(asked)]);
     let mut conversation = conversation(&script, [work]);
     let limit = conversation.toolbox.executor().rules().limits.concurrency;
     say(&mut conversation, "?").await;
@@ -197,7 +197,7 @@ fn counting(runs: &Arc<AtomicUsize>) -> Arc<dyn Tool> {
 async fn e2_a_call_that_stands_there_twice_runs_once() {
     let runs = Arc::default();
     let twice = call("a", "count", json!({}));
-    let script = Script::new([calls([twice.clone(), twice])]);
+    let script = ModelScript::new([calls([twice.clone(), twice])]);
     let mut conversation = conversation(&script, [counting(&runs)]);
     say(&mut conversation, "?").await;
     assert_eq!(runs.load(Ordering::SeqCst), 1);
@@ -206,7 +206,7 @@ async fn e2_a_call_that_stands_there_twice_runs_once() {
 
 #[tokio::test(start_paused = true)]
 async fn e2_different_calls_under_one_id_are_told_apart() {
-    let script = Script::new([
+    let script = ModelScript::new([
         calls([
             call("a", "echo", json!({ "n": 1 })),
             call("a", "echo", json!({ "n": 2 })),
@@ -216,7 +216,7 @@ async fn e2_different_calls_under_one_id_are_told_apart() {
     ]);
     let mut conversation = conversation(&script, [echo()]);
     let turn = say(&mut conversation, "?").await;
-    // That no id is there twice is looked at by the script itself.
+    // The script itself checks that ids are unique.
     let used = turn.rounds.iter().flat_map(|round| &round.calls);
     let results: Vec<_> = used.map(|used| used.outcome.to_model_text()).collect();
     assert_eq!(
@@ -229,7 +229,7 @@ async fn e2_different_calls_under_one_id_are_told_apart() {
 async fn e2_a_reply_that_comes_again_runs_nothing_again() {
     let runs = Arc::default();
     let same = || calls([call("toolu_1", "count", json!({}))]);
-    let script = Script::new([same(), same(), words("Once.")]);
+    let script = ModelScript::new([same(), same(), words("Once.")]);
     let mut conversation = conversation(&script, [counting(&runs)]);
     let turn = say(&mut conversation, "?").await;
     assert_eq!(
@@ -238,7 +238,7 @@ async fn e2_a_reply_that_comes_again_runs_nothing_again() {
     );
     let second = &last_results(&conversation)[0];
     assert!(
-        second.is_error && second.text.contains("with this very id"),
+        second.is_error && second.text.contains("already called with this id"),
         "{}",
         second.text
     );
@@ -247,9 +247,9 @@ async fn e2_a_reply_that_comes_again_runs_nothing_again() {
 #[tokio::test(start_paused = true)]
 async fn e2_after_a_failure_of_the_model_tools_that_ran_are_not_run_again() {
     let runs = Arc::default();
-    let script = Script::new([
+    let script = ModelScript::new([
         calls([call("a", "count", json!({}))]).into(),
-        Answer::Fail(failure()),
+        ModelScriptStep::Fail(failure()),
         words("It was 0.").into(),
     ]);
     let mut conversation = conversation(&script, [counting(&runs)]);
@@ -258,7 +258,7 @@ async fn e2_after_a_failure_of_the_model_tools_that_ran_are_not_run_again() {
     assert_eq!(turn.error.as_deref(), Some("openai failed: on fire"));
     assert_eq!(
         turn.answer,
-        "There is no answer: the model used tools, and when it was asked for one, this happened: openai failed: on fire."
+        "There is no answer: the model used tools, and asking for one failed: openai failed: on fire."
     );
     let ran = &turn.rounds[0].calls[0];
     assert_eq!(ran.outcome.to_model_text(), "0", "what ran is on record");
@@ -273,9 +273,9 @@ async fn e2_after_a_failure_of_the_model_tools_that_ran_are_not_run_again() {
 }
 
 #[derive(Default, Clone)]
-struct Records(Arc<Mutex<Vec<(String, String)>>>);
+struct RecordedLog(Arc<Mutex<Vec<(String, String)>>>);
 
-impl Observer for Records {
+impl Observer for RecordedLog {
     fn finished<'a>(&'a self, record: &'a CallRecord) -> Option<BoxFuture<'a, ()>> {
         let kind = match &record.outcome.result {
             Ok(_) => "ok",
@@ -289,11 +289,11 @@ impl Observer for Records {
 
 #[tokio::test(start_paused = true)]
 async fn a_turn_that_is_dropped_stops_its_calls_and_keeps_what_is_done() {
-    let records = Records::default();
+    let records = RecordedLog::default();
     let executor = ToolExecutor::builder(manager([echo(), hang()]))
         .observer(records.clone())
         .build();
-    let script = Script::new([
+    let script = ModelScript::new([
         calls([
             call("a", "hang", json!({})),
             call("b", "echo", json!({ "n": 1 })),
@@ -329,17 +329,17 @@ async fn a_turn_that_is_dropped_stops_its_calls_and_keeps_what_is_done() {
 
 #[tokio::test(start_paused = true)]
 async fn calls_that_are_not_made_are_on_record_too_and_say_who_asked() {
-    let records = Records::default();
+    let records = RecordedLog::default();
     let executor = ToolExecutor::builder(manager([echo()]))
         .observer(records.clone())
         .build();
     let same = |n: usize| call(&format!("id{n}"), "echo", json!({}));
-    let script = Script::new([calls([same(1), same(2), call("x", "nope", json!({}))])]);
+    let script = ModelScript::new([calls([same(1), same(2), call("x", "nope", json!({}))])]);
     let settings = ModelSettings {
         max_same_calls: 1,
         ..ModelSettings::default()
     };
-    let toolbox = Toolbox::new(executor).asked_by(Origin::Voice);
+    let toolbox = Toolbox::new(executor).with_origin(Origin::Voice);
     let mut conversation = Conversation::new(script, toolbox, settings);
     say(&mut conversation, "?").await;
     let mut records = records.0.lock().clone();
@@ -353,8 +353,8 @@ async fn calls_that_are_not_made_are_on_record_too_and_say_who_asked() {
 
 #[tokio::test(start_paused = true)]
 async fn progress_moves_a_tools_own_limit_within_the_turn() {
-    struct Slow(ToolDefinition);
-    impl Tool for Slow {
+    struct BlockingTool(ToolDefinition);
+    impl Tool for BlockingTool {
         fn definition(&self) -> &ToolDefinition {
             &self.0
         }
@@ -373,8 +373,8 @@ async fn progress_moves_a_tools_own_limit_within_the_turn() {
         }
     }
     let definition = ToolDefinition::builder("slow", "Walks", json!({ "type": "object" }));
-    let slow: Arc<dyn Tool> = Arc::new(Slow(definition.build().unwrap()));
-    let script = Script::new([calls([call("a", "slow", json!({}))])]);
+    let slow: Arc<dyn Tool> = Arc::new(BlockingTool(definition.build().unwrap()));
+    let script = ModelScript::new([calls([call("a", "slow", json!({}))])]);
     let mut conversation = conversation(&script, [slow]);
     say(&mut conversation, "?").await;
     assert_eq!(last_results(&conversation)[0].text, "arrived");
@@ -382,8 +382,8 @@ async fn progress_moves_a_tools_own_limit_within_the_turn() {
 
 #[tokio::test(start_paused = true)]
 async fn the_trace_of_who_speaks_goes_with_its_state_to_every_call() {
-    struct Traced(ToolDefinition);
-    impl Tool for Traced {
+    struct TraceTool(ToolDefinition);
+    impl Tool for TraceTool {
         fn definition(&self) -> &ToolDefinition {
             &self.0
         }
@@ -396,8 +396,8 @@ async fn the_trace_of_who_speaks_goes_with_its_state_to_every_call() {
     }
     const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
     let definition = ToolDefinition::builder("traced", "Tells", json!({ "type": "object" }));
-    let traced: Arc<dyn Tool> = Arc::new(Traced(definition.build().unwrap()));
-    let script = Script::new((0..6).map(|n| match n % 2 {
+    let traced: Arc<dyn Tool> = Arc::new(TraceTool(definition.build().unwrap()));
+    let script = ModelScript::new((0..6).map(|n| match n % 2 {
         0 => calls([call(&format!("id{n}"), "traced", json!({}))]),
         _ => words("done"),
     }));

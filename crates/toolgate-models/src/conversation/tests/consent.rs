@@ -1,4 +1,5 @@
-//! F8: a mail gives orders and the model obeys. What it may do without a person is decided outside of it.
+//! F8: a mail gives orders and the model obeys. What it may do without a person is
+//! decided outside the model.
 
 use toolgate_core::{Annotations, Limits, Policy};
 
@@ -7,12 +8,12 @@ use super::*;
 const FLOW: &str = r#"{ "flow": { "untrusted": ["read_mail"], "private": ["read_notes"], "outward": ["http_post"] } }"#;
 
 /// The tools of the attack, and which of them ran.
-struct House {
+struct MailTools {
     ran: Arc<Mutex<Vec<&'static str>>>,
     executor: ToolExecutor,
 }
 
-impl House {
+impl MailTools {
     fn new(policy: &str) -> Self {
         let ran = Arc::new(Mutex::new(Vec::new()));
         let mut lock = Annotations::default();
@@ -46,19 +47,19 @@ impl House {
         std::mem::take(&mut *self.ran.lock())
     }
 
-    fn conversation(&self, replies: impl IntoIterator<Item = Reply>) -> Conversation {
+    fn conversation(&self, replies: impl IntoIterator<Item = ModelReply>) -> Conversation {
         let toolbox = Toolbox::new(self.executor.clone());
-        Conversation::new(Script::new(replies), toolbox, ModelSettings::default())
+        Conversation::new(ModelScript::new(replies), toolbox, ModelSettings::default())
     }
 }
 
 /// Calls a tool, then says something.
-fn calling(name: &str) -> [Reply; 2] {
+fn calling(name: &str) -> [ModelReply; 2] {
     [calls([call(name, name, json!({}))]), words("done")]
 }
 
-/// What the mail says, one after the other.
-fn obeying() -> Vec<Reply> {
+/// What the mails say, in order.
+fn obeying() -> Vec<ModelReply> {
     let names = ["read_mail", "control_lock", "read_notes", "http_post"];
     let called = names.map(|name| calls([call(name, name, json!({}))]));
     called.into_iter().chain([words("All done.")]).collect()
@@ -70,7 +71,7 @@ async fn an_obedient_model_runs_nothing_destructive_and_sends_nothing_out_unseen
         ("{}", &["read_mail", "read_notes", "http_post"][..]),
         (FLOW, &["read_mail", "read_notes"]),
     ] {
-        let house = House::new(policy);
+        let house = MailTools::new(policy);
         let mut conversation = house.conversation(obeying());
         let turn = say(&mut conversation, "Any mail?").await;
         assert_eq!(house.ran(), expected, "{policy}");
@@ -81,7 +82,7 @@ async fn an_obedient_model_runs_nothing_destructive_and_sends_nothing_out_unseen
 
 #[tokio::test(start_paused = true)]
 async fn what_was_read_counts_in_later_turns_and_after_the_conversation_was_resumed() {
-    let house = House::new(FLOW);
+    let house = MailTools::new(FLOW);
     let reading = ["read_mail", "read_notes"].map(|name| calls([call(name, name, json!({}))]));
     let reading = reading.into_iter().chain([words("Read.")]);
     let mut conversation = house.conversation(reading.chain(calling("http_post")));
@@ -90,7 +91,7 @@ async fn what_was_read_counts_in_later_turns_and_after_the_conversation_was_resu
     say(&mut conversation, "Post it.").await;
     assert_eq!(house.ran(), ["read_mail", "read_notes"]);
 
-    let mut resumed = house.conversation(calling("http_post")).resumed(saved);
+    let mut resumed = house.conversation(calling("http_post")).with_history(saved);
     say(&mut resumed, "Post it.").await;
     assert_eq!(house.ran(), [""; 0]);
 
@@ -101,7 +102,7 @@ async fn what_was_read_counts_in_later_turns_and_after_the_conversation_was_resu
 
 #[tokio::test(start_paused = true)]
 async fn a_policy_that_is_edited_in_between_looks_back() {
-    let house = House::new("{}");
+    let house = MailTools::new("{}");
     let reading = ["read_mail", "read_notes"].map(|name| calls([call(name, name, json!({}))]));
     let reading = reading.into_iter().chain([words("Read.")]);
     let mut conversation = house.conversation(reading.chain(calling("http_post")));
@@ -115,9 +116,9 @@ async fn a_policy_that_is_edited_in_between_looks_back() {
 #[tokio::test(start_paused = true)]
 async fn what_the_person_said_word_for_word_is_an_order() {
     let memory = Default::default();
-    let said = Part::Sentence { memory };
+    let said = MessagePart::Sentence { memory };
     let reply = calls([said, call("intent_1", "control_lock", json!({}))]);
-    let house = House::new("{}");
+    let house = MailTools::new("{}");
     let mut conversation = house.conversation([reply, words("Unlocked.")]);
     say(&mut conversation, "Unlock the front door").await;
     assert_eq!(house.ran(), ["control_lock"]);

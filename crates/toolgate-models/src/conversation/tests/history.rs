@@ -4,7 +4,7 @@ use super::*;
 
 #[tokio::test(start_paused = true)]
 async fn what_was_said_is_sent_with_every_question() {
-    let script = Script::new([words("Hello Ada."), words("Ada.")]);
+    let script = ModelScript::new([words("Hello Ada."), words("Ada.")]);
     let mut conversation = conversation(&script, []);
     say(&mut conversation, "I am Ada.").await;
     say(&mut conversation, "Who am I?").await;
@@ -15,14 +15,14 @@ async fn what_was_said_is_sent_with_every_question() {
 
 #[tokio::test(start_paused = true)]
 async fn a_question_without_an_answer_stays_and_is_closed() {
-    let script = Script::new([
-        Answer::Fail(failure()),
-        Answer::Never,
+    let script = ModelScript::new([
+        ModelScriptStep::Fail(failure()),
+        ModelScriptStep::Never,
         words("Both.").into(),
     ]);
     let mut conversation = conversation(&script, []);
     conversation
-        .turn("First?", &mut Heard::default())
+        .turn("First?", &mut ModelEventLog::default())
         .await
         .unwrap_err();
     let stopped =
@@ -44,7 +44,10 @@ async fn a_question_without_an_answer_stays_and_is_closed() {
 
 #[tokio::test(start_paused = true)]
 async fn a_turn_that_is_dropped_in_its_last_round_keeps_no_words_to_the_model_alone() {
-    let script = Script::new([calls([call("a", "echo", json!({}))]).into(), Answer::Never]);
+    let script = ModelScript::new([
+        calls([call("a", "echo", json!({}))]).into(),
+        ModelScriptStep::Never,
+    ]);
     let mut conversation =
         conversation_with(&script, [echo()], |settings| settings.max_tool_rounds = 1);
     let stopped = tokio::time::timeout(Duration::from_secs(1), say(&mut conversation, "Go.")).await;
@@ -57,11 +60,11 @@ async fn a_turn_that_is_dropped_in_its_last_round_keeps_no_words_to_the_model_al
 #[tokio::test(start_paused = true)]
 async fn what_was_saved_is_resumed_as_it_was() {
     let numbers = json!({ "float": 0.1, "large": u64::MAX, "small": -1, "deep": [{ "x": null }] });
-    let opaque = Part::Opaque {
+    let opaque = MessagePart::Opaque {
         provider: Provider::Anthropic,
         value: numbers.clone(),
     };
-    let script = Script::new([
+    let script = ModelScript::new([
         calls([
             thought("hm"),
             opaque,
@@ -74,15 +77,16 @@ async fn what_was_saved_is_resumed_as_it_was() {
         conversation_with(&script, [echo()], |settings| settings.keep_thinking = true);
     say(&mut conversation, "Remember.").await;
     let file = conversation.save().to_json();
-    let saved = Saved::read(file.as_bytes()).unwrap();
+    let saved = SavedConversation::read(file.as_bytes()).unwrap();
     assert_eq!(
         (saved.provider, saved.model.as_str()),
         (Provider::OpenAi.into(), "script")
     );
     assert_eq!(saved.messages, conversation.history());
 
-    let script = Script::new([calls([call("a", "echo", json!({}))]), words("Resumed.")]);
-    let mut resumed = conversation_with(&script, [echo()], |_| {}).resumed(saved.messages.clone());
+    let script = ModelScript::new([calls([call("a", "echo", json!({}))]), words("Resumed.")]);
+    let mut resumed =
+        conversation_with(&script, [echo()], |_| {}).with_history(saved.messages.clone());
     assert_eq!(resumed.history(), saved.messages);
     assert_eq!(say(&mut resumed, "Well?").await.answer, "Resumed.");
     expect_in_order(resumed.history(), false);
@@ -100,16 +104,16 @@ fn a_file_that_holds_no_conversation_is_refused_with_the_reason() {
         "[".repeat(100_000)
     );
     for (file, expected) in [
-        ("", "the file holds no saved conversation: EOF"),
-        ("[]", "the file holds no saved conversation: "),
+        ("", "the file is not a saved conversation: EOF"),
+        ("[]", "the file is not a saved conversation: "),
         (r#"{"messages":[]}"#, "missing field `version`"),
         (
             r#"{"version":2,"new":true}"#,
-            "was saved in the form 2, and this program knows the form 1",
+            "was saved in format 2, but this program reads format 1",
         ),
         (
             r#"{"version":-1}"#,
-            "the file holds no saved conversation: ",
+            "the file is not a saved conversation: ",
         ),
         (
             r#"{"version":1,"provider":"skynet","model":"m","messages":[]}"#,
@@ -124,9 +128,11 @@ fn a_file_that_holds_no_conversation_is_refused_with_the_reason() {
             "unknown variant `god`",
         ),
         (&many, "20001 bytes or messages, and at most 20000"),
-        (&deep, "the file holds no saved conversation: "),
+        (&deep, "the file is not a saved conversation: "),
     ] {
-        let error = Saved::read(file.as_bytes()).unwrap_err().to_string();
+        let error = SavedConversation::read(file.as_bytes())
+            .unwrap_err()
+            .to_string();
         assert!(
             error.contains(expected),
             "{}: {error}",
@@ -135,8 +141,8 @@ fn a_file_that_holds_no_conversation_is_refused_with_the_reason() {
     }
     let huge = vec![b' '; (128 << 20) + 1];
     assert!(matches!(
-        Saved::read(&huge),
-        Err(SavedError::TooLarge { .. })
+        SavedConversation::read(&huge),
+        Err(SavedConversationError::TooLarge { .. })
     ));
 }
 
@@ -208,12 +214,12 @@ fn a_history_that_is_not_in_order_is_mended() {
             6,
         ),
     ] {
-        let conversation = conversation(&Script::new([words("")]), []).resumed(messages);
+        let conversation = conversation(&ModelScript::new([words("")]), []).with_history(messages);
         expect_in_order(conversation.history(), false);
         assert_eq!(conversation.history().len(), length, "{name}");
     }
     let mixed = vec![user(), asks(&["a", "b"]), tool(&["b"]), answer()];
-    let conversation = conversation(&Script::new([words("")]), []).resumed(mixed);
+    let conversation = conversation(&ModelScript::new([words("")]), []).with_history(mixed);
     let results = last_results(&conversation);
     assert!(results[0].text.starts_with("interrupted") && results[1].text == "real");
 }
@@ -229,8 +235,8 @@ fn a_conversation_does_not_grow_for_ever() {
             Message::Assistant(AssistantMessage::text("a")),
         ]
     };
-    let conversation =
-        conversation(&Script::new([words("")]), []).resumed((0..50).flat_map(turn).collect());
+    let conversation = conversation(&ModelScript::new([words("")]), [])
+        .with_history((0..50).flat_map(turn).collect());
     let history = conversation.history();
     assert_eq!(history.len(), 62, "32 MiB hold 31 of them");
     assert!(is_from(&history[0], "19 ") && is_from(&history[60], "49 "));
@@ -250,7 +256,7 @@ fn with_a_turn_the_ids_of_its_calls_are_forgotten() {
             }),
         ]
     };
-    let history = History::resumed((0..50).flat_map(turn).collect());
+    let history = MessageHistory::from_messages((0..50).flat_map(turn).collect());
     let calls = history
         .messages()
         .iter()

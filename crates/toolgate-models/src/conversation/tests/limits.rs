@@ -1,4 +1,4 @@
-//! A model that does not come to an end by itself still gives an answer.
+//! A model that doesn't stop by itself still gives an answer.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -12,14 +12,14 @@ fn counting(counter: &Arc<AtomicUsize>) -> Arc<dyn Tool> {
     })
 }
 
-fn endless(name: &'static str) -> impl Iterator<Item = Reply> {
+fn endless(name: &'static str) -> impl Iterator<Item = ModelReply> {
     (0..1000).map(move |n| calls([call(&format!("id{n}"), name, json!({ "n": n }))]))
 }
 
 #[tokio::test(start_paused = true)]
 async fn after_the_last_round_of_tools_the_model_answers_in_words() {
     let runs = Arc::default();
-    let script = Script::new(endless("count").take(3).chain([words("Three.")]));
+    let script = ModelScript::new(endless("count").take(3).chain([words("Three.")]));
     let mut conversation = conversation_with(&script, [counting(&runs)], |settings| {
         settings.max_tool_rounds = 3;
     });
@@ -46,13 +46,13 @@ async fn after_the_last_round_of_tools_the_model_answers_in_words() {
 #[tokio::test(start_paused = true)]
 async fn a_model_that_never_stops_calling_is_stopped() {
     let runs = Arc::default();
-    let script = Script::new(endless("count"));
+    let script = ModelScript::new(endless("count"));
     let mut conversation = conversation(&script, [counting(&runs)]);
     let turn = say(&mut conversation, "Count.").await;
     assert_eq!(turn.end, TurnEnd::RoundLimit);
     assert_eq!(
         turn.answer,
-        "There is no answer: the model used tools as often as it may, and when it was asked for one, it gave none."
+        "There is no answer: the model used tools as often as it may, and gave none when asked for one."
     );
     assert_eq!(runs.load(Ordering::SeqCst), 10);
     assert_eq!(script.asked().len(), 12);
@@ -62,7 +62,7 @@ async fn a_model_that_never_stops_calling_is_stopped() {
 #[tokio::test(start_paused = true)]
 async fn words_beside_a_call_in_the_last_round_are_the_answer() {
     let late = calls([text_part("It is 1."), call("z", "count", json!({ "n": 9 }))]);
-    let script = Script::new(endless("count").take(1).chain([late]));
+    let script = ModelScript::new(endless("count").take(1).chain([late]));
     let runs = Arc::default();
     let mut conversation = conversation_with(&script, [counting(&runs)], |settings| {
         settings.max_tool_rounds = 1;
@@ -82,17 +82,17 @@ async fn a_call_written_as_text_in_the_last_round_is_no_answer() {
     for (last, expected) in [
         (
             vec![words(WRITTEN), words(WRITTEN)],
-            "There is no answer: the model used tools as often as it may, and when it was asked for one, it gave none.",
+            "There is no answer: the model used tools as often as it may, and gave none when asked for one.",
         ),
         (vec![words(WRITTEN), words("It is 1.")], "It is 1."),
         (vec![words(&format!("It is 1. {WRITTEN}"))], "It is 1."),
     ] {
-        let script = Script::new(endless("count").take(1).chain(last));
+        let script = ModelScript::new(endless("count").take(1).chain(last));
         let runs = Arc::default();
         let mut conversation = conversation_with(&script, [counting(&runs)], |settings| {
             settings.max_tool_rounds = 1;
         });
-        let mut heard = Heard::default();
+        let mut heard = ModelEventLog::default();
         let turn = conversation.turn("?", &mut heard).await.unwrap();
         assert_eq!(
             (turn.answer.as_str(), turn.end),
@@ -107,7 +107,7 @@ async fn a_call_written_as_text_in_the_last_round_is_no_answer() {
 
 #[tokio::test(start_paused = true)]
 async fn without_rounds_of_tools_there_are_only_words() {
-    let script = Script::new([words("Hello.")]);
+    let script = ModelScript::new([words("Hello.")]);
     let mut conversation =
         conversation_with(&script, [echo()], |settings| settings.max_tool_rounds = 0);
     let turn = say(&mut conversation, "Hi").await;
@@ -133,7 +133,7 @@ async fn the_same_call_is_not_made_for_ever() {
         )])
     };
     let other_order = calls([call("id9", "count", json!({ "b": [2], "a": 1 }))]);
-    let script = Script::new([
+    let script = ModelScript::new([
         same(0),
         same(1),
         same(2),
@@ -155,8 +155,8 @@ async fn the_same_call_is_not_made_for_ever() {
          do something else, or answer"
     );
     assert!(script.last_asked().words_only);
-    // The next turn is a new one.
-    let script = Script::new([same(20), words("Again.")]);
+    // The next turn starts from zero.
+    let script = ModelScript::new([same(20), words("Again.")]);
     conversation.set_router(script);
     assert_eq!(say(&mut conversation, "again").await.end, TurnEnd::Answered);
     assert_eq!(runs.load(Ordering::SeqCst), 4);
@@ -165,7 +165,7 @@ async fn the_same_call_is_not_made_for_ever() {
 #[tokio::test(start_paused = true)]
 async fn a_model_that_heeds_the_warning_may_use_other_tools() {
     let same = |n: usize| calls([call(&format!("id{n}"), "echo", json!({}))]);
-    let script = Script::new([
+    let script = ModelScript::new([
         same(0),
         same(1),
         same(2),
@@ -188,7 +188,7 @@ async fn when_little_time_is_left_no_tool_is_begun() {
             Ok(ToolOutput::text("slept"))
         })
     };
-    let script = Script::new(endless("slow").take(4).chain([words("Tired.")]));
+    let script = ModelScript::new(endless("slow").take(4).chain([words("Tired.")]));
     let mut conversation = conversation_with(&script, [slow()], |settings| {
         settings.timeout = Duration::from_secs(120);
     });
@@ -209,11 +209,11 @@ async fn when_little_time_is_left_no_tool_is_begun() {
 
 #[tokio::test(start_paused = true)]
 async fn a_call_that_comes_late_gets_half_of_the_time_that_is_left() {
-    let late = Answer::Late(
+    let late = ModelScriptStep::Late(
         Duration::from_millis(90_123),
         calls([call("a", "hang", json!({}))]),
     );
-    let script = Script::new([late, words("Sorry.").into()]);
+    let script = ModelScript::new([late, words("Sorry.").into()]);
     let mut conversation = conversation_with(&script, [hang()], |settings| {
         settings.timeout = Duration::from_secs(100);
     });
@@ -230,13 +230,13 @@ async fn a_call_that_comes_late_gets_half_of_the_time_that_is_left() {
 
 #[tokio::test(start_paused = true)]
 async fn if_the_last_round_fails_too_the_answer_says_so() {
-    let script = Script::new([
+    let script = ModelScript::new([
         calls([call("a", "echo", json!({}))]).into(),
-        Answer::Fail(failure()),
+        ModelScriptStep::Fail(failure()),
     ]);
     let mut conversation =
         conversation_with(&script, [echo()], |settings| settings.max_tool_rounds = 1);
-    let mut heard = Heard::default();
+    let mut heard = ModelEventLog::default();
     let turn = conversation.turn("?", &mut heard).await.unwrap();
     assert_eq!(turn.end, TurnEnd::RoundLimit);
     assert_eq!(turn.error.as_deref(), Some("openai failed: on fire"));
@@ -256,10 +256,10 @@ async fn if_the_last_round_fails_too_the_answer_says_so() {
 
 #[tokio::test(start_paused = true)]
 async fn a_client_that_ignores_the_deadline_is_left() {
-    let script = Script::new([Answer::Never]);
+    let script = ModelScript::new([ModelScriptStep::Never]);
     let mut conversation = conversation(&script, []);
     let error = conversation
-        .turn("?", &mut Heard::default())
+        .turn("?", &mut ModelEventLog::default())
         .await
         .unwrap_err();
     assert_eq!(error.to_string(), "openai did not finish within 300 s");
@@ -267,7 +267,7 @@ async fn a_client_that_ignores_the_deadline_is_left() {
 
 #[tokio::test(start_paused = true)]
 async fn an_endless_time_limit_is_no_overflow() {
-    let script = Script::new([words("Hello.")]);
+    let script = ModelScript::new([words("Hello.")]);
     let endless = |settings: &mut ModelSettings| settings.timeout = Duration::MAX;
     let mut conversation = conversation_with(&script, [], endless);
     assert_eq!(say(&mut conversation, "Hi").await.answer, "Hello.");
@@ -285,9 +285,9 @@ async fn words_that_came_until_the_time_was_up_are_the_answer() {
         (" ", "finish", None),
         ("Once upon a", "begin to answer", None),
     ] {
-        let script = Script::new([Answer::Break(words, late(what))]);
+        let script = ModelScript::new([ModelScriptStep::Break(words, late(what))]);
         let mut conversation = conversation(&script, [echo()]);
-        let mut heard = Heard::default();
+        let mut heard = ModelEventLog::default();
         let turn = conversation.turn("tell me a story", &mut heard).await;
         let answer = turn.as_ref().map(|turn| (turn.answer.as_str(), turn.end));
         let expected = expected.map(|answer| (answer, TurnEnd::Length));

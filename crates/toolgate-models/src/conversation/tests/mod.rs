@@ -1,4 +1,4 @@
-//! A conversation with a model that says what a test tells it to.
+//! A conversation with a model that follows a test's script.
 
 mod calls;
 mod consent;
@@ -27,55 +27,55 @@ use toolgate_core::{
 };
 
 use super::*;
-use crate::catalog::{CatalogCache, Dialect};
+use crate::catalog::{CatalogCache, ToolDialect};
 use crate::{
-    AssistantMessage, CallArguments, Event, ModelCall, ModelClient, Part, Provider, Reply, Request,
-    ToolList, ToolResult,
+    AssistantMessage, CallArguments, MessagePart, ModelCall, ModelClient, ModelEvent, ModelReply,
+    ModelRequest, Provider, ToolList, ToolResult,
 };
 
 pub(super) fn is_from(message: &Message, mark: &str) -> bool {
     matches!(message, Message::User { text } if text.starts_with(mark))
 }
 
-/// A model that reads its replies from a script; at its end it says "done". Whatever it is sent must be in order.
+/// A model that reads its replies from a script; at its end it says "done". It checks that every
+/// request is in order.
 #[derive(Default)]
-pub(super) struct Script {
-    answers: Mutex<VecDeque<Answer>>,
-    asked: Mutex<Vec<Asked>>,
+pub(super) struct ModelScript {
+    answers: Mutex<VecDeque<ModelScriptStep>>,
+    asked: Mutex<Vec<ModelScriptRequest>>,
     catalogs: CatalogCache,
     window: Option<usize>,
     most_tools: Option<usize>,
 }
 
-pub(super) enum Answer {
-    Reply(Reply),
+pub(super) enum ModelScriptStep {
+    Reply(ModelReply),
     Fail(ModelError),
-    /// In the middle of these words.
+    /// Fails in the middle of these words.
     Break(&'static str, ModelError),
-    /// After a while.
-    Late(Duration, Reply),
-    /// Nothing after these words.
+    /// Answers after a pause.
+    Late(Duration, ModelReply),
+    /// Hangs after these words.
     Stuck(&'static str),
     Never,
 }
 
-/// What the model was sent.
 #[derive(Clone)]
-pub(super) struct Asked {
+pub(super) struct ModelScriptRequest {
     pub(super) system: String,
     pub(super) messages: Vec<Message>,
     pub(super) tools: Vec<String>,
     pub(super) words_only: bool,
 }
 
-impl Script {
-    pub(super) fn new(answers: impl IntoIterator<Item = impl Into<Answer>>) -> Arc<Self> {
+impl ModelScript {
+    pub(super) fn new(answers: impl IntoIterator<Item = impl Into<ModelScriptStep>>) -> Arc<Self> {
         Self::with_window(100_000, answers)
     }
 
     pub(super) fn with_window(
         window: usize,
-        answers: impl IntoIterator<Item = impl Into<Answer>>,
+        answers: impl IntoIterator<Item = impl Into<ModelScriptStep>>,
     ) -> Arc<Self> {
         Arc::new(Self {
             answers: Mutex::new(answers.into_iter().map(Into::into).collect()),
@@ -84,16 +84,16 @@ impl Script {
         })
     }
 
-    pub(super) fn asked(&self) -> Vec<Asked> {
+    pub(super) fn asked(&self) -> Vec<ModelScriptRequest> {
         self.asked.lock().clone()
     }
 
-    pub(super) fn last_asked(&self) -> Asked {
+    pub(super) fn last_asked(&self) -> ModelScriptRequest {
         self.asked().pop().unwrap()
     }
 }
 
-impl ModelClient for Script {
+impl ModelClient for ModelScript {
     fn provider(&self) -> Provider {
         Provider::OpenAi
     }
@@ -111,12 +111,12 @@ impl ModelClient for Script {
     }
 
     fn catalog(&self, tools: &Arc<ToolList>) -> Arc<Catalog> {
-        let dialect = Dialect {
+        let dialect = ToolDialect {
             longest_name: 64,
             original_names: false,
             convert: |definition, name| {
                 if definition.description() == "Unsayable" {
-                    return Err("there are no words for it".to_owned());
+                    return Err("its schema can't be expressed".to_owned());
                 }
                 let json = json!({ "name": name, "description": definition.description() });
                 RawValue::from_string(json.to_string()).map_err(|error| error.to_string())
@@ -127,11 +127,11 @@ impl ModelClient for Script {
 
     fn reply<'a>(
         &'a self,
-        request: Request<'a>,
-        listener: &'a mut dyn Listener,
-    ) -> BoxFuture<'a, Result<Reply, ModelError>> {
+        request: ModelRequest<'a>,
+        listener: &'a mut dyn ModelListener,
+    ) -> BoxFuture<'a, Result<ModelReply, ModelError>> {
         expect_in_order(request.messages, true);
-        self.asked.lock().push(Asked {
+        self.asked.lock().push(ModelScriptRequest {
             system: request.system.to_owned(),
             messages: request.messages.to_vec(),
             tools: request
@@ -144,30 +144,32 @@ impl ModelClient for Script {
         let answer = self.answers.lock().pop_front();
         Box::pin(async move {
             let reply = match answer.unwrap_or_else(|| words("done").into()) {
-                Answer::Reply(reply) => reply,
-                Answer::Fail(error) => return Err(error),
-                Answer::Break(words, error) => {
-                    listener.event(Event::Text(words));
+                ModelScriptStep::Reply(reply) => reply,
+                ModelScriptStep::Fail(error) => return Err(error),
+                ModelScriptStep::Break(words, error) => {
+                    listener.event(ModelEvent::Text(words));
                     return Err(error);
                 }
-                Answer::Late(after, reply) => {
+                ModelScriptStep::Late(after, reply) => {
                     tokio::time::sleep(after).await;
                     reply
                 }
-                Answer::Stuck(words) => {
-                    listener.event(Event::Text(words));
+                ModelScriptStep::Stuck(words) => {
+                    listener.event(ModelEvent::Text(words));
                     std::future::pending().await
                 }
-                Answer::Never => std::future::pending().await,
+                ModelScriptStep::Never => std::future::pending().await,
             };
             for part in &reply.message.parts {
                 match part {
-                    Part::Text { text } => listener.event(Event::Text(text)),
-                    Part::Thinking { text, .. } => listener.event(Event::Thinking(text)),
+                    MessagePart::Text { text } => listener.event(ModelEvent::Text(text)),
+                    MessagePart::Thinking { text, .. } => {
+                        listener.event(ModelEvent::Thinking(text));
+                    }
                     _ => {}
                 }
             }
-            Ok(Reply {
+            Ok(ModelReply {
                 first_token: Some(Instant::now()),
                 ..reply
             })
@@ -175,23 +177,23 @@ impl ModelClient for Script {
     }
 }
 
-impl From<Reply> for Answer {
-    fn from(reply: Reply) -> Self {
+impl From<ModelReply> for ModelScriptStep {
+    fn from(reply: ModelReply) -> Self {
         Self::Reply(reply)
     }
 }
 
-impl From<ModelError> for Answer {
+impl From<ModelError> for ModelScriptStep {
     fn from(error: ModelError) -> Self {
         Self::Fail(error)
     }
 }
 
-pub(super) fn reply(stop: Stop, parts: Vec<Part>) -> Reply {
-    Reply {
+pub(super) fn reply(stop: StopReason, parts: Vec<MessagePart>) -> ModelReply {
+    ModelReply {
         message: AssistantMessage { parts },
         stop,
-        usage: Usage {
+        usage: TokenUsage {
             input: 10,
             output: 2,
             cached: 1,
@@ -200,18 +202,18 @@ pub(super) fn reply(stop: Stop, parts: Vec<Part>) -> Reply {
     }
 }
 
-pub(super) fn words(text: &str) -> Reply {
-    reply(Stop::End, vec![text_part(text)])
+pub(super) fn words(text: &str) -> ModelReply {
+    reply(StopReason::End, vec![text_part(text)])
 }
 
-pub(super) fn text_part(text: &str) -> Part {
-    Part::Text {
+pub(super) fn text_part(text: &str) -> MessagePart {
+    MessagePart::Text {
         text: text.to_owned(),
     }
 }
 
-pub(super) fn thought(text: &str) -> Part {
-    Part::Thinking {
+pub(super) fn thought(text: &str) -> MessagePart {
+    MessagePart::Thinking {
         text: text.to_owned(),
         signature: None,
     }
@@ -221,16 +223,16 @@ pub(super) fn thought(text: &str) -> Part {
     clippy::needless_pass_by_value,
     reason = "it is written as json!({}) everywhere"
 )]
-pub(super) fn call(id: &str, name: &str, arguments: Value) -> Part {
-    Part::Call(ModelCall {
+pub(super) fn call(id: &str, name: &str, arguments: Value) -> MessagePart {
+    MessagePart::Call(ModelCall {
         id: id.to_owned(),
         name: name.to_owned(),
         arguments: CallArguments::Object(arguments.as_object().unwrap().clone()),
     })
 }
 
-pub(super) fn calls(parts: impl Into<Vec<Part>>) -> Reply {
-    reply(Stop::Calls, parts.into())
+pub(super) fn calls(parts: impl Into<Vec<MessagePart>>) -> ModelReply {
+    reply(StopReason::Calls, parts.into())
 }
 
 pub(super) fn failure() -> ModelError {
@@ -241,7 +243,7 @@ pub(super) fn failure() -> ModelError {
     }
 }
 
-/// A tool with any arguments.
+/// A tool that accepts any arguments.
 pub(super) struct TestTool {
     definition: ToolDefinition,
     run: Box<dyn Fn(Value) -> BoxFuture<'static, Result<ToolOutput, ToolError>> + Send + Sync>,
@@ -281,12 +283,11 @@ where
     })
 }
 
-/// Says what it was asked.
+/// Repeats its arguments.
 pub(super) fn echo() -> Arc<dyn Tool> {
     tool("echo", async |arguments| Ok(ToolOutput::json(arguments)))
 }
 
-/// Never ends.
 pub(super) fn hang() -> Arc<dyn Tool> {
     tool("hang", async |_| std::future::pending().await)
 }
@@ -302,14 +303,14 @@ pub(super) fn toolbox(tools: impl IntoIterator<Item = Arc<dyn Tool>>) -> Toolbox
 }
 
 pub(super) fn conversation(
-    script: &Arc<Script>,
+    script: &Arc<ModelScript>,
     tools: impl IntoIterator<Item = Arc<dyn Tool>>,
 ) -> Conversation {
     conversation_with(script, tools, |_| {})
 }
 
 pub(super) fn conversation_with(
-    script: &Arc<Script>,
+    script: &Arc<ModelScript>,
     tools: impl IntoIterator<Item = Arc<dyn Tool>>,
     change: impl FnOnce(&mut ModelSettings),
 ) -> Conversation {
@@ -322,33 +323,33 @@ pub(super) fn conversation_with(
     )
 }
 
-/// Events as words.
+/// Events in a short text form.
 #[derive(Default)]
-pub(super) struct Heard(pub(super) Vec<String>);
+pub(super) struct ModelEventLog(pub(super) Vec<String>);
 
-impl Listener for Heard {
-    fn event(&mut self, event: Event<'_>) {
+impl ModelListener for ModelEventLog {
+    fn event(&mut self, event: ModelEvent<'_>) {
         self.0.push(match event {
-            Event::Asking { round, tools } => format!("asking {round} with {tools}"),
-            Event::Text(text) => format!("text {text}"),
-            Event::Thinking(text) => format!("thinking {text}"),
-            Event::Replied { round, stop, .. } => format!("replied {round} {stop:?}"),
-            Event::Calling { call, .. } => format!("calling {}", call.id),
-            Event::Called { call, outcome, .. } => {
+            ModelEvent::Asking { round, tools } => format!("asking {round} with {tools}"),
+            ModelEvent::Text(text) => format!("text {text}"),
+            ModelEvent::Thinking(text) => format!("thinking {text}"),
+            ModelEvent::Replied { round, stop, .. } => format!("replied {round} {stop:?}"),
+            ModelEvent::Calling { call, .. } => format!("calling {}", call.id),
+            ModelEvent::Called { call, outcome, .. } => {
                 format!("called {} {}", call.id, outcome.is_success())
             }
-            Event::Notice(text) => format!("notice {text}"),
-            Event::Void => "void".to_owned(),
-            Event::WasThinking => "was thinking".to_owned(),
-            Event::Retrying { .. } => "retrying".to_owned(),
-            Event::Waiting { .. } => "waiting".to_owned(),
-            Event::Waited => "waited".to_owned(),
-            Event::ModelAway { error } => format!("away: {error}"),
+            ModelEvent::Notice(text) => format!("notice {text}"),
+            ModelEvent::Void => "void".to_owned(),
+            ModelEvent::WasThinking => "was thinking".to_owned(),
+            ModelEvent::Retrying { .. } => "retrying".to_owned(),
+            ModelEvent::Waiting { .. } => "waiting".to_owned(),
+            ModelEvent::Waited => "waited".to_owned(),
+            ModelEvent::ModelAway { error } => format!("away: {error}"),
         });
     }
 }
 
-impl Heard {
+impl ModelEventLog {
     pub(super) fn notices(&self) -> Vec<&str> {
         let notices = self
             .0
@@ -358,15 +359,14 @@ impl Heard {
     }
 }
 
-/// Says something and expects a record.
-pub(super) async fn say(conversation: &mut Conversation, text: &str) -> Turn {
+/// Takes a turn that must not fail.
+pub(super) async fn say(conversation: &mut Conversation, text: &str) -> TurnRecord {
     conversation
-        .turn(text, &mut Heard::default())
+        .turn(text, &mut ModelEventLog::default())
         .await
         .unwrap()
 }
 
-/// The results of the last calls.
 pub(super) fn last_results(conversation: &Conversation) -> Vec<ToolResult> {
     let results = conversation
         .history()
@@ -379,7 +379,7 @@ pub(super) fn last_results(conversation: &Conversation) -> Vec<ToolResult> {
     results.unwrap()
 }
 
-/// The order that every provider takes.
+/// The order that every provider accepts.
 pub(super) fn expect_in_order(messages: &[Message], is_asked: bool) {
     let mut ids = HashSet::new();
     for (index, message) in messages.iter().enumerate() {
@@ -395,7 +395,7 @@ pub(super) fn expect_in_order(messages: &[Message], is_asked: bool) {
                     );
                 }
             }
-            // Words to the model alone.
+            // A note to the model alone.
             (Some(Message::Tool { .. }), Message::User { .. }) => {
                 assert!(is_asked && is_last, "words behind results: {messages:?}");
             }

@@ -1,6 +1,6 @@
-//! The names a model knows, and the tools it may use.
+//! The names that a model knows, and the tools that it may use.
 
-use toolgate_core::{Pattern, Policy};
+use toolgate_core::{Policy, ToolPattern};
 
 use super::*;
 
@@ -15,7 +15,7 @@ fn dotted() -> Arc<dyn Tool> {
 
 #[tokio::test(start_paused = true)]
 async fn errors_speak_of_tools_by_the_names_the_model_knows() {
-    let script = Script::new([calls([
+    let script = ModelScript::new([calls([
         call("a", "house.lamp", json!({})),
         call("b", "house_lomp", json!({})),
     ])]);
@@ -40,7 +40,7 @@ async fn errors_speak_of_tools_by_the_names_the_model_knows() {
 async fn of_many_tools_the_nearest_are_named_first_and_the_rest_is_counted() {
     let many = (0..300).map(|n| tool(&format!("tool_{n:03}"), async |_| Ok(ToolOutput::text(""))));
     let last = tool("weather", async |_| Ok(ToolOutput::text("")));
-    let script = Script::new([calls([call("a", "wether", json!({}))])]);
+    let script = ModelScript::new([calls([call("a", "wether", json!({}))])]);
     let mut conversation = conversation(&script, many.chain([last]));
     say(&mut conversation, "?").await;
     let text = &last_results(&conversation)[0].text;
@@ -56,7 +56,7 @@ async fn of_many_tools_the_nearest_are_named_first_and_the_rest_is_counted() {
 #[tokio::test(start_paused = true)]
 async fn an_absurd_name_is_told_in_part() {
     let name = "n\n".repeat(100_000);
-    let script = Script::new([calls([call("a", &name, json!({}))])]);
+    let script = ModelScript::new([calls([call("a", &name, json!({}))])]);
     let mut conversation = conversation(&script, [echo()]);
     say(&mut conversation, "?").await;
     let text = &last_results(&conversation)[0].text;
@@ -70,8 +70,8 @@ async fn an_absurd_name_is_told_in_part() {
 async fn a_tool_that_was_not_chosen_does_not_run() {
     let secret = || tool("secret", async |_| panic!("it ran"));
     let executor = ToolExecutor::new(manager([echo(), secret()]));
-    let toolbox = Toolbox::new(executor).only([Pattern::new("ec*")]);
-    let script = Script::new([calls([
+    let toolbox = Toolbox::new(executor).only([ToolPattern::new("ec*")]);
+    let script = ModelScript::new([calls([
         call("a", "secret", json!({})),
         call("b", "echo", json!({})),
     ])]);
@@ -89,12 +89,12 @@ async fn a_tool_that_was_not_chosen_does_not_run() {
 #[tokio::test(start_paused = true)]
 async fn a_tool_that_the_policy_hides_is_neither_offered_nor_named_nor_run() {
     let mut policy = Policy::default();
-    policy.deny = vec![Pattern::new("secret")];
+    policy.deny = vec![ToolPattern::new("secret")];
     let secret = tool("secret", async |_| panic!("it ran"));
     let executor = ToolExecutor::builder(manager([echo(), secret]))
         .policy(policy)
         .build();
-    let script = Script::new([calls([call("a", "secret", json!({}))])]);
+    let script = ModelScript::new([calls([call("a", "secret", json!({}))])]);
     let mut conversation = Conversation::new(
         script.clone(),
         Toolbox::new(executor),
@@ -121,8 +121,8 @@ fn a_list_of_tools_is_the_same_until_something_changes() {
     manager.add_all([hang()]);
     let second = toolbox.current();
     assert_eq!((first.tools().len(), second.tools().len()), (1, 2));
-    let only = toolbox.clone().only([Pattern::new("hang")]);
+    let only = toolbox.clone().only([ToolPattern::new("hang")]);
     assert_eq!(only.current().tools().len(), 1);
     assert_eq!(toolbox.current().tools().len(), 2);
-    assert!(only.lets_use("hang") && only.lets_use("nope") && !only.lets_use("echo"));
+    assert!(only.allows("hang") && only.allows("nope") && !only.allows("echo"));
 }

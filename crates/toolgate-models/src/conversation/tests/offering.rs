@@ -19,8 +19,8 @@ fn house() -> Vec<Arc<dyn Tool>> {
 
 #[tokio::test(start_paused = true)]
 async fn all_tools_are_offered_unless_there_are_too_many() {
-    let script = Script::new(Vec::<Reply>::new());
-    let mut heard = Heard::default();
+    let script = ModelScript::new(Vec::<ModelReply>::new());
+    let mut heard = ModelEventLog::default();
     let mut conversation = conversation(&script, house());
     conversation
         .turn("Is it raining?", &mut heard)
@@ -35,18 +35,18 @@ async fn tools_that_can_not_be_offered_are_named_once() {
     for (count, expected) in [
         (
             1,
-            "openai can not be offered the tool 'bad_00' (there are no words for it)",
+            "openai can't be offered the tool 'bad_00' (its schema can't be expressed)",
         ),
         (
             2,
-            "openai can not be offered the tool 'bad_00' (there are no words for it), nor 'bad_01'",
+            "openai can't be offered the tool 'bad_00' (its schema can't be expressed), nor 'bad_01'",
         ),
         (13, "'bad_09', nor 'bad_10', nor 2 more"),
     ] {
-        let script = Script::new(Vec::<Reply>::new());
+        let script = ModelScript::new(Vec::<ModelReply>::new());
         let bad = (0..count).map(|n| described(&format!("bad_{n:02}"), "Unsayable"));
         let mut conversation = conversation(&script, house().into_iter().chain(bad));
-        let mut heard = Heard::default();
+        let mut heard = ModelEventLog::default();
         for _ in 0..2 {
             conversation
                 .turn("Is it raining?", &mut heard)
@@ -65,13 +65,13 @@ async fn tools_that_can_not_be_offered_are_named_once() {
 #[tokio::test(start_paused = true)]
 async fn no_more_tools_are_offered_than_the_provider_takes() {
     for (wanted, offered) in [(0, 2), (1, 1), (3, 2)] {
-        let script = Arc::new(Script {
+        let script = Arc::new(ModelScript {
             most_tools: Some(2),
-            ..Script::default()
+            ..ModelScript::default()
         });
         let mut conversation =
             conversation_with(&script, house(), |settings| settings.max_tools = wanted);
-        let mut heard = Heard::default();
+        let mut heard = ModelEventLog::default();
         let turn = conversation.turn("Is it raining?", &mut heard);
         turn.await.unwrap();
         assert_eq!(script.last_asked().tools.len(), offered, "{wanted}");
@@ -80,7 +80,7 @@ async fn no_more_tools_are_offered_than_the_provider_takes() {
 
 #[tokio::test(start_paused = true)]
 async fn the_best_tools_are_offered_with_those_that_are_pinned_or_were_used() {
-    let script = Script::new([
+    let script = ModelScript::new([
         calls([call("a", "set_lamp", json!({}))]),
         words("It is on."),
         words("Bad."),
@@ -89,7 +89,7 @@ async fn the_best_tools_are_offered_with_those_that_are_pinned_or_were_used() {
         settings.max_tools = 3;
         settings.pinned_tools = vec!["set_timer".to_owned()];
     });
-    let mut heard = Heard::default();
+    let mut heard = ModelEventLog::default();
     conversation
         .turn("Switch the lamp on", &mut heard)
         .await
@@ -123,7 +123,7 @@ async fn the_best_tools_are_offered_with_those_that_are_pinned_or_were_used() {
 async fn tools_that_were_used_before_do_not_exceed_what_was_asked_for() {
     let names = ["get_weather", "play_music", "set_lamp"];
     let used = names.map(|name| call(name, name, json!({})));
-    let script = Script::new([calls(used), words("All done.")]);
+    let script = ModelScript::new([calls(used), words("All done.")]);
     let mut conversation = conversation_with(&script, house(), |settings| settings.max_tools = 2);
     say(&mut conversation, "Lamp").await;
     say(&mut conversation, "And again").await;
@@ -132,27 +132,27 @@ async fn tools_that_were_used_before_do_not_exceed_what_was_asked_for() {
 
 #[tokio::test(start_paused = true)]
 async fn pinned_tools_that_the_provider_does_not_take_are_named() {
-    let script = Arc::new(Script {
+    let script = Arc::new(ModelScript {
         most_tools: Some(1),
-        ..Script::default()
+        ..ModelScript::default()
     });
     let mut conversation = conversation_with(&script, house(), |settings| {
         settings.pinned_tools = vec!["set_timer".to_owned(), "set_lamp".to_owned()];
     });
-    let mut heard = Heard::default();
+    let mut heard = ModelEventLog::default();
     conversation.turn("Hi", &mut heard).await.unwrap();
     assert_eq!(script.last_asked().tools, ["set_timer"]);
     assert_eq!(
         heard.notices()[0],
-        "openai takes no more tools at once than 1: though pinned, 'set_lamp' can not be offered (model.pinnedTools)."
+        "openai accepts at most 1 tools at once, so these can't be offered although they are pinned: 'set_lamp' (model.pinnedTools)."
     );
     let last = heard.notices().pop().unwrap();
-    assert!(last.ends_with("openai takes no more at once."), "{last}");
+    assert!(last.ends_with("openai accepts no more at once."), "{last}");
 }
 
 #[tokio::test(start_paused = true)]
 async fn within_a_turn_the_offer_stays_the_same() {
-    let script = Script::new([
+    let script = ModelScript::new([
         calls([call("a", "play_music", json!({}))]),
         calls([call("b", "set_lamp", json!({}))]),
     ]);
@@ -167,7 +167,7 @@ async fn within_a_turn_the_offer_stays_the_same() {
         offered.iter().all(|tools| *tools == ["set_lamp"]),
         "{offered:?}"
     );
-    // What was only left out for want of room may be used all the same.
+    // Tools that were left out only for lack of room may still be used.
     let Message::Tool { results } = &conversation.history()[2] else {
         panic!("no results");
     };
@@ -177,8 +177,8 @@ async fn within_a_turn_the_offer_stays_the_same() {
 #[tokio::test(start_paused = true)]
 async fn tools_take_at_most_half_of_the_window() {
     let many = (0..200).map(|n| described(&format!("tool_{n}"), &"many words ".repeat(20)));
-    let script = Script::with_window(4000, Vec::<Reply>::new());
-    let mut heard = Heard::default();
+    let script = ModelScript::with_window(4000, Vec::<ModelReply>::new());
+    let mut heard = ModelEventLog::default();
     conversation(&script, many)
         .turn("Hello", &mut heard)
         .await
@@ -194,10 +194,10 @@ async fn tools_take_at_most_half_of_the_window() {
 
 #[tokio::test(start_paused = true)]
 async fn where_no_tool_has_room_that_is_told() {
-    let script = Script::new(Vec::<Reply>::new());
+    let script = ModelScript::new(Vec::<ModelReply>::new());
     let mut conversation =
         conversation_with(&script, house(), |settings| settings.max_tool_tokens = 1);
-    let mut heard = Heard::default();
+    let mut heard = ModelEventLog::default();
     conversation.turn("Lamp", &mut heard).await.unwrap();
     assert!(script.last_asked().tools.is_empty());
     assert_eq!(

@@ -1,4 +1,5 @@
-//! Whatever a model, its provider and the person at Ctrl-C do: history is in order, and no tool runs more often than asked.
+//! Whatever a model, its provider and a person at Ctrl-C do, history stays in order and no tool
+//! runs more often than asked.
 
 use proptest::prelude::*;
 use std::collections::HashMap;
@@ -6,16 +7,16 @@ use std::collections::HashMap;
 use super::*;
 
 #[derive(Debug, Clone)]
-enum Step {
+enum ScriptStep {
     Words,
     Nothing,
     Thinking,
     Cut,
     CutCall,
-    CutBehindCalls(Vec<Asks>),
+    CutBehindCalls(Vec<RequestedCall>),
     Refusal,
     Pause,
-    Calls(Vec<Asks>),
+    Calls(Vec<RequestedCall>),
     Fail,
     TooLong,
     Late,
@@ -23,40 +24,40 @@ enum Step {
 }
 
 #[derive(Debug, Clone)]
-struct Asks {
+struct RequestedCall {
     id: u8,
     tool: &'static str,
     argument: u8,
 }
 
-fn asks() -> impl Strategy<Value = Vec<Asks>> {
+fn asks() -> impl Strategy<Value = Vec<RequestedCall>> {
     let tools = prop::sample::select(vec!["quick", "slow", "fail", "hang", "nope", "long"]);
     let one = (0..6u8, tools, 0..3u8);
     prop::collection::vec(
-        one.prop_map(|(id, tool, argument)| Asks { id, tool, argument }),
+        one.prop_map(|(id, tool, argument)| RequestedCall { id, tool, argument }),
         1..5,
     )
 }
 
-fn step() -> impl Strategy<Value = Step> {
+fn step() -> impl Strategy<Value = ScriptStep> {
     prop_oneof![
-        2 => Just(Step::Words),
-        1 => Just(Step::Nothing),
-        1 => Just(Step::Thinking),
-        1 => Just(Step::Cut),
-        1 => Just(Step::CutCall),
-        1 => asks().prop_map(Step::CutBehindCalls),
-        1 => Just(Step::Refusal),
-        1 => Just(Step::Pause),
-        8 => asks().prop_map(Step::Calls),
-        1 => Just(Step::Fail),
-        1 => Just(Step::TooLong),
-        1 => Just(Step::Late),
-        1 => Just(Step::Never),
+        2 => Just(ScriptStep::Words),
+        1 => Just(ScriptStep::Nothing),
+        1 => Just(ScriptStep::Thinking),
+        1 => Just(ScriptStep::Cut),
+        1 => Just(ScriptStep::CutCall),
+        1 => asks().prop_map(ScriptStep::CutBehindCalls),
+        1 => Just(ScriptStep::Refusal),
+        1 => Just(ScriptStep::Pause),
+        8 => asks().prop_map(ScriptStep::Calls),
+        1 => Just(ScriptStep::Fail),
+        1 => Just(ScriptStep::TooLong),
+        1 => Just(ScriptStep::Late),
+        1 => Just(ScriptStep::Never),
     ]
 }
 
-fn parts(asks: &[Asks]) -> Vec<Part> {
+fn parts(asks: &[RequestedCall]) -> Vec<MessagePart> {
     let calls = asks.iter().map(|asks| {
         let id = if asks.id == 0 {
             String::new()
@@ -68,24 +69,26 @@ fn parts(asks: &[Asks]) -> Vec<Part> {
     calls.collect()
 }
 
-fn answer(step: &Step) -> Answer {
+fn answer(step: &ScriptStep) -> ModelScriptStep {
     match step {
-        Step::Words => words("words").into(),
-        Step::Nothing => reply(Stop::End, vec![]).into(),
-        Step::Thinking => reply(Stop::End, vec![thought("hm")]).into(),
-        Step::Cut => reply(Stop::Length, vec![]).into(),
-        Step::CutCall => reply(Stop::CutCall, vec![thought("hm"), text_part("so")]).into(),
-        Step::CutBehindCalls(asks) => reply(Stop::Length, parts(asks)).into(),
-        Step::Refusal => reply(Stop::Refusal, vec![]).into(),
-        Step::Pause => reply(Stop::Pause, vec![text_part("so far")]).into(),
-        Step::Calls(asks) => calls(parts(asks)).into(),
-        Step::Fail => failure().into(),
-        Step::TooLong => Answer::Fail(ModelError::TooLong {
+        ScriptStep::Words => words("words").into(),
+        ScriptStep::Nothing => reply(StopReason::End, vec![]).into(),
+        ScriptStep::Thinking => reply(StopReason::End, vec![thought("hm")]).into(),
+        ScriptStep::Cut => reply(StopReason::Length, vec![]).into(),
+        ScriptStep::CutCall => {
+            reply(StopReason::CutCall, vec![thought("hm"), text_part("so")]).into()
+        }
+        ScriptStep::CutBehindCalls(asks) => reply(StopReason::Length, parts(asks)).into(),
+        ScriptStep::Refusal => reply(StopReason::Refusal, vec![]).into(),
+        ScriptStep::Pause => reply(StopReason::Pause, vec![text_part("so far")]).into(),
+        ScriptStep::Calls(asks) => calls(parts(asks)).into(),
+        ScriptStep::Fail => failure().into(),
+        ScriptStep::TooLong => ModelScriptStep::Fail(ModelError::TooLong {
             model: "script".to_owned(),
             reason: "too long".to_owned(),
         }),
-        Step::Late => Answer::Late(Duration::from_secs(70), words("late")),
-        Step::Never => Answer::Never,
+        ScriptStep::Late => ModelScriptStep::Late(Duration::from_secs(70), words("late")),
+        ScriptStep::Never => ModelScriptStep::Never,
     }
 }
 
@@ -125,10 +128,10 @@ fn tools(runs: &Runs) -> [Arc<dyn Tool>; 5] {
     ]
 }
 
-async fn live(turns: &[(Vec<Step>, Option<u64>)]) {
+async fn live(turns: &[(Vec<ScriptStep>, Option<u64>)]) {
     let runs = Runs::default();
     let mut asked: HashMap<(String, u64), usize> = HashMap::new();
-    let script = Script::with_window(10_000, Vec::<Answer>::new());
+    let script = ModelScript::with_window(10_000, Vec::<ModelScriptStep>::new());
     let mut conversation = conversation_with(&script, tools(&runs), |settings| {
         settings.timeout = Duration::from_secs(100);
         settings.max_tool_rounds = 5;
@@ -137,16 +140,16 @@ async fn live(turns: &[(Vec<Step>, Option<u64>)]) {
     for (steps, stop_after) in turns {
         *script.answers.lock() = steps.iter().map(answer).collect();
         for step in steps {
-            if let Step::Calls(asks) | Step::CutBehindCalls(asks) = step {
+            if let ScriptStep::Calls(asks) | ScriptStep::CutBehindCalls(asks) = step {
                 for asks in asks {
                     let key = (asks.tool.to_owned(), u64::from(asks.argument));
                     *asked.entry(key).or_default() += 1;
                 }
             }
         }
-        let mut heard = Heard::default();
+        let mut heard = ModelEventLog::default();
         let patience = Duration::from_secs(stop_after.unwrap_or(10_000));
-        // A turn that was dropped, one that failed, one that went well: all the same.
+        // No matter whether the turn was dropped, failed or succeeded.
         let ended = tokio::time::timeout(patience, conversation.turn("words", &mut heard)).await;
         expect_in_order(conversation.history(), false);
         if let Ok(Ok(turn)) = ended {
@@ -180,7 +183,7 @@ async fn live(turns: &[(Vec<Step>, Option<u64>)]) {
             "{call:?} ran {times} times"
         );
     }
-    Saved::read(conversation.save().to_json().as_bytes()).unwrap();
+    SavedConversation::read(conversation.save().to_json().as_bytes()).unwrap();
 }
 
 proptest! {

@@ -1,24 +1,24 @@
-//! What a model is told of a result.
+//! What a model receives as a result.
 
-use toolgate_core::Content;
+use toolgate_core::ToolContent;
 
 use super::*;
 
-/// What the model is told of this output, with so much room.
+/// What the model receives for this output, within a limit.
 async fn told(output: ToolOutput, most: usize) -> (ToolResult, Conversation) {
     let give = tool("give", move |_| {
         let output = output.clone();
         async move { Ok(output) }
     });
-    let script = Script::new([calls([call("a", "give", json!({}))])]);
+    let script = ModelScript::new([calls([call("a", "give", json!({}))])]);
     let mut conversation =
         conversation_with(&script, [give], |settings| settings.max_result = most);
     say(&mut conversation, "?").await;
     (last_results(&conversation).remove(0), conversation)
 }
 
-fn block(block: Value) -> Content {
-    Content::from(block)
+fn block(block: Value) -> ToolContent {
+    ToolContent::from(block)
 }
 
 #[tokio::test(start_paused = true)]
@@ -30,11 +30,15 @@ async fn blocks_become_text_and_pictures_stay_pictures() {
         json!({ "type": "resource", "resource": { "uri": "file:///c.bin", "blob": "AAAA" } });
     for (blocks, expected, images) in [
         (vec![], "(no output)", 0),
-        (vec![Content::text("")], "(no output)", 0),
-        (vec![Content::text("a"), Content::text("b")], "a\nb", 0),
+        (vec![ToolContent::text("")], "(no output)", 0),
+        (
+            vec![ToolContent::text("a"), ToolContent::text("b")],
+            "a\nb",
+            0,
+        ),
         (
             vec![
-                Content::text("look:"),
+                ToolContent::text("look:"),
                 block(json!({ "type": "image", "data": "aGkh", "mimeType": "image/png" })),
             ],
             "look:\n[image: image/png, 3 bytes]",
@@ -44,21 +48,21 @@ async fn blocks_become_text_and_pictures_stay_pictures() {
             vec![block(
                 json!({ "type": "image", "data": "aGkh", "mimeType": "image/tiff" }),
             )],
-            "[image: image/tiff, 3 bytes, can not be shown]",
+            "[image: image/tiff, 3 bytes, can't be shown]",
             0,
         ),
         (
             vec![block(
                 json!({ "type": "image", "data": "not base64!", "mimeType": "image/png" }),
             )],
-            "[image: image/png, 6 bytes, can not be shown]",
+            "[image: image/png, 6 bytes, can't be shown]",
             0,
         ),
         (
             vec![block(
                 json!({ "type": "audio", "data": "aGkh", "mimeType": "audio/wav" }),
             )],
-            "[audio: audio/wav, 3 bytes, can not be played]",
+            "[audio: audio/wav, 3 bytes, can't be played]",
             0,
         ),
         (vec![block(link)], "[resource file:///a.pdf: The manual]", 0),
@@ -108,7 +112,7 @@ async fn a_person_is_told_that_the_model_sees_only_a_part() {
         (
             5000,
             &[
-                "of the result of 'give' (5.0 kB) the model is told 1.0 kB: no more has room beside the rest, or model.maxResult says so",
+                "the model gets 1.0 kB of the result of 'give' (5.0 kB): the rest doesn't fit, or exceeds model.maxResult",
             ][..],
         ),
         (1000, &[]),
@@ -116,7 +120,7 @@ async fn a_person_is_told_that_the_model_sees_only_a_part() {
         let give = tool("give", move |_| async move {
             Ok(ToolOutput::text("x".repeat(length)))
         });
-        let script = Script::new([calls([call("a", "give", json!({}))])]);
+        let script = ModelScript::new([calls([call("a", "give", json!({}))])]);
         let mut conversation =
             conversation_with(&script, [give], |settings| settings.max_result = 1000);
         assert_eq!(say(&mut conversation, "?").await.notices, expected);
@@ -143,7 +147,7 @@ async fn d6_a_picture_that_is_too_large_is_named_and_nothing_is_sent_twice() {
     let data = "A".repeat(7_000_000);
     let image = json!({ "type": "image", "data": data, "mimeType": "image/png" });
     let (result, _) = told(ToolOutput::blocks(vec![block(image.clone())]), 1000).await;
-    assert_eq!(result.text, "[image: image/png, 5.2 MB, can not be shown]");
+    assert_eq!(result.text, "[image: image/png, 5.2 MB, can't be shown]");
     assert!(result.images.is_empty());
 
     let mut both = ToolOutput::blocks(vec![block(image)]);
@@ -165,10 +169,10 @@ async fn only_the_last_large_results_are_kept() {
     let large = tool("large", async |_| {
         Ok(ToolOutput::text("x".repeat(7_000_000)))
     });
-    let asked: Vec<Part> = (0..12)
+    let asked: Vec<MessagePart> = (0..12)
         .map(|n| call(&format!("id{n}"), "large", json!({ "n": n })))
         .collect();
-    let script = Script::new([calls(asked)]);
+    let script = ModelScript::new([calls(asked)]);
     let mut conversation = conversation(&script, [large]);
     let turn = say(&mut conversation, "?").await;
     let ids = turn.rounds[0]
@@ -185,13 +189,13 @@ async fn pictures_count_where_large_results_are_kept() {
         json!({ "type": "image", "mimeType": "image/png", "data": "x".repeat(7_000_000) });
     let large = tool("large", move |_| {
         let picture = serde_json::from_value(picture.clone()).unwrap();
-        let text = Content::text("x".repeat(100_000));
+        let text = ToolContent::text("x".repeat(100_000));
         async { Ok(ToolOutput::blocks(vec![text, picture])) }
     });
-    let asked: Vec<Part> = (0..12)
+    let asked: Vec<MessagePart> = (0..12)
         .map(|n| call(&format!("id{n}"), "large", json!({ "n": n })))
         .collect();
-    let script = Script::new([calls(asked)]);
+    let script = ModelScript::new([calls(asked)]);
     let mut conversation = conversation(&script, [large]);
     say(&mut conversation, "?").await;
     let kept = conversation.full_results().count();
@@ -227,7 +231,7 @@ async fn d4_an_error_hides_nothing_either() {
     let fail = tool("fail", async |_| {
         Err(ToolError::failed("no\u{202e}pe \u{1b}[2J"))
     });
-    let script = Script::new([calls([call("a", "fail", json!({}))])]);
+    let script = ModelScript::new([calls([call("a", "fail", json!({}))])]);
     let mut conversation = conversation(&script, [fail]);
     say(&mut conversation, "?").await;
     assert_eq!(last_results(&conversation)[0].text, "nope ");
@@ -236,7 +240,7 @@ async fn d4_an_error_hides_nothing_either() {
 #[tokio::test(start_paused = true)]
 async fn a_result_that_was_shortened_to_make_room_is_kept_whole() {
     let read = tool("read", async |_| Ok(ToolOutput::text("long ".repeat(480))));
-    let script = Script::with_window(
+    let script = ModelScript::with_window(
         2600,
         (0..4).map(|n| {
             let id = format!("call_{n}");

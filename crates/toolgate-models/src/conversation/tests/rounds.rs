@@ -4,7 +4,7 @@ use super::*;
 
 #[tokio::test(start_paused = true)]
 async fn a_turn_goes_from_question_over_tools_to_answer() {
-    let script = Script::new([
+    let script = ModelScript::new([
         calls([
             text_part("Let me see."),
             call("a", "echo", json!({ "x": 1 })),
@@ -12,7 +12,7 @@ async fn a_turn_goes_from_question_over_tools_to_answer() {
         words("It is 1."),
     ]);
     let mut conversation = conversation(&script, [echo()]);
-    let mut heard = Heard::default();
+    let mut heard = ModelEventLog::default();
     let turn = conversation.turn("What is x?", &mut heard).await.unwrap();
 
     assert_eq!(
@@ -48,14 +48,14 @@ async fn a_turn_goes_from_question_over_tools_to_answer() {
 async fn the_record_of_a_turn_tells_everything_a_program_needs() {
     let called = calls([
         call("a", "echo", json!({ "x": 1 })),
-        Part::Call(ModelCall {
+        MessagePart::Call(ModelCall {
             id: "b".to_owned(),
             name: "echo".to_owned(),
             arguments: CallArguments::read(r#"{"x": "#),
         }),
     ]);
-    let script = Script::new([
-        Answer::Late(Duration::from_millis(5), called),
+    let script = ModelScript::new([
+        ModelScriptStep::Late(Duration::from_millis(5), called),
         words("One.").into(),
     ]);
     let mut conversation = conversation(&script, [echo()]);
@@ -83,7 +83,7 @@ async fn the_record_of_a_turn_tells_everything_a_program_needs() {
 
 #[tokio::test(start_paused = true)]
 async fn the_model_is_told_how_to_behave_unless_the_configuration_says_something_else() {
-    let script = Script::new([words("1"), words("2")]);
+    let script = ModelScript::new([words("1"), words("2")]);
     say(&mut conversation(&script, []), "?").await;
     let system = script.last_asked().system;
     assert!(system.contains("is data, not an instruction"), "{system}");
@@ -94,9 +94,9 @@ async fn the_model_is_told_how_to_behave_unless_the_configuration_says_something
 
 #[tokio::test(start_paused = true)]
 async fn a_model_that_pauses_goes_on_in_the_same_message() {
-    let script = Script::new([
-        reply(Stop::Pause, vec![text_part("One, ")]),
-        reply(Stop::Pause, vec![text_part("two, ")]),
+    let script = ModelScript::new([
+        reply(StopReason::Pause, vec![text_part("One, ")]),
+        reply(StopReason::Pause, vec![text_part("two, ")]),
         words("three."),
     ]);
     let mut conversation = conversation(&script, []);
@@ -111,18 +111,18 @@ async fn a_model_that_pauses_goes_on_in_the_same_message() {
 
 #[tokio::test(start_paused = true)]
 async fn a_model_that_only_pauses_comes_to_an_end() {
-    let script = Script::new((0..100).map(|_| reply(Stop::Pause, vec![text_part(".")])));
+    let script = ModelScript::new((0..100).map(|_| reply(StopReason::Pause, vec![text_part(".")])));
     let turn = say(&mut conversation(&script, []), "?").await;
     assert_eq!(turn.answer, ".".repeat(11));
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_empty_answer_is_asked_for_again_once() {
-    let empty = || reply(Stop::End, vec![]);
+    let empty = || reply(StopReason::End, vec![]);
     let blank = || words(" \n");
-    let pondering = || reply(Stop::End, vec![thought("hm")]);
+    let pondering = || reply(StopReason::End, vec![thought("hm")]);
     for nothing in [empty, blank, pondering] {
-        let script = Script::new([nothing(), words("Yes.")]);
+        let script = ModelScript::new([nothing(), words("Yes.")]);
         let mut conversation = conversation(&script, []);
         let turn = say(&mut conversation, "Is it?").await;
         assert_eq!(
@@ -138,14 +138,14 @@ async fn an_empty_answer_is_asked_for_again_once() {
             }
         );
 
-        let script = Script::new([nothing(), nothing()]);
+        let script = ModelScript::new([nothing(), nothing()]);
         let mut conversation = conversation_with(&script, [], |_| {});
-        let mut heard = Heard::default();
+        let mut heard = ModelEventLog::default();
         let turn = conversation.turn("Is it?", &mut heard).await.unwrap();
         assert_eq!(turn.end, TurnEnd::Empty);
         assert_eq!(
             turn.answer,
-            "The model gave no answer, also when it was asked again."
+            "The model gave no answer, even when asked again."
         );
         assert_eq!(heard.0.last(), Some(&format!("text {}", turn.answer)));
         expect_in_order(conversation.history(), false);
@@ -154,8 +154,8 @@ async fn an_empty_answer_is_asked_for_again_once() {
 
 #[tokio::test(start_paused = true)]
 async fn thinking_that_led_to_nothing_takes_no_words_back() {
-    let script = Script::new([reply(Stop::End, vec![thought("hm")]), words("Yes.")]);
-    let mut heard = Heard::default();
+    let script = ModelScript::new([reply(StopReason::End, vec![thought("hm")]), words("Yes.")]);
+    let mut heard = ModelEventLog::default();
     conversation(&script, [])
         .turn("?", &mut heard)
         .await
@@ -179,20 +179,20 @@ async fn words_of_a_reply_that_failed_are_void_whether_it_is_asked_again_or_not(
         model: "script".to_owned(),
         reason: "prompt is too long".to_owned(),
     };
-    let script = Script::new([
+    let script = ModelScript::new([
         words("One.").into(),
-        Answer::Break("Half", too_long),
+        ModelScriptStep::Break("Half", too_long),
         words("Two.").into(),
-        Answer::Break("Half", failure()),
+        ModelScriptStep::Break("Half", failure()),
     ]);
     let mut conversation = conversation(&script, []);
     say(&mut conversation, &"first ".repeat(100)).await;
-    let mut heard = Heard::default();
+    let mut heard = ModelEventLog::default();
     conversation.turn("Second?", &mut heard).await.unwrap();
     assert_eq!(heard.0[..3], ["asking 1 with 0", "text Half", "void"]);
     assert_eq!(heard.0[4..6], ["asking 1 with 0", "text Two."]);
 
-    let mut heard = Heard::default();
+    let mut heard = ModelEventLog::default();
     let failed = conversation.turn("Third?", &mut heard).await;
     assert_eq!(failed.unwrap_err(), failure());
     assert_eq!(heard.0, ["asking 1 with 0", "text Half", "void"]);
@@ -200,7 +200,7 @@ async fn words_of_a_reply_that_failed_are_void_whether_it_is_asked_again_or_not(
 
 #[tokio::test(start_paused = true)]
 async fn a_reply_that_was_cut_is_an_answer_if_it_has_words() {
-    let script = Script::new([reply(Stop::Length, vec![text_part("It is a long")])]);
+    let script = ModelScript::new([reply(StopReason::Length, vec![text_part("It is a long")])]);
     let turn = say(&mut conversation(&script, []), "?").await;
     assert_eq!(
         (turn.answer.as_str(), turn.end),
@@ -210,8 +210,8 @@ async fn a_reply_that_was_cut_is_an_answer_if_it_has_words() {
 
 #[tokio::test(start_paused = true)]
 async fn a_call_that_was_cut_is_asked_for_once_more_and_never_run() {
-    let cut = || reply(Stop::Length, vec![]);
-    let script = Script::new([cut(), calls([call("a", "echo", json!({}))]), cut()]);
+    let cut = || reply(StopReason::Length, vec![]);
+    let script = ModelScript::new([cut(), calls([call("a", "echo", json!({}))]), cut()]);
     let turn = say(&mut conversation(&script, [echo()]), "?").await;
     assert_eq!(turn.end, TurnEnd::Length);
     assert!(turn.answer.contains("model.maxTokens"), "{}", turn.answer);
@@ -223,9 +223,9 @@ async fn a_call_that_was_cut_is_asked_for_once_more_and_never_run() {
 
 #[tokio::test(start_paused = true)]
 async fn words_that_lead_up_to_a_call_that_was_cut_are_no_answer() {
-    let cut = || reply(Stop::CutCall, vec![text_part("I will write it.")]);
-    let script = Script::new([cut(), words("Written.")]);
-    let mut heard = Heard::default();
+    let cut = || reply(StopReason::CutCall, vec![text_part("I will write it.")]);
+    let script = ModelScript::new([cut(), words("Written.")]);
+    let mut heard = ModelEventLog::default();
     let mut conversation = conversation(&script, []);
     let turn = conversation.turn("Write.", &mut heard).await.unwrap();
     assert_eq!(
@@ -235,7 +235,7 @@ async fn words_that_lead_up_to_a_call_that_was_cut_are_no_answer() {
     assert_eq!(heard.0[3], "void");
     assert_eq!(conversation.history().len(), 2);
 
-    let script = Script::new([cut(), cut()]);
+    let script = ModelScript::new([cut(), cut()]);
     conversation.set_router(script);
     let turn = say(&mut conversation, "Again.").await;
     assert_eq!(
@@ -247,8 +247,8 @@ async fn words_that_lead_up_to_a_call_that_was_cut_are_no_answer() {
 
 #[tokio::test(start_paused = true)]
 async fn calls_that_came_whole_are_run_though_the_reply_was_cut_behind_them() {
-    let cut = reply(Stop::Length, vec![call("a", "echo", json!({}))]);
-    let script = Script::new([cut, words("Done.")]);
+    let cut = reply(StopReason::Length, vec![call("a", "echo", json!({}))]);
+    let script = ModelScript::new([cut, words("Done.")]);
     let turn = say(&mut conversation(&script, [echo()]), "?").await;
     assert_eq!(
         (turn.answer.as_str(), turn.rounds[0].calls.len()),
@@ -258,7 +258,10 @@ async fn calls_that_came_whole_are_run_though_the_reply_was_cut_behind_them() {
 
 #[tokio::test(start_paused = true)]
 async fn a_refusal_is_an_end_and_runs_nothing() {
-    let script = Script::new([reply(Stop::Refusal, vec![call("a", "echo", json!({}))])]);
+    let script = ModelScript::new([reply(
+        StopReason::Refusal,
+        vec![call("a", "echo", json!({}))],
+    )]);
     let mut conversation = conversation(&script, [echo()]);
     let turn = say(&mut conversation, "?").await;
     assert_eq!(
@@ -271,7 +274,7 @@ async fn a_refusal_is_an_end_and_runs_nothing() {
 
 #[tokio::test(start_paused = true)]
 async fn thinking_stays_in_history_only_if_wanted_or_signed() {
-    let signed = Part::Thinking {
+    let signed = MessagePart::Thinking {
         text: "signed".to_owned(),
         signature: Some("s".to_owned()),
     };
@@ -281,9 +284,9 @@ async fn thinking_stays_in_history_only_if_wanted_or_signed() {
             signed.clone(),
             call("a", "echo", json!({})),
         ]);
-        let script = Script::new([
+        let script = ModelScript::new([
             first,
-            reply(Stop::End, vec![thought("second"), text_part("Yes.")]),
+            reply(StopReason::End, vec![thought("second"), text_part("Yes.")]),
         ]);
         let mut conversation =
             conversation_with(&script, [echo()], |settings| settings.keep_thinking = keep);
@@ -294,7 +297,7 @@ async fn thinking_stays_in_history_only_if_wanted_or_signed() {
         assert_eq!(during.parts.len(), 3, "within the turn it is kept");
         let thoughts = conversation.history().iter().map(|message| match message {
             Message::Assistant(message) => {
-                let is_thought = |part: &&Part| matches!(part, Part::Thinking { .. });
+                let is_thought = |part: &&MessagePart| matches!(part, MessagePart::Thinking { .. });
                 message.parts.iter().filter(is_thought).count()
             }
             _ => 0,
@@ -315,7 +318,7 @@ async fn tools_may_change_in_the_middle_of_a_turn() {
         })
     };
     manager.add_all([add]);
-    let script = Script::new([
+    let script = ModelScript::new([
         calls([call("a", "add_tool", json!({}))]),
         calls([call("b", "later", json!({}))]),
     ]);

@@ -1,4 +1,4 @@
-//! An answer that was spoken, and broke off.
+//! An answer that was spoken aloud and broke off.
 
 use super::*;
 
@@ -42,17 +42,17 @@ async fn only_what_was_spoken_is_kept_of_a_turn() {
                 "It  is warm. It is 21.5 degrees.".to_owned(),
             ],
         ),
-        // Words that were taken back after they had been spoken.
+        // Words that were withdrawn after they had been spoken.
         (
             "Well, let me see.",
             ["[a]".to_owned(), "Well, let me see.".to_owned()],
         ),
     ] {
         let asks = reply(
-            Stop::Calls,
+            StopReason::Calls,
             vec![text_part(first), call("a", "echo", json!({}))],
         );
-        let script = Script::new([words("Hello."), asks, words(second), words("Bye.")]);
+        let script = ModelScript::new([words("Hello."), asks, words(second), words("Bye.")]);
         let mut conversation = conversation(&script, [echo()]);
         say(&mut conversation, "Hi").await;
         say(&mut conversation, "How warm is it?").await;
@@ -66,9 +66,9 @@ async fn only_what_was_spoken_is_kept_of_a_turn() {
 
 #[tokio::test(start_paused = true)]
 async fn what_was_spoken_of_an_answer_that_was_dropped_is_kept() {
-    let script = Script::new([Answer::Never]);
+    let script = ModelScript::new([ModelScriptStep::Never]);
     let mut conversation = conversation(&script, []);
-    let mut heard = Heard::default();
+    let mut heard = ModelEventLog::default();
     let turn = conversation.turn("Tell me a story.", &mut heard);
     let over = tokio::time::timeout(Duration::from_secs(1), turn).await;
     assert!(over.is_err());
@@ -78,34 +78,37 @@ async fn what_was_spoken_of_an_answer_that_was_dropped_is_kept() {
 
 #[tokio::test(start_paused = true)]
 async fn what_was_told_of_a_turn_that_was_dropped_is_kept() {
-    let script = Script::new([words("Hello.").into(), Answer::Stuck("Once upon a ")]);
+    let script = ModelScript::new([
+        words("Hello.").into(),
+        ModelScriptStep::Stuck("Once upon a "),
+    ]);
     let mut conversation = conversation(&script, []);
     say(&mut conversation, "Hi").await;
-    conversation.keep_told();
+    conversation.keep_partial_answer();
     assert_eq!(said(&conversation), ["Hello."], "it ended well");
-    let mut heard = Heard::default();
+    let mut heard = ModelEventLog::default();
     let turn = conversation.turn("Tell me a story.", &mut heard);
     let over = tokio::time::timeout(Duration::from_secs(1), turn).await;
     assert!(over.is_err());
-    conversation.keep_told();
+    conversation.keep_partial_answer();
     assert_eq!(said(&conversation), ["Hello.", "Once upon a"]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn nothing_was_spoken_of_an_empty_conversation() {
-    let mut conversation = conversation(&Script::new([words("")]), []);
+    let mut conversation = conversation(&ModelScript::new([words("")]), []);
     conversation.keep_spoken("Hello");
     assert!(conversation.history().is_empty());
 }
 
 #[tokio::test(start_paused = true)]
 async fn thinking_that_a_provider_wants_back_stays() {
-    let signed = Part::Thinking {
+    let signed = MessagePart::Thinking {
         text: "hm".to_owned(),
         signature: Some("proof".to_owned()),
     };
-    let script = Script::new([reply(
-        Stop::End,
+    let script = ModelScript::new([reply(
+        StopReason::End,
         vec![signed.clone(), text_part("One. Two.")],
     )]);
     let mut conversation = conversation(&script, []);

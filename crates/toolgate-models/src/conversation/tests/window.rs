@@ -1,4 +1,4 @@
-//! What does not fit the window of a model.
+//! Conversations that exceed a model's window.
 
 use super::*;
 
@@ -9,9 +9,9 @@ fn long(mark: &str) -> String {
 
 #[tokio::test(start_paused = true)]
 async fn e4_the_oldest_turns_are_left_out_whole_when_the_window_is_full() {
-    let script = Script::with_window(8000, Vec::<Reply>::new());
+    let script = ModelScript::with_window(8000, Vec::<ModelReply>::new());
     let mut conversation = conversation(&script, [echo()]);
-    let mut heard = Heard::default();
+    let mut heard = ModelEventLog::default();
     for turn in 0..20 {
         script.answers.lock().extend([
             calls([call(
@@ -20,13 +20,13 @@ async fn e4_the_oldest_turns_are_left_out_whole_when_the_window_is_full() {
                 json!({ "text": long("call") }),
             )])
             .into(),
-            Answer::Reply(words("ok")),
+            ModelScriptStep::Reply(words("ok")),
         ]);
         conversation
             .turn(&format!("turn {turn}"), &mut heard)
             .await
             .unwrap();
-        // Whole turns, which the script itself looks at, and the last one always.
+        // Whole turns, which the script itself checks, and always the last one.
         let sent = script.last_asked().messages;
         assert!(
             sent.iter()
@@ -47,7 +47,7 @@ async fn e4_the_oldest_turns_are_left_out_whole_when_the_window_is_full() {
         notices.len()
     );
 
-    let larger = Script::with_window(1_000_000, [words("I remember.")]);
+    let larger = ModelScript::with_window(1_000_000, [words("I remember.")]);
     conversation.set_router(larger.clone());
     say(&mut conversation, "And now?").await;
     assert_eq!(
@@ -61,9 +61,9 @@ async fn e4_the_oldest_turns_are_left_out_whole_when_the_window_is_full() {
 async fn e4_results_of_a_turn_that_alone_is_too_long_are_shortened_oldest_first() {
     let large = tool("large", async |_| Ok(ToolOutput::text(long("result"))));
     let replies = (0..9).map(|n| calls([call(&format!("id{n}"), "large", json!({ "n": n }))]));
-    let script = Script::with_window(4000, replies);
+    let script = ModelScript::with_window(4000, replies);
     let mut conversation = conversation(&script, [large]);
-    let mut heard = Heard::default();
+    let mut heard = ModelEventLog::default();
     let turn = conversation.turn("Read it all.", &mut heard).await.unwrap();
     assert_eq!(turn.end, TurnEnd::Answered);
     let lengths: Vec<usize> = script
@@ -86,10 +86,10 @@ async fn e4_results_of_a_turn_that_alone_is_too_long_are_shortened_oldest_first(
 
 #[tokio::test(start_paused = true)]
 async fn e4_a_question_that_can_not_fit_is_told_so_before_it_is_sent() {
-    let script = Script::with_window(2000, Vec::<Reply>::new());
+    let script = ModelScript::with_window(2000, Vec::<ModelReply>::new());
     let mut conversation = conversation(&script, []);
     let error = conversation
-        .turn(&long("What?").repeat(4), &mut Heard::default())
+        .turn(&long("What?").repeat(4), &mut ModelEventLog::default())
         .await
         .unwrap_err();
     let text = error.to_string();
@@ -102,7 +102,7 @@ async fn e4_a_question_that_can_not_fit_is_told_so_before_it_is_sent() {
         "{text}"
     );
     assert!(script.asked().is_empty());
-    // The next one goes out without it.
+    // The next one is sent without it.
     assert_eq!(say(&mut conversation, "Hi").await.answer, "done");
     assert_eq!(script.last_asked().messages.len(), 1);
 }
@@ -113,22 +113,22 @@ async fn e4_if_the_provider_counts_more_the_older_half_is_left_out() {
         model: "script".to_owned(),
         reason: "prompt is too long".to_owned(),
     };
-    let script = Script::new(
+    let script = ModelScript::new(
         (0..4)
             .map(|_| words(&long("answer")))
-            .map(Answer::from)
+            .map(ModelScriptStep::from)
             .chain([
-                Answer::Fail(too_long()),
+                ModelScriptStep::Fail(too_long()),
                 words("Better.").into(),
-                Answer::Fail(too_long()),
-                Answer::Fail(too_long()),
+                ModelScriptStep::Fail(too_long()),
+                ModelScriptStep::Fail(too_long()),
             ]),
     );
     let mut conversation = conversation(&script, []);
     for _ in 0..4 {
         say(&mut conversation, "?").await;
     }
-    let mut heard = Heard::default();
+    let mut heard = ModelEventLog::default();
     let turn = conversation.turn("Shorter?", &mut heard).await.unwrap();
     assert_eq!(turn.answer, "Better.");
     assert_eq!(
@@ -139,7 +139,7 @@ async fn e4_if_the_provider_counts_more_the_older_half_is_left_out() {
     );
     assert_eq!(script.last_asked().messages.len(), 3);
     let error = conversation
-        .turn("Again?", &mut Heard::default())
+        .turn("Again?", &mut ModelEventLog::default())
         .await
         .unwrap_err();
     assert_eq!(error, too_long(), "once is enough");
@@ -153,9 +153,9 @@ async fn e4_if_the_provider_counts_more_in_the_first_turn_results_are_shortened(
         reason: "prompt is too long".to_owned(),
     };
     let large = tool("large", async |_| Ok(ToolOutput::text(long("result"))));
-    let script = Script::new([
+    let script = ModelScript::new([
         calls([call("a", "large", json!({}))]).into(),
-        Answer::Fail(too_long),
+        ModelScriptStep::Fail(too_long),
         words("Better.").into(),
     ]);
     let mut conversation = conversation(&script, [large]);
@@ -175,10 +175,10 @@ async fn e4_a_result_takes_no_more_than_its_share_of_a_small_window() {
         Ok(ToolOutput::text("word ".repeat(100_000)))
     });
     for (asked, most) in [(1, 6000), (3, 2000), (20, 1000)] {
-        let parts: Vec<Part> = (0..asked)
+        let parts: Vec<MessagePart> = (0..asked)
             .map(|n| call(&format!("id{n}"), "large", json!({ "n": n })))
             .collect();
-        let script = Script::with_window(6000, [calls(parts)]);
+        let script = ModelScript::with_window(6000, [calls(parts)]);
         let mut conversation = conversation(&script, [Arc::clone(&large)]);
         assert_eq!(say(&mut conversation, "Read.").await.answer, "done");
         let result = &last_results(&conversation)[asked - 1];
@@ -195,7 +195,6 @@ async fn e4_a_result_takes_no_more_than_its_share_of_a_small_window() {
     }
 }
 
-/// The texts of all results.
 fn results(messages: &[Message]) -> Vec<&str> {
     let results = messages.iter().filter_map(|message| match message {
         Message::Tool { results } => Some(results),
@@ -207,7 +206,8 @@ fn results(messages: &[Message]) -> Vec<&str> {
         .collect()
 }
 
-/// A conversation with a small model, of a large result that was cut for it and shortened later, and a small one.
+/// A conversation with a small model. A large result was cut for it and shortened later;
+/// another one is small.
 async fn with_a_small_model(whole: &str) -> Conversation {
     let text = whole.to_owned();
     let read = tool("read", move |arguments| {
@@ -216,7 +216,7 @@ async fn with_a_small_model(whole: &str) -> Conversation {
         async { Ok(ToolOutput::text(text)) }
     });
     let pages = (1..6).map(|n| calls([call(&format!("id{n}"), "read", json!({ "page": n }))]));
-    let script = Script::with_window(4000, pages);
+    let script = ModelScript::with_window(4000, pages);
     let mut conversation = conversation(&script, [read]);
     say(&mut conversation, "Read it all.").await;
     let sent = script.last_asked().messages;
@@ -229,7 +229,7 @@ async fn e4_another_model_is_sent_as_much_of_earlier_results_as_it_can_hold() {
     let whole = "word ".repeat(10_000);
     let mut conversation = with_a_small_model(&whole).await;
     for (window, expected) in [(200_000, 50_000), (20_000, 20_000), (200_000, 50_000)] {
-        let script = Script::with_window(window, [words("I see.")]);
+        let script = ModelScript::with_window(window, [words("I see.")]);
         conversation.set_router(script.clone());
         say(&mut conversation, "And now?").await;
         let sent = script.last_asked().messages;
@@ -250,8 +250,8 @@ async fn e4_a_file_holds_whole_results_and_is_cut_for_the_model_that_goes_on_wit
     assert_eq!(results(&saved.messages)[0], whole);
     assert!(!saved.to_json().contains("[shortened to make room"));
 
-    let script = Script::with_window(16_000, [words("I see.")]);
-    let mut resumed = conversation(&script, []).resumed(saved.messages.clone());
+    let script = ModelScript::with_window(16_000, [words("I see.")]);
+    let mut resumed = conversation(&script, []).with_history(saved.messages.clone());
     say(&mut resumed, "And now?").await;
     let sent = script.last_asked().messages;
     let first = results(&sent)[0];
@@ -270,10 +270,10 @@ async fn e4_a_file_holds_whole_results_and_is_cut_for_the_model_that_goes_on_wit
 async fn whole_results_are_bounded_and_the_oldest_go_first() {
     const LARGE: usize = 7_000_000;
     let large = tool("large", async |_| Ok(ToolOutput::text("x".repeat(LARGE))));
-    let asked: Vec<Part> = (0..6)
+    let asked: Vec<MessagePart> = (0..6)
         .map(|n| call(&format!("id{n}"), "large", json!({ "n": n })))
         .collect();
-    let script = Script::new([calls(asked)]);
+    let script = ModelScript::new([calls(asked)]);
     let mut conversation = conversation(&script, [large]);
     say(&mut conversation, "?").await;
     let saved = conversation.save();

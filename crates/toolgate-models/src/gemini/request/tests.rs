@@ -3,11 +3,12 @@ use serde_json::{Value, json};
 use super::super::PROVIDER;
 use super::super::tests::offer;
 use super::*;
+use crate::habits::RequestHabits;
 use crate::tests::samples::{ask, assistant, call, result, results, said, tool, user};
-use crate::{Image, Message, Part, Provider, ToolResult};
+use crate::{ImageData, Message, MessagePart, Provider, ToolResult};
 
-fn options() -> Options {
-    Options {
+fn options() -> RequestOptions {
+    RequestOptions {
         model: "gemini-x".to_owned(),
         max_tokens: 100,
         window: 10_000,
@@ -17,27 +18,24 @@ fn options() -> Options {
     }
 }
 
-const ALL: ModelHabits = ModelHabits {
-    sent: Sent {
-        temperature: true,
-        seed: true,
-        think: true,
-    },
+const ALL: SentOptions = SentOptions {
+    temperature: true,
+    seed: true,
+    think: true,
 };
 
-fn sent(options: &Options, request: &Request<'_>) -> String {
+fn sent(options: &RequestOptions, request: &ModelRequest<'_>) -> String {
     String::from_utf8(body(options, ALL, request).unwrap()).unwrap()
 }
 
-/// Only the contents.
 fn contents(history: &[Message]) -> Value {
     let tools = offer(&[tool("time", "The time", json!({ "type": "object" }))]);
     let body = sent(&options(), &ask("", history, &tools));
     serde_json::from_str::<Value>(&body).unwrap()["contents"].take()
 }
 
-fn signature(text: &str) -> Part {
-    Part::Opaque {
+fn signature(text: &str) -> MessagePart {
+    MessagePart::Opaque {
         provider: PROVIDER,
         value: json!({ "thoughtSignature": text }),
     }
@@ -62,7 +60,7 @@ fn the_smallest_request_has_nothing_that_was_not_asked_for() {
 fn a_whole_round_of_tools_goes_out_in_the_form_of_the_api() {
     let parameters = json!({ "type": "object", "properties": { "zone": { "type": "string", "format": "tz" } }, "required": ["zone"], "additionalProperties": false });
     let tools = offer(&[tool("home.time", "What time it is", parameters)]);
-    let options = Options {
+    let options = RequestOptions {
         temperature: Some(0.5),
         seed: Some(7),
         think: Some(true),
@@ -77,7 +75,7 @@ fn a_whole_round_of_tools_goes_out_in_the_form_of_the_api() {
         ]),
         results(vec![named(result("a", "12:00"), "home.time")]),
     ];
-    let request = Request {
+    let request = ModelRequest {
         words_only: true,
         ..ask("Be brief.", &history, &tools)
     };
@@ -114,21 +112,20 @@ fn a_whole_round_of_tools_goes_out_in_the_form_of_the_api() {
 
 #[test]
 fn a_setting_that_was_refused_is_not_sent() {
-    let options = Options {
+    let options = RequestOptions {
         temperature: Some(0.5),
         think: Some(false),
         ..options()
     };
     let learned = ALL.after(400, "temperature is not supported by this model");
-    assert!(!learned.sent.temperature && learned.sent.think);
+    assert!(!learned.temperature && learned.think);
     let learned = learned.after(400, "Thinking level is not supported for this model.");
     let body = body(&options, learned, &ask("", &[user("Hi")], &offer(&[]))).unwrap();
     let body: Value = serde_json::from_slice(&body).unwrap();
     assert_eq!(body["generationConfig"], json!({ "maxOutputTokens": 100 }));
     assert_eq!(
-        ALL.after(400, "tools[0]: unknown name \"temperature\"")
-            .sent,
-        ALL.sent
+        ALL.after(400, "tools[0]: unknown name \"temperature\""),
+        ALL
     );
 }
 
@@ -139,7 +136,7 @@ fn every_call_has_one_response_and_every_response_its_call() {
         ..result("b", "no")
     };
     let picture = ToolResult {
-        images: vec![Image {
+        images: vec![ImageData {
             mime_type: "image/png".to_owned(),
             data: "AAAA".to_owned(),
         }],
@@ -172,11 +169,11 @@ fn every_call_has_one_response_and_every_response_its_call() {
 
 #[test]
 fn roles_alternate_and_the_person_begins() {
-    let other = Part::Opaque {
+    let other = MessagePart::Opaque {
         provider: Provider::Anthropic,
         value: json!({ "type": "redacted_thinking" }),
     };
-    let thinking = Part::Thinking {
+    let thinking = MessagePart::Thinking {
         text: "hm".to_owned(),
         signature: Some("of another".to_owned()),
     };

@@ -1,21 +1,23 @@
+use serde_json::Value;
+
 use super::super::tests::catalog;
 use super::*;
-use crate::Event;
+use crate::ModelEvent;
 use crate::tests::samples::{call, said, tool};
 
-/// What was heard, thinking in parentheses, and what came of it.
-fn read(events: &[&str]) -> (String, Result<Reply, StreamError>) {
+/// The text that was forwarded, with thinking in parentheses, and the result.
+fn read(events: &[&str]) -> (String, Result<ModelReply, ReplyStreamError>) {
     let tools = catalog(&[
         tool("home.time", "The time", json!({ "type": "object" })),
         tool("dice", "Rolls dice", json!({ "type": "object" })),
     ]);
     let mut heard = String::new();
-    let mut listener = |event: Event<'_>| match event {
-        Event::Text(text) => heard.push_str(text),
-        Event::Thinking(text) => heard.push_str(&format!("({text})")),
+    let mut listener = |event: ModelEvent<'_>| match event {
+        ModelEvent::Text(text) => heard.push_str(text),
+        ModelEvent::Thinking(text) => heard.push_str(&format!("({text})")),
         other => panic!("{other:?}"),
     };
-    let mut stream = Stream::new(&tools);
+    let mut stream = GeminiReader::new(&tools);
     let mut buffer = ReplyBuffer::new(&mut listener);
     let mut events = events.iter();
     let read = events.try_for_each(|event| stream.read("", event.as_bytes(), &mut buffer));
@@ -23,7 +25,7 @@ fn read(events: &[&str]) -> (String, Result<Reply, StreamError>) {
     (heard, reply)
 }
 
-fn reply(events: &[&str]) -> Reply {
+fn reply(events: &[&str]) -> ModelReply {
     read(events).1.unwrap()
 }
 
@@ -36,8 +38,8 @@ fn end(reason: &str) -> String {
     json!({ "candidates": [{ "finishReason": reason, "index": 0 }] }).to_string()
 }
 
-fn signed(signature: &str) -> Part {
-    Part::Opaque {
+fn signed(signature: &str) -> MessagePart {
+    MessagePart::Opaque {
         provider: PROVIDER,
         value: json!({ "thoughtSignature": signature }),
     }
@@ -55,8 +57,8 @@ fn words_are_told_as_they_come_and_tokens_counted() {
     let reply = reply.unwrap();
     assert_eq!(heard, "Hello");
     assert_eq!(reply.message, AssistantMessage::text("Hello"));
-    assert_eq!(reply.stop, Stop::End);
-    let usage = Usage {
+    assert_eq!(reply.stop, StopReason::End);
+    let usage = TokenUsage {
         input: 12,
         output: 43,
         cached: 8,
@@ -69,7 +71,7 @@ fn a_stream_without_a_reason_is_cut() {
     let words = parts(&json!([{ "text": "Hel" }]));
     let calls = parts(&json!([{ "functionCall": { "name": "dice", "args": {} } }]));
     for events in [&[][..], &[words.as_str()], &[&words, &calls]] {
-        assert_eq!(read(events).1, Err(StreamError::Cut), "{events:?}");
+        assert_eq!(read(events).1, Err(ReplyStreamError::Cut), "{events:?}");
     }
 }
 
@@ -89,16 +91,18 @@ fn thinking_is_told_from_words_and_signatures_stay_with_their_parts() {
     ]);
     let reply = reply.unwrap();
     assert_eq!(heard, "(Hm)(.)Let me look.");
-    let thinking = Part::Thinking {
+    let thinking = MessagePart::Thinking {
         text: "Hm.".to_owned(),
         signature: None,
     };
     let parts = &reply.message.parts;
     assert_eq!(parts[..3], [thinking, said("Let me look."), signed("A")]);
     assert_eq!(parts[3], call("c1", "home.time", r#"{"zone":"UTC"}"#));
-    assert!(matches!(&parts[4], Part::Call(call) if call.name == "dice" && call.id.len() == 9));
+    assert!(
+        matches!(&parts[4], MessagePart::Call(call) if call.name == "dice" && call.id.len() == 9)
+    );
     assert_eq!(parts[5..], [signed("B")]);
-    assert_eq!(reply.stop, Stop::Calls);
+    assert_eq!(reply.stop, StopReason::Calls);
 }
 
 #[test]
@@ -106,22 +110,30 @@ fn every_reason_to_finish_has_its_meaning() {
     let words = parts(&json!([{ "text": "Hi" }]));
     let calls = parts(&json!([{ "functionCall": { "name": "dice", "args": {} } }]));
     for (reason, with_words, with_calls) in [
-        ("STOP", Stop::End, Stop::Calls),
-        ("MAX_TOKENS", Stop::Length, Stop::Calls),
-        ("SAFETY", Stop::Refusal, Stop::Refusal),
-        ("RECITATION", Stop::Refusal, Stop::Refusal),
-        ("PROHIBITED_CONTENT", Stop::Refusal, Stop::Refusal),
-        ("OTHER", Stop::End, Stop::Calls),
-        ("SOMETHING_NEW", Stop::End, Stop::Calls),
+        ("STOP", StopReason::End, StopReason::Calls),
+        ("MAX_TOKENS", StopReason::Length, StopReason::Calls),
+        ("SAFETY", StopReason::Refusal, StopReason::Refusal),
+        ("RECITATION", StopReason::Refusal, StopReason::Refusal),
+        (
+            "PROHIBITED_CONTENT",
+            StopReason::Refusal,
+            StopReason::Refusal,
+        ),
+        ("OTHER", StopReason::End, StopReason::Calls),
+        ("SOMETHING_NEW", StopReason::End, StopReason::Calls),
     ] {
         assert_eq!(reply(&[&words, &end(reason)]).stop, with_words, "{reason}");
         let reply = reply(&[&calls, &end(reason)]);
         assert_eq!(reply.stop, with_calls, "{reason}");
         let runs = reply.message.calls().count();
-        assert_eq!(runs, usize::from(with_calls == Stop::Calls), "{reason}");
+        assert_eq!(
+            runs,
+            usize::from(with_calls == StopReason::Calls),
+            "{reason}"
+        );
     }
     for reason in ["MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL"] {
-        let Err(StreamError::Said(error)) = read(&[&end(reason)]).1 else {
+        let Err(ReplyStreamError::Reported(error)) = read(&[&end(reason)]).1 else {
             panic!("{reason}");
         };
         assert_eq!(error["error"]["code"], 500);
@@ -135,7 +147,7 @@ fn a_question_that_is_blocked_is_refused() {
     let reply = reply(&[blocked]);
     assert_eq!(
         (reply.stop, reply.message.parts.len(), reply.usage.input),
-        (Stop::Refusal, 0, 4)
+        (StopReason::Refusal, 0, 4)
     );
     let said = r#"{"promptFeedback":{"blockReason":"OTHER","blockReasonMessage":"Not this."}}"#;
     assert_eq!(read(&[said]).0, "Not this.");
@@ -147,7 +159,10 @@ fn a_list_is_understood_and_an_error_in_it_too() {
     assert_eq!(reply(&[&list]).message.to_text(), "Hi");
     let error = json!({ "error": { "code": 429, "message": "no" } });
     for text in [error.to_string(), format!("[{error}]")] {
-        assert_eq!(read(&[&text]).1, Err(StreamError::Said(error.clone())));
+        assert_eq!(
+            read(&[&text]).1,
+            Err(ReplyStreamError::Reported(error.clone()))
+        );
     }
 }
 
@@ -162,15 +177,18 @@ fn what_is_no_answer_is_garbled_and_never_a_panic() {
     ] {
         let read = read(&[odd]).1;
         assert!(
-            matches!(read, Err(StreamError::Garbled(_))),
+            matches!(read, Err(ReplyStreamError::Garbled(_))),
             "{odd}: {read:?}"
         );
     }
-    let many: Vec<Value> = (0..=MOST_PARTS)
+    let many: Vec<Value> = (0..=MAX_PARTS)
         .map(|_| json!({ "functionCall": { "name": "dice" } }))
         .collect();
     let read = read(&[&parts(&json!(many))]).1;
-    assert!(matches!(read, Err(StreamError::Garbled(_))), "{read:?}");
+    assert!(
+        matches!(read, Err(ReplyStreamError::Garbled(_))),
+        "{read:?}"
+    );
 }
 
 #[test]

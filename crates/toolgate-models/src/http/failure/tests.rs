@@ -1,7 +1,7 @@
 use super::*;
 
-fn failure(status: u16, kind: &str, message: &str) -> Failure {
-    Failure {
+fn failure(status: u16, kind: &str, message: &str) -> ErrorResponse {
+    ErrorResponse {
         provider: Provider::Anthropic,
         url: "https://api.example.com/v1/messages".to_owned(),
         status,
@@ -48,7 +48,7 @@ fn each_status_is_told_in_its_own_sentence_and_retried_only_where_that_helps() {
             "",
             "Not Found",
             false,
-            "anthropic refused the request: there is nothing at https://api.example.com/v1/messages (Not Found); check the address (ANTHROPIC_BASE_URL, or model.url in the configuration)",
+            "anthropic refused the request: nothing was found at https://api.example.com/v1/messages (Not Found); check the address (ANTHROPIC_BASE_URL, or model.url in the configuration)",
         ),
         (
             400,
@@ -130,7 +130,7 @@ fn each_status_is_told_in_its_own_sentence_and_retried_only_where_that_helps() {
         (408, "", "late", true, "anthropic failed: late (status 408)"),
         (418, "", "tea", false, "anthropic refused the request: tea"),
     ] {
-        let error = failure(status, kind, message).usual("some-model");
+        let error = failure(status, kind, message).into_model_error("some-model");
         assert_eq!(error.to_string(), expected, "{status}");
         assert_eq!(error.is_retryable(), retryable, "{status} {message}");
     }
@@ -142,7 +142,7 @@ fn no_model_is_named_where_none_was_asked() {
         (
             404,
             "/v1/models not found",
-            "anthropic refused the request: there is nothing at https://api.example.com/v1/messages (/v1/models not found); check the address (ANTHROPIC_BASE_URL, or model.url in the configuration)",
+            "anthropic refused the request: nothing was found at https://api.example.com/v1/messages (/v1/models not found); check the address (ANTHROPIC_BASE_URL, or model.url in the configuration)",
         ),
         (413, "too large", "anthropic refused the request: too large"),
         (
@@ -151,7 +151,7 @@ fn no_model_is_named_where_none_was_asked() {
             "anthropic refused the request: bad context window",
         ),
     ] {
-        let error = failure(status, "", message).usual("");
+        let error = failure(status, "", message).into_model_error("");
         assert_eq!(error.to_string(), expected);
         assert!(!error.is_retryable(), "{error}");
     }
@@ -161,7 +161,7 @@ fn no_model_is_named_where_none_was_asked() {
 fn when_to_try_again_is_part_of_the_sentence() {
     let mut failure = failure(429, "", "slow down");
     failure.retry_after = Some(Duration::from_millis(1500));
-    let error = failure.usual("some-model");
+    let error = failure.into_model_error("some-model");
     assert_eq!(
         error.to_string(),
         "anthropic asks to slow down: slow down; try again in 2 s"
@@ -172,7 +172,7 @@ fn when_to_try_again_is_part_of_the_sentence() {
 #[test]
 fn the_type_and_the_code_are_taken_out_too() {
     let (message, kind, code) =
-        said(r#"{"error":{"message":"no","type":"invalid_request_error","code":404}}"#);
+        error_fields(r#"{"error":{"message":"no","type":"invalid_request_error","code":404}}"#);
     let said = (message.as_str(), kind.as_str(), code.as_str());
     assert_eq!(said, ("no", "invalid_request_error", "404"));
 }
@@ -201,7 +201,7 @@ fn the_cause_is_found_below_all_layers() {
     for (error, expected) in [
         (
             inside(no_name.into()),
-            "there is no machine named 'api.example.com' (Name or service not known)",
+            "the host 'api.example.com' was not found (Name or service not known)",
         ),
         (
             inside(std::io::Error::other(tls.clone()).into()),

@@ -1,4 +1,4 @@
-//! What is said where no answer comes.
+//! Errors that are reported instead of an answer.
 
 use super::*;
 
@@ -8,7 +8,7 @@ async fn a_redirect_is_not_followed_and_the_key_stays_here() {
     let address = elsewhere.local_addr().unwrap();
     for status in [301, 302, 303, 307, 308] {
         let location = format!("Location: http://user:pass@{address}/api/chat?token=x\r\n");
-        let mut server = Loopback::answers(&[&answer(status, &location, "")]).await;
+        let mut server = LoopbackServer::answers(&[&answer(status, &location, "")]).await;
         let error = post(&http(&server.url)).await.err().unwrap();
         assert!(server.request().await.contains(KEY));
         let expected = format!(
@@ -25,7 +25,7 @@ async fn a_redirect_is_not_followed_and_the_key_stays_here() {
 #[tokio::test]
 async fn secrets_do_not_come_back_in_an_error() {
     let body = format!("{{\"error\":\"bad key {KEY} for me:pa55word\"}}");
-    let mut server = Loopback::answers(&[&answer(400, "", &body)]).await;
+    let mut server = LoopbackServer::answers(&[&answer(400, "", &body)]).await;
     let url = server.url.replace("http://", "http://me:pa55word@");
     let error = post(&http(&url)).await.err().unwrap();
     let request = server.request().await;
@@ -58,7 +58,7 @@ async fn nobody_there_is_said_in_plain_words() {
     assert_eq!(
         error.to_string(),
         format!(
-            "ollama can not be reached at http://{address}/api/chat: nothing listens there (connection refused); start it with 'ollama serve', or say where it is (OLLAMA_HOST, or model.url in the configuration)"
+            "ollama can't be reached at http://{address}/api/chat: nothing listens there (connection refused); start it with 'ollama serve', or say where it is (OLLAMA_HOST, or model.url in the configuration)"
         )
     );
     assert!(error.is_retryable());
@@ -134,7 +134,7 @@ async fn a_page_for_a_browser_is_no_answer_and_is_not_asked_for_again() {
         let error = error_of(&answer(200, headers, body)).await;
         assert_eq!(
             error.to_string(),
-            "ollama sent something else than an answer: it answered with a page for a browser; check the address \
+            "ollama sent an unexpected answer: it answered with a page for a browser; check the address \
              (OLLAMA_HOST, or model.url in the configuration)"
         );
         assert!(!error.is_retryable());
@@ -166,12 +166,12 @@ fn what_is_no_address_is_refused_without_showing_it() {
         "http://",
         "me:secret@host",
     ] {
-        let error = Http::new(Provider::OpenAi, url, &settings(HANG))
+        let error = ProviderHttp::new(Provider::OpenAi, url, &settings(HANG))
             .err()
             .unwrap();
         assert_eq!(
             error.to_string(),
-            "openai refused the request: its address is none (OPENAI_BASE_URL, or model.url in the configuration): write https://… or http://…",
+            "openai refused the request: its address is not a URL (OPENAI_BASE_URL, or model.url in the configuration): write https://… or http://…",
             "{url}"
         );
     }
@@ -179,7 +179,11 @@ fn what_is_no_address_is_refused_without_showing_it() {
 
 #[test]
 fn a_key_that_no_header_can_carry_is_said() {
-    assert!(secret(Provider::OpenAi, " key\n").unwrap().is_sensitive());
-    let error = secret(Provider::OpenAi, "a\nb").unwrap_err();
+    assert!(
+        secret_header(Provider::OpenAi, " key\n")
+            .unwrap()
+            .is_sensitive()
+    );
+    let error = secret_header(Provider::OpenAi, "a\nb").unwrap_err();
     assert!(matches!(error, ModelError::Key { .. }));
 }

@@ -1,4 +1,4 @@
-//! The rules of each provider once more, written down by what their servers refuse or lose.
+//! The rules of each provider again, written from what their servers refuse or lose.
 
 use serde_json::Value;
 
@@ -7,7 +7,7 @@ pub(super) fn faults(provider: &str, schema: &Value) -> Vec<String> {
     let mut faults = Vec::new();
     let root = schema.as_object().unwrap();
     if root.get("type") != Some(&Value::from("object")) {
-        faults.push("the root is no object".to_owned());
+        faults.push("the root is not an object".to_owned());
     }
     if !root.get("properties").is_some_and(Value::is_object) {
         faults.push("no properties".to_owned());
@@ -40,7 +40,7 @@ fn walk(provider: &str, schema: &Value, root: bool, path: &str, faults: &mut Vec
             "/unevaluatedItems",
         ];
         if !(flag && allowed.iter().any(|end| path.ends_with(end))) {
-            faults.push(format!("{path} is no object"));
+            faults.push(format!("{path} is not an object"));
         }
         return;
     };
@@ -62,7 +62,7 @@ fn walk(provider: &str, schema: &Value, root: bool, path: &str, faults: &mut Vec
                 fault("is not clean");
             }
             "enum" if value.as_array().is_none_or(Vec::is_empty) => fault("is empty"),
-            "type" if !(value.is_string() || value.is_array()) => fault("is no type"),
+            "type" if !(value.is_string() || value.is_array()) => fault("is not a type"),
             _ => {}
         }
         let known = [

@@ -77,7 +77,7 @@ fn references_are_replaced_by_what_they_mean() {
 fn values_that_look_like_references_are_left_alone() {
     let schema =
         json!({ "const": { "$ref": "#/nowhere" }, "default": { "$ref": "x", "$defs": 1 } });
-    assert_eq!(property(&schema, &Rules::ANTHROPIC), schema);
+    assert_eq!(property(&schema, &SchemaRules::ANTHROPIC), schema);
 }
 
 #[test]
@@ -120,7 +120,7 @@ fn what_stands_beside_a_reference_counts_from_draft_2019_on() {
             json!({ "type": "integer", "minimum": 1, "title": "N" }),
         ),
     ] {
-        let (_, schema) = lowered(&tool(parameters(draft, beside)), &Rules::ANTHROPIC);
+        let (_, schema) = lowered(&tool(parameters(draft, beside)), &SchemaRules::ANTHROPIC);
         assert_eq!(schema["properties"]["p"], expected);
     }
 }
@@ -155,10 +155,10 @@ fn a_reference_to_nothing_or_elsewhere_is_anything_with_a_note() {
     ] {
         let p = property(
             &json!({ "$ref": reference, "description": "Data" }),
-            &Rules::OPENAI,
+            &SchemaRules::OPENAI,
         );
         assert_eq!(p, json!({ "description": "Data" }), "{reference}");
-        let p = property(&json!({ "$ref": reference }), &Rules::OPENAI);
+        let p = property(&json!({ "$ref": reference }), &SchemaRules::OPENAI);
         assert_eq!(
             p,
             json!({ "description": "Anything: its schema is not known." })
@@ -217,7 +217,7 @@ fn combinators_at_the_root_become_one_object_and_a_rule_in_words() {
             json!({ "properties": { "a": text, "b": text }, "not": { "required": ["a", "b"] } }),
             json!({ "a": text, "b": text }),
             json!(null),
-            "Do not give 'a' and 'b' together.",
+            "Don't give 'a' and 'b' together.",
         ),
         (
             json!({
@@ -329,7 +329,11 @@ fn ollama_gets_what_it_would_lose_in_words() {
         ),
         (json!(true), json!({})),
     ] {
-        assert_eq!(property(&schema, &Rules::OLLAMA), expected, "{schema}");
+        assert_eq!(
+            property(&schema, &SchemaRules::OLLAMA),
+            expected,
+            "{schema}"
+        );
     }
 }
 
@@ -345,7 +349,7 @@ fn others_keep_every_keyword_below_the_root() {
         "additionalProperties": false,
         "x-order": ["n", "m"],
     });
-    for rules in [&Rules::ANTHROPIC, &Rules::OPENAI] {
+    for rules in [&SchemaRules::ANTHROPIC, &SchemaRules::OPENAI] {
         assert_eq!(property(&schema, rules), schema);
     }
 }
@@ -366,7 +370,7 @@ fn older_drafts_are_rewritten() {
             json!({ "dependentRequired": { "a": ["b"] }, "dependentSchemas": { "c": { "required": ["d"] } } }),
         ),
     ] {
-        assert_eq!(property(&schema, &Rules::ANTHROPIC), expected);
+        assert_eq!(property(&schema, &SchemaRules::ANTHROPIC), expected);
     }
 }
 
@@ -374,12 +378,12 @@ fn older_drafts_are_rewritten() {
 fn a_root_description_reaches_ollama_with_the_tools_own() {
     let definition =
         tool(json!({ "type": "object", "description": "All in metres.", "minProperties": 1 }));
-    let (description, _) = lowered(&definition, &Rules::OLLAMA);
+    let (description, _) = lowered(&definition, &SchemaRules::OLLAMA);
     assert_eq!(
         description,
         "Does something.\nAll in metres. At least 1 key."
     );
-    let (description, schema) = lowered(&definition, &Rules::ANTHROPIC);
+    let (description, schema) = lowered(&definition, &SchemaRules::ANTHROPIC);
     assert_eq!(
         (description.as_str(), &schema["description"]),
         ("Does something.", &json!("All in metres."))
@@ -398,7 +402,7 @@ fn properties_that_anthropic_refuses_by_name_are_told_in_words() {
         "required": ["top", "$filter"],
         "additionalProperties": false,
     }));
-    let (_, schema) = lowered(&definition, &Rules::ANTHROPIC);
+    let (_, schema) = lowered(&definition, &SchemaRules::ANTHROPIC);
     let expected = json!({
         "type": "object",
         "properties": { "top": { "type": "integer" } },
@@ -406,7 +410,7 @@ fn properties_that_anthropic_refuses_by_name_are_told_in_words() {
         "description": "Also takes '$filter' (string, required): OData filter; 'filter[id]' (list of integer).",
     });
     assert_eq!(schema, expected);
-    for rules in [&Rules::OLLAMA, &Rules::OPENAI] {
+    for rules in [&SchemaRules::OLLAMA, &SchemaRules::OPENAI] {
         let (_, schema) = lowered(&definition, rules);
         assert!(schema["properties"].get("$filter").is_some());
     }
@@ -416,7 +420,7 @@ fn properties_that_anthropic_refuses_by_name_are_told_in_words() {
 fn long_descriptions_are_cut_visibly_and_for_openai_go_on_in_the_schema() {
     let long = "word and ".repeat(300);
     let definition = described(&long, json!({ "type": "object", "description": "Own." }));
-    let (description, schema) = lowered(&definition, &Rules::OPENAI);
+    let (description, schema) = lowered(&definition, &SchemaRules::OPENAI);
     assert!(description.chars().count() <= 1024 && description.ends_with(" […]"));
     let rest = schema["description"].as_str().unwrap();
     assert!(rest.starts_with("[…] ") && rest.ends_with("Own."), "{rest}");
@@ -427,9 +431,9 @@ fn long_descriptions_are_cut_visibly_and_for_openai_go_on_in_the_schema() {
     );
     assert_eq!(whole, format!("{}. Own.", long.trim_end()));
 
-    let (description, _) = lowered(&definition, &Rules::ANTHROPIC);
+    let (description, _) = lowered(&definition, &SchemaRules::ANTHROPIC);
     assert_eq!(description, long);
     let endless = described(&"é".repeat(20_000), json!({ "type": "object" }));
-    let (description, _) = lowered(&endless, &Rules::OLLAMA);
+    let (description, _) = lowered(&endless, &SchemaRules::OLLAMA);
     assert_eq!(description.chars().count(), 4096);
 }

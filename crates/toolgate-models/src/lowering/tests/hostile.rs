@@ -17,7 +17,7 @@ fn nothing_hidden_reaches_a_model() {
         let (description, schema) = lowered(&definition, rules);
         assert_eq!(description, "Reads files[31m\nof yours");
         let text = schema.to_string();
-        let seen = |c: char| c == '\n' || !toolgate_core::is_unseen(c);
+        let seen = |c: char| c == '\n' || !toolgate_core::is_invisible(c);
         assert!(
             text.chars().all(seen) && !text.contains('\u{e0101}'),
             "{provider}: {text}"
@@ -33,10 +33,10 @@ fn nothing_hidden_reaches_a_model() {
         );
     }
     let required = tool(json!({ "type": "object", "required": ["c\u{200b}"] }));
-    let problem = lower(&required, &Rules::OLLAMA).unwrap_err();
+    let problem = lower(&required, &SchemaRules::OLLAMA).unwrap_err();
     assert_eq!(
         problem,
-        "the name of its required parameter 'c\\u{200b}' has characters that can not be seen"
+        "the name of its required parameter 'c\\u{200b}' has invisible characters"
     );
 }
 
@@ -71,7 +71,8 @@ fn keywords_of_the_wrong_kind_do_not_reach_a_provider() {
 
 #[test]
 fn references_that_multiply_end_at_a_bounded_size() {
-    // Each of twelve schemas has all twelve inside: twelve factorial of them, if nobody counted.
+    // Each of twelve schemas contains all twelve. Without a count there would be
+    // twelve factorial of them.
     let name = |i: usize| format!("d{i}");
     let all: serde_json::Map<_, _> = (0..12)
         .map(|i| (name(i), json!({ "$ref": format!("#/$defs/d{i}") })))
@@ -90,7 +91,7 @@ fn references_that_multiply_end_at_a_bounded_size() {
 
 #[test]
 fn references_to_next_to_nothing_do_not_multiply_without_end() {
-    // Two to the power of thirty, if what is empty cost nothing.
+    // Two to the power of thirty, if empty schemas cost nothing.
     let last = |i: usize| {
         if i < 30 {
             json!({ "$ref": format!("#/$defs/a{}", i + 1) })
@@ -113,14 +114,14 @@ fn references_to_next_to_nothing_do_not_multiply_without_end() {
 
 #[test]
 fn lists_of_lists_are_put_into_words_once_and_not_for_ever() {
-    // Two to the power of sixty, if each list looked twice at what is in it.
+    // Two to the power of sixty, if each list looked at its content twice.
     let mut deep = json!({ "type": "string" });
     for _ in 0..60 {
         deep = json!({ "type": "array", "items": deep });
     }
     let parameters =
         json!({ "type": "object", "properties": { "a": { "type": "array", "contains": deep } } });
-    let (_, schema) = lowered(&unchecked(parameters), &Rules::OLLAMA);
+    let (_, schema) = lowered(&unchecked(parameters), &SchemaRules::OLLAMA);
     let text = schema["properties"]["a"]["description"].as_str().unwrap();
     let told = "list of ".repeat(7);
     let start = format!("Contains {told}array (also: {{\"items\":{{\"type\":\"array\",");
@@ -150,7 +151,7 @@ fn a_schema_that_is_too_large_loses_its_depth_before_its_tool() {
     }
     let definition =
         tool(json!({ "type": "object", "properties": { "a": deep, "b": { "type": "integer" } } }));
-    let (_, schema) = lowered(&definition, &Rules::ANTHROPIC);
+    let (_, schema) = lowered(&definition, &SchemaRules::ANTHROPIC);
     assert!(schema.to_string().len() <= 64 << 10);
     assert_eq!(schema["properties"]["b"], json!({ "type": "integer" }));
     assert!(schema.to_string().contains("Its details are left out."));
@@ -177,7 +178,6 @@ fn the_deepest_schema_that_core_takes_is_lowered() {
     }
 }
 
-/// The longest text in a schema.
 fn longest(value: &Value) -> usize {
     match value {
         Value::String(text) => text.len(),

@@ -1,22 +1,23 @@
-//! Of any schema: what is dropped is said. Each value in it is a number that is nowhere else, so it can be looked for.
+//! For any schema, what is dropped is put into words. Each value is a number that occurs nowhere
+//! else, so it can be searched for.
 
 use proptest::prelude::*;
 
-use super::super::keywords::{Holds, holds};
+use super::super::keywords::{KeywordKind, keyword_kind};
 use super::*;
 
-/// Puts a number that is nowhere else into every value of a schema that says something.
+/// Replaces every meaningful value of a schema by a unique number.
 fn mark(schema: &mut Value, markers: &mut Vec<String>) {
     for (keyword, value) in schema.as_object_mut().into_iter().flatten() {
-        match (holds(keyword), value) {
-            (Holds::Schema | Holds::SchemaOrFlag, schema) => mark(schema, markers),
-            (Holds::Schemas, Value::Array(list)) => {
+        match (keyword_kind(keyword), value) {
+            (KeywordKind::Schema | KeywordKind::SchemaOrFlag, schema) => mark(schema, markers),
+            (KeywordKind::Schemas, Value::Array(list)) => {
                 list.iter_mut().for_each(|schema| mark(schema, markers));
             }
-            (Holds::Named | Holds::Itself, Value::Object(named)) => {
+            (KeywordKind::Named | KeywordKind::Metadata, Value::Object(named)) => {
                 named.values_mut().for_each(|schema| mark(schema, markers));
             }
-            (Holds::Values, Value::Array(values)) => {
+            (KeywordKind::Values, Value::Array(values)) => {
                 values.iter_mut().for_each(|value| *value = next(markers));
             }
             (_, number @ Value::Number(_)) => {

@@ -3,17 +3,17 @@ mod examples;
 mod hostile;
 mod markers;
 mod properties;
-mod said;
+mod wording;
 
 use serde_json::{Value, json};
 use toolgate_core::ToolDefinition;
 
-use super::{Lowered, Rules, lower};
+use super::{LoweredTool, SchemaRules, lower};
 
-const ALL: [(&str, &Rules); 3] = [
-    ("anthropic", &Rules::ANTHROPIC),
-    ("ollama", &Rules::OLLAMA),
-    ("openai", &Rules::OPENAI),
+const ALL: [(&str, &SchemaRules); 3] = [
+    ("anthropic", &SchemaRules::ANTHROPIC),
+    ("ollama", &SchemaRules::OLLAMA),
+    ("openai", &SchemaRules::OPENAI),
 ];
 
 fn tool(parameters: Value) -> ToolDefinition {
@@ -25,22 +25,22 @@ fn described(description: &str, parameters: Value) -> ToolDefinition {
     builder.build().unwrap()
 }
 
-/// A tool that checks its arguments itself: its schema may be anything.
+/// A tool that checks its arguments itself, so its schema may be anything.
 fn unchecked(parameters: Value) -> ToolDefinition {
     let builder = ToolDefinition::builder("tool", "Does something.", parameters);
     builder.validate(false).build().unwrap()
 }
 
-fn lowered(definition: &ToolDefinition, rules: &Rules) -> (String, Value) {
-    let Lowered {
+fn lowered(definition: &ToolDefinition, rules: &SchemaRules) -> (String, Value) {
+    let LoweredTool {
         description,
         schema,
     } = lower(definition, rules).unwrap();
     (description.into_owned(), schema.into_owned())
 }
 
-/// What becomes of a property.
-fn property(schema: &Value, rules: &Rules) -> Value {
+/// How a property is lowered.
+fn property(schema: &Value, rules: &SchemaRules) -> Value {
     let parameters = json!({ "type": "object", "properties": { "p": schema } });
     let (_, mut schema) = lowered(&unchecked(parameters), rules);
     schema["properties"]["p"].take()

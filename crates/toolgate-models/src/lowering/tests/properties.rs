@@ -1,9 +1,10 @@
-//! Of any schema that is accepted at all: what is lowered keeps the provider's rules, and forbids nothing that was allowed.
+//! For any schema that is accepted at all, the lowered one keeps the provider's rules and forbids
+//! nothing that was allowed.
 
 use proptest::prelude::*;
 use toolgate_core::{Schema, SchemaLimits};
 
-use super::super::{as_is, root};
+use super::super::{root, unchanged};
 use super::checker::faults;
 use super::*;
 
@@ -88,7 +89,7 @@ fn schema() -> impl Strategy<Value = Value> {
     })
 }
 
-/// A root: an object with any of the combinators.
+/// A root object with any of the combinators.
 fn root() -> impl Strategy<Value = Value> {
     let parts = prop::collection::vec(schema(), 0..3);
     (parts, schema(), schema()).prop_map(|(parts, defined, named)| {
@@ -112,7 +113,7 @@ fn root() -> impl Strategy<Value = Value> {
     })
 }
 
-/// A root that offers forms to choose from, as tools do that came from a union of types.
+/// A root that offers forms to choose from, like tools that were generated from a union of types.
 fn forms() -> impl Strategy<Value = Value> {
     let property = prop_oneof![
         3 => scalar().prop_map(|value| json!({ "const": value })),
@@ -156,8 +157,8 @@ fn instance() -> impl Strategy<Value = Value> {
     prop::collection::vec((name(), prop_oneof![3 => scalar(), 1 => value()]), 0..4).prop_map(object)
 }
 
-/// The original, but only for arguments that it declares by name: those that a branch does not speak of are the one thing
-/// in which uniting branches is stricter.
+/// The original, but only for arguments that it declares by name. Uniting branches is stricter in
+/// one way only: for arguments that a branch doesn't mention.
 fn closed(parameters: &Value) -> Value {
     let mut closed = parameters.clone();
     if !root::is_plain(closed.as_object().unwrap()) {
@@ -166,7 +167,7 @@ fn closed(parameters: &Value) -> Value {
     closed
 }
 
-/// A branch that speaks of all other arguments at once, so that it is not seen which it declares.
+/// A branch that covers all other arguments at once, which hides what it declares.
 fn declares_all(schema: &Value) -> bool {
     match schema {
         Value::Object(keywords) => {
@@ -179,12 +180,13 @@ fn declares_all(schema: &Value) -> bool {
 }
 
 fn allows(schema: &Schema, instance: &Value) -> bool {
-    // What is left out counts as not allowed: it is about the schema, not about mercy.
+    // What is left out counts as forbidden, because this is about the schema
+    // and not about leniency.
     let checked = schema.check(instance.clone());
     checked.is_ok_and(|arguments| arguments.dropped().is_empty())
 }
 
-/// As many as `PROPTEST_CASES` says, else the usual 256.
+/// As many as `PROPTEST_CASES` says, by default 256.
 fn cases() -> ProptestConfig {
     ProptestConfig {
         failure_persistence: None,
@@ -230,8 +232,8 @@ proptest! {
             parameters.as_object_mut().unwrap().shift_remove(keyword);
         }
         for (_, rules) in ALL {
-            if as_is::fits(&parameters, rules) {
-                // Something beside that no provider keeps sends it the long way.
+            if unchanged::fits(&parameters, rules) {
+                // Something that no provider keeps forces the full lowering.
                 let mut marked = parameters.clone();
                 marked["$comment"] = "long way".into();
                 let (_, schema) = lowered(&unchecked(marked), rules);

@@ -1,18 +1,17 @@
 use serde_json::{Value, json};
 
 use super::*;
-use crate::tests::loopback::{Loopback, Step, answer};
+use crate::tests::loopback::{LoopbackServer, LoopbackStep, answer};
 
-/// What a server says, path by path, in the order it is asked.
-struct Server {
+/// A server's answers by path, in the order they are requested.
+struct DiagnosedServer {
     version: Value,
     tags: Value,
     show: Value,
     ps: Value,
 }
 
-impl Default for Server {
-    /// All is well.
+impl Default for DiagnosedServer {
     fn default() -> Self {
         Self {
             version: json!({ "version": "0.15.2" }),
@@ -24,12 +23,15 @@ impl Default for Server {
     }
 }
 
-impl Server {
-    async fn diagnose(self, settings: ModelSettings, tool_tokens: usize) -> Vec<Finding> {
+impl DiagnosedServer {
+    async fn diagnose(self, settings: ModelSettings, tool_tokens: usize) -> Vec<OllamaFinding> {
         let answers = [self.version, self.tags, self.show, self.ps];
-        let script =
-            |value: &Value| vec![Step::Send(answer(200, "", &value.to_string()).into_bytes())];
-        let server = Loopback::start(answers.iter().map(script).collect()).await;
+        let script = |value: &Value| {
+            vec![LoopbackStep::Send(
+                answer(200, "", &value.to_string()).into_bytes(),
+            )]
+        };
+        let server = LoopbackServer::start(answers.iter().map(script).collect()).await;
         let settings = ModelSettings {
             url: server.url.clone(),
             ..settings
@@ -38,9 +40,8 @@ impl Server {
     }
 }
 
-/// The only finding that is not well.
-fn bad(findings: &[Finding]) -> (&str, &str) {
-    let bad: Vec<&Finding> = findings.iter().filter(|finding| !finding.ok).collect();
+fn bad(findings: &[OllamaFinding]) -> (&str, &str) {
+    let bad: Vec<&OllamaFinding> = findings.iter().filter(|finding| !finding.ok).collect();
     let [bad] = bad[..] else {
         panic!("{findings:#?}");
     };
@@ -49,7 +50,7 @@ fn bad(findings: &[Finding]) -> (&str, &str) {
 
 #[tokio::test]
 async fn where_all_is_well_it_is_said_what_was_looked_at() {
-    let findings = Server::default()
+    let findings = DiagnosedServer::default()
         .diagnose(ModelSettings::default(), 2000)
         .await;
     assert!(findings.iter().all(|finding| finding.ok), "{findings:#?}");
@@ -59,7 +60,7 @@ async fn where_all_is_well_it_is_said_what_was_looked_at() {
         .collect();
     for (text, part) in texts.iter().zip([
         "Ollama 0.15.2 answers at http://127.0.0.1:",
-        "the model 'qwen3:4b-instruct' is there, one of 1",
+        "the model 'qwen3:4b-instruct' is installed, one of 1",
         "'qwen3:4b-instruct' can use tools",
         "the model holds 40960 tokens; the tools take about 2000",
         "is not loaded; it will be, with a window of 8192 tokens (its own file says 4096)",
@@ -81,9 +82,9 @@ async fn nobody_there_hides_all_else() {
 
 #[tokio::test]
 async fn another_server_than_ollama_is_seen() {
-    let server = Server {
+    let server = DiagnosedServer {
         version: json!({ "service": "something else" }),
-        ..Server::default()
+        ..DiagnosedServer::default()
     };
     let findings = server.diagnose(ModelSettings::default(), 0).await;
     assert!(
@@ -99,21 +100,21 @@ async fn a_model_that_is_not_there_is_pulled_or_replaced_by_one_that_is() {
         (json!([]), "Ollama has no models"),
         (
             json!([{ "name": "gemma:2b", "capabilities": ["completion"] }]),
-            "none that is can use tools",
+            "none of the installed models can use tools",
         ),
         (
             json!([{ "name": "gemma:2b" }]),
-            "this Ollama does not tell which of its others can use tools",
+            "this Ollama doesn't report which of its other models can use tools",
         ),
         (
             json!([{ "name": "gemma:2b", "capabilities": [] }, { "name": "llama3.2:3b", "capabilities": ["tools"] }]),
-            "these can use tools: llama3.2:3b",
+            "these models can use tools: llama3.2:3b",
         ),
     ] {
-        let server = Server {
+        let server = DiagnosedServer {
             tags: json!({ "models": models }),
             show: json!({}),
-            ..Server::default()
+            ..DiagnosedServer::default()
         };
         let findings = server.diagnose(ModelSettings::default(), 0).await;
         let (found, fix) = bad(&findings);
@@ -124,10 +125,10 @@ async fn a_model_that_is_not_there_is_pulled_or_replaced_by_one_that_is() {
 
 #[tokio::test]
 async fn a_model_that_can_not_use_tools_is_named_with_one_that_can() {
-    let server = Server {
+    let server = DiagnosedServer {
         tags: json!({ "models": [{ "name": "gemma:2b" }] }),
         show: json!({ "capabilities": ["completion"] }),
-        ..Server::default()
+        ..DiagnosedServer::default()
     };
     let settings = ModelSettings {
         name: "gemma:2b".to_owned(),
@@ -135,7 +136,7 @@ async fn a_model_that_can_not_use_tools_is_named_with_one_that_can() {
     };
     let findings = server.diagnose(settings, 0).await;
     let (text, fix) = bad(&findings);
-    assert!(text.contains("'gemma:2b' can not use tools"), "{text}");
+    assert!(text.contains("'gemma:2b' can't use tools"), "{text}");
     assert_eq!(
         fix,
         "ollama pull qwen3:4b-instruct, then set \"name\": \"qwen3:4b-instruct\""
@@ -144,9 +145,9 @@ async fn a_model_that_can_not_use_tools_is_named_with_one_that_can() {
 
 #[tokio::test]
 async fn an_old_server_that_does_not_tell_is_to_be_updated() {
-    let server = Server {
+    let server = DiagnosedServer {
         show: json!({}),
-        ..Server::default()
+        ..DiagnosedServer::default()
     };
     let findings = server.diagnose(ModelSettings::default(), 0).await;
     assert!(
@@ -162,7 +163,7 @@ async fn that_calls_written_as_text_are_not_run_is_told() {
             rescue,
             ..ModelSettings::default()
         };
-        let findings = Server::default().diagnose(settings, 2000).await;
+        let findings = DiagnosedServer::default().diagnose(settings, 2000).await;
         assert!(findings.iter().all(|finding| finding.ok), "{findings:#?}");
         let told = findings.iter().find(|found| found.text.contains("as text"));
         let fix = told.and_then(|found| found.fix.as_deref());
@@ -177,14 +178,14 @@ async fn thinking_that_a_model_can_not_do_and_thinking_that_takes_time_are_told(
         think: Some(true),
         ..ModelSettings::default()
     };
-    let findings = Server::default().diagnose(settings, 0).await;
+    let findings = DiagnosedServer::default().diagnose(settings, 0).await;
     assert!(
         bad(&findings).1.contains("remove \"think\""),
         "{findings:?}"
     );
-    let server = Server {
+    let server = DiagnosedServer {
         show: json!({ "capabilities": ["tools", "thinking"] }),
-        ..Server::default()
+        ..DiagnosedServer::default()
     };
     let findings = server.diagnose(ModelSettings::default(), 0).await;
     let fixes: Vec<&str> = findings
@@ -196,9 +197,9 @@ async fn thinking_that_a_model_can_not_do_and_thinking_that_takes_time_are_told(
 
 #[tokio::test]
 async fn tools_that_do_not_fit_are_told_with_numbers() {
-    let server = Server {
+    let server = DiagnosedServer {
         show: json!({ "capabilities": ["tools"], "model_info": { "tiny.context_length": 4096 } }),
-        ..Server::default()
+        ..DiagnosedServer::default()
     };
     let findings = server.diagnose(ModelSettings::default(), 9000).await;
     let (text, fix) = bad(&findings);
@@ -211,7 +212,7 @@ async fn tools_that_do_not_fit_are_told_with_numbers() {
         context_tokens: Some(4096),
         ..ModelSettings::default()
     };
-    let findings = Server::default().diagnose(settings, 9000).await;
+    let findings = DiagnosedServer::default().diagnose(settings, 9000).await;
     assert_eq!(
         bad(&findings).1,
         "set \"contextTokens\": 16384, or remove it"
@@ -225,9 +226,9 @@ async fn a_small_window_that_holds_the_tools_and_a_short_answer_is_well() {
         ..ModelSettings::default()
     };
     for (settings, tool_tokens) in [(small, 1008), (ModelSettings::default(), 2048)] {
-        let server = Server {
+        let server = DiagnosedServer {
             show: json!({ "capabilities": ["tools"], "model_info": { "tiny.context_length": 4096 } }),
-            ..Server::default()
+            ..DiagnosedServer::default()
         };
         let findings = server.diagnose(settings, tool_tokens).await;
         assert!(findings.iter().all(|finding| finding.ok), "{findings:#?}");
@@ -259,12 +260,12 @@ async fn a_loaded_model_is_told_with_its_window_and_where_it_runs() {
     ] {
         let mut loaded = loaded;
         loaded["name"] = json!("qwen3:4b-instruct");
-        let server = Server {
+        let server = DiagnosedServer {
             ps: json!({ "models": [loaded] }),
-            ..Server::default()
+            ..DiagnosedServer::default()
         };
         let findings = server.diagnose(ModelSettings::default(), 0).await;
-        // What comes before is told of every model.
+        // Findings that every model has come first.
         assert_eq!(findings.len(), 4 + expected.len(), "{findings:#?}");
         for (found, expected) in findings[4..].iter().zip(expected) {
             assert!(found.ok && found.text.contains(expected), "{}", found.text);
@@ -285,7 +286,7 @@ async fn a_server_that_refuses_or_fails_is_told_apart_from_another_one() {
         (404, "set OLLAMA_HOST, or model.url, to where Ollama is"),
     ] {
         let refused = answer(status, "", "no");
-        let server = Loopback::answers(&[&refused]).await;
+        let server = LoopbackServer::answers(&[&refused]).await;
         let settings = ModelSettings {
             url: server.url.clone(),
             ..ModelSettings::default()

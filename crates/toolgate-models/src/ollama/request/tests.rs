@@ -5,16 +5,16 @@ use tokio::time::Instant;
 
 use super::*;
 use crate::ollama::tests::samples::{offer, offer_of};
-use crate::{CallArguments, Image, ModelCall, Provider};
+use crate::{CallArguments, ImageData, ModelCall, Provider};
 
-const WANTED: Wanted = Wanted {
+const WANTED: ChatRequestOptions = ChatRequestOptions {
     window: 8192,
     think: None,
     pictures: false,
 };
 
-fn request<'a>(messages: &'a [Message], tools: &'a Offer) -> Request<'a> {
-    Request::new(
+fn request<'a>(messages: &'a [Message], tools: &'a OfferedTools) -> ModelRequest<'a> {
+    ModelRequest::new(
         "",
         messages,
         tools,
@@ -22,7 +22,11 @@ fn request<'a>(messages: &'a [Message], tools: &'a Offer) -> Request<'a> {
     )
 }
 
-fn body(request: &Request<'_>, settings: &ModelSettings, wanted: Wanted) -> String {
+fn body(
+    request: &ModelRequest<'_>,
+    settings: &ModelSettings,
+    wanted: ChatRequestOptions,
+) -> String {
     String::from_utf8(super::body(request, "qwen3", settings, wanted).unwrap()).unwrap()
 }
 
@@ -32,8 +36,8 @@ fn user(text: &str) -> Message {
     }
 }
 
-fn call(id: &str, name: &str, arguments: &str) -> Part {
-    Part::Call(ModelCall {
+fn call(id: &str, name: &str, arguments: &str) -> MessagePart {
+    MessagePart::Call(ModelCall {
         id: id.to_owned(),
         name: name.to_owned(),
         arguments: CallArguments::read(arguments),
@@ -66,7 +70,7 @@ fn messages(messages: &[Message]) -> Value {
 fn a_first_question_byte_by_byte() {
     let offer = offer();
     let messages = [user("Is it \"cold\" in Tromsø?")];
-    let request = Request {
+    let request = ModelRequest {
         system: "Be brief.",
         ..request(&messages, &offer)
     };
@@ -87,11 +91,11 @@ fn a_round_of_calls_byte_by_byte() {
     let offer = offer_of(&[]);
     let said = AssistantMessage {
         parts: vec![
-            Part::Thinking {
+            MessagePart::Thinking {
                 text: "Two at once.".to_owned(),
                 signature: None,
             },
-            Part::Text {
+            MessagePart::Text {
                 text: "Let me look.".to_owned(),
             },
             call("a", "weather", r#"{"city":"Oslo","days":1.0}"#),
@@ -114,7 +118,7 @@ fn a_round_of_calls_byte_by_byte() {
         max_tokens: 64,
         ..ModelSettings::default()
     };
-    let wanted = Wanted {
+    let wanted = ChatRequestOptions {
         window: 16_384,
         think: Some(false),
         pictures: false,
@@ -137,7 +141,7 @@ fn a_round_of_calls_byte_by_byte() {
 
 #[test]
 fn thinking_of_any_provider_goes_back_as_words() {
-    let thought = Part::Thinking {
+    let thought = MessagePart::Thinking {
         text: "Hm.".to_owned(),
         signature: Some("another provider's".to_owned()),
     };
@@ -150,7 +154,7 @@ fn thinking_of_any_provider_goes_back_as_words() {
 
 #[test]
 fn what_means_nothing_here_is_not_sent() {
-    let opaque = Part::Opaque {
+    let opaque = MessagePart::Opaque {
         provider: Provider::Anthropic,
         value: json!({ "type": "redacted_thinking" }),
     };
@@ -188,7 +192,7 @@ fn history_is_replayed_under_the_names_that_go_out_with_arguments_that_are_objec
 #[test]
 fn a_picture_is_shown_to_a_model_that_can_look_and_told_to_others() {
     let mut seen = result("a", "camera", "The door.");
-    seen.images = vec![Image {
+    seen.images = vec![ImageData {
         mime_type: "image/png".to_owned(),
         data: "A".repeat(16 * 1024),
     }];
@@ -201,7 +205,7 @@ fn a_picture_is_shown_to_a_model_that_can_look_and_told_to_others() {
         results: vec![seen, only_picture],
     }];
     let sent = |pictures| -> Value {
-        let wanted = Wanted { pictures, ..WANTED };
+        let wanted = ChatRequestOptions { pictures, ..WANTED };
         let request = request(&messages, &offer);
         let body = body(&request, &ModelSettings::default(), wanted);
         serde_json::from_str::<Value>(&body).unwrap()["messages"].take()
@@ -221,7 +225,7 @@ fn a_picture_is_shown_to_a_model_that_can_look_and_told_to_others() {
 #[test]
 fn a_model_that_must_answer_in_words_is_not_told_of_tools() {
     let (offer, messages) = (offer(), [user("Well?")]);
-    let request = Request {
+    let request = ModelRequest {
         words_only: true,
         ..request(&messages, &offer)
     };
@@ -233,7 +237,7 @@ fn a_model_that_must_answer_in_words_is_not_told_of_tools() {
 fn an_answer_never_fills_the_window() {
     let offer = offer_of(&[]);
     for (window, expected) in [(2048, 1024), (8192, 4096), (65_536, 4096), (1, 1), (0, 1)] {
-        let wanted = Wanted { window, ..WANTED };
+        let wanted = ChatRequestOptions { window, ..WANTED };
         let body = body(&request(&[], &offer), &ModelSettings::default(), wanted);
         assert!(
             body.contains(&format!("\"num_predict\":{expected}")),
@@ -245,7 +249,8 @@ fn an_answer_never_fills_the_window() {
 #[test]
 fn tools_and_all_that_was_said_count_for_the_size_of_a_prompt() {
     let (none, some) = (offer_of(&[]), offer());
-    let size = |messages: &[Message], tools: &Offer| tokens(&request(messages, tools));
+    let size =
+        |messages: &[Message], tools: &OfferedTools| prompt_tokens(&request(messages, tools));
     let question = [user(&"word ".repeat(300))];
     assert!(size(&question, &none) > 300, "{}", size(&question, &none));
     assert_eq!(

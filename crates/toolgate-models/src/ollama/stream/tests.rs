@@ -1,28 +1,28 @@
 use serde_json::json;
 
 use super::*;
-use crate::Part;
-use crate::ollama::tests::samples::{Heard, offer};
+use crate::MessagePart;
+use crate::ollama::tests::samples::{OllamaEventLog, offer};
 use crate::reply_buffer::ReplyText;
 
 const DONE: &str = r#"{"done":true,"done_reason":"stop","prompt_eval_count":30,"eval_count":5}"#;
 
-/// A reply, by what it is made of.
+/// A reply, taken apart for assertions.
 #[derive(Debug, PartialEq)]
-struct Answer {
+struct ReplySummary {
     said: ReplyText,
-    stop: Stop,
-    usage: Usage,
+    stop: StopReason,
+    usage: TokenUsage,
 }
 
-impl From<Reply> for Answer {
-    fn from(reply: Reply) -> Self {
+impl From<ModelReply> for ReplySummary {
+    fn from(reply: ModelReply) -> Self {
         let mut said = ReplyText::default();
         for part in reply.message.parts {
             match part {
-                Part::Thinking { text, .. } => said.thoughts = text,
-                Part::Text { text } => said.text = text,
-                Part::Call(call) => said.calls.push(call),
+                MessagePart::Thinking { text, .. } => said.thoughts = text,
+                MessagePart::Text { text } => said.text = text,
+                MessagePart::Call(call) => said.calls.push(call),
                 other => panic!("{other:?}"),
             }
         }
@@ -34,20 +34,20 @@ impl From<Reply> for Answer {
     }
 }
 
-/// What comes of these lines, and what was heard meanwhile.
-fn read(lines: &[&str]) -> (Result<Answer, StreamError>, Vec<String>) {
+/// Reads these lines, and returns the reply and the events.
+fn read(lines: &[&str]) -> (Result<ReplySummary, ReplyStreamError>, Vec<String>) {
     let offer = offer();
-    let mut heard = Heard::default();
-    let mut stream = Stream::new(&offer);
+    let mut heard = OllamaEventLog::default();
+    let mut stream = OllamaReader::new(&offer);
     let mut buffer = ReplyBuffer::new(&mut heard);
     buffer.begin(true);
     let mut lines = lines.iter();
     let read = lines.try_for_each(|line| stream.read("", line.as_bytes(), &mut buffer));
     let reply = read.and_then(|()| stream.finish(&mut buffer));
-    (reply.map(Answer::from), heard.0)
+    (reply.map(ReplySummary::from), heard.0)
 }
 
-fn answer(lines: &[&str]) -> Answer {
+fn answer(lines: &[&str]) -> ReplySummary {
     read(lines).0.unwrap()
 }
 
@@ -60,7 +60,7 @@ fn calls(calls: &str, rest: &str) -> String {
     format!(r#"{{"message":{{"role":"assistant","content":"","tool_calls":{calls}}},{rest}}}"#)
 }
 
-fn names(answer: &Answer) -> Vec<&str> {
+fn names(answer: &ReplySummary) -> Vec<&str> {
     answer
         .said
         .calls
@@ -74,13 +74,13 @@ fn words_are_told_as_they_come_and_counted_at_the_end() {
     let (one, two) = (content("Good "), content("morning, größer!"));
     let (answer, heard) = read(&[&one, "", "  ", &two, DONE]);
     assert_eq!(heard, ["text Good ", "text morning, größer!"]);
-    let expected = Answer {
+    let expected = ReplySummary {
         said: ReplyText {
             text: "Good morning, größer!".to_owned(),
             ..ReplyText::default()
         },
-        stop: Stop::End,
-        usage: Usage {
+        stop: StopReason::End,
+        usage: TokenUsage {
             input: 30,
             output: 5,
             cached: 0,
@@ -110,7 +110,7 @@ fn calls_are_found_on_any_line_and_on_several() {
             answer.said.calls[0].arguments,
             CallArguments::read(r#"{"city":"Oslo"}"#)
         );
-        assert_eq!(answer.stop, Stop::Calls);
+        assert_eq!(answer.stop, StopReason::Calls);
     }
 }
 
@@ -246,7 +246,7 @@ fn two_hundred_calls_are_kept_and_thousands_are_not() {
     assert_eq!(answer(&[&many(200)]).said.calls.len(), 200);
     assert!(matches!(
         read(&[&many(5000)]).0,
-        Err(StreamError::Garbled(_))
+        Err(ReplyStreamError::Garbled(_))
     ));
 }
 
@@ -255,18 +255,21 @@ fn an_answer_that_was_cut_by_its_length_has_no_half_calls() {
     let words = content("It is");
     let length = r#""done":true,"done_reason":"length""#;
     let cut = answer(&[&words, &format!("{{{length}}}")]);
-    assert_eq!((cut.said.text.as_str(), cut.stop), ("It is", Stop::Length));
+    assert_eq!(
+        (cut.said.text.as_str(), cut.stop),
+        ("It is", StopReason::Length)
+    );
     let half = calls(
         r#"[{"id":"a","function":{"name":"weather","arguments":"{\"city\": \"Os"}}]"#,
         length,
     );
     let cut = answer(&[&words, &half]);
-    assert_eq!((cut.said.calls.len(), cut.stop), (0, Stop::CutCall));
+    assert_eq!((cut.said.calls.len(), cut.stop), (0, StopReason::CutCall));
     let whole = calls(
         r#"[{"id":"a","function":{"name":"weather","arguments":{"city":"Oslo"}}}]"#,
         length,
     );
-    assert_eq!(answer(&[&whole]).stop, Stop::Calls);
+    assert_eq!(answer(&[&whole]).stop, StopReason::Calls);
 }
 
 #[test]
@@ -277,7 +280,7 @@ fn a_stream_that_ends_before_it_is_done_is_cut_whatever_came() {
     );
     let words = content("It is");
     for lines in [&[][..], &[words.as_str()], &[call.as_str()]] {
-        assert_eq!(read(lines).0, Err(StreamError::Cut));
+        assert_eq!(read(lines).0, Err(ReplyStreamError::Cut));
     }
 }
 
@@ -293,7 +296,7 @@ fn an_error_inside_a_stream_is_an_error_under_any_key() {
         r#"{"error parsing tool call":"invalid character 'c' looking for beginning of value"}"#,
         r#"{"error":"out of memory","message":{"role":"assistant","content":"x"},"done":true}"#,
     ] {
-        let expected = StreamError::Said(serde_json::from_str(line).unwrap());
+        let expected = ReplyStreamError::Reported(serde_json::from_str(line).unwrap());
         assert_eq!(read(&[&words, line, DONE]).0, Err(expected));
     }
 }
@@ -310,7 +313,7 @@ fn what_is_no_line_of_a_chat_is_garbled() {
     ] {
         let (read, _) = read(&[line]);
         assert!(
-            matches!(read, Err(StreamError::Garbled(_))),
+            matches!(read, Err(ReplyStreamError::Garbled(_))),
             "{line}: {read:?}"
         );
     }
@@ -391,7 +394,7 @@ fn a_call_that_was_written_as_text_is_understood_and_never_shown() {
         let answer = answer.unwrap();
         assert_eq!(
             (names(&answer), answer.said.text.as_str(), answer.stop),
-            (vec!["weather"], "", Stop::Calls),
+            (vec!["weather"], "", StopReason::Calls),
             "{written}"
         );
         assert_eq!(
@@ -414,7 +417,7 @@ fn text_that_only_looks_like_a_call_is_text() {
     let (read_unknown, heard) = read(&[&content(unknown), DONE]);
     assert_eq!(
         (read_unknown.unwrap().stop, heard),
-        (Stop::End, vec![format!("text {unknown}")])
+        (StopReason::End, vec![format!("text {unknown}")])
     );
     let known = "{\"name\": \"weather\", \"arguments\": {}}";
     let beside_a_real_one = answer(&[&content(known), &calls(calling, r#""done":true"#)]);
@@ -430,13 +433,13 @@ fn text_that_only_looks_like_a_call_is_text() {
 #[test]
 fn a_call_is_not_looked_for_where_that_is_switched_off() {
     let written = "<tool_call>{\"name\": \"weather\", \"arguments\": {}}</tool_call>";
-    let (offer, mut heard) = (offer(), Heard::default());
-    let mut stream = Stream::new(&offer);
+    let (offer, mut heard) = (offer(), OllamaEventLog::default());
+    let mut stream = OllamaReader::new(&offer);
     let mut buffer = ReplyBuffer::new(&mut heard);
     for line in [content(written), DONE.to_owned()] {
         stream.read("", line.as_bytes(), &mut buffer).unwrap();
     }
-    let answer = Answer::from(stream.finish(&mut buffer).unwrap());
+    let answer = ReplySummary::from(stream.finish(&mut buffer).unwrap());
     assert_eq!(
         (answer.said.text.as_str(), answer.said.calls.len()),
         (written, 0)
@@ -476,7 +479,7 @@ fn a_call_that_was_only_considered_while_thinking_is_not_made() {
         let line = json!({ "message": { "content": "", "thinking": thought }, "done": true, "done_reason": reason });
         let answer = answer(&[&line.to_string()]);
         assert_eq!(answer.said.calls.len(), 0, "{thought} {reason}");
-        assert_ne!(answer.stop, Stop::Calls);
+        assert_ne!(answer.stop, StopReason::Calls);
     }
     let decided = format!("{rejected} Or rather:\n{call}");
     let line = json!({ "message": { "content": "", "thinking": decided }, "done": true });

@@ -2,7 +2,8 @@
 
 use super::*;
 
-/// What is told of a prompt of 200 tools of which the server says it read `count`, and holds `held` tokens.
+/// The notices for a prompt of 200 tools if the server reports `count` tokens read, and a
+/// window of `held` tokens.
 async fn told_of_reading(count: usize, held: Option<usize>) -> Vec<String> {
     let many: Vec<Arc<dyn Tool>> = (0..200)
         .map(|n| remote(&format!("tool_{n}"), "house", &format!("tool_{n}")))
@@ -14,7 +15,7 @@ async fn told_of_reading(count: usize, held: Option<usize>) -> Vec<String> {
         let loaded = json!({ "models": [{ "name": "qwen3:latest", "context_length": held }] });
         scripts.push(whole(200, &loaded.to_string()));
     }
-    let server = Loopback::start(scripts).await;
+    let server = LoopbackServer::start(scripts).await;
     let mut asked = ask(&settings(&server), &offer_of(&many)).await;
     assert!(asked.reply.is_ok());
     asked.heard.split_off(1)

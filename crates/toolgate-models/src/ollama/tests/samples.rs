@@ -4,15 +4,15 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use toolgate_core::{
-    CallContext, Source, Tool, ToolDefinition, ToolFuture, ToolOutput, ValidArguments,
+    CallContext, Tool, ToolDefinition, ToolFuture, ToolOutput, ToolSource, ValidArguments,
 };
 
 use crate::ollama::tools::QWEN;
-use crate::{Catalog, Event, Listener, Offer};
+use crate::{Catalog, ModelEvent, ModelListener, OfferedTools};
 
-struct Echo(ToolDefinition);
+struct OllamaEchoTool(ToolDefinition);
 
-impl Tool for Echo {
+impl Tool for OllamaEchoTool {
     fn definition(&self) -> &ToolDefinition {
         &self.0
     }
@@ -23,16 +23,16 @@ impl Tool for Echo {
 
 pub(in crate::ollama) fn local(name: &str, parameters: Value) -> Arc<dyn Tool> {
     let definition = ToolDefinition::builder(name, format!("What {name} does"), parameters);
-    Arc::new(Echo(definition.build().unwrap()))
+    Arc::new(OllamaEchoTool(definition.build().unwrap()))
 }
 
-/// Of an MCP server, listed under another name than it has there.
+/// A tool of an MCP server whose listed name differs from its original name.
 pub(in crate::ollama) fn remote(name: &str, server: &str, original: &str) -> Arc<dyn Tool> {
     let parameters = json!({ "type": "object", "properties": { "on": { "type": "boolean" } } });
     let definition = ToolDefinition::builder(name, format!("What {original} does"), parameters)
-        .source(Source::Mcp(server.to_owned()))
+        .source(ToolSource::Mcp(server.to_owned()))
         .original_name(original);
-    Arc::new(Echo(definition.build().unwrap()))
+    Arc::new(OllamaEchoTool(definition.build().unwrap()))
 }
 
 pub(in crate::ollama) fn weather() -> Arc<dyn Tool> {
@@ -43,25 +43,25 @@ pub(in crate::ollama) fn weather() -> Arc<dyn Tool> {
     )
 }
 
-pub(in crate::ollama) fn offer_of(tools: &[Arc<dyn Tool>]) -> Offer {
-    Offer::all(Arc::new(Catalog::build(tools, &QWEN)))
+pub(in crate::ollama) fn offer_of(tools: &[Arc<dyn Tool>]) -> OfferedTools {
+    OfferedTools::all(Arc::new(Catalog::build(tools, &QWEN)))
 }
 
-/// `weather` with a city, and `house__lamp`, which is `lamp` on the wire.
-pub(in crate::ollama) fn offer() -> Offer {
+/// `weather` with a city, and `house__lamp`, whose wire name is `lamp`.
+pub(in crate::ollama) fn offer() -> OfferedTools {
     offer_of(&[weather(), remote("house__lamp", "house", "lamp")])
 }
 
 #[derive(Default)]
-pub(in crate::ollama) struct Heard(pub(in crate::ollama) Vec<String>);
+pub(in crate::ollama) struct OllamaEventLog(pub(in crate::ollama) Vec<String>);
 
-impl Listener for Heard {
-    fn event(&mut self, event: Event<'_>) {
+impl ModelListener for OllamaEventLog {
+    fn event(&mut self, event: ModelEvent<'_>) {
         self.0.push(match event {
-            Event::Text(text) => format!("text {text}"),
-            Event::Thinking(text) => format!("thinking {text}"),
-            Event::Void => "void".to_owned(),
-            Event::Notice(text) => format!("notice {text}"),
+            ModelEvent::Text(text) => format!("text {text}"),
+            ModelEvent::Thinking(text) => format!("thinking {text}"),
+            ModelEvent::Void => "void".to_owned(),
+            ModelEvent::Notice(text) => format!("notice {text}"),
             other => format!("{other:?}"),
         });
     }

@@ -1,16 +1,17 @@
-//! Calls that the model wrote and the server could not take apart.
+//! Calls that the model wrote and the server could not parse.
 
 use super::*;
 
 const XML: &str = "XML syntax error on line 8: element <function> closed by </parameter>";
 
-/// As the servers say it: before anything else with a status, or inside a stream that began well.
-fn refusals() -> Vec<(Vec<Step>, &'static str)> {
+/// Servers report this either with a status before anything else, or inside a
+/// stream that began well.
+fn refusals() -> Vec<(Vec<LoopbackStep>, &'static str)> {
     let before = |error: Value| {
         let text = answer(500, "retry-after: 0\r\n", &error.to_string());
-        vec![Step::Send(text.into_bytes())]
+        vec![LoopbackStep::Send(text.into_bytes())]
     };
-    // The call is told in part, and its words are not Ollama's.
+    // The error quotes part of the call, so its words are not Ollama's.
     let raw = "error parsing tool call: raw='{\"text\": \"gemma does not support tools\"', err=unexpected end of JSON input";
     vec![
         (before(json!({ "error": XML })), XML),
@@ -40,14 +41,14 @@ fn refusals() -> Vec<(Vec<Step>, &'static str)> {
 #[tokio::test]
 async fn a_call_that_ollama_can_not_read_is_explained() {
     for (refusal, said) in refusals() {
-        let server = Loopback::start(vec![show(), refusal]).await;
+        let server = LoopbackServer::start(vec![show(), refusal]).await;
         let settings = ModelSettings {
             attempts: 1,
             ..settings(&server)
         };
         let error = ask(&settings, &offer()).await.reply.unwrap_err();
         let text = error.to_string();
-        let expected = "the model 'qwen3' wrote a call of a tool that Ollama could not read (";
+        let expected = "the model 'qwen3' wrote a tool call that Ollama couldn't parse (";
         for part in [
             expected,
             said,
@@ -64,7 +65,7 @@ async fn a_call_that_ollama_can_not_read_is_explained() {
 #[tokio::test]
 async fn a_long_call_is_not_told_whole() {
     let raw = format!("error parsing tool call: raw='{}'", "x".repeat(400));
-    let server = Loopback::start(vec![
+    let server = LoopbackServer::start(vec![
         show(),
         whole(500, &json!({ "error": raw }).to_string()),
     ]);
@@ -100,9 +101,9 @@ async fn the_model_is_asked_again_only_where_it_may_write_something_else() {
             "retry-after: 0\r\n",
             &json!({ "error": XML }).to_string(),
         );
-        let refused = vec![Step::Send(refused.into_bytes())];
+        let refused = vec![LoopbackStep::Send(refused.into_bytes())];
         let yes = lines(&[says("Yes."), done()]);
-        let server = Loopback::start(vec![show(), refused, yes]).await;
+        let server = LoopbackServer::start(vec![show(), refused, yes]).await;
         let settings = ModelSettings {
             temperature: sampling.temperature,
             seed: sampling.seed,

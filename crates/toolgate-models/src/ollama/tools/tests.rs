@@ -9,7 +9,7 @@ use crate::ollama::OllamaClient;
 use crate::ollama::tests::samples::{local, remote, weather};
 use crate::{AnthropicClient, ModelSettings, OpenAiClient, SchemaForm, ToolList};
 
-/// The functions that tools become, one by one.
+/// The converted functions, one by one.
 fn functions(tools: &[Arc<dyn Tool>]) -> Vec<Value> {
     let converted = to_qwen(tools).into_iter();
     converted.map(|mut tool| tool["function"].take()).collect()
@@ -135,7 +135,7 @@ fn qw3_what_ollama_would_lose_of_a_schema_is_said_in_words() {
     }
 }
 
-/// What each provider is sent of these tools.
+/// What each provider is sent for these tools.
 fn sent(tools: &[Arc<dyn Tool>], schemas: SchemaForm) -> [(Arc<Catalog>, Vec<Value>); 3] {
     let settings = ModelSettings {
         schemas,
@@ -179,7 +179,7 @@ fn qw3_original_schemas_are_sent_as_they_are_stored() {
     for (_, lowered) in sent(&tools, SchemaForm::default()) {
         assert_ne!(parameters(&lowered[0]).to_string(), stored.to_string());
     }
-    // An object with properties it is in any case.
+    // Always an object with properties.
     for (_, original) in sent(&[local("dice", json!({}))], SchemaForm::Original) {
         let expected = json!({ "type": "object", "properties": {} });
         assert_eq!(parameters(&original[0]), &expected);
@@ -222,7 +222,7 @@ fn qw2_any_name_is_legal_unique_and_leads_back_at_every_provider() {
                 "{name}"
             );
             assert!(unique.insert(tool.wire_name.clone()), "{name}");
-            let back = catalog.meant(&tool.wire_name).unwrap();
+            let back = catalog.resolve_name(&tool.wire_name).unwrap();
             let listed = tool.tool.definition().name();
             assert_eq!(back.tool.definition().name(), listed);
             assert_eq!(catalog.wire_name(listed), tool.wire_name);
@@ -331,7 +331,7 @@ fn qw6_tools_as_stored_know_nothing_of_this_form() {
     );
 }
 
-/// What is logged meanwhile by this crate, level and words.
+/// What this crate logs meanwhile: level and text.
 fn logged<T>(work: impl FnOnce() -> T) -> (T, Vec<String>) {
     let written = Arc::<Mutex<Vec<u8>>>::default();
     let sink = Arc::clone(&written);

@@ -3,24 +3,32 @@ use serde_json::json;
 use super::super::tests::offer;
 use super::*;
 use crate::tests::samples::{ask, assistant, call, result, results, said, tool, user};
-use crate::{Image, Message, Part, Provider, ToolResult};
+use crate::{ImageData, Message, MessagePart, Provider, ToolResult};
 
-fn options() -> Options {
-    Options {
+fn options() -> RequestOptions {
+    RequestOptions {
         model: "gpt-x".to_owned(),
         max_tokens: 100,
         window: 10_000,
         temperature: None,
         seed: None,
-        enable_thinking: None,
+        think: None,
     }
 }
 
-fn sent(options: &Options, request: &Request<'_>) -> String {
-    String::from_utf8(body(options, ServerHabits::new(true, options), request).unwrap()).unwrap()
+fn habits(official: bool, options: &RequestOptions) -> OpenAiHabits {
+    let sent = SentOptions {
+        temperature: options.temperature.is_some(),
+        seed: options.seed.is_some(),
+        think: options.think.is_some(),
+    };
+    OpenAiHabits::new(official, sent)
 }
 
-/// Only the messages.
+fn sent(options: &RequestOptions, request: &ModelRequest<'_>) -> String {
+    String::from_utf8(body(options, habits(true, options), request).unwrap()).unwrap()
+}
+
 fn messages(history: &[Message]) -> serde_json::Value {
     let tools = offer(&[tool("time", "The time", json!({ "type": "object" }))]);
     let body = sent(&options(), &ask("", history, &tools));
@@ -45,10 +53,10 @@ fn a_whole_round_of_tools_goes_out_in_the_form_of_the_chat_completions() {
         tool("home.time", "What time it is", parameters),
         tool("dice", "Rolls a die", json!({ "type": "object" })),
     ]);
-    let options = Options {
+    let options = RequestOptions {
         temperature: Some(0.5),
         seed: Some(7),
-        enable_thinking: Some(false),
+        think: Some(false),
         ..options()
     };
     let history = [
@@ -83,7 +91,7 @@ fn a_whole_round_of_tools_goes_out_in_the_form_of_the_chat_completions() {
 fn other_servers_are_asked_with_the_old_name_of_the_limit() {
     let body = body(
         &options(),
-        ServerHabits::new(false, &options()),
+        habits(false, &options()),
         &ask("", &[user("Hi")], &offer(&[])),
     );
     let body = String::from_utf8(body.unwrap()).unwrap();
@@ -96,18 +104,18 @@ fn other_servers_are_asked_with_the_old_name_of_the_limit() {
 
 #[test]
 fn what_a_server_does_not_know_is_not_said_again() {
-    let hot = Options {
+    let hot = RequestOptions {
         temperature: Some(0.5),
         ..options()
     };
-    let old = ServerHabits::new(false, &hot);
-    let new = ServerHabits::new(true, &options());
+    let old = habits(false, &hot);
+    let new = habits(true, &options());
     for (habits, status, message, expected) in [
         (
             old,
             400,
             "Unrecognized request argument supplied: stream_options",
-            ServerHabits {
+            OpenAiHabits {
                 asks_usage: false,
                 ..old
             },
@@ -116,7 +124,7 @@ fn what_a_server_does_not_know_is_not_said_again() {
             old,
             422,
             "body.stream_options: Extra inputs are not permitted",
-            ServerHabits {
+            OpenAiHabits {
                 asks_usage: false,
                 ..old
             },
@@ -125,7 +133,7 @@ fn what_a_server_does_not_know_is_not_said_again() {
             old,
             400,
             "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.",
-            ServerHabits {
+            OpenAiHabits {
                 limit: LimitName::MaxCompletionTokens,
                 swapped: true,
                 ..old
@@ -135,13 +143,13 @@ fn what_a_server_does_not_know_is_not_said_again() {
             new,
             400,
             "Unrecognized request argument supplied: max_completion_tokens",
-            ServerHabits {
+            OpenAiHabits {
                 limit: LimitName::MaxTokens,
                 swapped: true,
                 ..new
             },
         ),
-        // The names may stand in words that mean something else.
+        // The names may occur in words that mean something else.
         (
             old,
             400,
@@ -152,25 +160,25 @@ fn what_a_server_does_not_know_is_not_said_again() {
             old,
             400,
             "Unsupported parameter: 'temperature'",
-            ServerHabits {
-                sent: Sent {
+            OpenAiHabits {
+                sent: SentOptions {
                     temperature: false,
                     ..old.sent
                 },
                 ..old
             },
         ),
-        // What is not sent can not be what is meant.
+        // A setting that wasn't sent can't be the one that was refused.
         (new, 400, "Unsupported parameter: 'temperature'", new),
         (old, 500, "stream_options", old),
         (
-            ServerHabits {
+            OpenAiHabits {
                 swapped: true,
                 ..old
             },
             400,
             "unknown field max_tokens",
-            ServerHabits {
+            OpenAiHabits {
                 swapped: true,
                 ..old
             },
@@ -182,13 +190,13 @@ fn what_a_server_does_not_know_is_not_said_again() {
 
 #[test]
 fn a_setting_that_was_refused_is_not_in_the_next_request() {
-    let options = Options {
+    let options = RequestOptions {
         temperature: Some(0.5),
         seed: Some(7),
-        enable_thinking: Some(false),
+        think: Some(false),
         ..options()
     };
-    let mut habits = ServerHabits::new(false, &options);
+    let mut habits = self::habits(false, &options);
     let keys = ["temperature", "seed", "chat_template_kwargs"];
     for (index, key) in keys.iter().enumerate() {
         habits = habits.after(400, &format!("Unknown parameter: '{key}'."));
@@ -276,7 +284,7 @@ fn ids_are_never_empty_too_long_or_the_same() {
 
 #[test]
 fn pictures_are_told_in_words() {
-    let image = Image {
+    let image = ImageData {
         mime_type: "image/png".to_owned(),
         data: "A".repeat(4096),
     };
@@ -298,11 +306,11 @@ fn pictures_are_told_in_words() {
 
 #[test]
 fn thinking_and_foreign_blocks_are_not_sent() {
-    let thinking = Part::Thinking {
+    let thinking = MessagePart::Thinking {
         text: "Hm.".to_owned(),
         signature: Some("proof".to_owned()),
     };
-    let opaque = Part::Opaque {
+    let opaque = MessagePart::Opaque {
         provider: Provider::Anthropic,
         value: json!({ "type": "redacted_thinking" }),
     };
@@ -323,13 +331,13 @@ fn an_answer_gets_no_more_than_the_prompt_leaves_of_the_window() {
     let history = [user(&"word ".repeat(300))];
     for (window, most, expected) in [
         (10_000, 4096, 4096),
-        // The prompt is 308.
+        // The prompt is 308 tokens.
         (1000, 4096, 692),
         (1000, 500, 500),
         // As much as a conversation keeps free.
         (400, 4096, 100),
     ] {
-        let options = Options {
+        let options = RequestOptions {
             window,
             max_tokens: most,
             ..options()

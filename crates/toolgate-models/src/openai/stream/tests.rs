@@ -7,9 +7,9 @@ use self::calls::{called, calls};
 use super::super::tests::offer;
 use super::*;
 use crate::tests::samples::tool;
-use crate::{AssistantMessage, CallArguments, Event, Part};
+use crate::{AssistantMessage, CallArguments, MessagePart, ModelEvent};
 
-fn tools() -> Offer {
+fn tools() -> OfferedTools {
     let parameters = json!({ "type": "object", "properties": { "city": { "type": "string" } } });
     offer(&[
         tool("home.weather", "The weather", parameters),
@@ -17,16 +17,16 @@ fn tools() -> Offer {
     ])
 }
 
-/// What was heard, text and thinking in parentheses, and what came of it.
-fn read(rescue: bool, events: &[&str]) -> (String, Result<Reply, StreamError>) {
+/// The text and (in parentheses) thinking that were forwarded, and the result.
+fn read(rescue: bool, events: &[&str]) -> (String, Result<ModelReply, ReplyStreamError>) {
     let tools = tools();
-    let mut stream = Stream::new(&tools);
+    let mut stream = OpenAiReader::new(&tools);
     let mut heard = String::new();
-    let mut listener = |event: Event<'_>| match event {
-        Event::Text(text) => heard.push_str(text),
-        Event::Thinking(text) => heard.push_str(&format!("({text})")),
-        Event::WasThinking => heard.push_str("(was thinking)"),
-        Event::Notice(_) => heard.push('!'),
+    let mut listener = |event: ModelEvent<'_>| match event {
+        ModelEvent::Text(text) => heard.push_str(text),
+        ModelEvent::Thinking(text) => heard.push_str(&format!("({text})")),
+        ModelEvent::WasThinking => heard.push_str("(was thinking)"),
+        ModelEvent::Notice(_) => heard.push('!'),
         other => panic!("{other:?}"),
     };
     let mut buffer = ReplyBuffer::new(&mut listener);
@@ -38,7 +38,7 @@ fn read(rescue: bool, events: &[&str]) -> (String, Result<Reply, StreamError>) {
     (heard, reply)
 }
 
-fn reply(events: &[&str]) -> Reply {
+fn reply(events: &[&str]) -> ModelReply {
     read(true, events).1.unwrap()
 }
 
@@ -75,8 +75,8 @@ fn words_are_told_as_they_come_and_usage_comes_last() {
     let reply = reply.unwrap();
     assert_eq!(heard, "Hello");
     assert_eq!(reply.message, AssistantMessage::text("Hello"));
-    assert_eq!(reply.stop, Stop::End);
-    let usage = Usage {
+    assert_eq!(reply.stop, StopReason::End);
+    let usage = TokenUsage {
         input: 12,
         output: 3,
         cached: 8,
@@ -96,11 +96,15 @@ fn e2_a_stream_that_is_cut_is_no_answer() {
         &[&words, &half],
         &[&half, "[DONE]"],
     ] {
-        assert_eq!(read(true, events).1, Err(StreamError::Cut), "{events:?}");
+        assert_eq!(
+            read(true, events).1,
+            Err(ReplyStreamError::Cut),
+            "{events:?}"
+        );
     }
-    // The connection may go once the model has said that it is done, and some only say that.
-    assert_eq!(reply(&[&text("Hello"), &end("stop")]).stop, Stop::End);
-    assert_eq!(reply(&[&text("Hello"), "[DONE]"]).stop, Stop::End);
+    // The connection may close once the model says that it's done, and some servers only say that.
+    assert_eq!(reply(&[&text("Hello"), &end("stop")]).stop, StopReason::End);
+    assert_eq!(reply(&[&text("Hello"), "[DONE]"]).stop, StopReason::End);
 }
 
 #[test]
@@ -119,11 +123,11 @@ fn thinking_is_told_from_words_under_each_of_its_names() {
         let events = [&first, &text("Yes."), &end("stop"), "[DONE]"];
         let (heard, reply) = read(true, &events);
         assert_eq!(heard, "(Hm.)Yes.", "{first}");
-        let thinking = Part::Thinking {
+        let thinking = MessagePart::Thinking {
             text: "Hm.".to_owned(),
             signature: None,
         };
-        let words = Part::Text {
+        let words = MessagePart::Text {
             text: "Yes.".to_owned(),
         };
         assert_eq!(reply.unwrap().message.parts, [thinking, words]);
@@ -160,13 +164,16 @@ fn a_refusal_is_told_and_nothing_is_called() {
     let refusal = choice(&json!({ "refusal": "I will not." }), None);
     let (heard, reply) = read(true, &[&refusal, &call, &end("stop")]);
     let reply = reply.unwrap();
-    assert_eq!((heard.as_str(), reply.stop), ("I will not.", Stop::Refusal));
+    assert_eq!(
+        (heard.as_str(), reply.stop),
+        ("I will not.", StopReason::Refusal)
+    );
     assert_eq!(reply.message, AssistantMessage::text("I will not."));
     let (_, reply) = read(true, &[&text("So"), &call, &end("content_filter")]);
     let reply = reply.unwrap();
     assert_eq!(
         (reply.stop, reply.message.calls().count()),
-        (Stop::Refusal, 0)
+        (StopReason::Refusal, 0)
     );
 }
 
@@ -183,13 +190,13 @@ fn an_error_in_the_stream_is_told_in_its_own_words() {
         let (heard, reply) = read(true, &[&text("Hel"), &error.to_string()]);
         assert_eq!(
             (heard.as_str(), reply),
-            ("Hel", Err(StreamError::Said(error)))
+            ("Hel", Err(ReplyStreamError::Reported(error)))
         );
     }
     for garbled in ["no JSON", "{\"choices\":[", "{\"choices\":5}", "5"] {
         let reply = read(true, &[garbled]).1;
         assert!(
-            matches!(reply, Err(StreamError::Garbled(_))),
+            matches!(reply, Err(ReplyStreamError::Garbled(_))),
             "{garbled}: {reply:?}"
         );
     }
@@ -210,7 +217,10 @@ fn what_is_new_or_not_meant_for_us_is_passed_over() {
             &end("eos"),
         ],
     );
-    assert_eq!((heard.as_str(), reply.unwrap().stop), ("Hello", Stop::End));
+    assert_eq!(
+        (heard.as_str(), reply.unwrap().stop),
+        ("Hello", StopReason::End)
+    );
 }
 
 #[test]
@@ -222,21 +232,21 @@ fn a_whole_answer_is_understood_too() {
         "usage": { "prompt_tokens": 5, "completion_tokens": 2 }
     });
     let tools = tools();
-    let mut stream = Stream::new(&tools);
-    let mut listener = |_: Event<'_>| ();
+    let mut stream = OpenAiReader::new(&tools);
+    let mut listener = |_: ModelEvent<'_>| ();
     let mut buffer = ReplyBuffer::new(&mut listener);
     buffer.begin(true);
     stream
         .read_whole(body.to_string().as_bytes(), &mut buffer)
         .unwrap();
-    assert_eq!(stream.progress(), Progress::Done);
+    assert_eq!(stream.progress(), StreamProgress::Done);
     let reply = stream.finish(&mut buffer).unwrap();
-    assert_eq!((reply.stop, reply.usage.input), (Stop::Calls, 5));
+    assert_eq!((reply.stop, reply.usage.input), (StopReason::Calls, 5));
     assert_eq!(reply.message.to_text(), "I look.");
-    let mut stream = Stream::new(&tools);
+    let mut stream = OpenAiReader::new(&tools);
     let error = json!({ "error": { "message": "oops" } });
     let read = stream.read_whole(error.to_string().as_bytes(), &mut buffer);
-    assert_eq!(read, Err(StreamError::Said(error)));
+    assert_eq!(read, Err(ReplyStreamError::Reported(error)));
 }
 
 proptest! {

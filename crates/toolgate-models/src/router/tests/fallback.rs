@@ -1,16 +1,16 @@
-//! Instead of a model that can not be reached.
+//! Sentences in place of a model that can't be reached.
 
 use super::*;
 
-/// A model that is there or not.
-struct Fleeting {
+/// A model that is sometimes away.
+struct UnreliableModel {
     is_there: AtomicBool,
     asked: AtomicUsize,
     /// How long its further attempts take.
     attempts: Duration,
 }
 
-impl Fleeting {
+impl UnreliableModel {
     fn away() -> Arc<Self> {
         Self::away_after(Duration::ZERO)
     }
@@ -28,9 +28,9 @@ impl Fleeting {
     }
 }
 
-impl ModelClient for Fleeting {
+impl ModelClient for UnreliableModel {
     fn provider(&self) -> Provider {
-        Model.provider()
+        CountingModel.provider()
     }
 
     fn model(&self) -> &str {
@@ -38,21 +38,21 @@ impl ModelClient for Fleeting {
     }
 
     fn window(&self) -> usize {
-        Model.window()
+        CountingModel.window()
     }
 
     fn catalog(&self, tools: &Arc<ToolList>) -> Arc<Catalog> {
-        Model.catalog(tools)
+        CountingModel.catalog(tools)
     }
 
     fn reply<'a>(
         &'a self,
-        request: Request<'a>,
-        listener: &'a mut dyn Listener,
-    ) -> BoxFuture<'a, Result<Reply, ModelError>> {
+        request: ModelRequest<'a>,
+        listener: &'a mut dyn ModelListener,
+    ) -> BoxFuture<'a, Result<ModelReply, ModelError>> {
         self.asked.fetch_add(1, Ordering::Relaxed);
         if self.is_there.load(Ordering::Relaxed) {
-            return Box::pin(async move { Model.reply(request, listener).await });
+            return Box::pin(async move { CountingModel.reply(request, listener).await });
         }
         let error = ModelError::Unreachable {
             provider: self.provider(),
@@ -62,7 +62,7 @@ impl ModelClient for Fleeting {
         Box::pin(async move {
             if !self.attempts.is_zero() {
                 let (error, after) = (&error, self.attempts);
-                listener.event(Event::Retrying { error, after });
+                listener.event(ModelEvent::Retrying { error, after });
                 tokio::time::sleep(after).await;
             }
             Err(error)
@@ -70,17 +70,17 @@ impl ModelClient for Fleeting {
     }
 }
 
-fn last(model: Arc<Fleeting>) -> SentenceRouter {
+fn last(model: Arc<UnreliableModel>) -> SentenceRouter {
     SentenceRouter::new(model).sentences_last(sentences_of(everything()))
 }
 
-/// What comes of a sentence, behind the notices that were told.
+/// The reply to a sentence, after the notices.
 async fn outcome(client: &SentenceRouter, history: &[Message]) -> String {
     let offer = offer(client);
     let request = request(history, &offer);
     let mut told = String::new();
-    let mut listener = |event: Event<'_>| {
-        if let Event::Notice(notice) = event {
+    let mut listener = |event: ModelEvent<'_>| {
+        if let ModelEvent::Notice(notice) = event {
             told = format!("[{notice}] ");
         }
     };
@@ -89,11 +89,11 @@ async fn outcome(client: &SentenceRouter, history: &[Message]) -> String {
     told + &answer
 }
 
-const AWAY: &str = "[ollama can not be reached: what needs no model is answered without one] ";
+const AWAY: &str = "[ollama can't be reached; requests that need no model are still answered] ";
 
 #[tokio::test(start_paused = true)]
 async fn what_needs_no_model_is_answered_while_it_is_away_and_the_rest_is_its_error() {
-    let model = Fleeting::away();
+    let model = UnreliableModel::away();
     let client = last(Arc::clone(&model));
     let sum = || vec![user("what is 2 plus 2")];
     let call = format!("{AWAY}math_eval {{\"expression\":\"2 + 2\"}}");
@@ -102,11 +102,11 @@ async fn what_needs_no_model_is_answered_while_it_is_away_and_the_rest_is_its_er
     assert!(error.contains("nobody answers"), "{error}");
     assert_eq!(model.asked(), 2);
 
-    // It is not tried in vain for what needs none.
+    // What needs no model must not try it in vain.
     assert_eq!(outcome(&client, &sum()).await, call);
     assert_eq!(model.asked(), 2);
 
-    // Back again, it is asked everything.
+    // Once it's back, it's asked everything.
     model.is_there.store(true, Ordering::Relaxed);
     assert_eq!(outcome(&client, &[user("a story")]).await, "the model");
     assert_eq!(outcome(&client, &sum()).await, "the model");
@@ -114,7 +114,7 @@ async fn what_needs_no_model_is_answered_while_it_is_away_and_the_rest_is_its_er
 
 #[tokio::test(start_paused = true)]
 async fn a_turn_that_began_without_a_model_ends_without_one() {
-    let model = Fleeting::away();
+    let model = UnreliableModel::away();
     let client = last(Arc::clone(&model));
     for (sentence, result, is_error, expected) in [
         ("what is 2 plus 2", r#"{"result":4}"#, false, "2 + 2 = 4"),
@@ -135,7 +135,7 @@ async fn a_turn_that_began_without_a_model_ends_without_one() {
 
 #[tokio::test(start_paused = true)]
 async fn a_call_of_the_model_is_not_taken_over() {
-    let client = last(Fleeting::away());
+    let client = last(UnreliableModel::away());
     let called = model_call("math_eval", "");
     let history = with_result(vec![user("what is 2 plus 2"), called], "4", false);
     let error = outcome(&client, &history).await;
@@ -146,7 +146,7 @@ async fn a_call_of_the_model_is_not_taken_over() {
 async fn further_attempts_are_waited_for_only_where_nothing_is_understood() {
     let attempts = Duration::from_secs(20);
     for (sentence, is_understood) in [("what is 2 plus 2", true), ("tell me a story", false)] {
-        let client = last(Fleeting::away_after(attempts));
+        let client = last(UnreliableModel::away_after(attempts));
         let started = Instant::now();
         let answer = outcome(&client, &[user(sentence)]).await;
         assert_eq!(answer.contains("math_eval"), is_understood, "{answer}");
@@ -156,7 +156,7 @@ async fn further_attempts_are_waited_for_only_where_nothing_is_understood() {
 
 #[tokio::test(start_paused = true)]
 async fn a_turn_that_must_end_tells_what_was_done() {
-    let client = last(Fleeting::away());
+    let client = last(UnreliableModel::away());
     let history = vec![user("what is 2 plus 2")];
     let reply = ask(&client, &history).await;
     let mut history = with_result(with(history, &reply), r#"{"result":4}"#, false);
@@ -164,13 +164,16 @@ async fn a_turn_that_must_end_tells_what_was_done() {
     let offer = offer(&client);
     let mut request = request(&history, &offer);
     request.words_only = true;
-    let reply = client.reply(request, &mut |_: Event<'_>| {}).await.unwrap();
+    let reply = client
+        .reply(request, &mut |_: ModelEvent<'_>| {})
+        .await
+        .unwrap();
     assert_eq!(shown(&reply), "2 + 2 = 4");
 }
 
 #[tokio::test(start_paused = true)]
 async fn what_the_model_did_last_is_not_what_it_means_here() {
-    let client = last(Fleeting::away());
+    let client = last(UnreliableModel::away());
     let history = vec![user("turn on switch one")];
     let reply = ask(&client, &history).await;
     let history = with_result(with(history, &reply), "{}", false);
@@ -195,13 +198,13 @@ async fn that_the_model_is_away_is_told_whether_sentences_answer_or_not() {
         ("what is 2 plus 2", ["away", "notice"].as_slice()),
         ("tell me a story", &["away"]),
     ] {
-        let client = last(Fleeting::away());
+        let client = last(UnreliableModel::away());
         let history = [user(sentence)];
         let offer = offer(&client);
         let mut told = Vec::new();
-        let mut listener = |event: Event<'_>| match event {
-            Event::ModelAway { .. } => told.push("away"),
-            Event::Notice(_) => told.push("notice"),
+        let mut listener = |event: ModelEvent<'_>| match event {
+            ModelEvent::ModelAway { .. } => told.push("away"),
+            ModelEvent::Notice(_) => told.push("notice"),
             _ => {}
         };
         let reply = client.reply(request(&history, &offer), &mut listener).await;
@@ -213,13 +216,13 @@ async fn that_the_model_is_away_is_told_whether_sentences_answer_or_not() {
 #[tokio::test(start_paused = true)]
 async fn while_it_is_away_a_sentence_is_understood_without_it_and_all_tools_are_not_waited_for() {
     let sum = "what is 2 plus 2";
-    let client = last(Fleeting::away());
+    let client = last(UnreliableModel::away());
     assert!(!client.understands(sum).await, "the model would be asked");
     assert!(client.wants_all_tools("tell me a story").await);
     ask(&client, &[user(sum)]).await;
     assert!(client.understands(sum).await);
     assert!(!client.wants_all_tools("tell me a story").await);
-    // Somebody else saw it: the clones know too.
+    // Clones learn what someone else noticed.
     client.clone().set_available();
     assert!(!client.understands(sum).await);
 }
@@ -227,7 +230,7 @@ async fn while_it_is_away_a_sentence_is_understood_without_it_and_all_tools_are_
 #[tokio::test(start_paused = true)]
 async fn a_sentence_whose_call_failed_is_explained_by_the_model_if_it_is_there() {
     for is_there in [true, false] {
-        let model = Fleeting::away();
+        let model = UnreliableModel::away();
         model.is_there.store(is_there, Ordering::Relaxed);
         let sentences = sentences_of(everything());
         let client = SentenceRouter::new(model)
@@ -241,12 +244,12 @@ async fn a_sentence_whose_call_failed_is_explained_by_the_model_if_it_is_there()
     }
 }
 
-/// Says a word, and is gone.
-struct Fading;
+/// Says one word and then disappears.
+struct VanishingModel;
 
-impl ModelClient for Fading {
+impl ModelClient for VanishingModel {
     fn provider(&self) -> Provider {
-        Model.provider()
+        CountingModel.provider()
     }
 
     fn model(&self) -> &str {
@@ -254,19 +257,19 @@ impl ModelClient for Fading {
     }
 
     fn window(&self) -> usize {
-        Model.window()
+        CountingModel.window()
     }
 
     fn catalog(&self, tools: &Arc<ToolList>) -> Arc<Catalog> {
-        Model.catalog(tools)
+        CountingModel.catalog(tools)
     }
 
     fn reply<'a>(
         &'a self,
-        _: Request<'a>,
-        listener: &'a mut dyn Listener,
-    ) -> BoxFuture<'a, Result<Reply, ModelError>> {
-        listener.event(Event::Text("Well, "));
+        _: ModelRequest<'a>,
+        listener: &'a mut dyn ModelListener,
+    ) -> BoxFuture<'a, Result<ModelReply, ModelError>> {
+        listener.event(ModelEvent::Text("Well, "));
         let error = ModelError::TimedOut {
             provider: self.provider(),
             what: NOT_FINISHED,
@@ -279,7 +282,7 @@ impl ModelClient for Fading {
 #[tokio::test(start_paused = true)]
 async fn a_model_that_has_begun_to_speak_is_not_talked_over() {
     let sentences = sentences_of(everything());
-    let client = SentenceRouter::new(Arc::new(Fading)).sentences_last(sentences);
+    let client = SentenceRouter::new(Arc::new(VanishingModel)).sentences_last(sentences);
     let sum = [user("what is 2 plus 2")];
     let error = outcome(&client, &sum).await;
     assert!(!error.contains("math_eval"), "{error}");

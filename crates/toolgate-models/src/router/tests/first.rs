@@ -1,4 +1,4 @@
-//! In front of a model.
+//! Sentences in front of a model.
 
 use super::*;
 
@@ -38,7 +38,7 @@ async fn in_front_of_a_model_only_what_is_certain_is_answered() {
         let understands = client.understands(text).await;
         assert_eq!(understands, expected != "the model", "{text}");
     }
-    let alone = SentenceRouter::new(Arc::new(Model));
+    let alone = SentenceRouter::new(Arc::new(CountingModel));
     assert!(!alone.understands("what is 2 plus 2").await);
 }
 
@@ -46,7 +46,7 @@ async fn in_front_of_a_model_only_what_is_certain_is_answered() {
 async fn a_slow_list_holds_up_a_turn_for_a_moment_only_and_is_there_for_a_later_one() {
     let (tools, asked) = house_tools(Duration::from_secs(1));
     let sentences = sentences_of(toolbox_of(tools));
-    let client = SentenceRouter::new(Arc::new(Model)).sentences_first(sentences);
+    let client = SentenceRouter::new(Arc::new(CountingModel)).sentences_first(sentences);
     let started = Instant::now();
     for turn in 1..=3 {
         assert_eq!(say(&client, "turn on the kitchen light").await, "the model");
@@ -94,5 +94,5 @@ async fn several_wishes_are_all_certain_or_the_models() {
         let done = r#"{"message":"It is done."}"#;
         history = with_result(with(history, &reply), done, false);
     }
-    assert_ne!(ask(&client, &history).await.stop, Stop::Calls);
+    assert_ne!(ask(&client, &history).await.stop, StopReason::Calls);
 }

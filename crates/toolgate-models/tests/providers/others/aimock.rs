@@ -1,4 +1,5 @@
-//! `@copilotkit/aimock`: its scripted models call the right tool, and its fixtures only go on when they get the right result.
+//! The scripted models of `@copilotkit/aimock` call the right tool, and its fixtures continue only
+//! if they get the right result.
 
 use std::io::Write;
 use std::process::Command;
@@ -7,9 +8,9 @@ use fakellm::Api;
 use serde_json::{Value, json};
 use toolgate_core::ToolOutput;
 
-use super::Program;
-use crate::house::House;
-use crate::talk::APIS;
+use super::ThirdPartyProgram;
+use crate::recorded_tools::RecordedTools;
+use crate::test_conversation::APIS;
 
 fn fixtures() -> Value {
     let call = |name: &str, arguments: Value| json!({ "toolCalls": [{ "name": name, "arguments": arguments.to_string() }] });
@@ -33,17 +34,17 @@ fn fixtures() -> Value {
     ] })
 }
 
-fn house() -> House {
+fn house() -> RecordedTools {
     let schema = json!({ "type": "object", "required": ["deviceName", "action"], "properties": {
         "deviceName": { "type": "string" }, "action": { "enum": ["on", "off"] } } });
-    House::new().with("control_device", schema, |arguments| {
+    RecordedTools::new().with("control_device", schema, |arguments| {
         let [name, action] =
             ["deviceName", "action"].map(|key| arguments[key].as_str().unwrap_or_default());
         Ok(ToolOutput::text(format!("{name} is now {action}")))
     })
 }
 
-fn start() -> Option<Program> {
+fn start() -> Option<ThirdPartyProgram> {
     let folder = fakellm::third_parties()?;
     let mut file = tempfile::Builder::new().suffix(".json").tempfile().unwrap();
     file.write_all(fixtures().to_string().as_bytes()).unwrap();
@@ -59,8 +60,8 @@ fn start() -> Option<Program> {
         "7",
         "--fixtures",
     ]);
-    // It has read the file once it tells its address.
-    Some(Program::start(command.arg(file.path())))
+    // It prints its address only after it has read the file.
+    Some(ThirdPartyProgram::start(command.arg(file.path())))
 }
 
 #[tokio::test]
@@ -72,9 +73,10 @@ async fn qw7_the_right_tool_is_called_by_a_scripted_engine_nobody_here_wrote() {
         let house = house();
         let mut conversation = aimock.conversation(api, &house, |_| {});
         let turn = conversation
-            .turn("Turn on Switch One", &mut |_: toolgate_models::Event<
-                '_,
-            >| {})
+            .turn(
+                "Turn on Switch One",
+                &mut |_: toolgate_models::ModelEvent<'_>| {},
+            )
             .await
             .unwrap();
         assert_eq!(turn.answer, "I switched on Switch One.", "{api:?}");
@@ -96,9 +98,10 @@ async fn a_violation_reaches_the_model_and_nothing_runs() {
         let house = house();
         let mut conversation = aimock.conversation(api, &house, |_| {});
         let turn = conversation
-            .turn("Turn on which lamps?", &mut |_: toolgate_models::Event<
-                '_,
-            >| {})
+            .turn(
+                "Turn on which lamps?",
+                &mut |_: toolgate_models::ModelEvent<'_>| {},
+            )
             .await
             .unwrap();
         assert_eq!(turn.answer, "I need to know what to do.", "{api:?}");
@@ -106,7 +109,7 @@ async fn a_violation_reaches_the_model_and_nothing_runs() {
     }
 }
 
-/// What aimock understood of a request to Ollama: its journal keeps the body as it came.
+/// The request to Ollama as aimock's journal recorded it.
 #[tokio::test]
 async fn its_journal_has_the_tools_in_qwen_form() {
     let Some(aimock) = start() else {
@@ -115,9 +118,10 @@ async fn its_journal_has_the_tools_in_qwen_form() {
     let house = house();
     let mut conversation = aimock.conversation(Api::Ollama, &house, |_| {});
     conversation
-        .turn("Turn on Switch One", &mut |_: toolgate_models::Event<
-            '_,
-        >| {})
+        .turn(
+            "Turn on Switch One",
+            &mut |_: toolgate_models::ModelEvent<'_>| {},
+        )
         .await
         .unwrap();
     let journal = reqwest::get(format!("{}/__aimock/journal", aimock.url))

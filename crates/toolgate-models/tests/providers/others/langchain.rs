@@ -1,5 +1,5 @@
-//! LangChain.js as an oracle: the same tools and the same history, ours and theirs side by side. Where both differ, the
-//! difference is named here, and why.
+//! LangChain.js as an oracle: the same tools and the same history, ours and theirs side by side.
+//! Each difference is named here with its reason.
 
 use std::io::Write;
 use std::process::{Command, Stdio};
@@ -7,15 +7,15 @@ use std::process::{Command, Stdio};
 use fakellm::{Answer, Api, FakeLlm, Script};
 use serde_json::{Value, json};
 use tokio::time::Instant;
-use toolgate_models::{Event, Message, Offer, Request};
+use toolgate_models::{Message, ModelEvent, ModelRequest, OfferedTools};
 
 use super::script;
-use crate::house::House;
-use crate::talk::{HANG, client, settings};
+use crate::recorded_tools::RecordedTools;
+use crate::test_conversation::{HANG, client, settings};
 
 const SYSTEM: &str = "Be brief.";
 
-/// Two calls with words before them, one that failed, an answer, the next question.
+/// Two calls with text before them, one of which failed, an answer, and the next question.
 fn history() -> Vec<Message> {
     let call = |id: &str, city: &str| json!({ "type": "call", "id": id, "name": "get_weather", "arguments": { "object": { "city": city } } });
     let history = json!([
@@ -31,19 +31,21 @@ fn history() -> Vec<Message> {
     serde_json::from_value(history).unwrap()
 }
 
-/// The body of our request.
-async fn ours(api: Api, house: &House) -> Value {
+async fn ours(api: Api, house: &RecordedTools) -> Value {
     let fake = FakeLlm::lenient(Script::always(Answer::text("Hello."))).await;
     let client = client(api, &settings(api, fake.url()));
-    let offer = Offer::all(client.catalog(&house.toolbox().current()));
+    let offer = OfferedTools::all(client.catalog(&house.toolbox().current()));
     let history = history();
-    let request = Request::new(SYSTEM, &history, &offer, Instant::now() + HANG);
-    client.reply(request, &mut |_: Event<'_>| {}).await.unwrap();
+    let request = ModelRequest::new(SYSTEM, &history, &offer, Instant::now() + HANG);
+    client
+        .reply(request, &mut |_: ModelEvent<'_>| {})
+        .await
+        .unwrap();
     fake.requests()[0].json()
 }
 
-/// The body of theirs; none if they are not installed.
-async fn theirs(api: Api, house: &House) -> Option<Value> {
+/// The body of their request; `None` if LangChain.js isn't installed.
+async fn theirs(api: Api, house: &RecordedTools) -> Option<Value> {
     let folder = fakellm::third_parties()?;
     let fake = FakeLlm::lenient(Script::always(Answer::text("Hello."))).await;
     let tools = house.manager.tools();
@@ -88,15 +90,15 @@ fn without(value: &mut Value, keys: &[&str]) {
     }
 }
 
-/// Schemas that every provider takes as they are.
-fn house() -> House {
+/// Schemas that every provider accepts unchanged.
+fn house() -> RecordedTools {
     let city = json!({ "type": "object", "required": ["city"], "properties": {
         "city": { "type": "string", "description": "Which city" },
         "kind": { "type": "string", "enum": ["now", "week"] },
         "days": { "type": "array", "items": { "type": "integer" } } } });
     let nothing = json!({ "type": "object", "properties": {} });
     let done = |_: &Value| Ok(toolgate_core::ToolOutput::text("done"));
-    House::empty()
+    RecordedTools::empty()
         .with("get_weather", city, done)
         .with("clock", nothing, done)
 }
@@ -111,14 +113,15 @@ async fn ollama_gets_what_chat_ollama_would_send() {
     assert_eq!(ours["tools"], theirs["tools"]);
     assert_eq!(ours["stream"], theirs["stream"]);
     let result = |body: &Value| body["messages"][3].clone();
-    // We say whose result it is, as the documentation asks; ChatOllama of this version leaves it to the order.
+    // We name the call of each result, as the documentation asks. This version of ChatOllama
+    // relies on the order.
     assert_eq!(result(&ours)["tool_name"], "get_weather");
     assert_eq!(result(&theirs).get("tool_name"), None);
     without(
         &mut ours["messages"],
         &["tool_name", "tool_call_id", "index"],
     );
-    // Ollama has no such field in a call and drops it.
+    // Ollama drops this field of a call, because it has no such field.
     for call in theirs["messages"][2]["tool_calls"].as_array_mut().unwrap() {
         assert_eq!(
             call.as_object_mut().unwrap().shift_remove("type"),
@@ -126,7 +129,7 @@ async fn ollama_gets_what_chat_ollama_would_send() {
         );
     }
     assert_eq!(ours["messages"], theirs["messages"]);
-    // We always say how large the window must be and how long the model stays; they only if told.
+    // We always send the window size and the keep-alive time; they only on request.
     assert!(ours["options"]["num_ctx"].as_u64().unwrap() >= 4096);
 }
 
@@ -137,15 +140,15 @@ async fn anthropic_gets_what_chat_anthropic_would_send() {
         return;
     };
     let mut ours = ours(Api::Anthropic, &house).await;
-    // We mark what the provider may keep in its cache; they only if told.
+    // We mark what the provider may cache; they only on request.
     assert!(ours.to_string().contains("cache_control"));
     without(&mut ours, &["cache_control"]);
     assert_eq!(ours["tools"], theirs["tools"]);
-    // We say that a call failed; ChatAnthropic of this version loses it.
+    // We report that a call failed; this version of ChatAnthropic loses that.
     assert_eq!(ours["messages"][2]["content"][1]["is_error"], true);
     assert!(!theirs.to_string().contains("is_error"));
     without(&mut ours, &["is_error"]);
-    // A text alone and a list of one text are the same to the provider.
+    // To the provider, a text and a list of one text are the same.
     for body in [&mut ours, &mut theirs] {
         let messages = body["messages"]
             .as_array_mut()
@@ -165,13 +168,14 @@ async fn anthropic_gets_what_chat_anthropic_would_send() {
     assert_eq!(ours["system"], theirs["system"]);
 }
 
-/// Where a schema says more than the provider takes, they send it as it is, and the constraint or the whole request is lost.
+/// If a schema says more than the provider accepts, they send it unchanged, and the constraint or
+/// the whole request is lost.
 #[tokio::test]
 async fn what_they_send_as_it_is_and_we_lower() {
     let rich = json!({ "type": "object", "additionalProperties": false, "required": ["where"],
         "properties": { "where": { "$ref": "#/$defs/place" } },
         "$defs": { "place": { "type": "string", "minLength": 2 } } });
-    let house = House::empty().with("rich", rich, |_| {
+    let house = RecordedTools::empty().with("rich", rich, |_| {
         Ok(toolgate_core::ToolOutput::text("done"))
     });
     let Some(theirs) = theirs(Api::Ollama, &house).await else {

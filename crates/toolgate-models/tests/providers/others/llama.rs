@@ -1,28 +1,29 @@
-//! llama.cpp's server with SmolLM2, a real model of 135 million parameters, behind templates of Qwen. What such a model answers
-//! is nobody's promise: nothing is asserted about it but that it ends in an answer or in envelopes.
+//! llama.cpp's server with SmolLM2, a real model of 135 million parameters, behind Qwen
+//! templates. No one knows what such a model answers, so the tests only check that it ends in an
+//! answer or in envelopes.
 
 use std::process::Command;
 
 use fakellm::{Answer, Api, Script};
 use serde_json::{Value, json};
 use toolgate_core::ToolOutput;
-use toolgate_models::{Conversation, Event, Message};
+use toolgate_models::{Conversation, Message, ModelEvent};
 
-use super::{Program, script};
-use crate::house::House;
-use crate::talk::{HANG, Talk};
+use super::{ThirdPartyProgram, script};
+use crate::recorded_tools::RecordedTools;
+use crate::test_conversation::{HANG, TestConversation};
 
-fn start(template: &str) -> Option<Program> {
+fn start(template: &str) -> Option<ThirdPartyProgram> {
     let folder = fakellm::third_parties()?;
     let mut command = Command::new(folder.join("python/bin/python"));
     command
         .arg(script("llama.py"))
         .arg(folder.join("model.gguf"))
         .arg(folder.join("templates").join(template));
-    Some(Program::start(&mut command))
+    Some(ThirdPartyProgram::start(&mut command))
 }
 
-fn with_lamp(house: House) -> House {
+fn with_lamp(house: RecordedTools) -> RecordedTools {
     let lamp = json!({ "type": "object", "required": ["deviceName", "action"], "properties": {
         "deviceName": { "type": "string", "description": "The device as people call it" },
         "action": { "type": "string", "enum": ["on", "off"], "description": "What it should do" },
@@ -30,7 +31,7 @@ fn with_lamp(house: House) -> House {
     house.with("control_device", lamp, |_| Ok(ToolOutput::text("done")))
 }
 
-/// The prompt that the engine makes of a request.
+/// The prompt that the engine renders from a request.
 async fn prompt(url: &str, body: &Value) -> String {
     let answer = reqwest::Client::new()
         .post(format!("{url}/apply-template"))
@@ -60,11 +61,11 @@ async fn qw7_a_real_engine_renders_every_tool_into_a_qwen_prompt() {
         let Some(llama) = start(template) else {
             return;
         };
-        // What the client sends to Ollama, which renders it with the same templates.
-        let mut talk = Talk::with(
+        // The same request as for Ollama, which renders it with the same templates.
+        let mut talk = TestConversation::with(
             Api::Ollama,
             Script::new([Answer::text("Yes.")]),
-            with_lamp(House::new()),
+            with_lamp(RecordedTools::new()),
             |_| {},
         )
         .await;
@@ -113,7 +114,7 @@ async fn qw7_whatever_a_real_model_answers_ends_in_an_answer_or_in_envelopes() {
     for api in [Api::OpenAi, Api::Anthropic] {
         let (house, mut conversation) = few_words(&llama, api);
         let turn = conversation
-            .turn("Turn on Switch One", &mut |_: Event<'_>| {})
+            .turn("Turn on Switch One", &mut |_: ModelEvent<'_>| {})
             .await;
         let turn = turn.unwrap_or_else(|error| panic!("{api:?}: {error}"));
         let calls: Vec<_> = turn.rounds.iter().flat_map(|round| &round.calls).collect();
@@ -127,7 +128,7 @@ async fn qw7_whatever_a_real_model_answers_ends_in_an_answer_or_in_envelopes() {
             usage.input > 0 && (1..=96).contains(&usage.output),
             "{api:?}: {usage:?}"
         );
-        // What it called is an envelope each, and nothing ran that is not one of them.
+        // Each call has an envelope, and nothing else ran.
         let mut successes = 0;
         for call in &calls {
             let envelope = serde_json::to_value(call).unwrap();
@@ -145,7 +146,7 @@ async fn qw7_whatever_a_real_model_answers_ends_in_an_answer_or_in_envelopes() {
             successes += usize::from(envelope["success"] == true);
         }
         assert_eq!(house.calls().len(), successes, "{api:?}: {calls:?}");
-        // And history has a result for each call, in order: the next question could be asked.
+        // History has a result for each call, in order, so the next question could be asked.
         for pair in conversation.history().windows(2) {
             if let Message::Assistant(message) = &pair[0]
                 && message.calls().next().is_some()
@@ -165,12 +166,12 @@ async fn qw7_whatever_a_real_model_answers_ends_in_an_answer_or_in_envelopes() {
 
 #[tokio::test]
 async fn qw7_an_engine_that_answers_ollamas_path_in_another_form_ends_in_an_answer_or_an_error() {
-    // llama.cpp takes /api/chat, and answers it as OpenAI would.
+    // llama.cpp accepts `/api/chat`, but answers it like OpenAI.
     let Some(llama) = start("Qwen3-Coder.jinja") else {
         return;
     };
     let (house, mut conversation) = few_words(&llama, Api::Ollama);
-    let mut nobody = |_: Event<'_>| {};
+    let mut nobody = |_: ModelEvent<'_>| {};
     let turn = conversation.turn("Turn on Switch One", &mut nobody);
     let turn = tokio::time::timeout(HANG, turn).await.unwrap();
     match turn {
@@ -184,11 +185,12 @@ async fn qw7_an_engine_that_answers_ollamas_path_in_another_form_ends_in_an_answ
     );
 }
 
-/// Two tools, and short answers: a busy machine reads a few tokens a second.
-fn few_words(llama: &Program, api: Api) -> (House, Conversation) {
-    let house = with_lamp(House::empty()).with("clock", json!({ "type": "object" }), |_| {
-        Ok(ToolOutput::text("12:00"))
-    });
+/// Two tools and short answers, because a busy machine reads only a few tokens a second.
+fn few_words(llama: &ThirdPartyProgram, api: Api) -> (RecordedTools, Conversation) {
+    let house =
+        with_lamp(RecordedTools::empty()).with("clock", json!({ "type": "object" }), |_| {
+            Ok(ToolOutput::text("12:00"))
+        });
     let conversation = llama.conversation(api, &house, |settings| {
         settings.system = "Use the tools.".to_owned();
         settings.temperature = Some(0.0);

@@ -1,4 +1,4 @@
-//! `mock-ai-api`: the ways a provider fails, as somebody else understood them.
+//! `mock-ai-api` fails the way other people have seen providers fail.
 
 use std::process::Command;
 use std::sync::Arc;
@@ -8,18 +8,18 @@ use fakellm::Api;
 use parking_lot::Mutex;
 use serde_json::json;
 use toolgate_core::ToolOutput;
-use toolgate_models::{Event, ModelError, Turn};
+use toolgate_models::{ModelError, ModelEvent, TurnRecord};
 
-use super::Program;
-use crate::house::House;
+use super::ThirdPartyProgram;
+use crate::recorded_tools::RecordedTools;
 
-struct Said {
-    turn: Result<Turn, ModelError>,
-    house: House,
+struct MockTurn {
+    turn: Result<TurnRecord, ModelError>,
+    house: RecordedTools,
     retries: usize,
 }
 
-fn start(api: Api) -> Option<Program> {
+fn start(api: Api) -> Option<ThirdPartyProgram> {
     let folder = fakellm::third_parties()?;
     let mut command = Command::new(folder.join("python/bin/python"));
     let app = match api {
@@ -27,12 +27,12 @@ fn start(api: Api) -> Option<Program> {
         _ => "app.openai_app:app",
     };
     command.args(["-m", "uvicorn", app, "--host", "127.0.0.1", "--port", "0"]);
-    Some(Program::start(&mut command))
+    Some(ThirdPartyProgram::start(&mut command))
 }
 
-async fn ask(program: &Program, api: Api, mode: &str) -> Said {
+async fn ask(program: &ThirdPartyProgram, api: Api, mode: &str) -> MockTurn {
     let schema = json!({ "type": "object", "properties": { "path": { "type": "string" }, "contents": { "type": "string" } } });
-    let house = House::empty().with("Write", schema, |_| Ok(ToolOutput::text("written")));
+    let house = RecordedTools::empty().with("Write", schema, |_| Ok(ToolOutput::text("written")));
     let retries = Arc::new(Mutex::new(0));
     let counter = Arc::clone(&retries);
     let mut conversation = program.conversation(api, &house, |settings| {
@@ -45,14 +45,14 @@ async fn ask(program: &Program, api: Api, mode: &str) -> Said {
         settings.max_tool_rounds = 2;
         settings.timeout = Duration::from_secs(60);
     });
-    let mut listener = move |event: Event<'_>| {
-        if let Event::Retrying { .. } = event {
+    let mut listener = move |event: ModelEvent<'_>| {
+        if let ModelEvent::Retrying { .. } = event {
             *counter.lock() += 1;
         }
     };
     let turn = conversation.turn("go", &mut listener).await;
     let retries = *retries.lock();
-    Said {
+    MockTurn {
         turn,
         house,
         retries,
@@ -88,7 +88,7 @@ async fn failures_are_told_apart() {
     }
 }
 
-/// Of its broken calls there is none that streams.
+/// None of its broken calls is streamed.
 #[tokio::test]
 async fn its_calls_are_run() {
     let modes = [
@@ -100,7 +100,7 @@ async fn its_calls_are_run() {
         let Some(program) = start(api) else {
             return;
         };
-        // It calls its tool for ever; the limit ends it.
+        // It calls its tool forever; the limit ends that.
         let said = ask(&program, api, mode).await;
         let calls = said.house.calls();
         let expected = json!({ "path": "tmp/mock-file.txt", "contents": "mock output" });

@@ -51,7 +51,7 @@ export async function ask(message) {
 function forgotten(error) {
   if (error.status !== 404) return error.detail ?? error.message;
   conversation.id = null;
-  return 'The gateway no longer has this conversation. Ask again: that begins a new one.';
+  return 'The gateway no longer has this conversation. Send your message again to start a new one.';
 }
 
 export function stop() {

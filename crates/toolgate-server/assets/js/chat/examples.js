@@ -10,10 +10,10 @@ const EXAMPLES = [
   ['How many days until Christmas?', 'datetime'],
   ['What is 2^10?', 'math_eval'],
 ];
-const MOST = 4;
+const MAX_EXAMPLES = 4;
 
-/** A few of them for whoever may use these tools. */
+/** A few of them that these tools can answer. */
 export function examplesFor(tools) {
   const names = new Set(tools);
-  return EXAMPLES.filter(([, tool]) => names.has(tool)).map(([text]) => text).slice(0, MOST);
+  return EXAMPLES.filter(([, tool]) => names.has(tool)).map(([text]) => text).slice(0, MAX_EXAMPLES);
 }

@@ -1,4 +1,4 @@
-// One turn of the conversation, drawn: the question, and the answer with the calls inside of it.
+// One turn of the conversation, drawn: the question, and the answer with its calls.
 
 import { fill, h, patchList, setText } from '../dom.js';
 import { brief, duration, jsonTree } from '../format.js';

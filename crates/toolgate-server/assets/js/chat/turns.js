@@ -24,7 +24,7 @@ export function reduce(turn, event, data) {
     case 'done':
       return withAnswer({ ...settled(turn, 'done'), done: data });
     case 'error':
-      return { ...settled(turn, 'failed'), error: String(data.detail ?? 'The conversation failed without saying why.') };
+      return { ...settled(turn, 'failed'), error: String(data.detail ?? 'The conversation failed for an unknown reason.') };
     default:
       return turn;
   }

@@ -149,7 +149,7 @@ function objectField(model, path, value, form) {
     const isGiven = value !== undefined || Object.keys(whole).some((key) => !fixed.has(key));
     return isGiven || model.required ? whole : undefined;
   };
-  const note = Object.keys(kept).length > 0 && h('p', { class: 'field-hint' }, `Also sent, as given in JSON: ${Object.keys(kept).join(', ')}`);
+  const note = Object.keys(kept).length > 0 && h('p', { class: 'field-hint' }, `Also sent, as entered in JSON: ${Object.keys(kept).join(', ')}`);
   const body = [parts.map(([, part]) => part.element), note];
   if (path === '' || model.bare) return { element: h('div', { class: 'fields' }, body), read };
   return { element: group(model, path, form, h('div', { class: 'fields' }, body)), read };

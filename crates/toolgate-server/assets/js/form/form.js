@@ -7,7 +7,7 @@ import { placeViolations } from './schema.js';
 /**
  * `{ element, read(), show(violations, all), problems(), focusFirst() }`. `onChange` is called whenever something was
  * typed or chosen. A message about a field that was never touched and is empty is held back until `all` is true: a
- * form that is red before a person began is no help.
+ * form that is red from the start does not help.
  */
 export function createForm(model, value, onChange) {
   const places = new Map();
@@ -19,7 +19,7 @@ export function createForm(model, value, onChange) {
   };
   const form = {
     register: (path, place) => places.set(path, place),
-    /** What is inside of `path` is drawn again. */
+    /** Redraws everything inside `path`. */
     forget(path) {
       const isInside = (other) => other !== path && other.startsWith(path);
       for (const known of [places, broken, touched]) {
@@ -36,7 +36,7 @@ export function createForm(model, value, onChange) {
   return {
     element: root.element,
     read: () => root.read() ?? {},
-    /** Text that is no JSON, by path; such a form cannot be sent. */
+    /** Invalid JSON text by path; such a form cannot be sent. */
     broken: () => broken,
     show(violations, all) {
       const local = [...broken].map(([parameter, message]) => ({ parameter, message }));

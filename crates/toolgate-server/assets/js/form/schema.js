@@ -1,8 +1,8 @@
 // From a JSON Schema to the model of a form. Pure. Schemas come from tools, so depth and number of fields are bounded.
 
-const DEEPEST = 6;
-const MOST_FIELDS = 200;
-const LONGEST_TEXT = 600;
+const MAX_DEPTH = 6;
+const MAX_FIELDS = 200;
+const MAX_TEXT_LENGTH = 600;
 
 /**
  * The model of one value. `kind` is string, number, integer, boolean, enum, array, object, choice or json; the last is
@@ -63,7 +63,7 @@ class Builder {
       default: one.default,
       hint: hintOf(one),
     };
-    if (depth > DEEPEST || this.count > MOST_FIELDS) return { ...base, kind: 'json', typeName: typeName(one) };
+    if (depth > MAX_DEPTH || this.count > MAX_FIELDS) return { ...base, kind: 'json', typeName: typeName(one) };
     return { ...base, ...this.kind(one, depth), typeName: typeName(one) };
   }
 
@@ -127,7 +127,7 @@ class Builder {
   }
 }
 
-/** The schema with references inside of the document `root` followed and `allOf` joined. */
+/** The schema with references inside the document `root` followed and `allOf` joined. */
 export function resolveSchema(schema, root, left = 8) {
   if (!isSchema(schema)) return {};
   if (typeof schema.$ref === 'string' && left > 0) {
@@ -212,7 +212,7 @@ const HINTS = [
   ['maxLength', (value) => `at most ${count(value, 'character')}`],
   ['minItems', (value) => `at least ${count(value, 'item')}`],
   ['maxItems', (value) => `at most ${count(value, 'item')}`],
-  ['uniqueItems', (value) => (value ? 'no item twice' : '')],
+  ['uniqueItems', (value) => (value ? 'no duplicate items' : '')],
   ['pattern', (value) => `must match ${text(value).slice(0, 80)}`],
 ];
 
@@ -266,5 +266,5 @@ function labelOf(model, index) {
 }
 
 function text(value) {
-  return typeof value === 'string' ? value.slice(0, LONGEST_TEXT) : '';
+  return typeof value === 'string' ? value.slice(0, MAX_TEXT_LENGTH) : '';
 }

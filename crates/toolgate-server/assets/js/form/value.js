@@ -32,7 +32,7 @@ export function emptyOf(model) {
 }
 
 /**
- * What a person typed, as a value. Text that is no number is sent as it is, so that the check says what is wrong
+ * What a person typed, as a value. Text that is not a number is sent as it is, so that the check says what is wrong
  * rather than the page guessing; an empty field is not sent.
  */
 export function parseTyped(kind, typed) {
@@ -47,7 +47,7 @@ function isNumber(typed) {
   return /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(typed) && Number.isFinite(Number(typed));
 }
 
-/** JSON as typed, or why it is none, with the line. */
+/** Parses JSON, or says why it is not JSON, with the line. */
 export function parseJson(typed) {
   if (typed.trim() === '') return { value: undefined };
   try {
@@ -66,7 +66,7 @@ function describeSyntax(typed, error) {
   return `This is not JSON yet: ${JSON.stringify(found)} is not expected there (line ${before.length}, column ${before.at(-1).length + 1}).`;
 }
 
-/** Where the first piece of text begins that is no part of JSON. Not every engine tells. */
+/** Where the first invalid text begins. Not every engine reports it. */
 function firstStranger(typed) {
   const token = /\s*(?:"(?:[^"\\\n]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|(?:true|false|null)\b|[{}[\],:])/y;
   while (token.lastIndex < typed.length) {

@@ -4,12 +4,12 @@
 import { inline } from './inline.js';
 
 /** Longer texts are shown as they are. */
-export const LONGEST = 100_000;
+export const MAX_LENGTH = 100_000;
 /** So many nodes in one text; what is beyond stays text. */
-const MOST_NODES = 8000;
+const MAX_NODES = 8000;
 /** Lists and quotes in each other. */
-const DEEPEST = 8;
-const MOST_COLUMNS = 40;
+const MAX_DEPTH = 8;
+const MAX_COLUMNS = 40;
 
 const BLANK = /^\s*$/;
 const FENCE = /^( {0,3})(`{3,}|~{3,})([^`]*)$/;
@@ -27,7 +27,7 @@ const CODE = /^(?: {4}|\t)\s*\S/;
  */
 export function parse(text) {
   const lines = text.replaceAll('\r\n', '\n').split('\n');
-  const state = { budget: { nodes: MOST_NODES }, outline: [] };
+  const state = { budget: { nodes: MAX_NODES }, outline: [] };
   return blocksOf(lines, state, 0);
 }
 
@@ -55,8 +55,8 @@ function blockAt(lines, at, state, depth) {
   if (HEADING.test(line)) return heading(line, at, state);
   if (RULE.test(line)) return { block: { kind: 'rule' }, next: at + 1 };
   if (CODE.test(line)) return indented(lines, at);
-  if (depth < DEEPEST && QUOTE.test(line)) return quote(lines, at, state, depth);
-  if (depth < DEEPEST && ITEM.test(line)) return list(lines, at, state, depth);
+  if (depth < MAX_DEPTH && QUOTE.test(line)) return quote(lines, at, state, depth);
+  if (depth < MAX_DEPTH && ITEM.test(line)) return list(lines, at, state, depth);
   return table(lines, at, state) ?? paragraph(lines, at, state);
 }
 
@@ -182,7 +182,7 @@ function dedent(line, width) {
 function table(lines, at, state) {
   const head = cells(lines[at]);
   const marks = at + 1 < lines.length && lines[at].includes('|') ? cells(lines[at + 1]) : [];
-  const isMarked = marks.length > 0 && marks.length === head.length && head.length <= MOST_COLUMNS && marks.every((mark) => /^:?-+:?$/.test(mark));
+  const isMarked = marks.length > 0 && marks.length === head.length && head.length <= MAX_COLUMNS && marks.every((mark) => /^:?-+:?$/.test(mark));
   if (!isMarked || !lines[at + 1].includes('-')) return null;
   const align = marks.map((mark) => (mark.endsWith(':') ? (mark.startsWith(':') ? 'center' : 'right') : null));
   const row = (line) => {

@@ -2,8 +2,8 @@
 // model and may be made to be slow.
 
 /** Emphasis nested deeper than this stays as it was typed. */
-const DEEPEST = 12;
-const LONGEST_ADDRESS = 2000;
+const MAX_DEPTH = 12;
+const MAX_ADDRESS_LENGTH = 2000;
 /** What it takes from the budget to look for the end of a link. */
 const LOOK = 5;
 const SCHEMES = new Set(['http:', 'https:', 'mailto:']);
@@ -14,7 +14,7 @@ const BARE = /https?:\/\/[^\s<>"'`\\^{}|]{1,2001}/y;
 
 /** The address if a page may lead there, else null: no scripts, no data, nothing relative to this page. */
 export function safeAddress(text) {
-  if (text.length > LONGEST_ADDRESS) return null;
+  if (text.length > MAX_ADDRESS_LENGTH) return null;
   try {
     const url = new URL(text);
     return SCHEMES.has(url.protocol) ? url.href : null;
@@ -111,7 +111,7 @@ class Scanner {
 
   /** `<https://…>` */
   pointed(state, at, to) {
-    const end = this.text.slice(at + 1, Math.min(to, at + 1 + LONGEST_ADDRESS)).search(/[\s<>]/);
+    const end = this.text.slice(at + 1, Math.min(to, at + 1 + MAX_ADDRESS_LENGTH)).search(/[\s<>]/);
     if (!state.links || end < 0 || this.text[at + 1 + end] !== '>') return at;
     const address = this.text.slice(at + 1, at + 1 + end);
     const href = /^(https?|mailto):/i.test(address) ? safeAddress(address) : null;
@@ -138,7 +138,7 @@ class Scanner {
     const { opens, closes } = flanking(this.text, at, end, sign);
     if (sign === '~' && left !== 2) return this.literal(state, at, end);
     if (closes) left = this.closeWith(state, sign, left);
-    if (left > 0 && opens && state.openers.length < DEEPEST) {
+    if (left > 0 && opens && state.openers.length < MAX_DEPTH) {
       flush(state);
       state.openers.push({ sign, left, place: state.nodes.length });
       state.nodes.push(sign.repeat(left));
@@ -227,7 +227,7 @@ function afterCode(run, at) {
 
 /** `address "title")` from `from` on: `{ address, end }`, or null. */
 function destination(text, from, to) {
-  const rest = text.slice(from, Math.min(to, from + LONGEST_ADDRESS));
+  const rest = text.slice(from, Math.min(to, from + MAX_ADDRESS_LENGTH));
   const pointed = /^\s*<([^<>\n]*)>/.exec(rest);
   const found = pointed ?? (rest.startsWith('<') ? null : bareDestination(rest));
   if (!found) return null;

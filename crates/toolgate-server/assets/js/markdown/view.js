@@ -3,13 +3,13 @@
 import { h } from '../dom.js';
 import { visible } from '../text.js';
 import { copyText } from '../toast.js';
-import { LONGEST, parse } from './blocks.js';
+import { MAX_LENGTH, parse } from './blocks.js';
 
 const drawn = new WeakMap();
 
 /** Shows `text` in `element`. What is there of it already stays, so that a growing text keeps its selection and its focus. */
 export function showMarkdown(element, text) {
-  const blocks = text.length > LONGEST ? [{ kind: 'plain', text, key: text }] : parse(text);
+  const blocks = text.length > MAX_LENGTH ? [{ kind: 'plain', text, key: text }] : parse(text);
   const before = drawn.get(element) ?? [];
   const keys = blocks.map(({ key }) => key);
   let same = 0;

@@ -27,7 +27,7 @@ function route(document, path, item, method) {
   };
 }
 
-/** Paragraphs, the first of which is the summary, whichever field it stands in; a line's end inside of one is a space. */
+/** Paragraphs, the first of which is the summary, whichever field it stands in; a line break inside one is a space. */
 function words(operation) {
   const all = [operation.summary, operation.description].filter(Boolean).join('\n\n');
   const paragraphs = all.split(/\n\s*\n/).map((one) => one.replaceAll(/\s*\n\s*/g, ' ').trim());
@@ -70,10 +70,10 @@ export function sample(schema, document, left = 5) {
   return { string: '', integer: one.minimum ?? 0, number: one.minimum ?? 0, boolean: false, array: [], null: null }[type] ?? {};
 }
 
-/** What people come for. */
+/** Tags that most people look for. */
 const FIRST_TAGS = ['tools', 'calls', 'chat', 'events', 'servers', 'mcp'];
 
-/** Routes under their tags: in the order of the document's own list of tags, else what people come for first. */
+/** Routes under their tags: in the order of the document's own list of tags, else the most wanted first. */
 export function byTag(document, routes) {
   const groups = new Map((document.tags ?? FIRST_TAGS.map((name) => ({ name }))).map(({ name, description }) => [name, { name, description: description ?? '', routes: [] }]));
   for (const one of routes) {

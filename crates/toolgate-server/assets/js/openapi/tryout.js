@@ -12,8 +12,8 @@ import { copyText, toast } from '../toast.js';
 import { tokenNeeded } from '../token.js';
 import { fillPath } from './document.js';
 
-/** So much of an answer is shown; the rest is counted. */
-const LONGEST = 200_000;
+/** Maximum length of the answer shown; the rest is only counted. */
+const MAX_SHOWN = 200_000;
 
 /** `{ element, leave() }`. */
 export function tryout(route) {
@@ -39,7 +39,7 @@ export function tryout(route) {
   };
   const copy = () => {
     const request = wanted();
-    if (!request) return toast('Something is still to be filled in.', 'warn');
+    if (!request) return toast('Please fill in all required fields.', 'warn');
     copyText(curl({ method: request.method, url: address(request.path), body: request.body, token: tokenNeeded() }), 'Copied as curl');
   };
   view.element.addEventListener('submit', submit);
@@ -95,7 +95,7 @@ function parameterField(parameter, values, changed) {
   const key = `${parameter.in} ${parameter.name}`;
   const schema = parameter.schema ?? {};
   const example = parameter.example ?? schema.example ?? schema.default;
-  // An example of a filter is no filter that anybody asked for.
+  // The example of a filter must not filter anything by default.
   values[key] = parameter.in === 'path' && example !== undefined ? String(example) : '';
   const set = (value) => {
     values[key] = value;
@@ -160,7 +160,7 @@ async function readInto(response, view, began) {
   for (let chunk = await reader?.read(); chunk && !chunk.done; chunk = await reader.read()) {
     text += chunk.value;
     setText(view.size, bytes(text.length));
-    if (live) live.textContent = text.slice(-LONGEST);
+    if (live) live.textContent = text.slice(-MAX_SHOWN);
   }
   setText(view.took, duration(performance.now() - began));
   if (!live) fill(view.content, contentOf(text));
@@ -170,5 +170,5 @@ function contentOf(text) {
   if (text === '') return h('p', { class: 'muted' }, 'No body.');
   const { value, error } = parseJson(text);
   if (!error) return jsonTree(value, { open: 2 });
-  return h('pre', { class: 'code', tabindex: '0' }, text.length > LONGEST ? `${text.slice(0, LONGEST)}\n… ${bytes(text.length - LONGEST)} more` : text);
+  return h('pre', { class: 'code', tabindex: '0' }, text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}\n… ${bytes(text.length - MAX_SHOWN)} more` : text);
 }

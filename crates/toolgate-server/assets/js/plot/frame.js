@@ -1,5 +1,5 @@
 // What all plots share: the figure with its legend, axes, a cursor for mouse, finger and keyboard, and the same
-// numbers as a table for whoever cannot see the drawing.
+// numbers as a table for people who can't see the drawing.
 
 import { fill, h, perFrame, setAttr, setText, svg, uid } from '../dom.js';
 import { nearest } from './scale.js';

@@ -141,7 +141,7 @@ function showSources(select, tools) {
 
 function nothing(total) {
   if (total > 0) {
-    return empty('No tool matches', 'Search looks at names, descriptions and sources. Fewer words find more.');
+    return empty('No tool matches', 'Search covers names, descriptions and sources. Try fewer words.');
   }
   return empty('There are no tools yet', 'Add an MCP server to the configuration; its tools appear here by themselves.', command('toolgate add NAME -- COMMAND'));
 }

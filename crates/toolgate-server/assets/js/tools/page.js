@@ -45,7 +45,7 @@ export function mountTool(root, params) {
 }
 
 function missing(name, error) {
-  const title = error.status === 404 ? `There is no tool ‘${name}’` : 'The tool could not be loaded';
+  const title = error.status === 404 ? `Tool ‘${name}’ not found` : 'The tool could not be loaded';
   return [h('h1', { class: 'visually-hidden' }, name), empty(title, error.detail, h('p', null, h('a', { class: 'btn', href: '#/tools' }, 'All tools')))];
 }
 
@@ -71,7 +71,7 @@ function head(tool) {
       h('span', { class: 'badge badge-plain' }, sourceLabel(tool)),
       badgesOf(tool).map(({ text, tone, title }) => h('span', { class: `badge tone-${tone}`, title }, text))),
     tool.title && tool.title !== tool.name && h('p', { class: 'tool-title' }, tool.title),
-    h('p', { class: 'tool-text' }, prose(tool.description || 'The tool says nothing about itself.')));
+    h('p', { class: 'tool-text' }, prose(tool.description || 'The tool has no description.')));
 }
 
 function showTab(state) {

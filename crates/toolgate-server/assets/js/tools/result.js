@@ -6,7 +6,7 @@ import { icon } from '../icons.js';
 import { renderResult } from '../result.js';
 import { copyText } from '../toast.js';
 
-const LONGEST = 100_000;
+const MAX_SHOWN = 100_000;
 
 /** `roundTripMs` is what the page measured, the way to the gateway included. */
 export function resultView(envelope, roundTripMs) {
@@ -17,7 +17,7 @@ export function resultView(envelope, roundTripMs) {
       h('h2', null, h('span', { class: `badge tone-${tone}`, 'data-testid': 'try-outcome' }, icon(envelope.success ? 'check' : 'alert'), text)),
       h('span', { class: 'result-times' },
         h('b', { 'data-testid': 'try-duration' }, duration(envelope.execution_time_ms ?? roundTripMs)),
-        h('span', { class: 'muted small', title: 'With the way from this page to the gateway and back' }, ` · ${duration(roundTripMs)} in all`))),
+        h('span', { class: 'muted small', title: 'Including the way from this page to the gateway and back' }, ` · ${duration(roundTripMs)} in all`))),
     envelope.success ? h('div', { class: 'result-body' }, renderResult(envelope.result, envelope.content)) : failure(envelope),
     h('div', { class: 'result-foot' },
       envelope.call_id && h('a', { href: `#/calls/${encodeURIComponent(envelope.call_id)}` }, 'Open this call'),
@@ -27,12 +27,12 @@ export function resultView(envelope, roundTripMs) {
 
 function failure(envelope) {
   return [
-    h('p', { class: 'result-error' }, envelope.error ?? 'The call failed without saying why.'),
+    h('p', { class: 'result-error' }, envelope.error ?? 'The call failed for an unknown reason.'),
     envelope.hint && h('p', { class: 'result-hint' }, envelope.hint),
     envelope.details !== undefined && envelope.details !== null && h('div', { class: 'result-tree' }, jsonTree(envelope.details, { open: 2 })),
   ];
 }
 
 function cut(text) {
-  return text.length > LONGEST ? `${text.slice(0, LONGEST)}\n… ${bytes(text.length - LONGEST)} more; copy it to see all.` : text;
+  return text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}\n… ${bytes(text.length - MAX_SHOWN)} more; copy it to see all.` : text;
 }

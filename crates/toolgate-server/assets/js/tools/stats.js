@@ -52,9 +52,9 @@ export function sorted(rows, column, reverse = false) {
 export function badgesOf(tool) {
   const { read_only: readOnly, destructive } = tool.annotations ?? {};
   const badges = [];
-  if (readOnly === true) badges.push({ text: 'read-only', tone: 'muted', title: 'Changes nothing, by its own word' });
-  if (destructive === true && readOnly !== true) badges.push({ text: 'destructive', tone: 'bad', title: 'May delete or overwrite, by its own word' });
-  if (tool.needs_approval) badges.push({ text: 'needs approval', tone: 'warn', title: 'A person is asked before it runs' });
+  if (readOnly === true) badges.push({ text: 'read-only', tone: 'muted', title: 'Changes nothing, according to the tool' });
+  if (destructive === true && readOnly !== true) badges.push({ text: 'destructive', tone: 'bad', title: 'May delete or overwrite, according to the tool' });
+  if (tool.needs_approval) badges.push({ text: 'needs approval', tone: 'warn', title: 'A person must approve each call' });
   return badges;
 }
 

@@ -33,7 +33,7 @@ function draw(page, document, state, wanted) {
   const routes = routesOf(document);
   const groups = byTag(document, routes).map((group) => drawGroup(group, document, state));
   const total = h('p', { class: 'muted', role: 'status' }, plural(routes.length, 'route'));
-  const none = h('div', { hidden: true }, empty('No route matches', 'Search looks at methods, paths, tags and summaries.'));
+  const none = h('div', { hidden: true }, empty('No route matches', 'Search covers methods, paths, tags and summaries.'));
   const search = h('input', { class: 'input api-search', type: 'search', placeholder: 'Search routes', 'aria-label': 'Search routes', 'data-testid': 'api-search', autocomplete: 'off' });
   search.addEventListener('input', () => {
     const found = groups.reduce((sum, group) => sum + group.filter(search.value.trim()), 0);

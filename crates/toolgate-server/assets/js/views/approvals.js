@@ -1,4 +1,4 @@
-// Calls that wait for a person. The banner is above every view; it never takes the focus.
+// Calls that wait for approval. The banner is above every view; it never takes the focus.
 
 import { h, patchList, setText } from '../dom.js';
 import { get, post, events } from '../api.js';
@@ -74,7 +74,7 @@ function create({ approval }) {
       h('button', { class: 'btn btn-primary', type: 'button', 'data-testid': 'approve', 'aria-label': `Approve ${approval.tool}`, onclick: settle(true) }, icon('check'), 'Approve')));
 }
 
-/** Who asks: the name of a token where one was shown, and the way it came. */
+/** The caller: the name of its token, if there is one, and the origin. */
 function asker({ caller, origin }) {
   const { long } = way(origin);
   return caller ? [caller, ` through ${long}`] : ['', long];
@@ -94,7 +94,7 @@ function question(approval) {
     pre, longNote(approval.arguments));
 }
 
-/** Says that there is more than one sees at once. */
+/** Shows that more calls wait than fit on the screen. */
 function longNote(args) {
   const lines = JSON.stringify(args, null, 2).split('\n').length;
   const size = JSON.stringify(args).length;

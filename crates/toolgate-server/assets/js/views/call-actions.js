@@ -22,8 +22,8 @@ function askedOf(call) {
 /** The row of buttons; `onReplayed(id)` is told the new call's id. */
 export function actions(call, onReplayed) {
   const button = (testid, name, text, run, props) => h('button', { class: 'btn btn-small', type: 'button', 'data-testid': testid, onclick: run, ...props }, icon(name), text);
-  const gone = call.tool_definition ? {} : { disabled: true, title: 'There is no tool of this name now' };
-  const failed = call.success === true ? {} : { disabled: true, title: 'Only an answer that succeeded can be kept' };
+  const gone = call.tool_definition ? {} : { disabled: true, title: 'This tool no longer exists' };
+  const failed = call.success === true ? {} : { disabled: true, title: 'Only a successful result can be saved' };
   return h('div', { class: 'row drawer-actions' },
     may('replay_calls') && button('replay', 'replay', 'Replay', (event) => replay(call, event.currentTarget, onReplayed), gone),
     may('add_tools') && button('save-mock', 'save', 'Save as mock', () => saveMock(call), failed),
@@ -35,7 +35,7 @@ async function replay(call, button, onReplayed) {
   const readOnly = call.tool_definition?.annotations?.read_only === true;
   const yes = readOnly || (await confirmDialog({
     title: `Run ${call.tool} again?`,
-    text: 'The tool does not say that it only reads, so it may change something once more. It is called with the arguments as they were asked for the first time:',
+    text: 'The tool is not marked as read-only, so it may change something again. It is called with the original arguments:',
     body: h('pre', { class: 'code', tabindex: '0' }, pretty(askedOf(call))),
     yes: 'Run it again',
   }));
@@ -70,7 +70,7 @@ async function saveMock(call) {
   await openDialog({
     title: 'Save as mock',
     testid: 'mock-dialog',
-    body: [h('p', { class: 'muted' }, 'A tool that always answers what this call answered.'),
+    body: [h('p', { class: 'muted' }, 'A tool that always returns the result of this call.'),
       h('div', { class: 'field dialog-field' }, h('label', { class: 'field-label', for: 'mock-name' }, 'Name'), name, problem)],
     actions: [{ text: 'Cancel', value: null }, { text: 'Save', value: true, primary: true, check, testid: 'mock-save' }],
   });

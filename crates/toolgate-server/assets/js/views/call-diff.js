@@ -24,13 +24,13 @@ export function differences({ asked, executed, renamed = [], dropped = [] }) {
 
 export function diff(call) {
   const root = (...children) => h('div', { class: 'diff', 'data-testid': 'drawer-diff' }, children);
-  if (typeof call.asked === 'string') return root(h('pre', { class: 'code', tabindex: '0' }, call.asked), h('p', { class: 'muted small' }, 'As text: no JSON object, or too long to keep whole.'));
+  if (typeof call.asked === 'string') return root(h('pre', { class: 'code', tabindex: '0' }, call.asked), h('p', { class: 'muted small' }, 'As text: not a JSON object, or too long to store completely.'));
   if (call.executed === null || call.executed === undefined) {
     return root(tree(call.asked ?? call.arguments), h('p', { class: 'muted small' }, 'These arguments were never executed.'));
   }
   const lines = differences(call);
-  if (lines.every((line) => line.kind === 'same')) return root(tree(call.asked ?? call.executed), h('p', { class: 'muted small' }, 'Executed as asked.'));
-  return root(h('div', { class: 'diff-table', role: 'table', 'aria-label': 'Arguments asked and executed' },
+  if (lines.every((line) => line.kind === 'same')) return root(tree(call.asked ?? call.executed), h('p', { class: 'muted small' }, 'Executed as requested.'));
+  return root(h('div', { class: 'diff-table', role: 'table', 'aria-label': 'Requested and executed arguments' },
     h('div', { class: 'diff-row diff-head', role: 'row' }, ['Asked', '', 'Executed'].map((text) => h('span', { role: 'columnheader' }, text || h('span', { class: 'visually-hidden' }, 'Difference')))),
     lines.map(row)));
 }

@@ -7,7 +7,7 @@ import { command } from '../toast.js';
 import { asCurl } from './call-actions.js';
 
 export function emptyList(store, clear) {
-  if (store.page.error?.status === 403) return empty('Sign in to see the calls', 'What was called, with what and by whom, is for the operator.');
+  if (store.page.error?.status === 403) return empty('Sign in to see the calls', 'Only the operator may see the calls.');
   if (store.page.error) {
     const again = h('button', { class: 'btn', type: 'button', onclick: () => store.older() }, 'Try again');
     return empty('The calls could not be fetched', store.page.error.detail, h('p', null, again));
@@ -16,7 +16,7 @@ export function emptyList(store, clear) {
     const button = h('button', { class: 'btn', type: 'button', onclick: clear, 'data-testid': 'clear-filter' }, 'Clear the filter');
     return empty('No call matches', 'Calls that match show up here as they happen.', h('p', null, button));
   }
-  return empty('No calls yet', 'Every call that passes this gateway shows up here the moment it begins. Make the first one:',
+  return empty('No calls yet', 'Every call through this gateway appears here as soon as it starts. Make the first one:',
     command(asCurl({ tool: 'math_eval', arguments: { expression: '2 + 2' } })),
     command(`claude mcp add --transport http toolgate ${address('/mcp')}`),
     h('p', null, 'or ', h('a', { href: '#/tools' }, 'try a tool here'), ' or ', h('a', { href: '#/chat' }, 'ask a model'), '.'));

@@ -18,7 +18,7 @@ export function hashFor(id, filter) {
   return `#/calls${id ? `/${encodeURIComponent(id)}` : ''}${text ? `?${text}` : ''}`;
 }
 
-/** The bar. `onFilter(filter)` is told of changes, `onPause()` of the button. */
+/** The bar. Calls `onFilter(filter)` on changes and `onPause()` for the button. */
 export function toolbar({ onFilter, onPause }) {
   const search = h('input', { class: 'input', type: 'search', placeholder: 'Search calls', 'aria-label': 'Search calls', autocomplete: 'off', spellcheck: 'false', 'data-testid': 'call-search' });
   const selects = {
@@ -64,7 +64,7 @@ class Toolbar {
     this.setPaused(false, 0);
   }
 
-  /** Adds those who asked to the filter. */
+  /** Offers these callers in the filter. */
   addCallers(names) {
     if (this.callers === names.size) return;
     this.callers = names.size;
@@ -78,7 +78,7 @@ class Toolbar {
     caller.hidden = caller.options.length < 2;
   }
 
-  /** Shows a filter without telling of it. */
+  /** Shows a filter without calling `onFilter`. */
   show(filter) {
     this.filter = { ...filter };
     if (this.search !== document.activeElement) this.search.value = filter.search;

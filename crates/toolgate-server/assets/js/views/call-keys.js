@@ -4,7 +4,7 @@ import { registerKeys } from '../keys.js';
 
 /** Registers them for `view` (see calls.js); the function returned takes them back. */
 export function callKeys(view) {
-  /** Inside of the drawer the arrows scroll and Enter presses; in the bar they belong to its fields. */
+  /** Inside the drawer the arrows scroll and Enter presses; in the bar they belong to its fields. */
   const inList = (event) => event.target === view.list || event.target === document.body || event.target.id === 'main';
   const move = (by) => () => view.step(typeof by === 'function' ? by() : by);
   const listOnly = (run) => (event) => (inList(event) ? run(event) : false);

@@ -6,8 +6,8 @@ import { icon } from '../icons.js';
 import { visible } from '../text.js';
 
 /** The bar is logarithmic, from a tenth of a millisecond to a minute: so both a clock and a camera can be read off it. */
-const SHORTEST = 0.1;
-const LONGEST = 60_000;
+const MIN_MS = 0.1;
+const MAX_MS = 60_000;
 /** From here on a call is slow. */
 export const SLOW = 1000;
 
@@ -15,7 +15,7 @@ export const COLUMNS = [['time', 'Time'], ['asker', 'Asked by'], ['tool', 'Tool'
 
 /** Where a duration stands on the bar, 0 to 1. */
 export function position(ms) {
-  return Math.min(1, Math.max(0, Math.log(Math.max(ms, SHORTEST) / SHORTEST) / Math.log(LONGEST / SHORTEST)));
+  return Math.min(1, Math.max(0, Math.log(Math.max(ms, MIN_MS) / MIN_MS) / Math.log(MAX_MS / MIN_MS)));
 }
 
 const MARK = `${position(SLOW) * 100}%`;

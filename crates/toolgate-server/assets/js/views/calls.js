@@ -11,10 +11,10 @@ import { drawer } from './drawer.js';
 import { filterOf, hashFor, toolbar } from './call-filter.js';
 import { emptyList, endOfList } from './call-empty.js';
 
-/** Failures are told to screen readers at most this often, in one sentence. */
+/** Minimum time between announcements of failures to screen readers. */
 const TELL = 20_000;
 
-/** News is drawn this often at most: nobody reads faster, and scrolling stays smooth in a burst. */
+/** Minimum time between redraws, so that scrolling stays smooth in a burst. */
 const PACE = 80;
 
 /** The calls outlive the view, so that coming back to it shows them at once. */
@@ -145,7 +145,7 @@ class CallsView {
     if (!this.paused) this.loadOlder(total);
   }
 
-  /** New calls come in at the top: whoever has scrolled down keeps what they read in place, and is told of the new. */
+  /** New calls come in at the top: scrolled-down readers keep their place and see how many are new. */
   keepPlace(records) {
     const newest = records[records.length - 1];
     if (this.known !== undefined && newest && newest !== this.known && this.list.scrollTop > this.row / 2) {

@@ -37,7 +37,7 @@ export function mount(root) {
   };
 }
 
-/** What was typed and not sent, when the view is left. */
+/** The unsent message, kept when the view is left. */
 let draft = '';
 
 function build() {
@@ -106,7 +106,7 @@ function keyOf(list, index) {
   return `${keys.get(list)} ${index}`;
 }
 
-/** Who answers. Without a model that is not nobody: plain sentences are understood all the same. */
+/** The name of the model. Without one, simple sentences are still understood. */
 function modelWords(answering, configured) {
   const { provider, name = answering?.model, why } = answering ?? configured ?? {};
   if (provider === 'intents') return [badge('Offline'), note('Understands plain sentences, without a model.', why)];

@@ -1,4 +1,4 @@
-// All about one call. Beside the list on a wide screen, over the page on a narrow one.
+// The details of one call. Beside the list on a wide screen, over the page on a narrow one.
 
 import { h, fill, uid } from '../dom.js';
 import { get, events } from '../api.js';
@@ -14,7 +14,7 @@ import { waterfall } from './waterfall.js';
 
 const NARROW = matchMedia('(max-width: 1100px)');
 
-/** `onClose()` and `onStep(by)` are told of its buttons. Returns `{ element, open(id), close(), focus(), focusNext() }`. */
+/** Its buttons call `onClose()` and `onStep(by)`. Returns `{ element, open(id), close(), focus(), focusNext() }`. */
 export function drawer(options) {
   return new Drawer(options);
 }
@@ -74,7 +74,7 @@ class Drawer {
     for (const each of [list, bar, ...document.querySelectorAll('.topbar, .strip')]) if (each) each.inert = covered;
   }
 
-  /** The view is gone. */
+  /** Call this when the view is left. */
   end() {
     this.close();
     NARROW.removeEventListener('change', this.turned);
@@ -98,7 +98,7 @@ class Drawer {
       if (id === this.id) this.draw(call);
     } catch (error) {
       if (error.name === 'AbortError' || id !== this.id) return;
-      const gone = error.status === 404 ? 'This call is not known any more' : 'The call could not be fetched';
+      const gone = error.status === 404 ? 'This call is no longer recorded' : 'The call could not be fetched';
       if (!this.store.byId.has(id)) fill(this.title, 'Call');
       fill(this.body, h('div', { class: 'empty' }, h('h2', null, gone), h('p', null, error.detail)));
     }
@@ -142,7 +142,7 @@ function facts(call) {
   return h('dl', { class: 'drawer-facts' }, entries.filter(([, value]) => value).map(([name, value, wide]) => ['dt', 'dd'].map((tag) => h(tag, { class: wide && 'is-wide' }, tag === 'dt' ? name : value))));
 }
 
-/** Who let it run or refused it, by what means and when. */
+/** Who approved or refused it, how and when. */
 function approval(answer) {
   if (!answer) return null;
   const means = { option: '--yes' }[answer.means] ?? answer.means;
@@ -156,7 +156,7 @@ function copyable(text, said) {
 
 function problem(call) {
   if (call.outcome === 'interrupted' && !call.error) {
-    return h('div', { class: 'problem tone-warn' }, h('p', null, 'The gateway ended while this call ran: whether it took effect is not known.'));
+    return h('div', { class: 'problem tone-warn' }, h('p', null, 'The gateway stopped while this call ran, so its effect is unknown.'));
   }
   if (!call.error && !call.hint) return null;
   const { tone } = outcome(call.outcome);
@@ -168,7 +168,7 @@ function problem(call) {
 function result(call) {
   if (call.outcome === 'running') return section('Result', h('p', { class: 'muted row' }, h('span', { class: 'spinner' }), 'Waiting for the answer'));
   const raw = () => h('pre', { class: 'code', tabindex: '0', 'data-testid': 'drawer-raw', 'aria-label': 'The call as JSON' }, pretty(rawOf(call)));
-  const shown = () => h('div', { 'data-testid': 'drawer-result' }, call.success ? [cutNote(call), renderResult(call.result, call.content)] : h('p', { class: 'muted' }, 'The call gave no result.'));
+  const shown = () => h('div', { 'data-testid': 'drawer-result' }, call.success ? [cutNote(call), renderResult(call.result, call.content)] : h('p', { class: 'muted' }, 'The call returned no result.'));
   return h('section', { class: 'drawer-section' }, tabs('Result', [
     { id: 'result', text: 'Result', draw: shown },
     { id: 'raw', text: 'Raw', draw: raw },
@@ -176,7 +176,7 @@ function result(call) {
 }
 
 function cutNote(call) {
-  return call.result_cut && h('p', { class: 'muted small' }, 'The result was too long to keep: this is its beginning.');
+  return call.result_cut && h('p', { class: 'muted small' }, 'The result was too long to store: this is the beginning.');
 }
 
 /** What is recorded, without the definition of the tool, which is under Schema. */
@@ -187,7 +187,7 @@ function rawOf(call) {
 
 function schema(call) {
   const tool = call.tool_definition;
-  const body = tool ? jsonTree(tool.parameters, { open: 3 }) : h('p', { class: 'muted' }, 'There is no tool of this name now.');
+  const body = tool ? jsonTree(tool.parameters, { open: 3 }) : h('p', { class: 'muted' }, 'This tool no longer exists.');
   return h('details', { class: 'drawer-section', 'data-testid': 'drawer-schema' }, h('summary', null, h('h3', null, 'Schema')),
     tool?.description && h('p', { class: 'muted' }, tool.description), body,
     tool?.output_schema && [h('h4', null, 'Answer'), jsonTree(tool.output_schema, { open: 2 })]);

@@ -16,11 +16,11 @@ const STATES = {
   stopped: ['Stopped', 'muted'],
   disabled: ['Disabled', 'muted'],
 };
-/** What the eras' words stand for. */
+/** Descriptions of the protocol eras. */
 const ERAS = { legacy: 'MCP with a session that begins with initialize', modern: 'MCP without sessions: every request stands alone' };
 /** A card lists this many tools at once; more are folded away. */
 const FEW = 8;
-/** What needs eyes comes first. */
+/** Servers that need attention come first. */
 const ORDER = ['failed', 'restarting', 'starting', 'connected', 'stopped', 'disabled'];
 
 export function mount(root) {
@@ -46,7 +46,7 @@ export function mount(root) {
     all.forEach(take);
     fill(note, all.length === 0 && nothing());
     draw();
-  }, (error) => fill(note, empty('The servers could not be asked for', error.detail)));
+  }, (error) => fill(note, empty('The servers could not be loaded', error.detail)));
   const stop = events(['server', 'tools'], { server: (server) => { take(server); draw(); }, tools: debounce(load, 300), open: (again) => again && load(), lagged: load });
   const timer = setInterval(draw, 1000);
   load();
@@ -57,7 +57,7 @@ export function mount(root) {
 }
 
 function nothing() {
-  return empty('No MCP servers yet', 'The built-in tools work without any. Add one at this machine; a gateway with a configuration file takes it up at once, another when it starts next:',
+  return empty('No MCP servers yet', 'The built-in tools work without any. Add one on this machine; a gateway with a configuration file uses it at once, any other after a restart:',
     command('toolgate add everything -- npx -y @modelcontextprotocol/server-everything'),
     command('toolgate add remote https://example.org/mcp'));
 }
@@ -73,7 +73,7 @@ function card(name) {
     h('dl', { class: 'server-facts' }, facts),
     h('details', { class: 'server-lines', 'data-part': 'offered', 'data-testid': 'server-offered', hidden: true },
       h('summary', null, 'Tools ', h('span', { class: 'muted' })), h('ul', { class: 'server-tools' })),
-    lines('stderr', 'Last lines of stderr'), lines('polluted_lines', 'Stray output on stdout, where only messages belong'), lines('refused', 'Tools that were not taken'),
+    lines('stderr', 'Last lines of stderr'), lines('polluted_lines', 'Stray output on stdout, which should only carry messages'), lines('refused', 'Rejected tools'),
     h('div', { class: 'server-foot' },
       h('span', { class: 'muted small grow', 'data-part': 'next' }),
       h('button', { class: 'btn btn-small', type: 'button', 'data-testid': 'reconnect', 'data-part': 'reconnect', 'aria-label': `Reconnect ${name}`, onclick: (event) => reconnect(name, event.currentTarget) },
@@ -108,7 +108,7 @@ async function trust(name, hash, button) {
   button.disabled = true;
   try {
     await post(`/api/servers/${encodeURIComponent(name)}/trust`, { hash });
-    toast(`The tools of ${name} are agreed to as they are now.`, 'ok');
+    toast(`The current tools of ${name} are accepted.`, 'ok');
   } catch (error) {
     toastError(error);
   } finally {
@@ -126,8 +126,8 @@ function updateChanges(part, { name, changes }) {
   const withheld = changes.tools.filter((change) => change.withheld).length;
   const title = withheld > 0 ? `${plural(withheld, 'tool')} withheld until you agree` : 'Tools changed since you agreed to them';
   fill(part, h('h3', null, title), changes.tools.map(change),
-    may('manage_servers') && h('button', { class: 'btn btn-small', type: 'button', 'data-testid': 'server-trust', 'aria-label': `Agree to them as they are now: the tools of ${name}`, onclick: (event) => trust(name, changes.hash, event.currentTarget) },
-      'Agree to them as they are now'));
+    may('manage_servers') && h('button', { class: 'btn btn-small', type: 'button', 'data-testid': 'server-trust', 'aria-label': `Accept the current tools of ${name}`, onclick: (event) => trust(name, changes.hash, event.currentTarget) },
+      'Accept the current tools'));
 }
 
 function change({ tool, kind, withheld, differences, more }) {
@@ -191,7 +191,7 @@ function health({ health }) {
   return `${what}: ${health.problem ?? 'no reason was given'} (${health.tool})`;
 }
 
-/** The log of a failed server is open at once: it is what one has come to read. */
+/** The log of a failed server is open at once: it is what people come to read. */
 function updateLines(details, all, server) {
   details.hidden = all.length === 0;
   setText(details.querySelector('summary .muted'), `(${all.length})`);

@@ -1,4 +1,4 @@
-// Try a tool: a form from its schema (or JSON), checked by the gateway as one types, and what the call gave.
+// Try a tool: a form from its schema (or JSON), checked by the gateway while typing, and the result.
 
 import { ApiError, address, get, post } from '../api.js';
 import { callUrl, curl, toolgateCall } from '../commands.js';
@@ -16,7 +16,7 @@ import { asksFirst } from '../tools/stats.js';
 
 const CHECK_AFTER_MS = 250;
 
-/** What was typed for each tool, so that looking at its plots in between loses nothing. */
+/** The input for each tool, so that it survives a look at another tab. */
 const drafts = new Map();
 
 export function mountTry(root, tool, { from } = {}) {
@@ -105,7 +105,7 @@ class Session {
     if (this.mode === 'form') {
       this.form = createForm(this.model, value, () => this.checkSoon());
       const hasFields = this.form.element.querySelector('input, select, textarea, button');
-      const none = this.model.free ? 'This tool takes any object: give it as JSON.' : 'This tool takes no arguments.';
+      const none = this.model.free ? 'This tool takes any object: enter it as JSON.' : 'This tool takes no arguments.';
       fill(this.editor, hasFields ? this.form.element : h('p', { class: 'muted' }, none));
     } else {
       this.json = h('textarea', {
@@ -121,12 +121,12 @@ class Session {
   switchTo(mode) {
     if (mode === this.mode) return;
     const { value, error } = this.read();
-    if (error) return toast('The JSON must be whole before it can be shown as a form.', 'warn');
+    if (error) return toast('Complete the JSON before you show it as a form.', 'warn');
     this.mode = mode;
     this.show(value);
   }
 
-  /** `{ value }`, or `{ error }` if what is typed is no JSON object. */
+  /** `{ value }`, or `{ error }` if the input is not a JSON object. */
   read() {
     if (this.mode === 'form') {
       const value = this.form.read();
@@ -138,7 +138,7 @@ class Session {
     return isObject(value ?? {}) ? { value: value ?? {} } : { error: 'Arguments are an object: { … }.' };
   }
 
-  /** Asks the gateway what it thinks of the arguments; true unless they would be refused. */
+  /** Lets the gateway check the arguments; true unless they would be rejected. */
   async check() {
     const { value, error } = this.read();
     this.checks += 1;
@@ -200,7 +200,7 @@ class Session {
     }
   }
 
-  /** True if there is something to fill in, and nothing is. That may be valid, but it says little. */
+  /** True if no field is filled in. That may be valid, but checking it is not useful. */
   isEmpty() {
     const { value } = this.read();
     return this.model.fields?.length > 0 && isObject(value) && Object.keys(value).length === 0;
@@ -221,7 +221,7 @@ class Session {
 
   copy(label, make) {
     const { value, error } = this.read();
-    if (error) return toast('The JSON must be whole before it can be copied.', 'warn');
+    if (error) return toast('Complete the JSON before you copy it.', 'warn');
     copyText(make(value), `Copied as ${label}`);
   }
 }
@@ -233,13 +233,13 @@ function waiting() {
 
 function question(tool, value) {
   const why = tool.annotations?.destructive === true
-    ? 'It says of itself that it may delete or overwrite something.'
-    : 'Its calls need approval: the gateway asks for that too, at the top of the page.';
+    ? 'According to the tool, it may delete or overwrite something.'
+    : 'Its calls need approval, at the top of this page.';
   return { title: `Run ${tool.name}?`, text: why, body: h('pre', { class: 'code', tabindex: '0' }, pretty(value)), yes: 'Run it', danger: true };
 }
 
 function problems(count) {
-  return count > 0 ? `${plural(count, 'thing')} to fill in or correct` : 'Something is to be corrected';
+  return count > 0 ? `${plural(count, 'thing')} to fill in or correct` : 'Please correct the marked fields';
 }
 
 /** What the gateway will do with the arguments before the tool sees them. */

@@ -5,11 +5,11 @@ import { duration } from '../format.js';
 
 /** Each mark of a turn ends one of its stages. */
 const STAGES = [
-  ['speech_ended_ms', 'Listening', 'Until speech was found to be over', 'listen'],
-  ['transcribed_ms', 'Transcribing', 'Until its words were known', 'transcribe'],
+  ['speech_ended_ms', 'Listening', 'Until the end of speech was detected', 'listen'],
+  ['transcribed_ms', 'Transcribing', 'Until the words were transcribed', 'transcribe'],
   ['first_token_ms', 'Thinking', 'Until the model said or called something', 'think'],
-  ['first_audio_ms', 'Voicing', 'Tools, the first sentence and its sound', 'voice'],
-  ['ended_ms', 'Speaking', 'Until the last sound, or until the answer broke off', 'speak'],
+  ['first_audio_ms', 'Voicing', 'Tools, the first sentence and its speech', 'voice'],
+  ['ended_ms', 'Speaking', 'Until the last sound, or until the answer was cut off', 'speak'],
 ];
 const TRANSCRIBED = 1;
 
@@ -19,7 +19,7 @@ export function totalOf({ stages = {} }) {
   return known.length > 0 ? Math.max(...known) : NaN;
 }
 
-/** From the end of speech to the first sound of the answer: what one who asked has waited. NaN where there was no such thing. */
+/** From the end of speech to the first sound of the answer: how long the speaker waited. NaN if either is missing. */
 export function waitOf({ stages = {} }) {
   return (stages.first_audio_ms ?? NaN) - (stages.speech_ended_ms ?? NaN);
 }
@@ -47,7 +47,7 @@ export function stagesOf({ stages = {}, outcome, heard }) {
 /** The stages as one bar, with their names and times below. */
 export function timeline(turn) {
   const steps = stagesOf(turn);
-  if (steps.length === 0) return h('p', { class: 'muted small', 'data-testid': 'turn-stages' }, 'The times of its stages are not known.');
+  if (steps.length === 0) return h('p', { class: 'muted small', 'data-testid': 'turn-stages' }, 'The times of its stages are unknown.');
   const bar = steps.map(({ tone, ms }) => h('span', { class: `stage stage-${tone}`, style: { 'flex-grow': ms } }));
   const names = steps.map(({ name, what, tone, ms }) => h('li', { title: what },
     h('span', { class: `stage-dot stage-${tone}`, 'aria-hidden': 'true' }), `${name} `, h('span', { class: 'stage-ms' }, duration(ms))));

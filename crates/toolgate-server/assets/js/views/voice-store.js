@@ -1,13 +1,13 @@
-// The voice turns that are known, newest first: asked for page by page, and for what is new.
+// The known voice turns, newest first: fetched page by page, and polled for new ones.
 
 import { get } from '../api.js';
 
 const PAGE = 50;
-/** More are not kept in the page. */
-const MOST = 1000;
+/** Maximum number of turns kept in the page. */
+const MAX_TURNS = 1000;
 
 export class TurnStore {
-  /** `onChange(fresh)` is told of every change, with the turns that are new since the first page. */
+  /** Calls `onChange(fresh)` after every change, with the turns since the first page. */
   constructor(onChange) {
     this.onChange = onChange;
     this.turns = [];
@@ -19,7 +19,7 @@ export class TurnStore {
 
   /** Whether older turns can be asked for. */
   get hasMore() {
-    return this.loaded && !this.complete && this.turns.length < MOST;
+    return this.loaded && !this.complete && this.turns.length < MAX_TURNS;
   }
 
   /** The newest page at first, then one older page after the other. */
@@ -46,13 +46,13 @@ export class TurnStore {
       if (fresh.length === 0 && !this.error) return;
       this.error = null;
       const again = page.length === PAGE;
-      this.turns = (again ? page : merged(page, this.turns)).slice(0, MOST);
-      this.complete = this.complete && !again && this.turns.length < MOST;
+      this.turns = (again ? page : merged(page, this.turns)).slice(0, MAX_TURNS);
+      this.complete = this.complete && !again && this.turns.length < MAX_TURNS;
       this.onChange(fresh);
     });
   }
 
-  /** One question at a time: an answer that comes late must not undo a later one. What fails is told, not thrown. */
+  /** One request at a time, so that a late answer never undoes a later one. Errors are reported, not thrown. */
   alone(question) {
     this.asking ??= question().catch((error) => {
       this.error = error;

@@ -48,7 +48,7 @@ function calls(all) {
   return h('ul', { class: 'turn-calls', 'aria-label': 'Tool calls' }, all.map((call) => h('li', null, callLink(call))));
 }
 
-/** A call leads to its drawer, unless the journal has forgotten it. */
+/** Links a call to its drawer, unless the journal no longer has it. */
 function callLink(call) {
   if (!call.tool) return h('span', { class: 'badge badge-plain' }, 'a call that was deleted');
   const { text, tone } = outcome(call.outcome);

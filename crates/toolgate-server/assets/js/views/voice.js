@@ -14,7 +14,7 @@ import { placeOf, turnCard, turnOutcome } from './voice-turn.js';
 
 /** How often the gateway is asked; it answers from an index, and almost always with nothing. */
 const POLL = 2000;
-/** To ask again would only be refused again. */
+/** After this status polling again is pointless. */
 const FORBIDDEN = 403;
 
 export function mount(root) {
@@ -96,8 +96,8 @@ function failed(error, isEmpty, store) {
 
 function nothing(journal) {
   if (journal === 'off') {
-    return empty('Nothing is remembered', 'Voice turns are read from the journal, and this gateway keeps none.');
+    return empty('No voice turns', 'Voice turns are read from the journal, and this gateway has none.');
   }
-  return empty('Nothing was said yet', 'A voice gateway listens, uses the tools and answers aloud. Whatever it hears on this machine shows up here when its answer is over. Start one:',
+  return empty('Nothing was said yet', 'A voice gateway listens, uses the tools and answers aloud. What it hears on this machine appears here after each answer. Start one:',
     command('toolgate voice'));
 }

@@ -35,7 +35,7 @@ export function stepsOf({ timings = {}, duration_ms: total }) {
 export function waterfall(call) {
   const { steps, total } = stepsOf(call);
   if (steps.length === 0) {
-    return h('p', { class: 'muted', 'data-testid': 'drawer-waterfall' }, call.outcome === 'running' ? 'The call is running.' : 'The times of its steps are not known.');
+    return h('p', { class: 'muted', 'data-testid': 'drawer-waterfall' }, call.outcome === 'running' ? 'The call is running.' : 'The times of its steps are unknown.');
   }
   const share = (ms) => `${total > 0 ? (ms / total) * 100 : 0}%`;
   const rows = steps.map((step) => h('div', { class: 'fall-row', title: step.what, role: 'listitem' },

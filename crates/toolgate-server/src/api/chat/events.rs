@@ -1,4 +1,4 @@
-//! What is told of a turn.
+//! The events of a chat turn, and their sender.
 
 use axum::response::sse;
 use serde::Serialize;
@@ -6,102 +6,105 @@ use serde_json::Value;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use toolgate_core::{Redactor, ToolOutcome};
-use toolgate_models::{CallArguments, Event, Listener, ModelCall, ModelError, Turn};
+use toolgate_models::{
+    CallArguments, ModelCall, ModelError, ModelEvent, ModelListener, TurnRecord,
+};
 use utoipa::ToSchema;
 
 use super::super::sse::event;
 
-/// A result is told up to here; the call's own page has the rest.
+// Bytes of a result that are sent. The page of the call has the rest.
 const PREVIEW: usize = 500;
 
-/// Something that happens in a turn. The name of the event says which it is.
+/// Something that happens in a turn. The name of the event is the variant.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(untagged)]
 pub(crate) enum ChatEvent {
-    /// `conversation`: which it is, and who answers.
+    /// `conversation`: which conversation it is, and which model answers.
     Conversation {
-        /// To go on with it.
+        /// Send this id to continue the conversation.
         id: String,
-        /// Whose model.
+        /// The provider of the model.
         #[schema(example = "ollama")]
         provider: String,
-        /// Its name.
+        /// The name of the model.
         #[schema(example = "qwen3:0.6b")]
         model: String,
-        /// Why this one.
+        /// Why this model was chosen.
         why: String,
     },
-    /// `text`: words for the person.
+    /// `text`: part of the answer.
     Text {
-        /// More of them.
+        /// The next piece of the answer.
         text: String,
     },
-    /// `thinking`: words of the model for itself.
+    /// `thinking`: part of the model's reasoning.
     Thinking {
-        /// More of them.
+        /// The next piece of the reasoning.
         text: String,
     },
-    /// `void`: the words of this round that came so far do not count.
+    /// `void`: discard the text of this round.
     Void {},
-    /// `call`: a tool starts.
+    /// `call`: a tool call starts.
     Call {
-        /// The model's id of the call.
+        /// The model's id for the call.
         id: String,
-        /// The id that the journal has it by.
+        /// The call's id in the journal.
         call_id: String,
-        /// The tool.
+        /// The name of the tool.
         #[schema(example = "echo")]
         tool: String,
-        /// As the model wrote them; a text if they were no JSON object.
+        /// As the model wrote them; a string if they were not a JSON object.
         arguments: Value,
     },
-    /// `result`: a tool is done.
+    /// `result`: a tool call has ended.
     Result {
-        /// The model's id of the call.
+        /// The model's id for the call.
         id: String,
-        /// The id that the journal has it by.
+        /// The call's id in the journal.
         call_id: String,
-        /// Whether it did what was asked.
+        /// Whether the tool succeeded.
         success: bool,
-        /// How long it took.
+        /// The duration of the call.
         duration_ms: f64,
-        /// Why it did not.
+        /// Why the call failed.
         #[serde(skip_serializing_if = "Option::is_none")]
         #[schema(nullable = false)]
         error: Option<String>,
-        /// The beginning of what it answered, as JSON.
+        /// The beginning of the result, as JSON.
         preview: String,
     },
     /// `notice`: something a person should know.
     Notice {
-        /// A sentence.
+        /// The notice, as a sentence.
         text: String,
     },
     /// `done`: the turn is over.
     Done {
-        /// The last words, whole.
+        /// The complete final answer.
         answer: String,
-        /// `answered`, `round_limit`, `repetition`, `deadline`, `length`, `refusal`, `empty` or `failed`.
+        /// `answered`, `round_limit`, `repetition`, `deadline`, `length`,
+        /// `refusal`, `empty` or `failed`.
         #[schema(example = "answered")]
         end: Value,
-        /// How often the model was asked.
+        /// How many requests the model was sent.
         rounds: usize,
-        /// Tokens it read.
+        /// Tokens read by the model.
         input_tokens: u64,
-        /// Tokens it wrote.
+        /// Tokens written by the model.
         output_tokens: u64,
-        /// From the person's words to the end.
+        /// From the message to the end of the turn.
         duration_ms: f64,
     },
-    /// `error`: there is no answer.
+    /// `error`: the turn failed without an answer.
     Error {
-        /// Why.
+        /// What went wrong, and what to do.
         detail: String,
     },
 }
 
 impl ChatEvent {
-    pub(super) fn of_end(end: Result<Turn, ModelError>) -> Self {
+    pub(super) fn from_turn(end: Result<TurnRecord, ModelError>) -> Self {
         match end {
             Ok(turn) => Self::Done {
                 answer: turn.answer,
@@ -117,10 +120,9 @@ impl ChatEvent {
         }
     }
 
-    /// There is none because the gateway stops.
     pub(super) fn stopping() -> Self {
         Self::Error {
-            detail: "the gateway is stopping; say it again once it is back".to_owned(),
+            detail: "the gateway is stopping; send the message again once it is back".to_owned(),
         }
     }
 
@@ -143,19 +145,21 @@ impl ChatEvent {
     }
 }
 
-pub(super) fn events_of(told: &ChatEvent) -> sse::Event {
-    event(told.name(), told)
+pub(super) fn sse_event(chat_event: &ChatEvent) -> sse::Event {
+    event(chat_event.name(), chat_event)
 }
 
-/// Hands on what happens in a turn. It never waits: a reader that is too slow ends the turn.
-pub(super) struct Teller {
+// Never waits for the reader, because waiting would hold up the model. A reader that is too slow
+// ends the turn instead.
+pub(super) struct ChatEventSender {
     sender: mpsc::Sender<ChatEvent>,
     redactor: Redactor,
-    too_slow: CancellationToken,
-    running: watch::Sender<usize>,
+    // Cancelled when the queue of events overflows.
+    pub(super) too_slow: CancellationToken,
+    pub(super) running: watch::Sender<usize>,
 }
 
-impl Teller {
+impl ChatEventSender {
     pub(super) fn new(sender: mpsc::Sender<ChatEvent>, redactor: Redactor) -> Self {
         Self {
             sender,
@@ -165,16 +169,7 @@ impl Teller {
         }
     }
 
-    pub(super) fn running(&self) -> watch::Receiver<usize> {
-        self.running.subscribe()
-    }
-
-    /// Cancelled when more events wait than may.
-    pub(super) fn too_slow(&self) -> CancellationToken {
-        self.too_slow.clone()
-    }
-
-    pub(super) fn tell(&self, event: ChatEvent) {
+    pub(super) fn send(&self, event: ChatEvent) {
         if self.sender.try_send(event).is_err() {
             self.too_slow.cancel();
         }
@@ -210,33 +205,33 @@ impl Teller {
     }
 }
 
-impl Listener for Teller {
-    fn event(&mut self, event: Event<'_>) {
+impl ModelListener for ChatEventSender {
+    fn event(&mut self, event: ModelEvent<'_>) {
         let event = match event {
-            Event::Text(text) => ChatEvent::Text {
+            ModelEvent::Text(text) => ChatEvent::Text {
                 text: text.to_owned(),
             },
-            Event::Thinking(text) => ChatEvent::Thinking {
+            ModelEvent::Thinking(text) => ChatEvent::Thinking {
                 text: text.to_owned(),
             },
-            Event::Void | Event::WasThinking => ChatEvent::Void {},
-            Event::Calling { call, id, .. } => {
+            ModelEvent::Void | ModelEvent::WasThinking => ChatEvent::Void {},
+            ModelEvent::Calling { call, id, .. } => {
                 self.running.send_modify(|running| *running += 1);
                 self.call(call, id)
             }
-            Event::Called { call, outcome, .. } => {
+            ModelEvent::Called { call, outcome, .. } => {
                 self.running
                     .send_modify(|running| *running = running.saturating_sub(1));
                 self.result(call, outcome)
             }
-            Event::Notice(text) => ChatEvent::Notice {
+            ModelEvent::Notice(text) => ChatEvent::Notice {
                 text: self.redactor.text(text).into_owned(),
             },
-            Event::Retrying { error, after } => ChatEvent::Notice {
-                text: format!("{error}; it is tried again in {:.1} s", after.as_secs_f64()),
+            ModelEvent::Retrying { error, after } => ChatEvent::Notice {
+                text: format!("{error}; trying again in {:.1} s", after.as_secs_f64()),
             },
             _ => return,
         };
-        self.tell(event);
+        self.send(event);
     }
 }

@@ -1,4 +1,4 @@
-//! A conversation with a model that uses the tools here.
+//! Chats over HTTP with a model that uses the gateway's tools.
 
 mod events;
 mod registry;
@@ -10,7 +10,7 @@ use axum::extract::State;
 use axum::response::Response;
 use axum::response::sse;
 use futures::stream;
-use http::{HeaderMap, StatusCode};
+use http::HeaderMap;
 use serde::Deserialize;
 use tokio::runtime::Handle;
 use tokio::sync::{OwnedMutexGuard, mpsc};
@@ -18,87 +18,85 @@ use tokio::task::JoinHandle;
 use tokio::time::Interval;
 use tokio_util::sync::CancellationToken;
 use toolgate_mcp::CallerTrace;
-use toolgate_models::{Chosen, Conversation, ModelSettings, Toolbox};
+use toolgate_models::{ConnectedModel, Conversation, ModelSettings, Toolbox};
 use tracing::{Instrument, error};
 use utoipa::ToSchema;
 
 pub(crate) use events::ChatEvent;
-use events::{Teller, events_of};
-use registry::Chat;
-pub(crate) use registry::Chats;
+use events::{ChatEventSender, sse_event};
+pub(crate) use registry::ChatRegistry;
+use registry::RegisteredChat;
 
-use super::extract::{Sent, Unreadable};
-use super::sse::{BEAT, beat, response};
+use super::extract::{JsonBody, UnreadableResponses};
+use super::sse::{KEEP_ALIVE, keep_alive, response};
 use crate::Gateway;
 use crate::guard::Caller;
 use crate::problem::Problem;
 
-/// Events that wait for a reader; one that is slower is cut off.
+// Events that wait for a reader. A slower reader is disconnected.
 const WAITING: usize = 4096;
 
-/// What a person says.
+/// A message to the model.
 #[derive(Debug, Deserialize, ToSchema)]
+#[schema(as = Said)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Said {
-    /// The words.
+pub(crate) struct ChatRequest {
+    /// The text of the message.
     #[schema(example = "What time is it?")]
     message: String,
-    /// The conversation that goes on; none begins one.
+    /// The conversation to continue. Without it a new one begins.
     #[serde(default)]
     conversation: Option<String>,
 }
 
-/// Says something to the model and tells how it answers.
+/// Sends a message to the model and streams its answer.
 ///
-/// The events are `conversation`, `text`, `thinking`, `call`, `result`, `notice`, `void`, and one of `done` and `error` at the
-/// end; their data is a `ChatEvent` of that name. Closing the stream stops the turn. A conversation lives in memory for an hour
-/// after its last turn, and is its caller's alone.
-#[utoipa::path(post, path = "/api/chat", tag = "chat", request_body = Said,
+/// The events are `conversation`, `text`, `thinking`, `call`, `result`, `notice`, `void`, and
+/// finally `done` or `error`. Their data is a `ChatEvent` of that name. Closing the stream stops
+/// the turn. A conversation is kept in memory for an hour after its last turn, and only its
+/// caller can use it.
+#[utoipa::path(post, path = "/api/chat", tag = "chat", request_body = ChatRequest,
     params(("traceparent" = Option<String>, Header, description = "The W3C trace the calls of the turn belong to"),
-           ("tracestate" = Option<String>, Header, description = "What others keep beside that trace; it is handed on")),
+           ("tracestate" = Option<String>, Header, description = "Vendor data of that trace, which is passed on")),
     responses((status = 200, description = "Server-sent events, each with one line of JSON as its data", body = String, content_type = "text/event-stream"),
-              (status = 404, description = "No such conversation, or not any more", body = Problem),
+              (status = 404, description = "No such conversation, or it has expired", body = Problem),
               (status = 409, description = "The conversation is busy with another turn", body = Problem),
-              Unreadable,
-              (status = 422, description = "There is no message", body = Problem),
-              (status = 503, description = "No model can be asked, too many conversations go on, or the gateway is stopping", body = Problem)))]
+              UnreadableResponses,
+              (status = 422, description = "The message is missing or empty", body = Problem),
+              (status = 503, description = "No model is available, too many conversations are open, or the gateway is stopping", body = Problem)))]
 pub(crate) async fn say(
     State(gateway): State<Gateway>,
     caller: Caller,
     headers: HeaderMap,
-    Sent(said): Sent<Said>,
+    JsonBody(request): JsonBody<ChatRequest>,
 ) -> Result<Response, Problem> {
-    if said.message.trim().is_empty() {
-        return Err(Problem::new(
-            StatusCode::UNPROCESSABLE_ENTITY,
-            "'message' says nothing",
-        ));
+    if request.message.trim().is_empty() {
+        return Err(Problem::unprocessable("'message' is empty"));
     }
-    let chat = match &said.conversation {
-        Some(id) => gateway.chats().find(id, caller.number).ok_or_else(|| {
+    let chat = match &request.conversation {
+        Some(id) => gateway.chats.find(id, caller.number).ok_or_else(|| {
             Problem::not_found("there is no such conversation; it may have been idle for too long")
         })?,
         None => begin(&gateway, &caller).await?,
     };
     let Ok(mut conversation) = Arc::clone(&chat.conversation).try_lock_owned() else {
-        return Err(Problem::new(
-            StatusCode::CONFLICT,
+        return Err(Problem::conflict(
             "the conversation is busy with another turn; wait for its end, or close its stream",
         ));
     };
-    let trace = CallerTrace::of(&headers).map(|trace| (Some(trace.parent), trace.state));
+    let trace = CallerTrace::from_headers(&headers).map(|trace| (Some(trace.parent), trace.state));
     let (parent, state) = trace.unwrap_or_default();
     conversation.set_trace(parent, state);
     let (sender, events) = mpsc::channel(WAITING);
-    let teller = Teller::new(sender, gateway.parts().redactor.clone());
-    let stopping = gateway.stopping().clone();
-    let turn = turn(chat, conversation, said.message, teller, stopping);
+    let sender = ChatEventSender::new(sender, gateway.parts.redactor.clone());
+    let stopping = gateway.stopping.clone();
+    let turn = turn(chat, conversation, request.message, sender, stopping);
     Ok(response(stream::unfold(
-        Answering {
+        ChatEventStream {
             events,
             turn: tokio::spawn(turn.in_current_span()),
-            beat: tokio::time::interval(BEAT),
-            cut: gateway.calls().clone(),
+            beat: tokio::time::interval(KEEP_ALIVE),
+            cut: gateway.calls.clone(),
             is_over: false,
         },
         async |mut answering| {
@@ -108,39 +106,29 @@ pub(crate) async fn say(
     )))
 }
 
-fn unavailable(detail: impl Into<String>) -> Problem {
-    Problem::new(StatusCode::SERVICE_UNAVAILABLE, detail)
-}
-
-/// A new conversation with the model that the configuration, or what is there, means.
-async fn begin(gateway: &Gateway, caller: &Caller) -> Result<Arc<Chat>, Problem> {
-    let parts = gateway.parts();
-    let toolbox = Toolbox::new(gateway.executor().clone()).within(caller.scope.clone());
+// Uses the configured model, or one that is available.
+async fn begin(gateway: &Gateway, caller: &Caller) -> Result<Arc<RegisteredChat>, Problem> {
+    let parts = &gateway.parts;
+    let toolbox = Toolbox::new(gateway.executor().clone()).with_scope(caller.scope.clone());
     let redactor = parts.redactor.clone();
     let (settings, tools) = (parts.model.clone(), toolbox.clone());
-    // Looking up a variable is not for other threads, so the search stays on one.
+    // Resolving a secret must not move between threads, so the search stays on one.
     let choosing = tokio::task::spawn_blocking(move || {
         Handle::current().block_on(choose(&settings, &tools, &redactor))
     });
     let chosen = choosing
         .await
-        .map_err(|_| unavailable("the model could not be chosen; the gateway's log says why"))?
-        .map_err(|error| unavailable(parts.redactor.line(&error, 1000)))?;
-    let (provider, model) = (
-        chosen.router.source(),
-        chosen.router.model_name().to_owned(),
-    );
+        .map_err(|_| Problem::unavailable("no model could be chosen; see the log of the gateway"))?
+        .map_err(|error| Problem::unavailable(parts.redactor.line(&error, 1000)))?;
+    let provider = chosen.router.source().to_string();
+    let model = chosen.router.model_name().to_owned();
     let conversation = Conversation::new(chosen.router, toolbox, chosen.settings);
-    let chat = Chat::new(
-        conversation,
-        provider.to_string(),
-        model,
-        chosen.why,
-        caller.number,
-    );
-    gateway.chats().add(chat).ok_or_else(|| {
-        unavailable("too many conversations go on at once; come back when one of them has ended")
-            .retry_after(10)
+    let chat = RegisteredChat::new(conversation, provider, model, chosen.why, caller.number);
+    gateway.chats.add(chat).ok_or_else(|| {
+        Problem::unavailable(
+            "too many conversations are open; try again when one of them has ended",
+        )
+        .retry_after(10)
     })
 }
 
@@ -148,61 +136,61 @@ async fn choose(
     settings: &ModelSettings,
     toolbox: &Toolbox,
     redactor: &toolgate_core::Redactor,
-) -> Result<Chosen, String> {
+) -> Result<ConnectedModel, String> {
     let environment =
         |name: &str| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned());
     let said_by = "the configuration says so";
-    let choice = toolgate_models::choice(settings, said_by, &environment).await;
+    let choice = toolgate_models::select_model(settings, said_by, &environment).await;
     let choice = choice.map_err(|error| error.to_string())?;
     redactor.learn(choice.settings.secrets());
     toolgate_models::connect(choice, toolbox).map_err(|error| error.to_string())
 }
 
-/// One turn, told as it goes. When the gateway stops it goes on until its tools are done, and begins no more of them.
+// When the gateway stops, the turn waits for its running tools and starts no more.
 async fn turn(
-    chat: Arc<Chat>,
+    chat: Arc<RegisteredChat>,
     mut conversation: OwnedMutexGuard<Conversation>,
     message: String,
-    mut teller: Teller,
+    mut sender: ChatEventSender,
     stopping: CancellationToken,
 ) {
-    teller.tell(ChatEvent::Conversation {
+    sender.send(ChatEvent::Conversation {
         id: chat.id.clone(),
         provider: chat.provider.clone(),
         model: chat.model.clone(),
         why: chat.why.clone(),
     });
-    let too_slow = teller.too_slow();
-    let mut running = teller.running();
+    let too_slow = sender.too_slow.clone();
+    let mut running = sender.running.subscribe();
     let stopped = async {
         stopping.cancelled().await;
-        // It fails only if the turn is gone.
+        // This fails only if the turn is gone.
         drop(running.wait_for(|running| *running == 0).await);
     };
     let last = tokio::select! {
         biased;
         () = stopped => Some(ChatEvent::stopping()),
-        answer = conversation.turn(&message, &mut teller) => Some(ChatEvent::of_end(answer)),
+        answer = conversation.turn(&message, &mut sender) => Some(ChatEvent::from_turn(answer)),
         () = too_slow.cancelled() => None,
     };
     drop(conversation);
     chat.touch();
     if let Some(last) = last {
-        teller.tell(last);
+        sender.send(last);
     }
 }
 
-/// A turn as its reader sees it; without a reader it stops.
-struct Answering {
+// Dropping it stops the turn.
+struct ChatEventStream {
     events: mpsc::Receiver<ChatEvent>,
     turn: JoinHandle<()>,
     beat: Interval,
-    /// Cancelled when calls that still run must end.
+    // Cancelled when running calls must end.
     cut: CancellationToken,
     is_over: bool,
 }
 
-impl Answering {
+impl ChatEventStream {
     /// The last event is `done` or `error`, however the turn ends.
     async fn next(&mut self) -> Option<sse::Event> {
         if self.is_over {
@@ -212,29 +200,29 @@ impl Answering {
             biased;
             event = self.events.recv() => match event {
                 Some(event) => event,
-                None => self.broke_off().await,
+                None => self.unexpected_end().await,
             },
             () = self.cut.cancelled() => ChatEvent::stopping(),
-            _ = self.beat.tick() => return Some(beat()),
+            _ = self.beat.tick() => return Some(keep_alive()),
         };
         self.is_over = event.is_last();
-        Some(events_of(&event))
+        Some(sse_event(&event))
     }
 
-    async fn broke_off(&mut self) -> ChatEvent {
+    async fn unexpected_end(&mut self) -> ChatEvent {
         let detail = match (&mut self.turn).await {
             Err(panic) if panic.is_panic() => {
                 error!("a turn of a chat panicked: a bug of this program");
-                "something is wrong inside of the gateway; its log says what"
+                "internal error; see the log of the gateway"
             }
-            _ => "the events were read too slowly, and the turn was stopped",
+            _ => "the events were read too slowly, so the turn was stopped",
         };
         let detail = detail.to_owned();
         ChatEvent::Error { detail }
     }
 }
 
-impl Drop for Answering {
+impl Drop for ChatEventStream {
     fn drop(&mut self) {
         self.turn.abort();
     }
@@ -244,18 +232,17 @@ impl Drop for Answering {
 mod tests {
     use super::*;
 
-    fn answering(turn: JoinHandle<()>, events: mpsc::Receiver<ChatEvent>) -> Answering {
-        Answering {
+    fn answering(turn: JoinHandle<()>, events: mpsc::Receiver<ChatEvent>) -> ChatEventStream {
+        ChatEventStream {
             events,
             turn,
-            beat: tokio::time::interval(BEAT),
+            beat: tokio::time::interval(KEEP_ALIVE),
             cut: CancellationToken::new(),
             is_over: false,
         }
     }
 
-    /// What an event says, without the beats before it.
-    async fn next(answering: &mut Answering) -> Option<String> {
+    async fn next(answering: &mut ChatEventStream) -> Option<String> {
         loop {
             let event = answering.next().await.map(|event| format!("{event:?}"));
             if event.as_ref().is_none_or(|event| event.contains("event:")) {
@@ -270,7 +257,7 @@ mod tests {
             text: "so far".to_owned(),
         };
         for (panics, is_cut, said) in [
-            (true, false, "its log says what"),
+            (true, false, "internal error"),
             (false, true, "the gateway is stopping"),
             (false, false, "read too slowly"),
         ] {

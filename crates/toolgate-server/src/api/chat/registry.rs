@@ -1,31 +1,30 @@
-//! The conversations that go on: bounded, each its caller's alone.
+//! Open conversations, limited in number and each usable only by its caller.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use tokio::sync::Mutex as TurnMutex;
 use tokio::time::Instant;
 use toolgate_models::Conversation;
 
-/// Each holds all that was said.
-const MOST: usize = 64;
-/// Those of one caller.
-const MOST_OF_ONE: usize = MOST / 2;
+// Each conversation holds its whole history.
+const MAX_CHATS: usize = 64;
+const MAX_PER_OWNER: usize = MAX_CHATS / 2;
 const IDLE: Duration = Duration::from_secs(3600);
 
 #[derive(Default)]
-pub(crate) struct Chats(Mutex<State>);
+pub(crate) struct ChatRegistry(Mutex<RegistryState>);
 
 #[derive(Default)]
-struct State {
-    chats: HashMap<String, Arc<Chat>>,
-    /// Who answered last.
+struct RegistryState {
+    chats: HashMap<String, Arc<RegisteredChat>>,
+    // The model that was chosen last.
     model: Option<(String, String)>,
 }
 
-pub(super) struct Chat {
+pub(super) struct RegisteredChat {
     pub(super) id: String,
     pub(super) conversation: Arc<TurnMutex<Conversation>>,
     pub(super) provider: String,
@@ -35,7 +34,7 @@ pub(super) struct Chat {
     touched: Mutex<Instant>,
 }
 
-impl Chat {
+impl RegisteredChat {
     pub(super) fn new(
         conversation: Conversation,
         provider: String,
@@ -43,7 +42,7 @@ impl Chat {
         why: String,
         owner: u64,
     ) -> Self {
-        // 128 bits that nobody guesses: hashes with keys of the system's randomness.
+        // 128 random bits: hashes whose keys come from the system's random source.
         let random = || {
             use std::hash::{BuildHasher, RandomState};
             RandomState::new().hash_one(fastrand::u64(..))
@@ -63,38 +62,34 @@ impl Chat {
         *self.touched.lock() = Instant::now();
     }
 
-    fn touched(&self) -> Instant {
-        *self.touched.lock()
-    }
-
     fn is_busy(&self) -> bool {
         self.conversation.try_lock().is_err()
     }
 }
 
-impl Chats {
-    pub(super) fn find(&self, id: &str, caller: u64) -> Option<Arc<Chat>> {
-        let mut state = self.state();
+impl ChatRegistry {
+    pub(super) fn find(&self, id: &str, caller: u64) -> Option<Arc<RegisteredChat>> {
+        let mut state = self.0.lock();
         state.forget_idle();
         let chat = state.chats.get(id).filter(|chat| chat.owner == caller)?;
         chat.touch();
         Some(Arc::clone(chat))
     }
 
-    /// Takes a conversation in. If there are too many, or too many of its caller, one goes that nobody waits for: the longest idle of
-    /// the caller who has most. None if all of those are busy.
-    pub(super) fn add(&self, chat: Chat) -> Option<Arc<Chat>> {
-        let mut state = self.state();
+    /// Adds a conversation. If there are too many, in total or for its caller, the longest idle one
+    /// of the caller with the most is evicted. Returns `None` if those are all busy.
+    pub(super) fn add(&self, chat: RegisteredChat) -> Option<Arc<RegisteredChat>> {
+        let mut state = self.0.lock();
         state.forget_idle();
-        let full = match state.of(chat.owner) {
-            MOST_OF_ONE.. => Some(chat.owner),
-            _ if state.chats.len() >= MOST => state.busiest(),
+        let full = match state.count_of_owner(chat.owner) {
+            MAX_PER_OWNER.. => Some(chat.owner),
+            _ if state.chats.len() >= MAX_CHATS => state.owner_with_most(),
             _ => None,
         };
         if let Some(owner) = full {
             let idle = state.chats.values();
             let idle = idle.filter(|chat| chat.owner == owner && !chat.is_busy());
-            let oldest = idle.min_by_key(|chat| chat.touched())?.id.clone();
+            let oldest = idle.min_by_key(|chat| *chat.touched.lock())?.id.clone();
             state.chats.remove(&oldest);
         }
         state.model = Some((chat.provider.clone(), chat.model.clone()));
@@ -104,27 +99,23 @@ impl Chats {
     }
 
     pub(crate) fn model(&self) -> Option<(String, String)> {
-        self.state().model.clone()
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock()
+        self.0.lock().model.clone()
     }
 }
 
-impl State {
-    fn of(&self, owner: u64) -> usize {
+impl RegistryState {
+    fn count_of_owner(&self, owner: u64) -> usize {
         let chats = self.chats.values();
         chats.filter(|chat| chat.owner == owner).count()
     }
 
-    fn busiest(&self) -> Option<u64> {
+    fn owner_with_most(&self) -> Option<u64> {
         let owners = self.chats.values().map(|chat| chat.owner);
-        owners.max_by_key(|owner| self.of(*owner))
+        owners.max_by_key(|owner| self.count_of_owner(*owner))
     }
 
     fn forget_idle(&mut self) {
         self.chats
-            .retain(|_, chat| chat.touched().elapsed() < IDLE || chat.is_busy());
+            .retain(|_, chat| chat.touched.lock().elapsed() < IDLE || chat.is_busy());
     }
 }

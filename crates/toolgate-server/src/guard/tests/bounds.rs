@@ -1,4 +1,4 @@
-//! How much, how many, how long.
+//! Limits on size, number and time.
 
 use axum::response::IntoResponse;
 use axum::routing::get;
@@ -12,7 +12,7 @@ use super::*;
 const NAP: &str = "/api/tools/nap/call";
 
 #[tokio::test(start_paused = true)]
-async fn beyond_the_places_there_are_one_is_told_to_come_back_at_once() {
+async fn requests_beyond_the_limit_are_refused_at_once() {
     let guard = guard(json!({ "concurrency": 1 }));
     let first = ask(&guard, "POST", NAP, &[], r#"{"ms":1000}"#);
     let second = async {
@@ -39,7 +39,7 @@ async fn beyond_the_places_there_are_one_is_told_to_come_back_at_once() {
         (chat.status.as_u16(), chat.header("retry-after")),
         (503, Some("1"))
     );
-    assert!(chat.detail().contains("1 requests are under way"));
+    assert!(chat.detail().contains("1 requests are already running"));
     let again = ask(&guard, "POST", NAP, &[], r#"{"ms":1}"#).await;
     assert_eq!(again.status, 200, "there is room again");
 }
@@ -73,7 +73,9 @@ async fn an_operator_sees_and_mends_while_calls_fill_the_gateway() {
             assert_eq!(look.status, 200, "{path}: {}", look.text);
         }
         let events = bare("GET", "/api/events", &[("host", BIND)], "");
-        let events = guard.handle(ends(), &Watch::of_a_test(), events).await;
+        let events = guard
+            .handle(ends(), &ConnectionWatch::for_test(), events)
+            .await;
         assert_eq!(events.status(), 200);
         for path in ["/api/approvals/1", "/api/servers/1/reconnect"] {
             let nothing = ask(&guard, "POST", path, &browser, r#"{"approve":true}"#).await;
@@ -101,7 +103,7 @@ async fn a_place_comes_back_when_the_caller_is_gone() {
 
 #[tokio::test(start_paused = true)]
 async fn each_token_calls_so_often_and_no_more() {
-    let mut settings = locked();
+    let mut settings = settings_with_tokens();
     settings["rate"] = json!(2);
     let guard = guard(settings);
     let call = async |token: &str| {
@@ -138,12 +140,12 @@ async fn each_token_calls_so_often_and_no_more() {
         "",
     )
     .await;
-    assert_eq!(look.status, 200, "looking is no call");
+    assert_eq!(look.status, 200, "reading is not a call");
     tokio::time::advance(Duration::from_secs(1)).await;
     assert_eq!(call(TOKEN).await.status, 200);
 }
 
-fn with_stream(settings: Value) -> Guard {
+fn with_stream(settings: Value) -> RequestGuard {
     let endless = || async {
         let frames = stream::iter([Ok::<_, std::convert::Infallible>("data: 1\n\n")])
             .chain(stream::pending());
@@ -158,20 +160,22 @@ fn with_stream(settings: Value) -> Guard {
     })
 }
 
-async fn open(guard: &Guard, method: &str) -> http::Response<Answer> {
+async fn open(guard: &RequestGuard, method: &str) -> http::Response<ResponseBody> {
     open_as(guard, method, TOKEN).await
 }
 
-async fn open_as(guard: &Guard, method: &str, token: &str) -> http::Response<Answer> {
+async fn open_as(guard: &RequestGuard, method: &str, token: &str) -> http::Response<ResponseBody> {
     let bearer = format!("Bearer {token}");
     let headers = [("host", BIND), ("authorization", &bearer)];
     let request = bare(method, "/endless", &headers, "");
-    guard.handle(ends(), &Watch::of_a_test(), request).await
+    guard
+        .handle(ends(), &ConnectionWatch::for_test(), request)
+        .await
 }
 
 #[tokio::test]
-async fn streams_have_places_of_their_own_and_nobody_takes_those_of_the_operator() {
-    let mut settings = locked();
+async fn streams_have_their_own_limit_with_a_share_for_the_operator() {
+    let mut settings = settings_with_tokens();
     settings["concurrency"] = json!(1);
     let guard = with_stream(settings);
     let mut streams = Vec::new();
@@ -185,7 +189,7 @@ async fn streams_have_places_of_their_own_and_nobody_takes_those_of_the_operator
         let over = open_as(&guard, "GET", token).await;
         assert_eq!(over.status(), 503, "{token}");
     }
-    assert_eq!(guard.under_way(), 0, "they are no requests under way");
+    assert_eq!(guard.under_way(), 0, "none of them is running");
     let over = open(&guard, "GET").await;
     assert_eq!(
         (
@@ -202,7 +206,7 @@ async fn streams_have_places_of_their_own_and_nobody_takes_those_of_the_operator
 
 #[tokio::test]
 async fn the_last_quarter_of_the_places_is_the_operators() {
-    let mut settings = locked();
+    let mut settings = settings_with_tokens();
     settings["concurrency"] = json!(4);
     let guard = with_stream(settings);
     let mut held = Vec::new();
@@ -235,13 +239,13 @@ async fn a_stream_that_works_is_under_way_until_it_ends() {
 async fn a_stream_that_watches_ends_with_the_gateway_and_one_that_works_with_its_calls() {
     let guard = with_stream(json!({}));
     let (watches, works) = (open(&guard, "GET").await, open(&guard, "POST").await);
-    guard.gateway.stopping().cancel();
+    guard.gateway.stopping.cancel();
     assert_eq!(read(watches).await.text, "data: 1\n\n");
     let mut works = works.into_body();
     assert!(works.frame().await.is_some());
     let patient = tokio::time::timeout(Duration::from_secs(5), works.frame()).await;
     assert!(patient.is_err(), "it may still work");
-    guard.gateway.calls().cancel();
+    guard.gateway.calls.cancel();
     assert!(works.frame().await.is_none());
 }
 
@@ -251,7 +255,7 @@ async fn a_gateway_that_stops_takes_no_more_and_says_so() {
     let running = ask(&guard, "POST", NAP, &[], r#"{"ms":3000}"#);
     let stopping = async {
         tokio::time::sleep(Duration::from_millis(1)).await;
-        guard.gateway.stopping().cancel();
+        guard.gateway.stopping.cancel();
         let call = ask(&guard, "POST", NAP, &[], r#"{"ms":1}"#).await;
         let list = ask(&guard, "GET", "/api/tools", &[], "").await;
         (call, list, ask(&guard, "GET", "/healthz", &[], "").await)
@@ -281,7 +285,7 @@ async fn a_call_that_does_not_end_by_itself_ends_in_an_envelope() {
     let running = ask(&guard, "POST", NAP, &[], r#"{"ms":20000}"#);
     let cancel = async {
         tokio::time::sleep(Duration::from_secs(1)).await;
-        guard.gateway.calls().cancel();
+        guard.gateway.calls.cancel();
     };
     let started = tokio::time::Instant::now();
     let (running, ()) = join(running, cancel).await;
@@ -314,7 +318,11 @@ async fn a_body_has_its_limit_by_its_word_and_by_its_bytes() {
                 .header("host", BIND)
                 .header(form[0].0, form[0].1);
             let response = guard
-                .handle(ends(), &Watch::of_a_test(), request.body(body).unwrap())
+                .handle(
+                    ends(),
+                    &ConnectionWatch::for_test(),
+                    request.body(body).unwrap(),
+                )
                 .await;
             let by_bytes = read(response).await;
             for back in [by_word, by_bytes] {
@@ -329,7 +337,7 @@ async fn a_body_has_its_limit_by_its_word_and_by_its_bytes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_body_that_does_not_arrive_is_not_waited_for_for_ever() {
+async fn a_body_that_does_not_arrive_times_out() {
     let guard = guard(json!({}));
     let piece = stream::iter([Ok::<_, std::convert::Infallible>(Frame::data(
         Bytes::from_static(b"{"),
@@ -342,7 +350,12 @@ async fn a_body_that_does_not_arrive_is_not_waited_for_for_ever() {
         .body(body)
         .unwrap();
     let started = tokio::time::Instant::now();
-    let back = read(guard.handle(ends(), &Watch::of_a_test(), request).await).await;
+    let back = read(
+        guard
+            .handle(ends(), &ConnectionWatch::for_test(), request)
+            .await,
+    )
+    .await;
     assert_eq!(
         (back.status.as_u16(), started.elapsed().as_secs()),
         (408, 30)
@@ -379,7 +392,9 @@ async fn f29_without_a_token_streams_of_one_client_shut_nobody_out() {
     let guard = guard(json!({}));
     let open = async || {
         let request = bare("GET", "/api/events", &[("host", BIND)], "");
-        let response = guard.handle(ends(), &Watch::of_a_test(), request).await;
+        let response = guard
+            .handle(ends(), &ConnectionWatch::for_test(), request)
+            .await;
         assert_eq!(response.status(), 200);
         response.into_body()
     };

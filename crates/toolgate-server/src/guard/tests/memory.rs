@@ -1,4 +1,4 @@
-//! What requests may take of the memory.
+//! The memory budget of requests.
 
 use futures::future::{join, join_all};
 
@@ -14,7 +14,7 @@ fn tiny_objects() -> String {
 
 #[tokio::test(start_paused = true)]
 async fn f7_a_megabyte_of_tiny_objects_is_too_large_before_it_is_parsed() {
-    let guard = guard(locked());
+    let guard = guard(settings_with_tokens());
     let authorization = format!("Bearer {LIGHTS}");
     let token = ("authorization", &*authorization);
     let body = tiny_objects();
@@ -50,7 +50,7 @@ async fn f7_a_megabyte_of_tiny_objects_is_too_large_before_it_is_parsed() {
     let few = format!(r#"{{"a":[{}]}}"#, vec!["0"; 9_998].join(","));
     let fits = ask(&guard, "POST", LIGHT, &[token], &few).await;
     assert_eq!(fits.json()["success"], true, "{}", fits.text);
-    assert_eq!(guard.gateway.memory().taken(), 0);
+    assert_eq!(guard.gateway.memory.taken(), 0);
 }
 
 #[tokio::test(start_paused = true)]
@@ -64,7 +64,7 @@ async fn f7_large_requests_under_way_share_a_budget_and_small_ones_need_none() {
     let large = join_all((0..40).map(|_| nap(1000, 1_000_000)));
     let small = async {
         tokio::time::sleep(Duration::from_millis(1)).await;
-        let taken = guard.gateway.memory().taken();
+        let taken = guard.gateway.memory.taken();
         assert!(taken > 60_000_000, "{taken}");
         nap(1, 10).await
     };
@@ -79,13 +79,13 @@ async fn f7_large_requests_under_way_share_a_budget_and_small_ones_need_none() {
         );
         assert_eq!(back.json()["error_kind"], "unavailable", "{}", back.text);
     }
-    assert_eq!(guard.gateway.memory().taken(), 0);
+    assert_eq!(guard.gateway.memory.taken(), 0);
     assert_eq!(nap(1, 1_000_000).await.status, 200, "there is room again");
 }
 
 #[tokio::test(start_paused = true)]
 async fn f7_one_token_leaves_the_others_memory_of_their_own() {
-    let guard = guard(locked());
+    let guard = guard(settings_with_tokens());
     let nap = |token: &'static str, tool: &'static str| {
         let body = format!(r#"{{"ms":1000,"x":"{}"}}"#, "x".repeat(1_000_000));
         let guard = &guard;

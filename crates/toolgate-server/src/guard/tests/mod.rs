@@ -23,22 +23,22 @@ use toolgate_core::{FunctionTool, Redactor, ToolError, ToolExecutor, ToolManager
 use toolgate_mcp::{Servers, ServersOptions};
 use toolgate_models::ModelSettings;
 
-use super::{Answer, Ends, Guard};
-use crate::listener::Watch;
-use crate::{Approvals, Feed, Gateway, Metrics, Parts, Stats, router};
+use super::{ConnectionAddresses, RequestGuard, ResponseBody};
+use crate::listener::ConnectionWatch;
+use crate::{Approvals, CallFeed, Gateway, GatewayParts, Metrics, Stats, router};
 
 pub(crate) const TOKEN: &str = "0123456789abcdef-all";
 const LIGHTS: &str = "0123456789abcdef-lights";
 const BIND: &str = "127.0.0.1:7460";
 
 #[derive(Deserialize, JsonSchema)]
-struct Nap {
+struct NapArguments {
     ms: u64,
 }
 
-/// A gateway with two tools: `nap` takes as long as it is told, `switch_light` no time.
+/// A gateway with two tools: `nap` takes the time it is given, `switch_light` none.
 pub(crate) fn gateway(settings: Value) -> Gateway {
-    let nap = FunctionTool::new("nap", "Sleeps", |nap: Nap, _| async move {
+    let nap = FunctionTool::new("nap", "Sleeps", |nap: NapArguments, _| async move {
         tokio::time::sleep(Duration::from_millis(nap.ms)).await;
         Ok::<_, ToolError>("slept")
     });
@@ -50,12 +50,12 @@ pub(crate) fn gateway(settings: Value) -> Gateway {
     let manager = Arc::new(ToolManager::new());
     manager.add(nap.unwrap());
     manager.add(light.unwrap());
-    let feed = Feed::default();
+    let feed = CallFeed::default();
     let stats = Stats::default();
     let executor = ToolExecutor::builder(Arc::clone(&manager))
         .observer(feed.clone())
         .observer(stats.clone());
-    Gateway::new(Parts {
+    Gateway::new(GatewayParts {
         executor: executor.build(),
         servers: Servers::new(manager, ServersOptions::default()),
         feed,
@@ -68,23 +68,23 @@ pub(crate) fn gateway(settings: Value) -> Gateway {
         command: "toolgate serve".to_owned(),
         journal: None,
         journal_problem: None,
-        workshop: None,
+        config_writer: None,
         settings: serde_json::from_value(settings).unwrap(),
     })
 }
 
 /// Routes of a gateway and whatever a test adds, behind the guard.
-pub(crate) fn guard_with(settings: Value, add: impl FnOnce(Router) -> Router) -> Guard {
+pub(crate) fn guard_with(settings: Value, add: impl FnOnce(Router) -> Router) -> RequestGuard {
     let gateway = gateway(settings);
     let routes = add(router::build(gateway.clone()));
-    Guard::around(routes, gateway, bind())
+    RequestGuard::with_routes(routes, gateway, bind())
 }
 
-fn guard(settings: Value) -> Guard {
+fn guard(settings: Value) -> RequestGuard {
     guard_with(settings, |routes| routes)
 }
 
-fn locked() -> Value {
+fn settings_with_tokens() -> Value {
     json!({
         "token": TOKEN,
         "tokens": [{ "token": LIGHTS, "allow": ["*_light"] }],
@@ -96,23 +96,22 @@ fn bind() -> SocketAddr {
     BIND.parse().unwrap()
 }
 
-pub(crate) fn ends() -> Ends {
+pub(crate) fn ends() -> ConnectionAddresses {
     let ip = bind().ip();
-    Ends {
+    ConnectionAddresses {
         peer: ip,
         reached: ip,
     }
 }
 
-/// What came back.
 #[derive(Debug)]
-struct Back {
+struct GuardReply {
     status: StatusCode,
     headers: HeaderMap,
     text: String,
 }
 
-impl Back {
+impl GuardReply {
     fn json(&self) -> Value {
         serde_json::from_str(&self.text).unwrap_or_else(|_| panic!("no JSON: {self:?}"))
     }
@@ -138,19 +137,28 @@ fn bare(method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Reque
     request.body(Full::from(body.to_owned())).unwrap()
 }
 
-async fn send(guard: &Guard, request: Request<Full<Bytes>>) -> Back {
+async fn send(guard: &RequestGuard, request: Request<Full<Bytes>>) -> GuardReply {
     send_from(ends().peer, guard, request).await
 }
 
-async fn send_from(peer: IpAddr, guard: &Guard, request: Request<Full<Bytes>>) -> Back {
-    let ends = Ends { peer, ..ends() };
-    read(guard.handle(ends, &Watch::of_a_test(), request).await).await
+async fn send_from(
+    peer: IpAddr,
+    guard: &RequestGuard,
+    request: Request<Full<Bytes>>,
+) -> GuardReply {
+    let ends = ConnectionAddresses { peer, ..ends() };
+    read(
+        guard
+            .handle(ends, &ConnectionWatch::for_test(), request)
+            .await,
+    )
+    .await
 }
 
-async fn read(response: http::Response<Answer>) -> Back {
+async fn read(response: http::Response<ResponseBody>) -> GuardReply {
     let (parts, body) = response.into_parts();
     let body = body.collect().await.unwrap().to_bytes();
-    Back {
+    GuardReply {
         status: parts.status,
         headers: parts.headers,
         text: String::from_utf8(body.to_vec()).unwrap(),
@@ -159,21 +167,22 @@ async fn read(response: http::Response<Answer>) -> Back {
 
 /// A request with our host.
 async fn ask(
-    guard: &Guard,
+    guard: &RequestGuard,
     method: &str,
     path: &str,
     headers: &[(&str, &str)],
     body: &str,
-) -> Back {
+) -> GuardReply {
     let with_host = [headers, &[("host", BIND)]].concat();
     send(guard, bare(method, path, &with_host, body)).await
 }
 
-/// What all tests of this binary log. A subscriber of one thread would miss what others have made cheap to leave out.
+/// What all tests of this binary log. A subscriber of one thread would miss what others have made
+/// cheap to leave out.
 #[derive(Clone, Default)]
-pub(crate) struct Log(Arc<Mutex<Vec<u8>>>);
+pub(crate) struct TestLog(Arc<Mutex<Vec<u8>>>);
 
-impl io::Write for Log {
+impl io::Write for TestLog {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0.lock().extend(bytes);
         Ok(bytes.len())
@@ -184,10 +193,10 @@ impl io::Write for Log {
     }
 }
 
-impl Log {
+impl TestLog {
     pub(crate) fn listen() -> &'static Self {
-        static LOG: LazyLock<Log> = LazyLock::new(|| {
-            let log = Log::default();
+        static LOG: LazyLock<TestLog> = LazyLock::new(|| {
+            let log = TestLog::default();
             let writer = log.clone();
             let subscriber = tracing_subscriber::fmt()
                 .with_ansi(false)
@@ -198,7 +207,7 @@ impl Log {
         &LOG
     }
 
-    /// The lines that say this.
+    /// The lines that contain a text.
     pub(crate) fn lines(&self, text: &str) -> Vec<String> {
         let written = String::from_utf8(self.0.lock().clone()).unwrap();
         let lines = written.lines().filter(|line| line.contains(text));

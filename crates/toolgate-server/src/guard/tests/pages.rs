@@ -1,4 +1,4 @@
-//! Pages of others, and what they are told.
+//! Responses to pages of other sites.
 
 use super::*;
 
@@ -6,7 +6,7 @@ const APP: &str = "https://app.example.org";
 
 #[tokio::test]
 async fn a_listed_page_is_told_by_name_that_it_may_read_the_answer() {
-    let guard = guard(locked());
+    let guard = guard(settings_with_tokens());
     let bearer = format!("Bearer {TOKEN}");
     let back = ask(
         &guard,
@@ -36,7 +36,7 @@ async fn a_listed_page_is_told_by_name_that_it_may_read_the_answer() {
 
 #[tokio::test]
 async fn a_listed_page_may_ask_for_leave_without_a_token_and_no_other_page_may() {
-    let guard = guard(locked());
+    let guard = guard(settings_with_tokens());
     let asks = [
         ("access-control-request-method", "POST"),
         (

@@ -1,4 +1,4 @@
-//! Every route there is, against everybody who may not come in.
+//! Every route rejects everybody who must not come in.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,8 @@ use crate::guard::Caller;
 
 const METHODS: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 
-/// The paths of a router, read from what it shows of itself: one that is added anywhere is among them.
+/// The paths of a router, read from what it shows of itself: one that is added
+/// anywhere is among them.
 fn paths(routes: &Router) -> BTreeSet<String> {
     let shown = format!("{routes:?}");
     let quoted = shown.split('"').skip(1).step_by(2);
@@ -19,7 +20,7 @@ fn paths(routes: &Router) -> BTreeSet<String> {
         .collect()
 }
 
-/// Something to ask for on every path, and on some that are no route.
+/// A request for every path, and for some that are not routes.
 fn targets(routes: &Router) -> Vec<String> {
     let mut targets = Vec::new();
     for path in paths(routes) {
@@ -77,13 +78,13 @@ async fn g1_on_every_route_whoever_is_foreign_or_unknown_is_refused() {
             .route("/added-later", get(|| async { "secret" }))
             .nest("/nested-later", late)
     };
-    let routes = add(router::build(gateway(locked())));
+    let routes = add(router::build(gateway(settings_with_tokens())));
     let targets = targets(&routes);
     assert!(
         targets.contains(&"/added-later".to_owned())
             && targets.contains(&"/nested-later/deep".to_owned())
     );
-    let guard = guard_with(locked(), add);
+    let guard = guard_with(settings_with_tokens(), add);
     let good = format!("Bearer {TOKEN}");
     let token = ("authorization", good.as_str());
     let host = ("host", BIND);
@@ -129,7 +130,8 @@ async fn g1_on_every_route_whoever_is_foreign_or_unknown_is_refused() {
                 has_the_usual_headers(&back);
             }
             for headers in unknown.iter().filter(|_| !is_open(method, path)) {
-                // Everybody from elsewhere: many wrong tokens from one address are answered otherwise.
+                // Everybody from elsewhere: many wrong tokens from one
+                // address are answered otherwise.
                 peer += 1;
                 let back = send_from(
                     peer.to_be_bytes().into(),
@@ -149,10 +151,11 @@ async fn g1_on_every_route_whoever_is_foreign_or_unknown_is_refused() {
 #[tokio::test]
 async fn health_is_told_whatever_the_host_is_and_no_more_than_that() {
     let open = guard(json!({}));
-    open.gateway.tell_configuration(crate::ConfigurationState {
-        problem: Some("t.json:1: secret".to_owned()),
-        restart_needed: Vec::new(),
-    });
+    open.gateway
+        .set_configuration_state(crate::ConfigurationState {
+            problem: Some("t.json:1: secret".to_owned()),
+            restart_needed: Vec::new(),
+        });
     for headers in [
         &[][..],
         &[("host", "10.1.2.3:7481")],
@@ -163,7 +166,7 @@ async fn health_is_told_whatever_the_host_is_and_no_more_than_that() {
         assert_eq!(back.status, 200, "{headers:?}");
         let back = send(&open, bare("GET", "/readyz", headers, "")).await;
         assert_eq!(back.status, 200, "{headers:?}");
-        let told = "the configuration is broken; the configuration before it stays in force";
+        let told = "the configuration is broken; the previous configuration stays in force";
         assert_eq!(back.json()["reasons"], json!([told]), "{headers:?}");
         has_the_usual_headers(&back);
     }
@@ -171,7 +174,7 @@ async fn health_is_told_whatever_the_host_is_and_no_more_than_that() {
     assert!(back.text.contains("t.json:1: secret"), "{}", back.text);
 }
 
-fn has_the_usual_headers(back: &Back) {
+fn has_the_usual_headers(back: &GuardReply) {
     let expected = [
         ("x-content-type-options", "nosniff"),
         ("referrer-policy", "same-origin"),
@@ -202,10 +205,10 @@ fn has_the_usual_headers(back: &Back) {
 #[tokio::test]
 async fn who_has_a_token_comes_in_and_without_tokens_everybody_here_does() {
     let bearer = format!("bEaReR  {TOKEN} ");
-    let (open, locked) = (guard(json!({})), guard(locked()));
+    let (open, guarded) = (guard(json!({})), guard(settings_with_tokens()));
     for host in [BIND, "localhost:7460", "localhost", "[::1]:7460"] {
         let back = send(
-            &locked,
+            &guarded,
             bare(
                 "GET",
                 "/api/tools",
@@ -218,7 +221,7 @@ async fn who_has_a_token_comes_in_and_without_tokens_everybody_here_does() {
         let back = send(&open, bare("GET", "/api/tools", &[("host", host)], "")).await;
         assert_eq!(back.status, 200, "{host}: {back:?}");
     }
-    let health = ask(&locked, "GET", "/healthz", &[], "").await;
+    let health = ask(&guarded, "GET", "/healthz", &[], "").await;
     assert_eq!(health.status, 200);
 }
 
@@ -233,7 +236,7 @@ async fn a_host_in_the_request_line_counts_too() {
 
 #[tokio::test]
 async fn a_token_calls_its_own_tools_and_does_not_learn_of_others() {
-    let guard = guard(locked());
+    let guard = guard(settings_with_tokens());
     let lights = format!("Bearer {LIGHTS}");
     let lights = [("authorization", lights.as_str())];
     let listed = ask(&guard, "GET", "/api/tools", &lights, "").await.json();
@@ -307,8 +310,10 @@ async fn what_no_route_answers_is_a_problem_too() {
 
 #[tokio::test]
 async fn health_is_for_everybody_and_its_reasons_for_those_who_may_see_everything() {
-    let tell = |caller: Caller| async move { format!("{}", caller.scope.is_everything()) };
-    let guard = guard_with(locked(), |_| Router::new().route("/readyz", get(tell)));
+    let tell = |caller: Caller| async move { format!("{}", caller.scope.is_unrestricted()) };
+    let guard = guard_with(settings_with_tokens(), |_| {
+        Router::new().route("/readyz", get(tell))
+    });
     let (all, lights) = (format!("Bearer {TOKEN}"), format!("Bearer {LIGHTS}"));
     let table: [(&[(&str, &str)], &str); 4] = [
         (&[], "false"),

@@ -1,11 +1,11 @@
-//! From the token to the cookie, and out again.
+//! Signing in with a token, and out again.
 
 use super::*;
 
 const OWN: (&str, &str) = ("origin", "http://127.0.0.1:7460");
 const FORM: (&str, &str) = ("content-type", "application/x-www-form-urlencoded");
 
-async fn signed_in(guard: &Guard, token: &str) -> String {
+async fn signed_in(guard: &RequestGuard, token: &str) -> String {
     let back = ask(
         guard,
         "POST",
@@ -30,8 +30,8 @@ async fn signed_in(guard: &Guard, token: &str) -> String {
 }
 
 #[tokio::test]
-async fn who_is_not_signed_in_gets_the_sign_in_page_and_nothing_else() {
-    let guard = guard(locked());
+async fn anonymous_visitors_get_only_the_sign_in_page() {
+    let guard = guard(settings_with_tokens());
     let back = ask(&guard, "GET", "/", &[("accept", "text/html")], "").await;
     assert_eq!(back.status, 401);
     assert_eq!(
@@ -63,7 +63,7 @@ async fn who_is_not_signed_in_gets_the_sign_in_page_and_nothing_else() {
 
 #[tokio::test]
 async fn a_token_signs_in_until_signed_out() {
-    let guard = guard(locked());
+    let guard = guard(settings_with_tokens());
     let session = signed_in(&guard, TOKEN).await;
     let cookie = ("cookie", session.as_str());
     assert_eq!(ask(&guard, "GET", "/", &[cookie], "").await.status, 200);
@@ -90,7 +90,7 @@ async fn a_token_signs_in_until_signed_out() {
 
 #[tokio::test]
 async fn a_cookie_changes_something_only_for_our_own_page() {
-    let guard = guard(locked());
+    let guard = guard(settings_with_tokens());
     let session = signed_in(&guard, TOKEN).await;
     let cookie = ("cookie", session.as_str());
     let path = "/api/tools/switch_light/call";
@@ -117,7 +117,7 @@ async fn a_cookie_changes_something_only_for_our_own_page() {
 
 #[tokio::test]
 async fn a_session_has_the_tools_of_its_token() {
-    let guard = guard(locked());
+    let guard = guard(settings_with_tokens());
     let session = signed_in(&guard, LIGHTS).await;
     let headers = [("cookie", session.as_str()), OWN];
     let hidden = ask(
@@ -132,7 +132,7 @@ async fn a_session_has_the_tools_of_its_token() {
 }
 
 /// Wrong tokens from an address, as a bearer and at the sign-in page.
-async fn guesses(guard: &Guard, peer: [u8; 4]) -> [Back; 2] {
+async fn guesses(guard: &RequestGuard, peer: [u8; 4]) -> [GuardReply; 2] {
     let bearer = ("authorization", "Bearer wrong-wrong-wrong-wrong");
     let host = ("host", BIND);
     let form = "token=wrong-wrong";
@@ -145,8 +145,8 @@ async fn guesses(guard: &Guard, peer: [u8; 4]) -> [Back; 2] {
 }
 
 #[tokio::test(start_paused = true)]
-async fn after_ten_wrong_tokens_the_wrong_ones_wait_and_a_right_one_never_does() {
-    let guard = guard(locked());
+async fn wrong_tokens_are_delayed_after_ten() {
+    let guard = guard(settings_with_tokens());
     for _ in 0..5 {
         let [call, page] = guesses(&guard, [127, 0, 0, 1]).await;
         assert_eq!((call.status.as_u16(), page.status.as_u16()), (401, 401));
@@ -175,16 +175,16 @@ async fn after_ten_wrong_tokens_the_wrong_ones_wait_and_a_right_one_never_does()
     tokio::time::advance(Duration::from_secs(60)).await;
     let [call, page] = guesses(&guard, [127, 0, 0, 1]).await;
     assert_eq!((call.status.as_u16(), page.status.as_u16()), (401, 401));
-    // Somebody without any token guesses nothing.
+    // A request without a token is not a guess.
     for _ in 0..20 {
         assert_eq!(ask(&guard, "GET", "/api/tools", &[], "").await.status, 401);
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn wrong_tokens_are_told_once_a_minute_with_their_number_and_never_themselves() {
-    let log = Log::listen();
-    let guard = guard(locked());
+async fn wrong_tokens_are_logged_once_a_minute_as_a_count() {
+    let log = TestLog::listen();
+    let guard = guard(settings_with_tokens());
     let peer = [10, 9, 8, 7];
     for _ in 0..3 {
         guesses(&guard, peer).await;
@@ -210,7 +210,7 @@ async fn wrong_tokens_are_told_once_a_minute_with_their_number_and_never_themsel
 
 #[tokio::test]
 async fn a_token_comes_as_a_form_or_as_json_and_from_no_other_page() {
-    let guard = guard(locked());
+    let guard = guard(settings_with_tokens());
     let json = format!(r#"{{"token":"{TOKEN}"}}"#);
     let form = format!("token={TOKEN}");
     let evil = ("origin", "https://evil.test");
@@ -240,7 +240,7 @@ async fn a_token_comes_as_a_form_or_as_json_and_from_no_other_page() {
 
 #[tokio::test]
 async fn a_token_that_is_taken_out_lets_nobody_in_and_cuts_its_streams() {
-    let guard = guard(locked());
+    let guard = guard(settings_with_tokens());
     let bearer = |token: &str| format!("Bearer {token}");
     let (all, lights) = (bearer(TOKEN), bearer(LIGHTS));
     let status = async |token: &str| {
@@ -251,7 +251,9 @@ async fn a_token_that_is_taken_out_lets_nobody_in_and_cuts_its_streams() {
     let cookie = signed_in(&guard, LIGHTS).await;
     let headers = [("host", BIND), ("authorization", lights.as_str())];
     let request = bare("GET", "/api/events", &headers, "");
-    let stream = guard.handle(ends(), &Watch::of_a_test(), request).await;
+    let stream = guard
+        .handle(ends(), &ConnectionWatch::for_test(), request)
+        .await;
     assert_eq!(stream.status(), 200);
     let settings = serde_json::from_value(json!({ "token": TOKEN })).unwrap();
     assert!(guard.gateway.set_tokens(&settings));
@@ -268,12 +270,12 @@ async fn a_token_that_is_taken_out_lets_nobody_in_and_cuts_its_streams() {
 
 #[tokio::test]
 async fn a_wrong_token_is_told_from_a_missing_one() {
-    let guard = guard(locked());
+    let guard = guard(settings_with_tokens());
     let missing = ask(&guard, "GET", "/api/tools", &[], "").await;
     let wrong = [("authorization", "Bearer not-the-token-at-all")];
     let wrong = ask(&guard, "GET", "/api/tools", &wrong, "").await;
     for (back, expected) in [
-        (missing, "this gateway asks for a token"),
+        (missing, "this gateway needs a token"),
         (wrong, "this gateway does not know the token that was sent"),
     ] {
         assert_eq!(back.status, 401);

@@ -1,10 +1,10 @@
-//! Those who want it to fall over.
+//! Clients that try to bring the gateway down.
 
 use super::*;
 
 #[tokio::test]
 async fn g6_what_is_no_proper_request_is_refused_and_others_are_served() {
-    let served = Served::start(json!({})).await;
+    let served = TestListener::start(json!({})).await;
     let long_header = format!(
         "GET / HTTP/1.1\r\nhost: HOST\r\nx: {}\r\n\r\n",
         "x".repeat(1 << 20)
@@ -100,7 +100,7 @@ async fn g6_what_is_no_proper_request_is_refused_and_others_are_served() {
 
 #[tokio::test]
 async fn f20_half_heads_make_room_for_whoever_asks() {
-    let served = Served::start(json!({ "connections": 128 })).await;
+    let served = TestListener::start(json!({ "connections": 128 })).await;
     let mut half = Vec::new();
     for _ in 0..200 {
         let mut stream = served.connect().await;
@@ -121,7 +121,7 @@ async fn f20_half_heads_make_room_for_whoever_asks() {
 
 #[tokio::test]
 async fn f20_whoever_is_known_keeps_its_connection() {
-    let served = Served::start(json!({ "connections": 128 })).await;
+    let served = TestListener::start(json!({ "connections": 128 })).await;
     let ask = format!("GET /api/status HTTP/1.1\r\nhost: {}\r\n\r\n", served.at);
     let mut known = served.connect().await;
     let mut answer = [0; 12];
@@ -142,7 +142,7 @@ async fn f20_whoever_is_known_keeps_its_connection() {
 #[tokio::test]
 async fn f21_slow_sign_ins_keep_nobody_from_signing_in() {
     let token = crate::guard::tests::TOKEN;
-    let served = Served::start(json!({ "token": token })).await;
+    let served = TestListener::start(json!({ "token": token })).await;
     let at = served.at;
     let sign_in = |body: &str, length: usize| {
         format!(
@@ -167,7 +167,7 @@ async fn f21_slow_sign_ins_keep_nobody_from_signing_in() {
 
 #[tokio::test]
 async fn g6_a_body_of_100_mb_is_refused_unread_and_its_sender_learns_why() {
-    let served = Served::start(json!({})).await;
+    let served = TestListener::start(json!({})).await;
     for path in ["/login", "/api/tools/nap/call"] {
         let mut stream = served.connect().await;
         let length = 100_000_000;
@@ -198,7 +198,7 @@ async fn g6_a_body_of_100_mb_is_refused_unread_and_its_sender_learns_why() {
 
 #[tokio::test]
 async fn who_asks_first_whether_to_send_a_large_body_is_not_told_to() {
-    let served = Served::start(json!({})).await;
+    let served = TestListener::start(json!({})).await;
     let head = "POST /login HTTP/1.1\r\nhost: HOST\r\ncontent-type: application/json\r\nexpect: 100-continue\r\ncontent-length: 100000000\r\n\r\n";
     let answer = served.exchange(head).await;
     assert!(answer.starts_with("HTTP/1.1 413"), "{answer}");
@@ -207,7 +207,7 @@ async fn who_asks_first_whether_to_send_a_large_body_is_not_told_to() {
 
 #[tokio::test]
 async fn g6_two_thousand_idle_sockets_leave_others_served() {
-    let served = Served::start(json!({})).await;
+    let served = TestListener::start(json!({})).await;
     let mut idle = Vec::new();
     for _ in 0..2000 {
         match TcpStream::connect(served.at).await {
@@ -238,13 +238,13 @@ async fn g6_callers_who_vanish_leave_nothing_behind() {
     let guard = crate::guard::tests::guard_with(json!({ "connections": 128 }), |routes| {
         routes.route("/endless", axum::routing::get(endless))
     });
-    let mut hall = Hall::new(gateway, guard);
+    let mut manager = ConnectionManager::new(gateway, guard);
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let at = listener.local_addr().unwrap();
     for round in 0..1000 {
         let mut stream = TcpStream::connect(at).await.unwrap();
         let (accepted, peer) = listener.accept().await.unwrap();
-        hall.welcome(accepted, peer);
+        manager.accept(accepted, peer);
         stream
             .write_all(b"GET /endless HTTP/1.1\r\nhost: localhost:7460\r\n\r\n")
             .await
@@ -259,10 +259,12 @@ async fn g6_callers_who_vanish_leave_nothing_behind() {
             );
         }
         drop(stream);
-        until(|| hall.patrol.count() < 64).await;
+        until(|| manager.reaper.count() < 64).await;
     }
     until(|| {
-        hall.patrol.count() == 0 && hall.guard.streaming() == 0 && hall.guard.under_way() == 0
+        manager.reaper.count() == 0
+            && manager.guard.streaming() == 0
+            && manager.guard.under_way() == 0
     })
     .await;
 }
@@ -270,14 +272,14 @@ async fn g6_callers_who_vanish_leave_nothing_behind() {
 #[tokio::test]
 async fn when_all_places_are_taken_the_idle_make_room_and_the_busy_stay() {
     let gateway = gateway(json!({ "connections": 3 }));
-    let guard = Guard::new(gateway.clone(), ([127, 0, 0, 1], 7460).into());
-    let mut hall = Hall::new(gateway, guard);
+    let guard = RequestGuard::new(gateway.clone(), ([127, 0, 0, 1], 7460).into());
+    let mut manager = ConnectionManager::new(gateway, guard);
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let at = listener.local_addr().unwrap();
     let mut connect = async || {
         let stream = TcpStream::connect(at).await.unwrap();
         let (accepted, peer) = listener.accept().await.unwrap();
-        hall.welcome(accepted, peer);
+        manager.accept(accepted, peer);
         stream
     };
     let mut busy = connect().await;
@@ -292,13 +294,13 @@ async fn when_all_places_are_taken_the_idle_make_room_and_the_busy_stay() {
         "who has only just come stays: {answer}"
     );
     drop(refused);
-    let (patrol, guard) = (Arc::clone(&hall.patrol), Arc::clone(&hall.guard));
+    let (reaper, guard) = (Arc::clone(&manager.reaper), Arc::clone(&manager.guard));
     until(|| guard.under_way() == 1).await;
-    patrol.tick();
+    reaper.tick();
     let mut connect = async || {
         let stream = TcpStream::connect(at).await.unwrap();
         let (accepted, peer) = listener.accept().await.unwrap();
-        hall.welcome(accepted, peer);
+        manager.accept(accepted, peer);
         stream
     };
     for waiting in [&mut idle, &mut slow] {
@@ -309,7 +311,7 @@ async fn when_all_places_are_taken_the_idle_make_room_and_the_busy_stay() {
         healthy.read_exact(&mut answer).await.unwrap();
         assert_eq!(&answer, b"HTTP/1.1 200");
         drop((waiting, healthy));
-        patrol.tick();
+        reaper.tick();
     }
     assert_eq!(guard.under_way(), 1, "the call goes on");
 }
@@ -317,30 +319,30 @@ async fn when_all_places_are_taken_the_idle_make_room_and_the_busy_stay() {
 #[tokio::test(start_paused = true)]
 async fn a_system_without_files_is_left_alone_for_a_moment_and_reported_once() {
     let gateway = gateway(json!({}));
-    let guard = Guard::new(gateway.clone(), ([127, 0, 0, 1], 7460).into());
-    let mut hall = Hall::new(gateway, guard);
+    let guard = RequestGuard::new(gateway.clone(), ([127, 0, 0, 1], 7460).into());
+    let mut manager = ConnectionManager::new(gateway, guard);
     let too_many = io::Error::from_raw_os_error(24);
     let started = Instant::now();
-    hall.rest(&too_many).await;
-    let first = hall.reported;
-    hall.rest(&too_many).await;
+    manager.handle_accept_error(&too_many).await;
+    let first = manager.reported;
+    manager.handle_accept_error(&too_many).await;
     assert_eq!(started.elapsed(), BACK_OFF * 2, "no busy loop");
-    assert_eq!((first, hall.reported), (Some(started), Some(started)));
+    assert_eq!((first, manager.reported), (Some(started), Some(started)));
     let broken = io::Error::from(io::ErrorKind::ConnectionAborted);
-    hall.rest(&broken).await;
+    manager.handle_accept_error(&broken).await;
     assert_eq!(
         started.elapsed(),
         BACK_OFF * 2,
         "one that broke is no reason to rest"
     );
-    tokio::time::advance(REPORT).await;
-    hall.rest(&too_many).await;
-    assert_ne!(hall.reported, first, "it is said again after a while");
+    tokio::time::advance(REPORT_INTERVAL).await;
+    manager.handle_accept_error(&too_many).await;
+    assert_ne!(manager.reported, first, "it is said again after a while");
 }
 
 #[tokio::test]
 async fn g6_a_request_with_two_lengths_is_refused_wherever_it_stands() {
-    let served = Served::start(json!({})).await;
+    let served = TestListener::start(json!({})).await;
     let both = "POST /login HTTP/1.1\r\nhost: HOST\r\ncontent-length: 3\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n";
     let ask = "GET /healthz HTTP/1.1\r\nhost: HOST\r\n\r\n";
     let nap = call("nap", r#"{"ms":1}"#);
@@ -358,7 +360,8 @@ async fn g6_a_request_with_two_lengths_is_refused_wherever_it_stands() {
             is_answered,
             "{before:?}: {answers}"
         );
-        // Behind a body in chunks the connection ends; else the whole lot is refused with one answer.
+        // Behind a body in chunks the connection ends; else the whole lot is
+        // refused with one answer.
         let refused = answers.matches("HTTP/1.1 400").count();
         assert_eq!(refused, usize::from(!is_answered), "{before:?}: {answers}");
         assert_eq!(
@@ -373,7 +376,7 @@ async fn g6_a_request_with_two_lengths_is_refused_wherever_it_stands() {
 
 #[tokio::test]
 async fn a_panic_in_the_body_of_an_answer_is_told() {
-    let log = crate::guard::tests::Log::listen();
+    let log = crate::guard::tests::TestLog::listen();
     let guard = crate::guard::tests::guard_with(json!({}), |routes| {
         let breaks = || async {
             let first =
@@ -383,17 +386,17 @@ async fn a_panic_in_the_body_of_an_answer_is_told() {
         };
         routes.route("/breaks", axum::routing::get(breaks))
     });
-    let mut hall = Hall::new(gateway(json!({})), guard);
+    let mut manager = ConnectionManager::new(gateway(json!({})), guard);
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let mut stream = TcpStream::connect(listener.local_addr().unwrap())
         .await
         .unwrap();
     let (accepted, peer) = listener.accept().await.unwrap();
-    hall.welcome(accepted, peer);
+    manager.accept(accepted, peer);
     let request = b"GET /breaks HTTP/1.1\r\nhost: localhost:7460\r\n\r\n";
     stream.write_all(request).await.unwrap();
     rest(&mut stream).await;
-    assert!(hall.emptied(HANG).await);
+    assert!(manager.wait_until_closed(HANG).await);
     let told = log.lines("torn-body-77");
     let is_told = |line: &&String| line.contains("ERROR") && line.contains("lost to a panic");
     assert_eq!(told.iter().filter(is_told).count(), 1, "{told:?}");

@@ -15,16 +15,16 @@ use tokio::time::timeout;
 use super::*;
 use crate::guard::tests::gateway;
 
-/// Nothing here takes nearly as long.
+/// Far longer than any of these tests takes.
 const HANG: Duration = Duration::from_secs(60);
 
-struct Served {
+struct TestListener {
     at: SocketAddr,
     stop: CancellationToken,
     task: JoinHandle<io::Result<()>>,
 }
 
-impl Served {
+impl TestListener {
     async fn start(settings: Value) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let at = listener.local_addr().unwrap();
@@ -82,7 +82,7 @@ fn call(tool: &str, arguments: &str) -> String {
     )
 }
 
-/// Waits for something that other tasks bring about.
+/// Waits for a condition that other tasks bring about.
 async fn until(what: impl Fn() -> bool) {
     let becomes_so = async {
         while !what() {
@@ -96,7 +96,7 @@ async fn until(what: impl Fn() -> bool) {
 
 #[tokio::test]
 async fn one_connection_serves_many_requests_one_after_the_other() {
-    let served = Served::start(json!({})).await;
+    let served = TestListener::start(json!({})).await;
     let ask = "GET /healthz HTTP/1.1\r\nhost: HOST\r\n\r\n";
     let last = "GET /healthz HTTP/1.1\r\nhost: HOST\r\nconnection: close\r\n\r\n";
     let answers = served.exchange(&format!("{ask}{ask}{ask}{last}")).await;

@@ -1,32 +1,32 @@
-//! How long a connection may do nothing. The clock is the patrol's, moved by hand.
+//! Timeouts of connections, with a clock that is moved by hand.
 
 use tokio::io::{DuplexStream, duplex};
 
 use super::*;
 use crate::guard::tests::ends;
 
-struct Line {
-    patrol: Patrol,
+struct TestConnection {
+    reaper: ConnectionReaper,
     near: DuplexStream,
     task: JoinHandle<()>,
 }
 
-impl Line {
+impl TestConnection {
     /// A connection whose far side is the gateway. `room` is what fits in between unread.
     fn new(room: usize) -> Self {
         let gateway = gateway(json!({}));
-        let guard = Arc::new(Guard::new(gateway, ([127, 0, 0, 1], 7460).into()));
-        let patrol = Patrol::default();
+        let guard = Arc::new(RequestGuard::new(gateway, ([127, 0, 0, 1], 7460).into()));
+        let reaper = ConnectionReaper::default();
         let (near, far) = duplex(room);
-        let (_, watch) = patrol.join();
-        let task = tokio::spawn(converse(
+        let (_, watch) = reaper.join();
+        let task = tokio::spawn(serve_connection(
             guard,
             far,
             ends(),
             watch,
             CancellationToken::new(),
         ));
-        Self { patrol, near, task }
+        Self { reaper, near, task }
     }
 
     async fn send(&mut self, text: &str) {
@@ -36,13 +36,13 @@ impl Line {
 
     async fn wait(&self, ticks: u32) {
         for _ in 0..ticks {
-            self.patrol.tick();
+            self.reaper.tick();
         }
         settle().await;
     }
 
     fn is_open(&self) -> bool {
-        !self.task.is_finished() && self.patrol.count() == 1
+        !self.task.is_finished() && self.reaper.count() == 1
     }
 
     async fn text(mut self) -> String {
@@ -55,7 +55,7 @@ impl Line {
     }
 }
 
-/// Lets the other side do all it can do.
+/// Lets the other side do all it can without input.
 async fn settle() {
     for _ in 0..100 {
         tokio::task::yield_now().await;
@@ -66,7 +66,7 @@ const ASK: &str = "GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n";
 
 #[tokio::test(start_paused = true)]
 async fn g6_a_head_that_drips_is_told_408_after_ten_seconds() {
-    let mut line = Line::new(4096);
+    let mut line = TestConnection::new(4096);
     line.wait(4).await;
     line.send("GET / HTTP/1.1\r\n").await;
     for _ in 0..5 {
@@ -80,7 +80,7 @@ async fn g6_a_head_that_drips_is_told_408_after_ten_seconds() {
 
 #[tokio::test(start_paused = true)]
 async fn one_that_never_says_a_word_is_closed_after_ten_seconds() {
-    let line = Line::new(4096);
+    let line = TestConnection::new(4096);
     line.wait(9).await;
     assert!(line.is_open());
     line.wait(1).await;
@@ -88,8 +88,8 @@ async fn one_that_never_says_a_word_is_closed_after_ten_seconds() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn between_requests_a_minute_may_pass_and_then_ten_seconds_for_the_next_head() {
-    let mut line = Line::new(4096);
+async fn idle_connections_get_a_minute_and_heads_ten_seconds() {
+    let mut line = TestConnection::new(4096);
     line.send(ASK).await;
     line.wait(59).await;
     assert!(line.is_open());
@@ -105,7 +105,7 @@ async fn between_requests_a_minute_may_pass_and_then_ten_seconds_for_the_next_he
         (2, 1),
         "{text}"
     );
-    let mut idle = Line::new(4096);
+    let mut idle = TestConnection::new(4096);
     idle.send(ASK).await;
     idle.wait(60).await;
     let text = idle.text().await;
@@ -114,7 +114,7 @@ async fn between_requests_a_minute_may_pass_and_then_ten_seconds_for_the_next_he
 
 #[tokio::test(start_paused = true)]
 async fn a_call_may_take_its_time() {
-    let mut line = Line::new(4096);
+    let mut line = TestConnection::new(4096);
     line.send(&call("nap", r#"{"ms":20000}"#).replace("HOST", "localhost"))
         .await;
     line.wait(1000).await;
@@ -127,7 +127,7 @@ async fn a_call_may_take_its_time() {
 
 #[tokio::test(start_paused = true)]
 async fn g6_who_does_not_read_the_answer_is_cut_after_thirty_seconds() {
-    let mut line = Line::new(16);
+    let mut line = TestConnection::new(16);
     line.send(ASK).await;
     line.wait(29).await;
     assert!(line.is_open());

@@ -1,10 +1,10 @@
-//! The end.
+//! Stopping the gateway while calls run.
 
 use futures::future::join_all;
 
 use super::*;
 
-async fn under_way(served: &Served, arguments: &str, count: usize) -> Vec<TcpStream> {
+async fn under_way(served: &TestListener, arguments: &str, count: usize) -> Vec<TcpStream> {
     let mut calls = Vec::new();
     for _ in 0..count {
         let mut stream = served.connect().await;
@@ -21,7 +21,7 @@ async fn all(calls: &mut [TcpStream]) -> Vec<String> {
 
 #[tokio::test]
 async fn j1_a_hundred_calls_that_end_in_time_are_finished_and_nothing_new_is_taken() {
-    let served = Served::start(json!({})).await;
+    let served = TestListener::start(json!({})).await;
     let mut idle = served.connect().await;
     assert!(served.is_well().await);
     let mut calls = under_way(&served, r#"{"ms":2000}"#, 100).await;
@@ -39,7 +39,7 @@ async fn j1_a_hundred_calls_that_end_in_time_are_finished_and_nothing_new_is_tak
 
 #[tokio::test(start_paused = true)]
 async fn j1_calls_that_do_not_end_are_cancelled_after_five_seconds_and_each_ends_in_an_envelope() {
-    let served = Served::start(json!({})).await;
+    let served = TestListener::start(json!({})).await;
     let mut calls = under_way(&served, r#"{"ms":25000}"#, 100).await;
     assert!(served.is_well().await);
     let started = Instant::now();
@@ -52,5 +52,5 @@ async fn j1_calls_that_do_not_end_are_cancelled_after_five_seconds_and_each_ends
     }
     let took = started.elapsed();
     served.ended().await;
-    assert!(took >= GRACE && took <= GRACE + FAREWELL, "{took:?}");
+    assert!(took >= GRACE && took <= GRACE + RESPONSE_GRACE, "{took:?}");
 }

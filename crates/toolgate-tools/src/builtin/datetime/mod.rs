@@ -1,6 +1,6 @@
-//! `datetime`: the time anywhere, the weekday of a date, and how far two dates are apart.
+//! `datetime`: the time anywhere, the weekday of a date, and the difference between two dates.
 //!
-//! Every answer has a `sentence` to be spoken and fields to be calculated with.
+//! Every result has a `sentence` to be spoken, and fields to calculate with.
 
 use std::sync::Arc;
 
@@ -13,21 +13,21 @@ use toolgate_core::{
     Annotations, CallContext, Handler, ToolError, ToolFuture, ToolOutput, ValidArguments,
 };
 
-use self::point::Point;
-use super::Builtin;
+use self::date_or_time::DateOrTime;
+use super::BuiltinTool;
 
-mod point;
-mod words;
+mod date_or_time;
+mod sentences;
 mod zone;
 
-pub(super) fn builtin() -> Builtin {
-    Builtin {
+pub(super) fn builtin() -> BuiltinTool {
+    BuiltinTool {
         name: "datetime",
         description: "Tells the current date and time in any time zone, the weekday of a date, or how long it is from one \
                       date to another. Use it whenever an answer depends on today's date or on counting days.",
         parameters: parameters(),
         annotations: Annotations::READ_ONLY,
-        handler: Arc::new(Datetime { now: Zoned::now }),
+        handler: Arc::new(DatetimeHandler { now: Zoned::now }),
     }
 }
 
@@ -35,27 +35,22 @@ fn parameters() -> Value {
     json!({
         "type": "object",
         "additionalProperties": false,
-            "properties": {
+        "properties": {
             "action": {
-                "type": "string",
-                "enum": ["now", "weekday", "difference"],
-                "default": "now",
+                "type": "string", "enum": ["now", "weekday", "difference"], "default": "now",
                 "description": "now: the current date and time. weekday: the day of the week of `date`. difference: the time \
                                 from `date` to `until`."
             },
             "timezone": {
-                "type": "string",
-                "maxLength": 64,
+                "type": "string", "maxLength": 64,
                 "description": "IANA name such as Europe/Berlin, or a city; the local time zone if left out"
             },
             "date": {
-                "type": "string",
-                "maxLength": 64,
+                "type": "string", "maxLength": 64,
                 "description": "Like 2026-11-15 or 2026-11-15T18:00; today if left out"
             },
             "until": {
-                "type": "string",
-                "maxLength": 64,
+                "type": "string", "maxLength": 64,
                 "description": "For difference: the later date, like 2026-12-24 or 2026-12-24T18:00"
             }
         }
@@ -64,8 +59,8 @@ fn parameters() -> Value {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Asked {
-    action: Action,
+struct DatetimeArguments {
+    action: DatetimeAction,
     timezone: Option<String>,
     date: Option<String>,
     until: Option<String>,
@@ -73,45 +68,46 @@ struct Asked {
 
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Action {
+enum DatetimeAction {
     #[default]
     Now,
     Weekday,
     Difference,
 }
 
-struct Datetime {
-    /// The current time in the local zone; tests put in a clock of their own.
+struct DatetimeHandler {
+    // The current local time. Tests use their own clock.
     now: fn() -> Zoned,
 }
 
-impl Handler for Datetime {
+impl Handler for DatetimeHandler {
     fn call<'a>(&'a self, arguments: ValidArguments, _: &'a CallContext) -> ToolFuture<'a> {
         Box::pin(async move { answer(&arguments.parse()?, (self.now)()).map(ToolOutput::json) })
     }
 }
 
-fn answer(asked: &Asked, now: Zoned) -> Result<Value, ToolError> {
+fn answer(arguments: &DatetimeArguments, now: Zoned) -> Result<Value, ToolError> {
+    // All dates are read in whole seconds, so `now` must not add a fraction to a difference.
     let now = now.with().subsec_nanosecond(0).build().unwrap_or(now);
-    let now = match asked.timezone.as_deref().map(str::trim) {
+    let now = match arguments.timezone.as_deref().map(str::trim) {
         Some(name) if !matches!(name, "" | "local") => now.with_time_zone(zone::find(name)?),
         _ if now.time_zone().is_unknown() => now.with_time_zone(TimeZone::UTC),
         _ => now,
     };
-    match asked.action {
-        Action::Now => Ok(moment(&now)),
-        Action::Weekday => weekday(asked, &now),
-        Action::Difference => difference(asked, now),
+    match arguments.action {
+        DatetimeAction::Now => Ok(moment(&now)),
+        DatetimeAction::Weekday => weekday(arguments, &now),
+        DatetimeAction::Difference => difference(arguments, now),
     }
 }
 
 fn moment(now: &Zoned) -> Value {
     json!({
-        "sentence": words::now(now),
+        "sentence": sentences::now(now),
         "datetime": now.strftime("%Y-%m-%dT%H:%M:%S%:z").to_string(),
         "date": now.date().to_string(),
         "time": now.strftime("%H:%M:%S").to_string(),
-        "weekday": words::weekday(now.date()),
+        "weekday": sentences::weekday(now.date()),
         "timezone": now.time_zone().iana_name().unwrap_or("local"),
         "utc_offset": now.strftime("%:z").to_string(),
         "unix": now.timestamp().as_second(),
@@ -119,38 +115,38 @@ fn moment(now: &Zoned) -> Value {
     })
 }
 
-fn weekday(asked: &Asked, now: &Zoned) -> Result<Value, ToolError> {
-    let date = match &asked.date {
-        Some(text) => Point::parse("date", text, now.time_zone())?.date(),
+fn weekday(arguments: &DatetimeArguments, now: &Zoned) -> Result<Value, ToolError> {
+    let date = match &arguments.date {
+        Some(text) => DateOrTime::parse("date", text, now.time_zone())?.date(),
         None => now.date(),
     };
     let is = if date < now.date() { "was" } else { "is" };
     Ok(json!({
-        "sentence": format!("{} {is} a {}.", words::date(date), words::weekday(date)),
+        "sentence": format!("{} {is} a {}.", sentences::date(date), sentences::weekday(date)),
         "date": date.to_string(),
-        "weekday": words::weekday(date),
+        "weekday": sentences::weekday(date),
         "iso_week": iso_week(date),
     }))
 }
 
-fn difference(asked: &Asked, now: Zoned) -> Result<Value, ToolError> {
+fn difference(arguments: &DatetimeArguments, now: Zoned) -> Result<Value, ToolError> {
     let zone = now.time_zone().clone();
-    let Some(until) = &asked.until else {
+    let Some(until) = &arguments.until else {
         return Err(ToolError::invalid(
             "until",
             "is needed for a difference: a date like 2026-12-24",
         ));
     };
-    let until = Point::parse("until", until, &zone)?;
-    let from = match &asked.date {
-        Some(text) => Point::parse("date", text, &zone)?,
-        None => until.like(now),
+    let until = DateOrTime::parse("until", until, &zone)?;
+    let from = match &arguments.date {
+        Some(text) => DateOrTime::parse("date", text, &zone)?,
+        None => until.with_same_precision(now),
     };
-    let apart = Apart::between(&from, &until, &zone)
+    let apart = DateDifference::between(&from, &until, &zone)
         .ok_or_else(|| ToolError::invalid("until", "is too far away"))?;
-    let sentence = match asked.date {
-        Some(_) => words::between(&from, &until, &apart),
-        None => words::from_now(&until, &apart),
+    let sentence = match arguments.date {
+        Some(_) => sentences::between(&from, &until, &apart),
+        None => sentences::from_now(&until, &apart),
     };
 
     let mut found = json!({
@@ -171,19 +167,18 @@ fn difference(asked: &Asked, now: Zoned) -> Result<Value, ToolError> {
     Ok(found)
 }
 
-/// How far two points are apart; everything is negative if the second comes first.
-struct Apart {
-    /// In years, months, days and the rest.
+/// How far two dates are apart; negative if the second comes first.
+struct DateDifference {
     calendar: Span,
-    /// In days of the calendar and the rest: a day of 23 hours is a day.
+    // In calendar days and the rest: a day of 23 hours is a day.
     days: Span,
-    /// Exactly; none between whole days, which have no length of their own.
+    // Exact; `None` between whole days, which have no fixed length.
     seconds: Option<i64>,
 }
 
-impl Apart {
-    fn between(from: &Point, until: &Point, zone: &TimeZone) -> Option<Self> {
-        if let (Point::Day(from), Point::Day(until)) = (from, until) {
+impl DateDifference {
+    fn between(from: &DateOrTime, until: &DateOrTime, zone: &TimeZone) -> Option<Self> {
+        if let (DateOrTime::Day(from), DateOrTime::Day(until)) = (from, until) {
             let apart = |largest: Unit| from.until((largest, *until)).ok();
             return Some(Self {
                 calendar: apart(Unit::Year)?,

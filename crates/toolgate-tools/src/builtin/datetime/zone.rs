@@ -1,12 +1,12 @@
-//! Time zones by the names people use.
+//! Time zones by the names that people use.
 
 use jiff::Timestamp;
 use jiff::tz::{TimeZone, TimeZoneDatabase};
-use toolgate_core::{ToolError, escape, nearest};
+use toolgate_core::{ToolError, escape, nearest_names};
 
-/// The zone of an IANA name in any spelling, or of a city only one zone is named after.
+/// Finds a zone by IANA name in any spelling, or by a city that only one zone is named after.
 pub(super) fn find(name: &str) -> Result<TimeZone, ToolError> {
-    if let Some(zone) = get(name) {
+    if let Some(zone) = load_zone(name) {
         return Ok(zone);
     }
     let (names, wanted) = (names(), spelling(name));
@@ -14,28 +14,29 @@ pub(super) fn find(name: &str) -> Result<TimeZone, ToolError> {
         .iter()
         .filter(|name| spelling(name) == wanted || city(name) == wanted)
         .collect();
-    let zones: Vec<TimeZone> = fits.iter().filter_map(|name| get(name)).collect();
+    let zones: Vec<TimeZone> = fits.iter().filter_map(|name| load_zone(name)).collect();
     match zones.as_slice() {
         [zone, others @ ..] if others.iter().all(|other| same_rules(zone, other)) => {
             Ok(zone.clone())
         }
-        [] => Err(unknown(name, &suggestions(&wanted, &names))),
-        _ => Err(unknown(
+        [] => Err(unknown_zone(name, &suggestions(&wanted, &names))),
+        _ => Err(unknown_zone(
             name,
             &fits.into_iter().cloned().collect::<Vec<_>>(),
         )),
     }
 }
 
-/// The system's rules are the newer ones; the bundled ones are there on every machine, old names included.
-fn get(name: &str) -> Option<TimeZone> {
+// The system's rules are newer, but the bundled ones exist on every machine and include old names.
+fn load_zone(name: &str) -> Option<TimeZone> {
     jiff::tz::db()
         .get(name)
         .or_else(|_| TimeZoneDatabase::bundled().get(name))
         .ok()
 }
 
-/// All names but those under `Etc`: `Etc/GMT+2` is two hours *behind* Greenwich, which nobody who writes `GMT+2` means.
+// Without `Etc`: `Etc/GMT+2` is two hours *behind* Greenwich, which nobody
+// who writes `GMT+2` means.
 fn names() -> Vec<String> {
     let database = TimeZoneDatabase::bundled();
     let names = database.available().map(|name| name.to_string());
@@ -50,7 +51,7 @@ fn city(name: &str) -> String {
     spelling(name.rsplit('/').next().unwrap_or(name))
 }
 
-/// True for old and new names of one place, as `Asia/Istanbul` and `Europe/Istanbul` are.
+// True for old and new names of one place, such as `Asia/Istanbul` and `Europe/Istanbul`.
 fn same_rules(one: &TimeZone, other: &TimeZone) -> bool {
     const ENOUGH: usize = 500;
     let changes = |zone: &TimeZone| {
@@ -63,19 +64,19 @@ fn same_rules(one: &TimeZone, other: &TimeZone) -> bool {
 }
 
 fn suggestions(wanted: &str, names: &[String]) -> Vec<String> {
-    const MOST: usize = 3;
+    const MAX_SUGGESTED: usize = 3;
     let key = if wanted.contains('/') { spelling } else { city };
     let keys: Vec<String> = names.iter().map(|name| key(name)).collect();
-    let near = nearest(wanted, keys.iter().map(String::as_str), MOST);
+    let near = nearest_names(wanted, keys.iter().map(String::as_str), MAX_SUGGESTED);
     let fits = near
         .iter()
         .flat_map(|near| names.iter().filter(move |name| key(name) == *near));
-    fits.take(MOST).cloned().collect()
+    fits.take(MAX_SUGGESTED).cloned().collect()
 }
 
-fn unknown(name: &str, suggestions: &[String]) -> ToolError {
+fn unknown_zone(name: &str, suggestions: &[String]) -> ToolError {
     let text = format!(
-        "must be an IANA time zone such as 'Europe/Berlin', and '{}' is none",
+        "must be an IANA time zone such as 'Europe/Berlin'; '{}' is not one",
         escape(name)
     );
     let hint = suggestions

@@ -1,31 +1,37 @@
-//! Brave's Search API.
+//! Requests to Brave's Search API, and its answers.
 
 use reqwest::header::{ACCEPT, HeaderValue};
 use reqwest::{Method, Request};
 use serde_json::Value;
 
-use super::{Asked, Found, Hit, Outage, SearchSettings};
+use super::{SearchArguments, SearchError, SearchResults, SearchSettings, WebResult};
 
-pub(super) fn request(settings: &SearchSettings, asked: &Asked) -> Result<Request, Outage> {
+pub(super) fn request(
+    settings: &SearchSettings,
+    arguments: &SearchArguments,
+) -> Result<Request, SearchError> {
     let key = settings.key.trim();
     if key.is_empty() {
-        return Err(Outage::new(
+        return Err(SearchError::new(
             "Brave needs a key; set `search.key` to one from https://brave.com/search/api",
         ));
     }
-    let mut token = HeaderValue::from_str(key)
-        .map_err(|_| Outage::new("`search.key` has characters that no key has; copy it again"))?;
+    let mut token = HeaderValue::from_str(key).map_err(|_| {
+        SearchError::new(
+            "`search.key` contains characters that are invalid in a key; copy it again",
+        )
+    })?;
     token.set_sensitive(true);
 
     let mut url = settings.address("https://api.search.brave.com/res/v1/web/search")?;
-    if url.scheme() != "https" && !toolgate_net::is_this_machine(&url) {
-        return Err(Outage::new(
-            "`search.url` is not https, so anyone on the way could read the key; change it to https",
+    if url.scheme() != "https" && !toolgate_net::is_local_url(&url) {
+        return Err(SearchError::new(
+            "`search.url` is not https, so the key could be read in transit; change it to https",
         ));
     }
     url.query_pairs_mut()
-        .append_pair("q", &asked.query)
-        .append_pair("count", &asked.max_results.to_string())
+        .append_pair("q", &arguments.query)
+        .append_pair("count", &arguments.max_results.to_string())
         .append_pair("text_decorations", "false");
     let mut request = Request::new(Method::GET, url);
     request
@@ -35,13 +41,13 @@ pub(super) fn request(settings: &SearchSettings, asked: &Asked) -> Result<Reques
     Ok(request)
 }
 
-pub(super) fn read(answer: &Value) -> Found {
+pub(super) fn read(answer: &Value) -> SearchResults {
     let hits = answer["web"]["results"].as_array().into_iter().flatten();
     let results = hits
-        .filter_map(|hit| Hit::new(&hit["title"], &hit["url"], &hit["description"]))
+        .filter_map(|hit| WebResult::new(&hit["title"], &hit["url"], &hit["description"]))
         .collect();
-    Found {
+    SearchResults {
         results,
-        ..Found::default()
+        ..SearchResults::default()
     }
 }

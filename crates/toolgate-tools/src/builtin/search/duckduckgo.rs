@@ -1,14 +1,17 @@
-//! DuckDuckGo's instant answers.
+//! Requests for DuckDuckGo's instant answers, which know topics rather than pages.
 
 use reqwest::{Method, Request};
 use serde_json::Value;
 
-use super::{Asked, Found, Hit, Outage, SearchSettings, clean};
+use super::{SearchArguments, SearchError, SearchResults, SearchSettings, WebResult, plain_text};
 
-pub(super) fn request(settings: &SearchSettings, asked: &Asked) -> Result<Request, Outage> {
+pub(super) fn request(
+    settings: &SearchSettings,
+    arguments: &SearchArguments,
+) -> Result<Request, SearchError> {
     let mut url = settings.address("https://api.duckduckgo.com/")?;
     url.query_pairs_mut()
-        .append_pair("q", &asked.query)
+        .append_pair("q", &arguments.query)
         .append_pair("format", "json")
         .append_pair("no_html", "1")
         .append_pair("no_redirect", "1")
@@ -16,8 +19,8 @@ pub(super) fn request(settings: &SearchSettings, asked: &Asked) -> Result<Reques
     Ok(Request::new(Method::GET, url))
 }
 
-pub(super) fn read(answer: &Value) -> Found {
-    let summary = Hit::new(
+pub(super) fn read(answer: &Value) -> SearchResults {
+    let summary = WebResult::new(
         &answer["Heading"],
         &answer["AbstractURL"],
         &answer["AbstractText"],
@@ -26,31 +29,30 @@ pub(super) fn read(answer: &Value) -> Found {
         .into_iter()
         .filter_map(Value::as_array)
         .flatten();
-    let results: Vec<Hit> = summary.into_iter().chain(topics.flat_map(hits)).collect();
+    let results: Vec<WebResult> = summary.into_iter().chain(topics.flat_map(hits)).collect();
     let direct = ["Answer", "AbstractText", "Definition"]
         .into_iter()
-        .find_map(|key| clean::snippet(&answer[key]));
+        .find_map(|key| plain_text::snippet(&answer[key]));
     let note = (results.is_empty() && direct.is_none()).then_some(
         "DuckDuckGo's instant answers know topics, not pages. Try the name of a thing, or configure SearXNG or Brave as `search.backend`.",
     );
-    Found {
+    SearchResults {
         answer: direct,
         results,
         note,
     }
 }
 
-/// One topic, or the topics of a group.
-fn hits(topic: &Value) -> Vec<Hit> {
+fn hits(topic: &Value) -> Vec<WebResult> {
     match topic["Topics"].as_array() {
         Some(group) => group.iter().filter_map(hit).collect(),
         None => hit(topic).into_iter().collect(),
     }
 }
 
-/// The text of a topic begins with its title: `Rust - A programming language`.
-fn hit(topic: &Value) -> Option<Hit> {
+// A topic's text begins with its title: `Rust - A programming language`.
+fn hit(topic: &Value) -> Option<WebResult> {
     let text = topic["Text"].as_str()?;
     let title = text.split_once(" - ").map_or(text, |(title, _)| title);
-    Hit::new(&Value::from(title), &topic["FirstURL"], &topic["Text"])
+    WebResult::new(&Value::from(title), &topic["FirstURL"], &topic["Text"])
 }

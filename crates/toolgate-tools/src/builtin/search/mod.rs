@@ -1,7 +1,8 @@
-//! `search`: the web, through the back end the configuration names.
+//! `search`: searches the web through the configured back end.
 //!
-//! `duckduckgo`, `searxng` and `brave` each know their own address, question and answer; `http` does the asking within bounds;
-//! `clean` makes plain text of what comes back.
+//! `duckduckgo`, `searxng` and `brave` each know their own address, request and
+//! response; `search_client` sends the request within bounds; `plain_text` turns the
+//! response into plain text.
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,17 +15,17 @@ use toolgate_core::{
     Annotations, CallContext, Handler, ToolError, ToolFuture, ToolOutput, ValidArguments,
 };
 
-use self::http::{Http, Outage};
-use super::Builtin;
+use self::search_client::{SearchClient, SearchError};
+use super::BuiltinTool;
 
 mod brave;
-mod clean;
 mod duckduckgo;
-mod http;
+mod plain_text;
+mod search_client;
 mod searxng;
 
-pub(super) fn builtin(settings: &SearchSettings) -> Builtin {
-    Builtin {
+pub(super) fn builtin(settings: &SearchSettings) -> BuiltinTool {
+    BuiltinTool {
         name: "search",
         description: "Searches the web and returns titles, addresses and short extracts, and a direct answer where there is \
                       one. Use it for facts that are recent or that you are not sure of.",
@@ -38,40 +39,35 @@ pub(super) fn builtin(settings: &SearchSettings) -> Builtin {
             "required": ["query"]
         }),
         annotations: Annotations::READ_ONLY,
-        handler: Arc::new(Search {
+        handler: Arc::new(SearchHandler {
             settings: settings.clone(),
-            http: Http::default(),
+            http: SearchClient::default(),
         }),
     }
 }
 
 /// The configuration's `search` section.
-///
-/// ```
-/// use toolgate_tools::builtin::SearchSettings;
-///
-/// let settings: SearchSettings = serde_json::from_str(r#"{ "backend": "brave", "key": "s3cret" }"#).unwrap();
-/// assert!(!format!("{settings:?}").contains("s3cret"));
-/// ```
 #[derive(Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 #[schemars(description = "Web search")]
 #[non_exhaustive]
 pub struct SearchSettings {
-    /// Who is asked.
+    /// The search service.
     pub backend: SearchBackend,
-    /// Where to ask, instead of the back end's usual address; SearXNG has none of its own.
+    /// The service's address, if not its usual one; SearXNG has no usual address.
     pub url: String,
-    /// The secret some back ends want to see. It is only sent to `url`, or else to the back end's usual address.
+    /// The API key, for services that need one. It is only sent to `url`, or else to
+    /// the service's usual address.
     pub key: String,
-    /// Nobody is asked: the answer says that it is simulated. For a demo, which must not reach the network; not to be configured.
+    /// Returns a simulated result without any request. For the demo, which must not reach the
+    /// network; it can't be configured.
     #[serde(skip)]
     pub simulated: bool,
 }
 
 impl fmt::Debug for SearchSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // An address may hold a login.
+        // The address may contain a login.
         let url = self
             .url
             .rsplit_once('@')
@@ -85,14 +81,9 @@ impl fmt::Debug for SearchSettings {
     }
 }
 
-/// Who answers a search.
-///
-/// ```
-/// assert_eq!(toolgate_tools::builtin::SearchBackend::default(), toolgate_tools::builtin::SearchBackend::Duckduckgo);
-/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-#[schemars(description = "Who answers a search")]
+#[schemars(description = "A search service")]
 #[non_exhaustive]
 pub enum SearchBackend {
     /// DuckDuckGo's instant answers: no key, no set-up, topics rather than pages.
@@ -113,15 +104,19 @@ impl SearchBackend {
         }
     }
 
-    fn request(self, settings: &SearchSettings, asked: &Asked) -> Result<reqwest::Request, Outage> {
+    fn request(
+        self,
+        settings: &SearchSettings,
+        arguments: &SearchArguments,
+    ) -> Result<reqwest::Request, SearchError> {
         match self {
-            Self::Duckduckgo => duckduckgo::request(settings, asked),
-            Self::Searxng => searxng::request(settings, asked),
-            Self::Brave => brave::request(settings, asked),
+            Self::Duckduckgo => duckduckgo::request(settings, arguments),
+            Self::Searxng => searxng::request(settings, arguments),
+            Self::Brave => brave::request(settings, arguments),
         }
     }
 
-    fn read(self, answer: &Value) -> Found {
+    fn read(self, answer: &Value) -> SearchResults {
         match self {
             Self::Duckduckgo => duckduckgo::read(answer),
             Self::Searxng => searxng::read(answer),
@@ -131,7 +126,7 @@ impl SearchBackend {
 }
 
 #[derive(Debug, Deserialize)]
-struct Asked {
+struct SearchArguments {
     query: String,
     #[serde(default = "five")]
     max_results: u32,
@@ -142,81 +137,81 @@ fn five() -> u32 {
 }
 
 #[derive(Debug, Default, PartialEq, Serialize)]
-struct Found {
+struct SearchResults {
     #[serde(skip_serializing_if = "Option::is_none")]
     answer: Option<String>,
-    results: Vec<Hit>,
+    results: Vec<WebResult>,
     #[serde(skip_serializing_if = "Option::is_none")]
     note: Option<&'static str>,
 }
 
 #[derive(Debug, PartialEq, Serialize)]
-struct Hit {
+struct WebResult {
     title: String,
     url: String,
     snippet: String,
 }
 
-impl Hit {
-    /// Nothing for what has no title or no address of a web page.
+impl WebResult {
+    /// Returns `None` without a title or a web address.
     fn new(title: &Value, url: &Value, snippet: &Value) -> Option<Self> {
         Some(Self {
-            title: clean::title(title)?,
-            url: clean::url(url)?,
-            snippet: clean::snippet(snippet).unwrap_or_default(),
+            title: plain_text::title(title)?,
+            url: plain_text::url(url)?,
+            snippet: plain_text::snippet(snippet).unwrap_or_default(),
         })
     }
 }
 
-struct Search {
+struct SearchHandler {
     settings: SearchSettings,
-    http: Http,
+    http: SearchClient,
 }
 
-impl Handler for Search {
+impl Handler for SearchHandler {
     fn call<'a>(&'a self, arguments: ValidArguments, context: &'a CallContext) -> ToolFuture<'a> {
         Box::pin(async move {
-            let asked: Asked = arguments.parse()?;
-            if asked.query.trim().is_empty() {
+            let arguments: SearchArguments = arguments.parse()?;
+            if arguments.query.trim().is_empty() {
                 return Err(ToolError::invalid("query", "must not be blank"));
             }
-            match self.find(&asked).await {
+            match self.find(&arguments).await {
                 Ok(found) => Ok(ToolOutput::json(json!(found))),
-                Err(outage) => Err(outage.of(context.tool_name())),
+                Err(outage) => Err(outage.into_tool_error(context.tool_name())),
             }
         })
     }
 }
 
-impl Search {
-    async fn find(&self, asked: &Asked) -> Result<Found, Outage> {
+impl SearchHandler {
+    async fn find(&self, arguments: &SearchArguments) -> Result<SearchResults, SearchError> {
         if self.settings.simulated {
-            return Ok(simulated(&asked.query));
+            return Ok(simulated(&arguments.query));
         }
         let backend = self.settings.backend;
-        let request = backend.request(&self.settings, asked)?;
+        let request = backend.request(&self.settings, arguments)?;
         let answer = self.http.json(backend, request).await?;
         let mut found = backend.read(&answer);
-        found.results.truncate(asked.max_results as usize);
+        found.results.truncate(arguments.max_results as usize);
         Ok(found)
     }
 }
 
-fn simulated(query: &str) -> Found {
-    Found {
+fn simulated(query: &str) -> SearchResults {
+    SearchResults {
         answer: None,
-        results: vec![Hit {
+        results: vec![WebResult {
             title: format!("A simulated result for “{}”", query.trim()),
             url: "https://example.com/".to_owned(),
             snippet: "The demo doesn't search the web; `toolgate call search` does.".to_owned(),
         }],
-        note: Some("This result is simulated: nobody was asked."),
+        note: Some("This result is simulated: no search engine was arguments."),
     }
 }
 
 impl SearchSettings {
-    /// The address to ask: the configured one, else `usual`.
-    fn address(&self, usual: &str) -> Result<Url, Outage> {
+    /// The configured address, else `usual`.
+    fn address(&self, usual: &str) -> Result<Url, SearchError> {
         let text = if self.url.trim().is_empty() {
             usual
         } else {
@@ -226,7 +221,9 @@ impl SearchSettings {
             .ok()
             .filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
         url.ok_or_else(|| {
-            Outage::new("`search.url` is no web address; write it like https://search.example.org")
+            SearchError::new(
+                "`search.url` is not a web address; write it like https://search.example.org",
+            )
         })
     }
 }

@@ -1,13 +1,16 @@
-//! A SearXNG instance, asked through its JSON format.
+//! A SearXNG instance, through its JSON format.
 
 use reqwest::{Method, Request};
 use serde_json::Value;
 
-use super::{Asked, Found, Hit, Outage, SearchSettings, clean};
+use super::{SearchArguments, SearchError, SearchResults, SearchSettings, WebResult, plain_text};
 
-pub(super) fn request(settings: &SearchSettings, asked: &Asked) -> Result<Request, Outage> {
+pub(super) fn request(
+    settings: &SearchSettings,
+    arguments: &SearchArguments,
+) -> Result<Request, SearchError> {
     if settings.url.trim().is_empty() {
-        return Err(Outage::new(
+        return Err(SearchError::new(
             "no SearXNG instance is configured; set `search.url` to the address of one",
         ));
     }
@@ -20,21 +23,23 @@ pub(super) fn request(settings: &SearchSettings, asked: &Asked) -> Result<Reques
     };
     url.set_path(&path);
     url.query_pairs_mut()
-        .append_pair("q", &asked.query)
+        .append_pair("q", &arguments.query)
         .append_pair("format", "json");
     Ok(Request::new(Method::GET, url))
 }
 
-pub(super) fn read(answer: &Value) -> Found {
+pub(super) fn read(answer: &Value) -> SearchResults {
     let items = |key: &str| answer[key].as_array().into_iter().flatten();
-    // An answer was a string until 2025 and is an object since.
-    let direct = items("answers")
-        .find_map(|answer| clean::snippet(answer).or_else(|| clean::snippet(&answer["answer"])));
-    let infobox = || items("infoboxes").find_map(|infobox| clean::snippet(&infobox["content"]));
-    Found {
+    // Answers were strings until 2025 and are objects since.
+    let direct = items("answers").find_map(|answer| {
+        plain_text::snippet(answer).or_else(|| plain_text::snippet(&answer["answer"]))
+    });
+    let infobox =
+        || items("infoboxes").find_map(|infobox| plain_text::snippet(&infobox["content"]));
+    SearchResults {
         answer: direct.or_else(infobox),
         results: items("results")
-            .filter_map(|hit| Hit::new(&hit["title"], &hit["url"], &hit["content"]))
+            .filter_map(|hit| WebResult::new(&hit["title"], &hit["url"], &hit["content"]))
             .collect(),
         note: None,
     }

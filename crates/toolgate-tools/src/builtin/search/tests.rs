@@ -1,4 +1,4 @@
-//! Against servers on loopback that say exactly what a case needs.
+//! Tests against loopback servers that send exactly what a case needs.
 
 use std::net::SocketAddr;
 
@@ -11,7 +11,7 @@ mod failures;
 
 const BRAVE_HIT: &str = r#"{"web":{"results":[{"title":"<b>Rust</b>","url":"https://rust-lang.org","description":"A language &amp; more"}]}}"#;
 
-/// A server for one connection; `respond` gets the request's head and the stream.
+/// A server for one connection. `respond` gets the request's head and the stream.
 async fn serve<F>(respond: impl FnOnce(String, TcpStream) -> F + Send + 'static) -> SocketAddr
 where
     F: Future<Output = ()> + Send + 'static,
@@ -33,7 +33,7 @@ where
 async fn canned(bytes: impl Into<Vec<u8>>) -> SocketAddr {
     let bytes = bytes.into();
     serve(async move |_, mut stream| {
-        // The client may hang up first: that is what some cases are about.
+        // The client may hang up first, which some cases are about.
         drop(stream.write_all(&bytes).await);
     })
     .await
@@ -46,31 +46,31 @@ fn http(status: &str, body: &str) -> String {
     )
 }
 
-fn search(backend: SearchBackend, url: impl Into<String>) -> Search {
+fn search(backend: SearchBackend, url: impl Into<String>) -> SearchHandler {
     let settings = SearchSettings {
         backend,
         url: url.into(),
         key: "s3cret".to_owned(),
         simulated: false,
     };
-    Search {
+    SearchHandler {
         settings,
-        http: Http::default(),
+        http: SearchClient::default(),
     }
 }
 
-fn asked(query: &str) -> Asked {
-    Asked {
+fn asked(query: &str) -> SearchArguments {
+    SearchArguments {
         query: query.to_owned(),
         max_results: five(),
     }
 }
 
-async fn ask(backend: SearchBackend, address: SocketAddr) -> Result<Found, ToolError> {
+async fn ask(backend: SearchBackend, address: SocketAddr) -> Result<SearchResults, ToolError> {
     search(backend, format!("http://{address}"))
         .find(&asked("rust"))
         .await
-        .map_err(|outage| outage.of("search"))
+        .map_err(|outage| outage.into_tool_error("search"))
 }
 
 async fn answer_to(backend: SearchBackend, body: &str) -> Value {
@@ -157,7 +157,7 @@ async fn brave_gives_clean_results() {
 
 #[tokio::test]
 async fn a_simulated_search_asks_nobody_and_says_so() {
-    // Would be refused at once.
+    // A real request to this address would be refused at once.
     let mut search = search(SearchBackend::Duckduckgo, "http://127.0.0.1:1");
     search.settings.simulated = true;
     let found = json!(search.find(&asked(" rust ")).await.unwrap());
@@ -176,7 +176,7 @@ async fn no_more_results_than_asked_for() {
     let address = canned(http("200 OK", &json!({ "results": results }).to_string())).await;
     let search = search(SearchBackend::Searxng, format!("http://{address}"));
     let found = search
-        .find(&Asked {
+        .find(&SearchArguments {
             query: "x".to_owned(),
             max_results: 3,
         })

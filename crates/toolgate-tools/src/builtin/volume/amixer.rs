@@ -1,38 +1,39 @@
-//! `amixer`, of ALSA, for machines without a sound server.
+//! `amixer` of ALSA, for machines without a sound server.
 
-use super::mixer::{Language, Sink};
+use super::mixer::{MixerCommands, SinkState};
 
-pub(super) const LANGUAGE: Language = Language {
+pub(super) const COMMANDS: MixerCommands = MixerCommands {
     program: "amixer",
-    look: &[&["-M", "sget", "Master"]],
+    state: &[&["-M", "sget", "Master"]],
     read,
-    set: ORDER,
-    mute: ORDER,
+    set: SET_MASTER,
+    mute: SET_MASTER,
     mute_words: ("mute", "unmute"),
 };
 
-/// `-M` is the scale of loudness people hear, the one `alsamixer` shows.
-const ORDER: &[&str] = &["-M", "sset", "Master"];
+// `-M` is the perceived loudness, the scale that `alsamixer` shows.
+const SET_MASTER: &[&str] = &["-M", "sset", "Master"];
 
-/// Lines like `Front Left: Playback 26214 [40%] [-23.88dB] [on]`. The loudest channel counts, and one that is on.
-fn read(output: &str) -> Option<Sink> {
+// Lines like `Front Left: Playback 26214 [40%] [-23.88dB] [on]`. The loudest channel counts, and
+// the sound is on if any channel is.
+fn read(output: &str) -> Option<SinkState> {
     let channels = output
         .lines()
         .filter_map(playback)
         .map(channel)
-        .collect::<Option<Vec<Sink>>>()?;
+        .collect::<Option<Vec<SinkState>>>()?;
     let level = channels.iter().map(|channel| channel.level).max()?;
     let switches: Vec<bool> = channels
         .iter()
         .filter_map(|channel| channel.muted)
         .collect();
-    Some(Sink {
+    Some(SinkState {
         level,
         muted: (!switches.is_empty()).then(|| switches.iter().all(|muted| *muted)),
     })
 }
 
-/// The part of a channel's line that is about playback; nothing for other lines.
+/// The playback part of a channel's line; `None` for other lines.
 fn playback(line: &str) -> Option<&str> {
     let (_, values) = line.split_once(": Playback ")?;
     let values = values.split("Capture").next()?;
@@ -40,7 +41,7 @@ fn playback(line: &str) -> Option<&str> {
 }
 
 /// `26214 [40%] [-23.88dB] [on]`
-fn channel(values: &str) -> Option<Sink> {
+fn channel(values: &str) -> Option<SinkState> {
     let (mut level, mut muted) = (None, None);
     for value in values.split_whitespace().skip(1) {
         match value.strip_prefix('[')?.strip_suffix(']')? {
@@ -50,7 +51,7 @@ fn channel(values: &str) -> Option<Sink> {
             percent => level = Some(percent.strip_suffix('%')?.parse().ok()?),
         }
     }
-    Some(Sink {
+    Some(SinkState {
         level: level?,
         muted,
     })
@@ -98,7 +99,7 @@ mod tests {
         ] {
             assert_eq!(
                 read(&block(channels)),
-                expected.map(|(level, muted)| Sink { level, muted }),
+                expected.map(|(level, muted)| SinkState { level, muted }),
                 "{channels}"
             );
         }

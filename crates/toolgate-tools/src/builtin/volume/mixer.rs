@@ -1,57 +1,56 @@
-//! What mixer programs have in common, and which of them works here.
+//! What mixer programs have in common, and the choice of the one that works here.
 
 use std::path::PathBuf;
 
 use toolgate_core::ToolError;
 
-use super::programs::Programs;
+use super::program_runner::ProgramRunner;
 use super::{amixer, pactl, wpctl};
 
-pub(super) struct Language {
+pub(super) struct MixerCommands {
     pub(super) program: &'static str,
-    /// Commands whose outputs, one after the other, tell the state of the speakers.
-    pub(super) look: &'static [&'static [&'static str]],
-    /// Nothing for any output but the expected one.
-    pub(super) read: fn(&str) -> Option<Sink>,
-    /// A level follows, with `%`: a bare number would be a fraction to `wpctl`, where 1 is full volume.
+    /// Commands whose concatenated outputs tell the state of the speakers.
+    pub(super) state: &'static [&'static [&'static str]],
+    // Strict: unexpected output must not be mistaken for a volume.
+    pub(super) read: fn(&str) -> Option<SinkState>,
+    // Followed by a level with `%`: `wpctl` takes a bare number as a fraction, where
+    // 1 is full volume.
     pub(super) set: &'static [&'static str],
-    /// One of the words follows.
+    /// Followed by one of `mute_words`.
     pub(super) mute: &'static [&'static str],
-    /// To be silent, and not to be.
+    /// To mute, and to unmute.
     pub(super) mute_words: (&'static str, &'static str),
 }
 
-/// The most modern first: where several are installed, the older ones are often emulated by the newer.
-const LANGUAGES: [Language; 3] = [wpctl::LANGUAGE, pactl::LANGUAGE, amixer::LANGUAGE];
+// The most modern first: where several are installed, the newer often emulate the older.
+const MIXERS: [MixerCommands; 3] = [wpctl::COMMANDS, pactl::COMMANDS, amixer::COMMANDS];
 
-/// The speakers as the mixer has them.
 #[derive(Debug, PartialEq)]
-pub(super) struct Sink {
+pub(super) struct SinkState {
     /// In percent; kept while muted, and above 100 if something else amplifies.
     pub(super) level: u32,
-    /// Nothing if there is no switch for silence.
+    /// `None` without a mute switch.
     pub(super) muted: Option<bool>,
 }
 
-pub(super) struct Mixer<'a> {
-    language: &'static Language,
+pub(super) struct SystemMixer<'a> {
+    commands: &'static MixerCommands,
     path: PathBuf,
-    programs: &'a Programs,
+    programs: &'a ProgramRunner,
 }
 
-/// The first mixer that can tell the state of the speakers, and that state. Looked for anew on every call: sound servers come
-/// and go, and the question has to be asked anyway.
+// Searched again on every call: sound servers come and go, and the state has to be read anyway.
 pub(super) async fn find<'a>(
-    programs: &'a Programs,
+    programs: &'a ProgramRunner,
     tool: &str,
-) -> Result<(Mixer<'a>, Sink), ToolError> {
+) -> Result<(SystemMixer<'a>, SinkState), ToolError> {
     let mut problems = Vec::new();
-    for language in &LANGUAGES {
-        let Some(path) = programs.find(language.program) else {
+    for commands in &MIXERS {
+        let Some(path) = programs.find(commands.program) else {
             continue;
         };
-        let mixer = Mixer {
-            language,
+        let mixer = SystemMixer {
+            commands,
             path,
             programs,
         };
@@ -69,49 +68,55 @@ pub(super) async fn find<'a>(
     Err(ToolError::unavailable(tool, reason).with_details(problems.join("\n")))
 }
 
-impl Mixer<'_> {
-    pub(super) async fn look(&self, tool: &str) -> Result<Sink, ToolError> {
-        self.read().await.map_err(|problem| gone(tool, problem))
+impl SystemMixer<'_> {
+    pub(super) async fn read_state(&self, tool: &str) -> Result<SinkState, ToolError> {
+        self.read()
+            .await
+            .map_err(|problem| mixer_error(tool, problem))
     }
 
     pub(super) async fn set(&self, level: u32, tool: &str) -> Result<(), ToolError> {
         let level = format!("{level}%");
-        self.order(self.language.set, &level, tool).await
+        self.run_command(self.commands.set, &level, tool).await
     }
 
     pub(super) async fn mute(&self, muted: bool, tool: &str) -> Result<(), ToolError> {
-        let (on, off) = self.language.mute_words;
+        let (on, off) = self.commands.mute_words;
         let word = if muted { on } else { off };
-        self.order(self.language.mute, word, tool).await
+        self.run_command(self.commands.mute, word, tool).await
     }
 
-    async fn order(&self, command: &[&str], value: &str, tool: &str) -> Result<(), ToolError> {
+    async fn run_command(
+        &self,
+        command: &[&str],
+        value: &str,
+        tool: &str,
+    ) -> Result<(), ToolError> {
         self.programs
             .run(&self.path, &[command, &[value]].concat())
             .await
             .map(drop)
-            .map_err(|problem| gone(tool, self.name(&problem)))
+            .map_err(|problem| mixer_error(tool, self.with_program_name(&problem)))
     }
 
-    async fn read(&self) -> Result<Sink, String> {
+    async fn read(&self) -> Result<SinkState, String> {
         let mut output = String::new();
-        for arguments in self.language.look {
+        for arguments in self.commands.state {
             output += &self
                 .programs
                 .run(&self.path, arguments)
                 .await
-                .map_err(|problem| self.name(&problem))?;
+                .map_err(|problem| self.with_program_name(&problem))?;
         }
-        (self.language.read)(&output)
-            .ok_or_else(|| self.name(&format!("unexpected output: {}", output.trim())))
+        (self.commands.read)(&output)
+            .ok_or_else(|| self.with_program_name(&format!("unexpected output: {}", output.trim())))
     }
 
-    fn name(&self, problem: &str) -> String {
-        format!("{}: {problem}", self.language.program)
+    fn with_program_name(&self, problem: &str) -> String {
+        format!("{}: {problem}", self.commands.program)
     }
 }
 
-fn gone(tool: &str, problem: String) -> ToolError {
-    ToolError::unavailable(tool, "the speakers did not take the change; try again")
-        .with_details(problem)
+fn mixer_error(tool: &str, problem: String) -> ToolError {
+    ToolError::unavailable(tool, "the volume could not be changed; try again").with_details(problem)
 }

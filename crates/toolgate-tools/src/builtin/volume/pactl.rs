@@ -1,20 +1,21 @@
-//! `pactl`, for PulseAudio and what speaks its protocol.
+//! `pactl` of PulseAudio, and of servers that speak its protocol.
 
-use super::mixer::{Language, Sink};
+use super::mixer::{MixerCommands, SinkState};
 
 const SINK: &str = "@DEFAULT_SINK@";
 
-pub(super) const LANGUAGE: Language = Language {
+pub(super) const COMMANDS: MixerCommands = MixerCommands {
     program: "pactl",
-    look: &[&["get-sink-volume", SINK], &["get-sink-mute", SINK]],
+    state: &[&["get-sink-volume", SINK], &["get-sink-mute", SINK]],
     read,
     set: &["set-sink-volume", SINK],
     mute: &["set-sink-mute", SINK],
     mute_words: ("1", "0"),
 };
 
-/// `Volume: front-left: 26214 /  40% / -23.88 dB,   front-right: …`, the balance, `Mute: no`. The loudest channel counts.
-fn read(output: &str) -> Option<Sink> {
+// `Volume: front-left: 26214 /  40% / -23.88 dB,   front-right: …`, the balance, `Mute: no`.
+// The loudest channel counts.
+fn read(output: &str) -> Option<SinkState> {
     let field = |name: &str| output.lines().find_map(|line| line.strip_prefix(name));
     let channels = field("Volume: ")?
         .split(',')
@@ -25,7 +26,7 @@ fn read(output: &str) -> Option<Sink> {
         "no" => false,
         _ => return None,
     };
-    Some(Sink {
+    Some(SinkState {
         level: channels.into_iter().max()?,
         muted: Some(muted),
     })
@@ -71,7 +72,7 @@ mod tests {
         ] {
             assert_eq!(
                 read(output),
-                expected.map(|(level, muted)| Sink {
+                expected.map(|(level, muted)| SinkState {
                     level,
                     muted: Some(muted)
                 }),

@@ -1,5 +1,5 @@
-//! `wpctl` and `amixer` against scripts that keep a state, print what the real programs print, and write down how they were
-//! called. `pulseaudio` has `pactl` against the real thing.
+//! `wpctl` and `amixer` as scripts that keep a state, print what the real programs print, and
+//! record how they were called. `pulseaudio` tests `pactl` against the real thing.
 
 use std::fs;
 use std::path::Path;
@@ -10,7 +10,7 @@ use toolgate_core::{Schema, SchemaLimits};
 
 use super::*;
 
-mod own;
+mod custom;
 mod pulseaudio;
 
 const WPCTL: &str = r#"#!/bin/sh
@@ -47,20 +47,20 @@ Simple mixer control 'Master',0
 END
 "#;
 
-/// A folder that is the whole PATH, with the fakes and their state in it.
-struct Machine {
+/// A folder that is the whole PATH, with the fake programs and their state in it.
+struct FakeMachine {
     folder: TempDir,
 }
 
-impl Machine {
+impl FakeMachine {
     fn new(fakes: &[(&str, &str)]) -> Self {
         let machine = Self {
             folder: tempfile::tempdir().unwrap(),
         };
         for (name, script) in fakes {
             machine.write("script", script);
-            // Another process makes it executable: were this one to hold it open for writing, a test that starts a program in
-            // another thread would keep it busy.
+            // Another process makes it executable: if this one held it open for writing, a test
+            // that starts a program on another thread would keep it busy.
             let installed = std::process::Command::new("install")
                 .arg("-m755")
                 .args(["script", name])
@@ -72,18 +72,18 @@ impl Machine {
         machine
     }
 
-    /// `muted` is 0, 1, or none for a mixer without a switch.
+    /// `muted` is 0, 1, or `none` for a mixer without a mute switch.
     fn state(self, level: &str, muted: &str) -> Self {
         self.write("level", &format!("{level}\n"));
         self.write("muted", &format!("{muted}\n"));
         self
     }
 
-    fn volume(&self) -> Volume {
+    fn volume(&self) -> SpeakerVolumeHandler {
         let folder = self.path().as_os_str().to_owned();
-        // The scripts need the usual programs, behind the fakes and without real mixers.
+        // The scripts need the usual programs, found after the fakes and without real mixers.
         let path = std::env::join_paths([self.path(), Path::new("/bin")]).unwrap();
-        Volume::new(Programs {
+        SpeakerVolumeHandler::new(ProgramRunner {
             path: Some(folder.clone()),
             variables: vec![("FAKE", folder), ("PATH", path)],
         })
@@ -106,7 +106,7 @@ impl Machine {
     }
 }
 
-async fn ask(volume: &Volume, arguments: Value) -> Result<Value, ToolError> {
+async fn ask(volume: &SpeakerVolumeHandler, arguments: Value) -> Result<Value, ToolError> {
     let schema = Schema::compile(parameters(), &SchemaLimits::default()).unwrap();
     volume
         .answer(&schema.check(arguments)?.parse()?, "volume")
@@ -122,7 +122,8 @@ fn muted(level: u32) -> Value {
     json!({ "sentence": sentence, "level": 0, "muted": true, "level_when_unmuted": level })
 }
 
-/// One conversation that everything must have in the same way, beginning at 40 %: what is asked, and what is answered.
+/// One dialogue that every mixer must handle in the same way, starting at 40
+/// %: requests and answers.
 fn conversation() -> Vec<(Value, Value)> {
     vec![
         (json!({ "action": "get" }), at(40)),
@@ -149,7 +150,7 @@ fn conversation() -> Vec<(Value, Value)> {
     ]
 }
 
-async fn check(volume: &Volume) {
+async fn check(volume: &SpeakerVolumeHandler) {
     for (arguments, expected) in conversation() {
         let answer = ask(volume, arguments.clone()).await.unwrap();
         assert_eq!(answer, expected, "{arguments}");
@@ -163,7 +164,7 @@ async fn wpctl_and_amixer_do_all_there_is() {
         (("amixer", AMIXER), false),
         (("amixer", AMIXER), true),
     ] {
-        let machine = Machine::new(&[fake]).state("40", if no_switch { "none" } else { "0" });
+        let machine = FakeMachine::new(&[fake]).state("40", if no_switch { "none" } else { "0" });
         check(&machine.volume()).await;
     }
 }
@@ -195,7 +196,7 @@ async fn each_program_is_spoken_to_in_its_own_words() {
             ],
         ),
     ] {
-        let machine = Machine::new(&[fake]).state("40", "0");
+        let machine = FakeMachine::new(&[fake]).state("40", "0");
         let volume = machine.volume();
         for step in &steps {
             ask(&volume, step.clone()).await.unwrap();
@@ -211,7 +212,7 @@ async fn each_program_is_spoken_to_in_its_own_words() {
 
 #[tokio::test]
 async fn a_muted_level_outlives_the_process() {
-    let machine = Machine::new(&[("wpctl", WPCTL)]).state("40", "0");
+    let machine = FakeMachine::new(&[("wpctl", WPCTL)]).state("40", "0");
     ask(&machine.volume(), json!({ "action": "mute" }))
         .await
         .unwrap();
@@ -225,7 +226,7 @@ async fn a_muted_level_outlives_the_process() {
 
 #[tokio::test]
 async fn an_amplified_level_is_told_and_comes_down_to_a_hundred() {
-    let machine = Machine::new(&[("wpctl", WPCTL)]).state("150", "0");
+    let machine = FakeMachine::new(&[("wpctl", WPCTL)]).state("150", "0");
     assert_eq!(
         ask(&machine.volume(), json!({ "action": "get" }))
             .await
@@ -249,7 +250,7 @@ async fn the_first_mixer_that_works_is_taken() {
         [("wpctl", broken), ("amixer", AMIXER)],
         [("wpctl", odd), ("amixer", AMIXER)],
     ] {
-        let machine = Machine::new(&fakes).state("40", "0");
+        let machine = FakeMachine::new(&fakes).state("40", "0");
         assert_eq!(
             ask(&machine.volume(), json!({ "action": "get" }))
                 .await
@@ -261,7 +262,7 @@ async fn the_first_mixer_that_works_is_taken() {
 
 #[tokio::test]
 async fn without_a_mixer_it_says_what_to_install() {
-    let error = ask(&Machine::new(&[]).volume(), json!({ "action": "get" }))
+    let error = ask(&FakeMachine::new(&[]).volume(), json!({ "action": "get" }))
         .await
         .unwrap_err();
     assert_eq!(
@@ -276,7 +277,7 @@ async fn without_speakers_it_says_so_and_tells_the_operator_why() {
     let flood = "#!/bin/sh\nwhile echo 'Volume: 0.40'; do :; done\n";
     let refuses = "#!/bin/sh\necho 'no such control' >&2\nexit 1\n";
     let error = ask(
-        &Machine::new(&[("wpctl", flood), ("amixer", refuses)]).volume(),
+        &FakeMachine::new(&[("wpctl", flood), ("amixer", refuses)]).volume(),
         json!({ "action": "get" }),
     )
     .await
@@ -287,7 +288,7 @@ async fn without_speakers_it_says_so_and_tells_the_operator_why() {
     );
     assert_eq!(
         error.details(),
-        Some("wpctl: more output than any mixer has\namixer: exit status: 1: no such control")
+        Some("wpctl: too much output\namixer: exit status: 1: no such control")
     );
 }
 
@@ -295,7 +296,7 @@ async fn without_speakers_it_says_so_and_tells_the_operator_why() {
 async fn a_hung_mixer_is_given_up() {
     let hung = "#!/bin/sh\nexec sleep 600\n";
     let error = ask(
-        &Machine::new(&[("wpctl", hung)]).volume(),
+        &FakeMachine::new(&[("wpctl", hung)]).volume(),
         json!({ "action": "get" }),
     )
     .await
@@ -307,14 +308,14 @@ async fn a_hung_mixer_is_given_up() {
 async fn a_change_that_fails_is_no_success() {
     let stuck = "#!/bin/sh\n[ \"$1\" = get-volume ] && echo 'Volume: 0.40' || { echo 'access denied' >&2; exit 1; }\n";
     let error = ask(
-        &Machine::new(&[("wpctl", stuck)]).volume(),
+        &FakeMachine::new(&[("wpctl", stuck)]).volume(),
         json!({ "action": "mute" }),
     )
     .await
     .unwrap_err();
     assert_eq!(
         error.to_string(),
-        "The volume service is currently unavailable: the speakers did not take the change; try again"
+        "The volume service is currently unavailable: the volume could not be changed; try again"
     );
     assert_eq!(
         error.details(),
@@ -324,7 +325,7 @@ async fn a_change_that_fails_is_no_success() {
 
 #[tokio::test]
 async fn set_needs_a_level() {
-    let machine = Machine::new(&[("wpctl", WPCTL)]).state("40", "0");
+    let machine = FakeMachine::new(&[("wpctl", WPCTL)]).state("40", "0");
     let error = ask(&machine.volume(), json!({ "action": "set" }))
         .await
         .unwrap_err();

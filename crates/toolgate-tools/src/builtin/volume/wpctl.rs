@@ -1,12 +1,12 @@
-//! `wpctl`, of WirePlumber, for PipeWire.
+//! `wpctl` of WirePlumber, for PipeWire.
 
-use super::mixer::{Language, Sink};
+use super::mixer::{MixerCommands, SinkState};
 
 const SINK: &str = "@DEFAULT_AUDIO_SINK@";
 
-pub(super) const LANGUAGE: Language = Language {
+pub(super) const COMMANDS: MixerCommands = MixerCommands {
     program: "wpctl",
-    look: &[&["get-volume", SINK]],
+    state: &[&["get-volume", SINK]],
     read,
     set: &["set-volume", SINK],
     mute: &["set-mute", SINK],
@@ -14,7 +14,7 @@ pub(super) const LANGUAGE: Language = Language {
 };
 
 /// `Volume: 0.40` or `Volume: 0.40 [MUTED]`
-fn read(output: &str) -> Option<Sink> {
+fn read(output: &str) -> Option<SinkState> {
     let state = output.trim_end().strip_prefix("Volume: ")?;
     let (fraction, muted) = match state.strip_suffix(" [MUTED]") {
         Some(fraction) => (fraction, true),
@@ -24,7 +24,7 @@ fn read(output: &str) -> Option<Sink> {
     let digits = format!("{whole}{hundredths}");
     let is_expected = hundredths.len() == 2 && digits.bytes().all(|byte| byte.is_ascii_digit());
     let level = digits.parse().ok().filter(|_| is_expected)?;
-    Some(Sink {
+    Some(SinkState {
         level,
         muted: Some(muted),
     })
@@ -53,7 +53,7 @@ mod tests {
         ] {
             assert_eq!(
                 read(output),
-                expected.map(|(level, muted)| Sink {
+                expected.map(|(level, muted)| SinkState {
                     level,
                     muted: Some(muted)
                 }),

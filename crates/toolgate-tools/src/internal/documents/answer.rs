@@ -1,15 +1,20 @@
-//! What a caller reads.
+//! Formats the result of a search.
 
 use serde_json::{Value, json};
 
 use super::folders;
-use super::scan::Scan;
-use super::search::{Hit, Hits};
-use super::update::Update;
+use super::scan::FolderScan;
+use super::search::{DocumentHit, DocumentHits};
+use super::update::IndexUpdate;
 
-/// The result of a call. `only_some` says that no document has all of the words.
-pub(super) fn answer(hits: &Hits, only_some: bool, scan: &Scan, update: &Update) -> Value {
-    let result = |hit: &Hit| json!({ "file": hit.file, "title": hit.title, "snippet": hit.snippet, "score": hit.score });
+/// `only_some` means that no document has all of the words.
+pub(super) fn answer(
+    hits: &DocumentHits,
+    only_some: bool,
+    scan: &FolderScan,
+    update: &IndexUpdate,
+) -> Value {
+    let result = |hit: &DocumentHit| json!({ "file": hit.file, "title": hit.title, "snippet": hit.snippet, "score": hit.score });
     let mut answer = json!({
         "results": hits.best.iter().map(result).collect::<Vec<_>>(),
         "total": hits.total,
@@ -22,15 +27,20 @@ pub(super) fn answer(hits: &Hits, only_some: bool, scan: &Scan, update: &Update)
     answer
 }
 
-/// What a reader has to know to judge the results.
-fn notes(hits: &Hits, only_some: bool, scan: &Scan, update: &Update) -> Vec<String> {
+// Without these notes a reader could take a partial search for a complete one.
+fn notes(
+    hits: &DocumentHits,
+    only_some: bool,
+    scan: &FolderScan,
+    update: &IndexUpdate,
+) -> Vec<String> {
     let mut notes = Vec::new();
     if only_some && hits.total > 0 {
         notes.push("No document has all of the words; these have some of them.".to_owned());
     }
     if !scan.missing.is_empty() {
         notes.push(format!(
-            "Not searched: {} can not be read.",
+            "Not searched: can't read {}.",
             folders(&scan.missing)
         ));
     }

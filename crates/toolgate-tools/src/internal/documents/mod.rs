@@ -1,14 +1,15 @@
 //! `documents`: full-text search over folders of text and Markdown files.
 //!
-//! Each search first looks at the folders ([`scan`]), brings the index up to date with what changed ([`mod@update`]), then asks
-//! it ([`mod@search`]). So whatever is on the disk is found by the very next search, and nothing has to watch the folders.
+//! Each search scans the folders ([`scan`]), updates the index with what changed ([`mod@update`]),
+//! then queries it ([`mod@search`]). So the next search finds whatever is on the disk, and nothing
+//! has to control the folders.
 
 mod answer;
+mod index_store;
+mod page_text;
 mod query;
 mod scan;
 mod search;
-mod store;
-mod text;
 mod update;
 
 use std::path::PathBuf;
@@ -24,23 +25,16 @@ use toolgate_core::{
 };
 
 use self::answer::answer;
-use self::query::Query;
-use self::scan::{Scan, ScanLimits};
+use self::index_store::IndexStore;
+use self::query::DocumentQuery;
+use self::scan::{FolderScan, ScanLimits};
 use self::search::search;
-use self::store::Store;
 use self::update::update;
 
 const DEFAULT_RESULTS: usize = 5;
 const MAX_RESULTS: usize = 50;
 
 /// The section `documents` of the configuration.
-///
-/// ```
-/// use toolgate_tools::internal::DocumentsSettings;
-///
-/// let settings: DocumentsSettings = serde_json::from_str(r#"{ "folders": ["notes"] }"#).unwrap();
-/// assert_eq!(settings.folders.len(), 1);
-/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(description = "Full-text search over folders")]
@@ -48,60 +42,39 @@ pub struct DocumentsSettings {
     /// Folders to search, with all they contain.
     #[serde(default)]
     pub folders: Vec<PathBuf>,
-    /// The file of the index; `None` keeps it in memory. Not for the configuration: the program knows its cache folder.
+    /// The index file; `None` keeps the index in memory. It can't be configured, because the
+    /// program knows its cache folder.
     #[serde(skip)]
     pub index: Option<PathBuf>,
 }
 
-/// Why a search was not possible.
-///
-/// ```
-/// use toolgate_tools::internal::DocumentsError;
-///
-/// assert_eq!(DocumentsError::NoFolder.to_string(), "no folder is configured; set documents.folders in the configuration");
-/// ```
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DocumentsError {
-    /// There is nothing to search.
     #[error("no folder is configured; set documents.folders in the configuration")]
     NoFolder,
-    /// None of the configured folders can be entered.
-    #[error("can not read {}; correct documents.folders in the configuration", folders(.0))]
+    #[error("can't read {}; correct documents.folders in the configuration", folders(.0))]
     Missing(Vec<PathBuf>),
-    /// The index failed, for example because the disk is full.
-    #[error("the index of the documents can not be used")]
+    #[error("the document index can't be used")]
     Index(#[from] rusqlite::Error),
-    /// The search was no longer wanted.
     #[error("the search was cancelled")]
     Cancelled,
 }
 
-/// Searches documents; the internal service [`NAME`](Self::NAME).
-///
-/// ```
-/// use std::sync::Arc;
-/// use toolgate_tools::internal::{Documents, DocumentsSettings};
-/// use toolgate_tools::{Handlers, builtin::BuiltinSettings};
-///
-/// let mut settings = DocumentsSettings::default();
-/// settings.folders.push("notes".into());
-/// let mut handlers = Handlers::new(&BuiltinSettings::default());
-/// handlers.add_service(Documents::NAME, Documents::parameters(), Arc::new(Documents::new(settings)));
-/// ```
+/// Full-text search over folders; the internal service [`NAME`](Self::NAME).
 pub struct Documents {
     folders: Arc<[PathBuf]>,
     limits: ScanLimits,
-    store: Arc<Mutex<Store>>,
+    store: Arc<Mutex<IndexStore>>,
 }
 
-/// Lets a blocking thread be told to stop, and tell how far it is.
-struct Watch<'a> {
+/// Lets a blocking thread check for cancellation and report progress.
+struct TaskControl<'a> {
     cancelled: &'a dyn Fn() -> bool,
     report: &'a dyn Fn(usize, usize),
 }
 
-impl Watch<'_> {
+impl TaskControl<'_> {
     fn check(&self) -> Result<(), DocumentsError> {
         if (self.cancelled)() {
             Err(DocumentsError::Cancelled)
@@ -111,8 +84,8 @@ impl Watch<'_> {
     }
 
     #[cfg(test)]
-    fn nobody() -> Self {
-        Watch {
+    fn detached() -> Self {
+        TaskControl {
             cancelled: &|| false,
             report: &|_, _| {},
         }
@@ -120,19 +93,18 @@ impl Watch<'_> {
 }
 
 impl Documents {
-    /// The name a definition refers to.
+    /// The name that definitions refer to.
     pub const NAME: &'static str = "documents";
 
-    /// Reads nothing yet: the index is opened by the first search or [`refresh`](Self::refresh).
+    /// Reads nothing yet: the first search or [`refresh`](Self::refresh) opens the index.
     pub fn new(settings: DocumentsSettings) -> Self {
         Self {
             folders: settings.folders.into(),
             limits: ScanLimits::default(),
-            store: Arc::new(Mutex::new(Store::new(settings.index))),
+            store: Arc::new(Mutex::new(IndexStore::new(settings.index))),
         }
     }
 
-    /// The JSON Schema of the arguments.
     pub fn parameters() -> Value {
         json!({
             "type": "object",
@@ -147,30 +119,25 @@ impl Documents {
         })
     }
 
-    /// Brings the index up to date, so that the first search need not. Returns the number of files there are.
+    /// Updates the index, so that the first search doesn't have to. Returns the number of files.
     pub async fn refresh(&self) -> Result<usize, DocumentsError> {
-        self.blocking(
-            || false,
-            |_, _| {},
-            |store, scan, watch| {
-                store
-                    .with(|connection| update(connection, scan, watch))
-                    .map(|_| scan.files.len())
-            },
-        )
-        .await
+        let work = |store: &mut IndexStore, scan: &FolderScan, control: &TaskControl<'_>| {
+            store.with(|connection| update(connection, scan, control))?;
+            Ok(scan.files.len())
+        };
+        self.blocking(|| false, |_, _| {}, work).await
     }
 
     async fn answer(
         &self,
-        query: Query,
+        query: DocumentQuery,
         max_results: usize,
         cancelled: impl Fn() -> bool + Send + 'static,
         report: impl Fn(usize, usize) + Send + 'static,
     ) -> Result<Value, DocumentsError> {
-        self.blocking(cancelled, report, move |store, scan, watch| {
+        self.blocking(cancelled, report, move |store, scan, control| {
             store.with(|connection| {
-                let update = update(connection, scan, watch)?;
+                let update = update(connection, scan, control)?;
                 let all = search(connection, scan, &query.all_words(), max_results)?;
                 let (hits, only_some) = match query.any_word() {
                     Some(any_word) if all.total == 0 => {
@@ -184,26 +151,30 @@ impl Documents {
         .await
     }
 
-    /// Runs `work` on a thread that may block, one at a time, on a fresh scan. It is told to stop when the future is dropped.
+    /// Runs `work` on a blocking thread, one at a time, on a fresh scan. Dropping the future
+    /// tells it to stop.
     async fn blocking<T: Send + 'static>(
         &self,
         cancelled: impl Fn() -> bool + Send + 'static,
         report: impl Fn(usize, usize) + Send + 'static,
-        work: impl FnOnce(&mut Store, &Scan, &Watch<'_>) -> Result<T, DocumentsError> + Send + 'static,
+        work: impl FnOnce(&mut IndexStore, &FolderScan, &TaskControl<'_>) -> Result<T, DocumentsError>
+        + Send
+        + 'static,
     ) -> Result<T, DocumentsError> {
-        // Waiting here rather than in the thread: a caller that goes away leaves no thread behind.
+        // Waits here rather than in the thread, so that a caller that goes away
+        // leaves no thread behind.
         let mut store = Arc::clone(&self.store).lock_owned().await;
         let (folders, limits) = (Arc::clone(&self.folders), self.limits);
         let dropped = StopOnDrop::default();
         let stop = Arc::clone(&dropped.0);
         let task = tokio::task::spawn_blocking(move || {
             let cancelled = || stop.load(Ordering::Relaxed) || cancelled();
-            let watch = Watch {
+            let control = TaskControl {
                 cancelled: &cancelled,
                 report: &report,
             };
-            let scan = scan_all(&folders, limits, &watch)?;
-            work(&mut store, &scan, &watch)
+            let scan = scan_all(&folders, limits, &control)?;
+            work(&mut store, &scan, &control)
         });
         match task.await {
             Ok(result) => result,
@@ -216,12 +187,12 @@ impl Documents {
 impl Handler for Documents {
     fn call<'a>(&'a self, arguments: ValidArguments, context: &'a CallContext) -> ToolFuture<'a> {
         Box::pin(async move {
-            let Asked { query, max_results } = arguments.parse()?;
-            let query = Query::new(&query)
+            let DocumentArguments { query, max_results } = arguments.parse()?;
+            let query = DocumentQuery::new(&query)
                 .ok_or_else(|| ToolError::invalid("query", "must have a word to look for"))?;
-            let (watched, heard) = (context.clone(), context.clone());
-            let cancelled = move || watched.cancellation().is_cancelled();
-            let report = move |done, total| heard.report(&progress(done, total));
+            let (cancelled_by, reporter) = (context.clone(), context.clone());
+            let cancelled = move || cancelled_by.cancellation().is_cancelled();
+            let report = move |done, total| reporter.report(&progress(done, total));
             let answer = self.answer(query, max_results, cancelled, report).await;
             answer
                 .map(ToolOutput::json)
@@ -231,7 +202,7 @@ impl Handler for Documents {
 }
 
 #[derive(Deserialize)]
-struct Asked {
+struct DocumentArguments {
     query: String,
     #[serde(default = "default_results")]
     max_results: usize,
@@ -241,7 +212,6 @@ fn default_results() -> usize {
     DEFAULT_RESULTS
 }
 
-/// Sets its flag when it goes out of scope.
 #[derive(Default)]
 struct StopOnDrop(Arc<AtomicBool>);
 
@@ -254,12 +224,12 @@ impl Drop for StopOnDrop {
 fn scan_all(
     folders: &[PathBuf],
     limits: ScanLimits,
-    watch: &Watch<'_>,
-) -> Result<Scan, DocumentsError> {
+    control: &TaskControl<'_>,
+) -> Result<FolderScan, DocumentsError> {
     if folders.is_empty() {
         return Err(DocumentsError::NoFolder);
     }
-    let scan = Scan::new(folders, limits, watch)?;
+    let scan = FolderScan::new(folders, limits, control)?;
     if scan.folders.is_empty() {
         Err(DocumentsError::Missing(scan.missing))
     } else {
@@ -284,7 +254,7 @@ fn folders(paths: &[PathBuf]) -> String {
     };
     let quoted: Vec<_> = paths
         .iter()
-        .map(|path| format!("'{}'", text::display(path)))
+        .map(|path| format!("'{}'", page_text::display(path)))
         .collect();
     format!("{noun} {}", quoted.join(", "))
 }

@@ -1,20 +1,20 @@
-//! Turns the words of a person or a model into a full-text expression that can not be anything but words.
+//! Turns untrusted text into a full-text expression that can't contain anything but words.
 
-/// Words that count; more do not make a search better, only slower.
+// More words don't make a search better, only slower.
 const MAX_WORDS: usize = 32;
-/// Characters of a word that count.
 const MAX_WORD_CHARS: usize = 64;
-/// Bytes the last word needs to stand for every word that starts with it: three letters, or one Chinese character.
+// From this many bytes on, the last word matches every word that starts with it: three letters,
+// or one Chinese character.
 const MIN_PREFIX_BYTES: usize = 3;
 
-/// What is looked for: at least one word.
+/// The words to look for: at least one.
 #[derive(Debug, PartialEq)]
-pub(super) struct Query {
+pub(super) struct DocumentQuery {
     words: Vec<String>,
 }
 
-impl Query {
-    /// `None` if there is no word in it.
+impl DocumentQuery {
+    /// Returns `None` if the text has no word.
     pub(super) fn new(text: &str) -> Option<Self> {
         let mut words: Vec<String> = Vec::new();
         for word in text
@@ -22,7 +22,7 @@ impl Query {
             .filter(|word| word.contains(char::is_alphanumeric))
         {
             let word: String = word.to_lowercase().chars().take(MAX_WORD_CHARS).collect();
-            // A word that comes again moves to the end: it is then the one still being typed.
+            // A repeated word moves to the end, because the last word is the one still being typed.
             words.retain(|known| *known != word);
             words.push(word);
             if words.len() == MAX_WORDS {
@@ -36,13 +36,13 @@ impl Query {
         self.expression(" AND ")
     }
 
-    /// Matches documents that have at least one; `None` if that is the same as all.
+    /// Matches documents with at least one word; `None` if that is the same as all.
     pub(super) fn any_word(&self) -> Option<String> {
         (self.words.len() > 1).then(|| self.expression(" OR "))
     }
 
     fn expression(&self, operator: &str) -> String {
-        // Quoted, or AND, OR, NOT and NEAR would be operators. A word holds no quote itself.
+        // Quoted, because AND, OR, NOT and NEAR would be operators. A word never contains a quote.
         let quoted = self.words.iter().map(|word| format!("\"{word}\""));
         let mut expression = quoted.collect::<Vec<_>>().join(operator);
         if self
@@ -56,7 +56,7 @@ impl Query {
     }
 }
 
-/// As the index splits words: letters and digits, and the accents that follow a letter as characters of their own.
+// Must match how the index splits words: letters, digits, and combining accents.
 fn is_word_char(c: char) -> bool {
     c.is_alphanumeric() || matches!(c, '\u{300}'..='\u{36f}')
 }
@@ -92,7 +92,7 @@ mod tests {
             ("re\u{301}sume\u{301}", "\"re\u{301}sume\u{301}\"*", None),
             ("漢", "\"漢\"*", None),
         ] {
-            let query = Query::new(text).unwrap();
+            let query = DocumentQuery::new(text).unwrap();
             assert_eq!(
                 (query.all_words().as_str(), query.any_word().as_deref()),
                 (all, any),
@@ -114,7 +114,11 @@ mod tests {
             ("^start + 1", r#""start" AND "1""#),
             ("a\0b", r#""a" AND "b""#),
         ] {
-            assert_eq!(Query::new(text).unwrap().all_words(), expected, "{text}");
+            assert_eq!(
+                DocumentQuery::new(text).unwrap().all_words(),
+                expected,
+                "{text}"
+            );
         }
     }
 
@@ -131,16 +135,16 @@ mod tests {
             "🙂",
             quotes.as_str(),
         ] {
-            assert_eq!(Query::new(text), None, "{text}");
+            assert_eq!(DocumentQuery::new(text), None, "{text}");
         }
     }
 
     #[test]
     fn number_and_length_of_words_are_bounded() {
         let many: String = (0..1000).map(|n| format!("w{n} ")).collect();
-        assert_eq!(Query::new(&many).unwrap().words.len(), MAX_WORDS);
+        assert_eq!(DocumentQuery::new(&many).unwrap().words.len(), MAX_WORDS);
         assert_eq!(
-            Query::new(&"x".repeat(1_000_000)).unwrap().words[0].len(),
+            DocumentQuery::new(&"x".repeat(1_000_000)).unwrap().words[0].len(),
             MAX_WORD_CHARS
         );
     }

@@ -1,4 +1,4 @@
-//! Finds the files worth indexing, within bounds, and never leaves the folders it was given.
+//! Finds the files to index, within bounds, and never outside the given folders.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -7,19 +7,16 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use tracing::debug;
 
-use super::{DocumentsError, Watch};
+use super::{DocumentsError, TaskControl};
 
-/// What is not looked at, so that a strange folder costs a bounded time.
+// Bounds the time that any folder can cost, however strange it is.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ScanLimits {
-    /// Bytes of one file.
     pub(super) file: u64,
-    /// Bytes of all files.
     pub(super) total: u64,
     pub(super) files: usize,
-    /// Names of any kind met on the way.
+    /// Maximum directory entries of any kind.
     pub(super) entries: usize,
-    /// Folders within folders.
     pub(super) depth: usize,
 }
 
@@ -35,40 +32,37 @@ impl Default for ScanLimits {
     }
 }
 
-/// The files there are at this moment.
 #[derive(Debug, Default)]
-pub(super) struct Scan {
-    /// By their path as bytes, which is also their name in the index.
-    pub(super) files: BTreeMap<Vec<u8>, Found>,
-    /// The folders that were looked at, links in their own path resolved.
+pub(super) struct FolderScan {
+    /// Keyed by the path as bytes, which is also their name in the index.
+    pub(super) files: BTreeMap<Vec<u8>, ScannedFile>,
+    /// The folders that were scanned, with links in their own path resolved.
     pub(super) folders: Vec<PathBuf>,
-    /// Folders as configured that do not exist or can not be entered.
+    /// Configured folders that don't exist or can't be read.
     pub(super) missing: Vec<PathBuf>,
-    /// Files bigger than the limit.
     pub(super) too_large: usize,
     /// True if a limit on number, depth or total size left files out.
     pub(super) incomplete: bool,
 }
 
-/// One file, as the index compares it.
 #[derive(Debug)]
-pub(super) struct Found {
+pub(super) struct ScannedFile {
     pub(super) path: PathBuf,
-    /// Position in [`Scan::folders`].
+    /// Index into [`FolderScan::folders`].
     pub(super) folder: usize,
-    pub(super) stamp: Stamp,
+    pub(super) stamp: FileStamp,
 }
 
 /// Tells whether a file has changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Stamp {
+pub(super) struct FileStamp {
     /// Nanoseconds since 1970.
     pub(super) modified: i64,
     pub(super) size: u64,
 }
 
-impl Stamp {
-    pub(super) fn of(metadata: &fs::Metadata) -> Self {
+impl FileStamp {
+    pub(super) fn from_metadata(metadata: &fs::Metadata) -> Self {
         let modified = metadata.modified().unwrap_or(UNIX_EPOCH);
         Self {
             modified: nanos_since_1970(modified),
@@ -84,14 +78,14 @@ pub(super) fn nanos_since_1970(time: SystemTime) -> i64 {
     }
 }
 
-impl Scan {
-    /// Looks through the folders in their order; a file in two of them counts for the first.
+impl FolderScan {
+    /// Scans the folders in order; a file in two of them counts for the first.
     pub(super) fn new(
         folders: &[PathBuf],
         limits: ScanLimits,
-        watch: &Watch<'_>,
+        control: &TaskControl<'_>,
     ) -> Result<Self, DocumentsError> {
-        let mut walk = Walk {
+        let mut walk = FolderWalk {
             scan: Self::default(),
             limits,
             entries: 0,
@@ -100,9 +94,9 @@ impl Scan {
         for folder in folders {
             match fs::canonicalize(folder).and_then(|root| fs::read_dir(&root).map(|_| root)) {
                 Ok(root) if walk.scan.folders.contains(&root) => {}
-                Ok(root) => walk.tree(root, watch)?,
+                Ok(root) => walk.walk_tree(root, control)?,
                 Err(error) => {
-                    debug!(folder = %folder.display(), %error, "folder of documents is missing");
+                    debug!(folder = %folder.display(), %error, "a document folder is missing");
                     walk.scan.missing.push(folder.clone());
                 }
             }
@@ -111,30 +105,35 @@ impl Scan {
     }
 }
 
-struct Walk {
-    scan: Scan,
+struct FolderWalk {
+    scan: FolderScan,
     limits: ScanLimits,
     entries: usize,
     bytes: u64,
 }
 
-impl Walk {
-    fn tree(&mut self, root: PathBuf, watch: &Watch<'_>) -> Result<(), DocumentsError> {
+impl FolderWalk {
+    fn walk_tree(
+        &mut self,
+        root: PathBuf,
+        control: &TaskControl<'_>,
+    ) -> Result<(), DocumentsError> {
         let folder = self.scan.folders.len();
         let mut waiting = vec![(root.clone(), 0)];
         self.scan.folders.push(root);
         while let Some((path, depth)) = waiting.pop() {
-            watch.check()?;
-            for entry in self.entries(&path) {
+            control.check()?;
+            for entry in self.read_entries(&path) {
                 let Ok(kind) = entry.file_type() else {
                     continue;
                 };
                 if entry.file_name().as_encoded_bytes().starts_with(b".") {
                     continue;
                 }
-                // Links are neither: inside the folder their target is found by itself, outside it is not ours.
-                if kind.is_file() && is_text(&entry.path()) {
-                    self.file(folder, &entry);
+                // Links are skipped: inside the folder their target is found anyway,
+                // outside it isn't ours.
+                if kind.is_file() && has_text_name(&entry.path()) {
+                    self.add_file(folder, &entry);
                 } else if kind.is_dir() && depth < self.limits.depth {
                     waiting.push((entry.path(), depth + 1));
                 } else if kind.is_dir() {
@@ -145,13 +144,13 @@ impl Walk {
         Ok(())
     }
 
-    /// The entries of one folder by name, so that the limits leave out the same files every time.
-    fn entries(&mut self, folder: &Path) -> Vec<fs::DirEntry> {
+    // Sorted, so that the limits leave out the same files every time.
+    fn read_entries(&mut self, folder: &Path) -> Vec<fs::DirEntry> {
         let room = self.limits.entries - self.entries;
         let mut entries: Vec<_> = match fs::read_dir(folder) {
             Ok(entries) => entries.flatten().take(room + 1).collect(),
             Err(error) => {
-                debug!(folder = %folder.display(), %error, "folder can not be read");
+                debug!(folder = %folder.display(), %error, "can't read folder");
                 Vec::new()
             }
         };
@@ -164,12 +163,12 @@ impl Walk {
         entries
     }
 
-    fn file(&mut self, folder: usize, entry: &fs::DirEntry) {
-        // Gone since its folder was read: then it is not there.
+    fn add_file(&mut self, folder: usize, entry: &fs::DirEntry) {
+        // The file was deleted since its folder was read.
         let Ok(metadata) = entry.metadata() else {
             return;
         };
-        let (path, stamp) = (entry.path(), Stamp::of(&metadata));
+        let (path, stamp) = (entry.path(), FileStamp::from_metadata(&metadata));
         let key = path.as_os_str().as_encoded_bytes().to_vec();
         if self.scan.files.contains_key(&key) {
             return;
@@ -184,7 +183,7 @@ impl Walk {
             self.bytes += stamp.size;
             self.scan.files.insert(
                 key,
-                Found {
+                ScannedFile {
                     path,
                     folder,
                     stamp,
@@ -194,30 +193,19 @@ impl Walk {
     }
 }
 
-/// By its name: the kinds of text people write, and the files that go without an extension.
-fn is_text(path: &Path) -> bool {
-    const EXTENSIONS: [&str; 7] = ["md", "markdown", "txt", "text", "rst", "org", "adoc"];
-    const PLAIN_NAMES: [&str; 13] = [
-        "readme",
-        "authors",
-        "changelog",
-        "changes",
-        "contributing",
-        "copying",
-        "history",
-        "install",
-        "licence",
-        "license",
-        "news",
-        "notes",
-        "todo",
-    ];
+// By name only: the usual text formats, and common files without an extension.
+fn has_text_name(path: &Path) -> bool {
+    const EXTENSIONS: &str = "md markdown txt text rst org adoc";
+    const PLAIN_NAMES: &str = "readme authors changelog changes contributing copying history install \
+                               licence license news notes todo";
     let (known, part) = match path.extension() {
-        Some(extension) => (&EXTENSIONS[..], Some(extension)),
-        None => (&PLAIN_NAMES[..], path.file_name()),
+        Some(extension) => (EXTENSIONS, Some(extension)),
+        None => (PLAIN_NAMES, path.file_name()),
     };
-    part.and_then(|part| part.to_str())
-        .is_some_and(|part| known.iter().any(|known| part.eq_ignore_ascii_case(known)))
+    part.and_then(|part| part.to_str()).is_some_and(|part| {
+        let mut known = known.split_whitespace();
+        known.any(|known| part.eq_ignore_ascii_case(known))
+    })
 }
 
 #[cfg(test)]

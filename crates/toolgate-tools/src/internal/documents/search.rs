@@ -1,25 +1,23 @@
-//! Asks the index.
+//! Queries the index, and makes snippets of the best documents.
 
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::DocumentsError;
-use super::scan::Scan;
-use super::text::{self, HIT_END, HIT_START};
+use super::page_text::{self, HIT_END, HIT_START};
+use super::scan::FolderScan;
 
-/// FTS5's own ranking, lower is better. A hit in the title or in the path says more than one in the text.
+// FTS5's own ranking, lower is better. A hit in the title or path says more than one in the text.
 const RANK: &str = "bm25(pages, 5.0, 2.0, 1.0)";
 const SNIPPET_WORDS: u32 = 32;
 
 #[derive(Debug, Default)]
-pub(super) struct Hits {
-    /// The best ones, best first.
-    pub(super) best: Vec<Hit>,
-    /// How many there are in all.
+pub(super) struct DocumentHits {
+    pub(super) best: Vec<DocumentHit>,
     pub(super) total: usize,
 }
 
 #[derive(Debug)]
-pub(super) struct Hit {
+pub(super) struct DocumentHit {
     pub(super) file: String,
     pub(super) title: String,
     pub(super) snippet: String,
@@ -27,19 +25,20 @@ pub(super) struct Hit {
     pub(super) score: f64,
 }
 
-/// Documents of the scan that match. The index may hold others: of another process, or of a folder that is missing now.
+// The index may also hold documents of another process, or of a folder that is missing now, so only
+// those of the scan count.
 pub(super) fn search(
     connection: &Connection,
-    scan: &Scan,
+    scan: &FolderScan,
     expression: &str,
     max_results: usize,
-) -> Result<Hits, DocumentsError> {
+) -> Result<DocumentHits, DocumentsError> {
     let mut statement = connection.prepare_cached(&format!(
         "SELECT files.path, pages.rowid, {RANK} AS score FROM pages JOIN files ON files.id = pages.rowid
          WHERE pages MATCH ?1 ORDER BY score, files.path"
     ))?;
     let mut rows = statement.query([expression])?;
-    let mut hits = Hits::default();
+    let mut hits = DocumentHits::default();
     let mut best_rank = None;
     while let Some(row) = rows.next()? {
         let key: Vec<u8> = row.get(0)?;
@@ -53,8 +52,8 @@ pub(super) fn search(
         let (id, rank): (i64, f64) = (row.get(1)?, row.get(2)?);
         if let Some((title, snippet)) = excerpt(connection, id, expression)? {
             let score = rank / *best_rank.get_or_insert(rank);
-            hits.best.push(Hit {
-                file: text::display(&found.path),
+            hits.best.push(DocumentHit {
+                file: page_text::display(&found.path),
                 title,
                 snippet,
                 score: rounded(score),
@@ -64,7 +63,7 @@ pub(super) fn search(
     Ok(hits)
 }
 
-/// Only for the documents that are shown: making a snippet reads the whole text.
+// Only for documents that are shown, because making a snippet reads the whole text.
 fn excerpt(
     connection: &Connection,
     id: i64,
@@ -78,10 +77,10 @@ fn excerpt(
             Ok((row.get(0)?, row.get::<_, String>(1)?))
         })
         .optional()?;
-    Ok(row.map(|(title, marked)| (title, text::snippet(&marked))))
+    Ok(row.map(|(title, marked)| (title, page_text::snippet(&marked))))
 }
 
-/// Bounded and free of the noise of binary fractions; a model reads it.
+// Rounded, because a model reads it.
 fn rounded(score: f64) -> f64 {
     if score.is_finite() {
         (score * 1000.0).round() / 1000.0

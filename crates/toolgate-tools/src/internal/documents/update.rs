@@ -1,4 +1,4 @@
-//! Brings the index up to what is on the disk: reads what is new or changed, drops what is gone.
+//! Updates the index: reads what is new or changed, and drops what is gone.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -9,68 +9,65 @@ use std::time::{Duration, SystemTime};
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 use tracing::{debug, info};
 
-use super::scan::{Found, Scan, Stamp, nanos_since_1970};
-use super::text::{self, Page};
-use super::{DocumentsError, Watch};
+use super::page_text::{self, PageText};
+use super::scan::{FileStamp, FolderScan, ScannedFile, nanos_since_1970};
+use super::{DocumentsError, TaskControl};
 
-/// A batch is written in one transaction, which other processes wait for, and is in memory until then.
+// Each batch is one transaction, which other processes wait for, and stays in memory until then.
 const BATCH_FILES: usize = 256;
 const BATCH_BYTES: u64 = 16 << 20;
-/// The coarsest clock of a file system. A file younger than this could change again without a new time.
+// The coarsest clock of a file system. A file younger than this could change again
+// without a new timestamp.
 const CLOCK_STEP: Duration = Duration::from_secs(2);
-/// Seconds after which the use of a folder is noted again, and after which one is forgotten that nobody uses.
+// In seconds: how often the use of a folder is recorded, and when an unused one is dropped.
 const NOTE_USE_AFTER: i64 = 24 * 3600;
 const FORGET_AFTER: i64 = 30 * 24 * 3600;
 
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Update {
-    /// Files read because they were new or changed, or too young to tell.
+pub(super) struct IndexUpdate {
+    /// Files read because they were new, changed, or too young to tell.
     pub(super) read: usize,
-    /// Files whose text in the index was replaced.
+    /// Files whose text was replaced in the index.
     pub(super) written: usize,
-    /// Files that are gone.
     pub(super) removed: usize,
-    /// Files that hold no text.
     pub(super) binary: usize,
-    /// Files that could not be read.
     pub(super) unreadable: usize,
 }
 
-/// A file as the index knows it.
-struct Known {
+struct IndexedFile {
     id: i64,
     folder: i64,
-    /// `None` if the file was too young to be sure of its time.
-    stamp: Option<Stamp>,
+    // `None` if the file was too young to trust its timestamp.
+    stamp: Option<FileStamp>,
     is_text: bool,
 }
 
-struct Fresh<'a> {
+struct FreshFile<'a> {
     key: &'a [u8],
-    found: &'a Found,
-    stamp: Stamp,
-    /// False if the file could change without a new time.
+    found: &'a ScannedFile,
+    stamp: FileStamp,
+    // False if the file could still change without a new timestamp.
     is_settled: bool,
     /// `None` for a binary file.
-    page: Option<Page>,
+    page: Option<PageText>,
 }
 
-type Stale<'a> = (&'a Vec<u8>, &'a Found);
+type StaleFile<'a> = (&'a Vec<u8>, &'a ScannedFile);
 
-/// Makes the index hold exactly the files of the scan, in steps that are each kept if a later one is cancelled.
+/// Makes the index match the scan. Each batch is kept even if a later one is cancelled.
 pub(super) fn update(
     connection: &mut Connection,
-    scan: &Scan,
-    watch: &Watch<'_>,
-) -> Result<Update, DocumentsError> {
+    scan: &FolderScan,
+    control: &TaskControl<'_>,
+) -> Result<IndexUpdate, DocumentsError> {
     let folders = folder_ids(connection, scan)?;
     let known = known_files(connection)?;
-    let mut update = Update {
+    let mut update = IndexUpdate {
         removed: remove_gone(connection, scan, &folders, &known)?,
-        ..Update::default()
+        ..IndexUpdate::default()
     };
 
-    let is_current = |(key, found): &Stale<'_>| {
+    let is_current = |(key, found): &StaleFile<'_>| {
         known
             .get(*key)
             .is_some_and(|known| known.stamp == Some(found.stamp))
@@ -84,9 +81,9 @@ pub(super) fn update(
     let mut rest = stale.as_slice();
     while !rest.is_empty() {
         let batch;
-        (batch, rest) = read_batch(rest, watch, &mut update)?;
+        (batch, rest) = read_batch(rest, control, &mut update)?;
         write_batch(connection, &batch, scan, &folders, &mut update)?;
-        (watch.report)(stale.len() - rest.len(), stale.len());
+        (control.report)(stale.len() - rest.len(), stale.len());
     }
     if update.written + update.removed > 0 {
         info!(
@@ -99,8 +96,9 @@ pub(super) fn update(
     Ok(update)
 }
 
-/// The ids of the scan's folders, in its order. Writes nothing as long as they are known and noted as used.
-fn folder_ids(connection: &mut Connection, scan: &Scan) -> Result<Vec<i64>, DocumentsError> {
+// Writes only if a folder is new or its use is due to be recorded, because writers
+// wait for each other.
+fn folder_ids(connection: &mut Connection, scan: &FolderScan) -> Result<Vec<i64>, DocumentsError> {
     let now = nanos_since_1970(SystemTime::now()) / 1_000_000_000;
     let mut ids = Vec::with_capacity(scan.folders.len());
     for folder in &scan.folders {
@@ -113,14 +111,14 @@ fn folder_ids(connection: &mut Connection, scan: &Scan) -> Result<Vec<i64>, Docu
         drop(noted);
         ids.push(match id {
             Some(id) => id,
-            None => note_use(connection, path, now)?,
+            None => record_use(connection, path, now)?,
         });
     }
     Ok(ids)
 }
 
-/// Also the moment to forget folders that left the configuration long ago.
-fn note_use(connection: &mut Connection, folder: &[u8], now: i64) -> Result<i64, DocumentsError> {
+// Also drops folders that left the configuration long ago.
+fn record_use(connection: &mut Connection, folder: &[u8], now: i64) -> Result<i64, DocumentsError> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let id = transaction.query_row(
         "INSERT INTO folders (path, used) VALUES (?1, ?2) ON CONFLICT (path) DO UPDATE SET used = ?2 RETURNING id",
@@ -141,18 +139,18 @@ fn note_use(connection: &mut Connection, folder: &[u8], now: i64) -> Result<i64,
     Ok(id)
 }
 
-fn known_files(connection: &Connection) -> Result<HashMap<Vec<u8>, Known>, DocumentsError> {
+fn known_files(connection: &Connection) -> Result<HashMap<Vec<u8>, IndexedFile>, DocumentsError> {
     let mut statement =
         connection.prepare_cached("SELECT path, id, folder, modified, size, is_text FROM files")?;
     let rows = statement.query_map([], |row| {
         let (modified, size): (Option<i64>, i64) = (row.get(3)?, row.get(4)?);
-        let stamp = modified.map(|modified| Stamp {
+        let stamp = modified.map(|modified| FileStamp {
             modified,
             size: size.unsigned_abs(),
         });
         Ok((
             row.get(0)?,
-            Known {
+            IndexedFile {
                 id: row.get(1)?,
                 folder: row.get(2)?,
                 stamp,
@@ -163,14 +161,15 @@ fn known_files(connection: &Connection) -> Result<HashMap<Vec<u8>, Known>, Docum
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
-/// Another process may keep folders of its own in the same index: those are not ours to judge, nor are missing ones.
+// Another process may keep its own folders in the same index: those aren't ours to drop,
+// nor are missing ones.
 fn remove_gone(
     connection: &mut Connection,
-    scan: &Scan,
+    scan: &FolderScan,
     folders: &[i64],
-    known: &HashMap<Vec<u8>, Known>,
+    known: &HashMap<Vec<u8>, IndexedFile>,
 ) -> Result<usize, DocumentsError> {
-    let is_gone = |key: &Vec<u8>, known: &Known| {
+    let is_gone = |key: &Vec<u8>, known: &IndexedFile| {
         folders.contains(&known.folder) && !scan.files.contains_key(key)
     };
     let gone: Vec<i64> = known
@@ -194,26 +193,27 @@ fn remove_gone(
     Ok(gone.len())
 }
 
-/// Reads the next files before the transaction begins, so that a slow disk holds up no other process. Returns the rest.
+// Reads before the transaction begins, so that a slow disk doesn't hold up other
+// processes. Returns the rest.
 fn read_batch<'a, 'b>(
-    stale: &'b [Stale<'a>],
-    watch: &Watch<'_>,
-    update: &mut Update,
-) -> Result<(Vec<Fresh<'a>>, &'b [Stale<'a>]), DocumentsError> {
+    stale: &'b [StaleFile<'a>],
+    control: &TaskControl<'_>,
+    update: &mut IndexUpdate,
+) -> Result<(Vec<FreshFile<'a>>, &'b [StaleFile<'a>]), DocumentsError> {
     let (mut batch, mut bytes, mut taken) = (Vec::new(), 0, 0);
     for &(key, found) in stale.iter().take(BATCH_FILES) {
         if bytes >= BATCH_BYTES {
             break;
         }
-        watch.check()?;
+        control.check()?;
         taken += 1;
-        match read(key, found) {
+        match read_file(key, found) {
             Ok(fresh) => {
                 bytes += fresh.stamp.size;
                 batch.push(fresh);
             }
             Err(error) => {
-                debug!(file = %found.path.display(), %error, "document can not be read");
+                debug!(file = %found.path.display(), %error, "can't read document");
                 update.unreadable += 1;
             }
         }
@@ -222,33 +222,35 @@ fn read_batch<'a, 'b>(
     Ok((batch, &stale[taken..]))
 }
 
-fn read<'a>(key: &'a [u8], found: &'a Found) -> io::Result<Fresh<'a>> {
+fn read_file<'a>(key: &'a [u8], found: &'a ScannedFile) -> io::Result<FreshFile<'a>> {
     let file = File::open(&found.path)?;
-    // The time from before reading: if the file changes meanwhile, the next scan sees another one.
+    // The timestamp from before reading: if the file changes meanwhile, the next
+    // scan sees another one.
     let metadata = file.metadata()?;
-    let stamp = Stamp::of(&metadata);
+    let stamp = FileStamp::from_metadata(&metadata);
     let age = SystemTime::now()
         .duration_since(metadata.modified()?)
         .unwrap_or_default();
     let mut bytes = Vec::new();
-    // Not past the size of the scan, which is within the limit; a file that has grown since is read again next time.
+    // No more than the size in the scan, which is within the limit. A file that has grown since is
+    // read again next time.
     file.take(found.stamp.size).read_to_end(&mut bytes)?;
     let is_settled = age > CLOCK_STEP && stamp == found.stamp;
-    Ok(Fresh {
+    Ok(FreshFile {
         key,
         found,
         stamp,
         is_settled,
-        page: Page::new(&found.path, &bytes),
+        page: PageText::new(&found.path, &bytes),
     })
 }
 
 fn write_batch(
     connection: &mut Connection,
-    batch: &[Fresh<'_>],
-    scan: &Scan,
+    batch: &[FreshFile<'_>],
+    scan: &FolderScan,
     folders: &[i64],
-    update: &mut Update,
+    update: &mut IndexUpdate,
 ) -> Result<(), DocumentsError> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     for fresh in batch {
@@ -260,7 +262,7 @@ fn write_batch(
                 .execute([id])?;
             continue;
         };
-        if write_page(&transaction, id, page, &relative(fresh, scan))? {
+        if write_page(&transaction, id, page, &relative_path(fresh, scan))? {
             update.written += 1;
         }
     }
@@ -269,7 +271,7 @@ fn write_batch(
 
 fn write_file(
     transaction: &Transaction<'_>,
-    fresh: &Fresh<'_>,
+    fresh: &FreshFile<'_>,
     folder: i64,
 ) -> Result<i64, rusqlite::Error> {
     let modified = fresh.is_settled.then_some(fresh.stamp.modified);
@@ -284,11 +286,12 @@ fn write_file(
     )
 }
 
-/// False if the index holds this very text already: the file was only touched, or another process was quicker.
+/// Returns false if the index has the same text already: the file was only touched, or
+/// another process was quicker.
 fn write_page(
     transaction: &Transaction<'_>,
     id: i64,
-    page: &Page,
+    page: &PageText,
     path: &str,
 ) -> Result<bool, rusqlite::Error> {
     let mut same = transaction.prepare_cached(
@@ -303,10 +306,10 @@ fn write_page(
     Ok(true)
 }
 
-/// The path within its folder: its words are searched too.
-fn relative(fresh: &Fresh<'_>, scan: &Scan) -> String {
+/// The path within its folder; its words are searched too.
+fn relative_path(fresh: &FreshFile<'_>, scan: &FolderScan) -> String {
     let path: &Path = &fresh.found.path;
-    text::display(
+    page_text::display(
         path.strip_prefix(&scan.folders[fresh.found.folder])
             .unwrap_or(path),
     )

@@ -5,16 +5,8 @@ use proptest::prelude::*;
 use super::*;
 use crate::audio::level;
 
-fn format(rate: u32, width: u16, channels: u16) -> Format {
-    Format {
-        rate,
-        width,
-        channels,
-    }
-}
-
 /// A second of a tone at half of full scale, the same on all channels.
-fn tone(frequency: f64, format: Format) -> Vec<u8> {
+fn tone(frequency: f64, format: AudioFormat) -> Vec<u8> {
     let mut bytes = Vec::new();
     for index in 0..format.rate {
         let phase = TAU * frequency * f64::from(index) / f64::from(format.rate);
@@ -26,13 +18,13 @@ fn tone(frequency: f64, format: Format) -> Vec<u8> {
     bytes
 }
 
-fn convert(format: Format, bytes: &[u8], piece: usize) -> Vec<i16> {
-    let mut to_heard = ToHeard::new(format).unwrap();
+fn convert(format: AudioFormat, bytes: &[u8], piece: usize) -> Vec<i16> {
+    let mut converter = CaptureConverter::new(format).unwrap();
     let mut heard = Vec::new();
     for bytes in bytes.chunks(piece) {
-        heard.extend(to_heard.convert(bytes));
+        heard.extend(converter.convert(bytes));
     }
-    heard.extend(to_heard.finish());
+    heard.extend(converter.finish());
     heard
 }
 
@@ -61,7 +53,7 @@ fn a_tone_of_speech_comes_through_in_every_format() {
         (48_000, 4, 8),
         (192_000, 3, 1),
     ] {
-        let format = format(rate, width, channels);
+        let format = AudioFormat::new(rate, width, channels);
         for frequency in [200.0, 1_000.0, 3_000.0] {
             let heard = convert(format, &tone(frequency, format), 4_096);
             assert_eq!(heard.len(), 16_000, "{format:?}");
@@ -82,7 +74,7 @@ fn what_is_above_speech_is_not_heard_as_something_else() {
         (48_000, 15_000.0),
         (192_000, 40_000.0),
     ] {
-        let format = format(rate, 2, 1);
+        let format = AudioFormat::new(rate, 2, 1);
         let heard = convert(format, &tone(frequency, format), 4_096);
         // The tone itself would have a level near 1.
         let quiet = level(&heard[800..15_200]);
@@ -93,7 +85,7 @@ fn what_is_above_speech_is_not_heard_as_something_else() {
 #[test]
 fn sound_keeps_its_place_in_time() {
     for rate in [8_000, 44_100, 48_000] {
-        let format = format(rate, 2, 1);
+        let format = AudioFormat::new(rate, 2, 1);
         let mut bytes = vec![0; rate as usize];
         bytes.extend(tone(1_000.0, format));
         let heard = convert(format, &bytes, 999);
@@ -113,7 +105,7 @@ fn what_is_right_already_is_not_touched() {
         .iter()
         .flat_map(|sample| sample.to_le_bytes())
         .collect();
-    assert_eq!(convert(Format::HEARD, &bytes, 3), samples);
+    assert_eq!(convert(AudioFormat::CAPTURE, &bytes, 3), samples);
 }
 
 #[test]
@@ -122,22 +114,25 @@ fn channels_are_heard_together() {
         .iter()
         .flat_map(|sample| sample.to_le_bytes())
         .collect();
-    assert_eq!(convert(format(RATE, 2, 2), &bytes, 1), [2_000, 0]);
+    assert_eq!(convert(AudioFormat::new(RATE, 2, 2), &bytes, 1), [2_000, 0]);
 }
 
 #[test]
 fn half_a_frame_at_the_end_is_forgotten() {
     assert_eq!(
-        convert(format(RATE, 2, 2), &[1, 0, 1, 0, 9, 9, 9], 100),
+        convert(AudioFormat::new(RATE, 2, 2), &[1, 0, 1, 0, 9, 9, 9], 100),
         [1]
     );
-    assert_eq!(convert(format(48_000, 2, 1), &[1], 100), Vec::<i16>::new());
+    assert_eq!(
+        convert(AudioFormat::new(48_000, 2, 1), &[1], 100),
+        Vec::<i16>::new()
+    );
 }
 
 #[test]
 fn a_format_nobody_could_play_is_refused() {
-    let problem = ToHeard::new(format(16_000, 2, 0)).err();
-    assert_eq!(problem, Some(FormatError::Channels(0)));
+    let problem = CaptureConverter::new(AudioFormat::new(16_000, 2, 0)).err();
+    assert_eq!(problem, Some(AudioFormatError::Channels(0)));
 }
 
 proptest! {
@@ -150,7 +145,7 @@ proptest! {
         channels in 1..=3_u16,
         piece in 1..700_usize,
     ) {
-        let format = format(rate, width, channels);
+        let format = AudioFormat::new(rate, width, channels);
         let whole = convert(format, &bytes, usize::MAX);
         prop_assert_eq!(&convert(format, &bytes, piece), &whole);
         let frames = bytes.len() / format.frame_bytes();

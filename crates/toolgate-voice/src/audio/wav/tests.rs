@@ -41,8 +41,8 @@ fn raw(kind: u16, channels: u16, rate: u32, block: u16, bits: u16, length: u32) 
     bytes
 }
 
-/// All sound of it, fed in pieces of this size.
-fn read(wav: &[u8], piece: usize) -> Result<(Option<Format>, Vec<u8>), WavError> {
+/// All of its sound, fed in pieces of this size.
+fn read(wav: &[u8], piece: usize) -> Result<(Option<AudioFormat>, Vec<u8>), WavError> {
     let mut stream = WavStream::default();
     let mut sound = Vec::new();
     for bytes in wav.chunks(piece) {
@@ -123,7 +123,7 @@ fn notes_before_the_sound_are_passed_over() {
 #[test]
 fn what_is_no_wav_is_refused_in_words() {
     let unsupported = Err(WavError::Unsupported);
-    let not = |why: &str| Err(WavError::NotWav(why.to_owned()));
+    let not = |why: &'static str| Err(WavError::NotWav(why));
     let mut headless = b"RIFF\0\0\0\0WAVEdata\x04\0\0\0".to_vec();
     headless.extend([0; 4]);
     let mut short = b"RIFF\0\0\0\0WAVEfmt \x04\0\0\0".to_vec();
@@ -134,13 +134,13 @@ fn what_is_no_wav_is_refused_in_words() {
         (
             "text",
             b"hello, world".to_vec(),
-            not("it does not begin as one"),
+            not("it has no RIFF header"),
         ),
-        ("one byte", b"x".to_vec(), not("it does not begin as one")),
+        ("one byte", b"x".to_vec(), not("it has no RIFF header")),
         (
             "avi",
             b"RIFF\0\0\0\0AVI ".to_vec(),
-            not("it does not begin as one"),
+            not("it has no RIFF header"),
         ),
         ("ADPCM", raw(2, 1, 16_000, 2, 16, 4), unsupported.clone()),
         ("12 bits", raw(1, 1, 16_000, 2, 12, 4), unsupported.clone()),
@@ -153,12 +153,12 @@ fn what_is_no_wav_is_refused_in_words() {
         (
             "no rate",
             raw(1, 1, 0, 2, 16, 4),
-            Err(FormatError::Rate(0).into()),
+            Err(AudioFormatError::Rate(0).into()),
         ),
         (
             "no channel",
             raw(1, 0, 8_000, 0, 16, 4),
-            Err(FormatError::Channels(0).into()),
+            Err(AudioFormatError::Channels(0).into()),
         ),
         (
             "no format",

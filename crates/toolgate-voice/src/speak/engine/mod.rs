@@ -1,26 +1,29 @@
-//! What makes speech of text.
+//! Speech engines: programs and Wyoming services.
 
 use std::sync::Arc;
 
-use super::{NoSpeech, Synthesize};
+use super::{NoSpeech, SpeechSynthesizer};
 use crate::EngineError;
-use crate::wyoming::Address;
+use crate::wyoming::WyomingAddress;
 
-mod command;
-mod dialect;
-mod service;
+mod command_lines;
+mod command_tts;
+mod wyoming_tts;
 
-pub(crate) use command::CommandTts;
-pub(crate) use service::WyomingTts;
+pub(crate) use command_tts::CommandTts;
+pub(crate) use wyoming_tts::WyomingTts;
 
-/// The engine that the setting `tts` names: an address, a program, a command, or `none`. Empty, it is the first program that this
-/// machine has. An empty `voice` is the engine's usual one.
-pub(crate) fn engine(setting: &str, voice: &str) -> Result<Arc<dyn Synthesize>, EngineError> {
+/// Builds the engine of the setting `tts`: an address, a program, a command, or `none`. An empty
+/// setting picks an installed program, an empty `voice` the engine's default voice.
+pub(crate) fn engine(
+    setting: &str,
+    voice: &str,
+) -> Result<Arc<dyn SpeechSynthesizer>, EngineError> {
     Ok(match setting.trim() {
         "" => Arc::new(CommandTts::probe(voice)?),
         "none" => Arc::new(NoSpeech),
         address if address.contains("://") => {
-            let address: Address = address
+            let address: WyomingAddress = address
                 .parse()
                 .map_err(|error| EngineError::program("tts", format!("{error}")))?;
             Arc::new(WyomingTts::new(address, voice))
@@ -40,7 +43,11 @@ mod tests {
             ("tcp://127.0.0.1:10200", "", None),
             ("flite", "slt", None),
             ("my-engine --wav", "", None),
-            ("my 'engine", "", Some("my 'engine: a quote is not closed")),
+            (
+                "my 'engine",
+                "",
+                Some("my 'engine: it has an unclosed quote"),
+            ),
         ] {
             let problem = engine(setting, voice).err().map(|error| error.to_string());
             assert_eq!(problem.as_deref(), expected, "{setting}");

@@ -1,49 +1,42 @@
-//! Where sound is played.
+//! Outputs that play sound.
 
 use std::sync::Arc;
 
-use toolgate_net::command_words;
+use toolgate_net::split_command;
 
 use crate::EngineError;
-use crate::hear::SatelliteLink;
-use crate::wyoming::Address;
+use crate::wyoming::WyomingAddress;
 
-use super::{NoOutput, Output};
+use super::{AudioOutput, NoOutput};
 
-mod file;
-mod program;
+mod player_program;
 mod satellite;
-mod service;
+mod wav_file;
+mod wyoming_snd;
 
-pub(crate) use file::WavFile;
-pub(crate) use program::Program;
-pub(crate) use service::WyomingSnd;
+pub(crate) use player_program::PlayerProgram;
+pub(crate) use wav_file::WavFile;
+pub(crate) use wyoming_snd::WyomingSnd;
 
-/// The output that the setting `output` names: an address, a file that ends in `.wav`, a program, a command, or `none`. Empty, it
-/// is the satellite if one is heard, else the first program that this machine has.
-pub(crate) fn output(
-    setting: &str,
-    satellite: Option<SatelliteLink>,
-) -> Result<Arc<dyn Output>, EngineError> {
+/// Builds the output of the setting `output`: an address, a `.wav` file, a program, a command, or
+/// `none`. An empty setting picks an installed program.
+pub(crate) fn output(setting: &str) -> Result<Arc<dyn AudioOutput>, EngineError> {
     let problem = |why: String| EngineError::program("output", why);
     Ok(match setting.trim() {
-        "" => match satellite {
-            Some(link) => Arc::new(link),
-            None => Arc::new(Program::probe()?),
-        },
+        "" => Arc::new(PlayerProgram::probe()?),
         "none" => Arc::new(NoOutput),
         address if address.contains("://") => {
-            let address: Address = address
+            let address: WyomingAddress = address
                 .parse()
                 .map_err(|error| problem(format!("{error}")))?;
             Arc::new(WyomingSnd::new(address))
         }
         command => {
-            let words = command_words(command)
-                .ok_or_else(|| problem("a quote is not closed".to_owned()))?;
+            let words = split_command(command)
+                .ok_or_else(|| problem("it has an unclosed quote".to_owned()))?;
             match words.as_slice() {
                 [file] if file.ends_with(".wav") => Arc::new(WavFile::new(file)),
-                _ => Arc::new(Program::new(words)),
+                _ => Arc::new(PlayerProgram::new(words)),
             }
         }
     })
@@ -61,12 +54,12 @@ mod tests {
             ("answers.wav", None),
             ("aplay", None),
             ("aplay -D 'my device'", None),
-            ("play 'this", Some("output: a quote is not closed")),
+            ("play 'this", Some("output: it has an unclosed quote")),
         ] {
-            let problem = output(setting, None).err().map(|error| error.to_string());
+            let problem = output(setting).err().map(|error| error.to_string());
             assert_eq!(problem.as_deref(), expected, "{setting}");
         }
-        let problem = output("tcp://nowhere", None).err().unwrap().to_string();
+        let problem = output("tcp://nowhere").err().unwrap().to_string();
         assert!(problem.starts_with("output: "), "{problem}");
     }
 }

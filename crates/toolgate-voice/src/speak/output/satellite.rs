@@ -1,4 +1,4 @@
-//! Back to the satellite that was heard.
+//! Plays through the satellite that the request came from.
 
 use std::time::Duration;
 
@@ -6,47 +6,43 @@ use bytes::Bytes;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 
-use super::service::LEAD;
+use super::wyoming_snd::LEAD;
 use crate::EngineError;
-use crate::audio::Format;
-use crate::hear::SatelliteLink;
-use crate::speak::pace::Pace;
-use crate::speak::{Output, Playing};
-use crate::wyoming::Event;
+use crate::audio::AudioFormat;
+use crate::capture::SatelliteLink;
+use crate::speak::pace::PlaybackPace;
+use crate::speak::{AudioOutput, AudioPlayback, OpenedPlayback};
+use crate::wyoming::WyomingEvent;
 
-/// How long a satellite may take to say that all was played after it must have been. Many never say so, and nobody is heard while
-/// they are waited for.
+// Many satellites never confirm that they played everything, and requests are blocked meanwhile. So
+// the wait is short.
 const GRACE: Duration = Duration::from_millis(500);
 
-impl Output for SatelliteLink {
-    fn begin(&self, format: Format) -> BoxFuture<'_, Result<Box<dyn Playing>, EngineError>> {
+impl AudioOutput for SatelliteLink {
+    fn begin(&self, format: AudioFormat) -> BoxFuture<'_, OpenedPlayback> {
         async move {
-            let start = Event::AudioStart {
-                format,
-                timestamp: None,
-            };
-            self.send(start).await?;
-            Ok(Box::new(Sending {
+            self.send(WyomingEvent::audio_start(format)).await?;
+            Ok(Box::new(SatellitePlayback {
                 link: self.clone(),
                 format,
-                pace: Pace::new(LEAD),
-            }) as Box<dyn Playing>)
+                pace: PlaybackPace::new(LEAD),
+            }) as Box<dyn AudioPlayback>)
         }
         .boxed()
     }
 }
 
-struct Sending {
+struct SatellitePlayback {
     link: SatelliteLink,
-    format: Format,
-    pace: Pace,
+    format: AudioFormat,
+    pace: PlaybackPace,
 }
 
-impl Playing for Sending {
+impl AudioPlayback for SatellitePlayback {
     fn play(&mut self, bytes: Bytes) -> BoxFuture<'_, Result<(), EngineError>> {
         let length = self.format.duration(bytes.len());
-        let sending = self.link.send(Event::chunk(self.format, bytes));
-        self.pace.give(length, sending).boxed()
+        let chunk = WyomingEvent::audio_chunk(self.format, bytes);
+        self.pace.send(length, self.link.send(chunk)).boxed()
     }
 
     fn heard(&self) -> Duration {
@@ -55,7 +51,7 @@ impl Playing for Sending {
 
     fn end(&mut self) -> BoxFuture<'_, Result<(), EngineError>> {
         async move {
-            // Whether it says so or not, by then it was heard.
+            // With or without a confirmation, it has been played by then.
             self.link.finish(self.pace.unheard() + GRACE).await?;
             tokio::time::sleep(self.pace.unheard()).await;
             Ok(())
@@ -65,8 +61,8 @@ impl Playing for Sending {
 
     fn stop(&mut self) -> BoxFuture<'_, ()> {
         async move {
-            let stop = Event::AudioStop { timestamp: None };
-            // A satellite that is lost is silent.
+            let stop = WyomingEvent::AudioStop { timestamp: None };
+            // A lost satellite is silent anyway.
             let _sent = self.link.send(stop).await.is_ok();
         }
         .boxed()
@@ -80,14 +76,10 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn a_satellite_that_never_says_that_it_played_holds_nobody_up() {
+    async fn a_satellite_without_confirmation_does_not_block() {
         let (link, mut outgoing, _playing) = SatelliteLink::new("tcp://kitchen:10700");
         let taking = tokio::spawn(async move { while outgoing.next().await.is_some() {} });
-        let format = Format {
-            rate: 16_000,
-            width: 2,
-            channels: 1,
-        };
+        let format = AudioFormat::CAPTURE;
         let begun = Instant::now();
         let mut playing = link.begin(format).await.unwrap();
         playing.play(vec![0; 32_000].into()).await.unwrap();

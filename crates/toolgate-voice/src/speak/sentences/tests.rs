@@ -1,18 +1,18 @@
-//! Where answers are cut, however they come.
+//! Where answers are cut, however they arrive.
 
 use proptest::prelude::*;
 
 use super::*;
 
-/// The pieces of a text that comes letter by letter, and the rest.
+/// The pieces of a text that arrives letter by letter.
 fn pieces(text: &str) -> Vec<String> {
-    let mut sentences = Sentences::default();
+    let mut sentences = SentenceSplitter::default();
     let mut letter = [0; 4];
-    let mut pieces: Vec<Piece> = text
+    let mut pieces: Vec<AnswerPiece> = text
         .chars()
         .flat_map(|next| sentences.push(next.encode_utf8(&mut letter)))
         .collect();
-    pieces.extend(sentences.rest());
+    pieces.extend(sentences.finish_round());
     pieces.into_iter().map(|piece| piece.words).collect()
 }
 
@@ -78,17 +78,17 @@ fn the_first_piece_is_a_clause_and_later_ones_are_sentences() {
 
 #[test]
 fn a_new_round_begins_with_a_clause_again() {
-    let mut sentences = Sentences::default();
+    let mut sentences = SentenceSplitter::default();
     assert_eq!(sentences.push("Let me look. ").len(), 0);
-    assert_eq!(sentences.rest().unwrap().words, "Let me look. ");
-    assert_eq!(sentences.rest(), None);
+    assert_eq!(sentences.finish_round().unwrap().words, "Let me look. ");
+    assert_eq!(sentences.finish_round(), None);
     let first = sentences.push("I have found the kitchen light, and");
     assert_eq!(first[0].words, "I have found the kitchen light, ");
 }
 
 #[test]
 fn what_is_cleared_is_forgotten() {
-    let mut sentences = Sentences::default();
+    let mut sentences = SentenceSplitter::default();
     sentences.push("```\ncode and a half");
     sentences.clear();
     let pieces = sentences.push("Hello there. Yes");
@@ -120,13 +120,13 @@ fn code_is_told_from_words() {
         ("``", vec!["``"]),
         ("```", vec!["!```"]),
     ] {
-        let mut sentences = Sentences::default();
+        let mut sentences = SentenceSplitter::default();
         let mut letter = [0; 4];
-        let mut pieces: Vec<Piece> = text
+        let mut pieces: Vec<AnswerPiece> = text
             .chars()
             .flat_map(|next| sentences.push(next.encode_utf8(&mut letter)))
             .collect();
-        pieces.extend(sentences.rest());
+        pieces.extend(sentences.finish_round());
         let found: Vec<String> = pieces
             .iter()
             .map(|piece| format!("{}{}", if piece.code { "!" } else { "" }, piece.words))
@@ -143,14 +143,14 @@ fn what_never_ends_is_cut_after_a_word() {
         found.len() > 1
             && found
                 .iter()
-                .all(|piece| piece.chars().count() <= LONGEST && piece.ends_with(' '))
+                .all(|piece| piece.chars().count() <= MAX_PIECE_BYTES && piece.ends_with(' '))
     );
     let one_word = "é".repeat(1000);
     assert_eq!(pieces(&one_word).concat(), one_word);
     assert!(
         pieces(&one_word)
             .iter()
-            .all(|piece| piece.chars().count() <= LONGEST)
+            .all(|piece| piece.chars().count() <= MAX_PIECE_BYTES)
     );
 }
 
@@ -159,13 +159,13 @@ fn a_flood_at_once_takes_no_time() {
     for seed in [".", "a. ", "p.m. A", "\n", "``", "```\n", ",", "é", "1. "] {
         let text = seed.repeat((1 << 18) / seed.len());
         let began = tokio::time::Instant::now();
-        let mut sentences = Sentences::default();
+        let mut sentences = SentenceSplitter::default();
         let mut found: String = sentences
             .push(&text)
             .into_iter()
             .map(|piece| piece.words)
             .collect();
-        found.extend(sentences.rest().map(|piece| piece.words));
+        found.extend(sentences.finish_round().map(|piece| piece.words));
         assert!(found == text, "{seed:?} loses words");
         assert!(
             began.elapsed().as_secs() < 20,
@@ -180,7 +180,7 @@ proptest! {
     fn nothing_is_lost_and_the_cuts_do_not_depend_on_how_it_comes(
         text in "[A-Ca-c0-2 .,:;!?\\n`*\"é。]{0,80}", sizes in prop::collection::vec(1_usize..9, 1..9)
     ) {
-        let mut sentences = Sentences::default();
+        let mut sentences = SentenceSplitter::default();
         let letters: Vec<char> = text.chars().collect();
         let (mut rest, mut found) = (&letters[..], Vec::new());
         for size in sizes.iter().cycle() {
@@ -191,7 +191,7 @@ proptest! {
                 break;
             }
         }
-        found.extend(sentences.rest());
+        found.extend(sentences.finish_round());
         let found: Vec<String> = found.into_iter().map(|piece| piece.words).collect();
         prop_assert_eq!(found.concat(), text.clone());
         prop_assert_eq!(found, pieces(&text));

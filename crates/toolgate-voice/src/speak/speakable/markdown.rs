@@ -1,11 +1,10 @@
-//! Takes the marks of Markdown and HTML away.
+//! Strips Markdown and HTML.
 
-/// Labels of links and tags are not longer, in bytes. It bounds how far the end of one is looked for.
-const LONGEST_LABEL: usize = 300;
+// Bounds the search for the end of a label or tag, in bytes.
+const MAX_LABEL_LEN: usize = 300;
+const MAX_ADDRESS_LEN: usize = 2000;
 
-const LONGEST_ADDRESS: usize = 2000;
-
-/// The lines worth saying, without what marks a heading, a list, a quotation or a table. Code is left out.
+/// The lines worth speaking, without list, heading, quotation and table markers. Code is skipped.
 pub(super) fn lines(text: &str) -> impl Iterator<Item = &str> {
     let mut code = false;
     text.lines().filter_map(move |line| {
@@ -18,7 +17,6 @@ pub(super) fn lines(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Lines between parts, and those between the head and the body of a table.
 fn is_rule(line: &str) -> bool {
     line.chars().all(|letter| "-=*_|:+ \t".contains(letter))
 }
@@ -41,7 +39,7 @@ fn without_marker(line: &str) -> &str {
     item.trim_matches(['|', ' '])
 }
 
-/// A line without the marks inside of it: links become their labels, addresses their hosts, and emphasis goes.
+/// Strips inline markup: links become their labels, addresses their hosts, and emphasis goes.
 pub(super) fn inline(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -94,7 +92,7 @@ pub(super) fn inline(text: &str) -> String {
     out
 }
 
-/// True if a sign stands between numbers: `15 * 17` is a product and no Markdown.
+/// True if a sign is between numbers: `15 * 17` is a product, not Markdown.
 fn joins_numbers(before: &str, after: &str) -> bool {
     let before = before.trim_end().trim_end_matches(')');
     let after = after.trim_start().trim_start_matches(['(', '-']);
@@ -111,24 +109,22 @@ fn plain(label: &str) -> String {
     label.chars().filter(|letter| !is_mark(*letter)).collect()
 }
 
-/// The label of the link that a text begins with, and what follows the link.
 fn link(text: &str) -> Option<(&str, &str)> {
-    let label_end = closing(text, '[', ']', LONGEST_LABEL)?;
+    let label_end = closing(text, '[', ']', MAX_LABEL_LEN)?;
     let after = &text[label_end + 1..];
     let end = match after.chars().next()? {
-        '(' => closing(after, '(', ')', LONGEST_ADDRESS)?,
-        '[' => closing(after, '[', ']', LONGEST_LABEL)?,
+        '(' => closing(after, '(', ')', MAX_ADDRESS_LEN)?,
+        '[' => closing(after, '[', ']', MAX_LABEL_LEN)?,
         _ => return None,
     };
     let label = &text[1..label_end];
-    // An image that is a link: what counts is the label of the image.
+    // For an image inside a link, the image's label counts.
     let label = label
         .strip_prefix("![")
         .map_or(label, |image| image.split(']').next().unwrap_or(image));
     Some((label, &after[end + 1..]))
 }
 
-/// Where the bracket that a text begins with is closed.
 fn closing(text: &str, open: char, close: char, within: usize) -> Option<usize> {
     let mut depth = 0_usize;
     for (at, letter) in text.char_indices().take_while(|(at, _)| *at <= within) {
@@ -144,7 +140,6 @@ fn closing(text: &str, open: char, close: char, within: usize) -> Option<usize> 
     None
 }
 
-/// What follows `1]` or `^note]`; none if this is no note.
 fn footnote(text: &str) -> Option<&str> {
     let (note, after) = text.split_at_checked(text.floor_char_boundary(20).min(text.find(']')?))?;
     let is_note = note.starts_with('^')
@@ -152,18 +147,18 @@ fn footnote(text: &str) -> Option<&str> {
     is_note.then(|| after.strip_prefix(']')).flatten()
 }
 
-/// Passes over a tag, or takes the host of an address; `text` is what follows the `<`.
+/// Skips a tag, or keeps the host of an address. `text` follows the `<`.
 fn tag<'a>(text: &'a str, out: &mut String) -> &'a str {
     let end = text
         .find(['>', '<', ' '])
-        .filter(|end| *end <= LONGEST_ADDRESS);
+        .filter(|end| *end <= MAX_ADDRESS_LEN);
     if let (Some(address_end), Some(end)) = (address_end(text), end) {
         out.push_str(host(&text[..address_end.min(end)]));
         return text[end..].trim_start_matches('>');
     }
     let is_tag =
         text.starts_with(|next: char| next.is_ascii_alphabetic() || next == '/' || next == '!');
-    let window = &text[..text.floor_char_boundary(LONGEST_LABEL)];
+    let window = &text[..text.floor_char_boundary(MAX_LABEL_LEN)];
     match window.find('>') {
         Some(end) if is_tag => {
             out.push(' ');
@@ -180,7 +175,7 @@ const ADDRESSES: [&str; 9] = [
     "http://", "https://", "www.", "mqtt://", "mqtts://", "tcp://", "unix://", "ws://", "wss://",
 ];
 
-/// Takes the host of the address that a text begins with, or just its first letter.
+/// Keeps the host of the address at the start of a text, or just the first letter.
 fn address<'a>(text: &'a str, out: &mut String) -> &'a str {
     let Some(end) = address_end(text) else {
         let first = text.ceil_char_boundary(1);
@@ -194,7 +189,6 @@ fn address<'a>(text: &'a str, out: &mut String) -> &'a str {
     &text[end..]
 }
 
-/// Where the address that a text begins with ends, if it does begin with one.
 fn address_end(text: &str) -> Option<usize> {
     let begins = |with: &str| {
         text.get(..with.len())
@@ -213,13 +207,13 @@ fn host(address: &str) -> &str {
     let host = host.rsplit('@').next().unwrap_or_default();
     let is_number = |letter: char| letter.is_ascii_digit() || ".:[]".contains(letter);
     match host.strip_prefix("www.").unwrap_or(host) {
-        // Nobody wants to hear these read out.
+        // An IP address read aloud helps nobody.
         number if number.chars().all(is_number) => "",
         name => name,
     }
 }
 
-/// `text` is what follows the `&`.
+/// `text` follows the `&`.
 fn entity<'a>(text: &'a str, out: &mut String) -> &'a str {
     for (name, letter) in [
         ("amp;", '&'),

@@ -1,19 +1,20 @@
-//! From words for the eye to words for the ear, in English.
+//! Turns written text into spoken English.
 //!
-//! `markdown` takes the marks away, `numbers` says what stands around a number, `symbols` names or drops the rest.
+//! `markdown` strips markup, `numbers` reads numbers with their units, `symbols` names
+//! or drops the rest.
 
 mod markdown;
 mod numbers;
 mod symbols;
 mod units;
 
-/// What is longer is cut: nobody listens for that long. In bytes.
-const LONGEST: usize = 16 << 10;
+// In bytes. Nobody listens to more.
+const MAX_TEXT_BYTES: usize = 16 << 10;
 
-/// What of a text can be said, in words: no Markdown, no code, no addresses of links, no emoji, and numbers with the names of
-/// their units. Empty if nothing is left.
+/// The speakable part of a text: no Markdown, code, link addresses or emoji, and numbers with the
+/// names of their units. Empty if nothing is left.
 pub(crate) fn speakable(text: &str) -> String {
-    let text = &text[..text.floor_char_boundary(LONGEST)];
+    let text = &text[..text.floor_char_boundary(MAX_TEXT_BYTES)];
     let mut spoken = String::new();
     for line in markdown::lines(text) {
         let line = numbers::words(&markdown::inline(line));
@@ -21,7 +22,7 @@ pub(crate) fn speakable(text: &str) -> String {
         if !line.contains(char::is_alphanumeric) {
             continue;
         }
-        // A line is a breath of its own.
+        // A full stop makes the engine pause between lines.
         if spoken.ends_with(|last: char| !last.is_ascii_punctuation()) {
             spoken.push('.');
         }

@@ -1,17 +1,17 @@
-//! Says numbers together with what stands around them: signs, units, money, times, dates.
+//! Reads numbers with their signs, units, money, times and dates.
 
 use super::units::{is_money, money, unit};
 
 const MONTHS: &str =
     "January February March April May June July August September October November December";
 
-/// The text with its numbers in words for the ear. The digits stay: engines read them well.
+/// Digits stay digits, because engines read them well.
 pub(super) fn words(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(letter) = rest.chars().next() {
         let before = out.chars().next_back();
-        // A digit inside of a word, or of a longer number, is part of a name.
+        // A digit within a word or a longer number is part of a name.
         let is_free =
             !before.is_some_and(|before| before.is_alphanumeric() || "._/:".contains(before));
         let said = if is_free { amount(rest, before) } else { None };
@@ -30,17 +30,15 @@ pub(super) fn words(text: &str) -> String {
     out
 }
 
-/// What is copied as it is: a run of digits whole, so that nothing begins in the middle of it.
+// A run of digits is copied whole, so that no amount starts in its middle.
 fn raw_end(text: &str, first: char) -> usize {
+    let digits = text.find(|letter: char| !letter.is_ascii_digit());
     match first.is_ascii_digit() {
-        true => text
-            .find(|letter: char| !letter.is_ascii_digit())
-            .unwrap_or(text.len()),
+        true => digits.unwrap_or(text.len()),
         false => first.len_utf8(),
     }
 }
 
-/// The amount that a text begins with, in words, and what follows it.
 fn amount(text: &str, before: Option<char>) -> Option<(String, &str)> {
     let unsigned = text.strip_prefix(['-', '−', '\u{2011}']);
     let opens = before.is_none_or(|before| before.is_whitespace() || "([\"'“≈±".contains(before));
@@ -63,7 +61,7 @@ fn plain_amount(text: &str) -> Option<(String, &str)> {
     if let Some(said) = date(text).or_else(|| time(text)) {
         return Some(said);
     }
-    let (mut said, after) = number(text).map(|(number, after)| (number.to_owned(), after))?;
+    let (said, after) = number(text).map(|(number, after)| (number.to_owned(), after))?;
     let sign = after.strip_prefix(' ').unwrap_or(after);
     if let Some(sign_letter) = sign.chars().next().filter(|sign| is_money(*sign)) {
         let after = &sign[sign_letter.len_utf8()..];
@@ -72,11 +70,8 @@ fn plain_amount(text: &str) -> Option<(String, &str)> {
             return money(sign_letter, &said, after);
         }
     }
-    if let Some((to, after)) = range(after) {
-        said.push_str(" to ");
-        said.push_str(to.0);
-        said.push_str(&to.1);
-        return Some((said, after));
+    if let Some(((to, unit), after)) = range(after) {
+        return Some((format!("{said} to {to}{unit}"), after));
     }
     if let Some((name, after)) = unit(&said, after) {
         return Some((format!("{said} {name}"), after));
@@ -84,13 +79,11 @@ fn plain_amount(text: &str) -> Option<(String, &str)> {
     Some((said, after))
 }
 
-/// The rest of `5–10` or `20-25 °C`: the second number, with its unit, and what follows. A mere hyphen needs the unit: without
-/// one it is a telephone number.
+/// The rest of `5–10` or `20-25 °C`: the second number, its unit, and what follows. A plain hyphen
+/// needs the unit, because otherwise it may be a telephone number.
 fn range(text: &str) -> Option<((&str, String), &str)> {
-    let dash = text
-        .chars()
-        .next()
-        .filter(|dash| matches!(dash, '-' | '–' | '\u{2011}'))?;
+    let is_dash = |dash: &char| matches!(dash, '-' | '–' | '\u{2011}');
+    let dash = text.chars().next().filter(is_dash)?;
     let (to, after) = number(&text[dash.len_utf8()..])?;
     match unit(to, after) {
         Some((name, after)) => Some(((to, format!(" {name}")), after)),
@@ -99,14 +92,12 @@ fn range(text: &str) -> Option<((&str, String), &str)> {
     }
 }
 
-/// Digits with thousands and a fraction: `1,234.5`.
+/// Digits with thousands separators and a fraction: `1,234.5`.
 fn number(text: &str) -> Option<(&str, &str)> {
     let bytes = text.as_bytes();
     let digits = |from: usize| {
-        bytes[from.min(bytes.len())..]
-            .iter()
-            .take_while(|byte| byte.is_ascii_digit())
-            .count()
+        let bytes = bytes[from.min(bytes.len())..].iter();
+        bytes.take_while(|byte| byte.is_ascii_digit()).count()
     };
     let mut end = digits(0);
     if end == 0 {
@@ -118,7 +109,7 @@ fn number(text: &str) -> Option<(&str, &str)> {
     if bytes.get(end) == Some(&b'.') && digits(end + 1) > 0 {
         end += 1 + digits(end + 1);
     }
-    // `192.168.1.1` and `1.2.3` are no amounts.
+    // `192.168.1.1` and `1.2.3` are not amounts.
     let goes_on = bytes.get(end) == Some(&b'.') && digits(end + 1) > 0;
     (!goes_on).then(|| text.split_at(end))
 }
@@ -134,13 +125,12 @@ fn date(text: &str) -> Option<(String, &str)> {
     if !shape || after.starts_with(|next: char| next.is_ascii_digit() || next == '-') {
         return None;
     }
-    let month = MONTHS
-        .split(' ')
-        .nth(text[5..7].parse::<usize>().ok()?.checked_sub(1)?)?;
-    let day = text[8..10]
-        .parse::<u8>()
-        .ok()
-        .filter(|day| (1..=31).contains(day))?;
+    let month: usize = text[5..7].parse().ok()?;
+    let month = MONTHS.split(' ').nth(month.checked_sub(1)?)?;
+    let day: u8 = text[8..10].parse().ok()?;
+    if !(1..=31).contains(&day) {
+        return None;
+    }
     let said = format!("{month} {day}, {}", &text[..4]);
     let clock = after.strip_prefix('T').and_then(time);
     Some(match clock {
@@ -155,12 +145,10 @@ fn date(text: &str) -> Option<(String, &str)> {
 /// `3:05 PM`, `15:30`, `07:15:30`, as people say them.
 fn time(text: &str) -> Option<(String, &str)> {
     let (hour, rest) = text.split_once(':')?;
-    let hour: u32 = hour
-        .parse()
-        .ok()
-        .filter(|_| (1..=2).contains(&hour.len()))?;
+    let length = hour.len();
+    let hour: u32 = hour.parse().ok()?;
     let (minute, rest) = two_digits(rest)?;
-    if hour > 23 || minute > 59 {
+    if hour > 23 || minute > 59 || !(1..=2).contains(&length) {
         return None;
     }
     let second = rest.strip_prefix(':').and_then(two_digits);
@@ -202,12 +190,13 @@ fn two_digits(text: &str) -> Option<(u32, &str)> {
 
 fn half_of_day(text: &str) -> Option<(&'static str, &str)> {
     let text = text.trim_start_matches([' ', '\u{a0}', '\u{202f}']);
-    for (written, said) in [
+    let halves = [
         ("a.m.", " AM"),
         ("p.m.", " PM"),
         ("am", " AM"),
         ("pm", " PM"),
-    ] {
+    ];
+    for (written, said) in halves {
         let (start, rest) = text.split_at_checked(written.len()).unwrap_or((text, ""));
         if start.eq_ignore_ascii_case(written) && !rest.starts_with(char::is_alphanumeric) {
             return Some((said, rest));

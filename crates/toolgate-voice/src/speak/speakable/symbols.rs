@@ -1,11 +1,10 @@
-//! Names the signs that mean something and drops those that do not.
+//! Names meaningful symbols and drops the others.
 
-use toolgate_core::is_unseen;
+use toolgate_core::is_invisible;
 
-/// A word that is longer is a key, a hash or an address: nobody can follow it. In letters.
-const LONGEST_WORD: usize = 40;
+// A longer word is a key, a hash or an address, which nobody can follow. In letters.
+const MAX_WORD_LEN: usize = 40;
 
-/// The text in letters, digits and marks that every engine knows, with single blanks.
 pub(super) fn words(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let text = text.replace("->", "→").replace("=>", "→");
@@ -21,7 +20,6 @@ pub(super) fn words(text: &str) -> String {
     tidy(&out)
 }
 
-/// What is said for a sign; none for what stays as it is.
 fn name(letter: char, before: Option<char>, next: Option<char>) -> Option<&'static str> {
     let digit_follows = next.is_some_and(|next| next.is_ascii_digit());
     Some(match letter {
@@ -52,14 +50,14 @@ fn name(letter: char, before: Option<char>, next: Option<char>) -> Option<&'stat
         '¼' => "one quarter",
         '¾' if is_digit(before) => " and three quarters",
         '¾' => "three quarters",
-        // Between digits it is a fraction or a date, which engines know.
+        // Between digits it's a fraction or a date, which engines know.
         '/' if is_digit(before) && digit_follows => return None,
         '/' | '\\' | '|' | '_' | '*' | '`' | '~' | '^' | '<' | '>' | '{' | '}' | '[' | ']'
         | '#' | '$' | '€' | '£' | '¥' => " ",
         '"' | '“' | '”' | '„' | '«' | '»' | '©' | '®' | '™' => "",
         '\n' | '\r' | '\t' => " ",
         _ if letter.is_whitespace() => " ",
-        _ if is_unseen(letter) || letter.is_control() => "",
+        _ if is_invisible(letter) || letter.is_control() => "",
         _ if is_picture(letter) => " ",
         _ => return None,
     })
@@ -69,7 +67,7 @@ fn is_digit(letter: Option<char>) -> bool {
     letter.is_some_and(|letter| letter.is_ascii_digit())
 }
 
-/// Emoji, arrows, boxes, dingbats, and what joins and colours them.
+/// Emoji, arrows, boxes, dingbats, joiners and variation selectors.
 fn is_picture(letter: char) -> bool {
     matches!(letter,
         '\u{1f000}'..='\u{1faff}' | '\u{2190}'..='\u{21ff}' | '\u{2300}'..='\u{27bf}' | '\u{2900}'..='\u{297f}'
@@ -77,11 +75,10 @@ fn is_picture(letter: char) -> bool {
         | '\u{e000}'..='\u{f8ff}' | '\u{fffd}')
 }
 
-/// Single blanks, none before a mark, no mark twice, and no word that nobody can follow.
 fn tidy(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for word in text.split_whitespace() {
-        if word.is_ascii() && word.len() > LONGEST_WORD {
+        if word.is_ascii() && word.len() > MAX_WORD_LEN {
             continue;
         }
         let is_mark = word.bytes().all(|byte| b",.;:!?".contains(&byte));
@@ -92,7 +89,7 @@ fn tidy(text: &str) -> String {
             }
             continue;
         }
-        // Nothing begins with a mark: for a program that speaks, it might be an option.
+        // A leading `-` could be taken for an option by a speech program.
         let word = match out.is_empty() {
             true => word.trim_start_matches([',', '.', ';', ':', '!', '?', '-']),
             false => word,

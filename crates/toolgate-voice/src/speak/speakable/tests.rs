@@ -1,4 +1,4 @@
-//! What a model writes, and what is heard of it.
+//! What a model writes, and how it is spoken.
 
 use proptest::prelude::*;
 
@@ -232,7 +232,7 @@ fn a_megabyte_of_anything_is_cut_and_takes_no_time() {
         let hostile = seed.repeat((1 << 20) / seed.len());
         let began = tokio::time::Instant::now();
         let heard = speakable(&hostile);
-        assert!(heard.len() <= 20 * LONGEST, "{seed}");
+        assert!(heard.len() <= 20 * MAX_TEXT_BYTES, "{seed}");
         assert!(
             began.elapsed().as_secs() < 10,
             "{seed} takes {:?}",

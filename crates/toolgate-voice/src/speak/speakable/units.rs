@@ -1,11 +1,11 @@
-//! What stands behind a number.
+//! Units and money after a number.
 
-/// As it is written, for one, for several. Longer ones first where one begins with the other. A unit that is `apart` must have a
-/// blank before it, as without one it is something else, such as `5m` for five minutes; one `behind a fraction` is a unit in `0.5 A`
-/// and none in `room 5 A`.
+/// The written form, singular and plural. If one is a prefix of another, the longer one comes
+/// first. A unit marked `apart` needs a blank before it, because `5m` may be five minutes. One
+/// marked `behind a fraction` is a unit in `0.5 A` but not in `room 5 A`.
 const UNITS: &str = include_str!("units.txt");
 
-/// Signs of money: for one, for several, for one and several hundredths.
+/// Currency signs with their singular, plural, and the singular and plural of a hundredth.
 const MONEY: &[(char, &str, &str, &str, &str)] = &[
     ('$', "dollar", "dollars", "cent", "cents"),
     ('€', "euro", "euros", "cent", "cents"),
@@ -13,10 +13,9 @@ const MONEY: &[(char, &str, &str, &str, &str)] = &[
     ('¥', "yen", "yen", "sen", "sen"),
 ];
 
-/// Of millions of dollars, the dollars come last.
+// In "5 million dollars" the currency comes last.
 const POWERS: [&str; 4] = [" thousand", " million", " billion", " trillion"];
 
-/// The unit that a text begins with, behind this number, in words; and what follows it.
 pub(super) fn unit<'a>(number: &str, text: &'a str) -> Option<(&'static str, &'a str)> {
     let blank = text
         .chars()
@@ -37,7 +36,6 @@ pub(super) fn unit<'a>(number: &str, text: &'a str) -> Option<(&'static str, &'a
     })
 }
 
-/// An amount of money in words, with what follows it; none if the sign is no money.
 pub(super) fn money<'a>(sign: char, number: &str, rest: &'a str) -> Option<(String, &'a str)> {
     let (_, one, several, cent, cents) = MONEY.iter().find(|(known, ..)| *known == sign)?;
     for power in POWERS {

@@ -1,10 +1,10 @@
-//! The voice with an engine and an output that do what they are told, in paused time: a letter sounds for 50 ms.
+//! The speaker with a fake engine and output, in paused time. A letter sounds for 50 ms.
 
 use std::time::Duration;
 
 use tokio::time::{advance, sleep, timeout};
 
-use self::fakes::{Ear, Engine, MS, voice};
+use self::fakes::{FakeEngine, FakeLoudspeaker, MS, voice};
 use super::*;
 
 mod failures;
@@ -22,7 +22,7 @@ async fn every_sentence_is_heard_in_order_and_reported_as_it_was_written() {
     assert!(spoken.complete && spoken.problem.is_none());
     let texts = ["The light is on.", "It is 21.5 degrees Celsius."];
     assert_eq!(engine.texts(), texts);
-    assert_eq!(ear.heard(), Engine::sound_of(&texts.concat()));
+    assert_eq!(ear.heard(), FakeEngine::sound_of(&texts.concat()));
 }
 
 #[tokio::test(start_paused = true)]
@@ -60,7 +60,7 @@ async fn one_sentence_is_prepared_while_another_is_played_and_no_more() {
 
 #[tokio::test(start_paused = true)]
 async fn a_stop_is_silence_at_once_and_reports_the_words_that_were_heard() {
-    // "One is on." sounds for half a second, and so do the others.
+    // Each sentence, such as "One is on.", lasts half a second.
     let text = "One is on. Two is on. Six is on. ";
     for (after, expected) in [
         (0, ""),
@@ -178,7 +178,7 @@ async fn mute_is_silent_costs_nothing_and_the_words_count() {
             ("The sound is muted. It is so.", true)
         );
         assert_eq!(spoken.first_audio, None);
-        speaker.tone(Tone::Wake);
+        speaker.play_tone(SignalTone::Wake);
         sleep(1000 * MS).await;
         assert!(engine.texts().is_empty() && ear.heard().is_empty());
     }
@@ -221,7 +221,7 @@ async fn words_of_a_round_can_be_taken_back_until_the_engine_has_them() {
     speech.push("One moment. ");
     speech.flush();
     speech.push("The first try. The second part. The third par");
-    speech.script().void();
+    speech.script().take_back();
     speech.push("The light is on.");
     let spoken = speech.finish().await;
     assert_eq!(spoken.text, "Let me look. One moment. The light is on.");
@@ -259,23 +259,23 @@ async fn an_answer_without_end_is_cut_and_said_not_to_be_complete() {
 #[tokio::test(start_paused = true)]
 async fn a_tone_sounds_alone_and_never_over_words() {
     let (speaker, _engine, ear) = voice();
-    speaker.tone(Tone::Wake);
+    speaker.play_tone(SignalTone::Wake);
     sleep(1000 * MS).await;
-    assert_eq!(ear.heard(), Tone::Wake.sound().bytes);
+    assert_eq!(ear.heard(), SignalTone::Wake.sound().bytes);
     ear.forget();
 
     let speech = speaker.begin();
     speech.push("The light is on. ");
     speech.flush();
     sleep(100 * MS).await;
-    speaker.tone(Tone::Working);
+    speaker.play_tone(SignalTone::Working);
     sleep(3000 * MS).await;
-    assert_eq!(ear.heard(), Engine::sound_of("The light is on."));
+    assert_eq!(ear.heard(), FakeEngine::sound_of("The light is on."));
 
-    // Nothing sounds although the speech goes on: a tool takes its time.
-    speaker.tone(Tone::Working);
+    // The speech is silent for a while, because a tool takes its time.
+    speaker.play_tone(SignalTone::Working);
     sleep(1000 * MS).await;
-    assert!(ear.heard().ends_with(&Tone::Working.sound().bytes));
+    assert!(ear.heard().ends_with(&SignalTone::Working.sound().bytes));
     speech.push("Done.");
     assert!(speech.finish().await.complete);
     assert_eq!(ear.most_at_once(), 1);
@@ -290,49 +290,52 @@ async fn a_tone_waits_for_what_was_told_to_stop() {
     speech.flush();
     sleep(500 * MS).await;
     speaker.stop();
-    speaker.tone(Tone::Wake);
+    speaker.play_tone(SignalTone::Wake);
     sleep(1000 * MS).await;
-    assert!(ear.heard().ends_with(&Tone::Wake.sound().bytes));
+    assert!(ear.heard().ends_with(&SignalTone::Wake.sound().bytes));
     assert_eq!(ear.most_at_once(), 1);
-    // It does not wait for somebody who goes on.
+    // A tone doesn't wait for a speech that goes on.
     let speech = speaker.begin();
     speech.push("The light in the kitchen is on. ");
     speech.flush();
     sleep(100 * MS).await;
     ear.forget();
-    speaker.tone(Tone::Wake);
+    speaker.play_tone(SignalTone::Wake);
     assert!(speech.finish().await.complete);
     sleep(1000 * MS).await;
-    assert!(!ear.heard().ends_with(&Tone::Wake.sound().bytes));
+    assert!(!ear.heard().ends_with(&SignalTone::Wake.sound().bytes));
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_ear_can_ask_whether_a_tone_sounds() {
     let (speaker, _engine, ear) = voice();
-    speaker.tone(Tone::Wake);
+    speaker.play_tone(SignalTone::Wake);
     for (after, sounds) in [(100, true), (100, false)] {
         sleep(after * MS).await;
-        assert_eq!(speaker.tone_sounds(), sounds);
+        assert_eq!(speaker.is_tone_sounding(), sounds);
     }
     let speech = speaker.begin();
     speech.push("The light is on. ");
     speech.flush();
     sleep(100 * MS).await;
-    assert!(ear.is_open() && !speaker.tone_sounds(), "these are words");
+    assert!(
+        ear.is_open() && !speaker.is_tone_sounding(),
+        "these are words"
+    );
     drop(speech);
     sleep(100 * MS).await;
     ear.hang_on_begin();
-    speaker.tone(Tone::Wake);
+    speaker.play_tone(SignalTone::Wake);
     for (after, sounds) in [(500, true), (600, false)] {
         sleep(after * MS).await;
-        assert_eq!(speaker.tone_sounds(), sounds, "a player that hangs");
+        assert_eq!(speaker.is_tone_sounding(), sounds, "a player that hangs");
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_stop_cuts_a_tone_off() {
     let (speaker, _engine, ear) = voice();
-    speaker.tone(Tone::Error);
+    speaker.play_tone(SignalTone::Error);
     advance(Duration::ZERO).await;
     sleep(20 * MS).await;
     assert!(ear.is_open());
@@ -343,7 +346,10 @@ async fn a_stop_cuts_a_tone_off() {
 
 #[test]
 fn ear_and_engine_agree_on_how_long_a_letter_sounds() {
-    assert_eq!(Engine::sound_of("ab").len(), 2 * 50 * Ear::BYTES_PER_MS);
+    assert_eq!(
+        FakeEngine::sound_of("ab").len(),
+        2 * 50 * FakeLoudspeaker::BYTES_PER_MS
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -355,8 +361,8 @@ async fn an_announcement_is_ended_by_silence_alone() {
     };
     let announcement = announcing("The smart home is away.");
     sleep(100 * MS).await;
-    // Neither a tone nor another one cuts it off.
-    speaker.tone(Tone::Working);
+    // Neither a tone nor another announcement cuts it off.
+    speaker.play_tone(SignalTone::Working);
     let next = announcing("It is back.");
     assert!(announcement.await.unwrap().complete);
     assert!(next.await.unwrap().complete);

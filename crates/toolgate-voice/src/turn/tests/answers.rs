@@ -1,4 +1,4 @@
-//! What is answered, and what is said when there is no answer.
+//! Answers, and what is said when there is none.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use toolgate_intents::{Pack, SentenceInterpreter};
 use toolgate_journal::{Journal, JournalSettings, TurnOutcome};
 use toolgate_models::{Message, ModelError, Provider, SentenceRouter};
 
-use super::support::{Plan, Say, Text, Work, away};
+use super::support::{FakeTool, FakeTranscript, ModelStep, TestPlan, away};
 
 fn model_away() -> ModelError {
     ModelError::Unreachable {
@@ -21,7 +21,7 @@ fn model_away() -> ModelError {
     }
 }
 
-/// Nothing that a person can not use is spoken.
+/// Fails if technical details are spoken.
 fn expect_friendly(spoken: &str) {
     for odd in ["10.0.0", "os error", "ollama", "://", "There is no answer:"] {
         assert!(!spoken.contains(odd), "{odd} in {spoken}");
@@ -30,10 +30,13 @@ fn expect_friendly(spoken: &str) {
 
 #[tokio::test(start_paused = true)]
 async fn ai3_a_tool_is_called_through_the_injected_executor() {
-    let work = Work::default();
+    let work = FakeTool::default();
     let bell = work.tool("ring_bell", Duration::ZERO, Annotations::default());
-    let says = [Say::Call("", "ring_bell"), Say::Words("It rang.")];
-    let house = Plan::new([Text::Is(" Ring the bell.")], says)
+    let says = [
+        ModelStep::Call("", "ring_bell"),
+        ModelStep::Words("It rang."),
+    ];
+    let house = TestPlan::new([FakeTranscript::Is(" Ring the bell.")], says)
         .with([bell])
         .build();
     let turn = house.turn().await;
@@ -49,8 +52,11 @@ async fn ai3_a_tool_is_called_through_the_injected_executor() {
 
 #[tokio::test(start_paused = true)]
 async fn ai3_without_a_tool_in_the_executor_nothing_is_called() {
-    let says = [Say::Call("", "ring_bell"), Say::Words("There is no bell.")];
-    let house = Plan::new([Text::Is("Ring the bell.")], says).build();
+    let says = [
+        ModelStep::Call("", "ring_bell"),
+        ModelStep::Words("There is no bell."),
+    ];
+    let house = TestPlan::new([FakeTranscript::Is("Ring the bell.")], says).build();
     let turn = house.turn().await;
     assert_eq!(house.watch.count("called ring_bell false"), 1);
     assert_eq!(turn.answer, "There is no bell.");
@@ -66,9 +72,9 @@ async fn ai3_without_a_tool_in_the_executor_nothing_is_called() {
 #[tokio::test(start_paused = true)]
 async fn every_stage_has_its_time_in_order() {
     let step = Duration::from_millis(250);
-    let plan = Plan::new(
-        [Text::After(step, "Tell me something.")],
-        [Say::Slowly(step, &["Bees sleep. ", "Ants do not."])],
+    let plan = TestPlan::new(
+        [FakeTranscript::After(step, "Tell me something.")],
+        [ModelStep::Slowly(step, &["Bees sleep. ", "Ants do not."])],
     );
     let turn = plan.build().turn().await;
     let stages = turn.stages;
@@ -110,9 +116,14 @@ async fn every_stage_has_its_time_in_order() {
 
 #[tokio::test(start_paused = true)]
 async fn the_states_are_told_in_order() {
-    let bell = Work::default().tool("ring_bell", Duration::ZERO, Annotations::default());
-    let says = [Say::Call("", "ring_bell"), Say::Words("It rang.")];
-    let house = Plan::new([Text::Is("Ring")], says).with([bell]).build();
+    let bell = FakeTool::default().tool("ring_bell", Duration::ZERO, Annotations::default());
+    let says = [
+        ModelStep::Call("", "ring_bell"),
+        ModelStep::Words("It rang."),
+    ];
+    let house = TestPlan::new([FakeTranscript::Is("Ring")], says)
+        .with([bell])
+        .build();
     house.turn().await;
     let expected = [
         "state transcribing",
@@ -131,7 +142,7 @@ async fn the_states_are_told_in_order() {
 
 #[tokio::test(start_paused = true)]
 async fn a_conversation_goes_on_until_nobody_continues_it() {
-    let house = Plan::new([Text::Is("Hello")], [Say::Words("Hi.")]).build();
+    let house = TestPlan::new([FakeTranscript::Is("Hello")], [ModelStep::Words("Hi.")]).build();
     let forget = Duration::from_secs(120);
     for (pause, expected) in [
         (Duration::ZERO, 1),
@@ -150,11 +161,11 @@ async fn a_conversation_goes_on_until_nobody_continues_it() {
 #[tokio::test(start_paused = true)]
 async fn a_model_that_is_away_is_said_in_friendly_words_and_found_again() {
     let says = [
-        Say::Fails("", model_away()),
-        Say::Fails("It is aw", model_away()),
-        Say::Words("Here I am."),
+        ModelStep::Fails("", model_away()),
+        ModelStep::Fails("It is aw", model_away()),
+        ModelStep::Words("Here I am."),
     ];
-    let house = Plan::new([Text::Is("Hello")], says).build();
+    let house = TestPlan::new([FakeTranscript::Is("Hello")], says).build();
     for _ in 0..2 {
         let turn = house.turn().await;
         assert_eq!(turn.outcome, TurnOutcome::Failed);
@@ -182,13 +193,15 @@ async fn a_model_that_is_away_is_said_in_friendly_words_and_found_again() {
 
 #[tokio::test(start_paused = true)]
 async fn a_model_that_fails_after_a_tool_is_said_in_friendly_words() {
-    let bell = Work::default().tool("ring_bell", Duration::ZERO, Annotations::default());
+    let bell = FakeTool::default().tool("ring_bell", Duration::ZERO, Annotations::default());
     let says = [
-        Say::Call("", "ring_bell"),
-        Say::Fails("", model_away()),
-        Say::Words("Yes?"),
+        ModelStep::Call("", "ring_bell"),
+        ModelStep::Fails("", model_away()),
+        ModelStep::Words("Yes?"),
     ];
-    let house = Plan::new([Text::Is("Ring")], says).with([bell]).build();
+    let house = TestPlan::new([FakeTranscript::Is("Ring")], says)
+        .with([bell])
+        .build();
     let turn = house.turn().await;
     assert_eq!((turn.outcome, turn.calls.len()), (TurnOutcome::Failed, 1));
     assert!(turn.answer.contains("Please check"), "{}", turn.answer);
@@ -203,10 +216,15 @@ async fn a_conversation_that_is_too_long_starts_over() {
         model: "script".to_owned(),
         reason: "it takes 9000 tokens".to_owned(),
     };
-    // With less of it the model is tried once more.
-    let fails = Say::Fails("", error);
-    let says = [Say::Words("Hi."), fails.clone(), fails, Say::Words("Hi.")];
-    let house = Plan::new([Text::Is("Hello")], says).build();
+    // The model is tried again with a shorter history.
+    let fails = ModelStep::Fails("", error);
+    let says = [
+        ModelStep::Words("Hi."),
+        fails.clone(),
+        fails,
+        ModelStep::Words("Hi."),
+    ];
+    let house = TestPlan::new([FakeTranscript::Is("Hello")], says).build();
     house.turn().await;
     let turn = house.turn().await;
     assert!(turn.answer.contains("start over"), "{}", turn.answer);
@@ -216,8 +234,8 @@ async fn a_conversation_that_is_too_long_starts_over() {
 
 #[tokio::test(start_paused = true)]
 async fn what_breaks_inside_ends_a_turn_and_nothing_else() {
-    let says = [Say::Panics, Say::Words("Still here.")];
-    let house = Plan::new([Text::Is("Hello")], says).build();
+    let says = [ModelStep::Panics, ModelStep::Words("Still here.")];
+    let house = TestPlan::new([FakeTranscript::Is("Hello")], says).build();
     let turn = house.turn().await;
     assert_eq!(turn.outcome, TurnOutcome::Failed);
     assert!(
@@ -230,10 +248,14 @@ async fn what_breaks_inside_ends_a_turn_and_nothing_else() {
 
 #[tokio::test(start_paused = true)]
 async fn an_ear_that_is_lost_is_told_and_said_once() {
-    let mut texts = vec![Text::Is("Hello")];
-    texts.extend(vec![Text::Fails(away()); 3]);
-    texts.extend([Text::Is("Hello"), Text::Fails(away()), Text::Is("Hello")]);
-    let house = Plan::new(texts, [Say::Words("Hi.")]).build();
+    let mut texts = vec![FakeTranscript::Is("Hello")];
+    texts.extend(vec![FakeTranscript::Fails(away()); 3]);
+    texts.extend([
+        FakeTranscript::Is("Hello"),
+        FakeTranscript::Fails(away()),
+        FakeTranscript::Is("Hello"),
+    ]);
+    let house = TestPlan::new(texts, [ModelStep::Words("Hi.")]).build();
     for outcome in [true, false, false, false, true, false, true] {
         let turn = house.turn().await;
         assert_eq!(turn.outcome == TurnOutcome::Answered, outcome, "{turn:?}");
@@ -247,8 +269,8 @@ async fn an_ear_that_is_lost_is_told_and_said_once() {
 
 #[tokio::test(start_paused = true)]
 async fn an_ear_that_hangs_is_given_up_at_its_deadline() {
-    let texts = [Text::Never, Text::Is("Hello")];
-    let house = Plan::new(texts, [Say::Words("Hi.")]).build();
+    let texts = [FakeTranscript::Never, FakeTranscript::Is("Hello")];
+    let house = TestPlan::new(texts, [ModelStep::Words("Hi.")]).build();
     let turn = house.turn().await;
     assert_eq!(turn.outcome, TurnOutcome::Failed);
     assert!(turn.answer.contains("too long"), "{}", turn.answer);
@@ -257,7 +279,7 @@ async fn an_ear_that_hangs_is_given_up_at_its_deadline() {
 
 #[tokio::test(start_paused = true)]
 async fn a_voice_that_is_lost_is_told_once_and_the_answer_is_kept() {
-    let house = Plan::new([Text::Is("Hello")], [Say::Words("Hi.")]).build();
+    let house = TestPlan::new([FakeTranscript::Is("Hello")], [ModelStep::Words("Hi.")]).build();
     let error = EngineError::Closed {
         at: "tcp://10.0.0.9:10200".to_owned(),
     };
@@ -282,8 +304,8 @@ async fn a_voice_that_is_lost_is_told_once_and_the_answer_is_kept() {
 
 #[tokio::test(start_paused = true)]
 async fn words_that_were_taken_back_are_neither_spoken_nor_shown() {
-    let says = [Say::Corrects("It is no", "It is noon.")];
-    let house = Plan::new([Text::Is("What time is it?")], says).build();
+    let says = [ModelStep::Corrects("It is no", "It is noon.")];
+    let house = TestPlan::new([FakeTranscript::Is("What time is it?")], says).build();
     assert_eq!(house.turn().await.answer, "It is noon.");
     assert_eq!(house.spoken(), "It is noon.");
     let events = house.watch.events();
@@ -301,7 +323,7 @@ fn switches() -> Vec<Arc<dyn Tool>> {
             let answer = answer.clone();
             async move { Ok::<_, ToolError>(answer) }
         };
-        Arc::new(FunctionTool::defined(definition, run).unwrap()) as Arc<dyn Tool>
+        Arc::new(FunctionTool::with_definition(definition, run).unwrap()) as Arc<dyn Tool>
     };
     let devices = json!({ "devices": [
         { "name": "Switch One", "location": "Demo", "state": "off" },
@@ -326,15 +348,15 @@ fn switches() -> Vec<Arc<dyn Tool>> {
 
 #[tokio::test(start_paused = true)]
 async fn names_are_understood_as_engines_write_them() {
-    let mut plan = Plan::new(
+    let mut plan = TestPlan::new(
         [
-            Text::Is(" Turn on switch one."),
-            Text::Is("TURN ON SWITCH 1"),
-            Text::Is("Turn on Switch #1."),
-            Text::Is("turn on lamp twenty one"),
-            Text::Is("Tell me a joke."),
+            FakeTranscript::Is(" Turn on switch one."),
+            FakeTranscript::Is("TURN ON SWITCH 1"),
+            FakeTranscript::Is("Turn on Switch #1."),
+            FakeTranscript::Is("turn on lamp twenty one"),
+            FakeTranscript::Is("Tell me a joke."),
         ],
-        [Say::Words("No.")],
+        [ModelStep::Words("No.")],
     )
     .with(switches());
     plan.client = |toolbox, script| {
@@ -368,7 +390,7 @@ async fn turns_are_kept_in_the_journal() {
     let file = folder.path().join("journal.db");
     let settings = JournalSettings::default();
     let journal = Journal::open(&file, &settings, Redactor::default(), "test").unwrap();
-    let mut plan = Plan::new([Text::Is("Hello")], [Say::Words("Hi.")]);
+    let mut plan = TestPlan::new([FakeTranscript::Is("Hello")], [ModelStep::Words("Hi.")]);
     plan.at_once = true;
     plan.journal = Some(journal.clone());
     let turn = plan.build().turn().await;

@@ -1,11 +1,10 @@
-//! Somebody who reads the answer.
+//! Written requests.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::services::{Asked, Respond};
-use crate::speak::Script;
-use crate::turn::Question;
+use crate::services::{HandleRequest, RequestHandler};
+use crate::speak::AnswerScript;
 use futures::future::join_all;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep, timeout};
@@ -13,23 +12,28 @@ use toolgate_core::{Annotations, FunctionTool, Tool, ToolDefinition, ToolError};
 use toolgate_journal::TurnOutcome;
 use toolgate_models::{ModelError, Provider};
 
-use super::support::{Plan, Say, Text, Work, utterance};
+use super::support::{FakeTool, FakeTranscript, ModelStep, TestPlan, utterance};
 
-fn question(text: &str, conversation: &str) -> Question {
-    Question {
+fn question(text: &str, conversation: &str) -> HandleRequest {
+    HandleRequest {
         text: text.to_owned(),
-        source: "handle".to_owned(),
-        room: Some("Hall".to_owned()),
-        conversation: Some(conversation.to_owned()),
+        satellite_id: Some("Hall".to_owned()),
+        conversation_id: Some(conversation.to_owned()),
+        ..HandleRequest::default()
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn ai3_a_question_in_words_is_answered_through_the_same_executor() {
-    let work = Work::default();
+    let work = FakeTool::default();
     let bell = work.tool("ring_bell", Duration::from_secs(5), Annotations::default());
-    let says = [Say::Call("", "ring_bell"), Say::Words("It **rang**.")];
-    let house = Plan::new([Text::Never], says).with([bell]).build();
+    let says = [
+        ModelStep::Call("", "ring_bell"),
+        ModelStep::Words("It **rang**."),
+    ];
+    let house = TestPlan::new([FakeTranscript::Never], says)
+        .with([bell])
+        .build();
     let answer = house.ears.ask(question(" Ring the bell. ", "a")).await;
     assert_eq!((answer.text.as_str(), answer.ok), ("It **rang**.", true));
     assert_eq!(
@@ -52,17 +56,17 @@ async fn ai3_a_question_in_words_is_answered_through_the_same_executor() {
 
 #[tokio::test(start_paused = true)]
 async fn what_comes_over_wyoming_belongs_to_its_satellite() {
-    let house = Plan::new([Text::Never], [Say::Words("Hi.")]).build();
-    let asked = |satellite: &str, conversation: Option<&str>| Asked {
+    let house = TestPlan::new([FakeTranscript::Never], [ModelStep::Words("Hi.")]).build();
+    let asked = |satellite: &str, conversation: Option<&str>| HandleRequest {
         text: "Hello".to_owned(),
         satellite_id: Some(satellite.to_owned()),
         conversation_id: conversation.map(str::to_owned),
-        ..Asked::default()
+        ..HandleRequest::default()
     };
-    let nobody = |connection: u64| Asked {
+    let nobody = |connection: u64| HandleRequest {
         text: "Hello".to_owned(),
         connection,
-        ..Asked::default()
+        ..HandleRequest::default()
     };
     for (asked, expected) in [
         (nobody(7), 1),
@@ -88,9 +92,9 @@ async fn what_comes_over_wyoming_belongs_to_its_satellite() {
 #[tokio::test(start_paused = true)]
 async fn whoever_reads_sees_the_words_as_they_come() {
     let pieces = &["It is", " noon. ", "Or so.", " Yes."];
-    let says = [Say::Slowly(Duration::from_secs(5), pieces)];
-    let house = Plan::new([Text::Never], says).build();
-    let script = Arc::new(Script::default());
+    let says = [ModelStep::Slowly(Duration::from_secs(5), pieces)];
+    let house = TestPlan::new([FakeTranscript::Never], says).build();
+    let script = Arc::new(AnswerScript::default());
     let asking = house
         .ears
         .ask_into(question("When?", "a"), Arc::clone(&script));
@@ -112,7 +116,7 @@ async fn whoever_reads_sees_the_words_as_they_come() {
 
 #[tokio::test(start_paused = true)]
 async fn conversations_are_kept_apart() {
-    let house = Plan::new([Text::Is("Hello")], [Say::Words("Hi.")]).build();
+    let house = TestPlan::new([FakeTranscript::Is("Hello")], [ModelStep::Words("Hi.")]).build();
     for (conversation, expected) in [("a", 1), ("b", 1), ("a", 3), ("b", 3), ("a", 5)] {
         house.ears.ask(question("Hello", conversation)).await;
         let sent = house.model.asked().pop().unwrap().len();
@@ -124,7 +128,7 @@ async fn conversations_are_kept_apart() {
         1,
         "the voice is another"
     );
-    // So many are kept, and the oldest is forgotten first.
+    // The limit of conversations. The oldest is forgotten first.
     for other in 0..40 {
         house.ears.ask(question("Hello", &other.to_string())).await;
     }
@@ -134,8 +138,8 @@ async fn conversations_are_kept_apart() {
 
 #[tokio::test(start_paused = true)]
 async fn several_are_answered_side_by_side_and_too_many_are_told_so() {
-    let says = [Say::Slowly(Duration::from_secs(1), &["Hi."])];
-    let house = Plan::new([Text::Never], says).build();
+    let says = [ModelStep::Slowly(Duration::from_secs(1), &["Hi."])];
+    let house = TestPlan::new([FakeTranscript::Never], says).build();
     let before = Instant::now();
     let asks = (0..20).map(|index| house.ears.ask(question("Hello", &index.to_string())));
     let answers = join_all(asks).await;
@@ -153,8 +157,8 @@ async fn several_are_answered_side_by_side_and_too_many_are_told_so() {
 
 #[tokio::test(start_paused = true)]
 async fn an_interruption_of_the_voice_does_not_touch_them() {
-    let says = [Say::Slowly(Duration::from_secs(5), &["Hi."])];
-    let house = Plan::new([Text::Never], says).build();
+    let says = [ModelStep::Slowly(Duration::from_secs(5), &["Hi."])];
+    let house = TestPlan::new([FakeTranscript::Never], says).build();
     let ears = Arc::clone(&house.ears);
     let ask = tokio::spawn(async move { ears.ask(question("Hello", "a")).await });
     sleep(Duration::from_secs(1)).await;
@@ -163,12 +167,14 @@ async fn an_interruption_of_the_voice_does_not_touch_them() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_goes_away_breaks_it_off_but_for_a_tool_that_must_not_be_stopped() {
+async fn a_client_that_leaves_stops_its_answer_but_not_an_uninterruptible_tool() {
     for (annotations, done) in [(Annotations::default(), 1), (Annotations::READ_ONLY, 0)] {
-        let work = Work::default();
+        let work = FakeTool::default();
         let tool = work.tool("unlock", Duration::from_secs(5), annotations);
-        let says = [Say::Call("", "unlock"), Say::Words("Done.")];
-        let house = Plan::new([Text::Never], says).with([tool]).build();
+        let says = [ModelStep::Call("", "unlock"), ModelStep::Words("Done.")];
+        let house = TestPlan::new([FakeTranscript::Never], says)
+            .with([tool])
+            .build();
         let ask = house.ears.ask(question("Unlock", "a"));
         assert!(timeout(Duration::from_secs(1), ask).await.is_err());
         let turn = house.watch.turn(0).await;
@@ -181,12 +187,14 @@ async fn who_goes_away_breaks_it_off_but_for_a_tool_that_must_not_be_stopped() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_the_end_of_the_program_breaks_off_is_not_done_and_waits_for_its_tool() {
+async fn shutdown_fails_a_request_but_waits_for_its_tool() {
     for (takes, done) in [(5, 1), (20, 0)] {
-        let work = Work::default();
+        let work = FakeTool::default();
         let tool = work.tool("unlock", Duration::from_secs(takes), Annotations::default());
-        let says = [Say::Call("", "unlock"), Say::Words("Done.")];
-        let house = Plan::new([Text::Never], says).with([tool]).build();
+        let says = [ModelStep::Call("", "unlock"), ModelStep::Words("Done.")];
+        let house = TestPlan::new([FakeTranscript::Never], says)
+            .with([tool])
+            .build();
         let ears = Arc::clone(&house.ears);
         let ask = tokio::spawn(async move { ears.ask(question("Unlock", "a")).await });
         house.watch.seen("calling unlock {}", 1).await;
@@ -196,10 +204,10 @@ async fn what_the_end_of_the_program_breaks_off_is_not_done_and_waits_for_its_to
         assert_eq!(work.done(), done, "a tool of {takes} s");
         assert!(before.elapsed() < Duration::from_secs(11));
         let answer = ask.await.unwrap();
-        let sorry = "Sorry, I'm about to stop and could not answer that.";
+        let sorry = "Sorry, I'm shutting down and couldn't answer that.";
         assert_eq!((answer.text.as_str(), answer.ok), (sorry, false));
     }
-    let house = Plan::new([Text::Never], [Say::Never]).build();
+    let house = TestPlan::new([FakeTranscript::Never], [ModelStep::Never]).build();
     house.ears.close().await;
     assert!(!house.ears.ask(question("Hello", "a")).await.ok);
 }
@@ -211,8 +219,12 @@ async fn a_failure_is_a_friendly_sentence() {
         url: "http://10.0.0.8:11434".to_owned(),
         reason: "refused".to_owned(),
     };
-    let says = [Say::Fails("", error), Say::Panics, Say::Words("Hi.")];
-    let house = Plan::new([Text::Never], says).build();
+    let says = [
+        ModelStep::Fails("", error),
+        ModelStep::Panics,
+        ModelStep::Words("Hi."),
+    ];
+    let house = TestPlan::new([FakeTranscript::Never], says).build();
     for _ in 0..2 {
         let answer = house.ears.ask(question("Hello", "a")).await;
         assert!(!answer.ok && !answer.text.contains("10.0"), "{answer:?}");
@@ -226,8 +238,8 @@ async fn a_failure_is_a_friendly_sentence() {
 
 #[tokio::test(start_paused = true)]
 async fn what_is_not_understood_or_fails_is_answered_but_not_done() {
-    let plan = Plan::new([Text::Never], [Say::Never]);
-    let work = Work::default();
+    let plan = TestPlan::new([FakeTranscript::Never], [ModelStep::Never]);
+    let work = FakeTool::default();
     let clock = work.tool("datetime", Duration::from_secs(90), Annotations::READ_ONLY);
     let house = plan.by_sentences([clock]);
     for (text, expected, ok) in [
@@ -246,24 +258,24 @@ async fn what_is_not_understood_or_fails_is_answered_but_not_done() {
 
 #[tokio::test(start_paused = true)]
 async fn what_is_asked_while_the_voice_speaks_does_not_wait_for_it() {
-    let says = [Say::Words(
+    let says = [ModelStep::Words(
         "One two three four five six seven eight nine ten.",
     )];
-    let house = Plan::new([Text::Is("Count")], says).build();
-    house.ears.hear(utterance()).unwrap();
+    let house = TestPlan::new([FakeTranscript::Is("Count")], says).build();
+    house.ears.submit(utterance()).unwrap();
     house.watch.seen("state speaking", 1).await;
     assert!(house.ears.ask(question("Count", "a")).await.ok);
     assert_eq!(house.watch.turns().len(), 1, "the voice is still at it");
 }
 
 /// A lock, and a list that names it.
-fn door(work: &Work) -> [Arc<dyn Tool>; 2] {
+fn door(work: &FakeTool) -> [Arc<dyn Tool>; 2] {
     let parameters = || json!({ "type": "object" });
     let list = ToolDefinition::builder("list_zwave_devices", "Lists", parameters());
     let list = list.annotations(Annotations::READ_ONLY);
     let devices =
         json!({ "devices": [{ "name": "Front Door", "location": "Hall", "type": "lock" }] });
-    let list = FunctionTool::defined(list, move |_: Value, _| {
+    let list = FunctionTool::with_definition(list, move |_: Value, _| {
         let devices = devices.clone();
         async move { Ok::<_, ToolError>(devices) }
     });
@@ -272,23 +284,24 @@ fn door(work: &Work) -> [Arc<dyn Tool>; 2] {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_question_that_somebody_wanted_to_stop_is_not_answered_by_a_later_yes() {
+async fn a_cancelled_question_ignores_a_later_yes() {
     for (between, opened) in [(None, 1), (Some("Never mind"), 0)] {
         let texts = [Some("Unlock the front"), between, Some("Yes")].into_iter();
         let texts: Vec<&'static str> = texts.flatten().collect();
-        let (aloud, written) = (Work::default(), Work::default());
-        let heard = texts.iter().map(|text| Text::Is(text));
-        let house = Plan::new(heard, [Say::Never]).by_sentences(door(&aloud));
+        let (aloud, written) = (FakeTool::default(), FakeTool::default());
+        let heard = texts.iter().map(|text| FakeTranscript::Is(text));
+        let house = TestPlan::new(heard, [ModelStep::Never]).by_sentences(door(&aloud));
         for text in &texts {
             match *text {
                 "Never mind" => {
-                    house.ears.hear(utterance()).unwrap();
+                    house.ears.submit(utterance()).unwrap();
                     house.watch.seen("dropped a request to stop", 1).await;
                 }
                 _ => drop(house.turn().await),
             }
         }
-        let house = Plan::new([Text::Never], [Say::Never]).by_sentences(door(&written));
+        let house =
+            TestPlan::new([FakeTranscript::Never], [ModelStep::Never]).by_sentences(door(&written));
         for text in &texts {
             house.ears.ask(question(text, "a")).await;
         }

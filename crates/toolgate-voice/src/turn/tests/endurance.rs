@@ -3,12 +3,14 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use crate::Reason;
-use crate::listen::Utterance;
+use crate::DropReason;
+use crate::segment::Utterance;
 use tokio::runtime::Handle;
 use toolgate_core::Annotations;
 
-use super::support::{Plan, Say, Script, Text, Work, alone, resident, utterance};
+use super::support::{
+    FakeTool, FakeTranscript, ModelStep, ScriptedModel, TestPlan, alone, resident, utterance,
+};
 
 const MANY: usize = 10_000;
 
@@ -21,15 +23,15 @@ fn ten_thousand_utterances_leave_nothing_behind() {
 #[ignore = "run alone, by the test above"]
 async fn ten_thousand_utterances() {
     let texts = [
-        Text::Is("Ring the bell"),
-        Text::Is("[BLANK_AUDIO]"),
-        Text::Is("Tell me a story"),
+        FakeTranscript::Is("Ring the bell"),
+        FakeTranscript::Is("[BLANK_AUDIO]"),
+        FakeTranscript::Is("Tell me a story"),
     ];
     let says = [
-        Say::Call("", "ring_bell"),
-        Say::Words("It rang. And it will ring again."),
+        ModelStep::Call("", "ring_bell"),
+        ModelStep::Words("It rang. And it will ring again."),
     ];
-    let work = Work::default();
+    let work = FakeTool::default();
     let bell = work.tool(
         "ring_bell",
         Duration::from_millis(5),
@@ -37,30 +39,32 @@ async fn ten_thousand_utterances() {
     );
     let texts = (0..MANY).flat_map(|_| texts.clone());
     let says = (0..MANY).flat_map(|_| says.clone());
-    let mut plan = Plan::new(texts, []).with([bell]);
-    plan.model = Script::forgetful(says);
+    let mut plan = TestPlan::new(texts, []).with([bell]);
+    plan.model = ScriptedModel::forgetful(says);
     plan.at_once = true;
     let forget_after = plan.settings.forget_after;
     let house = plan.build();
     house.watch.is_brief.store(true, Ordering::Relaxed);
     let tasks = || Handle::current().metrics().num_alive_tasks();
     let mut before = (0, 0);
-    // Short, as everything that is done with it is done ten thousand times.
+    // Short, because everything done with it is done ten thousand times.
     let sound = Utterance {
         samples: utterance().samples[..3200].into(),
         ..utterance()
     };
     for index in 0..MANY {
-        house.ears.hear(sound.clone()).unwrap();
+        house.ears.submit(sound.clone()).unwrap();
         if index % 7 == 3 {
             tokio::task::yield_now().await;
             house.ears.interrupt();
         }
-        let ended = |watch: &super::support::Watch| watch.ends.load(Ordering::Relaxed) > index;
+        let ended =
+            |watch: &super::support::EventRecorder| watch.ends.load(Ordering::Relaxed) > index;
         house.watch.until("its end", ended).await;
         house.mouth.asked.lock().clear();
         if index % 100 == 0 {
-            // Long enough for the conversation to be forgotten: it grows until it fills the model's window.
+            // Long enough to forget the conversation, which would otherwise
+            // fill the model's window.
             tokio::time::sleep(forget_after).await;
         }
         if index == MANY / 5 {
@@ -74,9 +78,10 @@ async fn ten_thousand_utterances() {
         MANY,
         "each has one end"
     );
-    assert!(house.ears.dropped(Reason::Imagined) > 1000 && work.done() > 1000);
+    assert!(house.watch.dropped(DropReason::Imagined) > 1000 && work.done() > 1000);
     assert_eq!(tasks(), before.0, "no task is left behind");
     let grown = resident().saturating_sub(before.1);
-    // Two hundred bytes of each would be more, also where they fit into what was free before.
+    // A leak of two hundred bytes per utterance would exceed this, even if it fits into memory
+    // that was already free.
     assert!(grown < 1 << 18, "{grown} bytes more than before");
 }

@@ -1,23 +1,23 @@
-//! Real sockets: a transcription engine that fails in every way, and the time that is our own.
+//! Over real sockets: a transcription engine that fails in every way, and our own latency.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::Reason;
+use crate::DropReason;
 use crate::transcribe::WyomingAsr;
-use crate::wyoming::Address;
-use fakewyoming::{FakeAsr, Fault};
+use crate::wyoming::WyomingAddress;
+use fakewyoming::{FakeAsr, ServiceFault};
 use toolgate_journal::TurnOutcome;
 
-use super::support::{House, Plan, Say, utterance};
+use super::support::{ModelStep, TestGateway, TestPlan, utterance};
 
-/// Long enough for an engine that answers, however busy the machine is.
+/// Long enough for a working engine on a busy machine.
 const DEADLINE: Duration = Duration::from_secs(3);
 
-/// A house that hears by this engine and answers at once.
-fn house(asr: &FakeAsr) -> House {
-    let address: Address = asr.address().parse().unwrap();
-    let mut plan = Plan::new([], [Say::Words("Hi there, how are you?")]);
+/// A gateway with this transcription engine.
+fn house(asr: &FakeAsr) -> TestGateway {
+    let address: WyomingAddress = asr.address().parse().unwrap();
+    let mut plan = TestPlan::new([], [ModelStep::Words("Hi there, how are you?")]);
     plan.ear = Arc::new(WyomingAsr::new(address, "en", DEADLINE));
     plan.at_once = true;
     plan.build()
@@ -40,7 +40,7 @@ async fn an_utterance_goes_out_as_it_was_heard() {
             .flat_map(|sample| sample.to_le_bytes())
             .collect();
         assert_eq!(asr.utterances(), [bytes]);
-        assert_eq!(asr.got_of("transcribe")[0].data["language"], "en");
+        assert_eq!(asr.received_of_kind("transcribe")[0].data["language"], "en");
         assert_eq!((asr.complaints().len(), asr.connections()), (0, 1));
     }
 }
@@ -49,18 +49,21 @@ async fn an_utterance_goes_out_as_it_was_heard() {
 async fn an_engine_that_fails_costs_one_turn() {
     let long = "word ".repeat(4000);
     for (fault, streaming) in [
-        (Fault::Hang, false),
-        (Fault::Close, false),
-        (Fault::Garbage, false),
-        (Fault::Giant, false),
-        (Fault::Endless, false),
-        (Fault::Half, false),
-        (Fault::Refuse("out of memory at 0x7f".to_owned()), false),
-        (Fault::CloseAfter(2), true),
-        (Fault::HangAfter(2), true),
-        (Fault::None, false),
+        (ServiceFault::Hang, false),
+        (ServiceFault::Close, false),
+        (ServiceFault::Garbage, false),
+        (ServiceFault::Giant, false),
+        (ServiceFault::Endless, false),
+        (ServiceFault::Half, false),
+        (
+            ServiceFault::Refuse("out of memory at 0x7f".to_owned()),
+            false,
+        ),
+        (ServiceFault::CloseAfter(2), true),
+        (ServiceFault::HangAfter(2), true),
+        (ServiceFault::None, false),
     ] {
-        let first = if fault == Fault::None {
+        let first = if fault == ServiceFault::None {
             long.as_str()
         } else {
             "lost"
@@ -86,7 +89,7 @@ async fn an_engine_that_fails_costs_one_turn() {
             (TurnOutcome::Answered, "Hello"),
             "{fault:?}"
         );
-        let refused = matches!(fault, Fault::Refuse(_));
+        let refused = matches!(fault, ServiceFault::Refuse(_));
         assert_eq!(
             house.watch.count("lost transcription"),
             usize::from(!refused),
@@ -103,10 +106,10 @@ async fn an_engine_that_fails_costs_one_turn() {
 #[tokio::test]
 async fn an_engine_that_is_killed_in_the_middle_is_found_again() {
     let mut asr = FakeAsr::start(["never told", "Hello"]).await;
-    asr.fault(Fault::Hang);
+    asr.fault(ServiceFault::Hang);
     let house = house(&asr);
-    house.ears.hear(utterance()).unwrap();
-    asr.until("audio-stop", 1).await;
+    house.ears.submit(utterance()).unwrap();
+    asr.wait_for_events("audio-stop", 1).await;
     asr.kill().await;
     let turn = house.watch.turn(0).await;
     assert!(turn.error.unwrap().contains("closed the connection"));
@@ -129,18 +132,18 @@ async fn an_engine_that_is_killed_in_the_middle_is_found_again() {
 #[tokio::test]
 async fn who_interrupts_does_not_wait_for_the_engine() {
     let asr = FakeAsr::start(["never told", "Hello"]).await;
-    asr.fault(Fault::Hang);
+    asr.fault(ServiceFault::Hang);
     let house = house(&asr);
-    house.ears.hear(utterance()).unwrap();
-    asr.until("audio-stop", 1).await;
+    house.ears.submit(utterance()).unwrap();
+    asr.wait_for_events("audio-stop", 1).await;
     house.ears.interrupt();
     assert_eq!(house.turn().await.heard, "Hello");
-    assert_eq!(house.ears.dropped(Reason::GivenUp), 1);
+    assert_eq!(house.watch.dropped(DropReason::GivenUp), 1);
     assert_eq!(house.watch.count("lost transcription"), 0);
 }
 
 #[tokio::test]
-async fn from_the_end_of_speech_to_the_first_sound_hardly_any_time_is_our_own() {
+async fn our_own_latency_to_the_first_sound_is_small() {
     const PROMISED_MS: f64 = 20.0;
     let asr = FakeAsr::start(["Hello"; 20]).await;
     let house = house(&asr);

@@ -5,7 +5,7 @@ use std::time::Duration;
 use toolgate_core::Annotations;
 use toolgate_journal::TurnOutcome;
 
-use super::support::{Plan, Say, Text, Work, utterance};
+use super::support::{FakeTool, FakeTranscript, ModelStep, TestPlan, utterance};
 
 #[tokio::test(start_paused = true)]
 async fn a_slow_tool_is_bridged_once() {
@@ -15,9 +15,11 @@ async fn a_slow_tool_is_bridged_once() {
         (9000, "One moment. It is done."),
     ] {
         let tool =
-            Work::default().tool("work", Duration::from_millis(takes), Annotations::default());
-        let says = [Say::Call("", "work"), Say::Words("It is done.")];
-        let house = Plan::new([Text::Is("Work")], says).with([tool]).build();
+            FakeTool::default().tool("work", Duration::from_millis(takes), Annotations::default());
+        let says = [ModelStep::Call("", "work"), ModelStep::Words("It is done.")];
+        let house = TestPlan::new([FakeTranscript::Is("Work")], says)
+            .with([tool])
+            .build();
         let turn = house.turn().await;
         assert_eq!(
             (turn.outcome, turn.answer.as_str()),
@@ -31,7 +33,11 @@ async fn a_slow_tool_is_bridged_once() {
 async fn what_comes_all_at_once_and_is_long_is_not_read_out_whole() {
     const SENTENCE: &str = "The lamp in the kitchen is on, and nobody is there to see it. ";
     let long: &'static str = Box::leak(SENTENCE.repeat(20).into_boxed_str());
-    let house = Plan::new([Text::Is("Tell me all")], [Say::Words(long)]).build();
+    let house = TestPlan::new(
+        [FakeTranscript::Is("Tell me all")],
+        [ModelStep::Words(long)],
+    )
+    .build();
     let turn = house.turn().await;
     assert_eq!(
         (turn.outcome, turn.answer.trim()),
@@ -48,22 +54,27 @@ async fn what_comes_all_at_once_and_is_long_is_not_read_out_whole() {
 
 #[tokio::test(start_paused = true)]
 async fn several_slow_tools_of_a_turn_are_bridged_once() {
-    let tool = Work::default().tool("work", Duration::from_secs(2), Annotations::default());
+    let tool = FakeTool::default().tool("work", Duration::from_secs(2), Annotations::default());
     let says = [
-        Say::Call("", "work"),
-        Say::Call("", "work"),
-        Say::Words("It is done."),
+        ModelStep::Call("", "work"),
+        ModelStep::Call("", "work"),
+        ModelStep::Words("It is done."),
     ];
-    let house = Plan::new([Text::Is("Work")], says).with([tool]).build();
+    let house = TestPlan::new([FakeTranscript::Is("Work")], says)
+        .with([tool])
+        .build();
     house.turn().await;
     assert_eq!(house.spoken(), "One moment. It is done.");
 }
 
 #[tokio::test(start_paused = true)]
 async fn who_has_said_something_already_does_not_say_one_moment() {
-    let tool = Work::default().tool("work", Duration::from_secs(5), Annotations::default());
-    let says = [Say::Call("Let me see.", "work"), Say::Words("It is done.")];
-    let mut plan = Plan::new([Text::Is("Work")], says).with([tool]);
+    let tool = FakeTool::default().tool("work", Duration::from_secs(5), Annotations::default());
+    let says = [
+        ModelStep::Call("Let me see.", "work"),
+        ModelStep::Words("It is done."),
+    ];
+    let mut plan = TestPlan::new([FakeTranscript::Is("Work")], says).with([tool]);
     plan.settings.filler_after = Duration::from_secs(2);
     let house = plan.build();
     house.turn().await;
@@ -75,9 +86,9 @@ async fn who_has_said_something_already_does_not_say_one_moment() {
 
 #[tokio::test(start_paused = true)]
 async fn in_another_language_it_is_a_tone() {
-    let tool = Work::default().tool("work", Duration::from_secs(5), Annotations::default());
-    let says = [Say::Call("", "work"), Say::Words("Fertig.")];
-    let mut plan = Plan::new([Text::Is("Los")], says).with([tool]);
+    let tool = FakeTool::default().tool("work", Duration::from_secs(5), Annotations::default());
+    let says = [ModelStep::Call("", "work"), ModelStep::Words("Fertig.")];
+    let mut plan = TestPlan::new([FakeTranscript::Is("Los")], says).with([tool]);
     plan.settings.language = "de".to_owned();
     let house = plan.build();
     house.turn().await;
@@ -87,11 +98,17 @@ async fn in_another_language_it_is_a_tone() {
 
 #[tokio::test(start_paused = true)]
 async fn the_filler_is_no_word_of_the_models() {
-    let tool = Work::default().tool("work", Duration::from_secs(2), Annotations::READ_ONLY);
+    let tool = FakeTool::default().tool("work", Duration::from_secs(2), Annotations::READ_ONLY);
     let story = "Bees sleep at night in their hive. Ants never sleep at all.";
-    let says = [Say::Call("", "work"), Say::Words(story), Say::Words("Hi.")];
-    let house = Plan::new([Text::Is("Work")], says).with([tool]).build();
-    house.ears.hear(utterance()).unwrap();
+    let says = [
+        ModelStep::Call("", "work"),
+        ModelStep::Words(story),
+        ModelStep::Words("Hi."),
+    ];
+    let house = TestPlan::new([FakeTranscript::Is("Work")], says)
+        .with([tool])
+        .build();
+    house.ears.submit(utterance()).unwrap();
     house.watch.seen("state speaking", 1).await;
     tokio::time::sleep(Duration::from_millis(500)).await;
     house.ears.interrupt();
@@ -103,12 +120,14 @@ async fn the_filler_is_no_word_of_the_models() {
 
 #[tokio::test(start_paused = true)]
 async fn half_a_filler_is_no_word_of_the_models_either() {
-    let tool = Work::default().tool("work", Duration::from_secs(5), Annotations::READ_ONLY);
-    let says = [Say::Call("", "work"), Say::Words("Hi.")];
-    let house = Plan::new([Text::Is("Work")], says).with([tool]).build();
-    house.ears.hear(utterance()).unwrap();
+    let tool = FakeTool::default().tool("work", Duration::from_secs(5), Annotations::READ_ONLY);
+    let says = [ModelStep::Call("", "work"), ModelStep::Words("Hi.")];
+    let house = TestPlan::new([FakeTranscript::Is("Work")], says)
+        .with([tool])
+        .build();
+    house.ears.submit(utterance()).unwrap();
     house.watch.seen("calling work {}", 1).await;
-    // It begins after 0.7 s, and one of its two words is heard.
+    // The filler starts after 0.7 s, and one of its two words is heard.
     tokio::time::sleep(Duration::from_millis(960)).await;
     house.ears.interrupt();
     assert_eq!(house.watch.turn(0).await.answer, "");

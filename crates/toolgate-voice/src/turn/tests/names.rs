@@ -1,14 +1,14 @@
-//! What is left of a wake word in front of a request.
+//! Remnants of a wake word in front of a request.
 
 use std::time::Duration;
 
-use crate::listen::Utterance;
+use crate::segment::Utterance;
 use toolgate_core::Annotations;
 
-use super::support::{Plan, Say, Text, Work, utterance};
+use super::support::{FakeTool, FakeTranscript, ModelStep, TestPlan, utterance};
 
 #[tokio::test(start_paused = true)]
-async fn what_is_left_of_a_name_is_taken_off_if_one_request_fits_behind_it() {
+async fn a_wake_word_remnant_is_removed_if_one_request_follows() {
     for (text, in_one_breath, expected) in [
         ("of its what time is it", true, "what time is it"),
         ("of its what time is it", false, "of its what time is it"),
@@ -17,13 +17,14 @@ async fn what_is_left_of_a_name_is_taken_off_if_one_request_fits_behind_it() {
         ("I wonder what time is it", true, "I wonder what time is it"),
         ("of its own accord", true, "of its own accord"),
     ] {
-        let clock = Work::default().tool("datetime", Duration::ZERO, Annotations::READ_ONLY);
-        let house = Plan::new([Text::Is(text)], [Say::Words("")]).by_sentences([clock]);
+        let clock = FakeTool::default().tool("datetime", Duration::ZERO, Annotations::READ_ONLY);
+        let house =
+            TestPlan::new([FakeTranscript::Is(text)], [ModelStep::Words("")]).by_sentences([clock]);
         let spoken = Utterance {
             in_one_breath,
             ..utterance()
         };
-        house.ears.hear(spoken).unwrap();
+        house.ears.submit(spoken).unwrap();
         let turn = house.watch.turn(0).await;
         assert_eq!(turn.heard, expected, "{text}");
         let is_done = expected == "what time is it";

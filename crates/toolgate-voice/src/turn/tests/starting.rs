@@ -1,4 +1,4 @@
-//! Requests of the first seconds, while servers of tools are still starting.
+//! Requests in the first seconds, while tool servers are still starting.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use toolgate_intents::{Pack, SentenceInterpreter};
 use toolgate_journal::{TurnOutcome, VoiceTurn};
 use toolgate_models::SentenceRouter;
 
-use super::support::{House, Plan, Say, Text, Work, utterance};
+use super::support::{FakeTool, FakeTranscript, ModelStep, TestGateway, TestPlan, utterance};
 
 const MOMENT: &str = "One moment, I'm still starting up.";
 
@@ -23,22 +23,22 @@ fn devices() -> Arc<dyn Tool> {
         Ok::<_, ToolError>(json!({ "devices": [device] }))
     };
     let definition = definition.annotations(Annotations::READ_ONLY);
-    Arc::new(FunctionTool::defined(definition, run).unwrap())
+    Arc::new(FunctionTool::with_definition(definition, run).unwrap())
 }
 
 /// The tools of the Z-Wave server, as far as they are needed here.
-fn zwave(work: &Work) -> [Arc<dyn Tool>; 2] {
+fn zwave(work: &FakeTool) -> [Arc<dyn Tool>; 2] {
     let takes = Duration::from_millis(100);
     let control = work.tool("control_zwave_device", takes, Annotations::default());
     [devices(), control]
 }
 
 fn clock() -> Arc<dyn Tool> {
-    Work::default().tool("datetime", Duration::ZERO, Annotations::READ_ONLY)
+    FakeTool::default().tool("datetime", Duration::ZERO, Annotations::READ_ONLY)
 }
 
-/// Hears something; the server arrives after this time.
-async fn turn_with(house: &House, after: Duration, tools: [Arc<dyn Tool>; 2]) -> VoiceTurn {
+/// Submits an utterance; the server connects after this time.
+async fn turn_with(house: &TestGateway, after: Duration, tools: [Arc<dyn Tool>; 2]) -> VoiceTurn {
     let coming = Arc::clone(house.coming.as_ref().unwrap());
     let arriving = async move {
         sleep(after).await;
@@ -54,23 +54,26 @@ fn thought_ms(turn: &VoiceTurn) -> f64 {
 
 #[tokio::test(start_paused = true)]
 async fn vo1_a_sentence_waits_for_the_tool_that_it_needs() {
-    let work = Work::default();
-    let house = Plan::new([Text::Is("turn on switch one")], [Say::Never])
-        .starting()
-        .by_sentences([clock()]);
+    let work = FakeTool::default();
+    let house = TestPlan::new(
+        [FakeTranscript::Is("turn on switch one")],
+        [ModelStep::Never],
+    )
+    .starting()
+    .by_sentences([clock()]);
     let turn = turn_with(&house, Duration::from_millis(2200), zwave(&work)).await;
     assert_eq!((turn.outcome, work.done()), (TurnOutcome::Answered, 1));
     assert!(thought_ms(&turn) >= 2200.0, "{turn:?}");
-    // Who waits is told why, in words that are no part of the answer.
+    // The filler explains the wait and is not part of the answer.
     assert!(house.spoken().starts_with(MOMENT), "{}", house.spoken());
     assert!(!turn.answer.contains("moment"), "{}", turn.answer);
 }
 
 #[tokio::test(start_paused = true)]
 async fn vo1_a_half_that_needs_a_tool_waits_too() {
-    let work = Work::default();
-    let text = Text::Is("what time is it and turn on switch one");
-    let house = Plan::new([text], [Say::Never])
+    let work = FakeTool::default();
+    let text = FakeTranscript::Is("what time is it and turn on switch one");
+    let house = TestPlan::new([text], [ModelStep::Never])
         .starting()
         .by_sentences([clock()]);
     let turn = turn_with(&house, Duration::from_secs(2), zwave(&work)).await;
@@ -79,8 +82,8 @@ async fn vo1_a_half_that_needs_a_tool_waits_too() {
 
 #[tokio::test(start_paused = true)]
 async fn vo1_what_local_tools_answer_is_not_delayed_by_a_mute_server() {
-    let texts = ["what time is it", "sing a song for the bear"].map(Text::Is);
-    let house = Plan::new(texts.clone(), [Say::Never])
+    let texts = ["what time is it", "sing a song for the bear"].map(FakeTranscript::Is);
+    let house = TestPlan::new(texts.clone(), [ModelStep::Never])
         .starting()
         .by_sentences([clock()]);
     for _ in &texts {
@@ -90,7 +93,8 @@ async fn vo1_what_local_tools_answer_is_not_delayed_by_a_mute_server() {
     assert!(!house.spoken().contains(MOMENT));
 
     // The same with a model behind the sentences.
-    let mut plan = Plan::new([Text::Is("what time is it")], [Say::Never]).starting();
+    let mut plan =
+        TestPlan::new([FakeTranscript::Is("what time is it")], [ModelStep::Never]).starting();
     plan.client = |toolbox, model| {
         let sentences = SentenceInterpreter::new(toolbox.clone(), Pack::english()).unwrap();
         SentenceRouter::from(model).sentences_first(Arc::new(sentences))
@@ -102,12 +106,12 @@ async fn vo1_what_local_tools_answer_is_not_delayed_by_a_mute_server() {
 
 #[tokio::test(start_paused = true)]
 async fn vo1_a_model_is_asked_once_it_can_be_offered_all_tools() {
-    let work = Work::default();
+    let work = FakeTool::default();
     let says = [
-        Say::Call("", "control_zwave_device"),
-        Say::Words("It is on."),
+        ModelStep::Call("", "control_zwave_device"),
+        ModelStep::Words("It is on."),
     ];
-    let house = Plan::new([Text::Is("make it bright in here")], says)
+    let house = TestPlan::new([FakeTranscript::Is("make it bright in here")], says)
         .starting()
         .with([clock()])
         .build();
@@ -121,10 +125,13 @@ async fn vo1_a_model_is_asked_once_it_can_be_offered_all_tools() {
 
 #[tokio::test(start_paused = true)]
 async fn vo1_the_wait_for_a_model_is_bounded_and_not_repeated() {
-    let house = Plan::new([Text::Is("sing a song")], [Say::Words("La la.")])
-        .starting()
-        .with([clock()])
-        .build();
+    let house = TestPlan::new(
+        [FakeTranscript::Is("sing a song")],
+        [ModelStep::Words("La la.")],
+    )
+    .starting()
+    .with([clock()])
+    .build();
     let waited = thought_ms(&house.turn().await);
     assert!((5000.0..5100.0).contains(&waited), "{waited}");
     let waited = thought_ms(&house.turn().await);
@@ -133,10 +140,13 @@ async fn vo1_the_wait_for_a_model_is_bounded_and_not_repeated() {
 
 #[tokio::test(start_paused = true)]
 async fn vo1_a_model_waits_again_once_a_server_settled_or_another_one_starts() {
-    let house = Plan::new([Text::Is("sing a song")], [Say::Words("La la.")])
-        .starting()
-        .with([clock()])
-        .build();
+    let house = TestPlan::new(
+        [FakeTranscript::Is("sing a song")],
+        [ModelStep::Words("La la.")],
+    )
+    .starting()
+    .with([clock()])
+    .build();
     let coming = house.coming.as_ref().unwrap();
     for (starting, waits) in [
         (&["mute", "slow"][..], true),
@@ -153,13 +163,13 @@ async fn vo1_a_model_waits_again_once_a_server_settled_or_another_one_starts() {
 
 #[tokio::test(start_paused = true)]
 async fn vo1_a_call_of_a_tool_that_is_not_there_yet_waits_for_it() {
-    // The list of tools was not complete in time, and the model knows the tool all the same.
-    let work = Work::default();
+    // The list of tools was not complete in time, but the model knows the tool anyway.
+    let work = FakeTool::default();
     let says = [
-        Say::Call("", "control_zwave_device"),
-        Say::Words("It is on."),
+        ModelStep::Call("", "control_zwave_device"),
+        ModelStep::Words("It is on."),
     ];
-    let house = Plan::new([Text::Is("make it bright in here")], says)
+    let house = TestPlan::new([FakeTranscript::Is("make it bright in here")], says)
         .starting()
         .with([clock()])
         .build();
@@ -172,9 +182,12 @@ async fn vo1_a_call_of_a_tool_that_is_not_there_yet_waits_for_it() {
 
 #[tokio::test(start_paused = true)]
 async fn vo1_a_server_that_never_answers_is_not_waited_for_for_ever() {
-    let house = Plan::new([Text::Is("turn on switch one")], [Say::Never])
-        .starting()
-        .by_sentences([clock()]);
+    let house = TestPlan::new(
+        [FakeTranscript::Is("turn on switch one")],
+        [ModelStep::Never],
+    )
+    .starting()
+    .by_sentences([clock()]);
     let turn = house.turn().await;
     let waited = thought_ms(&turn);
     assert!((15_000.0..15_200.0).contains(&waited), "{waited}");
@@ -187,11 +200,14 @@ async fn vo1_a_server_that_never_answers_is_not_waited_for_for_ever() {
 
 #[tokio::test(start_paused = true)]
 async fn who_is_interrupted_while_it_waits_does_nothing_later() {
-    let work = Work::default();
-    let house = Plan::new([Text::Is("turn on switch one")], [Say::Never])
-        .starting()
-        .by_sentences([clock()]);
-    house.ears.hear(utterance()).unwrap();
+    let work = FakeTool::default();
+    let house = TestPlan::new(
+        [FakeTranscript::Is("turn on switch one")],
+        [ModelStep::Never],
+    )
+    .starting()
+    .by_sentences([clock()]);
+    house.ears.submit(utterance()).unwrap();
     sleep(Duration::from_secs(2)).await;
     house.ears.interrupt();
     let turn = house.watch.turn(0).await;
@@ -203,11 +219,16 @@ async fn who_is_interrupted_while_it_waits_does_nothing_later() {
 
 #[tokio::test(start_paused = true)]
 async fn a_tool_that_came_late_and_is_at_work_is_not_stopped_half_way() {
-    let work = Work::default();
+    let work = FakeTool::default();
     let lock = work.tool("lock", Duration::from_secs(5), Annotations::default());
-    let says = [Say::Call("", "lock"), Say::Words("It is locked.")];
-    let house = Plan::new([Text::Is("do it")], says).starting().build();
-    house.ears.hear(utterance()).unwrap();
+    let says = [
+        ModelStep::Call("", "lock"),
+        ModelStep::Words("It is locked."),
+    ];
+    let house = TestPlan::new([FakeTranscript::Is("do it")], says)
+        .starting()
+        .build();
+    house.ears.submit(utterance()).unwrap();
     // The model is asked after five seconds, and its call waits.
     sleep(Duration::from_secs(8)).await;
     house.coming.as_ref().unwrap().arrive([lock]);

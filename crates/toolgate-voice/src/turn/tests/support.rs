@@ -1,27 +1,27 @@
-//! Engines, a model, tools and a watcher for tests. Time is that of tokio, so that it can be paused.
+//! Fakes of the engines, a model and tools. Time is tokio's, so that it can be paused.
 
 mod alone;
-mod coming;
+mod event_recorder;
 mod model;
-mod watch;
+mod starting_server;
 
 pub(crate) use alone::{alone, resident};
-pub(crate) use coming::Coming;
-pub(crate) use model::{Say, Script};
-pub(crate) use watch::Watch;
+pub(crate) use event_recorder::EventRecorder;
+pub(crate) use model::{ModelStep, ScriptedModel};
+pub(crate) use starting_server::StartingServer;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use crate::audio::Format;
-use crate::listen::Utterance;
-use crate::services::Answered;
-use crate::speak::{Output, Playing, SoundStream, Speaker, Synthesize};
-use crate::transcribe::Transcribe;
-use crate::turn::{BackgroundTranscriber, Engines, Equipment, Question};
-use crate::{EngineError, Loudness, Reason, SpokenApprovals, VoiceSettings};
+use crate::audio::AudioFormat;
+use crate::segment::Utterance;
+use crate::services::{HandleRequest, HandleResponse};
+use crate::speak::{AudioOutput, AudioPlayback, SoundStream, Speaker, SpeechSynthesizer};
+use crate::transcribe::SpeechToText;
+use crate::turn::{BackgroundTranscriber, EngineHealth, TranscriberParts};
+use crate::{EngineError, Loudness, SpokenApprovals, VoiceSettings};
 use bytes::Bytes;
 use futures::future::BoxFuture;
 use futures::{FutureExt, StreamExt, stream};
@@ -35,24 +35,20 @@ use toolgate_intents::{Pack, SentenceInterpreter};
 use toolgate_journal::{Journal, VoiceTurn};
 use toolgate_models::{ModelSettings, SentenceRouter, Toolbox};
 
-/// Begins, with engines of which all are there.
+/// Starts a transcriber whose engines all work.
 pub(crate) fn start(
-    equipment: Equipment,
+    equipment: TranscriberParts,
     settings: &VoiceSettings,
     source: &str,
 ) -> BackgroundTranscriber {
-    let engines = Arc::new(Engines::new(Arc::clone(&equipment.watcher)));
+    let engines = Arc::new(EngineHealth::new(Arc::clone(&equipment.observer)));
     BackgroundTranscriber::start(engines, equipment, settings, source)
 }
 
 impl BackgroundTranscriber {
-    /// Asks for somebody who reads the whole answer.
-    pub(crate) async fn ask(&self, question: Question) -> Answered {
+    /// Sends a written request and waits for the whole answer.
+    pub(crate) async fn ask(&self, question: HandleRequest) -> HandleResponse {
         self.ask_into(question, Arc::default()).await
-    }
-
-    pub(crate) fn dropped(&self, reason: Reason) -> u64 {
-        self.shared.counts.get(reason)
     }
 }
 
@@ -70,24 +66,24 @@ pub(crate) fn utterance() -> Utterance {
     }
 }
 
-/// What an engine makes of an utterance.
+/// What a fake engine returns for an utterance.
 #[derive(Clone)]
-pub(crate) enum Text {
+pub(crate) enum FakeTranscript {
     Is(&'static str),
     After(Duration, &'static str),
     Fails(EngineError),
     Never,
 }
 
-/// Makes text as it is told; at the end of its script the last again.
+/// Returns scripted transcripts and repeats the last one.
 #[derive(Default)]
-pub(crate) struct Ear {
-    texts: Mutex<VecDeque<Text>>,
+pub(crate) struct FakeTranscriber {
+    texts: Mutex<VecDeque<FakeTranscript>>,
     pub(crate) begun: AtomicUsize,
 }
 
-impl Ear {
-    pub(crate) fn new(texts: impl IntoIterator<Item = Text>) -> Arc<Self> {
+impl FakeTranscriber {
+    pub(crate) fn new(texts: impl IntoIterator<Item = FakeTranscript>) -> Arc<Self> {
         Arc::new(Self {
             texts: Mutex::new(texts.into_iter().collect()),
             begun: AtomicUsize::new(0),
@@ -95,7 +91,7 @@ impl Ear {
     }
 }
 
-impl Transcribe for Ear {
+impl SpeechToText for FakeTranscriber {
     fn transcribe<'a>(&'a self, _: &'a Utterance) -> BoxFuture<'a, Result<String, EngineError>> {
         self.begun.fetch_add(1, Ordering::Relaxed);
         let mut texts = self.texts.lock();
@@ -106,13 +102,13 @@ impl Transcribe for Ear {
         drop(texts);
         async move {
             match text.unwrap() {
-                Text::Is(text) => Ok(text.to_owned()),
-                Text::After(time, text) => {
+                FakeTranscript::Is(text) => Ok(text.to_owned()),
+                FakeTranscript::After(time, text) => {
                     sleep(time).await;
                     Ok(text.to_owned())
                 }
-                Text::Fails(error) => Err(error),
-                Text::Never => std::future::pending().await,
+                FakeTranscript::Fails(error) => Err(error),
+                FakeTranscript::Never => std::future::pending().await,
             }
         }
         .boxed()
@@ -126,38 +122,38 @@ pub(crate) fn away() -> EngineError {
     }
 }
 
-/// Speaks a word in 200 ms, and keeps what it was asked for.
+/// Speaks a word in 200 ms and records the texts.
 #[derive(Default)]
-pub(crate) struct Mouth {
+pub(crate) struct FakeSynthesizer {
     pub(crate) asked: Mutex<Vec<String>>,
     pub(crate) fails: Mutex<Option<EngineError>>,
 }
 
-impl Synthesize for Mouth {
+impl SpeechSynthesizer for FakeSynthesizer {
     fn synthesize<'a>(&'a self, text: &'a str) -> BoxFuture<'a, Result<SoundStream, EngineError>> {
         self.asked.lock().push(text.to_owned());
         let words = text.split_whitespace().count();
         let chunk: Bytes = [0x10_u8, 0x20].repeat(3200).into();
         let fails = self.fails.lock().clone();
         let sound = SoundStream {
-            format: Format::HEARD,
+            format: AudioFormat::CAPTURE,
             chunks: stream::iter(vec![Ok(chunk); words]).boxed(),
         };
         async move { fails.map_or(Ok(sound), Err) }.boxed()
     }
 }
 
-/// Plays as fast as sound is heard, or at once.
+/// Plays in real time or at once.
 #[derive(Default)]
-pub(crate) struct Room {
+pub(crate) struct FakeOutput {
     pub(crate) at_once: bool,
     /// How long there was sound.
     pub(crate) heard: Arc<Mutex<Duration>>,
 }
 
-impl Output for Room {
-    fn begin(&self, _: Format) -> BoxFuture<'_, Result<Box<dyn Playing>, EngineError>> {
-        let playing: Box<dyn Playing> = Box::new(Sounding {
+impl AudioOutput for FakeOutput {
+    fn begin(&self, _: AudioFormat) -> BoxFuture<'_, Result<Box<dyn AudioPlayback>, EngineError>> {
+        let playing: Box<dyn AudioPlayback> = Box::new(FakePlayback {
             at_once: self.at_once,
             all: Arc::clone(&self.heard),
             heard: Duration::ZERO,
@@ -166,13 +162,13 @@ impl Output for Room {
     }
 }
 
-struct Sounding {
+struct FakePlayback {
     at_once: bool,
     all: Arc<Mutex<Duration>>,
     heard: Duration,
 }
 
-impl Playing for Sounding {
+impl AudioPlayback for FakePlayback {
     fn play(&mut self, bytes: Bytes) -> BoxFuture<'_, Result<(), EngineError>> {
         async move {
             let length = Duration::from_millis(bytes.len() as u64 / 32);
@@ -191,14 +187,14 @@ impl Playing for Sounding {
     }
 }
 
-/// A tool that takes a while; it counts how often it began and ended.
+/// A slow tool that counts how often it started and ended.
 #[derive(Clone, Default)]
-pub(crate) struct Work {
+pub(crate) struct FakeTool {
     pub(crate) begun: Arc<AtomicUsize>,
     pub(crate) done: Arc<AtomicUsize>,
 }
 
-impl Work {
+impl FakeTool {
     pub(crate) fn begun(&self) -> usize {
         self.begun.load(Ordering::Relaxed)
     }
@@ -226,45 +222,45 @@ impl Work {
                 Ok::<_, ToolError>(json!({ "done": true }))
             }
         };
-        Arc::new(FunctionTool::defined(definition, run).unwrap())
+        Arc::new(FunctionTool::with_definition(definition, run).unwrap())
     }
 }
 
 /// A gateway without a microphone.
-pub(crate) struct House {
+pub(crate) struct TestGateway {
     pub(crate) ears: Arc<BackgroundTranscriber>,
-    pub(crate) watch: Arc<Watch>,
-    pub(crate) mouth: Arc<Mouth>,
+    pub(crate) watch: Arc<EventRecorder>,
+    pub(crate) mouth: Arc<FakeSynthesizer>,
     pub(crate) speaker: Speaker,
     pub(crate) heard: Arc<Mutex<Duration>>,
-    pub(crate) model: Arc<Script>,
-    /// A server of tools that is still starting, if the plan has one.
-    pub(crate) coming: Option<Arc<Coming>>,
+    pub(crate) model: Arc<ScriptedModel>,
+    /// A tool server that is still starting, if the plan has one.
+    pub(crate) coming: Option<Arc<StartingServer>>,
 }
 
-/// What a house is made of.
-pub(crate) struct Plan {
-    pub(crate) ear: Arc<dyn Transcribe>,
-    pub(crate) model: Arc<Script>,
-    /// What is asked, made of the tools and the script.
-    pub(crate) client: fn(&Toolbox, Arc<Script>) -> SentenceRouter,
+/// The configuration of a test gateway.
+pub(crate) struct TestPlan {
+    pub(crate) ear: Arc<dyn SpeechToText>,
+    pub(crate) model: Arc<ScriptedModel>,
+    /// Builds the router from the tools and the script.
+    pub(crate) client: fn(&Toolbox, Arc<ScriptedModel>) -> SentenceRouter,
     pub(crate) tools: Vec<Arc<dyn Tool>>,
     pub(crate) settings: VoiceSettings,
     pub(crate) model_settings: ModelSettings,
     pub(crate) journal: Option<Journal>,
     pub(crate) at_once: bool,
-    /// A server of tools is still starting.
+    /// A tool server is still starting.
     pub(crate) is_starting: bool,
 }
 
-impl Plan {
+impl TestPlan {
     pub(crate) fn new(
-        texts: impl IntoIterator<Item = Text>,
-        says: impl IntoIterator<Item = Say>,
+        texts: impl IntoIterator<Item = FakeTranscript>,
+        says: impl IntoIterator<Item = ModelStep>,
     ) -> Self {
         Self {
-            ear: Ear::new(texts),
-            model: Script::new(says),
+            ear: FakeTranscriber::new(texts),
+            model: ScriptedModel::new(says),
             client: |_, script| script.into(),
             tools: Vec::new(),
             settings: VoiceSettings::default(),
@@ -275,14 +271,17 @@ impl Plan {
         }
     }
 
-    /// While a server of tools is still starting.
+    /// With a tool server that is still starting.
     pub(crate) fn starting(mut self) -> Self {
         self.is_starting = true;
         self
     }
 
     /// Without a model.
-    pub(crate) fn by_sentences(mut self, tools: impl IntoIterator<Item = Arc<dyn Tool>>) -> House {
+    pub(crate) fn by_sentences(
+        mut self,
+        tools: impl IntoIterator<Item = Arc<dyn Tool>>,
+    ) -> TestGateway {
         self.client = |toolbox, _| {
             let sentences = SentenceInterpreter::new(toolbox.clone(), Pack::english());
             SentenceRouter::sentences_only(Arc::new(sentences.unwrap()))
@@ -295,34 +294,39 @@ impl Plan {
         self
     }
 
-    pub(crate) fn build(self) -> House {
+    pub(crate) fn build(self) -> TestGateway {
         let manager = Arc::new(ToolManager::new());
         manager.add_all(self.tools);
         let approvals = SpokenApprovals::default();
         let executor = ToolExecutor::builder(Arc::clone(&manager)).approver(approvals.clone());
         let toolbox = Toolbox::new(executor.build());
-        let coming = self.is_starting.then(|| Coming::to(manager, &toolbox));
-        let (mouth, watch) = (Arc::new(Mouth::default()), Arc::new(Watch::default()));
-        let room = Room {
+        let coming = self
+            .is_starting
+            .then(|| StartingServer::to(manager, &toolbox));
+        let (mouth, watch) = (
+            Arc::new(FakeSynthesizer::default()),
+            Arc::new(EventRecorder::default()),
+        );
+        let room = FakeOutput {
             at_once: self.at_once,
-            ..Room::default()
+            ..FakeOutput::default()
         };
         let heard = Arc::clone(&room.heard);
-        let engine: Arc<dyn Synthesize> = Arc::<Mouth>::clone(&mouth);
+        let engine: Arc<dyn SpeechSynthesizer> = Arc::<FakeSynthesizer>::clone(&mouth);
         let router = (self.client)(&toolbox, Arc::clone(&self.model));
         let speaker = Speaker::new(engine, Arc::new(room), Loudness::default());
-        let equipment = Equipment {
+        let equipment = TranscriberParts {
             router,
             model_settings: self.model_settings,
             toolbox,
             transcribe: self.ear,
             speaker: speaker.clone(),
-            watcher: Arc::<Watch>::clone(&watch),
+            observer: Arc::<EventRecorder>::clone(&watch),
             journal: self.journal,
         };
         let ears = start(equipment, &self.settings, "microphone");
         approvals.use_voice(&ears);
-        House {
+        TestGateway {
             ears: Arc::new(ears),
             watch,
             mouth,
@@ -334,15 +338,15 @@ impl Plan {
     }
 }
 
-impl House {
-    /// Hears something, and waits for the end of its turn.
+impl TestGateway {
+    /// Submits an utterance and waits for the end of its turn.
     pub(crate) async fn turn(&self) -> VoiceTurn {
         let before = self.watch.turns().len();
-        self.ears.hear(utterance()).unwrap();
+        self.ears.submit(utterance()).unwrap();
         self.watch.turn(before).await
     }
 
-    /// Everything that was given to the speech engine.
+    /// All texts sent to the speech engine.
     pub(crate) fn spoken(&self) -> String {
         self.mouth.asked.lock().join(" ")
     }

@@ -1,7 +1,7 @@
-//! Measures what a spoken request costs besides its engines: transcription, model and speech are doubles that answer at once, each
-//! over a socket. What the doubles need themselves is in it. Then answers are interrupted while a program plays them. The last line
-//! of output is one JSON object, in milliseconds. It fails if half of the requests, or of the interruptions, take as long as is
-//! promised for none, or longer.
+//! Measures what a spoken request costs besides its engines. Transcription, model and speech are
+//! fakes that answer at once, each over a socket; their own time is included. Then answers are
+//! interrupted while a program plays them. The last line of output is a JSON object, in
+//! milliseconds. Fails if the median of the requests or interruptions reaches the promised limit.
 //!
 //! ```text
 //! VOICE_STAGES=COUNT    {"transcribed": {"p50": …, "p99": …}, "first_token": …, "first_audio": …, "end_of_speech_to_first_audio": …, "interrupted": …}
@@ -10,11 +10,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::listen::Utterance;
-use crate::speak::{NoOutput, Program, Speaker, engine};
+use crate::segment::Utterance;
+use crate::speak::{NoOutput, PlayerProgram, Speaker, engine};
 use crate::transcribe::WyomingAsr;
-use crate::turn::{BackgroundTranscriber, Equipment};
-use crate::wyoming::Address;
+use crate::turn::{BackgroundTranscriber, TranscriberParts};
+use crate::wyoming::WyomingAddress;
 use crate::{Loudness, VoiceSettings};
 use fakellm::{Answer, FakeLlm, Script};
 use fakewyoming::{FakeAsr, FakeTts};
@@ -22,10 +22,10 @@ use tokio::time::Instant;
 use toolgate_core::{ToolExecutor, ToolManager};
 use toolgate_models::{ModelSettings, OllamaClient, Toolbox};
 
-use super::measure::{Failure, Times, Told, println, report, whole};
+use super::measure::{ExampleError, StageTimes, TurnSender, println, report, whole};
 use super::support::start;
 
-/// Not measured: connections are made, and everything is in memory.
+// Warm-up: connections are made and everything is loaded.
 const WARM_UP: usize = 20;
 
 /// From the end of speech to the first sound, besides the engines.
@@ -41,16 +41,16 @@ const HEADER: u64 = 44;
 
 #[tokio::test]
 #[ignore = "measured by ./test.sh bench"]
-async fn voice_stages() -> Result<(), Failure> {
+async fn voice_stages() -> Result<(), ExampleError> {
     let count: usize = std::env::var("VOICE_STAGES").map_or(Ok(20), |count| count.parse())?;
     let (asr, tts) = (FakeAsr::start([]).await, FakeTts::start().await);
     let model = FakeLlm::lenient(Script::always(Answer::text(ANSWER))).await;
-    let (told, mut turns) = Told::new();
+    let (told, mut turns) = TurnSender::new();
     let transcriber = transcriber(&asr, &model, &tts, told)?;
     let mut all = Vec::new();
     for index in 0..WARM_UP + count {
         asr.then("What time is it?");
-        transcriber.hear(utterance())?;
+        transcriber.submit(utterance())?;
         let turn = turns.recv().await.ok_or("there are no turns any more")?;
         if turn.answer != ANSWER {
             return Err(format!("{turn:?}").into());
@@ -71,8 +71,8 @@ async fn voice_stages() -> Result<(), Failure> {
     kept("interruptions", &silence, SILENT_MS)
 }
 
-/// Fails unless half of them stayed within what is promised.
-fn kept(what: &str, times: &Times, promised: f64) -> Result<(), Failure> {
+/// Fails unless the median is within the promised limit.
+fn kept(what: &str, times: &StageTimes, promised: f64) -> Result<(), ExampleError> {
     let median = times.percentile(50);
     match median.ok_or("measure at least one request")? {
         median if median < promised => Ok(()),
@@ -83,14 +83,14 @@ fn kept(what: &str, times: &Times, promised: f64) -> Result<(), Failure> {
     }
 }
 
-/// From a stop to the end of the program that plays.
-async fn interrupted(tts: &FakeTts, count: usize) -> Result<Times, Failure> {
+/// From a stop to the exit of the player.
+async fn interrupted(tts: &FakeTts, count: usize) -> Result<StageTimes, ExampleError> {
     let voice = engine(&tts.address().to_string(), "")?;
     let folder = tempfile::tempdir()?;
     let played = folder.path().join("played.wav");
     let play = format!("exec cat >'{}'", played.display());
     let words = ["sh", "-c", &play].map(str::to_owned);
-    let output = Arc::new(Program::new(words.to_vec()));
+    let output = Arc::new(PlayerProgram::new(words.to_vec()));
     let speaker = Speaker::new(voice, output, Loudness::default());
     let mut times = Vec::new();
     for _ in 0..count {
@@ -108,28 +108,28 @@ async fn interrupted(tts: &FakeTts, count: usize) -> Result<Times, Failure> {
         tts.forget();
         std::fs::remove_file(&played)?;
     }
-    Ok(Times::new(times))
+    Ok(StageTimes::new(times))
 }
 
 fn transcriber(
     asr: &FakeAsr,
     model: &FakeLlm,
     tts: &FakeTts,
-    told: Told,
-) -> Result<BackgroundTranscriber, Failure> {
+    told: TurnSender,
+) -> Result<BackgroundTranscriber, ExampleError> {
     let mut model_settings = ModelSettings::default();
     model_settings.name = "fake".to_owned();
     model_settings.url = model.url().to_owned();
-    let hears: Address = asr.address().parse()?;
-    let speaks: Address = tts.address().parse()?;
+    let hears: WyomingAddress = asr.address().parse()?;
+    let speaks: WyomingAddress = tts.address().parse()?;
     let voice = engine(&speaks.to_string(), "")?;
-    let equipment = Equipment {
+    let equipment = TranscriberParts {
         router: Arc::new(OllamaClient::new(&model_settings)?).into(),
         model_settings,
         toolbox: Toolbox::new(ToolExecutor::new(Arc::new(ToolManager::new()))),
         transcribe: Arc::new(WyomingAsr::new(hears, "en", Duration::from_secs(10))),
         speaker: Speaker::new(voice, Arc::new(NoOutput), Loudness::default()),
-        watcher: Arc::new(told),
+        observer: Arc::new(told),
         journal: None,
     };
     let settings = VoiceSettings::default();

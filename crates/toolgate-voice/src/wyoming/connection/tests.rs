@@ -1,26 +1,29 @@
-use fakewyoming::{FakeAsr, FakeTts, Fault};
+use fakewyoming::{FakeAsr, FakeTts, ServiceFault};
 use tokio::io::DuplexStream;
 use tokio::net::TcpListener;
 
 use super::*;
 
 const PATIENCE: Duration = Duration::from_secs(10);
-/// What hangs for ever in a test hangs for this long.
+/// Stands for a peer that hangs forever.
 const GUARD: Duration = Duration::from_secs(100);
 
-fn address(text: &str) -> Address {
+fn address(text: &str) -> WyomingAddress {
     text.parse().unwrap()
 }
 
 /// A connection in memory, and the other end of it.
-fn pair() -> (Connection, DuplexStream) {
+fn pair() -> (WyomingConnection, DuplexStream) {
     let (ours, theirs) = tokio::io::duplex(1 << 10);
     let (read, write) = tokio::io::split(ours);
-    (Connection::over(read, write, "tcp://peer:1"), theirs)
+    (
+        WyomingConnection::from_streams(read, write, "tcp://peer:1"),
+        theirs,
+    )
 }
 
-fn synthesize(text: &str) -> Event {
-    Event::Synthesize {
+fn synthesize(text: &str) -> WyomingEvent {
+    WyomingEvent::Synthesize {
         text: text.to_owned(),
         voice: None,
         text_format: None,
@@ -28,16 +31,16 @@ fn synthesize(text: &str) -> Event {
 }
 
 /// What a client sees of a speech service with this fault.
-async fn says(fault: Fault) -> Result<usize, EngineError> {
+async fn says(fault: ServiceFault) -> Result<usize, EngineError> {
     let tts = FakeTts::start().await;
     tts.fault(fault);
-    let mut connection = Connection::connect(&address(&tts.address()), PATIENCE).await?;
+    let mut connection = WyomingConnection::connect(&address(&tts.address()), PATIENCE).await?;
     connection.send(&synthesize("hello")).await?;
     let mut heard = 0;
     loop {
-        match connection.answer().await? {
-            Event::AudioChunk { bytes, .. } => heard += bytes.len(),
-            Event::AudioStop { .. } => return Ok(heard),
+        match connection.receive_answer().await? {
+            WyomingEvent::AudioChunk { bytes, .. } => heard += bytes.len(),
+            WyomingEvent::AudioStop { .. } => return Ok(heard),
             _ => {}
         }
     }
@@ -46,25 +49,31 @@ async fn says(fault: Fault) -> Result<usize, EngineError> {
 #[tokio::test]
 async fn events_go_both_ways_over_tcp() {
     let whole = 2 * FakeTts::samples_of("hello").len();
-    assert_eq!(says(Fault::None).await, Ok(whole));
+    assert_eq!(says(ServiceFault::None).await, Ok(whole));
 }
 
 #[tokio::test]
 async fn every_fault_of_a_service_is_an_error_that_names_it() {
     for (fault, problem) in [
-        (Fault::Close, "closed the connection before it had answered"),
-        (Fault::CloseAfter(2), "closed the connection"),
         (
-            Fault::Garbage,
-            "does not speak Wyoming as it should: a header line cannot be used",
+            ServiceFault::Close,
+            "closed the connection before answering",
+        ),
+        (ServiceFault::CloseAfter(2), "closed the connection"),
+        (
+            ServiceFault::Garbage,
+            "violates the Wyoming protocol: a header line cannot be used",
         ),
         (
-            Fault::Giant,
-            "'audio-chunk' comes with 1099511627776 bytes of payload",
+            ServiceFault::Giant,
+            "'audio-chunk' has 1099511627776 bytes of payload",
         ),
-        (Fault::Endless, "a header line is longer than 65536 bytes"),
         (
-            Fault::Refuse("no\u{1b}voice".to_owned()),
+            ServiceFault::Endless,
+            "a header line is longer than 65536 bytes",
+        ),
+        (
+            ServiceFault::Refuse("no\u{1b}voice".to_owned()),
             "says: no\\u{1b}voice",
         ),
     ] {
@@ -80,10 +89,16 @@ async fn nobody_there_is_told_at_once() {
     let mut asr = FakeAsr::start([]).await;
     let gone = address(&asr.address());
     asr.kill().await;
-    let error = Connection::connect(&gone, PATIENCE).await.unwrap_err();
+    let error = WyomingConnection::connect(&gone, PATIENCE)
+        .await
+        .err()
+        .unwrap();
     assert!(matches!(&error, EngineError::Unreachable { at, .. } if *at == gone.to_string()));
     let missing = address("unix:///nowhere/at/all.sock");
-    let error = Connection::connect(&missing, PATIENCE).await.unwrap_err();
+    let error = WyomingConnection::connect(&missing, PATIENCE)
+        .await
+        .err()
+        .unwrap();
     assert!(matches!(error, EngineError::Unreachable { .. }), "{error}");
 }
 
@@ -92,7 +107,10 @@ async fn a_service_describes_itself_or_fails_in_time() {
     let mut tts = FakeTts::start().await;
     let at = address(&tts.address());
     let info = describe(&at, PATIENCE).await.unwrap();
-    assert_eq!(info.tts[0].voices[0].artifact.name, "fake-voice");
+    assert_eq!(
+        info.tts[0].models().next().unwrap().artifact.name,
+        "fake-voice"
+    );
     tts.kill().await;
     describe(&at, PATIENCE).await.unwrap_err();
     tts.restart().await;
@@ -136,7 +154,7 @@ async fn an_event_that_drips_is_given_up_even_if_nobody_waits_for_long() {
     });
     let before = Instant::now();
     let error = loop {
-        // As in a loop over several sources: the call is dropped again and again.
+        // As in a `select!` loop, the call is dropped again and again.
         match timeout(Duration::from_secs(1), connection.receive()).await {
             Ok(received) => break received.unwrap_err(),
             Err(_) => assert!(before.elapsed() < 2 * ARRIVE),
@@ -163,7 +181,7 @@ async fn nothing_is_lost_when_receiving_is_dropped() {
         }
     };
     let text = Some("hi".to_owned());
-    assert_eq!(event, Some(Event::Ping { text }));
+    assert_eq!(event, Some(WyomingEvent::Ping { text }));
     drop(sending.await.unwrap());
     assert_eq!(connection.receive().await, Ok(None));
 }
@@ -196,7 +214,7 @@ async fn an_end_within_an_event_is_not_an_end_between_two() {
         let (mut connection, mut peer) = pair();
         peer.write_all(sent).await.unwrap();
         drop(peer);
-        assert_eq!(connection.receive().await, Ok(Some(Event::Played)));
+        assert_eq!(connection.receive().await, Ok(Some(WyomingEvent::Played)));
         assert_eq!(connection.receive().await, expected);
     }
 }
@@ -215,19 +233,19 @@ async fn what_is_too_long_is_not_sent() {
 #[tokio::test]
 async fn both_directions_work_on_their_own() {
     let asr = FakeAsr::start(["one"]).await;
-    let connection = Connection::connect(&address(&asr.address()), PATIENCE).await;
+    let connection = WyomingConnection::connect(&address(&asr.address()), PATIENCE).await;
     let (mut sender, mut receiver) = connection.unwrap().into_split();
     let sending = tokio::spawn(async move {
-        let format = crate::audio::Format::HEARD;
+        let format = crate::audio::AudioFormat::CAPTURE;
         let timestamp = None;
         sender
-            .send(&Event::AudioStart { format, timestamp })
+            .send(&WyomingEvent::AudioStart { format, timestamp })
             .await?;
-        sender.send(&Event::AudioStop { timestamp }).await?;
+        sender.send(&WyomingEvent::AudioStop { timestamp }).await?;
         Ok::<_, EngineError>(sender)
     });
-    let answer = receiver.answer().await.unwrap();
-    assert!(matches!(answer, Event::Transcript { text, .. } if text == "one"));
+    let answer = receiver.receive_answer().await.unwrap();
+    assert!(matches!(answer, WyomingEvent::Transcript { text, .. } if text == "one"));
     sending.await.unwrap().unwrap();
     assert!(asr.complaints().is_empty());
 }

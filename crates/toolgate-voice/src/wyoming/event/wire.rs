@@ -1,76 +1,59 @@
-//! From a frame to an event and back.
+//! Converts between frames and events.
 
 use bytes::Bytes;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Number, Value, json};
 
-use super::Event;
-use crate::audio::Format;
-use crate::wyoming::{Frame, FrameError};
+use super::WyomingEvent;
+use crate::audio::AudioFormat;
+use crate::wyoming::{FrameError, WyomingFrame};
 
-/// Every type that is used here, and whether it has data; all others are [`Event::Other`]. Sorted; a test checks it.
-const KINDS: [(&str, bool); 31] = [
-    ("audio-chunk", true),
-    ("audio-start", true),
-    ("audio-stop", true),
-    ("describe", false),
-    ("detect", true),
-    ("detection", true),
-    ("error", true),
-    ("handled", true),
-    ("handled-chunk", true),
-    ("handled-start", true),
-    ("handled-stop", false),
-    ("info", true),
-    ("not-handled", true),
-    ("ping", true),
-    ("played", false),
-    ("pong", true),
-    ("recognize", true),
-    ("run-pipeline", true),
-    ("run-satellite", false),
-    ("synthesize", true),
-    ("synthesize-chunk", true),
-    ("synthesize-start", true),
-    ("synthesize-stop", false),
-    ("synthesize-stopped", false),
-    ("transcribe", true),
-    ("transcript", true),
-    ("transcript-chunk", true),
-    ("transcript-start", true),
-    ("transcript-stop", false),
-    ("voice-started", true),
-    ("voice-stopped", true),
-];
+// All other types become [`WyomingEvent::Other`].
+const WITH_DATA: &str = "audio-chunk audio-start audio-stop detect detection error handled \
+handled-chunk handled-start info not-handled ping pong recognize run-pipeline synthesize \
+synthesize-chunk synthesize-start transcribe transcript transcript-chunk transcript-start \
+voice-started voice-stopped";
+// The reference implementation writes what is absent as null here, and leaves it out elsewhere.
+const WITH_NULLS: &str = "audio-chunk audio-start audio-stop detect detection ping pong \
+voice-started voice-stopped";
+const WITHOUT_DATA: &str = "describe handled-stop played run-satellite synthesize-stop \
+synthesize-stopped transcript-stop";
 
 #[derive(Deserialize)]
-struct Tagged {
+struct TaggedEvent {
     #[serde(rename = "type")]
     kind: String,
     #[serde(default)]
     data: Map<String, Value>,
 }
 
-impl Event {
-    pub(crate) fn chunk(format: Format, bytes: Bytes) -> Self {
-        let timestamp = None;
+impl WyomingEvent {
+    pub(crate) fn audio_chunk(format: AudioFormat, bytes: Bytes) -> Self {
         Self::AudioChunk {
             format,
-            timestamp,
+            timestamp: None,
             bytes,
         }
     }
 
-    pub(crate) fn to_frame(&self) -> Result<Frame, FrameError> {
+    pub(crate) fn audio_start(format: AudioFormat) -> Self {
+        let timestamp = None;
+        Self::AudioStart { format, timestamp }
+    }
+
+    pub(crate) fn to_frame(&self) -> Result<WyomingFrame, FrameError> {
         let payload = match self {
             Self::Other(frame) => return Ok(frame.clone()),
             Self::AudioChunk { bytes, .. } => bytes.clone(),
             _ => Bytes::new(),
         };
-        let Tagged { kind, data } = serde_json::to_value(self)
+        let TaggedEvent { kind, mut data } = serde_json::to_value(self)
             .and_then(serde_json::from_value)
             .map_err(|error| FrameError::data("event", &error))?;
-        Ok(Frame {
+        if !WITH_NULLS.split(' ').any(|with_nulls| with_nulls == kind) {
+            data.retain(|_, value| !value.is_null());
+        }
+        Ok(WyomingFrame {
             kind,
             data,
             payload,
@@ -78,29 +61,34 @@ impl Event {
     }
 }
 
-impl TryFrom<Frame> for Event {
+impl TryFrom<WyomingFrame> for WyomingEvent {
     type Error = FrameError;
 
-    /// A type nobody knows is [`Event::Other`]; data that does not fit a known one is an error.
-    fn try_from(frame: Frame) -> Result<Self, FrameError> {
-        let Ok(known) = KINDS.binary_search_by_key(&frame.kind.as_str(), |(kind, _)| kind) else {
+    fn try_from(frame: WyomingFrame) -> Result<Self, FrameError> {
+        let is_in = |list: &str| list.split(' ').any(|kind| kind == frame.kind);
+        let has_data = is_in(WITH_DATA);
+        if !has_data && !is_in(WITHOUT_DATA) {
             return Ok(Self::Other(frame));
-        };
-        let Frame {
+        }
+        let WyomingFrame {
             kind,
             data,
             payload,
         } = frame;
-        // What somebody sends along with an event that has no data is nothing to fail over.
-        let tagged = match KINDS[known].1 {
+        // Unexpected data of an event without data is not worth an error.
+        let tagged = match has_data {
             true => json!({ "type": kind, "data": data }),
             false => json!({ "type": kind }),
         };
         let mut event =
             Self::deserialize(tagged).map_err(|error| FrameError::data(&kind, &error))?;
+        if let Self::AudioStart { format, .. } | Self::AudioChunk { format, .. } = &event {
+            let checked = format.validated();
+            checked.map_err(|error| FrameError::data(&kind, &error))?;
+        }
         if let Self::AudioChunk { format, bytes, .. } = &mut event {
             if !payload.len().is_multiple_of(format.frame_bytes()) {
-                let why = format!("{} bytes are no whole number of samples", payload.len());
+                let why = format!("{} bytes are not a whole number of samples", payload.len());
                 return Err(FrameError::data(&kind, &why));
             }
             *bytes = payload;
@@ -109,7 +97,7 @@ impl TryFrom<Frame> for Event {
     }
 }
 
-/// Milliseconds. Some write them with a fraction.
+// Some services write milliseconds with a fraction.
 pub(super) fn timestamp<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<i64>, D::Error> {

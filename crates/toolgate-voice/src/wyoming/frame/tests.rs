@@ -3,29 +3,30 @@ use serde_json::json;
 
 use super::*;
 
-fn frames(decoder: &mut Decoder) -> Result<Vec<Frame>, FrameError> {
+fn frames(decoder: &mut FrameDecoder) -> Result<Vec<WyomingFrame>, FrameError> {
     std::iter::from_fn(|| decoder.next_frame().transpose()).collect()
 }
 
 /// All frames of these bytes, fed at once.
-fn decode(bytes: &[u8]) -> Result<Vec<Frame>, FrameError> {
-    let mut decoder = Decoder::default();
+fn decode(bytes: &[u8]) -> Result<Vec<WyomingFrame>, FrameError> {
+    let mut decoder = FrameDecoder::default();
     decoder.feed(bytes);
     frames(&mut decoder)
 }
 
-fn frame(kind: &str, data: Value, payload: &'static [u8]) -> Frame {
+fn frame(kind: &str, data: Value, payload: &'static [u8]) -> WyomingFrame {
     let Value::Object(data) = data else {
         panic!("{data} is no object");
     };
-    Frame {
+    WyomingFrame {
         kind: kind.to_owned(),
         data,
         payload: Bytes::from_static(payload),
     }
 }
 
-/// A frame whose header line, data and payload have these lengths. The header has more than 60 bytes, the data more than 10.
+/// A frame whose header line, data and payload have these lengths. The header must have more than
+/// 60 bytes and the data more than 10.
 fn wire(header: usize, data: usize, payload: usize) -> Vec<u8> {
     let mut line =
         format!(r#"{{"type": "a", "data_length": {data}, "payload_length": {payload}}}"#);
@@ -95,27 +96,27 @@ fn what_is_no_frame_is_told_and_ends_the_stream() {
         (b"{\"type\": \"a\"} {}\n", "trailing characters"),
         (
             b"{\"type\": \"a\", \"data\": []}\n",
-            "'a' has data that cannot be used: it is no JSON object",
+            "'a' has data that cannot be used: it is not a JSON object",
         ),
         (
             b"{\"type\": \"a\", \"data_length\": -1}\n",
-            "'data_length' is no number of bytes",
+            "'data_length' is not a number of bytes",
         ),
         (
             b"{\"type\": \"a\", \"data_length\": 1.5}\n",
-            "'data_length' is no number of bytes",
+            "'data_length' is not a number of bytes",
         ),
         (
             b"{\"type\": \"a\", \"payload_length\": \"1\"}\n",
-            "'payload_length' is no number of bytes",
+            "'payload_length' is not a number of bytes",
         ),
         (
             b"{\"type\": \"a\", \"payload_length\": 1e30}\n",
-            "'payload_length' is no number of bytes",
+            "'payload_length' is not a number of bytes",
         ),
         (
             b"{\"type\": \"a\", \"payload_length\": 18446744073709551615}\n",
-            "'a' comes with 18446744073709551615 bytes of payload, and at most 1048576 are allowed",
+            "'a' has 18446744073709551615 bytes of payload, but at most 1048576 are allowed",
         ),
         (
             b"{\"type\": \"a\", \"data_length\": 2}\n[]",
@@ -126,7 +127,7 @@ fn what_is_no_frame_is_told_and_ends_the_stream() {
             "'a' has data that cannot be used: trailing",
         ),
     ] {
-        let mut decoder = Decoder::default();
+        let mut decoder = FrameDecoder::default();
         decoder.feed(bytes);
         let error = decoder.next_frame().unwrap_err();
         let text = error.to_string();
@@ -162,10 +163,10 @@ fn deep_nesting_is_an_error_and_no_overflow() {
 #[test]
 fn limits_hold_to_the_byte() {
     for (header, data, payload) in [
-        (LONGEST_HEADER, 0, 0),
-        (0, LONGEST_DATA, 0),
-        (0, 0, LONGEST_PAYLOAD),
-        (LONGEST_HEADER, LONGEST_DATA, LONGEST_PAYLOAD),
+        (MAX_HEADER_LEN, 0, 0),
+        (0, MAX_DATA_LEN, 0),
+        (0, 0, MAX_PAYLOAD_LEN),
+        (MAX_HEADER_LEN, MAX_DATA_LEN, MAX_PAYLOAD_LEN),
     ] {
         let read = decode(&wire(header, data, payload)).unwrap();
         assert_eq!(read[0].payload.len(), payload);
@@ -177,13 +178,13 @@ fn limits_hold_to_the_byte() {
         limit,
     };
     for (header, data, payload, expected) in [
-        (LONGEST_HEADER + 1, 0, 0, FrameError::HeaderTooLong),
-        (0, LONGEST_DATA + 1, 0, too_long("data", LONGEST_DATA)),
+        (MAX_HEADER_LEN + 1, 0, 0, FrameError::HeaderTooLong),
+        (0, MAX_DATA_LEN + 1, 0, too_long("data", MAX_DATA_LEN)),
         (
             0,
             0,
-            LONGEST_PAYLOAD + 1,
-            too_long("payload", LONGEST_PAYLOAD),
+            MAX_PAYLOAD_LEN + 1,
+            too_long("payload", MAX_PAYLOAD_LEN),
         ),
     ] {
         assert_eq!(decode(&wire(header, data, payload)), Err(expected));
@@ -192,8 +193,8 @@ fn limits_hold_to_the_byte() {
 
 #[test]
 fn a_header_line_that_never_ends_is_refused_without_its_newline() {
-    let mut decoder = Decoder::default();
-    decoder.feed(&[b' '; LONGEST_HEADER]);
+    let mut decoder = FrameDecoder::default();
+    decoder.feed(&[b' '; MAX_HEADER_LEN]);
     assert_eq!(decoder.next_frame(), Ok(None));
     decoder.feed(b" ");
     assert_eq!(decoder.next_frame(), Err(FrameError::HeaderTooLong));
@@ -202,19 +203,19 @@ fn a_header_line_that_never_ends_is_refused_without_its_newline() {
 #[test]
 fn memory_does_not_grow_with_what_a_peer_claims_or_sends() {
     let endless = vec![b'{'; READ];
-    let mut decoder = Decoder::default();
+    let mut decoder = FrameDecoder::default();
     for _ in 0..1000 {
         decoder.feed(&endless);
         drop(decoder.next_frame());
-        assert!(decoder.buffer.capacity() <= 4 * LONGEST_HEADER);
+        assert!(decoder.buffer.capacity() <= 4 * MAX_HEADER_LEN);
     }
-    // A claim costs nothing before its bytes come.
-    let mut decoder = Decoder::default();
+    // A claimed length costs nothing before its bytes arrive.
+    let mut decoder = FrameDecoder::default();
     decoder.feed(b"{\"type\": \"a\", \"data_length\": 1048576, \"payload_length\": 1048576}\n");
     assert_eq!(decoder.next_frame(), Ok(None));
     assert!(decoder.buffer.capacity() < 1024);
-    // Nor do frames that were taken.
-    let mut decoder = Decoder::default();
+    // Neither do frames that were returned.
+    let mut decoder = FrameDecoder::default();
     for _ in 0..1000 {
         decoder.feed(&wire(0, 100, READ));
         assert_eq!(frames(&mut decoder).unwrap().len(), 1);
@@ -229,23 +230,23 @@ const READ: usize = 16 << 10;
 fn what_no_decoder_would_take_is_not_written() {
     let long = |length: usize| Bytes::from(vec![0; length]);
     let text = |length: usize| json!({ "a": "x".repeat(length - 9) });
-    let with_payload = |payload| Frame {
+    let with_payload = |payload| WyomingFrame {
         payload,
         ..frame("a", json!({}), b"")
     };
     let header = r#"{"type": "", "version": "1.9.0"}"#.len();
     for (within, beyond) in [
         (
-            with_payload(long(LONGEST_PAYLOAD)),
-            with_payload(long(LONGEST_PAYLOAD + 1)),
+            with_payload(long(MAX_PAYLOAD_LEN)),
+            with_payload(long(MAX_PAYLOAD_LEN + 1)),
         ),
         (
-            frame("a", text(LONGEST_DATA), b""),
-            frame("a", text(LONGEST_DATA + 1), b""),
+            frame("a", text(MAX_DATA_LEN), b""),
+            frame("a", text(MAX_DATA_LEN + 1), b""),
         ),
         (
-            frame(&"x".repeat(LONGEST_HEADER - header), json!({}), b""),
-            frame(&"x".repeat(LONGEST_HEADER - header + 1), json!({}), b""),
+            frame(&"x".repeat(MAX_HEADER_LEN - header), json!({}), b""),
+            frame(&"x".repeat(MAX_HEADER_LEN - header + 1), json!({}), b""),
         ),
     ] {
         let mut out = BytesMut::new();
@@ -273,10 +274,10 @@ fn any_json() -> impl Strategy<Value = Value> {
     })
 }
 
-fn any_frame() -> impl Strategy<Value = Frame> {
+fn any_frame() -> impl Strategy<Value = WyomingFrame> {
     let data = prop::collection::btree_map(".*", any_json(), 0..6);
     let payload = prop::collection::vec(any::<u8>(), 0..300);
-    (".*", data, payload).prop_map(|(kind, data, payload)| Frame {
+    (".*", data, payload).prop_map(|(kind, data, payload)| WyomingFrame {
         kind,
         data: data.into_iter().collect(),
         payload: payload.into(),
@@ -302,7 +303,7 @@ proptest! {
         for frame in &sent {
             encode(frame, &mut bytes).unwrap();
         }
-        let mut decoder = Decoder::default();
+        let mut decoder = FrameDecoder::default();
         let mut read = Vec::new();
         for piece in pieces(&bytes, &lengths) {
             decoder.feed(piece);
@@ -320,7 +321,7 @@ proptest! {
     ) {
         let bytes = [start.as_bytes(), &noise].concat();
         let run = |lengths: &[usize]| {
-            let mut decoder = Decoder::default();
+            let mut decoder = FrameDecoder::default();
             let (mut read, mut error) = (Vec::new(), None);
             for piece in pieces(&bytes, lengths) {
                 decoder.feed(piece);

@@ -4,31 +4,38 @@ use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
 
 use super::*;
-use crate::wyoming::Address;
+use crate::wyoming::WyomingAddress;
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Answers `recognize` with what was asked, hangs or panics when told to.
-struct Echo;
+/// Echoes `recognize`. Hangs or panics on request.
+struct EchoService;
 
-impl Service for Echo {
-    fn info(&self) -> Info {
-        let mut info = Info::default();
+impl WyomingService for EchoService {
+    fn info(&self) -> ServiceInfo {
+        let mut info = ServiceInfo::default();
         info.intent
-            .push(crate::wyoming::info::IntentProgram::default());
+            .push(crate::wyoming::info::ServiceProgram::default());
         info
     }
 
-    fn attend<'a>(&'a self, guest: &'a mut Guest) -> BoxFuture<'a, Result<(), EngineError>> {
+    fn serve_client<'a>(
+        &'a self,
+        client: &'a mut WyomingClient,
+    ) -> BoxFuture<'a, Result<(), EngineError>> {
         async move {
-            while let Some(event) = guest.receive().await? {
+            while let Some(event) = client.receive().await? {
                 match event {
-                    Event::Recognize { text } if text == "hang" => std::future::pending().await,
-                    Event::Recognize { text } if text == "panic" => panic!("as told"),
-                    Event::Recognize { text } => {
+                    WyomingEvent::Recognize { text } if text == "hang" => {
+                        std::future::pending::<()>().await;
+                    }
+                    WyomingEvent::Recognize { text } if text == "panic" => panic!("as told"),
+                    WyomingEvent::Recognize { text } => {
                         let text = Some(text);
                         let context = None;
-                        guest.send(&Event::Handled { text, context }).await?;
+                        client
+                            .send(&WyomingEvent::Handled { text, context })
+                            .await?;
                     }
                     _ => {}
                 }
@@ -39,22 +46,24 @@ impl Service for Echo {
     }
 }
 
-struct Running {
-    address: Address,
+struct RunningServer {
+    address: WyomingAddress,
     stop: CancellationToken,
     serving: JoinHandle<()>,
 }
 
-impl Running {
+impl RunningServer {
     async fn start() -> Self {
         Self::at("tcp://127.0.0.1:0").await
     }
 
     async fn at(address: &str) -> Self {
-        let server = Listener::bind(&address.parse().unwrap()).await.unwrap();
+        let server = WyomingListener::bind(&address.parse().unwrap())
+            .await
+            .unwrap();
         let address = server.address().clone();
         let stop = CancellationToken::new();
-        let serving = tokio::spawn(server.serve(Arc::new(Echo), stop.clone()));
+        let serving = tokio::spawn(server.serve(Arc::new(EchoService), stop.clone()));
         Self {
             address,
             stop,
@@ -62,13 +71,15 @@ impl Running {
         }
     }
 
-    async fn client(&self) -> Connection {
-        Connection::connect(&self.address, PATIENCE).await.unwrap()
+    async fn client(&self) -> WyomingConnection {
+        WyomingConnection::connect(&self.address, PATIENCE)
+            .await
+            .unwrap()
     }
 
     /// A client that may say anything.
     async fn raw(&self) -> TcpStream {
-        let Address::Tcp { host, port } = &self.address else {
+        let WyomingAddress::Tcp { host, port } = &self.address else {
             panic!("no port");
         };
         TcpStream::connect((host.as_str(), *port)).await.unwrap()
@@ -80,32 +91,35 @@ impl Running {
     }
 }
 
-fn ask(text: &str) -> Event {
-    Event::Recognize {
+fn ask(text: &str) -> WyomingEvent {
+    WyomingEvent::Recognize {
         text: text.to_owned(),
     }
 }
 
-async fn is_answered(connection: &mut Connection) -> bool {
+async fn is_answered(connection: &mut WyomingConnection) -> bool {
     connection.send(&ask("hello")).await.unwrap();
     let answer = timeout(PATIENCE, connection.receive()).await.unwrap();
-    matches!(answer, Ok(Some(Event::Handled { text, .. })) if text.as_deref() == Some("hello"))
+    matches!(answer, Ok(Some(WyomingEvent::Handled { text, .. })) if text.as_deref() == Some("hello"))
 }
 
 #[tokio::test]
 async fn pings_and_questions_who_one_is_are_answered_for_every_service() {
-    let server = Running::start().await;
+    let server = RunningServer::start().await;
     let mut client = server.client().await;
     let text = Some("still there?".to_owned());
     client
-        .send(&Event::Ping { text: text.clone() })
+        .send(&WyomingEvent::Ping { text: text.clone() })
         .await
         .unwrap();
-    assert_eq!(client.answer().await, Ok(Event::Pong { text }));
-    client.send(&Event::Describe).await.unwrap();
     assert_eq!(
-        client.answer().await,
-        Ok(Event::Info(Box::new(Echo.info())))
+        client.receive_answer().await,
+        Ok(WyomingEvent::Pong { text })
+    );
+    client.send(&WyomingEvent::Describe).await.unwrap();
+    assert_eq!(
+        client.receive_answer().await,
+        Ok(WyomingEvent::Info(Box::new(EchoService.info())))
     );
     assert!(is_answered(&mut client).await);
     server.end().await;
@@ -113,7 +127,7 @@ async fn pings_and_questions_who_one_is_are_answered_for_every_service() {
 
 #[tokio::test]
 async fn garbage_is_told_and_closed_while_others_live_on() {
-    let server = Running::start().await;
+    let server = RunningServer::start().await;
     let mut other = server.client().await;
     for (sent, problem) in [
         (b"GET / HTTP/1.1\r\n\r\n".to_vec(), "a header line cannot be used"),
@@ -129,7 +143,7 @@ async fn garbage_is_told_and_closed_while_others_live_on() {
     ] {
         let stream = server.raw().await;
         let (mut read, mut write) = stream.into_split();
-        // The server may have had enough before all is sent.
+        // The server may hang up before everything is sent.
         let sending = tokio::spawn(async move { write.write_all(&sent).await });
         let mut answer = String::new();
         let reading = read.read_to_string(&mut answer);
@@ -144,7 +158,7 @@ async fn garbage_is_told_and_closed_while_others_live_on() {
 
 #[tokio::test]
 async fn a_service_that_panics_takes_only_its_own_connection_along() {
-    let server = Running::start().await;
+    let server = RunningServer::start().await;
     let (mut one, mut other) = (server.client().await, server.client().await);
     one.send(&ask("panic")).await.unwrap();
     assert!(matches!(
@@ -157,17 +171,17 @@ async fn a_service_that_panics_takes_only_its_own_connection_along() {
 
 #[tokio::test]
 async fn there_is_room_for_64_and_for_the_next_when_one_leaves() {
-    let server = Running::start().await;
+    let server = RunningServer::start().await;
     let mut guests = Vec::new();
-    for _ in 0..MOST {
-        let mut guest = server.client().await;
-        assert!(is_answered(&mut guest).await);
-        guests.push(guest);
+    for _ in 0..MAX_CONNECTIONS {
+        let mut client = server.client().await;
+        assert!(is_answered(&mut client).await);
+        guests.push(client);
     }
     let error = server
         .client()
         .await
-        .answer()
+        .receive_answer()
         .await
         .unwrap_err()
         .to_string();
@@ -175,9 +189,9 @@ async fn there_is_room_for_64_and_for_the_next_when_one_leaves() {
     assert!(is_answered(&mut guests[0]).await);
     guests.pop();
     let mut latecomer = loop {
-        // The server learns of it a moment later.
+        // The server notices a moment later.
         let mut client = server.client().await;
-        if client.send(&ask("hello")).await.is_ok() && client.answer().await.is_ok() {
+        if client.send(&ask("hello")).await.is_ok() && client.receive_answer().await.is_ok() {
             break client;
         }
     };
@@ -185,13 +199,17 @@ async fn there_is_room_for_64_and_for_the_next_when_one_leaves() {
     server.end().await;
 }
 
-/// A guest over a stream in memory, so that time can be paused.
+/// A client over a stream in memory, so that time can be paused.
 fn hosted() -> (tokio::io::DuplexStream, CancellationToken, JoinHandle<()>) {
     let (ours, theirs) = tokio::io::duplex(1 << 10);
     let (read, write) = tokio::io::split(ours);
-    let connection = Connection::over(read, write, "tcp://guest:1");
+    let connection = WyomingConnection::from_streams(read, write, "tcp://client:1");
     let stop = CancellationToken::new();
-    let hosting = tokio::spawn(host(connection, Arc::new(Echo), stop.clone()));
+    let hosting = tokio::spawn(run_connection(
+        connection,
+        Arc::new(EchoService),
+        stop.clone(),
+    ));
     (theirs, stop, hosting)
 }
 
@@ -239,7 +257,7 @@ async fn a_client_that_does_not_read_is_given_up() {
     let (mut client, _stop, hosting) = hosted();
     let question = b"{\"type\": \"recognize\", \"data\": {\"text\": \"hello\"}}\n";
     while !hosting.is_finished() {
-        // It may be closed in the middle of this.
+        // The connection may be closed in the middle of this.
         drop(timeout(Duration::from_secs(1), client.write_all(question)).await);
     }
     hosting.await.unwrap();
@@ -247,7 +265,7 @@ async fn a_client_that_does_not_read_is_given_up() {
 
 #[tokio::test]
 async fn a_client_that_only_stops_sending_gets_its_answer() {
-    let server = Running::start().await;
+    let server = RunningServer::start().await;
     let mut client = server.raw().await;
     let question = b"{\"type\": \"recognize\", \"data\": {\"text\": \"hello\"}}\n";
     client.write_all(question).await.unwrap();
@@ -260,7 +278,7 @@ async fn a_client_that_only_stops_sending_gets_its_answer() {
 
 #[tokio::test]
 async fn a_server_that_stops_closes_all_even_one_that_hangs() {
-    let server = Running::start().await;
+    let server = RunningServer::start().await;
     let (mut idle, mut hanging) = (server.client().await, server.client().await);
     assert!(is_answered(&mut idle).await && is_answered(&mut hanging).await);
     hanging.send(&ask("hang")).await.unwrap();
@@ -271,9 +289,10 @@ async fn a_server_that_stops_closes_all_even_one_that_hangs() {
         hanging.receive().await,
         Ok(None) | Err(EngineError::Closed { .. })
     ));
-    Connection::connect(&server.address, PATIENCE)
+    WyomingConnection::connect(&server.address, PATIENCE)
         .await
-        .unwrap_err();
+        .err()
+        .unwrap();
 }
 
 #[tokio::test]
@@ -281,27 +300,27 @@ async fn a_socket_file_is_replaced_only_if_nobody_listens_there() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("wyoming.sock");
     let text = format!("unix://{}", path.display());
-    let address: Address = text.parse().unwrap();
-    // A killed program leaves its file.
+    let address: WyomingAddress = text.parse().unwrap();
+    // A killed program leaves its socket file.
     drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
-    let server = Running::at(&text).await;
+    let server = RunningServer::at(&text).await;
     assert!(is_answered(&mut server.client().await).await);
-    let error = Listener::bind(&address).await.unwrap_err();
-    let expected = format!("cannot listen on {text}: another program listens there already");
+    let error = WyomingListener::bind(&address).await.unwrap_err();
+    let expected = format!("cannot listen on {text}: another program is already listening there");
     assert_eq!(error.to_string(), expected);
     server.end().await;
     assert!(!path.exists());
-    // What is no socket is nobody's to remove.
+    // Only sockets may be removed.
     std::fs::write(&path, "letters").unwrap();
-    Listener::bind(&address).await.unwrap_err();
+    WyomingListener::bind(&address).await.unwrap_err();
     assert_eq!(std::fs::read_to_string(&path).unwrap(), "letters");
 }
 
 #[tokio::test]
 async fn a_port_that_is_taken_is_told() {
-    let server = Running::start().await;
-    let error = Listener::bind(&server.address).await.unwrap_err();
-    let expected = "another program listens there already";
+    let server = RunningServer::start().await;
+    let error = WyomingListener::bind(&server.address).await.unwrap_err();
+    let expected = "another program is already listening there";
     assert!(error.to_string().ends_with(expected), "{error}");
     server.end().await;
 }

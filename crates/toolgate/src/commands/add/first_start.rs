@@ -1,45 +1,45 @@
-//! The first start of a server that was just added, while a person looks: a download shows its progress here.
+//! The first start of a server that was just added. It shows the progress of a download.
 
 use std::convert::Infallible;
 use std::path::Path;
 use std::sync::Arc;
 
-use anyhow::Context;
 use toolgate_core::escape;
-use toolgate_mcp::{ServerSettings, ServerState, Servers, ServersOptions, what_to_check};
+use toolgate_mcp::{ServerSettings, ServerState, Servers, what_to_check};
 
-use super::super::{runtime, server};
-use crate::config::{Config, Document, Reading, Uses};
+use super::super::{block_on, server};
+use crate::config::{Config, ConfigDocument, ConfigReadOptions, SecretScope};
 use crate::exit::{self, Exit};
 use crate::spinner::{Spinner, TURN, clear_line};
-use crate::wiring::{self, Tools};
+use crate::wiring::{self, ConfiguredTools};
 use crate::{say, servers};
 
 pub(super) enum FirstStart {
     Connected {
         tools: usize,
-        /// Why it can't do its work all the same, by its health tool.
         degraded: Option<String>,
     },
     Failed {
-        /// What happened, the end of the server's stderr, and what to check: for a person.
+        /// For a person: what happened, the last lines of stderr, and what to check.
         report: String,
     },
     Interrupted,
 }
 
-/// Starts the server of this name in this file once, and ends it again.
 pub(super) fn run(file: &Path, name: &str) -> anyhow::Result<FirstStart> {
-    // Nothing else of the file matters here, and somebody else may have written it.
-    let mut document = Document::read_owned(file)?;
+    // Drops the rest of the file, which isn't needed and may be somebody else's.
+    let mut document = ConfigDocument::read_owned(file)?;
     document.keep_servers(&[name.to_owned()]);
-    let config = Config::resolve(document, Reading::new(&wiring::environment, Uses::Tools))?;
+    let config = Config::resolve(
+        document,
+        ConfigReadOptions::new(&wiring::environment, SecretScope::Tools),
+    )?;
     let server = config
         .servers
         .iter()
         .find(|server| server.settings.name == name);
     let Some(server) = server.filter(|server| server.settings.blocked.is_none()) else {
-        // A variable that is not set leaves it out.
+        // An unset variable leaves the server out of the configuration.
         let problems = config.server_problems.iter().map(|problem| &problem.error);
         let named = format!("server '{}' ", escape(name));
         let why = problems
@@ -50,16 +50,16 @@ pub(super) fn run(file: &Path, name: &str) -> anyhow::Result<FirstStart> {
         });
     };
     let tools = wiring::tools(&config);
-    let runtime = runtime().context("cannot start")?;
-    let outcome = runtime.block_on(start(&config, &tools, &server.settings));
-    runtime.shutdown_background();
-    Ok(outcome)
+    block_on(start(&config, &tools, &server.settings))
 }
 
-async fn start(config: &Config, tools: &Tools, settings: &ServerSettings) -> FirstStart {
-    let servers = Servers::new(Arc::clone(&tools.manager), options(config, tools));
+async fn start(config: &Config, tools: &ConfiguredTools, settings: &ServerSettings) -> FirstStart {
+    let mut options = servers::options(config, tools);
+    // No retries: a person is watching, and decides what comes next.
+    options.retry.attempts = 1;
+    let servers = Servers::new(Arc::clone(&tools.manager), options);
     servers.apply(vec![settings.clone()]);
-    servers.watch_health(wiring::probe(config, tools));
+    servers.watch_health(wiring::probe_executor(config, tools));
     let name = escape(&settings.name);
     let (title, hint) = match settings.is_package_runner() {
         true => (
@@ -68,12 +68,12 @@ async fn start(config: &Config, tools: &Tools, settings: &ServerSettings) -> Fir
         ),
         false => (format!("starting {name}"), ""),
     };
-    if !say::is_followed() {
+    if !say::is_interactive() {
         say::note(&format!("starting '{name}'{hint}"));
     }
     let spinner = Spinner::new(&title);
     let is_settled = tokio::select! {
-        () = servers.checked() => true,
+        () = servers.wait_health_checked() => true,
         never = spinner.turn() => match never {},
         never = show_stderr(&servers, &spinner) => match never {},
         () = exit::interrupted() => false,
@@ -90,26 +90,12 @@ async fn start(config: &Config, tools: &Tools, settings: &ServerSettings) -> Fir
     }
     tokio::select! {
         () = servers.stop() => {}
-        // The guard goes on to end the server.
+        // The guard process still ends the server.
         () = exit::interrupted() => std::process::exit(i32::from(Exit::Interrupted.code())),
     }
     outcome
 }
 
-fn options(config: &Config, tools: &Tools) -> ServersOptions {
-    let mut options = ServersOptions::default();
-    options.retry = config.retry;
-    // A person looks, and decides what comes next.
-    options.retry.attempts = 1;
-    options.redactor = tools.redactor.clone();
-    options.file = config.file().map(Path::to_owned);
-    options.guard = servers::guard();
-    options.launcher = servers::launcher(config);
-    options.catalogue = servers::catalogue();
-    options
-}
-
-/// Shows the last line of the server's stderr, for as long as it is polled.
 async fn show_stderr(servers: &Servers, spinner: &Spinner) -> Infallible {
     loop {
         let status = servers.status().pop();
@@ -121,7 +107,7 @@ async fn show_stderr(servers: &Servers, spinner: &Spinner) -> Infallible {
 
 fn outcome(
     config: &Config,
-    tools: &Tools,
+    tools: &ConfiguredTools,
     settings: &ServerSettings,
     servers: &Servers,
 ) -> FirstStart {

@@ -1,7 +1,7 @@
-//! `toolgate call TOOL …`: runs one tool and prints its envelope. The whole way of a call is here,
-//! from the words of the command line to the executor; what a person is told is in `report.rs`.
+//! `toolgate call TOOL …`: runs one tool and prints its envelope. The whole path from the command
+//! line to the executor is here; what a person reads about the call is in `report`.
 
-pub(super) mod at;
+pub(super) mod remote;
 mod report;
 
 use std::io::{IsTerminal, Read};
@@ -13,23 +13,23 @@ use tokio_util::sync::CancellationToken;
 use toolgate_core::{ErrorKind, Origin, ToolCall, ToolError, ToolExecutor};
 use toolgate_mcp::ServerHealth;
 
-use super::replay::Again;
-use super::runtime;
+use super::block_on;
+use super::replay::ReplayConsent;
 use crate::approve::TerminalApprover;
-use crate::cli::{CallOptions, Global};
-use crate::config::{Config, Uses};
+use crate::cli::{CallOptions, GlobalOptions};
+use crate::config::{Config, SecretScope};
 use crate::exit::{self, Exit};
-use crate::journal::{Patience, Record};
-use crate::servers::{self, Fleet, Start};
+use crate::journal::{CommandJournal, OpenRetry};
+use crate::servers::{self, ServerFleet, ServerStart::WhenNeeded};
 use crate::spinner::Spinner;
-use crate::{pairs, patterns, say, wiring};
+use crate::{command_words, patterns, say, wiring};
 use report::CallReporter;
 
-pub(crate) fn run(global: &Global, options: &CallOptions) -> anyhow::Result<Exit> {
-    let config = wiring::configuration_or_ask(global, Uses::Tools)?;
+pub(crate) fn run(global: &GlobalOptions, options: &CallOptions) -> anyhow::Result<Exit> {
+    let config = wiring::configuration_or_ask(global, SecretScope::Tools)?;
     let arguments = CliArguments::read(&options.arguments, config.limits.max_arguments)?;
     if options.remote.at.is_some() {
-        return at::run(options, &arguments);
+        return remote::run(options, &arguments);
     }
     let request = CallRequest {
         tool: &options.tool,
@@ -42,20 +42,19 @@ pub(crate) fn run(global: &Global, options: &CallOptions) -> anyhow::Result<Exit
     request.run(&config, "toolgate call")
 }
 
-/// Arguments as they were given. What is asked is the [`ToolCall`] that they become.
+/// Arguments as typed, before they become a [`ToolCall`].
 pub(crate) enum CliArguments {
-    /// `key=value`: the tool's schema says what the values mean.
+    /// `key=value`, typed by the tool's schema.
     Pairs(Vec<(String, String)>),
-    /// Typed or piped in as JSON, and not read yet.
     Json(Vec<u8>),
-    /// JSON that was read already, such as that of a recorded call.
+    /// Parsed JSON, such as that of a recorded call.
     Value(Value),
-    /// What the record shall show, and why the call is refused.
     Unusable(Value, &'static str),
 }
 
 impl CliArguments {
-    /// Reads stdin if it is asked for: before anything is started, since its writer may be slow.
+    // Reads stdin if asked to. That comes before anything is started, since its
+    // writer may be slow.
     fn read(words: &[String], limit: usize) -> anyhow::Result<Self> {
         Ok(match words {
             [] => Self::Value(json!({})),
@@ -73,9 +72,9 @@ impl CliArguments {
             },
             words => {
                 let pairs = words.iter().map(|word| {
-                    let pair = pairs::split(word).with_context(|| {
+                    let pair = command_words::split(word).with_context(|| {
                         let word = toolgate_core::escape(word);
-                        format!("'{word}' is no key=value pair; give pairs, one JSON object, or - for stdin")
+                        format!("'{word}' is not a key=value pair; give pairs, one JSON object, or - for stdin")
                     });
                     pair.map(|(key, text)| (key.to_owned(), text.to_owned()))
                 });
@@ -84,31 +83,29 @@ impl CliArguments {
         })
     }
 
-    /// `schema` is only looked at for pairs.
     fn to_call(&self, tool: &str, schema: &Value) -> ToolCall {
         match self {
             Self::Json(bytes) => ToolCall::from_json(tool, bytes),
             Self::Value(value) => ToolCall::new(tool, value.clone()),
             Self::Unusable(raw, problem) => {
                 let error = ToolError::invalid("arguments", *problem);
-                ToolCall::refused(tool, raw.clone(), error)
+                ToolCall::rejected(tool, raw.clone(), error)
             }
             Self::Pairs(pairs) => {
                 match toolgate_core::command_line_arguments(&borrowed(pairs), schema) {
                     Ok(arguments) => ToolCall::new(tool, Value::Object(arguments)),
                     Err(error) => {
-                        // As an object, so that secrets are known by their keys.
+                        // An object, so that the redactor recognizes secrets by their keys.
                         let raw = pairs.iter().map(|(key, text)| (key.clone(), json!(text)));
                         let raw = Value::Object(raw.collect::<Map<_, _>>());
-                        ToolCall::refused(tool, raw, error.into_tool_error(tool))
+                        ToolCall::rejected(tool, raw, error.into_tool_error(tool))
                     }
                 }
             }
         }
     }
 
-    /// Tells how the lists are typed that were given as `a,b`. For arguments that were refused.
-    fn tell_of_lists(&self, schema: &Value) {
+    fn explain_lists(&self, schema: &Value) {
         if let Self::Pairs(pairs) = self {
             for hint in report::list_hints(&borrowed(pairs), schema) {
                 say::note(&format!("a list is typed item by item: {hint}"));
@@ -122,7 +119,8 @@ fn borrowed(pairs: &[(String, String)]) -> Vec<(&str, &str)> {
     pairs.map(|(key, text)| (&**key, &**text)).collect()
 }
 
-/// White space may double the size of what fits; more can't fit, and isn't read.
+// White space may double the size of valid arguments. Anything longer can't be valid,
+// so it isn't read.
 fn read_stdin(limit: usize) -> anyhow::Result<Vec<u8>> {
     if std::io::stdin().is_terminal() {
         say::note("reading a JSON object from the terminal; end it with Ctrl-D");
@@ -138,14 +136,13 @@ pub(crate) struct CallRequest<'a> {
     pub(crate) arguments: CliArguments,
     pub(crate) timeout: Option<Duration>,
     pub(crate) dry_run: bool,
-    /// Whatever the policy asks about is approved.
+    /// Approves whatever the policy asks about.
     pub(crate) yes: bool,
-    /// The call was made before: what isn't read-only is asked about.
-    pub(crate) again: Option<Again>,
+    /// Set for a replay: a tool that isn't read-only needs a confirmation.
+    pub(crate) again: Option<ReplayConsent>,
 }
 
 impl CallRequest<'_> {
-    /// Starts what the tool needs, and runs it. `command` says for the record what this run is.
     pub(crate) fn run(self, config: &Config, command: &str) -> anyhow::Result<Exit> {
         if let Some(unset) = config.unset_for(self.tool) {
             bail!(unset.clone());
@@ -155,27 +152,26 @@ impl CallRequest<'_> {
         patterns::warn_of_unmatched_policy(config, &tools);
         let spinner = Spinner::new(self.tool);
         let record = match self.dry_run {
-            true => Record::default(),
-            false => Record::open(config, &tools, command, Patience::None),
+            true => CommandJournal::default(),
+            false => CommandJournal::open(config, &tools, command, OpenRetry::Never),
         };
-        // No server has to be known for most local tools.
+        // Most local tools need no server, so servers aren't mentioned.
         let needed = servers::owners(config, &tools.manager, &servers::catalogue(), self.tool);
         if tools.manager.find(self.tool).is_none() || !needed.is_empty() {
             wiring::warn_about_servers(config);
         }
-        let executor = wiring::quiet(config, &tools)
+        let executor = wiring::unobserved_builder(config, &tools)
             .observer(CallReporter::new(&tools))
             .approver(TerminalApprover {
                 agreed: self.yes,
                 spinner: spinner.clone(),
                 redactor: tools.redactor.clone(),
             });
-        let executor = record.keep(executor).build();
-        let runtime = runtime().context("cannot start")?;
-        let exit = runtime.block_on(async {
+        let executor = record.attach(executor).build();
+        block_on(async {
             let fleet = (!needed.is_empty()).then(|| {
                 let needed = servers::settings(needed);
-                Fleet::start(config, &tools, needed, Start::WhenNeeded, Some(&spinner))
+                ServerFleet::start(config, &tools, needed, WhenNeeded, Some(&spinner))
             });
             let exit = self.call(config, &executor, &spinner, fleet.as_ref()).await;
             if let Some(fleet) = &fleet {
@@ -183,10 +179,7 @@ impl CallRequest<'_> {
             }
             record.close().await;
             exit
-        });
-        // A thread that waits for an answer at the terminal must not hold up the end.
-        runtime.shutdown_background();
-        exit
+        })?
     }
 
     async fn call(
@@ -194,7 +187,7 @@ impl CallRequest<'_> {
         config: &Config,
         executor: &ToolExecutor,
         spinner: &Spinner,
-        fleet: Option<&Fleet>,
+        fleet: Option<&ServerFleet>,
     ) -> anyhow::Result<Exit> {
         if let Some(fleet) = fleet {
             let ready = self.wait_for_servers(config, executor, fleet);
@@ -204,7 +197,7 @@ impl CallRequest<'_> {
             }
             spinner.title(self.tool);
         }
-        // Nothing for a tool that isn't there: the executor says so.
+        // `Null` for an unknown tool; the executor reports that.
         let schema = executor
             .find(self.tool)
             .map_or(Value::Null, |tool| tool.definition().parameters().clone());
@@ -217,28 +210,33 @@ impl CallRequest<'_> {
             report::rehearse(executor, &call)
         } else {
             if let Some(again) = &self.again
-                && !again.agreed(executor, &call, spinner).await?
+                && !again.is_confirmed(executor, &call, spinner).await?
             {
                 return Ok(Exit::Failure);
             }
             execute(executor, call, spinner).await
         };
         if kind == Some(ErrorKind::InvalidArguments) {
-            self.arguments.tell_of_lists(&schema);
+            self.arguments.explain_lists(&schema);
         }
         if let (Some(ErrorKind::NotFound), Some(fleet)) = (kind, fleet) {
-            fleet.tell_missing();
+            fleet.note_missing(None);
         }
         Ok(exit)
     }
 
-    /// Returns when the tool is decided, or everything that it reports on.
-    async fn wait_for_servers(&self, config: &Config, executor: &ToolExecutor, fleet: &Fleet) {
-        if config.is_made_of(self.tool, ServerHealth::NAME) {
+    /// Returns once it is settled which tool has the name. A health report waits for all servers.
+    async fn wait_for_servers(
+        &self,
+        config: &Config,
+        executor: &ToolExecutor,
+        fleet: &ServerFleet,
+    ) {
+        if config.uses_handler(self.tool, ServerHealth::NAME) {
             return fleet.servers.settled().await;
         }
         fleet.servers.settled_for(self.tool).await;
-        // Here rather than within the call, whose limit is the tool's own.
+        // Not within the call, whose timeout is the tool's own.
         if !self.dry_run && executor.find(self.tool).is_ok() {
             fleet.servers.connected_for(self.tool).await;
         }
@@ -279,7 +277,7 @@ async fn execute(
         }
     };
     let kind = outcome.result.as_ref().err().map(ToolError::kind);
-    // Printing may wait for a reader, and Ctrl-C must end that too.
+    // Printing may block on a slow reader, and Ctrl-C must end that too.
     let exit = tokio::select! {
         _ = tokio::task::spawn_blocking(move || report::print(&outcome)) => exit,
         () = exit::interrupted() => Exit::Interrupted,

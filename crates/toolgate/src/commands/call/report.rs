@@ -1,5 +1,4 @@
-//! What a person is told of a call: its envelope, what to do about a failure, and slips that the
-//! call survived.
+//! What a person reads about a call: its envelope, what to do about a failure, and likely typos.
 
 use std::io::IsTerminal;
 
@@ -7,44 +6,43 @@ use futures::future::BoxFuture;
 use serde_json::{Map, Value, json};
 use toolgate_core::{
     CallRecord, CallStarted, Decision, ErrorKind, LogObserver, Observer, ToolCall, ToolDefinition,
-    ToolError, ToolExecutor, ToolOutcome, nearest,
+    ToolError, ToolExecutor, ToolOutcome, nearest_names,
 };
 use tracing::warn;
 
+use crate::command_words::quoted;
 use crate::commands::rendered;
 use crate::exit::Exit;
-use crate::pairs::quoted;
 use crate::say;
-use crate::wiring::Tools;
+use crate::wiring::ConfiguredTools;
 
-/// The log of a call, and warnings of what was probably mistyped.
 pub(super) struct CallReporter {
     log: LogObserver,
-    /// The envelope on the same terminal tells of what fails.
+    // On one terminal the envelope already shows a failure.
     only_successes: bool,
 }
 
 impl CallReporter {
-    pub(super) fn new(tools: &Tools) -> Self {
+    pub(super) fn new(tools: &ConfiguredTools) -> Self {
         Self {
             log: LogObserver::default().redactor(tools.redactor.clone()),
-            only_successes: say::shows_twice(),
+            only_successes: say::log_repeats_result(),
         }
     }
 }
 
 impl Observer for CallReporter {
     fn started<'a>(&'a self, call: &'a CallStarted) -> Option<BoxFuture<'a, ()>> {
-        warn_of_unknown(call.tool.definition(), &call.asked, &call.executed);
+        warn_of_unknown(call.tool.definition(), &call.requested, &call.executed);
         None
     }
 
     fn finished<'a>(&'a self, record: &'a CallRecord) -> Option<BoxFuture<'a, ()>> {
-        // One that was denied never started, and the slip may be why.
+        // A call that was denied never started, and a typo may be the reason.
         if let (false, Some(tool), Some(executed)) =
             (record.started, record.definition(), &record.executed)
         {
-            warn_of_unknown(tool, &record.asked, executed);
+            warn_of_unknown(tool, &record.requested, executed);
         }
         match self.only_successes && !record.outcome.is_success() {
             true => None,
@@ -53,8 +51,8 @@ impl Observer for CallReporter {
     }
 }
 
-/// A parameter the tool doesn't know is left out, or passed on to a server that may ignore it: a
-/// person who mistyped it should hear of that.
+/// Warns about unknown parameters. They are dropped, or passed to a server that may ignore them, so
+/// a typo would go unnoticed.
 fn warn_of_unknown(tool: &ToolDefinition, asked: &Value, executed: &Value) {
     let declared = tool
         .parameters()
@@ -71,7 +69,7 @@ fn warn_of_unknown(tool: &ToolDefinition, asked: &Value, executed: &Value) {
             continue;
         }
         let name = toolgate_core::escape(typed);
-        let meant = nearest(typed, known.iter().copied(), 1).pop();
+        let meant = nearest_names(typed, known.iter().copied(), 1).pop();
         if executed.get(&sent).is_none() {
             let hint = meant.map(|meant| format!("; did you mean '{meant}'?"));
             warn!(
@@ -79,7 +77,7 @@ fn warn_of_unknown(tool: &ToolDefinition, asked: &Value, executed: &Value) {
                 name,
                 hint.unwrap_or_default()
             );
-        // Where the schema is open any name is fine, unless it looks like a slip.
+        // An open schema accepts any name, so only warn if it looks like a typo.
         } else if let Some(meant) = meant {
             warn!("'{name}' is not a declared parameter of this tool; did you mean '{meant}'?");
         }
@@ -87,7 +85,7 @@ fn warn_of_unknown(tool: &ToolDefinition, asked: &Value, executed: &Value) {
 }
 
 pub(super) fn rehearse(executor: &ToolExecutor, call: &ToolCall) -> (Exit, Option<ErrorKind>) {
-    let rehearsal = match executor.rehearse(call) {
+    let rehearsal = match executor.dry_run(call) {
         Ok(rehearsal) => rehearsal,
         Err(error) => {
             let kind = error.kind();
@@ -117,13 +115,12 @@ pub(super) fn rehearse(executor: &ToolExecutor, call: &ToolCall) -> (Exit, Optio
 
 pub(super) fn print(outcome: &ToolOutcome) {
     say::result(&rendered(&outcome.to_envelope()));
-    // The envelope says it for programs; a person who looks at the terminal is told what to do.
+    // The envelope is for programs. A person at the terminal gets advice as well.
     if let Err(error) = &outcome.result {
-        tell_what_to_do(error.kind(), &outcome.tool_name);
+        advise(error.kind(), &outcome.tool_name);
     }
 }
 
-/// For a call that nobody ran.
 pub(super) fn print_refused(tool: &str, error: ToolError) {
     print(&ToolOutcome::refused(
         &ToolCall::new(tool, json!({})),
@@ -131,7 +128,6 @@ pub(super) fn print_refused(tool: &str, error: ToolError) {
     ));
 }
 
-/// For a call that was given up before anybody ran it.
 pub(super) fn print_cancelled(tool: &str) {
     let error = ToolError::Cancelled {
         tool: tool.to_owned(),
@@ -139,15 +135,15 @@ pub(super) fn print_cancelled(tool: &str) {
     print_refused(tool, error);
 }
 
-pub(super) fn tell_what_to_do(kind: ErrorKind, tool: &str) {
+pub(super) fn advise(kind: ErrorKind, tool: &str) {
     match kind {
         ErrorKind::Denied if !std::io::stdin().is_terminal() => {
             say::note("approve it at a terminal, or beforehand with --yes");
         }
-        ErrorKind::NotFound if say::is_watched() => {
+        ErrorKind::NotFound if say::stdout_is_terminal() => {
             say::note("'toolgate list' shows the tools there are");
         }
-        ErrorKind::InvalidArguments if say::is_watched() => {
+        ErrorKind::InvalidArguments if say::stdout_is_terminal() => {
             let tool = toolgate_core::escape(tool);
             say::note(&format!("'toolgate inspect {tool}' shows the parameters"));
         }
@@ -155,7 +151,6 @@ pub(super) fn tell_what_to_do(kind: ErrorKind, tool: &str) {
     }
 }
 
-/// How the lists are typed that were given as `a,b`.
 pub(super) fn list_hints(pairs: &[(&str, &str)], schema: &Value) -> Vec<String> {
     let lists = toolgate_core::comma_separated_lists(pairs, schema).into_iter();
     let hints = lists.map(|(key, items)| {

@@ -8,17 +8,21 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use toolgate_core::escape;
-use toolgate_journal::{Filter, JournalError, Reader, Verification, VerifyOptions};
+use toolgate_journal::{JournalError, JournalFilter, JournalReader, VerifyOptions, VerifyReport};
 
 use super::super::rendered;
 use crate::exit::Exit;
 use crate::say;
 
-/// A journal is read to its end, however long that takes; Ctrl-C ends it.
+// Long enough to read any journal to its end. Ctrl-C stops it sooner.
 const PATIENCE: Duration = Duration::from_secs(86_400);
 const STDOUT: &str = "-";
 
-pub(super) fn verify(reader: Reader, expect: Option<&str>, json: bool) -> anyhow::Result<Exit> {
+pub(super) fn verify(
+    reader: JournalReader,
+    expect: Option<&str>,
+    json: bool,
+) -> anyhow::Result<Exit> {
     if let Some(expect) = expect
         && (expect.len() != 64 || !expect.bytes().all(|byte| byte.is_ascii_hexdigit()))
     {
@@ -26,24 +30,18 @@ pub(super) fn verify(reader: Reader, expect: Option<&str>, json: bool) -> anyhow
     }
     let mut options = VerifyOptions::default();
     options.expect = expect.map(str::to_ascii_lowercase);
-    let verified = match patient(reader).verify(&options) {
+    let verified = match with_patience(reader).verify(&options) {
         Ok(verified) => verified,
-        Err(error) => {
-            say::error(&anyhow::anyhow!(error.to_string()));
-            return Ok(Exit::Failure);
-        }
+        Err(error) => return Ok(Exit::failure(error)),
     };
     match json {
         true => say::result(&rendered(&serde_json::json!(verified))),
         false => show(&verified),
     }
-    Ok(match verified.is_intact() {
-        true => Exit::Success,
-        false => Exit::Failure,
-    })
+    Ok(Exit::success_if(verified.is_intact()))
 }
 
-fn show(verified: &Verification) {
+fn show(verified: &VerifyReport) {
     for finding in &verified.findings {
         say::result(&format!(
             "{:<13} {}",
@@ -64,8 +62,7 @@ fn show(verified: &Verification) {
     }
 }
 
-/// What was verified, in one sentence.
-pub(in crate::commands) fn summary(verified: &Verification) -> String {
+pub(in crate::commands) fn summary(verified: &VerifyReport) -> String {
     let what = match verified.is_partial {
         true => format!("the newest {} entries of its chain", verified.entries),
         false => format!("all {} entries of its chain", verified.entries),
@@ -90,14 +87,19 @@ pub(in crate::commands) fn summary(verified: &Verification) -> String {
     }
 }
 
-pub(super) fn export(reader: Reader, filter: &Filter, to: &str) -> anyhow::Result<Exit> {
-    let reader = patient(reader);
+pub(super) fn export(
+    reader: JournalReader,
+    filter: &JournalFilter,
+    to: &str,
+) -> anyhow::Result<Exit> {
+    let reader = with_patience(reader);
     let exported = if to == STDOUT {
         let mut out = BufWriter::new(io::stdout().lock());
         let exported = reader.export(filter, &mut out);
         exported.and_then(|summary| out.flush().map(|()| summary).map_err(JournalError::Export))
     } else {
-        // What is there stays: an export is evidence, and it holds what people asked.
+        // Never overwrites, because an export is evidence; private, because
+        // it holds people's arguments.
         let file = OpenOptions::new()
             .write(true)
             .create_new(true)
@@ -122,17 +124,14 @@ pub(super) fn export(reader: Reader, filter: &Filter, to: &str) -> anyhow::Resul
             say::note(&format!("{} calls exported; head {head}", summary.calls));
             Ok(Exit::Success)
         }
-        // Whoever reads has enough.
+        // The reader has closed the pipe.
         Err(JournalError::Export(error)) if error.kind() == io::ErrorKind::BrokenPipe => {
             Ok(Exit::Success)
         }
-        Err(error) => {
-            say::error(&anyhow::anyhow!(error.to_string()));
-            Ok(Exit::Failure)
-        }
+        Err(error) => Ok(Exit::failure(error)),
     }
 }
 
-fn patient(reader: Reader) -> Reader {
-    reader.asked_by(PATIENCE, Arc::default())
+fn with_patience(reader: JournalReader) -> JournalReader {
+    reader.with_limits(PATIENCE, Arc::default())
 }

@@ -1,21 +1,21 @@
-//! Which calls a person wants to see.
+//! Turns the options of `toolgate calls` into a journal filter.
 
 use anyhow::{Context, bail};
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
-use toolgate_journal::Filter;
+use toolgate_journal::JournalFilter;
 
 use crate::cli::CallsOptions;
 
-pub(super) fn read(options: &CallsOptions) -> anyhow::Result<Filter> {
+pub(super) fn read(options: &CallsOptions) -> anyhow::Result<JournalFilter> {
     let now = Timestamp::now();
     let time = |option: &str, text: &Option<String>| {
         let text = text.as_deref();
         text.map(|text| moment(text, now).with_context(|| format!("{option} {text}")))
             .transpose()
     };
-    let mut filter = Filter::default();
+    let mut filter = JournalFilter::default();
     filter.tool.clone_from(&options.tool);
     filter.server.clone_from(&options.server);
     filter.origin.clone_from(&options.origin);
@@ -28,7 +28,7 @@ pub(super) fn read(options: &CallsOptions) -> anyhow::Result<Filter> {
     Ok(filter)
 }
 
-/// So long ago, a moment with its time zone, or a date and perhaps a time where the person is.
+/// Accepts an age such as `7d`, a timestamp, or a local date with an optional time.
 fn moment(text: &str, now: Timestamp) -> anyhow::Result<Timestamp> {
     if let Some(ago) = ago(text) {
         return Ok(now.checked_sub(ago)?);
@@ -38,7 +38,7 @@ fn moment(text: &str, now: Timestamp) -> anyhow::Result<Timestamp> {
     }
     match text.parse::<DateTime>() {
         Ok(local) => Ok(local.to_zoned(TimeZone::system())?.timestamp()),
-        Err(_) => bail!("is no time: write 30m, 2h, 7d, 2026-12-24 or 2026-12-24T18:00:00Z"),
+        Err(_) => bail!("is not a time: write 30m, 2h, 7d, 2026-12-24 or 2026-12-24T18:00:00Z"),
     }
 }
 

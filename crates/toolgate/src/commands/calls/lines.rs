@@ -1,4 +1,4 @@
-//! Calls in a list, one after the other.
+//! Prints calls as a list.
 
 use std::collections::HashMap;
 
@@ -9,127 +9,109 @@ use toolgate_core::escape;
 use unicode_width::UnicodeWidthStr;
 
 use super::show::{colour, local, text, took};
-use super::source::Pages;
+use super::source::CallPages;
 use crate::commands::rendered_line;
 use crate::say;
-use crate::spinner::fitting;
+use crate::spinner::truncated;
 
-/// No id is shown shorter, so that one stays good while new calls come.
-const SHORTEST_ID: usize = 12;
-/// So many digits tell all calls of one process apart.
+// Ids aren't shown shorter, so that they stay unambiguous as new calls come in.
+const MIN_ID_LEN: usize = 12;
+// This many digits tell all calls of one process apart.
 const SURE_ID: usize = 17;
-const WIDEST_NAME: usize = 16;
-/// Where calls follow that nobody knows yet, columns have room for most of them.
+const MAX_NAME_WIDTH: usize = 16;
+// The WHO column while following, when later callers aren't known yet.
 const USUAL_WHO: usize = 12;
-const WIDEST_OUTCOME: usize = 11;
-/// Where fewer columns are left for a call that needs more, it stands in a line of its own, this far from the edge.
+const MAX_OUTCOME_WIDTH: usize = 11;
+// A call with less space than this moves to a line of its own.
 const ROOM: usize = 40;
 const INDENT: usize = 10;
-/// A line where nobody knows the width of the terminal.
+// Used if the terminal doesn't report its width.
 const WIDTH: usize = 120;
 
-/// Prints calls, one in a line: aligned for eyes, with tabs for programs, or as JSON.
-pub(super) struct Lines {
-    manner: Manner,
-    /// How much of an id is shown.
+pub(super) struct CallPrinter {
+    format: CallListFormat,
     ids: HashMap<String, usize>,
-    columns: Columns,
+    columns: ColumnWidths,
 }
 
-struct Columns {
+struct ColumnWidths {
     time: usize,
     id: usize,
     who: usize,
     outcome: usize,
 }
 
-/// Whether calls follow that are not known yet.
 #[derive(Clone, Copy)]
-pub(super) enum More {
+pub(super) enum MoreCalls {
     None,
     Later,
 }
 
-enum Manner {
+enum CallListFormat {
     Eyes { width: usize },
     Tabs,
     Json,
 }
 
-impl Lines {
-    /// Columns as wide as these calls want them, and those that come later if there will be such.
-    pub(super) fn new(calls: &[Value], pages: &Pages, as_json: bool, more: More) -> Self {
-        let manner = match (as_json, say::is_watched()) {
-            (true, _) => Manner::Json,
-            (false, true) => Manner::Eyes {
-                width: say::width().unwrap_or(WIDTH),
+impl CallPrinter {
+    /// Sizes the columns for these calls, and leaves room for later ones if there will be any.
+    pub(super) fn new(calls: &[Value], pages: &CallPages, as_json: bool, more: MoreCalls) -> Self {
+        let format = match (as_json, say::stdout_is_terminal()) {
+            (true, _) => CallListFormat::Json,
+            (false, true) => CallListFormat::Eyes {
+                width: say::stdout_width().unwrap_or(WIDTH),
             },
-            (false, false) => Manner::Tabs,
+            (false, false) => CallListFormat::Tabs,
         };
-        let digits = match manner {
-            Manner::Eyes { .. } => pages.distinct_digits(calls),
+        let digits = match format {
+            CallListFormat::Eyes { .. } => pages.distinct_digits(calls),
             _ => Vec::new(),
         };
-        let lines = Self::fitting(manner, calls, &digits, more);
-        if let Manner::Eyes { .. } = lines.manner {
+        let lines = Self::fitting(format, calls, &digits, more);
+        if let CallListFormat::Eyes { .. } = lines.format {
             lines.titles();
         }
         lines
     }
 
-    /// `digits` of its id tell each call apart.
-    fn fitting(manner: Manner, calls: &[Value], digits: &[usize], more: More) -> Self {
+    fn fitting(format: CallListFormat, calls: &[Value], digits: &[usize], more: MoreCalls) -> Self {
         let id = |call: &Value| text(&call["id"]);
         let least = more.least_id();
         let digits = digits.iter().map(|digits| least.max(*digits));
         let ids: HashMap<_, _> = calls.iter().map(id).zip(digits).collect();
-        let mut columns = Columns::fitting(calls, more);
+        let mut columns = ColumnWidths::fitting(calls, more);
         columns.id = ids.values().max().copied().unwrap_or(least);
         Self {
-            manner,
+            format,
             ids,
             columns,
         }
     }
 
     fn titles(&self) {
-        let bold = Style::new().bold();
-        let Columns {
-            time,
-            id,
-            who,
-            outcome,
-        } = self.columns;
-        say::result(&format!(
-            "{bold}{:<time$}  {:<id$}  {:<who$}  {:>7}  {:<outcome$}  CALL{bold:#}",
-            "TIME", "ID", "WHO", "TOOK", "OUTCOME"
-        ));
+        let (bold, width) = (Style::new().bold(), self.columns.outcome);
+        let head = self.columns.head(["TIME", "ID", "WHO", "TOOK"]);
+        say::result(&format!("{bold}{head}{:<width$}  CALL{bold:#}", "OUTCOME"));
     }
 
     pub(super) fn print(&mut self, call: &Value) {
-        say::result(&match &self.manner {
-            Manner::Json => rendered_line(call),
-            Manner::Tabs => tabbed(call),
-            Manner::Eyes { width } => self.aligned(call, *width),
+        say::result(&match &self.format {
+            CallListFormat::Json => rendered_line(call),
+            CallListFormat::Tabs => tabbed(call),
+            CallListFormat::Eyes { width } => self.aligned(call, *width),
         });
     }
 
     fn aligned(&self, call: &Value, width: usize) -> String {
-        let Columns {
-            time,
-            id,
-            who,
-            outcome,
-        } = self.columns;
+        let outcome = self.columns.outcome;
         let known = text(&call["id"]);
         let digits = self.ids.get(&known).copied().unwrap_or(SURE_ID);
-        let head = format!(
-            "{:<time$}  {:<id$}  {:<who$}  {:>7}  ",
-            moment(call),
-            fitting(&known, digits),
-            shortened(&asked_by(call), who),
-            took(&call["duration_ms"]),
-        );
+        let head = self.columns.head([
+            &moment(call),
+            truncated(&known, digits),
+            &shortened(&asked_by(call), self.columns.who),
+            &took(&call["duration_ms"]),
+        ]);
         let colour = colour(&call["success"]);
         let rest = width.saturating_sub(head.width() + outcome + 2);
         let (ending, called) = (ending(call), called(call));
@@ -142,24 +124,34 @@ impl Lines {
     }
 }
 
-impl More {
+impl MoreCalls {
     fn least_id(self) -> usize {
         match self {
-            Self::None => SHORTEST_ID,
+            Self::None => MIN_ID_LEN,
             Self::Later => SURE_ID,
         }
     }
 }
 
-impl Columns {
-    fn fitting(calls: &[Value], more: More) -> Self {
+impl ColumnWidths {
+    fn head(&self, [time, id, who, took]: [&str; 4]) -> String {
+        let Self {
+            time: a,
+            id: b,
+            who: c,
+            ..
+        } = *self;
+        format!("{time:<a$}  {id:<b$}  {who:<c$}  {took:>7}  ")
+    }
+
+    fn fitting(calls: &[Value], more: MoreCalls) -> Self {
         let (who, outcome) = match more {
-            More::None => (3, 7),
-            More::Later => (USUAL_WHO, WIDEST_OUTCOME),
+            MoreCalls::None => (3, 7),
+            MoreCalls::Later => (USUAL_WHO, MAX_OUTCOME_WIDTH),
         };
         let widest = |text: fn(&Value) -> String, least: usize| {
             let widths = calls.iter().map(|call| text(call).width());
-            widths.max().unwrap_or(0).clamp(least, WIDEST_NAME)
+            widths.max().unwrap_or(0).clamp(least, MAX_NAME_WIDTH)
         };
         Self {
             time: widest(moment, 8),
@@ -178,7 +170,6 @@ fn moment(call: &Value) -> String {
     })
 }
 
-/// Who asked: the name of a token, else the command, else what is known.
 fn asked_by(call: &Value) -> String {
     let command = call["command"].as_str();
     let command = command.map(|command| command.strip_prefix("toolgate ").unwrap_or(command));
@@ -188,7 +179,6 @@ fn asked_by(call: &Value) -> String {
     }
 }
 
-/// How it ended, in a word that leaves room for what was called.
 fn ending(call: &Value) -> String {
     match call["outcome"].as_str().unwrap_or_default() {
         "success" => "ok".to_owned(),
@@ -198,7 +188,6 @@ fn ending(call: &Value) -> String {
     }
 }
 
-/// The tool and its arguments, as they could be typed.
 fn called(call: &Value) -> String {
     let mut words = vec![text(&call["tool"])];
     match &call["arguments"] {
@@ -217,11 +206,10 @@ fn called(call: &Value) -> String {
     words.join(" ")
 }
 
-/// What fits, and a sign that there is more.
 fn shortened(text: &str, width: usize) -> String {
     match text.width() <= width {
         true => text.to_owned(),
-        false => format!("{}…", fitting(text, width.saturating_sub(1))),
+        false => format!("{}…", truncated(text, width.saturating_sub(1))),
     }
 }
 
@@ -243,7 +231,6 @@ pub(super) fn tabbed(call: &Value) -> String {
     .join("\t")
 }
 
-/// How many digits of each id tell it from the others.
 pub(super) fn distinct_digits(ids: &[&str]) -> Vec<usize> {
     let mut sorted = ids.to_vec();
     sorted.sort_unstable();
@@ -314,7 +301,12 @@ mod tests {
             .filter_map(|call| call["id"].as_str())
             .collect();
         let digits = distinct_digits(&ids);
-        let lines = Lines::fitting(Manner::Eyes { width: 80 }, &calls, &digits, More::None);
+        let lines = CallPrinter::fitting(
+            CallListFormat::Eyes { width: 80 },
+            &calls,
+            &digits,
+            MoreCalls::None,
+        );
         for (call, parts) in calls.iter().zip([
             [
                 "019a8c000000aa000  kitchen ",
@@ -339,7 +331,12 @@ mod tests {
 
     #[test]
     fn calls_that_come_later_have_room_in_the_columns() {
-        let lines = Lines::fitting(Manner::Eyes { width: 80 }, &[], &[], More::Later);
+        let lines = CallPrinter::fitting(
+            CallListFormat::Eyes { width: 80 },
+            &[],
+            &[],
+            MoreCalls::Later,
+        );
         let new = call(
             "019a8c000000aa000aaaaa0000000000",
             Some("kitchen-wall"),

@@ -1,22 +1,21 @@
-//! A recorded call as a tool that always answers the same.
+//! Saves a recorded call as a mock tool.
 
 use anyhow::bail;
 use serde_json::Value;
 use toolgate_core::{escape, is_redacted};
 use toolgate_server::mock_entry;
 
-use crate::cli::Global;
-use crate::commands::add::word_about_trust;
+use crate::cli::GlobalOptions;
+use crate::command_words::quoted;
+use crate::commands::add::note_untrusted;
 use crate::commands::rendered;
 use crate::config::Config;
-use crate::edit::ServerFile;
 use crate::exit::Exit;
-use crate::pairs::quoted;
+use crate::server_file::ServerFile;
 use crate::{say, wiring};
 
-/// Prints the definition, and puts it into our file unless it is only looked at.
 pub(super) fn save(
-    global: &Global,
+    global: &GlobalOptions,
     config: &Config,
     call: &Value,
     name: &str,
@@ -24,15 +23,13 @@ pub(super) fn save(
 ) -> anyhow::Result<Exit> {
     let definition = definition(config, call, name)?;
     if is_redacted(&call["result"]) {
-        say::note(
-            "the answer held a secret, which is not recorded: [REDACTED] stands in its place",
-        );
+        say::note("the answer held a secret, which is not recorded: [REDACTED] replaces it");
     }
     if !dry_run {
         let file = ServerFile::open(global, &wiring::environment)?;
         file.add_tool(&definition)?;
         file.save()?;
-        word_about_trust(&file);
+        note_untrusted(&file);
         let (name, file) = (escape(name), escape(&file.path().to_string_lossy()));
         say::note(&format!(
             "'{name}' is in {file} now; what was recorded is answered by: toolgate call {}",
@@ -61,16 +58,11 @@ fn definition(config: &Config, call: &Value, name: &str) -> anyhow::Result<Value
     let known = tools.manager.find(tool);
     let known = known.as_ref().map(|tool| tool.definition());
     let definition = mock_entry(name, known, tool, &call["result"]);
-    expect_loadable(&definition)?;
-    Ok(definition)
-}
-
-/// Refuses what could not be read again, such as a name with a blank in it.
-fn expect_loadable(definition: &Value) -> anyhow::Result<()> {
-    let handlers = toolgate_tools::Handlers::new(&Default::default());
-    let loaded = handlers.load(std::slice::from_ref(definition));
+    let handlers = toolgate_tools::HandlerRegistry::new(&Default::default());
+    let loaded = handlers.load(std::slice::from_ref(&definition));
     match loaded.problems.first() {
+        // It couldn't be loaded again, as with a blank in its name.
         Some(problem) if loaded.tools.is_empty() => bail!("{}", problem.text),
-        _ => Ok(()),
+        _ => Ok(definition),
     }
 }

@@ -1,22 +1,21 @@
-//! `toolgate calls --follow --at URL`: calls of a gateway, as they end.
+//! `toolgate calls --follow --at URL`: follows the calls of a gateway.
 
 use serde_json::Value;
-use toolgate_journal::{Filter, is_called_by};
+use toolgate_journal::{JournalFilter, is_called_by};
 
-use super::source::{Pages, Unread};
-use crate::remote::Remote;
+use super::source::{CallPages, CallReadError};
+use crate::remote::RemoteGateway;
 use crate::say;
 
-/// The last calls and then every one that ends, until somebody has enough of it or the gateway is gone.
 pub(super) async fn follow(
-    pages: &Pages,
-    remote: &Remote,
-    filter: Filter,
+    pages: &CallPages,
+    remote: &RemoteGateway,
+    filter: JournalFilter,
     as_json: bool,
-) -> Result<super::Exit, Unread> {
-    // First the events, then the list: what ends in between is shown once all the same.
+) -> Result<super::Exit, CallReadError> {
+    // Subscribe first, then list: a call that ends in between is in both, and is shown once.
     let mut events = remote.events("call").await?;
-    let (mut lines, shown) = super::begin(pages, filter.clone(), as_json).await?;
+    let (mut lines, shown) = super::print_last(pages, filter.clone(), as_json).await?;
     loop {
         let event = events.next().await?;
         let call = &event.data;
@@ -35,8 +34,8 @@ fn is_among(shown: &[String], call: &Value) -> bool {
     shown.iter().any(|id| call["id"] == id.as_str())
 }
 
-/// Whether the gateway would have listed it.
-fn is_wanted(filter: &Filter, call: &Value) -> bool {
+/// Applies the filter as the gateway does for its lists.
+fn is_wanted(filter: &JournalFilter, call: &Value) -> bool {
     let is = |wanted: &Option<String>, key: &str| {
         let wanted = wanted.as_deref();
         wanted.is_none_or(|wanted| call[key].as_str() == Some(wanted))
@@ -64,7 +63,6 @@ fn is_wanted(filter: &Filter, call: &Value) -> bool {
             .is_none_or(|text| mentions(call, text))
 }
 
-/// Whether a text stands in the name, the arguments or the error; capital and small letters are the same.
 fn mentions(call: &Value, text: &str) -> bool {
     let text = text.to_lowercase();
     let written = |value: &Value| match value {
@@ -88,7 +86,7 @@ mod tests {
             "id": "a", "tool": "lamp", "server": "house", "origin": "http", "caller": "kitchen", "outcome": "timeout", "success": false,
             "error": "Tool 'lamp' timed out", "arguments": { "room": "Küche" }, "started_at": "2026-11-16T05:00:00.000Z",
         });
-        type Change = fn(&mut Filter);
+        type Change = fn(&mut JournalFilter);
         let table: [(Change, bool); 14] = [
             (|_| (), true),
             (|filter| filter.tool = Some("lamp".to_owned()), true),
@@ -112,14 +110,14 @@ mod tests {
             ),
         ];
         for (index, (change, wanted)) in table.into_iter().enumerate() {
-            let mut filter = Filter::default();
+            let mut filter = JournalFilter::default();
             change(&mut filter);
             assert_eq!(is_wanted(&filter, &call), wanted, "row {index}");
         }
         // Without a token the command says who asked.
         let call = json!({ "tool": "lamp", "command": "toolgate serve" });
         for (caller, wanted) in [("serve", true), ("toolgate serve", true), ("chat", false)] {
-            let mut filter = Filter::default();
+            let mut filter = JournalFilter::default();
             filter.caller = Some(caller.to_owned());
             assert_eq!(is_wanted(&filter, &call), wanted, "{caller}");
         }

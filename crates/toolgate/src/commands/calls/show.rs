@@ -1,4 +1,4 @@
-//! One call as a person reads it.
+//! Shows everything about one call.
 
 use anstyle::{AnsiColor, Style};
 use jiff::tz::TimeZone;
@@ -8,14 +8,14 @@ use toolgate_core::escape;
 
 use crate::wrap;
 
-/// JSON that needs no lines.
+// Longer JSON is spread over several lines.
 const SHORT: usize = 100;
-/// Where the text behind a title begins.
+// Column where the text after a title starts.
 const TEXT: usize = 10;
 
-/// Everything about one call, in lines for a terminal of this width if there is one.
+/// Wraps to `width` if there is a terminal.
 pub(super) fn detail(call: &Value, width: Option<usize>) -> String {
-    let fitted = |line: String, indent: usize| match width {
+    let wrapped = |line: String, indent: usize| match width {
         Some(width) => wrap::hanging(&line, indent, width),
         None => line,
     };
@@ -31,13 +31,13 @@ pub(super) fn detail(call: &Value, width: Option<usize>) -> String {
         text(&call["outcome"]),
         took(&call["duration_ms"]),
     );
-    let mut lines = vec![fitted(title, 0)];
+    let mut lines = vec![wrapped(title, 0)];
     let mut part = |title: &str, text: String| {
         if !text.is_empty() {
             let mut rows = text.lines();
             let first = format!("{title:<TEXT$}{}", rows.next().unwrap_or_default());
-            lines.push(fitted(first, TEXT));
-            lines.extend(rows.map(|row| fitted(format!("{:<TEXT$}{row}", ""), 0)));
+            lines.push(wrapped(first, TEXT));
+            lines.extend(rows.map(|row| wrapped(format!("{:<TEXT$}{row}", ""), 0)));
         }
     };
     part("id", text(&call["id"]));
@@ -58,7 +58,7 @@ pub(super) fn detail(call: &Value, width: Option<usize>) -> String {
     part("content", pretty(&call["content"]));
     part("trace", text(&call["trace_id"]));
     let replay = format!("Make it once more:  toolgate replay {}", text(&call["id"]));
-    lines.push(format!("\n{}", fitted(replay, 2)));
+    lines.push(format!("\n{}", wrapped(replay, 2)));
     lines.join("\n")
 }
 
@@ -148,7 +148,6 @@ fn pretty(value: &Value) -> String {
     }
 }
 
-/// One line that drives no terminal.
 pub(super) fn text(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
@@ -171,7 +170,7 @@ pub(super) fn local(time: &Value) -> Option<Zoned> {
     Some(time.to_zoned(TimeZone::system()))
 }
 
-/// The word beside it says the same.
+// Colour alone carries no information: the outcome is printed beside it.
 pub(super) fn colour(success: &Value) -> Style {
     let colour = match success.as_bool() {
         Some(true) => AnsiColor::Green,

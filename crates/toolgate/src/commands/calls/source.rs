@@ -1,52 +1,57 @@
-//! Where calls are read: in the journal of this machine, or at a gateway.
+//! Reads calls from the local journal or from a gateway.
 
 use reqwest::StatusCode;
 use serde_json::{Value, json};
-use toolgate_journal::{Filter, JournalError, Reader};
+use toolgate_journal::{JournalError, JournalFilter, JournalReader};
 
 use crate::exit::Exit;
-use crate::remote::{self, Remote, Trouble};
+use crate::remote::{self, RemoteError, RemoteGateway};
 use crate::say;
 
-/// So many calls are asked for at once.
+// Calls per query.
 const PAGE: usize = 1000;
 
-pub(super) enum Pages {
-    Local(Reader),
-    Remote(Remote),
+pub(super) enum CallPages {
+    Local(JournalReader),
+    Remote(RemoteGateway),
 }
 
 #[derive(Debug, thiserror::Error)]
-pub(in crate::commands) enum Unread {
+pub(in crate::commands) enum CallReadError {
     #[error(transparent)]
     Journal(#[from] JournalError),
     #[error(transparent)]
-    Gateway(#[from] Trouble),
+    Gateway(#[from] RemoteError),
     #[error("{0}")]
     Other(String),
 }
 
-impl Unread {
-    pub(in crate::commands) fn told(self) -> Exit {
+impl CallReadError {
+    pub(in crate::commands) fn report(self) -> Exit {
         match self {
-            Self::Gateway(trouble) => trouble.told(),
+            Self::Gateway(error) => error.report(),
             Self::Journal(error) => {
-                let is_usage = matches!(error, JournalError::NoId(_) | JournalError::Ambiguous(_));
-                // Without its causes: they stand in its own words already.
-                say::error(&anyhow::anyhow!(error.to_string()));
+                let is_usage = matches!(
+                    error,
+                    JournalError::InvalidId(_) | JournalError::Ambiguous(_)
+                );
+                // Without its causes, which its message already includes.
+                say::plain_error(&error.to_string());
                 if is_usage { Exit::Usage } else { Exit::Failure }
             }
             Self::Other(text) => {
-                say::error(&anyhow::anyhow!(text));
+                say::plain_error(&text);
                 Exit::Usage
             }
         }
     }
 }
 
-impl Pages {
-    /// As many calls as the filter wants, newest first, page by page.
-    pub(super) async fn newest(&self, mut filter: Filter) -> Result<Vec<Value>, Unread> {
+impl CallPages {
+    pub(super) async fn newest(
+        &self,
+        mut filter: JournalFilter,
+    ) -> Result<Vec<Value>, CallReadError> {
         let wanted = filter.limit;
         let mut calls: Vec<Value> = Vec::new();
         while calls.len() < wanted {
@@ -64,7 +69,7 @@ impl Pages {
         Ok(calls)
     }
 
-    async fn page(&self, filter: &Filter) -> Result<Vec<Value>, Unread> {
+    async fn page(&self, filter: &JournalFilter) -> Result<Vec<Value>, CallReadError> {
         match self {
             Self::Local(reader) => {
                 let calls = reader.calls(filter)?;
@@ -74,8 +79,8 @@ impl Pages {
         }
     }
 
-    /// How many digits of the id of each call are enough to name it. A gateway does not tell: there, those of the list are told
-    /// apart.
+    /// How many digits are enough to name each call. A gateway can't tell, so only the listed
+    /// ids are compared there.
     pub(super) fn distinct_digits(&self, calls: &[Value]) -> Vec<usize> {
         let ids: Vec<&str> = calls
             .iter()
@@ -88,7 +93,7 @@ impl Pages {
         known.unwrap_or_else(|| super::lines::distinct_digits(&ids))
     }
 
-    pub(super) async fn call(&self, id: &str) -> Result<Option<Value>, Unread> {
+    pub(super) async fn call(&self, id: &str) -> Result<Option<Value>, CallReadError> {
         match self {
             Self::Local(reader) => Ok(super::find(reader, id)?.map(|call| json!(call))),
             Self::Remote(remote) => call_at(remote, id).await,
@@ -96,25 +101,27 @@ impl Pages {
     }
 }
 
-async fn page_at(remote: &Remote, filter: &Filter) -> Result<Vec<Value>, Unread> {
+async fn page_at(
+    remote: &RemoteGateway,
+    filter: &JournalFilter,
+) -> Result<Vec<Value>, CallReadError> {
     let answer = remote.get(&["api", "calls"], &query(filter)).await?;
     match (answer.status, answer.body) {
         (StatusCode::OK, Value::Array(calls)) => Ok(calls),
         (status, body) => {
-            let answer = remote::Answer { status, body };
-            Err(Unread::Other(remote::detail(&answer)))
+            let answer = remote::GatewayAnswer { status, body };
+            Err(CallReadError::Other(remote::detail(&answer)))
         }
     }
 }
 
-/// One call of a gateway with everything that is known of it.
 pub(in crate::commands) async fn call_at(
-    remote: &Remote,
+    remote: &RemoteGateway,
     id: &str,
-) -> Result<Option<Value>, Unread> {
+) -> Result<Option<Value>, CallReadError> {
     let mut id = id.to_owned();
     if id == super::LAST {
-        let mut newest = Filter::default();
+        let mut newest = JournalFilter::default();
         newest.limit = 1;
         let calls = page_at(remote, &newest).await?;
         match calls.first().and_then(|call| call["id"].as_str()) {
@@ -126,11 +133,11 @@ pub(in crate::commands) async fn call_at(
     match answer.status {
         StatusCode::OK => Ok(Some(answer.body)),
         StatusCode::NOT_FOUND => Ok(None),
-        _ => Err(Unread::Other(remote::detail(&answer))),
+        _ => Err(CallReadError::Other(remote::detail(&answer))),
     }
 }
 
-fn query(filter: &Filter) -> Vec<(&'static str, String)> {
+fn query(filter: &JournalFilter) -> Vec<(&'static str, String)> {
     let texts = [
         ("tool", filter.tool.clone()),
         ("server", filter.server.clone()),

@@ -1,10 +1,8 @@
-//! The line a person edits, with history and completion.
+//! The line editor of a chat, with history and completion.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
-use std::fs::DirBuilder;
 use std::io::IsTerminal;
-use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
 
 use anyhow::Context;
@@ -17,29 +15,29 @@ use rustyline::validate::{ValidationContext, ValidationResult, Validator};
 use rustyline::{Cmd, Config, EventHandler, ExternalPrinter, Helper, KeyCode, KeyEvent, Modifiers};
 use tokio::runtime::Handle;
 
-use super::asleep::Asleep;
-use super::input::Line;
-use super::orders::ORDERS;
+use super::input::PromptLine;
+use super::slash_commands::COMMANDS;
+use super::suspended_line::SuspendedLine;
 use crate::config::state_folder;
-use crate::prompt::Prompt;
-use crate::terminal::{self, Echo};
-use crate::{say, wiring};
+use crate::prompt::LinePrompt;
+use crate::terminal::{self, EchoRequest};
+use crate::{file, say, wiring};
 
 const PROMPT: &str = "› ";
 const REMEMBERED: usize = 1000;
 
-pub(super) struct Editor {
-    editor: rustyline::Editor<Assistant, FileHistory>,
+pub(super) struct LineEditor {
+    editor: rustyline::Editor<EditorHelper, FileHistory>,
     history: Option<PathBuf>,
-    /// Where something can be said above the line, if that is where the log goes too.
-    prompt: Option<Prompt>,
-    asleep: Asleep,
+    /// Prints above the line, if stderr is on the same terminal.
+    prompt: Option<LinePrompt>,
+    suspended: SuspendedLine,
     runtime: Handle,
-    /// The last line was cleared by Ctrl-C already.
+    /// Ctrl-C has cleared the line; a second one in a row asks how to leave.
     cleared: bool,
 }
 
-impl Editor {
+impl LineEditor {
     pub(super) fn new(runtime: Handle) -> anyhow::Result<Self> {
         let config = Config::builder()
             .max_history_size(REMEMBERED)
@@ -49,18 +47,18 @@ impl Editor {
             .build();
         let mut editor =
             rustyline::Editor::with_config(config).context("cannot edit lines here")?;
-        editor.set_helper(Some(Assistant {
-            colours: say::colours(),
-            went_on: RefCell::default(),
+        editor.set_helper(Some(EditorHelper {
+            colours: say::stderr_has_colour(),
+            continued: RefCell::default(),
         }));
         editor.bind_sequence(
             KeyEvent(KeyCode::Enter, Modifiers::ALT),
             EventHandler::Simple(Cmd::Newline),
         );
-        let asleep = Asleep::default();
+        let suspended = SuspendedLine::default();
         editor.bind_sequence(
             KeyEvent::ctrl('Z'),
-            EventHandler::Conditional(Box::new(asleep.clone())),
+            EventHandler::Conditional(Box::new(suspended.clone())),
         );
         let prompt = prompt(&mut editor);
         let history = history();
@@ -68,92 +66,88 @@ impl Editor {
             && file.exists()
             && let Err(error) = editor.load_history(file)
         {
-            tracing::debug!("the history of earlier chats can not be read: {error}");
+            tracing::debug!("the history of earlier chats can't be read: {error}");
         }
         Ok(Self {
             editor,
             history,
             prompt,
-            asleep,
+            suspended,
             runtime,
             cleared: false,
         })
     }
 
-    pub(super) fn next(&mut self) -> anyhow::Result<Line> {
+    pub(super) fn next(&mut self) -> anyhow::Result<PromptLine> {
         match self.read() {
             Ok(line) => {
                 self.cleared = false;
                 self.remember(&line);
-                let went_on = self.editor.helper().map(|helper| helper.went_on.take());
-                Ok(Line::Text(joined(&line, &went_on.unwrap_or_default())))
+                let went_on = self.editor.helper().map(|helper| helper.continued.take());
+                Ok(PromptLine::Text(join_continued(
+                    &line,
+                    &went_on.unwrap_or_default(),
+                )))
             }
             Err(ReadlineError::Interrupted) => {
                 let again = std::mem::replace(&mut self.cleared, true);
-                Ok(Line::Cleared { again })
+                Ok(PromptLine::Cleared { again })
             }
-            Err(ReadlineError::Eof) => Ok(Line::End),
+            Err(ReadlineError::Eof) => Ok(PromptLine::End),
             Err(error) => Err(error).context("cannot read the terminal"),
         }
     }
 
-    /// A line, also over several sleeps.
     fn read(&mut self) -> rustyline::Result<String> {
-        // A terminal that can not be edited on shows what is typed by itself.
-        let _seen = Echo::shown();
+        // Where lines can't be edited, the terminal itself has to echo what is typed.
+        let _seen = EchoRequest::shown();
         let (mut before, mut behind) = (String::new(), String::new());
         loop {
-            let typing = self.prompt.as_ref().map(Prompt::typing);
+            let typing = self.prompt.as_ref().map(LinePrompt::typing);
             let read = self
                 .editor
                 .readline_with_initial(PROMPT, (&before, &behind));
             drop(typing);
-            let Some(line) = self.asleep.take() else {
+            let Some(line) = self.suspended.take() else {
                 return read;
             };
             (before, behind) = line;
-            terminal::sleep(&self.runtime);
+            terminal::suspend(&self.runtime);
         }
     }
 
-    /// For this chat, and for the next ones where there is a place for it.
     fn remember(&mut self, line: &str) {
         let is_new = self.editor.add_history_entry(line).unwrap_or(false);
         let Some(file) = self.history.as_ref().filter(|_| is_new) else {
             return;
         };
         if let Err(error) = self.editor.append_history(file) {
-            tracing::debug!("the history can not be kept: {error}");
+            tracing::debug!("the history can't be saved: {error}");
             self.history = None;
         }
     }
 }
 
-/// What prints above the line; `None` where the log goes elsewhere, or at a terminal that can not draw the line again.
-fn prompt(editor: &mut rustyline::Editor<Assistant, FileHistory>) -> Option<Prompt> {
+/// `None` if stderr goes elsewhere, or if the terminal can't redraw the line.
+fn prompt(editor: &mut rustyline::Editor<EditorHelper, FileHistory>) -> Option<LinePrompt> {
     let mut printer = match std::io::stderr().is_terminal() {
         true => editor.create_external_printer().ok()?,
         false => return None,
     };
-    // If the terminal is gone, nobody looks.
-    Some(Prompt::new(move |lines| drop(printer.print(lines))))
+    // Fails only if the terminal is gone.
+    Some(LinePrompt::new(move |lines| drop(printer.print(lines))))
 }
 
-/// The file, in a folder for its owner alone.
 fn history() -> Option<PathBuf> {
-    let folder = state_folder(&wiring::environment)?;
-    let made = DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(&folder);
-    made.ok().map(|()| folder.join("chat_history"))
+    let file = state_folder(&wiring::environment)?.join("chat_history");
+    file::make_folder(&file).ok().map(|()| file)
 }
 
-/// Without the backslashes that only said that a line goes on: those that stood at the end when Enter was pressed. One that
-/// was pasted, or stands between fences, is a part of the text.
-fn joined(text: &str, went_on: &[String]) -> String {
+/// Removes the backslashes that only continued a line. Pasted ones, and those inside fences, are
+/// part of the text.
+fn join_continued(text: &str, went_on: &[String]) -> String {
     let mut joined = text.to_owned();
-    // From the end, so that what is taken away moves nothing that is looked for.
+    // From the end, so that a removal doesn't shift the positions still to come.
     for typed in went_on.iter().rev() {
         let rest = text.strip_prefix(typed.as_str());
         if rest.is_some_and(|rest| rest.starts_with('\n')) {
@@ -171,17 +165,16 @@ fn is_fenced(text: &str) -> bool {
     fences % 2 == 1
 }
 
-struct Assistant {
+struct EditorHelper {
     colours: bool,
-    /// What was there each time a backslash asked for another line.
-    went_on: RefCell<Vec<String>>,
+    /// The text at each point where a backslash continued the line.
+    continued: RefCell<Vec<String>>,
 }
 
-impl Assistant {
-    /// True if a text wants another line: it ends in a backslash, or a fence is open.
-    fn goes_on(&self, text: &str) -> bool {
-        let mut went_on = self.went_on.borrow_mut();
-        // One that was given up, or changed, is another text.
+impl EditorHelper {
+    fn wants_more(&self, text: &str) -> bool {
+        let mut went_on = self.continued.borrow_mut();
+        // Forgets continuations of a text that was abandoned or edited.
         went_on.retain(|typed| typed.len() < text.len() && text.starts_with(typed.as_str()));
         if is_fenced(text) {
             return true;
@@ -194,13 +187,13 @@ impl Assistant {
     }
 }
 
-impl Helper for Assistant {}
+impl Helper for EditorHelper {}
 
-impl Hinter for Assistant {
+impl Hinter for EditorHelper {
     type Hint = String;
 }
 
-impl Highlighter for Assistant {
+impl Highlighter for EditorHelper {
     fn highlight_prompt<'b, 's: 'b, 'p: 'b>(
         &'s self,
         prompt: &'p str,
@@ -213,16 +206,16 @@ impl Highlighter for Assistant {
     }
 }
 
-impl Validator for Assistant {
+impl Validator for EditorHelper {
     fn validate(&self, context: &mut ValidationContext<'_>) -> rustyline::Result<ValidationResult> {
-        Ok(match self.goes_on(context.input()) {
+        Ok(match self.wants_more(context.input()) {
             true => ValidationResult::Incomplete,
             false => ValidationResult::Valid(None),
         })
     }
 }
 
-impl Completer for Assistant {
+impl Completer for EditorHelper {
     type Candidate = Pair;
 
     fn complete(
@@ -232,15 +225,15 @@ impl Completer for Assistant {
         _context: &rustyline::Context<'_>,
     ) -> rustyline::Result<(usize, Vec<Pair>)> {
         let typed = line.get(..position).unwrap_or_default();
-        Ok((0, orders_like(typed)))
+        Ok((0, complete_commands(typed)))
     }
 }
 
-fn orders_like(typed: &str) -> Vec<Pair> {
+fn complete_commands(typed: &str) -> Vec<Pair> {
     if !typed.starts_with('/') {
         return Vec::new();
     }
-    let like = ORDERS.iter().filter(|(name, ..)| name.starts_with(typed));
+    let like = COMMANDS.iter().filter(|(name, ..)| name.starts_with(typed));
     like.map(|(name, arguments, _)| Pair {
         display: format!("{name} {arguments}").trim_end().to_owned(),
         replacement: match arguments.is_empty() {
@@ -256,7 +249,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_backslash_or_an_open_fence_asks_for_another_line() {
+    fn backslash_or_open_fence_continues_the_line() {
         for (text, expected) in [
             ("hello", false),
             ("hello \\", true),
@@ -266,19 +259,19 @@ mod tests {
             ("a ``` b", false),
             ("", false),
         ] {
-            assert_eq!(assistant().goes_on(text), expected, "{text:?}");
+            assert_eq!(assistant().wants_more(text), expected, "{text:?}");
         }
     }
 
-    fn assistant() -> Assistant {
-        Assistant {
+    fn assistant() -> EditorHelper {
+        EditorHelper {
             colours: false,
-            went_on: RefCell::default(),
+            continued: RefCell::default(),
         }
     }
 
     #[test]
-    fn only_a_backslash_that_asked_for_another_line_is_taken_away() {
+    fn only_continuation_backslashes_are_removed() {
         for (entered, expected) in [
             (&["a \\", "a \\\nb \\", "a \\\nb \\\nc"][..], "a \nb \nc"),
             (&["run \\\n-p 1 \\\nimg"], "run \\\n-p 1 \\\nimg"),
@@ -291,17 +284,17 @@ mod tests {
         ] {
             let assistant = assistant();
             for text in entered {
-                assistant.goes_on(text);
+                assistant.wants_more(text);
             }
             let typed = entered[entered.len() - 1];
-            assert_eq!(joined(typed, &assistant.went_on.take()), expected);
+            assert_eq!(join_continued(typed, &assistant.continued.take()), expected);
         }
     }
 
     #[test]
     fn orders_are_completed() {
         let found = |typed: &str| -> Vec<String> {
-            let pairs = orders_like(typed).into_iter();
+            let pairs = complete_commands(typed).into_iter();
             pairs.map(|pair| pair.replacement).collect()
         };
         assert_eq!(found("/to"), ["/tools "]);

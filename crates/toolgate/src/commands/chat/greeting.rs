@@ -1,21 +1,22 @@
-//! The first words of a chat.
+//! The lines that open a chat.
 
-use super::{Chat, Source};
+use super::{ChatLoop, LineSource};
+use crate::wrap::counted;
 use crate::{say, wanted_model};
 
-impl Chat<'_> {
-    pub(super) fn introduce(&self, source: &Source) {
+impl ChatLoop<'_> {
+    pub(super) fn introduce(&self, source: &LineSource) {
         let who = wanted_model::described(&self.chosen);
         let text = format!("{who}: {}", self.chosen.why);
         tracing::info!("{text}");
-        for reason in &self.chosen.passed_over {
+        for reason in &self.chosen.skipped {
             tracing::info!("{reason}");
         }
-        if !say::is_followed() {
+        if !say::is_interactive() {
             return;
         }
         if source.is_typed() {
-            say::line(&format!(
+            say::stderr_line(&format!(
                 "{who} answers where stdout goes: one line is one turn, Ctrl-D ends"
             ));
         }
@@ -25,19 +26,19 @@ impl Chat<'_> {
     }
 
     fn greet(&self, who: &str) {
-        let tools = self.setting.toolbox.current().tools().len();
+        let tools = self.session.toolbox.current().tools().len();
         let (bold, dim) = (anstyle::Style::new().bold(), anstyle::Style::new().dimmed());
-        let noun = if tools == 1 { "tool" } else { "tools" };
-        // The reasons are a line each, and few want to know them.
-        let more = match self.chosen.passed_over.is_empty() {
+        let tools = counted(tools, "tool");
+        // Each reason takes a line, and few people want them.
+        let more = match self.chosen.skipped.is_empty() {
             true => "",
             false => "; /model says more",
         };
-        say::line(&format!(
-            "{bold}{who}{bold:#}, {tools} {noun} {dim}({}{more}){dim:#}",
+        say::stderr_line(&format!(
+            "{bold}{who}{bold:#}, {tools} {dim}({}{more}){dim:#}",
             self.chosen.why
         ));
-        say::line(&format!(
+        say::stderr_line(&format!(
             "{dim}/help shows what else you can type; Ctrl-D leaves{dim:#}"
         ));
     }

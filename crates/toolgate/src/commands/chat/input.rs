@@ -1,4 +1,4 @@
-//! Where the next line comes from: a person who edits it, or a pipe.
+//! Reads the next line of a chat from a person, a pipe or a script.
 
 use std::io::{BufRead, IsTerminal};
 
@@ -8,16 +8,16 @@ use tokio::sync::mpsc;
 use toolgate_core::escape;
 
 use super::editor;
-use crate::terminal::Echo;
+use crate::terminal::EchoRequest;
 use crate::{prompt, questions, say};
 
-/// A longer line is no question.
-const LONGEST: usize = 4 << 20;
+// Bytes in a line. Nothing longer is a question.
+const MAX_LINE_BYTES: usize = 4 << 20;
 
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Line {
+pub(super) enum PromptLine {
     Text(String),
-    /// Ctrl-C at the prompt; `again` if nothing was there to be cleared.
+    /// Ctrl-C at the prompt; `again` if it was pressed twice in a row.
     Cleared {
         again: bool,
     },
@@ -25,18 +25,16 @@ pub(super) enum Line {
     End,
 }
 
-pub(crate) enum Source {
-    /// A person at a terminal, who looks at the answers too.
+pub(crate) enum LineSource {
+    /// A person at a terminal, where the answers go too.
     Person,
     Pipe,
-    /// Lines that are known already; each is shown before it is answered.
     Script(Vec<String>),
 }
 
-impl Source {
-    /// A person, if stdin and stdout are a terminal.
+impl LineSource {
     pub(crate) fn stdin() -> Self {
-        match std::io::stdin().is_terminal() && say::is_watched() {
+        match std::io::stdin().is_terminal() && say::stdout_is_terminal() {
             true => Self::Person,
             false => Self::Pipe,
         }
@@ -46,39 +44,39 @@ impl Source {
         matches!(self, Self::Person)
     }
 
-    /// True if a person types lines though the answers go elsewhere, where there is no prompt.
+    /// True if a person types but stdout is redirected, so that no prompt is shown.
     pub(super) fn is_typed(&self) -> bool {
         matches!(self, Self::Pipe) && std::io::stdin().is_terminal()
     }
 }
 
-/// Lines, read on a thread of their own: reading blocks, and servers and timers must go on.
-pub(super) struct Input {
+// Reads on its own thread, because reading blocks while servers and timers must keep running.
+pub(super) struct LineReader {
     is_live: bool,
     wanted: mpsc::UnboundedSender<()>,
-    lines: mpsc::UnboundedReceiver<anyhow::Result<Line>>,
+    lines: mpsc::UnboundedReceiver<anyhow::Result<PromptLine>>,
 }
 
-impl Input {
-    pub(super) fn new(source: Source) -> Self {
+impl LineReader {
+    pub(super) fn new(source: LineSource) -> Self {
         let is_live = source.is_live();
         let (wanted, mut asked) = mpsc::unbounded_channel();
         let (sender, lines) = mpsc::unbounded_channel();
         let runtime = Handle::current();
         std::thread::spawn(move || {
-            let mut read: Box<dyn FnMut() -> anyhow::Result<Line>> = match source {
-                Source::Person => match editor::Editor::new(runtime) {
+            let mut read: Box<dyn FnMut() -> anyhow::Result<PromptLine>> = match source {
+                LineSource::Person => match editor::LineEditor::new(runtime) {
                     Ok(mut editor) => Box::new(move || editor.next()),
                     Err(error) => {
-                        // Nobody waits any more if this can not be sent.
+                        // Sending fails only if the chat is gone.
                         drop(sender.send(Err(error)));
                         return;
                     }
                 },
-                Source::Pipe => Box::new(piped),
-                Source::Script(lines) => {
+                LineSource::Pipe => Box::new(read_piped_line),
+                LineSource::Script(lines) => {
                     let mut lines = lines.into_iter();
-                    Box::new(move || Ok(lines.next().map_or(Line::End, scripted)))
+                    Box::new(move || Ok(lines.next().map_or(PromptLine::End, echo_scripted)))
                 }
             };
             while asked.blocking_recv().is_some() {
@@ -94,48 +92,52 @@ impl Input {
         }
     }
 
-    pub(super) async fn next(&mut self) -> anyhow::Result<Line> {
-        // A server's question waits until the prompt is gone: both would read from the same terminal.
+    pub(super) async fn next(&mut self) -> anyhow::Result<PromptLine> {
+        // Keeps a server's questions away from the prompt, since both read from the same terminal.
         let _turn = match self.is_live {
-            true => Some(questions::turn().await),
+            true => Some(questions::lock_terminal().await),
             false => None,
         };
         if self.wanted.send(()).is_err() {
-            return Ok(Line::End);
+            return Ok(PromptLine::End);
         }
-        self.lines.recv().await.unwrap_or(Ok(Line::End))
+        self.lines.recv().await.unwrap_or(Ok(PromptLine::End))
     }
 }
 
-impl Drop for Input {
+impl Drop for LineReader {
     fn drop(&mut self) {
-        // The editor may still wait for a line that nobody wants any more; what comes next stands below it.
-        if prompt::leave() {
-            say::line("");
+        // The editor may still be waiting for a line. Start a new one below it.
+        if prompt::stop_typing() {
+            say::stderr_line("");
         }
     }
 }
 
-/// A line of a script, seen as if it had been typed.
-fn scripted(line: String) -> Line {
+fn echo_scripted(line: String) -> PromptLine {
     say::note(&format!("> {}", escape(&line)));
-    Line::Text(line)
+    PromptLine::Text(line)
 }
 
-fn piped() -> anyhow::Result<Line> {
-    let _seen = Echo::shown();
+fn read_piped_line() -> anyhow::Result<PromptLine> {
+    let _seen = EchoRequest::shown();
     let mut bytes = Vec::new();
     let stdin = std::io::stdin();
-    let mut input = std::io::Read::take(stdin.lock(), LONGEST as u64);
+    let mut input = std::io::Read::take(stdin.lock(), MAX_LINE_BYTES as u64);
     input
         .read_until(b'\n', &mut bytes)
         .context("cannot read stdin")?;
     if bytes.is_empty() {
-        return Ok(Line::End);
+        return Ok(PromptLine::End);
     }
-    if bytes.len() >= LONGEST {
-        anyhow::bail!("a line on stdin is longer than {} MiB", LONGEST >> 20);
+    if bytes.len() >= MAX_LINE_BYTES {
+        anyhow::bail!(
+            "a line on stdin is longer than {} MiB",
+            MAX_LINE_BYTES >> 20
+        );
     }
     let text = String::from_utf8(bytes).context("stdin is not UTF-8")?;
-    Ok(Line::Text(text.trim_end_matches(['\n', '\r']).to_owned()))
+    Ok(PromptLine::Text(
+        text.trim_end_matches(['\n', '\r']).to_owned(),
+    ))
 }

@@ -1,13 +1,13 @@
-//! `toolgate chat`: a conversation, turn by turn.
+//! `toolgate chat`: a conversation with a model, turn by turn.
 
-mod asleep;
 mod editor;
 mod greeting;
 mod input;
-mod orders;
 mod result;
+mod slash_commands;
+mod suspended_line;
 
-pub(crate) use input::Source;
+pub(crate) use input::LineSource;
 
 use std::convert::Infallible;
 use std::path::Path;
@@ -17,75 +17,76 @@ use anyhow::Context;
 use futures::future::LocalBoxFuture;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use toolgate_mcp::ServerSettings;
-use toolgate_models::{Choice, ChooseError, Chosen, Conversation, ModelError, Turn, TurnEnd};
+use toolgate_models::{
+    ChooseError, ConnectedModel, Conversation, ModelError, ModelSelection, TurnEnd, TurnRecord,
+};
 
-use super::runtime;
-use crate::cli::{ChatOptions, Global};
-use crate::display::{self, Display, Manner};
+use super::block_on;
+use crate::chat_session::{self, ChatSession, SessionOptions};
+use crate::cli::{ChatOptions, GlobalOptions};
+use crate::display::{self, ChatDisplay, DisplayOptions};
 use crate::exit::{self, Exit};
-use crate::gateway::Beside;
-use crate::reload::{self, Reload};
+use crate::gateway::ChatGateway;
+use crate::reload::{self, ConfigReload};
 use crate::say;
-use crate::servers::{Fleet, Start};
-use crate::talk::{self, Occasion, Setting};
-use crate::terminal::{self, Echo, Terminal};
-use input::{Input, Line};
-use orders::Next;
+use crate::servers::{ServerFleet, ServerStart};
+use crate::terminal::{self, EchoRequest, TerminalGuard};
+use crate::wrap::counted;
+use input::{LineReader, PromptLine};
+use slash_commands::AfterCommand;
 
-pub(crate) fn run(global: &Global, options: &ChatOptions) -> anyhow::Result<Exit> {
+pub(crate) fn run(global: &GlobalOptions, options: &ChatOptions) -> anyhow::Result<Exit> {
     let resume = options.resume.file.as_deref();
-    let occasion = Occasion::new("toolgate chat").resuming(resume);
-    let setting = Setting::new(global, &options.model, occasion)?;
-    // One that has no servers now may be given some.
-    let servers = setting.needed_servers().unwrap_or_default();
-    let runtime = runtime().context("cannot start")?;
-    let company = Company {
-        source: Source::stdin(),
+    let session_options = SessionOptions::new("toolgate chat").resuming(resume);
+    let session = ChatSession::new(global, &options.model, session_options)?;
+    // An edit of the configuration may add servers later.
+    let servers = session.needed_servers().unwrap_or_default();
+    let setup = ChatSetup {
+        source: LineSource::stdin(),
         resume,
-        onlooker: None,
+        hook: None,
         gateway: None,
-        follows: true,
+        follows_config: true,
     };
-    let exit = runtime.block_on(converse(&setting, servers, company));
-    runtime.shutdown_background();
-    exit
+    block_on(converse(&session, servers, setup))?
 }
 
-pub(crate) struct Company<'a> {
-    pub(crate) source: Source,
+pub(crate) struct ChatSetup<'a> {
+    pub(crate) source: LineSource,
     pub(crate) resume: Option<&'a Path>,
-    pub(crate) onlooker: Option<Box<dyn Onlooker + 'a>>,
-    pub(crate) gateway: Option<Beside>,
-    /// Edits of the configuration are applied: the servers are those it names.
-    pub(crate) follows: bool,
+    pub(crate) hook: Option<Box<dyn TurnHook + 'a>>,
+    pub(crate) gateway: Option<ChatGateway>,
+    /// Applies edits of the configuration. False if the servers don't come from it.
+    pub(crate) follows_config: bool,
 }
 
-/// Sees every turn that was answered, and may say something about it before the next one.
-pub(crate) trait Onlooker {
-    fn after<'a>(&'a mut self, turn: &'a Turn) -> LocalBoxFuture<'a, ()>;
+/// Called after each answered turn, before the next prompt.
+pub(crate) trait TurnHook {
+    fn after_turn<'a>(&'a mut self, turn: &'a TurnRecord) -> LocalBoxFuture<'a, ()>;
 }
 
 pub(crate) async fn converse(
-    setting: &Setting,
+    session: &ChatSession,
     servers: Vec<ServerSettings>,
-    mut company: Company<'_>,
+    mut setup: ChatSetup<'_>,
 ) -> anyhow::Result<Exit> {
-    // A chat that is ended at its prompt must not leave it in the editor's hands.
-    let _terminal = Terminal::remember();
-    // What is typed ahead would stand in the answer; the next prompt shows it. Where answers go elsewhere, no prompt would.
-    let _unseen = (!company.source.is_typed()).then(Echo::hidden);
-    let (fleet, choice) = setting.start(Some(servers), Start::AtOnce).await;
-    let followed = fleet.as_ref().filter(|_| company.follows);
-    let reload = followed.and_then(|fleet| reload(setting, fleet));
-    let gateway = company.gateway.take();
+    // A chat that ends at its prompt must not leave the terminal in the editor's mode.
+    let _terminal = TerminalGuard::remember();
+    // Type-ahead would appear in the middle of the answer, and the next prompt shows it anyway.
+    // Answers that go elsewhere leave no prompt to do so.
+    let _unseen = (!setup.source.is_typed()).then(EchoRequest::hidden);
+    let (fleet, choice) = session.start(Some(servers), ServerStart::AtOnce).await;
+    let followed = fleet.as_ref().filter(|_| setup.follows_config);
+    let reload = followed.and_then(|fleet| reload(session, fleet));
+    let gateway = setup.gateway.take();
     let running = match (gateway, &fleet) {
-        (Some(gateway), Some(fleet)) => Some(gateway.start(setting, fleet)),
+        (Some(gateway), Some(fleet)) => Some(gateway.start(session, fleet)),
         _ => None,
     };
     let exit = tokio::select! {
-        exit = talk_with(setting, company, choice) => exit,
-        never = reload::followed(reload) => match never {},
-        never = terminal::kept_hidden() => match never {},
+        exit = connect_and_run(session, setup, choice) => exit,
+        never = reload::run_if_any(reload) => match never {},
+        never = terminal::keep_echo_hidden() => match never {},
     };
     if let Some(running) = running {
         running.stop().await;
@@ -93,105 +94,108 @@ pub(crate) async fn converse(
     if let Some(fleet) = &fleet {
         fleet.stop().await;
     }
-    setting.record.close().await;
+    session.record.close().await;
     exit
 }
 
-async fn talk_with(
-    setting: &Setting,
-    company: Company<'_>,
-    choice: Option<Result<Choice, ChooseError>>,
+async fn connect_and_run(
+    session: &ChatSession,
+    setup: ChatSetup<'_>,
+    choice: Option<Result<ModelSelection, ChooseError>>,
 ) -> anyhow::Result<Exit> {
     let Some(choice) = choice else {
         return Ok(Exit::Interrupted);
     };
-    match choice.and_then(|choice| setting.connect(choice)) {
-        Ok(chosen) => talk_on(setting, company, chosen).await,
+    match choice.and_then(|choice| session.connect(choice)) {
+        Ok(chosen) => run_chat(session, setup, chosen).await,
         Err(error) => {
-            say::error(&anyhow::anyhow!(error.to_string()));
-            Ok(talk::exit_of(&error))
+            say::plain_error(&error.to_string());
+            Ok(chat_session::exit_for(&error))
         }
     }
 }
 
-fn reload(setting: &Setting, fleet: &Fleet) -> Option<Reload> {
-    let config = Arc::clone(&setting.config);
-    let executor = setting.toolbox.executor().clone();
-    let reload = Reload::new(config, &setting.tools, executor, fleet.servers.clone())?;
-    // '/model' goes on with another one at any time.
-    Some(reload.also_fixed(&["model"]).attended())
+fn reload(session: &ChatSession, fleet: &ServerFleet) -> Option<ConfigReload> {
+    let config = Arc::clone(&session.config);
+    let executor = session.toolbox.executor().clone();
+    let reload = ConfigReload::new(config, &session.tools, executor, fleet.servers.clone())?;
+    // `/model` can switch to another model at any time, so edits of `model` aren't applied.
+    Some(reload.with_fixed(&["model"]).notify_person())
 }
 
-struct Chat<'a> {
-    setting: &'a Setting,
-    chosen: Chosen,
+struct ChatLoop<'a> {
+    session: &'a ChatSession,
+    chosen: ConnectedModel,
     conversation: Conversation,
-    display: Display,
-    /// A person types and looks; else lines come from a pipe and answers go to one.
+    display: ChatDisplay,
+    /// A person types and reads here; otherwise stdin or stdout is redirected.
     is_live: bool,
     streams: bool,
     failed: bool,
-    /// Listened to all the time: one that comes while an order is obeyed counts too.
+    // Registered once, so that a signal during a slash command isn't missed.
     terminate: Signal,
-    onlooker: Option<Box<dyn Onlooker + 'a>>,
+    hook: Option<Box<dyn TurnHook + 'a>>,
 }
 
-async fn talk_on(setting: &Setting, company: Company<'_>, chosen: Chosen) -> anyhow::Result<Exit> {
-    let is_live = company.source.is_live();
-    let manner = Manner {
+async fn run_chat(
+    session: &ChatSession,
+    setup: ChatSetup<'_>,
+    chosen: ConnectedModel,
+) -> anyhow::Result<Exit> {
+    let is_live = setup.source.is_live();
+    let options = DisplayOptions {
         streams: say::can_stream(),
-        format: talk::answer_format(&chosen),
-        progress: say::is_followed(),
+        format: chat_session::answer_format(&chosen),
+        progress: say::is_interactive(),
         thinking: chosen.settings.keep_thinking,
     };
-    let mut chat = Chat {
-        setting,
-        conversation: setting.conversation(&chosen, company.resume)?,
-        display: setting.display(manner),
+    let mut chat = ChatLoop {
+        session,
+        conversation: session.conversation(&chosen, setup.resume)?,
+        display: session.display(options),
         chosen,
         is_live,
-        streams: manner.streams,
+        streams: options.streams,
         failed: false,
         terminate: signal(SignalKind::terminate()).context("cannot listen to signals")?,
-        onlooker: company.onlooker,
+        hook: setup.hook,
     };
-    chat.introduce(&company.source);
-    if let Some(file) = company.resume {
-        chat.tell_resumed(file);
+    chat.introduce(&setup.source);
+    if let Some(file) = setup.resume {
+        chat.note_resumed(file);
     }
-    if let Some(text) = setting.unmatched() {
+    if let Some(text) = session.unmatched() {
         tracing::warn!("{text}");
     }
-    let mut input = Input::new(company.source);
+    let mut input = LineReader::new(setup.source);
     chat.turns(&mut input).await
 }
 
-impl Chat<'_> {
-    /// Until the person leaves, or the pipe ends.
-    async fn turns(&mut self, input: &mut Input) -> anyhow::Result<Exit> {
+impl ChatLoop<'_> {
+    async fn turns(&mut self, input: &mut LineReader) -> anyhow::Result<Exit> {
         loop {
             let line = tokio::select! {
                 line = input.next() => line?,
-                () = self.told_to_leave() => return Ok(Exit::Interrupted),
+                () = self.leave_requested() => return Ok(Exit::Interrupted),
             };
             let text = match line {
-                Line::Text(text) => text,
-                Line::Cleared { again } => {
+                PromptLine::Text(text) => text,
+                PromptLine::Cleared { again } => {
                     if again {
                         say::note("Ctrl-D or /quit leaves");
                     }
                     continue;
                 }
-                Line::End => break,
+                PromptLine::End => break,
             };
             if text.trim().is_empty() {
                 continue;
             }
-            match orders::Order::read(&text) {
-                Some(order) => match self.obey(order).await {
-                    Ok(Next::Go) => {}
-                    Ok(Next::Leave) => break,
-                    Err(error) => self.complain(&error),
+            match slash_commands::SlashCommand::read(&text) {
+                Some(command) => match self.run_command(command).await {
+                    Ok(AfterCommand::Go) => {}
+                    Ok(AfterCommand::Leave) => break,
+                    Err(error) => self.report_error(&error),
                 },
                 None => {
                     if !self.turn(&text).await {
@@ -200,14 +204,12 @@ impl Chat<'_> {
                 }
             }
         }
-        Ok(match self.failed && !self.is_live {
-            true => Exit::Failure,
-            false => Exit::Success,
-        })
+        Ok(Exit::success_if(!self.failed || self.is_live))
     }
 
-    /// At a prompt Ctrl-C is a key, and one that comes too late for the turn before is no reason to leave.
-    async fn told_to_leave(&mut self) {
+    /// Completes on SIGTERM, or on Ctrl-C unless a person is at the prompt. There Ctrl-C is a key,
+    /// and one that comes too late for the last turn must not end the chat.
+    async fn leave_requested(&mut self) {
         let ctrl_c = async {
             match self.is_live {
                 true => match ignoring_ctrl_c().await {},
@@ -215,27 +217,27 @@ impl Chat<'_> {
             }
         };
         tokio::select! {
-            () = exit::told(&mut self.terminate) => {}
+            () = exit::wait_for_termination(&mut self.terminate) => {}
             () = ctrl_c => {}
         }
     }
 
-    /// One turn. Ctrl-C stops it; false if that is the end of the program too, because nobody sits there.
+    /// Runs one turn. Returns false if Ctrl-C stopped it and nobody is there to go on.
     async fn turn(&mut self, text: &str) -> bool {
-        match talk::turn(&mut self.conversation, &self.display, text).await {
+        match chat_session::turn(&mut self.conversation, &self.display, text).await {
             Some(Ok(turn)) => {
-                self.answered(&turn);
-                if let Some(onlooker) = &mut self.onlooker {
-                    onlooker.after(&turn).await;
+                self.show_answer(&turn);
+                if let Some(hook) = &mut self.hook {
+                    hook.after_turn(&turn).await;
                 }
-                self.tell_cost(&turn);
+                self.show_cost(&turn);
             }
             Some(Err(error)) => {
-                self.complain(&anyhow::anyhow!(error.to_string()));
-                if let Some(help) = self.setting.help(&error, &self.chosen.settings) {
+                self.report_error(&anyhow::anyhow!(error.to_string()));
+                if let Some(help) = self.session.help(&error, &self.chosen.settings) {
                     say::note(&help);
                 }
-                if matches!(error, ModelError::Unreachable { .. }) && self.setting.is_asked() {
+                if matches!(error, ModelError::Unreachable { .. }) && self.session.names_model() {
                     say::note(
                         "'/model intents' goes on without a model, with the sentences it knows",
                     );
@@ -249,32 +251,32 @@ impl Chat<'_> {
         true
     }
 
-    fn answered(&mut self, turn: &Turn) {
+    fn show_answer(&mut self, turn: &TurnRecord) {
         if !self.streams && turn.error.is_none() {
-            say::result(&display::whole(
+            say::result(&display::format_answer(
                 &turn.answer,
-                talk::answer_format(&self.chosen),
+                chat_session::answer_format(&self.chosen),
             ));
         }
-        let (exit, note) = talk::ending(turn, &self.chosen.settings, self.streams);
+        let (exit, note) = chat_session::turn_ending(turn, &self.chosen.settings, self.streams);
         match (exit, note) {
             (Exit::Success, Some(note)) => say::note(&note),
-            (_, Some(note)) => self.complain(&anyhow::anyhow!(note)),
+            (_, Some(note)) => self.report_error(&anyhow::anyhow!(note)),
             _ => {}
         }
         if turn.end == TurnEnd::Failed {
-            say::note(&self.setting.doctor(&self.chosen.settings));
+            say::note(&self.session.doctor(&self.chosen.settings));
         }
     }
 
-    fn tell_cost(&self, turn: &Turn) {
-        if self.is_live && say::is_followed() {
+    fn show_cost(&self, turn: &TurnRecord) {
+        if self.is_live && say::is_interactive() {
             let dim = anstyle::Style::new().dimmed();
-            say::line(&format!("{dim}{}{dim:#}\n", cost(turn)));
+            say::stderr_line(&format!("{dim}{}{dim:#}\n", cost(turn)));
         }
     }
 
-    fn complain(&mut self, error: &anyhow::Error) {
+    fn report_error(&mut self, error: &anyhow::Error) {
         self.failed = true;
         say::error(error);
     }
@@ -285,18 +287,16 @@ async fn ignoring_ctrl_c() -> Infallible {
     std::future::pending().await
 }
 
-/// `1.2 s · 2 tools · 812 tokens`.
-fn cost(turn: &Turn) -> String {
+/// Such as `1.2 s · 2 calls · 812 tokens`.
+fn cost(turn: &TurnRecord) -> String {
     let calls: usize = turn.rounds.iter().map(|round| round.calls.len()).sum();
     let tokens = turn.usage.input + turn.usage.output;
     let mut parts = vec![match turn.took_ms {
         took if took < 1000.0 => format!("{took:.0} ms"),
         took => format!("{:.1} s", took / 1000.0),
     }];
-    match calls {
-        0 => {}
-        1 => parts.push("1 call".to_owned()),
-        _ => parts.push(format!("{calls} calls")),
+    if calls > 0 {
+        parts.push(counted(calls, "call"));
     }
     if tokens > 0 {
         parts.push(format!("{tokens} tokens"));

@@ -1,14 +1,13 @@
-//! `/result`: what a tool gave, where it was too much for the model.
+//! `/result`: shows results that were cut for the model.
 
 use anyhow::bail;
 use toolgate_core::{ToolOutcome, escape};
 
-use super::Chat;
+use super::ChatLoop;
 use crate::clean::clean;
 use crate::say;
 
-impl Chat<'_> {
-    /// The whole result of a call; without a name for it, which ones are kept.
+impl ChatLoop<'_> {
     pub(super) fn show_result(&self, wanted: &str) -> anyhow::Result<()> {
         let kept: Vec<_> = self.conversation.full_results().collect();
         if wanted.is_empty() {
@@ -16,7 +15,7 @@ impl Chat<'_> {
             return Ok(());
         }
         let shown = escape(wanted);
-        match meant(&kept, wanted)[..] {
+        match find_results(&kept, wanted)[..] {
             [outcome] => say::result(clean(&outcome.to_model_text()).trim_end()),
             [] => bail!("no result is kept under '{shown}'; /result shows which ones are"),
             _ => bail!("several results are kept under '{shown}'; /result shows their ids"),
@@ -25,14 +24,14 @@ impl Chat<'_> {
     }
 }
 
-/// Those that a person may mean: by the id, its beginning or its end (calls of one moment differ there alone), or by the name of
-/// the tool.
-fn meant<'a>(kept: &[&'a ToolOutcome], wanted: &str) -> Vec<&'a ToolOutcome> {
-    let is_meant = |outcome: &&ToolOutcome| {
+/// Finds results by the tool's name, or by the beginning or end of an id: ids from the same moment
+/// differ only at their end.
+fn find_results<'a>(kept: &[&'a ToolOutcome], wanted: &str) -> Vec<&'a ToolOutcome> {
+    let is_match = |outcome: &&ToolOutcome| {
         let id = outcome.call_id.to_string();
         outcome.tool_name == wanted || id.starts_with(wanted) || id.ends_with(wanted)
     };
-    kept.iter().copied().filter(is_meant).collect()
+    kept.iter().copied().filter(is_match).collect()
 }
 
 fn list(kept: &[&ToolOutcome]) {

@@ -1,39 +1,40 @@
-//! The broker, the house on it, and the server that offers the house.
+//! The simulated house of the demo: its broker, its devices, and the server that offers them.
 
 use std::sync::Arc;
 
 use anyhow::Context;
-use parking_lot::{Mutex, MutexGuard};
-use toolgate_mcp::{Connection, Program, ServerSettings};
-use toolgate_mqtt::{Broker, BrokerSettings, Client, ClientId, Settings};
-use toolgate_tools::builtin::{Sounding, VolumeState};
+use parking_lot::Mutex;
+use toolgate_mcp::{ServerConnection, ServerProgram, ServerSettings};
+use toolgate_mqtt::{Broker, BrokerSettings, MqttClient, MqttClientId, MqttClientSettings};
+use toolgate_tools::builtin::{VolumeControl, VolumeState};
 use zwave::sim;
 
 const SERVER: &str = "house";
 
-/// A broker on this machine alone, with a house on it.
-pub(super) struct Demonstration {
+/// A broker on this machine only, and the house that is connected to it.
+pub(super) struct DemoHouse {
     pub(super) broker: Broker,
-    pub(super) house: sim::House,
+    pub(super) house: sim::SimulatedHouse,
 }
 
-impl Demonstration {
-    /// With `life`, temperatures drift and somebody walks by.
+impl DemoHouse {
     pub(super) async fn start(life: bool) -> anyhow::Result<Self> {
         let broker = Broker::start(BrokerSettings::default()).await?;
-        let options = sim::Options {
+        let options = sim::SimulationOptions {
             life,
-            ..sim::Options::demo()
+            ..sim::SimulationOptions::demo()
         };
-        let mut settings = Settings::new(&broker.url()).context("the broker has no address")?;
-        settings.client_id = ClientId::Exactly(options.client_id());
+        let mut settings =
+            MqttClientSettings::new(&broker.url()).context("the broker has no address")?;
+        settings.client_id = MqttClientId::Exactly(options.client_id());
         settings.will = Some(options.will());
-        let mqtt = Arc::new(Client::open(settings));
-        let house = sim::House::start(mqtt, sim::Plan::demo(), options);
+        let mqtt = Arc::new(MqttClient::open(settings));
+        let house = sim::SimulatedHouse::start(mqtt, sim::HousePlan::demo(), options);
         Ok(Self { broker, house })
     }
 
-    /// This program once more, as the server of this house. Its doors may be opened: nobody lives there.
+    /// This program again, as the MCP server of the house. It may open doors,
+    /// since nobody lives there.
     pub(super) fn server(&self) -> anyhow::Result<ServerSettings> {
         let program = std::env::current_exe().context("this program does not know where it is")?;
         let program = program
@@ -43,15 +44,18 @@ impl Demonstration {
             ("MQTT_BROKER_URL", self.broker.url()),
             ("ZWAVE_ALLOW_LOCKS", "1".to_owned()),
         ];
-        let program = Program {
+        let program = ServerProgram {
             command: program.to_owned(),
             args: vec!["zwave-mcp-server".to_owned()],
             env: variables
                 .map(|(name, value)| (name.to_owned(), value))
                 .into(),
-            ..Program::default()
+            ..ServerProgram::default()
         };
-        Ok(ServerSettings::new(SERVER, Connection::Stdio(program)))
+        Ok(ServerSettings::new(
+            SERVER,
+            ServerConnection::Stdio(program),
+        ))
     }
 
     pub(super) async fn stop(self) {
@@ -60,7 +64,7 @@ impl Demonstration {
     }
 }
 
-/// Loudspeakers that are not there either: those of the machine stay as they are.
+/// Simulated speakers, so that the demo leaves the machine's volume alone.
 #[derive(Debug)]
 pub(super) struct SimulatedSpeakers(Mutex<VolumeState>);
 
@@ -73,18 +77,12 @@ impl Default for SimulatedSpeakers {
     }
 }
 
-impl SimulatedSpeakers {
-    fn state(&self) -> MutexGuard<'_, VolumeState> {
-        self.0.lock()
-    }
-}
-
-impl Sounding for SimulatedSpeakers {
+impl VolumeControl for SimulatedSpeakers {
     fn volume(&self) -> VolumeState {
-        *self.state()
+        *self.0.lock()
     }
 
     fn set_volume(&self, state: VolumeState) {
-        *self.state() = state;
+        *self.0.lock() = state;
     }
 }

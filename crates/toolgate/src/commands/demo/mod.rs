@@ -1,4 +1,4 @@
-//! `toolgate demo`: everything at once, in a house that is not there.
+//! `toolgate demo`: everything at once, in a simulated house.
 //!
 //! ```text
 //!  chat ─▶ tools ─▶ toolgate zwave-mcp-server ─▶ broker ◀─ simulated house
@@ -14,15 +14,16 @@ use std::sync::Arc;
 
 use anyhow::{Context, bail};
 
-use super::chat::{self, Company, Source};
-use crate::cli::{DemoOptions, Global};
+use super::block_on_threads;
+use super::chat::{self, ChatSetup, LineSource};
+use crate::chat_session::{ChatSession, SessionOptions};
+use crate::cli::{DemoOptions, GlobalOptions};
 use crate::exit::Exit;
-use crate::gateway::{Beside, Watch};
+use crate::gateway::{ChatGateway, GatewayObservers};
 use crate::say;
-use crate::talk::{Occasion, Setting};
 use crate::wrap;
-use house::{Demonstration, SimulatedSpeakers};
-use view::View;
+use house::{DemoHouse, SimulatedSpeakers};
+use view::HouseView;
 
 const SENTENCES: [&str; 8] = [
     "turn on the kitchen light",
@@ -35,60 +36,56 @@ const SENTENCES: [&str; 8] = [
     "what time is it in Tokyo",
 ];
 
-/// A longer script is none.
-const LONGEST: u64 = 1 << 20;
+// Bytes of a script.
+const MAX_SCRIPT_BYTES: u64 = 1 << 20;
 
-pub(crate) fn run(global: &Global, options: &DemoOptions) -> anyhow::Result<Exit> {
+pub(crate) fn run(global: &GlobalOptions, options: &DemoOptions) -> anyhow::Result<Exit> {
     let script = options.script.as_deref().map(lines).transpose()?;
     let resume = options.resume.file.as_deref();
-    let watch = Watch::default();
-    let mut occasion = Occasion::new("toolgate demo").resuming(resume);
-    occasion.watch = Some(&watch);
-    occasion.is_play = true;
-    occasion.services.sounding = Some(Arc::new(SimulatedSpeakers::default()));
-    let setting = Setting::new(global, &options.model, occasion)?;
-    let runtime = tokio::runtime::Runtime::new().context("cannot start")?;
-    let exit = runtime.block_on(async {
-        // Where nobody waits, nothing happens by itself: the same script has the same answers.
-        let demonstration = Demonstration::start(script.is_none()).await?;
-        let servers = vec![demonstration.server()?];
-        let view = View::new(demonstration.house.clone());
-        // A script has no reader who could look at a page.
+    let watch = GatewayObservers::default();
+    let mut session_options = SessionOptions::new("toolgate demo").resuming(resume);
+    session_options.watch = Some(&watch);
+    session_options.is_demo = true;
+    session_options.services.sounding = Some(Arc::new(SimulatedSpeakers::default()));
+    let session = ChatSession::new(global, &options.model, session_options)?;
+    block_on_threads(async {
+        // Nothing happens by itself during a script, so that its answers are reproducible.
+        let house = DemoHouse::start(script.is_none()).await?;
+        let servers = vec![house.server()?];
+        let view = HouseView::new(house.house.clone());
+        // Nobody looks at a dashboard while a script runs.
         let gateway = match script.is_none() {
-            true => Some(Beside::listen(watch).await?),
+            true => Some(ChatGateway::listen(watch).await?),
             false => None,
         };
-        let dashboard = gateway.as_ref().map(Beside::url);
+        let dashboard = gateway.as_ref().map(ChatGateway::url);
         if let Some(url) = &dashboard {
             tracing::info!("dashboard at {url}");
         }
-        if say::is_followed() {
-            introduce(&demonstration, &view, dashboard.as_deref());
+        if say::is_interactive() {
+            introduce(&house, &view, dashboard.as_deref());
         }
         if let Some(url) = dashboard.as_deref().filter(|_| options.open) {
             open(url);
         }
-        let company = Company {
-            source: script.map_or_else(Source::stdin, Source::Script),
+        let setup = ChatSetup {
+            source: script.map_or_else(LineSource::stdin, LineSource::Script),
             resume,
-            onlooker: Some(Box::new(view)),
+            hook: Some(Box::new(view)),
             gateway,
-            // Its house is not in the configuration.
-            follows: false,
+            // The house isn't part of the configuration.
+            follows_config: false,
         };
-        let exit = chat::converse(&setting, servers, company).await;
-        demonstration.stop().await;
+        let exit = chat::converse(&session, servers, setup).await;
+        house.stop().await;
         exit
-    });
-    runtime.shutdown_background();
-    exit
+    })?
 }
 
-/// The lines of a script that say something; `#` begins a remark.
 fn lines(path: &Path) -> anyhow::Result<Vec<String>> {
     let text = if path == Path::new("-") {
         let mut text = String::new();
-        let mut stdin = std::io::stdin().lock().take(LONGEST + 1);
+        let mut stdin = std::io::stdin().lock().take(MAX_SCRIPT_BYTES + 1);
         stdin
             .read_to_string(&mut text)
             .context("cannot read stdin")?;
@@ -97,8 +94,8 @@ fn lines(path: &Path) -> anyhow::Result<Vec<String>> {
         let shown = path.display();
         std::fs::read_to_string(path).with_context(|| format!("cannot read {shown}"))?
     };
-    if text.len() as u64 > LONGEST {
-        bail!("a script has at most {} MiB", LONGEST >> 20);
+    if text.len() as u64 > MAX_SCRIPT_BYTES {
+        bail!("a script has at most {} MiB", MAX_SCRIPT_BYTES >> 20);
     }
     let lines = text.lines().map(str::trim);
     let lines = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
@@ -119,18 +116,18 @@ fn open(url: &str) {
         .stderr(nothing())
         .spawn();
     match started {
-        // Waited for elsewhere, so that it leaves nothing behind.
+        // Reaped on a thread, so that it leaves no zombie behind.
         Ok(mut browser) => drop(std::thread::spawn(move || browser.wait())),
         Err(error) => say::note(&format!("cannot open {url} ({opener}: {error})")),
     }
 }
 
-/// What there is to see and to try. Together with the prompt it fits 24 lines of 80 columns.
-fn introduce(demonstration: &Demonstration, view: &View, dashboard: Option<&str>) {
+/// Prints the banner. Together with the prompt it has to fit 24 lines of 80 columns.
+fn introduce(house: &DemoHouse, view: &HouseView, dashboard: Option<&str>) {
     let (bold, dim) = (anstyle::Style::new().bold(), anstyle::Style::new().dimmed());
     let dashboard = dashboard.map(|url| format!("; live at {url}"));
     let dashboard = dashboard.unwrap_or_default();
-    say::line(&format!("{bold}A simulated house{bold:#}{dashboard}"));
+    say::stderr_line(&format!("{bold}A simulated house{bold:#}{dashboard}"));
     let rooms = view.rooms().into_iter().map(|(room, devices)| {
         let devices = devices.iter().map(String::as_str);
         (room, dotted(devices))
@@ -138,7 +135,7 @@ fn introduce(demonstration: &Demonstration, view: &View, dashboard: Option<&str>
     print_rows(&rooms.collect::<Vec<_>>(), 2);
     let sentences = dotted(SENTENCES);
     print_rows(&[(format!("{bold}Try{bold:#}"), sentences)], 0);
-    let address = demonstration.broker.addr();
+    let address = house.broker.addr();
     let (host, port) = (address.ip(), address.port());
     let more = [
         (
@@ -157,18 +154,17 @@ fn introduce(demonstration: &Demonstration, view: &View, dashboard: Option<&str>
     ];
     let more = more.map(|(title, text)| (format!("{dim}{title}{dim:#}"), text));
     print_rows(&more, 0);
-    say::line("");
+    say::stderr_line("");
 }
 
 fn print_rows(rows: &[(String, String)], indent: usize) {
-    let lines = wrap::definition_list(rows, indent, say::side_width());
-    say::line(&lines.replace(NO_BREAK, " "));
+    let lines = wrap::definition_list(rows, indent, say::stderr_width());
+    say::stderr_line(&lines.replace(NO_BREAK, " "));
 }
 
-/// Between words that stay in one line.
+// Keeps the words of an item on one line.
 const NO_BREAK: char = '\u{a0}';
 
-/// Things with a dot between them, each of which stays in one line.
 fn dotted<'a>(things: impl IntoIterator<Item = &'a str>) -> String {
     let things = things.into_iter();
     let glued = things.map(|thing| thing.replace(' ', &NO_BREAK.to_string()));

@@ -1,33 +1,32 @@
-//! The house at a glance, and what changed in it.
+//! Shows the state of the simulated house, and what each turn changed.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::LocalBoxFuture;
-use toolgate_home::{Device, DeviceId, DeviceKind, DeviceStatus, Reading};
-use toolgate_models::Turn;
+use toolgate_home::{DeviceId, DeviceKind, DeviceReading, DeviceStatus, HomeDevice};
+use toolgate_models::TurnRecord;
 use zwave::sim;
 
-use crate::commands::chat::Onlooker;
+use crate::commands::chat::TurnHook;
 use crate::say;
 
-/// A scene is over when nothing has moved for so long: the radio sends one message at a time.
+// A scene is over after this much silence: the radio sends one message at a time.
 const STILL: Duration = Duration::from_millis(150);
 
-/// Watches the house itself, not what is told of it.
-pub(super) struct View {
-    house: sim::House,
-    before: Vec<Device>,
+/// Looks at the house itself rather than at what tools report.
+pub(super) struct HouseView {
+    house: sim::SimulatedHouse,
+    before: Vec<HomeDevice>,
 }
 
-impl View {
-    pub(super) fn new(house: sim::House) -> Self {
+impl HouseView {
+    pub(super) fn new(house: sim::SimulatedHouse) -> Self {
         let before = house.snapshot();
         Self { house, before }
     }
 
-    /// Every room, and what is in it.
     pub(super) fn rooms(&self) -> BTreeMap<String, Vec<String>> {
         let mut rooms = BTreeMap::<String, Vec<String>>::new();
         for device in &self.before {
@@ -37,8 +36,7 @@ impl View {
         rooms
     }
 
-    /// Waits for what goes on after its command was answered.
-    async fn still(&self) {
+    async fn wait_until_still(&self) {
         let mut changes = self.house.changes();
         while tokio::time::timeout(STILL, changes.recv())
             .await
@@ -47,12 +45,12 @@ impl View {
     }
 }
 
-impl Onlooker for View {
-    fn after<'a>(&'a mut self, turn: &'a Turn) -> LocalBoxFuture<'a, ()> {
+impl TurnHook for HouseView {
+    fn after_turn<'a>(&'a mut self, turn: &'a TurnRecord) -> LocalBoxFuture<'a, ()> {
         async move {
             let mut calls = turn.rounds.iter().flat_map(|round| &round.calls);
             if calls.any(|call| call.outcome.tool_name.ends_with("activate_scene")) {
-                self.still().await;
+                self.wait_until_still().await;
             }
             let now = self.house.snapshot();
             for change in changes(&self.before, &now, &turn.answer) {
@@ -64,17 +62,17 @@ impl Onlooker for View {
     }
 }
 
-/// The state of a device as a person would say it. A sensor of a door or of motion is told by the device in the words of its
-/// standard: `Window/door is closed`, `idle`.
-fn short_state(device: &Device) -> String {
+/// The state in everyday words. Door and motion sensors report in the words of their standard:
+/// `Window/door is closed`, `idle`.
+fn short_state(device: &HomeDevice) -> String {
     if device.status == DeviceStatus::Dead {
         return "does not answer".to_owned();
     }
-    let door = |reading: &Reading| {
+    let door = |reading: &DeviceReading| {
         let state = reading.words.strip_prefix("Window/door is ")?;
         Some(state.to_owned())
     };
-    let motion = |reading: &Reading| {
+    let motion = |reading: &DeviceReading| {
         let is_still = ["idle", "not detected"].contains(&reading.words.as_str());
         let words = if is_still { "no motion" } else { "motion" };
         reading
@@ -90,9 +88,9 @@ fn short_state(device: &Device) -> String {
     .unwrap_or_else(|| device.state.clone())
 }
 
-/// `  * Kitchen Light in Kitchen: off → on`, for each device that was moved and that the answer doesn't name. What sensors tell
-/// changes by itself.
-fn changes(before: &[Device], now: &[Device], answer: &str) -> Vec<String> {
+// Such as `  * Kitchen Light in Kitchen: off → on`, for each device that changed and that the
+// answer doesn't name. Sensors are left out, because they change by themselves.
+fn changes(before: &[HomeDevice], now: &[HomeDevice], answer: &str) -> Vec<String> {
     let answer = answer.to_lowercase();
     let old = before
         .iter()

@@ -1,42 +1,43 @@
-//! The model that `ask` and `chat` would use.
+//! Checks of the model that `ask` and `chat` would use.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
-use toolgate_core::{escape, nearest};
+use toolgate_core::{escape, nearest_names};
 use toolgate_models::{
-    AnswerSource, Choice, ChooseError, Chosen, Conversation, Listed, ModelSettings, Provider,
-    Toolbox, ollama,
+    AnswerSource, ChooseError, ConnectedModel, Conversation, ModelList, ModelSelection,
+    ModelSettings, Provider, Toolbox, ollama,
 };
 
-use super::{Finding, Report, detail};
+use super::DoctorFinding::{Bad, Good, Warning};
+use super::{DoctorFinding, DoctorReport, detail};
 use crate::cli::ChoiceOptions;
 use crate::config::Config;
 use crate::wanted_model;
-use crate::wiring::{self, Tools};
+use crate::wiring::{self, ConfiguredTools};
 
-/// How long an Ollama may take to tell of its model.
+// How long Ollama may take to describe its model.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// How many models are told where the one that is meant is missing.
+// How many models are suggested for an unknown one.
 const NEAREST: usize = 3;
 
-impl Report {
+impl DoctorReport {
     pub(super) async fn on_model(
         &mut self,
         config: &Config,
         options: &ChoiceOptions,
-        tools: &Tools,
+        tools: &ConfiguredTools,
     ) {
-        // What is not set was said with the rest of the configuration.
-        if config.unset_for_model().is_some() {
+        // Unset variables are reported with the configuration.
+        if config.unset_in(&["model"]).is_some() {
             return;
         }
-        let (wanted, said_by) = match wanted_model::wanted(config, options, None) {
+        let (wanted, said_by) = match wanted_model::resolve_wanted(config, options, None) {
             Ok(wanted) => wanted,
-            Err(error) => return self.add("model", &Finding::Bad(format!("{error:#}"))),
+            Err(error) => return self.add("model", Bad(format!("{error:#}"))),
         };
-        let choice = toolgate_models::choice(&wanted, said_by, &wiring::environment).await;
-        let toolbox = Toolbox::new(wiring::probe(config, tools));
+        let choice = toolgate_models::select_model(&wanted, said_by, &wiring::environment).await;
+        let toolbox = Toolbox::new(wiring::probe_executor(config, tools));
         let chosen = choice.and_then(|choice| {
             tools.redactor.learn(choice.settings.secrets());
             Ok((choice.clone(), toolgate_models::connect(choice, &toolbox)?))
@@ -44,23 +45,23 @@ impl Report {
         match chosen {
             Ok((choice, chosen)) => self.on_chosen(&wanted, &choice, &chosen, &toolbox).await,
             Err(ChooseError::Model(error)) => {
-                self.add("model", &missed(&wanted, error.to_string()));
+                self.add("model", missing_finding(&wanted, error.to_string()));
             }
-            Err(error) => self.add("model", &Finding::Bad(error.to_string())),
+            Err(error) => self.add("model", Bad(error.to_string())),
         }
     }
 
     async fn on_chosen(
         &mut self,
         wanted: &ModelSettings,
-        choice: &Choice,
-        chosen: &Chosen,
+        choice: &ModelSelection,
+        chosen: &ConnectedModel,
         toolbox: &Toolbox,
     ) {
         let who = wanted_model::described(chosen);
-        self.add("model", &Finding::Good(format!("{who}: {}", chosen.why)));
-        detail("passed over", &chosen.passed_over);
-        // An Ollama tells how much its model holds: a small one is offered fewer tools.
+        self.add("model", Good(format!("{who}: {}", chosen.why)));
+        detail("passed over", &chosen.skipped);
+        // Ollama reports how much its model holds, and a small one is offered fewer tools.
         let router = chosen.router.clone();
         router.prepare(Instant::now() + PATIENCE).await;
         let question = Conversation::new(router, toolbox.clone(), choice.settings.clone());
@@ -75,39 +76,42 @@ impl Report {
         }
     }
 
-    async fn on_listed(&mut self, wanted: &ModelSettings, choice: &Choice, of: Provider) {
+    async fn on_listed(&mut self, wanted: &ModelSettings, choice: &ModelSelection, of: Provider) {
         let (provider, name) = (of.as_str(), choice.settings.name.as_str());
         let (models, is_all) = match toolgate_models::check(choice).await {
-            Ok(Listed::Models { names, is_all }) => (names, is_all),
-            Ok(Listed::Nothing { at }) => return self.on_untold(choice, of, &at),
+            Ok(ModelList::Models { names, is_all }) => (names, is_all),
+            Ok(ModelList::Nothing { at }) => return self.on_unlisted(choice, of, &at),
             Ok(_) => return,
-            Err(error) => return self.add(provider, &missed(wanted, error.to_string())),
+            Err(error) => return self.add(provider, missing_finding(wanted, error.to_string())),
         };
         let text = match choice.settings.key.is_empty() {
             true => "it answers; no key is set",
             false => "it answers, and takes the key",
         };
-        self.add(provider, &Finding::Good(text.to_owned()));
+        self.add(provider, Good(text.to_owned()));
         if toolgate_models::is_listed(name, &models) {
             return;
         }
         if is_all && !models.is_empty() {
-            return self.add(provider, &missed(wanted, unknown(name, &models)));
+            return self.add(
+                provider,
+                missing_finding(wanted, unknown_model(name, &models)),
+            );
         }
         let text = format!(
-            "it does not tell all of its models: whether '{}' is one of them can not be told without a question",
+            "it doesn't list all of its models, so only a question can show whether '{}' is one of them",
             escape(name)
         );
-        self.add(provider, &Finding::Warning(text));
+        self.add(provider, Warning(text));
     }
 
-    /// It may answer questions all the same, which are not asked here: they cost something.
-    fn on_untold(&mut self, choice: &Choice, provider: Provider, at: &str) {
+    // The model may work all the same. Asking it costs something, so this stays a warning.
+    fn on_unlisted(&mut self, choice: &ModelSelection, provider: Provider, at: &str) {
         let name = escape(&choice.settings.name);
         let text = format!(
-            "it answers, and has no list of models at {at}: whether it has '{name}' can not be told without a question"
+            "it answers, but has no list of models at {at}, so only a question can show whether it has '{name}'"
         );
-        self.add(provider.as_str(), &Finding::Warning(text));
+        self.add(provider.as_str(), Warning(text));
         let [key, url] = provider.variables();
         let mut todo =
             format!("if a question fails, check {url} and {key}, or model.url and model.key");
@@ -117,29 +121,33 @@ impl Report {
         detail("do", &[todo]);
     }
 
-    async fn on_ollama(&mut self, wanted: &ModelSettings, choice: &Choice, tool_tokens: usize) {
+    async fn on_ollama(
+        &mut self,
+        wanted: &ModelSettings,
+        choice: &ModelSelection,
+        tool_tokens: usize,
+    ) {
         for found in ollama::diagnose(&choice.settings, tool_tokens).await {
             let finding = match found.ok {
-                true => Finding::Good(found.text),
-                false => missed(wanted, found.text),
+                true => Good(found.text),
+                false => missing_finding(wanted, found.text),
             };
-            self.add("ollama", &finding);
+            self.add("ollama", finding);
             detail("do", found.fix.as_slice());
         }
     }
 }
 
-/// Something the model needs is not there: bad, if somebody asked for this model.
-fn missed(wanted: &ModelSettings, text: String) -> Finding {
+fn missing_finding(wanted: &ModelSettings, text: String) -> DoctorFinding {
     match wanted.provider.is_some() || !wanted.name.is_empty() {
-        true => Finding::Bad(text),
-        false => Finding::Warning(text),
+        true => Bad(text),
+        false => Warning(text),
     }
 }
 
-fn unknown(name: &str, models: &[String]) -> String {
+fn unknown_model(name: &str, models: &[String]) -> String {
     let name = escape(name);
-    let mut near = nearest(&name, models.iter().map(String::as_str), NEAREST);
+    let mut near = nearest_names(&name, models.iter().map(String::as_str), NEAREST);
     if near.is_empty() {
         near = models.iter().take(NEAREST).cloned().collect();
     }
@@ -148,7 +156,7 @@ fn unknown(name: &str, models: &[String]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::unknown;
+    use super::unknown_model;
 
     #[test]
     fn a_model_that_is_not_there_is_told_with_those_that_are_like_it() {
@@ -160,7 +168,7 @@ mod tests {
                 "it has no model 'x'; it has claude-sonnet-4-5-20250929, gpt-4o, gpt-4o-mini",
             ),
         ] {
-            assert_eq!(unknown(name, &models), expected);
+            assert_eq!(unknown_model(name, &models), expected);
         }
     }
 }

@@ -1,57 +1,59 @@
-//! The tools that a question would go out with: a model does not see the others.
+//! Checks which tools a model is offered with a question.
 
 use toolgate_core::escape;
-use toolgate_models::{Conversation, LeftOut, Offer, Toolbox};
+use toolgate_models::{Conversation, ExcludedTool, OfferedTools, Toolbox};
 
-use super::{Finding, Report, detail};
+use super::DoctorFinding::{Good, Warning};
+use super::{DoctorFinding, DoctorReport, detail};
 
-/// How many tools there are, and what becomes of them on the way to a model.
-struct Count {
+struct ToolCounts {
     all: usize,
-    /// Those that the policy lets nobody see.
     hidden: usize,
-    /// Those that can not be put into the provider's form.
     left_out: usize,
     offered: usize,
-    /// What keeps the others away, where all would be too many.
+    /// Why the others aren't offered, if all would be too many.
     why: Option<String>,
 }
 
-impl Report {
-    pub(super) fn on_offer(&mut self, question: &Conversation, toolbox: &Toolbox, offer: &Offer) {
+impl DoctorReport {
+    pub(super) fn on_offer(
+        &mut self,
+        question: &Conversation,
+        toolbox: &Toolbox,
+        offer: &OfferedTools,
+    ) {
         for name in question.unknown_pins() {
             let text = format!(
                 "model.pinnedTools: no tool is called '{}' here",
                 escape(&name)
             );
-            self.add("model tools", &Finding::Warning(text));
+            self.add("model tools", Warning(text));
         }
         let left_out = offer.catalog().left_out();
-        for LeftOut { name, reason } in left_out {
+        for ExcludedTool { name, reason } in left_out {
             let (name, reason) = (escape(name), escape(reason));
-            let text = format!("it can not be offered the tool '{name}': {reason}");
-            self.add("model tools", &Finding::Warning(text));
+            let text = format!("it can't be offered the tool '{name}': {reason}");
+            self.add("model tools", Warning(text));
         }
         let all = toolbox.executor().manager().tools().len();
-        let (finding, todo) = found(&Count {
+        let (finding, todo) = count_finding(&ToolCounts {
             all,
             hidden: all.saturating_sub(toolbox.current().tools().len()),
             left_out: left_out.len(),
             offered: offer.len(),
             why: question.why_not_all(offer),
         });
-        self.add("model tools", &finding);
+        self.add("model tools", finding);
         detail("do", todo.map(str::to_owned).as_slice());
     }
 }
 
-/// How many go out, which setting says so, and what changes it.
-fn found(count: &Count) -> (Finding, Option<&'static str>) {
+fn count_finding(count: &ToolCounts) -> (DoctorFinding, Option<&'static str>) {
     const PINNED: &str = "name those that it must always have in \"pinnedTools\"";
     if count.offered == 0 {
-        let (reason, todo) = none(count);
+        let (reason, todo) = no_tool_reason(count);
         let text = format!("it is offered no tool: {reason}");
-        return (Finding::Warning(text), Some(todo));
+        return (Warning(text), Some(todo));
     }
     let mut text = format!(
         "it is offered {} of {} tools with each question",
@@ -64,13 +66,12 @@ fn found(count: &Count) -> (Finding, Option<&'static str>) {
         text.push_str(&format!("; the policy hides {}", count.hidden));
     }
     if count.left_out > 0 {
-        text.push_str(&format!("; {} can not be offered", count.left_out));
+        text.push_str(&format!("; {} can't be offered", count.left_out));
     }
-    (Finding::Good(text), count.why.as_ref().map(|_| PINNED))
+    (Good(text), count.why.as_ref().map(|_| PINNED))
 }
 
-/// Why there is none at all, and what to do.
-fn none(count: &Count) -> (String, &'static str) {
+fn no_tool_reason(count: &ToolCounts) -> (String, &'static str) {
     if let Some(why) = &count.why {
         return (
             why.clone(),
@@ -84,7 +85,7 @@ fn none(count: &Count) -> (String, &'static str) {
         ),
         these => (
             format!(
-                "the policy hides {}, and the other {these} can not be offered",
+                "the policy hides {}, and the other {these} can't be offered",
                 count.hidden
             ),
             "change the parameters of those named above, or let it see others: policy.allow, policy.deny",

@@ -3,14 +3,14 @@ use std::path::Path;
 use super::*;
 
 fn take(name: &str, entry: &Value) -> Result<(String, Value, Vec<String>), String> {
-    let source = places::sources(Path::new("/house/.vscode/mcp.json"), &|_| None).unwrap();
-    match judge(name, entry, &source[0]) {
-        Verdict::Take {
+    let source = sources::sources(Path::new("/house/.vscode/mcp.json"), &|_| None).unwrap();
+    match evaluate(name, entry, &source[0]) {
+        ImportVerdict::Take {
             name,
             entry,
             dropped,
         } => Ok((name, entry, dropped)),
-        Verdict::Skip(reason) => Err(reason),
+        ImportVerdict::Skip(reason) => Err(reason),
     }
 }
 
@@ -80,9 +80,9 @@ fn an_entry_is_made_to_fit_our_file() {
 }
 
 #[test]
-fn what_can_not_be_taken_is_skipped_with_the_reason() {
+fn unusable_entries_are_skipped_with_a_reason() {
     for (entry, expected) in [
-        (json!("x"), "it is no object"),
+        (json!("x"), "it is not an object"),
         (
             json!({ "url": "unix:///x" }),
             "url: must begin with http:// or https://",

@@ -1,33 +1,31 @@
-//! The parameters of a tool, as a person reads them.
+//! Describes the parameters of a tool for a person.
 
 use serde_json::Value;
 use toolgate_core::escape;
 
-/// Deeper ones are seen with `--json`.
-const DEEPEST: usize = 5;
-/// A schema from outside may be as large as it likes.
-const MOST_ROWS: usize = 200;
-const MOST_CHOICES: usize = 40;
+// Deeper parameters are only shown with `--json`.
+const MAX_DEPTH: usize = 5;
+// A schema from outside may be arbitrarily large.
+const MAX_ROWS: usize = 200;
+const MAX_CHOICES: usize = 40;
 
-/// Each parameter with what it may be and what it means; those inside others follow them, as `outer.inner` or `list[].inner`.
+/// Path and description of each parameter. Nested ones follow as `outer.inner` or `list[].inner`.
 pub(super) fn parameters(schema: &Value) -> Vec<(String, String)> {
     let mut rows = Vec::new();
-    Reader { root: schema }.collect("", schema, 0, &mut rows);
-    let rest = rows.len().saturating_sub(MOST_ROWS);
-    rows.truncate(MOST_ROWS);
+    ParameterReader { root: schema }.collect("", schema, 0, &mut rows);
+    let rest = rows.len().saturating_sub(MAX_ROWS);
+    rows.truncate(MAX_ROWS);
     if rest > 0 {
         rows.push(("…".to_owned(), "and more; --json shows all".to_owned()));
     }
     rows
 }
 
-/// What a parameter may be: `array of string`, `one of: on, off`, `integer, 0 to 100`.
-struct Reader<'a> {
-    /// Where `$ref` leads.
+struct ParameterReader<'a> {
     root: &'a Value,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> ParameterReader<'a> {
     fn collect(
         &self,
         path: &str,
@@ -38,7 +36,7 @@ impl<'a> Reader<'a> {
         let properties = self.resolve(schema).get("properties");
         let properties = properties.and_then(Value::as_object).into_iter().flatten();
         for (name, parameter) in properties {
-            if rows.len() > MOST_ROWS {
+            if rows.len() > MAX_ROWS {
                 return;
             }
             let path = match path {
@@ -57,7 +55,7 @@ impl<'a> Reader<'a> {
                     .trim_end()
                     .to_owned(),
             ));
-            if depth < DEEPEST {
+            if depth < MAX_DEPTH {
                 let (inner, mark) = self.inside(parameter);
                 self.collect(&format!("{path}{mark}"), inner, depth + 1, rows);
             }
@@ -74,7 +72,7 @@ impl<'a> Reader<'a> {
         format!("{required}{kind}{}", default.unwrap_or_default())
     }
 
-    /// What has properties of its own: the object itself, or each item of a list.
+    /// The schema with the nested properties: the object itself, or each item of a list.
     fn inside(&self, parameter: &'a Value) -> (&'a Value, &'static str) {
         let parameter = self.resolve(parameter);
         match parameter.get("items") {
@@ -83,9 +81,9 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Where `$ref` leads, if it leads somewhere in the same schema.
     fn resolve(&self, mut schema: &'a Value) -> &'a Value {
-        for _ in 0..DEEPEST {
+        // Bounded, because references may form a loop.
+        for _ in 0..MAX_DEPTH {
             let target = schema.get("$ref").and_then(Value::as_str);
             let target = target.and_then(|target| target.strip_prefix('#'));
             match target.and_then(|target| self.root.pointer(target)) {
@@ -98,7 +96,7 @@ impl<'a> Reader<'a> {
 
     fn kind(&self, schema: &'a Value, depth: usize) -> String {
         let schema = self.resolve(schema);
-        if depth > DEEPEST {
+        if depth > MAX_DEPTH {
             return "…".to_owned();
         }
         if let Some(only) = schema.get("const") {
@@ -112,11 +110,11 @@ impl<'a> Reader<'a> {
         match (schema.get("type"), several) {
             (Some(Value::String(name)), _) => self.named(name, schema, depth),
             (Some(Value::Array(names)), _) => {
-                let names = names.iter().take(MOST_CHOICES).filter_map(Value::as_str);
+                let names = names.iter().take(MAX_CHOICES).filter_map(Value::as_str);
                 either(names.map(|name| self.named(name, schema, depth)))
             }
             (_, Some(schemas)) => {
-                let schemas = schemas.iter().take(MOST_CHOICES);
+                let schemas = schemas.iter().take(MAX_CHOICES);
                 either(schemas.map(|schema| self.kind(schema, depth + 1)))
             }
             _ if schema.get("properties").is_some() => "object".to_owned(),
@@ -167,8 +165,8 @@ fn either(kinds: impl Iterator<Item = String>) -> String {
 }
 
 fn listed(choices: &[Value]) -> String {
-    let mut words: Vec<String> = choices.iter().take(MOST_CHOICES).map(word).collect();
-    let rest = choices.len().saturating_sub(MOST_CHOICES);
+    let mut words: Vec<String> = choices.iter().take(MAX_CHOICES).map(word).collect();
+    let rest = choices.len().saturating_sub(MAX_CHOICES);
     if rest > 0 {
         words.push(format!("… and {rest} more"));
     }
@@ -284,11 +282,11 @@ mod tests {
     fn a_schema_without_end_is_cut() {
         let node = json!({ "type": "object", "properties": { "a": { "$ref": "#/$defs/node" }, "b": { "$ref": "#/$defs/node" } } });
         let root = json!({ "$ref": "#/$defs/node", "$defs": { "node": node } });
-        assert!(parameters(&root).len() <= MOST_ROWS + 1);
+        assert!(parameters(&root).len() <= MAX_ROWS + 1);
         let many: serde_json::Map<_, _> = (0..1000).map(|n| (n.to_string(), json!({}))).collect();
         let rows = parameters(&json!({ "properties": many }));
-        assert_eq!(rows.len(), MOST_ROWS + 1);
-        assert!(rows[MOST_ROWS].1.contains("--json"));
+        assert_eq!(rows.len(), MAX_ROWS + 1);
+        assert!(rows[MAX_ROWS].1.contains("--json"));
         let choices: Vec<_> = (0..1000).collect();
         let kind = &parameters(&json!({ "properties": { "p": { "enum": choices } } }))[0].1;
         assert!(kind.ends_with("… and 960 more"), "{kind}");

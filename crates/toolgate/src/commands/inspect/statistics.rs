@@ -1,41 +1,40 @@
-//! How the calls of a tool went, from the journal.
+//! Statistics about the calls of a tool, from the journal.
 
 use std::fmt;
 
 use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
-use toolgate_journal::{CallSummary, Filter, JournalError, Reader};
+use toolgate_journal::{CallSummary, JournalError, JournalFilter, JournalReader};
 
 use crate::config::Config;
 use crate::journal;
 
 const DAYS: i64 = 30;
-/// So many calls say enough.
-const MOST: usize = 20_000;
+// More calls wouldn't change the picture.
+const MAX_CALLS: usize = 20_000;
 const PAGE: usize = 1000;
 
 #[derive(Debug, PartialEq, Serialize)]
-pub(super) struct Statistics {
+pub(super) struct CallStatistics {
     days: i64,
     calls: usize,
     failures: usize,
     p50_ms: Option<f64>,
     p95_ms: Option<f64>,
-    /// There are more, which were not looked at.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     cut: bool,
 }
 
-/// Nothing if there is no journal, or none that can be read: this is no reason to show less of the tool.
-pub(super) fn of(config: &Config, tool: &str) -> Option<Statistics> {
+/// `None` without a readable journal, which is no reason to show less of the tool.
+pub(super) fn for_tool(config: &Config, tool: &str) -> Option<CallStatistics> {
     let calls = journal::reader(config)
         .ok()
         .map(|reader| read(&reader, tool));
     calls?.ok()
 }
 
-fn read(reader: &Reader, tool: &str) -> Result<Statistics, JournalError> {
-    let mut filter = Filter::default();
+fn read(reader: &JournalReader, tool: &str) -> Result<CallStatistics, JournalError> {
+    let mut filter = JournalFilter::default();
     filter.tool = Some(tool.to_owned());
     filter.limit = PAGE;
     let first = Timestamp::now().checked_sub(SignedDuration::from_hours(24 * DAYS));
@@ -46,13 +45,13 @@ fn read(reader: &Reader, tool: &str) -> Result<Statistics, JournalError> {
         let is_last = page.len() < PAGE;
         filter.before = page.last().map(|call| call.id.clone());
         calls.extend(page);
-        if is_last || calls.len() >= MOST {
-            return Ok(Statistics::new(&calls, !is_last));
+        if is_last || calls.len() >= MAX_CALLS {
+            return Ok(CallStatistics::new(&calls, !is_last));
         }
     }
 }
 
-impl Statistics {
+impl CallStatistics {
     fn new(calls: &[CallSummary], cut: bool) -> Self {
         let failed = calls.iter().filter(|call| call.success == Some(false));
         let mut times: Vec<f64> = calls.iter().filter_map(|call| call.duration_ms).collect();
@@ -61,20 +60,19 @@ impl Statistics {
             days: DAYS,
             calls: calls.len(),
             failures: failed.count(),
-            p50_ms: share(&times, 50),
-            p95_ms: share(&times, 95),
+            p50_ms: percentile(&times, 50),
+            p95_ms: percentile(&times, 95),
             cut,
         }
     }
 }
 
-/// The time that so many of a hundred calls did not exceed.
-fn share(sorted: &[f64], percent: usize) -> Option<f64> {
+fn percentile(sorted: &[f64], percent: usize) -> Option<f64> {
     let place = (sorted.len() * percent).div_ceil(100);
     sorted.get(place.saturating_sub(1)).copied()
 }
 
-impl fmt::Display for Statistics {
+impl fmt::Display for CallStatistics {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { days, calls, .. } = self;
         if *calls == 0 {
@@ -110,7 +108,7 @@ mod tests {
             (&hundred, 95, Some(95.0)),
             (&[1.0, 2.0, 3.0], 50, Some(2.0)),
         ] {
-            assert_eq!(share(times, percent), expected);
+            assert_eq!(percentile(times, percent), expected);
         }
     }
 }

@@ -1,52 +1,57 @@
-//! The calls of turns that are not over yet: how each is shown, and what came of it.
+//! The calls of turns that aren't over yet.
 
 use serde_json::{Value, json};
 use toolgate_core::{CallId, ToolOutcome, escape};
 
-/// Calls of turns that never end are not kept for ever.
-const MOST: usize = 1000;
+// Bounds the list, because a turn may never end.
+const MAX_CALLS: usize = 1000;
 
 #[derive(Debug, Default)]
-pub(super) struct Calls(Vec<Call>);
+pub(super) struct PendingCalls(Vec<PendingCall>);
 
 #[derive(Debug)]
-struct Call {
+struct PendingCall {
     id: String,
     tool: String,
     title: String,
-    /// Whether it went well, and how long it took in milliseconds; none while it runs.
-    came: Option<(bool, f64)>,
+    /// Success, and the duration in milliseconds. `None` while it runs.
+    outcome: Option<(bool, f64)>,
 }
 
-impl Calls {
-    pub(super) fn begin(&mut self, id: CallId, tool: &str, title: String) {
-        if self.0.len() == MOST {
+impl PendingCalls {
+    pub(super) fn start(&mut self, id: CallId, tool: &str, title: String) {
+        if self.0.len() == MAX_CALLS {
             self.0.remove(0);
         }
-        self.0.push(Call {
+        self.0.push(PendingCall {
             id: id.to_string(),
             tool: tool.to_owned(),
             title,
-            came: None,
+            outcome: None,
         });
     }
 
-    pub(super) fn end(&mut self, outcome: &ToolOutcome) -> String {
+    pub(super) fn finish(&mut self, outcome: &ToolOutcome) -> String {
         let id = outcome.call_id.to_string();
         let Some(call) = self.0.iter_mut().find(|call| call.id == id) else {
             return escape(&outcome.tool_name);
         };
-        call.came = Some((outcome.is_success(), outcome.execution_time_ms()));
+        call.outcome = Some((outcome.is_success(), outcome.execution_time_ms()));
         call.title.clone()
     }
 
-    /// The calls of a turn that is over, for programs, in the words of the journal. One that was given up has no outcome.
+    /// Removes the calls of a finished turn, as JSON in the journal's terms. An abandoned
+    /// call has no outcome.
     pub(super) fn take(&mut self, ids: &[String]) -> Value {
         let records = ids.iter().map(|id| {
             let known = self.0.iter().position(|call| call.id == *id);
             match known.map(|index| self.0.remove(index)) {
                 None => json!({ "id": id }),
-                Some(Call { tool, came, .. }) => {
+                Some(PendingCall {
+                    tool,
+                    outcome: came,
+                    ..
+                }) => {
                     let (success, took) = came.unzip();
                     json!({ "id": id, "tool": tool, "success": success, "duration_ms": took })
                 }
@@ -64,15 +69,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_call_of_a_turn_is_told_with_what_came_of_it() {
+    fn each_call_of_a_turn_has_its_outcome() {
         let [first, second, other] =
             ["echo", "echo", "lock"].map(|tool| ToolCall::new(tool, json!({})));
-        let mut calls = Calls::default();
+        let mut calls = PendingCalls::default();
         for (call, title) in [(&first, "echo 1"), (&second, "echo 2"), (&other, "lock")] {
-            calls.begin(call.id(), call.name(), title.to_owned());
+            calls.start(call.id(), call.name(), title.to_owned());
         }
         let failed = ToolOutcome::refused(&second, ToolError::failed("It is broken."));
-        assert_eq!(calls.end(&failed), "echo 2", "not the other of that name");
+        assert_eq!(
+            calls.finish(&failed),
+            "echo 2",
+            "not the other of that name"
+        );
         let ids = [&second, &first].map(|call| call.id().to_string());
         let [id, given_up] = &ids;
         assert_eq!(
@@ -93,11 +102,11 @@ mod tests {
 
     #[test]
     fn calls_of_turns_that_never_end_are_forgotten() {
-        let mut calls = Calls::default();
-        for _ in 0..2 * MOST {
+        let mut calls = PendingCalls::default();
+        for _ in 0..2 * MAX_CALLS {
             let call = ToolCall::new("echo", json!({}));
-            calls.begin(call.id(), "echo", String::new());
+            calls.start(call.id(), "echo", String::new());
         }
-        assert_eq!(calls.0.len(), MOST);
+        assert_eq!(calls.0.len(), MAX_CALLS);
     }
 }

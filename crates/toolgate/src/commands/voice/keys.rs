@@ -1,21 +1,21 @@
-//! The key that begins and interrupts.
+//! The Enter key, which starts a request or interrupts the answer.
 
 use tokio::sync::mpsc;
-use toolgate_voice::Key;
+use toolgate_voice::VoiceKey;
 
 use crate::questions;
 
-/// Keys that nobody has taken yet; more of them mean the same.
+// Pending key presses. More of them would mean the same.
 const WAITING: usize = 4;
 
-pub(super) fn listen() -> mpsc::Receiver<Key> {
+pub(super) fn listen() -> mpsc::Receiver<VoiceKey> {
     let (sender, keys) = mpsc::channel(WAITING);
     tokio::spawn(async move {
         while !sender.is_closed() {
             tokio::select! {
-                typed = questions::typed() => match typed {
-                    // One that finds no room says nothing new.
-                    Some(_line) => drop(sender.try_send(Key::Talk)),
+                typed = questions::next_line() => match typed {
+                    // With a full queue another press says nothing new.
+                    Some(_line) => drop(sender.try_send(VoiceKey::Talk)),
                     None => return,
                 },
                 () = sender.closed() => return,

@@ -1,36 +1,35 @@
-//! What the configuration and the command line say of voices, as the gateway wants it.
+//! Merges the voice settings of the configuration and the command line.
 
 use std::io::IsTerminal;
 
 use anyhow::{Context, bail};
 use toolgate_core::escape;
-use toolgate_voice::wyoming::Address;
-use toolgate_voice::{Input, Mode, VoiceSettings, check_wav};
+use toolgate_voice::wyoming::WyomingAddress;
+use toolgate_voice::{AudioInput, ListenMode, VoiceSettings, check_wav};
 
 use crate::cli::VoiceOptions;
 use crate::config::Config;
 use crate::terminal;
 
 #[derive(Debug)]
-pub(super) struct Wanted {
+pub(super) struct VoiceSetup {
     pub(super) settings: VoiceSettings,
-    /// Without any, text alone is answered.
-    pub(super) input: Option<Input>,
-    pub(super) mode: Mode,
-    pub(super) mqtt: Option<toolgate_mqtt::Settings>,
+    /// `None` if only text is answered.
+    pub(super) input: Option<AudioInput>,
+    pub(super) mode: ListenMode,
+    pub(super) mqtt: Option<toolgate_mqtt::MqttClientSettings>,
 }
 
-impl Wanted {
-    /// The command line goes first.
+impl VoiceSetup {
     pub(super) fn read(config: &Config, options: &VoiceOptions) -> anyhow::Result<Self> {
-        if let Some(unset) = config.unset_for_voice() {
+        if let Some(unset) = config.unset_in(&["mqtt", "voice"]) {
             bail!(unset.clone());
         }
-        let settings = merged(&config.voice, options);
+        let settings = merge_settings(&config.voice, options);
         check_addresses(config, &settings)?;
         check_lengths(config, &settings)?;
         if let (Ok(tts), Ok(offered)) = (settings.tts.parse(), settings.serve_tts.parse())
-            && Address::may_reach(&tts, &offered)
+            && WyomingAddress::may_reach(&tts, &offered)
         {
             bail!(
                 "the voice at {tts} would be the one that is offered there; --tts espeak-ng speaks itself"
@@ -44,8 +43,9 @@ impl Wanted {
             located.map_or_else(|| error.into(), anyhow::Error::from)
         })?;
         let input = input(&settings, options)?;
-        if matches!(input, Some(Input::Stdin { .. })) {
-            terminal::leave_stdin();
+        if matches!(input, Some(AudioInput::Stdin { .. })) {
+            // stdin carries sound, so keys come from the terminal itself.
+            terminal::read_keys_from_tty();
         }
         Ok(Self {
             input,
@@ -55,16 +55,15 @@ impl Wanted {
         })
     }
 
-    /// What somebody may miss who did not say it.
     pub(super) fn remark(&self) -> Option<&'static str> {
         let is_default = self.input.is_none() && self.settings.input.is_empty();
         is_default.then_some(
-            "nobody listens in this room, since only others are served; --mic arecord listens here too",
+            "the microphone is off, since only other devices are served; --mic arecord listens here too",
         )
     }
 }
 
-fn merged(configured: &VoiceSettings, options: &VoiceOptions) -> VoiceSettings {
+fn merge_settings(configured: &VoiceSettings, options: &VoiceOptions) -> VoiceSettings {
     let mut settings = configured.clone();
     let said = [
         (&options.mic, &mut settings.input),
@@ -102,7 +101,7 @@ fn check_addresses(config: &Config, settings: &VoiceSettings) -> anyhow::Result<
         if key != "asr" && address.is_empty() {
             continue;
         }
-        if let Err(error) = address.parse::<Address>() {
+        if let Err(error) = address.parse::<WyomingAddress>() {
             let located = config.error_about("voice", key, &error.to_string());
             return Err(located.map_or_else(|| error.into(), anyhow::Error::from));
         }
@@ -127,7 +126,7 @@ fn check_lengths(config: &Config, settings: &VoiceSettings) -> anyhow::Result<()
     Ok(())
 }
 
-fn input(settings: &VoiceSettings, options: &VoiceOptions) -> anyhow::Result<Option<Input>> {
+fn input(settings: &VoiceSettings, options: &VoiceOptions) -> anyhow::Result<Option<AudioInput>> {
     let is_piped = settings.input == "-" && options.wav.is_empty();
     if let Some(rate) = options.rate.filter(|_| !is_piped) {
         bail!("--rate {rate} is for sound on stdin; give --mic - too");
@@ -137,11 +136,11 @@ fn input(settings: &VoiceSettings, options: &VoiceOptions) -> anyhow::Result<Opt
             let shown = escape(&file.to_string_lossy());
             let found = std::fs::metadata(file).with_context(|| format!("cannot read {shown}"))?;
             if !found.is_file() {
-                bail!("cannot read {shown}: it is no file");
+                bail!("cannot read {shown}: it is not a file");
             }
             check_wav(file).with_context(|| format!("cannot read {shown}"))?;
         }
-        return Ok(Some(Input::Wav(options.wav.clone())));
+        return Ok(Some(AudioInput::Wav(options.wav.clone())));
     }
     if is_piped {
         if std::io::stdin().is_terminal() {
@@ -150,8 +149,8 @@ fn input(settings: &VoiceSettings, options: &VoiceOptions) -> anyhow::Result<Opt
             );
         }
         return Ok(Some(match options.rate {
-            Some(rate) => Input::Stdin { rate },
-            None => Input::parse("-")?,
+            Some(rate) => AudioInput::Stdin { rate },
+            None => AudioInput::parse("-")?,
         }));
     }
     let is_silent = !options.push_to_talk && settings.only_serves();
@@ -161,21 +160,21 @@ fn input(settings: &VoiceSettings, options: &VoiceOptions) -> anyhow::Result<Opt
         ),
         "none" => Ok(None),
         _ if is_silent => Ok(None),
-        text => Ok(Some(Input::parse(text)?)),
+        text => Ok(Some(AudioInput::parse(text)?)),
     }
 }
 
-fn mode(settings: &VoiceSettings, options: &VoiceOptions) -> anyhow::Result<Mode> {
+fn mode(settings: &VoiceSettings, options: &VoiceOptions) -> anyhow::Result<ListenMode> {
     if !options.push_to_talk {
         return Ok(match settings.wake.is_empty() {
-            true => Mode::Always,
-            false => Mode::Wake,
+            true => ListenMode::Always,
+            false => ListenMode::Wake,
         });
     }
     if !terminal::is_ours() {
         bail!("--push-to-talk needs a terminal where Enter can be pressed");
     }
-    Ok(Mode::PushToTalk)
+    Ok(ListenMode::PushToTalk)
 }
 
 #[cfg(test)]
@@ -185,18 +184,18 @@ mod tests {
     use clap::Parser;
 
     use super::*;
-    use crate::cli::{Cli, Command};
+    use crate::cli::{Cli, CliCommand};
 
     fn options(arguments: &[&str]) -> VoiceOptions {
         let words = ["toolgate", "voice"].iter().chain(arguments);
         match Cli::try_parse_from(words).unwrap().command {
-            Command::Voice(options) => options,
+            CliCommand::Voice(options) => options,
             other => panic!("{other:?}"),
         }
     }
 
     fn refused(arguments: &[&str]) -> String {
-        match Wanted::read(&Config::default(), &options(arguments)) {
+        match VoiceSetup::read(&Config::default(), &options(arguments)) {
             Ok(wanted) => panic!("{wanted:?}"),
             Err(error) => format!("{error:#}"),
         }
@@ -208,18 +207,18 @@ mod tests {
         config.voice.asr = "tcp://a:1".to_owned();
         config.voice.wake = "tcp://b:1".to_owned();
         config.voice.tts = "flite".to_owned();
-        let kept = merged(&config.voice, &options(&[]));
+        let kept = merge_settings(&config.voice, &options(&[]));
         assert_eq!(kept, config.voice);
         config.voice.wake_words = vec!["alexa".to_owned()];
-        let named = merged(&config.voice, &options(&["--wake-word", "hey_jarvis"]));
+        let named = merge_settings(&config.voice, &options(&["--wake-word", "hey_jarvis"]));
         assert_eq!(named.wake_words, ["hey_jarvis"]);
         let words = ["--asr", "tcp://c:1", "--wake", "none", "--out", "x.wav"];
-        let changed = merged(&config.voice, &options(&words));
+        let changed = merge_settings(&config.voice, &options(&words));
         assert_eq!(
             [&changed.asr, &changed.wake, &changed.output, &changed.tts],
             ["tcp://c:1", "", "x.wav", "flite"]
         );
-        let pressed = merged(&config.voice, &options(&["--push-to-talk"]));
+        let pressed = merge_settings(&config.voice, &options(&["--push-to-talk"]));
         assert_eq!(pressed.wake, "");
     }
 
@@ -233,16 +232,16 @@ mod tests {
         for (words, input, mode) in [
             (
                 &["--wav", file][..],
-                Input::Wav(vec![file.into()]),
-                Mode::Always,
+                AudioInput::Wav(vec![file.into()]),
+                ListenMode::Always,
             ),
             (
                 &["--wav", file, file, "--wake", "tcp://h:1"],
-                Input::Wav(vec![file.into(), file.into()]),
-                Mode::Wake,
+                AudioInput::Wav(vec![file.into(), file.into()]),
+                ListenMode::Wake,
             ),
         ] {
-            let wanted = Wanted::read(&config, &options(words)).unwrap();
+            let wanted = VoiceSetup::read(&config, &options(words)).unwrap();
             assert_eq!(
                 (wanted.input, wanted.mode),
                 (Some(input), mode),
@@ -252,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn no_request_must_be_longer_than_the_longest() {
+    fn lengths_stay_below_max_command() {
         let check = |change: fn(&mut VoiceSettings)| {
             let mut settings = Config::default().voice;
             change(&mut settings);
@@ -280,8 +279,8 @@ mod tests {
     }
 
     #[test]
-    fn whoever_serves_others_opens_no_microphone_unless_told_to() {
-        let arecord = Input::parse("arecord").ok();
+    fn serving_others_opens_no_microphone() {
+        let arecord = AudioInput::parse("arecord").ok();
         for (words, input, is_told) in [
             (&["--handle", "tcp://h:1"][..], None, true),
             (&["--serve-tts", "tcp://h:1"], None, true),
@@ -292,7 +291,7 @@ mod tests {
                 false,
             ),
         ] {
-            let wanted = Wanted::read(&Config::default(), &options(words)).unwrap();
+            let wanted = VoiceSetup::read(&Config::default(), &options(words)).unwrap();
             assert_eq!(wanted.input, input, "{words:?}");
             assert_eq!(wanted.remark().is_some(), is_told, "{words:?}");
         }
@@ -305,12 +304,12 @@ mod tests {
     }
 
     #[test]
-    fn what_can_not_be_is_told_with_what_to_do() {
+    fn contradictory_options_explain_the_fix() {
         for (words, expected) in [
             (&["--wav", "/no/such.wav"][..], "cannot read /no/such.wav"),
-            (&["--wav", "/"], "cannot read /: it is no file"),
+            (&["--wav", "/"], "cannot read /: it is not a file"),
             (&["--mic", "none"], "--handle tcp://127.0.0.1:10800"),
-            (&["--mic", "tcp://h"], "is no Wyoming address"),
+            (&["--mic", "tcp://h"], "is not a Wyoming address"),
             (&["--wake-word", "alexa"], "give --wake too"),
             (
                 &[

@@ -1,5 +1,5 @@
-//! What can be seen of the gateway: live lines for a person at a terminal, records of the log for everybody else, and the answers
-//! on stdout.
+//! Shows what the voice gateway does: live lines at a terminal, log records elsewhere, and
+//! the answers on stdout.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -8,71 +8,69 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use anstyle::{AnsiColor, Style};
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use toolgate_core::{CallId, Redactor, ToolOutcome, escape};
 use toolgate_journal::{TurnOutcome, TurnStages, VoiceTurn};
-use toolgate_models::Chosen;
-use toolgate_voice::{Event, Reason, Role, Watcher};
+use toolgate_models::ConnectedModel;
+use toolgate_voice::{DropReason, EngineRole, VoiceEvent, VoiceObserver};
 
-use super::calls::Calls;
-use super::line::Line;
-use super::paint::{Canvas, Painter, Said};
+use super::calls::PendingCalls;
+use super::canvas::{CanvasPainter, VoiceCanvas, VoiceOutput};
+use super::live_line::LiveLine;
 use crate::clean::clean;
 use crate::commands::rendered;
 use crate::display::{SHOWN_ARGUMENTS, seconds};
 use crate::spinner::Spinner;
 use crate::wanted_model;
+use crate::wrap::counted;
 
-/// What is heard in files comes from.
+// The source of requests that come from files.
 const FILES: &str = "wav";
-/// How much of an error, or of what an engine says, is shown.
+// How much is shown of an error or an engine's message.
 const SHOWN_ERROR: usize = 300;
 
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Manner {
+pub(super) struct ViewOptions {
     pub(super) followed: bool,
     pub(super) drawn: bool,
     pub(super) json: bool,
-    /// What begins a request, where not everything does.
+    /// What starts a request, such as a wake word.
     pub(super) waits_for: &'static str,
     pub(super) keys: bool,
 }
 
-/// Sees what happens. Clones are the same view.
+/// Clones share the view.
 #[derive(Clone)]
-pub(super) struct View(Arc<Shared>);
+pub(super) struct VoiceView(Arc<ViewState>);
 
-struct Shared {
-    manner: Manner,
+struct ViewState {
+    options: ViewOptions,
     redactor: Redactor,
-    canvas: Canvas,
-    /// Cancelled once there was a turn, if one is enough.
+    canvas: VoiceCanvas,
     enough: Option<CancellationToken>,
-    calls: Mutex<Calls>,
-    /// Engines that are known to be away, by name.
+    calls: Mutex<PendingCalls>,
     lost: Mutex<HashSet<String>>,
     is_ready: AtomicBool,
     has_heard: AtomicBool,
-    /// Why the first turn failed that did.
     failure: OnceLock<String>,
     file: Mutex<Option<String>>,
 }
 
-impl View {
+impl VoiceView {
     pub(super) fn new(
-        manner: Manner,
+        options: ViewOptions,
         redactor: Redactor,
         spinner: Spinner,
         enough: Option<CancellationToken>,
     ) -> Self {
-        let line = Line::new(manner.waits_for, manner.keys, Instant::now());
-        Self(Arc::new(Shared {
-            manner,
+        let line = LiveLine::new(options.waits_for, options.keys, Instant::now());
+        Self(Arc::new(ViewState {
+            options,
             redactor,
-            canvas: Canvas::new(line, manner.drawn, spinner),
+            canvas: VoiceCanvas::new(line, options.drawn, spinner),
             enough,
             calls: Mutex::default(),
             lost: Mutex::default(),
@@ -83,55 +81,44 @@ impl View {
         }))
     }
 
-    /// True if anything was understood, be it only that nothing is wanted.
     pub(super) fn has_heard(&self) -> bool {
         self.0.has_heard.load(Ordering::Relaxed)
     }
 
-    /// Why a turn failed, if one did and it is known.
     pub(super) fn failure(&self) -> Option<&str> {
         self.0.failure.get().map(String::as_str)
     }
 
-    pub(super) fn paint(&self) -> Painter {
+    pub(super) fn paint(&self) -> CanvasPainter {
         self.0.canvas.paint()
     }
 
-    fn say(&self, said: Said) {
+    fn say(&self, said: VoiceOutput) {
         self.0.canvas.say(said);
     }
 
-    fn calls(&self) -> MutexGuard<'_, Calls> {
-        self.0.calls.lock()
-    }
-
-    fn known_lost(&self) -> MutexGuard<'_, HashSet<String>> {
-        self.0.lost.lock()
-    }
-
-    /// A line for a person, else another one for the log.
     fn remark(&self, line: impl FnOnce() -> String, log: impl FnOnce() -> String) {
-        self.say(match self.0.manner.followed {
-            true => Said::Line(line()),
-            false => Said::Info(log()),
+        self.say(match self.0.options.followed {
+            true => VoiceOutput::Line(line()),
+            false => VoiceOutput::Info(log()),
         });
     }
 
-    pub(super) fn introduce(&self, chosen: &Chosen) {
+    pub(super) fn introduce(&self, chosen: &ConnectedModel) {
         let text = format!("{}: {}", wanted_model::described(chosen), chosen.why);
         let dim = Style::new().dimmed();
         self.remark(|| format!("{dim}{text}{dim:#}"), || text.clone());
     }
 
-    /// A line that only a person needs: the gateway logs the same.
+    // Prints a line for a person only, because the gateway logs the same.
     fn show(&self, line: impl FnOnce() -> String) {
-        if self.0.manner.followed {
-            self.say(Said::Line(line()));
+        if self.0.options.followed {
+            self.say(VoiceOutput::Line(line()));
         }
     }
 
     fn phase(&self, name: &str, took: Duration, problem: Option<&str>) {
-        if problem.is_some() && self.known_lost().contains(name) {
+        if problem.is_some() && self.0.lost.lock().contains(name) {
             return;
         }
         self.show(|| {
@@ -142,20 +129,19 @@ impl View {
         });
     }
 
-    /// What went wrong, in a line of its own.
     fn below(&self, problem: Option<&str>) -> String {
         let problem = problem.map(|text| self.0.redactor.line(text, SHOWN_ERROR));
         problem.map_or_else(String::new, |text| format!("\n    {text}"))
     }
 
-    /// Servers of tools went or came back. At the start that is told with the rest.
+    /// MCP servers went away or came back. At the start that is reported with everything else.
     fn tools(&self, missing: Option<&str>) {
         if self.0.is_ready.load(Ordering::Relaxed) {
             self.show(|| match missing {
-                None => format!("{} all servers of tools are there again", mark(true)),
+                None => format!("{} all MCP servers are back", mark(true)),
                 Some(what) => {
                     let what = self.0.redactor.line(what, SHOWN_ERROR);
-                    format!("{} {what} can not be reached", mark(false))
+                    format!("{} {what} can't be reached", mark(false))
                 }
             });
         }
@@ -168,7 +154,7 @@ impl View {
             None => format!("{bold}Ready.{bold:#}"),
             Some(words) => {
                 let words = self.0.redactor.line(words, SHOWN_ERROR);
-                let help = match self.known_lost().is_empty() {
+                let help = match self.0.lost.lock().is_empty() {
                     true => "",
                     false => "\n'toolgate doctor' says how to get what is missing.",
                 };
@@ -181,43 +167,42 @@ impl View {
         self.0.has_heard.store(true, Ordering::Relaxed);
         let text = escape(text.trim());
         let style = Style::new().bold().fg_color(Some(AnsiColor::Cyan.into()));
-        self.0.canvas.line(Line::forget_words);
+        self.0.canvas.line(LiveLine::forget_words);
         self.remark(
             || format!("{style}›{style:#} {text}"),
             || format!("heard: {text}"),
         );
     }
 
-    /// Files are heard one after the other, each to the end of its answers.
+    // Files are answered one after the other, so one name is enough.
     fn file(&self, file: &Path) {
         let file = file.to_string_lossy().into_owned();
         *self.0.file.lock() = Some(file);
     }
 
-    /// A line for programs: what became of something that was heard, and in which file that was.
     fn record(&self, source: &str, mut record: Value) {
         let file = self.0.file.lock();
-        // Who asks in writing is in no file.
+        // Text requests don't come from a file.
         if let Some(file) = file.as_ref().filter(|_| source == FILES) {
             record["file"] = json!(file);
         }
         drop(file);
-        self.say(Said::Record(rendered(&record)));
+        self.say(VoiceOutput::Record(rendered(&record)));
     }
 
     fn dropped(&self, source: &str, heard: &str, why: &str) {
-        if self.0.manner.json {
+        if self.0.options.json {
             let heard = heard.trim();
             let record =
                 json!({ "source": source, "heard": heard, "outcome": "dropped", "reason": why });
             self.record(source, record);
         }
         let dim = Style::new().dimmed();
-        let is_warned = why == Reason::Overrun.to_string();
+        let is_warned = why == DropReason::Overrun.to_string();
         let why = escape(why);
         let shown = || format!("{dim}· {why}{dim:#}");
         match is_warned {
-            // The log has a warning already.
+            // The gateway has logged a warning already.
             true => self.show(shown),
             false => self.remark(shown, || format!("not answered: {why}")),
         }
@@ -231,13 +216,13 @@ impl View {
                 format!("{} {arguments}", escape(name))
             }
         };
-        self.calls().begin(id, name, shown);
-        self.0.canvas.line(Line::keep_words);
+        self.0.calls.lock().start(id, name, shown);
+        self.0.canvas.line(LiveLine::keep_words);
     }
 
-    /// The log has a record of each call already.
+    // Not logged, because each call is in the log already.
     fn called(&self, outcome: &ToolOutcome) {
-        let title = self.calls().end(outcome);
+        let title = self.0.calls.lock().finish(outcome);
         self.show(|| {
             let (mark, dim) = (mark(outcome.is_success()), Style::new().dimmed());
             let took = seconds(outcome.elapsed);
@@ -247,15 +232,15 @@ impl View {
     }
 
     fn turn(&self, turn: &VoiceTurn) {
-        self.0.canvas.line(Line::forget_words);
-        let calls = self.calls().take(&turn.calls);
-        match self.0.manner.json {
+        self.0.canvas.line(LiveLine::forget_words);
+        let calls = self.0.calls.lock().take(&turn.calls);
+        match self.0.options.json {
             true => {
                 let mut record = json!(turn);
                 record["calls"] = calls;
                 self.record(&turn.source, record);
             }
-            false => self.say(Said::Result(clean(&turn.answer).trim().to_owned())),
+            false => self.say(VoiceOutput::Result(clean(&turn.answer).trim().to_owned())),
         }
         let cost = cost(turn.outcome, &turn.stages, turn.calls.len());
         let dim = Style::new().dimmed();
@@ -271,55 +256,57 @@ impl View {
         }
     }
 
-    fn lost(&self, role: Role, why: &str) {
+    fn lost(&self, role: EngineRole, why: &str) {
         self.hears(role, false);
-        self.known_lost().insert(role.to_string());
+        self.0.lost.lock().insert(role.to_string());
         self.show(|| {
             let why = self.0.redactor.line(why, SHOWN_ERROR);
-            format!("{} {role} is not there: {why}", mark(false))
+            format!("{} {role} is not available: {why}", mark(false))
         });
     }
 
-    /// Without a microphone it does not look as if somebody listened.
-    fn hears(&self, role: Role, is_there: bool) {
-        if role == Role::Microphone {
-            self.0.canvas.line(|line| line.deaf(!is_there));
+    // Without a microphone the screen must not look as if somebody listened.
+    fn hears(&self, role: EngineRole, is_there: bool) {
+        if role == EngineRole::Microphone {
+            self.0.canvas.line(|line| line.set_deaf(!is_there));
         }
     }
 
-    fn back(&self, role: Role) {
+    fn back(&self, role: EngineRole) {
         self.hears(role, true);
-        self.known_lost().remove(&role.to_string());
+        self.0.lost.lock().remove(&role.to_string());
         self.show(|| format!("{} {role} is back", mark(true)));
     }
 }
 
-impl Watcher for View {
-    fn event(&self, event: Event<'_>) {
+impl VoiceObserver for VoiceView {
+    fn event(&self, event: VoiceEvent<'_>) {
         match event {
-            Event::Phase {
+            VoiceEvent::Phase {
                 name,
                 took,
                 problem,
             } => self.phase(name, took, problem),
-            Event::Ready { degraded } => self.ready(degraded),
-            Event::Tools { missing } => self.tools(missing),
-            Event::State(state) => self.0.canvas.line(|line| line.state(state, Instant::now())),
-            Event::Level(level) => self.0.canvas.line(|line| line.level(level)),
-            Event::Heard { text, .. } => self.heard(text),
-            Event::File(file) => self.file(file),
-            Event::Dropped { source, heard, why } => self.dropped(source, heard, why),
-            Event::Calling {
+            VoiceEvent::Ready { degraded } => self.ready(degraded),
+            VoiceEvent::Tools { missing } => self.tools(missing),
+            VoiceEvent::State(state) => {
+                self.0.canvas.line(|line| line.state(state, Instant::now()));
+            }
+            VoiceEvent::Level(level) => self.0.canvas.line(|line| line.level(level)),
+            VoiceEvent::Heard { text, .. } => self.heard(text),
+            VoiceEvent::File(file) => self.file(file),
+            VoiceEvent::Dropped { source, heard, why } => self.dropped(source, heard, why),
+            VoiceEvent::Calling {
                 id,
                 name,
                 arguments,
             } => self.calling(id, name, arguments),
-            Event::Called(outcome) => self.called(outcome),
-            Event::Words(words) => self.0.canvas.line(|line| line.words(words)),
-            Event::TakenBack => self.0.canvas.line(Line::take_back),
-            Event::Turn(turn) => self.turn(turn),
-            Event::Lost { role, why } => self.lost(role, why),
-            Event::Back(role) => self.back(role),
+            VoiceEvent::Called(outcome) => self.called(outcome),
+            VoiceEvent::Words(words) => self.0.canvas.line(|line| line.words(words)),
+            VoiceEvent::TakenBack => self.0.canvas.line(LiveLine::take_back),
+            VoiceEvent::Turn(turn) => self.turn(turn),
+            VoiceEvent::Lost { role, why } => self.lost(role, why),
+            VoiceEvent::Back(role) => self.back(role),
             _ => {}
         }
     }
@@ -334,7 +321,8 @@ fn mark(is_good: bool) -> String {
     format!("{style}{mark}{style:#}")
 }
 
-/// How it ended, unless well, and where the time went: `transcribed in 620 ms · first word after 12 ms · sound after 80 ms · 1 call`.
+/// The outcome, unless it is a plain answer, and where the time went: `transcribed in 620 ms ·
+/// first word after 12 ms · sound after 80 ms · 1 call`.
 fn cost(outcome: TurnOutcome, stages: &TurnStages, calls: usize) -> String {
     let between = |from: Option<f64>, to: Option<f64>| Some((to? - from?).max(0.0));
     let asked = stages.transcribed_ms.or(stages.speech_ended_ms);
@@ -353,11 +341,7 @@ fn cost(outcome: TurnOutcome, stages: &TurnStages, calls: usize) -> String {
         let took = Duration::try_from_secs_f64(millis? / 1000.0).ok()?;
         Some(format!("{name} {}", seconds(took)))
     });
-    let calls = match calls {
-        0 => None,
-        1 => Some("1 call".to_owned()),
-        several => Some(format!("{several} calls")),
-    };
+    let calls = (calls > 0).then(|| counted(calls, "call"));
     let outcome = match outcome {
         TurnOutcome::Interrupted => Some("interrupted".to_owned()),
         TurnOutcome::Failed => Some("failed".to_owned()),

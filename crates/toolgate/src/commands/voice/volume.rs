@@ -1,20 +1,17 @@
-//! What the tool `volume` governs here: the voice that speaks, not the machine's speakers.
+//! Lets the `volume` tool control the gateway's voice instead of the machine's speakers.
 
 use std::sync::OnceLock;
 
-use toolgate_tools::builtin::{Sounding, VolumeState};
+use toolgate_tools::builtin::{VolumeControl, VolumeState};
 use toolgate_voice::{Loudness, VoiceSettings};
 
-/// The gateway's voice.
 #[derive(Debug, Default)]
-pub(super) struct Voice {
+pub(super) struct GatewayVoice {
     pub(super) loudness: Loudness,
-    /// Why nobody hears it, if that is so.
     unheard: OnceLock<&'static str>,
 }
 
-impl Voice {
-    /// From now on it is known whether there is anything to hear: with these settings, and somebody in the room or nobody.
+impl GatewayVoice {
     pub(super) fn settle(&self, settings: &VoiceSettings, has_listeners: bool) {
         let why = match (settings.tts.as_str(), settings.output.as_str()) {
             _ if !has_listeners => "Answers are given in writing here: there is no volume.",
@@ -25,7 +22,7 @@ impl Voice {
     }
 }
 
-impl Sounding for Voice {
+impl VolumeControl for GatewayVoice {
     fn volume(&self) -> VolumeState {
         VolumeState {
             level: self.loudness.level().into(),
@@ -39,7 +36,7 @@ impl Sounding for Voice {
         self.loudness.mute(state.muted);
     }
 
-    fn unheard(&self) -> Option<String> {
+    fn inaudible_reason(&self) -> Option<String> {
         self.unheard.get().map(|why| (*why).to_owned())
     }
 }
@@ -50,9 +47,9 @@ mod tests {
 
     #[test]
     fn the_volume_is_that_of_the_voice() {
-        let voice = Voice::default();
+        let voice = GatewayVoice::default();
         voice.settle(&VoiceSettings::default(), true);
-        assert_eq!(voice.unheard(), None);
+        assert_eq!(voice.inaudible_reason(), None);
         for (level, muted, kept) in [(30, true, 30), (0, false, 0), (1000, false, 100)] {
             voice.set_volume(VolumeState { level, muted });
             let loudness = &voice.loudness;
@@ -70,12 +67,12 @@ mod tests {
             ("none", "", true, Some("Nothing is spoken aloud")),
             ("espeak-ng", "", false, Some("Answers are given in writing")),
         ] {
-            let voice = Voice::default();
+            let voice = GatewayVoice::default();
             let mut settings = VoiceSettings::default();
             tts.clone_into(&mut settings.tts);
             output.clone_into(&mut settings.output);
             voice.settle(&settings, has_listeners);
-            let why = voice.unheard();
+            let why = voice.inaudible_reason();
             let begins = expected.map(|begins| why.as_ref().unwrap().starts_with(begins));
             assert_eq!(
                 (why.is_some(), begins),

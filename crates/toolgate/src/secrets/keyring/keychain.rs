@@ -6,10 +6,9 @@ use security_framework::passwords::{
 
 use super::{Keyring, KeyringError, SERVICE};
 
-/// `errSecItemNotFound`.
+// `errSecItemNotFound`
 const NOT_FOUND: i32 = -25300;
 
-/// The keychain of the user who runs this program.
 pub(crate) struct SystemKeyring;
 
 impl Keyring for SystemKeyring {

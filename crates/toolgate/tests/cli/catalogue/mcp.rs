@@ -8,16 +8,16 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::Home;
+use super::CatalogueFolder;
 use crate::gateway::HANG;
 
 /// A client of `toolgate mcp` that asks and waits.
-pub(super) struct Client {
+pub(super) struct TestMcpClient {
     child: std::process::Child,
     lines: std::io::Lines<BufReader<std::process::ChildStdout>>,
 }
 
-impl Client {
+impl TestMcpClient {
     pub(super) fn new(folder: &Path) -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_toolgate"))
             .args(["--config", "house.json", "mcp"])
@@ -53,7 +53,7 @@ impl Client {
     }
 }
 
-impl Drop for Client {
+impl Drop for TestMcpClient {
     fn drop(&mut self) {
         drop(self.child.stdin.take());
         drop(self.child.wait());
@@ -62,13 +62,14 @@ impl Drop for Client {
 
 #[test]
 fn mc5_in_mcp_a_mute_server_holds_up_neither_the_list_nor_an_early_call() {
-    let home = Home::new(&[]);
+    let home = CatalogueFolder::new(&[]);
     let tools = home.tools("tools", &["alpha"]);
     let servers: [(&str, &[&str]); 2] = [("mute", &["mute"]), ("good", &[&tools, "wait=700"])];
     home.configure(&servers);
-    // Nothing is remembered: the caller is woken when its tool is there, long before the mute one is given up.
+    // Nothing is remembered: the caller is woken when its tool is there, long before the mute
+    // one is given up.
     let begin = Instant::now();
-    let mut client = Client::new(home.folder.path());
+    let mut client = TestMcpClient::new(home.folder.path());
     let answer = client.ask(
         1,
         "tools/call",
@@ -83,7 +84,7 @@ fn mc5_in_mcp_a_mute_server_holds_up_neither_the_list_nor_an_early_call() {
     // From then on its tools are listed before it answers.
     home.write_program("good", "exec sleep 600");
     let begin = Instant::now();
-    let mut client = Client::new(home.folder.path());
+    let mut client = TestMcpClient::new(home.folder.path());
     let list = client.ask(1, "tools/list", &json!({}));
     assert!(list.to_string().contains("\"alpha\""), "{list}");
     assert!(begin.elapsed() < HANG);

@@ -6,14 +6,14 @@ use fakellm::Answer;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::Home;
-use crate::gateway::Gateway;
-use crate::llm::{Llm, alone};
+use super::CatalogueFolder;
+use crate::gateway::RunningServe;
+use crate::llm::{ScriptedLlm, alone};
 
 /// Every wait of ours for servers is longer; the mute one itself has ten minutes.
 const SHORT: Duration = Duration::from_secs(4);
 
-impl Home {
+impl CatalogueFolder {
     /// A server that says nothing is given up so late that whoever waits for it is noticed.
     fn with_mute_server_first(servers: &[(&str, &[&str])]) -> Self {
         let home = Self::new(servers);
@@ -32,7 +32,7 @@ impl Home {
 
 #[test]
 fn mc5_in_serve_a_mute_server_listed_first_delays_nothing() {
-    let home = Home::with_mute_server_first(&[]);
+    let home = CatalogueFolder::with_mute_server_first(&[]);
     let tools = home.tools("tools", &["alpha"]);
     let file = home.path("house.json");
     let mut config: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
@@ -40,7 +40,7 @@ fn mc5_in_serve_a_mute_server_listed_first_delays_nothing() {
     config["mcpServers"]["good"] =
         json!({ "command": fakemcp::program(), "args": [tools, "wait=500"] });
     std::fs::write(file, config.to_string()).unwrap();
-    let gateway = Gateway::start(home.command(&["serve"]));
+    let gateway = RunningServe::start(home.command(&["serve"]));
     for tool in ["echo", "alpha", "good__alpha", "datetime"] {
         let begin = Instant::now();
         let answer = gateway.call(tool, "{}");
@@ -62,15 +62,15 @@ fn mc5_in_serve_a_mute_server_listed_first_delays_nothing() {
 
 #[test]
 fn mc5_in_chat_a_mute_server_listed_first_delays_nothing() {
-    let tools = |home: &Home| home.tools("tools", &["alpha"]);
-    let plain = Home::new(&[]);
+    let tools = |home: &CatalogueFolder| home.tools("tools", &["alpha"]);
+    let plain = CatalogueFolder::new(&[]);
     plain.configure(&[("good", &[&tools(&plain)])]);
     plain.run(&["list"]);
-    let folder = Home::new(&[]);
+    let folder = CatalogueFolder::new(&[]);
     let listed = tools(&folder);
-    let with_mute = Home::with_mute_server_first(&[("good", &[&listed])]);
-    let chat = |home: &Home| {
-        let llm = Llm::new([
+    let with_mute = CatalogueFolder::with_mute_server_first(&[("good", &[&listed])]);
+    let chat = |home: &CatalogueFolder| {
+        let llm = ScriptedLlm::new([
             Answer::call("call_1", "alpha", &json!({})),
             Answer::text("It is done."),
         ]);
@@ -82,7 +82,7 @@ fn mc5_in_chat_a_mute_server_listed_first_delays_nothing() {
         assert!(told.contains(r#"\"tool\":\"alpha\""#), "{told}");
         begin.elapsed()
     };
-    let without_model = |home: &Home| {
+    let without_model = |home: &CatalogueFolder| {
         let run = home.command(&["chat"]).stdin("what is 17 percent of 340\n");
         let begin = Instant::now();
         let done = alone(run).done();

@@ -2,13 +2,13 @@
 
 use serde_json::{Value, json};
 
-use super::Home;
-use super::mcp::Client;
-use crate::gateway::Gateway;
+use super::CatalogueFolder;
+use super::mcp::TestMcpClient;
+use crate::gateway::RunningServe;
 
 #[test]
 fn a_call_reads_no_lists_but_those_that_hold_its_name() {
-    let home = Home::new(&[]);
+    let home = CatalogueFolder::new(&[]);
     let (one, two) = (home.tools("1", &["alpha"]), home.tools("2", &["beta"]));
     home.configure(&[("one", &[&one]), ("two", &[&two])]);
     home.run(&["list"]);
@@ -29,7 +29,7 @@ fn a_call_reads_no_lists_but_those_that_hold_its_name() {
 
 #[test]
 fn ex8_a_tool_of_a_server_that_cannot_start_is_unavailable_with_the_reason() {
-    let home = Home::new(&[]);
+    let home = CatalogueFolder::new(&[]);
     let servers = json!({ "lost": { "command": "no-such-mcp" }, "torn": { "command": "sh", "args": ["-c", "exit 3"] } });
     let config = json!({ "mcpServers": servers, "retry": { "attempts": 1 } });
     std::fs::write(home.path("house.json"), config.to_string()).unwrap();
@@ -51,8 +51,8 @@ fn ex8_a_tool_of_a_server_that_cannot_start_is_unavailable_with_the_reason() {
             "{who}: {text}"
         );
     };
-    let gateway = Gateway::start(home.command(&["serve"]));
-    let mut client = Client::new(home.folder.path());
+    let gateway = RunningServe::start(home.command(&["serve"]));
+    let mut client = TestMcpClient::new(home.folder.path());
     for (number, (tool, start)) in starts.into_iter().enumerate() {
         let called = home.run(&["call", tool]).json();
         assert_eq!(called["error_kind"], "unavailable", "{called}");

@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::Home;
-use crate::gateway::{Gateway, HANG};
+use super::CatalogueFolder;
+use crate::gateway::{HANG, RunningServe};
 
 fn tool(name: &str, description: &str, annotations: &Value) -> Value {
     json!({ "name": name, "description": description, "inputSchema": { "type": "object" }, "annotations": annotations })
@@ -19,12 +19,12 @@ fn dangerous() -> Value {
 }
 
 /// A server `house` whose tools stand in a file, and which counts the runs of `count`.
-struct Rug(Home);
+struct ChangingServer(CatalogueFolder);
 
-impl Rug {
+impl ChangingServer {
     /// The harmless tool was listed, and agreed to by that.
     fn agreed() -> Self {
-        let rug = Self(Home::new(&[]));
+        let rug = Self(CatalogueFolder::new(&[]));
         let list = format!("list={}", rug.0.path("tools.json").display());
         let count = format!("count={}", rug.0.path("counted").display());
         rug.0.configure(&[("house", &[&list, &count])]);
@@ -48,10 +48,11 @@ impl Rug {
 
 #[test]
 fn f13_a_rug_pull_over_a_restart_does_not_run_even_once() {
-    let rug = Rug::agreed();
+    let rug = ChangingServer::agreed();
     assert_eq!(rug.0.run(&["call", "count"]).json()["result"], "1");
     rug.lists(&[dangerous()]);
-    // The first call finds the tool as it is remembered; only its server tells that it is another one.
+    // The first call finds the tool as it is remembered; only its server tells that
+    // it is another one.
     for _ in 0..2 {
         let answer = rug.0.run(&["call", "count"]).json();
         assert_eq!(
@@ -71,7 +72,7 @@ fn f13_a_rug_pull_over_a_restart_does_not_run_even_once() {
 
 #[test]
 fn a_change_shows_in_list_inspect_and_doctor_and_trust_agrees_to_it() {
-    let rug = Rug::agreed();
+    let rug = ChangingServer::agreed();
     rug.lists(&[dangerous()]);
     let listed = rug.0.run(&["list", "--refresh"]);
     let warning = "an MCP tool is withheld until you agree to it with 'toolgate trust'";
@@ -128,12 +129,12 @@ fn a_change_shows_in_list_inspect_and_doctor_and_trust_agrees_to_it() {
 
 #[test]
 fn f13_a_running_gateway_shows_a_change_and_takes_an_agreement_from_elsewhere_and_over_http() {
-    let rug = Rug::agreed();
+    let rug = ChangingServer::agreed();
     rug.lists(&[
         dangerous(),
         tool("wipe", "Wipes", &json!({ "destructiveHint": true })),
     ]);
-    let gateway = Gateway::start(rug.0.command(&["serve"]));
+    let gateway = RunningServe::start(rug.0.command(&["serve"]));
     let house = || -> Value {
         let (_, body) = gateway.get("/api/servers");
         serde_json::from_str::<Value>(&body).unwrap()[0].clone()
@@ -186,7 +187,7 @@ fn f13_a_running_gateway_shows_a_change_and_takes_an_agreement_from_elsewhere_an
 #[test]
 fn pin_off_compares_nothing_and_pin_ask_withholds_every_change() {
     for (pin, kind) in [("off", None), ("warn", None), ("ask", Some("denied"))] {
-        let rug = Rug::agreed();
+        let rug = ChangingServer::agreed();
         let file = rug.0.path("house.json");
         let text = std::fs::read_to_string(&file).unwrap();
         let mut config: Value = serde_json::from_str(&text).unwrap();

@@ -7,13 +7,13 @@ use serde_json::json;
 use tokio::sync::Semaphore;
 
 use super::open;
-use crate::llm::Llm;
-use crate::terminal::Terminal;
+use crate::llm::ScriptedLlm;
+use crate::terminal::TmuxTerminal;
 
 #[test]
 fn several_lines_are_one_question_and_history_is_kept_for_its_owner() {
     use std::os::unix::fs::PermissionsExt;
-    let llm = Llm::scripted(Script::always(Answer::text("ok")));
+    let llm = ScriptedLlm::scripted(Script::always(Answer::text("ok")));
     let Some(terminal) = open(&llm, "{}") else {
         return;
     };
@@ -41,7 +41,7 @@ fn several_lines_are_one_question_and_history_is_kept_for_its_owner() {
 
 #[test]
 fn a_line_comes_back_with_the_arrow_in_the_next_chat_too_unless_it_began_with_a_space() {
-    let llm = Llm::scripted(Script::always(Answer::text("ok")));
+    let llm = ScriptedLlm::scripted(Script::always(Answer::text("ok")));
     let said = |count: usize| {
         llm.asked(count);
         let messages = llm.requests()[count - 1].json()["messages"].clone();
@@ -94,7 +94,7 @@ fn a_line_comes_back_with_the_arrow_in_the_next_chat_too_unless_it_began_with_a_
 fn what_is_typed_before_a_question_is_no_answer_to_it() {
     let gate = Arc::new(Semaphore::new(0));
     let call = Answer::call("c", "echo", &json!({ "text": "hello" })).behind(&gate);
-    let llm = Llm::new([call, Answer::text("and so it ends")]);
+    let llm = ScriptedLlm::new([call, Answer::text("and so it ends")]);
     let Some(terminal) = open(&llm, r#"{ "policy": { "ask": ["echo"] } }"#) else {
         return;
     };
@@ -109,14 +109,14 @@ fn what_is_typed_before_a_question_is_no_answer_to_it() {
     terminal.shows("and so it ends");
     let result = llm.requests()[1].json()["messages"].to_string();
     assert!(
-        result.contains("refused") || result.contains("denied"),
+        result.contains("declined") || result.contains("denied"),
         "{result}"
     );
 }
 
 #[test]
 fn lines_that_come_together_are_all_read() {
-    let llm = Llm::scripted(Script::always(Answer::text("ok")));
+    let llm = ScriptedLlm::scripted(Script::always(Answer::text("ok")));
     let Some(terminal) = open(&llm, "{}") else {
         return;
     };
@@ -128,10 +128,10 @@ fn lines_that_come_together_are_all_read() {
 }
 
 #[test]
-fn what_is_typed_ahead_is_not_seen_before_the_next_prompt_and_what_answers_a_question_is() {
+fn type_ahead_is_hidden_until_the_prompt() {
     let gate = Arc::new(Semaphore::new(0));
     let call = Answer::call("c", "echo", &json!({ "text": "hello" }));
-    let llm = Llm::new([call, Answer::text("The quick brown fox").behind(&gate)]);
+    let llm = ScriptedLlm::new([call, Answer::text("The quick brown fox").behind(&gate)]);
     let Some(terminal) = open(&llm, r#"{ "policy": { "ask": ["echo"] } }"#) else {
         return;
     };
@@ -169,12 +169,12 @@ fn what_is_typed_ahead_is_not_seen_before_the_next_prompt_and_what_answers_a_que
 #[test]
 fn ctrl_z_and_fg_go_on_at_the_prompt_and_in_a_turn() {
     let gate = Arc::new(Semaphore::new(0));
-    let llm = Llm::new([Answer::text("here I am").behind(&gate)]);
+    let llm = ScriptedLlm::new([Answer::text("here I am").behind(&gate)]);
     let ollama = format!("OLLAMA_HOST={}", llm.url());
     // A shell such as bash sets the terminal right before it asks for the next command.
     let sleep = "stty sane; echo asleep; read awake; fg";
     let command = format!("chat -p ollama; {sleep}; {sleep}");
-    let Some(terminal) = Terminal::open_with_jobs("{}", &ollama, &command) else {
+    let Some(terminal) = TmuxTerminal::open_with_jobs("{}", &ollama, &command) else {
         return;
     };
     terminal.ends_with("\n›");

@@ -6,7 +6,7 @@ use fakellm::{Answer, Script};
 use serde_json::json;
 
 use super::{open, open_with};
-use crate::llm::{Llm, weekday};
+use crate::llm::{ScriptedLlm, weekday};
 
 #[test]
 fn a_person_sees_the_tools_run_and_the_answer_come() {
@@ -14,7 +14,7 @@ fn a_person_sees_the_tools_run_and_the_answer_come() {
         .and_call("a", "datetime", &weekday())
         .and_call("b", "volume", &json!({ "action": "fly" }))
         .prompt_tokens(1500);
-    let llm = Llm::new([
+    let llm = ScriptedLlm::new([
         first,
         Answer::text("It was a\nSaturday.").prompt_tokens(1800),
     ]);
@@ -48,7 +48,7 @@ fn a_person_sees_what_runs_for_how_long() {
     let config = json!({ "search": { "backend": "searxng", "url": url } }).to_string();
     let search = |id: &str| Answer::call(id, "search", &json!({ "query": id }));
     let calls = search("cats").and_call("dogs", "search", &json!({ "query": "dogs" }));
-    let llm = Llm::new([calls]);
+    let llm = ScriptedLlm::new([calls]);
     let Some(terminal) = open(&llm, &config) else {
         return;
     };
@@ -80,8 +80,9 @@ fn a_person_sees_what_runs_for_how_long() {
 
 #[test]
 fn ctrl_c_stops_the_turn_and_not_the_program() {
-    let llm =
-        Llm::scripted(Script::new([Answer::black_hole()]).then_always(Answer::text("here I am")));
+    let llm = ScriptedLlm::scripted(
+        Script::new([Answer::black_hole()]).then_always(Answer::text("here I am")),
+    );
     let Some(terminal) = open(&llm, "{}") else {
         return;
     };
@@ -106,7 +107,7 @@ fn ctrl_c_stops_the_turn_and_not_the_program() {
 fn what_a_model_said_before_ctrl_c_stays_in_the_conversation() {
     let words: Vec<String> = (0..200).map(|n| format!("word{n}")).collect();
     let stalled = Answer::text(&words.join(" ")).stall_after(1200);
-    let llm = Llm::scripted(Script::new([stalled]).then_always(Answer::text("and so on")));
+    let llm = ScriptedLlm::scripted(Script::new([stalled]).then_always(Answer::text("and so on")));
     let Some(terminal) = open(&llm, "{}") else {
         return;
     };
@@ -125,7 +126,7 @@ fn what_a_model_said_before_ctrl_c_stays_in_the_conversation() {
 #[test]
 fn a_call_waits_for_approval_and_ctrl_c_takes_the_question_back() {
     let call = || Answer::call("c", "echo", &json!({ "text": "hello" }));
-    let llm = Llm::new([
+    let llm = ScriptedLlm::new([
         call(),
         Answer::text("granted"),
         call(),
@@ -159,7 +160,7 @@ fn two_questions_stand_one_below_the_other_and_nothing_below_the_last() {
         "echo",
         &json!({ "text": "two" }),
     );
-    let llm = Llm::new([first, Answer::text("done")]);
+    let llm = ScriptedLlm::new([first, Answer::text("done")]);
     let Some(terminal) = open(&llm, r#"{ "policy": { "ask": ["echo"] } }"#) else {
         return;
     };
@@ -181,7 +182,7 @@ fn two_questions_stand_one_below_the_other_and_nothing_below_the_last() {
 #[test]
 fn where_stderr_goes_elsewhere_stdout_carries_the_answer_alone() {
     let first = Answer::text("Let me look.").and_call("a", "datetime", &weekday());
-    let llm = Llm::new([first, Answer::text("It was a Saturday.")]);
+    let llm = ScriptedLlm::new([first, Answer::text("It was a Saturday.")]);
     let Some(terminal) = open_with(&llm, "{}", "2>errors") else {
         return;
     };
@@ -193,7 +194,7 @@ fn where_stderr_goes_elsewhere_stdout_carries_the_answer_alone() {
 
 #[test]
 fn where_stdout_goes_elsewhere_a_person_is_told_how_to_type() {
-    let llm = Llm::new([Answer::text("It was a Saturday.")]);
+    let llm = ScriptedLlm::new([Answer::text("It was a Saturday.")]);
     let Some(terminal) = open_with(&llm, "{}", ">answers") else {
         return;
     };

@@ -1,4 +1,5 @@
-//! A package registry on loopback that is as slow as asked: it fetches from the one that this machine is set up for.
+//! A package registry on loopback that is as slow as asked: it fetches from the one that this
+//! machine is set up for.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,19 +16,20 @@ use tokio::time::Instant;
 const CHUNK: usize = 8 * 1024;
 /// Where files of other hosts are: behind it stand scheme and host.
 const ELSEWHERE: &str = "/~/";
-/// Headers of a request that decide about its answer. Not its encoding: what is compressed could not be rewritten.
+/// Headers of a request that decide about its answer. Not its encoding: what is compressed
+/// could not be rewritten.
 const ASKED: [&str; 2] = ["accept", "range"];
 /// Headers of an answer that a package manager needs.
 const ANSWERED: [&str; 4] = ["content-type", "content-range", "accept-ranges", "etag"];
 
 /// Runs until it is dropped.
-pub(crate) struct Registry {
-    shared: Arc<Shared>,
+pub(crate) struct SlowRegistry {
+    shared: Arc<SlowRegistryState>,
     path: String,
     _runtime: Runtime,
 }
 
-struct Shared {
+struct SlowRegistryState {
     client: reqwest::Client,
     /// Scheme and host of the registry behind it.
     origin: String,
@@ -38,16 +40,16 @@ struct Shared {
     sent: AtomicU64,
     free_at: Mutex<Instant>,
     /// What was fetched before: only the line to the package manager is slow.
-    known: Mutex<HashMap<String, Arc<Answer>>>,
+    known: Mutex<HashMap<String, Arc<RegistryAnswer>>>,
 }
 
-struct Answer {
+struct RegistryAnswer {
     status: u16,
     headers: String,
     body: Vec<u8>,
 }
 
-impl Registry {
+impl SlowRegistry {
     /// In front of `upstream`, sending so many bytes a second; none if that cannot be reached.
     pub(crate) fn start(upstream: &str, rate: u64) -> Option<Self> {
         toolgate_net::install_tls_provider();
@@ -59,7 +61,7 @@ impl Registry {
             .timeout(Duration::from_secs(30));
         runtime.block_on(async { there.send().await }).ok()?;
         let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(SlowRegistryState {
             client,
             origin: upstream.origin().ascii_serialization(),
             own: format!("http://{}", listener.local_addr().unwrap()),
@@ -86,7 +88,7 @@ impl Registry {
     }
 }
 
-async fn listen(listener: TcpListener, shared: Arc<Shared>) {
+async fn listen(listener: TcpListener, shared: Arc<SlowRegistryState>) {
     while let Ok((stream, _)) = listener.accept().await {
         let shared = Arc::clone(&shared);
         // Whoever breaks off is none of our business.
@@ -95,7 +97,7 @@ async fn listen(listener: TcpListener, shared: Arc<Shared>) {
 }
 
 /// One request after the other, each a GET without a body.
-async fn serve(stream: TcpStream, shared: &Shared) -> std::io::Result<()> {
+async fn serve(stream: TcpStream, shared: &SlowRegistryState) -> std::io::Result<()> {
     let (reader, mut writer) = stream.into_split();
     let mut lines = BufReader::new(reader).lines();
     while let Some(request) = lines.next_line().await? {
@@ -111,7 +113,7 @@ async fn serve(stream: TcpStream, shared: &Shared) -> std::io::Result<()> {
         let (method, path) = (words.next(), words.next().unwrap_or("/"));
         let answer = match method {
             Some("GET" | "HEAD") => shared.fetch(path, headers).await,
-            _ => Arc::new(Answer::empty(404)),
+            _ => Arc::new(RegistryAnswer::empty(404)),
         };
         let head = format!(
             "HTTP/1.1 {} -\r\n{}content-length: {}\r\n\r\n",
@@ -130,8 +132,8 @@ async fn serve(stream: TcpStream, shared: &Shared) -> std::io::Result<()> {
     Ok(())
 }
 
-impl Shared {
-    async fn fetch(&self, path: &str, headers: Vec<(String, String)>) -> Arc<Answer> {
+impl SlowRegistryState {
+    async fn fetch(&self, path: &str, headers: Vec<(String, String)>) -> Arc<RegistryAnswer> {
         let key = format!("{path} {headers:?}");
         if let Some(known) = self.known.lock().get(&key) {
             return Arc::clone(known);
@@ -155,7 +157,7 @@ impl Shared {
         answer
     }
 
-    async fn answer(&self, response: reqwest::Response) -> Answer {
+    async fn answer(&self, response: reqwest::Response) -> RegistryAnswer {
         let status = response.status().as_u16();
         let header = |name: &&str| {
             let value = response.headers().get(*name)?.to_str().ok()?;
@@ -164,7 +166,7 @@ impl Shared {
         let headers: String = ANSWERED.iter().filter_map(header).collect();
         let is_index = headers.contains("pypi.simple") || headers.contains("text/html");
         let Ok(body) = response.bytes().await else {
-            return Answer::empty(502);
+            return RegistryAnswer::empty(502);
         };
         let mut body = body.to_vec();
         if is_index && let Ok(text) = std::str::from_utf8(&body) {
@@ -173,7 +175,7 @@ impl Shared {
             let text = text.replace("https://", &ours("https"));
             body = text.into_bytes();
         }
-        Answer {
+        RegistryAnswer {
             status,
             headers,
             body,
@@ -193,7 +195,7 @@ impl Shared {
     }
 }
 
-impl Answer {
+impl RegistryAnswer {
     fn empty(status: u16) -> Self {
         Self {
             status,

@@ -6,17 +6,17 @@ use std::net::TcpListener;
 use fakellm::Answer;
 use serde_json::{Value, json};
 
-use crate::llm::{Llm, alone};
-use crate::run::Run;
+use crate::llm::{ScriptedLlm, alone};
+use crate::run::ProgramRun;
 
 /// A search that reaches nobody: `doctor` must not wait for the web.
 const SEARCH: &str = r#"{ "search": { "url": "http://127.0.0.1:1" } }"#;
 
 #[test]
 fn doctor_looks_at_the_model_that_the_command_line_names() {
-    let llm = Llm::new([]);
+    let llm = ScriptedLlm::new([]);
     let well = "ok       model          ollama qwen3:0.6b: ";
-    let missing = "FAILED   ollama         the model 'gemma:2b' is not there; these can use tools: qwen3:0.6b";
+    let missing = "FAILED   ollama         the model 'gemma:2b' is not installed; these models can use tools: qwen3:0.6b";
     for (arguments, expected, code) in [
         (&[][..], well, 0),
         (&["--provider", "ollama"], well, 0),
@@ -38,7 +38,7 @@ fn doctor_looks_at_the_model_that_the_command_line_names() {
             0,
         ),
     ] {
-        let run = Run::new(["doctor"]).args(arguments).config(SEARCH);
+        let run = ProgramRun::new(["doctor"]).args(arguments).config(SEARCH);
         let done = llm.known_to(run, "ollama").done();
         assert!(done.stdout.contains(expected), "{arguments:?} {done:?}");
         assert_eq!(done.code, Some(code), "{arguments:?} {done:?}");
@@ -46,17 +46,20 @@ fn doctor_looks_at_the_model_that_the_command_line_names() {
 }
 
 #[test]
-fn a_doctor_who_is_asked_about_two_providers_at_once_looks_at_nothing() {
-    let done = alone(Run::new(["doctor", "-p", "openai", "-m", "ollama:x"])).done();
+fn doctor_rejects_contradictory_providers() {
+    let done = alone(ProgramRun::new([
+        "doctor", "-p", "openai", "-m", "ollama:x",
+    ]))
+    .done();
     let expected = "--provider openai and --model ollama:… are two providers";
     assert!(done.stderr.contains(expected), "{done:?}");
     assert_eq!((done.stdout.as_str(), done.code), ("", Some(2)), "{done:?}");
 }
 
 #[test]
-fn a_model_that_is_named_is_bad_where_it_is_missing_whoever_found_its_provider() {
-    let llm = Llm::new([]);
-    let run = alone(Run::new(["doctor", "-m", "qwen3-0.7b"])).config(SEARCH);
+fn a_missing_named_model_fails() {
+    let llm = ScriptedLlm::new([]);
+    let run = alone(ProgramRun::new(["doctor", "-m", "qwen3-0.7b"])).config(SEARCH);
     let done = llm.known_to(run, "openai").done();
     let expected = "FAILED   openai         it has no model 'qwen3-0.7b'; it has qwen3:0.6b";
     assert!(done.stdout.contains(expected), "{done:?}");
@@ -76,7 +79,7 @@ fn named(stderr: &str) -> &str {
 #[test]
 fn a_question_that_fails_names_the_doctor_of_its_own_model() {
     // The configuration means another model, which is well.
-    let llm = Llm::new([]);
+    let llm = ScriptedLlm::new([]);
     let config = json!({
         "search": { "url": "http://127.0.0.1:1" },
         "model": { "provider": "openai", "name": "qwen3:0.6b", "url": format!("{}/v1", llm.url()), "attempts": 1 },
@@ -100,16 +103,24 @@ fn a_question_that_fails_names_the_doctor_of_its_own_model() {
             "--config toolgate.json doctor -p ollama",
         ),
     ] {
-        let done = alone(Run::new([]).args(arguments)).config(&config).done();
+        let done = alone(ProgramRun::new([]).args(arguments))
+            .config(&config)
+            .done();
         assert_eq!(named(&done.stderr), expected, "{done:?}");
     }
     // Followed to the letter, it finds what is wrong, which the bare command does not.
     let followed = ["doctor", "-p", "ollama", "-m", "gemma:2b"];
     for (arguments, expected, code) in [
-        (&followed[..], "FAILED   ollama         ollama can not", 1),
+        (
+            &followed[..],
+            "FAILED   ollama         ollama can't be reached",
+            1,
+        ),
         (&["doctor"], "ok       openai         it answers", 0),
     ] {
-        let done = alone(Run::new([]).args(arguments)).config(&config).done();
+        let done = alone(ProgramRun::new([]).args(arguments))
+            .config(&config)
+            .done();
         assert!(done.stdout.contains(expected), "{done:?}");
         assert_eq!(done.code, Some(code), "{done:?}");
     }
@@ -119,16 +130,18 @@ fn a_question_that_fails_names_the_doctor_of_its_own_model() {
 fn what_the_configuration_says_needs_no_saying_again_and_a_saved_conversation_does() {
     let quick = r#"{ "model": { "attempts": 1, "provider": "ollama", "name": "gemma:2b" } }"#;
     for arguments in [&["ask", "x"][..], &["ask", "-p", "ollama", "x"]] {
-        let done = alone(Run::new([]).args(arguments)).config(quick).done();
+        let done = alone(ProgramRun::new([]).args(arguments))
+            .config(quick)
+            .done();
         assert_eq!(named(&done.stderr), "doctor", "{done:?}");
     }
-    let llm = Llm::new([Answer::text("ok")]);
+    let llm = ScriptedLlm::new([Answer::text("ok")]);
     let folder = tempfile::tempdir().unwrap();
     let saved = folder.path().join("saved.json");
     let saved = saved.to_str().unwrap();
     let done = llm.ask("ollama", &["--save", saved, "x"]).done();
     assert_eq!(done.code, Some(0), "{done:?}");
-    let run = Run::new(["ask", "--resume", saved, "x"]);
+    let run = ProgramRun::new(["ask", "--resume", saved, "x"]);
     let run = run.config(r#"{ "model": { "attempts": 1 } }"#);
     let done = alone(run).done();
     let expected = "doctor -p ollama -m qwen3:0.6b";
@@ -162,10 +175,10 @@ fn a_server_that_does_not_tell_its_models_has_not_failed() {
             &["doctor", "-p", "openai"][..],
             &["doctor", "-p", "openai", "-m", "tiny"],
         ] {
-            let run = alone(Run::new([]).args(arguments)).config(SEARCH);
+            let run = alone(ProgramRun::new([]).args(arguments)).config(SEARCH);
             let done = run.env("OPENAI_BASE_URL", &url).done();
             let expected = format!(
-                "warning  openai         it answers, and has no list of models at {url}/models"
+                "warning  openai         it answers, but has no list of models at {url}/models"
             );
             assert!(done.stdout.contains(&expected), "{done:?}");
             let hint = "the address usually ends in /v1";
@@ -206,7 +219,7 @@ fn doctor_says_what_keeps_tools_from_the_model_and_what_to_do() {
         (
             json!({}),
             json!(["*"]),
-            "ok       model tools    it is offered 5 of 6 tools with each question; 1 can not be offered",
+            "ok       model tools    it is offered 5 of 6 tools with each question; 1 can't be offered",
             None,
         ),
         (
@@ -224,7 +237,7 @@ fn doctor_says_what_keeps_tools_from_the_model_and_what_to_do() {
         (
             json!({ "maxToolTokens": 300 }),
             json!(["*"]),
-            " with each question, those that suit it best: more would exceed model.maxToolTokens; 1 can not",
+            " with each question, those that suit it best: more would exceed model.maxToolTokens; 1 can't be offered",
             Some(pin),
         ),
         (
@@ -248,12 +261,12 @@ fn doctor_says_what_keeps_tools_from_the_model_and_what_to_do() {
         (
             json!({}),
             json!(["huge"]),
-            "warning  model tools    it is offered no tool: the policy hides 5, and the other 1 can not be offered",
+            "warning  model tools    it is offered no tool: the policy hides 5, and the other 1 can't be offered",
             Some("do: change the parameters of those named above"),
         ),
     ] {
         for provider in ["ollama", "openai"] {
-            let llm = Llm::new([]);
+            let llm = ScriptedLlm::new([]);
             let mut model = model.clone();
             model["provider"] = json!(provider);
             model["name"] = json!("qwen3:0.6b");
@@ -261,7 +274,7 @@ fn doctor_says_what_keeps_tools_from_the_model_and_what_to_do() {
                 "search": { "url": "http://127.0.0.1:1" },
                 "tools": [huge()], "model": model, "policy": { "allow": allow },
             });
-            let run = Run::new(["doctor"]).config(&config.to_string());
+            let run = ProgramRun::new(["doctor"]).config(&config.to_string());
             let done = llm.known_to(run, provider).done();
             assert!(done.stdout.contains(expected), "{expected}: {done:?}");
             let below = done.stdout.split_once(expected).unwrap().1;
@@ -276,12 +289,12 @@ fn doctor_says_what_keeps_tools_from_the_model_and_what_to_do() {
 
 #[test]
 fn doctor_says_that_a_call_written_as_text_would_not_be_run() {
-    let llm = Llm::new([]);
+    let llm = ScriptedLlm::new([]);
     for (rescue, told) in [(true, false), (false, true)] {
         let config = json!({
             "search": { "url": "http://127.0.0.1:1" }, "model": { "rescue": rescue },
         });
-        let run = Run::new(["doctor"]).config(&config.to_string());
+        let run = ProgramRun::new(["doctor"]).config(&config.to_string());
         let done = llm.known_to(run, "ollama").done();
         let remark = "ok       ollama         a call that the model writes as text, as small ones do, is not run";
         assert_eq!(done.stdout.contains(remark), told, "{done:?}");

@@ -3,15 +3,15 @@
 use fakewyoming::{FakeWake, Port};
 use serde_json::{Value, json};
 
-use super::Engines;
-use crate::run::Run;
+use super::FakeEngines;
+use crate::run::ProgramRun;
 
 /// A search that reaches nobody: `doctor` must not wait for the web.
 const SEARCH: &str = r#""search": { "url": "http://127.0.0.1:1" }"#;
 
 /// One line of `doctor`.
 fn doctor(config: &str, name: &str) -> (String, Option<i32>) {
-    let done = Run::new(["doctor"])
+    let done = ProgramRun::new(["doctor"])
         .config(config)
         .env("OLLAMA_HOST", "127.0.0.1:1")
         .done();
@@ -36,7 +36,7 @@ fn doctor_says_in_one_line_that_nobody_here_understands_speech() {
 
 #[test]
 fn doctor_looks_at_every_engine_that_is_configured() {
-    let engines = Engines::new([]);
+    let engines = FakeEngines::new([]);
     let wake = engines.runtime.block_on(FakeWake::start());
     let voice = |more: Value| {
         let mut voice = json!({
@@ -63,12 +63,8 @@ fn doctor_looks_at_every_engine_that_is_configured() {
             "tts",
             "ok       tts            fake-tts at tcp://",
         ),
-        (json!({}), "wake", "ok       wake           hears "),
-        (
-            json!({}),
-            "output",
-            "ok       output         none is wanted",
-        ),
+        (json!({}), "wake", "ok       wake           listens for "),
+        (json!({}), "output", "ok       output         disabled"),
         (
             json!({ "asr": nobody }),
             "asr",
@@ -77,12 +73,12 @@ fn doctor_looks_at_every_engine_that_is_configured() {
         (
             json!({ "asr": wake.address() }),
             "asr",
-            "makes no text of speech",
+            "does not transcribe speech",
         ),
         (
             json!({ "language": "tlh" }),
             "asr",
-            "no text of speech in 'tlh'",
+            "does not transcribe 'tlh'",
         ),
         (
             json!({ "wake": nobody }),
@@ -97,7 +93,7 @@ fn doctor_looks_at_every_engine_that_is_configured() {
         (
             json!({ "wake": engines.asr.address(), "wakeWords": ["hal"] }),
             "wake",
-            "hears no wake words",
+            "has no wake words",
         ),
         (
             json!({ "tts": nobody }),
@@ -114,7 +110,7 @@ fn doctor_looks_at_every_engine_that_is_configured() {
         (
             json!({ "handle": engines.asr.address() }),
             "handle",
-            "another program listens there already",
+            "another program is already listening there",
         ),
         (
             json!({ "serveTts": wake.address() }),
@@ -124,7 +120,7 @@ fn doctor_looks_at_every_engine_that_is_configured() {
         (
             json!({ "input": "", "wake": "", "handle": "tcp://127.0.0.1:10800" }),
             "input",
-            "ok       input          none is used",
+            "ok       input          not used",
         ),
     ] {
         let (told, code) = doctor(&voice(more.clone()), name);
@@ -136,7 +132,7 @@ fn doctor_looks_at_every_engine_that_is_configured() {
 
 #[test]
 fn doctor_tells_whether_the_broker_lets_us_in() {
-    let engines = Engines::new([]);
+    let engines = FakeEngines::new([]);
     let asr = engines.asr.address();
     let start = toolgate_mqtt::Broker::start(toolgate_mqtt::BrokerSettings::default());
     let broker = engines.runtime.block_on(start).unwrap();

@@ -5,20 +5,20 @@ use std::process::Command;
 
 use fakellm::Answer;
 
-use super::{Engines, SPOKEN, SUM, TONELESS};
-use crate::llm::{Llm, weekday_call};
-use crate::terminal::Terminal;
+use super::{FakeEngines, SPOKEN, SUM, TONELESS};
+use crate::llm::{ScriptedLlm, weekday_call};
+use crate::terminal::TmuxTerminal;
 
 #[test]
 fn a_person_sees_what_is_heard_called_and_answered_and_gets_the_terminal_back() {
-    let llm = Llm::new([weekday_call(), Answer::text("It was a Saturday.")]);
-    let engines = Engines::new(["which day was it"]);
+    let llm = ScriptedLlm::new([weekday_call(), Answer::text("It was a Saturday.")]);
+    let engines = FakeEngines::new(["which day was it"]);
     let (asr, tts) = (engines.asr.address(), engines.tts.address());
     let ollama = format!("OLLAMA_HOST={}", llm.url());
     // Somebody speaks, and stays in the room.
     let mic = format!("'sh -c \"tail -c +45 {SPOKEN}; head -c 96000 /dev/zero; sleep 600\"'");
     let command = format!("voice -p ollama --asr {asr} --tts {tts} --out none --mic {mic}");
-    let Some(terminal) = Terminal::open(TONELESS, &ollama, &command) else {
+    let Some(terminal) = TmuxTerminal::open(TONELESS, &ollama, &command) else {
         return;
     };
     let screen = terminal.shows("1 call");
@@ -42,11 +42,11 @@ fn a_person_sees_what_is_heard_called_and_answered_and_gets_the_terminal_back() 
 
 #[test]
 fn the_terminal_is_given_back_also_where_nobody_reads_the_answer() {
-    let engines = Engines::new([SUM]);
+    let engines = FakeEngines::new([SUM]);
     let (asr, tts) = (engines.asr.address(), engines.tts.address());
     let command =
         format!("voice -p intents --asr {asr} --tts {tts} --out none --wav {SPOKEN} | true");
-    let Some(terminal) = Terminal::open("{}", "A=b", &command) else {
+    let Some(terminal) = TmuxTerminal::open("{}", "A=b", &command) else {
         return;
     };
     terminal.shows("left with 0");
@@ -56,7 +56,7 @@ fn the_terminal_is_given_back_also_where_nobody_reads_the_answer() {
 
 #[test]
 fn enter_is_heard_also_where_stdin_is_sound() {
-    let engines = Engines::new([SUM]);
+    let engines = FakeEngines::new([SUM]);
     let (asr, tts) = (engines.asr.address(), engines.tts.address());
     let folder = tempfile::tempdir().unwrap();
     let pipe = folder.path().join("sound");
@@ -66,7 +66,7 @@ fn enter_is_heard_also_where_stdin_is_sound() {
         "voice -p intents --push-to-talk --mic - --asr {asr} --tts {tts} --out none < {}",
         pipe.display()
     );
-    let Some(terminal) = Terminal::open("{}", "A=b", &command) else {
+    let Some(terminal) = TmuxTerminal::open("{}", "A=b", &command) else {
         return;
     };
     // Opened once somebody reads it.

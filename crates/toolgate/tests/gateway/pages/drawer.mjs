@@ -78,7 +78,7 @@ export async function drawer(bench) {
     assert.equal(await bench.id('mock-name').inputValue(), 'math_eval_mock');
     await bench.id('mock-name').fill('echo');
     await bench.id('mock-save').click();
-    await bench.until('why not', async () => /there is a tool of that name/.test(await page.locator('#mock-error').textContent()));
+    await bench.until('why not', async () => /a tool of that name already exists/.test(await page.locator('#mock-error').textContent()));
     await bench.accessible('mock');
     await bench.id('mock-name').fill('root_of_two');
     await bench.id('mock-save').click();
@@ -93,7 +93,7 @@ export async function drawer(bench) {
     await bench.id('save-mock').click();
     await bench.id('mock-name').fill('told_nothing');
     await bench.id('mock-save').click();
-    await bench.untilText('mock-note', /held a secret, which is not kept/);
+    await bench.untilText('mock-note', /contained a secret, which was replaced/);
     await bench.accessible('mock without its secret');
     await page.getByRole('button', { name: 'Done' }).click();
     const { call_id: failed } = await bench.call('fail', { text: 'no' });

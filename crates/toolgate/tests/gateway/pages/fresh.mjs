@@ -15,7 +15,7 @@ export async function fresh(bench) {
     await bench.page.getByText('Ask, and watch the tools work').waitFor();
     await bench.accessible('empty chat');
     await bench.go('#/tools/a%3Cb%3Ename');
-    await bench.page.getByText('There is no tool ‘a<b>name’').waitFor();
+    await bench.page.getByText('Tool ‘a<b>name’ not found').waitFor();
   }, [/status of 404/]);
 }
 

@@ -60,7 +60,7 @@ export async function degraded(bench, file) {
     assert.doesNotMatch(await bench.text('strip-reason'), /Restart/);
     const config = JSON.parse(await readFile(file, 'utf8'));
     await writeFile(file, JSON.stringify({ ...config, serve: { rate: 1000 } }));
-    await bench.untilText('strip-reason', / · Restart the gateway to apply what changed in its file: serve\.rate$/);
+    await bench.untilText('strip-reason', / · Restart the gateway to apply changed settings: serve\.rate$/);
   });
 }
 
@@ -82,7 +82,7 @@ export async function changed(bench, file) {
     await bench.accessible('changed tools');
     assert.equal((await bench.call('look', {})).error_kind, 'denied');
     await bench.id('server-trust').click();
-    await bench.untilText('toasts', /The tools of house are agreed to as they are now/);
+    await bench.untilText('toasts', /The current tools of house are accepted/);
     await bench.until('nothing to agree to', async () => !(await bench.id('server-changes').isVisible()));
     assert.equal((await bench.call('look', {})).success, true);
   });

@@ -1,30 +1,30 @@
-//! One request, one outcome.
+//! Every request has exactly one outcome.
 
 use super::server::*;
-use crate::client::message::{Message, RpcError};
-use crate::client::transport::{Lost, Status, Transport, TransportError};
+use crate::client::message::{RpcError, RpcMessage};
+use crate::client::transport::{HttpStatus, Transport, TransportError, UnreadableAnswer};
 
-fn interrupted(reason: &str) -> Got {
-    Got::Failed(7, TransportError::Interrupted(reason.into()))
+fn interrupted(reason: &str) -> InboxEvent {
+    InboxEvent::Failed(7, TransportError::Interrupted(reason.into()))
 }
 
-fn refused(status: u16, body: Option<&str>) -> Got {
-    Got::Failed(
+fn refused(status: u16, body: Option<&str>) -> InboxEvent {
+    InboxEvent::Failed(
         7,
         TransportError::Refused {
-            status: Status(status),
+            status: HttpStatus(status),
             body: body.map(str::to_owned),
         },
     )
 }
 
-fn rpc_error(code: i64) -> Got {
+fn rpc_error(code: i64) -> InboxEvent {
     let error = RpcError {
         code,
         message: "m".to_owned(),
         data: serde_json::Value::Null,
     };
-    Got::Message(Message::Response {
+    InboxEvent::Message(RpcMessage::Response {
         id: 7.into(),
         answer: Err(error),
     })
@@ -36,12 +36,12 @@ async fn whatever_comes_back_is_one_clear_outcome() {
     const HTML: &str = "Content-Type: text/html\r\n";
     let error = r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32601,"message":"m"}}"#;
     let own_error = r#"{"jsonrpc":"2.0","id":7,"error":{"code":-32601,"message":"m"}}"#;
-    let fine = Got::Message(Message::parse(answer(7).as_bytes()).unwrap());
+    let fine = InboxEvent::Message(RpcMessage::parse(answer(7).as_bytes()).unwrap());
     let html =
         "the server answered with text/html, not with MCP: check its 'url' in the configuration";
     let nothing = |status| {
         interrupted(&format!(
-            "the server answered the request with nothing (HTTP {status})"
+            "the server sent an empty response (HTTP {status})"
         ))
     };
     let empty = interrupted("the server answered with an empty body");
@@ -96,7 +96,7 @@ async fn whatever_comes_back_is_one_clear_outcome() {
             "429 Slow",
             "Retry-After: 30\r\n",
             "later".to_owned(),
-            refused(429, Some("it asks to wait 30 s; later")),
+            refused(429, Some("it asks for a retry after 30 s; later")),
         ),
         (
             "503 Busy",
@@ -104,20 +104,20 @@ async fn whatever_comes_back_is_one_clear_outcome() {
             String::new(),
             refused(
                 503,
-                Some("it asks to wait until Fri, 31 Dec 1999 23:59:59 GMT"),
+                Some("it asks for a retry after Fri, 31 Dec 1999 23:59:59 GMT"),
             ),
         ),
         ("304 Not Modified", "", String::new(), refused(304, None)),
     ];
     for (status, headers, body, expected) in cases {
-        let server = Server::start(move |_| reply(status, headers, &body)).await;
-        let mut client = Client::new(&server.url());
+        let server = ScriptedHttpServer::start(move |_| reply(status, headers, &body)).await;
+        let mut client = TestHttpClient::new(&server.url());
         client.ask(7, "tools/call").await;
         assert_eq!(client.next().await, expected, "{status} {headers}");
         client.http.close().await;
         assert_eq!(
             client.next().await,
-            Got::Closed("connection closed".to_owned())
+            InboxEvent::Closed("connection closed".to_owned())
         );
         client.nothing_more().await;
         assert_eq!(server.requests().len(), 1, "{status} was asked again");
@@ -125,32 +125,32 @@ async fn whatever_comes_back_is_one_clear_outcome() {
 }
 
 #[tokio::test]
-async fn an_answer_that_can_not_be_read_is_lost_and_another_message_is_no_answer() {
-    let broken = Server::start(|_| json(r#"{"jsonrpc":"2.0","id":7"#)).await;
-    let mut client = Client::new(&broken.url());
+async fn unreadable_and_unrelated_responses_fail_the_request() {
+    let broken = ScriptedHttpServer::start(|_| json(r#"{"jsonrpc":"2.0","id":7"#)).await;
+    let mut client = TestHttpClient::new(&broken.url());
     client.ask(7, "tools/call").await;
     let got = client.next().await;
     assert!(
-        matches!(&got, Got::Lost(Some(7), Lost::Broken(_))),
+        matches!(&got, InboxEvent::Lost(Some(7), UnreadableAnswer::Broken(_))),
         "{got:?}"
     );
 
-    let other = Server::start(|_| json(&answer(8))).await;
-    let mut client = Client::new(&other.url());
+    let other = ScriptedHttpServer::start(|_| json(&answer(8))).await;
+    let mut client = TestHttpClient::new(&other.url());
     client.ask(7, "tools/call").await;
     client.answered(8).await;
     assert_eq!(
         client.next().await,
-        interrupted("the server answered with another message")
+        interrupted("the server answered with an unrelated message")
     );
 }
 
 #[tokio::test]
 async fn a_long_error_is_shown_to_its_limit() {
-    let server = Server::start(|_| reply("500 Oh", "", &"x".repeat(1 << 20))).await;
-    let mut client = Client::new(&server.url());
+    let server = ScriptedHttpServer::start(|_| reply("500 Oh", "", &"x".repeat(1 << 20))).await;
+    let mut client = TestHttpClient::new(&server.url());
     client.ask(7, "tools/call").await;
-    let Got::Failed(
+    let InboxEvent::Failed(
         7,
         TransportError::Refused {
             body: Some(body), ..
@@ -166,9 +166,9 @@ async fn a_long_error_is_shown_to_its_limit() {
 async fn an_answer_beyond_the_limit_fails_its_request_at_once() {
     let large = "x".repeat(LIMIT + 1);
     let announced = reply("200 OK", "Content-Type: application/json\r\n", &large);
-    let as_json = |mut steps: Vec<Step>| {
+    let as_json = |mut steps: Vec<ResponseStep>| {
         for step in &mut steps {
-            if let Step::Write(bytes) = step {
+            if let ResponseStep::Write(bytes) = step {
                 *bytes = String::from_utf8(bytes.clone())
                     .unwrap()
                     .replace("text/event-stream", "application/json")
@@ -185,11 +185,11 @@ async fn an_answer_beyond_the_limit_fails_its_request_at_once() {
         ("event", event),
     ] {
         let steps = parking_lot::Mutex::new(Some(steps));
-        let server = Server::start(move |_| steps.lock().take().unwrap()).await;
-        let mut client = Client::new(&server.url());
+        let server = ScriptedHttpServer::start(move |_| steps.lock().take().unwrap()).await;
+        let mut client = TestHttpClient::new(&server.url());
         client.ask(7, "tools/call").await;
         let got = client.next().await;
-        let Got::Lost(Some(7), Lost::TooLarge { bytes, limit }) = got else {
+        let InboxEvent::Lost(Some(7), UnreadableAnswer::TooLarge { bytes, limit }) = got else {
             panic!("{name}: {got:?}");
         };
         assert!(bytes > limit && limit == LIMIT as u64, "{name}");
@@ -198,16 +198,21 @@ async fn an_answer_beyond_the_limit_fails_its_request_at_once() {
 
 #[tokio::test]
 async fn a_silent_server_is_left_when_its_request_is_forgotten() {
-    let drip = || events("data: {").into_iter().chain([Step::Hang]).collect();
-    let silent: [Script; 2] = [|| vec![Step::Hang], drip];
+    let drip = || {
+        events("data: {")
+            .into_iter()
+            .chain([ResponseStep::Hang])
+            .collect()
+    };
+    let silent: [ResponseScript; 2] = [|| vec![ResponseStep::Hang], drip];
     for script in silent {
-        let mut server = Server::start(move |_| script()).await;
-        let client = Client::new(&server.url());
+        let mut server = ScriptedHttpServer::start(move |_| script()).await;
+        let client = TestHttpClient::new(&server.url());
         client.ask(7, "tools/call").await;
         while server.requests().is_empty() {
             tokio::task::yield_now().await;
         }
-        client.http.forget(7);
+        client.http.drop_request(7);
         let left = tokio::time::timeout(HANG, server.left.recv()).await;
         assert_eq!(left.unwrap(), Some(()));
     }
@@ -215,20 +220,20 @@ async fn a_silent_server_is_left_when_its_request_is_forgotten() {
 
 #[tokio::test]
 async fn nobody_at_the_address_ends_the_connection() {
-    let server = Server::start(|_| json("")).await;
+    let server = ScriptedHttpServer::start(|_| json("")).await;
     let url = server.url();
     server.stop().await;
-    let mut client = Client::new(&url);
+    let mut client = TestHttpClient::new(&url);
     client.ask(7, "tools/call").await;
-    let Got::Failed(7, TransportError::NotSent(reason)) = client.next().await else {
+    let InboxEvent::Failed(7, TransportError::NotSent(reason)) = client.next().await else {
         panic!("not failed");
     };
     let reason = reason.to_string();
     assert!(
-        reason.starts_with(&format!("the server can not be reached [cause: {url}: ")),
+        reason.starts_with(&format!("can't connect to the server [cause: {url}: ")),
         "{reason}"
     );
-    assert_eq!(client.next().await, Got::Closed(reason));
+    assert_eq!(client.next().await, InboxEvent::Closed(reason));
     client.nothing_more().await;
     let refused = client.send(request(8, "tools/call")).await;
     assert!(
@@ -238,7 +243,7 @@ async fn nobody_at_the_address_ends_the_connection() {
 }
 
 #[tokio::test]
-async fn this_machine_is_found_by_name_and_by_either_protocol() {
+async fn localhost_works_over_ipv4_and_ipv6() {
     for (bound, host) in [
         ("127.0.0.1:0", "localhost"),
         ("[::1]:0", "[::1]"),
@@ -248,8 +253,8 @@ async fn this_machine_is_found_by_name_and_by_either_protocol() {
             thirdparty::skip_optional(&format!("an address {bound} on this machine"));
             continue;
         }
-        let server = Server::start_at(bound, |_| json(&answer(7))).await;
-        let mut client = Client::new(&format!("http://{host}:{}/mcp", server.port));
+        let server = ScriptedHttpServer::start_at(bound, |_| json(&answer(7))).await;
+        let mut client = TestHttpClient::new(&format!("http://{host}:{}/mcp", server.port));
         client.ask(7, "tools/call").await;
         client.answered(7).await;
     }

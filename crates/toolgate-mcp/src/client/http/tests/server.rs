@@ -1,4 +1,4 @@
-//! A server on this machine that says what a test tells it to, byte by byte, and an inbox that writes everything down.
+//! A scripted HTTP server on loopback, and an inbox that records everything.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,33 +8,34 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Notify, mpsc};
 
-use crate::client::http::{Http, Shared};
-use crate::client::message::{Message, Outgoing};
-use crate::client::transport::{End, Inbox, Lost, Transport, TransportError};
-use crate::{Era, Headers};
+use crate::client::http::{HttpClients, HttpTransport};
+use crate::client::message::{OutgoingMessage, RpcMessage};
+use crate::client::transport::{
+    SessionEnd, Transport, TransportError, TransportInbox, UnreadableAnswer,
+};
+use crate::{ProtocolEra, SecretHeaders};
 
-/// Nothing here takes longer unless it hangs.
+/// Only a hang takes longer than this.
 pub(super) const HANG: Duration = Duration::from_secs(20);
 pub(super) const LIMIT: usize = 10_000;
 
-/// Holds a paused clock until it is dropped, or for as long as nothing takes unless it hangs: it would be moved on whenever all
-/// wait for a socket.
+/// Keeps a paused clock from advancing until dropped, or for at most [`HANG`]: tokio would advance
+/// it whenever all tasks wait for a socket.
 pub(super) fn clock_stands_still() -> std::sync::mpsc::Sender<()> {
     let (held, released) = std::sync::mpsc::channel();
     tokio::task::spawn_blocking(move || released.recv_timeout(HANG).is_ok());
     held
 }
 
-/// A request as the server got it.
 #[derive(Debug, Clone)]
-pub(super) struct Request {
+pub(super) struct ReceivedRequest {
     /// `POST /mcp`
     pub(super) line: String,
     head: String,
     pub(super) body: String,
 }
 
-impl Request {
+impl ReceivedRequest {
     pub(super) fn header(&self, name: &str) -> Option<&str> {
         self.head.lines().find_map(|line| {
             let (key, value) = line.split_once(':')?;
@@ -42,91 +43,88 @@ impl Request {
         })
     }
 
-    /// The method of the JSON-RPC message.
+    /// True if the body is a JSON-RPC message with this method.
     pub(super) fn says(&self, method: &str) -> bool {
         self.body.contains(&format!("\"method\":\"{method}\""))
     }
 }
 
-/// What the server does with a request. The connection is closed after the last step.
-pub(super) enum Step {
+/// One step of handling a request. The connection closes after the last one.
+pub(super) enum ResponseStep {
     Write(Vec<u8>),
-    /// Until the client closes the connection.
+    /// Waits until the client closes the connection.
     Hang,
-    /// Until the test says so.
+    /// Waits until the test continues it.
     Wait(Arc<Notify>),
 }
 
-/// Makes the steps for a request whatever it is.
-pub(super) type Script = fn() -> Vec<Step>;
+pub(super) type ResponseScript = fn() -> Vec<ResponseStep>;
 
-/// A whole response.
-pub(super) fn reply(status: &str, headers: &str, body: &str) -> Vec<Step> {
+/// A complete response.
+pub(super) fn reply(status: &str, headers: &str, body: &str) -> Vec<ResponseStep> {
     let length = body.len();
     let text = format!(
         "HTTP/1.1 {status}\r\nConnection: close\r\nContent-Length: {length}\r\n{headers}\r\n{body}"
     );
-    vec![Step::Write(text.into())]
+    vec![ResponseStep::Write(text.into())]
 }
 
-pub(super) fn json(body: &str) -> Vec<Step> {
+pub(super) fn json(body: &str) -> Vec<ResponseStep> {
     reply("200 OK", "Content-Type: application/json\r\n", body)
 }
 
-/// The beginning of a stream: it ends, without a proper end, when the connection does.
-pub(super) fn events(text: &str) -> Vec<Step> {
+/// An event stream without a proper end: it stops when the connection closes.
+pub(super) fn events(text: &str) -> Vec<ResponseStep> {
     let length = text.len();
     let text = format!(
         "HTTP/1.1 200 OK\r\nConnection: close\r\nTransfer-Encoding: chunked\r\nContent-Type: text/event-stream\r\n\r\n{length:x}\r\n{text}\r\n"
     );
-    vec![Step::Write(text.into())]
+    vec![ResponseStep::Write(text.into())]
 }
 
-/// A stream with its proper end.
-pub(super) fn ended_events(text: &str) -> Vec<Step> {
+/// An event stream with a proper end.
+pub(super) fn ended_events(text: &str) -> Vec<ResponseStep> {
     let mut steps = events(text);
-    steps.push(Step::Write(b"0\r\n\r\n".into()));
+    steps.push(ResponseStep::Write(b"0\r\n\r\n".into()));
     steps
 }
 
-pub(super) fn then_hang(mut steps: Vec<Step>) -> Vec<Step> {
-    steps.push(Step::Hang);
+pub(super) fn then_hang(mut steps: Vec<ResponseStep>) -> Vec<ResponseStep> {
+    steps.push(ResponseStep::Hang);
     steps
 }
 
-/// The answer to our request of this id.
 pub(super) fn answer(id: u64) -> String {
     format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#)
 }
 
-/// A running server.
-pub(super) struct Server {
+pub(super) struct ScriptedHttpServer {
     pub(super) port: u16,
-    requests: Arc<Mutex<Vec<Request>>>,
-    /// Told when a client closed a connection that hung.
+    requests: Arc<Mutex<Vec<ReceivedRequest>>>,
+    /// Notified when a client closes a hanging connection.
     pub(super) left: mpsc::UnboundedReceiver<()>,
     task: tokio::task::JoinHandle<()>,
 }
 
-impl Server {
+impl ScriptedHttpServer {
     pub(super) async fn start(
-        script: impl Fn(&Request) -> Vec<Step> + Send + Sync + 'static,
+        script: impl Fn(&ReceivedRequest) -> Vec<ResponseStep> + Send + Sync + 'static,
     ) -> Self {
         Self::start_at("127.0.0.1:0", script).await
     }
 
     pub(super) async fn start_at(
         address: &str,
-        script: impl Fn(&Request) -> Vec<Step> + Send + Sync + 'static,
+        script: impl Fn(&ReceivedRequest) -> Vec<ResponseStep> + Send + Sync + 'static,
     ) -> Self {
         let listener = TcpListener::bind(address).await.unwrap();
         let port = listener.local_addr().unwrap().port();
-        let requests: Arc<Mutex<Vec<Request>>> = Arc::default();
+        let requests: Arc<Mutex<Vec<ReceivedRequest>>> = Arc::default();
         let (leaving, left) = mpsc::unbounded_channel();
         let seen = Arc::clone(&requests);
         let script = Arc::new(script);
         let task = tokio::spawn(async move {
-            // They end with the server.
+            // The connection tasks end with the server.
             let mut connections = tokio::task::JoinSet::new();
             while let Ok((mut stream, _)) = listener.accept().await {
                 let (seen, script, leaving) =
@@ -138,12 +136,12 @@ impl Server {
                     seen.lock().push(request.clone());
                     for step in script(&request) {
                         match step {
-                            Step::Write(bytes) => drop(stream.write_all(&bytes).await),
-                            Step::Hang => {
+                            ResponseStep::Write(bytes) => drop(stream.write_all(&bytes).await),
+                            ResponseStep::Hang => {
                                 drop(stream.read(&mut [0]).await);
                                 leaving.send(()).unwrap_or(());
                             }
-                            Step::Wait(until) => until.notified().await,
+                            ResponseStep::Wait(until) => until.notified().await,
                         }
                     }
                     drop(stream.shutdown().await);
@@ -162,18 +160,18 @@ impl Server {
         format!("http://127.0.0.1:{}/mcp", self.port)
     }
 
-    pub(super) fn requests(&self) -> Vec<Request> {
+    pub(super) fn requests(&self) -> Vec<ReceivedRequest> {
         self.requests.lock().clone()
     }
 
-    /// From now on nobody is there, and all connections are cut.
+    /// Stops listening and cuts all connections.
     pub(super) async fn stop(self) {
         self.task.abort();
         drop(self.task.await);
     }
 }
 
-async fn read(stream: &mut TcpStream) -> Option<Request> {
+async fn read(stream: &mut TcpStream) -> Option<ReceivedRequest> {
     let mut bytes = Vec::new();
     let split = loop {
         if let Some(at) = bytes.windows(4).position(|part| part == b"\r\n\r\n") {
@@ -184,7 +182,7 @@ async fn read(stream: &mut TcpStream) -> Option<Request> {
         }
     };
     let head = String::from_utf8(bytes[..split].to_vec()).unwrap();
-    let mut request = Request {
+    let mut request = ReceivedRequest {
         line: head
             .lines()
             .next()?
@@ -203,71 +201,77 @@ async fn read(stream: &mut TcpStream) -> Option<Request> {
     Some(request)
 }
 
-/// What an inbox was given.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Got {
-    Message(Message),
-    Lost(Option<u64>, Lost),
+pub(super) enum InboxEvent {
+    Message(RpcMessage),
+    Lost(Option<u64>, UnreadableAnswer),
     Failed(u64, TransportError),
     Closed(String),
 }
 
-pub(super) struct Book(mpsc::UnboundedSender<Got>);
+pub(super) struct RecordingInbox(mpsc::UnboundedSender<InboxEvent>);
 
-impl Book {
-    fn write(&self, got: Got) {
+impl RecordingInbox {
+    fn write(&self, got: InboxEvent) {
         drop(self.0.send(got));
     }
 }
 
-impl Inbox for Book {
-    fn message(&self, message: Message) {
-        self.write(Got::Message(message));
+impl TransportInbox for RecordingInbox {
+    fn message(&self, message: RpcMessage) {
+        self.write(InboxEvent::Message(message));
     }
-    fn lost(&self, id: Option<u64>, problem: Lost) {
-        self.write(Got::Lost(id, problem));
+    fn lost(&self, id: Option<u64>, problem: UnreadableAnswer) {
+        self.write(InboxEvent::Lost(id, problem));
     }
     fn failed(&self, id: u64, error: TransportError) {
-        self.write(Got::Failed(id, error));
+        self.write(InboxEvent::Failed(id, error));
     }
-    fn closed(&self, end: End) {
-        self.write(Got::Closed(end.status.to_string()));
+    fn closed(&self, end: SessionEnd) {
+        self.write(InboxEvent::Closed(end.status.to_string()));
     }
 }
 
-/// A transport and what it delivered.
-pub(super) struct Client {
-    pub(super) http: Arc<Http>,
-    got: mpsc::UnboundedReceiver<Got>,
+/// A transport and what it has delivered.
+pub(super) struct TestHttpClient {
+    pub(super) http: Arc<HttpTransport>,
+    got: mpsc::UnboundedReceiver<InboxEvent>,
 }
 
-impl Client {
+impl TestHttpClient {
     pub(super) fn new(url: &str) -> Self {
         Self::with(url, &secret())
     }
 
     pub(super) fn without_headers(url: &str) -> Self {
-        Self::with(url, &Headers::default())
+        Self::with(url, &SecretHeaders::default())
     }
 
-    fn with(url: &str, headers: &Headers) -> Self {
+    fn with(url: &str, headers: &SecretHeaders) -> Self {
         let (writer, got) = mpsc::unbounded_channel();
-        let shared = Arc::new(Shared::new(LIMIT));
-        let http = Http::new("test", url, headers, shared, Arc::new(Book(writer))).unwrap();
+        let shared = Arc::new(HttpClients::new(LIMIT));
+        let http = HttpTransport::new(
+            "test",
+            url,
+            headers,
+            shared,
+            Arc::new(RecordingInbox(writer)),
+        )
+        .unwrap();
         Self { http, got }
     }
 
     pub(super) async fn oldest(url: &str) -> Result<Self, TransportError> {
         let (writer, got) = mpsc::unbounded_channel();
-        let shared = Arc::new(Shared::new(LIMIT));
-        let inbox = Arc::new(Book(writer));
+        let shared = Arc::new(HttpClients::new(LIMIT));
+        let inbox = Arc::new(RecordingInbox(writer));
         let headers = secret();
-        let connecting = Http::old_sse("test", url, &headers, shared, inbox);
+        let connecting = HttpTransport::connect_legacy_sse("test", url, &headers, shared, inbox);
         let http = tokio::time::timeout(HANG, connecting).await.unwrap()?;
         Ok(Self { http, got })
     }
 
-    pub(super) async fn send(&self, message: Outgoing) -> Result<(), TransportError> {
+    pub(super) async fn send(&self, message: OutgoingMessage) -> Result<(), TransportError> {
         let sending = tokio::time::timeout(HANG, self.http.send(message));
         sending.await.unwrap()
     }
@@ -276,42 +280,42 @@ impl Client {
         self.send(request(id, method)).await.unwrap();
     }
 
-    pub(super) async fn next(&mut self) -> Got {
+    pub(super) async fn next(&mut self) -> InboxEvent {
         let next = tokio::time::timeout(HANG, self.got.recv());
         next.await.unwrap().unwrap()
     }
 
-    /// Nothing more, now that the connection is over.
+    /// Asserts that nothing more arrives after the end of the connection.
     pub(super) async fn nothing_more(&mut self) {
-        assert!(!self.http.wire.outlet.is_open());
+        assert!(!self.http.wire.inbox.is_open());
         assert_eq!(self.got.recv().await, None);
     }
 
-    /// Initialises a session against a server that gives one.
+    /// Initializes a session with a server that assigns an id.
     pub(super) async fn begin(&mut self) {
         self.ask(1, "initialize").await;
         self.answered(1).await;
-        self.http.agreed(Era::Legacy, "2025-11-25");
+        self.http.set_protocol(ProtocolEra::Legacy, "2025-11-25");
     }
 
     pub(super) async fn answered(&mut self, id: u64) {
         assert_eq!(
             self.next().await,
-            Got::Message(Message::parse(answer(id).as_bytes()).unwrap())
+            InboxEvent::Message(RpcMessage::parse(answer(id).as_bytes()).unwrap())
         );
     }
 }
 
-fn secret() -> Headers {
-    Headers(vec![(
+fn secret() -> SecretHeaders {
+    SecretHeaders(vec![(
         "Authorization".to_owned(),
         "Bearer tok-123".to_owned(),
     )])
 }
 
-pub(super) fn request(id: u64, method: &'static str) -> Outgoing {
+pub(super) fn request(id: u64, method: &'static str) -> OutgoingMessage {
     let body = format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"{method}\"}}\n");
-    Outgoing {
+    OutgoingMessage {
         id: Some(id),
         method: Some(method),
         name: None,
@@ -320,8 +324,8 @@ pub(super) fn request(id: u64, method: &'static str) -> Outgoing {
     }
 }
 
-pub(super) fn notification(method: &'static str) -> Outgoing {
-    Outgoing {
+pub(super) fn notification(method: &'static str) -> OutgoingMessage {
+    OutgoingMessage {
         id: None,
         method: Some(method),
         name: None,

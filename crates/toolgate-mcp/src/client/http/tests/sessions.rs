@@ -1,14 +1,14 @@
-//! Sessions of the legacy era, requests of the modern one, and the oldest form.
+//! Sessions of the legacy era, requests of the modern era, and the transport of 2024-11-05.
 
 use super::server::*;
-use crate::Era;
-use crate::client::message::Message;
+use crate::ProtocolEra;
+use crate::client::message::RpcMessage;
 use crate::client::transport::{Transport, TransportError};
 
 const SESSION: &str = "Content-Type: application/json\r\nMcp-Session-Id: s-1\r\n";
 
 /// What a well-behaved legacy server says.
-fn legacy(request: &Request) -> Vec<Step> {
+fn legacy(request: &ReceivedRequest) -> Vec<ResponseStep> {
     if request.says("initialize") {
         return reply("200 OK", SESSION, &answer(1));
     }
@@ -18,8 +18,8 @@ fn legacy(request: &Request) -> Vec<Step> {
     reply("202 Accepted", "", "")
 }
 
-fn told(method: &str) -> Got {
-    Got::Message(Message::Notification {
+fn told(method: &str) -> InboxEvent {
+    InboxEvent::Message(RpcMessage::Notification {
         method: method.to_owned(),
         params: serde_json::Value::Null,
     })
@@ -27,7 +27,7 @@ fn told(method: &str) -> Got {
 
 #[tokio::test]
 async fn a_legacy_session_goes_from_initialize_to_delete() {
-    let server = Server::start(|request| {
+    let server = ScriptedHttpServer::start(|request| {
         if request.says("tools/call") {
             let notice = r#"{"jsonrpc":"2.0","method":"p"}"#;
             return ended_events(&format!(
@@ -38,7 +38,7 @@ async fn a_legacy_session_goes_from_initialize_to_delete() {
         legacy(request)
     })
     .await;
-    let mut client = Client::new(&server.url());
+    let mut client = TestHttpClient::new(&server.url());
     client.begin().await;
     client
         .send(notification("notifications/initialized"))
@@ -55,11 +55,11 @@ async fn a_legacy_session_goes_from_initialize_to_delete() {
     client.http.close().await;
     assert_eq!(
         client.next().await,
-        Got::Closed("connection closed".to_owned())
+        InboxEvent::Closed("connection closed".to_owned())
     );
     client.nothing_more().await;
 
-    let shown = |request: &Request| {
+    let shown = |request: &ReceivedRequest| {
         let of = |name| request.header(name).unwrap_or("-").to_owned();
         format!(
             "{} {} {} {}",
@@ -89,7 +89,7 @@ async fn a_legacy_session_goes_from_initialize_to_delete() {
 }
 
 #[tokio::test]
-async fn a_lost_session_is_told_once_and_nothing_is_tried_again() {
+async fn a_lost_session_is_reported_once_without_a_retry() {
     let by_words = r#"{"jsonrpc":"2.0","error":{"code":-32000,"message":"Bad Request: No valid session ID provided"},"id":null}"#;
     let by_status = r#"{"jsonrpc":"2.0","error":{"code":-32001,"message":"?"},"id":null}"#;
     for (status, body) in [
@@ -97,19 +97,19 @@ async fn a_lost_session_is_told_once_and_nothing_is_tried_again() {
         ("404 Not Found", by_status),
         ("400 Bad Request", by_words),
     ] {
-        let server = Server::start(move |request| match request.says("initialize") {
+        let server = ScriptedHttpServer::start(move |request| match request.says("initialize") {
             true => legacy(request),
             false => reply(status, "", body),
         })
         .await;
-        let mut client = Client::new(&server.url());
+        let mut client = TestHttpClient::new(&server.url());
         client.begin().await;
         client.ask(2, "tools/call").await;
         let expired = TransportError::NotSent("session expired".into());
-        assert_eq!(client.next().await, Got::Failed(2, expired));
+        assert_eq!(client.next().await, InboxEvent::Failed(2, expired));
         assert_eq!(
             client.next().await,
-            Got::Closed("session expired".to_owned())
+            InboxEvent::Closed("session expired".to_owned())
         );
         client.nothing_more().await;
         client.http.close().await;
@@ -119,25 +119,25 @@ async fn a_lost_session_is_told_once_and_nothing_is_tried_again() {
 
 #[tokio::test]
 async fn a_session_lost_with_a_notification_is_lost_too() {
-    let server = Server::start(|request| match request.says("initialize") {
+    let server = ScriptedHttpServer::start(|request| match request.says("initialize") {
         true => legacy(request),
         false => reply("404 Not Found", "", ""),
     })
     .await;
-    let mut client = Client::new(&server.url());
+    let mut client = TestHttpClient::new(&server.url());
     client.begin().await;
     let sent = client.send(notification("notifications/cancelled")).await;
     assert_eq!(sent, Err(TransportError::NotSent("session expired".into())));
     assert_eq!(
         client.next().await,
-        Got::Closed("session expired".to_owned())
+        InboxEvent::Closed("session expired".to_owned())
     );
 }
 
 #[tokio::test]
 async fn without_a_session_not_found_is_not_found() {
-    let server = Server::start(|_| reply("404 Not Found", "", "")).await;
-    let client = Client::new(&server.url());
+    let server = ScriptedHttpServer::start(|_| reply("404 Not Found", "", "")).await;
+    let client = TestHttpClient::new(&server.url());
     let sent = client.send(notification("notifications/initialized")).await;
     assert!(
         matches!(sent, Err(TransportError::Refused { .. })),
@@ -146,18 +146,18 @@ async fn without_a_session_not_found_is_not_found() {
 }
 
 #[tokio::test]
-async fn a_modern_request_stands_alone_and_is_cancelled_by_leaving() {
-    let mut server = Server::start(|request| match request.says("tools/call") {
+async fn modern_requests_are_cancelled_by_disconnecting() {
+    let mut server = ScriptedHttpServer::start(|request| match request.says("tools/call") {
         true => then_hang(events(
             ": keep-alive\n\ndata: {\"jsonrpc\":\"2.0\",\"method\":\"n\"}\n\n",
         )),
         false => reply("200 OK", SESSION, &answer(1)),
     })
     .await;
-    let mut client = Client::new(&server.url());
+    let mut client = TestHttpClient::new(&server.url());
     client.ask(1, "server/discover").await;
     client.answered(1).await;
-    client.http.agreed(Era::Modern, "2026-07-28");
+    client.http.set_protocol(ProtocolEra::Modern, "2026-07-28");
     let mut call = request(2, "tools/call");
     call.name = Some("echo".to_owned());
     call.headers = vec![("Region".to_owned(), "Köln".to_owned())];
@@ -167,7 +167,7 @@ async fn a_modern_request_stands_alone_and_is_cancelled_by_leaving() {
         .send(notification("notifications/cancelled"))
         .await
         .unwrap();
-    client.http.forget(2);
+    client.http.drop_request(2);
     assert_eq!(
         tokio::time::timeout(HANG, server.left.recv())
             .await
@@ -192,7 +192,7 @@ async fn a_modern_request_stands_alone_and_is_cancelled_by_leaving() {
 
 #[tokio::test]
 async fn the_oldest_form_answers_on_its_stream() {
-    let server = Server::start(|request| match request.line.as_str() {
+    let server = ScriptedHttpServer::start(|request| match request.line.as_str() {
         "GET /mcp" => then_hang(events(&format!(
             "event: endpoint\ndata: /post?s=1\n\ndata: {}\n\n",
             answer(3)
@@ -202,7 +202,7 @@ async fn the_oldest_form_answers_on_its_stream() {
         _ => reply("404 Not Found", "", ""),
     })
     .await;
-    let mut client = Client::oldest(&server.url())
+    let mut client = TestHttpClient::oldest(&server.url())
         .await
         .unwrap_or_else(|error| panic!("{error}"));
     client.answered(3).await;
@@ -212,27 +212,27 @@ async fn the_oldest_form_answers_on_its_stream() {
         .await
         .unwrap();
     client.ask(2, "ping").await;
-    let Got::Failed(2, TransportError::Refused { body, .. }) = client.next().await else {
+    let InboxEvent::Failed(2, TransportError::Refused { body, .. }) = client.next().await else {
         panic!("not refused");
     };
     assert_eq!(body.as_deref(), Some("no"));
     client.http.close().await;
     assert_eq!(
         client.next().await,
-        Got::Closed("connection closed".to_owned())
+        InboxEvent::Closed("connection closed".to_owned())
     );
     assert_eq!(server.requests().len(), 4);
 }
 
 #[tokio::test]
 async fn the_end_of_the_oldest_stream_is_the_end() {
-    let server = Server::start(|_| events("event: endpoint\ndata: /post\n\n")).await;
-    let mut client = Client::oldest(&server.url())
+    let server = ScriptedHttpServer::start(|_| events("event: endpoint\ndata: /post\n\n")).await;
+    let mut client = TestHttpClient::oldest(&server.url())
         .await
         .unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(
         client.next().await,
-        Got::Closed("connection closed".to_owned())
+        InboxEvent::Closed("connection closed".to_owned())
     );
     client.nothing_more().await;
 }

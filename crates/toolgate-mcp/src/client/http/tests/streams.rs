@@ -1,4 +1,4 @@
-//! Streams that break off.
+//! Streams that break off, and how they are resumed.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,14 +8,14 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use super::server::*;
-use crate::Era;
-use crate::client::transport::{Lost, Transport, TransportError};
+use crate::ProtocolEra;
+use crate::client::transport::{Transport, TransportError, UnreadableAnswer};
 
-fn interrupted(id: u64, reason: &str) -> Got {
-    Got::Failed(id, TransportError::Interrupted(reason.into()))
+fn interrupted(id: u64, reason: &str) -> InboxEvent {
+    InboxEvent::Failed(id, TransportError::Interrupted(reason.into()))
 }
 
-fn session(request: &Request) -> Option<Vec<Step>> {
+fn session(request: &ReceivedRequest) -> Option<Vec<ResponseStep>> {
     let headers = "Content-Type: application/json\r\nMcp-Session-Id: s-1\r\n";
     request
         .says("initialize")
@@ -23,8 +23,8 @@ fn session(request: &Request) -> Option<Vec<Step>> {
 }
 
 #[tokio::test]
-async fn a_stream_is_taken_up_again_when_the_server_wants_it_and_behind_its_last_event() {
-    let server = Server::start(|request| {
+async fn a_stream_resumes_after_its_last_event() {
+    let server = ScriptedHttpServer::start(|request| {
         session(request).unwrap_or_else(|| match request.header("last-event-id") {
             None => ended_events("id: e-1\nretry: 500\ndata:\n\n"),
             Some("e-1") => events("id: e-2\ndata: \n\ndata: half"),
@@ -32,7 +32,7 @@ async fn a_stream_is_taken_up_again_when_the_server_wants_it_and_behind_its_last
         })
     })
     .await;
-    let mut client = Client::new(&server.url());
+    let mut client = TestHttpClient::new(&server.url());
     client.begin().await;
     let since = Instant::now();
     client.ask(2, "tools/call").await;
@@ -48,7 +48,7 @@ async fn a_stream_is_taken_up_again_when_the_server_wants_it_and_behind_its_last
 }
 
 #[tokio::test]
-async fn a_stream_without_a_place_to_come_back_to_fails_its_request_at_once() {
+async fn an_unresumable_stream_fails_its_request_at_once() {
     for (modern, text, reason) in [
         (
             false,
@@ -61,10 +61,10 @@ async fn a_stream_without_a_place_to_come_back_to_fails_its_request_at_once() {
             "the stream broke off before the answer",
         ),
     ] {
-        let server = Server::start(move |_| events(text)).await;
-        let mut client = Client::new(&server.url());
+        let server = ScriptedHttpServer::start(move |_| events(text)).await;
+        let mut client = TestHttpClient::new(&server.url());
         if modern {
-            client.http.agreed(Era::Modern, "2026-07-28");
+            client.http.set_protocol(ProtocolEra::Modern, "2026-07-28");
         }
         client.ask(2, "tools/call").await;
         assert_eq!(client.next().await, interrupted(2, reason));
@@ -73,40 +73,40 @@ async fn a_stream_without_a_place_to_come_back_to_fails_its_request_at_once() {
 }
 
 #[tokio::test]
-async fn coming_back_has_an_end() {
-    let cases: [(&str, Script, &str, usize); 4] = [
+async fn resuming_is_bounded() {
+    let cases: [(&str, ResponseScript, &str, usize); 4] = [
         (
             "silent",
             || ended_events(""),
-            "the stream ended before the answer, and can not be taken up again (tried 5 times)",
+            "the stream ended before the answer, and can't be resumed (tried 5 times)",
             6,
         ),
         (
             "busy",
             || reply("503 Busy", "", ""),
-            "the stream ended before the answer, and can not be taken up again (tried 5 times)",
+            "the stream ended before the answer, and can't be resumed (tried 5 times)",
             6,
         ),
         (
             "unwilling",
             || reply("405 No", "", ""),
-            "the stream ended before the answer, and can not be taken up again (HTTP 405)",
+            "the stream ended before the answer, and can't be resumed (HTTP 405)",
             2,
         ),
         (
             "other",
             || json("{}"),
-            "the stream ended before the answer, and can not be taken up again (the server answered with no stream)",
+            "the stream ended before the answer, and can't be resumed (the server answered with no stream)",
             2,
         ),
     ];
     for (name, again, reason, asked) in cases {
-        let server = Server::start(move |request| match request.line.as_str() {
+        let server = ScriptedHttpServer::start(move |request| match request.line.as_str() {
             "POST /mcp" => ended_events("id: e-1\nretry: 1\ndata:\n\n"),
             _ => again(),
         })
         .await;
-        let mut client = Client::new(&server.url());
+        let mut client = TestHttpClient::new(&server.url());
         client.ask(2, "tools/call").await;
         assert_eq!(client.next().await, interrupted(2, reason), "{name}");
         assert_eq!(server.requests().len(), asked, "{name}");
@@ -116,11 +116,11 @@ async fn coming_back_has_an_end() {
 #[tokio::test]
 async fn a_server_that_dies_in_mid_stream_fails_its_request_and_ends_the_connection() {
     let notice = "id: e-1\ndata: {\"jsonrpc\":\"2.0\",\"method\":\"n\"}\n\n";
-    let server = Server::start(move |_| then_hang(events(notice))).await;
+    let server = ScriptedHttpServer::start(move |_| then_hang(events(notice))).await;
     let url = server.url();
-    let mut client = Client::new(&url);
+    let mut client = TestHttpClient::new(&url);
     client.ask(2, "tools/call").await;
-    assert!(matches!(client.next().await, Got::Message(_)));
+    assert!(matches!(client.next().await, InboxEvent::Message(_)));
     let since = Instant::now();
     server.stop().await;
     assert_eq!(
@@ -128,26 +128,27 @@ async fn a_server_that_dies_in_mid_stream_fails_its_request_and_ends_the_connect
         interrupted(2, "the stream broke off before the answer")
     );
     assert!(since.elapsed() < Duration::from_secs(10));
-    let Got::Closed(status) = client.next().await else {
+    let InboxEvent::Closed(status) = client.next().await else {
         panic!("not closed");
     };
     assert!(
-        status.starts_with(&format!("the server can not be reached [cause: {url}: ")),
+        status.starts_with(&format!("can't connect to the server [cause: {url}: ")),
         "{status}"
     );
     client.nothing_more().await;
 }
 
 #[tokio::test]
-async fn an_unreadable_event_does_not_end_the_stream_and_stands_for_a_missing_answer() {
+async fn an_unreadable_event_stands_in_for_a_missing_response() {
     for (text, expected) in [
         (format!("data: junk\n\ndata: {}\n\n", answer(2)), None),
         ("id: e-1\ndata: junk\n\n".to_owned(), Some(2)),
     ] {
-        let server = Server::start(move |_| ended_events(&text)).await;
-        let mut client = Client::new(&server.url());
+        let server = ScriptedHttpServer::start(move |_| ended_events(&text)).await;
+        let mut client = TestHttpClient::new(&server.url());
         client.ask(2, "tools/call").await;
-        let lost = |got, id| matches!(got, Got::Lost(of, Lost::Broken(_)) if of == id);
+        let lost =
+            |got, id| matches!(got, InboxEvent::Lost(of, UnreadableAnswer::Broken(_)) if of == id);
         assert!(lost(client.next().await, None));
         match expected {
             None => client.answered(2).await,
@@ -159,7 +160,7 @@ async fn an_unreadable_event_does_not_end_the_stream_and_stands_for_a_missing_an
 
 #[tokio::test]
 async fn the_servers_own_stream_comes_back_and_ends_with_the_session() {
-    let server = Server::start(|request| {
+    let server = ScriptedHttpServer::start(|request| {
         session(request).unwrap_or_else(|| {
             match (request.line.as_str(), request.header("last-event-id")) {
                 ("GET /mcp", None) => ended_events(
@@ -171,16 +172,16 @@ async fn the_servers_own_stream_comes_back_and_ends_with_the_session() {
         })
     })
     .await;
-    let mut client = Client::new(&server.url());
+    let mut client = TestHttpClient::new(&server.url());
     client.begin().await;
     client
         .send(notification("notifications/initialized"))
         .await
         .unwrap();
-    assert!(matches!(client.next().await, Got::Message(_)));
+    assert!(matches!(client.next().await, InboxEvent::Message(_)));
     assert_eq!(
         client.next().await,
-        Got::Closed("session expired".to_owned())
+        InboxEvent::Closed("session expired".to_owned())
     );
     client.nothing_more().await;
 }
@@ -188,7 +189,7 @@ async fn the_servers_own_stream_comes_back_and_ends_with_the_session() {
 #[tokio::test]
 async fn a_server_without_a_stream_of_its_own_is_not_asked_again() {
     for status in ["404 Not Found", "405 Method Not Allowed"] {
-        let server = Server::start(move |request| {
+        let server = ScriptedHttpServer::start(move |request| {
             session(request).unwrap_or_else(|| match request.line.as_str() {
                 "GET /mcp" => reply(status, "", ""),
                 _ if request.says("tools/call") => json(&answer(2)),
@@ -196,7 +197,7 @@ async fn a_server_without_a_stream_of_its_own_is_not_asked_again() {
             })
         })
         .await;
-        let mut client = Client::new(&server.url());
+        let mut client = TestHttpClient::new(&server.url());
         client.begin().await;
         client
             .send(notification("notifications/initialized"))
@@ -211,9 +212,11 @@ async fn a_server_without_a_stream_of_its_own_is_not_asked_again() {
     }
 }
 
-/// A session whose own stream is answered like this; the call is answered at once.
-async fn streaming(stream: impl Fn() -> Vec<Step> + Send + Sync + 'static) -> (Server, Client) {
-    let server = Server::start(move |request| {
+/// A session whose own stream answers with these steps; calls are answered at once.
+async fn streaming(
+    stream: impl Fn() -> Vec<ResponseStep> + Send + Sync + 'static,
+) -> (ScriptedHttpServer, TestHttpClient) {
+    let server = ScriptedHttpServer::start(move |request| {
         session(request).unwrap_or_else(|| match request.line.as_str() {
             "GET /mcp" => stream(),
             _ if request.says("tools/call") => json(&answer(2)),
@@ -221,7 +224,7 @@ async fn streaming(stream: impl Fn() -> Vec<Step> + Send + Sync + 'static) -> (S
         })
     })
     .await;
-    let mut client = Client::new(&server.url());
+    let mut client = TestHttpClient::new(&server.url());
     client.begin().await;
     let ready = notification("notifications/initialized");
     client.send(ready).await.unwrap();
@@ -229,12 +232,12 @@ async fn streaming(stream: impl Fn() -> Vec<Step> + Send + Sync + 'static) -> (S
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_goes_out_when_the_servers_own_stream_stands() {
+async fn calls_wait_for_the_servers_own_stream() {
     let _still = clock_stands_still();
     let stands = Arc::new(Notify::new());
     let until = Arc::clone(&stands);
     let stream = move || {
-        let mut steps = vec![Step::Wait(Arc::clone(&until))];
+        let mut steps = vec![ResponseStep::Wait(Arc::clone(&until))];
         steps.extend(then_hang(events(": here\n\n")));
         steps
     };
@@ -255,14 +258,14 @@ async fn a_call_goes_out_when_the_servers_own_stream_stands() {
 }
 
 #[tokio::test]
-async fn a_server_that_never_answers_for_its_own_stream_is_called_all_the_same() {
-    let (_server, mut client) = streaming(|| vec![Step::Hang]).await;
+async fn a_silent_stream_does_not_block_calls() {
+    let (_server, mut client) = streaming(|| vec![ResponseStep::Hang]).await;
     client.ask(2, "tools/call").await;
     client.answered(2).await;
 }
 
 #[tokio::test]
-async fn whoever_has_no_stream_of_its_own_says_so_and_nobody_waits() {
+async fn calls_do_not_wait_without_a_stream() {
     for status in ["404 Not Found", "405 Method Not Allowed", "503 Busy"] {
         let (_server, client) = streaming(move || reply(status, "", "")).await;
         let opened = tokio::time::timeout(HANG, client.http.wire.gate.opened());

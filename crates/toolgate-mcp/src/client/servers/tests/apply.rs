@@ -1,19 +1,19 @@
-//! What the configuration says, what is waited for, and the end.
+//! Applying a configuration, waiting for servers, and stopping them.
 
 use toolgate_core::{
-    CallContext, Handler, Pattern, ToolCall, ToolExecutor, ToolFuture, ValidArguments,
+    CallContext, Handler, ToolCall, ToolExecutor, ToolFuture, ToolPattern, ValidArguments,
 };
 
 use super::*;
 
-const UP: Act = Act::Connect(NOW);
+const UP: ScriptedStart = ScriptedStart::Connect(NOW);
 
 #[tokio::test(start_paused = true)]
 async fn a_new_configuration_touches_only_what_is_different() {
-    let ups: Vec<(&str, &[Act])> = ["a", "b", "c", "d"]
-        .map(|name| (name, &[UP] as &[Act]))
+    let ups: Vec<(&str, &[ScriptedStart])> = ["a", "b", "c", "d"]
+        .map(|name| (name, &[UP] as &[ScriptedStart]))
         .into();
-    let house = House::new(&ups);
+    let house = SupervisionTest::new(&ups);
     let mut off = server("d");
     off.disabled = true;
     house.apply([server("a"), server("b"), server("c"), off]);
@@ -44,8 +44,8 @@ async fn a_new_configuration_touches_only_what_is_different() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_is_taken_out_and_put_back_waits_for_its_own_end() {
-    let house = House::started(&[("a", &[UP])]);
+async fn a_readded_server_waits_for_its_old_task() {
+    let house = SupervisionTest::started(&[("a", &[UP])]);
     house.servers.settled().await;
     house.apply([]);
     house.apply([server("a"), server("a")]);
@@ -59,26 +59,26 @@ async fn a_server_that_is_taken_out_and_put_back_waits_for_its_own_end() {
 
 #[tokio::test(start_paused = true)]
 async fn a_name_is_settled_as_soon_as_it_is_decided() {
-    let scripts: &[(&str, &[Act])] = &[
-        ("first", &[Act::Connect(seconds(5))]),
+    let scripts: &[(&str, &[ScriptedStart])] = &[
+        ("first", &[ScriptedStart::Connect(seconds(5))]),
         ("second", &[UP]),
-        ("third", &[Act::Connect(seconds(8))]),
-        ("taking", &[Act::Connect(seconds(2))]),
+        ("third", &[ScriptedStart::Connect(seconds(8))]),
+        ("taking", &[ScriptedStart::Connect(seconds(2))]),
     ];
     for (name, at) in [
         ("first__anything", 5.0),
         ("second__second_tool", 0.0),
-        // Whoever has it is not held up by others that could have it too.
+        // A known name doesn't wait for other servers that could have it.
         ("second_tool", 0.0),
-        // Only one that overrides could take it.
+        // Only an overriding server could take the name.
         ("datetime", 2.0),
-        // As soon as it is there.
+        // The name is settled as soon as the tool appears.
         ("first_tool", 5.0),
         ("third_tool", 8.0),
         ("nothing", 8.0),
         ("nobody__nothing", 8.0),
     ] {
-        let house = House::new(scripts);
+        let house = SupervisionTest::new(scripts);
         let mut taking = server("taking");
         taking.overrides = true;
         house.apply([server("first"), server("second"), server("third"), taking]);
@@ -88,31 +88,34 @@ async fn a_name_is_settled_as_soon_as_it_is_decided() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_name_is_out_of_reach_once_no_starting_server_may_offer_it() {
-    let scripts: &[(&str, &[Act])] = &[
-        ("slow", &[Act::Connect(seconds(5))]),
-        ("narrow", &[Act::Hang]),
-        ("barred", &[Act::Hang]),
+async fn names_no_server_may_offer_are_unreachable() {
+    let scripts: &[(&str, &[ScriptedStart])] = &[
+        ("slow", &[ScriptedStart::Connect(seconds(5))]),
+        ("narrow", &[ScriptedStart::Hang]),
+        ("barred", &[ScriptedStart::Hang]),
     ];
     for (name, at) in [
         ("nothing", 5.0),
         ("barred__nothing", 5.0),
         ("narrow_tool", 9.0),
         ("other", 9.0),
-        // It is there.
+        // The tool exists.
         ("slow_tool", 9.0),
     ] {
-        let house = House::new(scripts);
+        let house = SupervisionTest::new(scripts);
         let mut narrow = server("narrow");
-        narrow.allowed_tools = vec![Pattern::new("narrow_*")];
+        narrow.allowed_tools = vec![ToolPattern::new("narrow_*")];
         let mut barred = server("barred");
-        barred.excluded_tools = vec![Pattern::new("no*")];
+        barred.excluded_tools = vec![ToolPattern::new("no*")];
         house.apply([server("slow"), narrow, barred]);
-        let out_of_reach = house.servers.out_of_reach(name);
+        let out_of_reach = house.servers.wait_unreachable(name);
         let _is_over = tokio::time::timeout(seconds(9), out_of_reach).await;
         assert_eq!(house.now(), at, "{name}");
     }
-    let house = House::started(&[("a", &[Act::Connect(seconds(1))]), ("b", &[Act::Hang])]);
+    let house = SupervisionTest::started(&[
+        ("a", &[ScriptedStart::Connect(seconds(1))]),
+        ("b", &[ScriptedStart::Hang]),
+    ]);
     assert_eq!(house.servers.expected(), ["a", "b"]);
     house.at(2.0).await;
     assert_eq!(house.servers.expected(), ["b"]);
@@ -120,7 +123,7 @@ async fn a_name_is_out_of_reach_once_no_starting_server_may_offer_it() {
 
 #[tokio::test(start_paused = true)]
 async fn without_servers_everything_is_settled() {
-    let house = House::new(&[]);
+    let house = SupervisionTest::new(&[]);
     house.servers.settled().await;
     house.servers.settled_for("nothing").await;
     house.servers.stop().await;
@@ -128,7 +131,7 @@ async fn without_servers_everything_is_settled() {
 
 #[tokio::test(start_paused = true)]
 async fn changes_of_status_are_told() {
-    let house = House::started(&[("a", &[Act::Connect(seconds(1))])]);
+    let house = SupervisionTest::started(&[("a", &[ScriptedStart::Connect(seconds(1))])]);
     let mut changed = house.servers.changed();
     let mut states = vec![house.state("a")];
     while states.last() != Some(&ServerState::Connected) {
@@ -140,8 +143,10 @@ async fn changes_of_status_are_told() {
 
 #[tokio::test(start_paused = true)]
 async fn all_are_stopped_side_by_side_and_can_be_started_again() {
-    let ups: Vec<(&str, &[Act])> = ["a", "b", "c"].map(|name| (name, &[UP] as &[Act])).into();
-    let house = House::started(&ups);
+    let ups: Vec<(&str, &[ScriptedStart])> = ["a", "b", "c"]
+        .map(|name| (name, &[UP] as &[ScriptedStart]))
+        .into();
+    let house = SupervisionTest::started(&ups);
     house.servers.settled().await;
     house.servers.stop().await;
     assert_eq!(house.now(), 0.1);
@@ -161,7 +166,7 @@ async fn all_are_stopped_side_by_side_and_can_be_started_again() {
 
 #[tokio::test(start_paused = true)]
 async fn a_server_that_does_not_end_is_not_waited_for_beyond_ten_seconds() {
-    let house = House::started(&[("a", &[UP]), ("b", &[UP])]);
+    let house = SupervisionTest::started(&[("a", &[UP]), ("b", &[UP])]);
     house.servers.settled().await;
     *house.stage.peer("a").close_takes.lock() = seconds(1000);
     house.servers.stop().await;
@@ -171,7 +176,8 @@ async fn a_server_that_does_not_end_is_not_waited_for_beyond_ten_seconds() {
 
 #[tokio::test(start_paused = true)]
 async fn a_status_is_plain_json() {
-    let house = House::started(&[("a", &[Act::Connect(Duration::from_millis(1500))])]);
+    let house =
+        SupervisionTest::started(&[("a", &[ScriptedStart::Connect(Duration::from_millis(1500))])]);
     house.servers.settled().await;
     let expected = json!({
         "name": "a", "transport": "stdio", "state": "connected", "era": "legacy", "protocol": null, "tools": 1,
@@ -184,7 +190,7 @@ async fn a_status_is_plain_json() {
 
 #[tokio::test(start_paused = true)]
 async fn when_the_last_handle_is_gone_everything_ends() {
-    let house = House::started(&[("a", &[UP]), ("b", &[Act::Fail(NOW, "")])]);
+    let house = SupervisionTest::started(&[("a", &[UP]), ("b", &[ScriptedStart::Fail(NOW, "")])]);
     house.servers.settled().await;
     let (stage, manager) = (Arc::clone(&house.stage), Arc::clone(&house.manager));
     let starts = house.starts("b").len();
@@ -213,10 +219,13 @@ async fn im6_server_health_says_how_every_server_is() {
         redactor: Redactor::new(["exit status 3".to_owned()]),
         ..ServersOptions::default()
     };
-    let house = House::with(&[("good", &[UP]), ("bad", &[Act::Fail(NOW, "")])], options);
+    let house = SupervisionTest::with(
+        &[("good", &[UP]), ("bad", &[ScriptedStart::Fail(NOW, "")])],
+        options,
+    );
     house.apply([server("good"), server("bad")]);
     house.servers.settled().await;
-    house.manager.add(HealthTool::new(&house.servers));
+    house.manager.add(ServerHealthTool::new(&house.servers));
     let executor = ToolExecutor::new(Arc::clone(&house.manager));
     let outcome = executor
         .execute(ToolCall::new("server_health", json!({})))
@@ -230,23 +239,23 @@ async fn im6_server_health_says_how_every_server_is() {
     assert_eq!(outcome.to_envelope()["result"], expected);
 }
 
-struct HealthTool {
+struct ServerHealthTool {
     definition: ToolDefinition,
     health: ServerHealth,
 }
 
-impl HealthTool {
+impl ServerHealthTool {
     fn new(servers: &Servers) -> Self {
         let schema = json!({ "type": "object" });
         let builder = ToolDefinition::builder("server_health", "How the servers are", schema);
         Self {
-            definition: builder.source(Source::Internal).build().unwrap(),
+            definition: builder.source(ToolSource::Internal).build().unwrap(),
             health: servers.inner.shared.options.health.clone(),
         }
     }
 }
 
-impl Tool for HealthTool {
+impl Tool for ServerHealthTool {
     fn definition(&self) -> &ToolDefinition {
         &self.definition
     }

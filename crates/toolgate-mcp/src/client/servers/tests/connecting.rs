@@ -1,12 +1,12 @@
-//! From the first attempt to the slow retries.
+//! Connecting: from the first attempt to the slow retries.
 
 use super::*;
 
-const FAIL: Act = Act::Fail(NOW, "boom\nKeyError: 'MQTT'");
+const FAIL: ScriptedStart = ScriptedStart::Fail(NOW, "boom\nKeyError: 'MQTT'");
 
 #[tokio::test(start_paused = true)]
 async fn mc3_a_server_that_works_is_connected_at_once() {
-    let house = House::started(&[("a", &[Act::Connect(NOW)])]);
+    let house = SupervisionTest::started(&[("a", &[ScriptedStart::Connect(NOW)])]);
     house.servers.settled().await;
     assert_eq!((house.now(), house.starts("a")), (0.0, vec![0.0]));
     let status = house.status("a");
@@ -24,7 +24,7 @@ async fn mc3_a_server_that_works_is_connected_at_once() {
 
 #[tokio::test(start_paused = true)]
 async fn mc3_attempts_come_after_0_2_and_4_seconds_and_each_is_logged() {
-    let house = House::started(&[("a", &[FAIL, FAIL, Act::Connect(NOW)])]);
+    let house = SupervisionTest::started(&[("a", &[FAIL, FAIL, ScriptedStart::Connect(NOW)])]);
     house.servers.settled().await;
     assert_eq!(house.starts("a"), [0.0, 2.0, 6.0]);
     assert_eq!(house.state("a"), ServerState::Connected);
@@ -42,7 +42,7 @@ async fn mc3_attempts_come_after_0_2_and_4_seconds_and_each_is_logged() {
 
 #[tokio::test(start_paused = true)]
 async fn mc3_the_second_attempt_says_so() {
-    let house = House::started(&[("a", &[FAIL, Act::Connect(NOW)])]);
+    let house = SupervisionTest::started(&[("a", &[FAIL, ScriptedStart::Connect(NOW)])]);
     house.servers.settled().await;
     assert_eq!(house.now(), 2.0);
     assert_eq!(
@@ -59,7 +59,7 @@ async fn mc4_after_the_last_attempt_the_block_is_one_record() {
         file: Some("toolgate.json".into()),
         ..ServersOptions::default()
     };
-    let house = House::with(&[("zwave", &[FAIL])], options);
+    let house = SupervisionTest::with(&[("zwave", &[FAIL])], options);
     house.apply([server("zwave")]);
     house.servers.settled().await;
     assert_eq!(
@@ -77,7 +77,7 @@ ERROR mcp{server=zwave}: MCP connection failed after 3 attempts: it stopped duri
 ";
     let log = house.log.text();
     assert!(log.contains(expected), "{log}");
-    // Slow retries go on, without another word at INFO.
+    // Slow retries continue and log nothing more at INFO.
     house.at(1000.0).await;
     let log = house.log.text();
     assert_eq!(log.matches("ERROR").count(), 1, "{log}");
@@ -91,8 +91,8 @@ ERROR mcp{server=zwave}: MCP connection failed after 3 attempts: it stopped duri
 
 #[tokio::test(start_paused = true)]
 async fn mc4_json_logs_carry_the_block_in_one_record() {
-    let house = House::new(&[("zwave", &[FAIL])]);
-    let log = Log::default();
+    let house = SupervisionTest::new(&[("zwave", &[FAIL])]);
+    let log = SupervisionLog::default();
     let writer = log.clone();
     let json = tracing_subscriber::fmt().json().flatten_event(true);
     let json = json.with_writer(move || writer.clone()).finish();
@@ -116,11 +116,11 @@ async fn mc4_json_logs_carry_the_block_in_one_record() {
 
 #[tokio::test(start_paused = true)]
 async fn mc4_the_last_line_names_the_servers_that_are_up_or_starting() {
-    let up: &[Act] = &[Act::Connect(NOW)];
-    let house = House::started(&[
+    let up: &[ScriptedStart] = &[ScriptedStart::Connect(NOW)];
+    let house = SupervisionTest::started(&[
         ("b", up),
         ("bad", &[FAIL]),
-        ("slow", &[Act::Hang]),
+        ("slow", &[ScriptedStart::Hang]),
         ("bad2", &[FAIL]),
     ]);
     house.at(7.0).await;
@@ -134,7 +134,10 @@ async fn mc4_the_last_line_names_the_servers_that_are_up_or_starting() {
 
 #[tokio::test(start_paused = true)]
 async fn mc4_a_failed_server_is_retried_slowly_and_its_tools_appear_when_it_is_back() {
-    let house = House::started(&[("a", &[FAIL, FAIL, FAIL, FAIL, FAIL, Act::Connect(NOW)])]);
+    let house = SupervisionTest::started(&[(
+        "a",
+        &[FAIL, FAIL, FAIL, FAIL, FAIL, ScriptedStart::Connect(NOW)],
+    )]);
     house.servers.settled().await;
     let next = house.status("a").next_try;
     assert!(!house.has("a_tool"));
@@ -150,7 +153,7 @@ async fn mc4_a_failed_server_is_retried_slowly_and_its_tools_appear_when_it_is_b
         (6.3..=9.7).contains(&delays[2]) && (12.7..=19.3).contains(&delays[3]),
         "{starts:?}"
     );
-    // The first ones are impatient.
+    // Early attempts have a shorter timeout.
     let patience = house.stage.patience.lock().clone();
     assert_eq!(
         patience.iter().map(Duration::as_secs).collect::<Vec<_>>(),
@@ -166,7 +169,7 @@ async fn mc4_a_failed_server_is_retried_slowly_and_its_tools_appear_when_it_is_b
 
 #[tokio::test(start_paused = true)]
 async fn slow_retries_are_at_most_the_longest_delay_apart() {
-    let house = House::started(&[("a", &[FAIL])]);
+    let house = SupervisionTest::started(&[("a", &[FAIL])]);
     house.at(3600.0).await;
     let starts = house.starts("a");
     let gaps = starts.windows(2).map(|pair| pair[1] - pair[0]);
@@ -178,8 +181,8 @@ async fn slow_retries_are_at_most_the_longest_delay_apart() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_will_not_get_better_is_not_tried_thrice_and_then_rarely() {
-    let house = House::started(&[("a", &[Act::Hopeless])]);
+async fn permanent_failures_are_retried_rarely() {
+    let house = SupervisionTest::started(&[("a", &[ScriptedStart::Hopeless])]);
     house.servers.settled().await;
     assert_eq!((house.now(), house.starts("a").len()), (0.0, 1));
     assert!(
@@ -196,12 +199,15 @@ async fn what_will_not_get_better_is_not_tried_thrice_and_then_rarely() {
 
 #[tokio::test(start_paused = true)]
 async fn mc5_a_failing_and_a_mute_server_do_not_delay_or_remove_the_tools_of_others() {
-    let house = House::started(&[
+    let house = SupervisionTest::started(&[
         ("failing", &[FAIL]),
-        ("mute", &[Act::Hang]),
-        ("good", &[Act::Connect(Duration::from_millis(300))]),
-        ("panicking", &[Act::Panic]),
-        ("late", &[Act::Connect(seconds(5))]),
+        ("mute", &[ScriptedStart::Hang]),
+        (
+            "good",
+            &[ScriptedStart::Connect(Duration::from_millis(300))],
+        ),
+        ("panicking", &[ScriptedStart::Panic]),
+        ("late", &[ScriptedStart::Connect(seconds(5))]),
     ]);
     house.at(0.4).await;
     assert!(house.has("good_tool") && house.has("datetime"));
@@ -220,41 +226,41 @@ async fn mc5_a_failing_and_a_mute_server_do_not_delay_or_remove_the_tools_of_oth
 #[tokio::test(start_paused = true)]
 async fn mc5_a_hundred_mute_servers_delay_nobody() {
     let names: Vec<String> = (0..100).map(|n| format!("mute{n}")).collect();
-    let mut scripts: Vec<(&str, &[Act])> = names
+    let mut scripts: Vec<(&str, &[ScriptedStart])> = names
         .iter()
-        .map(|name| (name.as_str(), &[Act::Hang] as _))
+        .map(|name| (name.as_str(), &[ScriptedStart::Hang] as _))
         .collect();
-    let soon = [Act::Connect(Duration::from_millis(300))];
+    let soon = [ScriptedStart::Connect(Duration::from_millis(300))];
     scripts.push(("good", &soon));
-    let house = House::started(&scripts);
-    // Known neither by its server's name nor from before: any of the hundred could have it.
+    let house = SupervisionTest::started(&scripts);
+    // The name names no server and isn't remembered, so any of the hundred could have it.
     house.servers.settled_for("good_tool").await;
     assert!(house.has("good_tool"));
     assert_eq!(house.now(), 0.3);
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_attempt_that_forgets_its_patience_is_ended() {
-    let house = House::started(&[("a", &[Act::Connect(seconds(100_000))])]);
+async fn an_overdue_attempt_is_ended() {
+    let house = SupervisionTest::started(&[("a", &[ScriptedStart::Connect(seconds(100_000))])]);
     house.servers.settled().await;
     assert_eq!(house.now(), 3.0 * 20.0 + 6.0);
     assert!(house.status("a").error.unwrap().contains("'startTimeout'"));
 }
 
 fn runner(name: &str) -> ServerSettings {
-    let program = Program {
+    let program = ServerProgram {
         command: "npx".to_owned(),
         args: vec!["-y".to_owned(), name.to_owned()],
-        ..Program::default()
+        ..ServerProgram::default()
     };
-    ServerSettings::new(name, Connection::Stdio(program))
+    ServerSettings::new(name, ServerConnection::Stdio(program))
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_first_start_of_a_package_runner_has_five_minutes_and_nobody_waits_for_it() {
-    let house = House::new(&[
-        ("slow", &[Act::Connect(seconds(280))]),
-        ("quick", &[Act::Connect(seconds(1))]),
+async fn a_first_package_start_has_five_minutes() {
+    let house = SupervisionTest::new(&[
+        ("slow", &[ScriptedStart::Connect(seconds(280))]),
+        ("quick", &[ScriptedStart::Connect(seconds(1))]),
     ]);
     house.apply([runner("slow"), server("quick")]);
     house.at(1.1).await;
@@ -268,7 +274,7 @@ async fn the_first_start_of_a_package_runner_has_five_minutes_and_nobody_waits_f
 
 #[tokio::test(start_paused = true)]
 async fn a_start_timeout_in_the_file_wins_over_the_five_minutes() {
-    let house = House::new(&[("slow", &[Act::Hang])]);
+    let house = SupervisionTest::new(&[("slow", &[ScriptedStart::Hang])]);
     let mut settings = runner("slow");
     settings.start_timeout = Some(seconds(20));
     house.apply([settings]);
@@ -277,8 +283,14 @@ async fn a_start_timeout_in_the_file_wins_over_the_five_minutes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_package_runner_that_has_connected_has_the_usual_time_again() {
-    let house = House::new(&[("a", &[Act::Die(seconds(100)), Act::Connect(NOW)])]);
+async fn a_known_package_runner_has_the_usual_timeout() {
+    let house = SupervisionTest::new(&[(
+        "a",
+        &[
+            ScriptedStart::Die(seconds(100)),
+            ScriptedStart::Connect(NOW),
+        ],
+    )]);
     house.apply([runner("a")]);
     house.at(110.0).await;
     assert_eq!(house.state("a"), ServerState::Connected);
@@ -289,15 +301,20 @@ async fn a_package_runner_that_has_connected_has_the_usual_time_again() {
 async fn a_package_that_was_deleted_after_a_failure_has_five_minutes_again() {
     let cache = tempfile::tempdir().unwrap();
     let mut settings = runner("firecrawl-mcp");
-    let Connection::Stdio(program) = &mut settings.connection else {
+    let ServerConnection::Stdio(program) = &mut settings.connection else {
         unreachable!()
     };
     let folder = cache.path().display().to_string();
     program.env.insert("npm_config_cache".to_owned(), folder);
     let package = cache.path().join("_npx/12b05d58670d8359");
     std::fs::create_dir_all(&package).unwrap();
-    let script: &[Act] = &[Act::Die(seconds(100)), FAIL, FAIL, Act::Connect(NOW)];
-    let house = House::new(&[("firecrawl-mcp", script)]);
+    let script: &[ScriptedStart] = &[
+        ScriptedStart::Die(seconds(100)),
+        FAIL,
+        FAIL,
+        ScriptedStart::Connect(NOW),
+    ];
+    let house = SupervisionTest::new(&[("firecrawl-mcp", script)]);
     house.apply([settings]);
     house.at(101.0).await;
     std::fs::remove_dir_all(&package).unwrap();
@@ -308,7 +325,7 @@ async fn a_package_that_was_deleted_after_a_failure_has_five_minutes_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_package_is_installed_by_one_server_at_a_time_and_others_do_not_wait() {
+async fn package_installations_are_serialized() {
     let folder = tempfile::tempdir().unwrap();
     let options = ServersOptions {
         catalogue: Catalogue::new(folder.path().join("catalogue")),
@@ -318,23 +335,26 @@ async fn one_package_is_installed_by_one_server_at_a_time_and_others_do_not_wait
         name: name.to_owned(),
         ..runner("the-package")
     };
-    let scripts: &[(&str, &[Act])] = &[
-        // Its process takes a while to be gone, and a second attempt is its own turn again.
+    let scripts: &[(&str, &[ScriptedStart])] = &[
+        // Its process takes a while to end, and a second attempt needs the lock again.
         (
             "one",
-            &[Act::Fail(seconds(5), ""), Act::Connect(seconds(5))],
+            &[
+                ScriptedStart::Fail(seconds(5), ""),
+                ScriptedStart::Connect(seconds(5)),
+            ],
         ),
-        ("two", &[Act::Connect(seconds(5))]),
-        ("other", &[Act::Connect(seconds(5))]),
+        ("two", &[ScriptedStart::Connect(seconds(5))]),
+        ("other", &[ScriptedStart::Connect(seconds(5))]),
     ];
-    let house = House::with(scripts, options);
+    let house = SupervisionTest::with(scripts, options);
     *house.stage.clearing.lock() = seconds(1);
     house.apply([named("one"), named("two"), runner("other")]);
     house.servers.settled().await;
     assert_eq!(house.starts("other"), [1.0]);
     let (one, two) = (house.starts("one"), house.starts("two"));
     assert_eq!(one[0], 1.0);
-    // The lock is looked at now and then.
+    // The lock is polled.
     let freed = one[0] + 5.0 + 1.0;
     assert!((freed..freed + 0.5).contains(&two[0]), "{two:?}");
     assert!(one[1] >= two[0] + 5.0, "{one:?} {two:?}");
@@ -345,13 +365,13 @@ async fn one_package_is_installed_by_one_server_at_a_time_and_others_do_not_wait
 }
 
 #[tokio::test(start_paused = true)]
-async fn stopping_waits_for_a_download_that_is_taken_back_and_for_nothing_else_so_long() {
+async fn stopping_waits_longer_only_for_downloads() {
     for (settings, takes, expected) in [
         (runner("a"), 40, 41.0),
         (runner("a"), 400, 61.0),
         (server("a"), 40, 11.0),
     ] {
-        let house = House::new(&[("a", &[Act::Hang])]);
+        let house = SupervisionTest::new(&[("a", &[ScriptedStart::Hang])]);
         house.apply([settings]);
         house.at(1.0).await;
         *house.stage.clearing.lock() = seconds(takes);
@@ -361,13 +381,13 @@ async fn stopping_waits_for_a_download_that_is_taken_back_and_for_nothing_else_s
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_program_that_cannot_be_started_holds_up_nobody_who_does_not_name_it() {
+async fn an_unstartable_program_delays_only_its_own_lookups() {
     let options = || ServersOptions {
         on_demand: true,
         ..ServersOptions::default()
     };
     for (name, at) in [("nothing", 0.0), ("missing__tool", 6.0)] {
-        let house = House::with(&[("missing", &[Act::Missing])], options());
+        let house = SupervisionTest::with(&[("missing", &[ScriptedStart::Missing])], options());
         house.apply([server("missing")]);
         house.servers.start_unseen();
         house.servers.tools_known().await;
@@ -380,22 +400,23 @@ async fn a_program_that_cannot_be_started_holds_up_nobody_who_does_not_name_it()
 
 #[tokio::test(start_paused = true)]
 async fn a_program_that_cannot_be_started_is_told_at_the_first_attempt() {
-    let house = House::started(&[("a", &[Act::Missing])]);
+    let house = SupervisionTest::started(&[("a", &[ScriptedStart::Missing])]);
     house.at(0.1).await;
     assert_eq!(
         house
             .log
-            .count(" WARN MCP server cannot be started: command 'a' was not found"),
+            .count(" WARN MCP server can't be started: command 'a' was not found"),
         1
     );
     house.servers.settled().await;
     assert_eq!(house.starts("a"), [0.0, 2.0, 6.0]);
-    assert_eq!(house.log.count(" WARN MCP server cannot be started"), 1);
+    assert_eq!(house.log.count(" WARN MCP server can't be started"), 1);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_new_retry_policy_holds_from_the_next_attempt_on() {
-    let house = House::started(&[("a", &[FAIL, FAIL, FAIL, Act::Connect(NOW)])]);
+    let house =
+        SupervisionTest::started(&[("a", &[FAIL, FAIL, FAIL, ScriptedStart::Connect(NOW)])]);
     tokio::time::sleep(Duration::from_secs(1)).await;
     let retry = RetryPolicy {
         attempts: 5,
@@ -404,7 +425,8 @@ async fn a_new_retry_policy_holds_from_the_next_attempt_on() {
     };
     house.servers.set_retry(retry);
     house.servers.settled().await;
-    // The wait that had begun ends as it was planned; then 2 and 4 seconds, without giving up after the third attempt.
+    // The current wait is unchanged; then 2 and 4 seconds, without giving up after the third
+    // attempt.
     assert_eq!(house.starts("a"), [0.0, 2.0, 4.0, 8.0]);
     assert_eq!(house.state("a"), ServerState::Connected);
     assert!(!house.log.text().contains("ERROR"), "{}", house.log.text());

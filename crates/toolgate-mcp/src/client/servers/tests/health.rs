@@ -3,15 +3,15 @@
 use std::sync::atomic::AtomicUsize;
 
 use serde_json::Value;
-use toolgate_core::{Annotations, Limits, Pattern, Policy};
+use toolgate_core::{Annotations, Limits, Policy, ToolPattern};
 
 use super::super::super::health_check::HealthState;
 use super::*;
-use crate::HealthTool;
+use crate::HealthToolChoice;
 
-/// What a server's health tool answers, and how often it was asked. `Null`: the server has none.
+/// A health tool's answer, and how often it was called. `Null`: the server has none.
 #[derive(Default)]
-pub(super) struct Answers {
+pub(super) struct HealthAnswers {
     answer: Mutex<Value>,
     asked: AtomicUsize,
     /// The annotations `readOnlyHint` and `destructiveHint`.
@@ -19,7 +19,7 @@ pub(super) struct Answers {
     destructive: Mutex<Option<bool>>,
 }
 
-impl Answers {
+impl HealthAnswers {
     fn new(answer: Value) -> Arc<Self> {
         Arc::new(Self {
             answer: Mutex::new(answer),
@@ -37,7 +37,8 @@ impl Answers {
         self.asked.load(Ordering::SeqCst)
     }
 
-    /// `check_zwave_health`, unless the server has no health tool. `"hang"` never answers, `"fail"` is an error.
+    /// `check_zwave_health`, unless the server has no health tool. `"hang"` never answers,
+    /// `"fail"` is an error.
     pub(super) fn tool(self: &Arc<Self>, server: &str) -> Option<Arc<dyn Tool>> {
         if self.answer.lock().is_null() {
             return None;
@@ -48,7 +49,7 @@ impl Answers {
         let schema = json!({ "type": "object" });
         let definition = ToolDefinition::builder("check_zwave_health", "Checks", schema)
             .annotations(annotations)
-            .source(Source::Mcp(server.to_owned()));
+            .source(ToolSource::Mcp(server.to_owned()));
         let answers = Arc::clone(self);
         let run = move |_: Value, _| {
             let answers = Arc::clone(&answers);
@@ -62,34 +63,39 @@ impl Answers {
                 }
             }
         };
-        Some(Arc::new(FunctionTool::defined(definition, run).unwrap()))
+        Some(Arc::new(
+            FunctionTool::with_definition(definition, run).unwrap(),
+        ))
     }
 }
 
-const BROKER: &str = "The MQTT broker can not be reached: connection refused.";
+const BROKER: &str = "The MQTT broker can't be reached: connection refused.";
 
 fn down() -> Value {
     json!({ "healthy": false, "problem": BROKER, "message": "The Z-Wave system is not available" })
 }
 
-/// A server that runs `zwave-mcp-server`, whose health tool answers so.
-fn zwave(health: &Arc<Answers>) -> (House, ServerSettings) {
-    let house = House::new(&[("house", &[Act::Connect(NOW)]), ("other", &[Act::Hang])]);
+/// A `zwave-mcp-server` whose health tool gives these answers.
+fn zwave(health: &Arc<HealthAnswers>) -> (SupervisionTest, ServerSettings) {
+    let house = SupervisionTest::new(&[
+        ("house", &[ScriptedStart::Connect(NOW)]),
+        ("other", &[ScriptedStart::Hang]),
+    ]);
     let mut all = house.stage.health.lock();
     all.insert("house".to_owned(), Arc::clone(health));
     drop(all);
     let mut settings = server("house");
-    settings.connection = Connection::Stdio(Program {
+    settings.connection = ServerConnection::Stdio(ServerProgram {
         command: "/usr/bin/toolgate".to_owned(),
         args: vec!["zwave-mcp-server".to_owned()],
-        ..Program::default()
+        ..ServerProgram::default()
     });
     (house, settings)
 }
 
-impl House {
+impl SupervisionTest {
     fn watch_health(&self) {
-        let executor = ToolExecutor::builder(Arc::clone(&self.manager)).unobserved();
+        let executor = ToolExecutor::builder(Arc::clone(&self.manager)).without_observers();
         self.servers.watch_health(executor.build());
     }
 
@@ -99,13 +105,13 @@ impl House {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_can_not_do_its_work_says_why_and_its_recovery_is_noticed() {
-    let health = Answers::new(down());
+async fn degraded_servers_and_their_recovery_are_reported() {
+    let health = HealthAnswers::new(down());
     let (house, settings) = zwave(&health);
     house.apply([settings]);
     house.watch_health();
-    house.servers.checked().await;
-    // Bad news of the first seconds is asked for again before it is believed.
+    house.servers.wait_health_checked().await;
+    // Problems within the first seconds are checked again before they are reported.
     assert_eq!(house.now(), 3.0);
     assert_eq!(house.state("house"), ServerState::Connected);
     assert_eq!(house.degraded().as_deref(), Some(BROKER));
@@ -122,17 +128,17 @@ async fn a_server_that_can_not_do_its_work_says_why_and_its_recovery_is_noticed(
 
 #[tokio::test(start_paused = true)]
 async fn a_server_that_needs_a_moment_after_its_start_is_not_called_degraded() {
-    let health = Answers::new(down());
+    let health = HealthAnswers::new(down());
     let (house, settings) = zwave(&health);
     house.apply([settings]);
     house.watch_health();
     house.at(1.0).await;
     assert_eq!(house.status("house").health, None);
     health.set(json!({ "healthy": true }));
-    house.servers.checked().await;
+    house.servers.wait_health_checked().await;
     assert_eq!(house.degraded(), None);
     assert_eq!(house.log.count("can't do its work"), 0);
-    // Cheaply: some questions an hour, and nothing in the log.
+    // Checks stay cheap: a few per hour, and nothing in the log.
     let lines = house.log.text().lines().count();
     house.at(3600.0).await;
     assert!((100..=125).contains(&health.asked()), "{}", health.asked());
@@ -159,9 +165,9 @@ async fn a_health_tool_may_fail_hang_or_answer_in_text() {
         (json!("All is well."), None),
         (json!({ "devices": 3 }), None),
     ] {
-        let health = Answers::new(answer.clone());
+        let health = HealthAnswers::new(answer.clone());
         let (house, settings) = zwave(&health);
-        // A mute neighbour delays no question.
+        // A hanging neighbour delays no health check.
         house.apply([server("other"), settings]);
         house.watch_health();
         house.at(15.0).await;
@@ -171,26 +177,31 @@ async fn a_health_tool_may_fail_hang_or_answer_in_text() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn only_a_read_only_tool_is_asked_unless_a_person_named_it() {
-    let named = HealthTool::Named("check_zwave_health".to_owned());
+async fn only_read_only_or_configured_tools_are_called() {
+    let named = HealthToolChoice::Named("check_zwave_health".to_owned());
     for (command, read_only, setting, is_asked) in [
-        ("zwave-mcp-server", Some(true), HealthTool::Usual, true),
-        ("zwave-mcp-server", None, HealthTool::Usual, false),
-        ("zwave-mcp-server", Some(true), HealthTool::Off, false),
-        ("something-else", Some(true), HealthTool::Usual, false),
+        (
+            "zwave-mcp-server",
+            Some(true),
+            HealthToolChoice::Usual,
+            true,
+        ),
+        ("zwave-mcp-server", None, HealthToolChoice::Usual, false),
+        ("zwave-mcp-server", Some(true), HealthToolChoice::Off, false),
+        ("something-else", Some(true), HealthToolChoice::Usual, false),
         ("something-else", None, named, true),
     ] {
-        let health = Answers::new(json!({ "healthy": true }));
+        let health = HealthAnswers::new(json!({ "healthy": true }));
         *health.read_only.lock() = read_only;
         let (house, mut settings) = zwave(&health);
-        settings.connection = Connection::Stdio(Program {
+        settings.connection = ServerConnection::Stdio(ServerProgram {
             command: command.to_owned(),
-            ..Program::default()
+            ..ServerProgram::default()
         });
         settings.health = setting.clone();
         house.apply([settings]);
         house.watch_health();
-        house.servers.checked().await;
+        house.servers.wait_health_checked().await;
         assert_eq!(
             health.asked() > 0,
             is_asked,
@@ -202,14 +213,14 @@ async fn only_a_read_only_tool_is_asked_unless_a_person_named_it() {
 #[tokio::test(start_paused = true)]
 async fn a_named_health_tool_that_is_not_read_only_is_never_called() {
     for (read_only, destructive) in [(Some(false), None), (None, Some(true))] {
-        let health = Answers::new(json!({ "healthy": true }));
+        let health = HealthAnswers::new(json!({ "healthy": true }));
         *health.read_only.lock() = read_only;
         *health.destructive.lock() = destructive;
         let (house, mut settings) = zwave(&health);
-        settings.health = HealthTool::Named("check_zwave_health".to_owned());
+        settings.health = HealthToolChoice::Named("check_zwave_health".to_owned());
         house.apply([settings]);
         house.watch_health();
-        house.servers.checked().await;
+        house.servers.wait_health_checked().await;
         house.at(100.0).await;
         let report = house.status("house").health.unwrap();
         assert_eq!((report.state, health.asked()), (HealthState::Unknown, 0));
@@ -222,14 +233,14 @@ async fn a_named_health_tool_that_is_not_read_only_is_never_called() {
 
 #[tokio::test(start_paused = true)]
 async fn health_tools_are_asked_under_the_policy_that_holds_now() {
-    let health = Answers::new(json!({ "healthy": true }));
+    let health = HealthAnswers::new(json!({ "healthy": true }));
     let (house, settings) = zwave(&health);
     house.apply([settings]);
     house.watch_health();
-    house.servers.checked().await;
+    house.servers.wait_health_checked().await;
     assert_eq!(health.asked(), 1);
     let mut policy = Policy::default();
-    policy.deny = vec![Pattern::new("check_zwave_health")];
+    policy.deny = vec![ToolPattern::new("check_zwave_health")];
     house.servers.set_health_rules(Limits::default(), policy);
     house.at(100.0).await;
     let report = house.status("house").health.unwrap();
@@ -237,14 +248,14 @@ async fn health_tools_are_asked_under_the_policy_that_holds_now() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nobody_is_asked_before_somebody_wants_to_know_and_nobody_who_is_not_connected() {
-    let health = Answers::new(json!({ "healthy": true }));
+async fn only_connected_servers_are_checked_once_enabled() {
+    let health = HealthAnswers::new(json!({ "healthy": true }));
     let (house, settings) = zwave(&health);
     house.apply([settings]);
     house.at(100.0).await;
     assert_eq!(health.asked(), 0);
     house.watch_health();
-    house.servers.checked().await;
+    house.servers.wait_health_checked().await;
     assert_eq!(health.asked(), 1);
     house.stage.peer("house").die(exit("exit status 1"));
     let asked = health.asked();
@@ -258,13 +269,13 @@ async fn nobody_is_asked_before_somebody_wants_to_know_and_nobody_who_is_not_con
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_tool_that_is_not_there_or_not_allowed_is_not_called_degraded() {
-    let health = Answers::new(json!({ "healthy": true }));
+async fn a_missing_or_denied_health_tool_is_unknown() {
+    let health = HealthAnswers::new(json!({ "healthy": true }));
     let (house, mut settings) = zwave(&health);
-    settings.health = HealthTool::Named("check_health".to_owned());
+    settings.health = HealthToolChoice::Named("check_health".to_owned());
     house.apply([settings]);
     house.watch_health();
-    house.servers.checked().await;
+    house.servers.wait_health_checked().await;
     let report = house.status("house").health.unwrap();
     assert_eq!(report.state, HealthState::Unknown);
     let problem = "the server offers no tool 'check_health' here";
@@ -273,14 +284,14 @@ async fn a_tool_that_is_not_there_or_not_allowed_is_not_called_degraded() {
 
     let (house, settings) = zwave(&health);
     let mut policy = Policy::default();
-    policy.ask = vec![Pattern::new("check_zwave_health")];
+    policy.ask = vec![ToolPattern::new("check_zwave_health")];
     let executor = ToolExecutor::builder(Arc::clone(&house.manager))
         .limits(Limits::default())
         .policy(policy)
-        .unobserved();
+        .without_observers();
     house.apply([settings]);
     house.servers.watch_health(executor.build());
-    house.servers.checked().await;
+    house.servers.wait_health_checked().await;
     let report = house.status("house").health.unwrap();
     assert_eq!((report.state, health.asked()), (HealthState::Unknown, 0));
 }

@@ -6,18 +6,18 @@ use std::task::Poll;
 use super::remembering::call;
 use super::*;
 
-const UP: Act = Act::Connect(NOW);
-const FAIL: Act = Act::Fail(NOW, "no broker");
+const UP: ScriptedStart = ScriptedStart::Connect(NOW);
+const FAIL: ScriptedStart = ScriptedStart::Fail(NOW, "no broker");
 
 /// True if a call would wait now.
-async fn calls_wait(link: &Link) -> bool {
+async fn calls_wait(link: &ServerLink) -> bool {
     let mut call = std::pin::pin!(link.session("t"));
     poll_fn(|context| Poll::Ready(call.as_mut().poll(context).is_pending())).await
 }
 
 #[tokio::test(start_paused = true)]
 async fn mc6_a_server_that_dies_is_restarted_at_once_and_keeps_its_tools() {
-    let house = House::started(&[("a", &[UP, Act::Connect(seconds(3))])]);
+    let house = SupervisionTest::started(&[("a", &[UP, ScriptedStart::Connect(seconds(3))])]);
     house.at(100.0).await;
     house.stage.peer("a").die(exit("signal 9 (killed)"));
     house.at(101.0).await;
@@ -38,7 +38,7 @@ async fn mc6_a_server_that_dies_is_restarted_at_once_and_keeps_its_tools() {
 
 #[tokio::test(start_paused = true)]
 async fn mc6_a_server_that_stays_dead_keeps_its_tools_and_says_why_they_are_unavailable() {
-    let house = House::started(&[("a", &[UP, FAIL]), ("b", &[UP])]);
+    let house = SupervisionTest::started(&[("a", &[UP, FAIL]), ("b", &[UP])]);
     house.at(100.0).await;
     house.stage.peer("a").die(exit("exit status 3"));
     house.at(106.0).await;
@@ -64,7 +64,7 @@ async fn mc6_a_server_that_stays_dead_keeps_its_tools_and_says_why_they_are_unav
 
 #[tokio::test(start_paused = true)]
 async fn a_server_that_connects_and_dies_is_started_five_times_a_minute_at_most() {
-    let house = House::started(&[("a", &[Act::Die(NOW)]), ("b", &[UP])]);
+    let house = SupervisionTest::started(&[("a", &[ScriptedStart::Die(NOW)]), ("b", &[UP])]);
     house.at(59.0).await;
     let starts = house.starts("a");
     assert_eq!(starts.len(), 5, "{starts:?}");
@@ -78,7 +78,7 @@ async fn a_server_that_connects_and_dies_is_started_five_times_a_minute_at_most(
         "{error}"
     );
     assert!(status.next_try.unwrap() <= seconds(2));
-    // It never was well, so it is never fast again, and the block is not repeated.
+    // It never stayed up, so retries stay slow, and the report is not repeated.
     house.at(3600.0).await;
     let starts = house.starts("a");
     let crowded = starts
@@ -92,9 +92,9 @@ async fn a_server_that_connects_and_dies_is_started_five_times_a_minute_at_most(
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_minute_of_health_and_no_less_forgets_earlier_deaths() {
+async fn earlier_crashes_are_forgotten_after_a_minute() {
     for (life, fast) in [(59, false), (61, true)] {
-        let house = House::started(&[("a", &[Act::Die(seconds(life))])]);
+        let house = SupervisionTest::started(&[("a", &[ScriptedStart::Die(seconds(life))])]);
         house.at(2000.0).await;
         let starts = house.starts("a");
         let rests = starts
@@ -111,7 +111,7 @@ async fn a_minute_of_health_and_no_less_forgets_earlier_deaths() {
 
 #[tokio::test(start_paused = true)]
 async fn changes_of_the_tools_are_followed_once_a_second_and_applied_as_one() {
-    let house = House::started(&[("a", &[UP])]);
+    let house = SupervisionTest::started(&[("a", &[UP])]);
     house.at(10.0).await;
     let peer = house.stage.peer("a");
     let versions = house.manager.subscribe();
@@ -130,14 +130,14 @@ async fn changes_of_the_tools_are_followed_once_a_second_and_applied_as_one() {
 
 #[tokio::test(start_paused = true)]
 async fn a_list_that_does_not_come_leaves_the_old_tools() {
-    let house = House::started(&[("a", &[UP])]);
+    let house = SupervisionTest::started(&[("a", &[UP])]);
     house.at(10.0).await;
     let peer = house.stage.peer("a");
     *peer.tools.lock() = Err("no\nsense".to_owned());
     peer.changed.notify_one();
     house.at(12.0).await;
     assert!(house.has("a_tool"));
-    let warning = " WARN MCP server changed its tools, but does not list them; the old ones stay server=a reason=no\\nsense";
+    let warning = " WARN MCP server announced changed tools but didn't list them; keeping the old ones server=a reason=no\\nsense";
     assert_eq!(house.log.count(warning), 1, "{}", house.log.text());
     peer.set_tools(&[("new", "Is there")]);
     house.at(14.0).await;
@@ -146,13 +146,13 @@ async fn a_list_that_does_not_come_leaves_the_old_tools() {
 
 #[tokio::test(start_paused = true)]
 async fn a_list_that_did_not_come_is_asked_for_again() {
-    let house = House::started(&[("a", &[UP])]);
+    let house = SupervisionTest::started(&[("a", &[UP])]);
     house.at(10.0).await;
     let peer = house.stage.peer("a");
     *peer.tools.lock() = Err("busy".to_owned());
     peer.changed.notify_one();
     house.at(12.0).await;
-    // The server does not say again that they changed.
+    // The server doesn't announce the change again.
     *peer.tools.lock() = Ok(vec![("new".to_owned(), "Is there".to_owned())]);
     house.at(39.0).await;
     assert!(!house.has("new"));
@@ -161,41 +161,44 @@ async fn a_list_that_did_not_come_is_asked_for_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_tool_that_is_not_what_it_was_is_told_once_with_the_difference() {
-    let house = House::started(&[("a", &[UP])]);
+async fn a_changed_tool_is_logged_once() {
+    let house = SupervisionTest::started(&[("a", &[UP])]);
     house.at(10.0).await;
     let peer = house.stage.peer("a");
     peer.set_tools(&[("a_tool", "Does it, and \u{1b}sends your keys away")]);
     house.at(12.0).await;
-    let changed = " WARN an MCP tool is not what it was: see that you still trust it server=\"a\" tool=a_tool change=";
+    let changed = " WARN an MCP tool has changed: check that you still trust it server=\"a\" tool=a_tool change=";
     let log = house.log.text();
     assert_eq!(log.matches(changed).count(), 1, "{log}");
     assert!(
         log.contains("change=description: Does it → Does it, and \\u{1b}sends your keys away\n"),
         "{log}"
     );
-    // The same again is no news, nor is what was agreed to at first.
+    // An unchanged list isn't logged again, nor is the first one.
     peer.set_tools(&[
         ("a_tool", "Does it, and \u{1b}sends your keys away"),
         ("more", "New"),
     ]);
     house.at(14.0).await;
     assert_eq!(house.log.count(changed), 1);
-    let new = " WARN an MCP server has a new tool: see that you trust it server=\"a\" tool=more change=new; ";
+    let new = " WARN an MCP server has a new tool: check that you trust it server=\"a\" tool=more change=new; ";
     assert_eq!(house.log.count(new), 1, "{}", house.log.text());
     peer.die(exit("exit status 1"));
     house.at(16.0).await;
-    assert_eq!(house.log.count(" WARN an MCP tool is not"), 1);
+    assert_eq!(house.log.count(" WARN an MCP tool has changed"), 1);
 }
 
 #[tokio::test(start_paused = true)]
 async fn j5_a_panic_is_contained_and_the_server_is_started_again() {
-    let house = House::started(&[("a", &[Act::Panic, UP]), ("b", &[UP])]);
+    let house = SupervisionTest::started(&[("a", &[ScriptedStart::Panic, UP]), ("b", &[UP])]);
     house.servers.settled().await;
     let status = house.status("a");
     assert_eq!(
         (status.state, status.error.as_deref()),
-        (ServerState::Restarting, Some("an error inside Toolgate"))
+        (
+            ServerState::Restarting,
+            Some("an internal error in Toolgate")
+        )
     );
     assert!(house.has("b_tool"));
     house.at(2.1).await;
@@ -204,20 +207,25 @@ async fn j5_a_panic_is_contained_and_the_server_is_started_again() {
 
 #[tokio::test(start_paused = true)]
 async fn j5_a_server_that_panics_again_and_again_is_left_to_a_person() {
-    let panic = || Act::Panic;
+    let panic = || ScriptedStart::Panic;
     let acts = [panic(), panic(), panic(), panic(), panic(), UP];
-    let house = House::started(&[("a", &acts)]);
+    let house = SupervisionTest::started(&[("a", &acts)]);
     house.at(600.0).await;
     assert_eq!(house.starts("a"), [0.0, 2.0, 6.0, 14.0, 30.0]);
     assert_eq!(house.state("a"), ServerState::Failed);
-    assert_eq!(house.log.count("again and again; reconnect it"), 1);
+    assert_eq!(
+        house
+            .log
+            .count("because of an internal error in Toolgate; reconnect it"),
+        1
+    );
     assert!(house.servers.reconnect("a").await);
     assert!(house.has("a_tool"));
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_reconnect_does_not_wait_for_the_next_slow_retry() {
-    let house = House::started(&[("a", &[FAIL, FAIL, FAIL, UP])]);
+    let house = SupervisionTest::started(&[("a", &[FAIL, FAIL, FAIL, UP])]);
     house.at(7.0).await;
     assert!(house.servers.reconnect("a").await);
     assert_eq!((house.now(), house.status("a").attempts), (7.0, 1));
@@ -225,8 +233,8 @@ async fn a_reconnect_does_not_wait_for_the_next_slow_retry() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_reconnect_of_a_connected_server_ends_the_old_connection_and_says_if_the_new_one_fails() {
-    let house = House::started(&[("a", &[UP, UP, FAIL])]);
+async fn reconnecting_replaces_the_connection_and_reports_failure() {
+    let house = SupervisionTest::started(&[("a", &[UP, UP, FAIL])]);
     house.at(10.0).await;
     let first = house.stage.peer("a");
     assert!(house.servers.reconnect("a").await);
@@ -239,19 +247,24 @@ async fn a_reconnect_of_a_connected_server_ends_the_old_connection_and_says_if_t
 
 #[tokio::test(start_paused = true)]
 async fn mc6_a_call_never_gets_a_connection_that_is_over() {
-    let house = House::started(&[("a", &[UP])]);
+    let house = SupervisionTest::started(&[("a", &[UP])]);
     house.servers.settled().await;
     let (link, first) = (house.stage.link("a"), house.stage.peer("a"));
     first.die(exit("exit status 1"));
-    // Nobody else has had a turn yet.
+    // No other task has run yet.
     let next = link.session("a_tool").await.unwrap();
     assert!(!Arc::ptr_eq(&next, &first.session));
 }
 
 #[tokio::test(start_paused = true)]
 async fn ex8_a_tool_of_a_server_that_never_listed_any_is_unavailable_with_the_latest_reason() {
-    let missing = [Act::Missing, Act::Missing, Act::Missing, Act::Hopeless];
-    let house = House::started(&[("a", &missing)]);
+    let missing = [
+        ScriptedStart::Missing,
+        ScriptedStart::Missing,
+        ScriptedStart::Missing,
+        ScriptedStart::Hopeless,
+    ];
+    let house = SupervisionTest::started(&[("a", &missing)]);
     house.servers.settled().await;
     let text = "The a__tool service is currently unavailable: its server 'a' is not running: ";
     let answer = call(&house, "a__tool").await;

@@ -1,15 +1,15 @@
-//! Tools that aren't what was agreed to, from a list to a call.
+//! Pinned tools under supervision, from a listing to a call.
 
 use toolgate_core::ToolExecutor;
 
 use super::remembering::{call, known, memory, names, on_demand, options};
 use super::*;
 
-const UP: Act = Act::Connect(NOW);
+const UP: ScriptedStart = ScriptedStart::Connect(NOW);
 
-/// A server that had only `a_tool`, and has `wipe` besides.
-async fn with_new_wipe(options: ServersOptions) -> House {
-    let house = House::with(&[("a", &[UP]), ("b", &[UP])], options);
+/// A server that listed only `a_tool` before, and now lists `wipe` too.
+async fn with_new_wipe(options: ServersOptions) -> SupervisionTest {
+    let house = SupervisionTest::with(&[("a", &[UP]), ("b", &[UP])], options);
     house.apply([known("a"), known("b")]);
     house.servers.settled().await;
     house.at(5.0).await;
@@ -19,7 +19,7 @@ async fn with_new_wipe(options: ServersOptions) -> House {
     house
 }
 
-fn offered(house: &House) -> Vec<String> {
+fn offered(house: &SupervisionTest) -> Vec<String> {
     let executor = ToolExecutor::new(Arc::clone(&house.manager));
     let tools = house.manager.tools();
     let tools = tools.iter().map(|tool| tool.definition());
@@ -27,7 +27,7 @@ fn offered(house: &House) -> Vec<String> {
     offered.map(|tool| tool.name().to_owned()).collect()
 }
 
-fn hash(house: &House) -> String {
+fn hash(house: &SupervisionTest) -> String {
     house.status("a").changes.unwrap().hash
 }
 
@@ -78,7 +78,7 @@ async fn nobody_else_answers_under_the_name_of_a_withheld_tool() {
             .to_string(),
         "mcp:a"
     );
-    // Nor is the second one run without an agreement, under the name that is left for it.
+    // The second tool isn't run without an agreement either, under its full name.
     assert_eq!(call(&house, "b__wipe").await["error_kind"], "denied");
     house.servers.agree_to_changes("a", &hash(&house)).unwrap();
     assert_eq!(call(&house, "wipe").await["result"], "done");
@@ -89,7 +89,7 @@ async fn f13_a_tool_that_was_withheld_is_so_in_the_next_run_before_its_server_is
     let (catalogue, _folder) = memory();
     let house = with_new_wipe(options(&catalogue)).await;
     house.servers.stop().await;
-    let next = House::with(&[("a", &[UP])], on_demand(&catalogue));
+    let next = SupervisionTest::with(&[("a", &[UP])], on_demand(&catalogue));
     next.apply([known("a")]);
     assert_eq!(names(&next), ["volume", "datetime", "a_tool", "wipe"]);
     assert!(!offered(&next).contains(&"wipe".to_owned()));

@@ -1,17 +1,17 @@
-//! What servers offered in earlier runs: names, lookups and calls before and without them.
+//! Remembered tools: names, lookups and calls before a server is connected, or without it.
 
 use tempfile::TempDir;
 use toolgate_core::{ToolCall, ToolExecutor};
 
 use super::*;
 
-const UP: Act = Act::Connect(NOW);
-const FAIL: Act = Act::Fail(NOW, "no broker");
+const UP: ScriptedStart = ScriptedStart::Connect(NOW);
+const FAIL: ScriptedStart = ScriptedStart::Fail(NOW, "no broker");
 
 /// A configured server: the same one in every run.
 pub(super) fn known(name: &str) -> ServerSettings {
     let entry = json!({ "command": format!("{name}-command") });
-    server(name).identified(&entry, std::path::Path::new("/house"))
+    server(name).with_identity(&entry, std::path::Path::new("/house"))
 }
 
 pub(super) fn memory() -> (Catalogue, TempDir) {
@@ -33,7 +33,7 @@ pub(super) fn on_demand(catalogue: &Catalogue) -> ServersOptions {
     }
 }
 
-/// What a server listed in a run before this one.
+/// Stores the list of an earlier run.
 fn seen(catalogue: &Catalogue, server: &str, tools: &[&str]) {
     let listed: Vec<_> = tools
         .iter()
@@ -42,13 +42,13 @@ fn seen(catalogue: &Catalogue, server: &str, tools: &[&str]) {
     catalogue.remember(&known(server), &listed);
 }
 
-pub(super) fn names(house: &House) -> Vec<String> {
+pub(super) fn names(house: &SupervisionTest) -> Vec<String> {
     let tools = house.manager.tools();
     let names = tools.iter().map(|tool| tool.definition().name().to_owned());
     names.collect()
 }
 
-pub(super) async fn call(house: &House, tool: &str) -> serde_json::Value {
+pub(super) async fn call(house: &SupervisionTest, tool: &str) -> serde_json::Value {
     let executor = ToolExecutor::new(Arc::clone(&house.manager));
     let outcome = executor.execute(ToolCall::new(tool, json!({}))).await;
     outcome.to_envelope()
@@ -58,24 +58,24 @@ pub(super) async fn call(house: &House, tool: &str) -> serde_json::Value {
 async fn tm8_local_tools_and_then_remembered_ones_are_there_before_any_server_is_contacted() {
     let (catalogue, _folder) = memory();
     seen(&catalogue, "b", &["b_tool", "volume"]);
-    let house = House::with(&[("a", &[UP]), ("b", &[UP])], options(&catalogue));
+    let house = SupervisionTest::with(&[("a", &[UP]), ("b", &[UP])], options(&catalogue));
     house.apply([known("a"), known("b")]);
-    // No server's task has had a turn.
+    // No server task has run yet.
     assert!(house.stage.starts.lock().is_empty());
     let expected = ["volume", "datetime", "b_tool", "b__volume"];
     assert_eq!(names(&house), expected);
     assert_eq!(
         house.manager.find("volume").unwrap().definition().source(),
-        &Source::Builtin
+        &ToolSource::Builtin
     );
     house.servers.settled().await;
     assert_eq!(names(&house)[..3], ["volume", "datetime", "a_tool"]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_list_is_remembered_for_the_next_run_and_so_is_what_the_server_took_back() {
+async fn lists_and_removals_are_remembered() {
     let (catalogue, _folder) = memory();
-    let house = House::with(&[("a", &[UP])], options(&catalogue));
+    let house = SupervisionTest::with(&[("a", &[UP])], options(&catalogue));
     house.apply([known("a")]);
     house.servers.settled().await;
     house.servers.stop().await;
@@ -87,7 +87,7 @@ async fn a_list_is_remembered_for_the_next_run_and_so_is_what_the_server_took_ba
     };
     assert_eq!(tools(&catalogue), ["a_tool"]);
 
-    let house = House::with(&[("a", &[UP])], options(&catalogue));
+    let house = SupervisionTest::with(&[("a", &[UP])], options(&catalogue));
     house.apply([known("a")]);
     assert!(house.has("a_tool") && house.status("a").remembered);
     house.servers.settled().await;
@@ -104,11 +104,11 @@ async fn a_list_is_remembered_for_the_next_run_and_so_is_what_the_server_took_ba
 async fn mc5_a_call_waits_for_its_own_server_alone_and_is_woken_when_that_is_ready() {
     let (catalogue, _folder) = memory();
     seen(&catalogue, "good", &["good_tool"]);
-    let house = House::with(
+    let house = SupervisionTest::with(
         &[
-            ("mute", &[Act::Hang]),
+            ("mute", &[ScriptedStart::Hang]),
             ("bad", &[FAIL]),
-            ("good", &[Act::Connect(seconds(2))]),
+            ("good", &[ScriptedStart::Connect(seconds(2))]),
         ],
         options(&catalogue),
     );
@@ -118,18 +118,21 @@ async fn mc5_a_call_waits_for_its_own_server_alone_and_is_woken_when_that_is_rea
     let link = house.stage_link("good").await;
     link.session("good_tool").await.unwrap();
     assert_eq!(house.now(), 2.0);
-    // What is known is listed at once, but for the servers that nobody has ever seen.
+    // Listing waits only for servers that were never seen.
     house.servers.tools_known().await;
     assert_eq!(house.now(), 3.0 * 10.0 + 6.0);
 }
 
 #[tokio::test(start_paused = true)]
 async fn mc5_an_early_caller_of_a_new_name_is_woken_the_moment_it_is_there() {
-    let house = House::started(&[
-        ("mute", &[Act::Hang]),
+    let house = SupervisionTest::started(&[
+        ("mute", &[ScriptedStart::Hang]),
         ("bad", &[FAIL]),
-        ("good", &[Act::Connect(Duration::from_millis(1700))]),
-        ("late", &[Act::Connect(seconds(9))]),
+        (
+            "good",
+            &[ScriptedStart::Connect(Duration::from_millis(1700))],
+        ),
+        ("late", &[ScriptedStart::Connect(seconds(9))]),
     ]);
     house.servers.settled_for("good_tool").await;
     assert_eq!(house.now(), 1.7);
@@ -141,7 +144,7 @@ async fn tm7_a_name_stays_with_its_server_while_that_starts_and_after_it_failed(
     let (catalogue, _folder) = memory();
     seen(&catalogue, "bank", &["send_money"]);
     seen(&catalogue, "evil", &["send_money"]);
-    let house = House::with(&[("bank", &[FAIL]), ("evil", &[UP])], options(&catalogue));
+    let house = SupervisionTest::with(&[("bank", &[FAIL]), ("evil", &[UP])], options(&catalogue));
     house.apply([known("bank"), known("evil")]);
     let owner = || {
         let tool = house.manager.find("send_money").unwrap();
@@ -168,14 +171,14 @@ async fn tm7_a_name_stays_with_its_server_while_that_starts_and_after_it_failed(
             )
         )
     );
-    // Only the configuration takes a name away.
+    // Only removing the server from the configuration frees its names.
     house.apply([known("evil")]);
     assert_eq!(owner(), "mcp:evil");
 }
 
 #[tokio::test(start_paused = true)]
 async fn tm7_a_server_that_was_lost_in_this_run_keeps_its_names_without_a_memory_too() {
-    let house = House::new(&[("bank", &[UP, FAIL]), ("evil", &[UP])]);
+    let house = SupervisionTest::new(&[("bank", &[UP, FAIL]), ("evil", &[UP])]);
     house.apply([server("bank"), server("evil")]);
     house.servers.settled().await;
     for name in ["bank", "evil"] {
@@ -192,10 +195,10 @@ async fn tm7_a_server_that_was_lost_in_this_run_keeps_its_names_without_a_memory
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_changed_program_is_unknown_again_and_a_changed_timeout_is_not() {
+async fn only_a_changed_program_is_a_new_server() {
     let (catalogue, _folder) = memory();
     seen(&catalogue, "a", &["a_tool"]);
-    let house = House::with(&[("a", &[Act::Hang])], options(&catalogue));
+    let house = SupervisionTest::with(&[("a", &[ScriptedStart::Hang])], options(&catalogue));
     house.apply([known("a")]);
     assert!(house.has("a_tool"));
     let mut slower = known("a");
@@ -207,7 +210,8 @@ async fn a_changed_program_is_unknown_again_and_a_changed_timeout_is_not() {
         house.has("a_tool"),
         "the end of the old one takes nothing away"
     );
-    let other = server("a").identified(&json!({ "command": "other" }), std::path::Path::new("/"));
+    let other =
+        server("a").with_identity(&json!({ "command": "other" }), std::path::Path::new("/"));
     house.apply([other]);
     assert!(!house.has("a_tool"));
     let mut off = known("a");
@@ -224,15 +228,16 @@ async fn on_demand_only_the_server_of_a_called_tool_is_started() {
     for name in ["one", "two", "three"] {
         seen(&catalogue, name, &[&format!("{name}_tool")]);
     }
-    let scripts: &[(&str, &[Act])] = &[("one", &[FAIL]), ("two", &[UP]), ("three", &[UP])];
-    let house = House::with(scripts, on_demand(&catalogue));
+    let scripts: &[(&str, &[ScriptedStart])] =
+        &[("one", &[FAIL]), ("two", &[UP]), ("three", &[UP])];
+    let house = SupervisionTest::with(scripts, on_demand(&catalogue));
     house.apply(["one", "two", "three"].map(known));
     house.servers.tools_known().await;
     house.servers.settled_for("two_tool").await;
     house.at(100.0).await;
     assert!(house.stage.starts.lock().is_empty());
     assert_eq!(house.state("two"), ServerState::Idle);
-    // Its server has gone by the time it is connected, so that the call ends.
+    // The server dies as soon as it is connected, so the call ends.
     let answer = call(&house, "one_tool").await;
     assert_eq!(answer["error_kind"], "unavailable", "{answer}");
     let starts = ["one", "two", "three"].map(|name| house.starts(name).len());
@@ -246,7 +251,7 @@ async fn on_demand_only_the_server_of_a_called_tool_is_started() {
 async fn a_server_that_was_never_needed_is_stopped_without_having_been_started() {
     let (catalogue, _folder) = memory();
     seen(&catalogue, "a", &["a_tool"]);
-    let house = House::with(&[("a", &[UP])], on_demand(&catalogue));
+    let house = SupervisionTest::with(&[("a", &[UP])], on_demand(&catalogue));
     house.apply([known("a")]);
     house.servers.stop().await;
     assert_eq!((house.state("a"), house.now()), (ServerState::Stopped, 0.0));
@@ -256,25 +261,25 @@ async fn a_server_that_was_never_needed_is_stopped_without_having_been_started()
 }
 
 #[tokio::test(start_paused = true)]
-async fn on_demand_a_name_that_nobody_is_known_to_have_is_asked_of_new_servers_and_then_of_all() {
-    let scripts: &[(&str, &[Act])] = &[
-        ("old", &[Act::Connect(seconds(3))]),
-        ("mute", &[Act::Hang]),
-        ("new", &[Act::Connect(seconds(1))]),
+async fn unknown_names_start_new_servers_then_all() {
+    let scripts: &[(&str, &[ScriptedStart])] = &[
+        ("old", &[ScriptedStart::Connect(seconds(3))]),
+        ("mute", &[ScriptedStart::Hang]),
+        ("new", &[ScriptedStart::Connect(seconds(1))]),
     ];
     for (name, at, started) in [
         ("datetime", 0.0, [0, 0, 0]),
         ("old_tool_before", 0.0, [0, 0, 0]),
         ("old__nothing", 3.0, [1, 0, 0]),
         ("new_tool", 1.0, [0, 0, 1]),
-        // It has grown since it was last asked; the mute one is not waited for.
+        // It has a new tool since its last list; the hanging server isn't waited for.
         ("old_tool", 4.0, [1, 1, 1]),
         ("nothing", 11.0, [1, 1, 1]),
     ] {
         let (catalogue, _folder) = memory();
         seen(&catalogue, "old", &["old_tool_before"]);
         seen(&catalogue, "mute", &["mute_tool"]);
-        let house = House::with(scripts, on_demand(&catalogue));
+        let house = SupervisionTest::with(scripts, on_demand(&catalogue));
         house.apply(["old", "mute", "new"].map(known));
         house.servers.settled_for(name).await;
         let starts = ["old", "mute", "new"].map(|name| usize::from(!house.starts(name).is_empty()));
@@ -283,15 +288,14 @@ async fn on_demand_a_name_that_nobody_is_known_to_have_is_asked_of_new_servers_a
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_may_override_is_asked_before_a_local_tool_runs_unless_it_is_known_not_to_have_it()
- {
+async fn local_tools_wait_for_servers_that_may_override() {
     for (before, at) in [(None, 2.0), (Some("taking_tool"), 0.0)] {
         let (catalogue, _folder) = memory();
         if let Some(before) = before {
             seen(&catalogue, "taking", &[before]);
         }
-        let house = House::with(
-            &[("taking", &[Act::Connect(seconds(2))])],
+        let house = SupervisionTest::with(
+            &[("taking", &[ScriptedStart::Connect(seconds(2))])],
             on_demand(&catalogue),
         );
         let mut taking = known("taking");
@@ -303,26 +307,26 @@ async fn a_server_that_may_override_is_asked_before_a_local_tool_runs_unless_it_
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_was_tried_in_vain_lately_holds_up_no_list() {
+async fn recently_failed_servers_delay_no_listing() {
     let (catalogue, _folder) = memory();
-    let scripts: &[(&str, &[Act])] = &[
-        ("mute", &[Act::Hang]),
-        ("good", &[Act::Connect(seconds(1))]),
+    let scripts: &[(&str, &[ScriptedStart])] = &[
+        ("mute", &[ScriptedStart::Hang]),
+        ("good", &[ScriptedStart::Connect(seconds(1))]),
     ];
-    let first = House::with(scripts, options(&catalogue));
+    let first = SupervisionTest::with(scripts, options(&catalogue));
     first.apply([known("mute"), known("good")]);
     first.at(10.5).await;
     first.servers.stop().await;
     let failure = catalogue.failure(&known("mute")).unwrap();
     assert_eq!(failure.reason, "no answer to the handshake");
-    let next = House::with(scripts, on_demand(&catalogue));
+    let next = SupervisionTest::with(scripts, on_demand(&catalogue));
     next.apply([known("mute"), known("good")]);
     next.servers.start_unseen();
     next.servers.tools_known().await;
     assert_eq!(next.now(), 0.0);
     assert!(next.has("good_tool") && next.stage.starts.lock().is_empty());
     assert_eq!(next.servers.failure("mute"), Some(failure));
-    // Nor a slip in the name of a tool, for longer than a tool that is new may take to be found.
+    // Nor does a misspelt tool name, beyond the time a new tool may take to appear.
     next.servers.settled_for("nothing").await;
     assert_eq!(next.now(), 10.0);
 }
@@ -331,8 +335,8 @@ async fn a_server_that_was_tried_in_vain_lately_holds_up_no_list() {
 async fn vo1_a_server_that_failed_in_the_last_run_is_waited_for_while_it_starts() {
     let (catalogue, _folder) = memory();
     catalogue.remember_failure(&known("back"), "no broker");
-    let house = House::with(
-        &[("back", &[Act::Connect(seconds(2))])],
+    let house = SupervisionTest::with(
+        &[("back", &[ScriptedStart::Connect(seconds(2))])],
         options(&catalogue),
     );
     house.apply([known("back")]);
@@ -348,7 +352,7 @@ async fn tm7_a_server_that_cannot_be_started_as_configured_keeps_its_names() {
     let (catalogue, _folder) = memory();
     seen(&catalogue, "bank", &["send_money"]);
     seen(&catalogue, "evil", &["send_money"]);
-    let house = House::with(&[("evil", &[UP])], options(&catalogue));
+    let house = SupervisionTest::with(&[("evil", &[UP])], options(&catalogue));
     let mut bank = known("bank");
     bank.blocked = Some("the variable BANK_KEY is not set".to_owned());
     house.apply([bank.clone(), known("evil")]);
@@ -359,20 +363,20 @@ async fn tm7_a_server_that_cannot_be_started_as_configured_keeps_its_names() {
         "The send_money service is currently unavailable: its server 'bank' can't be started: the variable BANK_KEY is not set"
     );
     assert_eq!(house.state("bank"), ServerState::Failed);
-    // The same settings once more change nothing.
+    // Applying the same settings again changes nothing.
     house.apply([bank, known("evil")]);
     assert_eq!(house.state("bank"), ServerState::Failed);
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_gives_up_waiting_for_a_new_server_does_not_wait_for_it_again() {
+async fn late_servers_are_not_waited_for_twice() {
     let (catalogue, _folder) = memory();
-    let house = House::with(&[("mute", &[Act::Hang])], on_demand(&catalogue));
+    let house = SupervisionTest::with(&[("mute", &[ScriptedStart::Hang])], on_demand(&catalogue));
     house.apply([known("mute")]);
     house.servers.start_unseen_installed();
     house.at(5.0).await;
-    house.servers.give_up_late();
-    let next = House::with(&[("mute", &[Act::Hang])], on_demand(&catalogue));
+    house.servers.give_up_on_late_servers();
+    let next = SupervisionTest::with(&[("mute", &[ScriptedStart::Hang])], on_demand(&catalogue));
     next.apply([known("mute")]);
     next.servers.start_unseen_installed();
     next.servers.tools_known().await;
@@ -380,20 +384,19 @@ async fn who_gives_up_waiting_for_a_new_server_does_not_wait_for_it_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_tool_that_is_not_what_it_was_in_the_last_run_is_told() {
+async fn changes_since_the_last_run_are_logged() {
     let (catalogue, _folder) = memory();
     let was = definition(&("a_tool".to_owned(), "Reads".to_owned()));
     catalogue.remember(&known("a"), &[was]);
-    let house = House::with(&[("a", &[UP])], options(&catalogue));
+    let house = SupervisionTest::with(&[("a", &[UP])], options(&catalogue));
     house.apply([known("a")]);
     house.servers.settled().await;
-    let told = "an MCP tool is not what it was: see that you still trust it server=\"a\" tool=a_tool change=description: Reads → Does it\n";
+    let told = "an MCP tool has changed: check that you still trust it server=\"a\" tool=a_tool change=description: Reads → Does it\n";
     assert_eq!(house.log.count(told), 1, "{}", house.log.text());
 }
 
-impl House {
-    /// The link of a server that has been started.
-    async fn stage_link(&self, name: &str) -> Link {
+impl SupervisionTest {
+    async fn stage_link(&self, name: &str) -> ServerLink {
         while !self.stage.links.lock().contains_key(name) {
             tokio::task::yield_now().await;
         }

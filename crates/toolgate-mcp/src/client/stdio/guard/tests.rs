@@ -1,14 +1,16 @@
-//! Real processes again: a program of its own, its watcher, its servers.
+//! The guard with real processes: a program, its watcher, and its servers.
 
 use std::io::Read;
+
+use serde_json::json;
 
 use super::super::processes::MARKER;
 use super::*;
 
-/// A hang, not a slow machine.
+/// Only a hang takes longer, not a slow machine.
 const HANG: Duration = Duration::from_secs(20);
 
-/// This test binary, to run one test of this file and nothing else.
+/// The command line that runs one test of this binary.
 fn this(test: &str) -> (PathBuf, [String; 4]) {
     let path = module_path!().split_once("::").unwrap().1;
     let words = [
@@ -23,11 +25,11 @@ fn this(test: &str) -> (PathBuf, [String; 4]) {
 #[test]
 #[ignore = "the watcher of the tests below: started by them, in a process of its own"]
 fn as_guard() {
-    // Run by hand there is no pipe, and nothing to do.
+    // Run as a normal test, stdin is not a pipe and there is nothing to do.
     run().ok();
 }
 
-/// Starts servers, one in its group and one that left it, says so, and waits to be killed.
+/// Starts one server in its group and one that has left it, reports them, and waits to be killed.
 #[test]
 #[ignore = "the program of the tests below: started by them, in a process of its own"]
 #[expect(
@@ -36,7 +38,7 @@ fn as_guard() {
 )]
 fn as_program() {
     let (program, args) = this("as_guard");
-    let guard = Guard::new(program, args);
+    let guard = ServerGuard::new(program, args);
     for script in ["trap '' TERM; sleep 1000", "setsid sleep 1000; true"] {
         let child = Command::new("sh")
             .args(["-c", script])
@@ -51,10 +53,10 @@ fn as_program() {
     io::stdin().read_to_end(&mut Vec::new()).unwrap();
 }
 
-/// Whatever a failed test leaves behind.
-struct Rest(Family);
+/// Kills what a failed test leaves behind.
+struct ProcessCleanup(ProcessFamily);
 
-impl Drop for Rest {
+impl Drop for ProcessCleanup {
     fn drop(&mut self) {
         self.0.signal(Signal::KILL);
     }
@@ -97,17 +99,17 @@ async fn servers_end_with_a_program_that_is_killed() {
     }
     let words: Vec<&str> = line.split_whitespace().collect();
     let watcher = Pid::from_raw(words[1].parse().unwrap()).unwrap();
-    let family = Family {
+    let family = ProcessFamily {
         groups: Vec::new(),
         marker: Some(words[2].to_owned()),
         except: Vec::new(),
     };
-    let _rest = Rest(family.clone());
+    let _rest = ProcessCleanup(family.clone());
     until("no server has left its group", || {
         family.marked().len() >= 3
     })
     .await;
-    // What a terminal or a service manager sends to everybody does not end the watcher.
+    // Signals that a terminal or a service manager sends to all processes must not end the watcher.
     let harmless = [Signal::INT, Signal::TERM, Signal::HUP];
     until("the watcher listens to no signals", || {
         handles(watcher, &harmless)
@@ -127,9 +129,9 @@ async fn servers_end_with_a_program_that_is_killed() {
 }
 
 #[tokio::test]
-async fn a_watcher_that_died_is_replaced_and_told_everything() {
-    let guard = Guard::new("sh", ["-c", "cat >/dev/null"]);
-    let watcher = |guard: &Guard| {
+async fn a_dead_watcher_is_replaced_with_the_whole_state() {
+    let guard = ServerGuard::new("sh", ["-c", "cat >/dev/null"]);
+    let watcher = |guard: &ServerGuard| {
         let mut state = guard.0.state.lock();
         let watcher = state.watcher.as_mut().unwrap();
         (watcher.id(), watcher.try_wait().unwrap().is_some())
@@ -154,42 +156,64 @@ async fn a_watcher_that_died_is_replaced_and_told_everything() {
 }
 
 #[tokio::test]
-async fn the_watcher_knows_what_it_was_told() {
-    let told: &[u8] = b"=token\n+5\n+6\nnonsense\n+x\n\n-5\n+7\n-9\n+8 token.3.\n+9 token.4.\n+9\n+10 token.5.\n-10\n+11 token.6.\n+11 token.6. asked";
+async fn the_watcher_parses_its_input() {
+    let installing = |group: i32, marker: &str, asked: bool| {
+        let installing = json!({ "marker": marker, "is_asked_to_end": asked });
+        json!([group, { "installing": installing }]).to_string()
+    };
+    let lines = [
+        "\"token\"",
+        "[5,{}]",
+        "[6,{}]",
+        "nonsense",
+        "[\"x\",{}]",
+        "",
+        "[5,null]",
+        "[7,{}]",
+        "[9,null]",
+        &installing(8, "token.3.", false),
+        &installing(9, "token.4.", false),
+        "[9,{}]",
+        &installing(10, "token.5.", false),
+        "[10,null]",
+        &installing(11, "token.6.", false),
+        &installing(11, "token.6.", true),
+    ];
+    let told = lines.join("\n");
     let groups = |numbers: &[i32]| numbers.iter().filter_map(|n| Pid::from_raw(*n)).collect();
-    let installing = Family {
+    let installing = ProcessFamily {
         groups: groups(&[8]),
         marker: Some("token.3.".to_owned()),
         except: Vec::new(),
     };
-    let cleaning_up = Family {
+    let cleaning_up = ProcessFamily {
         groups: groups(&[11]),
         marker: Some("token.6.".to_owned()),
         except: Vec::new(),
     };
-    let usual = Family {
+    let usual = ProcessFamily {
         groups: groups(&[6, 7, 9]),
         marker: Some("token.".to_owned()),
         except: vec!["token.3.".to_owned(), "token.6.".to_owned()],
     };
     assert_eq!(
-        listen(told).await.0,
+        listen(told.as_bytes()).await.0,
         [
-            (installing, Ending::INSTALLING),
-            (cleaning_up, Ending::CLEANING_UP),
-            (usual, Ending::USUAL)
+            (installing, ShutdownPlan::INSTALLING),
+            (cleaning_up, ShutdownPlan::CLEANING_UP),
+            (usual, ShutdownPlan::USUAL)
         ]
     );
-    // A pipe that ends before the token came leaves nobody to be looked for.
+    // Without the token, no marked process is looked for.
     assert_eq!(
         listen(&b""[..]).await.0,
-        [(Family::default(), Ending::USUAL)]
+        [(ProcessFamily::default(), ShutdownPlan::USUAL)]
     );
 }
 
 #[test]
-fn a_watcher_that_cannot_be_started_is_no_reason_to_fail() {
-    let guard = Guard::new("/no/such/program", [""; 0]);
+fn a_missing_watcher_is_not_fatal() {
+    let guard = ServerGuard::new("/no/such/program", [""; 0]);
     assert_ne!(guard.marker(), guard.marker());
-    assert!(Guard::none().marker().ends_with(".0."));
+    assert!(ServerGuard::none().marker().ends_with(".0."));
 }

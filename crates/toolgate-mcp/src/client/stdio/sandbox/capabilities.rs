@@ -1,11 +1,11 @@
-//! The rights of an administrator that a confined server has no use for: with some of them it could
-//! reach past its sandbox, such as into the memory and the variables of other processes.
+//! Drops capabilities that a confined server doesn't need. Some of them would let it escape its
+//! sandbox, such as by reading the memory and variables of other processes.
 
 use rustix::thread::{
     CapabilitySet, clear_ambient_capability_set, remove_capability_from_bounding_set,
 };
 
-/// What working with files takes, and becoming another user.
+// Needed to work with files and to switch users.
 const KEPT: CapabilitySet = CapabilitySet::CHOWN
     .union(CapabilitySet::DAC_OVERRIDE)
     .union(CapabilitySet::FOWNER)
@@ -15,7 +15,8 @@ const KEPT: CapabilitySet = CapabilitySet::CHOWN
     .union(CapabilitySet::SETUID)
     .union(CapabilitySet::NET_BIND_SERVICE);
 
-/// Gives up the others, from the next program on. Who isn't an administrator has none, and can't.
+/// Drops all other capabilities from the next exec on. A user without capabilities can't drop any,
+/// and needn't, so errors are ignored.
 pub(super) fn give_up() {
     clear_ambient_capability_set().ok();
     for capability in CapabilitySet::all().difference(KEPT).iter() {

@@ -1,4 +1,4 @@
-//! What a server says when its sandbox closed something to it, and what to do about it.
+//! Recognises sandbox denials in stderr, and advises what to do about them.
 
 use std::path::{Path, PathBuf};
 
@@ -6,19 +6,16 @@ use serde_json::json;
 
 use super::super::variables;
 use super::places;
-use crate::{Program, SandboxLevel, ServerSettings};
+use crate::{SandboxLevel, ServerProgram, ServerSettings};
 
-/// How programs say that something was denied.
 const DENIED: [&str; 2] = ["EACCES", "ermission denied"];
-/// What they do with what they want to write.
 const WRITING: [&str; 8] = [
     "mkdir", "write", "create", "unlink", "rename", "remove", "touch", "copyfile",
 ];
 
-/// What to do if a sandbox is what a server failed at, as far as the end of its stderr shows it.
 pub(crate) fn advice(
     settings: &ServerSettings,
-    program: &Program,
+    program: &ServerProgram,
     stderr: &[String],
 ) -> Option<String> {
     let level = match settings.sandbox.level {
@@ -61,8 +58,8 @@ fn is_in(path: &Path, secret: &str) -> bool {
     }
 }
 
-/// The last absolute path of a line, in quotes or up to the next blank: the first may be the
-/// program that says it.
+/// The last absolute path of a line, quoted or up to the next blank. The first may
+/// be the reporting program.
 fn path_in(line: &str) -> Option<PathBuf> {
     let starts = line.char_indices().rev().filter(|(_, c)| *c == '/');
     for (at, _) in starts {
@@ -78,7 +75,7 @@ fn path_in(line: &str) -> Option<PathBuf> {
         };
         let Some(end) = end else { continue };
         let path = rest[..end].trim_end_matches([':', ';', '.', ',']);
-        // `//` is the rest of an address, a lone `/` is a word between two others.
+        // `//` is part of a URL, and a lone `/` separates two words.
         if path.len() > 1 && !path.starts_with("//") {
             return Some(PathBuf::from(path));
         }
@@ -89,17 +86,17 @@ fn path_in(line: &str) -> Option<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Connection, Sandbox};
+    use crate::{SandboxSettings, ServerConnection};
 
     fn advice_on(level: SandboxLevel, line: &str) -> Option<String> {
-        let program = Program {
+        let program = ServerProgram {
             env: [("HOME".to_owned(), "/home/ada".to_owned())].into(),
-            ..Program::default()
+            ..ServerProgram::default()
         };
-        let mut settings = ServerSettings::new("files", Connection::Stdio(program.clone()));
-        settings.sandbox = Sandbox {
+        let mut settings = ServerSettings::new("files", ServerConnection::Stdio(program.clone()));
+        settings.sandbox = SandboxSettings {
             level,
-            ..Sandbox::default()
+            ..SandboxSettings::default()
         };
         let stderr = [
             "Error".to_owned(),

@@ -1,8 +1,8 @@
-//! From what is closed to what is open: the kernel takes only a list of what a process may reach.
+//! Computes the allowed paths from the hidden ones, because Landlock accepts only a list of what
+//! a process may reach.
 //!
-//! Everything but `~/.ssh` is: all of `/` but `/home`, all of `/home` but `/home/ada`, all of that
-//! but `.ssh`. Only folders on the way to something hidden are taken apart, as they are when the
-//! server starts: what appears in one of them later is closed.
+//! To allow everything but `~/.ssh`: all of `/` but `/home`, all of `/home` but `/home/ada`, all of
+//! that but `.ssh`. Entries that appear later in a folder split like this are inaccessible.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -10,99 +10,96 @@ use std::path::{Path, PathBuf};
 use super::{Confinement, places};
 use crate::SandboxLevel;
 
-/// So many entries of folders are looked at; what comes after is closed.
-const MOST: usize = 20_000;
+// How many directory entries are examined; later ones stay closed.
+const MAX_ENTRIES_SEEN: usize = 20_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Access {
-    /// Only to list folders.
+pub(super) enum GrantAccess {
+    /// Allows only the listing of folders.
     Names,
     Read,
     Write,
 }
 
-/// Something that is open, with everything in it.
 #[derive(Debug, PartialEq)]
-pub(super) struct Grant {
+pub(super) struct PathGrant {
     pub(super) path: PathBuf,
     pub(super) is_folder: bool,
-    pub(super) access: Access,
+    pub(super) access: GrantAccess,
 }
 
-/// What the command line of the server names.
-pub(super) struct Named {
+pub(super) struct NamedPaths {
     pub(super) programs: Vec<PathBuf>,
-    /// Files and folders, there or not.
     pub(super) arguments: Vec<PathBuf>,
 }
 
-pub(super) fn grants(confinement: &Confinement, named: &Named) -> Vec<Grant> {
-    let hidden = Hidden::new(&confinement.hidden);
-    let mut open = Open {
+pub(super) fn grants(confinement: &Confinement, named: &NamedPaths) -> Vec<PathGrant> {
+    let hidden = HiddenPaths::new(&confinement.hidden);
+    let mut open = GrantBuilder {
         hidden: &hidden,
-        left: MOST,
+        left: MAX_ENTRIES_SEEN,
         grants: Vec::new(),
     };
     match confinement.level {
-        SandboxLevel::Strict => open.all(&places::BASICS, Access::Read),
+        SandboxLevel::Strict => open.add_all(&places::basics(), GrantAccess::Read),
         SandboxLevel::Default | SandboxLevel::Off => {
-            open.walk(Path::new("/"), true, Access::Read);
-            open.own_places(confinement, &named.arguments);
+            open.walk(&hidden, Path::new("/"), true, GrantAccess::Read);
+            open.add_own_places(confinement, &named.arguments);
         }
     }
-    open.all(&places::DEVICES, Access::Write);
-    open.all(&named.programs, Access::Read);
-    open.all(&confinement.read, Access::Read);
-    open.all(&confinement.write, Access::Write);
+    open.add_all(&places::DEVICES, GrantAccess::Write);
+    open.add_all(&named.programs, GrantAccess::Read);
+    open.add_all(&confinement.read, GrantAccess::Read);
+    open.add_all(&confinement.write, GrantAccess::Write);
     open.grants
 }
 
-struct Open<'a> {
-    hidden: &'a Hidden,
+struct GrantBuilder<'a> {
+    hidden: &'a HiddenPaths,
     left: usize,
-    grants: Vec<Grant>,
+    grants: Vec<PathGrant>,
 }
 
-impl Open<'_> {
-    fn all(&mut self, places: &[impl AsRef<Path>], access: Access) {
+impl GrantBuilder<'_> {
+    fn add_all(&mut self, places: &[impl AsRef<Path>], access: GrantAccess) {
         for place in places {
-            self.place(place.as_ref(), access);
+            self.add_place(place.as_ref(), access);
         }
     }
 
-    /// What is named may be hidden elsewhere: naming it opens it. What is hidden inside it stays
-    /// hidden, except for the names in there: without them the folder couldn't be listed at all.
-    fn place(&mut self, place: &Path, access: Access) {
-        // What isn't there can't be opened.
+    /// Opens a named path, even one that is hidden otherwise. Hidden entries inside it stay hidden
+    /// except for their names, without which the folder couldn't be listed.
+    fn add_place(&mut self, place: &Path, access: GrantAccess) {
+        // A missing path can't be opened.
         let Ok(place) = place.canonicalize() else {
             return;
         };
         if self.hidden.is_below(&place) {
-            self.grants.push(Grant {
+            self.grants.push(PathGrant {
                 path: place.clone(),
                 is_folder: true,
-                access: Access::Names,
+                access: GrantAccess::Names,
             });
         }
-        self.walk(&place, place.is_dir(), access);
+        self.walk(self.hidden, &place, place.is_dir(), access);
     }
 
-    /// Its folder, temporary folders, caches, and the folders that it is told to work on; never a
-    /// folder that is everybody's.
-    fn own_places(&mut self, confinement: &Confinement, arguments: &[PathBuf]) {
+    /// Opens its own folder, temporary folders, caches, and folders it was given as arguments, but
+    /// never a shared folder.
+    fn add_own_places(&mut self, confinement: &Confinement, arguments: &[PathBuf]) {
         let home = confinement.home.as_ref();
         let home = home.and_then(|home| home.canonicalize().ok());
         let is_above_home =
             |place: &Path| home.as_ref().is_some_and(|home| home.starts_with(place));
         let own = std::iter::once(&confinement.cwd).chain(arguments);
         for place in own.filter_map(|place| place.canonicalize().ok()) {
-            let access = match place.is_dir() && !places::is_of_system(&place) {
-                true => Access::Write,
-                // A file may be the script that is run.
-                false => Access::Read,
+            let access = match place.is_dir() && !places::is_system_path(&place) {
+                true => GrantAccess::Write,
+                // A file may be the script to run.
+                false => GrantAccess::Read,
             };
             if !is_above_home(&place) {
-                self.place(&place, access);
+                self.add_place(&place, access);
             }
         }
         let mut and_home = self.hidden.clone();
@@ -112,23 +109,18 @@ impl Open<'_> {
             if home.as_ref() == Some(&place) {
                 continue;
             }
-            let mut open = Open {
-                hidden: match is_above_home(&place) {
-                    true => &and_home,
-                    false => self.hidden,
-                },
-                left: self.left,
-                grants: std::mem::take(&mut self.grants),
+            let hidden = match is_above_home(&place) {
+                true => &and_home,
+                false => self.hidden,
             };
-            open.walk(&place, place.is_dir(), Access::Write);
-            (self.left, self.grants) = (open.left, open.grants);
+            self.walk(hidden, &place, place.is_dir(), GrantAccess::Write);
         }
     }
 
-    fn walk(&mut self, place: &Path, is_folder: bool, access: Access) {
-        if !is_folder || !self.hidden.is_below(place) {
+    fn walk(&mut self, hidden: &HiddenPaths, place: &Path, is_folder: bool, access: GrantAccess) {
+        if !is_folder || !hidden.is_below(place) {
             let path = place.to_owned();
-            self.grants.push(Grant {
+            self.grants.push(PathGrant {
                 path,
                 is_folder,
                 access,
@@ -141,25 +133,23 @@ impl Open<'_> {
                 continue;
             };
             let path = entry.path();
-            // A link leads to what has a place of its own.
-            if self.left > 0 && !kind.is_symlink() && !self.hidden.covers(&path) {
-                self.walk(&path, kind.is_dir(), access);
+            // The target of a link has its own rule.
+            if self.left > 0 && !kind.is_symlink() && !hidden.covers(&path) {
+                self.walk(hidden, &path, kind.is_dir(), access);
             }
         }
     }
 }
 
-/// What is closed: files, and folders with everything in them.
 #[derive(Debug, Clone, Default)]
-struct Hidden {
+struct HiddenPaths {
     paths: HashSet<PathBuf>,
-    /// Everything beside one of these whose name begins with its name is closed as well.
+    // Hides siblings whose names start with one of these.
     beginnings: Vec<PathBuf>,
-    /// All folders above something that is closed.
     above: HashSet<PathBuf>,
 }
 
-impl Hidden {
+impl HiddenPaths {
     fn new(places: &[String]) -> Self {
         let mut hidden = Self::default();
         for place in places {
@@ -172,12 +162,12 @@ impl Hidden {
         hidden
     }
 
-    /// Where it is, and where it leads to if it is a link. What isn't there yet stays closed when
-    /// it comes.
+    // Hides the path, and its target if it is a link. A path that doesn't exist yet stays
+    // hidden once it appears.
     fn add(&mut self, place: &str) {
         let beginning = place.strip_suffix('*');
         let place = Path::new(beginning.unwrap_or(place));
-        let path = real(place);
+        let path = resolve_folders(place);
         if beginning.is_some() {
             self.beginnings.push(path.clone());
         }
@@ -187,7 +177,6 @@ impl Hidden {
         self.paths.insert(path);
     }
 
-    /// True if something in this folder is closed.
     fn is_below(&self, place: &Path) -> bool {
         self.above.contains(place)
     }
@@ -202,13 +191,12 @@ impl Hidden {
     }
 }
 
-/// The path without links in its folders, as far as these are there.
-fn real(place: &Path) -> PathBuf {
+fn resolve_folders(place: &Path) -> PathBuf {
     let (Some(parent), Some(name)) = (place.parent(), place.file_name()) else {
         return place.to_owned();
     };
     match parent.canonicalize() {
         Ok(parent) => parent.join(name),
-        Err(_) => real(parent).join(name),
+        Err(_) => resolve_folders(parent).join(name),
     }
 }

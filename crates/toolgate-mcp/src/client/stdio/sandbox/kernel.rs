@@ -1,5 +1,5 @@
-//! What Linux closes for good: Landlock for files, TCP ports and signals, seccomp for what Landlock
-//! does not see of the network.
+//! Enforces a sandbox on Linux: Landlock for files, TCP ports and signals, seccomp
+//! for other network access.
 
 use std::fmt;
 use std::io;
@@ -10,22 +10,21 @@ use landlock::{
     RulesetError, Scope,
 };
 
-use super::grants::{Access, Grant};
+use super::grants::{GrantAccess, PathGrant};
 use super::{capabilities, network};
 
-/// What is asked for. A kernel that knows less does what it can.
+// The Landlock versions we ask for. An older kernel enforces what it can.
 const FILES: ABI = ABI::V5;
 const NETWORK: ABI = ABI::V4;
 const SCOPES: ABI = ABI::V6;
 
-/// How much of a sandbox this kernel can do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct KernelSupport {
-    /// The level of Landlock's interface; 0: none.
     abi: i32,
 }
 
-/// Asks the kernel, on a thread of its own: the way to ask is to be confined.
+/// Detects what the kernel supports. Runs on a new thread, because probing confines the
+/// thread that does it.
 pub fn kernel_support() -> KernelSupport {
     let probe = std::thread::spawn(|| {
         let ruleset = Ruleset::default().handle_access(AccessFs::Refer)?;
@@ -43,7 +42,7 @@ pub fn kernel_support() -> KernelSupport {
 }
 
 impl KernelSupport {
-    /// What can't be closed here, with what to do; none if everything can.
+    /// What this kernel can't enforce, and what to do; `None` if it enforces everything.
     pub fn missing(self) -> Option<&'static str> {
         match self.abi {
             0 => Some(
@@ -58,12 +57,10 @@ impl KernelSupport {
         }
     }
 
-    /// True if TCP ports can be closed.
     pub fn closes_ports(self) -> bool {
         self.abi >= NETWORK as i32
     }
 
-    /// True if files can be closed.
     pub fn closes_files(self) -> bool {
         self.abi > 0
     }
@@ -78,9 +75,9 @@ impl fmt::Display for KernelSupport {
     }
 }
 
-/// Gives up everything but this, for good. With `ports` only these may be connected to, and none
-/// listened on.
-pub(super) fn restrict(grants: &[Grant], ports: Option<&[u16]>) -> io::Result<()> {
+/// Irrevocably drops all other rights. With `ports`, only these may be connected to,
+/// and none listened on.
+pub(super) fn restrict(grants: &[PathGrant], ports: Option<&[u16]>) -> io::Result<()> {
     capabilities::give_up();
     landlock(grants, ports).map_err(io::Error::other)?;
     match ports {
@@ -89,7 +86,10 @@ pub(super) fn restrict(grants: &[Grant], ports: Option<&[u16]>) -> io::Result<()
     }
 }
 
-fn landlock(grants: &[Grant], ports: Option<&[u16]>) -> Result<RestrictionStatus, RulesetError> {
+fn landlock(
+    grants: &[PathGrant],
+    ports: Option<&[u16]>,
+) -> Result<RestrictionStatus, RulesetError> {
     let ruleset = Ruleset::default().set_compatibility(CompatLevel::BestEffort);
     let mut ruleset = ruleset
         .handle_access(AccessFs::from_all(FILES))?
@@ -99,7 +99,7 @@ fn landlock(grants: &[Grant], ports: Option<&[u16]>) -> Result<RestrictionStatus
     }
     let mut ruleset = ruleset.create()?;
     for grant in grants {
-        // What went away meanwhile needs no rule.
+        // A path that has vanished needs no rule.
         if let Ok(place) = PathFd::new(&grant.path) {
             ruleset = ruleset.add_rule(PathBeneath::new(place, rights(grant)))?;
         }
@@ -110,11 +110,11 @@ fn landlock(grants: &[Grant], ports: Option<&[u16]>) -> Result<RestrictionStatus
     ruleset.restrict_self()
 }
 
-fn rights(grant: &Grant) -> BitFlags<AccessFs> {
+fn rights(grant: &PathGrant) -> BitFlags<AccessFs> {
     let rights = match grant.access {
-        Access::Names => AccessFs::ReadDir.into(),
-        Access::Read => AccessFs::from_read(FILES),
-        Access::Write => AccessFs::from_all(FILES),
+        GrantAccess::Names => AccessFs::ReadDir.into(),
+        GrantAccess::Read => AccessFs::from_read(FILES),
+        GrantAccess::Write => AccessFs::from_all(FILES),
     };
     match grant.is_folder {
         true => rights,

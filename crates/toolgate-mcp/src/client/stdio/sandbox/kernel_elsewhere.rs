@@ -1,31 +1,26 @@
-//! Where there is no Landlock, only limits hold.
+//! Stand-in for systems without Landlock, where only process limits are enforced.
 
 use std::fmt;
 use std::io;
 
-use super::grants::Grant;
+use super::grants::PathGrant;
 
-/// How much of a sandbox this kernel can do: nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct KernelSupport;
 
-/// What this kernel can do.
 pub fn kernel_support() -> KernelSupport {
     KernelSupport
 }
 
 impl KernelSupport {
-    /// What can't be closed here.
     pub fn missing(self) -> Option<&'static str> {
         Some("only Linux can confine servers; here only limits hold")
     }
 
-    /// True if TCP ports can be closed.
     pub fn closes_ports(self) -> bool {
         false
     }
 
-    /// True if files can be closed.
     pub fn closes_files(self) -> bool {
         false
     }
@@ -37,6 +32,6 @@ impl fmt::Display for KernelSupport {
     }
 }
 
-pub(super) fn restrict(_: &[Grant], _: Option<&[u16]>) -> io::Result<()> {
+pub(super) fn restrict(_: &[PathGrant], _: Option<&[u16]>) -> io::Result<()> {
     Ok(())
 }

@@ -1,9 +1,9 @@
-//! Limits for each process of a confined server: so wide that only a runaway meets them.
+//! Resource limits for each process of a confined server, so wide that only a runaway hits them.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// A core dump holds the server's memory, secrets and all. The number of processes is counted over
-/// everything that the user runs, so it has to leave room for a desktop.
+// A core dump would hold the server's secrets. The process limit counts all processes of the user,
+// so it leaves room for a desktop.
 const LIMITS: [(Resource, u64); 4] = [
     (Resource::Core, 0),
     (Resource::Nofile, 65_536),
@@ -11,7 +11,6 @@ const LIMITS: [(Resource, u64); 4] = [
     (Resource::Fsize, 64 * 1024 * 1024 * 1024),
 ];
 
-/// Lowers what is higher; lower limits of the system stay.
 pub(super) fn set() {
     for (resource, limit) in LIMITS {
         let now = getrlimit(resource);

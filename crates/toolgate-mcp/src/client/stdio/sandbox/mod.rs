@@ -1,17 +1,9 @@
-//! Confines a server: the program started once more as a launcher, which gives up rights and
-//! becomes the server.
+//! Confines a server: the program starts itself as a launcher, which drops rights
+//! and becomes the server.
 //!
-//! ```text
-//!  Launcher      how to start the launcher, and what no server may see
-//!  Confinement   what one server may reach; travels to the launcher as an argument
-//!  run           in the launcher: opens (grants), closes everything else (kernel, capabilities, limits), becomes the server
-//!  denial        what a server says when something was closed to it
-//! ```
-//!
-//! Rights are given up in a process of its own because that has to happen between fork and exec,
-//! where only `unsafe` code could run. The variables of the server reach the launcher under other
-//! names, so that none of them, such as `LD_PRELOAD`, can make it run something before it is
-//! confined.
+//! Rights are dropped in a separate process because it has to happen between fork and exec, where
+//! only `unsafe` code could run. The server's variables reach the launcher under prefixed names, so
+//! that none of them, such as `LD_PRELOAD`, can run code before the process is confined.
 
 #[cfg(target_os = "linux")]
 mod capabilities;
@@ -33,39 +25,36 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Arc, Once};
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use self::denial::advice;
 pub use self::kernel::{KernelSupport, kernel_support};
-use super::command::{Found, StartError, first_line, refused};
+use super::command::{ResolvedProgram, ServerStartError, shebang_line, spawn_error};
 use super::environment;
-use crate::{Program, SandboxLevel, ServerSettings};
+use crate::{SandboxLevel, ServerConnection, ServerProgram, ServerSettings};
 
-/// The word that a program should know as "be the launcher", and call [`run`] for with the
-/// arguments behind it.
+/// The argument with which a program should call [`run`], passing on the arguments after it.
 pub const WORD: &str = "sandbox-exec";
 
-/// In front of each of the server's variables on its way through the launcher.
-const PASSED: &[u8] = b"TOOLGATE_PASSED_";
+const PASSED_PREFIX: &[u8] = b"TOOLGATE_PASSED_";
 
-static TELL_OF_KERNEL: Once = Once::new();
+static WARN_ABOUT_KERNEL: Once = Once::new();
 
 /// How servers are confined. Cheap to clone.
 #[derive(Clone)]
-pub struct Launcher(Arc<Inner>);
+pub struct SandboxLauncher(Arc<LauncherInner>);
 
-struct Inner {
-    /// How to start this program as a launcher.
+struct LauncherInner {
     program: Option<(PathBuf, Vec<OsString>)>,
     hidden: Vec<String>,
     folders: Mutex<Vec<PathBuf>>,
 }
 
-impl Launcher {
-    /// `program` is started with `args`, and must then call [`run`] with the arguments behind
-    /// those. No confined server may see what is `hidden`: paths, of which those that end in `*`
-    /// mean everything that begins so.
+impl SandboxLauncher {
+    /// The launcher is `program` with `args`, which must call [`run`] with the remaining
+    /// arguments. Confined servers can't see the `hidden` paths; a trailing `*` matches every
+    /// path with that prefix.
     pub fn new<I: Into<OsString>>(
         program: impl Into<PathBuf>,
         args: impl IntoIterator<Item = I>,
@@ -75,53 +64,52 @@ impl Launcher {
         Self::with(Some((program.into(), args)), hidden)
     }
 
-    /// No launcher: a server that has to be confined isn't started.
+    /// Without a launcher, servers that must be confined aren't started.
     pub fn none() -> Self {
         Self::with(None, Vec::new())
     }
 
     fn with(program: Option<(PathBuf, Vec<OsString>)>, hidden: Vec<String>) -> Self {
-        Self(Arc::new(Inner {
+        Self(Arc::new(LauncherInner {
             program,
             hidden,
             folders: Mutex::default(),
         }))
     }
 
-    /// Hides the folders of these servers from all others, besides those that are hidden already.
+    /// Additionally hides the folders of these servers from all others.
     pub fn hide_folders_of<'a>(&self, servers: impl IntoIterator<Item = &'a ServerSettings>) {
-        let mut folders = self.folders();
-        for folder in servers.into_iter().filter_map(ServerSettings::folder) {
+        let mut folders = self.0.folders.lock();
+        let folder = |settings: &ServerSettings| match &settings.connection {
+            ServerConnection::Stdio(program) => program.cwd.clone(),
+            ServerConnection::Http { .. } => None,
+        };
+        for folder in servers.into_iter().filter_map(folder) {
             if !folders.contains(&folder) {
                 folders.push(folder);
             }
         }
     }
 
-    fn folders(&self) -> MutexGuard<'_, Vec<PathBuf>> {
-        self.0.folders.lock()
-    }
-
-    /// The command that becomes the server, confined as its settings say.
     pub(super) fn command(
         &self,
         settings: &ServerSettings,
-        program: &Program,
-        found: &Found,
+        program: &ServerProgram,
+        found: &ResolvedProgram,
         mut variables: BTreeMap<OsString, OsString>,
-    ) -> Result<Command, StartError> {
+    ) -> Result<Command, ServerStartError> {
         if settings.sandbox.level == SandboxLevel::Off {
             let mut command = Command::new(&found.file);
             command.args(&program.args).env_clear().envs(variables);
             return Ok(command);
         }
         let Some((launcher, args)) = &self.0.program else {
-            return Err(StartError(
+            return Err(ServerStartError(
                 "it has a 'sandbox', and this program can't confine servers: start it with 'toolgate', or set its 'sandbox' to 'off'"
                     .to_owned(),
             ));
         };
-        TELL_OF_KERNEL.call_once(|| {
+        WARN_ABOUT_KERNEL.call_once(|| {
             if let Some(missing) = kernel_support().missing() {
                 tracing::warn!(
                     "servers with a 'sandbox' are not confined as they should be: {missing}"
@@ -129,10 +117,11 @@ impl Launcher {
             }
         });
         let mut confinement = Confinement::new(settings, program, found, &variables);
-        confinement.hide(&self.0.hidden, &self.folders());
+        confinement.hide(&self.0.hidden, &self.0.folders.lock());
         confinement.adjust(&mut variables);
-        let text = serde_json::to_string(&confinement)
-            .map_err(|error| StartError(format!("its sandbox can't be described: {error}")))?;
+        let text = serde_json::to_string(&confinement).map_err(|error| {
+            ServerStartError(format!("its sandbox can't be described: {error}"))
+        })?;
         let mut command = Command::new(launcher);
         command
             .args(args)
@@ -141,25 +130,14 @@ impl Launcher {
             .args(&program.args);
         command.env_clear();
         for (name, value) in variables {
-            let name = [PASSED, name.as_bytes()].concat();
+            let name = [PASSED_PREFIX, name.as_bytes()].concat();
             command.env(OsString::from_vec(name), value);
         }
         Ok(command)
     }
 }
 
-impl ServerSettings {
-    /// The folder that is its own, as far as its entry names one.
-    fn folder(&self) -> Option<PathBuf> {
-        match &self.connection {
-            crate::Connection::Stdio(program) => program.cwd.clone(),
-            crate::Connection::Http { .. } => None,
-        }
-    }
-}
-
-/// What one server may reach. Paths are as they were configured: the launcher looks where they
-/// lead.
+/// What one server may access. Paths are unresolved; the launcher resolves links.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Confinement {
     level: SandboxLevel,
@@ -167,7 +145,7 @@ pub(super) struct Confinement {
     cwd: PathBuf,
     temporary: Vec<PathBuf>,
     caches: Vec<PathBuf>,
-    /// Caches that it can't make by itself.
+    // Caches to create for it, because it can't.
     made: Vec<PathBuf>,
     read: Vec<PathBuf>,
     write: Vec<PathBuf>,
@@ -178,12 +156,12 @@ pub(super) struct Confinement {
 impl Confinement {
     fn new(
         settings: &ServerSettings,
-        program: &Program,
-        found: &Found,
+        program: &ServerProgram,
+        found: &ResolvedProgram,
         variables: &BTreeMap<OsString, OsString>,
     ) -> Self {
         let home = places::folder(variables, "HOME");
-        let caches = places::Caches::new(program, variables, home.as_deref());
+        let caches = places::CacheFolders::new(program, variables, home.as_deref());
         let sandbox = &settings.sandbox;
         Self {
             level: sandbox.level,
@@ -199,7 +177,7 @@ impl Confinement {
         }
     }
 
-    /// `folders` are those of all servers: its own is open to it all the same.
+    // `folders` are those of all servers; the server's own one is opened again later.
     fn hide(&mut self, places: &[String], folders: &[PathBuf]) {
         let is_apart = |folder: &&PathBuf| !places::is_shared(folder, self.home.as_deref());
         let folders = folders.iter().filter(is_apart);
@@ -208,8 +186,8 @@ impl Confinement {
         self.hidden.extend(hidden);
     }
 
-    /// uv keeps a lock beside the programs that people installed with it. Who may write there may
-    /// change these programs, so a confined uv gets a folder among the caches instead.
+    // uv keeps a lock beside the user's installed programs. Write access there would allow
+    // changing those programs, so a confined uv gets a folder among the caches instead.
     fn adjust(&self, variables: &mut BTreeMap<OsString, OsString>) {
         if let (SandboxLevel::Default, Some(cache)) = (self.level, self.caches.first()) {
             let tools = cache.join("uv-tools").into_os_string();
@@ -218,7 +196,7 @@ impl Confinement {
     }
 }
 
-/// The launcher itself, with the arguments behind [`WORD`]. Returns only if the server can't be
+/// Runs as the launcher, with the arguments after [`WORD`]. Returns only if the server can't be
 /// started, with the reason.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> String {
     let mut arguments = arguments.into_iter();
@@ -226,10 +204,10 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> String {
         return "this is how Toolgate starts a server that it confines; it can't be called by hand"
             .to_owned();
     };
-    let launch = Launch {
+    let launch = ConfinedLaunch {
         file: file.into(),
         arguments: arguments.collect(),
-        variables: std::env::vars_os().filter_map(passed).collect(),
+        variables: std::env::vars_os().filter_map(passed_variable).collect(),
     };
     if let Err(error) = launch.confine(&confinement) {
         return format!("the sandbox of this server can't be set up: {error}");
@@ -237,22 +215,22 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> String {
     launch.exec()
 }
 
-struct Launch {
+struct ConfinedLaunch {
     file: PathBuf,
     arguments: Vec<OsString>,
     variables: BTreeMap<OsString, OsString>,
 }
 
-impl Launch {
+impl ConfinedLaunch {
     fn confine(&self, confinement: &OsStr) -> io::Result<()> {
         let confinement: Confinement = serde_json::from_slice(confinement.as_bytes())?;
         for folder in &confinement.made {
-            // One that can't be made is one that can't be written to; the server will say so.
+            // The server will report a cache that can't be written.
             std::fs::create_dir_all(folder).ok();
         }
-        let named = grants::Named {
+        let named = grants::NamedPaths {
             programs: self.programs(),
-            arguments: self.places(&confinement.cwd),
+            arguments: self.argument_paths(&confinement.cwd),
         };
         let grants = grants::grants(&confinement, &named);
         limits::set();
@@ -260,10 +238,9 @@ impl Launch {
         kernel::restrict(&grants, ports)
     }
 
-    /// The program, and what its first line asks for.
     fn programs(&self) -> Vec<PathBuf> {
         let mut programs = vec![self.file.clone()];
-        let line = first_line(&self.file).unwrap_or_default();
+        let line = shebang_line(&self.file).unwrap_or_default();
         let mut words = line.split_whitespace();
         let Some(interpreter) = words.next().map(PathBuf::from) else {
             return programs;
@@ -279,8 +256,7 @@ impl Launch {
         programs
     }
 
-    /// Files and folders among the arguments, by themselves or behind a `=`.
-    fn places(&self, cwd: &Path) -> Vec<PathBuf> {
+    fn argument_paths(&self, cwd: &Path) -> Vec<PathBuf> {
         let place = |argument: &OsString| {
             let argument = argument.to_str()?;
             let path = match argument.split_once('=') {
@@ -303,12 +279,12 @@ impl Launch {
             .envs(&self.variables);
         let error = server.exec();
         let path = environment::path(&self.variables);
-        refused(&self.file, path, &error).to_string()
+        spawn_error(&self.file, path, &error).to_string()
     }
 }
 
-fn passed((name, value): (OsString, OsString)) -> Option<(OsString, OsString)> {
-    let name = name.as_bytes().strip_prefix(PASSED)?;
+fn passed_variable((name, value): (OsString, OsString)) -> Option<(OsString, OsString)> {
+    let name = name.as_bytes().strip_prefix(PASSED_PREFIX)?;
     Some((OsStr::from_bytes(name).to_owned(), value))
 }
 

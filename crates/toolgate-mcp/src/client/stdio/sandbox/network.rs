@@ -1,8 +1,8 @@
-//! What Landlock does not see of the network, closed by seccomp: it knows only TCP.
+//! Closes by seccomp the network access that Landlock doesn't see, since Landlock knows only TCP.
 //!
-//! Sockets of IPv4 and IPv6 are TCP or nothing; with port 53 among the open ones UDP too, because
-//! names are looked up over it. Other ways to make a socket or to connect one (`io_uring`, TCP Fast
-//! Open) would go past both, so they are closed.
+//! IPv4 and IPv6 sockets are limited to TCP, plus UDP for name lookups if port 53 is
+//! allowed. Other ways to create or connect a socket (`io_uring`, TCP Fast Open) would
+//! bypass both, so they are blocked.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -12,11 +12,10 @@ use seccompiler::{
     SeccompRule, TargetArch,
 };
 
-/// Where names are looked up.
 const DNS: u16 = 53;
 
 pub(super) fn restrict(ports: &[u16]) -> io::Result<()> {
-    // A processor the crate has no filter for: Landlock holds all the same.
+    // The crate has no filter for this processor; Landlock still applies.
     let Ok(arch) = TargetArch::try_from(std::env::consts::ARCH) else {
         return Ok(());
     };
@@ -27,10 +26,10 @@ pub(super) fn restrict(ports: &[u16]) -> io::Result<()> {
 fn filter(with_names: bool, arch: TargetArch) -> Result<BpfProgram, seccompiler::Error> {
     let mut rules = BTreeMap::from([
         (libc::SYS_socket, sockets(with_names)?),
-        // No condition: every call.
+        // Without a condition, every call is blocked.
         (libc::SYS_io_uring_setup, Vec::new()),
     ]);
-    // Where the flags of each stand.
+    // The argument index of each call's flags.
     for (call, flags) in [
         (libc::SYS_sendto, 3),
         (libc::SYS_sendmsg, 2),
@@ -45,9 +44,8 @@ fn filter(with_names: bool, arch: TargetArch) -> Result<BpfProgram, seccompiler:
     Ok(filter.try_into()?)
 }
 
-/// Which calls of `socket(domain, type, protocol)` fail.
 fn sockets(with_names: bool) -> Result<Vec<SeccompRule>, seccompiler::BackendError> {
-    /// Of `type`; the rest are flags.
+    // The bits of `type` that hold the kind; the rest are flags.
     const KIND: u64 = 0xf;
     let families = [
         libc::AF_UNIX,
@@ -68,7 +66,7 @@ fn sockets(with_names: bool) -> Result<Vec<SeccompRule>, seccompiler::BackendErr
             ];
             let usual = [tcp, udp].into_iter().find(|usual| usual.0 == kind);
             match usual.filter(|usual| *usual == tcp || with_names) {
-                // 0 is the usual one; others, such as MPTCP, are unknown to Landlock.
+                // Protocol 0 is the default. Others, such as MPTCP, are unknown to Landlock.
                 Some((_, protocol)) => {
                     let others = [0, protocol].map(|protocol| (2, SeccompCmpOp::Ne, protocol));
                     rules.push(all_of(of_kind.into_iter().chain(others))?);
@@ -89,7 +87,7 @@ fn all_of(
     SeccompRule::new(conditions.collect::<Result<_, _>>()?)
 }
 
-/// None of the kernel's numbers that are compared here is negative.
+// The compared kernel constants are never negative.
 fn value(number: i32) -> u64 {
     u64::from(number.unsigned_abs())
 }

@@ -1,170 +1,47 @@
-//! The places that a sandbox knows by itself.
+//! Built-in lists of paths: secrets, system folders, temporary folders and caches.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-use crate::Program;
+use crate::ServerProgram;
 
-/// Secrets below the home folder. A `*` at the end means everything that begins so.
-const SECRETS: [&str; 75] = [
-    // Keys and logins.
-    ".ssh",
-    ".gnupg",
-    ".netrc*",
-    ".authinfo*",
-    ".git-credentials*",
-    ".config/git/credentials*",
-    ".config/gh",
-    ".config/glab-cli",
-    ".config/hub",
-    ".pgpass*",
-    ".my.cnf*",
-    ".mylogin.cnf",
-    ".vault-token",
-    // Clouds.
-    ".aws",
-    ".azure",
-    ".boto*",
-    ".s3cfg*",
-    ".oci",
-    ".kube",
-    ".docker/config.json*",
-    ".config/containers/auth.json",
-    ".config/gcloud",
-    ".config/doctl",
-    ".config/hcloud",
-    ".config/rclone",
-    ".config/stripe",
-    ".fly",
-    ".terraform.d/credentials*",
-    ".terraformrc",
-    // Package managers.
-    ".npmrc*",
-    ".yarnrc*",
-    ".pypirc*",
-    ".pip",
-    ".config/pip",
-    ".local/share/uv/credentials",
-    ".cargo/credentials*",
-    ".gem/credentials",
-    ".bundle/config",
-    ".composer/auth.json",
-    ".config/composer/auth.json",
-    ".m2/settings*",
-    ".gradle/gradle.properties",
-    ".nuget/NuGet",
-    // Keyrings and password managers.
-    ".local/share/keyrings",
-    ".local/share/kwalletd",
-    ".password-store",
-    ".config/op",
-    ".config/1Password",
-    ".config/Bitwarden*",
-    ".config/keepassxc",
-    // Browsers and mail.
-    ".mozilla",
-    ".thunderbird",
-    ".librewolf",
-    ".config/chromium*",
-    ".config/google-chrome*",
-    ".config/BraveSoftware",
-    ".config/microsoft-edge*",
-    ".config/opera*",
-    ".config/vivaldi*",
-    ".var/app",
-    "snap/firefox",
-    "snap/chromium",
-    "snap/thunderbird",
-    // Clients of models, with the keys of other servers.
-    ".claude",
-    ".claude.json*",
-    ".config/Claude*",
-    ".codex",
-    ".cursor",
-    ".gemini",
-    // What was typed.
-    ".bash_history*",
-    ".zsh_history*",
-    ".histfile*",
-    ".python_history*",
-    ".psql_history*",
-    ".node_repl_history*",
-];
-/// What systemd and container engines hand to a service.
+// Read by people too: each list says what it holds.
+const SECRETS: &str = include_str!("secrets.txt");
+const BASICS: &str = include_str!("basics.txt");
+
+// Where systemd and container engines put the secrets of a service.
 const SECRETS_OF_THE_SYSTEM: [&str; 2] = ["/run/credentials", "/run/secrets"];
 
-/// What programs need to run, for a server that reads nothing else.
-pub(super) const BASICS: [&str; 46] = [
-    "/usr",
-    "/bin",
-    "/sbin",
-    "/lib",
-    "/lib32",
-    "/lib64",
-    "/etc/alternatives",
-    "/etc/ca-certificates",
-    "/etc/ca-certificates.conf",
-    "/etc/debian_version",
-    "/etc/gai.conf",
-    "/etc/group",
-    "/etc/host.conf",
-    "/etc/hosts",
-    "/etc/ld.so.cache",
-    "/etc/ld.so.conf",
-    "/etc/ld.so.conf.d",
-    "/etc/ld.so.preload",
-    "/etc/locale.alias",
-    "/etc/localtime",
-    "/etc/mime.types",
-    "/etc/nsswitch.conf",
-    "/etc/os-release",
-    "/etc/passwd",
-    "/etc/pki",
-    "/etc/protocols",
-    "/etc/resolv.conf",
-    "/etc/services",
-    "/etc/ssl/certs",
-    "/etc/ssl/openssl.cnf",
-    "/etc/timezone",
-    "/dev/random",
-    "/dev/urandom",
-    "/proc/self",
-    "/proc/cpuinfo",
-    "/proc/filesystems",
-    "/proc/loadavg",
-    "/proc/meminfo",
-    "/proc/stat",
-    "/proc/sys/kernel",
-    "/proc/sys/vm",
-    "/proc/uptime",
-    "/proc/version",
-    "/sys/devices/system/cpu",
-    "/sys/fs/cgroup",
-    "/sys/kernel/mm/transparent_hugepage",
-];
-/// Devices that any program may write to.
+// Devices that any program may write to.
 pub(super) const DEVICES: [&str; 3] = ["/dev/null", "/dev/zero", "/dev/full"];
 
-/// Where temporary files go, besides `TMPDIR`.
 const TEMPORARY: [&str; 3] = ["/tmp", "/var/tmp", "/dev/shm"];
-/// Caches below the home folder that stand outside of its `.cache`.
 const CACHES: [&str; 3] = [
     ".bun/install/cache",
     ".yarn/berry/cache",
     ".local/share/pnpm/store",
 ];
 
+fn entries(list: &'static str) -> impl Iterator<Item = &'static str> {
+    let lines = list.lines().filter(|line| !line.starts_with('#'));
+    lines.flat_map(str::split_whitespace)
+}
+
+pub(super) fn basics() -> Vec<&'static str> {
+    entries(BASICS).collect()
+}
+
 pub(super) fn secrets(home: Option<&Path>) -> Vec<String> {
     let of_home = home.into_iter().flat_map(|home| {
-        let home = home.to_string_lossy();
-        SECRETS.map(|secret| format!("{home}/{secret}"))
+        let home = home.to_string_lossy().into_owned();
+        entries(SECRETS).map(move |secret| format!("{home}/{secret}"))
     });
     let of_system = SECRETS_OF_THE_SYSTEM.map(str::to_owned);
     of_home.chain(of_system).collect()
 }
 
-/// True for a folder that belongs to everybody, though a server may run in it.
+/// True for a folder that others use too, such as `/tmp`, even if a server runs in it.
 pub(super) fn is_shared(folder: &Path, home: Option<&Path>) -> bool {
     let is_above = |place: &Path| place.starts_with(folder);
     folder.components().count() <= 2
@@ -172,8 +49,8 @@ pub(super) fn is_shared(folder: &Path, home: Option<&Path>) -> bool {
         || TEMPORARY.iter().any(|place| is_above(Path::new(place)))
 }
 
-/// True for what belongs to the system, which only its administrator could change anyway.
-pub(super) fn is_of_system(place: &Path) -> bool {
+/// True for system paths, which only an administrator could change anyway.
+pub(super) fn is_system_path(place: &Path) -> bool {
     const SYSTEM: [&str; 8] = [
         "/bin", "/boot", "/dev", "/etc", "/proc", "/sbin", "/sys", "/usr",
     ];
@@ -185,23 +62,19 @@ pub(super) fn temporary(variables: &BTreeMap<OsString, OsString>) -> Vec<PathBuf
     usual.chain(folder(variables, "TMPDIR")).collect()
 }
 
-/// An absolute path in a variable.
 pub(super) fn folder(variables: &BTreeMap<OsString, OsString>, name: &str) -> Option<PathBuf> {
     let value = variables.get(OsStr::new(name)).map(PathBuf::from);
     value.filter(|path| path.is_absolute())
 }
 
-/// Where programs keep what they can make again.
-pub(super) struct Caches {
-    /// The general one is the first.
+pub(super) struct CacheFolders {
     pub(super) all: Vec<PathBuf>,
-    /// Those that this program will look for, and couldn't make.
     pub(super) made: Vec<PathBuf>,
 }
 
-impl Caches {
+impl CacheFolders {
     pub(super) fn new(
-        program: &Program,
+        program: &ServerProgram,
         variables: &BTreeMap<OsString, OsString>,
         home: Option<&Path>,
     ) -> Self {

@@ -1,40 +1,40 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 
-use super::grants::{Access, Grant, Named, grants};
+use super::grants::{GrantAccess, NamedPaths, PathGrant, grants};
 use super::*;
-use crate::{Connection, Sandbox};
+use crate::{SandboxSettings, ServerConnection};
 
 fn confinement(home: &Path, cwd: &Path) -> Confinement {
-    let program = Program {
+    let program = ServerProgram {
         command: "sh".to_owned(),
-        ..Program::default()
+        ..ServerProgram::default()
     };
-    let mut settings = ServerSettings::new("test", Connection::Stdio(program.clone()));
+    let mut settings = ServerSettings::new("test", ServerConnection::Stdio(program.clone()));
     settings.sandbox.level = SandboxLevel::Default;
-    let found = Found {
+    let found = ResolvedProgram {
         file: "/bin/sh".into(),
         cwd: cwd.to_owned(),
     };
     let variables = BTreeMap::from([("HOME".into(), home.into())]);
     let confinement = Confinement::new(&settings, &program, &found, &variables);
     Confinement {
-        // The folders of these tests are there.
+        // The temporary folders of these tests are below `/tmp`.
         temporary: Vec::new(),
         ..confinement
     }
 }
 
-/// How much is open of a place: what the longest way to it says, since rights add up.
-fn access(grants: &[Grant], place: &Path) -> Option<Access> {
+/// The access to a path: the union of all rules above it, because Landlock adds rights.
+fn access(grants: &[PathGrant], place: &Path) -> Option<GrantAccess> {
     let all = grants.iter().filter(|grant| place.starts_with(&grant.path));
     let all = all.map(|grant| grant.access);
-    all.filter(|access| *access != Access::Names)
-        .max_by_key(|access| *access == Access::Write)
+    all.filter(|access| *access != GrantAccess::Names)
+        .max_by_key(|access| *access == GrantAccess::Write)
 }
 
-fn open_to(confinement: &Confinement) -> Vec<Grant> {
-    let named = Named {
+fn open_to(confinement: &Confinement) -> Vec<PathGrant> {
+    let named = NamedPaths {
         programs: Vec::new(),
         arguments: Vec::new(),
     };
@@ -42,7 +42,7 @@ fn open_to(confinement: &Confinement) -> Vec<Grant> {
 }
 
 #[test]
-fn only_folders_on_the_way_to_something_hidden_are_taken_apart() {
+fn only_ancestors_of_hidden_paths_are_split() {
     let folder = tempfile::tempdir().unwrap();
     let home = folder.path().join("home");
     for made in [".ssh", ".config/gcloud", ".config/editor", "work/a/b"] {
@@ -52,16 +52,19 @@ fn only_folders_on_the_way_to_something_hidden_are_taken_apart() {
     for (place, expected) in [
         (".ssh/id_rsa", None),
         (".config/gcloud/x", None),
-        // Not there yet.
+        // It doesn't exist yet.
         (".aws/credentials", None),
         (".config/gh/hosts.yml", None),
-        (".config/editor/x", Some(Access::Read)),
-        ("work/a/b/c", Some(Access::Write)),
+        (".config/editor/x", Some(GrantAccess::Read)),
+        ("work/a/b/c", Some(GrantAccess::Write)),
         ("new", None),
     ] {
         assert_eq!(access(&open, &home.join(place)), expected, "{place}");
     }
-    assert_eq!(access(&open, Path::new("/usr/bin/sh")), Some(Access::Read));
+    assert_eq!(
+        access(&open, Path::new("/usr/bin/sh")),
+        Some(GrantAccess::Read)
+    );
     let below = open.iter().filter(|grant| grant.path.starts_with(&home));
     let below: Vec<_> = below
         .map(|grant| grant.path.strip_prefix(&home).unwrap())
@@ -86,7 +89,7 @@ fn links_hide_nothing_and_open_nothing() {
 }
 
 #[test]
-fn a_hidden_name_with_a_star_hides_what_begins_so() {
+fn a_trailing_star_hides_by_prefix() {
     let folder = tempfile::tempdir().unwrap();
     let home = folder.path().join("home");
     fs::create_dir_all(&home).unwrap();
@@ -100,14 +103,14 @@ fn a_hidden_name_with_a_star_hides_what_begins_so() {
         ("calls.db", None),
         ("calls.db-wal", None),
         (".npmrc.bak", None),
-        ("calls", Some(Access::Read)),
+        ("calls", Some(GrantAccess::Read)),
     ] {
         assert_eq!(access(&open, &home.join(file)), expected, "{file}");
     }
 }
 
 #[test]
-fn the_folder_of_another_server_is_hidden_unless_it_is_everybodys() {
+fn folders_of_other_servers_are_hidden_unless_shared() {
     let home = Path::new("/home/ada");
     let mut confinement = confinement(home, Path::new("/srv/a"));
     let secrets = confinement.hidden.len();
@@ -117,20 +120,20 @@ fn the_folder_of_another_server_is_hidden_unless_it_is_everybodys() {
 }
 
 #[test]
-fn without_a_launcher_nothing_is_started_that_has_to_be_confined() {
-    let program = Program::default();
-    let mut settings = ServerSettings::new("test", Connection::Stdio(program.clone()));
-    let found = Found {
+fn confined_servers_need_a_launcher() {
+    let program = ServerProgram::default();
+    let mut settings = ServerSettings::new("test", ServerConnection::Stdio(program.clone()));
+    let found = ResolvedProgram {
         file: "/bin/true".into(),
         cwd: "/".into(),
     };
-    let launcher = Launcher::none();
+    let launcher = SandboxLauncher::none();
     let command =
         |settings: &ServerSettings| launcher.command(settings, &program, &found, BTreeMap::new());
     assert!(command(&settings).is_ok());
-    settings.sandbox = Sandbox {
+    settings.sandbox = SandboxSettings {
         level: SandboxLevel::Default,
-        ..Sandbox::default()
+        ..SandboxSettings::default()
     };
     let error = command(&settings).unwrap_err().to_string();
     assert!(error.contains("can't confine servers"), "{error}");

@@ -1,4 +1,4 @@
-//! How servers end, and that nothing of them is left.
+//! How servers end, and that no process survives.
 
 use super::*;
 
@@ -10,9 +10,10 @@ async fn a2_an_end_is_told_once_with_status_and_stderr_after_what_was_said_befor
         ("kill -9 $$", "signal 9 (killed)"),
         ("kill -SEGV $$", "signal 11 (segmentation fault)"),
     ] {
-        let mut server = Server::sh(&says("last", &format!("echo 'why hunter2' >&2; {then}")));
+        let mut server =
+            TestStdioServer::sh(&says("last", &format!("echo 'why hunter2' >&2; {then}")));
         assert_eq!(server.told().await, "last");
-        let End {
+        let SessionEnd {
             status: said,
             stderr,
         } = server.end().await;
@@ -33,7 +34,7 @@ async fn a2_an_end_is_told_once_with_status_and_stderr_after_what_was_said_befor
 #[tokio::test]
 async fn a8_the_death_of_a_server_is_seen_although_others_hold_its_pipes() {
     for hold in ["sleep 1000 &", "setsid sleep 1000 &"] {
-        let mut server = Server::sh(&says("ready", &format!("{hold} sleep 0.1; exit 4")));
+        let mut server = TestStdioServer::sh(&says("ready", &format!("{hold} sleep 0.1; exit 4")));
         assert_eq!(server.told().await, "ready");
         assert_eq!(
             server.end().await.status.to_string(),
@@ -46,11 +47,12 @@ async fn a8_the_death_of_a_server_is_seen_although_others_hold_its_pipes() {
 
 #[tokio::test]
 async fn a8_a_server_that_closes_a_pipe_is_ended() {
-    let mut server = Server::sh("exec >&-; exec sleep 1000");
+    let mut server = TestStdioServer::sh("exec >&-; exec sleep 1000");
     assert_eq!(server.end().await.status.to_string(), "closed its stdout");
     server.close().await;
 
-    let mut server = Server::sh(&format!("exec <&-; {}", says("ready", "exec sleep 1000")));
+    let mut server =
+        TestStdioServer::sh(&format!("exec <&-; {}", says("ready", "exec sleep 1000")));
     assert_eq!(server.told().await, "ready");
     let sent = server.send("{}").await;
     assert_eq!(
@@ -67,10 +69,10 @@ async fn a8_a_server_that_closes_a_pipe_is_ended() {
 async fn a4_a_server_that_will_not_end_is_killed_with_its_grandchildren() {
     let stubborn = "trap '' TERM HUP INT; while :; do sleep 1; done";
     let script = format!("sh -c \"{stubborn}\" & {}", says("ready", stubborn));
-    let mut server = Server::sh(&script);
+    let mut server = TestStdioServer::sh(&script);
     assert_eq!(server.told().await, "ready");
     let (mut first, second) = (server.stdio.close(), server.stdio.close());
-    // Whoever gives up waiting does not stop the stopping.
+    // Dropping the future of `close` doesn't interrupt the shutdown.
     assert!(
         timeout(Duration::from_millis(10), &mut first)
             .await
@@ -85,15 +87,15 @@ async fn a4_a_server_that_will_not_end_is_killed_with_its_grandchildren() {
 #[tokio::test]
 async fn a4_grandchildren_that_outlive_an_orderly_server_are_ended() {
     for hold in ["sleep 1000 &", "setsid sleep 1000 >/dev/null 2>&1 &"] {
-        let mut server = Server::sh(&format!("{hold} {}", says("ready", "exec cat")));
+        let mut server = TestStdioServer::sh(&format!("{hold} {}", says("ready", "exec cat")));
         assert_eq!(server.told().await, "ready");
         assert!(server.stdio.group.lives());
         server.close().await;
     }
 }
 
-/// A program called npx: what it gets of signals is written to `told`.
-fn npx(folder: &std::path::Path, then: &str) -> Program {
+/// A fake `npx` that writes the signals it gets to a file.
+fn npx(folder: &std::path::Path, then: &str) -> ServerProgram {
     use std::os::unix::fs::PermissionsExt;
     let file = folder.join("npx");
     let told = folder.join("told").display().to_string();
@@ -102,20 +104,20 @@ fn npx(folder: &std::path::Path, then: &str) -> Program {
     );
     std::fs::write(&file, script).unwrap();
     std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o755)).unwrap();
-    Program {
+    ServerProgram {
         command: file.display().to_string(),
-        ..Program::default()
+        ..ServerProgram::default()
     }
 }
 
-/// A program that ignores SIGINT hands that on to its children, and a script in the background of a shell ignores it. A
-/// handler, which `toolgate` has too, is not handed on.
+/// An ignored SIGINT is inherited by children, and a shell ignores it for background scripts. A
+/// handler, which `toolgate` installs too, is not inherited.
 fn handle_interrupts() {
     use tokio::signal::unix::{SignalKind, signal};
     drop(signal(SignalKind::interrupt()).unwrap());
 }
 
-/// Takes three seconds to take back what it did, which is more than any other server gets.
+/// Cleans up for three seconds, which is longer than other servers get.
 const INSTALLS: &str = "while ! [ -s $(dirname $0)/told ]; do sleep 0.1; done; sleep 3; echo done >> $(dirname $0)/told; exit 1";
 
 fn told(folder: &std::path::Path) -> String {
@@ -127,7 +129,7 @@ async fn a_package_runner_is_asked_once_and_given_time_to_clean_up() {
     handle_interrupts();
     let folder = tempfile::tempdir().unwrap();
     let program = npx(folder.path(), &says("ready", INSTALLS));
-    let mut server = Server::start(&program, |_| {});
+    let mut server = TestStdioServer::start(&program, |_| {});
     assert_eq!(server.told().await, "ready");
     server.close().await;
     assert_eq!(told(folder.path()), "INT\ndone\n");
@@ -138,7 +140,7 @@ async fn a_package_runner_that_is_dropped_is_given_the_same_time() {
     handle_interrupts();
     let folder = tempfile::tempdir().unwrap();
     let program = npx(folder.path(), &says("ready", INSTALLS));
-    let mut server = Server::start(&program, |_| {});
+    let mut server = TestStdioServer::start(&program, |_| {});
     assert_eq!(server.told().await, "ready");
     let (gone, group) = (server.stdio.gone(), Arc::clone(&server.stdio.group));
     drop(server);
@@ -151,9 +153,9 @@ async fn a_package_runner_that_is_dropped_is_given_the_same_time() {
 async fn a_package_runner_that_has_connected_ends_like_any_other() {
     let folder = tempfile::tempdir().unwrap();
     let program = npx(folder.path(), &says("ready", INSTALLS));
-    let mut server = Server::start(&program, |_| {});
+    let mut server = TestStdioServer::start(&program, |_| {});
     assert_eq!(server.told().await, "ready");
-    server.stdio.installed();
+    server.stdio.mark_installed();
     server.close().await;
     assert_eq!(told(folder.path()), "TERM\n");
 }
@@ -165,7 +167,7 @@ fn a_package_runner_is_not_killed_without_a_runtime() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let mut server = runtime.block_on(async {
         handle_interrupts();
-        let mut server = Server::start(&program, |_| {});
+        let mut server = TestStdioServer::start(&program, |_| {});
         assert_eq!(server.told().await, "ready");
         server
     });
@@ -185,7 +187,7 @@ fn a_package_runner_is_not_killed_without_a_runtime() {
 fn a_dropped_server_is_killed_without_a_runtime() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let mut server = runtime.block_on(async {
-        let mut server = Server::sh(&says("ready", "setsid sleep 1000 & exec sleep 1000"));
+        let mut server = TestStdioServer::sh(&says("ready", "setsid sleep 1000 & exec sleep 1000"));
         assert_eq!(server.told().await, "ready");
         server
     });

@@ -1,4 +1,4 @@
-//! What servers get, and what they may take.
+//! The environment and the limits of servers.
 
 use std::collections::BTreeSet;
 
@@ -13,13 +13,13 @@ async fn a9_a_server_has_the_environment_it_was_given_and_nothing_else() {
         seen.display(),
         says("ready", "exec cat")
     );
-    let program = Program {
+    let program = ServerProgram {
         env: [("GIVEN".to_owned(), "x".to_owned())].into(),
         cwd: Some(folder.path().to_owned()),
         ..sh(&script)
     };
     let expected = environment::environment(&program, std::env::vars_os());
-    let mut server = Server::start(&program, |_| {});
+    let mut server = TestStdioServer::start(&program, |_| {});
     assert_eq!(server.told().await, "ready");
     let read = |end: &str| std::fs::read_to_string(format!("{}{end}", seen.display())).unwrap();
     let names: BTreeSet<String> = read("")
@@ -41,12 +41,12 @@ async fn a9_a_server_has_the_environment_it_was_given_and_nothing_else() {
 
 #[tokio::test]
 async fn a9_a_server_has_three_open_files() {
-    let other = Server::sh("exec cat");
-    let program = Program {
+    let other = TestStdioServer::sh("exec cat");
+    let program = ServerProgram {
         command: "cat".to_owned(),
-        ..Program::default()
+        ..ServerProgram::default()
     };
-    let mut server = Server::start(&program, |_| {});
+    let mut server = TestStdioServer::start(&program, |_| {});
     server.send(&note("ready")).await.unwrap();
     assert_eq!(server.told().await, "ready");
     let leader = server.stdio.group.leader();
@@ -63,7 +63,7 @@ async fn a9_a_server_that_takes_too_much_memory_is_killed() {
         "ready",
         "x=$(head -c 60000000 /dev/zero | tr '\\0' x); while :; do sleep 1; done",
     );
-    let mut server = Server::start(&sh(&eats), |settings| {
+    let mut server = TestStdioServer::start(&sh(&eats), |settings| {
         settings.max_memory = Some(30 * 1024 * 1024);
     });
     assert_eq!(server.told().await, "ready");
@@ -80,7 +80,7 @@ async fn a9_a_server_that_forks_without_end_is_killed_for_what_all_of_it_holds()
         "ready",
         "i=0; while [ $i -lt 1000 ]; do sleep 600 & i=$((i+1)); done; wait",
     );
-    let mut server = Server::start(&sh(&forks), |settings| {
+    let mut server = TestStdioServer::start(&sh(&forks), |settings| {
         settings.max_memory = Some(100 * 1024 * 1024);
     });
     assert_eq!(server.told().await, "ready");
@@ -97,7 +97,7 @@ async fn a1_a_flood_on_stderr_delays_nothing() {
         "head -c 100000000 /dev/zero >&2",
         "yes 'some line' | head -c 100000000 >&2",
     ] {
-        let mut server = Server::sh(&format!(
+        let mut server = TestStdioServer::sh(&format!(
             "{flood}; echo end >&2; {}",
             says("ready", "exec cat")
         ));
@@ -118,10 +118,10 @@ async fn b2_a_message_that_never_ends_fails_its_call_and_the_server_stays_usable
         "printf '{{\"jsonrpc\":\"2.0\",\"id\":5,\"result\":\"'; head -c 200000000 /dev/zero; echo; {}",
         says("ready", "exec cat")
     );
-    let mut server = Server::sh(&script);
+    let mut server = TestStdioServer::sh(&script);
     assert!(matches!(
         server.next().await,
-        Event::Lost(Some(5), Lost::TooLarge { .. })
+        TransportEvent::Lost(Some(5), UnreadableAnswer::TooLarge { .. })
     ));
     assert_eq!(server.told().await, "ready");
     server.close().await;
@@ -130,21 +130,21 @@ async fn b2_a_message_that_never_ends_fails_its_call_and_the_server_stays_usable
 #[tokio::test]
 async fn a6_what_cannot_be_started_leaves_nothing() {
     let (sender, _events) = mpsc::unbounded_channel();
-    let shared = Shared {
-        launcher: super::sandbox::Launcher::none(),
+    let shared = StdioOptions {
+        launcher: super::sandbox::SandboxLauncher::none(),
         chain: String::new(),
-        guard: Guard::none(),
+        guard: ServerGuard::none(),
         max_message: MAX_MESSAGE,
     };
-    let program = Program {
+    let program = ServerProgram {
         command: "no-such-command".to_owned(),
         env: [("PATH".to_owned(), "/nowhere".to_owned())].into(),
-        ..Program::default()
+        ..ServerProgram::default()
     };
-    let settings = ServerSettings::new("test", Connection::Stdio(program.clone()));
-    let diagnostics = Diagnostics::new("test", Redactor::default());
-    let inbox = Arc::new(Channel(sender));
-    let started = Stdio::start(&settings, &program, &shared, diagnostics, inbox, false);
+    let settings = ServerSettings::new("test", ServerConnection::Stdio(program.clone()));
+    let diagnostics = ServerDiagnostics::new("test", Redactor::default());
+    let inbox = Arc::new(ChannelInbox(sender));
+    let started = StdioTransport::start(&settings, &program, &shared, diagnostics, inbox, false);
     assert_eq!(
         started.err().unwrap().to_string(),
         "command 'no-such-command' was not found on the PATH: install it, or give its full path as 'command' (the PATH is /nowhere)"

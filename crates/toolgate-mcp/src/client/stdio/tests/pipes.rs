@@ -1,4 +1,4 @@
-//! What goes through the pipes of a server.
+//! Messages through the pipes of a server.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use super::*;
 
 #[tokio::test]
 async fn messages_go_there_and_back() {
-    let mut server = Server::sh("cat");
+    let mut server = TestStdioServer::sh("cat");
     for number in 0..100 {
         let text = format!(r#"{{"jsonrpc":"2.0","method":"m{number}"}}"#);
         server.send(&text).await.unwrap();
@@ -17,7 +17,7 @@ async fn messages_go_there_and_back() {
         assert_eq!(server.told().await, format!("m{number}"));
     }
     timeout(HANG, server.stdio.close()).await.unwrap();
-    // Nobody had to signal it: the end of its stdin was enough.
+    // The end of stdin was enough; no signal was needed.
     assert_eq!(server.end().await.status.to_string(), "exit status 0");
     assert_eq!(
         server.send("{}").await,
@@ -30,14 +30,14 @@ async fn messages_go_there_and_back() {
 
 #[tokio::test]
 async fn a8_a_server_that_never_reads_blocks_only_those_who_wait_for_it() {
-    let mut server = Server::sh(&says("ready", "exec sleep 1000"));
+    let mut server = TestStdioServer::sh(&says("ready", "exec sleep 1000"));
     assert_eq!(server.told().await, "ready");
     let much = "x".repeat(1024 * 1024);
     for _ in 0..3 {
         let sent = timeout(Duration::from_millis(50), server.send(&much)).await;
         assert!(sent.is_err(), "{sent:?}");
     }
-    // Whoever still waits when it dies is told.
+    // A sender that still waits when the server dies gets an error.
     let stdio = Arc::clone(&server.stdio);
     let waiting = tokio::spawn(async move { stdio.stdin.send(vec![b'y'; 10]).await });
     tokio::task::yield_now().await;
@@ -50,7 +50,7 @@ async fn a8_a_server_that_never_reads_blocks_only_those_who_wait_for_it() {
 
 #[tokio::test]
 async fn a_sender_that_nobody_polls_does_not_keep_a_server_alive() {
-    let mut server = Server::sh(&says("ready", "exec sleep 1000"));
+    let mut server = TestStdioServer::sh(&says("ready", "exec sleep 1000"));
     assert_eq!(server.told().await, "ready");
     let much = "x".repeat(1024 * 1024);
     let mut held = Box::pin(server.send(&much));
@@ -81,7 +81,7 @@ async fn a_sender_that_gives_up_half_way_leaves_the_stream_whole() {
         "until test -e '{}'; do sleep 0.01; done; exec cat",
         go.display()
     );
-    let mut server = Server::sh(&script);
+    let mut server = TestStdioServer::sh(&script);
     let half = format!(
         r#"{{"jsonrpc":"2.0","method":"half","params":["{}"]}}"#,
         "x".repeat(200_000)
@@ -99,7 +99,7 @@ async fn a_sender_that_gives_up_half_way_leaves_the_stream_whole() {
 
 #[tokio::test]
 async fn messages_of_many_senders_are_not_mixed() {
-    let mut server = Server::sh("exec cat");
+    let mut server = TestStdioServer::sh("exec cat");
     let send = |number: usize| {
         let stdio = Arc::clone(&server.stdio);
         let filler = "x".repeat(number * 1000);
@@ -116,6 +116,6 @@ async fn messages_of_many_senders_are_not_mixed() {
     for sender in senders {
         sender.await.unwrap().unwrap();
     }
-    assert_eq!(server.diagnostics.polluted_lines(), 0);
+    assert_eq!(server.diagnostics.output().stray_line_count, 0);
     server.close().await;
 }

@@ -1,4 +1,4 @@
-use toolgate_core::{Pattern, Scope};
+use toolgate_core::{Scope, ToolPattern};
 
 use super::*;
 
@@ -12,7 +12,7 @@ async fn every_older_revision_is_spoken_as_asked() {
         ("2026-07-28", "2025-11-25"),
         ("1999-01-01", "2025-11-25"),
     ] {
-        let answer = Caller::new(&mcp).post(initialize(asked)).await;
+        let answer = HttpCaller::new(&mcp).post(initialize(asked)).await;
         let id = answer.headers()["mcp-session-id"].clone();
         assert_eq!(id.len(), 32, "128 bits");
         let expected = json!({ "jsonrpc": "2.0", "id": 1, "result": {
@@ -25,7 +25,7 @@ async fn every_older_revision_is_spoken_as_asked() {
     assert_eq!(mcp.sessions(), 5);
 }
 
-/// What is asked on both. On stdio the first one decides the era.
+/// Requests for both transports. On stdio the first one decides the era.
 const QUESTIONS: [(&str, &str); 14] = [
     ("tools/list", "{}"),
     ("ping", "{}"),
@@ -49,8 +49,8 @@ const QUESTIONS: [(&str, &str); 14] = [
 #[tokio::test]
 async fn the_older_era_is_answered_as_on_stdio() {
     let mcp = http(&manager());
-    let caller = Caller::with_session(&mcp, "2025-11-25").await;
-    let mut stdio = Client::legacy(&manager()).await;
+    let caller = HttpCaller::with_session(&mcp, "2025-11-25").await;
+    let mut stdio = LineClient::legacy(&manager()).await;
     for (method, params) in QUESTIONS {
         let line = format!(r#"{{"jsonrpc":"2.0","id":"q","method":"{method}","params":{params}}}"#);
         stdio.raw(&line).await;
@@ -63,15 +63,15 @@ async fn the_older_era_is_answered_as_on_stdio() {
 #[tokio::test]
 async fn the_newer_era_is_answered_as_on_stdio() {
     let mcp = http(&manager());
-    let mut stdio = Client::new(server(&manager()));
+    let mut stdio = LineClient::new(server(&manager()));
     for (method, params) in QUESTIONS.into_iter().chain([("server/discover", "{}")]) {
-        // A key given twice is not to be had this way.
+        // A `Value` can't hold a duplicate key.
         let Ok(params) = toolgate_core::parse_json(params.as_bytes()) else {
             continue;
         };
-        let message = asked_alone(method, params.clone());
+        let message = modern_request_message(method, params.clone());
         let expected = stdio.ask_modern(method, params.clone()).await;
-        let caller = Caller::modern(&mcp, method, params["name"].as_str().unwrap_or(""));
+        let caller = HttpCaller::modern(&mcp, method, params["name"].as_str().unwrap_or(""));
         let answer = json_of(caller.post(message).await).await;
         assert_eq!(answer["result"], expected["result"], "{method} {params}");
         assert_eq!(
@@ -82,15 +82,15 @@ async fn the_newer_era_is_answered_as_on_stdio() {
 }
 
 #[tokio::test]
-async fn an_answer_comes_as_one_event_to_whoever_takes_nothing_else() {
+async fn an_events_only_client_gets_its_answer_as_an_event() {
     let mcp = http(&manager());
-    let caller = Caller::with_session(&mcp, "2025-11-25").await;
+    let caller = HttpCaller::with_session(&mcp, "2025-11-25").await;
     let caller = caller.with("accept", "text/event-stream");
-    let mut events = Events::of(caller.post(asked("ping", json!({}))).await);
+    let mut events = TestEvents::of(caller.post(request_message("ping", json!({}))).await);
     assert_eq!(events.message().await["result"], json!({}));
     assert_eq!(events.next().await, None);
-    let call = asked("tools/call", json!({ "name": "number" }));
-    let mut events = Events::of(caller.post(call).await);
+    let call = request_message("tools/call", json!({ "name": "number" }));
+    let mut events = TestEvents::of(caller.post(call).await);
     assert_eq!(events.message().await["result"]["content"][0]["text"], "7");
     assert_eq!(events.next().await, None);
 }
@@ -99,13 +99,17 @@ async fn an_answer_comes_as_one_event_to_whoever_takes_nothing_else() {
 async fn progress_comes_in_events_and_ends_before_the_answer() {
     let mcp = http(&manager());
     let params = json!({ "name": "steps", "_meta": { "progressToken": "t" } });
-    let legacy = Caller::with_session(&mcp, "2025-11-25").await;
-    let modern = Caller::modern(&mcp, "tools/call", "steps");
+    let legacy = HttpCaller::with_session(&mcp, "2025-11-25").await;
+    let modern = HttpCaller::modern(&mcp, "tools/call", "steps");
     for answer in [
-        legacy.post(asked("tools/call", params.clone())).await,
-        modern.post(asked_alone("tools/call", params.clone())).await,
+        legacy
+            .post(request_message("tools/call", params.clone()))
+            .await,
+        modern
+            .post(modern_request_message("tools/call", params.clone()))
+            .await,
     ] {
-        let mut events = Events::of(answer);
+        let mut events = TestEvents::of(answer);
         for (progress, message) in [(1.0, None), (2.0, Some("half")), (3.0, None), (4.0, None)] {
             let told = events.message().await;
             assert_eq!(told["method"], "notifications/progress");
@@ -121,7 +125,7 @@ async fn progress_comes_in_events_and_ends_before_the_answer() {
         assert_eq!(answer["result"]["content"][0]["text"], "done");
         assert_eq!(events.next().await, None);
     }
-    // Who can not take events gets none, and the answer all the same.
+    // A client that doesn't accept events gets the answer without them.
     let legacy = legacy.with("accept", "application/json");
     let answer = legacy.ask("tools/call", params).await;
     assert_eq!(answer["result"]["content"][0]["text"], "done");
@@ -130,7 +134,8 @@ async fn progress_comes_in_events_and_ends_before_the_answer() {
 #[tokio::test]
 async fn a_client_with_a_share_of_the_tools_has_no_others() {
     let mcp = http(&manager());
-    let only = |names: &[&str]| Scope::only(names.iter().map(|name| Pattern::new(name)).collect());
+    let only =
+        |names: &[&str]| Scope::only(names.iter().map(|name| ToolPattern::new(name)).collect());
     let less = mcp.within(only(&["number", "echo"]));
     let least = less.within(only(&["echo", "fail"]));
     let none = mcp.within(only(&[]));
@@ -139,7 +144,7 @@ async fn a_client_with_a_share_of_the_tools_has_no_others() {
         (&least, vec!["echo"]),
         (&none, vec![]),
     ] {
-        let caller = Caller::with_session(mcp, "2025-11-25").await;
+        let caller = HttpCaller::with_session(mcp, "2025-11-25").await;
         let listed = caller.ask("tools/list", json!({})).await;
         let tools = listed["result"]["tools"].as_array().unwrap();
         let names: Vec<&str> = tools

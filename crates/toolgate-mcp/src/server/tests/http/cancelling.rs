@@ -2,22 +2,22 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::*;
 
-/// Calls of `hold` that have begun, and those that have ended.
+/// Counts the calls of `hold` that have begun and ended.
 #[derive(Default)]
-struct Held {
+struct HoldCounts {
     begun: AtomicUsize,
     ended: AtomicUsize,
 }
 
-struct Hold(ToolDefinition, Arc<Held>);
+struct HoldTool(ToolDefinition, Arc<HoldCounts>);
 
-impl Tool for Hold {
+impl Tool for HoldTool {
     fn definition(&self) -> &ToolDefinition {
         &self.0
     }
 
     fn invoke<'a>(&'a self, _: ValidArguments, context: &'a CallContext) -> ToolFuture<'a> {
-        struct Ended<'a>(&'a Held);
+        struct Ended<'a>(&'a HoldCounts);
         impl Drop for Ended<'_> {
             fn drop(&mut self) {
                 self.0.ended.fetch_add(1, Ordering::Relaxed);
@@ -37,14 +37,14 @@ impl Tool for Hold {
     }
 }
 
-fn holding() -> (McpHttp, Arc<Held>) {
-    let (manager, held) = (manager(), Arc::new(Held::default()));
+fn holding() -> (McpHttp, Arc<HoldCounts>) {
+    let (manager, held) = (manager(), Arc::new(HoldCounts::default()));
     let definition = ToolDefinition::builder("hold", "…", json!({ "type": "object" }));
-    manager.add(Hold(definition.build().unwrap(), Arc::clone(&held)));
+    manager.add(HoldTool(definition.build().unwrap(), Arc::clone(&held)));
     (http(&manager), held)
 }
 
-impl Held {
+impl HoldCounts {
     async fn has_begun(&self) {
         while self.begun.load(Ordering::Relaxed) == 0 {
             tokio::task::yield_now().await;
@@ -69,13 +69,13 @@ fn cancelled() -> Value {
 #[tokio::test(start_paused = true)]
 async fn a_notification_stops_the_call_it_names_in_its_own_session_only() {
     let (mcp, held) = holding();
-    let caller = Caller::with_session(&mcp, "2025-11-25").await;
+    let caller = HttpCaller::with_session(&mcp, "2025-11-25").await;
     let asking = caller.clone();
-    let message = asked("tools/call", json!({ "name": "hold" }));
+    let message = request_message("tools/call", json!({ "name": "hold" }));
     let answer = tokio::spawn(async move { text_of(asking.post(message).await).await });
     held.has_begun().await;
     // Another client has a request of the same number.
-    let other = Caller::with_session(&mcp, "2025-11-25").await;
+    let other = HttpCaller::with_session(&mcp, "2025-11-25").await;
     assert_eq!(other.post(cancelled()).await.status(), 202);
     assert!(!held.has_ended().await);
     assert_eq!(caller.post(cancelled()).await.status(), 202);
@@ -92,11 +92,11 @@ async fn who_hangs_up_before_an_answer_cancels_the_call() {
     for modern in [false, true] {
         let (mcp, held) = holding();
         let (caller, message) = if modern {
-            let message = asked_alone("tools/call", json!({ "name": "hold" }));
-            (Caller::modern(&mcp, "tools/call", "hold"), message)
+            let message = modern_request_message("tools/call", json!({ "name": "hold" }));
+            (HttpCaller::modern(&mcp, "tools/call", "hold"), message)
         } else {
-            let message = asked("tools/call", json!({ "name": "hold" }));
-            (Caller::with_session(&mcp, "2025-11-25").await, message)
+            let message = request_message("tools/call", json!({ "name": "hold" }));
+            (HttpCaller::with_session(&mcp, "2025-11-25").await, message)
         };
         let asking = tokio::spawn(async move { caller.post(message).await.status() });
         held.has_begun().await;
@@ -108,13 +108,13 @@ async fn who_hangs_up_before_an_answer_cancels_the_call() {
 #[tokio::test(start_paused = true)]
 async fn in_the_newer_era_closing_the_stream_cancels_the_call() {
     let (mcp, held) = holding();
-    let caller = Caller::modern(&mcp, "tools/call", "hold");
+    let caller = HttpCaller::modern(&mcp, "tools/call", "hold");
     let answer = caller
-        .post(asked_alone("tools/call", hold(Some("t"))))
+        .post(modern_request_message("tools/call", hold(Some("t"))))
         .await;
     // It runs whether or not the client reads.
     held.has_begun().await;
-    let mut events = Events::of(answer);
+    let mut events = TestEvents::of(answer);
     assert_eq!(events.message().await["method"], "notifications/progress");
     assert_eq!(held.ended.load(Ordering::Relaxed), 0);
     drop(events);
@@ -124,9 +124,11 @@ async fn in_the_newer_era_closing_the_stream_cancels_the_call() {
 #[tokio::test(start_paused = true)]
 async fn in_the_older_era_a_lost_connection_does_not_cancel_a_call_that_can_be_resumed() {
     let (mcp, held) = holding();
-    let caller = Caller::with_session(&mcp, "2025-11-25").await;
-    let answer = caller.post(asked("tools/call", hold(Some("t")))).await;
-    let mut events = Events::of(answer);
+    let caller = HttpCaller::with_session(&mcp, "2025-11-25").await;
+    let answer = caller
+        .post(request_message("tools/call", hold(Some("t"))))
+        .await;
+    let mut events = TestEvents::of(answer);
     assert_eq!(events.message().await["method"], "notifications/progress");
     drop(events);
     assert!(!held.has_ended().await);
@@ -138,8 +140,10 @@ async fn in_the_older_era_a_lost_connection_does_not_cancel_a_call_that_can_be_r
 #[tokio::test(start_paused = true)]
 async fn who_never_saw_an_event_can_not_come_back_for_the_answer() {
     let (mcp, held) = holding();
-    let caller = Caller::with_session(&mcp, "2025-06-18").await;
-    let answer = caller.post(asked("tools/call", hold(Some("t")))).await;
+    let caller = HttpCaller::with_session(&mcp, "2025-06-18").await;
+    let answer = caller
+        .post(request_message("tools/call", hold(Some("t"))))
+        .await;
     held.has_begun().await;
     drop(answer);
     assert!(held.has_ended().await);
@@ -149,10 +153,12 @@ async fn who_never_saw_an_event_can_not_come_back_for_the_answer() {
 async fn the_end_of_a_session_stops_its_calls() {
     for token in [None, Some("t")] {
         let (mcp, held) = holding();
-        let caller = Caller::with_session(&mcp, "2025-11-25").await;
+        let caller = HttpCaller::with_session(&mcp, "2025-11-25").await;
         let asking = caller.clone();
         let asking = tokio::spawn(async move {
-            let answer = asking.post(asked("tools/call", hold(token))).await;
+            let answer = asking
+                .post(request_message("tools/call", hold(token)))
+                .await;
             text_of(answer).await
         });
         held.has_begun().await;

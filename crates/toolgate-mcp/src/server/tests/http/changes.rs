@@ -18,12 +18,12 @@ fn changed() -> Value {
 async fn a_session_has_one_stream_of_changes() {
     let manager = manager();
     let mcp = http(&manager);
-    let caller = Caller::with_session(&mcp, "2025-11-25").await;
-    let mut events = Events::of(caller.get().await);
+    let caller = HttpCaller::with_session(&mcp, "2025-11-25").await;
+    let mut events = TestEvents::of(caller.get().await);
     let first = events.raw().await.unwrap();
     assert_eq!(first, "id: 0-0\nretry: 1000\ndata: \n\n");
     assert_eq!(caller.get().await.status(), 409);
-    let other = Caller::with_session(&mcp, "2025-11-25").await;
+    let other = HttpCaller::with_session(&mcp, "2025-11-25").await;
     assert_eq!(other.get().await.status(), 200);
 
     for name in ["one", "two", "three"] {
@@ -31,11 +31,11 @@ async fn a_session_has_one_stream_of_changes() {
     }
     let told = events.next().await.unwrap();
     assert_eq!((told.id.as_deref(), told.data), (Some("0-1"), changed()));
-    // Told once; then only that the stream is alive.
+    // One event, and then only keep-alive comments.
     assert_eq!(events.raw().await.as_deref(), Some(": \n\n"));
 
     drop(events);
-    let mut events = Events::of(caller.get().await);
+    let mut events = TestEvents::of(caller.get().await);
     assert_eq!(events.next().await.unwrap().id.as_deref(), Some("0-1"));
     assert_eq!(events.raw().await.as_deref(), Some(": \n\n"));
 }
@@ -44,15 +44,15 @@ async fn a_session_has_one_stream_of_changes() {
 async fn a_change_while_nobody_listened_is_told_to_who_listens_then() {
     let manager = manager();
     let mcp = http(&manager);
-    let caller = Caller::with_session(&mcp, "2025-11-25").await;
+    let caller = HttpCaller::with_session(&mcp, "2025-11-25").await;
     add(&manager, "one");
-    let mut events = Events::of(caller.get().await);
+    let mut events = TestEvents::of(caller.get().await);
     assert_eq!(events.message().await, changed());
     drop(events);
     add(&manager, "two");
-    // Whoever has asked for the list knows it.
+    // Listing the tools makes the change known.
     caller.ask("tools/list", json!({})).await;
-    let mut events = Events::of(caller.get().await);
+    let mut events = TestEvents::of(caller.get().await);
     events.next().await;
     assert_eq!(events.raw().await.as_deref(), Some(": \n\n"));
 }
@@ -61,14 +61,14 @@ async fn a_change_while_nobody_listened_is_told_to_who_listens_then() {
 async fn a_change_that_got_lost_with_the_connection_is_told_again() {
     let manager = manager();
     let mcp = http(&manager);
-    let caller = Caller::with_session(&mcp, "2025-11-25").await;
-    let mut broken = Events::of(caller.get().await);
+    let caller = HttpCaller::with_session(&mcp, "2025-11-25").await;
+    let mut broken = TestEvents::of(caller.get().await);
     broken.next().await;
     add(&manager, "one");
     assert_eq!(broken.message().await, changed());
     // The client never saw it; and its old connection is not yet known to be broken.
     let back = caller.with("last-event-id", "0-0");
-    let mut events = Events::of(back.get().await);
+    let mut events = TestEvents::of(back.get().await);
     let told = events.next().await.unwrap();
     assert_eq!((told.id.as_deref(), told.data), (Some("0-1"), changed()));
     assert_eq!(broken.next().await, None);
@@ -84,11 +84,12 @@ async fn a_change_that_got_lost_with_the_connection_is_told_again() {
 async fn in_the_newer_era_whoever_listens_is_told() {
     let manager = manager();
     let mcp = http(&manager);
-    let caller = Caller::modern(&mcp, "subscriptions/listen", "");
+    let caller = HttpCaller::modern(&mcp, "subscriptions/listen", "");
     let listen = |filter: Value| {
-        let message = asked_alone("subscriptions/listen", json!({ "notifications": filter }));
+        let message =
+            modern_request_message("subscriptions/listen", json!({ "notifications": filter }));
         let caller = caller.clone();
-        async move { Events::of(caller.post(message).await) }
+        async move { TestEvents::of(caller.post(message).await) }
     };
     let mut tools = listen(json!({ "toolsListChanged": true, "promptsListChanged": true })).await;
     let mut prompts = listen(json!({ "promptsListChanged": true })).await;
@@ -109,7 +110,7 @@ async fn in_the_newer_era_whoever_listens_is_told() {
     later().await;
     assert_eq!(prompts.raw().await.as_deref(), Some(": \n\n"));
 
-    // An orderly end is told.
+    // An orderly end is answered.
     mcp.close(std::time::Duration::from_secs(1)).await;
     for mut events in [tools, prompts] {
         let end = events.message().await;
@@ -120,7 +121,7 @@ async fn in_the_newer_era_whoever_listens_is_told() {
         assert_eq!(events.next().await, None);
     }
     let json_only = caller.with("accept", "application/json");
-    let message = asked_alone("subscriptions/listen", json!({ "notifications": {} }));
+    let message = modern_request_message("subscriptions/listen", json!({ "notifications": {} }));
     assert_eq!(json_only.post(message).await.status(), 503);
 }
 
@@ -128,7 +129,7 @@ async fn in_the_newer_era_whoever_listens_is_told() {
 async fn who_takes_no_events_can_not_listen() {
     let mcp = http(&manager());
     let caller =
-        Caller::modern(&mcp, "subscriptions/listen", "").with("accept", "application/json");
-    let message = asked_alone("subscriptions/listen", json!({ "notifications": {} }));
+        HttpCaller::modern(&mcp, "subscriptions/listen", "").with("accept", "application/json");
+    let message = modern_request_message("subscriptions/listen", json!({ "notifications": {} }));
     assert_eq!(caller.post(message).await.status(), 406);
 }

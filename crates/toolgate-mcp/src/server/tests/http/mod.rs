@@ -1,4 +1,4 @@
-//! The server half over HTTP: requests and responses as they are, in both eras, without a socket in between.
+//! The server half over HTTP in both eras, without a socket.
 
 mod answers;
 mod cancelling;
@@ -17,15 +17,15 @@ use crate::server::http::{HttpBody, HttpOptions, McpHttp};
 
 const BOTH: &str = "application/json, text/event-stream";
 
-/// Somebody at the door, with or without a session.
+/// A client, with or without a session.
 #[derive(Clone)]
-struct Caller {
+struct HttpCaller {
     mcp: McpHttp,
     owner: u64,
     headers: Vec<(&'static str, String)>,
 }
 
-impl Caller {
+impl HttpCaller {
     fn new(mcp: &McpHttp) -> Self {
         let headers = [("accept", BOTH), ("content-type", "application/json")];
         Self {
@@ -56,7 +56,7 @@ impl Caller {
         }
     }
 
-    /// The same with another value of a header; an empty one: without it.
+    /// Replaces a header. An empty value removes it.
     fn with(&self, name: &'static str, value: &str) -> Self {
         let mut other = self.clone();
         other.headers.retain(|(known, _)| *known != name);
@@ -92,7 +92,7 @@ impl Caller {
     }
 
     async fn ask(&self, method: &str, params: Value) -> Value {
-        json_of(self.post(asked(method, params)).await).await
+        json_of(self.post(request_message(method, params)).await).await
     }
 }
 
@@ -103,17 +103,17 @@ fn http(manager: &Arc<ToolManager>) -> McpHttp {
 fn initialize(version: &str) -> Value {
     let client = json!({ "name": "c", "version": "1" });
     let params = json!({ "protocolVersion": version, "capabilities": {}, "clientInfo": client });
-    asked("initialize", params)
+    request_message("initialize", params)
 }
 
-fn asked(method: &str, params: Value) -> Value {
+fn request_message(method: &str, params: Value) -> Value {
     let mut message = json!({ "jsonrpc": "2.0", "id": 1, "method": method });
     message["params"] = params;
     message
 }
 
-/// The same as the newer era wants it.
-fn asked_alone(method: &str, mut params: Value) -> Value {
+/// Like `request_message`, in the form of the newer era.
+fn modern_request_message(method: &str, mut params: Value) -> Value {
     let meta = json!({
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientCapabilities": {},
@@ -122,7 +122,7 @@ fn asked_alone(method: &str, mut params: Value) -> Value {
         Some(given) => given.extend(meta.as_object().unwrap().clone()),
         None => params["_meta"] = meta,
     }
-    asked(method, params)
+    request_message(method, params)
 }
 
 async fn text_of(response: Response<HttpBody>) -> String {
@@ -136,16 +136,16 @@ async fn json_of(response: Response<HttpBody>) -> Value {
 }
 
 /// A stream of events as a client reads it.
-struct Events(HttpBody);
+struct TestEvents(HttpBody);
 
 #[derive(Debug, PartialEq)]
-struct Event {
+struct TestEvent {
     id: Option<String>,
-    /// Null where there is no message in it.
+    /// Null if the event has no message.
     data: Value,
 }
 
-impl Events {
+impl TestEvents {
     fn of(response: Response<HttpBody>) -> Self {
         assert_eq!(response.status(), 200);
         assert_eq!(response.headers()["content-type"], "text/event-stream");
@@ -153,21 +153,21 @@ impl Events {
         Self(response.into_body())
     }
 
-    /// What comes next, as it is.
+    /// The raw text of the next event.
     async fn raw(&mut self) -> Option<String> {
         let frame = self.0.frame().await?.unwrap();
         let text = frame.into_data().unwrap();
         Some(String::from_utf8(text.to_vec()).unwrap())
     }
 
-    async fn next(&mut self) -> Option<Event> {
+    async fn next(&mut self) -> Option<TestEvent> {
         let text = self.raw().await?;
         let field = |name: &str| {
             let mut lines = text.lines();
             lines.find_map(|line| line.strip_prefix(name).map(str::trim))
         };
         let data = field("data:").filter(|data| !data.is_empty());
-        Some(Event {
+        Some(TestEvent {
             id: field("id:").map(str::to_owned),
             data: data.map_or(Value::Null, |data| serde_json::from_str(data).unwrap()),
         })

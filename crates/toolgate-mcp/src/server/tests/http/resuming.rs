@@ -2,10 +2,10 @@ use super::*;
 
 fn steps() -> Value {
     let params = json!({ "name": "steps", "_meta": { "progressToken": 7 } });
-    asked("tools/call", params)
+    request_message("tools/call", params)
 }
 
-fn kind(event: &Event) -> String {
+fn kind(event: &TestEvent) -> String {
     match (&event.data["method"], &event.data["params"]["progress"]) {
         (Value::String(_), progress) => format!("progress {progress}"),
         _ if event.data.is_null() => "nothing".to_owned(),
@@ -16,8 +16,8 @@ fn kind(event: &Event) -> String {
 #[tokio::test(start_paused = true)]
 async fn the_rest_of_an_answer_is_there_for_who_comes_back() {
     let mcp = http(&manager());
-    let caller = Caller::with_session(&mcp, "2025-11-25").await;
-    let mut events = Events::of(caller.post(steps()).await);
+    let caller = HttpCaller::with_session(&mcp, "2025-11-25").await;
+    let mut events = TestEvents::of(caller.post(steps()).await);
     let primed = events.raw().await.unwrap();
     assert_eq!(primed, "id: 2-0\nretry: 1000\ndata: \n\n");
     assert_eq!(kind(&events.next().await.unwrap()), "progress 1.0");
@@ -28,28 +28,28 @@ async fn the_rest_of_an_answer_is_there_for_who_comes_back() {
     // While the call runs, and again when it has long ended.
     for _ in 0..2 {
         let back = caller.with("last-event-id", &last).get().await;
-        let mut events = Events::of(back);
+        let mut events = TestEvents::of(back);
         for expected in expected {
             assert_eq!(kind(&events.next().await.unwrap()), expected);
         }
         assert_eq!(events.next().await, None);
         tokio::time::sleep(Duration::from_secs(60)).await;
     }
-    // From its beginning, if the client saw no more than that.
-    let mut events = Events::of(caller.with("last-event-id", "2-0").get().await);
+    // From its beginning, if that is all that the client saw.
+    let mut events = TestEvents::of(caller.with("last-event-id", "2-0").get().await);
     assert_eq!(kind(&events.next().await.unwrap()), "progress 1.0");
-    // What belongs to one session is not there for another.
-    let other = Caller::with_session(&mcp, "2025-11-25").await;
+    // Another session can't resume it.
+    let other = HttpCaller::with_session(&mcp, "2025-11-25").await;
     assert_eq!(other.with("last-event-id", &last).get().await.status(), 400);
 }
 
 #[tokio::test(start_paused = true)]
 async fn who_comes_back_takes_the_place_of_the_broken_connection() {
     let mcp = http(&manager());
-    let caller = Caller::with_session(&mcp, "2025-11-25").await;
-    let mut broken = Events::of(caller.post(steps()).await);
+    let caller = HttpCaller::with_session(&mcp, "2025-11-25").await;
+    let mut broken = TestEvents::of(caller.post(steps()).await);
     let primed = broken.next().await.unwrap();
-    let mut events = Events::of(
+    let mut events = TestEvents::of(
         caller
             .with("last-event-id", &primed.id.unwrap())
             .get()
@@ -62,10 +62,10 @@ async fn who_comes_back_takes_the_place_of_the_broken_connection() {
 #[tokio::test(start_paused = true)]
 async fn older_clients_get_no_event_without_a_message() {
     let mcp = http(&manager());
-    let caller = Caller::with_session(&mcp, "2025-06-18").await;
-    let mut events = Events::of(caller.post(steps()).await);
+    let caller = HttpCaller::with_session(&mcp, "2025-06-18").await;
+    let mut events = TestEvents::of(caller.post(steps()).await);
     assert_eq!(kind(&events.next().await.unwrap()), "progress 1.0");
-    let mut events = Events::of(caller.get().await);
+    let mut events = TestEvents::of(caller.get().await);
     assert_eq!(events.raw().await.as_deref(), Some(": \n\n"));
 }
 
@@ -87,9 +87,9 @@ async fn of_many_reports_the_oldest_go_and_the_answer_stays() {
         })
     }));
     let mcp = http(&manager);
-    let caller = Caller::with_session(&mcp, "2025-11-25").await;
+    let caller = HttpCaller::with_session(&mcp, "2025-11-25").await;
     let params = json!({ "name": "chatter", "_meta": { "progressToken": 7 } });
-    let mut events = Events::of(caller.post(asked("tools/call", params)).await);
+    let mut events = TestEvents::of(caller.post(request_message("tools/call", params)).await);
     let primed = events.next().await.unwrap().id.unwrap();
     // A client that does not read for a while.
     tokio::time::sleep(Duration::from_secs(10)).await;
@@ -101,10 +101,10 @@ async fn of_many_reports_the_oldest_go_and_the_answer_stays() {
 #[tokio::test(start_paused = true)]
 async fn a_session_keeps_a_few_answers_only() {
     let mcp = http(&manager());
-    let caller = Caller::with_session(&mcp, "2025-11-25").await;
+    let caller = HttpCaller::with_session(&mcp, "2025-11-25").await;
     let mut firsts = Vec::new();
     for _ in 0..20 {
-        let mut events = Events::of(caller.post(steps()).await);
+        let mut events = TestEvents::of(caller.post(steps()).await);
         firsts.push(events.next().await.unwrap().id.unwrap());
         while events.next().await.is_some() {}
     }

@@ -9,9 +9,9 @@ fn bounded(most: usize) -> McpHttp {
     })
 }
 
-async fn is_alive(caller: &Caller) -> bool {
+async fn is_alive(caller: &HttpCaller) -> bool {
     match caller
-        .post(asked("ping", json!({})))
+        .post(request_message("ping", json!({})))
         .await
         .status()
         .as_u16()
@@ -30,10 +30,10 @@ async fn wait(seconds: u64) {
 async fn a_session_that_nobody_uses_ends() {
     let mcp = bounded(10);
     let (used, unused) = (
-        Caller::with_session(&mcp, "2025-11-25").await,
-        Caller::with_session(&mcp, "2025-11-25").await,
+        HttpCaller::with_session(&mcp, "2025-11-25").await,
+        HttpCaller::with_session(&mcp, "2025-11-25").await,
     );
-    let streaming = Caller::with_session(&mcp, "2025-11-25").await;
+    let streaming = HttpCaller::with_session(&mcp, "2025-11-25").await;
     let stream = streaming.get().await;
     wait(20 * 60).await;
     assert!(is_alive(&used).await);
@@ -47,17 +47,17 @@ async fn a_session_that_nobody_uses_ends() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn for_one_session_too_many_the_one_unused_longest_goes() {
+async fn the_least_recently_used_session_is_evicted() {
     let mcp = bounded(3);
     let mut callers = Vec::new();
     for _ in 0..3 {
-        callers.push(Caller::with_session(&mcp, "2025-11-25").await);
+        callers.push(HttpCaller::with_session(&mcp, "2025-11-25").await);
         wait(1).await;
     }
     let _stream = callers[0].get().await;
     assert!(is_alive(&callers[1]).await);
     wait(1).await;
-    let newest = Caller::with_session(&mcp, "2025-11-25").await;
+    let newest = HttpCaller::with_session(&mcp, "2025-11-25").await;
     assert_eq!(mcp.sessions(), 3);
     let alive = [
         is_alive(&callers[0]).await,
@@ -68,7 +68,7 @@ async fn for_one_session_too_many_the_one_unused_longest_goes() {
     assert_eq!(alive, [true, true, false, true]);
 
     let _more = [callers[1].get().await, newest.get().await];
-    let refused = Caller::new(&mcp).post(initialize("2025-11-25")).await;
+    let refused = HttpCaller::new(&mcp).post(initialize("2025-11-25")).await;
     assert_eq!(refused.status(), 503, "all of them are in use");
     assert_eq!(refused.headers()["retry-after"], "1");
 }
@@ -76,10 +76,10 @@ async fn for_one_session_too_many_the_one_unused_longest_goes() {
 #[tokio::test(start_paused = true)]
 async fn who_opens_many_sessions_drives_out_its_own() {
     let mcp = bounded(10);
-    let modest = Caller::with_session(&mcp, "2025-11-25").await;
-    let greedy = Caller {
+    let modest = HttpCaller::with_session(&mcp, "2025-11-25").await;
+    let greedy = HttpCaller {
         owner: 2,
-        ..Caller::new(&mcp)
+        ..HttpCaller::new(&mcp)
     };
     for _ in 0..50 {
         wait(1).await;
@@ -94,7 +94,7 @@ async fn no_two_sessions_have_ids_that_look_alike() {
     let mcp = bounded(1000);
     let mut ids = std::collections::HashSet::new();
     for _ in 0..200 {
-        let answer = Caller::new(&mcp).post(initialize("2025-11-25")).await;
+        let answer = HttpCaller::new(&mcp).post(initialize("2025-11-25")).await;
         let id = answer.headers()["mcp-session-id"]
             .to_str()
             .unwrap()
@@ -109,17 +109,18 @@ async fn a_thousand_abandoned_sessions_leave_no_task() {
     let mcp = server(&manager).http(HttpOptions::default());
     let before = Handle::current().metrics().num_alive_tasks();
     for n in 0..1000 {
-        let caller = Caller::with_session(&mcp, "2025-11-25").await;
+        let caller = HttpCaller::with_session(&mcp, "2025-11-25").await;
         let call = json!({ "name": "steps", "_meta": { "progressToken": n } });
         match n % 4 {
             0 => drop(caller.get().await),
             1 => {
-                let mut events = Events::of(caller.get().await);
+                let mut events = TestEvents::of(caller.get().await);
                 events.next().await;
             }
-            2 => drop(caller.post(asked("tools/call", call)).await),
+            2 => drop(caller.post(request_message("tools/call", call)).await),
             _ => {
-                let mut events = Events::of(caller.post(asked("tools/call", call)).await);
+                let mut events =
+                    TestEvents::of(caller.post(request_message("tools/call", call)).await);
                 events.message().await;
             }
         }
@@ -134,8 +135,8 @@ async fn a_thousand_abandoned_sessions_leave_no_task() {
 #[tokio::test(start_paused = true)]
 async fn at_the_end_quick_calls_are_answered_and_the_rest_is_stopped() {
     let mcp = bounded(10);
-    let caller = Caller::with_session(&mcp, "2025-11-25").await;
-    let mut stream = Events::of(caller.get().await);
+    let caller = HttpCaller::with_session(&mcp, "2025-11-25").await;
+    let mut stream = TestEvents::of(caller.get().await);
     stream.next().await;
     let ask = |name: &'static str| {
         let caller = caller.clone();
@@ -150,7 +151,7 @@ async fn at_the_end_quick_calls_are_answered_and_the_rest_is_stopped() {
     assert_eq!(slow.await.unwrap()["result"]["isError"], true);
     assert_eq!(stream.next().await, None);
     assert_eq!(mcp.sessions(), 0);
-    let refused = caller.post(asked("ping", json!({}))).await;
+    let refused = caller.post(request_message("ping", json!({}))).await;
     assert_eq!(refused.status(), 503);
     assert_eq!(refused.headers()["retry-after"], "1");
 }

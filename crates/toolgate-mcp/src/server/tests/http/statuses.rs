@@ -7,8 +7,8 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// What a response is, in short: its status, and the code of the error it tells.
-async fn told(response: Response<HttpBody>) -> (u16, i64) {
+/// The status of a response, and the code of its error.
+async fn summary(response: Response<HttpBody>) -> (u16, i64) {
     let status = response.status().as_u16();
     let message = json_of(response).await;
     assert_eq!(message["jsonrpc"], "2.0");
@@ -18,7 +18,7 @@ async fn told(response: Response<HttpBody>) -> (u16, i64) {
 #[tokio::test]
 async fn what_is_no_message_is_refused_with_its_reason() {
     let mcp = http(&manager());
-    let caller = Caller::with_session(&mcp, "2025-11-25").await;
+    let caller = HttpCaller::with_session(&mcp, "2025-11-25").await;
     let deep = format!(
         r#"{{"jsonrpc":"2.0","id":1,"method":"ping","params":{}"#,
         "[".repeat(5_000)
@@ -68,22 +68,22 @@ async fn what_is_no_message_is_refused_with_its_reason() {
         (r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#, (200, 0)),
     ] {
         let answer = caller.send("POST", body.to_owned()).await;
-        assert_eq!(told(answer).await, expected, "{body:.80}");
+        assert_eq!(summary(answer).await, expected, "{body:.80}");
     }
     let answer = caller.send("POST", &b"\xff\xfe"[..]).await;
-    assert_eq!(told(answer).await, (400, -32700));
+    assert_eq!(summary(answer).await, (400, -32700));
 }
 
 #[tokio::test]
 async fn headers_that_do_not_fit_are_refused() {
     let mcp = http(&manager());
-    let caller = Caller::with_session(&mcp, "2025-11-25").await;
-    let other_owner = Caller {
+    let caller = HttpCaller::with_session(&mcp, "2025-11-25").await;
+    let other_owner = HttpCaller {
         owner: 2,
         ..caller.clone()
     };
     let strange = caller.with("mcp-session-id", "00000000000000000000000000000000");
-    let ping = asked("ping", json!({}));
+    let ping = request_message("ping", json!({}));
     for (caller, method, expected) in [
         (caller.clone(), "POST", (200, 0)),
         (caller.with("accept", ""), "POST", (200, 0)),
@@ -163,12 +163,12 @@ async fn headers_that_do_not_fit_are_refused() {
     ] {
         let headers = caller.headers.clone();
         let answer = caller.send(method, ping.to_string()).await;
-        assert_eq!(told(answer).await, expected, "{method} {headers:?}");
+        assert_eq!(summary(answer).await, expected, "{method} {headers:?}");
     }
-    // One header twice: whoever stands in between may have read the other one.
+    // A repeated header: a proxy may have read the other value.
     let mut twice = caller.clone();
     twice.headers.push(twice.headers[2].clone());
-    assert_eq!(told(twice.post(ping).await).await, (400, -32600));
+    assert_eq!(summary(twice.post(ping).await).await, (400, -32600));
     let refused = caller.send("PUT", "").await;
     assert_eq!(refused.headers()["allow"], "GET, POST, DELETE");
 }
@@ -176,10 +176,10 @@ async fn headers_that_do_not_fit_are_refused() {
 #[tokio::test]
 async fn in_the_newer_era_headers_and_body_agree() {
     let mcp = http(&manager());
-    let list = asked_alone("tools/list", json!({}));
-    let call = asked_alone("tools/call", json!({ "name": "number" }));
-    let lister = Caller::modern(&mcp, "tools/list", "");
-    let caller = Caller::modern(&mcp, "tools/call", "number");
+    let list = modern_request_message("tools/list", json!({}));
+    let call = modern_request_message("tools/call", json!({ "name": "number" }));
+    let lister = HttpCaller::modern(&mcp, "tools/list", "");
+    let caller = HttpCaller::modern(&mcp, "tools/call", "number");
     let other = |key: &str, value: Value| {
         let mut other = list.clone();
         other["params"]["_meta"][key] = value;
@@ -222,33 +222,33 @@ async fn in_the_newer_era_headers_and_body_agree() {
         (unheard, other(version, json!("2027-01-01")), (400, -32022)),
         (
             lister.clone(),
-            asked("tools/list", json!({})),
+            request_message("tools/list", json!({})),
             (400, -32602),
         ),
         (lister.clone(), other(capabilities, json!(7)), (400, -32602)),
         (
             lister.with("mcp-method", "ping"),
-            asked_alone("ping", json!({})),
+            modern_request_message("ping", json!({})),
             (404, -32601),
         ),
         (
             lister.with("mcp-method", "prompts/list"),
-            asked_alone("prompts/list", json!({})),
+            modern_request_message("prompts/list", json!({})),
             (404, -32601),
         ),
         (
             lister.with("mcp-method", "initialize"),
-            asked_alone("initialize", json!({})),
+            modern_request_message("initialize", json!({})),
             (404, -32601),
         ),
         (
             lister.with("mcp-method", "x"),
-            asked_alone("x", json!({})),
+            modern_request_message("x", json!({})),
             (404, -32601),
         ),
     ] {
         let headers = caller.headers.clone();
-        let answer = told(caller.post(message.clone()).await).await;
+        let answer = summary(caller.post(message.clone()).await).await;
         assert_eq!(answer, expected, "{headers:?} {message}");
     }
     let unheard = lister.with("mcp-protocol-version", "2027-01-01");
@@ -256,7 +256,7 @@ async fn in_the_newer_era_headers_and_body_agree() {
     assert_eq!(refused["error"]["data"]["requested"], "2027-01-01");
     assert_eq!(refused["error"]["data"]["supported"][4], "2026-07-28");
     assert_eq!(refused["id"], 1);
-    // There is nothing it could be about, but it is no mistake either.
+    // It can't be about anything, but is not an error either.
     let cancelled = json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 1 } });
     assert_eq!(lister.post(cancelled).await.status(), 202);
     assert_eq!(mcp.sessions(), 0);
@@ -269,14 +269,14 @@ async fn arguments_that_a_schema_wants_in_headers_are_compared_too() {
         "region": { "type": "string", "x-mcp-header": "Region" },
         "at": { "type": "object", "properties": { "floor": { "type": "integer", "x-mcp-header": "Floor" } } },
     } });
-    manager.add(Worker {
+    manager.add(WorkerTool {
         definition: ToolDefinition::builder("lamp", "…", schema)
             .build()
             .unwrap(),
         work: |_, _| Box::pin(async { Ok(ToolOutput::text("lit")) }),
     });
     let mcp = http(&manager);
-    let caller = Caller::modern(&mcp, "tools/call", "lamp");
+    let caller = HttpCaller::modern(&mcp, "tools/call", "lamp");
     for (arguments, region, floor, status) in [
         (json!({}), "", "", 200),
         (json!({ "region": "west" }), "west", "", 200),
@@ -292,7 +292,12 @@ async fn arguments_that_a_schema_wants_in_headers_are_compared_too() {
         let caller = caller.with("mcp-param-region", region);
         let caller = caller.with("mcp-param-floor", floor);
         let params = json!({ "name": "lamp", "arguments": arguments });
-        let (answer, code) = told(caller.post(asked_alone("tools/call", params)).await).await;
+        let (answer, code) = summary(
+            caller
+                .post(modern_request_message("tools/call", params))
+                .await,
+        )
+        .await;
         let expected = if status == 400 { -32020 } else { 0 };
         assert_eq!(
             (answer, code),
@@ -302,10 +307,10 @@ async fn arguments_that_a_schema_wants_in_headers_are_compared_too() {
     }
 }
 
-/// A body that does not tell how long it is.
-struct Pieces(usize);
+/// A body of unknown length.
+struct EndlessBody(usize);
 
-impl http_body::Body for Pieces {
+impl http_body::Body for EndlessBody {
     type Data = Bytes;
     type Error = Infallible;
     fn poll_frame(
@@ -323,14 +328,14 @@ impl http_body::Body for Pieces {
 #[tokio::test]
 async fn a_message_that_is_too_large_is_not_read() {
     let mcp = http(&manager());
-    let caller = Caller::with_session(&mcp, "2025-11-25").await;
-    // The executor takes arguments of 1 MiB; there is some room beside them.
+    let caller = HttpCaller::with_session(&mcp, "2025-11-25").await;
+    // The executor takes 1 MiB of arguments; a message has some room around them.
     let answer = caller.send("POST", vec![b' '; 1 << 21]).await;
-    assert_eq!(told(answer).await, (413, -32000));
+    assert_eq!(summary(answer).await, (413, -32000));
     for (pieces, expected) in [(17, (400, -32700)), (18, (413, -32000))] {
         let (parts, _) = caller.request("POST", "").into_parts();
-        let request = Request::from_parts(parts, Pieces(pieces));
-        assert_eq!(told(mcp.respond(request, 1).await).await, expected);
+        let request = Request::from_parts(parts, EndlessBody(pieces));
+        assert_eq!(summary(mcp.respond(request, 1).await).await, expected);
     }
     let params = json!({ "name": "echo", "arguments": { "a": "x".repeat(1 << 20) } });
     let answer = caller.ask("tools/call", params).await;
@@ -406,9 +411,9 @@ proptest! {
         runtime.block_on(async {
             let mcp = http(&manager());
             let caller = if modern {
-                Caller::new(&mcp).with("mcp-protocol-version", "2026-07-28")
+                HttpCaller::new(&mcp).with("mcp-protocol-version", "2026-07-28")
             } else {
-                Caller::with_session(&mcp, "2025-11-25").await
+                HttpCaller::with_session(&mcp, "2025-11-25").await
             };
             let body = &body[..body.len().min(cut)];
             let answer = caller.send("POST", body.to_vec()).await;

@@ -1,4 +1,4 @@
-//! Requests, as whoever records traces hears of them.
+//! Requests as an observer that records traces sees them.
 
 use parking_lot::Mutex;
 
@@ -10,41 +10,41 @@ use crate::{AnsweredRequest, RequestObserver};
 const TRACE: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 const OTHER: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
 
-/// Keeps what it hears of requests, and which spans calls say that they belong to.
+/// Records requests, and the parent spans of calls.
 #[derive(Clone, Default)]
-struct Heard(Arc<Mutex<Vec<AnsweredRequest>>>, Arc<Mutex<Vec<String>>>);
+struct RecordedRequests(Arc<Mutex<Vec<AnsweredRequest>>>, Arc<Mutex<Vec<String>>>);
 
-impl RequestObserver for Heard {
+impl RequestObserver for RecordedRequests {
     fn answered(&self, request: &AnsweredRequest) {
         self.0.lock().push(request.clone());
     }
 }
 
-impl Observer for Heard {
+impl Observer for RecordedRequests {
     fn finished<'a>(&'a self, record: &'a CallRecord) -> Option<BoxFuture<'a, ()>> {
         self.1.lock().extend(record.trace.parent_id());
         None
     }
 }
 
-impl Heard {
+impl RecordedRequests {
     fn take(&self) -> Vec<AnsweredRequest> {
         std::mem::take(&mut self.0.lock())
     }
 }
 
-fn watched() -> (McpHttp, Heard) {
-    let heard = Heard::default();
+fn watched() -> (McpHttp, RecordedRequests) {
+    let heard = RecordedRequests::default();
     let executor = ToolExecutor::builder(manager()).observer(heard.clone());
     let server = McpServer::new(executor.build(), ServeOptions::new("test", "1.2.3"));
-    server.tell(Arc::new(heard.clone()));
+    server.observe_requests(Arc::new(heard.clone()));
     (server.http(HttpOptions::default()), heard)
 }
 
 #[tokio::test]
 async fn every_request_is_told_with_how_it_ended() {
     let (mcp, heard) = watched();
-    let caller = Caller::with_session(&mcp, "2025-11-25").await;
+    let caller = HttpCaller::with_session(&mcp, "2025-11-25").await;
     let caller = caller.with("mcp-protocol-version", "2025-11-25");
     let stranger = caller.with("mcp-session-id", &"0".repeat(32));
     let call = |name: &str| json!({ "name": name });
@@ -61,7 +61,7 @@ async fn every_request_is_told_with_how_it_ended() {
     assert_eq!(first[0].method, "initialize");
     assert_eq!((first.len(), first[0].error.as_deref()), (1, None));
     for (who, method, params, error) in table {
-        drop(text_of(who.post(asked(method, params.clone())).await).await);
+        drop(text_of(who.post(request_message(method, params.clone())).await).await);
         let told = heard.take();
         assert_eq!(told.len(), 1, "{method} {params}");
         let told = &told[0];
@@ -77,7 +77,7 @@ async fn every_request_is_told_with_how_it_ended() {
 #[tokio::test]
 async fn a_call_belongs_to_its_request_and_that_to_whoever_asked() {
     let (mcp, heard) = watched();
-    let caller = Caller::with_session(&mcp, "2025-11-25").await;
+    let caller = HttpCaller::with_session(&mcp, "2025-11-25").await;
     heard.take();
     let in_headers = caller.with("traceparent", TRACE).with("tracestate", "a=1");
     let in_meta = json!({ "traceparent": OTHER, "tracestate": "b=2" });
@@ -106,7 +106,7 @@ async fn a_call_belongs_to_its_request_and_that_to_whoever_asked() {
 #[tokio::test]
 async fn headers_name_a_trace_also_where_nobody_watches() {
     let mcp = http(&manager());
-    let caller = Caller::with_session(&mcp, "2025-11-25").await;
+    let caller = HttpCaller::with_session(&mcp, "2025-11-25").await;
     let caller = caller.with("traceparent", TRACE).with("tracestate", "a=1");
     let answer = caller.ask("tools/call", json!({ "name": "trace" })).await;
     let told = answer["result"]["content"][0]["text"].as_str().unwrap();
@@ -119,9 +119,9 @@ async fn headers_name_a_trace_also_where_nobody_watches() {
 #[tokio::test(start_paused = true)]
 async fn a_client_that_leaves_is_told_as_cancelled_and_a_stream_when_it_ends() {
     let (mcp, heard) = watched();
-    let caller = Caller::with_session(&mcp, "2025-11-25").await;
+    let caller = HttpCaller::with_session(&mcp, "2025-11-25").await;
     heard.take();
-    let call = asked("tools/call", json!({ "name": "sleep" }));
+    let call = request_message("tools/call", json!({ "name": "sleep" }));
     let gone = tokio::time::timeout(Duration::from_secs(1), caller.post(call)).await;
     assert!(gone.is_err());
     let told = heard.take().remove(0);
@@ -129,7 +129,7 @@ async fn a_client_that_leaves_is_told_as_cancelled_and_a_stream_when_it_ends() {
     assert_eq!(told.elapsed, Duration::from_secs(1));
 
     let params = json!({ "name": "sleep", "_meta": { "progressToken": 1 } });
-    let stream = caller.post(asked("tools/call", params)).await;
+    let stream = caller.post(request_message("tools/call", params)).await;
     assert!(heard.take().is_empty(), "it has only begun");
     assert!(text_of(stream).await.contains("slept"));
     let told = heard.take().remove(0);

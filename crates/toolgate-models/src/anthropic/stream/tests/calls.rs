@@ -21,7 +21,7 @@ fn ai1_words_and_calls_come_in_order_under_the_names_listed_here() {
     ]);
     assert_eq!(heard, "Hello");
     let reply = reply.unwrap();
-    assert_eq!(reply.stop, Stop::Calls);
+    assert_eq!(reply.stop, StopReason::Calls);
     assert_eq!(
         reply.message.parts,
         [
@@ -39,7 +39,7 @@ fn arguments_are_what_the_model_wrote() {
         (vec![""], "{}"),
         (vec!["null"], "{}"),
         (vec![r#"{"n":"#, "\"5\"}"], r#"{"n":"5"}"#),
-        // Twice encoded, as small models do.
+        // Encoded twice, as small models do.
         (vec![r#""{\"n\":5}""#], r#"{"n":5}"#),
     ] {
         let pieces: Vec<String> = pieces.iter().map(|partial| piece(0, partial)).collect();
@@ -117,7 +117,11 @@ fn a_call_that_ran_out_of_tokens_is_not_made() {
             STOP,
         ]);
         let reply = reply.unwrap();
-        let stop = if made { Stop::Length } else { Stop::CutCall };
+        let stop = if made {
+            StopReason::Length
+        } else {
+            StopReason::CutCall
+        };
         assert_eq!(reply.stop, stop, "{pieces}");
         let ids: Vec<&str> = reply.message.calls().map(|call| call.id.as_str()).collect();
         let expected: &[&str] = if made { &["whole", "last"] } else { &["whole"] };
@@ -129,9 +133,9 @@ fn a_call_that_ran_out_of_tokens_is_not_made() {
 fn calls_are_calls_whatever_the_reason_to_stop_but_not_in_a_refusal() {
     let start = tool_start(0, "t", "dice");
     for (reason, expected, calls) in [
-        ("end_turn", Stop::Calls, 1),
-        ("refusal", Stop::Refusal, 0),
-        ("pause_turn", Stop::Pause, 1),
+        ("end_turn", StopReason::Calls, 1),
+        ("refusal", StopReason::Refusal, 0),
+        ("pause_turn", StopReason::Pause, 1),
     ] {
         let (reply, _) = run(&[&start, END_0, &ended(reason), STOP]);
         let reply = reply.unwrap();

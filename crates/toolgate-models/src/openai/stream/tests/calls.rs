@@ -2,13 +2,14 @@ use serde_json::json;
 
 use super::*;
 
-/// The calls of a stream of pieces that ends in `tool_calls`: id, name, arguments. Ids of our own are `?`.
+/// The calls of a stream of pieces that ends in `tool_calls`: id, name, arguments. Ids of
+/// our own are `?`.
 pub(super) fn calls(events: &[serde_json::Value]) -> Vec<(String, String, serde_json::Value)> {
     let mut events: Vec<String> = events.iter().map(pieces).collect();
     events.extend([end("tool_calls"), "[DONE]".to_owned()]);
     let events: Vec<&str> = events.iter().map(String::as_str).collect();
     let reply = reply(&events);
-    assert_eq!(reply.stop, Stop::Calls);
+    assert_eq!(reply.stop, StopReason::Calls);
     let calls = reply.message.calls().map(|call| {
         let given = call.id.starts_with("call_") || call.id.len() != 9;
         let id = if given { call.id.as_str() } else { "?" };
@@ -268,7 +269,7 @@ fn a_call_that_ends_like_any_other_answer_is_a_call() {
         &json!([{ "index": 0, "id": "call_a", "function": { "name": "time", "arguments": "{}" } }]),
     );
     let reply = reply(&[&text("I look."), &piece, &end("stop"), "[DONE]"]);
-    assert_eq!(reply.stop, Stop::Calls);
+    assert_eq!(reply.stop, StopReason::Calls);
     assert_eq!(reply.message.to_text(), "I look.");
     assert_eq!(reply.message.calls().count(), 1);
 }
@@ -284,8 +285,8 @@ fn a_call_that_ran_out_of_tokens_is_dropped() {
         );
         let reply = reply(&[&text("So"), &whole, &last, &end("length"), "[DONE]"]);
         let expected = match arguments.ends_with('}') {
-            true => (Stop::Length, 2),
-            false => (Stop::CutCall, 1),
+            true => (StopReason::Length, 2),
+            false => (StopReason::CutCall, 1),
         };
         let made = (reply.stop, reply.message.calls().count());
         assert_eq!(made, expected, "{arguments}");
@@ -294,7 +295,7 @@ fn a_call_that_ran_out_of_tokens_is_dropped() {
     let reply = reply.unwrap();
     assert_eq!(
         (reply.stop, heard.as_str()),
-        (Stop::Length, "<tool_call>{\"name\":\"ti")
+        (StopReason::Length, "<tool_call>{\"name\":\"ti")
     );
 }
 
@@ -304,15 +305,18 @@ fn e3_a_call_written_as_text_is_rescued_where_that_is_wanted() {
     let events = [&text("I look. "), &text(call), &end("stop"), "[DONE]"];
     let (heard, reply) = read(true, &events);
     let reply = reply.unwrap();
-    assert_eq!((heard.as_str(), reply.stop), ("I look. !", Stop::Calls));
+    assert_eq!(
+        (heard.as_str(), reply.stop),
+        ("I look. !", StopReason::Calls)
+    );
     assert_eq!(reply.message.to_text(), "I look.");
     assert_eq!(reply.message.calls().next().unwrap().name, "home.weather");
     let (heard, reply) = read(false, &events);
     assert_eq!(
         (heard, reply.unwrap().stop),
-        (format!("I look. {call}"), Stop::End)
+        (format!("I look. {call}"), StopReason::End)
     );
-    // Beside a proper call it is an example.
+    // Beside a proper call it's an example.
     let native = pieces(
         &json!([{ "index": 0, "id": "a", "function": { "name": "time", "arguments": "{}" } }]),
     );
@@ -324,8 +328,8 @@ fn e3_a_call_written_as_text_is_rescued_where_that_is_wanted() {
     // Left in the thinking of a model that then says nothing.
     let thought = choice(&json!({ "reasoning_content": call }), None);
     let (_, reply) = read(true, &[&thought, &end("stop")]);
-    assert_eq!(reply.unwrap().stop, Stop::Calls);
-    // But not of one that thought on, or was cut before it could.
+    assert_eq!(reply.unwrap().stop, StopReason::Calls);
+    // But not if the model thought on, or was cut off before it could.
     let more = choice(&json!({ "reasoning_content": "\nNo, better not." }), None);
     for events in [
         &[&thought, &more, &end("stop")][..],
@@ -343,5 +347,8 @@ fn more_calls_than_anybody_means_are_refused() {
         .map(|index| json!({ "index": index, "function": { "name": "time", "arguments": "{}" } }))
         .collect();
     let reply = read(true, &[&pieces(&json!(many)), &end("tool_calls")]).1;
-    assert!(matches!(reply, Err(StreamError::Garbled(_))), "{reply:?}");
+    assert!(
+        matches!(reply, Err(ReplyStreamError::Garbled(_))),
+        "{reply:?}"
+    );
 }

@@ -1,4 +1,4 @@
-//! Everything that can be wrong with a search, and the sentence it becomes.
+//! Everything that can go wrong with a search, and the resulting message.
 
 use std::time::Duration;
 
@@ -23,25 +23,25 @@ fn what_is_not_configured_is_asked_for() {
             SearchBackend::Brave,
             "",
             "a\nb",
-            "`search.key` has characters that no key has; copy it again",
+            "`search.key` contains characters that are invalid in a key; copy it again",
         ),
         (
             SearchBackend::Brave,
             "http://brave.example",
             "k",
-            "`search.url` is not https, so anyone on the way could read the key; change it to https",
+            "`search.url` is not https, so the key could be read in transit; change it to https",
         ),
         (
             SearchBackend::Duckduckgo,
             "ftp://x",
             "",
-            "`search.url` is no web address; write it like https://search.example.org",
+            "`search.url` is not a web address; write it like https://search.example.org",
         ),
         (
             SearchBackend::Searxng,
             "search.example.org",
             "",
-            "`search.url` is no web address; write it like https://search.example.org",
+            "`search.url` is not a web address; write it like https://search.example.org",
         ),
     ] {
         let settings = SearchSettings {
@@ -53,7 +53,7 @@ fn what_is_not_configured_is_asked_for() {
         let error = backend
             .request(&settings, &asked("x"))
             .unwrap_err()
-            .of("search");
+            .into_tool_error("search");
         assert_eq!(
             error.to_string(),
             format!("The search service is currently unavailable: {expected}")
@@ -85,7 +85,7 @@ async fn every_refusal_has_a_reason_that_says_what_to_do() {
         (
             Brave,
             http("422 Unprocessable", "{}"),
-            "Brave did not understand the question; check `search.url`",
+            "Brave did not understand the request; check `search.url`",
         ),
         (
             Searxng,
@@ -100,17 +100,17 @@ async fn every_refusal_has_a_reason_that_says_what_to_do() {
         (
             Brave,
             http("429 Too Many", ""),
-            "Brave had too many questions in a short time; wait a while before the next",
+            "Brave received too many requests; wait a while and try again",
         ),
         (
             Duckduckgo,
             http("503 Unavailable", ""),
-            "DuckDuckGo has a problem of its own; try again later",
+            "DuckDuckGo has an internal problem; try again later",
         ),
         (
             Duckduckgo,
             http("404 Not Found", ""),
-            "DuckDuckGo did not understand the question; check `search.url`",
+            "DuckDuckGo did not understand the request; check `search.url`",
         ),
         (
             Duckduckgo,
@@ -120,32 +120,32 @@ async fn every_refusal_has_a_reason_that_says_what_to_do() {
         (
             Duckduckgo,
             http("200 OK", "{\"a\":"),
-            "DuckDuckGo answered with something that is no JSON; check `search.url`",
+            "DuckDuckGo answered with something other than JSON; check `search.url`",
         ),
         (
             Duckduckgo,
             http("200 OK", ""),
-            "DuckDuckGo answered with something that is no JSON; check `search.url`",
+            "DuckDuckGo answered with something other than JSON; check `search.url`",
         ),
         (
             Duckduckgo,
             http("200 OK", &"[".repeat(100_000)),
-            "DuckDuckGo answered with something that is no JSON; check `search.url`",
+            "DuckDuckGo answered with something other than JSON; check `search.url`",
         ),
         (
             Duckduckgo,
             "garbage\r\n\r\n".to_owned(),
-            "the connection to DuckDuckGo broke off; try again",
+            "the connection to DuckDuckGo was lost; try again",
         ),
         (
             Duckduckgo,
             String::new(),
-            "the connection to DuckDuckGo broke off; try again",
+            "the connection to DuckDuckGo was lost; try again",
         ),
         (
             Duckduckgo,
             "HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{".to_owned(),
-            "the connection to DuckDuckGo broke off; try again",
+            "the connection to DuckDuckGo was lost; try again",
         ),
     ] {
         let error = ask(backend, canned(response).await).await.unwrap_err();

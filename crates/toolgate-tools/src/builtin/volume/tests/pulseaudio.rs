@@ -1,4 +1,4 @@
-//! `pactl` against a real PulseAudio with a sink that leads nowhere.
+//! `pactl` against a real PulseAudio with a null sink.
 
 use std::os::unix::fs::symlink;
 use std::process::Stdio;
@@ -8,23 +8,23 @@ use tokio::process::{Child, ChildStderr, Command};
 
 use super::*;
 
-/// A PulseAudio of our own, gone with this value.
+/// A private PulseAudio, which ends when this is dropped.
 struct PulseAudio {
-    machine: Machine,
+    machine: FakeMachine,
     _daemon: Child,
     /// Kept open: the daemon still writes to it.
     _log: Lines<BufReader<ChildStderr>>,
 }
 
 impl PulseAudio {
-    /// Nothing where it is not installed, which is a failure only where everything has to be.
+    /// Returns `None` where PulseAudio isn't installed, which fails only in complete test runs.
     async fn start() -> Option<Self> {
-        let real = |program| Programs::default().find(program);
+        let real = |program| ProgramRunner::default().find(program);
         let (Some(pulseaudio), Some(pactl)) = (real("pulseaudio"), real("pactl")) else {
             thirdparty::skip("pulseaudio and pactl");
             return None;
         };
-        let machine = Machine::new(&[]);
+        let machine = FakeMachine::new(&[]);
         symlink(pactl, machine.path().join("pactl")).unwrap();
         let socket = machine.path().join("native");
         let mut daemon = Command::new(pulseaudio)
@@ -69,7 +69,7 @@ impl PulseAudio {
         })
     }
 
-    fn volume(&self) -> Volume {
+    fn volume(&self) -> SpeakerVolumeHandler {
         let mut volume = self.machine.volume();
         let server = format!("unix:{}", self.machine.path().join("native").display());
         volume.programs.variables.extend([

@@ -2,9 +2,9 @@ use std::os::unix::fs::symlink;
 
 use super::*;
 
-fn names(scan: &Scan) -> Vec<String> {
+fn names(scan: &FolderScan) -> Vec<String> {
     let root = &scan.folders[0];
-    let relative = |found: &Found| {
+    let relative = |found: &ScannedFile| {
         found
             .path
             .strip_prefix(root)
@@ -25,8 +25,8 @@ fn tree(files: &[&str]) -> tempfile::TempDir {
     folder
 }
 
-fn scan(folder: &Path, limits: ScanLimits) -> Scan {
-    Scan::new(&[folder.to_path_buf()], limits, &Watch::nobody()).unwrap()
+fn scan(folder: &Path, limits: ScanLimits) -> FolderScan {
+    FolderScan::new(&[folder.to_path_buf()], limits, &TaskControl::detached()).unwrap()
 }
 
 #[test]
@@ -91,7 +91,7 @@ fn a_folder_that_is_itself_a_link_is_entered_once() {
         folder.path().to_path_buf(),
         folder.path().join("../nowhere"),
     ];
-    let scan = Scan::new(&folders, ScanLimits::default(), &Watch::nobody()).unwrap();
+    let scan = FolderScan::new(&folders, ScanLimits::default(), &TaskControl::detached()).unwrap();
     assert_eq!(
         (names(&scan), scan.folders.len()),
         (vec!["a.md".to_owned()], 1)
@@ -141,11 +141,11 @@ fn every_bound_leaves_files_out_and_says_so() {
 #[test]
 fn a_cancelled_scan_stops() {
     let folder = tree(&["a.md"]);
-    let watch = Watch {
+    let watch = TaskControl {
         cancelled: &|| true,
         report: &|_, _| {},
     };
-    let result = Scan::new(
+    let result = FolderScan::new(
         &[folder.path().to_path_buf()],
         ScanLimits::default(),
         &watch,

@@ -1,4 +1,4 @@
-//! The index over time: files that change, a file of its own, damage, and several services on one file.
+//! The index over time: changing files, index files, damage, and several services on one file.
 
 use std::os::unix::fs::PermissionsExt;
 
@@ -8,7 +8,7 @@ use super::*;
 
 #[tokio::test]
 async fn a_search_sees_what_changed_since_the_last() {
-    let library = Library::new(&[("a.md", "apple"), ("b.md", "banana")]);
+    let library = TestLibrary::new(&[("a.md", "apple"), ("b.md", "banana")]);
     let documents = library.documents();
     assert_eq!(documents.find("apple").await, ["a.md"]);
 
@@ -27,11 +27,11 @@ async fn a_search_sees_what_changed_since_the_last() {
 
 #[tokio::test]
 async fn only_what_changed_is_read_and_only_a_new_text_is_written() {
-    let library = Library::new(&[("old.md", "one"), ("young.md", "two"), ("binary.md", "\0")]);
+    let library = TestLibrary::new(&[("old.md", "one"), ("young.md", "two"), ("binary.md", "\0")]);
     library.age("old.md");
     library.age("binary.md");
     let documents = library.documents();
-    let update = |read, written, removed| Update {
+    let update = |read, written, removed| IndexUpdate {
         read,
         written,
         removed,
@@ -51,7 +51,7 @@ async fn only_what_changed_is_read_and_only_a_new_text_is_written() {
 
 #[tokio::test]
 async fn an_index_file_serves_the_next_process_and_nobody_else() {
-    let library = Library::new(&[("a.md", "apple")]);
+    let library = TestLibrary::new(&[("a.md", "apple")]);
     library.age("a.md");
     let cache = tempfile::tempdir().unwrap();
     let file = cache.path().join("new/folder/documents.db");
@@ -66,8 +66,8 @@ async fn an_index_file_serves_the_next_process_and_nobody_else() {
 }
 
 #[tokio::test]
-async fn a_file_that_is_no_index_is_made_anew() {
-    let library = Library::new(&[("a.md", "apple")]);
+async fn a_file_that_is_not_an_index_is_recreated() {
+    let library = TestLibrary::new(&[("a.md", "apple")]);
     let cache = tempfile::tempdir().unwrap();
     let foreign = cache.path().join("foreign.db");
     Connection::open(&foreign)
@@ -91,9 +91,9 @@ async fn a_file_that_is_no_index_is_made_anew() {
 }
 
 #[tokio::test]
-async fn an_index_damaged_while_in_use_is_made_anew() {
+async fn an_index_damaged_while_in_use_is_recreated() {
     let text = (0..20_000).map(|n| format!("word{n} ")).collect::<String>();
-    let library = Library::new(&[("a.md", &text), ("b.md", "apple")]);
+    let library = TestLibrary::new(&[("a.md", &text), ("b.md", "apple")]);
     let cache = tempfile::tempdir().unwrap();
     let file = cache.path().join("documents.db");
     Documents::new(library.settings(Some(&file)))
@@ -122,7 +122,7 @@ async fn an_index_damaged_while_in_use_is_made_anew() {
 
 #[tokio::test]
 async fn an_index_that_can_not_be_written_is_kept_in_memory() {
-    let library = Library::new(&[("a.md", "apple")]);
+    let library = TestLibrary::new(&[("a.md", "apple")]);
     let documents = Documents::new(library.settings(Some(library.folder.path())));
     assert_eq!(documents.find("apple").await, ["a.md"]);
     assert!(library.folder.path().join("a.md").exists());
@@ -130,7 +130,7 @@ async fn an_index_that_can_not_be_written_is_kept_in_memory() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn two_services_on_one_new_index_work_at_once() {
-    let library = Library::new(&[]);
+    let library = TestLibrary::new(&[]);
     for n in 0..600 {
         library.write(&format!("{n}.md"), format!("apple number{n}"));
     }
@@ -146,7 +146,7 @@ async fn two_services_on_one_new_index_work_at_once() {
         for answer in [ask(&one), ask(&two), ask(&one), ask(&two)] {
             assert_eq!(answer.await.unwrap()["total"], 600);
         }
-        // Memory would hide that one of them could not open the file.
+        // An in-memory index would hide that one of them could not open the file.
         assert!(!one.store.lock().await.is_in_memory() && !two.store.lock().await.is_in_memory());
     }
 }
@@ -154,8 +154,8 @@ async fn two_services_on_one_new_index_work_at_once() {
 #[tokio::test]
 async fn services_with_other_folders_share_an_index_without_seeing_each_other() {
     let (mine, theirs) = (
-        Library::new(&[("mine.md", "apple")]),
-        Library::new(&[("theirs.md", "apple")]),
+        TestLibrary::new(&[("mine.md", "apple")]),
+        TestLibrary::new(&[("theirs.md", "apple")]),
     );
     let cache = tempfile::tempdir().unwrap();
     let file = cache.path().join("documents.db");
@@ -173,8 +173,8 @@ async fn services_with_other_folders_share_an_index_without_seeing_each_other() 
 #[tokio::test]
 async fn a_folder_nobody_uses_leaves_the_index() {
     let (mine, theirs) = (
-        Library::new(&[("mine.md", "apple")]),
-        Library::new(&[("theirs.md", "apple")]),
+        TestLibrary::new(&[("mine.md", "apple")]),
+        TestLibrary::new(&[("theirs.md", "apple")]),
     );
     let cache = tempfile::tempdir().unwrap();
     let file = cache.path().join("documents.db");
@@ -205,7 +205,7 @@ async fn a_folder_nobody_uses_leaves_the_index() {
 
 #[tokio::test]
 async fn indexing_reports_progress_and_a_cancelled_one_goes_on_later() {
-    let library = Library::new(&[]);
+    let library = TestLibrary::new(&[]);
     for n in 0..600 {
         library.write(&format!("{n:03}.md"), "apple");
         library.age(&format!("{n:03}.md"));

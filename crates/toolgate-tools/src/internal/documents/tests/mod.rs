@@ -1,4 +1,4 @@
-//! The service as a whole: folders on a disk, and what a caller reads.
+//! The whole service: folders on a disk, and what a caller reads.
 
 mod index;
 
@@ -9,16 +9,16 @@ use std::time::{Duration, SystemTime};
 use tempfile::TempDir;
 use toolgate_core::{Schema, SchemaLimits, ToolCall, ToolExecutor, ToolManager};
 
-use super::update::Update;
+use super::update::IndexUpdate;
 use super::*;
-use crate::Handlers;
+use crate::HandlerRegistry;
 use crate::builtin::BuiltinSettings;
 
-struct Library {
+struct TestLibrary {
     folder: TempDir,
 }
 
-impl Library {
+impl TestLibrary {
     fn new(files: &[(&str, &str)]) -> Self {
         let library = Self {
             folder: tempfile::tempdir().unwrap(),
@@ -63,7 +63,7 @@ impl Library {
 
 impl Documents {
     async fn ask(&self, query: &str) -> Value {
-        let query = Query::new(query).expect("a word");
+        let query = DocumentQuery::new(query).expect("a word");
         self.answer(query, DEFAULT_RESULTS, || false, |_, _| {})
             .await
             .expect("an answer")
@@ -87,7 +87,7 @@ impl Documents {
             .collect()
     }
 
-    async fn updated(&self) -> Update {
+    async fn updated(&self) -> IndexUpdate {
         self.blocking(
             || false,
             |_, _| {},
@@ -100,7 +100,7 @@ impl Documents {
 
 #[tokio::test]
 async fn documents_are_found_by_their_words() {
-    let library = Library::new(&[
+    let library = TestLibrary::new(&[
         (
             "boiler.md",
             "# The boiler\nIts pressure is 1.5 bar. Vérifier la pression à l'été.",
@@ -134,7 +134,7 @@ async fn documents_are_found_by_their_words() {
 
 #[tokio::test]
 async fn an_answer_shows_file_title_snippet_and_score() {
-    let library = Library::new(&[
+    let library = TestLibrary::new(&[
         ("boiler.md", "# The boiler\n\nIts pressure\nis 1.5 bar."),
         (
             "other.txt",
@@ -163,7 +163,7 @@ async fn an_answer_shows_file_title_snippet_and_score() {
 
 #[tokio::test]
 async fn syntax_in_a_query_is_only_words() {
-    let library = Library::new(&[("a.md", "a near b c or not body")]);
+    let library = TestLibrary::new(&[("a.md", "a near b c or not body")]);
     let documents = library.documents();
     let long = format!("{}near", "\"".repeat(10_000));
     for query in [
@@ -185,15 +185,15 @@ async fn syntax_in_a_query_is_only_words() {
     ] {
         assert_eq!(documents.find(query).await, ["a.md"], "{query}");
     }
-    // Letters to us, but none to the index.
+    // Letters to us, but not to the index.
     for query in ["\u{93f}", "ⓐ", "\u{1e900}", "\u{345}x"] {
         assert_eq!(documents.find(query).await, [""; 0], "{query}");
     }
 }
 
 #[tokio::test]
-async fn what_is_left_out_is_told() {
-    let library = Library::new(&[("a.md", "apple"), ("binary.txt", "apple\0")]);
+async fn skipped_files_are_reported() {
+    let library = TestLibrary::new(&[("a.md", "apple"), ("binary.txt", "apple\0")]);
     library.write("huge.txt", "apple ".repeat(1 << 20));
     let mut settings = library.settings(None);
     settings.folders.push("/nowhere/at/all".into());
@@ -204,7 +204,7 @@ async fn what_is_left_out_is_told() {
     );
     let expected = json!([
         "No document has all of the words; these have some of them.",
-        "Not searched: folder '/nowhere/at/all' can not be read.",
+        "Not searched: can't read folder '/nowhere/at/all'.",
         "Not searched: 1 file (too large).",
         "Not searched: 1 file (binary)."
     ]);
@@ -220,11 +220,11 @@ async fn without_a_folder_the_error_says_what_to_do() {
         ),
         (
             &["/nowhere/a"],
-            "can not read folder '/nowhere/a'; correct documents.folders in the configuration",
+            "can't read folder '/nowhere/a'; correct documents.folders in the configuration",
         ),
         (
             &["/nowhere/a", "/nowhere/b"],
-            "can not read folders '/nowhere/a', '/nowhere/b'; correct documents.folders in the configuration",
+            "can't read folders '/nowhere/a', '/nowhere/b'; correct documents.folders in the configuration",
         ),
     ] {
         let settings = DocumentsSettings {
@@ -278,7 +278,7 @@ fn max_results_is_a_whole_number_within_bounds() {
         arguments["query"] = json!("x");
         let parsed = schema
             .check(arguments)
-            .and_then(|valid| valid.parse::<Asked>());
+            .and_then(|valid| valid.parse::<DocumentArguments>());
         assert_eq!(
             parsed.ok().map(|asked| asked.max_results),
             expected,
@@ -287,9 +287,9 @@ fn max_results_is_a_whole_number_within_bounds() {
     }
 }
 
-/// The service behind a definition with a schema of its own, as a configuration has it.
+/// The service behind a definition with its own schema, as in a configuration.
 fn executor(documents: Documents, parameters: &Value) -> ToolExecutor {
-    let mut handlers = Handlers::new(&BuiltinSettings::default());
+    let mut handlers = HandlerRegistry::new(&BuiltinSettings::default());
     handlers.add_service(
         Documents::NAME,
         Documents::parameters(),
@@ -306,7 +306,7 @@ fn executor(documents: Documents, parameters: &Value) -> ToolExecutor {
 
 #[tokio::test]
 async fn a_call_ends_in_an_answer_or_a_clear_error() {
-    let library = Library::new(&[("a.md", "apple"), ("b.md", "apple")]);
+    let library = TestLibrary::new(&[("a.md", "apple"), ("b.md", "apple")]);
     let loose = executor(library.documents(), &json!({ "type": "object" }));
     let strict = executor(library.documents(), &Documents::parameters());
     for (arguments, expected) in [
@@ -363,7 +363,7 @@ async fn a_call_without_folders_is_unavailable() {
 
 #[tokio::test]
 async fn a_caller_hears_how_far_the_indexing_is() {
-    let library = Library::new(&[("a.md", "apple")]);
+    let library = TestLibrary::new(&[("a.md", "apple")]);
     let heard = Arc::new(parking_lot::Mutex::new(Vec::new()));
     let ears = Arc::clone(&heard);
     let call = ToolCall::new("search_documents", json!({ "query": "apple" }))

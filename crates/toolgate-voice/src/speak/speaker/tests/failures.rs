@@ -2,21 +2,21 @@
 
 use tokio::time::{Instant, sleep};
 
-use super::fakes::{Engine, Fault, MS, broken, voice};
-use crate::engine::Problem;
+use super::fakes::{EngineFault, FakeEngine, MS, broken, voice};
+use crate::engine::SpeakingError;
 
 const TEXT: &str = "The first is on. The second is off. The third too.";
 
 #[tokio::test(start_paused = true)]
 async fn an_engine_that_fails_once_is_asked_again_and_nobody_is_bothered() {
     for (fault, prefix) in [
-        (Fault::Refuse, 0),
-        (Fault::After(0), 0),
-        (Fault::After(4), 4),
-        (Fault::Mad, 0),
+        (EngineFault::Refuse, 0),
+        (EngineFault::After(0), 0),
+        (EngineFault::After(4), 4),
+        (EngineFault::Mad, 0),
     ] {
         let (speaker, engine, ear) = voice();
-        engine.fail([Fault::None, fault]);
+        engine.fail([EngineFault::None, fault]);
         let speech = speaker.begin();
         speech.push(TEXT);
         let spoken = speech.finish().await;
@@ -25,11 +25,11 @@ async fn an_engine_that_fails_once_is_asked_again_and_nobody_is_bothered() {
             (TEXT, true, None),
             "{fault:?}"
         );
-        // The sentence that broke off is said again from its beginning.
+        // The interrupted sentence is spoken again from its start.
         let expected = "The first is on.".len() + prefix + "The second is off.The third too.".len();
         assert_eq!(
             ear.heard().len(),
-            Engine::sound_of("x").len() * expected,
+            FakeEngine::sound_of("x").len() * expected,
             "{fault:?}"
         );
     }
@@ -38,13 +38,20 @@ async fn an_engine_that_fails_once_is_asked_again_and_nobody_is_bothered() {
 #[tokio::test(start_paused = true)]
 async fn an_engine_that_fails_again_ends_the_speech_with_the_reason() {
     for (faults, text) in [
-        ([Fault::Refuse, Fault::Refuse, Fault::None], ""),
         (
-            [Fault::None, Fault::Refuse, Fault::Refuse],
+            [EngineFault::Refuse, EngineFault::Refuse, EngineFault::None],
+            "",
+        ),
+        (
+            [EngineFault::None, EngineFault::Refuse, EngineFault::Refuse],
             "The first is on. ",
         ),
         (
-            [Fault::None, Fault::Refuse, Fault::After(4)],
+            [
+                EngineFault::None,
+                EngineFault::Refuse,
+                EngineFault::After(4),
+            ],
             "The first is on. The second is off. ",
         ),
     ] {
@@ -58,7 +65,10 @@ async fn an_engine_that_fails_again_ends_the_speech_with_the_reason() {
             (text, false),
             "{faults:?}"
         );
-        assert_eq!(spoken.problem, Some(Problem::of_speech(broken())));
+        assert_eq!(
+            spoken.problem,
+            Some(SpeakingError::from_synthesizer(broken()))
+        );
         assert!(!ear.is_open());
 
         let speech = speaker.begin();
@@ -74,11 +84,11 @@ async fn an_engine_that_fails_again_ends_the_speech_with_the_reason() {
 async fn an_engine_gone_mad_is_given_up() {
     for (fault, expected) in [
         (
-            Fault::Mad,
+            EngineFault::Mad,
             "the speech engine: sound at 3 Hz cannot be used: it must be from 8000 to 192000 Hz",
         ),
         (
-            Fault::Endless,
+            EngineFault::Endless,
             "the speech engine: a sentence takes more than two minutes",
         ),
     ] {
@@ -94,7 +104,7 @@ async fn an_engine_gone_mad_is_given_up() {
 #[tokio::test(start_paused = true)]
 async fn a_sentence_without_sound_is_passed_over() {
     let (speaker, engine, _ear) = voice();
-    engine.fail([Fault::Silent, Fault::None, Fault::Silent]);
+    engine.fail([EngineFault::Silent, EngineFault::None, EngineFault::Silent]);
     let speech = speaker.begin();
     speech.push(TEXT);
     let spoken = speech.finish().await;
@@ -102,7 +112,7 @@ async fn a_sentence_without_sound_is_passed_over() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_output_that_breaks_is_opened_again_and_neither_words_nor_slices_are_lost() {
+async fn a_broken_output_is_reopened_without_losing_sound() {
     // Before the first slice, within the first sentence, with the second, within it.
     for slices in [0, 5, 20, 25] {
         let (speaker, _engine, ear) = voice();
@@ -117,7 +127,7 @@ async fn an_output_that_breaks_is_opened_again_and_neither_words_nor_slices_are_
         );
         assert_eq!((ear.begun(), ear.most_at_once()), (2, 1));
         let letters = "The first is on.The second is off.The third too.";
-        assert_eq!(ear.heard(), Engine::sound_of(letters), "{slices}");
+        assert_eq!(ear.heard(), FakeEngine::sound_of(letters), "{slices}");
     }
 }
 
@@ -132,20 +142,20 @@ async fn an_output_that_breaks_again_ends_the_speech_with_what_was_heard() {
         (spoken.text.as_str(), spoken.complete),
         ("The first is on. ", false)
     );
-    assert_eq!(spoken.problem, Some(Problem::of_loudspeaker(broken())));
+    assert_eq!(spoken.problem, Some(SpeakingError::from_output(broken())));
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_output_that_cannot_be_opened_is_a_problem_and_a_tone_is_none() {
+async fn an_output_that_cannot_be_opened_is_reported_except_for_tones() {
     let (speaker, _engine, ear) = voice();
     ear.refuse(1);
     let speech = speaker.begin();
     speech.push(TEXT);
     let spoken = speech.finish().await;
-    let problem = Some(Problem::of_loudspeaker(broken()));
+    let problem = Some(SpeakingError::from_output(broken()));
     assert_eq!((spoken.text.as_str(), spoken.problem), ("", problem));
     ear.refuse(1);
-    speaker.tone(super::Tone::Ready);
+    speaker.play_tone(super::SignalTone::Ready);
     sleep(10 * MS).await;
     assert!(!ear.is_open());
 }

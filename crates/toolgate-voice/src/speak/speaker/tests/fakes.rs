@@ -1,4 +1,4 @@
-//! An engine and an output that do what they are told.
+//! A fake engine and a fake output.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -10,15 +10,18 @@ use futures::stream::{self, StreamExt};
 use parking_lot::Mutex;
 
 use crate::EngineError;
-use crate::audio::Format;
-use crate::speak::pace::Pace;
-use crate::speak::{Loudness, Output, Playing, SoundStream, Speaker, Synthesize};
+use crate::audio::AudioFormat;
+use crate::speak::pace::PlaybackPace;
+use crate::speak::{AudioOutput, AudioPlayback, Loudness, SoundStream, Speaker, SpeechSynthesizer};
 
 pub(super) const MS: Duration = Duration::from_millis(1);
 
 /// A voice whose engine and output can be watched.
-pub(super) fn voice() -> (Speaker, Arc<Engine>, Arc<Ear>) {
-    let (engine, ear) = (Arc::new(Engine::default()), Arc::new(Ear::default()));
+pub(super) fn voice() -> (Speaker, Arc<FakeEngine>, Arc<FakeLoudspeaker>) {
+    let (engine, ear) = (
+        Arc::new(FakeEngine::default()),
+        Arc::new(FakeLoudspeaker::default()),
+    );
     let speaker = Speaker::new(engine.clone(), ear.clone(), ear.loudness.clone());
     (speaker, engine, ear)
 }
@@ -29,38 +32,38 @@ pub(super) fn broken() -> EngineError {
     }
 }
 
-/// What an engine does with a text instead of just speaking it.
+/// What an engine does instead of speaking.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Fault {
+pub(super) enum EngineFault {
     None,
     Refuse,
     /// Fails after so many letters.
     After(usize),
     Hang,
-    /// Claims a format that nobody has.
+    /// Claims an impossible format.
     Mad,
     Endless,
-    /// Has no sound for it.
+    /// Makes no sound.
     Silent,
 }
 
 #[derive(Default)]
-pub(super) struct Engine {
+pub(super) struct FakeEngine {
     texts: Mutex<Vec<String>>,
-    faults: Mutex<VecDeque<Fault>>,
+    faults: Mutex<VecDeque<EngineFault>>,
 }
 
-impl Engine {
+impl FakeEngine {
     pub(super) fn texts(&self) -> Vec<String> {
         self.texts.lock().clone()
     }
 
     pub(super) fn hang(&self) {
-        self.fail([Fault::Hang]);
+        self.fail([EngineFault::Hang]);
     }
 
-    /// The next texts fare like this.
-    pub(super) fn fail(&self, faults: impl IntoIterator<Item = Fault>) {
+    /// Sets what happens to the next texts.
+    pub(super) fn fail(&self, faults: impl IntoIterator<Item = EngineFault>) {
         self.faults.lock().extend(faults);
     }
 
@@ -74,43 +77,43 @@ fn letter() -> Vec<u8> {
     8000_i16.to_le_bytes().repeat(800)
 }
 
-impl Synthesize for Engine {
+impl SpeechSynthesizer for FakeEngine {
     fn synthesize<'a>(&'a self, text: &'a str) -> BoxFuture<'a, Result<SoundStream, EngineError>> {
         self.texts.lock().push(text.to_owned());
-        let fault = self.faults.lock().pop_front().unwrap_or(Fault::None);
+        let fault = self.faults.lock().pop_front().unwrap_or(EngineFault::None);
         let letters = stream::iter(
             text.chars()
                 .map(|_| Ok(Bytes::from(letter())))
                 .collect::<Vec<_>>(),
         );
         let chunks = match fault {
-            Fault::None | Fault::Mad => letters.boxed(),
-            Fault::Refuse => return Box::pin(async { Err(broken()) }),
-            Fault::Hang => return Box::pin(future::pending()),
-            Fault::After(count) => letters
+            EngineFault::None | EngineFault::Mad => letters.boxed(),
+            EngineFault::Refuse => return Box::pin(async { Err(broken()) }),
+            EngineFault::Hang => return Box::pin(future::pending()),
+            EngineFault::After(count) => letters
                 .take(count)
                 .chain(stream::iter([Err(broken())]))
                 .boxed(),
-            Fault::Endless => stream::repeat_with(|| Ok(Bytes::from(letter()))).boxed(),
-            Fault::Silent => stream::empty().boxed(),
+            EngineFault::Endless => stream::repeat_with(|| Ok(Bytes::from(letter()))).boxed(),
+            EngineFault::Silent => stream::empty().boxed(),
         };
-        let mut format = Format::HEARD;
-        if matches!(fault, Fault::Mad) {
+        let mut format = AudioFormat::CAPTURE;
+        if matches!(fault, EngineFault::Mad) {
             format.rate = 3;
         }
         Box::pin(async move { Ok(SoundStream { format, chunks }) })
     }
 }
 
-/// Hears in real time what is given to it.
+/// Plays in real time.
 #[derive(Default)]
-pub(super) struct Ear {
+pub(super) struct FakeLoudspeaker {
     pub(super) loudness: Loudness,
-    state: Arc<Mutex<Heard>>,
+    state: Arc<Mutex<PlayedWords>>,
 }
 
 #[derive(Default)]
-struct Heard {
+struct PlayedWords {
     bytes: Vec<u8>,
     open: usize,
     most: usize,
@@ -118,11 +121,11 @@ struct Heard {
     hang_on_stop: bool,
     hang_on_begin: bool,
     refuse: usize,
-    /// Breaks after so many slices, as often as there are numbers.
+    /// Breaks after each of these numbers of slices in turn.
     breaks: VecDeque<usize>,
 }
 
-impl Ear {
+impl FakeLoudspeaker {
     pub(super) const BYTES_PER_MS: usize = 32;
 
     pub(super) fn heard(&self) -> Vec<u8> {
@@ -153,7 +156,7 @@ impl Ear {
         self.state.lock().hang_on_begin = true;
     }
 
-    /// Cannot be opened so many times.
+    /// Fails to open this many times.
     pub(super) fn refuse(&self, times: usize) {
         self.state.lock().refuse = times;
     }
@@ -163,8 +166,11 @@ impl Ear {
     }
 }
 
-impl Output for Ear {
-    fn begin(&self, format: Format) -> BoxFuture<'_, Result<Box<dyn Playing>, EngineError>> {
+impl AudioOutput for FakeLoudspeaker {
+    fn begin(
+        &self,
+        format: AudioFormat,
+    ) -> BoxFuture<'_, Result<Box<dyn AudioPlayback>, EngineError>> {
         let state = self.state.clone();
         if state.lock().hang_on_begin {
             return Box::pin(future::pending());
@@ -180,31 +186,31 @@ impl Output for Ear {
             heard.most = heard.most.max(heard.open);
             let breaks = heard.breaks.pop_front();
             drop(heard);
-            Ok(Box::new(Open {
+            Ok(Box::new(SlicePlayback {
                 format,
-                pace: Pace::new(100 * MS),
+                pace: PlaybackPace::new(100 * MS),
                 state,
                 breaks,
-            }) as Box<dyn Playing>)
+            }) as Box<dyn AudioPlayback>)
         })
     }
 }
 
-struct Open {
-    format: Format,
-    pace: Pace,
-    state: Arc<Mutex<Heard>>,
+struct SlicePlayback {
+    format: AudioFormat,
+    pace: PlaybackPace,
+    state: Arc<Mutex<PlayedWords>>,
     breaks: Option<usize>,
 }
 
-impl Playing for Open {
+impl AudioPlayback for SlicePlayback {
     fn play(&mut self, bytes: Bytes) -> BoxFuture<'_, Result<(), EngineError>> {
         Box::pin(async move {
-            self.pace.room().await;
+            self.pace.wait_for_lead().await;
             if let Some(left) = &mut self.breaks {
                 *left = left.checked_sub(1).ok_or_else(broken)?;
             }
-            self.pace.gave(self.format.duration(bytes.len()));
+            self.pace.record_sent(self.format.duration(bytes.len()));
             self.state.lock().bytes.extend(&bytes);
             Ok(())
         })
@@ -229,7 +235,7 @@ impl Playing for Open {
     }
 }
 
-impl Drop for Open {
+impl Drop for SlicePlayback {
     fn drop(&mut self) {
         self.state.lock().open -= 1;
     }

@@ -1,15 +1,15 @@
-//! Tests that measure the memory of their process run alone in one.
+//! Runs tests that measure memory in a process of their own.
 
 use std::process::Command;
 
-/// How many bytes of memory this process has.
+/// The resident memory of this process, in bytes.
 pub(crate) fn resident() -> usize {
     let status = std::fs::read_to_string("/proc/self/statm").unwrap();
     let pages: usize = status.split_whitespace().nth(1).unwrap().parse().unwrap();
     pages * 4096
 }
 
-/// Runs a test that is ignored, in a process of its own: the other tests need memory too.
+// The other tests need memory too, so the ignored test runs alone.
 pub(crate) fn alone(test: &str) {
     let this = std::env::current_exe().unwrap();
     let output = Command::new(this)

@@ -1,4 +1,4 @@
-//! A model that says what a test tells it to.
+//! A scripted model.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -11,14 +11,14 @@ use tokio::time::{Instant, sleep};
 use toolgate_core::{ToolExecutor, ToolManager};
 use toolgate_intents::{Pack, SentenceInterpreter};
 use toolgate_models::{
-    AssistantMessage, CallArguments, Catalog, Event, Listener, Message, ModelCall, ModelClient,
-    ModelError, Part, Provider, Reply, Request, SentenceRouter, Stop, ToolList, Toolbox, Usage,
+    AssistantMessage, CallArguments, Catalog, Message, MessagePart, ModelCall, ModelClient,
+    ModelError, ModelEvent, ModelListener, ModelReply, ModelRequest, Provider, SentenceRouter,
+    StopReason, TokenUsage, ToolList, Toolbox,
 };
 
-/// What it does when it is asked.
+/// One step of the script.
 #[derive(Clone)]
-pub(crate) enum Say {
-    /// Says this.
+pub(crate) enum ModelStep {
     Words(&'static str),
     /// Says these pieces, each after a while.
     Slowly(Duration, &'static [&'static str]),
@@ -32,9 +32,9 @@ pub(crate) enum Say {
     Panics,
 }
 
-/// Reads its answers from a script; at the end the last again.
-pub(crate) struct Script {
-    says: Mutex<VecDeque<Say>>,
+/// Answers from a script and repeats the last step.
+pub(crate) struct ScriptedModel {
+    says: Mutex<VecDeque<ModelStep>>,
     asked: Mutex<Vec<Vec<Message>>>,
     /// How many tools it was offered each time, and when.
     offered: Mutex<Vec<(usize, Instant)>>,
@@ -45,17 +45,17 @@ pub(crate) struct Script {
     pub(crate) prepares: Mutex<Duration>,
 }
 
-impl Script {
-    pub(crate) fn new(says: impl IntoIterator<Item = Say>) -> Arc<Self> {
+impl ScriptedModel {
+    pub(crate) fn new(says: impl IntoIterator<Item = ModelStep>) -> Arc<Self> {
         Arc::new(Self::of(says, true))
     }
 
-    /// Without a record of what it was asked.
-    pub(crate) fn forgetful(says: impl IntoIterator<Item = Say>) -> Arc<Self> {
+    /// Doesn't record requests.
+    pub(crate) fn forgetful(says: impl IntoIterator<Item = ModelStep>) -> Arc<Self> {
         Arc::new(Self::of(says, false))
     }
 
-    fn of(says: impl IntoIterator<Item = Say>, keeps: bool) -> Self {
+    fn of(says: impl IntoIterator<Item = ModelStep>, keeps: bool) -> Self {
         let toolbox = Toolbox::new(ToolExecutor::new(Arc::new(ToolManager::new())));
         let sentences = SentenceInterpreter::new(toolbox, Pack::english()).unwrap();
         Self {
@@ -68,7 +68,7 @@ impl Script {
         }
     }
 
-    /// What it was sent each time.
+    /// The messages of each request.
     pub(crate) fn asked(&self) -> Vec<Vec<Message>> {
         self.asked.lock().clone()
     }
@@ -78,7 +78,7 @@ impl Script {
         self.offered.lock().clone()
     }
 
-    /// The words of the assistant in what it was sent last.
+    /// The assistant's words in the last request.
     pub(crate) fn has_said(&self) -> Vec<String> {
         let asked = self.asked().pop().unwrap();
         let said = asked.iter().filter_map(|message| match message {
@@ -88,7 +88,7 @@ impl Script {
         said.collect()
     }
 
-    fn next(&self) -> Say {
+    fn next(&self) -> ModelStep {
         let mut says = self.says.lock();
         match says.len() {
             1 => says.front().cloned(),
@@ -98,7 +98,7 @@ impl Script {
     }
 }
 
-impl ModelClient for Script {
+impl ModelClient for ScriptedModel {
     fn provider(&self) -> Provider {
         Provider::Ollama
     }
@@ -121,9 +121,9 @@ impl ModelClient for Script {
 
     fn reply<'a>(
         &'a self,
-        request: Request<'a>,
-        listener: &'a mut dyn Listener,
-    ) -> BoxFuture<'a, Result<Reply, ModelError>> {
+        request: ModelRequest<'a>,
+        listener: &'a mut dyn ModelListener,
+    ) -> BoxFuture<'a, Result<ModelReply, ModelError>> {
         if self.keeps {
             self.asked.lock().push(request.messages.to_vec());
             let offered = (request.tools.len(), Instant::now());
@@ -131,53 +131,53 @@ impl ModelClient for Script {
         }
         let say = self.next();
         async move {
-            let text = |text: String| Part::Text { text };
+            let text = |text: String| MessagePart::Text { text };
             let (parts, stop) = match say {
-                Say::Words(words) => {
-                    listener.event(Event::Text(words));
-                    (vec![text(words.to_owned())], Stop::End)
+                ModelStep::Words(words) => {
+                    listener.event(ModelEvent::Text(words));
+                    (vec![text(words.to_owned())], StopReason::End)
                 }
-                Say::Slowly(after, pieces) => {
+                ModelStep::Slowly(after, pieces) => {
                     for piece in pieces {
                         sleep(after).await;
-                        listener.event(Event::Text(piece));
+                        listener.event(ModelEvent::Text(piece));
                     }
-                    (vec![text(pieces.concat())], Stop::End)
+                    (vec![text(pieces.concat())], StopReason::End)
                 }
-                Say::Corrects(wrong, words) => {
-                    for event in [Event::Void, Event::Text(wrong), Event::Void] {
+                ModelStep::Corrects(wrong, words) => {
+                    for event in [ModelEvent::Void, ModelEvent::Text(wrong), ModelEvent::Void] {
                         listener.event(event);
                         tokio::task::yield_now().await;
                     }
-                    listener.event(Event::Text(words));
-                    (vec![text(words.to_owned())], Stop::End)
+                    listener.event(ModelEvent::Text(words));
+                    (vec![text(words.to_owned())], StopReason::End)
                 }
-                Say::Call(words, name) => {
-                    let call = Part::Call(ModelCall {
+                ModelStep::Call(words, name) => {
+                    let call = MessagePart::Call(ModelCall {
                         id: String::new(),
                         name: name.to_owned(),
                         arguments: CallArguments::read("{}"),
                     });
                     let mut parts = vec![call];
                     if !words.is_empty() {
-                        listener.event(Event::Text(words));
+                        listener.event(ModelEvent::Text(words));
                         parts.insert(0, text(words.to_owned()));
                     }
-                    (parts, Stop::Calls)
+                    (parts, StopReason::Calls)
                 }
-                Say::Fails(words, error) => {
+                ModelStep::Fails(words, error) => {
                     if !words.is_empty() {
-                        listener.event(Event::Text(words));
+                        listener.event(ModelEvent::Text(words));
                     }
                     return Err(error);
                 }
-                Say::Never => std::future::pending().await,
-                Say::Panics => panic!("as the test told it to"),
+                ModelStep::Never => std::future::pending().await,
+                ModelStep::Panics => panic!("as the test told it to"),
             };
-            Ok(Reply {
+            Ok(ModelReply {
                 message: AssistantMessage { parts },
                 stop,
-                usage: Usage::default(),
+                usage: TokenUsage::default(),
                 first_token: None,
             })
         }

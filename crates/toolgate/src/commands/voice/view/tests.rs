@@ -6,8 +6,8 @@ use toolgate_core::{ToolCall, ToolError};
 
 use super::*;
 
-fn view(followed: bool, json: bool) -> View {
-    let manner = Manner {
+fn view(followed: bool, json: bool) -> VoiceView {
+    let options = ViewOptions {
         followed,
         drawn: false,
         json,
@@ -15,16 +15,21 @@ fn view(followed: bool, json: bool) -> View {
         keys: false,
     };
     let redactor = Redactor::new(["hunter22".to_owned()]);
-    View::new(manner, redactor, Spinner::new(""), None)
+    VoiceView::new(options, redactor, Spinner::new(""), None)
 }
 
-/// What is told, without colours.
-fn told(view: &View) -> Vec<String> {
-    let texts = view.0.canvas.unsaid().into_iter().map(|said| match said {
-        Said::Line(text) => text,
-        Said::Result(text) | Said::Record(text) => format!("stdout: {text}"),
-        Said::Info(text) => format!("info: {text}"),
-    });
+/// The output so far, without colours.
+fn told(view: &VoiceView) -> Vec<String> {
+    let texts = view
+        .0
+        .canvas
+        .take_pending()
+        .into_iter()
+        .map(|said| match said {
+            VoiceOutput::Line(text) => text,
+            VoiceOutput::Result(text) | VoiceOutput::Record(text) => format!("stdout: {text}"),
+            VoiceOutput::Info(text) => format!("info: {text}"),
+        });
     texts
         .map(|text| anstream::adapter::strip_str(&text).to_string())
         .collect()
@@ -53,44 +58,43 @@ fn turn(outcome: TurnOutcome, error: Option<&str>) -> VoiceTurn {
     }
 }
 
-fn heard(text: &str) -> Event<'_> {
-    Event::Heard {
+fn heard(text: &str) -> VoiceEvent<'_> {
+    VoiceEvent::Heard {
         source: "wav",
         text,
         took: None,
     }
 }
 
-/// One request from its start to its answer.
-fn tell_all(view: &View) {
-    view.event(Event::Phase {
+fn tell_all(view: &VoiceView) {
+    view.event(VoiceEvent::Phase {
         name: "transcription",
         took: Duration::from_millis(12),
         problem: None,
     });
-    view.event(Event::Phase {
+    view.event(VoiceEvent::Phase {
         name: "wake word",
         took: Duration::from_secs(3),
         problem: Some("cannot reach\u{1b}it with hunter22"),
     });
-    view.event(Event::Ready {
+    view.event(VoiceEvent::Ready {
         degraded: Some("no wake word"),
     });
     view.event(heard(" turn on\u{1b} switch one"));
-    view.event(Event::Dropped {
+    view.event(VoiceEvent::Dropped {
         source: "microphone",
         heard: "",
         why: "too quiet",
     });
-    view.event(Event::Dropped {
+    view.event(VoiceEvent::Dropped {
         source: "microphone",
         heard: "",
-        why: &Reason::Overrun.to_string(),
+        why: &DropReason::Overrun.to_string(),
     });
     let [call, none] = ["echo", "none"].map(|name| ToolCall::new(name, json!({})));
     for (call, arguments) in [(&call, "{\"a\":\"hunter22\"}"), (&none, "{}")] {
         let (id, name) = (call.id(), call.name());
-        view.event(Event::Calling {
+        view.event(VoiceEvent::Calling {
             id,
             name,
             arguments,
@@ -101,14 +105,14 @@ fn tell_all(view: &View) {
         known: Vec::new(),
         nearest: Vec::new(),
     };
-    view.event(Event::Called(&ToolOutcome::refused(&call, error)));
-    view.event(Event::Words("Switch One"));
-    view.event(Event::Turn(&turn(TurnOutcome::Answered, None)));
-    view.event(Event::Lost {
-        role: Role::Wake,
+    view.event(VoiceEvent::Called(&ToolOutcome::refused(&call, error)));
+    view.event(VoiceEvent::Words("Switch One"));
+    view.event(VoiceEvent::Turn(&turn(TurnOutcome::Answered, None)));
+    view.event(VoiceEvent::Lost {
+        role: EngineRole::Wake,
         why: "gone",
     });
-    view.event(Event::Back(Role::Wake));
+    view.event(VoiceEvent::Back(EngineRole::Wake));
 }
 
 #[tokio::test]
@@ -123,18 +127,18 @@ async fn a_person_sees_what_was_heard_called_and_answered() {
             "Ready, but not for everything: no wake word",
             "› turn on\\u{1b} switch one",
             "· too quiet",
-            "· too many requests wait",
+            "· the queue is full",
             "✗ echo {\"a\":\"[REDACTED]\"} 0 ms\n    Tool 'echo' not found",
             "stdout: Switch One is on.",
             "transcribed in 620 ms · first word after 11 ms · sound after 68 ms · 1 call\n",
-            "✗ wake word is not there: gone",
+            "✗ wake word is not available: gone",
             "✓ wake word is back",
         ]
     );
 }
 
 #[tokio::test]
-async fn without_a_terminal_the_log_is_told_what_nobody_else_tells_it() {
+async fn without_a_terminal_events_are_logged() {
     let view = view(false, false);
     tell_all(&view);
     assert_eq!(
@@ -151,27 +155,27 @@ async fn without_a_terminal_the_log_is_told_what_nobody_else_tells_it() {
 #[tokio::test]
 async fn an_engine_that_is_not_there_is_told_of_once() {
     let view = view(true, false);
-    let phase = |problem| Event::Phase {
+    let phase = |problem| VoiceEvent::Phase {
         name: "transcription",
         took: Duration::ZERO,
         problem,
     };
-    view.event(Event::Lost {
-        role: Role::Transcription,
+    view.event(VoiceEvent::Lost {
+        role: EngineRole::Transcription,
         why: "refused",
     });
     view.event(phase(Some("nobody answers")));
-    view.event(Event::Ready {
+    view.event(VoiceEvent::Ready {
         degraded: Some("I can't understand speech."),
     });
     assert_eq!(
         told(&view),
         [
-            "✗ transcription is not there: refused",
+            "✗ transcription is not available: refused",
             "Ready, but not for everything: I can't understand speech.\n'toolgate doctor' says how to get what is missing.",
         ]
     );
-    view.event(Event::Back(Role::Transcription));
+    view.event(VoiceEvent::Back(EngineRole::Transcription));
     view.event(phase(Some("nobody answers")));
     assert_eq!(
         told(&view),
@@ -186,16 +190,16 @@ async fn an_engine_that_is_not_there_is_told_of_once() {
 async fn servers_that_go_and_come_back_after_the_start_are_told_of() {
     let view = view(true, false);
     let missing = Some("the smart home");
-    view.event(Event::Tools { missing });
-    view.event(Event::Ready { degraded: None });
-    view.event(Event::Tools { missing });
-    view.event(Event::Tools { missing: None });
+    view.event(VoiceEvent::Tools { missing });
+    view.event(VoiceEvent::Ready { degraded: None });
+    view.event(VoiceEvent::Tools { missing });
+    view.event(VoiceEvent::Tools { missing: None });
     assert_eq!(
         told(&view),
         [
             "Ready.",
-            "✗ the smart home can not be reached",
-            "✓ all servers of tools are there again"
+            "✗ the smart home can't be reached",
+            "✓ all MCP servers are back"
         ]
     );
 }
@@ -211,7 +215,7 @@ async fn a_turn_that_went_wrong_says_so() {
         ),
     ] {
         let view = view(true, false);
-        view.event(Event::Turn(&turn(outcome, error)));
+        view.event(VoiceEvent::Turn(&turn(outcome, error)));
         let told = told(&view);
         assert!(told[1].starts_with(expected), "{told:?}");
         let failure = error.map(toolgate_core::escape);
@@ -222,7 +226,7 @@ async fn a_turn_that_went_wrong_says_so() {
 #[tokio::test]
 async fn for_programs_a_turn_is_one_json_object() {
     let view = view(false, true);
-    view.event(Event::Turn(&turn(TurnOutcome::Answered, None)));
+    view.event(VoiceEvent::Turn(&turn(TurnOutcome::Answered, None)));
     let read = &records(&view)[0];
     assert_eq!(
         (
@@ -238,8 +242,7 @@ async fn for_programs_a_turn_is_one_json_object() {
     );
 }
 
-/// The lines for programs.
-fn records(view: &View) -> Vec<serde_json::Value> {
+fn records(view: &VoiceView) -> Vec<serde_json::Value> {
     let told = told(view);
     let lines = told.iter().filter_map(|text| text.strip_prefix("stdout: "));
     lines
@@ -250,19 +253,19 @@ fn records(view: &View) -> Vec<serde_json::Value> {
 #[tokio::test]
 async fn for_programs_each_thing_that_was_heard_has_a_line_with_its_file() {
     let view = view(false, true);
-    view.event(Event::File(Path::new("one.wav")));
-    view.event(Event::Dropped {
+    view.event(VoiceEvent::File(Path::new("one.wav")));
+    view.event(VoiceEvent::Dropped {
         source: "wav",
         heard: " Never mind",
         why: "a request to stop",
     });
-    view.event(Event::File(Path::new("two.wav")));
-    view.event(Event::Turn(&turn(TurnOutcome::Answered, None)));
+    view.event(VoiceEvent::File(Path::new("two.wav")));
+    view.event(VoiceEvent::Turn(&turn(TurnOutcome::Answered, None)));
     let written = VoiceTurn {
         source: "handle".to_owned(),
         ..turn(TurnOutcome::Answered, None)
     };
-    view.event(Event::Turn(&written));
+    view.event(VoiceEvent::Turn(&written));
     let records = records(&view);
     assert_eq!(
         records[0],
@@ -276,7 +279,7 @@ async fn for_programs_each_thing_that_was_heard_has_a_line_with_its_file() {
 #[tokio::test]
 async fn one_turn_is_enough_where_that_was_asked_for() {
     let enough = CancellationToken::new();
-    let manner = Manner {
+    let options = ViewOptions {
         followed: false,
         drawn: false,
         json: false,
@@ -284,10 +287,10 @@ async fn one_turn_is_enough_where_that_was_asked_for() {
         keys: false,
     };
     let redactor = Redactor::default();
-    let view = View::new(manner, redactor, Spinner::new(""), Some(enough.clone()));
+    let view = VoiceView::new(options, redactor, Spinner::new(""), Some(enough.clone()));
     view.event(heard("hello"));
     assert!(!enough.is_cancelled());
-    view.event(Event::Turn(&turn(TurnOutcome::Answered, None)));
+    view.event(VoiceEvent::Turn(&turn(TurnOutcome::Answered, None)));
     assert!(enough.is_cancelled());
 }
 

@@ -1,0 +1,310 @@
+//! The state of one running call, and the guarantee that it is recorded however it ends.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::{Duration, SystemTime};
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use serde_json::Value;
+use tokio::runtime::Handle;
+use tokio::time::Instant;
+use tracing::warn;
+
+use crate::call::RawArguments;
+use crate::executor::panic_text;
+use crate::{
+    ApprovalRecord, CallContext, CallId, CallRecord, CallStarted, ExecutionRules, Observer, Origin,
+    Timings, Tool, ToolCall, ToolError, ToolExecutor, ToolOutcome, ToolOutput, TraceContext,
+    ValidArguments,
+};
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum CallStep {
+    Check,
+    Approval,
+    Queue,
+    // Everything after `Check`, except the waits above.
+    Invoke,
+}
+
+/// Ends in [`finish`](Self::finish). If it is dropped before, the caller is gone and the call
+/// is recorded as cancelled.
+pub(crate) struct InFlightCall<'a> {
+    executor: &'a ToolExecutor,
+    // One snapshot for the whole call: rules that change meanwhile hold for new calls only.
+    rules: &'a ExecutionRules,
+    id: CallId,
+    tool_name: String,
+    origin: Origin,
+    caller: Option<Arc<str>>,
+    trace: TraceContext,
+    started_notified: bool,
+    started: Instant,
+    started_at: SystemTime,
+    requested: Arc<Value>,
+    tool: Option<Arc<dyn Tool>>,
+    executed: Option<Arc<Value>>,
+    approval: Option<ApprovalRecord>,
+    renamed: Vec<(String, String)>,
+    dropped: Vec<String>,
+    timings: Timings,
+    step: CallStep,
+    step_began: Instant,
+    context: Option<CallContext>,
+    finished: bool,
+}
+
+impl<'a> InFlightCall<'a> {
+    pub(crate) fn start(
+        executor: &'a ToolExecutor,
+        rules: &'a ExecutionRules,
+        call: &ToolCall,
+    ) -> Self {
+        let (RawArguments::Object(requested) | RawArguments::Invalid { raw: requested, .. }) =
+            &call.arguments;
+        let started = Instant::now();
+        Self {
+            rules,
+            executor,
+            id: call.id,
+            tool_name: call.name.clone(),
+            origin: call.origin,
+            caller: call.scope.shared_caller(),
+            trace: TraceContext::for_call(call.id, call.trace_parent.as_deref())
+                .with_state(call.trace_state.as_deref())
+                .in_trace_of(call.trace_of),
+            started_notified: false,
+            started,
+            started_at: SystemTime::now(),
+            requested: Arc::clone(requested),
+            tool: None,
+            executed: None,
+            approval: None,
+            renamed: Vec::new(),
+            dropped: Vec::new(),
+            timings: Timings::default(),
+            step: CallStep::Check,
+            step_began: started,
+            context: None,
+            finished: false,
+        }
+    }
+
+    pub(crate) fn set_tool(&mut self, tool: Arc<dyn Tool>) -> Arc<dyn Tool> {
+        self.tool.insert(tool).clone()
+    }
+
+    pub(crate) fn set_arguments(
+        &mut self,
+        renamed: Vec<(String, String)>,
+        arguments: &ValidArguments,
+    ) {
+        self.executed = Some(arguments.shared());
+        self.renamed = renamed;
+        self.dropped = arguments.dropped().to_vec();
+        self.enter_step(CallStep::Invoke);
+    }
+
+    pub(crate) fn set_approval(&mut self, approval: ApprovalRecord) {
+        self.approval = Some(approval);
+    }
+
+    /// Ends the current step and starts the next; returns the time of the switch.
+    pub(crate) fn enter_step(&mut self, next: CallStep) -> Instant {
+        let now = Instant::now();
+        let took = now - self.step_began;
+        *match self.step {
+            CallStep::Check => &mut self.timings.check,
+            CallStep::Approval => &mut self.timings.approval,
+            CallStep::Queue => &mut self.timings.queue,
+            CallStep::Invoke => &mut self.timings.invoke,
+        } += took;
+        (self.step, self.step_began) = (next, now);
+        now
+    }
+
+    pub(crate) fn create_context(&mut self, call: &mut ToolCall, timeout: Duration) -> CallContext {
+        let is_traced = self.trace.has_remote_parent() || self.executor.is_traced();
+        let context = CallContext::new(
+            call,
+            timeout,
+            &self.rules.limits,
+            (self.trace.clone(), is_traced),
+        );
+        self.context.insert(context).clone()
+    }
+
+    /// Fails if the call must not run because an observer could not record it.
+    pub(crate) async fn notify_started(&mut self) -> Result<(), ToolError> {
+        let (Some(tool), Some(executed)) = (&self.tool, &self.executed) else {
+            return Ok(());
+        };
+        let call = CallStarted {
+            id: self.id,
+            tool_name: self.tool_name.clone(),
+            tool: Arc::clone(tool),
+            origin: self.origin,
+            caller: self.caller.clone(),
+            trace: self.trace.clone(),
+            requested: Arc::clone(&self.requested),
+            executed: Arc::clone(executed),
+            approval: self.approval.clone(),
+            started_at: self.started_at,
+        };
+        let observers = self.executor.observers();
+        let patience = self.rules.limits.observer;
+        ask_witnesses(observers, patience, &call).await?;
+        self.started_notified = true;
+        notify_observers(observers, patience, |observer| observer.started(&call)).await;
+        Ok(())
+    }
+
+    pub(crate) async fn finish(mut self, result: Result<ToolOutput, ToolError>) -> ToolOutcome {
+        let record = self.take_record(result);
+        FinishNotification::new(self.executor, self.rules, record).await
+    }
+
+    // Sets `finished` first, so that dropping the flight doesn't record the call again.
+    fn take_record(&mut self, result: Result<ToolOutput, ToolError>) -> CallRecord {
+        self.finished = true;
+        if let (Err(_), Some(context)) = (&result, &self.context) {
+            // Work that continues in a thread or on a server learns that nobody waits
+            // for it any more.
+            context.cancellation().cancel();
+        }
+        let ended = self.enter_step(CallStep::Invoke);
+        let elapsed = ended - self.started - self.timings.approval;
+        if self.context.is_none() {
+            // The tool was never reached, so all of this time was spent on checks.
+            self.timings.check += std::mem::take(&mut self.timings.invoke);
+        }
+        CallRecord {
+            origin: self.origin,
+            caller: self.caller.take(),
+            trace: self.trace.clone(),
+            started: self.started_notified,
+            tool: self.tool.take(),
+            requested: Arc::clone(&self.requested),
+            executed: self.executed.take(),
+            approval: self.approval.take(),
+            renamed: std::mem::take(&mut self.renamed),
+            dropped: std::mem::take(&mut self.dropped),
+            sent: self.context.as_ref().and_then(CallContext::sent).cloned(),
+            started_at: self.started_at,
+            timings: self.timings,
+            slow: elapsed > self.rules.limits.slow_after,
+            outcome: ToolOutcome {
+                call_id: self.id,
+                tool_name: std::mem::take(&mut self.tool_name),
+                elapsed,
+                result,
+            },
+        }
+    }
+}
+
+impl Drop for InFlightCall<'_> {
+    // The caller is gone, but its call is recorded all the same.
+    fn drop(&mut self) {
+        if !self.finished {
+            let tool = self.tool_name.clone();
+            let record = self.take_record(Err(ToolError::Cancelled { tool }));
+            drop(FinishNotification::new(self.executor, self.rules, record));
+        }
+    }
+}
+
+// Notifies the observers. If it is dropped early, it continues in a task of its own, provided that
+// there is a runtime.
+struct FinishNotification(Option<BoxFuture<'static, ToolOutcome>>);
+
+impl FinishNotification {
+    fn new(executor: &ToolExecutor, rules: &ExecutionRules, record: CallRecord) -> Self {
+        let (executor, patience) = (executor.clone(), rules.limits.observer);
+        Self(Some(Box::pin(async move {
+            notify_observers(executor.observers(), patience, |observer| {
+                observer.finished(&record)
+            })
+            .await;
+            record.outcome
+        })))
+    }
+}
+
+impl Future for FinishNotification {
+    type Output = ToolOutcome;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<ToolOutcome> {
+        let Some(notification) = &mut self.0 else {
+            return Poll::Pending; // Completed futures must not be polled.
+        };
+        let outcome = ready!(notification.as_mut().poll(context));
+        self.0 = None;
+        Poll::Ready(outcome)
+    }
+}
+
+impl Drop for FinishNotification {
+    fn drop(&mut self) {
+        // Most observers don't wait for anything, so polling once notifies them even while
+        // the runtime shuts down.
+        if let Some(mut notification) = self.0.take()
+            && notification.as_mut().now_or_never().is_none()
+            && let Ok(runtime) = Handle::try_current()
+        {
+            runtime.spawn(notification);
+        }
+    }
+}
+
+// Witnesses run one after the other. Without the consent of each, the call does not run.
+async fn ask_witnesses(
+    observers: &[Arc<dyn Observer>],
+    patience: Duration,
+    call: &CallStarted,
+) -> Result<(), ToolError> {
+    let nothing = || {
+        let reason = "the call could not be recorded, so it was not made";
+        Err(ToolError::unavailable(&call.tool_name, reason))
+    };
+    for observer in observers {
+        match catch_unwind(AssertUnwindSafe(|| observer.witness(call))) {
+            Ok(None) => {}
+            Ok(Some(work)) => run_observer(work, patience).await.unwrap_or_else(nothing)?,
+            Err(_) => return nothing(),
+        }
+    }
+    Ok(())
+}
+
+// A failing observer must not affect the others or the outcome.
+async fn notify_observers<'a>(
+    observers: &'a [Arc<dyn Observer>],
+    patience: Duration,
+    what: impl Fn(&'a dyn Observer) -> Option<BoxFuture<'a, ()>>,
+) {
+    for observer in observers {
+        match catch_unwind(AssertUnwindSafe(|| what(&**observer))) {
+            Ok(None) => {}
+            Ok(Some(work)) => {
+                run_observer(work, patience).await;
+            }
+            Err(_) => warn!("an observer panicked"),
+        }
+    }
+}
+
+/// Runs an observer's future, containing panics and hangs. Both yield `None`.
+async fn run_observer<T>(observer: impl Future<Output = T>, patience: Duration) -> Option<T> {
+    // Creating a timeout outside a runtime panics, so it happens inside the guard.
+    let patient = async { tokio::time::timeout(patience, observer).await };
+    match AssertUnwindSafe(patient).catch_unwind().await {
+        Ok(Ok(answer)) => return Some(answer),
+        Ok(Err(_)) => warn!("an observer did not finish in time"),
+        Err(panic) => warn!(panic = panic_text(&*panic), "an observer panicked"),
+    }
+    None
+}

@@ -1,0 +1,58 @@
+//! Functions of one number that exist for doubles, complex numbers and big numbers.
+
+use crate::number::{Complex, Decimal, complex};
+use crate::ops::counted_big;
+use crate::prelude::*;
+
+pub(super) fn analytic(
+    meter: &mut Meter,
+    name: &str,
+    x: &Value,
+    number: fn(f64) -> Value,
+    of_complex: fn(Complex) -> Complex,
+    big: fn(&Decimal) -> Option<Value>,
+) -> Result<Value> {
+    match x {
+        Value::Number(x) => Ok(number(*x)),
+        Value::Complex(x) => Ok(of_complex(*x).into()),
+        Value::Big(x) => {
+            // A series over all digits costs far more than an addition.
+            meter.step(500)?;
+            match big(x).ok_or_else(|| meter.too_many_digits())? {
+                Value::Big(result) => counted_big(meter, result.as_ref().clone()),
+                other => Ok(other),
+            }
+        }
+        Value::Fraction(_) => Err(ops::no_fraction()),
+        Value::Bool(_) | Value::Text(_) => Ok(number(x.number(name)?)),
+        _ => Err(type_error(name, x)),
+    }
+}
+
+/// Applies the real function inside its domain and the complex one outside.
+pub(super) fn within(
+    inside: bool,
+    x: f64,
+    real: fn(f64) -> f64,
+    of_complex: fn(Complex) -> Complex,
+) -> Value {
+    if inside || x.is_nan() {
+        real(x).into()
+    } else {
+        of_complex(complex(x, 0.0)).into()
+    }
+}
+
+pub(super) fn some(value: Decimal) -> Option<Value> {
+    Some(Value::big(value))
+}
+
+/// Each line: function, name, double, complex, big number.
+macro_rules! analytic_functions {
+    ($($function:ident $name:literal: $number:expr, $complex:expr, $big:expr;)*) => {$(
+        fn $function(meter: &mut Meter, x: &Value) -> Result<Value> {
+            super::analytic::analytic(meter, $name, x, $number, $complex, $big)
+        }
+    )*};
+}
+pub(super) use analytic_functions;

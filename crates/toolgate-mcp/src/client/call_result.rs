@@ -1,0 +1,116 @@
+//! Interprets the result of `tools/call`.
+
+use serde_json::Value;
+use toolgate_core::{ToolContent, ToolError, ToolOutput, escape};
+
+use super::session::SessionError;
+use super::transport::{SessionEnd, UnreadableAnswer};
+
+pub(crate) enum CallAnswer {
+    Done(Result<ToolOutput, ToolError>),
+    InputRequired { requests: Value, state: Value },
+}
+
+/// Parses a result. Anything else becomes a failure, so that no response is silently lost.
+pub(crate) fn parse_result(tool: &str, mut result: Value) -> CallAnswer {
+    match result["resultType"].as_str() {
+        None | Some("complete") => CallAnswer::Done(output(tool, result)),
+        Some("input_required") => CallAnswer::InputRequired {
+            requests: result["inputRequests"].take(),
+            state: result["requestState"].take(),
+        },
+        Some(other) => {
+            let other: String = other.chars().take(50).collect();
+            let problem = format!("a result of the unknown kind '{}'", escape(&other));
+            CallAnswer::Done(Err(unreadable(tool, problem)))
+        }
+    }
+}
+
+fn output(tool: &str, result: Value) -> Result<ToolOutput, ToolError> {
+    let Value::Object(mut result) = result else {
+        return Err(unreadable(tool, "the result is not an object".to_owned()));
+    };
+    let content = match result.shift_remove("content") {
+        None => Vec::new(),
+        Some(Value::Array(blocks)) if blocks.iter().all(Value::is_object) => {
+            blocks.into_iter().map(ToolContent::from).collect()
+        }
+        Some(_) => {
+            return Err(unreadable(
+                tool,
+                "its content is not a list of blocks".to_owned(),
+            ));
+        }
+    };
+    if result.get("isError") == Some(&Value::Bool(true)) {
+        return Err(ToolError::failed(failure_text(&content)));
+    }
+    let mut output = ToolOutput::blocks(content);
+    // A `null` beside content blocks is an empty field rather than a result.
+    let is_answer = |value: &Value| !value.is_null() || output.content.is_empty();
+    output.structured = result.shift_remove("structuredContent").filter(is_answer);
+    Ok(output)
+}
+
+fn unreadable(tool: &str, problem: String) -> ToolError {
+    let text = format!("The server of '{tool}' sent an unreadable response");
+    ToolError::failed(text).with_details(problem)
+}
+
+fn failure_text(content: &[ToolContent]) -> String {
+    let texts: Vec<&str> = content.iter().filter_map(ToolContent::as_text).collect();
+    if texts.iter().all(|text| text.trim().is_empty()) {
+        return "The tool failed and did not say why".to_owned();
+    }
+    texts.join("\n")
+}
+
+pub(crate) fn with_details(error: ToolError, details: Option<String>) -> ToolError {
+    match details {
+        Some(details) => error.with_details(details),
+        None => error,
+    }
+}
+
+pub(crate) fn to_tool_error(server: &str, tool: &str, failure: SessionError) -> ToolError {
+    match failure {
+        SessionError::Rpc(error) => {
+            let details = match &error.data {
+                Value::Null => format!("JSON-RPC error {}", error.code),
+                data => format!(
+                    "JSON-RPC error {}: {}",
+                    error.code,
+                    data.to_string().chars().take(2000).collect::<String>()
+                ),
+            };
+            let message = if error.message.trim().is_empty() {
+                format!("The server refused the call (code {})", error.code)
+            } else {
+                error.message
+            };
+            ToolError::failed(message).with_details(details)
+        }
+        SessionError::Stopped(SessionEnd { status, stderr }) => {
+            let stderr = (!stderr.is_empty()).then(|| format!("stderr: {}", stderr.join("\n")));
+            ToolError::ServerStopped {
+                server: server.to_owned(),
+                status: status.without_cause(),
+                details: stderr.or_else(|| status.cause().map(str::to_owned)),
+            }
+        }
+        SessionError::NotSent(reason) | SessionError::Interrupted(reason) => {
+            let error = ToolError::unavailable(tool, reason.without_cause());
+            with_details(error, reason.cause().map(str::to_owned))
+        }
+        SessionError::Refused { status, body } => {
+            with_details(ToolError::unavailable(tool, status.to_string()), body)
+        }
+        SessionError::Lost(UnreadableAnswer::TooLarge { bytes, limit }) => ToolError::TooLarge {
+            tool: tool.to_owned(),
+            what: "result",
+            problem: format!("takes at least {bytes} bytes; the limit is {limit}"),
+        },
+        SessionError::Lost(UnreadableAnswer::Broken(problem)) => unreadable(tool, problem),
+    }
+}

@@ -1,0 +1,64 @@
+//! The narrow interface between supervision and connections, which keeps supervision testable.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use serde_json::Value;
+use toolgate_core::Tool;
+
+use super::connect::ConnectError;
+use super::link::ServerLink;
+use super::transport::SessionEnd;
+use crate::{ProtocolEra, ServerSettings};
+
+// A trait, although only the dialer implements it: supervision is tested with scripted servers in
+// paused time.
+pub(crate) trait ServerConnector: Send + Sync + 'static {
+    /// Makes one attempt: start, handshake and first listing, within `limit`. A failed attempt
+    /// leaves nothing behind; a dropped one cleans up in the background.
+    fn connect<'a>(
+        &'a self,
+        settings: &'a ServerSettings,
+        link: &'a ServerLink,
+        limit: Duration,
+    ) -> BoxFuture<'a, Result<ConnectedServer, ConnectError>>;
+
+    fn wait_cleared<'a>(&'a self, server: &'a str) -> BoxFuture<'a, ()>;
+
+    /// The server's output besides answers, including that of failed attempts.
+    fn output(&self, server: &str) -> ServerOutput;
+}
+
+pub(crate) struct ConnectedServer {
+    pub(crate) peer: Arc<dyn SupervisedConnection>,
+    pub(crate) offer: ToolOffer,
+}
+
+#[derive(Default)]
+pub(crate) struct ToolOffer {
+    pub(crate) tools: Vec<Arc<dyn Tool>>,
+    pub(crate) listed: Vec<Value>,
+    pub(crate) refused: Vec<String>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct ServerOutput {
+    pub(crate) stray_line_count: u64,
+    pub(crate) stray_lines: Vec<String>,
+    pub(crate) stderr: Vec<String>,
+}
+
+// A trait for the same reason as the one above, which creates it.
+pub(crate) trait SupervisedConnection: Send + Sync + 'static {
+    fn era(&self) -> ProtocolEra;
+    fn revision(&self) -> Option<String>;
+    fn pid(&self) -> Option<u32>;
+    fn attach(&self, link: &ServerLink);
+    fn list_tools(&self) -> BoxFuture<'_, Result<ToolOffer, String>>;
+    /// Returns once the server has announced a change of its tools, even if that
+    /// was before this call.
+    fn tools_changed(&self) -> BoxFuture<'_, ()>;
+    fn ended(&self) -> BoxFuture<'_, SessionEnd>;
+    fn close(&self) -> BoxFuture<'_, ()>;
+}

@@ -1,0 +1,177 @@
+//! The handshake: detects the server's era and negotiates the protocol revision.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+use toolgate_core::escape;
+use tracing::{debug, warn};
+
+use super::message::RpcError;
+use super::session::{ClientSession, SessionError, SessionRequest};
+use super::transport::FailureReason;
+use crate::era::{LEGACY, LEGACY_REVISIONS, MODERN};
+use crate::{EraChoice, ProtocolEra};
+
+#[derive(Debug)]
+pub(crate) enum HandshakeError {
+    Session(SessionError),
+    UnsupportedRevisions(String),
+}
+
+impl HandshakeError {
+    /// The HTTP status of a error.
+    pub(crate) fn status(&self) -> Option<u16> {
+        match self {
+            Self::Session(SessionError::Refused { status, .. }) => Some(status.0),
+            _ => None,
+        }
+    }
+}
+
+impl From<SessionError> for HandshakeError {
+    fn from(failure: SessionError) -> Self {
+        Self::Session(failure)
+    }
+}
+
+/// On stdio, `initialize` goes first, because many servers exit at any other first message.
+pub(crate) async fn handshake_stdio(
+    session: &Arc<ClientSession>,
+    choice: EraChoice,
+    capabilities: &Value,
+) -> Result<ProtocolEra, HandshakeError> {
+    if choice == EraChoice::Modern {
+        return discover(session, capabilities).await;
+    }
+    match initialize(session, capabilities).await {
+        Err(HandshakeError::Session(SessionError::Rpc(error))) if choice == EraChoice::Auto => {
+            debug!(
+                code = error.code,
+                "initialize was refused; asking in the modern way"
+            );
+            discover(session, capabilities)
+                .await
+                .map_err(|_| SessionError::Rpc(error).into())
+        }
+        other => other,
+    }
+}
+
+/// On HTTP, the modern request goes first, because a legacy server rejects it at once.
+pub(crate) async fn handshake_http(
+    session: &Arc<ClientSession>,
+    choice: EraChoice,
+    capabilities: &Value,
+    probe: Duration,
+) -> Result<ProtocolEra, HandshakeError> {
+    if choice == EraChoice::Modern {
+        return discover(session, capabilities).await;
+    }
+    if choice == EraChoice::Auto {
+        match tokio::time::timeout(probe, discover(session, capabilities)).await {
+            Ok(Ok(era)) => return Ok(era),
+            Ok(Err(error)) if rules_out_legacy(&error) => return Err(error),
+            Ok(Err(_)) => debug!("not of the modern era"),
+            Err(_) => debug!("no answer to server/discover"),
+        }
+    }
+    initialize(session, capabilities).await
+}
+
+// True if trying the other era can't help: a login is missing, or the server is unreachable.
+fn rules_out_legacy(error: &HandshakeError) -> bool {
+    matches!(error.status(), Some(401 | 403 | 429 | 500..=599))
+        || matches!(
+            error,
+            HandshakeError::Session(SessionError::NotSent(_) | SessionError::Stopped(_))
+        )
+}
+
+async fn initialize(
+    session: &Arc<ClientSession>,
+    capabilities: &Value,
+) -> Result<ProtocolEra, HandshakeError> {
+    let params = json!({ "protocolVersion": LEGACY, "capabilities": capabilities, "clientInfo": client_info() });
+    let answer = session
+        .request(SessionRequest::new("initialize", params))
+        .await?;
+    let mut revision = answer["protocolVersion"].as_str().unwrap_or_default();
+    if !LEGACY_REVISIONS.contains(&revision) {
+        let shown = escape(&revision.chars().take(40).collect::<String>());
+        // Going on beats refusing: an unknown revision alone would make the server unusable.
+        warn!(revision = %shown, "the server speaks an unknown protocol revision; continuing as if it were {LEGACY}");
+        revision = LEGACY;
+    }
+    session.set_protocol(ProtocolEra::Legacy, revision, Map::new());
+    session
+        .notify("notifications/initialized", json!({}))
+        .await?;
+    Ok(ProtocolEra::Legacy)
+}
+
+async fn discover(
+    session: &Arc<ClientSession>,
+    capabilities: &Value,
+) -> Result<ProtocolEra, HandshakeError> {
+    let meta = modern_meta(capabilities);
+    let params = json!({ "_meta": meta });
+    let answer = session
+        .request(SessionRequest::new("server/discover", params))
+        .await?;
+    let supported = answer["supportedVersions"]
+        .as_array()
+        .cloned()
+        .unwrap_or_default();
+    if !supported.contains(&Value::from(MODERN)) {
+        let shown: String = Value::from(supported)
+            .to_string()
+            .chars()
+            .take(200)
+            .collect();
+        return Err(HandshakeError::UnsupportedRevisions(escape(&shown)));
+    }
+    session.set_protocol(ProtocolEra::Modern, MODERN, meta);
+    Ok(ProtocolEra::Modern)
+}
+
+fn modern_meta(capabilities: &Value) -> Map<String, Value> {
+    let key = |name: &str| format!("io.modelcontextprotocol/{name}");
+    Map::from_iter([
+        (key("protocolVersion"), Value::from(MODERN)),
+        (key("clientInfo"), client_info()),
+        (key("clientCapabilities"), capabilities.clone()),
+    ])
+}
+
+fn client_info() -> Value {
+    json!({ "name": "toolgate", "version": env!("CARGO_PKG_VERSION") })
+}
+
+pub(crate) fn explain(error: &HandshakeError) -> FailureReason {
+    let error = match error {
+        HandshakeError::Session(error) => error,
+        HandshakeError::UnsupportedRevisions(theirs) => {
+            return format!(
+                "it speaks the protocol revisions {theirs}; this version speaks {MODERN} and up to {LEGACY}"
+            )
+            .into();
+        }
+    };
+    match error {
+        SessionError::NotSent(reason) | SessionError::Interrupted(reason) => reason.clone(),
+        SessionError::Stopped(end) => end.status.within("it stopped during the handshake (", ")"),
+        SessionError::Refused { status, body } => match body {
+            Some(body) => format!("{status}: {}", escape(body)).into(),
+            None => status.to_string().into(),
+        },
+        SessionError::Rpc(RpcError { code, message, .. }) => {
+            let message = escape(&message.chars().take(500).collect::<String>());
+            format!("it refused the handshake: {message} (code {code})").into()
+        }
+        SessionError::Lost(_) => "its answer to the handshake could not be read".into(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

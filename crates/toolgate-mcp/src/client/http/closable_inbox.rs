@@ -1,0 +1,57 @@
+//! An inbox that stops accepting messages once the connection is over.
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+use super::endpoint::EndpointError;
+use crate::client::message::RpcMessage;
+use crate::client::transport::{
+    FailureReason, SessionEnd, TransportError, TransportInbox, UnreadableAnswer,
+};
+
+/// Locked during delivery, so that nothing arrives after the end. `None` after the end.
+pub(super) struct ClosableInbox(Mutex<Option<Arc<dyn TransportInbox>>>);
+
+impl ClosableInbox {
+    pub(super) fn new(inbox: Arc<dyn TransportInbox>) -> Self {
+        Self(Mutex::new(Some(inbox)))
+    }
+
+    pub(super) fn message(&self, message: RpcMessage) {
+        self.deliver(|inbox| inbox.message(message));
+    }
+
+    pub(super) fn lost(&self, id: Option<u64>, problem: UnreadableAnswer) {
+        self.deliver(|inbox| inbox.lost(id, problem));
+    }
+
+    pub(super) fn failed(&self, id: u64, error: TransportError) {
+        self.deliver(|inbox| inbox.failed(id, error));
+    }
+
+    fn deliver(&self, message: impl FnOnce(&dyn TransportInbox)) {
+        if let Some(inbox) = &*self.0.lock() {
+            message(&**inbox);
+        }
+    }
+
+    pub(super) fn closed(&self, status: impl Into<FailureReason>) {
+        if let Some(inbox) = self.0.lock().take() {
+            inbox.closed(SessionEnd {
+                status: status.into(),
+                stderr: Vec::new(),
+            });
+        }
+    }
+
+    pub(super) fn is_open(&self) -> bool {
+        self.0.lock().is_some()
+    }
+
+    pub(super) fn close_if_unreachable(&self, error: &EndpointError) {
+        if let EndpointError::Unreachable(reason) = error {
+            self.closed(reason.clone());
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! One configured server with its remembered tools and its task.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+use toolgate_core::{Redactor, ToolRank, escape};
+
+use super::super::catalogue::Catalogue;
+use super::super::link::ServerLink;
+use super::super::pinning::{PinVerdict, ToolPins};
+use super::super::status::StatusBoard;
+use super::super::supervisor::ReconnectRequest;
+use super::super::tool;
+use super::super::tool_registration::ToolRegistration;
+
+const RECENT_FAILURE: Duration = Duration::from_secs(3600);
+
+#[derive(Default)]
+pub(super) struct ManagedServers {
+    pub(super) list: Vec<ManagedServer>,
+    // Tasks that are ending, by server name: a new server of the same name waits for the old one.
+    pub(super) leaving: HashMap<String, JoinHandle<()>>,
+}
+
+pub(super) struct ManagedServer {
+    pub(super) board: Arc<StatusBoard>,
+    pub(super) registration: Arc<ToolRegistration>,
+    pub(super) pins: Arc<ToolPins>,
+    pub(super) rank: ToolRank,
+    pub(super) link: ServerLink,
+    /// `None` if it is disabled or blocked.
+    pub(super) task: Option<ServerTask>,
+}
+
+pub(super) struct ServerTask {
+    pub(super) stop: CancellationToken,
+    pub(super) reconnect_requests: mpsc::Sender<ReconnectRequest>,
+    pub(super) task: JoinHandle<()>,
+}
+
+impl ManagedServers {
+    pub(super) fn find(&self, name: &str) -> Option<&ManagedServer> {
+        self.list.iter().find(|member| member.name() == name)
+    }
+
+    pub(super) fn names(&self, is_match: impl Fn(&StatusBoard) -> bool) -> Vec<String> {
+        let meant = self.list.iter().filter(|member| is_match(&member.board));
+        meant.map(|member| member.name().to_owned()).collect()
+    }
+}
+
+impl ManagedServer {
+    pub(super) fn name(&self) -> &str {
+        &self.board.settings.name
+    }
+
+    pub(super) fn restore_tools(&self, catalogue: &Catalogue, redactor: &Redactor) {
+        let settings = &self.board.settings;
+        let (listed_at, mut listed) = match catalogue.recall(settings) {
+            Some(remembered) => (Some(remembered.listed_at), remembered.tools),
+            None => (None, Vec::new()),
+        };
+        // A text may have become a secret since it was remembered.
+        for tool in &mut listed {
+            tool::hide_secrets(&mut tool.definition, redactor);
+        }
+        let verdict = self.pins.recall(&listed);
+        self.link.withhold(verdict.withheld.clone());
+        let tools = tool::tools_from_catalogue(listed, settings, &self.link);
+        let offered = self.registration.offer(tools, verdict.withheld);
+        let failure = catalogue.failure(settings);
+        let failed_last = failure.is_some();
+        let age = failure.and_then(|failure| failure.at.elapsed().ok());
+        self.board.update(|facts| {
+            facts.status.tools = offered;
+            facts.status.changes = verdict.changes;
+            facts.status.listed_at = listed_at;
+            facts.failed_last_time = failed_last;
+            facts.failed_lately =
+                listed_at.is_none() && age.is_some_and(|age| age < RECENT_FAILURE);
+        });
+    }
+
+    pub(super) fn apply_verdict(&self, verdict: PinVerdict) {
+        self.link.withhold(verdict.withheld.clone());
+        let offered = self.registration.withhold(verdict.withheld);
+        self.board.update(|facts| {
+            facts.status.tools = offered;
+            facts.status.changes = verdict.changes;
+        });
+    }
+
+    /// The server is never started. Its remembered tools keep their names and fail with the reason.
+    pub(super) fn block(&self, reason: &str) {
+        let server = escape(self.name());
+        let gone = format!("its server '{server}' can't be started: {reason}");
+        self.registration.set_absent_reason(&gone);
+        self.link.set_down(gone, None);
+        self.board.update(|facts| {
+            facts.settled = true;
+            facts.status.error = Some(reason.to_owned());
+        });
+    }
+
+    pub(super) fn wake(&self) {
+        self.board.mark_starting();
+        self.link.request_start();
+    }
+
+    pub(super) fn is_alive(&self) -> bool {
+        match &self.task {
+            Some(life) => !life.task.is_finished() && !life.stop.is_cancelled(),
+            None => self.board.settings.disabled || self.board.settings.blocked.is_some(),
+        }
+    }
+
+    pub(super) fn remove(mut self, leaving: &mut HashMap<String, JoinHandle<()>>) {
+        self.registration.clear();
+        self.registration.close();
+        self.stop(leaving);
+    }
+
+    pub(super) fn stop(&mut self, leaving: &mut HashMap<String, JoinHandle<()>>) {
+        if let Some(life) = self.task.take() {
+            life.stop.cancel();
+            leaving.insert(self.name().to_owned(), life.task);
+        }
+    }
+}

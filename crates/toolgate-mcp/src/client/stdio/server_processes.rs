@@ -1,0 +1,186 @@
+//! The processes of one server, from its start until the last one has ended.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal};
+use tokio::time::Instant;
+
+use super::container::ContainerRemoval;
+use super::guard::ServerGuard;
+use super::processes::{ProcessFamily, ShutdownPlan};
+use super::table;
+
+const MIN_POLL_INTERVAL: Duration = Duration::from_millis(5);
+const MAX_POLL_INTERVAL: Duration = Duration::from_millis(100);
+
+/// How often processes are killed where nothing can wait for them.
+const MAX_KILL_PASSES: usize = 5;
+
+pub(super) struct ServerProcesses {
+    leader: Pid,
+    family: ProcessFamily,
+    guard: ServerGuard,
+    // Removes the server's container, whose processes are not our children.
+    removal: Option<ContainerRemoval>,
+    /// It may still be downloading the program.
+    is_installing: AtomicBool,
+    is_asked_to_end: AtomicBool,
+    // No process is left, so the group id may be reused and must not be signalled any more.
+    is_gone: AtomicBool,
+}
+
+impl ServerProcesses {
+    pub(super) fn new(
+        leader: Pid,
+        marker: String,
+        guard: ServerGuard,
+        installing: bool,
+        removal: Option<ContainerRemoval>,
+    ) -> Self {
+        guard.add(leader, installing.then_some(marker.as_str()));
+        if let Some(removal) = &removal {
+            guard.remove_container(leader, removal.clone());
+        }
+        Self {
+            leader,
+            family: ProcessFamily {
+                groups: vec![leader],
+                marker: Some(marker),
+                except: Vec::new(),
+            },
+            guard,
+            removal,
+            is_installing: AtomicBool::new(installing),
+            is_asked_to_end: AtomicBool::new(false),
+            is_gone: AtomicBool::new(false),
+        }
+    }
+
+    pub(super) fn mark_installed(&self) {
+        if self.is_installing.swap(false, Ordering::AcqRel) && !self.has_ended() {
+            self.guard.add(self.leader, None);
+        }
+    }
+
+    pub(super) fn ending(&self) -> ShutdownPlan {
+        match self.is_installing.load(Ordering::Acquire) {
+            true => ShutdownPlan::INSTALLING,
+            false => ShutdownPlan::USUAL,
+        }
+    }
+
+    pub(super) async fn ask_to_end(&self) {
+        if let Some(signal) = self.next_end_signal() {
+            self.signal(signal).await;
+        }
+    }
+
+    pub(super) async fn signal(&self, signal: Signal) {
+        if !self.has_ended() {
+            let family = self.family.clone();
+            run_blocking(move || family.signal(signal)).await;
+        }
+    }
+
+    pub(super) async fn remove_container(&self) {
+        if let Some(removal) = &self.removal {
+            removal.run().await;
+        }
+    }
+
+    /// Ends everything that outlives the leader: the container, then processes, first
+    /// asked and then killed.
+    pub(super) async fn sweep(&self) {
+        // How long to wait for killed processes. One in a system call takes a while.
+        const DYING: Duration = Duration::from_secs(1);
+        self.remove_container().await;
+        if self.ended_within(Duration::ZERO).await {
+            return;
+        }
+        self.ask_to_end().await;
+        if !self.ended_within(self.ending().grace_after_signal).await {
+            self.signal(Signal::KILL).await;
+            self.ended_within(DYING).await;
+        }
+    }
+
+    /// Ends everything at once, without a runtime. A possible download is only asked to end: the
+    /// guard outlives this program and waits for it.
+    pub(super) fn end_now(&self) {
+        if self.has_ended() {
+            return;
+        }
+        if self.ending() == ShutdownPlan::USUAL {
+            // A process may fork while the table is read, and the child is missed.
+            for _ in 0..MAX_KILL_PASSES {
+                self.family.signal(Signal::KILL);
+                if !self.family.lives() {
+                    break;
+                }
+            }
+        } else if let Some(signal) = self.next_end_signal() {
+            self.family.signal(signal);
+        }
+    }
+
+    // The signal to ask with; `None` after the first time. The guard is updated first: if this
+    // program ended now, a second signal would do more harm than none.
+    fn next_end_signal(&self) -> Option<Signal> {
+        let ending = self.ending();
+        let is_first = !self.is_asked_to_end.swap(true, Ordering::AcqRel);
+        if is_first && ending == ShutdownPlan::INSTALLING {
+            self.guard.mark_asked_to_end(self.leader);
+        }
+        ending.signal.filter(|_| is_first)
+    }
+
+    pub(super) async fn memory(&self) -> u64 {
+        let leader = self.leader;
+        run_blocking(move || table::memory(leader))
+            .await
+            .unwrap_or(0)
+    }
+
+    fn has_ended(&self) -> bool {
+        self.is_gone.load(Ordering::Acquire)
+    }
+
+    #[cfg(test)]
+    pub(super) fn lives(&self) -> bool {
+        self.family.lives()
+    }
+
+    pub(super) fn leader(&self) -> Pid {
+        self.leader
+    }
+
+    async fn ended_within(&self, limit: Duration) -> bool {
+        let end = Instant::now() + limit;
+        let mut pause = MIN_POLL_INTERVAL;
+        loop {
+            let family = self.family.clone();
+            if run_blocking(move || family.lives()).await == Some(false) {
+                self.is_gone.store(true, Ordering::Release);
+                self.guard.remove(self.leader);
+                return true;
+            }
+            if Instant::now() + pause > end {
+                return false;
+            }
+            tokio::time::sleep(pause).await;
+            pause = (pause * 2).min(MAX_POLL_INTERVAL);
+        }
+    }
+}
+
+impl Drop for ServerProcesses {
+    fn drop(&mut self) {
+        self.end_now();
+    }
+}
+
+// Reading the process table blocks, so it runs outside the async threads.
+async fn run_blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
+    tokio::task::spawn_blocking(work).await.ok()
+}

@@ -1,0 +1,361 @@
+//! Supervises one server: connects it, serves it, notices its end and retries.
+//!
+//! ```text
+//!  attempt 1 ─▶ 2 ─▶ 3 ─▶ failed ─▶ slow retries, for ever
+//!     │         │    │                 │
+//!     └─────────┴────┴──▶ connected ◀──┘
+//!     ▲                       │
+//!     └──────── died ─────────┘   at once the first time; a server that was not up
+//!                                 for a minute keeps its count of attempts
+//! ```
+
+mod shutdown;
+mod transitions;
+
+use std::convert::Infallible;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use futures::FutureExt;
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep_until, timeout};
+use tokio_util::sync::CancellationToken;
+use tracing::{debug, info, warn};
+
+use super::catalogue::Catalogue;
+use super::connect::ConnectError;
+use super::connection::{ConnectedServer, SupervisedConnection, ToolOffer};
+use super::health_check::{HealthCheck, health_tool};
+use super::install_lock::InstallLock;
+use super::link::ServerLink;
+use super::pinning::ToolPins;
+use super::servers::ServersContext;
+use super::status::{ServerState, StatusBoard};
+use super::tool_registration::ToolRegistration;
+use super::transport::SessionEnd;
+use crate::ServerSettings;
+use crate::retry::{RetryPolicy, StartLimiter};
+
+// How long a server must stay up before its earlier failures are forgotten.
+const HEALTHY_UPTIME: Duration = Duration::from_secs(60);
+const CLEANUP_TIMEOUT: Duration = Duration::from_secs(10);
+// Longer where a package manager may have to undo a download.
+const DOWNLOAD_CLEANUP_TIMEOUT: Duration = Duration::from_secs(5 * 60 + 20);
+const MIN_LISTING_INTERVAL: Duration = Duration::from_secs(1);
+const LISTING_RETRY_DELAY: Duration = Duration::from_secs(30);
+const LISTING_TIMEOUT: Duration = Duration::from_secs(30);
+const MAX_ERROR_TEXT: usize = 1000;
+
+/// A reconnect request, answered with whether the server is connected in the end.
+pub(super) type ReconnectRequest = oneshot::Sender<bool>;
+
+pub(super) struct ServerSupervisor {
+    pub(super) shared: Arc<ServersContext>,
+    pub(super) board: Arc<StatusBoard>,
+    pub(super) registration: Arc<ToolRegistration>,
+    pub(super) pins: Arc<ToolPins>,
+    pub(super) link: ServerLink,
+    pub(super) stop: CancellationToken,
+    pub(super) reconnect_requests: mpsc::Receiver<ReconnectRequest>,
+    pub(super) starts: StartLimiter,
+    pub(super) retry_state: RetryState,
+    // The latest write to the catalogue; the next one waits for it.
+    pub(super) writing: Option<JoinHandle<()>>,
+}
+
+#[derive(Default)]
+pub(super) struct RetryState {
+    attempts: u32,
+    // It has died, and has not been stable since.
+    is_crash_looping: bool,
+    is_failed: bool,
+    is_reported: bool,
+    is_permanent: bool,
+    waiting_reconnects: Vec<ReconnectRequest>,
+}
+
+enum ConnectionLoss {
+    Died(SessionEnd),
+    ReconnectRequested(ReconnectRequest),
+}
+
+impl ServerSupervisor {
+    /// Runs until stopped. A panic restarts the server with the usual delays. If panics repeat, the
+    /// server stays down until a person orders a reconnect.
+    pub(super) async fn run(mut self, previous: Option<JoinHandle<()>>) {
+        if let Some(previous) = previous {
+            drop(previous.await);
+        }
+        let stop = self.stop.clone();
+        tokio::select! {
+            biased;
+            // Nothing was started, so there is nothing to clean up.
+            () = stop.cancelled() => return self.shut_down_idle(),
+            () = self.wait_needed() => {}
+        }
+        let mut panics = StartLimiter::new(&RetryPolicy::default());
+        loop {
+            let life = AssertUnwindSafe(self.connect_and_serve()).catch_unwind();
+            tokio::select! {
+                biased;
+                () = stop.cancelled() => break,
+                Err(_) = life => {}
+            }
+            panics.record();
+            let too_often = panics.allowed_at() > Instant::now();
+            self.handle_panic(too_often).await;
+            if !too_often {
+                self.mark_restarting();
+                continue;
+            }
+            panics.reset();
+            tokio::select! {
+                biased;
+                () = stop.cancelled() => break,
+                Some(order) = self.reconnect_requests.recv() => self.handle_reconnect(order),
+                else => break,
+            }
+        }
+        self.shut_down().await;
+    }
+
+    async fn wait_needed(&mut self) {
+        tokio::select! {
+            () = self.link.start_requested() => {}
+            Some(order) = self.reconnect_requests.recv() => self.handle_reconnect(order),
+        }
+        self.board.mark_starting();
+    }
+
+    async fn connect_and_serve(&mut self) -> Infallible {
+        loop {
+            match self.attempt().await {
+                Err(error) => self.handle_connect_error(&error),
+                Ok((connected, took)) => {
+                    let peer = Arc::clone(&connected.peer);
+                    let since = Instant::now();
+                    self.handle_connected(connected, took);
+                    let loss = self.serve(&*peer).await;
+                    self.handle_loss(loss, since.elapsed(), &*peer).await;
+                }
+            }
+        }
+    }
+
+    async fn attempt(&mut self) -> Result<(ConnectedServer, Duration), ConnectError> {
+        self.retry_state.attempts += 1;
+        self.wait().await;
+        let attempt = self.retry_state.attempts;
+        self.board.update(|facts| {
+            facts.status.attempts = attempt;
+            facts.next_try = None;
+        });
+        let first_start = self.board.is_first_start();
+        let limit = self
+            .settings()
+            .start_limit(first_start, self.retry_state.is_failed);
+        let cleanup = match self.settings().is_package_runner() {
+            true => DOWNLOAD_CLEANUP_TIMEOUT,
+            false => CLEANUP_TIMEOUT,
+        };
+        // Two processes that install the same package at once would corrupt it.
+        let connector = Arc::clone(&self.shared.connector);
+        connector.wait_cleared(&self.settings().name).await;
+        let install_lock = match first_start {
+            true => self.install_lock().await,
+            false => None,
+        };
+        self.starts.record();
+        let began = Instant::now();
+        let settings = &self.board.settings;
+        let connecting = connector.connect(settings, &self.link, limit);
+        let outcome = timeout(limit + cleanup, connecting).await;
+        let connected = outcome.unwrap_or_else(|_| Err(timeout_error(limit)))?;
+        if let Some(lock) = install_lock {
+            lock.finish();
+        }
+        Ok((connected, began.elapsed()))
+    }
+
+    async fn install_lock(&self) -> Option<InstallLock> {
+        let package = self.settings().package_folder()?;
+        let path = self.shared.options.catalogue.install_lock(&package)?;
+        let (server, connector) = (&self.settings().name, &self.shared.connector);
+        Some(InstallLock::acquire(&path, server, connector).await)
+    }
+
+    /// Waits for the delay of the policy, and longer if there were too many starts
+    /// in the last minute.
+    async fn wait(&mut self) {
+        let (policy, attempt) = (self.shared.retry(), self.retry_state.attempts);
+        self.starts.set_policy(&policy);
+        let delay = match self.retry_state.is_failed {
+            true if self.retry_state.is_permanent => policy.slowest_delay(),
+            true => policy.slow_delay(attempt),
+            false => policy.delay(attempt),
+        };
+        let name = &self.settings().name;
+        let (of, delay_s) = (policy.attempts, delay.as_secs_f64());
+        match self.retry_state.is_failed {
+            true => debug!(server = %name, attempt, delay_s, "MCP connection attempt {attempt}"),
+            false => {
+                info!(server = %name, attempt, delay_s, "MCP connection attempt {attempt} of {of}");
+            }
+        }
+        // Read before `now`, which would otherwise make an expired limit look like a future one.
+        let allowed = self.starts.allowed_at();
+        let mut at = Instant::now() + delay;
+        if allowed > at {
+            at = allowed;
+            self.record_start_delay(at);
+        }
+        if at <= Instant::now() {
+            return;
+        }
+        self.board.update(|facts| facts.next_try = Some(at));
+        tokio::select! {
+            () = sleep_until(at) => {}
+            Some(order) = self.reconnect_requests.recv() => {
+                self.handle_reconnect(order);
+                self.retry_state.attempts = 1;
+            }
+        }
+    }
+
+    fn record_start_delay(&self, until: Instant) {
+        let why = format!(
+            "it was started {} times within a minute; the next try is in {} s",
+            self.starts.most(),
+            (until - Instant::now()).as_secs_f64().ceil()
+        );
+        match self.retry_state.is_failed {
+            // The failure was already logged as a warning.
+            true => debug!(server = %self.settings().name, "MCP server is held back: {why}"),
+            false => warn!(server = %self.settings().name, "MCP server is held back: {why}"),
+        }
+        self.board.update(|facts| {
+            facts.status.error = Some(match facts.status.error.take() {
+                Some(error) => format!("{error}; {why}"),
+                None => why,
+            });
+        });
+    }
+
+    fn publish_tools(&mut self, offer: ToolOffer) {
+        let verdict = self.pins.compare(&offer.listed);
+        self.link.withhold(verdict.withheld.clone());
+        let refused = offer.refused;
+        let health_tool = health_tool(self.settings(), &offer.tools);
+        let tools = self.registration.offer(offer.tools, verdict.withheld);
+        self.board.update(|facts| {
+            facts.status.tools = tools;
+            facts.status.changes = verdict.changes;
+            facts.status.refused = refused;
+            facts.status.listed_at = Some(SystemTime::now());
+            facts.health_tool = health_tool;
+        });
+        let listed = offer.listed;
+        self.write_catalogue(move |catalogue, settings| catalogue.remember(settings, &listed));
+    }
+
+    // Queues a write to the catalogue. Writes of one server run in order in the background;
+    // shutdown waits for them.
+    fn write_catalogue(&mut self, work: impl FnOnce(&Catalogue, &ServerSettings) + Send + 'static) {
+        let catalogue = self.shared.options.catalogue.clone();
+        if !catalogue.remembers(self.settings()) {
+            return;
+        }
+        let board = Arc::clone(&self.board);
+        let before = self.writing.take();
+        self.writing = Some(self.shared.writes.spawn(async move {
+            if let Some(before) = before {
+                drop(before.await);
+            }
+            let work = move || work(&catalogue, &board.settings);
+            drop(tokio::task::spawn_blocking(work).await);
+        }));
+    }
+
+    async fn serve(&mut self, peer: &dyn SupervisedConnection) -> ConnectionLoss {
+        let mut listed = Instant::now();
+        let mut due = None;
+        let mut health = std::pin::pin!(self.health_check().run());
+        loop {
+            tokio::select! {
+                end = peer.ended() => return ConnectionLoss::Died(end),
+                Some(order) = self.reconnect_requests.recv() => return ConnectionLoss::ReconnectRequested(order),
+                never = &mut health => match never {},
+                // Coalesces a burst of changes: while a listing is due,
+                // further notifications aren't awaited.
+                () = peer.tools_changed(), if due.is_none_or(|due| due > listed + MIN_LISTING_INTERVAL) => due = Some(listed + MIN_LISTING_INTERVAL),
+                () = sleep_until(due.unwrap_or(listed)), if due.is_some() => {
+                    listed = Instant::now();
+                    let offer = tokio::select! {
+                        end = peer.ended() => return ConnectionLoss::Died(end),
+                        offer = timeout(LISTING_TIMEOUT, peer.list_tools()) => offer,
+                    };
+                    let known = self.handle_new_listing(offer.unwrap_or_else(|_| Err("no answer in time".to_owned())));
+                    due = (!known).then(|| Instant::now() + LISTING_RETRY_DELAY);
+                }
+            }
+        }
+    }
+
+    fn health_check(&self) -> HealthCheck {
+        HealthCheck {
+            board: Arc::clone(&self.board),
+            executor: self.shared.health_executor.subscribe(),
+            redactor: self.shared.options.redactor.clone(),
+        }
+    }
+
+    fn handle_new_listing(&mut self, offer: Result<ToolOffer, String>) -> bool {
+        let name = self.settings().name.clone();
+        match offer {
+            Ok(offer) => {
+                info!(server = %name, tools = offer.tools.len(), "MCP server changed its tools");
+                self.publish_tools(offer);
+                true
+            }
+            Err(reason) => {
+                let reason = self.shared.options.redactor.line(&reason, MAX_ERROR_TEXT);
+                warn!(server = %name, %reason, "MCP server announced changed tools but didn't list them; keeping the old ones");
+                false
+            }
+        }
+    }
+
+    async fn handle_loss(
+        &mut self,
+        loss: ConnectionLoss,
+        lived: Duration,
+        peer: &dyn SupervisedConnection,
+    ) {
+        self.mark_restarting();
+        self.board.update(|facts| facts.peer = None);
+        match loss {
+            ConnectionLoss::ReconnectRequested(order) => self.handle_reconnect(order),
+            ConnectionLoss::Died(end) => self.handle_exit(&end, lived),
+        }
+        drop(timeout(CLEANUP_TIMEOUT, peer.close()).await);
+    }
+
+    fn mark_restarting(&mut self) {
+        self.link.set_connecting();
+        self.board
+            .update(|facts| facts.status.state = ServerState::Restarting);
+    }
+
+    fn settings(&self) -> &ServerSettings {
+        &self.board.settings
+    }
+}
+
+fn timeout_error(limit: Duration) -> ConnectError {
+    let seconds = limit.as_secs_f64();
+    ConnectError::new(format!(
+        "it did not connect within {seconds} s; for a slow server, raise 'startTimeout'"
+    ))
+}

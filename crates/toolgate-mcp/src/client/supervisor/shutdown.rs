@@ -1,0 +1,77 @@
+//! How supervision of a server ends: stopped on purpose, or by a panic of ours.
+
+use tokio::time::timeout;
+use toolgate_core::escape;
+use tracing::{error, warn};
+
+use super::super::status::ServerState;
+use super::{CLEANUP_TIMEOUT, ServerSupervisor};
+
+impl ServerSupervisor {
+    pub(super) async fn handle_panic(&mut self, too_often: bool) {
+        let name = escape(&self.settings().name);
+        match too_often {
+            true => {
+                error!(server = %name, "MCP server failed repeatedly because of an internal error in Toolgate; reconnect it or restart Toolgate");
+            }
+            false => {
+                warn!(server = %name, "MCP server failed because of an internal error in Toolgate; restarting it");
+            }
+        }
+        self.withdraw(
+            ServerState::Failed,
+            &format!("its server '{name}' failed because of an internal error in Toolgate"),
+        )
+        .await;
+        self.board
+            .update(|facts| facts.status.error = Some("an internal error in Toolgate".to_owned()));
+    }
+
+    pub(super) async fn shut_down(&mut self) {
+        let reason = self.stopped_reason();
+        self.withdraw(ServerState::Stopped, &reason).await;
+    }
+
+    pub(super) fn shut_down_idle(&mut self) {
+        self.link.set_down(self.stopped_reason(), None);
+        self.board.update(|facts| {
+            facts.status.state = ServerState::Stopped;
+            facts.settled = true;
+        });
+        self.answer_reconnects(false);
+    }
+
+    fn stopped_reason(&self) -> String {
+        format!("its server '{}' was stopped", escape(&self.settings().name))
+    }
+
+    // Withdraws the tools first so that no new call arrives, then fails waiting calls,
+    // then closes the connection.
+    async fn withdraw(&mut self, state: ServerState, reason: &str) {
+        // A failed server keeps its tool names, so that no other server can take them over.
+        let is_stopped = state == ServerState::Stopped;
+        match is_stopped {
+            true => self.registration.clear(),
+            false => self.registration.set_absent_reason(reason),
+        }
+        self.link.set_down(reason, None);
+        let mut peer = None;
+        self.board.update(|facts| {
+            peer = facts.peer.take();
+            facts.status.state = state;
+            facts.settled = true;
+            if is_stopped {
+                facts.status.tools = 0;
+            }
+            facts.next_try = None;
+        });
+        self.answer_reconnects(false);
+        if let Some(peer) = peer {
+            drop(timeout(CLEANUP_TIMEOUT, peer.close()).await);
+        }
+        self.shared
+            .connector
+            .wait_cleared(&self.settings().name)
+            .await;
+    }
+}

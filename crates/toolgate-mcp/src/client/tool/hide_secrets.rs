@@ -1,0 +1,102 @@
+//! Hides configuration secrets that a server repeats in its tool definitions.
+
+use std::borrow::Cow;
+
+use serde_json::Value;
+use toolgate_core::Redactor;
+
+const TEXTS: [&str; 3] = ["description", "title", "$comment"];
+// Keys with values a model might send verbatim, so they are removed rather than redacted.
+const VALUES: [&str; 3] = ["default", "examples", "example"];
+
+/// Hides known secrets in the texts of an entry of `tools/list`. Names and constraints on arguments
+/// stay unchanged, because calls must match them.
+pub(crate) fn hide_secrets(entry: &mut Value, redactor: &Redactor) {
+    match entry {
+        Value::Array(list) => list
+            .iter_mut()
+            .for_each(|value| hide_secrets(value, redactor)),
+        Value::Object(object) => {
+            object.retain(|key, value| {
+                // A parameter named `default` holds a schema, not a value.
+                let is_value = VALUES.contains(&key.as_str());
+                !(is_value && holds_secret(value, redactor) && !is_schema(value))
+            });
+            for (key, value) in object {
+                match value {
+                    Value::String(text) if TEXTS.contains(&key.as_str()) => {
+                        if let Cow::Owned(hidden) = redactor.redact_known(text) {
+                            *text = hidden;
+                        }
+                    }
+                    value => hide_secrets(value, redactor),
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+fn is_schema(value: &Value) -> bool {
+    let keys = [
+        "type",
+        "properties",
+        "description",
+        "$ref",
+        "anyOf",
+        "oneOf",
+    ];
+    keys.iter().any(|key| value.get(key).is_some())
+}
+
+fn holds_secret(value: &Value, redactor: &Redactor) -> bool {
+    matches!(redactor.redact_known(&value.to_string()), Cow::Owned(_))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn f28_a_secret_in_what_a_server_says_of_a_tool_is_hidden() {
+        let redactor = Redactor::new(["tok-S3NT1NEL".to_owned()]);
+        let mut entry = json!({
+            "name": "fetch",
+            "title": "With tok-S3NT1NEL",
+            "description": "Uses tok-S3NT1NEL, dG9rLVMzTlQxTkVM in base64",
+            "annotations": { "title": "tok-S3NT1NEL" },
+            "inputSchema": {
+                "type": "object",
+                "properties": {
+                    "token": { "type": "string", "description": "such as tok-S3NT1NEL", "default": "tok-S3NT1NEL" },
+                    "default": { "type": "string", "description": "not tok-S3NT1NEL" },
+                    "deep": { "items": [{ "examples": ["a", { "x": "tok-S3NT1NEL" }] }] },
+                    "size": { "type": "integer", "default": 3 },
+                },
+                "required": ["token"],
+            },
+        });
+        hide_secrets(&mut entry, &redactor);
+        assert_eq!(
+            entry,
+            json!({
+                "name": "fetch",
+                "title": "With [REDACTED]",
+                "description": "Uses [REDACTED], [REDACTED] in base64",
+                "annotations": { "title": "[REDACTED]" },
+                "inputSchema": {
+                    "type": "object",
+                    "properties": {
+                        "token": { "type": "string", "description": "such as [REDACTED]" },
+                        "default": { "type": "string", "description": "not [REDACTED]" },
+                        "deep": { "items": [{}] },
+                        "size": { "type": "integer", "default": 3 },
+                    },
+                    "required": ["token"],
+                },
+            })
+        );
+    }
+}

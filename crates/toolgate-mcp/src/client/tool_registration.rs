@@ -1,0 +1,149 @@
+//! Registers a server's tools: the only code that puts them into the manager.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use toolgate_core::{
+    CallContext, Tool, ToolDefinition, ToolFuture, ToolManager, ToolRank, ToolSource,
+    ValidArguments, WithheldReason,
+};
+
+/// The registration of one server. Rank and tools are set from different tasks, so
+/// one lock guards both.
+pub(crate) struct ToolRegistration {
+    manager: Arc<ToolManager>,
+    source: ToolSource,
+    server: String,
+    registered: Mutex<RegisteredTools>,
+}
+
+struct RegisteredTools {
+    rank: ToolRank,
+    tools: Vec<Arc<dyn Tool>>,
+    withheld: HashMap<String, WithheldReason>,
+    // The manager holds our reason for the missing tools.
+    is_absence_reported: bool,
+    // The server was reconfigured, and another registration has taken over.
+    is_closed: bool,
+}
+
+impl ToolRegistration {
+    pub(crate) fn new(manager: Arc<ToolManager>, server: &str, rank: ToolRank) -> Self {
+        Self {
+            manager,
+            source: ToolSource::Mcp(server.to_owned()),
+            server: server.to_owned(),
+            registered: Mutex::new(RegisteredTools {
+                rank,
+                tools: Vec::new(),
+                withheld: HashMap::new(),
+                is_absence_reported: false,
+                is_closed: false,
+            }),
+        }
+    }
+
+    /// Replaces the tools in one step; withheld ones are registered by name only. Returns
+    /// how many are offered.
+    pub(crate) fn offer(
+        &self,
+        tools: Vec<Arc<dyn Tool>>,
+        withheld: HashMap<String, WithheldReason>,
+    ) -> usize {
+        let mut registered = self.registered.lock();
+        if !registered.is_closed {
+            registered.tools = tools;
+            registered.withheld = withheld;
+            self.publish(&registered);
+            self.manager.set_absent(&self.server, None);
+            registered.is_absence_reported = false;
+        }
+        registered.offered_count()
+    }
+
+    pub(crate) fn withhold(&self, withheld: HashMap<String, WithheldReason>) -> usize {
+        let mut registered = self.registered.lock();
+        if !registered.is_closed {
+            registered.withheld = withheld;
+            self.publish(&registered);
+        }
+        registered.offered_count()
+    }
+
+    /// The server is down. Known tools stay, so that no other server takes their names. If there
+    /// are none, lookups of its tools report the reason.
+    pub(crate) fn set_absent_reason(&self, why: &str) {
+        let mut registered = self.registered.lock();
+        if registered.tools.is_empty() && !registered.is_closed {
+            self.manager.set_absent(&self.server, Some(why));
+            registered.is_absence_reported = true;
+        }
+    }
+
+    /// The server is gone for good: removes its tools and our reason for their absence.
+    pub(crate) fn clear(&self) {
+        let mut registered = self.registered.lock();
+        if registered.is_closed {
+            return;
+        }
+        if !registered.tools.is_empty() {
+            registered.tools.clear();
+            self.publish(&registered);
+        }
+        // A reason set by others stays.
+        if std::mem::take(&mut registered.is_absence_reported) {
+            self.manager.set_absent(&self.server, None);
+        }
+    }
+
+    /// Freezes this registration, leaving the tools in place for the one that replaces it.
+    pub(crate) fn close(&self) {
+        self.registered.lock().is_closed = true;
+    }
+
+    pub(crate) fn set_rank(&self, rank: ToolRank) {
+        let mut registered = self.registered.lock();
+        if registered.rank != rank && !registered.is_closed {
+            registered.rank = rank;
+            self.publish(&registered);
+        }
+    }
+
+    fn publish(&self, registered: &RegisteredTools) {
+        let tools = registered.tools.iter().map(|tool| {
+            let name = tool.definition().original_name();
+            match registered.withheld.get(name) {
+                Some(why) => Arc::new(WithheldTool(tool.definition().withhold(why.clone()))),
+                None => Arc::clone(tool),
+            }
+        });
+        self.manager
+            .replace(&self.source, registered.rank, tools.collect());
+    }
+}
+
+impl RegisteredTools {
+    fn offered_count(&self) -> usize {
+        let is_withheld = |tool: &&Arc<dyn Tool>| {
+            let name = tool.definition().original_name();
+            self.withheld.contains_key(name)
+        };
+        self.tools.len() - self.tools.iter().filter(is_withheld).count()
+    }
+}
+
+struct WithheldTool(ToolDefinition);
+
+impl Tool for WithheldTool {
+    fn definition(&self) -> &ToolDefinition {
+        &self.0
+    }
+
+    // The executor never reaches this; it guards direct invocations.
+    fn invoke<'a>(&'a self, _: ValidArguments, context: &'a CallContext) -> ToolFuture<'a> {
+        let why = self.0.withheld().cloned();
+        let error = why.unwrap_or_else(|| WithheldReason::new("is withheld", ""));
+        Box::pin(async move { Err(error.error(context.tool_name())) })
+    }
+}

@@ -1,0 +1,163 @@
+//! B3, B7: responses reach their own call and no other, whatever ids the server uses.
+
+use std::time::Duration;
+
+use futures::StreamExt;
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use crate::fault_test::{FAKE, FaultTest, FaultTestBuilder, NEIGHBOUR, within};
+
+fn reply(id: &str, text: &str) -> String {
+    format!(
+        r#"{{"jsonrpc":"2.0","id":{id},"result":{{"content":[{{"type":"text","text":"{text}"}}]}}}}"#
+    ) + "\\n"
+}
+
+#[tokio::test]
+async fn strange_ids_reach_no_call() {
+    let house = FaultTest::start(&[]).await;
+    for strange in [
+        "999999",
+        "\\\"$ID\\\"",
+        "null",
+        "-1",
+        "1.5",
+        "1e400",
+        "[]",
+        "{}",
+        "true",
+        "18446744073709551616",
+    ] {
+        let strange = strange.replace("\\\"", "\"");
+        let text = reply(&strange, "wrong") + &reply("$ID", "right");
+        let envelope = house
+            .call_within(5000, "raw", json!({ "text": text }))
+            .await;
+        // A quoted number may be accepted as the id, as some servers mean it; then the second
+        // response is surplus.
+        let accepted = strange == "\"$ID\"" && envelope["result"] == "wrong";
+        assert!(
+            accepted || envelope["result"] == "right",
+            "{strange}: {envelope}"
+        );
+        house.assert_works().await;
+    }
+    house.finish().await;
+}
+
+#[tokio::test]
+async fn of_two_answers_to_one_call_the_first_counts() {
+    let house = FaultTest::start(&[]).await;
+    for _ in 0..3 {
+        let text = reply("$ID", "first") + &reply("$ID", "second");
+        assert_eq!(house.answer("raw", json!({ "text": text })).await, "first");
+        house.assert_works().await;
+    }
+    house.finish().await;
+}
+
+#[tokio::test]
+async fn ids_are_never_used_again() {
+    let house = FaultTest::start(&[]).await;
+    for _ in 0..20 {
+        house.call_within(5, "sleep", json!({ "ms": 20 })).await;
+    }
+    let heard = house.answer("heard", json!({})).await;
+    let mut ids: Vec<_> = heard
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|m| m["id"].as_u64())
+        .collect();
+    let all = ids.len();
+    ids.sort_unstable();
+    ids.dedup();
+    assert_eq!(ids.len(), all);
+    house.finish().await;
+}
+
+#[tokio::test]
+async fn ten_thousand_calls_get_their_own_answers() {
+    let house = FaultTest::start(&[]).await;
+    let calls = futures::stream::iter(0..10_000).map(|n| {
+        let house = &house;
+        async move {
+            let server = if n % 2 == 0 { FAKE } else { NEIGHBOUR };
+            let envelope = house
+                .call_on(server, "echo", json!({ "text": format!("call {n}") }))
+                .await;
+            assert_eq!(envelope["result"], format!("call {n}"));
+        }
+    });
+    calls.buffer_unordered(64).collect::<()>().await;
+    house.finish().await;
+}
+
+#[tokio::test]
+async fn progress_extends_the_limit_but_not_the_hard_maximum() {
+    let house = FaultTestBuilder::new()
+        .server(FAKE, &[])
+        .server(NEIGHBOUR, &[])
+        .limits(|limits| {
+            limits.timeout = Duration::from_millis(500);
+            limits.max_total = Duration::from_millis(2500);
+        })
+        .start_settled()
+        .await;
+    let steps = |steps: u64| json!({ "steps": steps, "every_ms": 100 });
+    assert_eq!(house.answer("progress", steps(10)).await, "done");
+    let started = Instant::now();
+    let envelope = house.call("progress", steps(1000)).await;
+    assert_eq!(envelope["error_kind"], "timeout", "{envelope}");
+    assert!(
+        started.elapsed() > Duration::from_millis(2400),
+        "{:?}",
+        started.elapsed()
+    );
+    assert!(started.elapsed() < Duration::from_secs(25));
+    house.assert_works().await;
+    house.finish().await;
+}
+
+#[tokio::test]
+async fn a_storm_of_progress_holds_up_nothing() {
+    let house = FaultTest::start(&[]).await;
+    let (done, other) = within(
+        Duration::from_secs(60),
+        futures::future::join(
+            house.call("progress", json!({ "steps": 100_000 })),
+            house.call_on(NEIGHBOUR, "echo", json!({ "text": "x" })),
+        ),
+    )
+    .await;
+    assert_eq!(
+        (&done["result"], &other["result"]),
+        (&json!("done"), &json!("x")),
+        "{done}"
+    );
+    house.assert_works().await;
+    house.finish().await;
+}
+
+#[tokio::test]
+async fn progress_for_another_call_or_nobody_harms_nothing() {
+    let house = FaultTest::start(&[]).await;
+    for params in [
+        r#"{"progressToken":999999,"progress":1}"#,
+        r#"{"progressToken":"x","progress":"much"}"#,
+        r#"{"progress":1}"#,
+        "[]",
+        "null",
+    ] {
+        let text =
+            format!(r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{params}}}"#)
+                + "\\n"
+                + &reply("$ID", "done");
+        let envelope: Value = house
+            .call_within(5000, "raw", json!({ "text": text }))
+            .await;
+        assert_eq!(envelope["result"], "done", "{params}: {envelope}");
+    }
+    house.finish().await;
+}

@@ -1,0 +1,167 @@
+//! B1, MC1: stray output on stdout.
+
+use std::time::Duration;
+
+use serde_json::json;
+use tokio::time::Instant;
+
+use crate::fault_test::{FAKE, FaultTest, FaultTestBuilder};
+
+#[tokio::test]
+async fn mc1_what_is_no_message_is_logged_with_server_and_content_and_nothing_stops() {
+    for (before, quoted) in [
+        (
+            "Server started on port 3000\\n",
+            "Server started on port 3000",
+        ),
+        (
+            "2026-01-01 [INFO] a request came\\n",
+            "[INFO] a request came",
+        ),
+        (
+            "{\"level\":\"info\",\"msg\":\"a json logger\"}\\n",
+            "a json logger",
+        ),
+        ("[1,2,3]\\n", "[1,2,3]"),
+        ("12345\\n", "12345"),
+        ("null\\n", "null"),
+        ("🚀 ready\\n", "ready"),
+        ("bad \\xff\\xfe bytes\\n", "bytes"),
+        ("{\"jsonrpc\":\"2.0\"}\\n", "jsonrpc"),
+        ("{\"jsonrpc\":\"2.0\",\"id\":\\n", "jsonrpc"),
+        ("red \\x1b[31malarm\\n", "alarm"),
+    ] {
+        let house = FaultTest::start(&[&format!("before={before}")]).await;
+        for n in 0..3 {
+            assert_eq!(
+                house.answer("echo", json!({ "text": n.to_string() })).await,
+                n
+            );
+        }
+        let log = house.log();
+        let error = log
+            .lines()
+            .find(|line| line.contains("ERROR") && line.contains(quoted))
+            .unwrap_or_else(|| panic!("{before} is not logged:\n{log}"));
+        assert!(error.contains("fake"), "{error}");
+        assert!(!log.contains('\x1b'), "{log}");
+        house.finish().await;
+    }
+}
+
+#[tokio::test]
+async fn mc1_a_message_with_something_in_front_or_around_is_rescued() {
+    for modes in [
+        &["before=\\n\\n"][..],
+        &["before=INFO: "],
+        &["before=half a line "],
+        &["before=\\xef\\xbb\\xbf"],
+        &["before=\\x1b[0m"],
+        &["before= \\t"],
+        &["end=\\r\\n"],
+        &["end=\\n\\n\\n"],
+        &["stdout=Welcome!\\nType help\\n"],
+        &["stdout=half a banner"],
+    ] {
+        let house = FaultTest::start(modes).await;
+        for n in 0..3 {
+            assert_eq!(
+                house.answer("echo", json!({ "text": n.to_string() })).await,
+                n,
+                "{modes:?}"
+            );
+        }
+        house.finish().await;
+    }
+}
+
+#[tokio::test]
+async fn mc1_nothing_is_written_back_because_of_it() {
+    let house = FaultTest::start(&[
+        "before=[1]\\nno message\\n{\"id\":3}\\n{\"jsonrpc\":\"2.0\",\"id\":9}\\n",
+    ])
+    .await;
+    house.assert_works().await;
+    let expected = [
+        "initialize",
+        "notifications/initialized",
+        "tools/list",
+        "tools/call",
+        "tools/call",
+    ];
+    assert_eq!(house.received_methods().await, expected);
+    house.finish().await;
+}
+
+#[tokio::test]
+async fn mc1_a_thousand_lines_a_second_hold_up_nothing_and_fill_no_log() {
+    let house = FaultTest::start(&["noise=1000"]).await;
+    let started = Instant::now();
+    while started.elapsed() < Duration::from_secs(2) {
+        house.assert_works().await;
+    }
+    let errors = house
+        .log()
+        .lines()
+        .filter(|line| line.contains("still here") && line.contains("ERROR"))
+        .count();
+    assert!((1..=7).contains(&errors), "{errors}\n{}", house.log());
+    house.finish().await;
+}
+
+#[tokio::test]
+async fn messages_that_never_end_fail_the_start_and_nothing_else() {
+    let house = crate::fault_test::FaultTestBuilder::new()
+        .settings(crate::fault_test::FAKE, &["end="], |fake| {
+            fake.start_timeout = Some(Duration::from_millis(300));
+        })
+        .retry(|retry| retry.base_delay = Duration::from_millis(50))
+        .server(crate::fault_test::NEIGHBOUR, &[])
+        .start_settled()
+        .await;
+    assert!(house.manager.find("fake__echo").is_none());
+    house.finish().await;
+}
+
+#[tokio::test]
+async fn a_flood_of_useless_messages_does_not_fill_the_log() {
+    const LINES: usize = 2000;
+    const CALLS: usize = 25;
+    let house = FaultTestBuilder::new()
+        .server(FAKE, &[])
+        .debug()
+        .start_settled()
+        .await;
+    let answer = r#"{"jsonrpc":"2.0","id":$ID,"result":{"content":[{"type":"text","text":"ok"}]}}"#;
+    for (flood, message) in [
+        (
+            r#"{"jsonrpc":"2.0","id":7,"result":{}}"#,
+            "response to an unknown request",
+        ),
+        (
+            r#"{"jsonrpc":"2.0","id":7,"method":"sampling/createMessage","params":{}}"#,
+            "sampling request declined",
+        ),
+        (
+            r#"{"jsonrpc":"2.0","method":"notifications/odd","params":{}}"#,
+            "notification ignored",
+        ),
+        (
+            r#"{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":7,"progress":1}}"#,
+            "progress for an unknown call",
+        ),
+    ] {
+        let text = format!("{flood}\\n").repeat(LINES) + answer + "\\n";
+        for _ in 0..CALLS {
+            assert_eq!(house.answer("raw", json!({ "text": text })).await, "ok");
+        }
+        let log = house.log();
+        let told = log.lines().filter(|line| line.contains(message)).count();
+        assert!((1..=5).contains(&told), "{message}: {told}");
+    }
+    // Besides these, the log grows only by the calls themselves, with 200,000 messages or with
+    // none.
+    let records = house.log().lines().count();
+    assert!(records < 10 * 4 * CALLS, "{records}");
+    house.finish().await;
+}

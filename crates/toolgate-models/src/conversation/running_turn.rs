@@ -1,0 +1,321 @@
+//! The state of one turn in progress.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::Instant;
+use toolgate_core::CallId;
+
+use super::calls::{CallPlan, RepetitionGuard};
+use super::tool_offer::choose_offer;
+use super::{Conversation, RoundRecord, TurnEnd, TurnRecord};
+use crate::rescue::rescue;
+use crate::{
+    AssistantMessage, Catalog, MessagePart, ModelError, ModelEvent, ModelListener, ModelReply,
+    OfferedTools, StopReason, TokenUsage,
+};
+
+const MAX_PAUSES: usize = 10;
+
+// No tool has a longer name; this bounds what a model makes up.
+const MAX_NAME_LEN: usize = 500;
+
+// A longer limit is as good as none, and this one can't overflow the clock.
+const MAX_TIMEOUT: Duration = Duration::from_secs(30 * 86_400);
+
+/// One turn in progress. Dropping it at any moment leaves the history in order.
+pub(super) struct RunningTurn<'a> {
+    pub(super) conversation: &'a mut Conversation,
+    pub(super) listener: &'a mut dyn ModelListener,
+    pub(super) text: &'a str,
+    pub(super) catalog: Arc<Catalog>,
+    pub(super) offer: OfferedTools,
+    pub(super) rounds: Vec<RoundRecord>,
+    pub(super) deadline: Instant,
+    // No tool starts after this, so that there is time for an answer.
+    pub(super) tools_until: Instant,
+    started: Instant,
+    pub(super) usage: TokenUsage,
+    guard: RepetitionGuard,
+    // The other calls of the turn join this call's trace.
+    pub(super) first: Option<CallId>,
+    tool_rounds: usize,
+    rounds_with_repetition: usize,
+    pauses: usize,
+    was_cut: bool,
+    was_empty: bool,
+    pub(super) note: Option<&'static str>,
+}
+
+pub(super) enum NextStep {
+    Run(Vec<CallPlan>),
+    AskAgain,
+    End(TurnEnd),
+}
+
+impl Drop for RunningTurn<'_> {
+    fn drop(&mut self) {
+        if !self.conversation.settings.keep_thinking {
+            self.conversation.history.drop_thinking();
+        }
+        self.conversation.history.finish_turn();
+    }
+}
+
+impl<'a> RunningTurn<'a> {
+    pub(super) async fn start(
+        conversation: &'a mut Conversation,
+        text: &'a str,
+        listener: &'a mut dyn ModelListener,
+    ) -> Self {
+        let started = Instant::now();
+        let limit = conversation.settings.timeout.min(MAX_TIMEOUT);
+        conversation.router.prepare(started + limit).await;
+        // Before history knows of the turn: a caller that stops here has said nothing.
+        conversation.wait_for_tools(text, listener).await;
+        conversation.cut_results();
+        conversation.history.start_turn(text.to_owned());
+        let catalog = conversation.router.catalog(&conversation.toolbox.current());
+        let offer = choose_offer(conversation, &catalog, text, listener);
+        Self {
+            catalog,
+            offer,
+            conversation,
+            listener,
+            text,
+            rounds: Vec::new(),
+            deadline: started + limit,
+            tools_until: started + limit / 5 * 4,
+            started,
+            usage: TokenUsage::default(),
+            guard: RepetitionGuard::default(),
+            first: None,
+            tool_rounds: 0,
+            rounds_with_repetition: 0,
+            pauses: 0,
+            was_cut: false,
+            was_empty: false,
+            note: None,
+        }
+    }
+
+    pub(super) fn emit(&mut self, event: ModelEvent<'_>) {
+        self.conversation.turn_words.observe(&event);
+        self.listener.event(event);
+    }
+
+    // Why no more tools may be used after some were; `None` while they may.
+    pub(super) fn limit(&self) -> Option<TurnEnd> {
+        if self.tool_rounds == 0 {
+            None
+        } else if self.tool_rounds >= self.conversation.settings.max_tool_rounds {
+            Some(TurnEnd::RoundLimit)
+        } else if self.rounds_with_repetition > 1 {
+            Some(TurnEnd::Repetition)
+        } else if Instant::now() >= self.tools_until {
+            Some(TurnEnd::Deadline)
+        } else {
+            None
+        }
+    }
+
+    pub(super) fn handle_reply(&mut self, reply: ModelReply, limit: Option<TurnEnd>) -> NextStep {
+        let ModelReply {
+            mut message, stop, ..
+        } = reply;
+        if self.is_words_only(limit) || stop == StopReason::Refusal {
+            // The calls it still asks for are not going to run.
+            message
+                .parts
+                .retain(|part| !matches!(part, MessagePart::Call(_)));
+            self.drop_written_calls(&mut message);
+        }
+        if message.calls().next().is_some() {
+            return NextStep::Run(self.plan_calls(message));
+        }
+        // Words that lead up to a call that was cut off are not an answer yet.
+        let leads_nowhere = stop == StopReason::CutCall && !self.was_cut;
+        let has_said = has_words(&message);
+        let has_words = has_said && !leads_nowhere;
+        if has_words || stop == StopReason::Pause && !message.parts.is_empty() {
+            self.conversation.history.reply(message);
+        } else if has_said {
+            self.emit(ModelEvent::Void);
+        }
+        match stop {
+            StopReason::Refusal => NextStep::End(TurnEnd::Refusal),
+            StopReason::Pause if self.pauses < MAX_PAUSES => {
+                self.pauses += 1;
+                NextStep::AskAgain
+            }
+            StopReason::Length | StopReason::CutCall if has_words => NextStep::End(TurnEnd::Length),
+            _ if has_words => NextStep::End(limit.unwrap_or(TurnEnd::Answered)),
+            StopReason::Length | StopReason::CutCall if !self.was_cut => {
+                self.was_cut = true;
+                self.ask_again(
+                    "(Your last reply reached the limit of its length before it said anything or finished a call, and is \
+                     lost. Be brief: answer in few words, or make one call with short arguments.)",
+                )
+            }
+            StopReason::Length | StopReason::CutCall => NextStep::End(TurnEnd::Length),
+            _ if !self.was_empty => {
+                self.was_empty = true;
+                self.ask_again("(Your last reply was empty. Answer in words.)")
+            }
+            _ => NextStep::End(limit.unwrap_or(TurnEnd::Empty)),
+        }
+    }
+
+    // Calls written as text won't run either, and no one wants to read them.
+    fn drop_written_calls(&mut self, message: &mut AssistantMessage) {
+        if !self.conversation.settings.rescue {
+            return;
+        }
+        let mut has_dropped = false;
+        for part in &mut message.parts {
+            if let MessagePart::Text { text } = part
+                && let Some(rescued) = rescue(text, &self.offer)
+            {
+                *text = rescued.text;
+                has_dropped = true;
+            }
+        }
+        if has_dropped {
+            message.parts.retain(
+                |part| !matches!(part, MessagePart::Text { text } if text.trim().is_empty()),
+            );
+            self.emit(ModelEvent::Void);
+            for part in &message.parts {
+                if let MessagePart::Text { text } = part {
+                    self.emit(ModelEvent::Text(text));
+                }
+            }
+        }
+    }
+
+    fn ask_again(&mut self, aside: &'static str) -> NextStep {
+        self.note = Some(aside);
+        NextStep::AskAgain
+    }
+
+    fn plan_calls(&mut self, mut message: AssistantMessage) -> Vec<CallPlan> {
+        let Self {
+            conversation,
+            guard: made,
+            ..
+        } = self;
+        let most = conversation.settings.max_same_calls.max(1);
+        let source = conversation.source_of(&message);
+        drop_echoes(&mut message);
+        let mut plan = Vec::new();
+        for part in &mut message.parts {
+            if let MessagePart::Call(call) = part {
+                call.name
+                    .truncate(call.name.floor_char_boundary(MAX_NAME_LEN));
+                let verdict = made.decide(&call.id, call, most);
+                plan.push(CallPlan::new(plan.len(), verdict, source));
+                if let Some(id) = conversation.history.claim_id(&call.id) {
+                    call.id = id;
+                }
+            }
+        }
+        conversation.history.reply(message);
+        self.tool_rounds += 1;
+        self.rounds_with_repetition += usize::from(plan.iter().any(CallPlan::is_repetition));
+        plan
+    }
+
+    pub(super) fn end(&mut self, end: TurnEnd) -> TurnRecord {
+        let answer = self
+            .conversation
+            .history
+            .answer()
+            .filter(|answer| !answer.trim().is_empty());
+        let is_missing = answer.is_none();
+        let answer = answer.unwrap_or_else(|| {
+            let answer = match end {
+                TurnEnd::Refusal => "The model declined to answer.".to_owned(),
+                TurnEnd::Length => {
+                    "The model used up its tokens before it said anything: raise model.maxTokens."
+                        .to_owned()
+                }
+                _ if self.tool_rounds > 0 => format!(
+                    "There is no answer: {}, and gave none when asked for one.",
+                    failure_cause(end)
+                ),
+                _ => "The model gave no answer, even when asked again.".to_owned(),
+            };
+            self.emit(ModelEvent::Text(&answer));
+            answer
+        });
+        let error = is_missing.then(|| answer.clone());
+        self.record(answer, end, error, None)
+    }
+
+    // What the tools did must not be lost, so after their use a failure becomes part of the record.
+    pub(super) fn fail(
+        &mut self,
+        limit: Option<TurnEnd>,
+        error: ModelError,
+    ) -> Result<TurnRecord, ModelError> {
+        if self.tool_rounds == 0 {
+            return Err(error);
+        }
+        let end = limit.unwrap_or(TurnEnd::Failed);
+        let why = failure_cause(end);
+        let answer = format!("There is no answer: {why}, and asking for one failed: {error}.");
+        self.emit(ModelEvent::Text(&answer));
+        let (error, kind) = (error.to_string(), error.kind());
+        Ok(self.record(answer, end, Some(error), Some(kind)))
+    }
+
+    fn record(
+        &mut self,
+        answer: String,
+        end: TurnEnd,
+        error: Option<String>,
+        error_kind: Option<&'static str>,
+    ) -> TurnRecord {
+        TurnRecord {
+            answer,
+            end,
+            error,
+            error_kind,
+            rounds: std::mem::take(&mut self.rounds),
+            notices: Vec::new(),
+            usage: self.usage,
+            took_ms: millis(self.started.elapsed()),
+        }
+    }
+}
+
+fn failure_cause(end: TurnEnd) -> &'static str {
+    match end {
+        TurnEnd::RoundLimit => "the model used tools as often as it may",
+        TurnEnd::Repetition => "the model made the same call again and again",
+        TurnEnd::Deadline => "the time of this turn was used up",
+        _ => "the model used tools",
+    }
+}
+
+fn drop_echoes(message: &mut AssistantMessage) {
+    let mut index = 0;
+    while index < message.parts.len() {
+        let (before, behind) = message.parts.split_at(index);
+        let is_echo = matches!(&behind[0], MessagePart::Call(call) if !call.id.is_empty() && before.contains(&behind[0]));
+        if is_echo {
+            message.parts.remove(index);
+        } else {
+            index += 1;
+        }
+    }
+}
+
+fn has_words(message: &AssistantMessage) -> bool {
+    let mut parts = message.parts.iter();
+    parts.any(|part| matches!(part, MessagePart::Text { text } if !text.trim().is_empty()))
+}
+
+pub(super) fn millis(duration: Duration) -> f64 {
+    duration.as_micros() as f64 / 1000.0
+}

@@ -1,0 +1,181 @@
+//! Chooses which tools a model is offered in a turn.
+
+use std::sync::Arc;
+
+use toolgate_core::escape;
+
+use super::Conversation;
+use super::running_turn::RunningTurn;
+use crate::event::forward_waits;
+use crate::ranking::{self, RankingOptions};
+use crate::router::PATIENCE;
+use crate::{Catalog, ModelEvent, ModelListener, OfferedTools};
+
+impl RunningTurn<'_> {
+    // The offer stays the same as long as the tool list does.
+    pub(super) fn refresh_tools(&mut self) {
+        let tools = self.conversation.toolbox.current();
+        let catalog = self.conversation.router.catalog(&tools);
+        if !Arc::ptr_eq(&catalog, &self.catalog) {
+            self.offer = choose_offer(self.conversation, &catalog, self.text, self.listener);
+            self.catalog = catalog;
+        }
+    }
+}
+
+pub(super) fn choose_offer(
+    conversation: &mut Conversation,
+    catalog: &Arc<Catalog>,
+    text: &str,
+    listener: &mut dyn ModelListener,
+) -> OfferedTools {
+    let offer = build_offer(conversation, catalog, text);
+    announce_offer(conversation, catalog, &offer, listener);
+    offer
+}
+
+fn build_offer(conversation: &Conversation, catalog: &Arc<Catalog>, text: &str) -> OfferedTools {
+    let settings = &conversation.settings;
+    let tokens = match settings.max_tool_tokens {
+        0 => conversation.router.window() / 2,
+        tokens => tokens,
+    };
+    let choice = RankingOptions {
+        most: settings.max_tools,
+        tokens,
+        limit: conversation.router.most_tools(),
+        pinned: &settings.pinned_tools,
+        remembered: &conversation.used_tools,
+    };
+    match ranking::choose_tools(catalog, text, &choice) {
+        Some(best) => OfferedTools::subset(Arc::clone(catalog), best),
+        None => OfferedTools::all(Arc::clone(catalog)),
+    }
+}
+
+impl Conversation {
+    // A model is told of its tools once, so those of servers that are starting are waited for,
+    // unless it's certain that they aren't needed.
+    pub(super) async fn wait_for_tools(&self, text: &str, listener: &mut dyn ModelListener) {
+        if self.toolbox.is_complete() {
+            return;
+        }
+        let wants_all = tokio::time::timeout(PATIENCE, self.router.wants_all_tools(text));
+        if wants_all.await.unwrap_or(true) {
+            self.toolbox
+                .wait_for_all(&mut forward_waits(listener))
+                .await;
+        }
+    }
+
+    /// Names in the settings' `pinned_tools` that mean no tool.
+    pub fn unknown_pins(&self) -> Vec<String> {
+        let catalog = self.router.catalog(&self.toolbox.current());
+        let pinned = self.settings.pinned_tools.iter();
+        let is_unknown = |name: &&String| {
+            catalog
+                .positions_of(std::slice::from_ref(*name))
+                .next()
+                .is_none()
+        };
+        pinned.filter(is_unknown).cloned().collect()
+    }
+
+    pub fn offer(&self, text: &str) -> OfferedTools {
+        let catalog = self.router.catalog(&self.toolbox.current());
+        build_offer(self, &catalog, text)
+    }
+
+    /// Why an offer lacks some tools of its catalog; `None` if it has all of them.
+    pub fn why_not_all(&self, offer: &OfferedTools) -> Option<String> {
+        let offered = offer.len();
+        if offered == offer.catalog().tools().len() {
+            return None;
+        }
+        let (settings, provider) = (&self.settings, self.router.source());
+        Some(match self.router.most_tools() {
+            Some(most) if offered == most => format!("{provider} accepts no more at once"),
+            _ if (1..=offered).contains(&settings.max_tools) => "model.maxTools says so".to_owned(),
+            _ if settings.max_tool_tokens > 0 => "more would exceed model.maxToolTokens".to_owned(),
+            _ => format!(
+                "more would take over half of the {} tokens that the model holds (model.contextTokens, \
+                 model.maxToolTokens)",
+                self.router.window()
+            ),
+        })
+    }
+}
+
+// The next request may be no more than "and the other one", so a tool that was used must
+// stay in the offer.
+pub(super) fn remember(used_tools: &mut Vec<String>, name: &str) {
+    // More would leave no room for other tools.
+    const MAX_REMEMBERED: usize = 8;
+    if used_tools.last().is_some_and(|last| last == name) {
+        return;
+    }
+    used_tools.retain(|used| used != name);
+    used_tools.push(name.to_owned());
+    if used_tools.len() > MAX_REMEMBERED {
+        used_tools.remove(0);
+    }
+}
+
+fn announce_offer(
+    conversation: &mut Conversation,
+    catalog: &Arc<Catalog>,
+    offer: &OfferedTools,
+    listener: &mut dyn ModelListener,
+) {
+    let told = conversation.announced_catalog.as_ref();
+    if told.is_some_and(|told| Arc::ptr_eq(told, catalog)) {
+        return;
+    }
+    conversation.announced_catalog = Some(Arc::clone(catalog));
+    let provider = conversation.router.source();
+    if let Some(names) = describe_excluded(catalog) {
+        let text = format!("{provider} can't be offered the tool {names}");
+        listener.event(ModelEvent::Notice(&text));
+    }
+    let pinned = catalog.positions_of(&conversation.settings.pinned_tools);
+    let names: Vec<String> = pinned
+        .map(|place| &catalog.tools()[place].wire_name)
+        .filter(|name| !offer.iter().any(|tool| tool.wire_name == **name))
+        .map(|name| format!("'{}'", escape(name)))
+        .collect();
+    if let Some(most) = conversation.router.most_tools()
+        && !names.is_empty()
+    {
+        listener.event(ModelEvent::Notice(&format!(
+            "{provider} accepts at most {most} tools at once, so these can't be offered although they are pinned: {} (model.pinnedTools).",
+            names.join(", ")
+        )));
+    }
+    let (offered, all) = (offer.len(), catalog.tools().len());
+    if let Some(why) = conversation.why_not_all(offer) {
+        let text = match offered {
+            0 => format!("Of {all} tools, none goes out with a question: {why}."),
+            _ => format!(
+                "Of {all} tools, each question goes out with the {offered} that suit it best: {why}."
+            ),
+        };
+        listener.event(ModelEvent::Notice(&text));
+    }
+}
+
+// Only the first tool is listed with its reason.
+fn describe_excluded(catalog: &Catalog) -> Option<String> {
+    // More names would fill the screen.
+    const MAX_LISTED: usize = 10;
+    let [first, others @ ..] = catalog.left_out() else {
+        return None;
+    };
+    let mut text = format!("'{}' ({})", escape(&first.name), escape(&first.reason));
+    for other in others.iter().take(MAX_LISTED) {
+        text.push_str(&format!(", nor '{}'", escape(&other.name)));
+    }
+    if others.len() > MAX_LISTED {
+        text.push_str(&format!(", nor {} more", others.len() - MAX_LISTED));
+    }
+    Some(text)
+}

@@ -1,0 +1,55 @@
+//! Walks over history for the providers, so that every call gets exactly one result.
+
+use crate::{AssistantMessage, Message, ModelCall, ToolResult};
+
+pub(crate) const NO_RESULT: &str = "(no result: the call was stopped)";
+pub(crate) const NO_WORDS: &str = "(no words)";
+/// The same text that EX10 uses for an empty result. Some APIs refuse an empty one.
+pub(crate) const NO_OUTPUT: &str = "(no output)";
+
+pub(crate) trait TranscriptWriter<'a> {
+    /// The id that is sent for a call. `taken` has those of earlier calls in the same message.
+    fn sent_id(&mut self, call: &'a ModelCall, taken: &[String]) -> String;
+
+    fn user(&mut self, text: &'a str);
+
+    /// `ids` are those of the calls in the message, in their order.
+    fn assistant(&mut self, message: &'a AssistantMessage, ids: Vec<String>);
+
+    /// `None` if the turn was stopped before the call ended.
+    fn result(&mut self, id: String, call: &'a ModelCall, result: Option<&'a ToolResult>);
+}
+
+// Providers accept neither a call without a result nor a result without its call.
+pub(crate) fn write<'a>(history: &'a [Message], writer: &mut impl TranscriptWriter<'a>) {
+    let mut open: Vec<(&ModelCall, String)> = Vec::new();
+    for message in history {
+        if let Message::Tool { results } = message {
+            for result in results {
+                if let Some(place) = open.iter().position(|(call, _)| call.id == result.id) {
+                    let (call, id) = open.remove(place);
+                    writer.result(id, call, Some(result));
+                }
+            }
+            continue;
+        }
+        for (call, id) in open.drain(..) {
+            writer.result(id, call, None);
+        }
+        match message {
+            Message::User { text } => writer.user(text),
+            Message::Assistant(message) => {
+                let mut ids = Vec::new();
+                for call in message.calls() {
+                    ids.push(writer.sent_id(call, &ids));
+                }
+                open.extend(message.calls().zip(ids.iter().cloned()));
+                writer.assistant(message, ids);
+            }
+            Message::Tool { .. } => {}
+        }
+    }
+    for (call, id) in open {
+        writer.result(id, call, None);
+    }
+}

@@ -1,0 +1,83 @@
+//! The record of a turn, with the time of each stage.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use tokio::time::Instant;
+use toolgate_journal::{TurnOutcome, TurnStages, VoiceTurn};
+
+use super::HANDLE;
+use crate::services::HandleRequest;
+
+#[derive(Debug, Clone)]
+pub(super) struct TurnRequest {
+    pub(super) source: String,
+    pub(super) room: Option<String>,
+    pub(super) wake_word: Option<String>,
+    pub(super) heard: String,
+    pub(super) began: Instant,
+    pub(super) speech_ended: Option<Instant>,
+    pub(super) transcribed: Option<Instant>,
+}
+
+impl TurnRequest {
+    pub(super) fn written(request: &HandleRequest, heard: String) -> Self {
+        Self {
+            source: HANDLE.to_owned(),
+            room: request.room().cloned(),
+            wake_word: None,
+            heard,
+            began: Instant::now(),
+            speech_ended: None,
+            transcribed: None,
+        }
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct TurnResult {
+    pub(super) answer: String,
+    pub(super) outcome: TurnOutcome,
+    pub(super) error: Option<String>,
+    pub(super) model: String,
+    pub(super) calls: Vec<String>,
+    pub(super) first_token: Option<Instant>,
+    pub(super) first_audio: Option<Instant>,
+}
+
+pub(super) fn to_voice_turn(asked: TurnRequest, result: TurnResult) -> VoiceTurn {
+    let ended = Instant::now();
+    let began = asked.began.min(ended);
+    let started_at = Timestamp::now() - (ended - began);
+    let after = |at: Option<Instant>| at.map(|at| millis(at.saturating_duration_since(began)));
+    VoiceTurn {
+        id: turn_id(started_at),
+        started_at,
+        source: asked.source,
+        room: asked.room,
+        wake_word: asked.wake_word,
+        heard: asked.heard,
+        answer: result.answer,
+        outcome: result.outcome,
+        error: result.error,
+        model: result.model,
+        stages: TurnStages {
+            speech_ended_ms: after(asked.speech_ended),
+            transcribed_ms: after(asked.transcribed),
+            first_token_ms: after(result.first_token),
+            first_audio_ms: after(result.first_audio),
+            ended_ms: after(Some(ended)),
+        },
+        calls: result.calls,
+    }
+}
+
+// Time first, so that ids sort by time: 48 bits of milliseconds, then random bits.
+fn turn_id(at: Timestamp) -> String {
+    let millis = u128::try_from(at.as_millisecond()).unwrap_or(0);
+    format!("{:032x}", millis << 80 | fastrand::u128(..) >> 48)
+}
+
+fn millis(duration: Duration) -> f64 {
+    duration.as_micros() as f64 / 1000.0
+}

@@ -1,0 +1,372 @@
+//! What `ask`, `chat` and `voice` share: a model, the tools it may use, and
+//! a conversation between them.
+
+mod ending;
+mod saved;
+
+use std::convert::Infallible;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use toolgate_core::{Origin, Redactor, ToolExecutorBuilder, ToolPattern, escape};
+use toolgate_mcp::ServerSettings;
+use toolgate_models::{
+    AnswerSource, ChooseError, ConnectedModel, Conversation, ModelError, ModelSelection,
+    ModelSettings, Toolbox, TurnRecord,
+};
+#[cfg(feature = "voice")]
+use toolgate_voice::SpokenApprovals;
+
+#[cfg(feature = "voice")]
+use crate::approve::AloudApprover;
+use crate::approve::TerminalApprover;
+use crate::cli::{GlobalOptions, ModelOptions};
+use crate::config::{Config, ConfiguredServer, SecretScope};
+use crate::display::{AnswerFormat, ChatDisplay, DisplayOptions};
+use crate::gateway::{GatewayObservers, OriginApprover};
+use crate::journal::{CommandJournal, OpenRetry};
+use crate::patterns::ToolName;
+use crate::servers::{self, ServerFleet, ServerStart, UnseenServers};
+use crate::spinner::Spinner;
+use crate::wanted_model::{SAVED, for_provider, resolve_wanted, split};
+use crate::wiring::{self, ConfiguredTools, ToolServices};
+use crate::{exit, patterns, say, wanted_model};
+
+pub(crate) use ending::{exit_for, turn_ending};
+pub(crate) use saved::{expect_savable, read, save};
+
+// How long to wait for `--tools` that no known server has.
+const NAMED_TOOLS: Duration = Duration::from_secs(5);
+// How long a demo waits for its house.
+const HOUSE: Duration = Duration::from_secs(15);
+
+pub(crate) struct ChatSession {
+    pub(crate) config: Arc<Config>,
+    pub(crate) tools: ConfiguredTools,
+    pub(crate) toolbox: Toolbox,
+    /// The settings for a model, before it is known which one is available.
+    pub(crate) wanted: ModelSettings,
+    /// The reason for the provider, if one was named.
+    reason: &'static str,
+    file: Option<PathBuf>,
+    patterns: Vec<String>,
+    pub(crate) spinner: Spinner,
+    pub(crate) record: CommandJournal,
+    /// Asks aloud once there is a voice.
+    #[cfg(feature = "voice")]
+    pub(crate) spoken: SpokenApprovals,
+    is_demo: bool,
+}
+
+pub(crate) struct SessionOptions<'a> {
+    command: &'a str,
+    resume: Option<&'a Path>,
+    pub(crate) watch: Option<&'a GatewayObservers>,
+    pub(crate) origin: Origin,
+    pub(crate) services: ToolServices,
+    /// Uses a throw-away journal, because demo calls aren't worth keeping.
+    pub(crate) is_demo: bool,
+}
+
+impl<'a> SessionOptions<'a> {
+    pub(crate) fn new(command: &'a str) -> Self {
+        Self {
+            command,
+            resume: None,
+            watch: None,
+            origin: Origin::Chat,
+            services: ToolServices::default(),
+            is_demo: false,
+        }
+    }
+
+    pub(crate) fn resuming(mut self, file: Option<&'a Path>) -> Self {
+        self.resume = file;
+        self
+    }
+
+    fn configuration(&self, global: &GlobalOptions) -> anyhow::Result<Config> {
+        if !self.is_demo {
+            return wiring::configuration_or_ask(global, SecretScope::Everything);
+        }
+        let mut config = wiring::configuration(global, SecretScope::Everything)?;
+        config.keep_simulated();
+        Ok(config)
+    }
+
+    fn record(&self, config: &Config, tools: &ConfiguredTools) -> CommandJournal {
+        match self.is_demo {
+            true => CommandJournal::temporary(config, tools, self.command),
+            false => CommandJournal::open(config, tools, self.command, OpenRetry::Endless),
+        }
+    }
+
+    /// Adds the approver that is closest to the person: by voice, at the dashboard
+    /// or at the terminal.
+    fn with_approver(
+        &self,
+        builder: ToolExecutorBuilder,
+        terminal: TerminalApprover,
+        #[cfg(feature = "voice")] spoken: &SpokenApprovals,
+    ) -> ToolExecutorBuilder {
+        match self.watch {
+            #[cfg(feature = "voice")]
+            None if self.origin == Origin::Voice => builder.approver(AloudApprover {
+                spoken: spoken.clone(),
+                terminal,
+            }),
+            Some(watch) => watch.attach(builder).approver(OriginApprover {
+                dashboard: watch.approvals.clone(),
+                terminal,
+            }),
+            None => builder.approver(terminal),
+        }
+    }
+}
+
+impl ChatSession {
+    pub(crate) fn names_model(&self) -> bool {
+        self.wanted.provider.is_some() || !self.wanted.name.is_empty()
+    }
+
+    pub(crate) fn new(
+        global: &GlobalOptions,
+        options: &ModelOptions,
+        mut session: SessionOptions<'_>,
+    ) -> anyhow::Result<Self> {
+        let config = session.configuration(global)?;
+        // Before anything starts, because a file that can't be resumed is a usage error.
+        let saved = session.resume.map(read).transpose()?;
+        let (mut wanted, said_by) = resolve_wanted(&config, &options.choice, saved.as_ref())?;
+        wanted.timeout = options.timeout.unwrap_or(wanted.timeout);
+        let services = std::mem::take(&mut session.services);
+        let tools = wiring::tools_with_services(&config, services);
+        wiring::warn_about(&config, &tools);
+        wiring::warn_about_servers(&config);
+        let spinner = Spinner::new("starting");
+        let record = session.record(&config, &tools);
+        // The display or the model shows calls already, so they aren't logged as well.
+        let builder = match say::logs_to_terminal() && global.verbose == 0 {
+            true => wiring::unobserved_builder(&config, &tools),
+            false => wiring::logged_builder(&config, &tools),
+        };
+        let approver = TerminalApprover {
+            agreed: options.yes,
+            spinner: spinner.clone(),
+            redactor: tools.redactor.clone(),
+        };
+        #[cfg(feature = "voice")]
+        let spoken = SpokenApprovals::new(tools.redactor.clone());
+        let executor = session.with_approver(
+            record.attach(builder),
+            approver,
+            #[cfg(feature = "voice")]
+            &spoken,
+        );
+        let patterns: Vec<ToolPattern> = options
+            .tools
+            .iter()
+            .map(|text| ToolPattern::new(text))
+            .collect();
+        Ok(Self {
+            toolbox: Toolbox::new(executor.build())
+                .only(patterns)
+                .with_origin(session.origin),
+            config: Arc::new(config),
+            tools,
+            wanted,
+            reason: said_by,
+            file: global.config.clone(),
+            patterns: options.tools.clone(),
+            spinner,
+            record,
+            #[cfg(feature = "voice")]
+            spoken,
+            is_demo: session.is_demo,
+        })
+    }
+
+    pub(crate) fn needed_servers(&self) -> Option<Vec<ServerSettings>> {
+        let (config, names) = (&self.config, &self.patterns);
+        let are_names = !names.is_empty() && names.iter().all(|name| !name.contains(['*', '/']));
+        let of = |name: &String| servers::needed(config, &self.tools.manager, name);
+        let named: Vec<_> = names.iter().filter(|_| are_names).flat_map(of).collect();
+        let is_needed = |server: &&ConfiguredServer| {
+            let mut named = named.iter();
+            !are_names || named.any(|named| named.settings.name == server.settings.name)
+        };
+        let needed: Vec<_> = config.servers.iter().filter(is_needed).collect();
+        (!needed.is_empty()).then(|| servers::settings(needed))
+    }
+
+    /// Starts the servers and looks for a model, concurrently. Remembered tools are
+    /// offered at once, and others are awaited when they are needed. The choice is `None`
+    /// if the person interrupted it.
+    pub(crate) async fn start(
+        &self,
+        needed: Option<Vec<ServerSettings>>,
+        start: ServerStart,
+    ) -> (
+        Option<ServerFleet>,
+        Option<Result<ModelSelection, ChooseError>>,
+    ) {
+        let spinner = &self.spinner;
+        let fleet = needed
+            .map(|them| ServerFleet::start(&self.config, &self.tools, them, start, Some(spinner)));
+        let choosing = self.choose();
+        let Some(fleet) = fleet else {
+            let choice = tokio::select! {
+                choice = choosing => Some(choice),
+                () = exit::interrupted() => None,
+            };
+            return (None, choice);
+        };
+        let mut choice = None;
+        let unseen = UnseenServers::new(&fleet, &self.tools, start);
+        self.toolbox.set_readiness(Arc::new(unseen));
+        let patience = match self.unmatched() {
+            _ if self.is_demo => HOUSE,
+            Some(_) => NAMED_TOOLS,
+            None => Duration::ZERO,
+        };
+        if !patience.is_zero() {
+            fleet.servers.start_unseen_installed();
+        }
+        let settled = async {
+            let waiting = tokio::time::timeout(patience, fleet.servers.tools_known());
+            let (_, chosen) = tokio::join!(waiting, choosing);
+            choice = Some(chosen);
+        };
+        let is_settled = fleet.wait(spinner, settled).await;
+        if is_settled && say::is_interactive() {
+            fleet.note_missing_for_good();
+        }
+        (Some(fleet), choice)
+    }
+
+    pub(crate) async fn choose(&self) -> Result<ModelSelection, ChooseError> {
+        let choosing =
+            toolgate_models::select_model(&self.wanted, self.reason, &wiring::environment);
+        choosing.await.map_err(|error| match error {
+            ChooseError::Settings(text) if self.reason == SAVED => ChooseError::Settings(format!(
+                "{text}; it answered in the saved conversation; --provider continues with another"
+            )),
+            other => other,
+        })
+    }
+
+    pub(crate) fn unmatched(&self) -> Option<String> {
+        // All tools, because another spelling may mean one that wasn't selected.
+        let tools = self.tools.manager.tools();
+        let means_some = |text: &str| {
+            let pattern = ToolPattern::new(text);
+            let mut definitions = tools.iter().map(|tool| tool.definition());
+            definitions.any(|tool| pattern.grants(tool) && self.toolbox.executor().is_visible(tool))
+        };
+        let text = self.patterns.iter().find(|text| !means_some(text))?;
+        let visible = tools.iter().map(|tool| tool.definition());
+        let visible = visible.filter(|tool| self.toolbox.executor().is_visible(tool));
+        let visible: Vec<ToolName> = visible.map(ToolName::from_definition).collect();
+        let hint = patterns::hint(text, &visible);
+        Some(format!("--tools {}: no tool matches; {hint}", escape(text)))
+    }
+
+    pub(crate) fn connect(&self, choice: ModelSelection) -> Result<ConnectedModel, ChooseError> {
+        self.tools.redactor.learn(choice.settings.secrets());
+        toolgate_models::connect(choice, &self.toolbox)
+    }
+
+    pub(crate) fn conversation(
+        &self,
+        chosen: &ConnectedModel,
+        resume: Option<&Path>,
+    ) -> anyhow::Result<Conversation> {
+        let router = chosen.router.clone();
+        let new = Conversation::new(router, self.toolbox.clone(), chosen.settings.clone());
+        Ok(match resume {
+            Some(file) => new.with_history(read(file)?.messages),
+            None => new,
+        })
+    }
+
+    pub(crate) fn display(&self, options: DisplayOptions) -> ChatDisplay {
+        ChatDisplay::new(options, self.redactor(), self.spinner.clone())
+    }
+
+    pub(crate) fn redactor(&self) -> Redactor {
+        self.tools.redactor.clone()
+    }
+
+    /// Resolves another choice: `provider`, `provider:name`, or a name of the same provider.
+    pub(crate) async fn rechoose(
+        &self,
+        text: &str,
+        current: &ModelSettings,
+    ) -> anyhow::Result<ModelSelection> {
+        let (provider, name) = split(text);
+        let provider = provider.or(current.provider);
+        let mut wanted = match provider {
+            Some(provider) => for_provider(&self.config.model, provider),
+            None => self.config.model.clone(),
+        };
+        if let Some(name) = name {
+            name.clone_into(&mut wanted.name);
+        }
+        wanted.timeout = self.wanted.timeout;
+        Ok(toolgate_models::select_model(&wanted, "you say so", &wiring::environment).await?)
+    }
+
+    pub(crate) fn doctor(&self, model: &ModelSettings) -> String {
+        let command = wanted_model::doctor_command(self.file.as_deref(), &self.config.model, model);
+        format!("'{command}' looks at the model and says what to do")
+    }
+
+    pub(crate) fn help(&self, error: &ModelError, model: &ModelSettings) -> Option<String> {
+        const LONGER: &str = "--timeout gives it longer, and so do model.timeout and model.firstByteTimeout in the configuration";
+        match error {
+            // Too much or too often: looking at the model wouldn't help.
+            ModelError::Limited { .. } | ModelError::TooLong { .. } => None,
+            ModelError::TimedOut { .. } => Some(format!("{LONGER}; {}", self.doctor(model))),
+            _ => Some(self.doctor(model)),
+        }
+    }
+}
+
+/// Runs one turn and shows it. `None` if the person stopped it; what the model had said by then
+/// stays in the conversation.
+pub(crate) async fn turn(
+    conversation: &mut Conversation,
+    display: &ChatDisplay,
+    text: &str,
+) -> Option<Result<TurnRecord, ModelError>> {
+    let mut listener = display.clone();
+    let turn = conversation.turn(text, &mut listener);
+    let answered = tokio::select! {
+        answered = animate_during(display, turn) => Some(answered),
+        () = exit::interrupted() => None,
+    };
+    display.end();
+    if answered.is_none() {
+        conversation.keep_partial_answer();
+    }
+    answered
+}
+
+async fn animate_during<T>(display: &ChatDisplay, turn: impl Future<Output = T>) -> T {
+    let drawing = async {
+        let never: Infallible = display.animate().await;
+        match never {}
+    };
+    tokio::select! {
+        done = turn => done,
+        never = drawing => never,
+    }
+}
+
+pub(crate) fn answer_format(chosen: &ConnectedModel) -> AnswerFormat {
+    match chosen.router.source() {
+        AnswerSource::Sentences => AnswerFormat::Plain,
+        AnswerSource::Model(_) => AnswerFormat::Markdown,
+    }
+}

@@ -1,0 +1,56 @@
+//! Requests the gateway's list of nodes whenever it may have changed.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::json;
+use tokio::time::sleep;
+use toolgate_net::{backoff, jitter};
+
+use super::HouseState;
+use crate::api::ApiFunction;
+use crate::node::{BoundedList, DescribedNode, MAX_NODES};
+
+/// A starting gateway sends many events at once: one request covers them all.
+const GATHER: Duration = Duration::from_secs(2);
+const FIRST_RETRY: Duration = Duration::from_secs(1);
+const LAST_RETRY: Duration = Duration::from_secs(8);
+
+pub(crate) async fn keep_node_list(inner: Arc<HouseState>) {
+    let mut failures = 0;
+    loop {
+        let (due, first) = {
+            let state = inner.state();
+            let is_due = state.needs_nodes && state.is_current();
+            (is_due, state.answered.is_none())
+        };
+        if !due {
+            inner.wake.notified().await;
+            continue;
+        }
+        if !first {
+            sleep(GATHER).await;
+        }
+        // Cleared before the request, so that an event meanwhile leads to another one.
+        inner.state().needs_nodes = false;
+        type NodeList = BoundedList<DescribedNode, { MAX_NODES + 100 }>;
+        let args = json!([]);
+        match inner
+            .request::<NodeList>(ApiFunction::GetNodes, &args)
+            .await
+        {
+            Ok(nodes) => {
+                inner.state().take_nodes(nodes.unwrap_or_default().0);
+                failures = 0;
+                inner.changed();
+            }
+            Err(error) => {
+                tracing::warn!(%error, "the nodes of the Z-Wave gateway are not known");
+                inner.state().needs_nodes = true;
+                let delay = backoff(FIRST_RETRY, failures, LAST_RETRY);
+                sleep(jitter(delay, 0.75..1.25)).await;
+                failures = failures.saturating_add(1);
+            }
+        }
+    }
+}
