@@ -6,13 +6,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
 use crate::context::ProgressSink;
 use crate::policy::CallFlow;
 use crate::text::Hex;
-use crate::{FlowState, Progress, Scope, Tool, ToolError, parse_object_within};
+use crate::{FlowState, Progress, QuestionHandler, Scope, Tool, ToolError, parse_object_within};
 
 /// A request to run one tool once.
 pub struct ToolCall {
@@ -24,6 +24,8 @@ pub struct ToolCall {
     pub(crate) timeout: Option<Duration>,
     pub(crate) cancellation: Option<CancellationToken>,
     pub(crate) progress: Option<ProgressSink>,
+    pub(crate) questions: Option<Arc<dyn QuestionHandler>>,
+    pub(crate) meta: Option<Arc<Map<String, Value>>>,
     pub(crate) trace_parent: Option<String>,
     pub(crate) trace_state: Option<String>,
     pub(crate) trace_of: Option<CallId>,
@@ -112,6 +114,8 @@ impl ToolCall {
             timeout: None,
             cancellation: None,
             progress: None,
+            questions: None,
+            meta: None,
             trace_parent: None,
             trace_state: None,
             trace_of: None,
@@ -143,6 +147,20 @@ impl ToolCall {
     #[must_use]
     pub fn on_progress(mut self, listen: impl Fn(&Progress) + Send + Sync + 'static) -> Self {
         self.progress = Some(Arc::new(listen));
+        self
+    }
+
+    /// Lets the tool's server ask the caller questions.
+    #[must_use]
+    pub fn on_question(mut self, handler: Arc<dyn QuestionHandler>) -> Self {
+        self.questions = Some(handler);
+        self
+    }
+
+    /// Sets the `_meta` that goes to the tool's server as it is.
+    #[must_use]
+    pub fn meta(mut self, meta: Map<String, Value>) -> Self {
+        self.meta = (!meta.is_empty()).then(|| Arc::new(meta));
         self
     }
 

@@ -5,10 +5,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use parking_lot::Mutex;
+use serde_json::{Map, Value};
+use tokio::sync::Notify;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::{CallId, Limits, Origin, ToolCall, TraceContext};
+use crate::{CallId, Limits, Origin, QuestionHandler, ToolCall, TraceContext};
 
 // A timer that fires later than this shows that the whole process was suspended, as by SIGSTOP or a
 // sleeping machine. An answer may have arrived meanwhile.
@@ -39,9 +42,13 @@ struct CallContextState {
     is_traced: bool,
     cancellation: CancellationToken,
     progress: Option<ProgressSink>,
+    questions: Option<Arc<dyn QuestionHandler>>,
+    meta: Option<Arc<Map<String, Value>>>,
     started: Instant,
-    // Nanoseconds after `started`. Progress moves it, but never past `hard`.
+    // Nanoseconds after `started`, without pauses. Progress moves it, but never past `hard`.
     deadline: AtomicU64,
+    pauses: Mutex<ClockPauses>,
+    resumed: Notify,
     idle: Duration,
     hard: Duration,
     sent: OnceLock<SentRequest>,
@@ -82,6 +89,10 @@ impl CallContext {
             is_traced: trace.1,
             cancellation,
             progress: call.progress.take(),
+            questions: call.questions.take(),
+            meta: call.meta.take(),
+            pauses: Mutex::default(),
+            resumed: Notify::new(),
             started: Instant::now(),
             deadline: AtomicU64::new(nanos(idle)),
             idle,
@@ -122,9 +133,31 @@ impl CallContext {
         self.0.sent.get()
     }
 
-    /// When the call times out, unless it reports progress.
+    /// Puts a server's questions to the caller; `None` if the caller can't be asked.
+    pub fn questions(&self) -> Option<&Arc<dyn QuestionHandler>> {
+        self.0.questions.as_ref()
+    }
+
+    /// The caller's `_meta` for the tool's server.
+    pub fn meta(&self) -> Option<&Map<String, Value>> {
+        self.0.meta.as_deref()
+    }
+
+    /// Stops the call's clock until the guard is dropped, for example while a person is asked. A
+    /// paused call doesn't time out.
+    pub fn pause_clock(&self) -> PausedClock {
+        let mut pauses = self.0.pauses.lock();
+        if pauses.open == 0 {
+            pauses.since = Some(Instant::now());
+        }
+        pauses.open += 1;
+        PausedClock(self.clone())
+    }
+
+    /// When the call times out, unless it reports progress or its clock is paused.
     pub fn deadline(&self) -> Instant {
         let offset = Duration::from_nanos(self.0.deadline.load(Ordering::Relaxed));
+        let offset = offset.saturating_add(self.0.pauses.lock().total);
         // A limit of centuries overflows the clock. A day from now is as good as never.
         self.0
             .started
@@ -142,7 +175,9 @@ impl CallContext {
 
     /// Reports progress to the caller and restarts the idle timeout.
     pub fn report(&self, progress: &Progress) {
-        let extended = self.0.started.elapsed().saturating_add(self.0.idle);
+        let running = self.0.started.elapsed();
+        let running = running.saturating_sub(self.0.pauses.lock().total);
+        let extended = running.saturating_add(self.0.idle);
         let extended = extended.min(self.0.hard);
         self.0
             .deadline
@@ -155,13 +190,14 @@ impl CallContext {
     /// Waits until the call times out; returns the limit that ran out.
     pub(crate) async fn expired(&self) -> Duration {
         loop {
+            self.wait_while_paused().await;
             let deadline = self.deadline();
             tokio::time::sleep_until(deadline).await;
             // After a suspension the answer may already have arrived: leave time to read it.
             if deadline.elapsed() > SUSPENSION {
                 tokio::time::sleep(CATCH_UP_TIME).await;
             }
-            if self.deadline() <= deadline {
+            if self.deadline() <= deadline && !self.is_paused() {
                 let at_the_hard_end = self.0.deadline.load(Ordering::Relaxed) >= nanos(self.0.hard);
                 return if at_the_hard_end {
                     self.0.hard
@@ -169,6 +205,49 @@ impl CallContext {
                     self.0.idle
                 };
             }
+        }
+    }
+}
+
+impl CallContext {
+    fn is_paused(&self) -> bool {
+        self.0.pauses.lock().open > 0
+    }
+
+    async fn wait_while_paused(&self) {
+        let mut resumed = std::pin::pin!(self.0.resumed.notified());
+        // Registered before the check, so that a resumption in between isn't missed.
+        resumed.as_mut().enable();
+        while self.is_paused() {
+            resumed.as_mut().await;
+            resumed.set(self.0.resumed.notified());
+            resumed.as_mut().enable();
+        }
+    }
+}
+
+#[derive(Default)]
+struct ClockPauses {
+    // Guards that exist; they may overlap.
+    open: usize,
+    since: Option<Instant>,
+    // Time of the pauses that are over.
+    total: Duration,
+}
+
+/// Resumes a call's clock when it is dropped. Made by [`CallContext::pause_clock`].
+#[must_use]
+pub struct PausedClock(CallContext);
+
+impl Drop for PausedClock {
+    fn drop(&mut self) {
+        let state = &*self.0.0;
+        let mut pauses = state.pauses.lock();
+        pauses.open -= 1;
+        if pauses.open == 0 {
+            let since = pauses.since.take();
+            pauses.total += since.map(|since| since.elapsed()).unwrap_or_default();
+            state.resumed.notify_waiters();
         }
     }
 }
@@ -185,4 +264,39 @@ impl fmt::Debug for CallContext {
 
 fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn context(idle: u64) -> CallContext {
+        let mut call = ToolCall::new("ask", serde_json::json!({}));
+        let trace = TraceContext::for_call(call.id, None);
+        let limits = Limits::default();
+        CallContext::new(
+            &mut call,
+            Duration::from_secs(idle),
+            &limits,
+            (trace, false),
+        )
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_paused_call_does_not_time_out_and_goes_on_with_the_time_it_had_left() {
+        let (context, start) = (context(30), Instant::now());
+        let expired = tokio::spawn({
+            let context = context.clone();
+            async move { context.expired().await }
+        });
+        tokio::time::sleep(Duration::from_secs(20)).await;
+        let (first, second) = (context.pause_clock(), context.pause_clock());
+        tokio::time::sleep(Duration::from_secs(3600)).await;
+        drop(first);
+        tokio::time::sleep(Duration::from_secs(3600)).await;
+        assert!(!expired.is_finished());
+        drop(second);
+        assert_eq!(expired.await.unwrap(), Duration::from_secs(30));
+        assert_eq!(start.elapsed().as_secs(), 7200 + 30);
+    }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde::ser::{Serialize, SerializeMap, Serializer};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::text::escape_truncated;
 use crate::{
@@ -24,6 +24,7 @@ pub struct ToolDefinition {
     schema: Schema,
     output_schema: Option<Arc<Value>>,
     annotations: Annotations,
+    extra: Option<Arc<Map<String, Value>>>,
     names: ParameterNames,
     timeout: Option<Duration>,
     withheld: Option<Arc<WithheldReason>>,
@@ -82,6 +83,7 @@ impl ToolDefinition {
             deferred: false,
             output_schema: None,
             annotations: Annotations::default(),
+            extra: None,
             names: ParameterNames::default(),
             timeout: None,
         }
@@ -125,6 +127,12 @@ impl ToolDefinition {
 
     pub fn annotations(&self) -> Annotations {
         self.annotations
+    }
+
+    /// Members of the definition that only its callers understand, such as `icons` and `_meta` of
+    /// an MCP tool. They are passed on as they are.
+    pub fn extra(&self) -> Option<&Map<String, Value>> {
+        self.extra.as_deref()
     }
 
     /// How its parameters are renamed before validation. Local tools are never renamed.
@@ -206,6 +214,7 @@ pub struct DefinitionBuilder {
     deferred: bool,
     output_schema: Option<Value>,
     annotations: Annotations,
+    extra: Option<Arc<Map<String, Value>>>,
     names: ParameterNames,
     timeout: Option<Duration>,
 }
@@ -249,6 +258,12 @@ impl DefinitionBuilder {
 
     pub fn annotations(mut self, annotations: Annotations) -> Self {
         self.annotations = annotations;
+        self
+    }
+
+    /// Members to pass on to callers as they are; see [`ToolDefinition::extra`].
+    pub fn extra(mut self, extra: Map<String, Value>) -> Self {
+        self.extra = (!extra.is_empty()).then(|| Arc::new(extra));
         self
     }
 
@@ -309,6 +324,7 @@ impl DefinitionBuilder {
             schema,
             output_schema: self.output_schema.map(Arc::new),
             annotations: self.annotations,
+            extra: self.extra,
             timeout: self.timeout,
             withheld: None,
         })

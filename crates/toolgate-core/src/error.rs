@@ -7,8 +7,10 @@ use std::error::Error;
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde_json::Value;
+
 use crate::text::{escape_truncated, join};
-use crate::{ApprovalReason, MAX_APPROVABLE_BYTES, Violation};
+use crate::{ApprovalReason, MAX_APPROVABLE_BYTES, ToolOutput, Violation};
 pub use kind::{ErrorKind, HandlerKind};
 
 /// Why a call failed. Its `Display` is the sentence in the envelope's `error`.
@@ -91,6 +93,8 @@ pub enum ToolError {
         message: String,
         details: Option<String>,
         source: Option<Arc<dyn Error + Send + Sync>>,
+        /// What an MCP server answered, for callers that speak MCP too.
+        answer: Option<Box<ServerFailure>>,
     },
     /// The tool panicked. The executor contains the panic.
     #[error("Tool '{tool}' failed unexpectedly")]
@@ -111,6 +115,16 @@ pub enum ToolError {
     Interrupted { tool: String },
 }
 
+/// How an MCP server reported a failure.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum ServerFailure {
+    /// A result with `isError`: its content, structured content and `_meta`.
+    Result(ToolOutput),
+    /// A JSON-RPC error.
+    Rpc { code: i64, data: Option<Value> },
+}
+
 impl ToolError {
     /// A failure, described by the tool itself.
     pub fn failed(message: impl Into<String>) -> Self {
@@ -118,6 +132,17 @@ impl ToolError {
             message: message.into(),
             details: None,
             source: None,
+            answer: None,
+        }
+    }
+
+    /// Like [`failed`](Self::failed), with the server's own answer.
+    pub fn failed_with(message: impl Into<String>, answer: ServerFailure) -> Self {
+        Self::Failed {
+            message: message.into(),
+            details: None,
+            source: None,
+            answer: Some(Box::new(answer)),
         }
     }
 
@@ -130,6 +155,7 @@ impl ToolError {
             message: message.into(),
             details: None,
             source: Some(Arc::new(cause)),
+            answer: None,
         }
     }
 

@@ -73,6 +73,9 @@
 //! - **Names.** [`ToolSet`] decides by [`ToolRank`] who keeps a name that several sources use.
 //!   [`ToolPattern`] matches tools in policies and scopes. [`ParameterNames`] renames parameters
 //!   for MCP servers that expect another spelling. [`wire_names`] makes tool names fit a protocol.
+//! - **Resources and prompts.** [`SourceContent`] is what a source offers besides tools, and the
+//!   [`ContentSet`] all of it. It is read through the same path as tools: a [`ContentMethod`] is a
+//!   tool of its source.
 //! - **Conversations.** A [`Toolbox`] is an executor with the tools of one conversation, and a
 //!   [`ToolList`] those tools at one moment. [`ToolReadiness`] knows which tools are still to come
 //!   because their servers are starting. [`FlowState`] remembers which kinds of data a conversation
@@ -96,6 +99,9 @@ mod annotations;
 mod approval;
 mod arguments;
 mod call;
+mod content;
+mod content_set;
+mod content_uri;
 mod context;
 mod definition;
 mod deserialize_error;
@@ -113,6 +119,7 @@ mod outcome;
 mod output;
 mod parameter_names;
 mod policy;
+mod question;
 mod readiness;
 mod redact;
 mod rules;
@@ -140,10 +147,12 @@ pub use approval::{
 };
 pub use arguments::{Arguments, ValidArguments};
 pub use call::{CallId, Origin, ToolCall};
-pub use context::{CallContext, Progress, SentRequest};
+pub use content::{ContentAccess, ContentMethod, ContentSource, ResourceUpdates, SourceContent};
+pub use content_set::{ContentSet, ListedPrompt, ListedResource};
+pub use context::{CallContext, PausedClock, Progress, SentRequest};
 pub use definition::{DefinitionBuilder, DefinitionError, ToolDefinition};
 pub use deserialize_error::{describe_mismatch, unknown_word};
-pub use error::{ErrorKind, HandlerKind, ToolError};
+pub use error::{ErrorKind, HandlerKind, ServerFailure, ToolError};
 pub use executor::{DryRun, ToolExecutor, ToolExecutorBuilder};
 pub use function::{FunctionResult, FunctionTool};
 pub use handler::Handler;
@@ -156,6 +165,7 @@ pub use outcome::{ToolOutcome, error_chain};
 pub use output::{ToolContent, ToolOutput};
 pub use parameter_names::{ParameterNames, RenameMode};
 pub use policy::{Decision, Destructive, DestructiveCaller, FlowPolicy, FlowState, Policy};
+pub use question::{Question, QuestionError, QuestionHandler};
 pub use readiness::{ToolReadiness, ToolWait, ToolWaitListener};
 pub use redact::{Redactor, is_redacted};
 pub use rules::ExecutionRules;

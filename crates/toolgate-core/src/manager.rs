@@ -10,7 +10,7 @@ use tokio::sync::watch;
 use tracing::warn;
 
 use crate::tool_set::{RegisteredTool, strip_server};
-use crate::{Tool, ToolRank, ToolSet, ToolSource};
+use crate::{ContentSet, ContentSource, SourceContent, Tool, ToolRank, ToolSet, ToolSource};
 
 /// Holds all tools, ordered by rank and then by the order in which they were added.
 ///
@@ -19,6 +19,7 @@ use crate::{Tool, ToolRank, ToolSet, ToolSource};
 #[derive(Default)]
 pub struct ToolManager {
     tools: ArcSwap<ToolSet>,
+    content: ArcSwap<ContentSet>,
     // Held while a new snapshot is built, so that concurrent changes don't undo each other.
     change: Mutex<()>,
     version: watch::Sender<u64>,
@@ -115,7 +116,38 @@ impl ToolManager {
         self.tools.load_full()
     }
 
-    /// A counter of changes: to the tools, and to what the policy shows of
+    /// Replaces the resources and prompts of a source in one change. `None` removes them.
+    pub fn replace_content(
+        &self,
+        source: &ToolSource,
+        rank: ToolRank,
+        content: Option<Arc<SourceContent>>,
+    ) {
+        let _one_at_a_time = self.change.lock();
+        let before = self.content.load();
+        let others = before
+            .sources()
+            .iter()
+            .filter(|entry| entry.source != *source);
+        let mut sources: Vec<ContentSource> = others.cloned().collect();
+        if content.is_none() && sources.len() == before.sources().len() {
+            return;
+        }
+        sources.extend(content.map(|content| ContentSource {
+            source: source.clone(),
+            rank,
+            content,
+        }));
+        self.content.store(Arc::new(ContentSet::new(sources)));
+        self.notify_changed();
+    }
+
+    /// The resources and prompts of all sources.
+    pub fn content(&self) -> Arc<ContentSet> {
+        self.content.load_full()
+    }
+
+    /// A counter of changes: to the tools, resources and prompts, and to what the policy shows of
     /// them. Await its `changed`.
     pub fn subscribe(&self) -> watch::Receiver<u64> {
         self.version.subscribe()

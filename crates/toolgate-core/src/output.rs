@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::arguments::JsonSize;
 
@@ -14,6 +14,8 @@ pub struct ToolOutput {
     pub content: Vec<ToolContent>,
     /// The machine-readable result. It takes precedence over `content` in the envelope.
     pub structured: Option<Value>,
+    /// The `_meta` of an MCP result, for the caller's program. Models never see it.
+    pub meta: Option<Map<String, Value>>,
 }
 
 /// One content block, in MCP's wire format. A server's block is passed on exactly as it came,
@@ -65,22 +67,19 @@ impl From<Value> for ToolContent {
 impl ToolOutput {
     pub fn json(value: impl Into<Value>) -> Self {
         Self {
-            content: Vec::new(),
             structured: Some(value.into()),
+            ..Self::default()
         }
     }
 
     pub fn text(text: impl Into<String>) -> Self {
-        Self {
-            content: vec![ToolContent::text(text)],
-            structured: None,
-        }
+        Self::blocks(vec![ToolContent::text(text)])
     }
 
     pub fn blocks(content: Vec<ToolContent>) -> Self {
         Self {
             content,
-            structured: None,
+            ..Self::default()
         }
     }
 
@@ -128,10 +127,13 @@ impl ToolOutput {
 
     /// The approximate size as JSON; `None` if it is nested deeper than `max_depth`.
     pub(crate) fn bytes(&self, max_depth: usize) -> Option<u64> {
-        let structured = match &self.structured {
+        let mut structured = match &self.structured {
             Some(value) => JsonSize::measure(value, max_depth).ok()?.bytes,
             None => 0,
         };
+        for value in self.meta.iter().flat_map(Map::values) {
+            structured += JsonSize::measure(value, max_depth).ok()?.bytes;
+        }
         let blocks = self.content.iter();
         blocks
             .map(|block| block.bytes(max_depth))
@@ -162,6 +164,7 @@ mod tests {
         let both = ToolOutput {
             content: vec![text("4")],
             structured: Some(json!({ "sum": 4 })),
+            meta: None,
         };
         for (output, expected) in [
             (both, json!({ "sum": 4 })),

@@ -1,0 +1,128 @@
+//! [`SourceContent`]: what a source offers besides tools, namely resources, resource templates and
+//! prompts.
+//!
+//! Their entries are kept as JSON, exactly as the source lists them, because Toolgate only passes
+//! them on. They are used through [`ContentAccess`], whose members are tools: reading a resource is
+//! a call that is checked, permitted, timed and recorded like any other.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use tokio::sync::watch;
+
+use crate::{Annotations, DefinitionBuilder, Tool, ToolDefinition, ToolRank, ToolSource};
+
+/// A use of content. Its name is the MCP method, and also the name under which policies and scopes
+/// know it: `files/resources/read` in a deny list closes all resources of the server `files`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ContentMethod {
+    ReadResource,
+    GetPrompt,
+    Complete,
+}
+
+impl ContentMethod {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::ReadResource => "resources/read",
+            Self::GetPrompt => "prompts/get",
+            Self::Complete => "completion/complete",
+        }
+    }
+
+    /// Starts the definition of the tool that does this for one source.
+    pub fn definition(self, source: ToolSource) -> DefinitionBuilder {
+        let (description, properties, required) = match self {
+            Self::ReadResource => (
+                "Reads a resource",
+                json!({ "uri": { "type": "string" } }),
+                json!(["uri"]),
+            ),
+            Self::GetPrompt => (
+                "Fills in a prompt",
+                json!({
+                    "name": { "type": "string" },
+                    "arguments": { "type": "object", "additionalProperties": { "type": "string" } },
+                }),
+                json!(["name"]),
+            ),
+            Self::Complete => (
+                "Suggests values for an argument of a prompt or a resource template",
+                json!({
+                    "ref": { "type": "object" },
+                    "argument": { "type": "object" },
+                    "context": { "type": "object" },
+                }),
+                json!(["ref", "argument"]),
+            ),
+        };
+        let parameters =
+            json!({ "type": "object", "properties": properties, "required": required });
+        let mut annotations = Annotations::default();
+        annotations.read_only = Some(true);
+        ToolDefinition::builder(self.as_str(), description, parameters)
+            .source(source)
+            .annotations(annotations)
+    }
+}
+
+/// What one source offers besides tools, as it listed it last.
+#[derive(Clone, Default)]
+#[non_exhaustive]
+pub struct SourceContent {
+    /// The source's hints for models that use it.
+    pub instructions: Option<String>,
+    pub resources: Vec<Value>,
+    pub templates: Vec<Value>,
+    pub prompts: Vec<Value>,
+    pub access: ContentAccess,
+}
+
+impl SourceContent {
+    /// True if nothing can be listed, read or said.
+    pub fn is_empty(&self) -> bool {
+        self.instructions.is_none()
+            && self.access.read_resource.is_none()
+            && self.access.get_prompt.is_none()
+    }
+}
+
+/// How the content of a source is used. A member is `None` if the source doesn't support it.
+#[derive(Clone, Default)]
+#[non_exhaustive]
+pub struct ContentAccess {
+    /// Takes `{uri}` with the source's own URI. Its structured output is the result of
+    /// `resources/read`.
+    pub read_resource: Option<Arc<dyn Tool>>,
+    /// Takes `{name, arguments}` with the source's own name of the prompt. Its structured output is
+    /// the result of `prompts/get`.
+    pub get_prompt: Option<Arc<dyn Tool>>,
+    /// Takes the parameters of `completion/complete`. Its structured output is the result.
+    pub complete: Option<Arc<dyn Tool>>,
+    pub updates: Option<Arc<dyn ResourceUpdates>>,
+}
+
+impl ContentAccess {
+    pub fn tool(&self, method: ContentMethod) -> Option<&Arc<dyn Tool>> {
+        match method {
+            ContentMethod::ReadResource => self.read_resource.as_ref(),
+            ContentMethod::GetPrompt => self.get_prompt.as_ref(),
+            ContentMethod::Complete => self.complete.as_ref(),
+        }
+    }
+}
+
+/// Tells when resources change.
+pub trait ResourceUpdates: Send + Sync {
+    /// Subscribes to one of the source's own URIs. The counter increases with every change; the
+    /// subscription ends when the last receiver is dropped. It survives restarts of the source.
+    fn subscribe(&self, uri: &str) -> watch::Receiver<u64>;
+}
+
+/// A source with its content, in the order of rank.
+#[derive(Clone)]
+pub struct ContentSource {
+    pub source: ToolSource,
+    pub rank: ToolRank,
+    pub content: Arc<SourceContent>,
+}

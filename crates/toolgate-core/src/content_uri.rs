@@ -1,0 +1,146 @@
+//! URIs of resources behind one door: which source owns a URI, and the form that addresses the
+//! resource of another source.
+//!
+//! A scheme belongs to the first source that lists a resource or a template with it. That source's
+//! URIs stay as they are. Any other source's URI is offered as `toolgate://<server>/<uri>`, which
+//! always means this server. So no server can answer for a URI of another, whatever it lists.
+
+use std::borrow::Cow;
+use std::fmt::Write;
+
+/// The scheme of addresses that name their server.
+const OWN_SCHEME: &str = "toolgate";
+/// Hosts of MCP Apps require this scheme, so addresses that name their server keep it.
+const APP_SCHEME: &str = "ui";
+const APP_PREFIX: &str = "ui://toolgate/";
+
+/// The lower-case scheme; `None` if the text is not a URI, or belongs to nobody because it has the
+/// form of an address that names its server.
+pub(crate) fn ownable_scheme(uri: &str) -> Option<Cow<'_, str>> {
+    let (scheme, rest) = uri.split_once(':')?;
+    let is_scheme_char = |byte: u8| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte);
+    let starts_with_letter = scheme.starts_with(|first: char| first.is_ascii_alphabetic());
+    if !starts_with_letter || !scheme.bytes().all(is_scheme_char) {
+        return None;
+    }
+    let is_lower = !scheme.bytes().any(|byte| byte.is_ascii_uppercase());
+    let scheme = match is_lower {
+        true => Cow::Borrowed(scheme),
+        false => Cow::Owned(scheme.to_ascii_lowercase()),
+    };
+    let is_reserved =
+        scheme == OWN_SCHEME || scheme == APP_SCHEME && rest.starts_with("//toolgate/");
+    (!is_reserved).then_some(scheme)
+}
+
+/// True if clients fetch such a URI from the web rather than from its server.
+pub(crate) fn is_web(scheme: &str) -> bool {
+    matches!(scheme, "http" | "https")
+}
+
+/// The address of a server's URI that names the server. Also works for URI templates.
+pub(crate) fn with_server(server: &str, uri: &str) -> String {
+    let server = encode(server);
+    match uri.split_at_checked("ui://".len()) {
+        Some((app, rest)) if app.eq_ignore_ascii_case("ui://") => {
+            format!("{APP_PREFIX}{server}/{rest}")
+        }
+        _ => format!("{OWN_SCHEME}://{server}/{uri}"),
+    }
+}
+
+/// Splits an address that names its server into the encoded server and the server's own URI.
+pub(crate) fn split_server(address: &str) -> Option<(&str, Cow<'_, str>)> {
+    if let Some(rest) = address.strip_prefix(APP_PREFIX) {
+        let (server, rest) = rest.split_once('/')?;
+        return Some((server, Cow::Owned(format!("ui://{rest}"))));
+    }
+    let rest = address.strip_prefix(OWN_SCHEME)?.strip_prefix("://")?;
+    let (server, uri) = rest.split_once('/')?;
+    Some((server, Cow::Borrowed(uri)))
+}
+
+/// Percent-encodes everything but letters, digits and `-._~`, so that a server's name is one path
+/// segment and never part of a template.
+pub(crate) fn encode(server: &str) -> Cow<'_, str> {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
+    if server.bytes().all(is_plain) {
+        return Cow::Borrowed(server);
+    }
+    let mut encoded = String::with_capacity(server.len() + 8);
+    for byte in server.bytes() {
+        match is_plain(byte) {
+            true => encoded.push(byte.into()),
+            // Writing to a string can't fail.
+            false => drop(write!(encoded, "%{byte:02X}")),
+        }
+    }
+    Cow::Owned(encoded)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn schemes_are_found_and_reserved_ones_belong_to_nobody() {
+        for (uri, scheme) in [
+            ("file:///a", Some("file")),
+            ("FILE:///a", Some("file")),
+            ("git+ssh://x", Some("git+ssh")),
+            ("{scheme}://x", None),
+            ("notes", None),
+            ("1a:b", None),
+            (":x", None),
+            ("", None),
+            ("toolgate://a/b", None),
+            ("ToolGate:x", None),
+            ("ui://a/b", Some("ui")),
+            ("ui://toolgate/a/b", None),
+        ] {
+            assert_eq!(ownable_scheme(uri).as_deref(), scheme, "{uri}");
+        }
+    }
+
+    #[test]
+    fn an_address_with_its_server_leads_back_to_the_uri() {
+        for (server, uri, address) in [
+            (
+                "files",
+                "file:///a b?c#d",
+                "toolgate://files/file:///a b?c#d",
+            ),
+            (
+                "my server/ä",
+                "x:{id}",
+                "toolgate://my%20server%2F%C3%A4/x:{id}",
+            ),
+            ("{a}", "x:1", "toolgate://%7Ba%7D/x:1"),
+            ("maps", "ui://view/main", "ui://toolgate/maps/view/main"),
+            (
+                "maps",
+                "toolgate://b/c:d",
+                "toolgate://maps/toolgate://b/c:d",
+            ),
+            (
+                "maps",
+                "ui://toolgate/b/c",
+                "ui://toolgate/maps/toolgate/b/c",
+            ),
+            ("a", "", "toolgate://a/"),
+        ] {
+            assert_eq!(with_server(server, uri), address);
+            let (encoded, own) = split_server(address).unwrap();
+            assert_eq!((encoded, &*own), (&*encode(server), uri));
+        }
+        for other in [
+            "toolgate:",
+            "toolgate://a",
+            "ui://toolgate/a",
+            "file:///a",
+            "",
+        ] {
+            assert_eq!(split_server(other), None, "{other}");
+        }
+    }
+}
