@@ -5,10 +5,10 @@
 //! them on. They are used through [`ContentAccess`], whose members are tools: reading a resource is
 //! a call that is checked, permitted, timed and recorded like any other.
 
+use std::any::Any;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use tokio::sync::watch;
 
 use crate::{Annotations, DefinitionBuilder, Tool, ToolDefinition, ToolRank, ToolSource};
 
@@ -112,12 +112,18 @@ impl ContentAccess {
     }
 }
 
-/// Tells when resources change.
+/// Tells when resources of a source change.
 pub trait ResourceUpdates: Send + Sync {
-    /// Subscribes to one of the source's own URIs. The counter increases with every change; the
-    /// subscription ends when the last receiver is dropped. It survives restarts of the source.
-    fn subscribe(&self, uri: &str) -> watch::Receiver<u64>;
+    /// Calls `listener` after every change of one of the source's own URIs, until the returned
+    /// subscription is dropped. Survives restarts of the source. The listener must not block.
+    fn subscribe(&self, uri: &str, listener: UpdateListener) -> UpdateSubscription;
 }
+
+/// Called when a resource has changed.
+pub type UpdateListener = Box<dyn Fn() + Send + Sync>;
+
+/// Ends a subscription when it is dropped.
+pub type UpdateSubscription = Box<dyn Any + Send + Sync>;
 
 /// A source with its content, in the order of rank.
 #[derive(Clone)]

@@ -147,7 +147,10 @@ pub use approval::{
 };
 pub use arguments::{Arguments, ValidArguments};
 pub use call::{CallId, Origin, ToolCall};
-pub use content::{ContentAccess, ContentMethod, ContentSource, ResourceUpdates, SourceContent};
+pub use content::{
+    ContentAccess, ContentMethod, ContentSource, ResourceUpdates, SourceContent, UpdateListener,
+    UpdateSubscription,
+};
 pub use content_set::{ContentSet, ListedPrompt, ListedResource};
 pub use context::{CallContext, PausedClock, Progress, SentRequest};
 pub use definition::{DefinitionBuilder, DefinitionError, ToolDefinition};

@@ -1,0 +1,202 @@
+//! What a server offers besides tools: lists it, and makes the tools that give access to it.
+
+mod entry;
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use toolgate_core::{
+    CallContext, ContentMethod, Redactor, SourceContent, Tool, ToolDefinition, ToolError,
+    ToolFuture, ToolOutput, ToolSource, ValidArguments,
+};
+use tracing::warn;
+
+use super::call_result::unreadable;
+use super::link::ServerLink;
+use super::listing::list_all;
+use super::server_request::ServerRequest;
+use super::session::{ClientSession, SessionError};
+use super::tool::{hide_secrets, is_wanted};
+use crate::ServerSettings;
+use entry::{EntryKind, checked_entry};
+
+const MAX_INSTRUCTIONS: usize = 64 << 10;
+
+/// What a server listed besides tools, as the catalogue keeps it.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct ListedContent {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) instructions: Option<String>,
+    pub(crate) capabilities: ContentCapabilities,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) resources: Vec<Value>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) templates: Vec<Value>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) prompts: Vec<Value>,
+}
+
+/// What the server says it supports.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct ContentCapabilities {
+    pub(crate) resources: bool,
+    pub(crate) subscribe: bool,
+    pub(crate) prompts: bool,
+    pub(crate) completions: bool,
+}
+
+impl ContentCapabilities {
+    pub(crate) fn from_json(capabilities: &Value) -> Self {
+        Self {
+            resources: capabilities["resources"].is_object(),
+            subscribe: capabilities["resources"]["subscribe"] == true,
+            prompts: capabilities["prompts"].is_object(),
+            completions: capabilities["completions"].is_object(),
+        }
+    }
+}
+
+/// Lists everything besides tools. A list that fails is empty, because the server's tools are of
+/// use without it.
+pub(crate) async fn list_content(
+    server: &str,
+    session: &Arc<ClientSession>,
+    redactor: &Redactor,
+) -> Result<ListedContent, SessionError> {
+    let (capabilities, instructions) = session.server_offer();
+    let mut listed = ListedContent {
+        instructions: instructions.map(|text| bounded(&redactor.redact_known(&text), MAX_INSTRUCTIONS)),
+        capabilities,
+        ..ListedContent::default()
+    };
+    let list = async |kind: EntryKind| {
+        let entries = match list_all(server, session, kind.method(), kind.key()).await {
+            Err(SessionError::Stopped(end)) => return Err(SessionError::Stopped(end)),
+            Err(error) => {
+                warn!(server, ?error, "{} failed; going on without them", kind.method());
+                Vec::new()
+            }
+            Ok(entries) => entries,
+        };
+        let checked = entries.into_iter().filter_map(|mut entry| {
+            hide_secrets(&mut entry, redactor);
+            checked_entry(kind, entry, server)
+        });
+        Ok(checked.collect())
+    };
+    if capabilities.resources {
+        listed.resources = list(EntryKind::Resource).await?;
+        listed.templates = list(EntryKind::Template).await?;
+    }
+    if capabilities.prompts {
+        listed.prompts = list(EntryKind::Prompt).await?;
+    }
+    Ok(listed)
+}
+
+fn bounded(text: &str, longest: usize) -> String {
+    text[..text.floor_char_boundary(longest)].to_owned()
+}
+
+impl ListedContent {
+    /// What is offered of it under these settings.
+    pub(crate) fn offer(self, settings: &ServerSettings, link: &ServerLink) -> SourceContent {
+        let mut content = SourceContent::default();
+        let tool = |method| ContentTool::wanted(method, settings, link);
+        content.instructions = self.instructions;
+        if self.capabilities.resources {
+            content.access.read_resource = tool(ContentMethod::ReadResource);
+        }
+        if content.access.read_resource.is_some() {
+            content.resources = self.resources;
+            content.templates = self.templates;
+            if self.capabilities.subscribe {
+                content.access.updates = Some(link.subscriptions());
+            }
+        }
+        if self.capabilities.prompts {
+            content.access.get_prompt = tool(ContentMethod::GetPrompt);
+        }
+        if content.access.get_prompt.is_some() {
+            content.prompts = self.prompts;
+        }
+        if self.capabilities.completions {
+            content.access.complete = tool(ContentMethod::Complete);
+        }
+        content
+    }
+}
+
+/// Reads a server's resources, gets its prompts, or completes their arguments.
+struct ContentTool {
+    definition: ToolDefinition,
+    method: ContentMethod,
+    server: String,
+    link: ServerLink,
+}
+
+impl ContentTool {
+    /// `None` if the settings exclude it.
+    fn wanted(
+        method: ContentMethod,
+        settings: &ServerSettings,
+        link: &ServerLink,
+    ) -> Option<Arc<dyn Tool>> {
+        let mut definition = method.definition(ToolSource::Mcp(settings.name.clone()));
+        if let Some(timeout) = settings.timeout {
+            definition = definition.timeout(timeout);
+        }
+        // Can't fail: name and schema are ours.
+        let definition = definition.build().ok()?;
+        let tool = is_wanted(settings, &definition).then(|| Self {
+            definition,
+            method,
+            server: settings.name.clone(),
+            link: link.clone(),
+        });
+        tool.map(|tool| Arc::new(tool) as Arc<dyn Tool>)
+    }
+}
+
+impl Tool for ContentTool {
+    fn definition(&self) -> &ToolDefinition {
+        &self.definition
+    }
+
+    fn invoke<'a>(&'a self, arguments: ValidArguments, context: &'a CallContext) -> ToolFuture<'a> {
+        Box::pin(async move {
+            let params = arguments.as_value();
+            let (name, key) = match self.method {
+                ContentMethod::ReadResource => (params["uri"].as_str(), "contents"),
+                ContentMethod::GetPrompt => (params["name"].as_str(), "messages"),
+                ContentMethod::Complete => (None, "completion"),
+            };
+            let request = ServerRequest {
+                server: &self.server,
+                link: &self.link,
+                method: self.method.as_str(),
+                name,
+                params,
+                headers: Vec::new(),
+                is_repeatable: true,
+                pinned_tool: None,
+            };
+            let result = request.run(context).await?;
+            match has_member(&result, key) {
+                true => Ok(ToolOutput::json(result)),
+                false => Err(unreadable(
+                    context.tool_name(),
+                    format!("the result has no '{key}'"),
+                )),
+            }
+        })
+    }
+}
+
+fn has_member(result: &Value, key: &str) -> bool {
+    let member = result.as_object().and_then(|object: &Map<String, Value>| object.get(key));
+    member.is_some_and(|member| member.is_array() || member.is_object())
+}

@@ -1,0 +1,145 @@
+//! The resources of a server that somebody wants to hear about. Outlives its connections.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::{Arc, Weak};
+
+use parking_lot::Mutex;
+use tokio::sync::watch;
+use toolgate_core::{ResourceUpdates, UpdateListener, UpdateSubscription};
+
+/// Listeners by the server's own URIs.
+pub(crate) struct ResourceSubscriptions {
+    // Itself, for the guards that end a subscription.
+    this: Weak<Self>,
+    state: Mutex<SubscriptionState>,
+    // Counts changes of the set of URIs.
+    version: watch::Sender<u64>,
+}
+
+#[derive(Default)]
+struct SubscriptionState {
+    listeners: HashMap<Arc<str>, Vec<(u64, Arc<UpdateListener>)>>,
+    last: u64,
+}
+
+struct SubscriptionGuard {
+    subscriptions: Weak<ResourceSubscriptions>,
+    uri: Arc<str>,
+    number: u64,
+}
+
+impl ResourceSubscriptions {
+    pub(crate) fn new() -> Arc<Self> {
+        Arc::new_cyclic(|this| Self {
+            this: Weak::clone(this),
+            state: Mutex::default(),
+            version: watch::Sender::new(0),
+        })
+    }
+
+    /// Tells everybody who subscribed to this URI.
+    pub(crate) fn announce(&self, uri: &str) {
+        let listeners: Vec<Arc<UpdateListener>> = match self.state.lock().listeners.get(uri) {
+            Some(listeners) => listeners.iter().map(|(_, it)| Arc::clone(it)).collect(),
+            None => return,
+        };
+        // Outside the lock, because a listener may end its subscription.
+        for listener in listeners {
+            listener();
+        }
+    }
+
+    /// Tells everybody, because changes may have been missed while the server was away.
+    pub(crate) fn announce_all(&self) {
+        for uri in self.uris() {
+            self.announce(&uri);
+        }
+    }
+
+    pub(crate) fn uris(&self) -> BTreeSet<Arc<str>> {
+        self.state.lock().listeners.keys().cloned().collect()
+    }
+
+    pub(crate) fn changed(&self) -> watch::Receiver<u64> {
+        self.version.subscribe()
+    }
+}
+
+impl ResourceUpdates for ResourceSubscriptions {
+    fn subscribe(&self, uri: &str, listener: UpdateListener) -> UpdateSubscription {
+        let mut state = self.state.lock();
+        state.last += 1;
+        let number = state.last;
+        let uri = match state.listeners.get_key_value(uri) {
+            Some((known, _)) => Arc::clone(known),
+            None => Arc::from(uri),
+        };
+        let listeners = state.listeners.entry(Arc::clone(&uri)).or_default();
+        listeners.push((number, Arc::new(listener)));
+        let is_first = listeners.len() == 1;
+        drop(state);
+        if is_first {
+            self.version.send_modify(|version| *version += 1);
+        }
+        Box::new(SubscriptionGuard {
+            subscriptions: Weak::clone(&self.this),
+            uri,
+            number,
+        })
+    }
+}
+
+impl Drop for SubscriptionGuard {
+    fn drop(&mut self) {
+        let Some(subscriptions) = self.subscriptions.upgrade() else {
+            return;
+        };
+        let mut state = subscriptions.state.lock();
+        let Some(listeners) = state.listeners.get_mut(&self.uri) else {
+            return;
+        };
+        listeners.retain(|(number, _)| *number != self.number);
+        let is_last = listeners.is_empty();
+        if is_last {
+            state.listeners.remove(&self.uri);
+        }
+        drop(state);
+        if is_last {
+            subscriptions.version.send_modify(|version| *version += 1);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+
+    #[test]
+    fn listeners_hear_of_their_resource_until_they_are_dropped() {
+        let subscriptions = ResourceSubscriptions::new();
+        let heard = Arc::new(AtomicUsize::new(0));
+        let listener = || {
+            let heard = Arc::clone(&heard);
+            Box::new(move || drop(heard.fetch_add(1, Ordering::Relaxed))) as UpdateListener
+        };
+        let version = subscriptions.changed();
+        let first = subscriptions.subscribe("a:1", listener());
+        let second = subscriptions.subscribe("a:1", listener());
+        let other = subscriptions.subscribe("a:2", listener());
+        assert_eq!(subscriptions.uris().len(), 2);
+        assert_eq!(*version.borrow(), 2);
+        subscriptions.announce("a:1");
+        assert_eq!(heard.load(Ordering::Relaxed), 2);
+        drop(first);
+        subscriptions.announce("a:1");
+        subscriptions.announce("a:3");
+        assert_eq!(heard.load(Ordering::Relaxed), 3);
+        subscriptions.announce_all();
+        assert_eq!(heard.load(Ordering::Relaxed), 5);
+        drop((second, other));
+        assert!(subscriptions.uris().is_empty());
+        assert_eq!(*version.borrow(), 4);
+    }
+}
