@@ -33,7 +33,7 @@ async fn main() -> ExitCode {
         "conformance",
         ServerConnection::Http { url, headers },
     )]);
-    servers.settled().await;
+    servers.start_all().await;
     let executor = ToolExecutor::new(manager);
     let worked = calls(&scenario, &executor).await;
     servers.stop().await;

@@ -78,7 +78,7 @@ async fn start(count: usize, server: &[&str]) -> (Servers, Arc<ToolExecutor>) {
         settings
     });
     servers.apply(settings.collect());
-    servers.settled().await;
+    servers.start_all().await;
     // Logging is off in the other programs too.
     let executor = ToolExecutor::builder(manager).without_observers().build();
     (servers, Arc::new(executor))

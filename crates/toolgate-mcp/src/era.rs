@@ -1,20 +1,20 @@
-//! The two eras of MCP and their revisions.
+//! The two protocol eras of MCP and their revisions.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-// The newest revision that begins with `initialize`.
+// The newest revision whose sessions begin with `initialize`.
 pub(crate) const LEGACY: &str = "2025-11-25";
 pub(crate) const MODERN: &str = "2026-07-28";
 pub(crate) const LEGACY_REVISIONS: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", LEGACY];
-// The revisions we speak, oldest first. They are ISO dates, so they compare as text.
+// The supported revisions, oldest first. They are ISO dates, so they can be compared as text.
 pub(crate) const REVISIONS: [&str; 5] = {
     let [a, b, c, d] = LEGACY_REVISIONS;
     [a, b, c, d, MODERN]
 };
 
-/// The protocol era that is spoken with a server.
+/// The protocol era used with a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ProtocolEra {
@@ -33,10 +33,11 @@ impl fmt::Display for ProtocolEra {
     }
 }
 
-/// The era that the configuration chooses for a server.
+/// The configured era of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum EraChoice {
+    /// Detects the era when it connects.
     #[default]
     Auto,
     /// Always connects with `initialize`.

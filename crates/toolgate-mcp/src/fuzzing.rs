@@ -1,12 +1,12 @@
-//! Properties that must hold for any bytes. `fuzz/` checks them under libFuzzer; the tests here use
-//! random bytes, so that they keep compiling.
+//! Properties that must hold for any input. `fuzz/` checks them with libFuzzer. The tests here
+//! check them with random input, so that they keep compiling.
 
 use crate::client::message;
 use crate::server::client_message;
 
 pub fn json_rpc(bytes: &[u8]) {
     message::assert_round_trip(bytes);
-    client_message::assert_both_readers_agree(bytes);
+    client_message::assert_both_parsers_agree(bytes);
 }
 
 #[cfg(test)]

@@ -1,19 +1,21 @@
-//! MCP in both directions: servers become tools of a [`ToolManager`](toolgate_core::ToolManager),
-//! and an executor becomes a server.
+//! MCP in both directions: the tools of MCP servers are added to a
+//! [`ToolManager`](toolgate_core::ToolManager), and a [`ToolExecutor`](toolgate_core::ToolExecutor)
+//! can be served to MCP clients.
 //!
 //! ```text
 //!  client/   Servers ─ a ServerSupervisor each ─ ClientSession ─ Transport (child process, HTTP)
 //!  server/   McpServer: any ToolExecutor over stdin and stdout, or over HTTP as McpHttp
 //! ```
 //!
-//! To use servers, give [`ServerSettings`] to [`Servers::apply`]. To be one, wrap
-//! an executor in [`McpServer`].
+//! To use servers, pass [`ServerSettings`] to [`Servers::apply`]. To be a server, wrap an executor in
+//! [`McpServer`].
 //!
 //! Two [protocol eras](ProtocolEra) are supported: revisions up to 2025-11-25, where a session
 //! begins with `initialize`, and 2026-07-28, where every request stands alone.
 //!
-//! A person can agree to a server's tools. Later differences are [`ToolChanges`], and depending on
-//! [`PinPolicy`] the changed tools are withheld until the person agrees again.
+//! A server's tools are pinned: a later list that differs from the one a person agreed to is reported
+//! as [`ToolChanges`]. Depending on [`PinPolicy`], changed tools are withheld until the person agrees
+//! to them.
 
 mod client;
 mod era;

@@ -10,18 +10,18 @@ use tokio::time::Instant;
 use toolgate_core::DURATION_PATTERN;
 use toolgate_net::{backoff, jitter};
 
-/// How often a server is tried before it counts as failed.
+/// Attempts to connect to a server before it counts as failed.
 pub const MCP_RETRY_ATTEMPTS: u32 = 3;
 /// The wait before the second attempt; it doubles with each further one.
 pub const MCP_RETRY_BASE_DELAY: Duration = Duration::from_secs(2);
 
 const MAX_DELAY: Duration = Duration::from_secs(60);
-// Beyond this, slow retries serve better than more fast ones.
+// Slow retries follow anyway, so more fast attempts would not help.
 const MAX_ATTEMPTS: u32 = 20;
-// Spreads slow retries, so that many servers don't come back in step.
+// A random factor for slow retries, so that many servers don't retry at the same moment.
 const JITTER: Range<f64> = 0.8..1.2;
-// This many starts within `WINDOW` are allowed.
-const STARTS: usize = 5;
+// Starts that are allowed within `WINDOW`.
+const MAX_STARTS: usize = 5;
 const WINDOW: Duration = Duration::from_secs(60);
 
 /// The configuration's `retry`: when a server that does not connect is tried again.
@@ -67,7 +67,7 @@ impl RetryPolicy {
         jitter(self.delay(attempt), JITTER)
     }
 
-    /// The wait before a retry that is unlikely to help.
+    /// The wait before a retry that is unlikely to succeed.
     pub(crate) fn slowest_delay(&self) -> Duration {
         self.slow_delay(u32::MAX)
     }
@@ -86,38 +86,39 @@ fn attempts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error>
 #[derive(Debug)]
 pub(crate) struct StartLimiter {
     times: VecDeque<Instant>,
-    most: usize,
+    max_starts: usize,
 }
 
 impl StartLimiter {
     pub(crate) fn new(policy: &RetryPolicy) -> Self {
         let mut starts = Self {
             times: VecDeque::new(),
-            most: STARTS,
+            max_starts: MAX_STARTS,
         };
         starts.set_policy(policy);
         starts
     }
 
-    /// Never cuts short a round of attempts that the configuration asks for.
+    /// Raises the limit to the configured number of attempts, so that a round is never delayed.
     pub(crate) fn set_policy(&mut self, policy: &RetryPolicy) {
-        self.most = STARTS.max(policy.attempts as usize);
+        self.max_starts = MAX_STARTS.max(policy.attempts as usize);
     }
 
+    /// When the next start is allowed: now, or later if there were too many.
     pub(crate) fn allowed_at(&self) -> Instant {
-        let first = self.times.len().checked_sub(self.most);
+        let first = self.times.len().checked_sub(self.max_starts);
         match first.and_then(|first| self.times.get(first)) {
             Some(first) => *first + WINDOW,
             None => Instant::now(),
         }
     }
 
-    pub(crate) fn most(&self) -> usize {
-        self.most
+    pub(crate) fn max_starts(&self) -> usize {
+        self.max_starts
     }
 
     pub(crate) fn record(&mut self) {
-        while self.times.len() >= self.most {
+        while self.times.len() >= self.max_starts {
             self.times.pop_front();
         }
         self.times.push_back(Instant::now());

@@ -23,13 +23,12 @@ use toolgate_core::{RenameMode, ToolPattern};
 use crate::EraChoice;
 use crate::client::stdio;
 
-// How long an attempt to connect may take by default.
+// The default timeout of an attempt to connect.
 const START_TIMEOUT: Duration = Duration::from_secs(10);
-// The default for a program that may have to download what it runs.
+// The default for the first start of a program that may have to download the server.
 const FIRST_START_TIMEOUT: Duration = Duration::from_secs(5 * 60);
-// Slow retries get this many times the timeout of a first attempt, because a download may be
-// what takes so long.
-const SLOW_PATIENCE: u32 = 6;
+// Slow retries use the timeout times this factor, because the server may be slow from a download.
+const SLOW_RETRY_FACTOR: u32 = 6;
 
 /// How one MCP server is reached, and which of its tools are offered: an entry of the
 /// configuration's `mcpServers`.
@@ -37,8 +36,8 @@ const SLOW_PATIENCE: u32 = 6;
 #[non_exhaustive]
 pub struct ServerSettings {
     pub name: String,
-    /// Remembered tools are stored under this hash of the name and what is run. `None`: tools
-    /// are not remembered.
+    /// A hash of the name and of what is run, under which the tools are remembered. `None`: they are
+    /// not remembered.
     pub identity: Option<String>,
     pub connection: ServerConnection,
     pub era: EraChoice,
@@ -47,21 +46,22 @@ pub struct ServerSettings {
     pub start_timeout: Option<Duration>,
     /// The timeout of its tool calls. `None`: the general limit.
     pub timeout: Option<Duration>,
-    /// Tools to take, by their name on the server. Empty takes all.
+    /// Patterns for the tools to offer, by their name on the server. If empty, all are offered.
     pub allowed_tools: Vec<ToolPattern>,
-    /// Tools to leave out, by their name on the server.
+    /// Patterns for the tools to leave out, by their name on the server.
     pub excluded_tools: Vec<ToolPattern>,
+    /// Which parameter names are converted from snake_case to camelCase.
     pub normalize: RenameMode,
-    /// False leaves the validation of arguments to the server.
+    /// False: only the server validates arguments.
     pub validate: bool,
-    /// True lets its tools win name clashes with local ones.
+    /// True: its tools win name clashes with local ones.
     pub overrides: bool,
     /// Renamed parameters by tool, from the model's name to the server's.
     pub parameter_names: HashMap<String, HashMap<String, String>>,
     /// Advice for a person when the server doesn't start.
     pub check: Option<String>,
     pub health: HealthToolChoice,
-    /// Whether it serves a smart home. `None`: detected, see [`is_home`](Self::is_home).
+    /// Whether it serves a smart home. `None`: this is detected, see [`is_home`](Self::is_home).
     pub home: Option<bool>,
     pub pin: PinPolicy,
     pub disabled: bool,
@@ -73,13 +73,13 @@ pub struct ServerSettings {
     pub sandbox: SandboxSettings,
 }
 
-/// The tool that tells whether a server can do its work.
+/// The tool that says whether a server works.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum HealthToolChoice {
-    /// The health tool of a known home server such as `zwave-mcp-server`, none for others.
+    /// The health tool of a known home server, such as `zwave-mcp-server`. Others have none.
     #[default]
-    Usual,
+    Auto,
     /// Calls no health tool.
     Off,
     /// A tool of the server by name. It is called without arguments.
@@ -130,7 +130,7 @@ pub struct ServerProgram {
     pub env: BTreeMap<String, String>,
     /// The working directory. `None`: that of this process.
     pub cwd: Option<PathBuf>,
-    /// True passes on the whole environment of this process.
+    /// True: the server inherits the environment of this process, except for credentials.
     pub inherit_env: bool,
     /// The container it runs in. Without a command the image's default command runs.
     pub container: Option<ContainerSettings>,
@@ -152,7 +152,7 @@ impl ServerSettings {
             overrides: false,
             parameter_names: HashMap::new(),
             check: None,
-            health: HealthToolChoice::Usual,
+            health: HealthToolChoice::Auto,
             home: None,
             pin: PinPolicy::default(),
             disabled: false,
@@ -162,14 +162,14 @@ impl ServerSettings {
         }
     }
 
-    /// Checks that the program can be started, as far as that is known without starting it.
+    /// Checks that the program is installed and executable.
     ///
     /// # Errors
     ///
     /// If there is no such program on the PATH, or it isn't executable. The text says what to do.
     pub fn find_program(&self) -> Result<(), String> {
         self.program().map_or(Ok(()), |program| {
-            stdio::find(program).map_err(|error| error.to_string())
+            stdio::find_program(program).map_err(|error| error.to_string())
         })
     }
 
@@ -201,14 +201,14 @@ impl ServerSettings {
         folder.is_some_and(|folder| !folder.exists())
     }
 
-    /// The timeout of one attempt. `first_start` holds until a package runner has connected once,
-    /// `slow` after a failed round.
+    /// The timeout of one attempt. `first_start` is true until a package runner has connected once;
+    /// `slow` is true after a failed round of attempts.
     pub(crate) fn start_limit(&self, first_start: bool, slow: bool) -> Duration {
         match (self.start_timeout, first_start, slow) {
             (None, true, _) => FIRST_START_TIMEOUT,
             (configured, _, slow) => {
-                let usual = configured.unwrap_or(START_TIMEOUT);
-                usual.saturating_mul(if slow { SLOW_PATIENCE } else { 1 })
+                let timeout = configured.unwrap_or(START_TIMEOUT);
+                timeout.saturating_mul(if slow { SLOW_RETRY_FACTOR } else { 1 })
             }
         }
     }

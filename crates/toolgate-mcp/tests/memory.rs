@@ -39,7 +39,7 @@ async fn start(count: usize) -> (Servers, ToolExecutor) {
         settings
     });
     servers.apply(settings.collect());
-    servers.settled().await;
+    servers.start_all().await;
     (servers, ToolExecutor::new(manager))
 }
 

@@ -32,7 +32,7 @@ impl RealServer {
         // Ten times the usual: machines that test are slow.
         settings.start_timeout = Some(Duration::from_secs(100));
         servers.apply(vec![settings]);
-        servers.settled().await;
+        servers.start_all().await;
         let executor = ToolExecutor::new(manager);
         Self { servers, executor }
     }

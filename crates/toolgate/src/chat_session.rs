@@ -234,7 +234,7 @@ impl ChatSession {
             fleet.servers.start_unseen_installed();
         }
         let settled = async {
-            let waiting = tokio::time::timeout(patience, fleet.servers.tools_known());
+            let waiting = tokio::time::timeout(patience, fleet.servers.wait_for_known_tools());
             let (_, chosen) = tokio::join!(waiting, choosing);
             choice = Some(chosen);
         };

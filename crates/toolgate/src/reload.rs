@@ -164,7 +164,7 @@ impl ConfigReload {
                 () = tokio::time::sleep(LOOK), if waits => reading = self.look_for_agreement(),
                 never = &mut agreements => match never {},
                 Some(()) = OptionFuture::from(early) => self.check_patterns(),
-                () = servers.settled(), if !is_settled => {
+                () = servers.start_all(), if !is_settled => {
                     self.pattern_checks.is_settled = true;
                     self.check_patterns();
                 }

@@ -118,7 +118,7 @@ impl ServerFleet {
     }
 
     async fn show_progress(&self, spinner: &Spinner) {
-        let mut changed = self.servers.changed();
+        let mut changed = self.servers.subscribe();
         let titles = async {
             loop {
                 let starting = self.names(|status| status.state == ServerState::Starting);
@@ -193,7 +193,7 @@ impl ServerFleet {
                 // Reported with the configuration.
                 _ if self.blocked.contains(&status.name) => {}
                 ServerState::Idle => {
-                    let failure = self.servers.failure(&status.name);
+                    let failure = self.servers.last_failure(&status.name);
                     say::note(&match failure {
                         Some(failure) => format!(
                             "server '{name}' has no tools here: {} ({}); 'toolgate list --refresh' asks it again",

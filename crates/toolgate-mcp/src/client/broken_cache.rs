@@ -1,4 +1,4 @@
-//! Recognises package caches left half-written by an interrupted download, from stderr.
+//! Recognises from stderr that an interrupted download left a half-written package cache.
 
 use std::path::{Path, PathBuf};
 
@@ -6,9 +6,9 @@ use super::stdio;
 use crate::ServerProgram;
 
 // npm prints these for a half-written folder without naming the folder.
-const NPM: [&str; 2] = ["npm error Invalid Version", "npm ERR! Invalid Version"];
-/// Errors of a missing or unfinished module; another line may name the npx folder.
-const MODULE: [&str; 6] = [
+const NPM_ERRORS: [&str; 2] = ["npm error Invalid Version", "npm ERR! Invalid Version"];
+// Errors of a missing or unfinished module. Another line may name the npx folder.
+const MODULE_ERRORS: [&str; 6] = [
     "Cannot find package",
     "Cannot find module",
     "ERR_MODULE_NOT_FOUND",
@@ -16,76 +16,81 @@ const MODULE: [&str; 6] = [
     "Invalid package config",
     "SyntaxError: Unexpected end of input",
 ];
-// Errors of any missing file. Servers miss files of their own too, so the same line must name an
-// npx folder, unless npm itself printed it.
-const FILE: [&str; 3] = ["Unexpected end of JSON input", "ENOTEMPTY", "ENOENT"];
-const NPM_LINE: [&str; 2] = ["npm error ", "npm ERR! "];
+// Errors of any missing or broken file. A server prints them for its own files too, so the same line
+// must name an npx folder, unless npm itself printed it.
+const FILE_ERRORS: [&str; 3] = ["Unexpected end of JSON input", "ENOTEMPTY", "ENOENT"];
+const NPM_PREFIXES: [&str; 2] = ["npm error ", "npm ERR! "];
 // npm prints its log path here, which reveals the cache folder even if `.npmrc` moved it.
-const NPM_LOG: &str = "can be found in: ";
-const UV: [&str; 3] = [
+const NPM_LOG_PREFIX: &str = "can be found in: ";
+const UV_ERRORS: [&str; 3] = [
     "failed to read from the distribution cache",
     "Failed to deserialize cache entry",
     "The wheel is invalid",
 ];
-/// npx names its folders with this many hex digits of a hash.
-const DIGITS: usize = 16;
+// npx names its folders after a hash, with this many hexadecimal digits.
+const HASH_DIGITS: usize = 16;
 
-pub(crate) fn advice(program: &ServerProgram, stderr: &[String]) -> Option<String> {
+/// Returns what to do about it. The program decides which caches are considered.
+pub(crate) fn find_advice(program: &ServerProgram, stderr: &[String]) -> Option<String> {
     if let Some(folder) = broken_npx_folder(program, stderr) {
-        let folder = quoted(&folder);
+        let folder = shell_quote(&folder);
         return Some(format!(
             "the npx cache of this package is half-written; delete it with: rm -rf {folder}"
         ));
     }
-    (program.is_package_runner() && stderr.iter().any(|line| has_one(line, &UV)))
+    (program.is_package_runner() && stderr.iter().any(|line| contains_any(line, &UV_ERRORS)))
         .then(|| "the cache of uv is broken; empty it with: uv cache clean".to_owned())
 }
 
 fn broken_npx_folder(program: &ServerProgram, stderr: &[String]) -> Option<PathBuf> {
-    let says = |words: &[&str]| stderr.iter().any(|line| has_one(line, words));
-    let named = || stderr.iter().find_map(|line| folder_in(line));
-    let usual = || program.npx_folder(&stdio::variables(program));
-    if says(&NPM) {
-        let logged = || {
+    let has_error = |words: &[&str]| stderr.iter().any(|line| contains_any(line, words));
+    let named_folder = || stderr.iter().find_map(|line| folder_in(line));
+    let default_folder = || program.npx_folder(&stdio::variables(program));
+    if has_error(&NPM_ERRORS) {
+        let folder_beside_log = || {
             let cache = stderr.iter().find_map(|line| cache_in(line))?;
-            Some(cache.join("_npx").join(usual()?.file_name()?))
+            Some(cache.join("_npx").join(default_folder()?.file_name()?))
         };
-        return named().or_else(logged).or_else(usual);
+        return named_folder()
+            .or_else(folder_beside_log)
+            .or_else(default_folder);
     }
-    // A server that misses a module of its own is broken itself; deleting the cache would not help.
+    // If the server's own module is missing, the server is broken and deleting the cache won't help.
     let is_own = |line: &String| line.contains("Cannot find module '/") && !line.contains("/_npx/");
-    if says(&MODULE) && !stderr.iter().any(is_own) {
-        return named();
+    if has_error(&MODULE_ERRORS) && !stderr.iter().any(is_own) {
+        return named_folder();
     }
-    let is_of_npm = |line: &&String| has_one(line, &NPM_LINE);
+    let is_from_npm = |line: &&String| contains_any(line, &NPM_PREFIXES);
     if stderr
         .iter()
-        .filter(is_of_npm)
-        .any(|line| has_one(line, &FILE))
+        .filter(is_from_npm)
+        .any(|line| contains_any(line, &FILE_ERRORS))
     {
         return stderr
             .iter()
-            .filter(is_of_npm)
+            .filter(is_from_npm)
             .find_map(|line| folder_in(line));
     }
-    let with_file = stderr.iter().filter(|line| has_one(line, &FILE));
+    let with_file = stderr
+        .iter()
+        .filter(|line| contains_any(line, &FILE_ERRORS));
     let in_one_line = with_file.filter_map(|line| folder_in(line)).next();
     in_one_line.or_else(|| {
         let is_missing = stderr.iter().any(|line| is_missing_program(line));
-        usual().filter(|folder| is_missing && folder.exists())
+        default_folder().filter(|folder| is_missing && folder.exists())
     })
 }
 
-fn has_one(line: &str, words: &[&str]) -> bool {
+fn contains_any(line: &str, words: &[&str]) -> bool {
     words.iter().any(|word| line.contains(word))
 }
 
-// The npx folder a line names: `…/_npx/<16 digits>`. Stderr is untrusted and the folder is put into
-// an `rm -rf`, so nothing but this exact shape is accepted.
+// Returns the npx folder that a line names: `…/_npx/<16 digits>`. Stderr is untrusted and the folder
+// ends up in an `rm -rf`, so only exactly this form is accepted.
 fn folder_in(line: &str) -> Option<PathBuf> {
     let (before, after) = line.split_once("/_npx/")?;
-    let hash = after.get(..DIGITS)?;
-    let is_whole = !after[DIGITS..].starts_with(|c: char| c.is_alphanumeric());
+    let hash = after.get(..HASH_DIGITS)?;
+    let is_whole = !after[HASH_DIGITS..].starts_with(|c: char| c.is_alphanumeric());
     if !is_whole || !hash.bytes().all(|byte| byte.is_ascii_hexdigit()) {
         return None;
     }
@@ -103,7 +108,7 @@ fn folder_in(line: &str) -> Option<PathBuf> {
 }
 
 fn cache_in(line: &str) -> Option<PathBuf> {
-    let (_, log) = line.split_once(NPM_LOG)?;
+    let (_, log) = line.split_once(NPM_LOG_PREFIX)?;
     let (cache, _) = log.split_once("/_logs/")?;
     cache.starts_with('/').then(|| PathBuf::from(cache))
 }
@@ -115,7 +120,7 @@ fn is_missing_program(line: &str) -> bool {
         && (line.ends_with(": not found") || line.ends_with(": command not found"))
 }
 
-fn quoted(path: &Path) -> String {
+fn shell_quote(path: &Path) -> String {
     let text = path.display().to_string();
     let is_plain = |c: char| c.is_alphanumeric() || "/._-+@".contains(c);
     match text.chars().all(is_plain) {
@@ -139,12 +144,12 @@ mod tests {
 
     fn advice_on(program: &ServerProgram, stderr: &str) -> Option<String> {
         let lines: Vec<String> = stderr.lines().map(str::to_owned).collect();
-        let advice = advice(program, &lines)?;
+        let advice = find_advice(program, &lines)?;
         Some(advice.rsplit(": ").next().unwrap().to_owned())
     }
 
     #[test]
-    fn a_half_written_npx_cache_is_recognised_and_its_folder_named() {
+    fn a_half_written_npx_cache_is_recognised_and_its_folder_named_folder() {
         let named = "rm -rf /home/ada/.npm/_npx/12b05d58670d8359";
         let usual = "rm -rf /cache/_npx/12b05d58670d8359";
         for (stderr, expected) in [

@@ -11,10 +11,10 @@ pub(crate) enum CallAnswer {
     InputRequired { requests: Value, state: Value },
 }
 
-/// Parses a result. Anything else becomes a failure, so that no response is silently lost.
+/// Parses the result of a call. A result that can't be understood becomes a failure.
 pub(crate) fn parse_result(tool: &str, mut result: Value) -> CallAnswer {
     match result["resultType"].as_str() {
-        None | Some("complete") => CallAnswer::Done(output(tool, result)),
+        None | Some("complete") => CallAnswer::Done(parse_output(tool, result)),
         Some("input_required") => CallAnswer::InputRequired {
             requests: result["inputRequests"].take(),
             state: result["requestState"].take(),
@@ -22,14 +22,17 @@ pub(crate) fn parse_result(tool: &str, mut result: Value) -> CallAnswer {
         Some(other) => {
             let other: String = other.chars().take(50).collect();
             let problem = format!("a result of the unknown kind '{}'", escape(&other));
-            CallAnswer::Done(Err(unreadable(tool, problem)))
+            CallAnswer::Done(Err(unreadable_error(tool, problem)))
         }
     }
 }
 
-fn output(tool: &str, result: Value) -> Result<ToolOutput, ToolError> {
+fn parse_output(tool: &str, result: Value) -> Result<ToolOutput, ToolError> {
     let Value::Object(mut result) = result else {
-        return Err(unreadable(tool, "the result is not an object".to_owned()));
+        return Err(unreadable_error(
+            tool,
+            "the result is not an object".to_owned(),
+        ));
     };
     let content = match result.shift_remove("content") {
         None => Vec::new(),
@@ -37,7 +40,7 @@ fn output(tool: &str, result: Value) -> Result<ToolOutput, ToolError> {
             blocks.into_iter().map(ToolContent::from).collect()
         }
         Some(_) => {
-            return Err(unreadable(
+            return Err(unreadable_error(
                 tool,
                 "its content is not a list of blocks".to_owned(),
             ));
@@ -47,13 +50,13 @@ fn output(tool: &str, result: Value) -> Result<ToolOutput, ToolError> {
         return Err(ToolError::failed(failure_text(&content)));
     }
     let mut output = ToolOutput::blocks(content);
-    // A `null` beside content blocks is an empty field rather than a result.
+    // Beside content blocks, `null` means that there is no structured result.
     let is_answer = |value: &Value| !value.is_null() || output.content.is_empty();
     output.structured = result.shift_remove("structuredContent").filter(is_answer);
     Ok(output)
 }
 
-fn unreadable(tool: &str, problem: String) -> ToolError {
+fn unreadable_error(tool: &str, problem: String) -> ToolError {
     let text = format!("The server of '{tool}' sent an unreadable response");
     ToolError::failed(text).with_details(problem)
 }
@@ -106,11 +109,15 @@ pub(crate) fn to_tool_error(server: &str, tool: &str, failure: SessionError) -> 
         SessionError::Refused { status, body } => {
             with_details(ToolError::unavailable(tool, status.to_string()), body)
         }
-        SessionError::Lost(UnreadableAnswer::TooLarge { bytes, limit }) => ToolError::TooLarge {
-            tool: tool.to_owned(),
-            what: "result",
-            problem: format!("takes at least {bytes} bytes; the limit is {limit}"),
-        },
-        SessionError::Lost(UnreadableAnswer::Broken(problem)) => unreadable(tool, problem),
+        SessionError::Unreadable(UnreadableAnswer::TooLarge { bytes, limit }) => {
+            ToolError::TooLarge {
+                tool: tool.to_owned(),
+                what: "result",
+                problem: format!("takes at least {bytes} bytes; the limit is {limit}"),
+            }
+        }
+        SessionError::Unreadable(UnreadableAnswer::Broken(problem)) => {
+            unreadable_error(tool, problem)
+        }
     }
 }

@@ -1,9 +1,9 @@
-//! The tool catalogue: the latest list of every server, kept in files so that names, lists and
-//! lookups need no running server.
+//! The tool catalogue: the latest list of each server's tools, stored in files so that tools can be
+//! listed and looked up before their server is running.
 //!
 //! One file per [configured server](ServerSettings::identity), replaced as a whole, so any number
 //! of processes may share the folder. An unreadable file counts as absent. A second file holds the
-//! tools a person agreed to; apart from the first listing, no listing writes it.
+//! tools a person agreed to. It is written by the first listing, and later only by the person.
 
 mod files;
 
@@ -31,7 +31,7 @@ use files::{
 // Version of the file format. A file of a later version is ignored, and replaced
 // at the next listing.
 const VERSION: u32 = 2;
-// Files of this version have no agreement beside them: what they list counts as agreed to.
+// Files of this version have no agreement beside them: the tools they list count as agreed to.
 const VERSION_BEFORE_AGREEMENTS: u32 = 1;
 const MAX_REASON_LEN: u64 = 4 << 10;
 
@@ -97,8 +97,8 @@ struct DefinitionName {
     name: Value,
 }
 
-/// Inode and time of writing, which tell two agreement files apart without reading them. Every
-/// agreement is a new file, but an inode number may be reused, so the time counts too.
+/// Inode and modification time, which tell whether an agreement file was replaced. Each agreement is
+/// a new file; the time is needed because inode numbers are reused.
 pub(crate) type AgreementStamp = (u64, Option<SystemTime>);
 
 impl Catalogue {
@@ -109,22 +109,24 @@ impl Catalogue {
         }
     }
 
+    /// True if the server's tools are stored.
     pub fn knows(&self, settings: &ServerSettings) -> bool {
         self.recall(settings).is_some()
     }
 
-    /// False if nothing is ever kept of this server.
-    pub(crate) fn remembers(&self, settings: &ServerSettings) -> bool {
-        self.file(settings, LISTED).is_some()
+    /// False if nothing is ever stored for this server.
+    pub(crate) fn can_store(&self, settings: &ServerSettings) -> bool {
+        self.file_path(settings, LISTED).is_some()
     }
 
+    /// Reads the latest list. Logs a warning if the file can't be used.
     pub fn recall(&self, settings: &ServerSettings) -> Option<RememberedServer> {
-        let path = self.file(settings, LISTED)?;
+        let path = self.file_path(settings, LISTED)?;
         match read(&path) {
             Ok(remembered) => Some(remembered?.server),
             Err(error) => {
                 let (server, file) = (escape(&settings.name), escape(&path.to_string_lossy()));
-                warn!(%server, %file, "the remembered tools of an MCP server can't be used: {error}; it is asked again");
+                warn!(%server, %file, "the remembered tools of an MCP server can't be used: {error}; they are requested from the server again");
                 None
             }
         }
@@ -138,30 +140,30 @@ impl Catalogue {
 
     /// True if the server, as configured, offered a tool of this name in its latest list. Much
     /// faster than [`recall_names`](Self::recall_names) if it did not, because nothing is parsed.
-    pub fn listed_tool(&self, settings: &ServerSettings, tool: &str) -> bool {
-        // Search for the name as it is written: a file without these bytes lists no such tool.
-        let Ok(written) = serde_json::to_string(tool) else {
+    pub fn lists_tool(&self, settings: &ServerSettings, tool: &str) -> bool {
+        // A file that doesn't contain the encoded name can't list the tool, and need not be parsed.
+        let Ok(encoded) = serde_json::to_string(tool) else {
             return false;
         };
         let bytes = self.listed_bytes(settings).unwrap_or_default();
-        let holds_name = str::from_utf8(&bytes).is_ok_and(|text| text.contains(&written));
+        let holds_name = str::from_utf8(&bytes).is_ok_and(|text| text.contains(&encoded));
         let is_listed = || names_in(&bytes).is_some_and(|names| names.iter().any(|it| it == tool));
         holds_name && is_listed() && tool::may_be_offered(settings, tool)
     }
 
     fn listed_bytes(&self, settings: &ServerSettings) -> Option<Vec<u8>> {
-        let path = self.file(settings, LISTED)?;
+        let path = self.file_path(settings, LISTED)?;
         Some(read_bounded(&path, MAX_FILE_BYTES).ok()??.0)
     }
 
-    /// The tools a person agreed to; `None` if the server has never listed any. An unreadable
-    /// agreement, or one that is gone although it was written, agrees to nothing.
+    /// The tools a person agreed to; `None` if the server has never listed any. If the agreement is
+    /// unreadable or was deleted, it is empty, so that every tool needs a new agreement.
     pub(crate) fn agreement(&self, settings: &ServerSettings) -> Option<Vec<RememberedTool>> {
-        let path = self.file(settings, AGREED)?;
+        let path = self.file_path(settings, AGREED)?;
         match read(&path) {
             Ok(Some(agreed)) => Some(agreed.server.tools),
             Ok(None) => {
-                let listed = self.file(settings, LISTED)?;
+                let listed = self.file_path(settings, LISTED)?;
                 let listed = read(&listed).ok().flatten()?;
                 match listed.version {
                     VERSION_BEFORE_AGREEMENTS => Some(listed.server.tools),
@@ -177,8 +179,8 @@ impl Catalogue {
     }
 
     pub(crate) fn agreement_stamp(&self, settings: &ServerSettings) -> Option<AgreementStamp> {
-        let about = fs::metadata(self.file(settings, AGREED)?).ok()?;
-        Some((about.ino(), about.modified().ok()))
+        let metadata = fs::metadata(self.file_path(settings, AGREED)?).ok()?;
+        Some((metadata.ino(), metadata.modified().ok()))
     }
 
     pub(crate) fn agree(
@@ -186,15 +188,15 @@ impl Catalogue {
         settings: &ServerSettings,
         tools: Vec<RememberedTool>,
     ) -> io::Result<()> {
-        match self.file(settings, AGREED) {
+        match self.file_path(settings, AGREED) {
             Some(path) => write(&path, &encode_listing(settings, tools)),
             None => Ok(()),
         }
     }
 
     /// The latest connection failure; `None` once the server has listed its tools.
-    pub fn failure(&self, settings: &ServerSettings) -> Option<RememberedFailure> {
-        let path = self.file(settings, FAILED)?;
+    pub fn last_failure(&self, settings: &ServerSettings) -> Option<RememberedFailure> {
+        let path = self.file_path(settings, FAILED)?;
         let (bytes, at) = read_bounded(&path, MAX_REASON_LEN).ok()??;
         Some(RememberedFailure {
             at,
@@ -204,7 +206,7 @@ impl Catalogue {
 
     /// Stores a new list. Blocks until it is on disk; an unchanged list is not rewritten.
     pub(crate) fn remember(&self, settings: &ServerSettings, listed: &[Value]) {
-        let Some(path) = self.file(settings, LISTED) else {
+        let Some(path) = self.file_path(settings, LISTED) else {
             return;
         };
         let tools: Vec<RememberedTool> = listed.iter().map(RememberedTool::new).collect();
@@ -212,8 +214,8 @@ impl Catalogue {
         let is_same = known
             .as_ref()
             .is_some_and(|known| known.version == VERSION && known.server.tools == tools);
-        // Write the agreement before the list: a list without an agreement would mean that
-        // the agreement was lost.
+        // Write the agreement before the list, because a list without an agreement means that the
+        // agreement was deleted.
         warn_if_unwritten(
             settings,
             self.agree_on_first_use(settings, known.as_ref(), &tools),
@@ -225,12 +227,12 @@ impl Catalogue {
             false => write(&path, &encode_listing(settings, tools)),
         };
         warn_if_unwritten(settings, written);
-        if let Some(agreed) = self.file(settings, AGREED) {
-            // Touch it after the list, so that it is never pruned before the list.
-            // It may not exist.
+        if let Some(agreed) = self.file_path(settings, AGREED) {
+            // Touched after the list, so that it is never pruned before the list. The file may be
+            // missing.
             drop(touch(&agreed));
         }
-        if let Some(failed) = self.file(settings, FAILED) {
+        if let Some(failed) = self.file_path(settings, FAILED) {
             drop(fs::remove_file(failed));
         }
         if !is_same && let Some(folder) = &self.folder {
@@ -245,7 +247,7 @@ impl Catalogue {
         known: Option<&StoredServer>,
         listed: &[RememberedTool],
     ) -> io::Result<()> {
-        let Some(path) = self.file(settings, AGREED) else {
+        let Some(path) = self.file_path(settings, AGREED) else {
             return Ok(());
         };
         if path.exists() {
@@ -272,7 +274,7 @@ impl Catalogue {
     }
 
     pub(crate) fn remember_failure(&self, settings: &ServerSettings, reason: &str) {
-        let Some(path) = self.file(settings, FAILED) else {
+        let Some(path) = self.file_path(settings, FAILED) else {
             return;
         };
         let end = reason.floor_char_boundary(MAX_REASON_LEN as usize);
@@ -287,7 +289,7 @@ impl Catalogue {
         Some(folder.join(format!("{name}.{LOCK}")))
     }
 
-    fn file(&self, settings: &ServerSettings, extension: &str) -> Option<PathBuf> {
+    fn file_path(&self, settings: &ServerSettings, extension: &str) -> Option<PathBuf> {
         let (folder, identity) = (self.folder.as_ref()?, settings.identity.as_ref()?);
         Some(folder.join(format!("{identity}.{extension}")))
     }
@@ -337,14 +339,14 @@ fn read(path: &Path) -> Result<Option<StoredServer>, String> {
     let Some((bytes, listed_at)) = found else {
         return Ok(None);
     };
-    let broken = |error: serde_json::Error| format!("it isn't what was written ({error})");
-    let StoredVersion { version } = serde_json::from_slice(&bytes).map_err(broken)?;
+    let damaged = |error: serde_json::Error| format!("it is damaged ({error})");
+    let StoredVersion { version } = serde_json::from_slice(&bytes).map_err(damaged)?;
     if !is_readable(version) {
-        debug!(file_version = version, file = %path.display(), "remembered tools of another version of this program");
+        debug!(file_version = version, file = %path.display(), "ignored remembered tools: the file has another format version");
         return Ok(None);
     }
     let StoredListing::<RememberedTool> { tools, .. } =
-        serde_json::from_slice(&bytes).map_err(broken)?;
+        serde_json::from_slice(&bytes).map_err(damaged)?;
     if tools.len() > listing::MAX_TOOLS {
         return Err(format!("it holds more than {} tools", listing::MAX_TOOLS));
     }

@@ -1,4 +1,4 @@
-//! Detects Toolgates that start one another through their servers.
+//! Detects Toolgate processes that start one another as MCP servers.
 //!
 //! Every child process inherits a list of the configurations that led to it. A Toolgate that finds
 //! its own configuration there would start itself forever.
@@ -15,15 +15,15 @@ const MAX_CHAIN: usize = 3;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ToolgateChain(Vec<String>);
 
-/// Why this Toolgate must not start: Toolgates that run one another as servers would never end.
+/// Why this Toolgate must not start: it would be part of an endless chain of Toolgates.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ChainError {
     #[error(
-        "this Toolgate was started by a server of {0}, and would start that server again, without end: give it another file with --config, or take it out of the list of servers"
+        "this Toolgate was started by a server of {0}, and would start that server again in an endless loop: give it another file with --config, or remove it from the list of servers"
     )]
     Loop(String),
     #[error(
-        "{MAX_CHAIN} Toolgates have started one another through their servers, and this would be one more: let one of them have all servers"
+        "{MAX_CHAIN} Toolgates have already started one another as MCP servers: configure all servers in one of them"
     )]
     TooLong,
 }
@@ -49,7 +49,7 @@ impl ToolgateChain {
     /// Fails if an outer Toolgate uses `file`, so that this one would start itself again.
     pub fn check(&self, file: Option<&Path>) -> Result<(), ChainError> {
         match file {
-            Some(file) if self.0.contains(&link(Some(file))) => {
+            Some(file) if self.0.contains(&chain_link(Some(file))) => {
                 Err(ChainError::Loop(file.display().to_string()))
             }
             _ => Ok(()),
@@ -58,12 +58,12 @@ impl ToolgateChain {
 
     pub(crate) fn variable_value(&self, file: Option<&Path>) -> String {
         let mut links = self.0.clone();
-        links.push(link(file));
+        links.push(chain_link(file));
         links.join(",")
     }
 }
 
-fn link(file: Option<&Path>) -> String {
+fn chain_link(file: Option<&Path>) -> String {
     let Some(file) = file else {
         return NO_FILE.to_owned();
     };

@@ -1,4 +1,4 @@
-//! Establishes connections: from settings to a server that is ready for calls.
+//! Connects to a server: from its settings to a session that is ready for calls.
 
 mod live;
 
@@ -29,7 +29,7 @@ use crate::{
 };
 use live::{LiveConnection, subscribe_to_changes};
 
-// How long an HTTP server may take to show that it is not of the modern era.
+// How long an HTTP server may take to answer `server/discover`. Then the legacy era is tried.
 const MODERN_PROBE_TIMEOUT: Duration = Duration::from_secs(3);
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -39,6 +39,7 @@ pub(crate) struct ConnectError {
     pub(crate) stderr: Vec<String>,
     // Retrying won't help until something is changed: 401, 403, 404.
     pub(crate) is_permanent: bool,
+    // The program itself couldn't be started.
     pub(crate) is_not_started: bool,
 }
 
@@ -58,6 +59,7 @@ pub(crate) struct ServerDialer {
     pub(crate) http: Arc<http::HttpClients>,
     pub(crate) questions: Arc<ServerQuestions>,
     pub(crate) redactor: Redactor,
+    // By name.
     known: Mutex<HashMap<String, KnownServer>>,
 }
 
@@ -66,7 +68,7 @@ struct KnownServer {
     diagnostics: Arc<ServerDiagnostics>,
     era: Option<ProtocolEra>,
     /// Cancelled once no process of the latest attempt is left.
-    process_gone: Option<CancellationToken>,
+    processes_exited: Option<CancellationToken>,
 }
 
 impl ServerDialer {
@@ -109,11 +111,11 @@ impl ServerDialer {
             start_timeout,
         };
         let connected = attempt.run().await;
-        // After a failure the era is detected again, since the remembered one may be why it failed.
+        // After a failure the era is forgotten, because a wrong era may be the reason.
         let era = connected
             .as_ref()
             .ok()
-            .map(|connected| connected.peer.era());
+            .map(|connected| connected.connection.era());
         self.update_known(&settings.name, |known| known.era = era);
         connected
     }
@@ -123,7 +125,7 @@ impl ServerDialer {
         let known = all.entry(server.to_owned()).or_insert_with(|| KnownServer {
             diagnostics: ServerDiagnostics::new(server, self.redactor.clone()),
             era: None,
-            process_gone: None,
+            processes_exited: None,
         });
         change(known);
         known.clone()
@@ -140,10 +142,10 @@ impl ServerConnector for ServerDialer {
         Box::pin(self.dial(settings, link, start_timeout))
     }
 
-    fn wait_cleared<'a>(&'a self, server: &'a str) -> BoxFuture<'a, ()> {
+    fn wait_for_exit<'a>(&'a self, server: &'a str) -> BoxFuture<'a, ()> {
         Box::pin(async {
-            if let Some(gone) = self.update_known(server, |_| {}).process_gone {
-                gone.cancelled().await;
+            if let Some(exited) = self.update_known(server, |_| {}).processes_exited {
+                exited.cancelled().await;
             }
         })
     }
@@ -174,7 +176,7 @@ impl ConnectAttempt<'_> {
         &self,
         program: &ServerProgram,
     ) -> Result<ConnectedServer, ConnectError> {
-        let session = self.session();
+        let session = self.new_session();
         let diagnostics = Arc::clone(self.diagnostics);
         let process = StdioTransport::start(
             self.settings,
@@ -189,12 +191,14 @@ impl ConnectAttempt<'_> {
             ..ConnectError::new(error.0)
         })?;
         self.dialer.update_known(&self.settings.name, |known| {
-            known.process_gone = Some(process.gone());
+            known.processes_exited = Some(process.exited());
         });
-        session.connect(Arc::clone(&process) as Arc<dyn Transport>);
+        session.set_transport(Arc::clone(&process) as Arc<dyn Transport>);
         let capabilities = self.dialer.questions.capabilities();
-        let greeting = handshake::handshake_stdio(&session, self.choice, &capabilities);
-        let connected = self.finish(&session, Some(process.pid()), greeting).await;
+        let handshake = handshake::handshake_stdio(&session, self.choice, &capabilities);
+        let connected = self
+            .complete(&session, Some(process.pid()), handshake)
+            .await;
         if connected.is_ok() {
             process.mark_installed();
         }
@@ -209,37 +213,37 @@ impl ConnectAttempt<'_> {
         let shared = || Arc::clone(&self.dialer.http);
         let name = &self.settings.name;
         let failed =
-            |error: TransportError| Self::handshake_failed(&SessionError::from(error).into());
-        let session = self.session();
-        session.connect(
+            |error: TransportError| Self::to_connect_error(&SessionError::from(error).into());
+        let session = self.new_session();
+        session.set_transport(
             HttpTransport::new(name, url, headers, shared(), session.inbox()).map_err(failed)?,
         );
         let capabilities = self.dialer.questions.capabilities();
-        // The probe grows with the timeout, so a slow retry also gives a cold server more time.
+        // The limit grows with the timeout, so that a slow retry gives a cold server more time.
         let probe = MODERN_PROBE_TIMEOUT
             .max(self.start_timeout / 3)
             .min(self.start_timeout / 2);
-        let greeting = handshake::handshake_http(&session, self.choice, &capabilities, probe);
-        match self.with_timeout(greeting).await {
-            // Every POST is rejected, which leaves only the HTTP transport of 2024-11-05.
+        let handshake = handshake::handshake_http(&session, self.choice, &capabilities, probe);
+        match self.with_timeout(handshake).await {
+            // The server rejects every POST, so it may still use the HTTP transport of 2024-11-05.
             Ok(Err(error))
                 if self.choice != EraChoice::Modern
                     && matches!(error.status(), Some(400 | 404 | 405)) =>
             {
                 session.close().await;
-                let legacy = self.session();
+                let legacy = self.new_session();
                 let connected =
                     HttpTransport::connect_legacy_sse(name, url, headers, shared(), legacy.inbox());
                 match self.with_timeout(connected).await {
-                    Ok(Ok(transport)) => legacy.connect(transport),
-                    Ok(Err(_)) => return Err(Self::handshake_failed(&error)), // The first error says more.
+                    Ok(Ok(transport)) => legacy.set_transport(transport),
+                    Ok(Err(_)) => return Err(Self::to_connect_error(&error)), // More specific than the second.
                     Err(timed_out) => return Err(timed_out),
                 }
-                let greeting =
+                let handshake =
                     handshake::handshake_stdio(&legacy, EraChoice::Legacy, &capabilities);
-                self.finish(&legacy, None, greeting).await
+                self.complete(&legacy, None, handshake).await
             }
-            Ok(result) => self.finish(&session, None, async { result }).await,
+            Ok(result) => self.complete(&session, None, async { result }).await,
             Err(timed_out) => {
                 session.close().await;
                 Err(timed_out)
@@ -247,24 +251,24 @@ impl ConnectAttempt<'_> {
         }
     }
 
-    fn session(&self) -> Arc<ClientSession> {
+    fn new_session(&self) -> Arc<ClientSession> {
         ClientSession::new(
             Arc::clone(self.diagnostics),
             Arc::clone(&self.dialer.questions),
         )
     }
 
-    /// Runs the handshake and the first listing. On failure the session is closed.
-    async fn finish(
+    /// Runs the handshake and lists the tools. On failure it closes the session.
+    async fn complete(
         &self,
         session: &Arc<ClientSession>,
         pid: Option<u32>,
-        greeting: impl Future<Output = Result<ProtocolEra, HandshakeError>>,
+        handshake: impl Future<Output = Result<ProtocolEra, HandshakeError>>,
     ) -> Result<ConnectedServer, ConnectError> {
         let name = &self.settings.name;
         let work = async {
-            let era = greeting.await?;
-            Ok::<_, HandshakeError>((era, listing::list(name, session).await?))
+            let era = handshake.await?;
+            Ok::<_, HandshakeError>((era, listing::list_tools(name, session).await?))
         };
         let error = match self.with_timeout(work).await {
             Ok(Ok((era, listed))) => {
@@ -275,7 +279,7 @@ impl ConnectAttempt<'_> {
                     &self.dialer.redactor,
                 )
                 .await;
-                let peer = LiveConnection {
+                let connection = LiveConnection {
                     session: Arc::clone(session),
                     era,
                     pid,
@@ -285,14 +289,14 @@ impl ConnectAttempt<'_> {
                     _listener: (era == ProtocolEra::Modern).then(|| subscribe_to_changes(session)),
                 };
                 return Ok(ConnectedServer {
-                    peer: Arc::new(peer),
+                    connection: Arc::new(connection),
                     offer,
                 });
             }
             Ok(Err(error)) if pid.is_some() => {
-                Self::handshake_failed(&prefer_exit_status(session, error).await)
+                Self::to_connect_error(&prefer_exit_status(session, error).await)
             }
-            Ok(Err(error)) => Self::handshake_failed(&error),
+            Ok(Err(error)) => Self::to_connect_error(&error),
             Err(timed_out) => timed_out,
         };
         session.close().await;
@@ -314,7 +318,7 @@ impl ConnectAttempt<'_> {
             .map_err(timed_out)
     }
 
-    fn handshake_failed(error: &HandshakeError) -> ConnectError {
+    fn to_connect_error(error: &HandshakeError) -> ConnectError {
         ConnectError {
             is_permanent: matches!(error.status(), Some(401 | 403 | 404)),
             ..ConnectError::new(explain(error))
@@ -322,7 +326,8 @@ impl ConnectAttempt<'_> {
     }
 }
 
-// A dying process breaks its pipes before its exit status is known, and the status says more.
+// When a process dies, its pipes break before its exit status is known. The status explains more,
+// so wait for it.
 async fn prefer_exit_status(session: &ClientSession, error: HandshakeError) -> HandshakeError {
     if let HandshakeError::Session(SessionError::NotSent(_) | SessionError::Interrupted(_)) = &error
     {

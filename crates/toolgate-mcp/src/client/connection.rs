@@ -1,4 +1,4 @@
-//! The narrow interface between supervision and connections, which keeps supervision testable.
+//! The interface between supervision and connections, so that supervision can be tested alone.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,11 +12,10 @@ use super::link::ServerLink;
 use super::transport::SessionEnd;
 use crate::{ProtocolEra, ServerSettings};
 
-// A trait, although only the dialer implements it: supervision is tested with scripted servers in
-// paused time.
+// `ServerDialer` is the only implementation outside tests, which use scripted servers in paused time.
 pub(crate) trait ServerConnector: Send + Sync + 'static {
     /// Makes one attempt: start, handshake and first listing, within `limit`. A failed attempt
-    /// leaves nothing behind; a dropped one cleans up in the background.
+    /// has cleaned up when it returns; a dropped one cleans up in the background.
     fn connect<'a>(
         &'a self,
         settings: &'a ServerSettings,
@@ -24,21 +23,24 @@ pub(crate) trait ServerConnector: Send + Sync + 'static {
         limit: Duration,
     ) -> BoxFuture<'a, Result<ConnectedServer, ConnectError>>;
 
-    fn wait_cleared<'a>(&'a self, server: &'a str) -> BoxFuture<'a, ()>;
+    /// Returns once no process of an earlier attempt is left.
+    fn wait_for_exit<'a>(&'a self, server: &'a str) -> BoxFuture<'a, ()>;
 
-    /// The server's output besides answers, including that of failed attempts.
+    /// The server's stray output and stderr, including those of failed attempts.
     fn output(&self, server: &str) -> ServerOutput;
 }
 
 pub(crate) struct ConnectedServer {
-    pub(crate) peer: Arc<dyn SupervisedConnection>,
+    pub(crate) connection: Arc<dyn SupervisedConnection>,
     pub(crate) offer: ToolOffer,
 }
 
 #[derive(Default)]
 pub(crate) struct ToolOffer {
     pub(crate) tools: Vec<Arc<dyn Tool>>,
+    // The definitions as they were listed, to be stored and compared.
     pub(crate) listed: Vec<Value>,
+    // Why entries of the list were skipped.
     pub(crate) refused: Vec<String>,
 }
 
@@ -49,11 +51,12 @@ pub(crate) struct ServerOutput {
     pub(crate) stderr: Vec<String>,
 }
 
-// A trait for the same reason as the one above, which creates it.
+// A trait for the same reason: a scripted server in tests has no session.
 pub(crate) trait SupervisedConnection: Send + Sync + 'static {
     fn era(&self) -> ProtocolEra;
     fn revision(&self) -> Option<String>;
     fn pid(&self) -> Option<u32>;
+    /// Lets the server's tools use this connection.
     fn attach(&self, link: &ServerLink);
     fn list_tools(&self) -> BoxFuture<'_, Result<ToolOffer, String>>;
     /// Returns once the server has announced a change of its tools, even if that

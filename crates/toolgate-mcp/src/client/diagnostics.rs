@@ -1,4 +1,5 @@
-//! Unusable server output: kept for reports across restarts, and rate-limited in the log.
+//! Records output of a server that isn't usable, for reports and, with a rate limit, for the log. It
+//! survives restarts of the server.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -12,11 +13,11 @@ use tracing::{debug, error, info, warn};
 use super::connection::ServerOutput;
 use super::stdio::stderr::StderrBuffer;
 
-/// How many of each kind are logged per [`WINDOW`], and how many stray lines are kept.
-const SHOWN: usize = 5;
+// How many records of each kind are logged per `WINDOW`, and how many stray lines are kept.
+const MAX_PER_WINDOW: usize = 5;
 const WINDOW: Duration = Duration::from_secs(60);
-/// How much of a stray line is processed, and how much of that is shown.
-const LOOKED_AT: usize = 4096;
+// Bytes of a stray line that are processed, and characters of it that are shown.
+const MAX_PROCESSED: usize = 4096;
 const MAX_SHOWN: usize = 200;
 
 pub(crate) struct ServerDiagnostics {
@@ -33,8 +34,8 @@ struct DiagnosticsState {
     stderr: Arc<StderrBuffer>,
 }
 
-/// Kinds of useless output a server may produce endlessly. Each is counted separately, so that none
-/// hides another in the log.
+/// Kinds of useless messages, which a server may send without limit. Each kind is counted separately,
+/// so that it can't hide another one in the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum NoiseKind {
     Line,
@@ -92,12 +93,13 @@ impl ServerDiagnostics {
         &self.redactor
     }
 
-    pub(super) fn quarantine(self: &Arc<Self>, content: &[u8], bytes: u64) {
-        let content = String::from_utf8_lossy(&content[..content.len().min(LOOKED_AT)]);
+    /// Records a line on stdout that is not a message. `bytes` is the full length of the line.
+    pub(super) fn record_stray_line(self: &Arc<Self>, content: &[u8], bytes: u64) {
+        let content = String::from_utf8_lossy(&content[..content.len().min(MAX_PROCESSED)]);
         let content = self.redactor.line(&content, MAX_SHOWN);
         let mut state = self.state.lock();
         state.stray_line_count += 1;
-        if state.last_stray_lines.len() == SHOWN {
+        if state.last_stray_lines.len() == MAX_PER_WINDOW {
             state.last_stray_lines.pop_front();
         }
         state.last_stray_lines.push_back(content.clone());
@@ -113,7 +115,7 @@ impl ServerDiagnostics {
 
     /// Logs a message that is dropped or declined. `detail` is untrusted server text.
     pub(super) fn log_ignored(self: &Arc<Self>, noise: NoiseKind, detail: &str) {
-        // Checked first, because escaping a flood would cost more than reading it.
+        // Checked before escaping, which would be expensive for a flood of messages.
         if !self.should_log(noise) {
             return;
         }
@@ -135,7 +137,7 @@ impl ServerDiagnostics {
                 info!(server, "sampling request declined: not supported");
             }
             NoiseKind::Elicitation => {
-                info!(server, "elicitation declined: nobody is there to answer");
+                info!(server, "elicitation declined: there is no one to answer");
             }
             NoiseKind::Request => {
                 debug!(server, method = %detail, "too many open requests: dropped");
@@ -143,11 +145,11 @@ impl ServerDiagnostics {
         }
     }
 
-    /// Counts one more. False if enough of its kind were logged in this window; the rest is logged
-    /// as a number at its end.
+    /// Counts a message. Returns false if enough of its kind were logged in this window. The number of
+    /// the others is logged at the end of the window.
     fn should_log(self: &Arc<Self>, noise: NoiseKind) -> bool {
         let window = self.state.lock().count(noise, Instant::now());
-        if window.count == SHOWN + 1 {
+        if window.count == MAX_PER_WINDOW + 1 {
             let diagnostics = Arc::downgrade(self);
             tokio::spawn(async move {
                 tokio::time::sleep_until(window.began + WINDOW).await;
@@ -156,12 +158,12 @@ impl ServerDiagnostics {
                 }
             });
         }
-        window.count <= SHOWN
+        window.count <= MAX_PER_WINDOW
     }
 
     fn log_suppressed_count(&self, noise: NoiseKind) {
         let window = self.state.lock().windows.remove(&noise);
-        let more = window.map_or(0, |window| window.count - SHOWN);
+        let more = window.map_or(0, |window| window.count - MAX_PER_WINDOW);
         let server = &self.server;
         match noise {
             NoiseKind::Line => {
@@ -196,7 +198,7 @@ impl DiagnosticsState {
         };
         let window = self.windows.entry(noise).or_insert(fresh);
         // A window with suppressed records ends when their number is logged.
-        if window.count <= SHOWN && now - window.began >= WINDOW {
+        if window.count <= MAX_PER_WINDOW && now - window.began >= WINDOW {
             *window = fresh;
         }
         window.count += 1;
@@ -268,15 +270,17 @@ mod tests {
             for number in 0..200_000 {
                 diagnostics.log_ignored(kind, &format!("{number}\u{1b}"));
             }
-            assert_eq!(log.take().len(), SHOWN, "{kind:?}");
+            assert_eq!(log.take().len(), MAX_PER_WINDOW, "{kind:?}");
         }
         tokio::time::sleep(WINDOW).await;
         tokio::task::yield_now().await;
-        let told = log.take();
-        assert_eq!(told.len(), kinds.len(), "{told:?}");
+        let summaries = log.take();
+        assert_eq!(summaries.len(), kinds.len(), "{summaries:?}");
         assert!(
-            told.iter().all(|line| line.contains("messages=199995")),
-            "{told:?}"
+            summaries
+                .iter()
+                .all(|line| line.contains("messages=199995")),
+            "{summaries:?}"
         );
         diagnostics.log_ignored(NoiseKind::UnknownAnswer, "1");
         assert_eq!(log.take().len(), 1);
@@ -287,10 +291,10 @@ mod tests {
         let (log, _default) = logging();
         let diagnostics = ServerDiagnostics::new("time", Redactor::new(["hunter2".to_owned()]));
         for number in 1..=1000 {
-            diagnostics.quarantine(format!("line {number} hunter2\u{1b}").as_bytes(), 9);
+            diagnostics.record_stray_line(format!("line {number} hunter2\u{1b}").as_bytes(), 9);
         }
         let lines = log.take();
-        assert_eq!(lines.len(), SHOWN);
+        assert_eq!(lines.len(), MAX_PER_WINDOW);
         assert_eq!(
             lines[4],
             r#"ERROR a line on the server's stdout is not an MCP message server="time" content="line 5 [REDACTED]\\u{1b}" bytes=9"#
@@ -303,18 +307,18 @@ mod tests {
                 r#"ERROR more lines on the server's stdout are not MCP messages server="time" lines=995"#
             ]
         );
-        diagnostics.quarantine(b"again", 5);
+        diagnostics.record_stray_line(b"again", 5);
         assert_eq!(log.take().len(), 1);
         assert_eq!(diagnostics.output().stray_line_count, 1001);
         let last = diagnostics.output().stray_lines;
-        assert_eq!((last.len(), last[4].as_str()), (SHOWN, "again"));
+        assert_eq!((last.len(), last[4].as_str()), (MAX_PER_WINDOW, "again"));
     }
 
     #[tokio::test(start_paused = true)]
     async fn mc1_what_is_logged_is_bounded() {
         let diagnostics = ServerDiagnostics::new("time", Redactor::default());
-        diagnostics.quarantine(&[b'x'; 100_000], 100_000);
-        diagnostics.quarantine(b"\xff\xfe", 2);
+        diagnostics.record_stray_line(&[b'x'; 100_000], 100_000);
+        diagnostics.record_stray_line(b"\xff\xfe", 2);
         let last = diagnostics.output().stray_lines;
         assert!(last[0].len() < 2 * MAX_SHOWN, "{}", last[0]);
         assert_eq!(last[1], "\u{fffd}\u{fffd}");

@@ -1,4 +1,4 @@
-//! The report a person reads when a server does not connect.
+//! The report that a person reads when a server doesn't connect.
 
 use std::path::Path;
 
@@ -8,8 +8,8 @@ use super::broken_cache;
 use super::stdio::sandbox;
 use crate::{ServerConnection, ServerProgram, ServerSettings};
 
-const LINES: usize = 20;
-const BYTES: usize = 4096;
+const MAX_STDERR_LINES: usize = 20;
+const MAX_STDERR_BYTES: usize = 4096;
 const MAX_SHOWN: usize = 500;
 
 pub(crate) struct FailureReport<'a> {
@@ -34,7 +34,7 @@ impl FailureReport<'_> {
             [] => "none".to_owned(),
             local => local.join(", "),
         };
-        let goes_on = match self.others {
+        let continuing = match self.others {
             [] => format!("with local tools only ({local})"),
             others => format!(
                 "without '{name}': local tools ({local}) and servers: {}",
@@ -46,7 +46,7 @@ impl FailureReport<'_> {
              Reason: Connection to {kind} server '{name}' failed\n   \
              MCP Server stderr: {stderr}\n   \
              Check: {check}\n\
-             ⚠️ Continuing {goes_on}",
+             ⚠️ Continuing {continuing}",
             attempts = attempts_text(self.attempts),
             check = self.check(),
         )
@@ -57,21 +57,22 @@ impl FailureReport<'_> {
     }
 }
 
-/// What to check when a server does not start: the cause seen in its stderr, else the configured
-/// `check`, else what its settings suggest. `file` is where the server is configured.
+/// Returns what a person should check when a server doesn't start: the cause seen in its stderr, or
+/// else the configured `check`, or else a hint based on its settings. `file` is where the server is
+/// configured.
 pub fn what_to_check(
     settings: &ServerSettings,
     stderr: &[String],
     file: Option<&Path>,
     redactor: &Redactor,
 ) -> String {
-    // What the server itself reports is more specific than a configured hint, so it wins.
-    let told_by_stderr = match &settings.connection {
-        ServerConnection::Stdio(program) => broken_cache::advice(program, stderr)
-            .or_else(|| sandbox::advice(settings, program, stderr)),
+    // The server's own output is more specific than a configured hint, so it comes first.
+    let advice_from_stderr = match &settings.connection {
+        ServerConnection::Stdio(program) => broken_cache::find_advice(program, stderr)
+            .or_else(|| sandbox::find_advice(settings, program, stderr)),
         ServerConnection::Http { .. } => None,
     };
-    if let Some(advice) = told_by_stderr {
+    if let Some(advice) = advice_from_stderr {
         return redactor.line(&advice, MAX_SHOWN);
     }
     if let Some(check) = &settings.check {
@@ -115,15 +116,15 @@ pub(crate) fn attempts_text(count: u32) -> String {
 
 /// The last lines of stderr: redacted, escaped and bounded in number and size.
 pub(crate) fn stderr_tail(lines: &[String], redactor: &Redactor) -> Vec<String> {
+    // Trailing blank lines would use up the limit and show nothing.
     let end = lines.iter().rposition(|line| !line.trim().is_empty());
     let lines = &lines[..end.map_or(0, |last| last + 1)];
-    // Trailing blank lines would use up the budget and show nothing.
-    let mut left = BYTES;
+    let mut left = MAX_STDERR_BYTES;
     let mut tail = Vec::new();
-    for line in lines.iter().rev().take(LINES) {
+    for line in lines.iter().rev().take(MAX_STDERR_LINES) {
         let line = escape(redactor.text(line).trim_end());
         if line.len() > left {
-            // Half a line is only worth showing on its own. Its end says more than its start.
+            // Part of a line is shown only if it is all there is. Its end is more useful than its start.
             if tail.is_empty() {
                 let start = line.ceil_char_boundary(line.len() - left);
                 tail.push(format!("…{}", &line[start..]));
@@ -140,6 +141,7 @@ pub(crate) fn stderr_tail(lines: &[String], redactor: &Redactor) -> Vec<String> 
     tail
 }
 
+/// The names of local tools, sorted; built-in ones come first.
 pub(crate) fn local_tool_names(tools: &ToolSet) -> Vec<String> {
     let named = |wanted: fn(&ToolSource) -> bool| {
         let mut names: Vec<String> = tools

@@ -20,7 +20,7 @@ pub(crate) enum HandshakeError {
 }
 
 impl HandshakeError {
-    /// The HTTP status of a error.
+    /// The HTTP status with which the server refused, if it did.
     pub(crate) fn status(&self) -> Option<u16> {
         match self {
             Self::Session(SessionError::Refused { status, .. }) => Some(status.0),
@@ -48,7 +48,7 @@ pub(crate) async fn handshake_stdio(
         Err(HandshakeError::Session(SessionError::Rpc(error))) if choice == EraChoice::Auto => {
             debug!(
                 code = error.code,
-                "initialize was refused; asking in the modern way"
+                "initialize was refused; trying server/discover"
             );
             discover(session, capabilities)
                 .await
@@ -72,14 +72,14 @@ pub(crate) async fn handshake_http(
         match tokio::time::timeout(probe, discover(session, capabilities)).await {
             Ok(Ok(era)) => return Ok(era),
             Ok(Err(error)) if rules_out_legacy(&error) => return Err(error),
-            Ok(Err(_)) => debug!("not of the modern era"),
-            Err(_) => debug!("no answer to server/discover"),
+            Ok(Err(_)) => debug!("server/discover failed; trying initialize"),
+            Err(_) => debug!("no response to server/discover; trying initialize"),
         }
     }
     initialize(session, capabilities).await
 }
 
-// True if trying the other era can't help: a login is missing, or the server is unreachable.
+// True if trying the other era can't help: access is denied, or the server is down.
 fn rules_out_legacy(error: &HandshakeError) -> bool {
     matches!(error.status(), Some(401 | 403 | 429 | 500..=599))
         || matches!(
@@ -99,7 +99,7 @@ async fn initialize(
     let mut revision = answer["protocolVersion"].as_str().unwrap_or_default();
     if !LEGACY_REVISIONS.contains(&revision) {
         let shown = escape(&revision.chars().take(40).collect::<String>());
-        // Going on beats refusing: an unknown revision alone would make the server unusable.
+        // Refusing would make the server unusable just because we don't know its revision.
         warn!(revision = %shown, "the server speaks an unknown protocol revision; continuing as if it were {LEGACY}");
         revision = LEGACY;
     }
@@ -151,16 +151,16 @@ fn client_info() -> Value {
 pub(crate) fn explain(error: &HandshakeError) -> FailureReason {
     let error = match error {
         HandshakeError::Session(error) => error,
-        HandshakeError::UnsupportedRevisions(theirs) => {
+        HandshakeError::UnsupportedRevisions(revisions) => {
             return format!(
-                "it speaks the protocol revisions {theirs}; this version speaks {MODERN} and up to {LEGACY}"
+                "it supports the protocol revisions {revisions}; this version supports {MODERN}, and revisions up to {LEGACY}"
             )
             .into();
         }
     };
     match error {
         SessionError::NotSent(reason) | SessionError::Interrupted(reason) => reason.clone(),
-        SessionError::Stopped(end) => end.status.within("it stopped during the handshake (", ")"),
+        SessionError::Stopped(end) => end.status.wrap("it stopped during the handshake (", ")"),
         SessionError::Refused { status, body } => match body {
             Some(body) => format!("{status}: {}", escape(body)).into(),
             None => status.to_string().into(),
@@ -169,7 +169,7 @@ pub(crate) fn explain(error: &HandshakeError) -> FailureReason {
             let message = escape(&message.chars().take(500).collect::<String>());
             format!("it refused the handshake: {message} (code {code})").into()
         }
-        SessionError::Lost(_) => "its answer to the handshake could not be read".into(),
+        SessionError::Unreadable(_) => "its response to the handshake could not be read".into(),
     }
 }
 

@@ -39,12 +39,15 @@ impl Handler for ServerHealth {
             .get()
             .map(ServerRoster::boards)
             .unwrap_or_default();
-        let servers: Vec<Value> = boards.iter().map(|board| entry(&board.status())).collect();
+        let servers: Vec<Value> = boards
+            .iter()
+            .map(|board| status_entry(&board.status()))
+            .collect();
         Box::pin(async move { Ok(ToolOutput::json(json!({ "servers": servers }))) })
     }
 }
 
-fn entry(status: &ServerStatus) -> Value {
+fn status_entry(status: &ServerStatus) -> Value {
     json!({
         "name": status.name,
         "state": status.state,

@@ -1,8 +1,8 @@
-//! Calls a connected server's own health tool to find out whether the server can do its work: it
-//! may answer every message and still be useless, such as a home server without its MQTT broker.
+//! Calls a connected server's own health tool to find out whether the server works. A server may
+//! answer every message and still be useless, such as a home server without its MQTT broker.
 //!
 //! Each server's task runs one [`HealthCheck`] beside its connection, so a health tool that hangs
-//! blocks nobody else. The calls are neither logged nor recorded; only changes of state are logged.
+//! doesn't block others. The calls are neither logged nor recorded; only changes of state are logged.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -22,21 +22,21 @@ use super::status::StatusBoard;
 use crate::{HealthToolChoice, ServerConnection, ServerProgram, ServerSettings};
 
 const TIMEOUT: Duration = Duration::from_secs(10);
-// A new server may still be connecting to its own dependencies, so bad news within this
-// time is checked again.
+// A new server may still be connecting to its own dependencies, so a bad report within this time is
+// checked again.
 const STARTUP_GRACE: Duration = Duration::from_secs(3);
 const STARTUP_RETRY_DELAY: Duration = Duration::from_millis(500);
-const WHILE_HEALTHY: Duration = Duration::from_secs(30);
-const WHILE_DEGRADED: Duration = Duration::from_secs(10);
+const HEALTHY_INTERVAL: Duration = Duration::from_secs(30);
+const DEGRADED_INTERVAL: Duration = Duration::from_secs(10);
 const MAX_SHOWN: usize = 500;
 
-/// What a server's health tool last said.
+/// The latest result of a server's health tool.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct HealthReport {
     pub tool: String,
     pub state: HealthState,
-    /// Why the server can't do its work, or why that isn't known.
+    /// Why the server is degraded, or why its health is unknown.
     pub problem: Option<String>,
 }
 
@@ -50,10 +50,13 @@ pub enum HealthState {
     Unknown,
 }
 
-/// The original name of the tool to call. A built-in choice must be marked read-only. A configured
-/// one need not be, but isn't called if it says that it changes something.
-pub(super) fn health_tool(settings: &ServerSettings, tools: &[Arc<dyn Tool>]) -> Option<String> {
-    let usual = |program: &ServerProgram| {
+/// Returns the original name of the health tool. A tool that we choose must be marked read-only. A
+/// configured one need not be marked, but isn't called if it is marked as changing something.
+pub(super) fn choose_health_tool(
+    settings: &ServerSettings,
+    tools: &[Arc<dyn Tool>],
+) -> Option<String> {
+    let known_tool = |program: &ServerProgram| {
         let name = HomeTool::CheckHealth.name(program.home_dialect()?);
         let is_offered = |tool: &Arc<dyn Tool>| {
             let definition = tool.definition();
@@ -63,8 +66,8 @@ pub(super) fn health_tool(settings: &ServerSettings, tools: &[Arc<dyn Tool>]) ->
     };
     match (&settings.health, &settings.connection) {
         (HealthToolChoice::Named(name), _) => Some(name.clone()),
-        (HealthToolChoice::Usual, ServerConnection::Stdio(program)) => usual(program),
-        (HealthToolChoice::Off | HealthToolChoice::Usual, _) => None,
+        (HealthToolChoice::Auto, ServerConnection::Stdio(program)) => known_tool(program),
+        (HealthToolChoice::Off | HealthToolChoice::Auto, _) => None,
     }
 }
 
@@ -77,8 +80,8 @@ pub(super) struct HealthCheck {
 impl HealthCheck {
     pub(super) async fn run(mut self) -> Infallible {
         let connected = Instant::now();
-        let wanted = self.executor.wait_for(Option::is_some).await;
-        let Ok(Some(executor)) = wanted.map(|executor| executor.clone()) else {
+        let executor = self.executor.wait_for(Option::is_some).await;
+        let Ok(Some(executor)) = executor.map(|executor| executor.clone()) else {
             return std::future::pending().await;
         };
         let mut changed = self.board.subscribe();
@@ -91,7 +94,7 @@ impl HealthCheck {
                 }
                 continue;
             };
-            let report = self.ask(&executor, tool).await;
+            let report = self.call_tool(&executor, tool).await;
             let is_degraded =
                 report.as_ref().map(|report| report.state) == Some(HealthState::Degraded);
             if is_degraded && connected.elapsed() < STARTUP_GRACE {
@@ -102,26 +105,27 @@ impl HealthCheck {
                 self.record_report(report);
             }
             sleep(if is_degraded {
-                WHILE_DEGRADED
+                DEGRADED_INTERVAL
             } else {
-                WHILE_HEALTHY
+                HEALTHY_INTERVAL
             })
             .await;
         }
     }
 
-    /// `None` if the result says nothing about the server, such as when the executor is overloaded.
-    async fn ask(&self, executor: &ToolExecutor, tool: String) -> Option<HealthReport> {
+    /// Calls the tool. `None` if the result says nothing about the server, for example because the
+    /// executor is overloaded.
+    async fn call_tool(&self, executor: &ToolExecutor, tool: String) -> Option<HealthReport> {
         let name = format!("{}__{tool}", self.board.settings.name);
         let found = executor.manager().find(&name);
-        if found.is_some_and(|found| changes_something(found.definition())) {
+        if found.is_some_and(|found| is_declared_unsafe(found.definition())) {
             let problem =
                 format!("the tool '{tool}' says that it isn't read-only, so it isn't called");
             return Some(self.report(tool, HealthState::Unknown, Some(problem)));
         }
         let call = ToolCall::new(name, json!({})).timeout(TIMEOUT);
         let (state, problem) = match executor.execute(call).await.result {
-            Ok(output) => health_of_result(&output.to_result()),
+            Ok(output) => parse_health_result(&output.to_result()),
             Err(ToolError::NotFound { .. }) => {
                 let problem = format!("the server offers no tool '{tool}' here");
                 (HealthState::Unknown, Some(problem))
@@ -175,14 +179,14 @@ impl HealthCheck {
     }
 }
 
-// True if a tool declares that it does more than read. It would run unattended every few seconds.
-fn changes_something(tool: &ToolDefinition) -> bool {
+// True if a tool declares that it does more than read. It must not run unattended every few seconds.
+fn is_declared_unsafe(tool: &ToolDefinition) -> bool {
     let annotations = tool.annotations();
     annotations.read_only == Some(false) || annotations.destructive == Some(true)
 }
 
 // A health tool reports problems by failing, or with `"healthy": false` in its result.
-fn health_of_result(result: &Value) -> (HealthState, Option<String>) {
+fn parse_health_result(result: &Value) -> (HealthState, Option<String>) {
     let parsed = result
         .as_str()
         .and_then(|text| serde_json::from_str(text).ok());
@@ -190,10 +194,10 @@ fn health_of_result(result: &Value) -> (HealthState, Option<String>) {
     if result["healthy"] != Value::Bool(false) {
         return (HealthState::Healthy, None);
     }
-    let words = ["problem", "message", "error"]
+    let text = ["problem", "message", "error"]
         .iter()
         .find_map(|key| result[*key].as_str());
-    let words = words.filter(|words| !words.trim().is_empty());
-    let problem = words.unwrap_or("its health tool says so, without a reason");
+    let text = text.filter(|text| !text.trim().is_empty());
+    let problem = text.unwrap_or("its health tool says so, without a reason");
     (HealthState::Degraded, Some(problem.to_owned()))
 }

@@ -1,8 +1,8 @@
-//! Serializes installations of one package, across servers and processes.
+//! A file lock that serializes installations of one package, across servers and processes.
 //!
 //! Two runs of npx that install the same package at once write to the same folder, and older
-//! versions of npm leave it broken. So the first start of such a server takes a file lock
-//! named after that folder.
+//! versions of npm leave it broken. So the first start of such a server takes a file lock that is
+//! named after the folder.
 
 use std::fs::{File, TryLockError};
 use std::os::unix::fs::OpenOptionsExt;
@@ -19,8 +19,9 @@ use super::connection::ServerConnector;
 
 const LOCK_POLL_INTERVAL: Duration = Duration::from_millis(200);
 
-/// Held while a package may be installed. If dropped before [`finish`](Self::finish), it stays
-/// locked until no process of the server is left, because undoing a download still writes.
+/// Held while a package may be installed. If dropped before [`release`](Self::release), it stays
+/// locked until no process of the server is left, because npm writes to the folder while it undoes a
+/// download.
 pub(crate) struct InstallLock {
     file: Option<File>,
     connector: Arc<dyn ServerConnector>,
@@ -28,15 +29,16 @@ pub(crate) struct InstallLock {
 }
 
 impl InstallLock {
+    /// Waits for the lock. If the file can't be locked, the installation goes on without it.
     pub(crate) async fn acquire(
         path: &Path,
         server: &str,
         connector: &Arc<dyn ServerConnector>,
     ) -> Self {
-        let mut file = open(path);
+        let mut file = open_lock_file(path);
         let mut is_logged = false;
-        while let Some(open) = &file {
-            match open.try_lock() {
+        while let Some(unlocked) = &file {
+            match unlocked.try_lock() {
                 Ok(()) => break,
                 Err(TryLockError::WouldBlock) => {}
                 Err(TryLockError::Error(error)) => {
@@ -57,7 +59,7 @@ impl InstallLock {
         }
     }
 
-    pub(crate) fn finish(mut self) {
+    pub(crate) fn release(mut self) {
         self.file = None;
     }
 }
@@ -70,13 +72,13 @@ impl Drop for InstallLock {
         let connector = Arc::clone(&self.connector);
         let server = std::mem::take(&mut self.server);
         runtime.spawn(async move {
-            connector.wait_cleared(&server).await;
+            connector.wait_for_exit(&server).await;
             drop(file);
         });
     }
 }
 
-fn open(path: &Path) -> Option<File> {
+fn open_lock_file(path: &Path) -> Option<File> {
     let mut options = File::options();
     options.create(true).truncate(false).write(true).mode(0o600);
     match options.open(path) {

@@ -1,4 +1,4 @@
-//! The current connection of a server, as its tools use it.
+//! The current session with a server, which its tools share across reconnects.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -32,7 +32,8 @@ impl ServerLink {
         Self::with_state(LinkState::Connecting)
     }
 
-    pub(crate) fn idle() -> Self {
+    /// For a server that starts at the first request.
+    pub(crate) fn new_idle() -> Self {
         Self::with_state(LinkState::Idle)
     }
 
@@ -43,6 +44,7 @@ impl ServerLink {
         }
     }
 
+    /// Starts the server if it is idle.
     pub(crate) fn request_start(&self) {
         self.state.send_if_modified(|state| {
             let is_idle = matches!(state, LinkState::Idle);
@@ -53,9 +55,9 @@ impl ServerLink {
         });
     }
 
-    pub(crate) async fn start_requested(&self) {
+    pub(crate) async fn wait_for_start_request(&self) {
         let mut state = self.state.subscribe();
-        // It can't fail: `self` keeps the channel open.
+        // Can't fail: `self` keeps the channel open.
         drop(
             state
                 .wait_for(|state| !matches!(state, LinkState::Idle))
@@ -77,12 +79,12 @@ impl ServerLink {
         self.state.send_replace(LinkState::Down { reason, details });
     }
 
-    pub(crate) fn withhold(&self, withheld: HashMap<String, WithheldReason>) {
+    pub(crate) fn set_withheld(&self, withheld: HashMap<String, WithheldReason>) {
         self.withheld.store(Arc::new(withheld));
     }
 
-    /// Fails if the tool has been withheld in the meantime: a call that waited for its server found
-    /// the remembered tool, and the server may list a different one now.
+    /// Fails if the tool was withheld while a call waited for the server: the call was made for the
+    /// remembered tool, and the server may list a different one now.
     pub(crate) fn check_not_withheld(
         &self,
         original_name: &str,

@@ -1,4 +1,4 @@
-//! Requests all pages of `tools/list`, within bounds.
+//! Requests all pages of `tools/list`, within limits.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -10,14 +10,15 @@ use tracing::warn;
 use super::session::{ClientSession, SessionError, SessionRequest};
 use super::transport::UnreadableAnswer;
 
-// Bounds of one server's list, which a hostile server could make endless.
+// Limits on one server's list, which a hostile server could make endless.
 const MAX_PAGES: usize = 100;
 pub(crate) const MAX_TOOLS: usize = 1000;
 pub(crate) const MAX_LIST_BYTES: usize = 16 << 20;
 const MAX_CURSOR_BYTES: usize = 4 << 10;
 const METHOD_NOT_FOUND: i64 = -32601;
 
-pub(crate) async fn list(
+/// Returns the listed definitions. A list that exceeds a limit is cut, with a warning.
+pub(crate) async fn list_tools(
     server: &str,
     session: &Arc<ClientSession>,
 ) -> Result<Vec<Value>, SessionError> {
@@ -31,13 +32,13 @@ pub(crate) async fn list(
             .await
         {
             Err(SessionError::Rpc(error)) if error.code == METHOD_NOT_FOUND && tools.is_empty() => {
-                return Ok(tools); // A server of prompts or resources alone.
+                return Ok(tools); // The server offers only prompts or resources.
             }
             page => page?,
         };
         let Some(Value::Array(listed)) = page.get_mut("tools").map(Value::take) else {
             let problem = "has no list of tools".to_owned();
-            return Err(SessionError::Lost(UnreadableAnswer::Broken(problem)));
+            return Err(SessionError::Unreadable(UnreadableAnswer::Broken(problem)));
         };
         for tool in listed {
             bytes += sanitize::length(&tool);
@@ -84,7 +85,7 @@ mod tests {
     async fn listed(script: impl Fn(&Value) -> Value + Send + Sync + 'static) -> (usize, usize) {
         let (session, server) =
             ScriptedServer::session(move |_, params| ScriptedReply::Answers(script(params)));
-        let tools = list("house", &session).await.unwrap();
+        let tools = list_tools("house", &session).await.unwrap();
         (tools.len(), server.sent().len())
     }
 
@@ -123,12 +124,12 @@ mod tests {
         let (session, _server) = ScriptedServer::session(|_, _| {
             ScriptedReply::Refuses(METHOD_NOT_FOUND, "Method not found")
         });
-        assert_eq!(list("house", &session).await, Ok(Vec::new()));
+        assert_eq!(list_tools("house", &session).await, Ok(Vec::new()));
         let (session, _server) =
             ScriptedServer::session(|_, _| ScriptedReply::Answers(json!({ "tools": "none" })));
         assert!(matches!(
-            list("house", &session).await,
-            Err(SessionError::Lost(_))
+            list_tools("house", &session).await,
+            Err(SessionError::Unreadable(_))
         ));
     }
 }

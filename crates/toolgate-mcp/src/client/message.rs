@@ -1,4 +1,4 @@
-//! JSON-RPC messages received from and sent to a server.
+//! JSON-RPC messages from and to a server.
 
 use std::borrow::Cow;
 
@@ -91,9 +91,7 @@ impl RpcMessage {
                 _ => MessageParseError::NotJson(error.to_string()),
             })?;
         if raw.jsonrpc.as_deref() != Some("2.0") {
-            return Err(MessageParseError::NotRpc(
-                "does not say \"jsonrpc\": \"2.0\"",
-            ));
+            return Err(MessageParseError::NotRpc("has no \"jsonrpc\": \"2.0\""));
         }
         let params = raw.params.unwrap_or(Value::Null);
         match (raw.id, raw.method, raw.result, raw.error) {
@@ -103,7 +101,7 @@ impl RpcMessage {
                 id,
                 answer: Ok(result),
             }),
-            // An error without an id answers no request of ours, but it is a valid message.
+            // An error without an id can't be matched to a request, but it is a valid message.
             (id, None, None, Some(error)) => Ok(Self::Response {
                 id: id.unwrap_or_default(),
                 answer: Err(error),
@@ -152,8 +150,10 @@ pub(crate) fn assert_round_trip(bytes: &[u8]) {
 
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct OutgoingMessage {
+    /// `None` for a notification or a response.
     pub(crate) id: Option<u64>,
     pub(crate) method: Option<&'static str>,
+    /// The tool that is called. HTTP repeats it in a header.
     pub(crate) name: Option<String>,
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) body: Vec<u8>,
@@ -172,13 +172,16 @@ mod tests {
             method: "ping".to_owned(),
             params: Value::Null,
         };
-        let told = RpcMessage::Notification {
+        let notification = RpcMessage::Notification {
             method: "x".to_owned(),
             params: json!({ "a": 1 }),
         };
         for (text, expected) in [
             (r#"{"jsonrpc":"2.0","id":"a","method":"ping"}"#, request),
-            (r#"{"jsonrpc":"2.0","method":"x","params":{"a":1}}"#, told),
+            (
+                r#"{"jsonrpc":"2.0","method":"x","params":{"a":1}}"#,
+                notification,
+            ),
             (
                 r#"{"jsonrpc":"2.0","id":7,"result":null}"#,
                 RpcMessage::Response {
@@ -242,7 +245,7 @@ mod tests {
         );
         assert!(
             RpcMessage::parse(text.as_bytes()).is_ok(),
-            "text may hold what it likes"
+            "brackets in text aren't counted"
         );
         assert!(RpcMessage::parse(b"{\"jsonrpc\":\"2.0\",\"method\":\"\xff\"}").is_err());
     }

@@ -1,8 +1,8 @@
-//! Pinning: compares a server's tools with what a person agreed to, and
-//! reports or withholds changes.
+//! Pinning: compares a server's tools with those a person agreed to, and reports or withholds
+//! changes.
 //!
-//! The first list of a server is agreed to as it is (trust on first use). The [`Catalogue`] keeps
-//! the agreement apart from the latest list, so that no list can change it; only a person can.
+//! The first list of a server is accepted as it is (trust on first use). The [`Catalogue`] stores
+//! the agreement apart from the latest list, so that a server can't change it; only a person can.
 
 mod change;
 mod difference;
@@ -21,10 +21,10 @@ use super::tool;
 use crate::{PinPolicy, ServerSettings};
 pub use change::{AgreeError, ToolChange, ToolChangeKind, ToolChanges};
 pub use difference::DefinitionDifference;
-use difference::differences;
+use difference::find_differences;
 
 // The parts of a definition that are pinned; others, such as `_meta` and icons, may change.
-// Annotations come first in a shown difference, so that a long schema can't push them out of sight.
+// Annotations come first in a report, so that a long schema can't push them out of sight.
 const PINNED: [&str; 6] = [
     "name",
     "annotations",
@@ -65,8 +65,8 @@ pub(crate) struct PinVerdict {
 }
 
 impl ToolPins {
-    /// `before` is the same server under its former settings; its agreement is continued if
-    /// no file holds one.
+    /// `before` belongs to the same server under its former settings. Its agreement applies if none is
+    /// stored.
     pub(crate) fn new(
         settings: &ServerSettings,
         catalogue: &Catalogue,
@@ -88,8 +88,8 @@ impl ToolPins {
         }
     }
 
-    /// Takes the list of an earlier run. Its changes were logged then, so they aren't logged again.
-    pub(crate) fn recall(&self, remembered: &[RememberedTool]) -> PinVerdict {
+    /// Compares the list of an earlier run. Its changes were logged then, so they aren't logged again.
+    pub(crate) fn compare_remembered(&self, remembered: &[RememberedTool]) -> PinVerdict {
         let mut state = self.state.lock();
         self.reload_agreement(&mut state);
         self.set_listed(&mut state, remembered.iter().map(|tool| &tool.definition));
@@ -98,7 +98,7 @@ impl ToolPins {
         self.evaluate(&mut state)
     }
 
-    /// Takes a new list; the very first one is agreed to. Each change is logged once.
+    /// Compares a new list. The very first one is agreed to. Each change is logged once.
     pub(crate) fn compare(&self, listed: &[Value]) -> PinVerdict {
         let mut state = self.state.lock();
         if self.catalogue.agreement_stamp(&self.settings) != state.agreement_stamp {
@@ -125,6 +125,7 @@ impl ToolPins {
         (verdict.changes != before).then_some(verdict)
     }
 
+    /// Agrees to the current changes. Fails unless they have this hash.
     pub(crate) fn agree(&self, hash: &str) -> Result<PinVerdict, AgreeError> {
         let mut state = self.state.lock();
         if state.changes.as_ref().map(|changes| &*changes.hash) != Some(hash) {
@@ -171,13 +172,13 @@ impl ToolPins {
         let withheld = tools.filter(|tool| tool.withheld);
         PinVerdict {
             withheld: withheld
-                .map(|tool| (tool.original_name.clone(), self.why_withheld(tool.kind)))
+                .map(|tool| (tool.original_name.clone(), self.withheld_reason(tool.kind)))
                 .collect(),
             changes: state.changes.clone(),
         }
     }
 
-    fn why_withheld(&self, kind: ToolChangeKind) -> WithheldReason {
+    fn withheld_reason(&self, kind: ToolChangeKind) -> WithheldReason {
         let reason = match kind {
             ToolChangeKind::New => "is new since you agreed to its server's tools",
             _ => "changed since you agreed to it",
@@ -203,10 +204,10 @@ impl ToolPins {
                 continue;
             }
             definitions.push(json!([name, new.hash]));
-            tools.push(self.change(name, old, Some(new), &mut budget));
+            tools.push(self.describe_change(name, old, Some(new), &mut budget));
         }
-        // A tool that is gone does no harm by itself. Beside other changes it is shown, because it
-        // may be the former name of one of them.
+        // A removed tool does no harm by itself. It is shown beside other changes, because one of
+        // them may be the same tool under a new name.
         if tools.is_empty() {
             return None;
         }
@@ -214,14 +215,14 @@ impl ToolPins {
         for (name, old) in agreed {
             if !names.contains(name) && tool::may_be_offered(&self.settings, name) {
                 definitions.push(json!([name, null]));
-                tools.push(self.change(name, Some(old), None, &mut budget));
+                tools.push(self.describe_change(name, Some(old), None, &mut budget));
             }
         }
         let hash = hash(&Value::Array(definitions));
         Some(ToolChanges { hash, tools })
     }
 
-    fn change(
+    fn describe_change(
         &self,
         name: &str,
         old: Option<&RememberedTool>,
@@ -232,11 +233,11 @@ impl ToolPins {
         let (kind, (differences, more)) = match (old, new) {
             (_, None) => (ToolChangeKind::Gone, (Vec::new(), 0)),
             (None, Some(new)) => {
-                let all = differences(&Value::Null, new, &self.redactor, budget);
+                let all = find_differences(&Value::Null, new, &self.redactor, budget);
                 (ToolChangeKind::New, all)
             }
             (Some(old), Some(new)) => {
-                let all = differences(old, new, &self.redactor, budget);
+                let all = find_differences(old, new, &self.redactor, budget);
                 (ToolChangeKind::Changed, all)
             }
         };
@@ -265,10 +266,10 @@ impl ToolPins {
             hash.is_some_and(|hash| !state.logged_hashes.contains(*hash))
         };
         let unlogged: Vec<&ToolChange> = changes.filter(is_unlogged).collect();
-        for news in unlogged.iter().take(MAX_LOGGED_CHANGES) {
-            let (tool, change) = (&news.tool, news.log_line());
-            match news.kind {
-                _ if news.withheld => {
+        for changed in unlogged.iter().take(MAX_LOGGED_CHANGES) {
+            let (tool, change) = (&changed.tool, changed.log_line());
+            match changed.kind {
+                _ if changed.withheld => {
                     warn!(server, %tool, %change, "an MCP tool is withheld until you agree to it with 'toolgate trust'");
                 }
                 ToolChangeKind::New => {
@@ -308,7 +309,7 @@ impl Catalogue {
         self.pins(settings, redactor).changes()
     }
 
-    /// Agrees to the changes with this hash. A process that runs the server picks the agreement up.
+    /// Agrees to the changes with this hash. Other processes that run the server notice the agreement.
     /// Fails if the server has listed other tools since, or the agreement can't be written.
     pub fn agree_to_changes(
         &self,
@@ -322,7 +323,7 @@ impl Catalogue {
     fn pins(&self, settings: &ServerSettings, redactor: &Redactor) -> ToolPins {
         let pins = ToolPins::new(settings, self, redactor, None);
         let remembered = self.recall(settings);
-        pins.recall(remembered.as_ref().map_or(&[], |server| &server.tools));
+        pins.compare_remembered(remembered.as_ref().map_or(&[], |server| &server.tools));
         pins
     }
 }
@@ -330,11 +331,11 @@ impl Catalogue {
 /// The original name and the pinned parts of a definition; `None` for an entry without a name.
 pub(super) fn pinned_tool(definition: &Value) -> Option<(String, RememberedTool)> {
     let name = definition["name"].as_str()?.to_owned();
-    let given = |key: &&str| {
+    let present = |key: &&str| {
         let value = definition.get(*key).filter(|value| !value.is_null())?;
         Some(((*key).to_owned(), value.clone()))
     };
-    let mut pinned = Value::Object(PINNED.iter().filter_map(given).collect());
+    let mut pinned = Value::Object(PINNED.iter().filter_map(present).collect());
     for schema in ["inputSchema", "outputSchema"] {
         if let Some(schema) = pinned.get_mut(schema) {
             sort_sets(schema);
@@ -343,7 +344,7 @@ pub(super) fn pinned_tool(definition: &Value) -> Option<(String, RememberedTool)
     Some((name, RememberedTool::new(&pinned)))
 }
 
-// Some servers build these lists from sets, in a different order at every start.
+// Some servers build these lists from unordered sets, so the order differs at every start.
 fn sort_sets(schema: &mut Value) {
     match schema {
         Value::Object(object) => {
@@ -364,16 +365,16 @@ fn sort_sets(schema: &mut Value) {
 // By default, a change waits for a person if the tool is or was destructive,
 // or stops being read-only.
 fn is_withheld(pin: PinPolicy, old: Option<&Value>, new: &Value) -> bool {
-    let says = |tool: &Value, hint: &str| tool["annotations"][hint] == true;
+    let has_hint = |tool: &Value, hint: &str| tool["annotations"][hint] == true;
     match pin {
         PinPolicy::Ask => true,
         PinPolicy::Warn | PinPolicy::Off => false,
         PinPolicy::AskIfDestructive => {
             let is_worse = |old: &Value| {
-                says(old, "destructiveHint")
-                    || (says(old, "readOnlyHint") && !says(new, "readOnlyHint"))
+                has_hint(old, "destructiveHint")
+                    || (has_hint(old, "readOnlyHint") && !has_hint(new, "readOnlyHint"))
             };
-            says(new, "destructiveHint") || old.is_some_and(is_worse)
+            has_hint(new, "destructiveHint") || old.is_some_and(is_worse)
         }
     }
 }

@@ -1,5 +1,4 @@
-//! Requests from servers: elicitation, sampling, roots. Answered where possible, else
-//! declined with a reason.
+//! Answers requests from servers (elicitation, sampling, roots), or declines them with a reason.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -10,8 +9,8 @@ use serde_json::{Map, Value, json};
 
 use super::message::RpcError;
 
-/// Asks a person what a server wants to know (MCP's elicitation). The program that embeds
-/// this crate implements it.
+/// Puts a server's question to a person, which MCP calls elicitation. The program that embeds this
+/// crate implements it.
 pub trait Elicitor: Send + Sync {
     /// Puts the question to a person. Implementations that can't reach one must decline.
     fn elicit<'a>(&'a self, question: &'a Elicitation) -> BoxFuture<'a, ElicitationAnswer>;
@@ -24,7 +23,7 @@ pub struct Elicitation {
     pub server: String,
     /// The server's text: untrusted.
     pub message: String,
-    /// A flat object schema of the answer.
+    /// A JSON Schema of the answer: an object without nested objects.
     pub schema: Value,
     /// A page to open instead of filling in a form.
     pub url: Option<String>,
@@ -47,6 +46,7 @@ impl Elicitation {
         }
     }
 
+    /// The default values in the schema, by property.
     pub fn defaults(&self) -> Map<String, Value> {
         let properties = self.schema["properties"].as_object();
         let proposed = |(name, property): (&String, &Value)| {
@@ -90,7 +90,7 @@ impl ServerQuestions {
             "elicitation/create" => Ok(self.elicit(server, params).await),
             "sampling/createMessage" => Err(RpcError::new(
                 -1,
-                "Toolgate does not lend its model to servers",
+                "Toolgate does not support sampling: servers can't use its model",
             )),
             _ => Err(RpcError::new(-32601, "Method not found")),
         }

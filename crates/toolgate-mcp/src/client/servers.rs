@@ -1,4 +1,4 @@
-//! All MCP servers of a configuration: starts, stops and restarts them to match it.
+//! Starts, stops and restarts MCP servers so that they match the configuration.
 
 mod agreements;
 mod health_watch;
@@ -39,7 +39,7 @@ const STOP_TIMEOUT: Duration = Duration::from_secs(10);
 // Longer while a package manager cleans up an interrupted download: npm needs up to half a minute,
 // and a service manager such as systemd may kill it when this program ends.
 const DOWNLOAD_STOP_TIMEOUT: Duration = Duration::from_secs(60);
-// Reconnect requests that may wait per server; more would ask for the same thing.
+// Reconnect requests that may wait per server. More would have the same effect.
 const MAX_PENDING_RECONNECTS: usize = 8;
 
 /// Supervises the MCP servers of a configuration and keeps their tools up to date in a
@@ -78,7 +78,7 @@ impl Servers {
         options: ServersOptions,
         connector: Arc<dyn ServerConnector>,
     ) -> Self {
-        let all = CancellationToken::new();
+        let shutdown = CancellationToken::new();
         let roster = ServerRoster::new(Arc::clone(&connector));
         options.health.attach(roster.clone());
         let shared = Arc::new(ServersContext {
@@ -94,8 +94,8 @@ impl Servers {
             inner: Arc::new(ServersInner {
                 shared,
                 members: Mutex::default(),
-                _shutdown_on_last_drop: all.clone().drop_guard(),
-                shutdown: all,
+                _shutdown_on_last_drop: shutdown.clone().drop_guard(),
+                shutdown,
             }),
         }
     }
@@ -106,7 +106,7 @@ impl Servers {
     /// in a tokio runtime.
     pub fn apply(&self, settings: Vec<ServerSettings>) {
         let launcher = &self.inner.shared.options.launcher;
-        // Before any server starts, so that none of them sees the folders of the others.
+        // Before any server starts, so that none of them can read the folders of the others.
         launcher.hide_folders_of(&settings);
         let mut members = self.inner.members.lock();
         let mut old: HashMap<String, ManagedServer> = members
@@ -139,23 +139,23 @@ impl Servers {
                         if !settings.disabled {
                             changed.registration.close();
                         }
-                        changed.remove(&mut members.leaving);
+                        changed.remove(&mut members.stopping);
                     }
                     let previous = match settings.disabled {
                         true => None,
-                        false => members.leaving.remove(&name),
+                        false => members.stopping.remove(&name),
                     };
                     self.inner.start(settings, rank, pins.as_deref(), previous)
                 }
             };
             list.push(member);
         }
-        for gone in old.into_values() {
-            info!(server = %escape(gone.name()), "MCP server removed");
-            gone.remove(&mut members.leaving);
+        for removed in old.into_values() {
+            info!(server = %escape(removed.name()), "MCP server removed");
+            removed.remove(&mut members.stopping);
         }
-        // Without this, every reconfiguration would leave handles of finished tasks behind.
-        members.leaving.retain(|_, task| !task.is_finished());
+        // Drop the handles of finished tasks, which would pile up with every reconfiguration.
+        members.stopping.retain(|_, task| !task.is_finished());
         members.list = list;
         let boards = members.list.iter().map(|member| Arc::clone(&member.board));
         self.inner.shared.roster.set(boards.collect());
@@ -177,68 +177,68 @@ impl Servers {
         Some(board.status())
     }
 
-    /// A counter that increases with every change of [`status`](Self::status).
-    pub fn changed(&self) -> watch::Receiver<u64> {
+    /// Subscribes to a counter that increases with every change of [`status`](Self::status).
+    pub fn subscribe(&self) -> watch::Receiver<u64> {
         self.inner.shared.roster.changed()
     }
 
     /// The latest connection failure of a server whose tools aren't known.
-    pub fn failure(&self, name: &str) -> Option<RememberedFailure> {
+    pub fn last_failure(&self, name: &str) -> Option<RememberedFailure> {
         let members = self.inner.members.lock();
         let settings = &members.find(name)?.board.settings;
-        self.inner.shared.options.catalogue.failure(settings)
+        self.inner.shared.options.catalogue.last_failure(settings)
     }
 
-    /// Reconnects a server. Returns whether it is connected in the end; false if there
-    /// is no such server.
+    /// Reconnects a server. Returns true if it is connected then, and false if the attempts failed or
+    /// there is no such server.
     pub async fn reconnect(&self, name: &str) -> bool {
-        let orders = {
+        let requests = {
             let members = self.inner.members.lock();
             let task = members.find(name).and_then(|member| member.task.as_ref());
             task.map(|task| task.reconnect_requests.clone())
         };
-        let Some(orders) = orders else {
+        let Some(requests) = requests else {
             return false;
         };
-        let (order, outcome) = oneshot::channel();
-        orders.send(order).await.is_ok() && outcome.await.unwrap_or(false)
+        let (request, outcome) = oneshot::channel();
+        requests.send(request).await.is_ok() && outcome.await.unwrap_or(false)
     }
 
-    /// Shuts all servers down concurrently. Returns once they are gone, or after ten seconds, or a
-    /// minute if a download is interrupted. Servers that take longer go on ending in the
-    /// background, watched by the guard.
+    /// Shuts all servers down concurrently. Returns once they have ended, but after ten seconds at
+    /// the latest, or a minute if a download is interrupted. Slower servers end in the background,
+    /// watched by the guard.
     pub async fn stop(&self) {
-        let (mut leaving, downloads) = {
+        let (mut stopping, downloads) = {
             let mut members = self.inner.members.lock();
             let downloads =
                 members.names(|board| board.settings.is_package_runner() && !board.is_settled());
-            let mut leaving = std::mem::take(&mut members.leaving);
+            let mut stopping = std::mem::take(&mut members.stopping);
             for member in &mut members.list {
-                member.stop(&mut leaving);
+                member.stop(&mut stopping);
             }
-            (leaving, downloads)
+            (stopping, downloads)
         };
-        let stopped = timeout(STOP_TIMEOUT, self.wait_ended(&mut leaving)).await;
+        let stopped = timeout(STOP_TIMEOUT, self.wait_for_tasks(&mut stopping)).await;
         if stopped.is_ok() {
             return;
         }
-        let is_late = |name: &&String| leaving.get(*name).is_some_and(|task| !task.is_finished());
+        let is_late = |name: &&String| stopping.get(*name).is_some_and(|task| !task.is_finished());
         let late = downloads.iter().filter(is_late).map(|name| escape(name));
         let server = late.collect::<Vec<_>>().join(", ");
         if !server.is_empty() {
             let rest = DOWNLOAD_STOP_TIMEOUT - STOP_TIMEOUT;
             let seconds = rest.as_secs();
             warn!(%server, "MCP server was stopped during its download; waiting up to {seconds} s for the cleanup");
-            drop(timeout(rest, self.wait_ended(&mut leaving)).await);
+            drop(timeout(rest, self.wait_for_tasks(&mut stopping)).await);
         }
-        for (name, task) in leaving.iter().filter(|(_, task)| !task.is_finished()) {
+        for (name, task) in stopping.iter().filter(|(_, task)| !task.is_finished()) {
             warn!(server = %escape(name), "MCP server did not stop in time; it continues to shut down in the background");
             task.abort();
         }
     }
 
-    async fn wait_ended(&self, leaving: &mut HashMap<String, JoinHandle<()>>) {
-        let running = leaving.values_mut().filter(|task| !task.is_finished());
+    async fn wait_for_tasks(&self, stopping: &mut HashMap<String, JoinHandle<()>>) {
+        let running = stopping.values_mut().filter(|task| !task.is_finished());
         join_all(running).await;
         let writes = &self.inner.shared.writes;
         writes.close();
@@ -266,7 +266,7 @@ impl ServersInner {
         let (state, link) = match self.shared.options.on_demand {
             _ if disabled => (ServerState::Disabled, ServerLink::new()),
             _ if blocked.is_some() => (ServerState::Failed, ServerLink::new()),
-            true => (ServerState::Idle, ServerLink::idle()),
+            true => (ServerState::Idle, ServerLink::new_idle()),
             false => (ServerState::Starting, ServerLink::new()),
         };
         let options = &self.shared.options;
@@ -291,7 +291,7 @@ impl ServersInner {
             return member;
         }
         let stop = self.shutdown.child_token();
-        let (orders, receiver) = mpsc::channel(MAX_PENDING_RECONNECTS);
+        let (reconnect_sender, receiver) = mpsc::channel(MAX_PENDING_RECONNECTS);
         let server = ServerSupervisor {
             shared: Arc::clone(&self.shared),
             board: Arc::clone(&member.board),
@@ -307,7 +307,7 @@ impl ServersInner {
         let task = tokio::spawn(server.run(previous));
         member.task = Some(ServerTask {
             stop,
-            reconnect_requests: orders,
+            reconnect_requests: reconnect_sender,
             task,
         });
         member

@@ -1,4 +1,4 @@
-//! One session with a server: our requests and their responses, its notifications and its requests.
+//! A session with a server: matches responses to requests, and handles what the server sends.
 
 mod encode;
 mod mailbox;
@@ -26,10 +26,11 @@ use super::transport::{
 };
 use crate::ProtocolEra;
 
-// Far from the ids that servers use, so an echo of our response to a server's request can't be
-// mistaken for a response to one of ours.
+// Far above the ids that servers use. If a server echoes our response to its own request, it isn't
+// mistaken for the response to a request of ours.
 const FIRST_ID: u64 = 1 << 40;
-// How long to wait for a server that isn't reading, for a message it doesn't strictly need.
+// How long to wait for a server that isn't reading, before a message that it can do without is
+// dropped.
 const NOTIFY_TIMEOUT: Duration = Duration::from_secs(5);
 // Ids of cancelled requests, kept to tell late responses from bogus ones.
 const MAX_ABANDONED_IDS: usize = 1024;
@@ -40,7 +41,7 @@ const MAX_OPEN_QUESTIONS: usize = 16;
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum SessionError {
-    /// The server has certainly not seen it, so a retry is safe.
+    /// The server has not received the request, so a retry is safe.
     NotSent(FailureReason),
     /// The connection ended while the request was open.
     Stopped(SessionEnd),
@@ -51,10 +52,10 @@ pub(crate) enum SessionError {
         body: Option<String>,
     },
     Rpc(RpcError),
-    Lost(UnreadableAnswer),
+    Unreadable(UnreadableAnswer),
 }
 
-/// Ids are never reused, so a late response can't reach another request.
+/// Request ids are never reused, so a late response can't be taken for that of another request.
 pub(crate) struct ClientSession {
     server: String,
     diagnostics: Arc<ServerDiagnostics>,
@@ -65,8 +66,8 @@ pub(crate) struct ClientSession {
     tools_changed: Notify,
     questions: Arc<ServerQuestions>,
     open_questions: Arc<Semaphore>,
-    /// Messages received, and requests cancelled since the last one.
     messages_received: AtomicU64,
+    // Cancelled requests since the last message.
     unanswered_in_a_row: AtomicU64,
     meta: OnceLock<Map<String, Value>>,
     revision: OnceLock<Arc<str>>,
@@ -75,12 +76,14 @@ pub(crate) struct ClientSession {
 #[derive(Default)]
 struct PendingRequests {
     requests: HashMap<u64, PendingRequest>,
+    // Ids of cancelled requests.
     abandoned: VecDeque<u64>,
 }
 
 struct PendingRequest {
     reply: oneshot::Sender<Result<Value, SessionError>>,
     call: Option<CallContext>,
+    // `messages_received` when it was sent.
     received_before: u64,
 }
 
@@ -108,13 +111,13 @@ impl ClientSession {
         })
     }
 
-    /// Where the transport delivers. Holds only a weak reference to the session.
+    /// The inbox for the transport. Holds only a weak reference to the session.
     pub(crate) fn inbox(self: &Arc<Self>) -> Arc<dyn TransportInbox> {
         Arc::new(SessionMailbox(Arc::downgrade(self)))
     }
 
     /// Must be called once, with the transport that received the inbox.
-    pub(crate) fn connect(&self, transport: Arc<dyn Transport>) {
+    pub(crate) fn set_transport(&self, transport: Arc<dyn Transport>) {
         drop(self.transport.set(transport));
     }
 
@@ -140,22 +143,22 @@ impl ClientSession {
     ) -> Result<Value, SessionError> {
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         let (sender, receiver) = oneshot::channel();
-        let asked = PendingRequest {
+        let pending = PendingRequest {
             reply: sender,
             call: request.call.cloned(),
             received_before: self.messages_received.load(Ordering::Relaxed),
         };
-        self.register_request(id, asked)?;
-        let mut unanswered = RequestCancelGuard {
+        self.register_request(id, pending)?;
+        let mut cancel_guard = RequestCancelGuard {
             session: self,
             id,
             // MCP forbids cancelling `initialize`.
             notify_server: request.method != "initialize",
         };
         let (call, progress) = (request.call, request.call.map(|_| id));
-        let message = self.outgoing(Some(id), request, progress)?;
+        let message = self.encode(Some(id), request, progress)?;
         if let Err(error) = self.transport()?.send(message).await {
-            unanswered.notify_server = false;
+            cancel_guard.notify_server = false;
             return Err(error.into());
         }
         if let (Some(call), Some(revision)) = (call, self.revision.get()) {
@@ -174,7 +177,7 @@ impl ClientSession {
         method: &'static str,
         params: P,
     ) -> Result<(), SessionError> {
-        let message = self.outgoing(None, SessionRequest::new(method, params), None)?;
+        let message = self.encode(None, SessionRequest::new(method, params), None)?;
         Ok(self.transport()?.send(message).await?)
     }
 
@@ -194,7 +197,7 @@ impl ClientSession {
         self.tools_changed.notified().await;
     }
 
-    /// After a failed request: returns once the connection is over, or shortly if it isn't.
+    /// Called after a failed request. Returns once the connection has ended, or after a short time.
     pub(crate) async fn wait_briefly_for_end(&self) {
         const SOON: Duration = Duration::from_millis(700);
         drop(tokio::time::timeout(SOON, self.ended()).await);
@@ -207,63 +210,66 @@ impl ClientSession {
     }
 
     fn transport(&self) -> Result<&Arc<dyn Transport>, SessionError> {
-        let missing = || SessionError::NotSent("the connection is not there yet".into());
+        let missing = || SessionError::NotSent("the connection is not ready yet".into());
         self.transport.get().ok_or_else(missing)
     }
 
-    fn register_request(&self, id: u64, asked: PendingRequest) -> Result<(), SessionError> {
-        let mut waiting = self.pending.lock();
+    fn register_request(&self, id: u64, request: PendingRequest) -> Result<(), SessionError> {
+        let mut pending = self.pending.lock();
         // Checked under the lock, so that no request is added after the end.
         if let Some(end) = &*self.end.borrow() {
             return Err(SessionError::NotSent(
-                end.status.within("the server stopped (", ")"),
+                end.status.wrap("the server stopped (", ")"),
             ));
         }
-        waiting.requests.insert(id, asked);
+        pending.requests.insert(id, request);
         Ok(())
     }
 
-    fn cancel_request(self: &Arc<Self>, id: u64, tell: bool) {
-        let asked = {
-            let mut waiting = self.pending.lock();
-            let Some(asked) = waiting.requests.remove(&id) else {
+    fn cancel_request(self: &Arc<Self>, id: u64, notify_server: bool) {
+        let request = {
+            let mut pending = self.pending.lock();
+            let Some(request) = pending.requests.remove(&id) else {
                 return;
             };
-            if waiting.abandoned.len() == MAX_ABANDONED_IDS {
-                waiting.abandoned.pop_front();
+            if pending.abandoned.len() == MAX_ABANDONED_IDS {
+                pending.abandoned.pop_front();
             }
-            waiting.abandoned.push_back(id);
-            asked
+            pending.abandoned.push_back(id);
+            request
         };
-        let is_silent = asked.received_before == self.messages_received.load(Ordering::Relaxed);
-        let doubtful = tell
+        let is_silent = request.received_before == self.messages_received.load(Ordering::Relaxed);
+        let is_suspect = notify_server
             && is_silent
             && self.unanswered_in_a_row.fetch_add(1, Ordering::Relaxed) + 1
                 == MAX_UNANSWERED_IN_A_ROW;
         let session = Arc::clone(self);
-        let tell_it = async move {
-            if tell {
+        let cleanup = async move {
+            if notify_server {
                 let params = json!({ "requestId": id, "reason": "the caller no longer waits for the response" });
-                let told = session.notify("notifications/cancelled", params);
-                if !matches!(tokio::time::timeout(NOTIFY_TIMEOUT, told).await, Ok(Ok(()))) {
+                let sending = session.notify("notifications/cancelled", params);
+                if !matches!(
+                    tokio::time::timeout(NOTIFY_TIMEOUT, sending).await,
+                    Ok(Ok(()))
+                ) {
                     debug!(server = %session.server, %id, "a cancellation could not be sent");
                 }
             }
             if let Some(transport) = session.transport.get() {
                 transport.drop_request(id);
             }
-            if doubtful {
+            if is_suspect {
                 session.close_if_unresponsive().await;
             }
         };
         // A future may be dropped outside a runtime, where nothing can be spawned.
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            runtime.spawn(tell_it);
+            runtime.spawn(cleanup);
         }
     }
 
-    // Pings the server. A busy one answers, if only with an error; a stuck one doesn't, and its
-    // connection is closed so that it is restarted.
+    // Pings the server. A busy server responds, if only with an error. If there is no response, the
+    // connection is closed, so that the server is restarted.
     async fn close_if_unresponsive(self: &Arc<Self>) {
         let ping = self.request(SessionRequest::new("ping", json!({})));
         if tokio::time::timeout(PING_TIMEOUT, ping).await.is_err() {

@@ -26,24 +26,25 @@ pub struct ServerStatus {
     pub era: Option<ProtocolEra>,
     /// The negotiated MCP revision, such as `2025-06-18`, once connected.
     pub protocol: Option<String>,
-    /// Number of offered tools, without withheld ones.
+    /// Number of offered tools; withheld ones don't count.
     pub tools: usize,
     /// True if the tools are remembered from an earlier list and the server isn't connected.
     pub remembered: bool,
     /// When the tools were last listed.
     #[serde(skip)]
     pub listed_at: Option<SystemTime>,
+    /// Why listed tools were skipped, one text for each.
     pub refused: Vec<String>,
     /// Duration of the latest successful attempt.
     #[serde(rename = "connected_in_ms", serialize_with = "milliseconds")]
     pub connected_in: Option<Duration>,
     /// Attempts since the last success.
     pub attempts: u32,
-    /// How often it ended after having been connected.
+    /// How often it ended unexpectedly after it was connected.
     pub restarts: u64,
     /// Number of stdout lines that were not messages.
     pub polluted: u64,
-    /// The latest such lines, redacted.
+    /// The latest of these lines, redacted.
     pub polluted_lines: Vec<String>,
     /// The redacted tail of stderr.
     pub stderr: Vec<String>,
@@ -51,20 +52,21 @@ pub struct ServerStatus {
     #[serde(rename = "next_try_ms", serialize_with = "milliseconds")]
     pub next_try: Option<Duration>,
     pub pid: Option<u32>,
-    /// The latest health report; `None` if not connected or not asked yet.
+    /// The latest health report; `None` if not connected or not checked yet.
     pub health: Option<HealthReport>,
     /// Tools that differ from what a person agreed to.
     pub changes: Option<ToolChanges>,
 }
 
 impl ServerStatus {
-    /// Why a connected server can't do its work; `None` if it can or wasn't asked.
+    /// Why the server's health check failed; `None` if it didn't.
     pub fn degraded(&self) -> Option<&str> {
         let health = self.health.as_ref()?;
         let is_degraded = health.state == HealthState::Degraded;
         is_degraded.then(|| health.problem.as_deref().unwrap_or_default())
     }
 
+    /// How many tools are withheld.
     pub fn withheld(&self) -> usize {
         self.changes.as_ref().map_or(0, ToolChanges::withheld)
     }
@@ -87,7 +89,8 @@ pub enum ServerState {
 }
 
 impl ServerState {
-    pub(crate) fn is_hopeful(self) -> bool {
+    // Connected, or may still connect soon.
+    pub(crate) fn is_available(self) -> bool {
         matches!(
             self,
             Self::Idle | Self::Starting | Self::Connected | Self::Restarting
@@ -116,7 +119,7 @@ pub(crate) struct ServerRoster {
     version: watch::Sender<u64>,
 }
 
-/// The status of one server: written by its task, read by everyone.
+/// The status of one server. Its task writes it; anyone may read it.
 pub(crate) struct StatusBoard {
     pub(crate) settings: ServerSettings,
     facts: Mutex<ServerFacts>,
@@ -126,14 +129,15 @@ pub(crate) struct StatusBoard {
 
 #[derive(Default)]
 pub(crate) struct ServerFacts {
-    // Filled in further when it is read.
+    // Some fields are filled in by `StatusBoard::status`.
     pub(crate) status: ServerStatus,
+    // It is connected, or its first round of attempts has failed.
     pub(crate) settled: bool,
-    // It has never listed tools, and failed recently.
-    pub(crate) failed_lately: bool,
+    // Its tools aren't known, and it failed within the last hour.
+    pub(crate) failed_recently: bool,
     pub(crate) failed_last_time: bool,
     pub(crate) cannot_start: bool,
-    pub(crate) peer: Option<Arc<dyn SupervisedConnection>>,
+    pub(crate) connection: Option<Arc<dyn SupervisedConnection>>,
     pub(crate) next_try: Option<Instant>,
     pub(crate) health_tool: Option<String>,
 }
@@ -180,14 +184,14 @@ impl ServerRoster {
         self.version.subscribe()
     }
 
-    pub(crate) fn other_hopeful_servers(&self, name: &str) -> Vec<String> {
-        let is_hopeful = |board: &Arc<StatusBoard>| {
+    pub(crate) fn other_available_servers(&self, name: &str) -> Vec<String> {
+        let is_available = |board: &Arc<StatusBoard>| {
             let facts = board.facts.lock();
-            facts.status.state.is_hopeful() && facts.status.error.is_none()
+            facts.status.state.is_available() && facts.status.error.is_none()
         };
         let others = self.boards().into_iter();
         others
-            .filter(|board| board.settings.name != name && is_hopeful(board))
+            .filter(|board| board.settings.name != name && is_available(board))
             .map(|board| board.settings.name.clone())
             .collect()
     }
@@ -209,18 +213,18 @@ impl StatusBoard {
         self.facts.lock().settled
     }
 
-    pub(crate) fn is_seen(&self) -> bool {
+    pub(crate) fn has_known_tools(&self) -> bool {
         self.facts.lock().status.listed_at.is_some()
     }
 
-    pub(crate) fn is_worth_a_start(&self) -> bool {
+    pub(crate) fn is_worth_starting(&self) -> bool {
         let facts = self.facts.lock();
-        facts.status.listed_at.is_none() && !facts.failed_lately
+        facts.status.listed_at.is_none() && !facts.failed_recently
     }
 
-    /// True if its package may have to be downloaded first: a package runner that has
-    /// never connected, or that failed and whose package was deleted since, as we advise
-    /// for a half-written one.
+    /// True if its package may have to be downloaded first: it is a package runner that has never
+    /// connected, or that failed and whose package was deleted since, which is our advice for a
+    /// half-written one.
     pub(crate) fn is_first_start(&self) -> bool {
         // Read the facts first: the folder check below must not run under the lock.
         let (is_seen, failed) = {
@@ -231,36 +235,40 @@ impl StatusBoard {
         settings.is_package_runner() && (!is_seen || (failed && settings.package_is_missing()))
     }
 
+    /// True if the name is `<server>__<tool>` with this server.
     pub(crate) fn is_named_by(&self, name: &str) -> bool {
         let rest = name.strip_prefix(self.settings.name.as_str());
         rest.is_some_and(|rest| rest.starts_with("__"))
     }
 
-    pub(crate) fn is_coming(&self) -> bool {
+    /// True if it is starting, and its tools aren't known yet.
+    pub(crate) fn is_first_listing_pending(&self) -> bool {
         let facts = self.facts.lock();
         let is_started = facts.status.state != ServerState::Idle && !facts.cannot_start;
         facts.status.listed_at.is_none() && !facts.settled && is_started
     }
 
-    /// Like `is_coming`, but not for recently failed servers: listing tools doesn't wait for them.
+    /// Like `is_first_listing_pending`, but false for servers that failed recently, because listing
+    /// tools doesn't wait for them.
     pub(crate) fn is_expected(&self) -> bool {
-        self.is_coming() && !self.facts.lock().failed_lately
+        self.is_first_listing_pending() && !self.facts.lock().failed_recently
     }
 
-    pub(crate) fn is_quick_to_ask(&self) -> bool {
+    pub(crate) fn is_quick_to_start(&self) -> bool {
         let is_idle = self.facts.lock().status.state == ServerState::Idle;
-        is_idle && self.is_worth_a_start() && !self.is_first_start()
+        is_idle && self.is_worth_starting() && !self.is_first_start()
     }
 
-    /// True if it may have a tool that no server is known to have, and is worth waiting for.
-    pub(crate) fn may_have_more(&self) -> bool {
+    /// True if its tools aren't known, and waiting for them is worthwhile.
+    pub(crate) fn may_have_unknown_tools(&self) -> bool {
         let facts = self.facts.lock();
-        let is_given_up = facts.failed_lately && facts.status.state == ServerState::Idle;
+        let is_given_up = facts.failed_recently && facts.status.state == ServerState::Idle;
         facts.status.listed_at.is_none() && !is_given_up
     }
 
-    /// True if it won't bring a tool of this name soon: it is connected or has failed. A program
-    /// that can't be started delays only lookups that name its server, which then report why.
+    /// True if it is certain whether the server has a tool of this name: it is connected or has
+    /// failed. A program that can't be started delays only lookups that name its server, so that they
+    /// report why.
     pub(crate) fn is_decided_for(&self, name: &str) -> bool {
         let (is_settled, cannot_start) = {
             let facts = self.facts.lock();
@@ -270,15 +278,16 @@ impl StatusBoard {
     }
 
     /// True if it is starting and may still list a tool of this name.
-    pub(crate) fn may_bring(&self, name: &str) -> bool {
+    pub(crate) fn may_still_offer(&self, name: &str) -> bool {
         let is_idle = || self.facts.lock().status.state == ServerState::Idle;
         !self.is_settled() && !is_idle() && tool::may_be_offered(&self.settings, name)
     }
 
-    pub(crate) fn is_checked(&self) -> bool {
+    /// True unless a first health report is still expected.
+    pub(crate) fn is_health_known(&self) -> bool {
         let facts = self.facts.lock();
-        let is_asked = facts.status.state == ServerState::Connected && facts.health_tool.is_some();
-        !is_asked || facts.status.health.is_some()
+        let has_check = facts.status.state == ServerState::Connected && facts.health_tool.is_some();
+        !has_check || facts.status.health.is_some()
     }
 
     pub(crate) fn health_tool(&self) -> Option<String> {
@@ -308,8 +317,11 @@ impl StatusBoard {
             polluted_lines: output.stray_lines,
             stderr: output.stderr,
             next_try: next_try.map(|at| at.saturating_duration_since(Instant::now())),
-            pid: facts.peer.as_ref().and_then(|peer| peer.pid()),
-            // A report over an earlier connection says nothing about this one.
+            pid: facts
+                .connection
+                .as_ref()
+                .and_then(|connection| connection.pid()),
+            // A report from an earlier connection says nothing about the current one.
             health: facts.status.health.clone().filter(|_| is_connected),
             ..facts.status.clone()
         }

@@ -1,12 +1,12 @@
-//! Supervises one server: connects it, serves it, notices its end and retries.
+//! Supervises one server: connects it, keeps its tools up to date, and reconnects it when it ends.
 //!
 //! ```text
-//!  attempt 1 ─▶ 2 ─▶ 3 ─▶ failed ─▶ slow retries, for ever
+//!  attempt 1 ─▶ 2 ─▶ 3 ─▶ failed ─▶ slow retries, forever
 //!     │         │    │                 │
 //!     └─────────┴────┴──▶ connected ◀──┘
 //!     ▲                       │
-//!     └──────── died ─────────┘   at once the first time; a server that was not up
-//!                                 for a minute keeps its count of attempts
+//!     └──────── died ─────────┘   at once the first time; if it ends again within a
+//!                                 minute, its attempts go on counting
 //! ```
 
 mod shutdown;
@@ -27,7 +27,7 @@ use tracing::{debug, info, warn};
 use super::catalogue::Catalogue;
 use super::connect::ConnectError;
 use super::connection::{ConnectedServer, SupervisedConnection, ToolOffer};
-use super::health_check::{HealthCheck, health_tool};
+use super::health_check::{HealthCheck, choose_health_tool};
 use super::install_lock::InstallLock;
 use super::link::ServerLink;
 use super::pinning::ToolPins;
@@ -41,7 +41,7 @@ use crate::retry::{RetryPolicy, StartLimiter};
 // How long a server must stay up before its earlier failures are forgotten.
 const HEALTHY_UPTIME: Duration = Duration::from_secs(60);
 const CLEANUP_TIMEOUT: Duration = Duration::from_secs(10);
-// Longer where a package manager may have to undo a download.
+// Longer if a package manager may have to undo a download.
 const DOWNLOAD_CLEANUP_TIMEOUT: Duration = Duration::from_secs(5 * 60 + 20);
 const MIN_LISTING_INTERVAL: Duration = Duration::from_secs(1);
 const LISTING_RETRY_DELAY: Duration = Duration::from_secs(30);
@@ -68,7 +68,7 @@ pub(super) struct ServerSupervisor {
 #[derive(Default)]
 pub(super) struct RetryState {
     attempts: u32,
-    // It has died, and has not been stable since.
+    // It has died, and has not been up for `HEALTHY_UPTIME` since.
     is_crash_looping: bool,
     is_failed: bool,
     is_reported: bool,
@@ -82,8 +82,8 @@ enum ConnectionLoss {
 }
 
 impl ServerSupervisor {
-    /// Runs until stopped. A panic restarts the server with the usual delays. If panics repeat, the
-    /// server stays down until a person orders a reconnect.
+    /// Runs until stopped. A panic of this code restarts the server with the usual delays. After
+    /// several panics the server stays down until a person reconnects it.
     pub(super) async fn run(mut self, previous: Option<JoinHandle<()>>) {
         if let Some(previous) = previous {
             drop(previous.await);
@@ -93,15 +93,15 @@ impl ServerSupervisor {
             biased;
             // Nothing was started, so there is nothing to clean up.
             () = stop.cancelled() => return self.shut_down_idle(),
-            () = self.wait_needed() => {}
+            () = self.wait_until_needed() => {}
         }
         let mut panics = StartLimiter::new(&RetryPolicy::default());
         loop {
-            let life = AssertUnwindSafe(self.connect_and_serve()).catch_unwind();
+            let serving = AssertUnwindSafe(self.connect_and_serve()).catch_unwind();
             tokio::select! {
                 biased;
                 () = stop.cancelled() => break,
-                Err(_) = life => {}
+                Err(_) = serving => {}
             }
             panics.record();
             let too_often = panics.allowed_at() > Instant::now();
@@ -114,17 +114,17 @@ impl ServerSupervisor {
             tokio::select! {
                 biased;
                 () = stop.cancelled() => break,
-                Some(order) = self.reconnect_requests.recv() => self.handle_reconnect(order),
+                Some(request) = self.reconnect_requests.recv() => self.handle_reconnect(request),
                 else => break,
             }
         }
         self.shut_down().await;
     }
 
-    async fn wait_needed(&mut self) {
+    async fn wait_until_needed(&mut self) {
         tokio::select! {
-            () = self.link.start_requested() => {}
-            Some(order) = self.reconnect_requests.recv() => self.handle_reconnect(order),
+            () = self.link.wait_for_start_request() => {}
+            Some(request) = self.reconnect_requests.recv() => self.handle_reconnect(request),
         }
         self.board.mark_starting();
     }
@@ -133,12 +133,12 @@ impl ServerSupervisor {
         loop {
             match self.attempt().await {
                 Err(error) => self.handle_connect_error(&error),
-                Ok((connected, took)) => {
-                    let peer = Arc::clone(&connected.peer);
+                Ok((connected, elapsed)) => {
+                    let connection = Arc::clone(&connected.connection);
                     let since = Instant::now();
-                    self.handle_connected(connected, took);
-                    let loss = self.serve(&*peer).await;
-                    self.handle_loss(loss, since.elapsed(), &*peer).await;
+                    self.handle_connected(connected, elapsed);
+                    let loss = self.serve(&*connection).await;
+                    self.handle_loss(loss, since.elapsed(), &*connection).await;
                 }
             }
         }
@@ -146,7 +146,7 @@ impl ServerSupervisor {
 
     async fn attempt(&mut self) -> Result<(ConnectedServer, Duration), ConnectError> {
         self.retry_state.attempts += 1;
-        self.wait().await;
+        self.wait_before_attempt().await;
         let attempt = self.retry_state.attempts;
         self.board.update(|facts| {
             facts.status.attempts = attempt;
@@ -162,7 +162,7 @@ impl ServerSupervisor {
         };
         // Two processes that install the same package at once would corrupt it.
         let connector = Arc::clone(&self.shared.connector);
-        connector.wait_cleared(&self.settings().name).await;
+        connector.wait_for_exit(&self.settings().name).await;
         let install_lock = match first_start {
             true => self.install_lock().await,
             false => None,
@@ -174,7 +174,7 @@ impl ServerSupervisor {
         let outcome = timeout(limit + cleanup, connecting).await;
         let connected = outcome.unwrap_or_else(|_| Err(timeout_error(limit)))?;
         if let Some(lock) = install_lock {
-            lock.finish();
+            lock.release();
         }
         Ok((connected, began.elapsed()))
     }
@@ -186,9 +186,8 @@ impl ServerSupervisor {
         Some(InstallLock::acquire(&path, server, connector).await)
     }
 
-    /// Waits for the delay of the policy, and longer if there were too many starts
-    /// in the last minute.
-    async fn wait(&mut self) {
+    /// Waits as long as the policy says, and longer if there were too many starts in the last minute.
+    async fn wait_before_attempt(&mut self) {
         let (policy, attempt) = (self.shared.retry(), self.retry_state.attempts);
         self.starts.set_policy(&policy);
         let delay = match self.retry_state.is_failed {
@@ -197,14 +196,15 @@ impl ServerSupervisor {
             false => policy.delay(attempt),
         };
         let name = &self.settings().name;
-        let (of, delay_s) = (policy.attempts, delay.as_secs_f64());
+        let (attempts, delay_s) = (policy.attempts, delay.as_secs_f64());
         match self.retry_state.is_failed {
             true => debug!(server = %name, attempt, delay_s, "MCP connection attempt {attempt}"),
             false => {
-                info!(server = %name, attempt, delay_s, "MCP connection attempt {attempt} of {of}");
+                info!(server = %name, attempt, delay_s, "MCP connection attempt {attempt} of {attempts}");
             }
         }
-        // Read before `now`, which would otherwise make an expired limit look like a future one.
+        // Read before `now()`: without a limit it returns the current time, which must not count as
+        // a later one.
         let allowed = self.starts.allowed_at();
         let mut at = Instant::now() + delay;
         if allowed > at {
@@ -217,8 +217,8 @@ impl ServerSupervisor {
         self.board.update(|facts| facts.next_try = Some(at));
         tokio::select! {
             () = sleep_until(at) => {}
-            Some(order) = self.reconnect_requests.recv() => {
-                self.handle_reconnect(order);
+            Some(request) = self.reconnect_requests.recv() => {
+                self.handle_reconnect(request);
                 self.retry_state.attempts = 1;
             }
         }
@@ -226,14 +226,14 @@ impl ServerSupervisor {
 
     fn record_start_delay(&self, until: Instant) {
         let why = format!(
-            "it was started {} times within a minute; the next try is in {} s",
-            self.starts.most(),
+            "it was started {} times within a minute; the next attempt is in {} s",
+            self.starts.max_starts(),
             (until - Instant::now()).as_secs_f64().ceil()
         );
         match self.retry_state.is_failed {
             // The failure was already logged as a warning.
-            true => debug!(server = %self.settings().name, "MCP server is held back: {why}"),
-            false => warn!(server = %self.settings().name, "MCP server is held back: {why}"),
+            true => debug!(server = %self.settings().name, "MCP server start is delayed: {why}"),
+            false => warn!(server = %self.settings().name, "MCP server start is delayed: {why}"),
         }
         self.board.update(|facts| {
             facts.status.error = Some(match facts.status.error.take() {
@@ -245,9 +245,9 @@ impl ServerSupervisor {
 
     fn publish_tools(&mut self, offer: ToolOffer) {
         let verdict = self.pins.compare(&offer.listed);
-        self.link.withhold(verdict.withheld.clone());
+        self.link.set_withheld(verdict.withheld.clone());
         let refused = offer.refused;
-        let health_tool = health_tool(self.settings(), &offer.tools);
+        let health_tool = choose_health_tool(self.settings(), &offer.tools);
         let tools = self.registration.offer(offer.tools, verdict.withheld);
         self.board.update(|facts| {
             facts.status.tools = tools;
@@ -264,7 +264,7 @@ impl ServerSupervisor {
     // shutdown waits for them.
     fn write_catalogue(&mut self, work: impl FnOnce(&Catalogue, &ServerSettings) + Send + 'static) {
         let catalogue = self.shared.options.catalogue.clone();
-        if !catalogue.remembers(self.settings()) {
+        if !catalogue.can_store(self.settings()) {
             return;
         }
         let board = Arc::clone(&self.board);
@@ -278,26 +278,25 @@ impl ServerSupervisor {
         }));
     }
 
-    async fn serve(&mut self, peer: &dyn SupervisedConnection) -> ConnectionLoss {
+    async fn serve(&mut self, connection: &dyn SupervisedConnection) -> ConnectionLoss {
         let mut listed = Instant::now();
         let mut due = None;
         let mut health = std::pin::pin!(self.health_check().run());
         loop {
             tokio::select! {
-                end = peer.ended() => return ConnectionLoss::Died(end),
-                Some(order) = self.reconnect_requests.recv() => return ConnectionLoss::ReconnectRequested(order),
+                end = connection.ended() => return ConnectionLoss::Died(end),
+                Some(request) = self.reconnect_requests.recv() => return ConnectionLoss::ReconnectRequested(request),
                 never = &mut health => match never {},
-                // Coalesces a burst of changes: while a listing is due,
-                // further notifications aren't awaited.
-                () = peer.tools_changed(), if due.is_none_or(|due| due > listed + MIN_LISTING_INTERVAL) => due = Some(listed + MIN_LISTING_INTERVAL),
+                // Coalesces a burst of changes: once a listing is due, further changes wait for it.
+                () = connection.tools_changed(), if due.is_none_or(|due| due > listed + MIN_LISTING_INTERVAL) => due = Some(listed + MIN_LISTING_INTERVAL),
                 () = sleep_until(due.unwrap_or(listed)), if due.is_some() => {
                     listed = Instant::now();
                     let offer = tokio::select! {
-                        end = peer.ended() => return ConnectionLoss::Died(end),
-                        offer = timeout(LISTING_TIMEOUT, peer.list_tools()) => offer,
+                        end = connection.ended() => return ConnectionLoss::Died(end),
+                        offer = timeout(LISTING_TIMEOUT, connection.list_tools()) => offer,
                     };
-                    let known = self.handle_new_listing(offer.unwrap_or_else(|_| Err("no answer in time".to_owned())));
-                    due = (!known).then(|| Instant::now() + LISTING_RETRY_DELAY);
+                    let is_listed = self.handle_new_listing(offer.unwrap_or_else(|_| Err("no response in time".to_owned())));
+                    due = (!is_listed).then(|| Instant::now() + LISTING_RETRY_DELAY);
                 }
             }
         }
@@ -311,6 +310,7 @@ impl ServerSupervisor {
         }
     }
 
+    /// Returns false if the tools could not be listed.
     fn handle_new_listing(&mut self, offer: Result<ToolOffer, String>) -> bool {
         let name = self.settings().name.clone();
         match offer {
@@ -330,16 +330,16 @@ impl ServerSupervisor {
     async fn handle_loss(
         &mut self,
         loss: ConnectionLoss,
-        lived: Duration,
-        peer: &dyn SupervisedConnection,
+        uptime: Duration,
+        connection: &dyn SupervisedConnection,
     ) {
         self.mark_restarting();
-        self.board.update(|facts| facts.peer = None);
+        self.board.update(|facts| facts.connection = None);
         match loss {
-            ConnectionLoss::ReconnectRequested(order) => self.handle_reconnect(order),
-            ConnectionLoss::Died(end) => self.handle_exit(&end, lived),
+            ConnectionLoss::ReconnectRequested(request) => self.handle_reconnect(request),
+            ConnectionLoss::Died(end) => self.handle_exit(&end, uptime),
         }
-        drop(timeout(CLEANUP_TIMEOUT, peer.close()).await);
+        drop(timeout(CLEANUP_TIMEOUT, connection.close()).await);
     }
 
     fn mark_restarting(&mut self) {

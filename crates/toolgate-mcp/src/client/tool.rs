@@ -1,4 +1,4 @@
-//! Tools of MCP servers, wrapped as Toolgate tools.
+//! Wraps the tools of MCP servers as Toolgate tools.
 
 mod definition;
 mod hide_secrets;
@@ -23,16 +23,17 @@ use super::session::{ClientSession, SessionError, SessionRequest};
 use crate::ServerSettings;
 pub(crate) use definition::may_be_offered;
 use definition::{
-    SchemaCompilation, ToolTexts, brief, define, description, header_parameters, is_wanted,
+    SchemaCompilation, ToolTexts, build_definition, choose_description, find_header_parameters,
+    is_wanted, shorten,
 };
 pub(crate) use hide_secrets::hide_secrets;
 
 // How often a server may ask for input before it answers a call.
 const MAX_QUESTION_ROUNDS: usize = 8;
 
-/// Turns a server's list into tools. An invalid entry is skipped. If a name is listed twice,
-/// the later entry counts, decided before pinning so that a list that repeats itself doesn't
-/// look like a change.
+/// Turns a server's list into tools. An invalid entry is skipped. If a name is listed twice, the
+/// later entry wins. This is decided before pinning, so that a repeated entry isn't taken for a
+/// change.
 ///
 /// Definitions are shown, offered to models and stored, so secrets that a server repeats in
 /// them are hidden first.
@@ -42,44 +43,44 @@ pub(crate) async fn tools_from_listing(
     link: &ServerLink,
     redactor: &Redactor,
 ) -> ToolOffer {
-    let mut taken = ToolOffer {
+    let mut offer = ToolOffer {
         tools: Vec::with_capacity(listed.len()),
         listed: Vec::with_capacity(listed.len()),
         refused: Vec::new(),
     };
     // The indexes of an entry and its tool, by original name.
-    let mut places: HashMap<String, (usize, usize)> = HashMap::new();
-    let mut twice: BTreeSet<String> = BTreeSet::new();
+    let mut indexes: HashMap<String, (usize, usize)> = HashMap::new();
+    let mut duplicates: BTreeSet<String> = BTreeSet::new();
     for mut entry in listed {
         hide_secrets(&mut entry, redactor);
         match McpTool::new(entry.clone(), settings, link, SchemaCompilation::Now) {
             // Remembered anyway: the settings may include it later.
-            Ok(None) => taken.listed.push(entry),
-            Ok(Some(tool)) => match places.entry(tool.definition.original_name().to_owned()) {
+            Ok(None) => offer.listed.push(entry),
+            Ok(Some(tool)) => match indexes.entry(tool.definition.original_name().to_owned()) {
                 Entry::Vacant(free) => {
-                    free.insert((taken.listed.len(), taken.tools.len()));
-                    taken.listed.push(entry);
-                    taken.tools.push(Arc::new(tool));
+                    free.insert((offer.listed.len(), offer.tools.len()));
+                    offer.listed.push(entry);
+                    offer.tools.push(Arc::new(tool));
                 }
-                Entry::Occupied(place) => {
-                    twice.insert(tool.definition.name().to_owned());
-                    let (listed_at, tool_at) = *place.get();
-                    taken.listed[listed_at] = entry;
-                    taken.tools[tool_at] = Arc::new(tool);
+                Entry::Occupied(indexes) => {
+                    duplicates.insert(tool.definition.name().to_owned());
+                    let (listed_at, tool_at) = *indexes.get();
+                    offer.listed[listed_at] = entry;
+                    offer.tools[tool_at] = Arc::new(tool);
                 }
             },
             Err(problem) => {
                 warn!(server = %settings.name, "{problem}; skipping the tool");
-                taken.refused.push(problem);
+                offer.refused.push(problem);
             }
         }
         // Compiling schemas takes time and a list may be long, so let other tasks run.
         tokio::task::yield_now().await;
     }
-    for tool in twice {
-        warn!(server = %settings.name, tool = %brief(&tool), "the server lists a tool twice; using the later one");
+    for tool in duplicates {
+        warn!(server = %settings.name, tool = %shorten(&tool), "the server lists a tool twice; using the later one");
     }
-    taken
+    offer
 }
 
 /// Turns remembered entries into tools. Problems were logged when they were listed, so
@@ -98,8 +99,8 @@ pub(crate) fn tools_from_catalogue(
         );
         Some(Arc::new(tool.ok()??) as Arc<dyn Tool>)
     };
-    let quietly = tracing::subscriber::NoSubscriber::default();
-    tracing::subscriber::with_default(quietly, || {
+    let no_logs = tracing::subscriber::NoSubscriber::default();
+    tracing::subscriber::with_default(no_logs, || {
         remembered.into_iter().filter_map(tool).collect()
     })
 }
@@ -110,6 +111,7 @@ struct McpTool {
     link: ServerLink,
     output: Option<Schema>,
     headers: Vec<(String, String)>,
+    // Read-only or idempotent, so that a call may be repeated.
     repeatable: bool,
 }
 
@@ -133,23 +135,23 @@ impl McpTool {
         let text = |entry: &Value, key: &str| entry[key].as_str().map(str::to_owned);
         let name = text(&entry, "name").unwrap_or_default();
         let title = text(&entry, "title").or_else(|| text(&entry["annotations"], "title"));
-        let description = description(&entry, &name, title.as_deref(), &settings.name)?;
-        let headers = header_parameters(&entry["inputSchema"])
-            .map_err(|problem| format!("tool '{}': {problem}", brief(&name)))?;
+        let description = choose_description(&entry, &name, title.as_deref(), &settings.name)?;
+        let headers = find_header_parameters(&entry["inputSchema"])
+            .map_err(|problem| format!("tool '{}': {problem}", shorten(&name)))?;
         let output = entry.get_mut("outputSchema").map(Value::take);
-        let words = ToolTexts {
+        let texts = ToolTexts {
             name,
             title,
             description,
         };
-        let definition = define(&words, &mut entry, output.as_ref(), settings, compile)?;
+        let definition = build_definition(&texts, &mut entry, output.as_ref(), settings, compile)?;
         let annotations = definition.annotations();
         let repeatable =
             annotations.read_only == Some(true) || annotations.idempotent == Some(true);
-        let sent = |(declared, header): (String, String)| {
+        let rename = |(declared, header): (String, String)| {
             (definition.names().sent_name(&declared), header)
         };
-        let headers = headers.into_iter().map(sent).collect();
+        let headers = headers.into_iter().map(rename).collect();
         if !is_wanted(settings, &definition) {
             return Ok(None);
         }
@@ -193,8 +195,8 @@ impl McpTool {
                 .request(request)
                 .await
                 .map_err(|failure| match failure {
-                    // The server has seen the first request, so a restart would run the
-                    // tool a second time.
+                    // The server has received the first request, so a retry would run the tool a
+                    // second time.
                     SessionError::NotSent(reason) if params.responses.is_some() => {
                         SessionError::Interrupted(reason)
                     }
@@ -229,7 +231,7 @@ impl McpTool {
         let Value::Object(requests) = requests else {
             return Ok(responses);
         };
-        // Untrusted input: bounds how many questions one result can ask.
+        // Untrusted input, so the number of questions is limited.
         for (key, request) in requests.into_iter().take(16) {
             let method = request["method"].as_str().unwrap_or_default();
             let response = session
@@ -252,8 +254,8 @@ impl McpTool {
         self.headers.iter().filter_map(header).collect()
     }
 
-    // Logs a result that violates the output schema, and passes it on, because the call may
-    // have had an effect.
+    // A result that violates the output schema is only logged, because the call may have had an
+    // effect.
     fn warn_on_schema_mismatch(&self, output: &ToolOutput) {
         let Some(schema) = &self.output else { return };
         let problem = match &output.structured {
@@ -263,8 +265,8 @@ impl McpTool {
                 Err(error) => error.to_string(),
             },
         };
-        let tool = brief(self.definition.name());
-        warn!(server = %self.server, %tool, problem = %escape(&problem), "an answer does not match the tool's output schema");
+        let tool = shorten(self.definition.name());
+        warn!(server = %self.server, %tool, problem = %escape(&problem), "a result does not match the tool's output schema");
     }
 }
 
@@ -277,7 +279,7 @@ impl Tool for McpTool {
         Box::pin(async move {
             let tool = context.tool_name();
             let original_name = self.definition.original_name();
-            let mut again = true;
+            let mut may_retry = true;
             loop {
                 let session = self.link.session(tool).await?;
                 self.link.check_not_withheld(original_name, tool)?;
@@ -289,15 +291,15 @@ impl Tool for McpTool {
                     Err(failure) => failure,
                 };
                 // Retry at most once, and never if the call may have had an effect.
-                let harmless = match &failure {
+                let is_safe = match &failure {
                     SessionError::NotSent(_) => true,
                     SessionError::Stopped(_) | SessionError::Interrupted(_) => self.repeatable,
                     _ => false,
                 };
-                if !(again && harmless) {
+                if !(may_retry && is_safe) {
                     return Err(call_result::to_tool_error(&self.server, tool, failure));
                 }
-                again = false;
+                may_retry = false;
                 session.wait_briefly_for_end().await;
             }
         })

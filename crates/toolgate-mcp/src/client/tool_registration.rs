@@ -1,4 +1,4 @@
-//! Registers a server's tools: the only code that puts them into the manager.
+//! Registers a server's tools. No other code adds them to the manager.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ struct RegisteredTools {
     rank: ToolRank,
     tools: Vec<Arc<dyn Tool>>,
     withheld: HashMap<String, WithheldReason>,
-    // The manager holds our reason for the missing tools.
+    // We have told the manager why the tools are missing.
     is_absence_reported: bool,
     // The server was reconfigured, and another registration has taken over.
     is_closed: bool,
@@ -71,8 +71,8 @@ impl ToolRegistration {
         registered.offered_count()
     }
 
-    /// The server is down. Known tools stay, so that no other server takes their names. If there
-    /// are none, lookups of its tools report the reason.
+    /// For a server that is down. Known tools stay, so that no other server takes their names. If there
+    /// are none, lookups that name the server report the reason.
     pub(crate) fn set_absent_reason(&self, why: &str) {
         let mut registered = self.registered.lock();
         if registered.tools.is_empty() && !registered.is_closed {
@@ -81,7 +81,7 @@ impl ToolRegistration {
         }
     }
 
-    /// The server is gone for good: removes its tools and our reason for their absence.
+    /// For a server that won't come back: removes its tools and our reason for their absence.
     pub(crate) fn clear(&self) {
         let mut registered = self.registered.lock();
         if registered.is_closed {

@@ -1,5 +1,5 @@
-//! The transport layer, which carries messages to a server and back. A transport knows bytes and
-//! processes; the session knows what messages mean.
+//! The interface of transports, which carry messages to a server and back. A transport handles bytes
+//! and processes; the session interprets the messages.
 
 use std::fmt;
 
@@ -8,15 +8,15 @@ use futures::future::BoxFuture;
 use super::message::{OutgoingMessage, RpcMessage};
 use crate::ProtocolEra;
 
-/// Receives what a transport reads. Called from the transport's tasks in order of
-/// arrival; must not block.
-// A trait, although only the session implements it: transports are tested without a session.
+/// Receives what a transport reads. The transport's tasks call it in order of arrival, so it must not
+/// block.
+// The session is the only implementation outside tests, which test transports without a session.
 pub(crate) trait TransportInbox: Send + Sync + 'static {
-    fn message(&self, message: RpcMessage);
-    /// A message was discarded: too large or unreadable. `id` if it could be recovered.
-    fn lost(&self, id: Option<u64>, problem: UnreadableAnswer);
-    fn failed(&self, id: u64, error: TransportError);
-    fn closed(&self, end: SessionEnd);
+    fn on_message(&self, message: RpcMessage);
+    /// A message was discarded, because it was too large or malformed. `id` is set if it could be read.
+    fn on_unreadable(&self, id: Option<u64>, problem: UnreadableAnswer);
+    fn on_request_failed(&self, id: u64, error: TransportError);
+    fn on_closed(&self, end: SessionEnd);
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,11 +25,11 @@ pub(crate) enum UnreadableAnswer {
         bytes: u64,
         limit: u64,
     },
-    /// It looked like a message but was malformed.
+    /// It looked like a message but couldn't be parsed.
     Broken(String),
 }
 
-/// Why something failed, for a person. The cause is separate, because only operators need it.
+/// Why something failed. The technical cause is separate, because only operators need it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct FailureReason {
     text: String,
@@ -46,7 +46,8 @@ impl FailureReason {
         }
     }
 
-    pub(crate) fn within(&self, before: &str, after: &str) -> Self {
+    /// Puts text before and after the reason.
+    pub(crate) fn wrap(&self, before: &str, after: &str) -> Self {
         let mut reason = self.clone();
         reason.text.insert_str(0, before);
         match reason.cause {
@@ -92,9 +93,10 @@ pub(crate) struct SessionEnd {
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum TransportError {
-    /// The server has certainly not seen the message, so a retry is safe.
+    /// The server has not received the message, so a retry is safe.
     #[error("{0}")]
     NotSent(FailureReason),
+    /// The server may have received the message.
     #[error("{0}")]
     Interrupted(FailureReason),
     #[error("{status}")]
@@ -110,10 +112,10 @@ pub(crate) struct HttpStatus(pub(crate) u16);
 impl fmt::Display for HttpStatus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let meaning = match self.0 {
-            401 => "the server wants a login: set its 'headers' in the configuration",
-            403 => "the server refuses us: check its 'headers' in the configuration",
+            401 => "the server requires a login: set its 'headers' in the configuration",
+            403 => "the server denies access: check its 'headers' in the configuration",
             404 => "there is no MCP server at this address: check its 'url' in the configuration",
-            429 => "the server is asked too often",
+            429 => "the server received too many requests",
             500..=599 => "the server failed",
             _ => "the server refused the request",
         };
@@ -122,10 +124,10 @@ impl fmt::Display for HttpStatus {
 }
 
 pub(crate) trait Transport: Send + Sync + 'static {
-    /// Sends one message. `Ok` means that it is on its way; responses arrive through the inbox.
+    /// Sends one message. Returns once it is on its way; responses arrive through the inbox.
     ///
-    /// Dropping the future may leave a message half written. Implementations must still send
-    /// the next one whole.
+    /// If the future is dropped while a message is half written, implementations must still send the
+    /// next one intact.
     fn send(&self, message: OutgoingMessage) -> BoxFuture<'_, Result<(), TransportError>>;
 
     /// Releases resources of a cancelled request. The server has been notified if
@@ -144,7 +146,7 @@ mod tests {
     #[test]
     fn a_cause_is_shown_in_brackets_and_can_be_left_out() {
         let reason = FailureReason::new("no", "http://[::1]:80".to_owned(), "; check it");
-        let nested = reason.within("it stopped (", ")");
+        let nested = reason.wrap("it stopped (", ")");
         let shown = "it stopped (no [cause: http://[::1]:80]; check it)";
         assert_eq!(nested.to_string(), shown);
         assert_eq!(nested.without_cause(), "it stopped (no; check it)");

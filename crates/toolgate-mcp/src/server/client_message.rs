@@ -1,4 +1,4 @@
-//! Parses bytes into messages, or into the reason why they are not messages.
+//! Parses bytes from a client into a message, or into the reason why they are not one.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -42,14 +42,15 @@ pub(super) struct ToolCallParams {
     pub(super) arguments: Result<Map<String, Value>, Box<ArgumentsError>>,
 }
 
-// The call is still made with the arguments as they came, so that it is recorded with this error.
+// Arguments that are not a JSON object. The call still goes to the executor, which rejects it with
+// this error and records it together with the arguments.
 #[derive(Debug)]
 pub(super) struct ArgumentsError {
     pub(super) arguments: Value,
     pub(super) error: ToolError,
 }
 
-// The protocol makes a client name its capabilities, although we use none of them.
+// `capabilities` is parsed only because the protocol requires it. We use none of them.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct InitializeParams {
@@ -148,7 +149,7 @@ impl RequestMeta {
     }
 }
 
-// The shape of nearly every call. Anything else, or anything invalid, takes the slow path.
+// The form of nearly every call. Any other message, valid or not, takes the slow path.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct PlainCall {
@@ -181,7 +182,7 @@ struct PlainParams {
     meta: Option<StrictObject>,
 }
 
-// Deserializing straight into this type spares the common call a generic JSON tree.
+// Deserializing straight into this type saves the common call from building a JSON tree.
 impl From<PlainCall> for ClientMessage {
     fn from(PlainCall { id, params, .. }: PlainCall) -> Self {
         let object =
@@ -197,8 +198,9 @@ impl From<PlainCall> for ClientMessage {
     }
 }
 
-/// Reads a message of at most `max_values` values. For a larger one only the id is parsed.
-pub(super) fn read(line: &[u8], max_values: usize) -> ClientMessage {
+/// Parses a message of at most `max_values` JSON values. A larger one is invalid, and only its id
+/// is parsed.
+pub(super) fn parse(line: &[u8], max_values: usize) -> ClientMessage {
     if has_more_values(line, max_values) {
         let id = request_lines::find_id(line).and_then(|id| serde_json::from_value(id).ok());
         let text = format!("the message has more than {max_values} values, which is the limit");
@@ -206,38 +208,38 @@ pub(super) fn read(line: &[u8], max_values: usize) -> ClientMessage {
     }
     match serde_json::from_slice::<PlainCall>(line) {
         Ok(call) => call.into(),
-        Err(_) => read_any(line.trim_ascii()),
+        Err(_) => parse_any(line.trim_ascii()),
     }
 }
 
-// If the fast and the slow path disagreed, what is checked would not be what runs.
+// The fast path must accept nothing that the slow path reads differently.
 #[cfg(any(test, fuzzing))]
-pub(crate) fn assert_both_readers_agree(line: &[u8]) {
+pub(crate) fn assert_both_parsers_agree(line: &[u8]) {
     const MAX_VALUES: usize = 10_000;
     if has_more_values(line, MAX_VALUES) {
         return;
     }
-    let either = format!("{:?}", read(line, MAX_VALUES));
-    let long = format!("{:?}", read_any(line.trim_ascii()));
-    assert_eq!(either, long);
+    let parsed = format!("{:?}", parse(line, MAX_VALUES));
+    let slowly_parsed = format!("{:?}", parse_any(line.trim_ascii()));
+    assert_eq!(parsed, slowly_parsed);
 }
 
-fn read_any(line: &[u8]) -> ClientMessage {
+fn parse_any(line: &[u8]) -> ClientMessage {
     if line.is_empty() {
         return ClientMessage::Ignored("a blank line");
     }
     match parse_json(line) {
-        Ok(Value::Object(message)) => read_message(message, None),
+        Ok(Value::Object(message)) => parse_message(message, None),
         Ok(Value::Array(_)) => {
             let text = "batches are not supported; send one message at a time";
             invalid(None, text)
         }
         Ok(_) => invalid(None, "a message must be a JSON object"),
-        // Duplicate keys end a call with an error result and anything else with a protocol error,
-        // so the message is parsed once more, leniently, to see which it is.
-        Err(twice @ JsonError::Duplicate { .. }) => match serde_json::from_slice(line) {
-            Ok(Value::Object(message)) => read_message(message, Some(twice)),
-            _ => invalid(None, twice.to_string()),
+        // A call with duplicate keys gets an error result, every other request a protocol error.
+        // A second, lenient pass finds out which one it is.
+        Err(duplicate @ JsonError::Duplicate { .. }) => match serde_json::from_slice(line) {
+            Ok(Value::Object(message)) => parse_message(message, Some(duplicate)),
+            _ => invalid(None, duplicate.to_string()),
         },
         Err(error) => ClientMessage::Invalid {
             id: None,
@@ -246,7 +248,7 @@ fn read_any(line: &[u8]) -> ClientMessage {
     }
 }
 
-fn read_message(mut message: Map<String, Value>, twice: Option<JsonError>) -> ClientMessage {
+fn parse_message(mut message: Map<String, Value>, duplicate: Option<JsonError>) -> ClientMessage {
     let id = match message.remove("id").map(serde_json::from_value) {
         None => None,
         Some(Ok(id)) => Some(id),
@@ -263,10 +265,10 @@ fn read_message(mut message: Map<String, Value>, twice: Option<JsonError>) -> Cl
         _ => return invalid(id, "a request needs a method"),
     };
     let params = message.remove("params");
-    match (id, twice) {
-        (Some(id), twice) if method == "tools/call" => read_call(id, params, twice),
-        (Some(id), Some(twice)) => invalid(Some(id), twice.to_string()),
-        (Some(id), None) => read_request(id, method, params.unwrap_or_default()),
+    match (id, duplicate) {
+        (Some(id), duplicate) if method == "tools/call" => parse_call(id, params, duplicate),
+        (Some(id), Some(duplicate)) => invalid(Some(id), duplicate.to_string()),
+        (Some(id), None) => parse_request(id, method, params.unwrap_or_default()),
         (None, Some(_)) => ClientMessage::Ignored("a notification with a duplicate key"),
         (None, None) => {
             let params = params.unwrap_or_default();
@@ -275,7 +277,7 @@ fn read_message(mut message: Map<String, Value>, twice: Option<JsonError>) -> Cl
     }
 }
 
-fn read_call(id: RequestId, params: Option<Value>, twice: Option<JsonError>) -> ClientMessage {
+fn parse_call(id: RequestId, params: Option<Value>, duplicate: Option<JsonError>) -> ClientMessage {
     let bad_params = |id, text: &'static str| ClientMessage::Invalid {
         id: Some(id),
         error: RequestError::invalid_params(text),
@@ -286,15 +288,16 @@ fn read_call(id: RequestId, params: Option<Value>, twice: Option<JsonError>) -> 
     let Some(Value::String(name)) = params.remove("name") else {
         return bad_params(id, "tools/call needs the name of a tool");
     };
-    let unusable = |arguments, error| Err(Box::new(ArgumentsError { arguments, error }));
-    let arguments = match (params.remove("arguments"), twice) {
-        (arguments, Some(twice)) => {
-            unusable(arguments.unwrap_or_default(), twice.into_tool_error(&name))
-        }
+    let rejected = |arguments, error| Err(Box::new(ArgumentsError { arguments, error }));
+    let arguments = match (params.remove("arguments"), duplicate) {
+        (arguments, Some(duplicate)) => rejected(
+            arguments.unwrap_or_default(),
+            duplicate.into_tool_error(&name),
+        ),
         (None | Some(Value::Null), None) => Ok(Map::new()),
         (Some(Value::Object(arguments)), None) => Ok(arguments),
         (Some(arguments), None) => {
-            unusable(arguments, ToolError::invalid("arguments", "must be object"))
+            rejected(arguments, ToolError::invalid("arguments", "must be object"))
         }
     };
     ClientMessage::Request(ClientRequest {
@@ -304,11 +307,11 @@ fn read_call(id: RequestId, params: Option<Value>, twice: Option<JsonError>) -> 
     })
 }
 
-fn read_request(id: RequestId, method: String, mut params: Value) -> ClientMessage {
+fn parse_request(id: RequestId, method: String, mut params: Value) -> ClientMessage {
     let meta = params.as_object_mut().map(RequestMeta::take);
     let initialize = || InitializeParams::deserialize(&params).map(RequestParams::Initialize);
     let listen = || ListenParams::deserialize(&params).map(RequestParams::Listen);
-    let read = match &*method {
+    let parsed = match &*method {
         "initialize" => initialize().ok(),
         "subscriptions/listen" => listen().ok(),
         _ => None,
@@ -316,7 +319,7 @@ fn read_request(id: RequestId, method: String, mut params: Value) -> ClientMessa
     ClientMessage::Request(ClientRequest {
         id,
         meta: meta.unwrap_or_default(),
-        params: read.unwrap_or(RequestParams::Json { method, params }),
+        params: parsed.unwrap_or(RequestParams::Json { method, params }),
     })
 }
 

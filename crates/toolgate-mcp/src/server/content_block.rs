@@ -3,15 +3,15 @@
 use serde_json::{Map, Value};
 use toolgate_core::ToolContent;
 
-/// Clients reject a whole result for one block of an unknown kind or form, so such
-/// a block becomes text.
-pub(super) fn readable(content: ToolContent) -> ToolContent {
-    // Nearly every block is text and nothing else.
+/// Turns a block of an unknown kind or form into text, because clients reject a whole result for
+/// one such block.
+pub(super) fn make_readable(content: ToolContent) -> ToolContent {
+    // The common case: `type` and `text`, and nothing else.
     if content.as_text().is_some() && content.as_value().as_object().map(Map::len) == Some(2) {
         return content;
     }
     match content.into_value() {
-        Value::Object(block) => match known_block(block.clone()) {
+        Value::Object(block) => match check_block(block.clone()) {
             Some(block) => ToolContent::from(Value::Object(block)),
             None => ToolContent::text(Value::Object(block).to_string()),
         },
@@ -19,8 +19,9 @@ pub(super) fn readable(content: ToolContent) -> ToolContent {
     }
 }
 
-// Clients also reject optional members that are null, so those are dropped.
-fn known_block(mut block: Map<String, Value>) -> Option<Map<String, Value>> {
+// Returns `None` for an unknown block. Drops optional members that are null, because clients
+// reject those too.
+fn check_block(mut block: Map<String, Value>) -> Option<Map<String, Value>> {
     block.retain(|_, value| !value.is_null());
     let required: &[&str] = match block.get("type")?.as_str()? {
         "text" => &["text"],
@@ -96,7 +97,7 @@ mod tests {
             json!({ "type": "resource", "resource": { "uri": "a:b", "blob": "" } }),
         ] {
             assert_eq!(
-                readable(ToolContent::from(known.clone())).as_value(),
+                make_readable(ToolContent::from(known.clone())).as_value(),
                 &known
             );
         }
@@ -113,11 +114,11 @@ mod tests {
             json!({ "type": "resource", "resource": { "uri": "a:b" } }),
             json!({ "type": "resource", "resource": { "text": "", "uri": "a:b", "mimeType": 1 } }),
         ] {
-            let block = readable(ToolContent::from(unknown.clone()));
+            let block = make_readable(ToolContent::from(unknown.clone()));
             assert_eq!(block.as_text(), Some(&*unknown.to_string()));
         }
         let null = json!({ "type": "text", "text": "a", "annotations": { "priority": null }, "_meta": null });
-        let block = readable(ToolContent::from(null));
+        let block = make_readable(ToolContent::from(null));
         assert_eq!(
             block.as_value(),
             &json!({ "type": "text", "text": "a", "annotations": {} })

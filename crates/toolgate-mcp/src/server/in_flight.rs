@@ -1,4 +1,4 @@
-//! Requests of one client that have not been answered, so that it can cancel them by id.
+//! The unanswered requests of one client, which it can cancel by id.
 
 use std::sync::Arc;
 
@@ -7,12 +7,12 @@ use tokio_util::sync::CancellationToken;
 
 use super::jsonrpc::RequestId;
 
-/// When a session ends, both tokens are cancelled, in this order.
+/// Ends a session in two steps, so that running calls can finish in between.
 #[derive(Clone, Default)]
 pub(super) struct SessionLifetime {
-    // No more requests come. Subscriptions end in an orderly way.
+    // Cancelled first: no more requests are read, and subscriptions end in an orderly way.
     pub(super) ending: CancellationToken,
-    // Calls that still run are cancelled.
+    // Cancelled last: stops the calls that are still running.
     pub(super) calls: CancellationToken,
 }
 
@@ -30,7 +30,7 @@ pub(super) struct InFlightRequests(Mutex<InFlightState>);
 
 #[derive(Default)]
 struct InFlightState {
-    // Ids of clients may repeat, so requests are told apart by number.
+    // Clients may reuse an id, so each request has a number of its own.
     last: u64,
     running: Vec<(RequestId, u64, CancellationToken)>,
 }
@@ -42,8 +42,8 @@ impl InFlightRequests {
         state.last
     }
 
-    /// Registers a request. Cancelling `calls` cancels it too.
-    pub(super) fn begin(
+    /// Registers a request until the returned value is dropped. Cancelling `calls` cancels it too.
+    pub(super) fn register(
         self: &Arc<Self>,
         id: RequestId,
         calls: &CancellationToken,

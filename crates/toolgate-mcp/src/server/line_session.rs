@@ -26,10 +26,10 @@ use super::request_lines::{RequestLine, RequestLines};
 use super::service::McpService;
 use super::tool_list::ToolListWatch;
 
-// Far above the executor's own limit for arguments, which gives the better error.
+// Far above the executor's own limit for arguments, whose error message is more helpful.
 const MAX_LINE_BYTES: usize = 16 * 1024 * 1024;
 // Bytes of an invalid line that are logged.
-const SHOWN: usize = 200;
+const MAX_EXCERPT: usize = 200;
 // How long a slow client may take to read its last answers once all calls are cancelled.
 const DRAIN: Duration = Duration::from_secs(4);
 
@@ -50,19 +50,19 @@ pub(super) async fn serve_lines(
             calls: stop.child_token(),
         },
         tasks: TaskTracker::new(),
-        handshake: HandshakeState::Open,
-        tells_changes: false,
+        handshake: HandshakeState::Undecided,
+        announces_changes: false,
         max_values: service.max_message_values(),
     };
-    let _nothing_runs_on = session.lifetime.calls.clone().drop_guard();
+    let _cancel_calls_on_drop = session.lifetime.calls.clone().drop_guard();
     let end = tokio::select! {
         () = session.read_all(reader) => "the client closed its output",
         () = outbox.broken.cancelled() => "the client closed its input",
         () = stop.cancelled() => "stopped",
     };
     info!(%end, "the client's session has ended");
-    session.wind_down(stop.is_cancelled()).await;
-    outbox.outcome()
+    session.shut_down(stop.is_cancelled()).await;
+    outbox.take_result()
 }
 
 struct LineSession {
@@ -72,15 +72,15 @@ struct LineSession {
     lifetime: SessionLifetime,
     tasks: TaskTracker,
     handshake: HandshakeState,
-    tells_changes: bool,
+    announces_changes: bool,
     // Limit on the JSON values of one message.
     max_values: usize,
 }
 
-// Set by the first request that implies a choice. `ping` and `server/discover` don't.
+// Decided by the first request other than `ping` and `server/discover`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum HandshakeState {
-    Open,
+    Undecided,
     Session,
     // Every request carries its own protocol version.
     SelfContained,
@@ -90,10 +90,10 @@ impl LineSession {
     async fn read_all(&mut self, reader: impl AsyncRead + Send + Unpin + 'static) {
         let mut lines = RequestLines::new(reader, MAX_LINE_BYTES);
         loop {
-            self.outbox.wait_for_room().await;
+            self.outbox.wait_for_space().await;
             match lines.next().await {
                 Ok(Some(RequestLine::Whole(line))) => self.handle_line(&line),
-                Ok(Some(RequestLine::TooLong { id })) => self.refuse_long_line(id),
+                Ok(Some(RequestLine::TooLong { id })) => self.reject_long_line(id),
                 Ok(None) => return,
                 Err(error) => return self.outbox.fail(error),
             }
@@ -101,12 +101,12 @@ impl LineSession {
     }
 
     fn handle_line(&mut self, line: &[u8]) {
-        match client_message::read(line, self.max_values) {
+        match client_message::parse(line, self.max_values) {
             ClientMessage::Request(request) => self.handle_request(request),
             ClientMessage::Notification(notification) => self.handle_notification(&notification),
             ClientMessage::Invalid { id, error } => {
                 warn!(line = %excerpt(line), problem = %error.message, "the client sent something that is not a request");
-                self.refuse(id.as_ref(), &error);
+                self.send_error(id.as_ref(), &error);
             }
             ClientMessage::Ignored(why) => debug!(line = %excerpt(line), why, "ignored a line"),
         }
@@ -114,16 +114,16 @@ impl LineSession {
 
     /// Runs the request in its own task, because requests run concurrently.
     fn handle_request(&mut self, request: ClientRequest) {
-        let lifecycle = match self.lifecycle(&request) {
+        let lifecycle = match self.choose_lifecycle(&request) {
             Ok(lifecycle) => lifecycle,
-            Err(error) => return self.refuse(Some(&request.id), &error),
+            Err(error) => return self.send_error(Some(&request.id), &error),
         };
         let id = request.id.clone();
-        let running = self.requests.begin(id.clone(), &self.lifetime.calls);
+        let running = self.requests.register(id.clone(), &self.lifetime.calls);
         let (service, outbox) = (Arc::clone(&self.service), Arc::clone(&self.outbox));
         let ending = self.lifetime.ending.clone();
         let is_handshake = matches!(request.params, RequestParams::Initialize(_));
-        let answering = async move {
+        let answer = async move {
             let context = RequestContext {
                 lifecycle,
                 stop: &running.stop,
@@ -139,26 +139,29 @@ impl LineSession {
             outbox.flush().await;
         };
         if !is_handshake {
-            self.tasks.spawn(answering);
+            self.tasks.spawn(answer);
             return;
         }
-        // Polled once before the next line is read: nothing may be answered before the handshake.
-        let mut answering = Box::pin(answering);
-        if (&mut answering).now_or_never().is_none() {
-            self.tasks.spawn(answering);
+        // Polled once before the next line is read, so that no other answer precedes it.
+        let mut answer = Box::pin(answer);
+        if (&mut answer).now_or_never().is_none() {
+            self.tasks.spawn(answer);
         }
     }
 
-    fn lifecycle(&mut self, request: &ClientRequest) -> Result<RequestLifecycle, RequestError> {
+    fn choose_lifecycle(
+        &mut self,
+        request: &ClientRequest,
+    ) -> Result<RequestLifecycle, RequestError> {
         let method = request.method();
         if matches!(request.params, RequestParams::Initialize(_)) {
             self.handshake = HandshakeState::Session;
         }
-        let says_version = request.meta.protocol_version().is_some();
+        let has_version = request.meta.protocol_version().is_some();
         let needs_session = match self.handshake {
             _ if method == "initialize" => true,
-            _ if method == "server/discover" || says_version => false,
-            HandshakeState::Open => method == "ping",
+            _ if method == "server/discover" || has_version => false,
+            HandshakeState::Undecided => method == "ping",
             HandshakeState::Session => true,
             HandshakeState::SelfContained => false,
         };
@@ -166,7 +169,7 @@ impl LineSession {
             return Ok(RequestLifecycle::Session);
         }
         let lifecycle = RequestLifecycle::from_meta(&request.meta)?;
-        if self.handshake == HandshakeState::Open && method != "server/discover" {
+        if self.handshake == HandshakeState::Undecided && method != "server/discover" {
             self.handshake = HandshakeState::SelfContained;
         }
         Ok(lifecycle)
@@ -176,51 +179,51 @@ impl LineSession {
         if let Some(id) = notification.cancelled_request() {
             self.requests.cancel(&id);
         }
-        // Clients up to 2025-11-25 are told about changes without asking,
-        // once they are initialized.
+        // Clients up to 2025-11-25 don't subscribe: they hear of changes once initialized.
         if notification.method == "notifications/initialized"
             && self.handshake == HandshakeState::Session
-            && !std::mem::replace(&mut self.tells_changes, true)
+            && !std::mem::replace(&mut self.announces_changes, true)
         {
             let watch = ToolListWatch::new(&self.service);
             let (outbox, ending) = (Arc::clone(&self.outbox), self.lifetime.ending.clone());
             self.tasks.spawn(async move {
-                let telling = send_list_changes(watch, Value::Null, &*outbox);
-                ending.run_until_cancelled(telling).await;
+                let announcing = send_list_changes(watch, Value::Null, &*outbox);
+                ending.run_until_cancelled(announcing).await;
             });
         }
     }
 
-    fn refuse_long_line(&self, id: Option<Value>) {
+    fn reject_long_line(&self, id: Option<Value>) {
         warn!("the client sent a line of more than {MAX_LINE_BYTES} bytes");
         if let Some(id) = id.and_then(|id| RequestId::deserialize(id).ok()) {
             let text = format!("the request is longer than {MAX_LINE_BYTES} bytes");
-            self.refuse(Some(&id), &RequestError::invalid_request(text));
+            self.send_error(Some(&id), &RequestError::invalid_request(text));
         }
     }
 
     /// Writes in its own task, because a client may send a lot before it reads anything.
-    fn refuse(&self, id: Option<&RequestId>, error: &RequestError) {
+    fn send_error(&self, id: Option<&RequestId>, error: &RequestError) {
         self.outbox.push(&error_response(id, error));
         let outbox = Arc::clone(&self.outbox);
         self.tasks.spawn(async move { outbox.flush().await });
     }
 
     /// Ends subscriptions, then gives calls and answers a moment to finish.
-    async fn wind_down(&self, is_stopped: bool) {
+    async fn shut_down(&self, is_stopped: bool) {
         self.lifetime.ending.cancel();
         self.tasks.close();
         let finished = tokio::time::timeout(GRACE, self.tasks.wait()).await;
         if finished.is_err() {
-            // Cancelling the calls lets the waiting tasks write their errors, which
-            // needs a moment more.
+            // Cancelled calls end with an error, which their tasks still have to write.
             self.lifetime.calls.cancel();
-            let patience = if is_stopped { GRACE } else { DRAIN };
-            drop(tokio::time::timeout(patience, self.tasks.wait()).await);
+            let timeout = if is_stopped { GRACE } else { DRAIN };
+            drop(tokio::time::timeout(timeout, self.tasks.wait()).await);
         }
     }
 }
 
 fn excerpt(line: &[u8]) -> String {
-    escape(&String::from_utf8_lossy(&line[..line.len().min(SHOWN)]))
+    escape(&String::from_utf8_lossy(
+        &line[..line.len().min(MAX_EXCERPT)],
+    ))
 }

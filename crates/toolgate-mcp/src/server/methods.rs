@@ -68,18 +68,19 @@ pub(super) fn unsupported_revision(version: &str) -> RequestError {
     error
 }
 
+/// Sends notifications to the client while its request is running.
 pub(super) trait ClientSink: Send + Sync {
-    /// Returns when there is room for another message. False means that the client has gone.
+    /// Returns when another message can be sent, or false if the client has disconnected.
     fn send(&self, message: Vec<u8>) -> BoxFuture<'_, bool>;
 }
 
 pub(super) struct RequestContext<'a> {
     pub(super) lifecycle: RequestLifecycle,
-    // Cancelled when the client no longer wants a result, or time is up.
+    // Cancelled when the client no longer wants a result, or at the end of a shutdown.
     pub(super) stop: &'a CancellationToken,
-    // Cancelled when the connection ends in an orderly way. Subscriptions are over.
+    // Cancelled when the session starts to close, which ends subscriptions.
     pub(super) ending: &'a CancellationToken,
-    // `None` where the client takes a single message as its answer.
+    // `None` if the client gets nothing but the response.
     pub(super) sink: Option<&'a dyn ClientSink>,
 }
 
@@ -146,25 +147,25 @@ impl McpService {
             RequestParams::Json { method, params } => (method, params),
         };
         let is_modern = context.lifecycle.is_modern();
-        let empty = |result| Ok(MethodResult::Json(result));
+        let json_result = |result| Ok(MethodResult::Json(result));
         match (&*method, context.lifecycle) {
             ("initialize", RequestLifecycle::Session) | ("subscriptions/listen", _) => {
                 Err(RequestError::wrong_params(&method))
             }
             ("initialize", _) => Err(other_revision_error()),
             ("server/discover", _) => Ok(MethodResult::Json(self.discover())),
-            ("ping", RequestLifecycle::Session) => empty(json!({})),
+            ("ping", RequestLifecycle::Session) => json_result(json!({})),
             ("ping", _) => Err(other_revision_error()),
             ("tools/list", lifecycle) => Box::pin(self.list_tools(&params, lifecycle)).await,
-            // Older clients ask for lists whatever we advertise, and get empty ones. In 2026-07-28
-            // clients only ask for what `server/discover` lists.
-            ("prompts/list", _) if !is_modern => empty(json!({ "prompts": [] })),
-            ("resources/list", _) if !is_modern => empty(json!({ "resources": [] })),
+            // Older clients request these lists even though we don't advertise them, so they get empty
+            // ones. Clients of 2026-07-28 request only what `server/discover` advertises.
+            ("prompts/list", _) if !is_modern => json_result(json!({ "prompts": [] })),
+            ("resources/list", _) if !is_modern => json_result(json!({ "resources": [] })),
             ("resources/templates/list", _) if !is_modern => {
-                empty(json!({ "resourceTemplates": [] }))
+                json_result(json!({ "resourceTemplates": [] }))
             }
             ("completion/complete", _) if !is_modern => {
-                empty(json!({ "completion": { "values": [] } }))
+                json_result(json!({ "completion": { "values": [] } }))
             }
             _ => {
                 let text = format!("unknown method '{}'", escape(&method));
@@ -178,8 +179,8 @@ impl McpService {
         lifecycle.is_modern().then(meta)
     }
 
-    /// Answers in the requested revision if we know it and it has a handshake, else in the
-    /// newest that has one.
+    /// Answers in the requested revision if it is a known one with a handshake, otherwise in the
+    /// newest one with a handshake.
     fn initialize(&self, params: &InitializeParams) -> InitializeResult {
         let mut known = LEGACY_REVISIONS.into_iter();
         let protocol_version = known.find(|known| *known == params.protocol_version);
@@ -253,17 +254,17 @@ impl McpService {
         let params = json!({ "_meta": &meta, "notifications": &accepted });
         let acknowledged = notification("notifications/subscriptions/acknowledged", params);
         sink.send(acknowledged).await;
-        let telling = async {
+        let announcing = async {
             if accepted.tools_list_changed == Some(true) {
                 send_list_changes(watch, json!({ "_meta": &meta }), sink).await;
             }
-            // A subscription to nothing still lasts until it is cancelled.
+            // A subscription without any notification still lasts until it is cancelled.
             std::future::pending::<()>().await;
         };
         tokio::select! {
             () = context.stop.cancelled() => {}
             () = context.ending.cancelled() => {}
-            () = telling => {}
+            () = announcing => {}
         }
         let mut meta = meta;
         meta[SERVER_INFO] = self.result_meta[SERVER_INFO].clone();

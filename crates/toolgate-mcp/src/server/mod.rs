@@ -1,14 +1,14 @@
-//! Serves an executor as an MCP server. Both transports parse bytes into
-//! messages for one dispatcher:
+//! Serves a tool executor to MCP clients. Both transports parse bytes into messages for one
+//! dispatcher:
 //!
 //! ```text
-//!  http/             streamable HTTP   ┐                        ┌ service.rs    what is offered
-//!  line_session.rs   stdin and stdout  ├─▶ methods.rs dispatch ─┤ tool_list.rs  its tools
-//!  client_message.rs bytes → a message ┘   the list of methods  └ tool_call.rs  calls of them
+//!  http/             streamable HTTP   ┐                        ┌ service.rs    tools and options
+//!  line_session.rs   stdin and stdout  ├─▶ methods.rs dispatch ─┤ tool_list.rs  lists tools
+//!  client_message.rs bytes → a message ┘   the list of methods  └ tool_call.rs  runs one tool
 //!
 //!  request_lines.rs, stdio.rs, outbox.rs  bytes in and out   jsonrpc.rs  results, errors → bytes
-//!  in_flight.rs  cancellation by id                    progress.rs  what a running tool reports
-//!  content_block.rs  what clients can read             request_tracker.rs  requests, for traces
+//!  in_flight.rs  cancellation by id                    progress.rs  progress of a running tool
+//!  content_block.rs  blocks that clients accept             request_tracker.rs  requests, for traces
 //! ```
 
 pub(crate) mod client_message;
@@ -41,11 +41,11 @@ pub use self::request_tracker::{AnsweredRequest, RequestObserver};
 
 use service::McpService;
 
-// SDKs send a signal 2 s after they close stdin, so calls must be finished before.
+// MCP SDKs kill their server 2 s after they close its stdin, so calls must end before that.
 const GRACE: Duration = Duration::from_secs(1);
 
 // Facts about all tools that no single description states.
-const GATEWAY: &str = "\
+const GATEWAY_INSTRUCTIONS: &str = "\
 One gateway to the tools of this machine and of the MCP servers behind it. 'server__tool' is a tool whose plain name another \
 one has; 'title' is the full name of a tool whose own name clients don't accept. A call that fails says why and what to do: \
 read that before you try again. 'needs approval' means that a person has to agree first: tell them, and don't call it again \
@@ -59,8 +59,9 @@ pub struct ServeOptions {
     pub version: String,
     /// Hints for models that use the tools.
     pub instructions: Option<String>,
-    /// Offers only these tools. Empty offers everything the executor shows.
+    /// Offers only these tools. If empty, every tool that the executor shows is offered.
     pub allow: Vec<ToolPattern>,
+    /// Never offers these tools, even if `allow` matches them.
     pub deny: Vec<ToolPattern>,
 }
 
@@ -68,7 +69,7 @@ impl ServeOptions {
     /// The options that Toolgate itself uses for all its tools.
     pub fn gateway(version: impl Into<String>) -> Self {
         Self {
-            instructions: Some(GATEWAY.to_owned()),
+            instructions: Some(GATEWAY_INSTRUCTIONS.to_owned()),
             ..Self::new("toolgate", version)
         }
     }
@@ -84,11 +85,11 @@ impl ServeOptions {
     }
 }
 
-/// Tells when servers that are starting have listed their tools, so that a client's
-/// first list is complete.
-// A trait although only `Servers` has it here: the server half knows nothing of the client half.
+/// Lets clients wait for the tools of servers that are still starting, so that their first tool
+/// list is complete.
+// `Servers` is the only implementation. The trait keeps `server` independent of `client`.
 pub trait ServerReadiness: Send + Sync {
-    /// Returns when no more tools are expected soon.
+    /// Returns when every server that is starting has listed its tools or failed.
     fn ready(&self) -> BoxFuture<'_, ()>;
     /// Returns when it is decided whether a tool of this name exists.
     fn ready_for<'a>(&'a self, tool: &'a str) -> BoxFuture<'a, ()>;
@@ -115,17 +116,18 @@ impl McpServer {
         }
     }
 
-    /// Makes lists wait a few seconds for servers that are starting, and calls wait for names that
-    /// are not known yet. Call it once, before clients connect.
+    /// Makes `tools/list` wait up to 5 seconds for servers that are starting, and calls of unknown
+    /// tools up to 30 seconds. Call it once, before clients connect.
     pub fn wait_for(&self, readiness: impl ServerReadiness + 'static) {
         drop(self.service.shared.readiness.set(Box::new(readiness)));
     }
 
-    /// Reports every request over HTTP once it is answered. Call it once, before clients connect.
+    /// Reports every HTTP request once it is answered. Call it once, before clients connect.
     pub fn observe_requests(&self, observer: Arc<dyn RequestObserver>) {
         drop(self.service.shared.observer.set(observer));
     }
 
+    /// Like [`serve`](Self::serve), on stdin and stdout of this process.
     pub async fn serve_stdio(&self, stop: CancellationToken) -> io::Result<()> {
         let (reader, writer) = stdio::open();
         self.serve(reader, writer, stop).await

@@ -1,4 +1,4 @@
-//! Queues messages for a client that reads lines.
+//! The queue of messages to a client on a byte stream, one message per line.
 
 use std::io;
 
@@ -10,13 +10,13 @@ use tokio_util::sync::CancellationToken;
 
 use super::methods::ClientSink;
 
-// While a client leaves more than this unread, we stop reading from it.
-const MAX_UNREAD: usize = 16 * 1024 * 1024;
+// Bytes. While more than this is unwritten, we don't read more requests.
+const MAX_PENDING: usize = 16 * 1024 * 1024;
 
-/// Messages that wait to be written. Whoever flushes writes all of them: under load that is one
-/// write for many messages.
+/// Queues messages until one of the tasks flushes them. A flush writes all of them, so under load
+/// many messages share one write.
 pub(super) struct Outbox {
-    waiting: Mutex<Vec<u8>>,
+    pending: Mutex<Vec<u8>>,
     writer: tokio::sync::Mutex<Box<dyn AsyncWrite + Send + Unpin>>,
     written: Notify,
     pub(super) broken: CancellationToken,
@@ -26,7 +26,7 @@ pub(super) struct Outbox {
 impl Outbox {
     pub(super) fn new(writer: impl AsyncWrite + Send + Unpin + 'static) -> Self {
         Self {
-            waiting: Mutex::default(),
+            pending: Mutex::default(),
             writer: tokio::sync::Mutex::new(Box::new(writer)),
             written: Notify::new(),
             broken: CancellationToken::new(),
@@ -36,15 +36,15 @@ impl Outbox {
 
     /// Queues a message without waiting. Messages leave in the order in which they were pushed.
     pub(super) fn push(&self, message: &[u8]) {
-        let mut waiting = self.waiting.lock();
-        waiting.extend_from_slice(message);
-        waiting.push(b'\n');
+        let mut pending = self.pending.lock();
+        pending.extend_from_slice(message);
+        pending.push(b'\n');
     }
 
     pub(super) async fn flush(&self) {
         let mut writer = self.writer.lock().await;
         // Taken under the writer's lock, so that two flushes can't write out of order.
-        let bytes = std::mem::take(&mut *self.waiting.lock());
+        let bytes = std::mem::take(&mut *self.pending.lock());
         if bytes.is_empty() || self.broken.is_cancelled() {
             return;
         }
@@ -58,10 +58,10 @@ impl Outbox {
         self.written.notify_waiters();
     }
 
-    pub(super) async fn wait_for_room(&self) {
+    pub(super) async fn wait_for_space(&self) {
         loop {
             let written = self.written.notified();
-            if self.waiting.lock().len() <= MAX_UNREAD {
+            if self.pending.lock().len() <= MAX_PENDING {
                 return;
             }
             written.await;
@@ -73,8 +73,8 @@ impl Outbox {
         self.broken.cancel();
     }
 
-    /// How the connection ended. A client that disconnects is not an error.
-    pub(super) fn outcome(&self) -> io::Result<()> {
+    /// Returns the error that ended the connection. A disconnected client isn't an error.
+    pub(super) fn take_result(&self) -> io::Result<()> {
         use io::ErrorKind::{BrokenPipe, ConnectionReset};
         match self.failure.lock().take() {
             Some(error) if !matches!(error.kind(), BrokenPipe | ConnectionReset) => Err(error),

@@ -1,5 +1,5 @@
-//! Reads lines of limited length. Of a line that is too long only the request id is kept, so that
-//! it can be answered.
+//! Reads lines of limited length. A line that is too long is skipped except for its request id, so
+//! that it can be answered with an error.
 
 use std::io;
 
@@ -19,7 +19,7 @@ pub(super) enum RequestLine {
 pub(super) struct RequestLines<R> {
     reader: R,
     lines: LineBuffer,
-    // Set in the middle of a line that is too long.
+    // Set while a line that is too long is being skipped.
     skipping: Option<IdSearch>,
 }
 
@@ -37,18 +37,18 @@ impl<R: AsyncRead + Unpin> RequestLines<R> {
         const CHUNK: usize = 16 * 1024;
         loop {
             while let Some(line) = self.lines.next() {
-                if let Some(line) = self.take(line) {
+                if let Some(line) = self.handle_part(line) {
                     return Ok(Some(line));
                 }
             }
             if self.reader.read_buf(self.lines.spare_buffer(CHUNK)).await? == 0 {
                 let rest = self.lines.finish();
-                return Ok(rest.and_then(|rest| self.take(rest)));
+                return Ok(rest.and_then(|rest| self.handle_part(rest)));
             }
         }
     }
 
-    fn take(&mut self, line: net::BufferedLine) -> Option<RequestLine> {
+    fn handle_part(&mut self, line: net::BufferedLine) -> Option<RequestLine> {
         match line {
             net::BufferedLine::Whole(line) => Some(RequestLine::Whole(line)),
             net::BufferedLine::Oversized { part, is_last } => {
@@ -70,8 +70,8 @@ pub(super) fn find_id(line: &[u8]) -> Option<Value> {
     search.id
 }
 
-// Finds the `id` of a JSON object that arrives in pieces. Some clients write it
-// last, after all parameters.
+// Finds the `id` of a JSON object that arrives in pieces. It has to look at the whole line, because
+// some clients write the id last, after all parameters.
 #[derive(Default)]
 struct IdSearch {
     depth: usize,
@@ -99,10 +99,10 @@ impl IdSearch {
         match byte {
             b'{' | b'[' => self.depth += 1,
             b'}' | b']' => {
-                self.end_of_member();
+                self.finish_member();
                 self.depth = self.depth.saturating_sub(1);
             }
-            b',' => self.end_of_member(),
+            b',' => self.finish_member(),
             b':' if self.depth == 1 => self.in_value = true,
             _ => {
                 self.in_string = byte == b'"';
@@ -124,7 +124,7 @@ impl IdSearch {
         }
     }
 
-    fn end_of_member(&mut self) {
+    fn finish_member(&mut self) {
         if self.depth != 1 {
             return;
         }

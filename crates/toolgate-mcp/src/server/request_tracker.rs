@@ -12,13 +12,13 @@ use super::jsonrpc::RequestError;
 use super::methods::MethodResult;
 
 /// Sees every answered request, for example to record traces.
-// A trait because traces are recorded in a crate above this one.
+// A trait because the crate that records traces depends on this one.
 pub trait RequestObserver: Send + Sync {
-    /// Called when a request was answered or its client has gone.
+    /// Called once for each request, when it was answered or its client has disconnected.
     fn answered(&self, request: &AnsweredRequest);
 }
 
-/// A finished request. A tool call it made has [`trace`](Self::trace) as its parent.
+/// A finished request. Its tool call, if any, has [`trace`](Self::trace) as its parent.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct AnsweredRequest {
@@ -29,7 +29,7 @@ pub struct AnsweredRequest {
     pub trace: TraceContext,
     pub started_at: SystemTime,
     pub elapsed: Duration,
-    /// A JSON-RPC error code, or the kind of a tool error.
+    /// A JSON-RPC error code, the kind of a tool error, or `cancelled`.
     pub error: Option<String>,
 }
 
@@ -41,7 +41,7 @@ pub(super) struct RequestTracker {
 }
 
 impl RequestTracker {
-    /// From here on the request's calls belong to its span.
+    /// Starts a span for the request, and makes its tool call a child of it.
     pub(super) fn start(
         observer: &Arc<dyn RequestObserver>,
         request: &mut ClientRequest,
@@ -65,7 +65,7 @@ impl RequestTracker {
                 trace,
                 started_at: SystemTime::now(),
                 elapsed: Duration::ZERO,
-                // Stands until there is a result.
+                // Reported if the request is dropped before it has a result.
                 error: Some("cancelled".to_owned()),
             },
             started: Instant::now(),

@@ -1,4 +1,4 @@
-//! An executor as MCP clients see it, over either transport.
+//! The service behind both transports: an executor, the tools it offers, and shared limits.
 
 use std::sync::{Arc, OnceLock};
 
@@ -15,13 +15,13 @@ use super::{RequestObserver, ServeOptions, ServerReadiness};
 pub(super) struct McpService {
     pub(super) executor: ToolExecutor,
     pub(super) options: ServeOptions,
-    // The only rule here about which tools clients see.
+    // Decides which tools clients see.
     pub(super) scope: Scope,
     // Results in 2026-07-28 name the server every time, so this is built once.
     pub(super) result_meta: Arc<Value>,
     pub(super) shared: Arc<SharedState>,
     tool_list: ArcSwap<ToolList>,
-    // Compared with the list's version to see whether the list is stale.
+    // The manager's current version. A list with another version is stale.
     version: watch::Receiver<u64>,
 }
 
@@ -69,7 +69,7 @@ impl McpService {
             shared,
             tool_list: ArcSwap::default(),
         };
-        service.make_list(&ToolList::default());
+        service.rebuild_list(&ToolList::default());
         service
     }
 
@@ -79,10 +79,10 @@ impl McpService {
         if list.version == *self.version.borrow() {
             return Arc::clone(&list);
         }
-        self.make_list(&list)
+        self.rebuild_list(&list)
     }
 
-    fn make_list(&self, before: &ToolList) -> Arc<ToolList> {
+    fn rebuild_list(&self, before: &ToolList) -> Arc<ToolList> {
         // Read before the tools, so that a change in between is noticed next time.
         let version = *self.version.borrow();
         let tools = self.executor.manager().tools();

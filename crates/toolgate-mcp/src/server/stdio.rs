@@ -11,13 +11,13 @@ use tokio::net::{UnixStream, unix::pipe};
 type StdinReader = Box<dyn AsyncRead + Send + Unpin>;
 type StdoutWriter = Box<dyn AsyncWrite + Send + Unpin>;
 
-/// Pipes and sockets bypass tokio's blocking thread, whose handover would double the time of a
-/// call. Must be called within a runtime.
+/// Opens stdin and stdout. Pipes and sockets bypass tokio's blocking thread, which would double the
+/// time of a call. Must be called within a tokio runtime.
 pub(super) fn open() -> (StdinReader, StdoutWriter) {
     (open_stdin(), open_stdout())
 }
 
-// The pipe is reopened because non-blocking mode would otherwise affect everybody who shares it.
+// The pipe is reopened because non-blocking mode would otherwise affect every process that shares it.
 fn open_stdin() -> StdinReader {
     if let Ok(pipe) = pipe::OpenOptions::new().open_receiver("/proc/self/fd/0") {
         return Box::new(pipe);
@@ -38,7 +38,8 @@ fn open_stdout() -> StdoutWriter {
     }
 }
 
-// Node.js gives its children sockets. They can't be reopened, but our end isn't shared.
+// Node.js connects its child processes by sockets. Those can't be reopened, but our end isn't
+// shared.
 fn duplicate_socket(stream: &impl AsFd) -> io::Result<UnixStream> {
     let copy = File::from(stream.as_fd().try_clone_to_owned()?);
     if !copy.metadata()?.file_type().is_socket() {

@@ -11,12 +11,12 @@ use toolgate_core::{
 };
 
 use super::client_message::{RequestMeta, ToolCallParams};
-use super::content_block::readable;
+use super::content_block::make_readable;
 use super::methods::{COMPLETE, RequestContext};
 use super::progress::{ProgressReports, relay_progress};
 use super::service::McpService;
 
-// Calls that may wait at once. The executor runs fewer and queues the rest.
+// Calls that may be unanswered at once. The executor runs fewer of them and queues the rest.
 pub(super) const MAX_CALLS: usize = 1024;
 // The standard allows 55 characters; later versions may add some.
 const MAX_TRACE_LEN: usize = 128;
@@ -35,7 +35,7 @@ impl McpService {
         let (name, tool) = self.find_or_wait(&params.name, context.stop).await;
         let mut call = match params.arguments {
             Ok(arguments) => ToolCall::new(name, Value::Object(arguments)),
-            Err(unusable) => ToolCall::rejected(name, unusable.arguments, unusable.error),
+            Err(invalid) => ToolCall::rejected(name, invalid.arguments, invalid.error),
         };
         if permit.is_err() {
             let (tool, limit) = (call.name().to_owned(), MAX_CALLS);
@@ -66,42 +66,43 @@ impl McpService {
     /// Finds the tool and its local name. Waits once for a tool whose server may be starting.
     async fn find_or_wait(
         &self,
-        asked: &str,
+        requested: &str,
         stop: &CancellationToken,
     ) -> (String, Result<Arc<dyn Tool>, ToolError>) {
         let mut has_waited = false;
         loop {
             let list = self.tool_list();
-            let name = list.local_name(asked);
+            let name = list.local_name(requested);
             let tool = self.executor.find_in_scope(name, &self.scope);
-            let may_come = matches!(
+            let may_appear = matches!(
                 tool,
                 Err(ToolError::NotFound { .. } | ToolError::Unavailable { .. })
             );
-            if has_waited || !may_come {
+            if has_waited || !may_appear {
                 return (name.to_owned(), tool);
             }
-            let waiting = Box::pin(self.wait_for_tool(asked));
+            let waiting = Box::pin(self.wait_for_tool(requested));
             stop.run_until_cancelled(waiting).await;
             has_waited = true;
         }
     }
 
-    /// Returns when the name finds a tool, when it is decided that there is none, or after a while.
-    async fn wait_for_tool(&self, asked: &str) {
+    /// Returns when there is a tool of this name, when no server can provide it any more, or after
+    /// [`WAIT_FOR_TOOL`].
+    async fn wait_for_tool(&self, requested: &str) {
         let Some(readiness) = self.shared.readiness.get() else {
             return;
         };
-        // The supervisor knows tools by their local names, and can't decide about a name
-        // that only clients use.
-        let found = async {
+        // `readiness` knows tools by their local names only. If clients use another name, just
+        // the tool list can tell.
+        let appears = async {
             let mut changes = self.executor.manager().subscribe();
-            let is_there = || {
+            let exists = || {
                 let list = self.tool_list();
-                let name = list.local_name(asked);
+                let name = list.local_name(requested);
                 self.executor.find_in_scope(name, &self.scope).is_ok()
             };
-            while !is_there() {
+            while !exists() {
                 if changes.changed().await.is_err() {
                     return;
                 }
@@ -109,8 +110,8 @@ impl McpService {
         };
         let decided = async {
             tokio::select! {
-                () = readiness.ready_for(asked) => {}
-                () = found => {}
+                () = readiness.ready_for(requested) => {}
+                () = appears => {}
             }
         };
         drop(tokio::time::timeout(WAIT_FOR_TOOL, decided).await);
@@ -156,9 +157,9 @@ pub(super) struct CallToolResult {
 }
 
 impl CallToolResult {
-    /// A failure is a result with `isError`, so that a model reads it and can do better. That
-    /// includes unknown tools: MCP would allow a protocol error, but most clients keep those from
-    /// the model. `meta` is set for clients of 2026-07-28.
+    /// A failure becomes a result with `isError`, so that the model reads it and can correct itself.
+    /// That includes unknown tools: MCP would allow a protocol error, but most clients don't show
+    /// those to the model. `meta` is set for clients of 2026-07-28.
     pub(super) fn new(outcome: ToolOutcome, meta: Option<Arc<Value>>) -> Self {
         let is_modern = meta.is_some();
         let result = match outcome.result {
@@ -180,7 +181,7 @@ impl CallToolResult {
     fn success(output: ToolOutput, is_modern: bool) -> Self {
         let as_text = (output.content.is_empty() && output.structured.is_some())
             .then(|| ToolContent::text(output.to_text()));
-        let content = output.content.into_iter().map(readable).chain(as_text);
+        let content = output.content.into_iter().map(make_readable).chain(as_text);
         Self {
             content: content.collect(),
             // Up to 2025-11-25 it must be an object, or clients reject the whole result.
@@ -190,20 +191,25 @@ impl CallToolResult {
     }
 }
 
-/// Combines the envelope's error with advice beyond it. The text for models repeats an unknown tool
-/// in other words, and says nothing about approvals.
+/// Combines the error's message with its advice. The text for models is not used as it is: for an
+/// unknown tool it would repeat the message, and about approvals it says nothing.
 fn failure_text(outcome: &ToolOutcome, error: &ToolError) -> String {
-    let advice = outcome.to_model_text();
-    let beyond = match error {
+    let model_text = outcome.to_model_text();
+    let advice = match error {
         ToolError::NotFound { name, .. } => {
-            let same = format!("Unknown tool: '{name}'. ");
-            Some(advice.strip_prefix(&same).unwrap_or(&advice).to_owned())
+            let repeated = format!("Unknown tool: '{name}'. ");
+            Some(
+                model_text
+                    .strip_prefix(&repeated)
+                    .unwrap_or(&model_text)
+                    .to_owned(),
+            )
         }
         ToolError::Denied { .. } | ToolError::Withheld { .. } => error.hint(),
-        _ => return advice,
+        _ => return model_text,
     };
-    match beyond {
-        Some(beyond) => format!("{error}. {beyond}"),
+    match advice {
+        Some(advice) => format!("{error}. {advice}"),
         None => error.to_string(),
     }
 }

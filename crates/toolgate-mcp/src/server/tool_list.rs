@@ -1,4 +1,4 @@
-//! The tools of an executor, in the form in which MCP lists them.
+//! The tools of an executor, in the form of `tools/list`.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use super::service::McpService;
 /// The specification allows 128 letters, digits, `_`, `-` and `.`. Claude Desktop, Windsurf and
 /// others allow 64 without the dot, and reject the whole list for one longer name.
 const MAX_NAME_LEN: usize = 64;
-// Changes within this time are announced once.
+// Changes within this time are announced together.
 const COALESCE: Duration = Duration::from_millis(50);
 
 #[derive(Debug, PartialEq, Serialize)]
@@ -48,8 +48,8 @@ pub(super) struct ToolList {
 }
 
 impl ToolList {
-    /// Reuses the tools of `before` if clients can't see a difference, so that comparing pointers
-    /// is enough to notice a change.
+    /// Reuses the tools of `before` if clients would see no difference, so that a change can be
+    /// noticed by comparing pointers.
     pub(super) fn new(version: u64, definitions: &[&ToolDefinition], before: &Self) -> Self {
         let names: Vec<&str> = definitions.iter().map(|tool| tool.name()).collect();
         let wire = wire_names::assign_stable(&names, MAX_NAME_LEN);
@@ -73,8 +73,10 @@ impl ToolList {
         }
     }
 
-    pub(super) fn local_name<'a>(&'a self, asked: &'a str) -> &'a str {
-        self.renamed.get(asked).map_or(asked, String::as_str)
+    pub(super) fn local_name<'a>(&'a self, requested: &'a str) -> &'a str {
+        self.renamed
+            .get(requested)
+            .map_or(requested, String::as_str)
     }
 
     pub(super) fn check_mirrored(
@@ -89,6 +91,7 @@ impl ToolList {
     }
 }
 
+/// Notices changes of the tool list that clients can see.
 pub(super) struct ToolListWatch {
     service: Arc<McpService>,
     version: watch::Receiver<u64>,
@@ -113,8 +116,8 @@ impl ToolListWatch {
         watch
     }
 
-    /// Returns when the list differs from the one last seen. Never returns once it
-    /// can't change any more.
+    /// Returns when the list differs from the last seen one. Never returns once the list can't
+    /// change any more.
     pub(super) async fn changed(&mut self) {
         loop {
             if self.version.changed().await.is_err() {
@@ -142,26 +145,26 @@ fn listed_tool(tool: &ToolDefinition, name: String) -> ListedTool {
         name,
         title: title.map(|title| strip_invisible(title).into_owned()),
         description: strip_invisible(tool.description()).into_owned(),
-        input_schema: object(tool.parameters()),
-        output_schema: output_schema.map(object),
+        input_schema: schema_object(tool.parameters()),
+        output_schema: output_schema.map(schema_object),
         annotations: tool_hints(tool.annotations()),
     }
 }
 
-fn object(schema: &Value) -> Map<String, Value> {
+fn schema_object(schema: &Value) -> Map<String, Value> {
     match strip_invisible_in_schema(schema) {
         Value::Object(object) => object,
         _ => Map::new(),
     }
 }
 
-// Holds only what the tool states, because MCP has defaults for the rest.
-fn tool_hints(said: Annotations) -> Option<Map<String, Value>> {
+// Leaves out hints that the tool doesn't give, because MCP has defaults for those.
+fn tool_hints(annotations: Annotations) -> Option<Map<String, Value>> {
     let hints = [
-        ("readOnlyHint", said.read_only),
-        ("destructiveHint", said.destructive),
-        ("idempotentHint", said.idempotent),
-        ("openWorldHint", said.open_world),
+        ("readOnlyHint", annotations.read_only),
+        ("destructiveHint", annotations.destructive),
+        ("idempotentHint", annotations.idempotent),
+        ("openWorldHint", annotations.open_world),
     ];
     let stated = hints
         .into_iter()

@@ -28,7 +28,7 @@ pub struct ContainerMount {
 }
 
 /// Parses an image name or an object. `path` resolves the sources of mounts.
-pub(super) fn read(
+pub(super) fn parse(
     given: EntryValue<'_>,
     path: impl Fn(&str) -> PathBuf,
 ) -> Result<ContainerSettings, EntryError> {
@@ -38,21 +38,21 @@ pub(super) fn read(
         container.image = string(given)?.to_owned();
         return check(container, &[key]);
     }
-    let under = |error: EntryError| error.within(key);
+    let add_key = |error: EntryError| error.under_key(key);
     for (name, value) in object(given)? {
         match (name.as_str(), value) {
             ("image", value) => {
-                container.image = string(("image", value)).map_err(under)?.to_owned();
+                container.image = string(("image", value)).map_err(add_key)?.to_owned();
             }
             ("engine", Value::String(engine)) => container.engine = vec![engine.clone()],
             ("engine", value) => {
-                container.engine = string_list(("engine", value)).map_err(under)?;
+                container.engine = string_list(("engine", value)).map_err(add_key)?;
             }
             ("network", value) => {
-                container.network = Some(string(("network", value)).map_err(under)?.to_owned());
+                container.network = Some(string(("network", value)).map_err(add_key)?.to_owned());
             }
             ("mounts", value) => {
-                let mounts = string_list(("mounts", value)).map_err(under)?;
+                let mounts = string_list(("mounts", value)).map_err(add_key)?;
                 let mount = |(index, text): (usize, &String)| {
                     mount(text, &path).ok_or_else(|| {
                         let text = "must look like HERE:/THERE or HERE:/THERE:ro";
@@ -63,10 +63,10 @@ pub(super) fn read(
                 container.mounts = mounts?;
             }
             ("options", value) => {
-                container.options = string_list(("options", value)).map_err(under)?;
+                container.options = string_list(("options", value)).map_err(add_key)?;
             }
-            // Unknown keys are errors here: ignoring one could leave the server less
-            // confined than was meant.
+            // Unknown keys are errors here: if one were ignored, the server might be
+            // less confined than intended.
             _ => {
                 let text = "is unknown; a container has image, engine, network, mounts and options";
                 return Err(EntryError::at(&[key, name], text));

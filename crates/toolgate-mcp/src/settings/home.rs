@@ -1,4 +1,4 @@
-//! Recognises servers of smart homes before they have answered.
+//! Recognises servers of smart homes by their settings, before they are started.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,7 @@ use toolgate_home::{DIALECTS, HomeDialect, HomeTool};
 use super::{ServerProgram, ServerSettings};
 
 impl ServerSettings {
-    /// True if the server is declared to serve a home, or its name or program says so.
+    /// True if the server serves a smart home, as its settings say or its name or program suggests.
     pub fn is_home(&self) -> bool {
         let is_named = |word: &str| DIALECTS.iter().any(|dialect| dialect.is_named_in(word));
         let is_program = |word: &String| {
@@ -23,12 +23,12 @@ impl ServerSettings {
             .unwrap_or_else(|| is_named(&self.name) || self.program().is_some_and(by_program))
     }
 
-    /// The renamed parameters of one of its tools. The names that ship for home tools hold on every
-    /// server; the configuration adds to them and wins.
+    /// The renamed parameters of one of its tools. The built-in names for home tools apply to every
+    /// server. The configuration can add to them and override them.
     pub(crate) fn parameter_names_for(&self, tool: &str) -> ParameterNames {
-        let shipped = HomeTool::from_name(tool).map_or(&[][..], HomeTool::parameter_names);
-        let shipped = shipped.iter().copied();
-        let mut names: HashMap<String, String> = shipped
+        let builtin = HomeTool::from_name(tool).map_or(&[][..], HomeTool::parameter_names);
+        let builtin = builtin.iter().copied();
+        let mut names: HashMap<String, String> = builtin
             .map(|(from, to)| (from.to_owned(), to.to_owned()))
             .collect();
         names.extend(self.parameter_names.get(tool).cloned().unwrap_or_default());
@@ -137,10 +137,10 @@ mod tests {
                 .source(ToolSource::Mcp(name.to_owned()))
                 .original_name(tool)
                 .names(settings.parameter_names_for(tool));
-            let told =
+            let echo =
                 |arguments: Value, _| async move { Ok::<_, ToolError>(arguments.to_string()) };
             let manager = ToolManager::new();
-            manager.add(FunctionTool::with_definition(definition, told).unwrap());
+            manager.add(FunctionTool::with_definition(definition, echo).unwrap());
             let executor = ToolExecutor::new(manager.into());
             let outcome = executor.execute(ToolCall::new("t", asked.clone())).await;
             assert_eq!(outcome.to_model_text(), expected, "{tool}");

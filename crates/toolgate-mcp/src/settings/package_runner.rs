@@ -1,7 +1,7 @@
 //! Recognises programs that download a package before they run it.
 //!
-//! Their first start takes as long as the download and must not be killed: npm would leave a
-//! half-written folder that breaks the package for every client on the machine.
+//! Their first start takes as long as the download, and must not be killed: npm would leave a
+//! half-written folder, and the package would not start for any program on the machine.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -14,7 +14,7 @@ use toolgate_home::DIALECTS;
 use super::ServerProgram;
 
 const TOOLGATE: &str = "toolgate";
-// Windows suffixes of wrappers around the program itself.
+// Suffixes of wrapper scripts on Windows.
 const SUFFIXES: [&str; 4] = [".cmd", ".exe", ".bat", ".ps1"];
 // Options of npx, besides `-p` and `--package`, whose value is the next word.
 const NPX_VALUES: &str = "-c --call -w --workspace --registry --cache --prefix --userconfig \
@@ -85,8 +85,8 @@ impl ServerProgram {
         matches!(name.as_str(), "docker" | "podman" | "nerdctl")
     }
 
-    /// The program that finally runs, without folder and suffix, and its arguments. Looks through
-    /// `env` and a shell's `-c`, where only a plain first command is understood.
+    /// The program that is really run, without folder and suffix, and its arguments. Looks through
+    /// `env` and a shell's `-c`, and understands only a simple first command there.
     fn command_line(&self) -> (String, Cow<'_, [String]>) {
         let name = file_name(&self.command);
         let words: Vec<String> = match (name.as_str(), self.args.as_slice()) {
@@ -106,9 +106,8 @@ impl ServerProgram {
         }
     }
 
-    /// True if it starts Toolgate with the same configuration, which would start itself without
-    /// end. Toolgate's home servers start no servers, and one with another configuration, or as a
-    /// client of a gateway, ends.
+    /// True if it starts Toolgate with the same configuration, which would be an endless loop. It is no
+    /// loop if Toolgate runs as a home server, with another configuration, or as a client of a gateway.
     pub(crate) fn starts_itself(&self) -> bool {
         // A container has its own files, and so another configuration.
         if self.container.is_some() {
@@ -117,12 +116,12 @@ impl ServerProgram {
         let Some(words) = self.toolgate_arguments() else {
             return false;
         };
-        let is_elsewhere = |word: &String| {
+        let is_harmless = |word: &String| {
             let option = word.split('=').next().unwrap_or_default();
             matches!(option, "--config" | "--at" | "--help" | "--version")
                 || DIALECTS.iter().any(|dialect| dialect.server() == option)
         };
-        !self.env.contains_key("TOOLGATE_CONFIG") && !words.iter().any(is_elsewhere)
+        !self.env.contains_key("TOOLGATE_CONFIG") && !words.iter().any(is_harmless)
     }
 
     fn toolgate_arguments(&self) -> Option<Vec<String>> {

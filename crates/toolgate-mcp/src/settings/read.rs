@@ -1,4 +1,4 @@
-//! Reads one entry of `mcpServers` or `servers`, in every spelling that MCP clients use.
+//! Parses one entry of `mcpServers` or `servers`, with the key names that other MCP clients use.
 
 mod connection;
 mod keys;
@@ -11,8 +11,9 @@ use toolgate_core::{ToolPattern, bytes_from_json, escape, nearest_names};
 
 pub(super) use keys::KEYS;
 use keys::{
-    ALLOWED, CHECK, CONTAINER, DISABLED, ERA, EXCLUDED, EntryKey, HEALTH, HOME, MAX_MEMORY,
-    NORMALIZE, OVERRIDE, PARAMETER_NAMES, PIN, RUN, SANDBOX, START_TIMEOUT, TIMEOUT, VALIDATE,
+    ALLOWED, CHECK, CONTAINER, DISABLED, ERA, EXCLUDED, EntryKey, HEALTH, HOME, IDENTITY_KEYS,
+    MAX_MEMORY, NORMALIZE, OVERRIDE, PARAMETER_NAMES, PIN, SANDBOX, START_TIMEOUT, TIMEOUT,
+    VALIDATE,
 };
 
 use super::values::{
@@ -34,7 +35,7 @@ pub struct ConfigPaths<'a> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct EntryProblem {
-    /// The keys that lead to the problem inside the entry, so that its line can be found.
+    /// The path of keys to the problem in the entry, by which its line can be found.
     pub path: Vec<String>,
     /// A sentence that names the server.
     pub text: String,
@@ -43,8 +44,8 @@ pub struct EntryProblem {
 }
 
 impl ServerSettings {
-    /// Reads one entry whose variables are already replaced. An error leaves it out; warnings come
-    /// along with the settings.
+    /// Parses one entry, whose variables are already replaced. Returns no settings if there is an
+    /// error. Otherwise the problems are warnings.
     pub fn read(
         name: &str,
         entry: &Value,
@@ -69,9 +70,9 @@ impl ServerSettings {
     }
 
     /// Sets the [`identity`](Self::identity), a hash of the name and of what is run or contacted.
-    /// The entry is hashed as it stands in the file, so that the values of variables, which may be
-    /// secrets, don't matter. `folder` is part of it for programs, because the same words may mean
-    /// another program in another folder.
+    /// The entry is hashed as it is in the file, so that the values of variables, which may be secrets,
+    /// don't matter. For programs the hash includes `folder`, because the same command may be another
+    /// program in another folder.
     #[must_use]
     pub fn with_identity(mut self, entry: &Value, folder: &Path) -> Self {
         let folder = match &self.connection {
@@ -87,15 +88,15 @@ impl ServerSettings {
         KEYS.iter().any(|names| names.contains(&key))
     }
 
-    /// True if the entry is not to be started. Works before variables are replaced.
+    /// True if the entry says that it isn't started. Works before variables are replaced.
     pub fn is_disabled(entry: &Value) -> bool {
         entry["disabled"] == true || entry["enabled"] == false
     }
 
-    /// The keys of an entry that decide what is run or contacted, as they stand in the file.
-    /// Sorted, so that equal entries give equal values.
+    /// Returns the keys of an entry that decide what is run or contacted, as they are in the file.
+    /// They are sorted, so that equal entries have equal parts.
     pub fn identity_part(entry: &Value) -> Value {
-        let names = RUN.iter().copied().flatten();
+        let names = IDENTITY_KEYS.iter().copied().flatten();
         let part = names.filter_map(|name| Some(((*name).to_owned(), entry.get(name)?.clone())));
         let mut part = Value::Object(part.collect());
         for (_, value) in part.as_object_mut().into_iter().flatten() {
@@ -124,7 +125,7 @@ impl<'a> ServerEntry<'a> {
         let warnings = [
             self.unknown_keys_warning(),
             self.command_line_warning(&connection),
-            self.useless_sandbox_warning(&connection),
+            self.sandbox_without_effect_warning(&connection),
         ];
         let mut settings = ServerSettings::new(name, connection);
         let steps = [
@@ -181,7 +182,7 @@ impl<'a> ServerEntry<'a> {
             settings.max_memory = Some(bytes as u64);
         }
         if let Some(given) = self.value_of(SANDBOX)? {
-            settings.sandbox = sandbox::read(given, |text| self.path(text))?;
+            settings.sandbox = sandbox::parse(given, |text| self.path(text))?;
             let is_off = settings.sandbox.level == SandboxLevel::Off;
             if !is_off && self.value_of(CONTAINER)?.is_some() {
                 let text = "'container' already confines it, and a container can't be started in a sandbox; keep one of them";
@@ -191,7 +192,7 @@ impl<'a> ServerEntry<'a> {
         Ok(())
     }
 
-    /// Leaves the default where the key is missing.
+    /// Keeps the default if the key is missing.
     fn read_into<T>(
         &self,
         setting: &mut T,
@@ -204,8 +205,8 @@ impl<'a> ServerEntry<'a> {
         Ok(())
     }
 
-    /// Looks a setting up under all its names. Two names at once are an error, and
-    /// `null` counts as missing.
+    /// Looks up a setting under all its names. Two names at once are an error. `null` counts as
+    /// missing.
     fn value_of(&self, key: EntryKey) -> Result<Option<EntryValue<'a>>, EntryError> {
         let mut given = key.iter().filter_map(|name| {
             let value = self.object.get(*name)?;
@@ -259,7 +260,8 @@ impl<'a> ServerEntry<'a> {
         }
     }
 
-    /// Warns once about all unknown keys, because entries of other clients have keys of their own.
+    /// A warning about all unknown keys. It is not an error, because other clients have keys of their
+    /// own.
     fn unknown_keys_warning(&self) -> Option<EntryError> {
         let (first, unknown) = self.unknown_names()?;
         let verb = if unknown.starts_with("keys") {
@@ -288,16 +290,16 @@ impl<'a> ServerEntry<'a> {
         Some((first, format!("{noun} {}", names.join(", "))))
     }
 
-    fn useless_sandbox_warning(&self, connection: &ServerConnection) -> Option<EntryError> {
+    fn sandbox_without_effect_warning(&self, connection: &ServerConnection) -> Option<EntryError> {
         let has_sandbox = self.object.contains_key(SANDBOX[0]);
-        let is_elsewhere = matches!(connection, ServerConnection::Http { .. });
-        (has_sandbox && is_elsewhere).then(|| {
+        let is_remote = matches!(connection, ServerConnection::Http { .. });
+        (has_sandbox && is_remote).then(|| {
             let text = "has no effect: a server with a 'url' doesn't run on this machine";
             EntryError::at(&[SANDBOX[0]], text)
         })
     }
 
-    /// Warns about a whole command line in `command`, the most common slip.
+    /// Warns about a whole command line in `command`, the most common mistake.
     fn command_line_warning(&self, connection: &ServerConnection) -> Option<EntryError> {
         let ServerConnection::Stdio(program) = connection else {
             return None;

@@ -38,7 +38,7 @@ const LEVELS: [(&str, SandboxLevel); 3] = [
 ];
 
 /// Parses a level, or an object with lists. `path` resolves the paths in it.
-pub(super) fn read(
+pub(super) fn parse(
     given: EntryValue<'_>,
     path: impl Fn(&str) -> PathBuf,
 ) -> Result<SandboxSettings, EntryError> {
@@ -53,9 +53,9 @@ pub(super) fn read(
         level: SandboxLevel::Default,
         ..SandboxSettings::default()
     };
-    let under = |error: EntryError| error.within(key);
+    let add_key = |error: EntryError| error.under_key(key);
     let paths = |given: EntryValue<'_>| -> Result<Vec<PathBuf>, EntryError> {
-        let texts = string_list(given).map_err(under)?;
+        let texts = string_list(given).map_err(add_key)?;
         match texts.iter().position(|text| text.trim().is_empty()) {
             Some(index) => Err(EntryError::at(
                 &[key, given.0, &index.to_string()],
@@ -66,12 +66,12 @@ pub(super) fn read(
     };
     for (name, value) in object(given)? {
         match name.as_str() {
-            "level" => sandbox.level = choice(("level", value), &LEVELS).map_err(under)?,
+            "level" => sandbox.level = choice(("level", value), &LEVELS).map_err(add_key)?,
             "read" => sandbox.read = paths(("read", value))?,
             "write" => sandbox.write = paths(("write", value))?,
             "ports" => sandbox.ports = ports(key, value)?,
-            // Unknown keys are errors here: ignoring one could leave the server less
-            // confined than was meant.
+            // Unknown keys are errors here: if one were ignored, the server might be
+            // less confined than intended.
             _ => {
                 let text = "is unknown; a sandbox has level, read, write and ports";
                 return Err(EntryError::at(&[key, name], text));

@@ -1,5 +1,5 @@
-//! Finds the secrets among a server's settings, by name or by shape. Everything else stays visible,
-//! because a person looks for it in a server's stderr.
+//! Finds the secrets among a server's settings, by name or by shape. Other values stay visible,
+//! because a person needs them to understand a server's stderr.
 
 mod headers;
 mod names;
@@ -14,16 +14,16 @@ use super::{ServerConnection, ServerSettings};
 
 // Shorter values occur in any text by chance. Hiding them would hide the text, not the secret.
 const MIN_BYTES: usize = 4;
-// Values of variables that are named like secrets and hold none.
-const WORDS: [&str; 8] = [
+// Values that are not secrets, even if the variable has the name of one.
+const ORDINARY_WORDS: [&str; 8] = [
     "true", "false", "none", "null", "auto", "required", "optional", "disabled",
 ];
 // Separates the items of a list of secrets.
 const SEPARATORS: [char; 2] = [',', ';'];
-// A password may contain a comma, and shorter parts of it are ordinary words. Names in the
-// plural allow shorter parts.
+// A password may contain a comma, so shorter parts may be ordinary words. For names in the plural,
+// which are lists, `MIN_BYTES` applies.
 const MIN_PART_LEN: usize = 8;
-// Limits how deep JSON inside values is searched.
+// How deep JSON inside values is searched.
 const MAX_DEPTH: usize = 16;
 
 impl ServerSettings {
@@ -54,7 +54,9 @@ struct SecretCollector(Vec<String>);
 
 impl SecretCollector {
     fn add(&mut self, secret: &str) {
-        let is_word = WORDS.iter().any(|word| secret.eq_ignore_ascii_case(word));
+        let is_word = ORDINARY_WORDS
+            .iter()
+            .any(|word| secret.eq_ignore_ascii_case(word));
         if secret.len() >= MIN_BYTES && !is_word && !self.0.iter().any(|known| known == secret) {
             self.0.push(secret.to_owned());
         }
@@ -67,7 +69,7 @@ impl SecretCollector {
         self.add_from_text(value, deeper);
     }
 
-    /// Adds the value of a name that means a secret, unless it is the path of one.
+    /// Adds a value whose name means a secret, unless it is the path of a secret.
     fn add_named(&mut self, name: &str, value: &str) {
         let is_path = |text: &str| paths::is_path(text) && !names::is_password(name);
         let parts = || value.split(SEPARATORS).map(str::trim);
@@ -139,7 +141,7 @@ impl SecretCollector {
                 self.add_if_named(name, value, deeper - 1);
             }
         }
-        shape::secrets(value).for_each(|secret| self.add(secret));
+        shape::find_secrets(value).for_each(|secret| self.add(secret));
     }
 
     fn add_from_json(&mut self, json: &Value, deeper: usize) {
@@ -165,7 +167,7 @@ impl SecretCollector {
         }
     }
 
-    // The token of `Bearer abc` also turns up alone. So does the password of `Basic`.
+    // The token of `Bearer abc` may also appear alone, and so may the password of `Basic`.
     fn add_from_authorization(&mut self, value: &str) {
         let Some((scheme, token)) = value.split_once(' ') else {
             return;

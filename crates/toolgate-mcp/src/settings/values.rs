@@ -29,14 +29,14 @@ impl EntryError {
         }
     }
 
-    pub(super) fn within(mut self, key: &str) -> Self {
+    pub(super) fn under_key(mut self, key: &str) -> Self {
         self.path.insert(0, key.to_owned());
         self.text = format!("{key}.{}", self.text);
         self
     }
 }
 
-/// The name that a setting was given under, and its value.
+/// The key that the entry uses for a setting, and its value.
 pub(super) type EntryValue<'a> = (&'static str, &'a Value);
 
 pub(super) const ERAS: [(&str, EraChoice); 3] = [
@@ -57,7 +57,7 @@ pub(super) const PINS: [(&str, PinPolicy); 3] = [
     ("off", PinPolicy::Off),
 ];
 
-/// Maps the clients' words for a transport to ours.
+/// Maps the transport names of other clients to ours.
 pub(super) const TYPES: [(&str, &str); 7] = [
     ("stdio", "stdio"),
     ("local", "stdio"),
@@ -119,14 +119,14 @@ pub(super) fn string_list((key, value): EntryValue<'_>) -> Result<Vec<String>, E
         return Err(EntryError::at(&[key], "must be a list of strings"));
     };
     let one = |(index, value): (usize, &Value)| {
-        text_of_scalar(value)
+        scalar_to_text(value)
             .ok_or_else(|| EntryError::at(&[key, &index.to_string()], "must be a string"))
     };
     list.iter().enumerate().map(one).collect()
 }
 
-// Accepts numbers and booleans too: that is what people write for a port or a switch.
-pub(super) fn text_of_scalar(value: &Value) -> Option<String> {
+// Accepts numbers and booleans too, because people write them for a port or a switch.
+pub(super) fn scalar_to_text(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),
         Value::Number(_) | Value::Bool(_) => Some(value.to_string()),
@@ -150,7 +150,7 @@ pub(super) fn address(given: EntryValue<'_>) -> Result<String, EntryError> {
     }
 }
 
-// The name appears in policies before a `/`, in tool names, in logs and in tables.
+// The name is used in policies before a `/`, in tool names, in logs and in tables.
 pub(super) fn check_name(name: &str) -> Result<(), EntryError> {
     const MAX_CHARS: usize = 64;
     match name {

@@ -149,7 +149,7 @@ impl FaultTestBuilder {
     /// Starts everything and waits until all servers are connected or have failed.
     pub(crate) async fn start_settled(self) -> FaultTest {
         let house = self.start();
-        within(Duration::from_secs(100), house.servers.settled()).await;
+        within(Duration::from_secs(100), house.servers.start_all()).await;
         house
     }
 }

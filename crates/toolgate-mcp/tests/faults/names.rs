@@ -158,7 +158,7 @@ async fn tm7_a_name_belongs_to_the_source_of_highest_rank_however_late_it_answer
         Ok::<_, ToolError>("local")
     });
     house.manager.add(clock.unwrap());
-    house.servers.settled().await;
+    house.servers.start_all().await;
     let local = house.execute(ToolCall::new("datetime", json!({}))).await;
     assert_eq!(local["result"], "local");
     for server in ["first", "second"] {

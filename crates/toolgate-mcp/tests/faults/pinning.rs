@@ -18,7 +18,7 @@ fn listed(description: &str, annotations: &Value) -> Value {
 /// Changes the server's list, and waits until the change is noticed.
 async fn relist(house: &FaultTest, tools: &Value) {
     std::fs::write(house.folder.path().join("tools.json"), tools.to_string()).unwrap();
-    let mut changed = house.servers.changed();
+    let mut changed = house.servers.subscribe();
     house.call("changed", json!({})).await;
     within(Duration::from_secs(30), async {
         while house.servers.server_status(FAKE).unwrap().changes.is_none() {

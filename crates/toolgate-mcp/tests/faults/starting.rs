@@ -106,7 +106,7 @@ async fn mc4_the_block_has_what_the_server_said_on_stderr() {
             .unwrap(),
         );
     }
-    house.servers.settled().await;
+    house.servers.start_all().await;
     let block = "❌ Failed to initialize MCP tools after 3 attempts\n   \
         Reason: Connection to stdio server 'zwave' failed\n   \
         MCP Server stderr: Traceback: no broker\n      at line 3\n   \
@@ -185,7 +185,11 @@ async fn mc5_a_slow_server_delays_nobody() {
         .server(NEIGHBOUR, &["list=@/tools", "wait=300"])
         .start();
     // The slow server comes first in the configuration and could own this name too.
-    within(Duration::from_secs(60), house.servers.settled_for("alpha")).await;
+    within(
+        Duration::from_secs(60),
+        house.servers.wait_for_tool("alpha"),
+    )
+    .await;
     let envelope = house.execute(ToolCall::new("alpha", json!({}))).await;
     assert_eq!(envelope["success"], true, "{envelope}");
     let slow = &house.servers.status()[0];

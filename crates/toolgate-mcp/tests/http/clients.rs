@@ -68,7 +68,7 @@ async fn the_typescript_sdks_work_over_http_in_both_eras() {
         let seen = run(Path::new("node"), &arguments).await;
         expect_all_is_well(&seen, kind);
         assert_eq!(
-            server.mcp.sessions(),
+            server.mcp.session_count(),
             0,
             "{kind}: they say when they are done"
         );
@@ -91,7 +91,7 @@ async fn the_python_sdk_works_over_http_in_both_eras() {
         }));
         expect_all_is_well(&seen, mode);
         assert_eq!(seen["protocol"], protocol);
-        assert_eq!(server.mcp.sessions(), 0, "{mode}");
+        assert_eq!(server.mcp.session_count(), 0, "{mode}");
         server.nobody_searches().await;
     }
 }

@@ -136,7 +136,7 @@ impl ApiEventStream {
         let mut stream = Self {
             calls: (wants("call") || wants("started")).then(|| parts.feed.subscribe()),
             approvals: decides.then(|| parts.approvals.subscribe()),
-            servers: wants("server").then(|| parts.servers.changed()),
+            servers: wants("server").then(|| parts.servers.subscribe()),
             tools: wants("tools").then(|| gateway.executor().manager().subscribe()),
             status: wants("status").then(|| every(STATUS)),
             known_servers: HashMap::new(),

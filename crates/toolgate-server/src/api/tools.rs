@@ -257,7 +257,7 @@ pub(crate) async fn run(gateway: &Gateway, caller: &Caller, call: ToolCall) -> T
     let call = match executor.find_in_scope(call.name(), &caller.scope) {
         Ok(tool) => call.resolved_tool(tool),
         Err(_) => {
-            let decided = gateway.parts.servers.settled_for(call.name());
+            let decided = gateway.parts.servers.wait_for_tool(call.name());
             // Boxed because few calls need it, and it would make the future of each one larger.
             drop(Box::pin(tokio::time::timeout(COMING, decided)).await);
             call

@@ -24,7 +24,7 @@ async fn servers_are_listed_as_they_are_and_connected_anew() {
     let mut off = away("off");
     off.disabled = true;
     gateway.servers.apply(vec![away("a/b %"), off]);
-    gateway.servers.settled().await;
+    gateway.servers.start_all().await;
     let list = gateway.get("/api/servers").await.json();
     let expected = serde_json::to_value(gateway.servers.status()).unwrap();
     for (server, status) in list

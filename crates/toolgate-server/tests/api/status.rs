@@ -81,7 +81,7 @@ async fn what_is_not_well_is_told_in_words() {
     gateway
         .servers
         .apply(vec![ServerSettings::new("away", nowhere)]);
-    gateway.servers.settled().await;
+    gateway.servers.start_all().await;
     let status = gateway.get("/api/status").await.json();
     assert_eq!(status["status"], "degraded");
     let reason = status["reasons"][0].as_str().unwrap();

@@ -47,11 +47,11 @@ pub(crate) fn run(global: &GlobalOptions, options: &InspectOptions) -> anyhow::R
         let settled = async {
             let (servers, name) = (&fleet.servers, &options.tool);
             if is_server && (options.refresh || !fleet.remembers(name)) {
-                servers.settled_server(name).await;
+                servers.start_server(name).await;
             } else if !is_server {
-                servers.settled_for(name).await;
+                servers.wait_for_tool(name).await;
                 if options.refresh {
-                    servers.connected_for(name).await;
+                    servers.start_owner_of(name).await;
                 }
             }
         };

@@ -54,11 +54,11 @@ pub(crate) fn run(global: &GlobalOptions, options: &ListOptions) -> anyhow::Resu
 async fn settle(fleet: &ServerFleet, options: &ListOptions) {
     match &options.server {
         Some(server) if !options.refresh && fleet.remembers(server) => {}
-        Some(server) => fleet.servers.settled_server(server).await,
-        None if options.refresh => fleet.servers.settled().await,
+        Some(server) => fleet.servers.start_server(server).await,
+        None if options.refresh => fleet.servers.start_all().await,
         None => {
             fleet.servers.start_unseen();
-            fleet.servers.tools_known().await;
+            fleet.servers.wait_for_known_tools().await;
         }
     }
 }

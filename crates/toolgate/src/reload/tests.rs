@@ -65,7 +65,7 @@ impl ReloadFixture {
     }
 
     async fn has(&self, tool: &str, server: &str) {
-        let mut changed = self.servers.changed();
+        let mut changed = self.servers.subscribe();
         let both = async {
             loop {
                 let listed = self.servers.status();

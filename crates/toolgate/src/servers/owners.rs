@@ -49,7 +49,7 @@ pub(crate) fn owners<'c>(
     }
     let has_it = |server: &&&ConfiguredServer| {
         let settings = &server.settings;
-        !settings.disabled && catalogue.listed_tool(settings, tool)
+        !settings.disabled && catalogue.lists_tool(settings, tool)
     };
     let owners: Vec<&ConfiguredServer> = needed.iter().filter(has_it).copied().collect();
     let is_denied = |server: &&ConfiguredServer| {

@@ -22,18 +22,18 @@ pub(crate) struct StartingServers(pub(crate) Servers);
 
 impl ToolReadiness for StartingServers {
     fn all_offered(&self) -> BoxFuture<'_, ()> {
-        Box::pin(self.0.first_round_over())
+        Box::pin(self.0.wait_for_first_round())
     }
 
     fn starting(&self) -> Vec<String> {
-        self.0.expected()
+        self.0.expected_servers()
     }
 
     fn callable<'a>(&'a self, tool: &'a str) -> BoxFuture<'a, ()> {
         Box::pin(async move {
             let callable = async {
-                self.0.settled_for(tool).await;
-                self.0.connected_for(tool).await;
+                self.0.wait_for_tool(tool).await;
+                self.0.start_owner_of(tool).await;
             };
             tokio::select! {
                 biased; // It starts the servers that may have the tool.
@@ -85,7 +85,7 @@ impl UnseenServers {
         if came.is_ok() || self.is_told.swap(true, Ordering::Relaxed) {
             return;
         }
-        for server in self.servers.expected() {
+        for server in self.servers.expected_servers() {
             warn!(server = %escape(&server), "MCP server has not answered yet: its tools are not offered; 'toolgate list' waits for it");
         }
         if self.gives_up {
@@ -103,13 +103,13 @@ impl ToolReadiness for UnseenServers {
     fn all_offered(&self) -> BoxFuture<'_, ()> {
         Box::pin(self.start_and_wait(async move {
             if !self.knows_some {
-                self.servers.tools_known().await;
+                self.servers.wait_for_known_tools().await;
             }
         }))
     }
 
     fn starting(&self) -> Vec<String> {
-        self.servers.expected()
+        self.servers.expected_servers()
     }
 
     fn callable<'a>(&'a self, tool: &'a str) -> BoxFuture<'a, ()> {
@@ -117,7 +117,7 @@ impl ToolReadiness for UnseenServers {
             if self.manager.find(tool).is_some() {
                 return;
             }
-            let known = self.servers.tools_known();
+            let known = self.servers.wait_for_known_tools();
             self.start_and_wait(async move {
                 tokio::select! {
                     () = self.wait_for_tool(tool) => {}

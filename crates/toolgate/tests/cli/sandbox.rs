@@ -86,7 +86,7 @@ impl SandboxHome {
 
 /// False, and told, where the kernel can't close files.
 fn can_confine() -> bool {
-    let can = kernel_support().closes_files();
+    let can = kernel_support().can_block_files();
     if !can {
         thirdparty::skip_optional("a kernel with Landlock");
     }
@@ -360,7 +360,7 @@ for name, way, port in [
 
 #[test]
 fn a_strict_server_reaches_only_listed_ports() {
-    if !kernel_support().closes_ports() {
+    if !kernel_support().can_block_ports() {
         thirdparty::skip_optional("a kernel whose Landlock closes ports");
         return;
     }
@@ -442,7 +442,7 @@ fn what_a_sandbox_denied_is_told_with_the_key_that_opens_it() {
     let key = home.path(".ssh/id_rsa").display().to_string();
     let (_, done) = home.attack(&json!("default"), &format!("cat '{key}'"));
     let expected = format!(
-        "it was denied {key}, a place for secrets, to which its sandbox closes it; if it must have it: \"sandbox\": {{\"level\":\"default\",\"read\":[\"{key}\"]}}"
+        "it was denied access to {key}, where secrets are stored, and its sandbox blocks that; if it needs access: \"sandbox\": {{\"level\":\"default\",\"read\":[\"{key}\"]}}"
     );
     assert!(done.stderr.contains(&expected), "{expected}\n{done:?}");
 }

@@ -36,7 +36,7 @@ impl ToolgateFixture {
         let mut settings = ServerSettings::new("house", ServerConnection::Stdio(program));
         settings.start_timeout = Some(GUARD);
         servers.apply(vec![settings]);
-        timeout(GUARD, servers.settled()).await.unwrap();
+        timeout(GUARD, servers.start_all()).await.unwrap();
         let executor = ToolExecutor::new(manager);
         let door = Self { servers, executor };
         eventually("the house", async || {

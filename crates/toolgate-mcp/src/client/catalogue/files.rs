@@ -26,21 +26,26 @@ pub(super) const LOCK: &str = "lock";
 
 /// The content of a file and when it was last written or confirmed; `None` if there
 /// is no such file.
-pub(super) fn read_bounded(path: &Path, most: u64) -> io::Result<Option<(Vec<u8>, SystemTime)>> {
-    let about = match fs::metadata(path) {
+pub(super) fn read_bounded(
+    path: &Path,
+    max_bytes: u64,
+) -> io::Result<Option<(Vec<u8>, SystemTime)>> {
+    let metadata = match fs::metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        about => about?,
+        metadata => metadata?,
     };
-    // Anything else of this name, such as a named pipe, could block forever.
-    if !about.is_file() || about.len() > most {
-        return Err(io::Error::other("it is not a file of ours, or too large"));
+    // Reading anything but a file, such as a named pipe, could block forever.
+    if !metadata.is_file() || metadata.len() > max_bytes {
+        return Err(io::Error::other(
+            "it is not a regular file, or it is too large",
+        ));
     }
-    let mut bytes = Vec::with_capacity(about.len() as usize);
-    File::open(path)?.take(most).read_to_end(&mut bytes)?;
-    Ok(Some((bytes, about.modified()?)))
+    let mut bytes = Vec::with_capacity(metadata.len() as usize);
+    File::open(path)?.take(max_bytes).read_to_end(&mut bytes)?;
+    Ok(Some((bytes, metadata.modified()?)))
 }
 
-/// Confirms that the content is still current.
+/// Sets the modification time, which confirms that the content is still current.
 pub(super) fn touch(path: &Path) -> io::Result<()> {
     let file = File::options().append(true).open(path)?;
     file.set_modified(SystemTime::now())
@@ -74,6 +79,7 @@ pub(super) fn make_folder(folder: &Path) -> io::Result<()> {
     builder.recursive(true).mode(0o700).create(folder)
 }
 
+/// Deletes files that are too old, and the oldest ones beyond [`MAX_ENTRIES`].
 pub(super) fn prune(folder: &Path, now: SystemTime) {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let mut files: Vec<(Duration, PathBuf)> = entries
@@ -84,13 +90,13 @@ pub(super) fn prune(folder: &Path, now: SystemTime) {
         })
         .collect();
     files.sort();
-    for (place, (age, path)) in files.into_iter().enumerate() {
-        let longest = match path.extension().and_then(|name| name.to_str()) {
+    for (index, (age, path)) in files.into_iter().enumerate() {
+        let max_age = match path.extension().and_then(|name| name.to_str()) {
             Some(LISTED | AGREED | FAILED | LOCK) => MAX_AGE,
             Some(UNFINISHED) => MAX_UNFINISHED_AGE,
             _ => continue,
         };
-        if age > longest || place >= MAX_ENTRIES {
+        if age > max_age || index >= MAX_ENTRIES {
             // Another process may have deleted it already.
             drop(fs::remove_file(path));
         }

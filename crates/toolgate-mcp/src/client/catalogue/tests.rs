@@ -32,7 +32,7 @@ fn catalogue() -> (Catalogue, TempDir) {
 
 /// The only file with this extension.
 fn file(catalogue: &Catalogue, extension: &str) -> PathBuf {
-    catalogue.file(&house(), extension).unwrap()
+    catalogue.file_path(&house(), extension).unwrap()
 }
 
 fn names(catalogue: &Catalogue) -> Option<Vec<String>> {
@@ -63,11 +63,11 @@ fn what_a_server_listed_is_recalled_as_it_was_sent() {
 #[test]
 fn a_tool_was_offered_if_it_is_listed_and_the_settings_take_it() {
     let (catalogue, _folder) = catalogue();
-    assert!(!catalogue.listed_tool(&house(), "lamp"));
+    assert!(!catalogue.lists_tool(&house(), "lamp"));
     let odd = json!({ "name": "日本 \"a\"\n", "inputSchema": { "type": "object" } });
     let plain = json!({ "name": "heater", "inputSchema": { "properties": { "degrees": {} } } });
     catalogue.remember(&house(), &[lamp("Not a \"door\""), odd, plain]);
-    let named = |name: &str| catalogue.listed_tool(&house(), name);
+    let named = |name: &str| catalogue.lists_tool(&house(), name);
     assert!(named("lamp") && named("heater") && named("日本 \"a\"\n"));
     // Other words of a definition and parts of names don't count as names.
     for other in ["door", "degrees", "object", "house", "lam", ""] {
@@ -75,7 +75,7 @@ fn a_tool_was_offered_if_it_is_listed_and_the_settings_take_it() {
     }
     let mut choosy = house();
     choosy.excluded_tools = vec![ToolPattern::new("lamp")];
-    assert!(!catalogue.listed_tool(&choosy, "lamp") && catalogue.listed_tool(&choosy, "heater"));
+    assert!(!catalogue.lists_tool(&choosy, "lamp") && catalogue.lists_tool(&choosy, "heater"));
     fs::write(
         file(&catalogue, LISTED),
         r#"{"version":9,"tools":["lamp"]}"#,
@@ -130,7 +130,7 @@ fn a_server_without_an_identity_is_not_remembered() {
     let nameless = ServerSettings::new("house", ServerConnection::Stdio(ServerProgram::default()));
     catalogue.remember(&nameless, &[lamp("x")]);
     catalogue.remember_failure(&nameless, "x");
-    assert!(!catalogue.knows(&nameless) && catalogue.failure(&nameless).is_none());
+    assert!(!catalogue.knows(&nameless) && catalogue.last_failure(&nameless).is_none());
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
 }
 
@@ -241,14 +241,14 @@ fn readers_see_a_whole_list_while_many_write() {
 #[test]
 fn a_failure_is_remembered_until_the_server_lists_its_tools() {
     let (catalogue, _folder) = catalogue();
-    assert_eq!(catalogue.failure(&house()), None);
+    assert_eq!(catalogue.last_failure(&house()), None);
     catalogue.remember_failure(&house(), &format!("no broker{}", "é".repeat(10_000)));
-    let failure = catalogue.failure(&house()).unwrap();
+    let failure = catalogue.last_failure(&house()).unwrap();
     assert!(failure.reason.starts_with("no brokeré") && failure.reason.len() <= 4096);
     assert!(failure.at.elapsed().unwrap() < Duration::from_secs(60));
     assert!(!catalogue.knows(&house()));
     catalogue.remember(&house(), &[lamp("x")]);
-    assert_eq!(catalogue.failure(&house()), None);
+    assert_eq!(catalogue.last_failure(&house()), None);
     catalogue.remember_failure(&house(), "gone");
     assert!(catalogue.knows(&house()), "its tools stay known");
 }

@@ -1,4 +1,4 @@
-//! A connected server, as supervision sees it.
+//! Implements the interface of a connected server for supervision.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -48,7 +48,7 @@ impl SupervisedConnection for LiveConnection {
 
     fn list_tools(&self) -> BoxFuture<'_, Result<ToolOffer, String>> {
         Box::pin(async {
-            match listing::list(&self.settings.name, &self.session).await {
+            match listing::list_tools(&self.settings.name, &self.session).await {
                 Ok(listed) => Ok(tool::tools_from_listing(
                     listed,
                     &self.settings,
@@ -82,7 +82,7 @@ impl Drop for ChangeSubscription {
     }
 }
 
-/// In the modern era, changes are sent only to subscribers: over a request that stays open.
+/// Subscribes by a request that stays open. In the modern era, changes are sent only to subscribers.
 pub(super) fn subscribe_to_changes(session: &Arc<ClientSession>) -> ChangeSubscription {
     let session = Arc::clone(session);
     ChangeSubscription(tokio::spawn(async move {
@@ -93,7 +93,7 @@ pub(super) fn subscribe_to_changes(session: &Arc<ClientSession>) -> ChangeSubscr
                 .await
             {
                 Err(SessionError::Rpc(error)) => {
-                    return debug!(code = error.code, "the server tells of no changes");
+                    return debug!(code = error.code, "the server doesn't announce changes");
                 }
                 Err(SessionError::Stopped(_) | SessionError::NotSent(_)) => return,
                 Ok(_) | Err(_) => tokio::time::sleep(RESUBSCRIBE_DELAY).await,

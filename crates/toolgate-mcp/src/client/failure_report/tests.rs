@@ -174,7 +174,7 @@ fn mc4_stderr_is_the_last_twenty_lines_and_four_kibibytes() {
 
     let endless = [format!("begin{}end", "ä".repeat(10_000))];
     let cut = tail(&endless).concat();
-    assert!(cut.starts_with("…ä") && cut.ends_with("end") && cut.len() <= BYTES + 3);
+    assert!(cut.starts_with("…ä") && cut.ends_with("end") && cut.len() <= MAX_STDERR_BYTES + 3);
 
     assert_eq!(tail(&names(&["", " ", ""])), names(&[]));
     // One event is one line: nothing a server writes creates another.

@@ -152,6 +152,6 @@ async fn unknown_revisions_are_explained() {
         .unwrap_err();
     assert_eq!(
         explain(&refusal).to_string(),
-        "it speaks the protocol revisions [\"2031-01-01\"]; this version speaks 2026-07-28 and up to 2025-11-25"
+        "it supports the protocol revisions [\"2031-01-01\"]; this version supports 2026-07-28, and revisions up to 2025-11-25"
     );
 }

@@ -1,16 +1,15 @@
-//! Holds calls back until the server's own event stream is open.
+//! Delays calls until the server's own event stream is open.
 
 use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
 
-// Longest wait for the stream. Some servers send the response headers only
-// with their first message.
-const MAX_CLOSED: Duration = Duration::from_secs(1);
+// Longest wait for the stream. Some servers send the response headers only with their first message.
+const MAX_WAIT: Duration = Duration::from_secs(1);
 
-/// Closed while the server's own stream is first being opened. A server may send questions about a
-/// call there; before the stream exists they would be lost, and the call would time out.
+/// Closed while the server's own stream is being opened for the first time. A server may send
+/// questions about a call on that stream. Without it they would be lost, and the call would time out.
 #[derive(Default)]
 pub(super) struct CallGate {
     closed_until: watch::Sender<Option<Instant>>,
@@ -19,7 +18,7 @@ pub(super) struct CallGate {
 impl CallGate {
     pub(super) fn close(&self) {
         self.closed_until
-            .send_replace(Some(Instant::now() + MAX_CLOSED));
+            .send_replace(Some(Instant::now() + MAX_WAIT));
     }
 
     pub(super) fn open(&self) {
@@ -54,9 +53,9 @@ mod tests {
         gate.wait_open().await;
         gate.close();
         gate.wait_open().await;
-        assert_eq!(begun.elapsed(), MAX_CLOSED);
+        assert_eq!(begun.elapsed(), MAX_WAIT);
         gate.wait_open().await;
-        assert_eq!(begun.elapsed(), MAX_CLOSED, "nobody waits twice");
+        assert_eq!(begun.elapsed(), MAX_WAIT, "the gate stays open");
     }
 
     #[tokio::test(start_paused = true)]

@@ -1,5 +1,5 @@
-//! The HTTP clients that all servers share, because loading the machine's certificates takes
-//! longer than many calls.
+//! The HTTP clients that all servers share. Creating one is slow, because it loads the machine's
+//! certificates.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ const MAX_IDLE_CONNECTIONS: usize = 8;
 pub(crate) struct HttpClients {
     pub(super) max_message: usize,
     local: OnceCell<Client>,
-    outside: OnceCell<Client>,
+    remote: OnceCell<Client>,
 }
 
 impl HttpClients {
@@ -26,34 +26,33 @@ impl HttpClients {
         Self {
             max_message,
             local: OnceCell::new(),
-            outside: OnceCell::new(),
+            remote: OnceCell::new(),
         }
     }
 
-    /// Returns the client for this address. Proxies from the environment apply, but not
-    /// to this machine itself.
+    /// Returns the client for this address. The remote one uses proxies from the environment.
     pub(super) async fn client(&self, url: &Url) -> Result<&Client, EndpointError> {
         let is_local = toolgate_net::is_local_url(url);
         let cell = match is_local {
             true => &self.local,
-            false => &self.outside,
+            false => &self.remote,
         };
         cell.get_or_try_init(|| async move {
             // Reads certificate files, so it must not run on an async thread.
-            tokio::task::spawn_blocking(move || client(is_local))
+            tokio::task::spawn_blocking(move || build_client(is_local))
                 .await
                 .unwrap_or_else(|error| Err(error.to_string()))
         })
         .await
         .map_err(|cause| {
             EndpointError::Unreachable(format!(
-                "no HTTPS client could be made ({cause}); are the machine's CA certificates installed?"
+                "the HTTPS client can't be created ({cause}); are the machine's CA certificates installed?"
             ).into())
         })
     }
 }
 
-fn client(is_local: bool) -> Result<Client, String> {
+fn build_client(is_local: bool) -> Result<Client, String> {
     toolgate_net::client_builder(is_local)
         .pool_idle_timeout(IDLE_TIMEOUT)
         .pool_max_idle_per_host(MAX_IDLE_CONNECTIONS)

@@ -1,4 +1,4 @@
-//! An inbox that stops accepting messages once the connection is over.
+//! An inbox that drops everything after the connection has ended.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::client::transport::{
     FailureReason, SessionEnd, TransportError, TransportInbox, UnreadableAnswer,
 };
 
-/// Locked during delivery, so that nothing arrives after the end. `None` after the end.
+/// `None` after the end. Locked during delivery, so that nothing is delivered after the end.
 pub(super) struct ClosableInbox(Mutex<Option<Arc<dyn TransportInbox>>>);
 
 impl ClosableInbox {
@@ -18,16 +18,16 @@ impl ClosableInbox {
         Self(Mutex::new(Some(inbox)))
     }
 
-    pub(super) fn message(&self, message: RpcMessage) {
-        self.deliver(|inbox| inbox.message(message));
+    pub(super) fn on_message(&self, message: RpcMessage) {
+        self.deliver(|inbox| inbox.on_message(message));
     }
 
-    pub(super) fn lost(&self, id: Option<u64>, problem: UnreadableAnswer) {
-        self.deliver(|inbox| inbox.lost(id, problem));
+    pub(super) fn on_unreadable(&self, id: Option<u64>, problem: UnreadableAnswer) {
+        self.deliver(|inbox| inbox.on_unreadable(id, problem));
     }
 
-    pub(super) fn failed(&self, id: u64, error: TransportError) {
-        self.deliver(|inbox| inbox.failed(id, error));
+    pub(super) fn on_request_failed(&self, id: u64, error: TransportError) {
+        self.deliver(|inbox| inbox.on_request_failed(id, error));
     }
 
     fn deliver(&self, message: impl FnOnce(&dyn TransportInbox)) {
@@ -36,9 +36,9 @@ impl ClosableInbox {
         }
     }
 
-    pub(super) fn closed(&self, status: impl Into<FailureReason>) {
+    pub(super) fn on_closed(&self, status: impl Into<FailureReason>) {
         if let Some(inbox) = self.0.lock().take() {
-            inbox.closed(SessionEnd {
+            inbox.on_closed(SessionEnd {
                 status: status.into(),
                 stderr: Vec::new(),
             });
@@ -51,7 +51,7 @@ impl ClosableInbox {
 
     pub(super) fn close_if_unreachable(&self, error: &EndpointError) {
         if let EndpointError::Unreachable(reason) = error {
-            self.closed(reason.clone());
+            self.on_closed(reason.clone());
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The address of a server. Redirects stay on its origin: nothing else is ever fetched.
+//! Sends HTTP requests to the address of a server, and never to another origin.
 
 use std::sync::Arc;
 
@@ -16,15 +16,15 @@ use crate::SecretHeaders;
 use crate::client::transport::{FailureReason, TransportError};
 
 const MAX_REDIRECTS: usize = 5;
-const SHOWN: usize = 200;
+const MAX_SHOWN_CHARS: usize = 200;
 // These headers belong to the connection and are set by the HTTP client.
 const RESERVED: [HeaderName; 5] = [CONNECTION, CONTENT_LENGTH, TE, TRANSFER_ENCODING, UPGRADE];
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum EndpointError {
     Unreachable(FailureReason),
-    /// The server redirects elsewhere, or the request could not be made. Not executed.
-    Moved(FailureReason),
+    /// The request was not executed: the server redirects elsewhere, or it could not be built.
+    NotSent(FailureReason),
     // The connection broke; whether the request was executed is unknown.
     Broken(FailureReason),
 }
@@ -32,7 +32,7 @@ pub(super) enum EndpointError {
 impl From<EndpointError> for TransportError {
     fn from(error: EndpointError) -> Self {
         match error {
-            EndpointError::Unreachable(reason) | EndpointError::Moved(reason) => {
+            EndpointError::Unreachable(reason) | EndpointError::NotSent(reason) => {
                 Self::NotSent(reason)
             }
             EndpointError::Broken(reason) => Self::Interrupted(reason),
@@ -63,7 +63,7 @@ impl ServerEndpoint {
         let mut secrets = vec![parsed.password().unwrap_or_default().to_owned()];
         for (_, value) in &headers.0 {
             secrets.push(value.clone());
-            // The token alone, without its "Bearer".
+            // The token of `Bearer <token>`.
             secrets.extend(value.split_once(' ').map(|(_, token)| token.to_owned()));
         }
         Ok(Self {
@@ -82,7 +82,7 @@ impl ServerEndpoint {
         self.shared.max_message
     }
 
-    pub(super) fn line(&self, text: &str, longest: usize) -> String {
+    pub(super) fn redact_line(&self, text: &str, longest: usize) -> String {
         self.redactor.line(text, longest)
     }
 
@@ -113,7 +113,7 @@ impl ServerEndpoint {
                 None => return Ok(response),
             }
         }
-        Err(EndpointError::Moved(format!(
+        Err(EndpointError::NotSent(format!(
             "{} redirects more than {MAX_REDIRECTS} times; check its 'url' in the configuration",
             display_url(&self.url)
         ).into()))
@@ -138,40 +138,40 @@ impl ServerEndpoint {
             // The request may have been executed, with the response at that address.
             303 => Err(EndpointError::Broken(
                 format!(
-                    "the server answers with 303, see {}, which is not followed",
+                    "the server redirects to {} (HTTP 303), which is not followed",
                     display_url(&next)
                 )
                 .into(),
             )),
-            _ => Err(moved_error(&next)),
+            _ => Err(redirect_error(&next)),
         }
     }
 
     /// Resolves an address that the server sends, and rejects any other origin.
     pub(super) fn resolve_same_origin(&self, from: &Url, to: &str) -> Result<Url, EndpointError> {
         let mut next = from.join(to).map_err(|error| {
-            let to = escape(&to.chars().take(SHOWN).collect::<String>());
-            EndpointError::Moved(
+            let to = escape(&to.chars().take(MAX_SHOWN_CHARS).collect::<String>());
+            EndpointError::NotSent(
                 format!("it redirects to '{to}', which is not a valid address ({error})").into(),
             )
         })?;
         if next.origin() != self.url.origin() {
-            return Err(moved_error(&next));
+            return Err(redirect_error(&next));
         }
-        // Keep our own login; the server must not choose one.
+        // Keep the configured login, because the server must not choose another one.
         let login = (self.url.username(), self.url.password());
-        let same = next.set_username(login.0).is_ok() && next.set_password(login.1).is_ok();
-        if !same {
-            return Err(moved_error(&next));
+        let is_kept = next.set_username(login.0).is_ok() && next.set_password(login.1).is_ok();
+        if !is_kept {
+            return Err(redirect_error(&next));
         }
         next.set_fragment(None);
         Ok(next)
     }
 
     pub(super) fn classify_error(&self, error: reqwest::Error) -> EndpointError {
-        let (connect, unsent) = (error.is_connect(), error.is_builder());
-        let cause = self.line(&root_cause(&error.without_url()), SHOWN);
-        if connect {
+        let (is_connect, is_builder) = (error.is_connect(), error.is_builder());
+        let cause = self.redact_line(&root_cause(&error.without_url()), MAX_SHOWN_CHARS);
+        if is_connect {
             let at = display_url(&self.url);
             return EndpointError::Unreachable(FailureReason::new(
                 "can't connect to the server",
@@ -179,20 +179,20 @@ impl ServerEndpoint {
                 "; check that it runs, and its 'url' in the configuration",
             ));
         }
-        if unsent {
-            return EndpointError::Moved(FailureReason::new(
-                "the request could not be made",
+        if is_builder {
+            return EndpointError::NotSent(FailureReason::new(
+                "the request could not be built",
                 cause,
                 "",
             ));
         }
-        EndpointError::Broken(FailureReason::new("the connection broke off", cause, ""))
+        EndpointError::Broken(FailureReason::new("the connection was lost", cause, ""))
     }
 }
 
-fn moved_error(to: &Url) -> EndpointError {
+fn redirect_error(to: &Url) -> EndpointError {
     let to = display_url(to);
-    EndpointError::Moved(format!(
+    EndpointError::NotSent(format!(
         "the server redirects to {to}: if you trust that address, put it into 'url' in the configuration"
     ).into())
 }
@@ -200,7 +200,7 @@ fn moved_error(to: &Url) -> EndpointError {
 // The address without login and query, which may hold secrets.
 fn display_url(url: &Url) -> String {
     let text = format!("{}{}", url.origin().ascii_serialization(), url.path());
-    escape(&text.chars().take(SHOWN).collect::<String>())
+    escape(&text.chars().take(MAX_SHOWN_CHARS).collect::<String>())
 }
 
 fn header_map(headers: &SecretHeaders) -> Result<HeaderMap, String> {
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_can_not_steer_us_off_its_origin() {
+    fn redirects_to_another_origin_are_rejected() {
         let endpoint = endpoint("http://me:pw@localhost:8000/mcp", &[]).unwrap();
         for (to, expected) in [
             ("/x?s=1#f", "http://me:pw@localhost:8000/x?s=1"),
@@ -270,7 +270,7 @@ mod tests {
         ] {
             let refused = endpoint.resolve_same_origin(endpoint.url(), to);
             assert!(
-                matches!(refused, Err(EndpointError::Moved(_))),
+                matches!(refused, Err(EndpointError::NotSent(_))),
                 "{to}: {refused:?}"
             );
         }
@@ -321,7 +321,7 @@ mod tests {
         assert_eq!(display_url(&url), "https://example.com/a");
         let endpoint = endpoint(url.as_str(), &[("Authorization", "Bearer tok-123")]).unwrap();
         assert_eq!(
-            endpoint.line("no tok-123\nand no password", 100),
+            endpoint.redact_line("no tok-123\nand no password", 100),
             "no [REDACTED]\\nand no [REDACTED]"
         );
     }

@@ -1,5 +1,5 @@
-//! Performs one request: reads a JSON body, or an event stream that ends with the response and may
-//! have to be resumed.
+//! Sends one request and delivers its response: a JSON body, or an event stream, which may have to be
+//! resumed.
 
 use std::time::Duration;
 
@@ -9,30 +9,30 @@ use toolgate_net::{SseEvent, SseParser};
 
 use super::response::{self, HttpRefusal, ResponseBodyError, ResponseContent};
 use super::stream::{self, MAX_FRUITLESS_OPENS, StreamOpenOutcome};
-use super::wire::{EXPIRED, HttpWire};
+use super::wire::{HttpWire, SESSION_EXPIRED};
 use crate::client::message::{OutgoingMessage, RpcMessage};
 use crate::client::transport::{FailureReason, TransportError, UnreadableAnswer};
 
-// Delay before resuming a stream if the server sets none. Short, so that a call soon learns that
-// its server is gone.
+// Delay before resuming a stream if the server sets none. Short, so that a call fails soon if its
+// server is gone.
 const RESUME_DELAY: Duration = Duration::from_millis(300);
 
-pub(super) async fn run(wire: &HttpWire, id: u64, message: OutgoingMessage) {
+pub(super) async fn run_request(wire: &HttpWire, id: u64, message: OutgoingMessage) {
     let (response, in_session) = match wire.post(message).await {
         Ok(sent) => sent,
         Err(error) => {
-            wire.inbox.failed(id, error.clone().into());
+            wire.inbox.on_request_failed(id, error.clone().into());
             return wire.inbox.close_if_unreachable(&error);
         }
     };
     if !response.status().is_success() {
         return deliver_refusal(wire, id, response, in_session).await;
     }
-    if wire.post_to.is_some() {
+    if wire.message_url.is_some() {
         // In HTTP of 2024-11-05 the response arrives on the stream.
         return response::drain(response).await;
     }
-    match response::content(&wire.endpoint, &response) {
+    match response::classify_content(&wire.endpoint, &response) {
         ResponseContent::Json => deliver_body(wire, id, response).await,
         ResponseContent::Events => deliver_events(wire, id, response).await,
         ResponseContent::Unusable(reason) => deliver_interruption(wire, id, reason),
@@ -40,47 +40,53 @@ pub(super) async fn run(wire: &HttpWire, id: u64, message: OutgoingMessage) {
 }
 
 async fn deliver_refusal(wire: &HttpWire, id: u64, response: Response, in_session: bool) {
-    match response::refusal(&wire.endpoint, response, in_session, Some(id)).await {
-        HttpRefusal::Answer(answer) => wire.inbox.message(answer),
-        HttpRefusal::Error(error) => wire.inbox.failed(id, error),
+    match response::classify_refusal(&wire.endpoint, response, in_session, Some(id)).await {
+        HttpRefusal::Answer(answer) => wire.inbox.on_message(answer),
+        HttpRefusal::Error(error) => wire.inbox.on_request_failed(id, error),
         HttpRefusal::SessionLost => {
-            let error = TransportError::NotSent(EXPIRED.into());
-            wire.inbox.failed(id, error);
-            wire.session_lost();
+            let error = TransportError::NotSent(SESSION_EXPIRED.into());
+            wire.inbox.on_request_failed(id, error);
+            wire.handle_lost_session();
         }
     }
 }
 
 async fn deliver_body(wire: &HttpWire, id: u64, mut response: Response) {
-    let body = match response::body(&mut response, wire.endpoint.max_message()).await {
+    let body = match response::read_body(&mut response, wire.endpoint.max_message()).await {
         Ok(body) => body,
-        Err(ResponseBodyError::TooLarge(problem)) => return wire.inbox.lost(Some(id), problem),
+        Err(ResponseBodyError::TooLarge(problem)) => {
+            return wire.inbox.on_unreadable(Some(id), problem);
+        }
         Err(ResponseBodyError::Broken(error)) => {
             return wire
                 .inbox
-                .failed(id, wire.endpoint.classify_error(error).into());
+                .on_request_failed(id, wire.endpoint.classify_error(error).into());
         }
     };
     if body.trim_ascii().is_empty() {
-        return deliver_interruption(wire, id, "the server answered with an empty body");
+        return deliver_interruption(wire, id, "the server sent an empty response");
     }
     match RpcMessage::parse(&body) {
-        Ok(message) if answers(&message, id) => wire.inbox.message(message),
-        // It has no id, but it is the reply to our POST.
+        Ok(message) if is_response_to(&message, id) => wire.inbox.on_message(message),
+        // It has no id, but it is the response to our POST.
         Ok(RpcMessage::Response {
             id: Value::Null,
             answer,
-        }) => wire.inbox.message(RpcMessage::Response {
+        }) => wire.inbox.on_message(RpcMessage::Response {
             id: Value::from(id),
             answer,
         }),
         Ok(other) => {
-            wire.inbox.message(other);
-            deliver_interruption(wire, id, "the server answered with an unrelated message");
+            wire.inbox.on_message(other);
+            deliver_interruption(
+                wire,
+                id,
+                "the server sent an unrelated message instead of a response",
+            );
         }
         Err(error) => wire
             .inbox
-            .lost(Some(id), UnreadableAnswer::Broken(error.to_string())),
+            .on_unreadable(Some(id), UnreadableAnswer::Broken(error.to_string())),
     }
 }
 
@@ -90,22 +96,24 @@ async fn deliver_events(wire: &HttpWire, id: u64, mut response: Response) {
     loop {
         let reason = match read_until_answer(wire, id, &mut response, &mut parser).await {
             StreamOutcome::Answer => return response::drain(response).await,
-            StreamOutcome::Lost(problem) => return wire.inbox.lost(Some(id), problem),
+            StreamOutcome::Unreadable(problem) => {
+                return wire.inbox.on_unreadable(Some(id), problem);
+            }
             StreamOutcome::Ended(reason) => reason,
         };
         response = match resume(wire, &mut parser, &mut fruitless).await {
             Some(StreamOpenOutcome::Stream(response)) => response,
             Some(StreamOpenOutcome::Unsupported(why) | StreamOpenOutcome::Retry(why)) => {
                 let before = format!("{reason}, and can't be resumed (");
-                return deliver_interruption(wire, id, why.within(&before, ")"));
+                return deliver_interruption(wire, id, why.wrap(&before, ")"));
             }
             Some(StreamOpenOutcome::SessionExpired) => {
-                deliver_interruption(wire, id, format!("{reason}, and the {EXPIRED}"));
-                return wire.session_lost();
+                deliver_interruption(wire, id, format!("{reason}, and the {SESSION_EXPIRED}"));
+                return wire.handle_lost_session();
             }
             Some(StreamOpenOutcome::Unreachable(why)) => {
                 deliver_interruption(wire, id, reason);
-                return wire.inbox.closed(why);
+                return wire.inbox.on_closed(why);
             }
             None => return deliver_interruption(wire, id, reason),
         };
@@ -114,7 +122,7 @@ async fn deliver_events(wire: &HttpWire, id: u64, mut response: Response) {
 
 enum StreamOutcome {
     Answer,
-    Lost(UnreadableAnswer),
+    Unreadable(UnreadableAnswer),
     Ended(&'static str),
 }
 
@@ -126,37 +134,37 @@ async fn read_until_answer(
 ) -> StreamOutcome {
     let mut unreadable = None;
     let end = loop {
-        let data = match stream::next(response, parser).await {
+        let data = match stream::next_event(response, parser).await {
             Ok(Some(SseEvent::Data { kind, data })) if kind == "message" => data,
             Ok(Some(SseEvent::Data { .. })) => continue,
             Ok(Some(SseEvent::TooLarge { bytes, .. })) => {
                 let limit = wire.endpoint.max_message() as u64;
-                return StreamOutcome::Lost(UnreadableAnswer::TooLarge { bytes, limit });
+                return StreamOutcome::Unreadable(UnreadableAnswer::TooLarge { bytes, limit });
             }
-            Ok(None) => break "the stream ended before the answer",
-            Err(_) => break "the stream broke off before the answer",
+            Ok(None) => break "the stream ended before the response",
+            Err(_) => break "the stream was interrupted before the response",
         };
         match RpcMessage::parse(&data) {
             Ok(message) => {
-                let is_answer = answers(&message, id);
-                wire.inbox.message(message);
+                let is_answer = is_response_to(&message, id);
+                wire.inbox.on_message(message);
                 if is_answer {
                     return StreamOutcome::Answer;
                 }
             }
             Err(error) => {
                 let problem = UnreadableAnswer::Broken(error.to_string());
-                wire.inbox.lost(None, problem.clone());
+                wire.inbox.on_unreadable(None, problem.clone());
                 unreadable = Some(problem);
             }
         }
     };
     // If nothing else arrived, the unreadable event was the response.
-    unreadable.map_or_else(|| StreamOutcome::Ended(end), StreamOutcome::Lost)
+    unreadable.map_or_else(|| StreamOutcome::Ended(end), StreamOutcome::Unreadable)
 }
 
-/// Resumes a stream after its last event, if the server numbers its events. The modern
-/// era has no resumption.
+/// Resumes a stream after its last event. `None` if that isn't possible: in the modern era, or if the
+/// server doesn't number its events.
 async fn resume(
     wire: &HttpWire,
     parser: &mut SseParser,
@@ -168,7 +176,7 @@ async fn resume(
     if parser.take_progress() {
         *fruitless = 0;
     }
-    // A server may accept every resumption and never send anything; the bound ends that loop.
+    // Ends the loop with a server that accepts every resumption and never sends anything.
     while *fruitless < MAX_FRUITLESS_OPENS {
         *fruitless += 1;
         tokio::time::sleep(stream::reconnect_delay(parser, RESUME_DELAY)).await;
@@ -181,11 +189,11 @@ async fn resume(
     Some(StreamOpenOutcome::Retry(reason.into()))
 }
 
-fn answers(message: &RpcMessage, id: u64) -> bool {
+fn is_response_to(message: &RpcMessage, id: u64) -> bool {
     matches!(message, RpcMessage::Response { id: theirs, .. } if *theirs == id)
 }
 
 fn deliver_interruption(wire: &HttpWire, id: u64, reason: impl Into<FailureReason>) {
     wire.inbox
-        .failed(id, TransportError::Interrupted(reason.into()));
+        .on_request_failed(id, TransportError::Interrupted(reason.into()));
 }

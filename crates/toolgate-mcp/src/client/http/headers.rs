@@ -27,7 +27,7 @@ pub(super) fn message_headers(message: &OutgoingMessage, era: Option<ProtocolEra
         headers.insert(METHOD, HeaderValue::from_static(method));
     }
     if let Some(name) = &message.name {
-        headers.extend(encoded(name).map(|value| (NAME, value)));
+        headers.extend(encode_value(name).map(|value| (NAME, value)));
     }
     for (name, value) in &message.headers {
         let name = name.to_ascii_lowercase();
@@ -38,7 +38,7 @@ pub(super) fn message_headers(message: &OutgoingMessage, era: Option<ProtocolEra
         let Ok(name) = HeaderName::from_bytes(name.as_bytes()) else {
             continue;
         };
-        headers.extend(encoded(value).map(|value| (name, value)));
+        headers.extend(encode_value(value).map(|value| (name, value)));
     }
     headers
 }
@@ -61,9 +61,9 @@ pub(super) fn add_session(
     headers.extend(revision.map(|revision| (REVISION, revision)));
 }
 
-/// Returns the value as is if a header can carry it, else Base64 between markers,
-/// as the specification defines.
-fn encoded(value: &str) -> Option<HeaderValue> {
+/// Returns the value as it is if a header can hold it, or else in Base64 between markers, as the
+/// specification requires.
+fn encode_value(value: &str) -> Option<HeaderValue> {
     let edges = [value.bytes().next(), value.bytes().last()];
     let plain = value.bytes().all(|byte| matches!(byte, b' '..=b'~'))
         && !edges.contains(&Some(b' '))
@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_survive_the_way_through_a_header() {
+    fn values_that_headers_cannot_hold_are_encoded() {
         for (value, expected) in [
             ("us-west1", "us-west1"),
             ("two words", "two words"),
@@ -92,7 +92,7 @@ mod tests {
             ("=?base64?x?=", "=?base64?PT9iYXNlNjQ/eD89?="),
             ("=?base64?x", "=?base64?x"),
         ] {
-            assert_eq!(encoded(value).unwrap(), expected, "{value:?}");
+            assert_eq!(encode_value(value).unwrap(), expected, "{value:?}");
         }
     }
 

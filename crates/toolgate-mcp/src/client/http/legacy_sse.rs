@@ -1,5 +1,5 @@
-//! The HTTP transport of 2024-11-05: one stream carries every response, and its first event names
-//! the address for messages.
+//! The HTTP transport of 2024-11-05: one stream carries all responses, and its first event holds the
+//! address for messages.
 
 use bytes::Bytes;
 use reqwest::{Method, Response, Url};
@@ -30,7 +30,7 @@ pub(super) async fn connect(
     let mut response = opening.await?;
     if !response.status().is_success() {
         return Err(
-            match response::refusal(endpoint, response, false, None).await {
+            match response::classify_refusal(endpoint, response, false, None).await {
                 HttpRefusal::Error(error) => error,
                 HttpRefusal::Answer(_) | HttpRefusal::SessionLost => {
                     interrupted("the server refused")
@@ -38,11 +38,11 @@ pub(super) async fn connect(
             },
         );
     }
-    match response::content(endpoint, &response) {
+    match response::classify_content(endpoint, &response) {
         ResponseContent::Events => {}
         ResponseContent::Json => {
             return Err(interrupted(
-                "the server did not answer with an event stream",
+                "the server did not respond with an event stream",
             ));
         }
         ResponseContent::Unusable(reason) => {
@@ -50,28 +50,28 @@ pub(super) async fn connect(
         }
     }
     let mut parser = SseParser::new(endpoint.max_message());
-    let post_to = loop {
-        let event = stream::next(&mut response, &mut parser).await;
+    let message_url = loop {
+        let event = stream::next_event(&mut response, &mut parser).await;
         match event.map_err(|error| endpoint.classify_error(error))? {
             Some(SseEvent::Data { kind, data }) if kind == "endpoint" => {
                 break endpoint.resolve_same_origin(url, String::from_utf8_lossy(&data).trim())?;
             }
-            // Earlier events can't answer anything, because nothing was sent yet.
+            // Earlier events can't be responses, because nothing was sent yet.
             Some(_) => {}
             None => {
                 return Err(interrupted(
-                    "the stream ended before it named the address for messages",
+                    "the stream ended before it sent the address for messages",
                 ));
             }
         }
     };
-    Ok((LegacySseStream { response, parser }, post_to))
+    Ok((LegacySseStream { response, parser }, message_url))
 }
 
 impl LegacySseStream {
     pub(super) async fn deliver(mut self, wire: &HttpWire) {
         stream::deliver(wire, &mut self.response, &mut self.parser).await;
-        wire.inbox.closed("connection closed");
+        wire.inbox.on_closed("connection closed");
     }
 }
 

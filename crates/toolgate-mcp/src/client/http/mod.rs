@@ -1,4 +1,4 @@
-//! MCP over HTTP: every message is a POST; responses arrive in its body or as an event stream.
+//! MCP over HTTP: each message is a POST, and its response is a JSON body or an event stream.
 
 mod call_gate;
 mod clients;
@@ -24,7 +24,7 @@ use closable_inbox::ClosableInbox;
 use endpoint::ServerEndpoint;
 use response::{HttpRefusal, ResponseContent};
 use tasks::RequestTasks;
-use wire::{EXPIRED, HttpWire};
+use wire::{HttpWire, SESSION_EXPIRED};
 
 use super::message::OutgoingMessage;
 use super::transport::{Transport, TransportError, TransportInbox};
@@ -68,8 +68,13 @@ impl HttpTransport {
     ) -> Result<Arc<Self>, TransportError> {
         let endpoint = ServerEndpoint::new(url, headers, shared)
             .map_err(|why| TransportError::NotSent(why.into()))?;
-        let (stream, post_to) = legacy_sse::connect(&endpoint).await?;
-        let wire = HttpWire::new(server, endpoint, ClosableInbox::new(inbox), Some(post_to));
+        let (stream, message_url) = legacy_sse::connect(&endpoint).await?;
+        let wire = HttpWire::new(
+            server,
+            endpoint,
+            ClosableInbox::new(inbox),
+            Some(message_url),
+        );
         let wire = Arc::new(wire);
         let tasks = Arc::new(RequestTasks::default());
         let to = Arc::clone(&wire);
@@ -79,8 +84,9 @@ impl HttpTransport {
 
     fn spawn_request(&self, id: u64, message: OutgoingMessage) {
         let wire = Arc::clone(&self.wire);
-        self.tasks
-            .spawn(id, async move { exchange::run(&wire, id, message).await });
+        self.tasks.spawn(id, async move {
+            exchange::run_request(&wire, id, message).await
+        });
     }
 
     async fn send_notification(&self, message: OutgoingMessage) -> Result<(), TransportError> {
@@ -93,16 +99,16 @@ impl HttpTransport {
             self.wire.inbox.close_if_unreachable(error);
         })?;
         if !response.status().is_success() {
-            return Err(self.rejection(response, in_session).await);
+            return Err(self.rejection_error(response, in_session).await);
         }
-        // An event stream would go on, and a notification has no response to wait for.
+        // An event stream may never end, and a notification has no response to wait for.
         if !matches!(
-            response::content(&self.wire.endpoint, &response),
+            response::classify_content(&self.wire.endpoint, &response),
             ResponseContent::Events
         ) {
             response::drain(response).await;
         }
-        if method == Some("notifications/initialized") && self.wire.post_to.is_none() {
+        if method == Some("notifications/initialized") && self.wire.message_url.is_none() {
             let wire = Arc::clone(&self.wire);
             wire.gate.close();
             self.tasks
@@ -111,12 +117,12 @@ impl HttpTransport {
         Ok(())
     }
 
-    async fn rejection(&self, response: Response, in_session: bool) -> TransportError {
-        match response::refusal(&self.wire.endpoint, response, in_session, None).await {
+    async fn rejection_error(&self, response: Response, in_session: bool) -> TransportError {
+        match response::classify_refusal(&self.wire.endpoint, response, in_session, None).await {
             HttpRefusal::Error(error) => error,
             HttpRefusal::SessionLost | HttpRefusal::Answer(_) => {
-                self.wire.session_lost();
-                TransportError::NotSent(EXPIRED.into())
+                self.wire.handle_lost_session();
+                TransportError::NotSent(SESSION_EXPIRED.into())
             }
         }
     }
@@ -125,7 +131,7 @@ impl HttpTransport {
 impl Transport for HttpTransport {
     fn send(&self, message: OutgoingMessage) -> BoxFuture<'_, Result<(), TransportError>> {
         Box::pin(async move {
-            // Only calls wait: listing the tools can't trigger questions.
+            // Only calls wait, because other requests can't cause questions.
             if message.method == Some("tools/call") {
                 self.wire.gate.wait_open().await;
             }
@@ -142,7 +148,7 @@ impl Transport for HttpTransport {
                     .await
                     .unwrap_or_else(|_| {
                         let reason = format!(
-                            "the server took no message within {} s",
+                            "the server did not accept a message within {} s",
                             ACCEPT_TIMEOUT.as_secs()
                         );
                         Err(TransportError::Interrupted(reason.into()))
@@ -162,7 +168,7 @@ impl Transport for HttpTransport {
     fn close(&self) -> BoxFuture<'_, ()> {
         Box::pin(async move {
             self.tasks.stop().await;
-            // A server that is gone, or has forgotten the session, needs no DELETE.
+            // No DELETE is needed if the server is gone or has forgotten the session.
             if self.wire.inbox.is_open()
                 && timeout(END_SESSION_TIMEOUT, self.wire.end_session())
                     .await
@@ -170,7 +176,7 @@ impl Transport for HttpTransport {
             {
                 tracing::debug!(server = %self.wire.server, "the session was not ended in time");
             }
-            self.wire.inbox.closed("connection closed");
+            self.wire.inbox.on_closed("connection closed");
         })
     }
 }

@@ -1,4 +1,4 @@
-//! Classifies HTTP responses: a body, a stream, or a refusal, with bounds and explanations.
+//! Reads and classifies HTTP responses: a JSON body, a stream of events, or a refusal.
 
 use std::time::Duration;
 
@@ -11,12 +11,12 @@ use super::endpoint::ServerEndpoint;
 use crate::client::message::{RpcError, RpcMessage};
 use crate::client::transport::{HttpStatus, TransportError, UnreadableAnswer};
 
-const ERROR_BODY: usize = 64 << 10;
+const MAX_ERROR_BODY: usize = 64 << 10;
 const ERROR_BODY_TIMEOUT: Duration = Duration::from_secs(2);
 const MAX_DRAINED: usize = 64 << 10;
 const DRAIN_TIMEOUT: Duration = Duration::from_millis(500);
-const SHOWN: usize = 4 << 10;
-const SHOWN_NAME: usize = 80;
+const MAX_SHOWN: usize = 4 << 10;
+const MAX_SHOWN_NAME: usize = 80;
 
 pub(super) enum ResponseContent {
     Json,
@@ -37,7 +37,7 @@ pub(super) enum ResponseBodyError {
     Broken(reqwest::Error),
 }
 
-pub(super) fn content(endpoint: &ServerEndpoint, response: &Response) -> ResponseContent {
+pub(super) fn classify_content(endpoint: &ServerEndpoint, response: &Response) -> ResponseContent {
     let header = |name| {
         let value = response.headers().get(name)?;
         Some(String::from_utf8_lossy(value.as_bytes()).to_ascii_lowercase())
@@ -49,9 +49,9 @@ pub(super) fn content(endpoint: &ServerEndpoint, response: &Response) -> Respons
         ));
     }
     if let Some(encoding) = header(CONTENT_ENCODING).filter(|encoding| encoding != "identity") {
-        let encoding = endpoint.line(&encoding, SHOWN_NAME);
+        let encoding = endpoint.redact_line(&encoding, MAX_SHOWN_NAME);
         return ResponseContent::Unusable(format!(
-            "the server's answer is compressed ({encoding}), which was not asked for"
+            "the server sent a compressed response ({encoding}), which we did not accept"
         ));
     }
     let Some(kind) = header(CONTENT_TYPE) else {
@@ -61,13 +61,13 @@ pub(super) fn content(endpoint: &ServerEndpoint, response: &Response) -> Respons
         "application/json" => ResponseContent::Json,
         "text/event-stream" => ResponseContent::Events,
         other => ResponseContent::Unusable(format!(
-            "the server answered with {}, not with MCP: check its 'url' in the configuration",
-            endpoint.line(other, SHOWN_NAME)
+            "the server sent {} instead of MCP: check its 'url' in the configuration",
+            endpoint.redact_line(other, MAX_SHOWN_NAME)
         )),
     }
 }
 
-pub(super) async fn body(
+pub(super) async fn read_body(
     response: &mut Response,
     limit: usize,
 ) -> Result<Vec<u8>, ResponseBodyError> {
@@ -91,63 +91,64 @@ pub(super) async fn body(
     Ok(body)
 }
 
-/// Reads a short rest of the body, so that the connection can be reused.
+/// Reads the rest of the body if it is short, so that the connection can be reused.
 pub(super) async fn drain(mut response: Response) {
     read_start(&mut response, MAX_DRAINED, DRAIN_TIMEOUT).await;
 }
 
-pub(super) async fn refusal(
+pub(super) async fn classify_refusal(
     endpoint: &ServerEndpoint,
     mut response: Response,
     in_session: bool,
     id: Option<u64>,
 ) -> HttpRefusal {
     let status = response.status().as_u16();
-    let html = matches!(content(endpoint, &response), ResponseContent::Unusable(kind) if kind.contains("text/html"));
+    let is_html = matches!(classify_content(endpoint, &response), ResponseContent::Unusable(kind) if kind.contains("text/html"));
     let wait = retry_after_text(endpoint, response.headers());
-    let body = read_start(&mut response, ERROR_BODY, ERROR_BODY_TIMEOUT).await;
-    let said = RpcMessage::parse(&body).ok();
-    if let Some(refusal) = interpret_refusal(status, said, in_session, id) {
+    let body = read_start(&mut response, MAX_ERROR_BODY, ERROR_BODY_TIMEOUT).await;
+    let message = RpcMessage::parse(&body).ok();
+    if let Some(refusal) = interpret_refusal(status, message, in_session, id) {
         return refusal;
     }
     let text = String::from_utf8_lossy(&body);
-    let text = (!html && !text.trim().is_empty()).then(|| endpoint.line(text.trim(), SHOWN));
-    let said: Vec<String> = wait.into_iter().chain(text).collect();
+    let text =
+        (!is_html && !text.trim().is_empty()).then(|| endpoint.redact_line(text.trim(), MAX_SHOWN));
+    let details: Vec<String> = wait.into_iter().chain(text).collect();
     HttpRefusal::Error(TransportError::Refused {
         status: HttpStatus(status),
-        body: (!said.is_empty()).then(|| said.join("; ")),
+        body: (!details.is_empty()).then(|| details.join("; ")),
     })
 }
 
-// The meaning of status and message together, if it is more than a plain refusal.
+// Interprets status and message together. `None` if the response is a plain refusal.
 fn interpret_refusal(
     status: u16,
-    said: Option<RpcMessage>,
+    message: Option<RpcMessage>,
     in_session: bool,
     id: Option<u64>,
 ) -> Option<HttpRefusal> {
-    // A missing login is reported as such, regardless of the body.
+    // Always reported as a missing login, whatever the body says.
     if matches!(status, 401 | 403) {
         return None;
     }
-    let said = match said {
+    let rpc_error = match message {
         Some(RpcMessage::Response {
             id,
             answer: Err(error),
         }) => Some((id, error)),
         _ => None,
     };
-    match (said, id) {
+    match (rpc_error, id) {
         (Some((theirs, error)), Some(ours)) if theirs == ours => {
             Some(rpc_error_answer(ours, error))
         }
-        // With a session, 404 means a lost session, regardless of the body.
+        // With a session, 404 means that the session is lost, whatever the body says.
         _ if in_session && status == 404 => Some(HttpRefusal::SessionLost),
         // Some restarted servers answer 400 instead, and mention the session only in the text.
         (Some((_, error)), _) if in_session && is_session_lost(status, &error) => {
             Some(HttpRefusal::SessionLost)
         }
-        // It has no id, but it is the reply to our POST.
+        // It has no id, but it is the response to our POST.
         (Some((Value::Null, error)), Some(ours)) => Some(rpc_error_answer(ours, error)),
         _ => None,
     }
@@ -172,18 +173,18 @@ fn retry_after_text(endpoint: &ServerEndpoint, headers: &HeaderMap) -> Option<St
         Ok(seconds) => format!("it asks for a retry after {seconds} s"),
         Err(_) => format!(
             "it asks for a retry after {}",
-            endpoint.line(after.trim(), SHOWN_NAME)
+            endpoint.redact_line(after.trim(), MAX_SHOWN_NAME)
         ),
     })
 }
 
-// Up to `limit` bytes of the body, or what arrives in time.
+// Reads up to `limit` bytes of the body, or as many as arrive in time.
 async fn read_start(response: &mut Response, limit: usize, time: Duration) -> Vec<u8> {
     let mut body = Vec::new();
     let reading = async {
         while let Ok(Some(chunk)) = response.chunk().await {
-            let room = limit - body.len();
-            body.extend_from_slice(&chunk[..chunk.len().min(room)]);
+            let left = limit - body.len();
+            body.extend_from_slice(&chunk[..chunk.len().min(left)]);
             if body.len() == limit {
                 break;
             }

@@ -13,6 +13,7 @@ use super::wire::HttpWire;
 use crate::client::message::RpcMessage;
 use crate::client::transport::{FailureReason, UnreadableAnswer};
 
+// How often in a row a stream may be opened without receiving anything.
 pub(super) const MAX_FRUITLESS_OPENS: u32 = 5;
 const REOPEN_DELAY: Duration = Duration::from_secs(1);
 // A stream that stays open this long counts as useful even if it was silent.
@@ -30,18 +31,18 @@ pub(super) async fn open(wire: &HttpWire, parser: &mut SseParser) -> StreamOpenO
     let response = match wire.open_stream(parser.last_id()).await {
         Ok(response) => response,
         Err(EndpointError::Unreachable(reason)) => return StreamOpenOutcome::Unreachable(reason),
-        Err(EndpointError::Moved(reason)) => return StreamOpenOutcome::Unsupported(reason),
+        Err(EndpointError::NotSent(reason)) => return StreamOpenOutcome::Unsupported(reason),
         Err(EndpointError::Broken(reason)) => return StreamOpenOutcome::Retry(reason),
     };
     let status = response.status();
     if status.is_success() {
-        return match response::content(&wire.endpoint, &response) {
+        return match response::classify_content(&wire.endpoint, &response) {
             ResponseContent::Events => {
                 parser.restart();
                 StreamOpenOutcome::Stream(response)
             }
             ResponseContent::Json => {
-                StreamOpenOutcome::Unsupported("the server answered with no stream".into())
+                StreamOpenOutcome::Unsupported("the server did not respond with a stream".into())
             }
             ResponseContent::Unusable(reason) => StreamOpenOutcome::Unsupported(reason.into()),
         };
@@ -55,7 +56,7 @@ pub(super) async fn open(wire: &HttpWire, parser: &mut SseParser) -> StreamOpenO
     }
 }
 
-pub(super) async fn next(
+pub(super) async fn next_event(
     response: &mut Response,
     parser: &mut SseParser,
 ) -> Result<Option<SseEvent>, reqwest::Error> {
@@ -70,23 +71,23 @@ pub(super) async fn next(
     }
 }
 
-pub(super) fn reconnect_delay(parser: &SseParser, otherwise: Duration) -> Duration {
+pub(super) fn reconnect_delay(parser: &SseParser, default: Duration) -> Duration {
     const MIN_DELAY: Duration = Duration::from_millis(100);
     const MAX_DELAY: Duration = Duration::from_secs(300);
     parser
         .retry()
-        .unwrap_or(otherwise)
+        .unwrap_or(default)
         .clamp(MIN_DELAY, MAX_DELAY)
 }
 
 pub(super) async fn deliver(wire: &HttpWire, response: &mut Response, parser: &mut SseParser) {
     loop {
-        match next(response, parser).await {
+        match next_event(response, parser).await {
             Ok(Some(event)) => deliver_event(wire, event),
             Ok(None) => return,
             Err(error) => {
                 let error = wire.endpoint.classify_error(error);
-                return debug!(server = %wire.server, error = ?error, "the stream of the server's messages broke off");
+                return debug!(server = %wire.server, error = ?error, "the stream of the server's messages was interrupted");
             }
         }
     }
@@ -95,8 +96,8 @@ pub(super) async fn deliver(wire: &HttpWire, response: &mut Response, parser: &m
 fn deliver_event(wire: &HttpWire, event: SseEvent) {
     match event {
         SseEvent::Data { kind, data } if kind == "message" => match RpcMessage::parse(&data) {
-            Ok(message) => wire.inbox.message(message),
-            Err(error) => wire.inbox.lost(
+            Ok(message) => wire.inbox.on_message(message),
+            Err(error) => wire.inbox.on_unreadable(
                 leading_id(&data),
                 UnreadableAnswer::Broken(error.to_string()),
             ),
@@ -105,11 +106,12 @@ fn deliver_event(wire: &HttpWire, event: SseEvent) {
         SseEvent::TooLarge { bytes, head } => {
             let limit = wire.endpoint.max_message() as u64;
             let problem = UnreadableAnswer::TooLarge { bytes, limit };
-            wire.inbox.lost(leading_id(&head), problem);
+            wire.inbox.on_unreadable(leading_id(&head), problem);
         }
     }
 }
 
+/// Keeps the server's own stream open. Returns if the server doesn't have one, or if it keeps ending.
 pub(super) async fn listen(wire: &HttpWire) {
     let mut parser = SseParser::new(wire.endpoint.max_message());
     let mut was_open = false;
@@ -136,8 +138,8 @@ pub(super) async fn listen(wire: &HttpWire) {
             }
             // Right after the handshake, 404 only means that the server has no such stream.
             StreamOpenOutcome::SessionExpired if !was_open => return,
-            StreamOpenOutcome::SessionExpired => return wire.session_lost(),
-            StreamOpenOutcome::Unreachable(reason) => return wire.inbox.closed(reason),
+            StreamOpenOutcome::SessionExpired => return wire.handle_lost_session(),
+            StreamOpenOutcome::Unreachable(reason) => return wire.inbox.on_closed(reason),
         }
         tokio::time::sleep(reconnect_delay(&parser, REOPEN_DELAY)).await;
     }
@@ -152,7 +154,7 @@ fn leading_id(head: &[u8]) -> Option<u64> {
     let rest = head[at + NAME.len()..].trim_ascii_start();
     let rest = rest.strip_prefix(b":")?.trim_ascii_start();
     let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
-    // A truncated number, or one that only starts like an id, doesn't count.
+    // The number must be complete.
     if !matches!(rest.get(digits)?, b',' | b'}' | b' ') {
         return None;
     }

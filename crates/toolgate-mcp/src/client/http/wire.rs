@@ -1,4 +1,4 @@
-//! State shared by the requests of one connection: address, session, headers, and the inbox.
+//! The state that all requests of one connection share: address, session, headers and inbox.
 
 use bytes::Bytes;
 use parking_lot::Mutex;
@@ -15,13 +15,14 @@ use crate::era::MODERN;
 
 // A longer session id is ignored.
 const MAX_SESSION_LEN: usize = 1024;
-pub(super) const EXPIRED: &str = "session expired";
+pub(super) const SESSION_EXPIRED: &str = "session expired";
 
 pub(super) struct HttpWire {
     pub(super) server: String,
     pub(super) endpoint: ServerEndpoint,
     pub(super) inbox: ClosableInbox,
-    pub(super) post_to: Option<Url>,
+    // The address for messages in HTTP of 2024-11-05.
+    pub(super) message_url: Option<Url>,
     pub(super) gate: CallGate,
     state: Mutex<WireState>,
 }
@@ -44,13 +45,13 @@ impl HttpWire {
         server: &str,
         endpoint: ServerEndpoint,
         inbox: ClosableInbox,
-        post_to: Option<Url>,
+        message_url: Option<Url>,
     ) -> Self {
         Self {
             server: server.to_owned(),
             endpoint,
             inbox,
-            post_to,
+            message_url,
             gate: CallGate::default(),
             state: Mutex::default(),
         }
@@ -62,7 +63,7 @@ impl HttpWire {
         message: OutgoingMessage,
     ) -> Result<(Response, bool), EndpointError> {
         let (headers, in_session) = self.headers(&message);
-        let url = self.post_to.as_ref().unwrap_or(self.endpoint.url());
+        let url = self.message_url.as_ref().unwrap_or(self.endpoint.url());
         let body = Bytes::from(message.body);
         let response = self.endpoint.request(Method::POST, url, headers, body);
         let response = response.await?;
@@ -94,18 +95,18 @@ impl HttpWire {
             headers::add_session(&mut headers, Some(&session), state.revision.as_deref());
         }
         let url = self.endpoint.url();
-        let asked = self
+        let request = self
             .endpoint
             .request(Method::DELETE, url, headers, Bytes::new());
-        if let Err(error) = asked.await {
+        if let Err(error) = request.await {
             tracing::debug!(server = %self.server, error = ?error, "the session could not be ended");
         }
     }
 
-    /// The server has forgotten the session. Closes the connection; supervision starts a new one.
-    pub(super) fn session_lost(&self) {
+    /// Closes the connection after the server has forgotten the session. Supervision reconnects.
+    pub(super) fn handle_lost_session(&self) {
         self.state.lock().session = None;
-        self.inbox.closed(EXPIRED);
+        self.inbox.on_closed(SESSION_EXPIRED);
     }
 
     pub(super) fn set_protocol(&self, era: ProtocolEra, revision: &str) {
@@ -124,8 +125,7 @@ impl HttpWire {
 
     fn headers(&self, message: &OutgoingMessage) -> (HeaderMap, bool) {
         let mut state = self.state.lock();
-        // Before anything is negotiated, the first request of a handshake declares
-        // the era it tries.
+        // Nothing is negotiated yet, so the first request of a handshake determines the headers.
         match message.method {
             Some("server/discover") => {
                 *state = WireState {
@@ -149,8 +149,8 @@ impl HttpWire {
 
     fn begin_session(&self, response: &Response) {
         let session = response.headers().get(SESSION).cloned();
-        let usable = |id: &HeaderValue| (1..=MAX_SESSION_LEN).contains(&id.len());
-        self.state.lock().session = session.filter(usable).map(|mut id| {
+        let is_usable = |id: &HeaderValue| (1..=MAX_SESSION_LEN).contains(&id.len());
+        self.state.lock().session = session.filter(is_usable).map(|mut id| {
             // Keeps the id out of debug output of the headers.
             id.set_sensitive(true);
             id

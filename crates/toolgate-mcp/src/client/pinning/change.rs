@@ -1,4 +1,4 @@
-//! Reported differences between a server's tools and the agreement.
+//! The reported changes of a server's tools since a person agreed to them.
 
 use std::io;
 
@@ -10,8 +10,8 @@ use super::difference::DefinitionDifference;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct ToolChanges {
-    /// Identifies exactly these definitions. Agreeing requires it, so that nobody agrees to
-    /// something that wasn't shown.
+    /// Identifies exactly these changes. Agreeing requires it, so that a person can't agree to
+    /// changes that weren't shown.
     pub hash: String,
     /// In the server's order; removed tools come last.
     pub tools: Vec<ToolChange>,
@@ -61,7 +61,7 @@ pub enum ToolChangeKind {
 pub enum AgreeError {
     #[error("there is no MCP server '{0}'")]
     UnknownServer(String),
-    #[error("the tools of '{0}' changed again since they were shown; look at them once more")]
+    #[error("the tools of '{0}' changed again since they were shown; review them again")]
     OtherChanges(String),
     #[error("the agreement can't be written: {0}")]
     Write(#[from] io::Error),

@@ -11,7 +11,8 @@ use super::{PINNED, ToolChange, ToolChangeKind};
 pub(super) const MAX_PATH_LEN: usize = 200;
 const MAX_SIDE_LEN: usize = 2000;
 const MAX_LOGGED_LEN: usize = 300;
-const BEFORE: usize = 40;
+// Bytes of the common start that stay in front of a difference.
+const CONTEXT_LEN: usize = 40;
 const MAX_SHOWN: usize = 20;
 const MAX_LOGGED: usize = 5;
 
@@ -49,8 +50,8 @@ impl std::fmt::Display for DefinitionDifference {
 
 impl ToolChange {
     pub(super) fn log_line(&self) -> String {
-        let shown = self.differences.iter().take(MAX_LOGGED);
-        let mut parts: Vec<String> = shown.map(|one| one.line(MAX_LOGGED_LEN)).collect();
+        let logged = self.differences.iter().take(MAX_LOGGED);
+        let mut parts: Vec<String> = logged.map(|one| one.line(MAX_LOGGED_LEN)).collect();
         if self.kind == ToolChangeKind::New {
             parts.insert(0, "new".to_owned());
         }
@@ -62,24 +63,24 @@ impl ToolChange {
     }
 }
 
-/// The differences between two definitions, and how many were left out. `budget` is the remaining
-/// budget in bytes, shared by all tools of a server.
-pub(super) fn differences(
+/// Returns the differences between two definitions, and how many were left out. `budget` is the
+/// number of bytes that remain for all tools of a server.
+pub(super) fn find_differences(
     old: &Value,
     new: &Value,
     redactor: &Redactor,
     budget: &mut usize,
 ) -> (Vec<DefinitionDifference>, usize) {
-    let mut found = DifferenceFinder {
+    let mut finder = DifferenceFinder {
         redactor,
         budget,
         shown: Vec::new(),
         more: 0,
     };
     for part in PINNED.into_iter().filter(|part| *part != "name") {
-        found.compare(part, old.get(part), new.get(part));
+        finder.compare(part, old.get(part), new.get(part));
     }
-    (found.shown, found.more)
+    (finder.shown, finder.more)
 }
 
 struct DifferenceFinder<'a> {
@@ -141,7 +142,7 @@ fn value_text(value: &Value) -> String {
 // long text is visible.
 fn cut_common_start(old: &str, new: &str) -> (String, String) {
     let same = old.bytes().zip(new.bytes()).take_while(|(a, b)| a == b);
-    let start = old.floor_char_boundary(same.count().saturating_sub(BEFORE));
+    let start = old.floor_char_boundary(same.count().saturating_sub(CONTEXT_LEN));
     let cut = |text: &str| match start {
         0 => text.to_owned(),
         _ => format!("…{}", &text[start..]),

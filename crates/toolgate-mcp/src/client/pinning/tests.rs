@@ -299,7 +299,7 @@ fn differences_are_paths_with_both_sides_redacted_escaped_and_bounded() {
         "inputSchema": { "properties": { "file": { "type": "number" } } } });
     let redactor = Redactor::new(["hunter2".to_owned()]);
     let shown = |old: &Value, new: &Value, room: usize| {
-        let (shown, more) = differences(old, new, &redactor, &mut { room });
+        let (shown, more) = find_differences(old, new, &redactor, &mut { room });
         let lines: Vec<String> = shown.iter().map(ToString::to_string).collect();
         (lines, more)
     };

@@ -12,9 +12,9 @@ use super::Servers;
 const AGREEMENT_POLL_INTERVAL: Duration = Duration::from_secs(2);
 
 impl Servers {
-    /// Agrees to the changed tools of a server, identified by the hash in its status, and offers
-    /// withheld ones at once. Blocks until the agreement is on disk. Returns the changes agreed to.
-    /// Fails if the server is unknown or has listed other tools since.
+    /// Agrees to the changed tools of a server, and offers the withheld ones at once. `hash` is that
+    /// of the changes in its status. Blocks until the agreement is on disk. Returns the changes. Fails
+    /// if the server is unknown or has listed other tools since.
     pub fn agree_to_changes(&self, server: &str, hash: &str) -> Result<ToolChanges, AgreeError> {
         let members = self.inner.members.lock();
         let unknown = || AgreeError::UnknownServer(escape(server));
@@ -26,8 +26,7 @@ impl Servers {
         changes.ok_or_else(unknown)
     }
 
-    /// Applies agreements made in other processes, such as `toolgate trust`, for as long
-    /// as it is polled.
+    /// Applies agreements that other processes make, such as `toolgate trust`. Runs until dropped.
     pub async fn follow_agreements(&self) -> Infallible {
         loop {
             self.wait_until(|members| members.list.iter().any(|one| one.board.has_changes()))

@@ -12,6 +12,7 @@ impl Servers {
         shared.health_executor.send_replace(Some(executor));
     }
 
+    /// Replaces the limits and the policy of health checks.
     pub fn set_health_rules(&self, limits: Limits, policy: Policy) {
         let executor = self.inner.shared.health_executor.borrow();
         if let Some(executor) = &*executor {
@@ -23,7 +24,7 @@ impl Servers {
     /// Never returns if a server has a health tool but
     /// [`watch_health`](Self::watch_health) was not called.
     pub async fn wait_health_checked(&self) {
-        self.wait_for_all(|board| board.is_settled() && board.is_checked())
+        self.wait_for_all(|board| board.is_settled() && board.is_health_known())
             .await;
     }
 }

@@ -1,4 +1,7 @@
-//! Finding the server that owns a tool name: which ones a lookup starts and waits for.
+//! Finds the server that owns a tool name: which servers a lookup starts and waits for.
+//!
+//! A server is *settled* once it is connected or its first round of attempts has failed. It is
+//! *unseen* while its tools aren't known, neither from a list nor from the catalogue.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,36 +13,36 @@ use super::super::status::StatusBoard;
 use super::{ManagedServer, ManagedServers, Servers, ServersInner};
 use crate::ServerReadiness;
 
-/// How long to wait for known servers to list a tool they didn't have before.
+// How long to wait for known servers to list a tool that they didn't have before.
 const NEW_TOOL_TIMEOUT: Duration = Duration::from_secs(10);
 
 impl Servers {
     /// Starts every idle server, and returns once each is connected or has failed its first round.
-    pub async fn settled(&self) {
+    pub async fn start_all(&self) {
         self.inner.wake(|_| true);
         self.wait_for_all(StatusBoard::is_settled).await;
     }
 
     /// Starts the servers whose tools aren't known, except those that failed recently.
     pub fn start_unseen(&self) {
-        self.inner.wake(|member| member.board.is_worth_a_start());
+        self.inner.wake(|member| member.board.is_worth_starting());
     }
 
     /// Like [`start_unseen`](Self::start_unseen), without servers that may have to be downloaded
     /// first: for callers that won't wait that long and would interrupt the download.
     pub fn start_unseen_installed(&self) {
-        self.inner.wake(|member| member.board.is_quick_to_ask());
+        self.inner.wake(|member| member.board.is_quick_to_start());
     }
 
     /// Servers whose unknown tools are expected soon: they are starting, or
     /// [`start_unseen_installed`](Self::start_unseen_installed) would start them.
     pub fn unseen_installed(&self) -> Vec<String> {
-        let is_unseen = |board: &StatusBoard| board.is_expected() || board.is_quick_to_ask();
+        let is_unseen = |board: &StatusBoard| board.is_expected() || board.is_quick_to_start();
         self.inner.members.lock().names(is_unseen)
     }
 
     /// Starts this server, and returns once it is connected or has failed its first round.
-    pub async fn settled_server(&self, name: &str) {
+    pub async fn start_server(&self, name: &str) {
         self.inner.wake(|member| member.name() == name);
         self.wait_until(|members| {
             let found = members.find(name);
@@ -50,17 +53,18 @@ impl Servers {
 
     /// Returns once the tools of every server are known, from a list or from the catalogue, or
     /// unavailable. Doesn't wait for servers that failed recently.
-    pub async fn tools_known(&self) {
+    pub async fn wait_for_known_tools(&self) {
         self.wait_for_all(|board| !board.is_expected()).await;
     }
 
-    /// Returns once no starting server may bring unknown tools.
-    pub async fn first_round_over(&self) {
-        self.wait_for_all(|board| !board.is_coming()).await;
+    /// Returns once no server is starting whose tools aren't known.
+    pub async fn wait_for_first_round(&self) {
+        self.wait_for_all(|board| !board.is_first_listing_pending())
+            .await;
     }
 
-    /// Records servers that are still starting as failed, so that the next caller doesn't
-    /// wait for them again.
+    /// Records that the servers that are still starting have failed, so that the next process doesn't
+    /// wait for them.
     pub fn give_up_on_late_servers(&self) {
         let members = self.inner.members.lock();
         let late = members
@@ -69,22 +73,22 @@ impl Servers {
             .filter(|member| member.board.is_expected());
         for member in late {
             let catalogue = &self.inner.shared.options.catalogue;
-            catalogue.remember_failure(&member.board.settings, "it did not answer in time");
+            catalogue.remember_failure(&member.board.settings, "it did not respond in time");
         }
     }
 
-    /// Returns once it is decided which tool this name means, or that there is none. A known name
-    /// is decided at once, unless a server never seen may override it. An unknown name waits for
-    /// servers never seen until one offers it; `<server>__<tool>` waits for that server only.
-    pub async fn settled_for(&self, name: &str) {
-        let (asked, is_known) = self.inner.wake_candidates(name);
+    /// Starts the servers that may have a tool of this name. Returns once one offers it, or once it is
+    /// certain that none does. A known name returns at once, unless an unseen server may override it.
+    /// For an unknown name it waits for all unseen servers; for `<server>__<tool>` only for that one.
+    pub async fn wait_for_tool(&self, name: &str) {
+        let (candidates, is_known) = self.inner.wake_candidates(name);
         self.wait_until(|_| {
             let is_found = !is_known && self.inner.has_tool(name);
-            is_found || asked.iter().all(|board| board.is_decided_for(name))
+            is_found || candidates.iter().all(|board| board.is_decided_for(name))
         })
         .await;
-        let is_of_one = asked.iter().any(|board| board.is_named_by(name));
-        if self.inner.shared.options.on_demand && !is_of_one && !self.inner.has_tool(name) {
+        let names_server = candidates.iter().any(|board| board.is_named_by(name));
+        if self.inner.shared.options.on_demand && !names_server && !self.inner.has_tool(name) {
             // A server may have gained the tool since its last list.
             self.inner.wake(|_| true);
             let found = self.wait_until(|members| {
@@ -97,15 +101,15 @@ impl Servers {
 
     /// Starts the server that owns this tool, and returns once it is connected or has failed.
     /// Returns at once for local tools.
-    pub async fn connected_for(&self, name: &str) {
+    pub async fn start_owner_of(&self, name: &str) {
         let tool = self.inner.shared.manager.find(name);
         if let Some(ToolSource::Mcp(server)) = tool.map(|tool| tool.definition().source().clone()) {
-            self.settled_server(&server).await;
+            self.start_server(&server).await;
         }
     }
 
     /// The servers whose tools aren't known yet but are expected soon.
-    pub fn expected(&self) -> Vec<String> {
+    pub fn expected_servers(&self) -> Vec<String> {
         self.inner.members.lock().names(StatusBoard::is_expected)
     }
 
@@ -113,22 +117,22 @@ impl Servers {
     /// `allowedTools` and `excludedTools` rule the tool out. Never returns if there is such a tool.
     pub async fn wait_unreachable(&self, name: &str) {
         self.wait_until(|members| {
-            let may_bring = |member: &ManagedServer| member.board.may_bring(name);
-            !self.inner.has_tool(name) && !members.list.iter().any(may_bring)
+            let may_offer = |member: &ManagedServer| member.board.may_still_offer(name);
+            !self.inner.has_tool(name) && !members.list.iter().any(may_offer)
         })
         .await;
     }
 
-    pub(super) async fn wait_for_all(&self, is_so: impl Fn(&StatusBoard) -> bool) {
-        self.wait_until(|members| members.list.iter().all(|member| is_so(&member.board)))
+    pub(super) async fn wait_for_all(&self, condition: impl Fn(&StatusBoard) -> bool) {
+        self.wait_until(|members| members.list.iter().all(|member| condition(&member.board)))
             .await;
     }
 
-    pub(super) async fn wait_until(&self, is_so: impl Fn(&ManagedServers) -> bool) {
+    pub(super) async fn wait_until(&self, condition: impl Fn(&ManagedServers) -> bool) {
         let mut changed = self.inner.shared.roster.changed();
         // Subscribed before the first check, so that no change is missed in between.
         let mut tools = self.inner.shared.manager.subscribe();
-        while !is_so(&self.inner.members.lock()) {
+        while !condition(&self.inner.members.lock()) {
             tokio::select! {
                 _ = changed.changed() => {}
                 _ = tools.changed() => {}
@@ -150,8 +154,7 @@ impl ServersInner {
         tools.find(name).is_some() || tools.with_original_name(name).next().is_some()
     }
 
-    /// Starts the servers that may own a name. Returns them, and whether a tool
-    /// already has the name.
+    /// Starts the servers that may own a name. Returns them, and whether a tool has the name already.
     fn wake_candidates(&self, name: &str) -> (Vec<Arc<StatusBoard>>, bool) {
         let tools = self.shared.manager.tools();
         let found = tools.find(name).map(|tool| tool.definition());
@@ -166,30 +169,30 @@ impl ServersInner {
         };
         let rank = found.map(|tool| rank_of(tool.source()));
         let is_named = |member: &ManagedServer| member.board.is_named_by(name);
-        let is_of_one = members.list.iter().any(is_named);
-        let decides = |member: &&ManagedServer| match is_known {
+        let names_server = members.list.iter().any(is_named);
+        let is_candidate = |member: &&ManagedServer| match is_known {
             // Only a server that overrides with a higher rank could still take a known name.
             true => {
                 let is_before = rank.is_some_and(|rank| member.rank < rank);
                 let is_first = matches!(member.rank, ToolRank::Override(_)) && is_before;
-                is_first && member.board.may_have_more()
+                is_first && member.board.may_have_unknown_tools()
             }
-            false if is_of_one => is_named(member),
-            false => member.board.may_have_more(),
+            false if names_server => is_named(member),
+            false => member.board.may_have_unknown_tools(),
         };
-        let asked: Vec<&ManagedServer> = members.list.iter().filter(decides).collect();
-        asked.iter().for_each(|member| member.wake());
-        let boards = asked.iter().map(|member| Arc::clone(&member.board));
+        let candidates: Vec<&ManagedServer> = members.list.iter().filter(is_candidate).collect();
+        candidates.iter().for_each(|member| member.wake());
+        let boards = candidates.iter().map(|member| Arc::clone(&member.board));
         (boards.collect(), is_known)
     }
 }
 
 impl ServerReadiness for Servers {
     fn ready(&self) -> BoxFuture<'_, ()> {
-        Box::pin(self.tools_known())
+        Box::pin(self.wait_for_known_tools())
     }
 
     fn ready_for<'a>(&'a self, tool: &'a str) -> BoxFuture<'a, ()> {
-        Box::pin(self.settled_for(tool))
+        Box::pin(self.wait_for_tool(tool))
     }
 }

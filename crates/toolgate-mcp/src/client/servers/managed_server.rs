@@ -17,13 +17,14 @@ use super::super::supervisor::ReconnectRequest;
 use super::super::tool;
 use super::super::tool_registration::ToolRegistration;
 
+// A failure counts as recent for this long.
 const RECENT_FAILURE: Duration = Duration::from_secs(3600);
 
 #[derive(Default)]
 pub(super) struct ManagedServers {
     pub(super) list: Vec<ManagedServer>,
     // Tasks that are ending, by server name: a new server of the same name waits for the old one.
-    pub(super) leaving: HashMap<String, JoinHandle<()>>,
+    pub(super) stopping: HashMap<String, JoinHandle<()>>,
 }
 
 pub(super) struct ManagedServer {
@@ -48,8 +49,8 @@ impl ManagedServers {
     }
 
     pub(super) fn names(&self, is_match: impl Fn(&StatusBoard) -> bool) -> Vec<String> {
-        let meant = self.list.iter().filter(|member| is_match(&member.board));
-        meant.map(|member| member.name().to_owned()).collect()
+        let matching = self.list.iter().filter(|member| is_match(&member.board));
+        matching.map(|member| member.name().to_owned()).collect()
     }
 }
 
@@ -64,15 +65,15 @@ impl ManagedServer {
             Some(remembered) => (Some(remembered.listed_at), remembered.tools),
             None => (None, Vec::new()),
         };
-        // A text may have become a secret since it was remembered.
+        // The configuration may contain new secrets since the tools were stored.
         for tool in &mut listed {
             tool::hide_secrets(&mut tool.definition, redactor);
         }
-        let verdict = self.pins.recall(&listed);
-        self.link.withhold(verdict.withheld.clone());
+        let verdict = self.pins.compare_remembered(&listed);
+        self.link.set_withheld(verdict.withheld.clone());
         let tools = tool::tools_from_catalogue(listed, settings, &self.link);
         let offered = self.registration.offer(tools, verdict.withheld);
-        let failure = catalogue.failure(settings);
+        let failure = catalogue.last_failure(settings);
         let failed_last = failure.is_some();
         let age = failure.and_then(|failure| failure.at.elapsed().ok());
         self.board.update(|facts| {
@@ -80,13 +81,13 @@ impl ManagedServer {
             facts.status.changes = verdict.changes;
             facts.status.listed_at = listed_at;
             facts.failed_last_time = failed_last;
-            facts.failed_lately =
+            facts.failed_recently =
                 listed_at.is_none() && age.is_some_and(|age| age < RECENT_FAILURE);
         });
     }
 
     pub(super) fn apply_verdict(&self, verdict: PinVerdict) {
-        self.link.withhold(verdict.withheld.clone());
+        self.link.set_withheld(verdict.withheld.clone());
         let offered = self.registration.withhold(verdict.withheld);
         self.board.update(|facts| {
             facts.status.tools = offered;
@@ -94,12 +95,13 @@ impl ManagedServer {
         });
     }
 
-    /// The server is never started. Its remembered tools keep their names and fail with the reason.
+    /// For a server that is never started. Its remembered tools keep their names, and calls fail with
+    /// the reason.
     pub(super) fn block(&self, reason: &str) {
         let server = escape(self.name());
-        let gone = format!("its server '{server}' can't be started: {reason}");
-        self.registration.set_absent_reason(&gone);
-        self.link.set_down(gone, None);
+        let reason_text = format!("its server '{server}' can't be started: {reason}");
+        self.registration.set_absent_reason(&reason_text);
+        self.link.set_down(reason_text, None);
         self.board.update(|facts| {
             facts.settled = true;
             facts.status.error = Some(reason.to_owned());
@@ -113,21 +115,22 @@ impl ManagedServer {
 
     pub(super) fn is_alive(&self) -> bool {
         match &self.task {
-            Some(life) => !life.task.is_finished() && !life.stop.is_cancelled(),
+            Some(task) => !task.task.is_finished() && !task.stop.is_cancelled(),
             None => self.board.settings.disabled || self.board.settings.blocked.is_some(),
         }
     }
 
-    pub(super) fn remove(mut self, leaving: &mut HashMap<String, JoinHandle<()>>) {
+    /// Removes its tools and stops it.
+    pub(super) fn remove(mut self, stopping: &mut HashMap<String, JoinHandle<()>>) {
         self.registration.clear();
         self.registration.close();
-        self.stop(leaving);
+        self.stop(stopping);
     }
 
-    pub(super) fn stop(&mut self, leaving: &mut HashMap<String, JoinHandle<()>>) {
-        if let Some(life) = self.task.take() {
-            life.stop.cancel();
-            leaving.insert(self.name().to_owned(), life.task);
+    pub(super) fn stop(&mut self, stopping: &mut HashMap<String, JoinHandle<()>>) {
+        if let Some(task) = self.task.take() {
+            task.stop.cancel();
+            stopping.insert(self.name().to_owned(), task.task);
         }
     }
 }

@@ -13,7 +13,7 @@ use super::super::stdio::guard::ServerGuard;
 use super::super::stdio::sandbox::SandboxLauncher;
 use crate::RetryPolicy;
 
-/// What all [`Servers`](crate::Servers) share, besides the settings of each.
+/// Options that apply to all [`Servers`](crate::Servers), in addition to the settings of each.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct ServersOptions {
@@ -22,6 +22,7 @@ pub struct ServersOptions {
     pub redactor: Redactor,
     /// The configuration file, as named in messages to people.
     pub file: Option<PathBuf>,
+    /// Ends child processes if this process dies.
     pub guard: ServerGuard,
     /// Confines servers that have a sandbox. Without a launcher they aren't started.
     pub launcher: SandboxLauncher,
@@ -31,10 +32,12 @@ pub struct ServersOptions {
     pub roots: Vec<PathBuf>,
     /// Largest message accepted from a server, in bytes.
     pub max_message: usize,
+    /// Receives the servers, for the service `server_health`.
     pub health: ServerHealth,
+    /// Remembers tools between runs.
     pub catalogue: Catalogue,
     /// If true, a server starts only once it is needed: one of its tools is called, a name is
-    /// looked up that no server is known to have, or [`settled`](crate::Servers::settled) or
+    /// looked up that no server is known to have, or [`start_all`](crate::Servers::start_all) or
     /// [`start_unseen`](crate::Servers::start_unseen) is called. If false, all start at once.
     pub on_demand: bool,
 }

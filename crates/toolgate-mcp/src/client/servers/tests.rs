@@ -108,7 +108,7 @@ impl ServerConnector for ScriptedConnector {
         })
     }
 
-    fn wait_cleared<'a>(&'a self, _server: &'a str) -> BoxFuture<'a, ()> {
+    fn wait_for_exit<'a>(&'a self, _server: &'a str) -> BoxFuture<'a, ()> {
         let clearing = *self.clearing.lock();
         Box::pin(sleep(clearing))
     }
@@ -151,7 +151,7 @@ impl ScriptedConnector {
                 });
             }
             ScriptedStart::Hopeless => {
-                return Err(refused("the server wants a login (HTTP 401)", "", true));
+                return Err(refused("the server requires a login (HTTP 401)", "", true));
             }
             ScriptedStart::Hang => {
                 sleep(patience).await;
@@ -181,7 +181,7 @@ impl ScriptedConnector {
             .lock()
             .insert(name.to_owned(), Arc::clone(&player));
         Ok(ConnectedServer {
-            peer: player,
+            connection: player,
             offer,
         })
     }
@@ -239,7 +239,7 @@ impl ScriptedConnection {
     }
 
     fn die(&self, end: SessionEnd) {
-        self.session.inbox().closed(end);
+        self.session.inbox().on_closed(end);
     }
 }
 

@@ -10,6 +10,7 @@ use crate::client::message::OutgoingMessage;
 pub(crate) struct SessionRequest<'a, P> {
     pub(crate) method: &'static str,
     pub(crate) params: P,
+    // The tool that is called.
     pub(crate) name: Option<&'a str>,
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) call: Option<&'a CallContext>,
@@ -57,7 +58,7 @@ struct FrameMeta<'a> {
 }
 
 impl ClientSession {
-    pub(super) fn outgoing<P: Serialize>(
+    pub(super) fn encode<P: Serialize>(
         &self,
         id: Option<u64>,
         request: SessionRequest<'_, P>,

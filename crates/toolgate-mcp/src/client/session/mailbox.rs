@@ -1,4 +1,4 @@
-//! Dispatches received messages: responses, notifications, and the server's own requests.
+//! Dispatches what the server sends: responses, notifications and requests.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
@@ -16,7 +16,7 @@ use crate::client::transport::{SessionEnd, TransportError, TransportInbox, Unrea
 pub(super) struct SessionMailbox(pub(super) Weak<ClientSession>);
 
 impl TransportInbox for SessionMailbox {
-    fn message(&self, message: RpcMessage) {
+    fn on_message(&self, message: RpcMessage) {
         let Some(session) = self.0.upgrade() else {
             return;
         };
@@ -36,52 +36,52 @@ impl TransportInbox for SessionMailbox {
         }
     }
 
-    fn lost(&self, id: Option<u64>, problem: UnreadableAnswer) {
+    fn on_unreadable(&self, id: Option<u64>, problem: UnreadableAnswer) {
         let Some(session) = self.0.upgrade() else {
             return;
         };
-        let only = || {
-            let waiting = session.pending.lock();
-            let mut ids = waiting.requests.keys();
+        let only_open = || {
+            let pending = session.pending.lock();
+            let mut ids = pending.requests.keys();
             ids.next().copied().filter(|_| ids.next().is_none())
         };
-        // A message that large can only be the response if just one request is open. A broken line
-        // may be anything, and the response may still arrive.
-        let meant = match problem {
-            UnreadableAnswer::TooLarge { .. } => id.or_else(only),
+        // If a single request is open, a message that large must be its response. A broken line may
+        // be anything, and the response may still arrive.
+        let id = match problem {
+            UnreadableAnswer::TooLarge { .. } => id.or_else(only_open),
             UnreadableAnswer::Broken(_) => id,
         };
-        if let Some(id) = meant {
-            session.resolve_request(id, Err(SessionError::Lost(problem)));
+        if let Some(id) = id {
+            session.resolve_request(id, Err(SessionError::Unreadable(problem)));
         }
     }
 
-    fn failed(&self, id: u64, error: TransportError) {
+    fn on_request_failed(&self, id: u64, error: TransportError) {
         if let Some(session) = self.0.upgrade() {
             session.resolve_request(id, Err(error.into()));
         }
     }
 
-    fn closed(&self, end: SessionEnd) {
+    fn on_closed(&self, end: SessionEnd) {
         let Some(session) = self.0.upgrade() else {
             return;
         };
         let open = {
-            let mut waiting = session.pending.lock();
+            let mut pending = session.pending.lock();
             session.end.send_replace(Some(end.clone()));
-            std::mem::take(&mut waiting.requests)
+            std::mem::take(&mut pending.requests)
         };
-        for asked in open.into_values() {
-            drop(asked.reply.send(Err(SessionError::Stopped(end.clone()))));
+        for request in open.into_values() {
+            drop(request.reply.send(Err(SessionError::Stopped(end.clone()))));
         }
     }
 }
 
 impl ClientSession {
     fn resolve_request(&self, id: u64, answer: Result<Value, SessionError>) {
-        let asked = self.pending.lock().requests.remove(&id);
-        match asked {
-            Some(asked) => drop(asked.reply.send(answer)),
+        let request = self.pending.lock().requests.remove(&id);
+        match request {
+            Some(request) => drop(request.reply.send(answer)),
             None => self.log_unexpected_answer(&Value::from(id)),
         }
     }
@@ -100,8 +100,8 @@ impl ClientSession {
     fn handle_notification(&self, method: &str, params: &Value) {
         match method {
             "notifications/progress" => self.handle_progress(params),
-            // Changes before the acknowledgement of a subscription weren't announced, so treat
-            // it as a change.
+            // Changes before a subscription is acknowledged aren't announced, so the acknowledgement
+            // counts as a change.
             "notifications/tools/list_changed" | "notifications/subscriptions/acknowledged" => {
                 self.tools_changed.notify_one();
             }
@@ -129,8 +129,8 @@ impl ClientSession {
     }
 
     fn handle_request(self: &Arc<Self>, id: Value, method: String, params: Value) {
-        // Held until the response is written, so a server that floods us with requests and reads
-        // nothing blocks only itself.
+        // Held until the response is written. A server that sends many requests and doesn't read the
+        // responses blocks only itself.
         let Ok(permit) = Arc::clone(&self.open_questions).try_acquire_owned() else {
             return self.diagnostics.log_ignored(NoiseKind::Request, &method);
         };
@@ -156,14 +156,14 @@ impl ClientSession {
             if let Ok(transport) = session.transport()
                 && let Err(error) = transport.send(message).await
             {
-                debug!(server = %session.server, %error, "an answer could not be sent");
+                debug!(server = %session.server, %error, "a response could not be sent");
             }
             drop(permit);
         });
     }
 
-    /// Answers a request of the server. A person may need longer than a call's idle limit, so while
-    /// a question is open, the server's calls count as active.
+    /// Answers a request of the server. A person may take longer than a call's idle limit, so the
+    /// server's calls count as active until there is an answer.
     pub(crate) async fn answer_question(
         &self,
         method: &str,
@@ -186,16 +186,16 @@ impl ClientSession {
         }
     }
 
-    fn keep_calls_alive(&self, one: Option<&CallContext>) {
+    fn keep_calls_alive(&self, call: Option<&CallContext>) {
         let mut calls: Vec<CallContext> = {
-            let waiting = self.pending.lock();
-            waiting
+            let pending = self.pending.lock();
+            pending
                 .requests
                 .values()
-                .filter_map(|asked| asked.call.clone())
+                .filter_map(|request| request.call.clone())
                 .collect()
         };
-        calls.extend(one.cloned());
+        calls.extend(call.cloned());
         for call in calls {
             call.report(&Progress {
                 done: 0.0,

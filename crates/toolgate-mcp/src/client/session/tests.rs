@@ -56,7 +56,7 @@ fn connected(
         broken,
         ..RecordingTransport::default()
     });
-    session.connect(Arc::clone(&recorder) as Arc<dyn Transport>);
+    session.set_transport(Arc::clone(&recorder) as Arc<dyn Transport>);
     let inbox = session.inbox();
     (session, recorder, inbox)
 }
@@ -95,11 +95,11 @@ async fn responses_reach_their_requests_in_any_order() {
     );
     let text = FIRST_ID.to_string();
     for stray in [json!(text), json!(null), json!(99), json!(-1), json!(1.5)] {
-        inbox.message(response(stray, json!("wrong")));
+        inbox.on_message(response(stray, json!("wrong")));
     }
-    inbox.message(response(FIRST_ID + 1, json!("two")));
-    inbox.message(response(FIRST_ID + 1, json!("two again")));
-    inbox.message(RpcMessage::Response {
+    inbox.on_message(response(FIRST_ID + 1, json!("two")));
+    inbox.on_message(response(FIRST_ID + 1, json!("two again")));
+    inbox.on_message(RpcMessage::Response {
         id: json!(FIRST_ID),
         answer: Err(RpcError::new(-1, "no")),
     });
@@ -128,8 +128,8 @@ async fn a_dropped_request_is_cancelled_and_its_late_answer_reaches_nobody() {
     assert_eq!(*recorder.forgotten.lock(), [FIRST_ID]);
     let next = ask(&session);
     settle().await;
-    inbox.message(response(FIRST_ID, json!("late")));
-    inbox.message(response(FIRST_ID + 1, json!("in time")));
+    inbox.on_message(response(FIRST_ID, json!("late")));
+    inbox.on_message(response(FIRST_ID + 1, json!("in time")));
     assert_eq!(next.await.unwrap(), Ok(json!("in time")));
 }
 
@@ -157,7 +157,7 @@ async fn the_end_fails_every_open_request_and_all_later_ones() {
         status: "exit status 3".into(),
         stderr: vec!["boom".to_owned()],
     };
-    inbox.closed(end.clone());
+    inbox.on_closed(end.clone());
     for request in open {
         assert_eq!(
             request.await.unwrap(),
@@ -185,11 +185,14 @@ async fn a_lost_answer_fails_its_request_at_once() {
     let lost = UnreadableAnswer::TooLarge { bytes: 9, limit: 8 };
     let (first, second) = (ask(&session), ask(&session));
     settle().await;
-    inbox.lost(None, lost.clone()); // Nobody's: two are open.
-    inbox.lost(Some(FIRST_ID + 1), lost.clone());
-    assert_eq!(second.await.unwrap(), Err(SessionError::Lost(lost.clone())));
-    inbox.lost(None, lost.clone()); // The only one that is left.
-    assert_eq!(first.await.unwrap(), Err(SessionError::Lost(lost)));
+    inbox.on_unreadable(None, lost.clone()); // Nobody's: two are open.
+    inbox.on_unreadable(Some(FIRST_ID + 1), lost.clone());
+    assert_eq!(
+        second.await.unwrap(),
+        Err(SessionError::Unreadable(lost.clone()))
+    );
+    inbox.on_unreadable(None, lost.clone()); // The only one that is left.
+    assert_eq!(first.await.unwrap(), Err(SessionError::Unreadable(lost)));
 }
 
 #[tokio::test]
@@ -200,7 +203,7 @@ async fn server_requests_are_answered_with_their_id() {
         (json!(0), "sampling/createMessage"),
         (json!(1), "nonsense"),
     ] {
-        inbox.message(RpcMessage::Request {
+        inbox.on_message(RpcMessage::Request {
             id,
             method: method.to_owned(),
             params: Value::Null,
@@ -243,10 +246,10 @@ async fn server_requests_are_bounded() {
         Arc::new(questions),
     );
     let recorder = Arc::new(RecordingTransport::default());
-    session.connect(Arc::clone(&recorder) as Arc<dyn Transport>);
+    session.set_transport(Arc::clone(&recorder) as Arc<dyn Transport>);
     for id in 0..100 {
         let method = "elicitation/create".to_owned();
-        session.inbox().message(RpcMessage::Request {
+        session.inbox().on_message(RpcMessage::Request {
             id: json!(id),
             method,
             params: json!({}),
@@ -285,15 +288,15 @@ async fn progress_keeps_a_call_alive_and_changes_of_tools_are_heard() {
         tokio::spawn(async move { executor.execute(ToolCall::new("slow", json!({}))).await });
     for step in 1..=3 {
         tokio::time::sleep(Duration::from_secs(20)).await;
-        inbox.message(RpcMessage::Notification {
+        inbox.on_message(RpcMessage::Notification {
             method: "notifications/progress".to_owned(),
             params: json!({ "progressToken": FIRST_ID, "progress": step }),
         });
     }
-    inbox.message(response(FIRST_ID, json!("done")));
+    inbox.on_message(response(FIRST_ID, json!("done")));
     assert_eq!(call.await.unwrap().to_envelope()["result"], "done");
 
-    inbox.message(RpcMessage::Notification {
+    inbox.on_message(RpcMessage::Notification {
         method: "notifications/tools/list_changed".to_owned(),
         params: Value::Null,
     });
@@ -314,7 +317,7 @@ async fn a3_a_server_that_is_stuck_is_ended_and_one_that_is_busy_is_not() {
         let ping = recorder.sent().pop().unwrap();
         assert_eq!(ping["method"], "ping");
         if answers_pings {
-            inbox.message(response(ping["id"].clone(), json!({})));
+            inbox.on_message(response(ping["id"].clone(), json!({})));
         }
         tokio::time::sleep(PING_TIMEOUT * 2).await;
         assert_eq!(recorder.closed.load(Ordering::Relaxed), closed);

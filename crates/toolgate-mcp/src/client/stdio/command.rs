@@ -19,9 +19,9 @@ pub(super) struct ResolvedProgram {
     pub(super) cwd: PathBuf,
 }
 
-/// Resolves the command as a shell in the server's folder would: a plain name on `path`, anything
-/// with a slash relative to that folder.
-pub(super) fn find(
+/// Resolves the command as a shell in the server's folder would: a name without a slash is looked up
+/// on `path`, any other is relative to that folder.
+pub(super) fn resolve(
     program: &ServerProgram,
     path: &OsStr,
 ) -> Result<ResolvedProgram, ServerStartError> {
@@ -30,7 +30,7 @@ pub(super) fn find(
             "no command is given: set 'command' to the server's program".to_owned(),
         ));
     }
-    let cwd = folder(program)?;
+    let cwd = working_folder(program)?;
     let file = if program.command.contains('/') {
         check_explicit_path(&cwd.join(&program.command))?
     } else {
@@ -39,7 +39,7 @@ pub(super) fn find(
     Ok(ResolvedProgram { file, cwd })
 }
 
-fn folder(program: &ServerProgram) -> Result<PathBuf, ServerStartError> {
+fn working_folder(program: &ServerProgram) -> Result<PathBuf, ServerStartError> {
     let cwd = program.cwd.as_deref().unwrap_or(Path::new("."));
     let cwd = std::path::absolute(cwd).unwrap_or_else(|_| cwd.to_owned());
     if cwd.is_dir() {
@@ -60,7 +60,7 @@ fn folder(program: &ServerProgram) -> Result<PathBuf, ServerStartError> {
 fn check_explicit_path(file: &Path) -> Result<PathBuf, ServerStartError> {
     match file_status(file) {
         FileStatus::Executable => Ok(file.to_owned()),
-        FileStatus::NotExecutable => Err(not_executable(file)),
+        FileStatus::NotExecutable => Err(not_executable_error(file)),
         FileStatus::Absent => Err(ServerStartError(format!(
             "command {} does not exist: correct 'command', or install it",
             file.display()
@@ -69,17 +69,17 @@ fn check_explicit_path(file: &Path) -> Result<PathBuf, ServerStartError> {
 }
 
 fn find_on_path(command: &str, path: &OsStr, cwd: &Path) -> Result<PathBuf, ServerStartError> {
-    let mut refused = None;
+    let mut not_executable_file = None;
     for folder in std::env::split_paths(path) {
         let file = cwd.join(folder).join(command);
         match file_status(&file) {
             FileStatus::Executable => return Ok(file),
-            FileStatus::NotExecutable => refused = refused.or(Some(file)),
+            FileStatus::NotExecutable => not_executable_file = not_executable_file.or(Some(file)),
             FileStatus::Absent => {}
         }
     }
-    Err(match refused {
-        Some(file) => not_executable(&file),
+    Err(match not_executable_file {
+        Some(file) => not_executable_error(&file),
         None => ServerStartError(format!(
             "command '{command}' was not found on the PATH: install it, or give its full path as 'command' (the PATH is {})",
             path_folders_text(path)
@@ -87,7 +87,7 @@ fn find_on_path(command: &str, path: &OsStr, cwd: &Path) -> Result<PathBuf, Serv
     })
 }
 
-// Separates the folders by commas, because a terminal would break a raw PATH anywhere.
+// Separates the folders by commas, so that a terminal can wrap the text between them.
 fn path_folders_text(path: &OsStr) -> String {
     let folders = std::env::split_paths(path).map(|folder| folder.display().to_string());
     folders.collect::<Vec<_>>().join(", ")
@@ -109,13 +109,14 @@ fn file_status(file: &Path) -> FileStatus {
     }
 }
 
-fn not_executable(file: &Path) -> ServerStartError {
+fn not_executable_error(file: &Path) -> ServerStartError {
     let file = file.display();
     ServerStartError(format!(
         "command {file} is not executable: run `chmod +x {file}`"
     ))
 }
 
+/// Explains why an existing file could not be started.
 pub(super) fn spawn_error(file: &Path, path: &OsStr, error: &io::Error) -> ServerStartError {
     let name = file.display();
     let reason = match (error.kind(), interpreter(file)) {
@@ -147,7 +148,7 @@ fn interpreter(file: &Path) -> Option<String> {
 }
 
 pub(super) fn shebang_line(file: &Path) -> Option<String> {
-    // Linux reads no more than this of the line either.
+    // Linux doesn't read more of the line either.
     let mut head = [0; 256];
     let read = std::fs::File::open(file).ok()?.read(&mut head).ok()?;
     let line = head[..read].strip_prefix(b"#!")?;
@@ -190,7 +191,7 @@ mod tests {
             ("bin/tool", OsStr::new("")),
             ("./bin/tool", OsStr::new("")),
         ] {
-            let found = find(&program(command, Some(home.path())), path).unwrap();
+            let found = resolve(&program(command, Some(home.path())), path).unwrap();
             assert!(found.file.ends_with("bin/tool"), "{command} {path:?}");
             assert_eq!(found.cwd, home.path());
             assert_eq!(
@@ -201,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_is_wrong_with_a_command_is_said_with_what_to_do() {
+    fn command_errors_say_what_to_do() {
         let home = tempfile::tempdir().unwrap();
         let plain = script(home.path(), "plain", "", 0o644);
         let nowhere = home.path().join("nowhere");
@@ -244,13 +245,13 @@ mod tests {
                 ),
             ),
         ] {
-            assert_eq!(find(&program, path), Err(ServerStartError(expected)));
+            assert_eq!(resolve(&program, path), Err(ServerStartError(expected)));
         }
     }
 
     #[test]
-    fn folders_of_the_path_are_words_of_their_own() {
-        let error = find(&program("absent", None), OsStr::new("/a b:/nowhere:/c"));
+    fn folders_of_the_path_are_listed_with_commas() {
+        let error = resolve(&program("absent", None), OsStr::new("/a b:/nowhere:/c"));
         let text = error.unwrap_err().to_string();
         assert!(text.ends_with("(the PATH is /a b, /nowhere, /c)"), "{text}");
     }

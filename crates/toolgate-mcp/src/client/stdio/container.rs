@@ -20,16 +20,16 @@ const ENGINES: [&str; 2] = ["podman", "docker"];
 const ENGINE_VARIABLES: &str = "\
     HOME PATH TMPDIR XDG_CONFIG_HOME XDG_DATA_HOME XDG_RUNTIME_DIR DOCKER_HOST CONTAINER_HOST";
 
-/// Builds the engine's command line. It names variables without values, because every user of the
-/// machine can read it.
+/// Builds the engine's command line. It contains the names of variables but not their values, because
+/// every user of the machine can read it.
 pub(super) fn engine_program(
     inner: &ServerProgram,
     container: &ContainerSettings,
     name: &str,
     max_memory: Option<u64>,
 ) -> Result<ServerProgram, ServerStartError> {
-    let variables = environment::environment(inner, std::env::vars_os());
-    let (engine, options) = engine(inner, container, &variables)?;
+    let variables = environment::build(inner, std::env::vars_os());
+    let (engine, options) = choose_engine(inner, container, &variables)?;
     let mut args: Vec<String> = options.to_vec();
     args.extend(["run", "--rm", "-i", "--name", name].map(str::to_owned));
     args.extend(["--security-opt", "no-new-privileges", "--network"].map(str::to_owned));
@@ -61,7 +61,7 @@ pub(super) fn engine_program(
     })
 }
 
-fn engine<'a>(
+fn choose_engine<'a>(
     inner: &ServerProgram,
     container: &'a ContainerSettings,
     variables: &BTreeMap<OsString, OsString>,
@@ -70,15 +70,15 @@ fn engine<'a>(
         return Ok((engine.clone(), options));
     }
     let path = environment::path(variables);
-    let is_there = |engine: &&str| {
+    let is_installed = |engine: &&str| {
         let program = ServerProgram {
             command: (**engine).to_owned(),
             container: None,
             ..inner.clone()
         };
-        command::find(&program, path).is_ok()
+        command::resolve(&program, path).is_ok()
     };
-    let found = ENGINES.iter().copied().find(is_there);
+    let found = ENGINES.iter().copied().find(is_installed);
     let found = found.ok_or_else(|| {
         ServerStartError(format!(
             "it runs in a container, and neither podman nor docker was found on the PATH: install one, or name it as 'engine' (the PATH is {})",
@@ -93,7 +93,7 @@ pub(super) fn container_name(marker: &str) -> String {
     format!("toolgate-{marker}")
 }
 
-/// Removes a container that is still there although its engine's command is gone.
+/// Removes a container that still exists after the engine's command has ended.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct ContainerRemoval {
     engine: PathBuf,
@@ -110,8 +110,8 @@ impl ContainerRemoval {
     ) -> Self {
         let mut args: Vec<String> = container.engine.iter().skip(1).cloned().collect();
         args.extend(["rm", "--force"].map(str::to_owned));
-        // Without it, podman waits ten seconds before it kills. docker doesn't wait, and
-        // doesn't know the option.
+        // Without this option podman waits ten seconds before it kills the container. docker doesn't
+        // wait, and doesn't have the option.
         if engine.ends_with("podman") {
             args.extend(["--time", "0"].map(str::to_owned));
         }

@@ -1,25 +1,27 @@
-//! Strips credentials of package managers from the environment of servers.
+//! Removes credentials of package managers from the environment of servers.
 //!
 //! A server started by npx or uvx needs to know the registry, but neither its password nor
 //! the user's publishing token.
 
 use std::ffi::OsString;
 
-const FAMILIES: &str = "\
+// Prefixes of the variables of package managers.
+const PREFIXES: &str = "\
     BUN_ BUNDLE_ CARGO_ FLIT_ GEM_ HATCH_ NODE_AUTH_ NPM_ PDM_ PIP_ PNPM_ POETRY_ PYPI_ TWINE_ \
     UV_ YARN_";
 
-const WORDS: &str = "\
+// Words in the name of a variable that holds a credential.
+const SECRET_WORDS: &str = "\
     AUTH AUTHTOKEN BASIC CREDENTIAL CREDENTIALS KEY OTP PASSWD PASSWORD SECRET TOKEN USERNAME";
 
-/// The value without credentials of a package manager; `None` if nothing else is in it.
+/// Returns the value without credentials of a package manager, or `None` if it is nothing else.
 pub(super) fn without_credentials(name: &str, value: OsString) -> Option<OsString> {
     let name = name.to_ascii_uppercase();
-    if !FAMILIES.split(' ').any(|family| name.starts_with(family)) {
+    if !PREFIXES.split(' ').any(|prefix| name.starts_with(prefix)) {
         return Some(value);
     }
     let mut words = name.split(|c: char| !c.is_ascii_alphanumeric());
-    if words.any(|word| WORDS.split(' ').any(|secret| secret == word)) {
+    if words.any(|word| SECRET_WORDS.split(' ').any(|secret| secret == word)) {
         return None;
     }
     // A proxy's password stays: without it, the server has no network at all.
@@ -37,8 +39,8 @@ pub(super) fn without_credentials(name: &str, value: OsString) -> Option<OsStrin
     )
 }
 
-// Turns `https://user:password@host/path` into `https://host/path`. A user alone may
-// be a token too.
+// Turns `https://user:password@host/path` into `https://host/path`. A user without a password is
+// removed too, because it may be a token.
 fn without_userinfo(text: &str) -> String {
     let (before, rest) = match text.split_once("://") {
         // An SSH user is not a secret, and `git@` is needed.

@@ -1,5 +1,5 @@
-//! Builds the environment of a server: what it needs to run, what the configuration
-//! sets, and nothing else.
+//! Builds the environment of a server: the variables that programs need to run, and those that the
+//! configuration sets.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -7,11 +7,12 @@ use std::ffi::{OsStr, OsString};
 use super::credentials::without_credentials;
 use crate::ServerProgram;
 
-const PASSED: &str = "\
+// Inherited variables.
+const INHERITED: &str = "\
     HOME LANG LOGNAME NODE_EXTRA_CA_CERTS PATH SHELL SSL_CERT_FILE TERM TMPDIR TZ USER";
 
-/// Inherited prefixes: locales, base directories, and settings of npm, pip and uv.
-const PASSED_FAMILIES: &str = "LC_ XDG_ NPM_CONFIG_ npm_config_ PIP_ UV_";
+// Prefixes of inherited variables: locales, base directories, and settings of npm, pip and uv.
+const INHERITED_PREFIXES: &str = "LC_ XDG_ NPM_CONFIG_ npm_config_ PIP_ UV_";
 
 // Inherited in upper or lower case.
 const PROXIES: &str = "ALL_PROXY HTTPS_PROXY HTTP_PROXY NO_PROXY";
@@ -29,16 +30,16 @@ const MODEL_KEYS: &str = "\
 
 const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
-/// Computes a server's variables from its settings and ours. Pure, so that a table can test it.
-pub(super) fn environment(
+/// Returns a server's variables, built from its settings and this process's variables (`ours`).
+pub(super) fn build(
     program: &ServerProgram,
     ours: impl IntoIterator<Item = (OsString, OsString)>,
 ) -> BTreeMap<OsString, OsString> {
     let mut variables = BTreeMap::from([("PATH".into(), DEFAULT_PATH.into())]);
     let inherited = |(name, value): (OsString, OsString)| {
         let value = match name.to_str() {
-            Some(name) if is_never_passed(name) => None,
-            Some(name) if program.inherit_env || is_passed(name) => {
+            Some(name) if is_never_inherited(name) => None,
+            Some(name) if program.inherit_env || is_inherited(name) => {
                 without_credentials(name, value)
             }
             Some(_) => None,
@@ -47,29 +48,30 @@ pub(super) fn environment(
         Some((name, value?))
     };
     variables.extend(ours.into_iter().filter_map(inherited));
-    // Otherwise Python uses the locale's encoding, and a server started from a service breaks
-    // on its first umlaut.
+    // Otherwise Python uses the locale's encoding. A service often has none, and a server would fail
+    // at the first character that isn't ASCII.
     variables.insert("PYTHONUTF8".into(), "1".into());
     let named = program.env.iter();
     variables.extend(named.map(|(name, value)| (name.into(), value.into())));
     variables
 }
 
+/// Returns the PATH among these variables.
 pub(super) fn path(variables: &BTreeMap<OsString, OsString>) -> &OsStr {
     variables
         .get(OsStr::new("PATH"))
         .map_or(OsStr::new(DEFAULT_PATH), OsString::as_os_str)
 }
 
-fn is_passed(name: &str) -> bool {
-    is_listed(PASSED, name)
+fn is_inherited(name: &str) -> bool {
+    is_listed(INHERITED, name)
         || is_listed(PROXIES, &name.to_ascii_uppercase())
-        || PASSED_FAMILIES
+        || INHERITED_PREFIXES
             .split(' ')
-            .any(|family| name.starts_with(family))
+            .any(|prefix| name.starts_with(prefix))
 }
 
-fn is_never_passed(name: &str) -> bool {
+fn is_never_inherited(name: &str) -> bool {
     name.starts_with(OWN_PREFIX) || is_listed(MODEL_KEYS, name)
 }
 
@@ -95,7 +97,7 @@ mod tests {
             ..ServerProgram::default()
         };
         let ours = ours.iter().map(|(name, value)| (name.into(), value.into()));
-        environment(&program, ours)
+        build(&program, ours)
             .into_iter()
             .map(|(name, value)| format!("{}={}", name.display(), value.display()))
             .collect()

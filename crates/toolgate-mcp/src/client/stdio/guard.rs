@@ -1,9 +1,9 @@
-//! Ends the servers when this program is killed, by running the program a second time as a watcher.
+//! Ends the servers if this program is killed. A second process of the program, the watcher, does it.
 //!
-//! The watcher reads a pipe whose other end only this program holds. When the pipe ends for any
-//! reason, it ends the registered process groups and everything that carries the marker. A
-//! parent-death signal would not work: it follows the thread that started the child, and
-//! grandchildren never get it.
+//! The watcher reads a pipe whose other end only this program holds. When the pipe closes, it ends
+//! the registered process groups and every process that has the marker in its environment. A
+//! parent-death signal wouldn't do: it depends on the thread that started the child, and
+//! grandchildren never receive it.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -27,9 +27,9 @@ use tokio::signal::unix::{SignalKind, signal};
 use super::container::ContainerRemoval;
 use super::processes::{END_GRACE, ProcessFamily, ShutdownPlan};
 
-const MISSING: &str = "the guard of the MCP servers can't be started: servers may outlive this program if it is killed";
+const START_FAILED: &str = "the guard of the MCP servers can't be started: servers may outlive this program if it is killed";
 
-/// The argument with which a program should call [`run`].
+/// If this is its first argument, a program must call [`run`].
 pub const WORD: &str = "guard-of-mcp-servers";
 
 /// Watches all servers of a program. Cheap to clone; the watcher starts with the first server.
@@ -46,8 +46,8 @@ struct GuardInner {
 #[derive(Default)]
 struct GuardState {
     watcher: Option<Child>,
-    /// The watcher could not be started, and that was logged.
-    missing: bool,
+    /// The watcher could not be started, which was logged.
+    start_failed: bool,
     groups: BTreeMap<i32, GuardedGroup>,
 }
 
@@ -61,7 +61,7 @@ struct GuardedGroup {
 #[derive(Serialize, Deserialize)]
 struct PendingInstall {
     marker: String,
-    // Already asked to end; must not be asked again.
+    // It was asked to end, and must not be asked again.
     is_asked_to_end: bool,
 }
 
@@ -72,15 +72,15 @@ impl ServerGuard {
         args: impl IntoIterator<Item = I>,
     ) -> Self {
         let args = args.into_iter().map(Into::into).collect();
-        Self::with(Some((program.into(), args)))
+        Self::with_program(Some((program.into(), args)))
     }
 
-    /// Runs no watcher: servers end only if this program ends in an orderly way.
+    /// Doesn't run a watcher: if this program is killed, servers may survive it.
     pub fn none() -> Self {
-        Self::with(None)
+        Self::with_program(None)
     }
 
-    fn with(program: Option<(PathBuf, Vec<OsString>)>) -> Self {
+    fn with_program(program: Option<(PathBuf, Vec<OsString>)>) -> Self {
         Self(Arc::new(GuardInner {
             program,
             token: format!("{:032x}", fastrand::u128(..)),
@@ -89,8 +89,9 @@ impl ServerGuard {
         }))
     }
 
-    /// Creates the marker of a new server. The watcher finds every process that carries it.
-    pub(super) fn marker(&self) -> String {
+    /// Creates the marker of a new server, by which the watcher finds its processes. Starts the
+    /// watcher if necessary.
+    pub(super) fn new_marker(&self) -> String {
         self.0.send(&mut self.0.state.lock(), "");
         let number = self.0.servers.fetch_add(1, Ordering::Relaxed);
         format!("{}.{number}.", self.0.token)
@@ -137,7 +138,7 @@ impl GuardInner {
         self.send(&mut state, &line);
     }
 
-    // Informs the watcher. A dead one is replaced and receives the whole state.
+    // Sends a change to the watcher. If it is dead, a new one is started and receives the whole state.
     fn send(&self, state: &mut GuardState, line: &str) {
         let Some((program, args)) = &self.program else {
             return;
@@ -147,37 +148,37 @@ impl GuardInner {
             return;
         }
         if let Some(mut dead) = state.watcher.take() {
-            // An unreachable watcher must not linger.
-            let _gone = dead.kill();
+            // It may still be running with its pipe full.
+            let _killed = dead.kill();
             let _status = dead.wait();
         }
         let groups = state.groups.iter().map(|entry| json_line(&entry));
         let all: String = std::iter::once(json_line(&self.token))
             .chain(groups)
             .collect();
-        match start(program, args, &all) {
+        match start_watcher(program, args, &all) {
             Ok(watcher) => {
                 state.watcher = Some(watcher);
-                state.missing = false;
+                state.start_failed = false;
             }
-            Err(_) if state.missing => {}
+            Err(_) if state.start_failed => {}
             Err(error) => {
-                state.missing = true;
-                tracing::warn!(%error, "{MISSING}");
+                state.start_failed = true;
+                tracing::warn!(%error, "{START_FAILED}");
             }
         }
     }
 }
 
-// The watcher reads one JSON value per line: first the token, then each group that changed, with
-// `null` for one that is gone.
+// The protocol with the watcher is one JSON value per line: first the token, then each group that
+// changed, with `null` for one that has ended.
 fn json_line(value: &impl Serialize) -> String {
-    // Fails only for a path that isn't UTF-8; then less is cleaned up.
+    // Fails only for a path that isn't UTF-8. Then the watcher doesn't learn of this change.
     let json = serde_json::to_string(value).unwrap_or_default();
     format!("{json}\n")
 }
 
-// False if the watcher is gone, or its pipe is full.
+// False if the watcher has ended or its pipe is full.
 fn write(watcher: &mut Child, text: &str) -> bool {
     let pipe = watcher.stdin.as_mut();
     pipe.is_some_and(|pipe| pipe.write_all(text.as_bytes()).is_ok())
@@ -186,7 +187,7 @@ fn write(watcher: &mut Child, text: &str) -> bool {
 
 // Starts the watcher in its own process group, so that Ctrl-C doesn't reach it, and without the
 // marker that an outer Toolgate may have given us: the watcher must outlive both.
-fn start(program: &PathBuf, args: &[OsString], state: &str) -> io::Result<Child> {
+fn start_watcher(program: &PathBuf, args: &[OsString], state: &str) -> io::Result<Child> {
     let mut child = Command::new(program)
         .args(args)
         .env_clear()
@@ -204,7 +205,7 @@ fn start(program: &PathBuf, args: &[OsString], state: &str) -> io::Result<Child>
     Ok(child)
 }
 
-/// Runs as the watcher. Returns once the program that started it and its servers are gone.
+/// Runs as the watcher. Returns once the program that started it and all its servers have ended.
 ///
 /// Fails if the runtime can't be created or stdin is not a pipe.
 pub fn run() -> io::Result<()> {
@@ -212,17 +213,17 @@ pub fn run() -> io::Result<()> {
         .enable_all()
         .build()?;
     runtime.block_on(async {
-        // With handlers installed, these signals don't end the watcher.
-        let _ignored = [
+        // While these handlers exist, the signals don't end the watcher.
+        let _handlers = [
             signal(SignalKind::interrupt())?,
             signal(SignalKind::terminate())?,
             signal(SignalKind::hangup())?,
             signal(SignalKind::quit())?,
         ];
         let pipe = io::stdin().as_fd().try_clone_to_owned()?;
-        let (families, removals) = listen(pipe::Receiver::from_owned_fd(pipe)?).await;
-        // Remove containers before and after: an engine may be waiting for its container, or
-        // about to create one.
+        let (families, removals) = read_state(pipe::Receiver::from_owned_fd(pipe)?).await;
+        // Containers are removed before and after: an engine may be waiting for its container, or may
+        // be about to create one.
         let remove = || join_all(removals.iter().map(ContainerRemoval::run));
         if !removals.is_empty() {
             let all = families
@@ -231,22 +232,22 @@ pub fn run() -> io::Result<()> {
             join_all(all).await;
             remove().await;
         }
-        let ends = families.into_iter().map(|(family, how)| end(family, how));
+        let ends = families.into_iter().map(|(family, plan)| end(family, plan));
         join_all(ends).await;
         remove().await;
         Ok(())
     })
 }
 
-async fn listen(
+async fn read_state(
     pipe: impl AsyncRead + Unpin,
 ) -> (Vec<(ProcessFamily, ShutdownPlan)>, Vec<ContainerRemoval>) {
     let mut lines = BufReader::new(pipe).lines();
     let mut groups: BTreeMap<i32, GuardedGroup> = BTreeMap::new();
-    let mut usual = ProcessFamily::default();
+    let mut others = ProcessFamily::default();
     while let Ok(Some(line)) = lines.next_line().await {
         if let Ok(token) = serde_json::from_str::<String>(&line) {
-            usual.marker = Some(format!("{token}."));
+            others.marker = Some(format!("{token}."));
         }
         match serde_json::from_str(&line) {
             Ok((group, Some(guarded))) => drop(groups.insert(group, guarded)),
@@ -258,13 +259,13 @@ async fn listen(
         .values_mut()
         .filter_map(|guarded| guarded.removal.take());
     let removals = removals.collect();
-    (split_families(groups, usual), removals)
+    (split_families(groups, others), removals)
 }
 
-// Separates downloading groups, which end one by one, from all others, which end together.
+// Separates the groups that may be downloading, which are ended one by one, from all others.
 fn split_families(
     groups: BTreeMap<i32, GuardedGroup>,
-    mut usual: ProcessFamily,
+    mut others: ProcessFamily,
 ) -> Vec<(ProcessFamily, ShutdownPlan)> {
     let mut families = Vec::new();
     for (group, guarded) in groups {
@@ -272,10 +273,10 @@ fn split_families(
             continue;
         };
         let Some(installing) = guarded.installing else {
-            usual.groups.push(group);
+            others.groups.push(group);
             continue;
         };
-        usual.except.push(installing.marker.clone());
+        others.except.push(installing.marker.clone());
         let family = ProcessFamily {
             groups: vec![group],
             marker: Some(installing.marker),
@@ -287,25 +288,25 @@ fn split_families(
         };
         families.push((family, plan));
     }
-    families.push((usual, ShutdownPlan::USUAL));
+    families.push((others, ShutdownPlan::NORMAL));
     families
 }
 
-async fn end(family: ProcessFamily, how: ShutdownPlan) {
-    if ended_within(&family, how.grace_after_close).await {
+async fn end(family: ProcessFamily, plan: ShutdownPlan) {
+    if ended_within(&family, plan.grace_after_close).await {
         return;
     }
-    if let Some(signal) = how.signal {
+    if let Some(signal) = plan.signal {
         family.signal(signal);
     }
-    if !ended_within(&family, how.grace_after_signal).await {
+    if !ended_within(&family, plan.grace_after_signal).await {
         family.signal(Signal::KILL);
     }
 }
 
 async fn ended_within(family: &ProcessFamily, limit: Duration) -> bool {
     let end = tokio::time::Instant::now() + limit;
-    while family.lives() {
+    while family.is_alive() {
         if tokio::time::Instant::now() >= end {
             return false;
         }

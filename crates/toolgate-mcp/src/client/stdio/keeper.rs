@@ -1,4 +1,4 @@
-//! Owns a server process: notices its end, and ends it when asked.
+//! Owns a server process: notices when it ends, and ends it on request.
 
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
@@ -18,9 +18,9 @@ use super::stderr::StderrBuffer;
 use super::stdin::ServerStdin;
 use crate::client::transport::{FailureReason, SessionEnd, TransportInbox};
 
-// How long to drain the pipes of a dead server: a surviving child may hold them open forever.
+// How long the pipes of a dead server are read. A surviving child may hold them open forever.
 const DRAIN_TIMEOUT: Duration = Duration::from_millis(200);
-// How long after closing a pipe a server may take to exit and still be reported as exited.
+// A server that closes a pipe and exits within this time is reported as exited.
 const EXIT_TIMEOUT: Duration = Duration::from_millis(300);
 const MEMORY_POLL_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -48,17 +48,16 @@ enum ProcessEvent {
 }
 
 impl ProcessKeeper {
-    /// Runs until nothing is left of the server. `_gone` reports that when dropped,
-    /// even by a panic.
-    pub(super) async fn run(mut self, _gone: DropGuard) {
-        let status = match self.event().await {
+    /// Runs until no process of the server is left. Dropping `_exited` reports that, even after a panic.
+    pub(super) async fn run(mut self, _exited: DropGuard) {
+        let status = match self.next_event().await {
             ProcessEvent::Exited => self.exit_within(END_GRACE).await,
             ProcessEvent::ClosedStdout => self.exit_status_or("closed its stdout").await,
             ProcessEvent::ClosedStdin => self.exit_status_or("closed its stdin").await,
             ProcessEvent::Stop => self.stop().await,
             ProcessEvent::TooMuchMemory(limit) => {
-                // A package manager has to clean up its download, whatever it takes.
-                match self.group.ending() == ShutdownPlan::INSTALLING {
+                // A package manager has to clean up its download, even above the limit.
+                match self.group.shutdown_plan() == ShutdownPlan::INSTALLING {
                     true => drop(self.stop().await),
                     false => {
                         self.group.signal(Signal::KILL).await;
@@ -72,19 +71,19 @@ impl ProcessKeeper {
         if self.child.id().is_some() {
             self.stop().await;
         }
-        self.group.sweep().await;
+        self.group.end_remaining().await;
         self.stderr.abort.abort();
     }
 
-    async fn event(&mut self) -> ProcessEvent {
+    async fn next_event(&mut self) -> ProcessEvent {
         tokio::select! {
-            // An exit closes the pipes as well; checked first, because the exit status says more.
+            // Checked first: an exit also closes the pipes, and its status explains more.
             biased;
             _ = self.child.wait() => ProcessEvent::Exited,
             () = self.stdout.finished.cancelled() => ProcessEvent::ClosedStdout,
             () = self.stdin.wait_broken() => ProcessEvent::ClosedStdin,
             () = self.stop.cancelled() => ProcessEvent::Stop,
-            limit = wait_memory_exceeded(&self.group, self.max_memory) => ProcessEvent::TooMuchMemory(limit),
+            limit = wait_until_memory_exceeded(&self.group, self.max_memory) => ProcessEvent::TooMuchMemory(limit),
         }
     }
 
@@ -93,27 +92,26 @@ impl ProcessKeeper {
         Some(exit.map_or_else(|error| error.to_string(), exit_text))
     }
 
-    async fn exit_status_or(&mut self, otherwise: &str) -> Option<String> {
+    async fn exit_status_or(&mut self, default: &str) -> Option<String> {
         let exit = self.exit_within(EXIT_TIMEOUT).await;
-        exit.or_else(|| Some(otherwise.to_owned()))
+        exit.or_else(|| Some(default.to_owned()))
     }
 
     async fn stop(&mut self) -> Option<String> {
         self.stdin.close().await;
         let exit = self
-            .exit_within(self.group.ending().grace_after_close)
+            .exit_within(self.group.shutdown_plan().grace_after_close)
             .await;
         if exit.is_some() {
             return exit;
         }
-        if self.group.ending() == ShutdownPlan::INSTALLING {
-            // If the container exists, its image is complete, and the engine
-            // waits for the container.
+        if self.group.shutdown_plan() == ShutdownPlan::INSTALLING {
+            // If there is a container, its image is complete and the engine waits for it.
             self.group.remove_container().await;
         }
         self.group.ask_to_end().await;
         let exit = self
-            .exit_within(self.group.ending().grace_after_signal)
+            .exit_within(self.group.shutdown_plan().grace_after_signal)
             .await;
         if exit.is_some() {
             return exit;
@@ -133,14 +131,14 @@ impl ProcessKeeper {
             self.stdout.finished.cancelled().await;
         }
         self.stdin.close().await;
-        self.inbox.closed(SessionEnd {
+        self.inbox.on_closed(SessionEnd {
             status: status.map_or_else(|| "cannot be killed".into(), FailureReason::from),
             stderr: self.stderr_buffer.tail(&self.redactor),
         });
     }
 }
 
-// A runtime that shuts down drops its tasks, so nobody can wait for an orderly end.
+// A runtime that shuts down drops its tasks, so it is too late for an orderly end.
 impl Drop for ProcessKeeper {
     fn drop(&mut self) {
         self.group.end_now();
@@ -155,9 +153,9 @@ pub(super) struct PipeReader {
 impl PipeReader {
     pub(super) fn spawn(work: impl Future<Output = ()> + Send + 'static) -> Self {
         let finished = CancellationToken::new();
-        let at_the_end = finished.clone().drop_guard();
+        let finish_on_drop = finished.clone().drop_guard();
         let task = tokio::spawn(async move {
-            let _at_the_end = at_the_end;
+            let _finish_on_drop = finish_on_drop;
             work.await;
         });
         Self {
@@ -167,7 +165,7 @@ impl PipeReader {
     }
 }
 
-async fn wait_memory_exceeded(group: &ServerProcesses, limit: Option<u64>) -> u64 {
+async fn wait_until_memory_exceeded(group: &ServerProcesses, limit: Option<u64>) -> u64 {
     let Some(limit) = limit else {
         return std::future::pending().await;
     };
@@ -215,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn an_exit_is_said_in_words() {
+    fn exit_texts_name_the_signal() {
         for (raw, expected) in [
             (0, "exit status 0"),
             (3 << 8, "exit status 3"),

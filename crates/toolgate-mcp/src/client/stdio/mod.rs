@@ -48,26 +48,29 @@ use crate::{ServerProgram, ServerSettings};
 pub(crate) struct StdioOptions {
     pub(crate) guard: ServerGuard,
     pub(crate) max_message: usize,
+    // The value of `TOOLGATE_CHAIN` for servers.
     pub(crate) chain: String,
     pub(crate) launcher: SandboxLauncher,
 }
 
+// Bytes.
 pub(crate) const MAX_MESSAGE: usize = 16 * 1024 * 1024;
 
-// Inherited file descriptors are closed in servers. Our own are opened close-on-exec.
+// Servers must not inherit the file descriptors that this program inherited. Those that it opens
+// itself are close-on-exec anyway.
 static CLOSE_INHERITED_FDS: Once = Once::new();
 
 pub(crate) struct StdioTransport {
     stdin: Arc<ServerStdin>,
     group: Arc<ServerProcesses>,
     stop: CancellationToken,
-    gone: CancellationToken,
+    exited: CancellationToken,
 }
 
 impl StdioTransport {
-    /// Starts the server; must be called in a tokio runtime. Messages go to `inbox`, which is
-    /// closed exactly once. With `installing`, the server may be downloading its program, and gets
-    /// more time to end until it has connected.
+    /// Starts the server. Must be called in a tokio runtime. Messages go to `inbox`, which is closed
+    /// exactly once. `installing` means that it may be downloading its program: until
+    /// [`mark_installed`](Self::mark_installed) is called, it gets more time to end.
     pub(crate) fn start(
         settings: &ServerSettings,
         program: &ServerProgram,
@@ -77,15 +80,15 @@ impl StdioTransport {
         installing: bool,
     ) -> Result<Arc<Self>, ServerStartError> {
         CLOSE_INHERITED_FDS.call_once(|| close_fds::set_fds_cloexec(3, &[]));
-        let marker = shared.guard.marker();
+        let marker = shared.guard.new_marker();
         let (mut child, removal) = spawn(settings, program, &marker, shared)?;
         let Some(leader) = child.id().and_then(|id| Pid::from_raw(id.try_into().ok()?)) else {
-            return Err(ServerStartError("the command ended at once".to_owned()));
+            return Err(ServerStartError("the command ended immediately".to_owned()));
         };
         // From here on, dropping the group kills the process.
         let group = ServerProcesses::new(leader, marker, shared.guard.clone(), installing, removal);
         let group = Arc::new(group);
-        let (stdin, stdout, stderr) = pipes(&mut child)?;
+        let (stdin, stdout, stderr) = take_pipes(&mut child)?;
         let stdin = Arc::new(ServerStdin::new(&settings.name, stdin));
         let buffer = diagnostics.new_stderr_buffer();
         let reader = StdoutReader {
@@ -93,7 +96,7 @@ impl StdioTransport {
             diagnostics: Arc::clone(&diagnostics),
             limit: shared.max_message,
         };
-        let (stop, gone) = (CancellationToken::new(), CancellationToken::new());
+        let (stop, exited) = (CancellationToken::new(), CancellationToken::new());
         let keeper = ProcessKeeper {
             child,
             group: Arc::clone(&group),
@@ -106,12 +109,12 @@ impl StdioTransport {
             max_memory: settings.max_memory,
             stop: stop.clone(),
         };
-        tokio::spawn(keeper.run(gone.clone().drop_guard()));
+        tokio::spawn(keeper.run(exited.clone().drop_guard()));
         Ok(Arc::new(Self {
             stdin,
             group,
             stop,
-            gone,
+            exited,
         }))
     }
 }
@@ -125,8 +128,9 @@ impl StdioTransport {
         self.group.mark_installed();
     }
 
-    pub(crate) fn gone(&self) -> CancellationToken {
-        self.gone.clone()
+    /// Cancelled once no process of the server is left.
+    pub(crate) fn exited(&self) -> CancellationToken {
+        self.exited.clone()
     }
 }
 
@@ -137,7 +141,7 @@ impl Transport for StdioTransport {
 
     fn close(&self) -> BoxFuture<'_, ()> {
         self.stop.cancel();
-        Box::pin(self.gone.cancelled())
+        Box::pin(self.exited.cancelled())
     }
 }
 
@@ -147,14 +151,16 @@ impl Drop for StdioTransport {
     }
 }
 
+/// Returns the environment of a server.
 pub(crate) fn variables(program: &ServerProgram) -> BTreeMap<OsString, OsString> {
-    environment::environment(program, std::env::vars_os())
+    environment::build(program, std::env::vars_os())
 }
 
-pub(crate) fn find(program: &ServerProgram) -> Result<(), ServerStartError> {
+/// Checks that the program, or its container engine, is installed and executable.
+pub(crate) fn find_program(program: &ServerProgram) -> Result<(), ServerStartError> {
     let contained = container_program(program, "", None)?;
     let program = contained.as_ref().unwrap_or(program);
-    command::find(program, environment::path(&variables(program))).map(drop)
+    command::resolve(program, environment::path(&variables(program))).map(drop)
 }
 
 fn container_program(
@@ -179,32 +185,32 @@ fn spawn(
     let program = contained.as_ref().unwrap_or(program);
     let mut variables = variables(program);
     let path = environment::path(&variables).to_owned();
-    let found = command::find(program, &path)?;
+    let resolved = command::resolve(program, &path)?;
     let removal =
-        container.map(|it| ContainerRemoval::new(found.file.clone(), it, &name, &variables));
+        container.map(|it| ContainerRemoval::new(resolved.file.clone(), it, &name, &variables));
     variables.insert(processes::MARKER.into(), marker.into());
     variables.insert(chain::VARIABLE.into(), shared.chain.clone().into());
     let launcher = &shared.launcher;
-    let command = launcher.command(settings, program, &found, variables)?;
+    let command = launcher.command(settings, program, &resolved, variables)?;
     let child = Command::from(command)
-        // The marker goes to the launcher itself too, so that one that hangs is found.
+        // The launcher itself has the marker too, so that it can be found if it hangs.
         .env(processes::MARKER, marker)
-        .current_dir(&found.cwd)
+        .current_dir(&resolved.cwd)
         .process_group(0)
         .stdin(Pipe::piped())
         .stdout(Pipe::piped())
         .stderr(Pipe::piped())
         .spawn()
-        .map_err(|error| command::spawn_error(&found.file, &path, &error))?;
+        .map_err(|error| command::spawn_error(&resolved.file, &path, &error))?;
     Ok((child, removal))
 }
 
-// Takes the pipes apart, because only tokio's plain pipes support writing without waiting.
-fn pipes(
+// Converts the pipes of the child into tokio's plain pipes, which can be written without waiting.
+fn take_pipes(
     child: &mut Child,
 ) -> Result<(pipe::Sender, pipe::Receiver, pipe::Receiver), ServerStartError> {
-    let taken = (child.stdin.take(), child.stdout.take(), child.stderr.take());
-    let (Some(stdin), Some(stdout), Some(stderr)) = taken else {
+    let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+    let (Some(stdin), Some(stdout), Some(stderr)) = pipes else {
         return Err(ServerStartError("the command has no pipes".to_owned()));
     };
     let failed =

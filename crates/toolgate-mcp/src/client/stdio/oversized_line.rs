@@ -1,4 +1,4 @@
-//! The two ends of a line that is too long to keep.
+//! The beginning and the end of a line that is too long to keep.
 
 const KEPT_BYTES: usize = 1024;
 
@@ -7,7 +7,7 @@ pub(super) struct OversizedLine {
     pub(super) head: Vec<u8>,
     pub(super) tail: Vec<u8>,
     pub(super) bytes: u64,
-    /// The inbox already knows that the message is lost.
+    /// The inbox was already told that the message is unreadable.
     pub(super) is_reported: bool,
 }
 

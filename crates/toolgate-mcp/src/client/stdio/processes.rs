@@ -1,4 +1,4 @@
-//! Process families: finding, signalling and ending all processes of a server.
+//! Finds and signals all processes of a server, and says how they are ended.
 
 use std::time::Duration;
 
@@ -6,8 +6,8 @@ use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
 
 use super::table;
 
-// An environment variable of every server process, inherited by its children, so they are found
-// even after leaving the group.
+// A variable in the environment of every server process. Its children inherit it, so that they are
+// found even after they leave the group.
 pub(super) const MARKER: &str = "TOOLGATE_SERVER_OF";
 
 /// How long a server may take to end after its stdin closes, and again after it is signalled.
@@ -16,27 +16,28 @@ pub(super) const END_GRACE: Duration = Duration::from_secs(2);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ShutdownPlan {
     pub(super) grace_after_close: Duration,
-    /// The signal that asks it to end; `None` if it was asked before.
+    /// The signal that asks it to end; `None` if it was already sent.
     pub(super) signal: Option<Signal>,
     pub(super) grace_after_signal: Duration,
 }
 
 impl ShutdownPlan {
-    pub(super) const USUAL: Self = Self {
+    pub(super) const NORMAL: Self = Self {
         grace_after_close: END_GRACE,
         signal: Some(Signal::TERM),
         grace_after_signal: END_GRACE,
     };
 
-    // For a package runner that may be downloading and so doesn't read stdin. It is asked once, as
-    // by Ctrl-C: npm finishes its step and undoes what it wrote, but a second signal kills it with
-    // half of it written.
+    // For a package runner that may be downloading, and so doesn't read stdin. It receives the signal of
+    // Ctrl-C once: npm then finishes its step and undoes the download. A second signal would kill it
+    // and leave a half-written package.
     pub(super) const INSTALLING: Self = Self {
         grace_after_close: Duration::from_millis(300),
         signal: Some(Signal::INT),
         grace_after_signal: Duration::from_secs(5 * 60),
     };
 
+    // For a package runner that was already asked to end.
     pub(super) const CLEANING_UP: Self = Self {
         grace_after_close: Duration::ZERO,
         signal: None,
@@ -52,14 +53,15 @@ impl ShutdownPlan {
 pub(super) struct ProcessFamily {
     pub(super) groups: Vec<Pid>,
     pub(super) marker: Option<String>,
+    // Markers of processes that don't belong to the family.
     pub(super) except: Vec<String>,
 }
 
 impl ProcessFamily {
-    pub(super) fn lives(&self) -> bool {
-        let group_lives =
-            |group: &Pid| test_kill_process_group(*group).is_ok() && table::group_lives(*group);
-        self.groups.iter().any(group_lives) || !self.marked().is_empty()
+    pub(super) fn is_alive(&self) -> bool {
+        let is_alive =
+            |group: &Pid| test_kill_process_group(*group).is_ok() && table::is_group_alive(*group);
+        self.groups.iter().any(is_alive) || !self.marked().is_empty()
     }
 
     /// Signals every process exactly once, because a second signal would keep a package
@@ -67,8 +69,8 @@ impl ProcessFamily {
     pub(super) fn signal(&self, signal: Signal) {
         let others = self.marked();
         for group in &self.groups {
-            // A process that is already gone needs no signal.
-            let _gone = kill_process_group(*group, signal);
+            // Fails if the processes have ended already.
+            let _ended = kill_process_group(*group, signal);
         }
         for process in others {
             if !process.is_in(&self.groups) {
@@ -81,6 +83,8 @@ impl ProcessFamily {
         let entry = |marker: &String| format!("{MARKER}={marker}");
         let except: Vec<String> = self.except.iter().map(entry).collect();
         let wanted = self.marker.as_ref();
-        wanted.map_or_else(Vec::new, |marker| table::carrying(&entry(marker), &except))
+        wanted.map_or_else(Vec::new, |marker| {
+            table::find_marked(&entry(marker), &except)
+        })
     }
 }

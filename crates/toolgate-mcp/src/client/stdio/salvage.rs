@@ -4,12 +4,13 @@ use serde_json::value::RawValue;
 
 use crate::client::message::{MessageParseError, RpcMessage};
 
+// How many values are parsed per line.
 const MAX_TRIES: usize = 32;
-// Fewer for long lines, since every attempt may read the whole line.
+// Fewer for long lines, because each try may read the whole line.
 const MAX_TRIES_IN_LONG_LINE: usize = 4;
 const LONG_LINE: usize = 256 * 1024;
 
-// Requests that only servers make. Any other request after foreign text is most likely our own,
+// Requests that only servers make. Any other request inside a line of text is probably our own,
 // echoed by the server's log, and must not be answered.
 const SERVER_REQUESTS: [&str; 3] = ["elicitation/create", "sampling/createMessage", "roots/list"];
 
@@ -21,7 +22,7 @@ pub(super) enum LinePart<'a> {
 
 /// Splits a line that could not be parsed as one message, from left to right. JSON nested in other
 /// JSON is ignored: a logged message is not a message.
-pub(super) fn split_line<'a>(line: &'a [u8], refused: &MessageParseError) -> Vec<LinePart<'a>> {
+pub(super) fn split_line<'a>(line: &'a [u8], error: &MessageParseError) -> Vec<LinePart<'a>> {
     let mut parts = Vec::new();
     let (mut junk, mut at) = (0, 0);
     let mut tries = if line.len() > LONG_LINE {
@@ -40,17 +41,18 @@ pub(super) fn split_line<'a>(line: &'a [u8], refused: &MessageParseError) -> Vec
             continue;
         };
         at = from + json.len();
-        let Some(message) = message(json) else {
+        let Some(message) = parse_message(json) else {
             continue;
         };
-        add_junk(&mut parts, &line[junk..from], refused);
+        add_junk(&mut parts, &line[junk..from], error);
         parts.push(LinePart::Message(message));
         junk = at;
     }
-    add_junk(&mut parts, &line[junk..], refused);
+    add_junk(&mut parts, &line[junk..], error);
     parts
 }
 
+// Returns the first JSON value, if it is complete.
 fn whole_value(bytes: &[u8]) -> Option<&[u8]> {
     let value = serde_json::Deserializer::from_slice(bytes)
         .into_iter::<&RawValue>()
@@ -58,7 +60,7 @@ fn whole_value(bytes: &[u8]) -> Option<&[u8]> {
     Some(value.ok()?.get().as_bytes())
 }
 
-fn message(json: &[u8]) -> Option<RpcMessage> {
+fn parse_message(json: &[u8]) -> Option<RpcMessage> {
     let message = RpcMessage::parse(json).ok()?;
     match &message {
         RpcMessage::Request { method, .. } if !SERVER_REQUESTS.contains(&method.as_str()) => None,
@@ -66,10 +68,10 @@ fn message(json: &[u8]) -> Option<RpcMessage> {
     }
 }
 
-fn add_junk<'a>(parts: &mut Vec<LinePart<'a>>, junk: &'a [u8], refused: &MessageParseError) {
+fn add_junk<'a>(parts: &mut Vec<LinePart<'a>>, junk: &'a [u8], error: &MessageParseError) {
     let junk = junk.trim_ascii();
     if !junk.is_empty() {
-        parts.push(LinePart::Junk(junk, refused.to_string()));
+        parts.push(LinePart::Junk(junk, error.to_string()));
     }
 }
 
@@ -82,7 +84,8 @@ pub(super) struct MessageMarks {
 }
 
 impl MessageMarks {
-    /// Reads top-level members only: those before the first truncated one, and the last ones.
+    /// Reads only top-level members: those in `head` up to the first truncated one, and the last two
+    /// in `tail`.
     pub(super) fn from_ends(head: &[u8], tail: &[u8]) -> Self {
         let mut marks = Self::default();
         let Some(members) = head.trim_ascii_start().strip_prefix(b"{") else {
@@ -163,14 +166,15 @@ mod tests {
 
     fn parts(line: &[u8]) -> Vec<Result<u64, String>> {
         let refused = RpcMessage::parse(line).unwrap_err();
-        let told = split_line(line, &refused).into_iter();
-        told.map(|part| match part {
-            LinePart::Message(RpcMessage::Response { id, .. }) => Ok(id.as_u64().unwrap()),
-            LinePart::Message(RpcMessage::Request { .. }) => Ok(1000),
-            LinePart::Message(RpcMessage::Notification { .. }) => Ok(2000),
-            LinePart::Junk(junk, _) => Err(String::from_utf8_lossy(junk).into_owned()),
-        })
-        .collect()
+        let parts = split_line(line, &refused).into_iter();
+        parts
+            .map(|part| match part {
+                LinePart::Message(RpcMessage::Response { id, .. }) => Ok(id.as_u64().unwrap()),
+                LinePart::Message(RpcMessage::Request { .. }) => Ok(1000),
+                LinePart::Message(RpcMessage::Notification { .. }) => Ok(2000),
+                LinePart::Junk(junk, _) => Err(String::from_utf8_lossy(junk).into_owned()),
+            })
+            .collect()
     }
 
     #[test]

@@ -14,7 +14,7 @@ use super::table;
 const MIN_POLL_INTERVAL: Duration = Duration::from_millis(5);
 const MAX_POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// How often processes are killed where nothing can wait for them.
+// How often processes are killed when no code can wait for their end.
 const MAX_KILL_PASSES: usize = 5;
 
 pub(super) struct ServerProcesses {
@@ -27,7 +27,7 @@ pub(super) struct ServerProcesses {
     is_installing: AtomicBool,
     is_asked_to_end: AtomicBool,
     // No process is left, so the group id may be reused and must not be signalled any more.
-    is_gone: AtomicBool,
+    has_exited: AtomicBool,
 }
 
 impl ServerProcesses {
@@ -53,7 +53,7 @@ impl ServerProcesses {
             removal,
             is_installing: AtomicBool::new(installing),
             is_asked_to_end: AtomicBool::new(false),
-            is_gone: AtomicBool::new(false),
+            has_exited: AtomicBool::new(false),
         }
     }
 
@@ -63,10 +63,10 @@ impl ServerProcesses {
         }
     }
 
-    pub(super) fn ending(&self) -> ShutdownPlan {
+    pub(super) fn shutdown_plan(&self) -> ShutdownPlan {
         match self.is_installing.load(Ordering::Acquire) {
             true => ShutdownPlan::INSTALLING,
-            false => ShutdownPlan::USUAL,
+            false => ShutdownPlan::NORMAL,
         }
     }
 
@@ -89,33 +89,36 @@ impl ServerProcesses {
         }
     }
 
-    /// Ends everything that outlives the leader: the container, then processes, first
-    /// asked and then killed.
-    pub(super) async fn sweep(&self) {
-        // How long to wait for killed processes. One in a system call takes a while.
-        const DYING: Duration = Duration::from_secs(1);
+    /// Ends whatever outlives the leader: the container, then its processes, which are asked to end
+    /// and finally killed.
+    pub(super) async fn end_remaining(&self) {
+        // How long to wait for killed processes. A system call may delay their end.
+        const KILL_TIMEOUT: Duration = Duration::from_secs(1);
         self.remove_container().await;
         if self.ended_within(Duration::ZERO).await {
             return;
         }
         self.ask_to_end().await;
-        if !self.ended_within(self.ending().grace_after_signal).await {
+        if !self
+            .ended_within(self.shutdown_plan().grace_after_signal)
+            .await
+        {
             self.signal(Signal::KILL).await;
-            self.ended_within(DYING).await;
+            self.ended_within(KILL_TIMEOUT).await;
         }
     }
 
-    /// Ends everything at once, without a runtime. A possible download is only asked to end: the
-    /// guard outlives this program and waits for it.
+    /// Ends all processes at once, without a runtime. A possible download is only asked to end: the
+    /// guard's watcher outlives this program and waits for it.
     pub(super) fn end_now(&self) {
         if self.has_ended() {
             return;
         }
-        if self.ending() == ShutdownPlan::USUAL {
-            // A process may fork while the table is read, and the child is missed.
+        if self.shutdown_plan() == ShutdownPlan::NORMAL {
+            // A process may fork while the table is read. Its child is found in the next pass.
             for _ in 0..MAX_KILL_PASSES {
                 self.family.signal(Signal::KILL);
-                if !self.family.lives() {
+                if !self.family.is_alive() {
                     break;
                 }
             }
@@ -124,15 +127,16 @@ impl ServerProcesses {
         }
     }
 
-    // The signal to ask with; `None` after the first time. The guard is updated first: if this
-    // program ended now, a second signal would do more harm than none.
+    // Returns the signal that asks to end; `None` after the first time. The guard is informed first:
+    // if this program dies in between, the watcher sends none, because a second signal would do more
+    // harm than none.
     fn next_end_signal(&self) -> Option<Signal> {
-        let ending = self.ending();
+        let plan = self.shutdown_plan();
         let is_first = !self.is_asked_to_end.swap(true, Ordering::AcqRel);
-        if is_first && ending == ShutdownPlan::INSTALLING {
+        if is_first && plan == ShutdownPlan::INSTALLING {
             self.guard.mark_asked_to_end(self.leader);
         }
-        ending.signal.filter(|_| is_first)
+        plan.signal.filter(|_| is_first)
     }
 
     pub(super) async fn memory(&self) -> u64 {
@@ -143,12 +147,12 @@ impl ServerProcesses {
     }
 
     fn has_ended(&self) -> bool {
-        self.is_gone.load(Ordering::Acquire)
+        self.has_exited.load(Ordering::Acquire)
     }
 
     #[cfg(test)]
-    pub(super) fn lives(&self) -> bool {
-        self.family.lives()
+    pub(super) fn is_alive(&self) -> bool {
+        self.family.is_alive()
     }
 
     pub(super) fn leader(&self) -> Pid {
@@ -157,19 +161,19 @@ impl ServerProcesses {
 
     async fn ended_within(&self, limit: Duration) -> bool {
         let end = Instant::now() + limit;
-        let mut pause = MIN_POLL_INTERVAL;
+        let mut interval = MIN_POLL_INTERVAL;
         loop {
             let family = self.family.clone();
-            if run_blocking(move || family.lives()).await == Some(false) {
-                self.is_gone.store(true, Ordering::Release);
+            if run_blocking(move || family.is_alive()).await == Some(false) {
+                self.has_exited.store(true, Ordering::Release);
                 self.guard.remove(self.leader);
                 return true;
             }
-            if Instant::now() + pause > end {
+            if Instant::now() + interval > end {
                 return false;
             }
-            tokio::time::sleep(pause).await;
-            pause = (pause * 2).min(MAX_POLL_INTERVAL);
+            tokio::time::sleep(interval).await;
+            interval = (interval * 2).min(MAX_POLL_INTERVAL);
         }
     }
 }

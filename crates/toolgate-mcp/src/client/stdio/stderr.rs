@@ -11,7 +11,8 @@ use toolgate_core::{Redactor, escape};
 
 use crate::client::diagnostics::ServerDiagnostics;
 
-const KEPT: usize = 64 * 1024;
+// Bytes that are kept.
+const MAX_KEPT: usize = 64 * 1024;
 const SHOWN_LINES: usize = 20;
 const SHOWN_BYTES: usize = 4096;
 const CHUNK: usize = 64 * 1024;
@@ -21,7 +22,7 @@ const LOG_WINDOW: Duration = Duration::from_secs(1);
 /// A ring buffer of the last bytes. Adding only copies, because a server may write gigabytes.
 #[derive(Default)]
 pub(crate) struct StderrBuffer {
-    kept: Mutex<BufferedBytes>,
+    buffered: Mutex<BufferedBytes>,
 }
 
 #[derive(Default)]
@@ -32,37 +33,38 @@ struct BufferedBytes {
 
 impl StderrBuffer {
     fn add(&self, bytes: &[u8]) {
-        let mut kept = self.kept.lock();
-        let last = &bytes[bytes.len().saturating_sub(KEPT)..];
-        let superfluous = (kept.bytes.len() + bytes.len()).saturating_sub(KEPT);
-        let gone = superfluous.min(kept.bytes.len());
+        let mut kept = self.buffered.lock();
+        let last = &bytes[bytes.len().saturating_sub(MAX_KEPT)..];
+        let superfluous = (kept.bytes.len() + bytes.len()).saturating_sub(MAX_KEPT);
+        let dropped = superfluous.min(kept.bytes.len());
         kept.is_truncated |= superfluous > 0;
-        kept.bytes.drain(..gone);
+        kept.bytes.drain(..dropped);
         kept.bytes.extend(last);
     }
 
-    /// The last lines, redacted and escaped. Of a line overwritten with `\r`, only the final text.
+    /// Returns the last lines, redacted and escaped. If a line was overwritten with `\r`, only its
+    /// final text is returned.
     pub(crate) fn tail(&self, redactor: &Redactor) -> Vec<String> {
         let bytes = self.whole_lines();
         let mut tail = VecDeque::new();
-        let mut room = SHOWN_BYTES;
+        let mut left = SHOWN_BYTES;
         for line in bytes.rsplit(|byte| *byte == b'\n') {
             let Some(line) = display_line(line, redactor) else {
                 continue;
             };
-            if tail.len() == SHOWN_LINES || (line.len() > room && !tail.is_empty()) {
+            if tail.len() == SHOWN_LINES || (line.len() > left && !tail.is_empty()) {
                 break;
             }
-            room = room.saturating_sub(line.len());
+            left = left.saturating_sub(line.len());
             tail.push_front(line);
         }
         tail.into()
     }
 
-    // The kept bytes from the first whole line on, or from well behind the cut: half a secret at
-    // the front could not be recognised.
+    // Returns the bytes from the first whole line on. Without a line break near the start it skips as
+    // much: a secret that was cut in half there could not be recognised and redacted.
     fn whole_lines(&self) -> Vec<u8> {
-        let kept = self.kept.lock();
+        let kept = self.buffered.lock();
         let bytes: Vec<u8> = kept.bytes.iter().copied().collect();
         if !kept.is_truncated {
             return bytes;
@@ -101,8 +103,8 @@ pub(super) async fn drain(
     log.add(b"\n");
 }
 
-// Logs complete lines. A flood is only counted, because logging it would
-// delay the server's messages.
+// Logs complete lines. Beyond a limit they are only counted, because logging a flood would delay the
+// server's messages.
 struct StderrLog {
     diagnostics: Arc<ServerDiagnostics>,
     unfinished: Vec<u8>,
@@ -124,13 +126,13 @@ impl StderrLog {
         while let Some(end) = memchr::memchr(b'\n', bytes) {
             append_bounded(&mut self.unfinished, &bytes[..end]);
             bytes = &bytes[end + 1..];
-            self.line();
+            self.log_line();
             self.unfinished.clear();
         }
         append_bounded(&mut self.unfinished, bytes);
     }
 
-    fn line(&mut self) {
+    fn log_line(&mut self) {
         if self.since.elapsed() >= LOG_WINDOW {
             let left_out = self.lines.saturating_sub(LOGGED_LINES);
             if left_out > 0 {
@@ -148,8 +150,8 @@ impl StderrLog {
 }
 
 fn append_bounded(unfinished: &mut Vec<u8>, bytes: &[u8]) {
-    let room = SHOWN_BYTES.saturating_sub(unfinished.len());
-    unfinished.extend_from_slice(&bytes[..room.min(bytes.len())]);
+    let left = SHOWN_BYTES.saturating_sub(unfinished.len());
+    unfinished.extend_from_slice(&bytes[..left.min(bytes.len())]);
 }
 
 #[cfg(test)]
@@ -177,7 +179,7 @@ mod tests {
             assert_eq!(tail(&[text.as_bytes()]), expected, "{text:?}");
         }
         assert_eq!(tail(&[b"a\xffb\n"]), ["a\u{fffd}b"]);
-        let endless = tail(&[&b"x".repeat(2 * KEPT), b"end\n"]);
+        let endless = tail(&[&b"x".repeat(2 * MAX_KEPT), b"end\n"]);
         assert!(endless.len() == 1 && endless[0].starts_with("…x") && endless[0].ends_with("xend"));
         let many: String = (0..100).map(|line| format!("line {line}\n")).collect();
         let shown = tail(&[many.as_bytes()]);
@@ -192,7 +194,7 @@ mod tests {
             let chunk = line.repeat(100_000);
             for _ in 0..20 {
                 buffer.add(&chunk);
-                assert!(buffer.kept.lock().bytes.len() <= KEPT);
+                assert!(buffer.buffered.lock().bytes.len() <= MAX_KEPT);
             }
             let shown = buffer.tail(&Redactor::default());
             assert!(!shown.is_empty(), "{line:?}");
@@ -205,7 +207,7 @@ mod tests {
         let buffer = StderrBuffer::default();
         buffer.add(b"hunter2 and more\n");
         // Exactly so much that the front is cut in the middle of the secret.
-        let filler = format!("{}\n", "x".repeat(KEPT - 15));
+        let filler = format!("{}\n", "x".repeat(MAX_KEPT - 15));
         buffer.add(filler.as_bytes());
         buffer.add(b"end");
         let shown = buffer.tail(&Redactor::new(["hunter2".to_owned()]));

@@ -1,4 +1,4 @@
-//! Writes whole messages to a server's stdin, even if senders give up halfway.
+//! Writes whole messages to a server's stdin, even if a sender is cancelled in the middle of one.
 
 use std::io;
 use std::time::Duration;
@@ -10,19 +10,19 @@ use tokio_util::sync::CancellationToken;
 
 use crate::client::transport::{FailureReason, TransportError};
 
-/// The stdin of a server. The sender's own task writes, so the usual message costs one system call
-/// and no task switch.
+/// The stdin of a server. The sender's own task writes, so most messages cost one system call and no
+/// task switch.
 pub(super) struct ServerStdin {
     server: String,
     pipe: Mutex<Option<StdinPipe>>,
-    /// Cancelled on close: nobody may wait for the pipe any longer.
+    /// Cancelled on close, which ends every wait for the pipe.
     closed: CancellationToken,
     broken: Notify,
 }
 
 struct StdinPipe {
     sender: Sender,
-    // A partly written message. A sender that gives up leaves the rest to the next one.
+    // A message that is partly written. If its sender is cancelled, the next sender writes the rest.
     unfinished: Vec<u8>,
     written: usize,
 }
@@ -41,7 +41,7 @@ impl ServerStdin {
         }
     }
 
-    /// Writes one whole message, waiting as long as the server doesn't read. Cancel safe.
+    /// Writes one whole message. Waits while the server doesn't read. Cancel safe.
     pub(super) async fn send(&self, message: Vec<u8>) -> Result<(), TransportError> {
         let mut pipe = self.pipe.lock().await;
         if self.closed.is_cancelled() {
@@ -67,10 +67,10 @@ impl ServerStdin {
     }
 
     pub(super) async fn close(&self) {
-        // Waiting senders leave at once, unless a future is kept without being polled.
-        const LEAVING: Duration = Duration::from_millis(100);
+        // Waiting senders return at once, unless their future isn't polled.
+        const LOCK_TIMEOUT: Duration = Duration::from_millis(100);
         self.closed.cancel();
-        if let Ok(mut pipe) = timeout(LEAVING, self.pipe.lock()).await {
+        if let Ok(mut pipe) = timeout(LOCK_TIMEOUT, self.pipe.lock()).await {
             pipe.take();
         }
     }

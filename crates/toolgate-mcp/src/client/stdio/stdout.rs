@@ -1,4 +1,4 @@
-//! Reads a server's stdout: messages go to the inbox, everything else into quarantine.
+//! Reads a server's stdout: delivers messages to the inbox, and records stray lines.
 
 use std::sync::Arc;
 
@@ -27,8 +27,8 @@ impl StdoutReader {
     pub(super) async fn read(self, mut from: impl AsyncRead + Unpin) {
         let mut lines = LineBuffer::new(self.limit);
         let mut oversized = None;
-        // Handle everything read so far before reading on: responses that arrive
-        // together cost one read.
+        // All lines that were read are handled before the next read, so that responses that arrive
+        // together cost one system call.
         while let Ok(1..) = from.read_buf(lines.spare_buffer(CHUNK)).await {
             while let Some(line) = lines.next() {
                 self.handle(line, &mut oversized);
@@ -43,8 +43,8 @@ impl StdoutReader {
     fn handle(&self, line: BufferedLine, oversized: &mut Option<OversizedLine>) {
         match line {
             BufferedLine::Whole(line) => match RpcMessage::parse(&line) {
-                Ok(message) => self.inbox.message(message),
-                Err(refused) => self.salvage(&line, &refused),
+                Ok(message) => self.inbox.on_message(message),
+                Err(error) => self.salvage(&line, &error),
             },
             BufferedLine::Oversized { part, is_last } => {
                 let is_first = oversized.is_none();
@@ -60,7 +60,7 @@ impl StdoutReader {
         }
     }
 
-    // Fails the request at once, so its caller doesn't wait for the end of the line.
+    // Fails the request at once, so that its caller doesn't wait for the end of the line.
     fn report_early(&self, head: &[u8]) -> bool {
         let marks = MessageMarks::from_ends(head, b"");
         let is_answer = marks.is_message && marks.id.is_some();
@@ -70,7 +70,7 @@ impl StdoutReader {
         is_answer
     }
 
-    fn salvage(&self, line: &Bytes, refused: &MessageParseError) {
+    fn salvage(&self, line: &Bytes, error: &MessageParseError) {
         if line.trim_ascii().is_empty() {
             return;
         }
@@ -80,19 +80,20 @@ impl StdoutReader {
                 &mut None,
             );
         }
-        for part in split_line(line, refused) {
+        for part in split_line(line, error) {
             self.deliver_part(part);
         }
     }
 
     fn deliver_part(&self, part: LinePart<'_>) {
         match part {
-            LinePart::Message(message) => self.inbox.message(message),
+            LinePart::Message(message) => self.inbox.on_message(message),
             LinePart::Junk(junk, reason) => {
-                self.diagnostics.quarantine(junk, junk.len() as u64);
+                self.diagnostics.record_stray_line(junk, junk.len() as u64);
                 let marks = MessageMarks::from_ends(junk, junk);
                 if marks.is_message {
-                    self.inbox.lost(marks.id, UnreadableAnswer::Broken(reason));
+                    self.inbox
+                        .on_unreadable(marks.id, UnreadableAnswer::Broken(reason));
                 }
             }
         }
@@ -103,14 +104,14 @@ impl StdoutReader {
         if marks.is_message {
             self.deliver_too_large(marks, line.bytes);
         } else {
-            self.diagnostics.quarantine(&line.head, line.bytes);
+            self.diagnostics.record_stray_line(&line.head, line.bytes);
         }
     }
 
     fn deliver_too_large(&self, marks: MessageMarks, bytes: u64) {
         let limit = self.limit as u64;
         self.inbox
-            .lost(marks.id, UnreadableAnswer::TooLarge { bytes, limit });
+            .on_unreadable(marks.id, UnreadableAnswer::TooLarge { bytes, limit });
     }
 }
 
@@ -127,7 +128,7 @@ mod tests {
 
     const LIMIT: usize = 2000;
 
-    /// What comes of a stream that arrives in these chunks; how many lines were quarantined.
+    /// Reads a stream that arrives in these chunks. Returns the events and the number of stray lines.
     async fn read(chunks: Vec<Vec<u8>>) -> (Vec<TransportEvent>, u64) {
         let (sender, mut events) = mpsc::unbounded_channel();
         let diagnostics = ServerDiagnostics::new("test", Redactor::default());
@@ -136,14 +137,14 @@ mod tests {
             diagnostics: Arc::clone(&diagnostics),
             limit: LIMIT,
         };
-        let (mut there, here) = tokio::io::duplex(LIMIT);
+        let (mut writer, reader) = tokio::io::duplex(LIMIT);
         let write = async move {
             for chunk in chunks {
-                there.write_all(&chunk).await.unwrap();
+                writer.write_all(&chunk).await.unwrap();
                 tokio::task::yield_now().await;
             }
         };
-        tokio::join!(write, stdout.read(here));
+        tokio::join!(write, stdout.read(reader));
         let mut all = Vec::new();
         while let Some(event) = events.recv().await {
             all.push(event);
@@ -182,13 +183,13 @@ mod tests {
             ),
             (format!("[{seven},{seven}]\n{seven}\n"), 1, 1),
         ] {
-            let (events, quarantined) = read(vec![text.clone().into_bytes()]).await;
+            let (events, stray_lines) = read(vec![text.clone().into_bytes()]).await;
             let expected: Vec<TransportEvent> = (0..messages).map(|_| answer(7)).collect();
             assert_eq!(events, expected, "{text}");
-            assert_eq!(quarantined, polluted, "{text}");
+            assert_eq!(stray_lines, polluted, "{text}");
         }
-        let (events, quarantined) = read(vec![b"\xff\xfe\xc3\n".to_vec(), line(7).into()]).await;
-        assert_eq!((events, quarantined), (vec![answer(7)], 1));
+        let (events, stray_lines) = read(vec![b"\xff\xfe\xc3\n".to_vec(), line(7).into()]).await;
+        assert_eq!((events, stray_lines), (vec![answer(7)], 1));
     }
 
     #[tokio::test]
@@ -227,12 +228,12 @@ mod tests {
             ),
         ] {
             let lines = format!("{text}\n{}\n", line(4));
-            let (events, quarantined) = read(vec![lines.into_bytes()]).await;
+            let (events, stray_lines) = read(vec![lines.into_bytes()]).await;
             assert!(
-                matches!(&events[0], TransportEvent::Lost(lost, UnreadableAnswer::Broken(_)) if *lost == id),
+                matches!(&events[0], TransportEvent::Unreadable(lost, UnreadableAnswer::Broken(_)) if *lost == id),
                 "{text}: {events:?}"
             );
-            assert_eq!((&events[1..], quarantined), (&[answer(4)][..], 1), "{text}");
+            assert_eq!((&events[1..], stray_lines), (&[answer(4)][..], 1), "{text}");
         }
     }
 
@@ -247,17 +248,21 @@ mod tests {
                 bytes: bytes as u64,
                 limit: LIMIT as u64,
             };
-            let (events, quarantined) = read(vec![lines]).await;
+            let (events, stray_lines) = read(vec![lines]).await;
             assert_eq!(
                 events,
-                [answer(2), TransportEvent::Lost(Some(3), lost), answer(4)]
+                [
+                    answer(2),
+                    TransportEvent::Unreadable(Some(3), lost),
+                    answer(4)
+                ]
             );
-            assert_eq!(quarantined, 0);
+            assert_eq!(stray_lines, 0);
         }
         // The end never comes, but the call knows.
         let (events, _) = read(vec![first.as_bytes()[..2 * LIMIT].to_vec()]).await;
         assert!(
-            matches!(&events[..], [TransportEvent::Lost(Some(3), _)]),
+            matches!(&events[..], [TransportEvent::Unreadable(Some(3), _)]),
             "{events:?}"
         );
         let junk = format!("{much}\n{}", line(4)).into_bytes();

@@ -6,7 +6,7 @@ use std::io::Read;
 use rustix::fd::OwnedFd;
 use rustix::process::{Pid, PidfdFlags, Signal, getpid, pidfd_open, pidfd_send_signal};
 
-const ENVIRONMENT: u64 = 4 * 1024 * 1024;
+const MAX_ENVIRONMENT: u64 = 4 * 1024 * 1024;
 
 /// A pidfd, which stays with its process even if the pid is reused.
 pub(super) struct ProcessHandle {
@@ -16,8 +16,8 @@ pub(super) struct ProcessHandle {
 
 impl ProcessHandle {
     pub(super) fn signal(&self, signal: Signal) {
-        // A process that is already gone needs no signal.
-        let _gone = pidfd_send_signal(&self.process, signal);
+        // Fails if the process has ended already.
+        let _ended = pidfd_send_signal(&self.process, signal);
     }
 
     pub(super) fn is_in(&self, groups: &[Pid]) -> bool {
@@ -25,23 +25,24 @@ impl ProcessHandle {
     }
 }
 
-pub(super) fn group_lives(group: Pid) -> bool {
-    all().any(|process| process.group == Some(group) && !process.zombie)
+pub(super) fn is_group_alive(group: Pid) -> bool {
+    processes().any(|process| process.group == Some(group) && !process.zombie)
 }
 
+/// Returns the resident memory of a group in bytes.
 pub(super) fn memory(group: Pid) -> u64 {
-    let members = all().filter(|process| process.group == Some(group));
-    members.map(|process| resident(process.pid)).sum()
+    let members = processes().filter(|process| process.group == Some(group));
+    members.map(|process| resident_bytes(process.pid)).sum()
 }
 
-/// Processes with an environment entry that starts with `entry`, and none that starts with one of
-/// `except`. Excludes this process.
-pub(super) fn carrying(entry: &str, except: &[String]) -> Vec<ProcessHandle> {
+/// Returns the processes that have an environment entry starting with `entry`, but none starting with
+/// one of `except`. Excludes this process.
+pub(super) fn find_marked(entry: &str, except: &[String]) -> Vec<ProcessHandle> {
     let own = getpid();
-    let others = all().filter(|process| !process.zombie && process.pid != own);
+    let others = processes().filter(|process| !process.zombie && process.pid != own);
     let carriers = others.filter_map(|process| {
-        // Open the handle before reading the environment: then both belong to the same process, or
-        // the handle is dead.
+        // Open the handle before reading the environment. If the pid is reused in between, the handle
+        // belongs to the dead process, and signals to it do nothing.
         let handle = ProcessHandle {
             process: pidfd_open(process.pid, PidfdFlags::empty()).ok()?,
             group: process.group,
@@ -64,7 +65,7 @@ struct ProcessEntry {
     zombie: bool,
 }
 
-fn all() -> impl Iterator<Item = ProcessEntry> {
+fn processes() -> impl Iterator<Item = ProcessEntry> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     entries.filter_map(|entry| {
         let pid = entry.file_name().to_str()?.parse().ok()?;
@@ -87,7 +88,7 @@ impl ProcessEntry {
     }
 }
 
-fn resident(pid: Pid) -> u64 {
+fn resident_bytes(pid: Pid) -> u64 {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
     let kib = line.and_then(|line| line.trim().strip_suffix(" kB")?.parse::<u64>().ok());
@@ -97,8 +98,8 @@ fn resident(pid: Pid) -> u64 {
 fn environment(pid: Pid) -> Vec<u8> {
     let mut environment = Vec::new();
     if let Ok(file) = fs::File::open(format!("/proc/{pid}/environ")) {
-        // Search what was read before an error.
-        let _read = file.take(ENVIRONMENT).read_to_end(&mut environment);
+        // After an error, search the part that was read.
+        let _read = file.take(MAX_ENVIRONMENT).read_to_end(&mut environment);
     }
     environment
 }
@@ -108,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_process_is_read_whatever_its_name() {
+    fn any_process_name_is_parsed() {
         let pid = Pid::from_raw(7).unwrap();
         for (stat, expected) in [
             ("7 (sh) S 1 7 7 0 -1", Some((Pid::from_raw(7), false))),
@@ -119,13 +120,13 @@ mod tests {
             ("", None),
         ] {
             let process = ProcessEntry::parse(pid, stat);
-            let told = process.map(|process| (process.group, process.zombie));
-            assert_eq!(told, expected, "{stat}");
+            let parsed = process.map(|process| (process.group, process.zombie));
+            assert_eq!(parsed, expected, "{stat}");
         }
     }
 
     #[test]
     fn this_process_holds_memory() {
-        assert!(resident(getpid()) > 1024 * 1024);
+        assert!(resident_bytes(getpid()) > 1024 * 1024);
     }
 }

@@ -1,4 +1,4 @@
-//! Stand-in for the process table on systems without `/proc`: only groups can be reached.
+//! Replaces the process table on systems without `/proc`, where only groups can be signalled.
 
 use rustix::process::{Pid, Signal};
 
@@ -15,7 +15,7 @@ impl ProcessHandle {
 }
 
 /// Zombies can't be told from live processes here.
-pub(super) fn group_lives(_group: Pid) -> bool {
+pub(super) fn is_group_alive(_group: Pid) -> bool {
     true
 }
 
@@ -24,6 +24,6 @@ pub(super) fn memory(_group: Pid) -> u64 {
     0
 }
 
-pub(super) fn carrying(_entry: &str, _except: &[String]) -> Vec<ProcessHandle> {
+pub(super) fn find_marked(_entry: &str, _except: &[String]) -> Vec<ProcessHandle> {
     Vec::new()
 }

@@ -15,29 +15,29 @@ use crate::ServerConnection;
 use crate::client::message::RpcMessage;
 use crate::client::transport::{SessionEnd, UnreadableAnswer};
 
-/// Only a hang takes longer, not a slow machine.
+/// Longer than a slow machine needs, so that only a hang is reported.
 const HANG: Duration = Duration::from_secs(20);
 
 #[derive(Debug, PartialEq)]
 pub(super) enum TransportEvent {
     Message(RpcMessage),
-    Lost(Option<u64>, UnreadableAnswer),
+    Unreadable(Option<u64>, UnreadableAnswer),
     Closed(SessionEnd),
 }
 
 pub(super) struct ChannelInbox(pub(super) mpsc::UnboundedSender<TransportEvent>);
 
 impl TransportInbox for ChannelInbox {
-    fn message(&self, message: RpcMessage) {
+    fn on_message(&self, message: RpcMessage) {
         self.0.send(TransportEvent::Message(message)).ok();
     }
-    fn lost(&self, id: Option<u64>, problem: UnreadableAnswer) {
-        self.0.send(TransportEvent::Lost(id, problem)).ok();
+    fn on_unreadable(&self, id: Option<u64>, problem: UnreadableAnswer) {
+        self.0.send(TransportEvent::Unreadable(id, problem)).ok();
     }
-    fn failed(&self, id: u64, error: TransportError) {
+    fn on_request_failed(&self, id: u64, error: TransportError) {
         panic!("{id}: {error}");
     }
-    fn closed(&self, end: SessionEnd) {
+    fn on_closed(&self, end: SessionEnd) {
         self.0.send(TransportEvent::Closed(end)).ok();
     }
 }
@@ -85,7 +85,7 @@ impl TestStdioServer {
     }
 
     /// Returns the method of the next notification.
-    async fn told(&mut self) -> String {
+    async fn next_method(&mut self) -> String {
         match self.next().await {
             TransportEvent::Message(RpcMessage::Notification { method, .. }) => method,
             other => panic!("{other:?}"),
@@ -113,7 +113,7 @@ impl TestStdioServer {
     /// Closes the transport, and asserts that no process is left.
     async fn close(self) {
         timeout(HANG, self.stdio.close()).await.unwrap();
-        assert!(!self.stdio.group.lives(), "processes are left");
+        assert!(!self.stdio.group.is_alive(), "processes are left");
     }
 }
 

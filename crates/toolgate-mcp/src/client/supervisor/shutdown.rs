@@ -1,4 +1,4 @@
-//! How supervision of a server ends: stopped on purpose, or by a panic of ours.
+//! Ends the supervision of a server, on purpose or after a panic in this program.
 
 use tokio::time::timeout;
 use toolgate_core::escape;
@@ -18,7 +18,7 @@ impl ServerSupervisor {
                 warn!(server = %name, "MCP server failed because of an internal error in Toolgate; restarting it");
             }
         }
-        self.withdraw(
+        self.take_down(
             ServerState::Failed,
             &format!("its server '{name}' failed because of an internal error in Toolgate"),
         )
@@ -29,7 +29,7 @@ impl ServerSupervisor {
 
     pub(super) async fn shut_down(&mut self) {
         let reason = self.stopped_reason();
-        self.withdraw(ServerState::Stopped, &reason).await;
+        self.take_down(ServerState::Stopped, &reason).await;
     }
 
     pub(super) fn shut_down_idle(&mut self) {
@@ -45,9 +45,9 @@ impl ServerSupervisor {
         format!("its server '{}' was stopped", escape(&self.settings().name))
     }
 
-    // Withdraws the tools first so that no new call arrives, then fails waiting calls,
-    // then closes the connection.
-    async fn withdraw(&mut self, state: ServerState, reason: &str) {
+    // Removes the tools first so that no new call arrives, then fails waiting calls, then closes the
+    // connection.
+    async fn take_down(&mut self, state: ServerState, reason: &str) {
         // A failed server keeps its tool names, so that no other server can take them over.
         let is_stopped = state == ServerState::Stopped;
         match is_stopped {
@@ -55,9 +55,9 @@ impl ServerSupervisor {
             false => self.registration.set_absent_reason(reason),
         }
         self.link.set_down(reason, None);
-        let mut peer = None;
+        let mut connection = None;
         self.board.update(|facts| {
-            peer = facts.peer.take();
+            connection = facts.connection.take();
             facts.status.state = state;
             facts.settled = true;
             if is_stopped {
@@ -66,12 +66,12 @@ impl ServerSupervisor {
             facts.next_try = None;
         });
         self.answer_reconnects(false);
-        if let Some(peer) = peer {
-            drop(timeout(CLEANUP_TIMEOUT, peer.close()).await);
+        if let Some(connection) = connection {
+            drop(timeout(CLEANUP_TIMEOUT, connection.close()).await);
         }
         self.shared
             .connector
-            .wait_cleared(&self.settings().name)
+            .wait_for_exit(&self.settings().name)
             .await;
     }
 }

@@ -14,10 +14,14 @@ use super::{HEALTHY_UPTIME, MAX_ERROR_TEXT, ReconnectRequest, RetryState, Server
 use crate::ServerConnection;
 
 impl ServerSupervisor {
-    pub(super) fn handle_connected(&mut self, connected: ConnectedServer, took: Duration) {
-        let ConnectedServer { peer, offer } = connected;
-        let (attempt, tools, era) = (self.retry_state.attempts, offer.tools.len(), peer.era());
-        let (name, elapsed_ms) = (&self.settings().name, took.as_micros() as f64 / 1000.0);
+    pub(super) fn handle_connected(&mut self, connected: ConnectedServer, elapsed: Duration) {
+        let ConnectedServer { connection, offer } = connected;
+        let (attempt, tools, era) = (
+            self.retry_state.attempts,
+            offer.tools.len(),
+            connection.era(),
+        );
+        let (name, elapsed_ms) = (&self.settings().name, elapsed.as_micros() as f64 / 1000.0);
         match attempt {
             1 => info!(server = %name, %era, tools, elapsed_ms, "MCP server connected"),
             _ => {
@@ -29,34 +33,34 @@ impl ServerSupervisor {
         // Order matters: withhold changed tools before calls that already wait can reach them, and
         // open the link before new tools become visible.
         self.link
-            .withhold(self.pins.compare(&offer.listed).withheld);
-        peer.attach(&self.link);
+            .set_withheld(self.pins.compare(&offer.listed).withheld);
+        connection.attach(&self.link);
         self.publish_tools(offer);
         self.board.update(|facts| {
             facts.status.state = ServerState::Connected;
             facts.settled = true;
             facts.status.era = Some(era);
-            facts.status.protocol = peer.revision();
-            facts.status.connected_in = Some(took);
+            facts.status.protocol = connection.revision();
+            facts.status.connected_in = Some(elapsed);
             facts.status.error = None;
             facts.failed_last_time = false;
             facts.cannot_start = false;
-            facts.peer = Some(peer);
+            facts.connection = Some(connection);
             facts.status.health = None;
         });
         self.answer_reconnects(true);
     }
 
-    pub(super) fn handle_exit(&mut self, end: &SessionEnd, lived: Duration) {
+    pub(super) fn handle_exit(&mut self, end: &SessionEnd, uptime: Duration) {
         let redactor = &self.shared.options.redactor;
         let status = redactor.line(&end.status.to_string(), MAX_ERROR_TEXT);
         let plain = redactor.line(&end.status.without_cause(), MAX_ERROR_TEXT);
         let stderr = failure_report::stderr_tail(&end.stderr, redactor).join("\n");
         let stderr = (!stderr.is_empty()).then(|| escape(&stderr));
         warn!(server = %self.settings().name, %status, stderr, "MCP server ended");
-        // A server that crashes soon after every start keeps counting, so it
-        // reaches the slow retries.
-        if lived >= HEALTHY_UPTIME || !self.retry_state.is_crash_looping {
+        // If a server crashes soon after every start, its attempts go on counting, so that it reaches
+        // the slow retries.
+        if uptime >= HEALTHY_UPTIME || !self.retry_state.is_crash_looping {
             self.retry_state = RetryState {
                 is_crash_looping: true,
                 ..RetryState::default()
@@ -82,9 +86,10 @@ impl ServerSupervisor {
             facts.failed_last_time = true;
             facts.cannot_start = error.is_not_started;
         });
-        // Slow retries add no news, and the last list of a known server stays valid.
-        let matters = !self.board.is_seen() || self.settings().is_package_runner();
-        if !self.retry_state.is_failed && matters {
+        // Slow retries fail for the same reason, and a server with known tools doesn't need it: its
+        // stored list stays valid.
+        let is_worth_storing = !self.board.has_known_tools() || self.settings().is_package_runner();
+        if !self.retry_state.is_failed && is_worth_storing {
             let reason = reason.clone();
             self.write_catalogue(move |catalogue, settings| {
                 catalogue.remember_failure(settings, &reason);
@@ -98,16 +103,15 @@ impl ServerSupervisor {
         } else if error.is_permanent || attempt >= attempts {
             self.give_up(&reason, &plain, None, &error.stderr);
         } else if error.is_not_started && attempt == 1 {
-            // Waiting won't fix a program that cannot be started, so report it now rather than
-            // after the last attempt.
+            // Waiting won't fix a program that can't be started, so report it before the last attempt.
             warn!(server = %name, attempt, "MCP server can't be started: {reason}; attempt {attempt} of {attempts}");
         } else {
             info!(server = %name, attempt, error = %reason, "MCP connection attempt {attempt} of {attempts} failed");
         }
     }
 
-    /// The round of attempts has failed: calls now fail with the reason, and slow retries begin.
-    /// `plain` is the reason without its cause.
+    /// Called when a round of attempts has failed. Calls now fail with the reason, and slow retries
+    /// begin. `plain` is the reason without its cause.
     fn give_up(&mut self, reason: &str, plain: &str, status: Option<&str>, stderr: &[String]) {
         let attempts = self.retry_state.attempts;
         if !self.retry_state.is_reported {
@@ -118,13 +122,13 @@ impl ServerSupervisor {
         self.retry_state.attempts = attempts.max(self.shared.retry().attempts);
         let tail = failure_report::stderr_tail(stderr, &self.shared.options.redactor);
         let details = std::iter::once(reason.to_owned()).chain(tail);
-        let gone = self.down_reason(status);
+        let down_reason = self.down_reason(status);
         match status {
-            Some(_) => self.registration.set_absent_reason(&gone),
+            Some(_) => self.registration.set_absent_reason(&down_reason),
             None => self.report_absent_tools(plain),
         }
         self.link
-            .set_down(gone, Some(details.collect::<Vec<_>>().join("\n")));
+            .set_down(down_reason, Some(details.collect::<Vec<_>>().join("\n")));
         self.board.update(|facts| {
             facts.status.state = ServerState::Failed;
             facts.settled = true;
@@ -132,8 +136,8 @@ impl ServerSupervisor {
         self.answer_reconnects(false);
     }
 
-    // A server that has never listed a tool has no tool whose calls could fail with the reason, so
-    // the reason is reported for its name instead.
+    // If the server has never listed its tools, there is no tool whose calls could fail with the
+    // reason. So lookups that name the server report it.
     fn report_absent_tools(&self, reason: &str) {
         let name = escape(&self.settings().name);
         let state = match &self.settings().connection {
@@ -159,28 +163,28 @@ impl ServerSupervisor {
     // appended to the last line of the report.
     fn log_failure_report(&self, reason: &str, stderr: &[String]) {
         let name = &self.settings().name;
-        let block = FailureReport {
+        let report = FailureReport {
             settings: self.settings(),
             attempts: self.retry_state.attempts,
             stderr,
             file: self.shared.options.file.as_deref(),
             local: &failure_report::local_tool_names(&self.shared.manager.tools()),
-            others: &self.shared.roster.other_hopeful_servers(name),
+            others: &self.shared.roster.other_available_servers(name),
             redactor: &self.shared.options.redactor,
         };
         let attempts = failure_report::attempts_text(self.retry_state.attempts);
         error_span!("mcp", server = %escape(name)).in_scope(|| {
             error!(
                 "MCP connection failed after {attempts}: {reason}\n{}",
-                block.render()
+                report.render()
             );
         });
     }
 
-    pub(super) fn handle_reconnect(&mut self, order: ReconnectRequest) {
+    pub(super) fn handle_reconnect(&mut self, request: ReconnectRequest) {
         info!(server = %self.settings().name, "MCP server is reconnecting as requested");
         let mut waiting = std::mem::take(&mut self.retry_state.waiting_reconnects);
-        waiting.push(order);
+        waiting.push(request);
         self.retry_state = RetryState {
             waiting_reconnects: waiting,
             ..RetryState::default()
@@ -198,9 +202,9 @@ impl ServerSupervisor {
         waiting.extend(std::iter::from_fn(|| {
             self.reconnect_requests.try_recv().ok()
         }));
-        for order in waiting {
+        for request in waiting {
             // The requester may be gone.
-            order.send(connected).ok();
+            request.send(connected).ok();
         }
     }
 }

@@ -44,7 +44,7 @@ impl ScriptedServer {
             sent: Mutex::default(),
             agreed: Mutex::default(),
         });
-        session.connect(Arc::clone(&scripted) as Arc<dyn Transport>);
+        session.set_transport(Arc::clone(&scripted) as Arc<dyn Transport>);
         (session, scripted)
     }
 
@@ -53,7 +53,7 @@ impl ScriptedServer {
     }
 
     pub(crate) fn die(&self) {
-        self.inbox.closed(SessionEnd {
+        self.inbox.on_closed(SessionEnd {
             status: "exit status 3".into(),
             stderr: vec!["boom".to_owned()],
         });
@@ -79,14 +79,14 @@ impl Transport for ScriptedServer {
                 ScriptedReply::Answers(result) => {
                     let text = json!({ "jsonrpc": "2.0", "id": id, "result": result }).to_string();
                     self.inbox
-                        .message(RpcMessage::parse(text.as_bytes()).unwrap());
+                        .on_message(RpcMessage::parse(text.as_bytes()).unwrap());
                 }
                 ScriptedReply::Refuses(code, text) => {
                     let error = json!({ "jsonrpc": "2.0", "id": id, "error": { "code": code, "message": text } });
                     self.inbox
-                        .message(RpcMessage::parse(error.to_string().as_bytes()).unwrap());
+                        .on_message(RpcMessage::parse(error.to_string().as_bytes()).unwrap());
                 }
-                ScriptedReply::Fails(error) => self.inbox.failed(id, error),
+                ScriptedReply::Fails(error) => self.inbox.on_request_failed(id, error),
                 ScriptedReply::Nothing => {}
             }
         }

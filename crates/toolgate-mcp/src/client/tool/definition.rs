@@ -10,7 +10,7 @@ use tracing::warn;
 
 use crate::ServerSettings;
 
-// Longest description of one tool, since models read it with every request.
+// Bytes. Models read the description with every request.
 pub(super) const MAX_DESCRIPTION_LEN: usize = 64 << 10;
 const MAX_NAME_LEN: usize = 200;
 
@@ -27,27 +27,27 @@ pub(super) struct ToolTexts {
     pub(super) description: String,
 }
 
-/// Builds the definition, taking the parameter schema out of the entry. A schema that is not
-/// supported here is shown but not enforced.
-pub(super) fn define(
-    words: &ToolTexts,
+/// Builds the definition, and takes the parameter schema out of the entry. A schema that we don't
+/// support is shown but not enforced.
+pub(super) fn build_definition(
+    texts: &ToolTexts,
     entry: &mut Value,
     output: Option<&Value>,
     settings: &ServerSettings,
     compile: SchemaCompilation,
 ) -> Result<ToolDefinition, String> {
-    let (name, annotations) = (&words.name, annotations(&entry["annotations"]));
+    let (name, annotations) = (&texts.name, parse_annotations(&entry["annotations"]));
     let parameters = entry.get_mut("inputSchema").map(Value::take);
     let parameters = parameters.unwrap_or_default();
     let build = |validate: bool, parameters: Value| {
         let mut builder =
-            ToolDefinition::builder(name.clone(), words.description.clone(), parameters)
+            ToolDefinition::builder(name.clone(), texts.description.clone(), parameters)
                 .source(ToolSource::Mcp(settings.name.clone()))
                 .original_name(name.clone())
                 .annotations(annotations)
                 .names(settings.parameter_names_for(name))
                 .validate(validate);
-        if let Some(title) = &words.title {
+        if let Some(title) = &texts.title {
             builder = builder.title(title.clone());
         }
         if let Some(timeout) = settings.timeout {
@@ -63,7 +63,7 @@ pub(super) fn define(
     };
     let definition = match build(settings.validate, parameters.clone()) {
         Err(error) if error.is_unsupported() => {
-            warn!(server = %settings.name, tool = %brief(name), "{error}; its arguments are left to the server to check");
+            warn!(server = %settings.name, tool = %shorten(name), "{error}; leaving the check of its arguments to the server");
             build(false, parameters)
         }
         built => built,
@@ -71,11 +71,12 @@ pub(super) fn define(
     definition.map_err(|error| error.to_string())
 }
 
-pub(crate) fn may_be_offered(settings: &ServerSettings, asked: &str) -> bool {
-    let behind_server = asked.strip_prefix(&*settings.name);
+/// True if the settings let the server offer a tool of this name, which may be `<server>__<tool>`.
+pub(crate) fn may_be_offered(settings: &ServerSettings, requested: &str) -> bool {
+    let behind_server = requested.strip_prefix(&*settings.name);
     let name = behind_server.and_then(|rest| rest.strip_prefix("__"));
     let parameters = Value::Object(Map::new());
-    let tool = ToolDefinition::builder(name.unwrap_or(asked), "?", parameters)
+    let tool = ToolDefinition::builder(name.unwrap_or(requested), "?", parameters)
         .source(ToolSource::Mcp(settings.name.clone()))
         .build();
     tool.is_ok_and(|tool| is_wanted(settings, &tool))
@@ -87,47 +88,48 @@ pub(super) fn is_wanted(settings: &ServerSettings, tool: &ToolDefinition) -> boo
         && !among(&settings.excluded_tools)
 }
 
-pub(super) fn description(
+/// Returns the tool's description, or its title or name if it has none. Fails if it is too long.
+pub(super) fn choose_description(
     entry: &Value,
     name: &str,
     title: Option<&str>,
     server: &str,
 ) -> Result<String, String> {
-    let said = |text: &&str| !text.trim().is_empty();
-    let given = entry["description"].as_str().filter(said);
+    let is_present = |text: &&str| !text.trim().is_empty();
+    let given = entry["description"].as_str().filter(is_present);
     // A name may be overlong or blank.
     let shown = display_name(name);
     let shown = truncate(&shown, MAX_NAME_LEN);
-    let text = given.or(title.filter(said)).unwrap_or(&shown);
+    let text = given.or(title.filter(is_present)).unwrap_or(&shown);
     if text.len() > MAX_DESCRIPTION_LEN {
-        let (name, longest) = (brief(name), MAX_DESCRIPTION_LEN >> 10);
+        let (name, longest) = (shorten(name), MAX_DESCRIPTION_LEN >> 10);
         return Err(format!(
             "the description of tool '{name}' is longer than {longest} KiB"
         ));
     }
     // The description is optional in the protocol.
     if given.is_none() {
-        warn!(server, tool = %brief(name), instead = %brief(text), "a tool without a description");
+        warn!(server, tool = %shorten(name), instead = %shorten(text), "a tool without a description");
     }
     Ok(text.to_owned())
 }
 
-pub(super) fn brief(text: &str) -> String {
+pub(super) fn shorten(text: &str) -> String {
     escape(&text.chars().take(100).collect::<String>())
 }
 
-fn annotations(given: &Value) -> Annotations {
+fn parse_annotations(hints: &Value) -> Annotations {
     let mut annotations = Annotations::default();
-    annotations.read_only = given["readOnlyHint"].as_bool();
-    annotations.idempotent = given["idempotentHint"].as_bool();
-    annotations.destructive = given["destructiveHint"].as_bool();
-    annotations.open_world = given["openWorldHint"].as_bool();
+    annotations.read_only = hints["readOnlyHint"].as_bool();
+    annotations.idempotent = hints["idempotentHint"].as_bool();
+    annotations.destructive = hints["destructiveHint"].as_bool();
+    annotations.open_world = hints["openWorldHint"].as_bool();
     annotations
 }
 
-/// Parameters marked `x-mcp-header`. An invalid mark rejects the tool,
-/// as revision 2026-07-28 requires.
-pub(super) fn header_parameters(schema: &Value) -> Result<Vec<(String, String)>, String> {
+/// Returns the parameters marked `x-mcp-header`, each with its header. Fails for an invalid mark:
+/// revision 2026-07-28 requires that the tool is rejected.
+pub(super) fn find_header_parameters(schema: &Value) -> Result<Vec<(String, String)>, String> {
     let mut headers = Vec::new();
     let mut seen = HashSet::new();
     for (parameter, property) in schema["properties"].as_object().into_iter().flatten() {
@@ -141,11 +143,11 @@ pub(super) fn header_parameters(schema: &Value) -> Result<Vec<(String, String)>,
         let Some(name) = name else {
             return Err(format!(
                 "'x-mcp-header' of parameter '{}' is not a valid header name",
-                brief(parameter)
+                shorten(parameter)
             ));
         };
         if !seen.insert(name.to_ascii_lowercase()) {
-            return Err(format!("two parameters want the header '{}'", escape(name)));
+            return Err(format!("two parameters use the header '{}'", escape(name)));
         }
         headers.push((parameter.clone(), format!("Mcp-Param-{name}")));
     }

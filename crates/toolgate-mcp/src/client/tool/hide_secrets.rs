@@ -1,13 +1,13 @@
-//! Hides configuration secrets that a server repeats in its tool definitions.
+//! Hides secrets of the configuration that a server repeats in its tool definitions.
 
 use std::borrow::Cow;
 
 use serde_json::Value;
 use toolgate_core::Redactor;
 
-const TEXTS: [&str; 3] = ["description", "title", "$comment"];
-// Keys with values a model might send verbatim, so they are removed rather than redacted.
-const VALUES: [&str; 3] = ["default", "examples", "example"];
+const TEXT_KEYS: [&str; 3] = ["description", "title", "$comment"];
+// Keys whose values a model might send as they are, so they are removed rather than redacted.
+const VALUE_KEYS: [&str; 3] = ["default", "examples", "example"];
 
 /// Hides known secrets in the texts of an entry of `tools/list`. Names and constraints on arguments
 /// stay unchanged, because calls must match them.
@@ -19,12 +19,12 @@ pub(crate) fn hide_secrets(entry: &mut Value, redactor: &Redactor) {
         Value::Object(object) => {
             object.retain(|key, value| {
                 // A parameter named `default` holds a schema, not a value.
-                let is_value = VALUES.contains(&key.as_str());
+                let is_value = VALUE_KEYS.contains(&key.as_str());
                 !(is_value && holds_secret(value, redactor) && !is_schema(value))
             });
             for (key, value) in object {
                 match value {
-                    Value::String(text) if TEXTS.contains(&key.as_str()) => {
+                    Value::String(text) if TEXT_KEYS.contains(&key.as_str()) => {
                         if let Cow::Owned(hidden) = redactor.redact_known(text) {
                             *text = hidden;
                         }

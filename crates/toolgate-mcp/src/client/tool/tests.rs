@@ -255,7 +255,7 @@ async fn faults_of_the_connection_become_sentences() {
         outcome.error().as_deref(),
         Some("The t service is currently unavailable: the connection broke off")
     );
-    let failure = SessionError::Lost(UnreadableAnswer::TooLarge {
+    let failure = SessionError::Unreadable(UnreadableAnswer::TooLarge {
         bytes: 20,
         limit: 10,
     });

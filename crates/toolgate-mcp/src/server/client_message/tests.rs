@@ -3,7 +3,7 @@ use serde_json::json;
 use super::*;
 
 fn summary(line: &str) -> String {
-    match read(line.as_bytes(), 1_000_000) {
+    match parse(line.as_bytes(), 1_000_000) {
         ClientMessage::Ignored(why) => format!("ignored: {why}"),
         ClientMessage::Invalid { id, error } => {
             let id = id.map_or("-".to_owned(), |id| id.to_string());
@@ -97,10 +97,10 @@ fn f7_a_message_of_too_many_values_is_refused_under_its_id() {
     };
     // The message, its four members, the two of `params`, and the list: eight beside the zeros.
     assert!(matches!(
-        read(line(22).as_bytes(), 30),
+        parse(line(22).as_bytes(), 30),
         ClientMessage::Request(_)
     ));
-    let ClientMessage::Invalid { id, error } = read(line(23).as_bytes(), 30) else {
+    let ClientMessage::Invalid { id, error } = parse(line(23).as_bytes(), 30) else {
         panic!("it was taken");
     };
     assert_eq!(id, Some(RequestId::Number(7)));

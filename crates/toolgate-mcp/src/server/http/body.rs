@@ -1,4 +1,4 @@
-//! Request bodies, read within limits, and response bodies.
+//! Response bodies, and reading request bodies within limits.
 
 use std::convert::Infallible;
 use std::error::Error;
@@ -11,8 +11,8 @@ use futures::stream::BoxStream;
 use http_body::{Body, Frame, SizeHint};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 
-/// The body of a response: one message, or a stream of events. Dropping it means that
-/// the client has gone.
+/// The body of a response: one message, or a stream of events. Dropping it before its end means
+/// that the client has disconnected.
 pub struct HttpBody(BodyKind);
 
 enum BodyKind {
@@ -76,7 +76,7 @@ pub(super) enum HttpBodyError {
     Broken(String),
 }
 
-/// A body that arrives in one piece is not copied.
+/// Reads a body of at most `longest` bytes. One that arrives in a single piece isn't copied.
 pub(super) async fn read<B>(body: B, longest: usize) -> Result<Bytes, HttpBodyError>
 where
     B: Body<Data = Bytes, Error: Into<Box<dyn Error + Send + Sync>>>,

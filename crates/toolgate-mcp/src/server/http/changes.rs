@@ -20,39 +20,40 @@ use crate::server::tool_list::ToolListWatch;
 pub(super) const STANDALONE_STREAM: u64 = 0;
 
 impl McpHttp {
-    /// Streams an event for each change since the list that the session's client knows.
+    /// Streams an event for each change since the list that the session's client knows. `read` is
+    /// the last event that a reconnecting client received.
     pub(super) fn changes(
         &self,
         session: SessionGuard,
         stream: SessionStream,
         read: Option<u64>,
     ) -> HttpBody {
-        let (seen, told) = session.known_list();
+        let (known, announced) = session.known_list();
         let id = |number| EventId {
             stream: STANDALONE_STREAM,
             number,
         };
-        let missed = read.is_some_and(|read| read < told);
+        let missed = read.is_some_and(|read| read < announced);
         // The client reconnected before it saw the latest announcement, so it is sent again.
         let first = if missed {
-            event(Some(id(told)), &list_changed(Value::Null))
-        } else if session.is_primed() {
-            priming_event(id(told))
+            event(Some(id(announced)), &list_changed(Value::Null))
+        } else if session.accepts_priming() {
+            priming_event(id(announced))
         } else {
             keep_alive_comment()
         };
         let changes = ChangeStream {
-            watch: ToolListWatch::from_list(&self.service, seen),
+            watch: ToolListWatch::from_list(&self.service, known),
             first: Some(first),
-            over: stream.over.clone(),
+            stop: stream.stop.clone(),
             keep_alive: self.state.options.keep_alive,
         };
         HttpBody::events(unfold(
             (changes, session, stream),
             move |(mut changes, session, stream)| async move {
                 let bytes = match changes.next().await? {
-                    ListChange::Other(bytes) => bytes,
-                    ListChange::OfTheList => {
+                    ChangeStreamItem::Raw(bytes) => bytes,
+                    ChangeStreamItem::ListChanged => {
                         let number = session.announce_change(Arc::clone(&changes.watch.seen));
                         event(Some(id(number)), &list_changed(Value::Null))
                     }
@@ -66,25 +67,26 @@ impl McpHttp {
 struct ChangeStream {
     watch: ToolListWatch,
     first: Option<Bytes>,
-    over: CancellationToken,
+    stop: CancellationToken,
     keep_alive: Duration,
 }
 
-enum ListChange {
-    OfTheList,
-    Other(Bytes),
+enum ChangeStreamItem {
+    ListChanged,
+    // An event or comment that is sent as it is.
+    Raw(Bytes),
 }
 
 impl ChangeStream {
-    async fn next(&mut self) -> Option<ListChange> {
+    async fn next(&mut self) -> Option<ChangeStreamItem> {
         if let Some(first) = self.first.take() {
-            return Some(ListChange::Other(first));
+            return Some(ChangeStreamItem::Raw(first));
         }
         tokio::select! {
             biased;
-            () = self.over.cancelled() => None,
-            () = self.watch.changed() => Some(ListChange::OfTheList),
-            () = tokio::time::sleep(self.keep_alive) => Some(ListChange::Other(keep_alive_comment())),
+            () = self.stop.cancelled() => None,
+            () = self.watch.changed() => Some(ChangeStreamItem::ListChanged),
+            () = tokio::time::sleep(self.keep_alive) => Some(ChangeStreamItem::Raw(keep_alive_comment())),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Server-sent events: their encoding, and a log of those that belong to one response.
+//! Server-sent events: their encoding, and the log of one response from which clients resume.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -12,11 +12,11 @@ use tokio::sync::Notify;
 
 use crate::server::methods::ClientSink;
 
-// How long a client that lost its connection waits before it reconnects: short for a person,
-// long for a network.
+// How long a client waits before it reconnects.
 const RETRY: Duration = Duration::from_secs(1);
-// Bytes kept of one response for a client that may reconnect. Beyond that the oldest reports go.
-const MAX_KEPT: usize = 256 * 1024;
+// Bytes of one response that are kept for a client that may reconnect. Beyond that the oldest
+// progress reports are dropped.
+const MAX_LOG_BYTES: usize = 256 * 1024;
 
 /// Names an event by the number of its stream in the session and its own number there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,20 +64,21 @@ pub(super) fn keep_alive_comment() -> Bytes {
     Bytes::from_static(b": \n\n")
 }
 
+/// The events of one response. Any number of readers may follow each other; the newest one wins.
 pub(super) struct EventLog {
     // `None` if the client can't resume this stream.
     pub(super) stream: Option<u64>,
     state: Mutex<EventLogState>,
-    news: Notify,
+    changed: Notify,
     // Bytes kept by all logs of the server together.
-    kept: Arc<AtomicUsize>,
+    kept_bytes: Arc<AtomicUsize>,
 }
 
 #[derive(Default)]
 struct EventLogState {
     events: VecDeque<Bytes>,
     // Events that were dropped from the front.
-    gone: u64,
+    dropped: u64,
     bytes: usize,
     is_over: bool,
     // The number of the latest reader. Earlier readers stop.
@@ -85,44 +86,45 @@ struct EventLogState {
 }
 
 impl EventLog {
-    pub(super) fn new(stream: Option<u64>, kept: Arc<AtomicUsize>) -> Arc<Self> {
+    pub(super) fn new(stream: Option<u64>, kept_bytes: Arc<AtomicUsize>) -> Arc<Self> {
         Arc::new(Self {
             stream,
             state: Mutex::default(),
-            news: Notify::new(),
-            kept,
+            changed: Notify::new(),
+            kept_bytes,
         })
     }
 
     pub(super) fn push(&self, message: &[u8]) {
         let mut state = self.state.lock();
-        let number = state.gone + state.events.len() as u64 + 1;
+        let number = state.dropped + state.events.len() as u64 + 1;
         let id = self.stream.map(|stream| EventId { stream, number });
         let event = event(id, message);
         state.bytes += event.len();
-        self.kept.fetch_add(event.len(), Ordering::Relaxed);
+        self.kept_bytes.fetch_add(event.len(), Ordering::Relaxed);
         state.events.push_back(event);
         // The last event is the response itself, which is never dropped.
-        while state.bytes > MAX_KEPT && state.events.len() > 1 {
+        while state.bytes > MAX_LOG_BYTES && state.events.len() > 1 {
             if let Some(event) = state.events.pop_front() {
-                state.gone += 1;
+                state.dropped += 1;
                 state.bytes -= event.len();
-                self.kept.fetch_sub(event.len(), Ordering::Relaxed);
+                self.kept_bytes.fetch_sub(event.len(), Ordering::Relaxed);
             }
         }
         drop(state);
-        self.news.notify_waiters();
+        self.changed.notify_waiters();
     }
 
     pub(super) fn end(&self) {
         self.state.lock().is_over = true;
-        self.news.notify_waiters();
+        self.changed.notify_waiters();
     }
 
     pub(super) fn is_over(&self) -> bool {
         self.state.lock().is_over
     }
 
+    /// Reads the events after `number`. Ends every earlier reader.
     pub(super) fn read_from(self: &Arc<Self>, number: u64) -> EventReader {
         let mut state = self.state.lock();
         state.reader += 1;
@@ -132,12 +134,12 @@ impl EventLog {
             log: Arc::clone(self),
         };
         drop(state);
-        self.news.notify_waiters();
+        self.changed.notify_waiters();
         reader
     }
 }
 
-// Never waits: the log is bounded and drops old reports, so a slow client holds up nobody.
+// Never waits, because the log drops old reports: a slow client doesn't hold up its call.
 impl ClientSink for EventLog {
     fn send(&self, message: Vec<u8>) -> BoxFuture<'_, bool> {
         self.push(&message);
@@ -148,7 +150,7 @@ impl ClientSink for EventLog {
 impl Drop for EventLog {
     fn drop(&mut self) {
         let bytes = self.state.lock().bytes;
-        self.kept.fetch_sub(bytes, Ordering::Relaxed);
+        self.kept_bytes.fetch_sub(bytes, Ordering::Relaxed);
     }
 }
 
@@ -159,19 +161,19 @@ pub(super) struct EventReader {
 }
 
 impl EventReader {
-    /// The next event, or `None` at the end and once there is a newer reader. Cancel safe.
+    /// Returns `None` at the end of the log or once there is a newer reader. Cancel safe.
     pub(super) async fn next(&mut self) -> Option<Bytes> {
         loop {
             let log = Arc::clone(&self.log);
-            let mut news = std::pin::pin!(log.news.notified());
-            news.as_mut().enable();
+            let mut changed = std::pin::pin!(log.changed.notified());
+            changed.as_mut().enable();
             {
                 let state = log.state.lock();
                 if state.reader != self.number {
                     return None;
                 }
-                let next = self.read.max(state.gone);
-                if let Some(event) = state.events.get((next - state.gone) as usize) {
+                let next = self.read.max(state.dropped);
+                if let Some(event) = state.events.get((next - state.dropped) as usize) {
                     self.read = next + 1;
                     return Some(event.clone());
                 }
@@ -179,7 +181,7 @@ impl EventReader {
                     return None;
                 }
             }
-            news.await;
+            changed.await;
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Checks the headers of a request, and that they agree with its body.
+//! Reads the headers of a request, and checks that they agree with its body.
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
@@ -28,12 +28,12 @@ pub(super) struct AcceptedTypes {
 impl AcceptedTypes {
     // Without the header a client accepts everything.
     pub(super) fn from_headers(headers: &HeaderMap) -> Self {
-        let is_anything = !headers.contains_key(ACCEPT);
+        let accepts_anything = !headers.contains_key(ACCEPT);
         let mut accepts = Self {
-            json: is_anything,
-            events: is_anything,
+            json: accepts_anything,
+            events: accepts_anything,
         };
-        for range in ranges(headers) {
+        for range in accepted_ranges(headers) {
             let either = range == "*/*";
             accepts.json |= either
                 || is_media_type(range, "application/json")
@@ -50,13 +50,12 @@ impl AcceptedTypes {
     }
 }
 
-/// A browser accepts anything, and would wait for a stream forever, so this
-/// must be named explicitly.
+/// `*/*` is not enough: browsers send it, and would wait for the stream forever.
 pub(super) fn wants_events(headers: &HeaderMap) -> bool {
-    ranges(headers).any(|range| is_media_type(range, "text/event-stream"))
+    accepted_ranges(headers).any(|range| is_media_type(range, "text/event-stream"))
 }
 
-fn ranges(headers: &HeaderMap) -> impl Iterator<Item = &str> {
+fn accepted_ranges(headers: &HeaderMap) -> impl Iterator<Item = &str> {
     let values = headers.get_all(ACCEPT).iter();
     let ranges = values.filter_map(|value| value.to_str().ok());
     ranges
@@ -97,7 +96,8 @@ pub(super) fn check_known_version(headers: &HeaderMap) -> Result<(), HttpError> 
     }
 }
 
-/// Checks that header and body of a request without a session name the same known revision.
+/// Checks that the header and the body of a request without a session name the same revision, and
+/// that we know it.
 pub(super) fn check_revision(
     headers: &HeaderMap,
     meta: &RequestMeta,
@@ -135,36 +135,37 @@ pub(super) fn single_value<'a>(
     }
 }
 
-/// Keeps proxies that route by this header from being misled. Revision 2026-07-28 requires it.
+/// Checks that the header agrees with the body, because proxies may route by the header. Revision
+/// 2026-07-28 requires it.
 pub(super) fn check_method(
     headers: &HeaderMap,
     method: &str,
     required: bool,
 ) -> Result<(), String> {
     match single_value(headers, &METHOD)? {
-        Some(said) if said == method => Ok(()),
+        Some(value) if value == method => Ok(()),
         None if !required => Ok(()),
         None => Err(format!(
             "the header {METHOD} is missing; the body says '{method}'"
         )),
-        Some(said) => Err(format!(
-            "the header {METHOD} says '{said}', the body '{method}'"
+        Some(value) => Err(format!(
+            "the header {METHOD} says '{value}', the body '{method}'"
         )),
     }
 }
 
 pub(super) fn check_name(headers: &HeaderMap, name: &str) -> Result<(), String> {
     match single_value(headers, &NAME)?.map(decode_value) {
-        Some(Some(said)) if said == name => Ok(()),
+        Some(Some(value)) if value == name => Ok(()),
         Some(Some(_)) => Err(format!(
-            "the header {NAME} names another tool than the body"
+            "the header {NAME} names a different tool than the body"
         )),
         Some(None) => Err(format!("the header {NAME} is not valid Base64")),
         None => Err(format!("the header {NAME} is missing")),
     }
 }
 
-/// The W3C trace headers of a request.
+/// The W3C trace context in a request's HTTP headers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CallerTrace {
     /// The value of `traceparent`, not validated.
@@ -186,7 +187,7 @@ impl CallerTrace {
     }
 }
 
-// A parameter that clients repeat in a header because the tool's schema asks for it.
+// A parameter that clients repeat in a header because its schema has `x-mcp-header`.
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::server) struct MirroredHeader {
     path: Vec<String>,
@@ -216,7 +217,7 @@ impl MirroredHeader {
         let Self { header, .. } = self;
         match (single_value(headers, header)?.map(decode_value), expected) {
             (None, None) => Ok(()),
-            (Some(Some(said)), Some(expected)) if is_same_value(&said, &expected) => Ok(()),
+            (Some(Some(value)), Some(expected)) if is_same_value(&value, &expected) => Ok(()),
             (Some(None), _) => Err(format!("the header {header} is not valid Base64")),
             (None, Some(_)) => Err(format!("the header {header} is missing")),
             (Some(_), _) => Err(format!("the header {header} differs from the body")),
@@ -225,9 +226,9 @@ impl MirroredHeader {
 }
 
 // `42.0` and `42` are the same number.
-fn is_same_value(said: &str, expected: &str) -> bool {
+fn is_same_value(value: &str, expected: &str) -> bool {
     let number = |text: &str| text.parse::<f64>().ok().filter(|number| number.is_finite());
-    said == expected || number(said).is_some_and(|said| number(expected) == Some(said))
+    value == expected || number(value).is_some_and(|value| number(expected) == Some(value))
 }
 
 fn collect_mirrored(
@@ -255,7 +256,7 @@ fn collect_mirrored(
     }
 }
 
-// Values that headers can't carry are wrapped as `=?base64?…?=`.
+// Values that headers can't hold are encoded as `=?base64?…?=`. Returns `None` if that is invalid.
 fn decode_value(value: &str) -> Option<String> {
     let wrapped = value
         .strip_prefix("=?base64?")

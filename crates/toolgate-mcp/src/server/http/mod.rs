@@ -1,12 +1,12 @@
-//! Streamable HTTP at `/mcp`. Clients up to 2025-11-25 have sessions; requests
-//! of 2026-07-28 stand alone.
+//! Serves MCP over streamable HTTP, at `/mcp`. Clients up to 2025-11-25 have sessions; requests of
+//! 2026-07-28 stand alone.
 //!
 //! ```text
-//!  post.rs     one message, to the dispatcher and back    headers.rs  what a request's headers say
-//!  streams.rs  answers in pieces                          reply.rs    responses
-//!  changes.rs  changes of the tools, as they happen       body.rs     bodies, bounded
-//!  session.rs  a client of the older era                  events.rs   events, kept for resuming
-//!  table.rs    all of them, bounded
+//!  post.rs     one message from a client           headers.rs  request headers
+//!  streams.rs  responses as streams of events      reply.rs    responses
+//!  changes.rs  announces changes of the tools      body.rs     bodies of limited size
+//!  session.rs  a session of the older era          events.rs   events, kept for resuming
+//!  table.rs    all sessions, limited in number
 //! ```
 //!
 //! A response that needs no stream needs no task: the request's own future runs the call, and
@@ -53,8 +53,9 @@ const MESSAGE_OVERHEAD: usize = 64 * 1024;
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct HttpOptions {
-    /// Concurrent sessions. When one more is opened, those that have been idle longest end.
+    /// Concurrent sessions. If one more is opened, the session that has been idle longest ends.
     pub max_sessions: usize,
+    /// How long a session may be unused before it ends.
     pub idle: Duration,
     /// How often an idle stream sends a comment to show that it is alive.
     pub keep_alive: Duration,
@@ -72,7 +73,7 @@ impl Default for HttpOptions {
 
 /// A server's tools over HTTP. Clones share their sessions.
 ///
-/// It checks neither `Host` nor `Origin` nor tokens. The HTTP server in front of it has to.
+/// It doesn't check `Host`, `Origin` or tokens: the HTTP server in front of it must.
 #[derive(Clone)]
 pub struct McpHttp {
     service: Arc<McpService>,
@@ -91,6 +92,7 @@ struct HttpState {
 }
 
 impl McpServer {
+    /// Serves the same tools over HTTP, to any number of clients.
     pub fn http(&self, options: HttpOptions) -> McpHttp {
         McpHttp {
             state: Arc::new(HttpState {
@@ -116,9 +118,10 @@ impl McpHttp {
         }
     }
 
-    /// Answers one request. A session is only found by the `owner` who opened it.
+    /// Answers one request. `owner` identifies the caller: sessions are visible only to the owner
+    /// that opened them.
     ///
-    /// Dropping the future or the response body cancels what belongs to the request.
+    /// Dropping the future or the response body cancels the call, unless the client can resume it.
     pub async fn respond<B: Body<Data = Bytes, Error: Into<Box<dyn Error + Send + Sync>>>>(
         &self,
         request: Request<B>,
@@ -131,7 +134,7 @@ impl McpHttp {
             return HttpError::busy(text).into_response(None);
         }
         let response = match parts.method {
-            Method::POST => match self.read(headers, body).await {
+            Method::POST => match self.read_message(headers, body).await {
                 Ok((accepts, message)) => self.post(headers, accepts, &message, owner).await,
                 Err(error) => error.into_response(None),
             },
@@ -149,12 +152,12 @@ impl McpHttp {
         reply::reuse_header_map(parts.headers, response)
     }
 
-    pub fn sessions(&self) -> usize {
+    pub fn session_count(&self) -> usize {
         self.state.sessions.len()
     }
 
-    /// Ends all streams and sessions, and rejects new requests. Calls may run on for `grace`
-    /// before they are cancelled.
+    /// Rejects new requests and ends all streams and sessions. Running calls are cancelled after
+    /// `grace`.
     pub async fn close(&self, grace: Duration) {
         let HttpState {
             lifetime, calls, ..
@@ -168,7 +171,7 @@ impl McpHttp {
         drop(tokio::time::timeout(GRACE, calls.wait()).await);
     }
 
-    async fn read<B: Body<Data = Bytes, Error: Into<Box<dyn Error + Send + Sync>>>>(
+    async fn read_message<B: Body<Data = Bytes, Error: Into<Box<dyn Error + Send + Sync>>>>(
         &self,
         headers: &HeaderMap,
         body: B,
@@ -176,11 +179,14 @@ impl McpHttp {
         let accepts = AcceptedTypes::from_headers(headers);
         if accepts.is_empty() {
             let text = "Not Acceptable: accept application/json and text/event-stream";
-            return Err(HttpError::refused(StatusCode::NOT_ACCEPTABLE, text));
+            return Err(HttpError::with_status(StatusCode::NOT_ACCEPTABLE, text));
         }
         if !headers::is_json(headers) {
             let text = "Unsupported Media Type: the Content-Type must be application/json";
-            return Err(HttpError::refused(StatusCode::UNSUPPORTED_MEDIA_TYPE, text));
+            return Err(HttpError::with_status(
+                StatusCode::UNSUPPORTED_MEDIA_TYPE,
+                text,
+            ));
         }
         let limits = &self.service.executor.rules().limits;
         let longest = limits.max_arguments.saturating_add(MESSAGE_OVERHEAD);
@@ -188,7 +194,7 @@ impl McpHttp {
             Ok(message) => Ok((accepts, message)),
             Err(HttpBodyError::TooLarge) => {
                 let text = format!("the message is longer than {longest} bytes");
-                Err(HttpError::refused(StatusCode::PAYLOAD_TOO_LARGE, text))
+                Err(HttpError::with_status(StatusCode::PAYLOAD_TOO_LARGE, text))
             }
             Err(HttpBodyError::Broken(reason)) => {
                 let reason = toolgate_core::escape(&reason);

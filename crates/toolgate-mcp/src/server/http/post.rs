@@ -1,4 +1,4 @@
-//! Handles one message from a client, from HTTP to the dispatcher and back.
+//! Handles POST requests: each carries one message, which goes to the dispatcher.
 
 use std::sync::Arc;
 
@@ -21,8 +21,9 @@ use crate::server::jsonrpc::{RequestError, RequestId, response};
 use crate::server::methods::{InitializeResult, MethodResult, RequestContext, RequestLifecycle};
 use crate::server::request_tracker::RequestTracker;
 
+/// Where a request belongs.
 pub(super) enum Requester {
-    // A client that opens a session with this request.
+    // Opens a session.
     New,
     Session(SessionGuard),
     SelfContained { is_modern: bool },
@@ -45,7 +46,7 @@ impl McpHttp {
         message: &[u8],
         owner: u64,
     ) -> Response<HttpBody> {
-        let mut request = match client_message::read(message, self.service.max_message_values()) {
+        let mut request = match client_message::parse(message, self.service.max_message_values()) {
             ClientMessage::Request(request) => request,
             ClientMessage::Notification(notification) => {
                 return self.accept(headers, Some(&notification), owner);
@@ -74,9 +75,9 @@ impl McpHttp {
         let observer = self.service.shared.observer.get();
         let mut tracker =
             observer.map(|observer| RequestTracker::start(observer, &mut request, headers));
-        let answer = match self.requester(headers, &request, owner) {
+        let answer = match self.identify_requester(headers, &request, owner) {
             Ok(requester) => {
-                let answer = self.answer(accepts, request, requester, owner, &mut tracker);
+                let answer = self.run_method(accepts, request, requester, owner, &mut tracker);
                 answer.await
             }
             Err(error) => Err(error),
@@ -89,18 +90,18 @@ impl McpHttp {
         })
     }
 
-    pub(super) fn requester(
+    fn identify_requester(
         &self,
         headers: &HeaderMap,
         request: &ClientRequest,
         owner: u64,
     ) -> Result<Requester, HttpError> {
         let method = request.method();
-        let says_version = request.meta.protocol_version().is_some();
+        let has_version = request.meta.protocol_version().is_some();
         let is_initialize = matches!(request.params, RequestParams::Initialize(_))
             || method == "initialize" && !is_modern(headers);
         let is_self_contained =
-            !is_initialize && (says_version || method == "server/discover" || is_modern(headers));
+            !is_initialize && (has_version || method == "server/discover" || is_modern(headers));
         let checked = is_self_contained.then(|| headers::check_revision(headers, &request.meta));
         let lifecycle = checked.transpose()?;
         headers::check_method(headers, method, is_self_contained)
@@ -122,8 +123,8 @@ impl McpHttp {
         let RequestParams::CallTool(call) = &request.params else {
             return Ok(());
         };
-        let nothing = Map::new();
-        let arguments = call.arguments.as_ref().unwrap_or(&nothing);
+        let no_arguments = Map::new();
+        let arguments = call.arguments.as_ref().unwrap_or(&no_arguments);
         let list = self.service.tool_list();
         headers::check_name(headers, &call.name)
             .and_then(|()| list.check_mirrored(headers, &call.name, arguments))
@@ -131,7 +132,7 @@ impl McpHttp {
     }
 
     /// Runs the method in the request's own future, unless the client wants a stream.
-    async fn answer(
+    async fn run_method(
         &self,
         accepts: AcceptedTypes,
         request: ClientRequest,
@@ -145,7 +146,7 @@ impl McpHttp {
                 return Ok(self.stream(request, requester, tracker.take(), None));
             }
             RequestParams::Listen(_) if matches!(requester, Requester::SelfContained { .. }) => {
-                let permit = self.permit_to_listen(accepts)?;
+                let permit = self.acquire_listen_permit(accepts)?;
                 if let Some(mut tracker) = tracker.take() {
                     // Recorded now, because a subscription may last for months.
                     tracker.record_early_answer(None);
@@ -154,9 +155,9 @@ impl McpHttp {
             }
             _ => {}
         }
-        let _under_way = self.state.calls.token();
+        let _counts_as_running = self.state.calls.token();
         let id = request.id.clone();
-        let (stop, running) = self.begin(&id, &requester);
+        let (stop, running) = self.register(&id, &requester);
         let context = RequestContext {
             lifecycle,
             stop: &stop,
@@ -179,7 +180,7 @@ impl McpHttp {
             (Ok(MethodResult::ListTools(list)), Requester::Session(session)) => {
                 session.set_known_list(Arc::clone(&list.tools));
             }
-            (Err(error), requester) => refuse_by_status(error, &requester)?,
+            (Err(error), requester) => check_http_status(error, &requester)?,
             _ => {}
         }
         let mut response = reply::message(accepts, response(&id, &result));
@@ -191,24 +192,29 @@ impl McpHttp {
 
     /// Registers a request so that it can be cancelled: by the client if it has a session,
     /// else only by us.
-    pub(super) fn begin(
+    pub(super) fn register(
         &self,
         id: &RequestId,
         requester: &Requester,
     ) -> (CancellationToken, Option<InFlightRequest>) {
         match requester {
             Requester::Session(session) => {
-                let running = session.requests.begin(id.clone(), &session.lifetime.calls);
+                let running = session
+                    .requests
+                    .register(id.clone(), &session.lifetime.calls);
                 (running.stop.clone(), Some(running))
             }
             _ => (self.state.lifetime.calls.child_token(), None),
         }
     }
 
-    fn permit_to_listen(&self, accepts: AcceptedTypes) -> Result<OwnedSemaphorePermit, HttpError> {
+    fn acquire_listen_permit(
+        &self,
+        accepts: AcceptedTypes,
+    ) -> Result<OwnedSemaphorePermit, HttpError> {
         if !accepts.events {
             let text = "Not Acceptable: accept text/event-stream";
-            return Err(HttpError::refused(StatusCode::NOT_ACCEPTABLE, text));
+            return Err(HttpError::with_status(StatusCode::NOT_ACCEPTABLE, text));
         }
         let permit = Arc::clone(&self.state.listeners).try_acquire_owned();
         permit.map_err(|_| HttpError::busy("too many clients listen; try again later"))
@@ -235,8 +241,8 @@ impl McpHttp {
         notification: Option<&ClientNotification>,
         owner: u64,
     ) -> Response<HttpBody> {
-        // Without a session it can't be about anything: such clients cancel a call
-        // by closing its stream.
+        // Clients of 2026-07-28 have no session, and cancel a call by closing its stream. So there
+        // is nothing to look up for them.
         if !is_modern(headers) {
             let session = check_known_version(headers)
                 .and_then(|()| self.state.sessions.find(headers, owner));
@@ -252,8 +258,8 @@ impl McpHttp {
     }
 }
 
-// A few method errors map to an HTTP status. All others are ordinary responses.
-fn refuse_by_status(error: &RequestError, requester: &Requester) -> Result<(), HttpError> {
+// A few errors of methods have an HTTP status of their own. All others are ordinary responses.
+fn check_http_status(error: &RequestError, requester: &Requester) -> Result<(), HttpError> {
     let is_unknown = error.code == RequestError::METHOD_NOT_FOUND;
     let status = match requester {
         Requester::New => StatusCode::BAD_REQUEST,
@@ -263,7 +269,8 @@ fn refuse_by_status(error: &RequestError, requester: &Requester) -> Result<(), H
     Err(HttpError::new(status, error.clone()))
 }
 
-// Only progress or an events-only client justifies the cost of a stream.
+// A stream costs a task and a log. It is worth that only for progress reports, or if the client
+// accepts nothing else.
 fn wants_stream(accepts: AcceptedTypes, request: &ClientRequest) -> bool {
     accepts.events && (!accepts.json || request.meta.progress_token().is_some())
 }

@@ -10,9 +10,9 @@ use super::events::event;
 use super::headers::AcceptedTypes;
 use crate::server::jsonrpc::{RequestError, RequestId, error_response};
 
-// Codes that are not in the specification, as other servers use them.
+// MCP doesn't define these codes; other servers use the same.
 const SESSION_NOT_FOUND: i32 = -32001;
-const REFUSED: i32 = -32000;
+const SERVER_ERROR: i32 = -32000;
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const EVENT_STREAM: HeaderValue = HeaderValue::from_static("text/event-stream");
@@ -28,9 +28,9 @@ impl HttpError {
         Self { status, error }
     }
 
-    // For errors of HTTP rather than of MCP.
-    pub(super) fn refused(status: StatusCode, text: impl Into<Cow<'static, str>>) -> Self {
-        Self::new(status, RequestError::new(REFUSED, text))
+    // For errors that HTTP defines and MCP doesn't.
+    pub(super) fn with_status(status: StatusCode, text: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(status, RequestError::new(SERVER_ERROR, text))
     }
 
     pub(super) fn bad_request(text: impl Into<Cow<'static, str>>) -> Self {
@@ -42,15 +42,15 @@ impl HttpError {
         Self::new(StatusCode::BAD_REQUEST, error)
     }
 
-    pub(super) fn no_such_session() -> Self {
-        let text = "Session not found: it has ended or never began; send initialize again";
+    pub(super) fn session_not_found() -> Self {
+        let text = "Session not found: it has ended or never existed; send initialize again";
         let error = RequestError::new(SESSION_NOT_FOUND, text);
         Self::new(StatusCode::NOT_FOUND, error)
     }
 
-    // Adds `Retry-After`, because the client can only try again.
+    // The response also gets `Retry-After`.
     pub(super) fn busy(text: &'static str) -> Self {
-        Self::refused(StatusCode::SERVICE_UNAVAILABLE, text)
+        Self::with_status(StatusCode::SERVICE_UNAVAILABLE, text)
     }
 
     pub(super) fn into_response(self, id: Option<&RequestId>) -> Response<HttpBody> {
@@ -109,7 +109,8 @@ pub(super) fn empty(status: StatusCode) -> Response<HttpBody> {
 
 pub(super) fn method_not_allowed(allowed: &'static str) -> Response<HttpBody> {
     let text = "this method is not served here";
-    let mut response = HttpError::refused(StatusCode::METHOD_NOT_ALLOWED, text).into_response(None);
+    let mut response =
+        HttpError::with_status(StatusCode::METHOD_NOT_ALLOWED, text).into_response(None);
     let allowed = HeaderValue::from_static(allowed);
     response.headers_mut().insert(ALLOW, allowed);
     response

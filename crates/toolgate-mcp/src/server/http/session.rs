@@ -1,5 +1,5 @@
-//! Sessions of clients up to 2025-11-25. A session has no task; work belongs to
-//! its requests and streams.
+//! Sessions of clients up to 2025-11-25. A session has no task of its own: its requests and streams
+//! do the work.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize};
@@ -32,10 +32,11 @@ pub(super) struct HttpSession {
 #[derive(Default)]
 struct SessionState {
     streams: Vec<Arc<EventLog>>,
+    // The number of the standalone stream's reader, and the token that ends it.
     listener: Option<(u64, CancellationToken)>,
     // The tool list that the client knows.
-    seen: Arc<Vec<ListedTool>>,
-    // How many changes of it were announced.
+    known_tools: Arc<Vec<ListedTool>>,
+    // How many changes of the tool list were announced.
     announced: u64,
 }
 
@@ -44,7 +45,7 @@ impl HttpSession {
         id: u128,
         owner: u64,
         version: &'static str,
-        seen: Arc<Vec<ListedTool>>,
+        known_tools: Arc<Vec<ListedTool>>,
         lifetime: SessionLifetime,
     ) -> Self {
         Self {
@@ -56,7 +57,7 @@ impl HttpSession {
             last_used: AtomicU64::new(0),
             uses: AtomicUsize::new(0),
             state: Mutex::new(SessionState {
-                seen,
+                known_tools,
                 ..SessionState::default()
             }),
         }
@@ -67,15 +68,15 @@ impl HttpSession {
         self.lifetime.calls.cancel();
     }
 
-    // Clients of older revisions fail on events that hold no message.
-    pub(super) fn is_primed(&self) -> bool {
+    // False for older revisions, whose clients fail on events without a message.
+    pub(super) fn accepts_priming(&self) -> bool {
         self.version >= LEGACY
     }
 
-    /// Opens the log of a response that the client may resume. Evicts the oldest finished one if
-    /// there are too many.
-    pub(super) fn open_stream(&self, kept: &Arc<AtomicUsize>) -> Arc<EventLog> {
-        let log = EventLog::new(Some(self.requests.next_number()), Arc::clone(kept));
+    /// Opens the log of a response that the client may resume. If the session has too many logs, the
+    /// oldest finished one is dropped.
+    pub(super) fn open_stream(&self, kept_bytes: &Arc<AtomicUsize>) -> Arc<EventLog> {
+        let log = EventLog::new(Some(self.requests.next_number()), Arc::clone(kept_bytes));
         let mut state = self.state.lock();
         if state.streams.len() >= MAX_STREAMS
             && let Some(oldest) = state.streams.iter().position(|log| log.is_over())
@@ -97,39 +98,40 @@ impl HttpSession {
     }
 
     pub(super) fn set_known_list(&self, tools: Arc<Vec<ListedTool>>) {
-        self.state.lock().seen = tools;
+        self.state.lock().known_tools = tools;
     }
 
     /// Records that the client was told about this list. Returns the number of the event.
     pub(super) fn announce_change(&self, tools: Arc<Vec<ListedTool>>) -> u64 {
         let mut state = self.state.lock();
-        state.seen = tools;
+        state.known_tools = tools;
         state.announced += 1;
         state.announced
     }
 
+    /// Returns the list that the client knows and the number of the last announcement.
     pub(super) fn known_list(&self) -> (Arc<Vec<ListedTool>>, u64) {
         let state = self.state.lock();
-        (Arc::clone(&state.seen), state.announced)
+        (Arc::clone(&state.known_tools), state.announced)
     }
 
     /// Takes the standalone stream. Fails if it is in use, unless the same client reconnects.
-    pub(super) fn listen(self: &Arc<Self>, comes_back: bool) -> Option<SessionStream> {
+    pub(super) fn listen(self: &Arc<Self>, is_reconnecting: bool) -> Option<SessionStream> {
         let mut state = self.state.lock();
         match &state.listener {
-            Some(_) if !comes_back => return None,
+            Some(_) if !is_reconnecting => return None,
             Some((_, stop)) => stop.cancel(),
             None => {}
         }
         let number = self.requests.next_number();
-        let over = self.lifetime.ending.child_token();
-        state.listener = Some((number, over.clone()));
+        let stop = self.lifetime.ending.child_token();
+        state.listener = Some((number, stop.clone()));
         drop(state);
         let session = Arc::clone(self);
         Some(SessionStream {
             session,
             number,
-            over,
+            stop,
         })
     }
 }
@@ -138,7 +140,7 @@ pub(super) struct SessionStream {
     session: Arc<HttpSession>,
     number: u64,
     // Cancelled when the session ends or the client reconnects.
-    pub(super) over: CancellationToken,
+    pub(super) stop: CancellationToken,
 }
 
 impl Drop for SessionStream {

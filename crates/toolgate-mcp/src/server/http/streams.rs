@@ -1,4 +1,4 @@
-//! Streamed responses and subscriptions.
+//! Responses and subscriptions that are sent as a stream of events.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -24,14 +24,14 @@ use crate::server::jsonrpc::response;
 use crate::server::methods::RequestContext;
 use crate::server::request_tracker::RequestTracker;
 
-// Bytes of finished responses kept for clients of all sessions to resume.
-const MAX_KEPT: usize = 64 * 1024 * 1024;
+// Bytes of finished responses that all sessions together keep for resuming.
+const MAX_KEPT_BYTES: usize = 64 * 1024 * 1024;
 
 struct EventDelivery {
     reader: EventReader,
     keep_alive: Duration,
     first: Option<Bytes>,
-    // Cancels the call, as long as a client that disconnects can't resume.
+    // Cancels the call on drop. Set while a client that disconnects couldn't resume.
     stop: Option<CancellationToken>,
     // Keeps the session in use while its stream is open.
     _session: Option<SessionGuard>,
@@ -47,8 +47,7 @@ impl EventDelivery {
             },
         };
         if self.reader.log.stream.is_some() {
-            // From here on the client has an event id to resume from, so hanging
-            // up no longer cancels.
+            // The client now has an event id to resume from, so disconnecting no longer cancels.
             self.stop = None;
         }
         Some(bytes)
@@ -71,9 +70,9 @@ impl Drop for EventDelivery {
 }
 
 impl McpHttp {
-    /// Answers a request with a stream. It runs in its own task: a client that doesn't read must
-    /// not hold it up, and a client of the older era may reconnect for the rest. In the newer era
-    /// closing the connection cancels it.
+    /// Answers a request with a stream of events. The request runs in its own task, so that a client
+    /// that doesn't read can't hold it up. In the older era a client may reconnect and read the
+    /// rest. In the newer era closing the connection cancels the request.
     pub(super) fn stream(
         &self,
         request: ClientRequest,
@@ -83,12 +82,13 @@ impl McpHttp {
     ) -> Response<HttpBody> {
         let (state, service) = (Arc::clone(&self.state), Arc::clone(&self.service));
         let (id, lifecycle) = (request.id.clone(), requester.lifecycle());
-        let (stop, running) = self.begin(&id, &requester);
+        let (stop, running) = self.register(&id, &requester);
         let log = match &requester {
             Requester::Session(session) => session.open_stream(&state.kept_bytes),
             _ => EventLog::new(None, Arc::clone(&state.kept_bytes)),
         };
-        let is_primed = matches!(&requester, Requester::Session(session) if session.is_primed());
+        let is_primed =
+            matches!(&requester, Requester::Session(session) if session.accepts_priming());
         let primed = log.stream.filter(|_| is_primed);
         let delivery = EventDelivery {
             reader: log.read_from(0),
@@ -98,7 +98,7 @@ impl McpHttp {
             _session: None,
         };
         let work = async move {
-            let _until_the_end = (running, permit);
+            let _held_while_running = (running, permit);
             let context = RequestContext {
                 lifecycle,
                 stop: &stop,
@@ -112,9 +112,9 @@ impl McpHttp {
             drop(tracker);
             log.push(&response(&id, &result));
             log.end();
-            // The response is kept unless too much is kept already.
+            // Finished responses are kept for resuming, unless all sessions together keep too much.
             if let Requester::Session(session) = &requester
-                && state.kept_bytes.load(Ordering::Relaxed) > MAX_KEPT
+                && state.kept_bytes.load(Ordering::Relaxed) > MAX_KEPT_BYTES
             {
                 session.forget_streams();
             }
@@ -123,6 +123,7 @@ impl McpHttp {
         delivery.into_response()
     }
 
+    /// Opens the standalone stream of a session, or resumes a response.
     pub(super) fn get(
         &self,
         headers: &HeaderMap,
@@ -130,7 +131,7 @@ impl McpHttp {
     ) -> Result<Response<HttpBody>, HttpError> {
         if !headers::wants_events(headers) {
             let text = "Not Acceptable: accept text/event-stream";
-            return Err(HttpError::refused(StatusCode::NOT_ACCEPTABLE, text));
+            return Err(HttpError::with_status(StatusCode::NOT_ACCEPTABLE, text));
         }
         check_known_version(headers)?;
         let session = self.state.sessions.find(headers, owner)?;
@@ -153,7 +154,7 @@ impl McpHttp {
         }
         let Some(stream) = session.listen(last.is_some()) else {
             let text = "Conflict: this session already has an open stream";
-            return Err(HttpError::refused(StatusCode::CONFLICT, text));
+            return Err(HttpError::with_status(StatusCode::CONFLICT, text));
         };
         let body = self.changes(session, stream, last.map(|last| last.number));
         Ok(reply::events(body))

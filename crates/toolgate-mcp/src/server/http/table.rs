@@ -1,4 +1,4 @@
-//! The sessions of a server, limited in number and age.
+//! The table of all sessions, which limits their number and idle time.
 
 use std::collections::HashMap;
 use std::ops::Deref;
@@ -19,7 +19,8 @@ use crate::server::tool_list::ListedTool;
 
 // The minimum time between two sweeps for expired sessions.
 const SWEEP: Duration = Duration::from_secs(30);
-// The share of a full table that is evicted at once: finding the oldest means looking at all.
+// A full table evicts this fraction of its sessions (1/64) at once, because finding the oldest
+// means looking at all of them.
 const EVICTION_SHARE: usize = 64;
 
 pub(super) struct SessionTable {
@@ -58,10 +59,10 @@ impl SessionTable {
         &self,
         owner: u64,
         version: &'static str,
-        seen: Arc<Vec<ListedTool>>,
+        known_tools: Arc<Vec<ListedTool>>,
         lifetime: SessionLifetime,
     ) -> Option<Arc<HttpSession>> {
-        let session = HttpSession::new(random_id()?, owner, version, seen, lifetime);
+        let session = HttpSession::new(random_id()?, owner, version, known_tools, lifetime);
         let session = Arc::new(session);
         let now = self.now();
         session.last_used.store(now, Ordering::Relaxed);
@@ -81,8 +82,8 @@ impl SessionTable {
         Some(session)
     }
 
-    /// Finds the session that a request names. It counts as used until the guard is dropped. The
-    /// session of another owner is not found.
+    /// Finds the session that a request names. It counts as in use until the guard is dropped. A
+    /// session of another owner isn't found.
     pub(super) fn find(
         self: &Arc<Self>,
         headers: &HeaderMap,
@@ -93,16 +94,16 @@ impl SessionTable {
                 "the header Mcp-Session-Id is missing; send initialize first",
             ));
         };
-        let id = parse_id(id).ok_or_else(HttpError::no_such_session)?;
+        let id = parse_id(id).ok_or_else(HttpError::session_not_found)?;
         let now = self.now();
         let mut table = self.table.lock();
         self.sweep_if_due(&mut table, now);
         let session = table.get(&id).filter(|session| session.owner == owner);
-        let session = Arc::clone(session.ok_or_else(HttpError::no_such_session)?);
-        if self.is_expired(&session, now) {
+        let session = Arc::clone(session.ok_or_else(HttpError::session_not_found)?);
+        if self.has_expired(&session, now) {
             table.remove(&id);
             session.end();
-            return Err(HttpError::no_such_session());
+            return Err(HttpError::session_not_found());
         }
         session.uses.fetch_add(1, Ordering::Relaxed);
         let sessions = Arc::clone(self);
@@ -120,7 +121,7 @@ impl SessionTable {
         }
     }
 
-    fn is_expired(&self, session: &HttpSession, now: u64) -> bool {
+    fn has_expired(&self, session: &HttpSession, now: u64) -> bool {
         let idle = now.saturating_sub(session.last_used.load(Ordering::Relaxed));
         session.uses.load(Ordering::Relaxed) == 0 && u128::from(idle) >= self.idle.as_millis()
     }
@@ -136,16 +137,17 @@ impl SessionTable {
         let now = self.now();
         self.swept.store(now, Ordering::Relaxed);
         table.retain(|_, session| {
-            let forgotten = self.is_expired(session, now);
-            if forgotten {
+            let is_expired = self.has_expired(session, now);
+            if is_expired {
                 session.end();
             }
-            !forgotten
+            !is_expired
         });
     }
 }
 
-// Evicts sessions of the owner that has most, so that nobody pushes out the others.
+// Chooses among the sessions of the owner with the most idle ones, so that one owner can't push out
+// the others.
 fn oldest_idle(
     table: &HashMap<u128, Arc<HttpSession>>,
     count: usize,
@@ -158,8 +160,8 @@ fn oldest_idle(
             of_owner.push((used, session.id));
         }
     }
-    let most = idle.into_values().max_by_key(Vec::len);
-    let mut most = most.unwrap_or_default();
+    let largest = idle.into_values().max_by_key(Vec::len);
+    let mut most = largest.unwrap_or_default();
     // A partial selection is enough: the order among the evicted doesn't matter.
     if count < most.len() {
         most.select_nth_unstable(count);

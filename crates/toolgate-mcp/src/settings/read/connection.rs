@@ -1,18 +1,18 @@
-//! Reads the program to start or the address to contact.
+//! Parses the program to start or the address to contact.
 
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 
 use super::super::values::{
-    EntryError, EntryValue, TYPES, address, boolean, choice, object, string, string_list,
-    text_of_scalar,
+    EntryError, EntryValue, TYPES, address, boolean, choice, object, scalar_to_text, string,
+    string_list,
 };
 use super::super::{SecretHeaders, ServerConnection, ServerProgram, container};
 use super::ServerEntry;
 use super::keys::{ARGS, COMMAND, CONTAINER, CWD, ENV, HEADERS, INHERIT, TYPE, URL};
 
-const ITSELF: &str = "this is Toolgate itself, which would start itself without end; it can only be a server with a configuration of its own (--config OTHER)";
+const STARTS_ITSELF: &str = "this is Toolgate itself, which would start itself in an endless loop; it can only be a server with a configuration of its own (--config OTHER)";
 
 impl ServerEntry<'_> {
     pub(super) fn connection(&self) -> Result<ServerConnection, EntryError> {
@@ -58,7 +58,7 @@ impl ServerEntry<'_> {
             return Err(EntryError::at(&[key], "is empty"));
         }
         let container = self.value_of(CONTAINER)?;
-        let container = container.map(|given| container::read(given, |text| self.path(text)));
+        let container = container.map(|given| container::parse(given, |text| self.path(text)));
         let container = container.transpose()?;
         if let Some(args) = self.value_of(ARGS)? {
             words.extend(string_list(args)?);
@@ -85,7 +85,7 @@ impl ServerEntry<'_> {
             container,
         };
         match program.starts_itself() {
-            true => Err(EntryError::at(&[key], ITSELF)),
+            true => Err(EntryError::at(&[key], STARTS_ITSELF)),
             false => Ok(program),
         }
     }
@@ -100,7 +100,7 @@ impl ServerEntry<'_> {
                 let text = "is not a valid name of a variable";
                 return Err(EntryError::at(&[key, name], text));
             }
-            match text_of_scalar(value) {
+            match scalar_to_text(value) {
                 Some(value) if !value.contains('\0') => env.insert(name.clone(), value),
                 _ => return Err(EntryError::at(&[key, name], "must be a string")),
             };
@@ -108,7 +108,7 @@ impl ServerEntry<'_> {
         Ok(env)
     }
 
-    /// Takes an object, or a list of `Name: value`.
+    /// Accepts an object, or a list of `Name: value`.
     fn headers(&self) -> Result<SecretHeaders, EntryError> {
         let Some(given @ (key, value)) = self.value_of(HEADERS)? else {
             return Ok(SecretHeaders::default());
@@ -127,7 +127,7 @@ impl ServerEntry<'_> {
             }
         } else {
             for (name, value) in object(given)? {
-                let Some(value) = text_of_scalar(value) else {
+                let Some(value) = scalar_to_text(value) else {
                     return Err(EntryError::at(&[key, name], "must be a string"));
                 };
                 headers.push((name.clone(), name.clone(), value));
@@ -149,7 +149,7 @@ impl ServerEntry<'_> {
         Ok(SecretHeaders(pairs.collect()))
     }
 
-    /// A misspelt key is probably the reason, so the error names the unknown ones.
+    /// The error names unknown keys, because one of them is probably misspelt.
     fn missing_connection(&self) -> EntryError {
         let needs = "it needs a 'command' or a 'url'";
         match self.unknown_names() {

@@ -1,6 +1,6 @@
 //! The keys of a server's entry, under all the names that MCP clients use.
 
-/// One setting under all its names. Ours is the first.
+/// All names of one setting. The first is our own.
 pub(super) type EntryKey = &'static [&'static str];
 
 macro_rules! entry_keys {
@@ -38,8 +38,8 @@ entry_keys! {
     CONTAINER = ["container"];
 }
 
-/// Agreeing to these means agreeing to the server. The health tool is one of them because it is
-/// called without being asked for.
-pub(super) const RUN: [EntryKey; 10] = [
+/// The keys that decide what is run, to which a person has to agree. `health` is one of them because
+/// the health tool is called automatically.
+pub(super) const IDENTITY_KEYS: [EntryKey; 10] = [
     COMMAND, ARGS, ENV, CWD, INHERIT, URL, HEADERS, TYPE, HEALTH, CONTAINER,
 ];

@@ -476,7 +476,7 @@ proptest! {
 #[test]
 fn a_health_tool_is_named_or_switched_off() {
     for (value, expected) in [
-        (json!(null), HealthToolChoice::Usual),
+        (json!(null), HealthToolChoice::Auto),
         (json!(false), HealthToolChoice::Off),
         (
             json!("ping_all"),

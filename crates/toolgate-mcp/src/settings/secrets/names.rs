@@ -1,17 +1,17 @@
-//! Decides by name which variables, headers and options hold secrets.
+//! Decides by name whether a variable, header or option holds a secret.
 
 // Any of these as a word of the name makes it a secret.
-const WORDS: &str = "apikey auth authorization bearer cookie credential credentials jwt key keys \
+const SECRET_WORDS: &str = "apikey auth authorization bearer cookie credential credentials jwt key keys \
     otp pass passcode passphrase passwd password pat pin psk pwd secret secrets signature token";
 // These are found inside a word, for names written without separators.
-const PARTS: &str = "accesskey apikey apitoken accesstoken authtoken credential passphrase \
+const SECRET_PARTS: &str = "accesskey apikey apitoken accesstoken authtoken credential passphrase \
     password privatekey secret";
-// People make these up, so the value may look like anything, even a path.
+// People choose these, so the value may look like anything, even a path.
 const PASSWORDS: &str = "otp pass passcode passphrase passwd password pin psk pwd";
 // A name that begins with one of these is a switch, such as `--no-auth`.
 const SWITCHES: &str = "disable enable no skip without";
-// A name that ends with one of these describes a secret and holds none: `API_KEY_FILE`, `AUTH_URL`.
-const ABOUT: &str = "algorithm dir enabled endpoint expiry file folder header host id issuer \
+// A name that ends with one of these describes a secret but doesn't hold it: `API_KEY_FILE`, `AUTH_URL`.
+const DESCRIPTIONS: &str = "algorithm dir enabled endpoint expiry file folder header host id issuer \
     length limit method mode name path port prefix provider sock socket timeout ttl type uri url \
     user";
 
@@ -21,16 +21,17 @@ fn is_in(list: &str, word: &str) -> bool {
 
 pub(super) fn is_secret(name: &str) -> bool {
     let words = words(name);
-    let says = |word: &String| {
-        is_in(WORDS, word)
+    let is_secret_word = |word: &String| {
+        is_in(SECRET_WORDS, word)
             || word.ends_with("token")
-            || PARTS.split(' ').any(|part| word.contains(part))
+            || SECRET_PARTS.split(' ').any(|part| word.contains(part))
     };
-    // Vault's half of a login is a secret, unlike `CLIENT_ID` and `ACCESS_KEY_ID`.
+    // `SECRET_ID` is part of a login to Vault and is secret, unlike `CLIENT_ID` and `ACCESS_KEY_ID`.
     let is_secret_id = words.ends_with(&["secret".to_owned(), "id".to_owned()]);
-    let is_about = words.last().is_some_and(|word| is_in(ABOUT, word)) && !is_secret_id;
+    let is_description =
+        words.last().is_some_and(|word| is_in(DESCRIPTIONS, word)) && !is_secret_id;
     let is_switch = words.first().is_some_and(|word| is_in(SWITCHES, word));
-    !is_about && !is_switch && words.iter().any(says)
+    !is_description && !is_switch && words.iter().any(is_secret_word)
 }
 
 pub(super) fn is_password(name: &str) -> bool {

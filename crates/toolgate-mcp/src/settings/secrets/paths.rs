@@ -1,5 +1,5 @@
-//! Recognises values that are paths of secrets. A person needs to read them to find out why
-//! a server doesn't start.
+//! Recognises values that are paths of secrets. They aren't hidden, because a person needs them to
+//! find out why a server doesn't start.
 
 // Usual extensions of files that hold secrets.
 const EXTENSIONS: &str = "cer conf crt env ini jks json key p12 pem pfx toml txt yaml";
@@ -13,15 +13,15 @@ pub(super) fn is_path(text: &str) -> bool {
     let extension = text.rsplit_once('.').map(|(_, extension)| extension);
     let is_file = extension.is_some_and(|it| EXTENSIONS.split(' ').any(|known| known == it));
     let is_plain = |c: char| c.is_alphanumeric() || "/._-~@".contains(c);
-    let has_place = (has_start && parts > 1) || is_file;
-    has_place
+    let looks_like_path = (has_start && parts > 1) || is_file;
+    looks_like_path
         && text.chars().all(is_plain)
         && text
             .split(|c: char| !c.is_alphanumeric())
             .all(is_part_of_name)
 }
 
-// Mixed upper case, lower case and digits are typical of keys.
+// False for a mix of upper case, lower case and digits, which is typical of keys.
 fn is_part_of_name(word: &str) -> bool {
     let has = |which: fn(char) -> bool| word.chars().any(which);
     !(has(char::is_uppercase) && has(char::is_lowercase) && has(char::is_numeric))

@@ -6,14 +6,14 @@ const PREFIXES: &str = "sk- sk_ rk_ pk_live_ ghp_ gho_ ghu_ ghs_ ghr_ github_pat
     pplx- r8_ fc- tvly- ntn_ secret_ lin_api_ figd_ dop_v1_ shpat_ shpss_ SG. whsec_";
 // A key is longer than any word with the same prefix.
 const MIN_LEN_WITH_PREFIX: usize = 16;
-// Letters and digits without a break of this length are not a word if some are digits.
+// An unbroken run of letters and digits of this length is not a word if some are digits.
 const MIN_RUN_LEN: usize = 20;
-const DIGITS: usize = 3;
-const DISTINCT: usize = 8;
+const MIN_DIGITS: usize = 3;
+const MIN_DISTINCT: usize = 8;
 
-pub(super) fn secrets(text: &str) -> impl Iterator<Item = &str> {
-    let apart = |c: char| c.is_whitespace() || "\"'`,;|<>()[]{}".contains(c);
-    text.split(apart)
+pub(super) fn find_secrets(text: &str) -> impl Iterator<Item = &str> {
+    let is_separator = |c: char| c.is_whitespace() || "\"'`,;|<>()[]{}".contains(c);
+    text.split(is_separator)
         .filter(|word| !word.is_empty())
         .flat_map(secrets_in_word)
 }
@@ -28,7 +28,7 @@ fn secrets_in_word(word: &str) -> Vec<&str> {
         return Vec::new();
     }
     let random = runs(word).filter(|run| is_random_run(run));
-    // Base64 is hidden whole. In a path that isn't needed, and would hide too much.
+    // Base64 is hidden as a whole. In a path that would hide too much.
     let is_base64 = word.ends_with('=') || word.contains('+');
     if word.contains([':', '@', '\\']) || (word.contains('/') && !is_base64) {
         return random.collect();
@@ -55,10 +55,13 @@ fn is_random_run(run: &str) -> bool {
         seen[usize::from(byte & 0x7f)] = true;
     }
     let distinct = seen.iter().filter(|seen| **seen).count();
-    run.len() >= MIN_RUN_LEN && digits >= DIGITS && digits < run.len() && distinct >= DISTINCT
+    run.len() >= MIN_RUN_LEN
+        && digits >= MIN_DIGITS
+        && digits < run.len()
+        && distinct >= MIN_DISTINCT
 }
 
-// UUIDs usually identify tenants and projects. One that is a key has a name that says so.
+// UUIDs usually identify tenants and projects. If one is a key, its name says so.
 fn is_uuid(word: &str) -> bool {
     let parts: Vec<&str> = word.split('-').collect();
     let lengths = parts.iter().map(|part| part.len());
@@ -112,7 +115,7 @@ mod tests {
                 &["3f786850e387550fdab836ed"],
             ),
         ] {
-            let found: Vec<&str> = secrets(text).collect();
+            let found: Vec<&str> = find_secrets(text).collect();
             assert_eq!(found, expected, "{text}");
         }
     }
@@ -136,7 +139,7 @@ mod tests {
             "sk-short",
             "my.user+tag@example.org",
         ] {
-            assert_eq!(secrets(text).collect::<Vec<_>>(), [""; 0], "{text}");
+            assert_eq!(find_secrets(text).collect::<Vec<_>>(), [""; 0], "{text}");
         }
     }
 }

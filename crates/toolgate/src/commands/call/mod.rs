@@ -233,12 +233,12 @@ impl CallRequest<'_> {
         fleet: &ServerFleet,
     ) {
         if config.uses_handler(self.tool, ServerHealth::NAME) {
-            return fleet.servers.settled().await;
+            return fleet.servers.start_all().await;
         }
-        fleet.servers.settled_for(self.tool).await;
+        fleet.servers.wait_for_tool(self.tool).await;
         // Not within the call, whose timeout is the tool's own.
         if !self.dry_run && executor.find(self.tool).is_ok() {
-            fleet.servers.connected_for(self.tool).await;
+            fleet.servers.start_owner_of(self.tool).await;
         }
     }
 }

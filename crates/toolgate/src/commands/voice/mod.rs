@@ -190,7 +190,7 @@ fn model(session: &Arc<ChatSession>, view: &VoiceView) -> ModelFinder {
 fn watch_reach(fleet: Arc<ServerFleet>) -> watch::Receiver<ToolServerStatus> {
     let (tell, reach) = watch::channel(ToolServerStatus::Starting);
     tokio::spawn(async move {
-        let mut changed = fleet.servers.changed();
+        let mut changed = fleet.servers.subscribe();
         fleet.servers.wait_health_checked().await;
         if say::is_interactive() {
             fleet.note_missing(None);

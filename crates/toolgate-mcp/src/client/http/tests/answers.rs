@@ -37,14 +37,13 @@ async fn whatever_comes_back_is_one_clear_outcome() {
     let error = r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32601,"message":"m"}}"#;
     let own_error = r#"{"jsonrpc":"2.0","id":7,"error":{"code":-32601,"message":"m"}}"#;
     let fine = InboxEvent::Message(RpcMessage::parse(answer(7).as_bytes()).unwrap());
-    let html =
-        "the server answered with text/html, not with MCP: check its 'url' in the configuration";
+    let html = "the server sent text/html instead of MCP: check its 'url' in the configuration";
     let nothing = |status| {
         interrupted(&format!(
             "the server sent an empty response (HTTP {status})"
         ))
     };
-    let empty = interrupted("the server answered with an empty body");
+    let empty = interrupted("the server sent an empty response");
     let cases = [
         ("200 OK", JSON, answer(7), fine.clone()),
         ("200 OK", "", answer(7), fine),
@@ -57,7 +56,7 @@ async fn whatever_comes_back_is_one_clear_outcome() {
             "200 OK",
             "Content-Type: application/json\r\nContent-Encoding: gzip\r\n",
             "x".to_owned(),
-            interrupted("the server's answer is compressed (gzip), which was not asked for"),
+            interrupted("the server sent a compressed response (gzip), which we did not accept"),
         ),
         ("200 OK", JSON, error.to_owned(), rpc_error(-32601)),
         ("400 Bad Request", JSON, error.to_owned(), rpc_error(-32601)),
@@ -141,7 +140,7 @@ async fn unreadable_and_unrelated_responses_fail_the_request() {
     client.answered(8).await;
     assert_eq!(
         client.next().await,
-        interrupted("the server answered with an unrelated message")
+        interrupted("the server sent an unrelated message instead of a response")
     );
 }
 

@@ -69,7 +69,7 @@ async fn a_see_other_redirect_leaves_the_outcome_unknown() {
     };
     let reason = reason.to_string();
     assert!(
-        reason.starts_with("the server answers with 303, see http://"),
+        reason.starts_with("the server redirects to http://"),
         "{reason}"
     );
     assert_eq!(server.requests().len(), 1);
@@ -116,11 +116,11 @@ async fn servers_without_the_2024_transport_are_explained() {
         ),
         (
             || ended_events("data: x\n\n"),
-            "the stream ended before it named the address for messages",
+            "the stream ended before it sent the address for messages",
         ),
         (
             || reply("200 OK", "Content-Type: text/html\r\n", ""),
-            "the server answered with text/html, not with MCP: check its 'url' in the configuration",
+            "the server sent text/html instead of MCP: check its 'url' in the configuration",
         ),
     ];
     for (script, expected) in cases {

@@ -218,16 +218,16 @@ impl RecordingInbox {
 }
 
 impl TransportInbox for RecordingInbox {
-    fn message(&self, message: RpcMessage) {
+    fn on_message(&self, message: RpcMessage) {
         self.write(InboxEvent::Message(message));
     }
-    fn lost(&self, id: Option<u64>, problem: UnreadableAnswer) {
+    fn on_unreadable(&self, id: Option<u64>, problem: UnreadableAnswer) {
         self.write(InboxEvent::Lost(id, problem));
     }
-    fn failed(&self, id: u64, error: TransportError) {
+    fn on_request_failed(&self, id: u64, error: TransportError) {
         self.write(InboxEvent::Failed(id, error));
     }
-    fn closed(&self, end: SessionEnd) {
+    fn on_closed(&self, end: SessionEnd) {
         self.write(InboxEvent::Closed(end.status.to_string()));
     }
 }

@@ -53,12 +53,12 @@ async fn an_unresumable_stream_fails_its_request_at_once() {
         (
             false,
             ": nothing\n\n",
-            "the stream broke off before the answer",
+            "the stream was interrupted before the response",
         ),
         (
             true,
             "id: e-1\ndata: \n\n",
-            "the stream broke off before the answer",
+            "the stream was interrupted before the response",
         ),
     ] {
         let server = ScriptedHttpServer::start(move |_| events(text)).await;
@@ -78,25 +78,25 @@ async fn resuming_is_bounded() {
         (
             "silent",
             || ended_events(""),
-            "the stream ended before the answer, and can't be resumed (tried 5 times)",
+            "the stream ended before the response, and can't be resumed (tried 5 times)",
             6,
         ),
         (
             "busy",
             || reply("503 Busy", "", ""),
-            "the stream ended before the answer, and can't be resumed (tried 5 times)",
+            "the stream ended before the response, and can't be resumed (tried 5 times)",
             6,
         ),
         (
             "unwilling",
             || reply("405 No", "", ""),
-            "the stream ended before the answer, and can't be resumed (HTTP 405)",
+            "the stream ended before the response, and can't be resumed (HTTP 405)",
             2,
         ),
         (
             "other",
             || json("{}"),
-            "the stream ended before the answer, and can't be resumed (the server answered with no stream)",
+            "the stream ended before the response, and can't be resumed (the server did not respond with a stream)",
             2,
         ),
     ];
@@ -125,7 +125,7 @@ async fn a_server_that_dies_in_mid_stream_fails_its_request_and_ends_the_connect
     server.stop().await;
     assert_eq!(
         client.next().await,
-        interrupted(2, "the stream broke off before the answer")
+        interrupted(2, "the stream was interrupted before the response")
     );
     assert!(since.elapsed() < Duration::from_secs(10));
     let InboxEvent::Closed(status) = client.next().await else {

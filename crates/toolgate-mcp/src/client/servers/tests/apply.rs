@@ -17,14 +17,14 @@ async fn a_new_configuration_touches_only_what_is_different() {
     let mut off = server("d");
     off.disabled = true;
     house.apply([server("a"), server("b"), server("c"), off]);
-    house.servers.settled().await;
+    house.servers.start_all().await;
     assert_eq!(house.state("d"), ServerState::Disabled);
     let peers = ["a", "b", "c"].map(|name| house.stage.peer(name));
 
     let mut other = server("b");
     other.timeout = Some(seconds(5));
     house.apply([server("d"), other, server("a")]);
-    house.servers.settled().await;
+    house.servers.start_all().await;
     house.at(1.0).await;
     let names: Vec<String> = house
         .servers
@@ -46,10 +46,10 @@ async fn a_new_configuration_touches_only_what_is_different() {
 #[tokio::test(start_paused = true)]
 async fn a_readded_server_waits_for_its_old_task() {
     let house = SupervisionTest::started(&[("a", &[UP])]);
-    house.servers.settled().await;
+    house.servers.start_all().await;
     house.apply([]);
     house.apply([server("a"), server("a")]);
-    house.servers.settled().await;
+    house.servers.start_all().await;
     assert_eq!(house.servers.status().len(), 1);
     assert_eq!(house.starts("a"), [0.0, 0.1]);
     house.at(1.0).await;
@@ -82,7 +82,7 @@ async fn a_name_is_settled_as_soon_as_it_is_decided() {
         let mut taking = server("taking");
         taking.overrides = true;
         house.apply([server("first"), server("second"), server("third"), taking]);
-        house.servers.settled_for(name).await;
+        house.servers.wait_for_tool(name).await;
         assert_eq!(house.now(), at, "{name}");
     }
 }
@@ -116,23 +116,23 @@ async fn names_no_server_may_offer_are_unreachable() {
         ("a", &[ScriptedStart::Connect(seconds(1))]),
         ("b", &[ScriptedStart::Hang]),
     ]);
-    assert_eq!(house.servers.expected(), ["a", "b"]);
+    assert_eq!(house.servers.expected_servers(), ["a", "b"]);
     house.at(2.0).await;
-    assert_eq!(house.servers.expected(), ["b"]);
+    assert_eq!(house.servers.expected_servers(), ["b"]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn without_servers_everything_is_settled() {
     let house = SupervisionTest::new(&[]);
-    house.servers.settled().await;
-    house.servers.settled_for("nothing").await;
+    house.servers.start_all().await;
+    house.servers.wait_for_tool("nothing").await;
     house.servers.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn changes_of_status_are_told() {
     let house = SupervisionTest::started(&[("a", &[ScriptedStart::Connect(seconds(1))])]);
-    let mut changed = house.servers.changed();
+    let mut changed = house.servers.subscribe();
     let mut states = vec![house.state("a")];
     while states.last() != Some(&ServerState::Connected) {
         changed.changed().await.unwrap();
@@ -147,7 +147,7 @@ async fn all_are_stopped_side_by_side_and_can_be_started_again() {
         .map(|name| (name, &[UP] as &[ScriptedStart]))
         .into();
     let house = SupervisionTest::started(&ups);
-    house.servers.settled().await;
+    house.servers.start_all().await;
     house.servers.stop().await;
     assert_eq!(house.now(), 0.1);
     for name in ["a", "b", "c"] {
@@ -160,14 +160,14 @@ async fn all_are_stopped_side_by_side_and_can_be_started_again() {
     assert!(!house.has("a_tool") && house.has("datetime"));
     assert!(!house.servers.reconnect("a").await);
     house.apply([server("a")]);
-    house.servers.settled().await;
+    house.servers.start_all().await;
     assert!(house.has("a_tool"));
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_server_that_does_not_end_is_not_waited_for_beyond_ten_seconds() {
     let house = SupervisionTest::started(&[("a", &[UP]), ("b", &[UP])]);
-    house.servers.settled().await;
+    house.servers.start_all().await;
     *house.stage.peer("a").close_takes.lock() = seconds(1000);
     house.servers.stop().await;
     assert_eq!(house.now(), 10.0);
@@ -178,7 +178,7 @@ async fn a_server_that_does_not_end_is_not_waited_for_beyond_ten_seconds() {
 async fn a_status_is_plain_json() {
     let house =
         SupervisionTest::started(&[("a", &[ScriptedStart::Connect(Duration::from_millis(1500))])]);
-    house.servers.settled().await;
+    house.servers.start_all().await;
     let expected = json!({
         "name": "a", "transport": "stdio", "state": "connected", "era": "legacy", "protocol": null, "tools": 1,
         "remembered": false, "refused": [],
@@ -191,7 +191,7 @@ async fn a_status_is_plain_json() {
 #[tokio::test(start_paused = true)]
 async fn when_the_last_handle_is_gone_everything_ends() {
     let house = SupervisionTest::started(&[("a", &[UP]), ("b", &[ScriptedStart::Fail(NOW, "")])]);
-    house.servers.settled().await;
+    house.servers.start_all().await;
     let (stage, manager) = (Arc::clone(&house.stage), Arc::clone(&house.manager));
     let starts = house.starts("b").len();
     let clone = house.servers.clone();
@@ -224,7 +224,7 @@ async fn im6_server_health_says_how_every_server_is() {
         options,
     );
     house.apply([server("good"), server("bad")]);
-    house.servers.settled().await;
+    house.servers.start_all().await;
     house.manager.add(ServerHealthTool::new(&house.servers));
     let executor = ToolExecutor::new(Arc::clone(&house.manager));
     let outcome = executor

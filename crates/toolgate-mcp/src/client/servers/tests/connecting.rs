@@ -7,7 +7,7 @@ const FAIL: ScriptedStart = ScriptedStart::Fail(NOW, "boom\nKeyError: 'MQTT'");
 #[tokio::test(start_paused = true)]
 async fn mc3_a_server_that_works_is_connected_at_once() {
     let house = SupervisionTest::started(&[("a", &[ScriptedStart::Connect(NOW)])]);
-    house.servers.settled().await;
+    house.servers.start_all().await;
     assert_eq!((house.now(), house.starts("a")), (0.0, vec![0.0]));
     let status = house.status("a");
     assert_eq!(
@@ -25,7 +25,7 @@ async fn mc3_a_server_that_works_is_connected_at_once() {
 #[tokio::test(start_paused = true)]
 async fn mc3_attempts_come_after_0_2_and_4_seconds_and_each_is_logged() {
     let house = SupervisionTest::started(&[("a", &[FAIL, FAIL, ScriptedStart::Connect(NOW)])]);
-    house.servers.settled().await;
+    house.servers.start_all().await;
     assert_eq!(house.starts("a"), [0.0, 2.0, 6.0]);
     assert_eq!(house.state("a"), ServerState::Connected);
     let log = house.log.text();
@@ -43,7 +43,7 @@ async fn mc3_attempts_come_after_0_2_and_4_seconds_and_each_is_logged() {
 #[tokio::test(start_paused = true)]
 async fn mc3_the_second_attempt_says_so() {
     let house = SupervisionTest::started(&[("a", &[FAIL, ScriptedStart::Connect(NOW)])]);
-    house.servers.settled().await;
+    house.servers.start_all().await;
     assert_eq!(house.now(), 2.0);
     assert_eq!(
         house
@@ -61,7 +61,7 @@ async fn mc4_after_the_last_attempt_the_block_is_one_record() {
     };
     let house = SupervisionTest::with(&[("zwave", &[FAIL])], options);
     house.apply([server("zwave")]);
-    house.servers.settled().await;
+    house.servers.start_all().await;
     assert_eq!(
         (house.now(), house.state("zwave")),
         (6.0, ServerState::Failed)
@@ -98,7 +98,7 @@ async fn mc4_json_logs_carry_the_block_in_one_record() {
     let json = json.with_writer(move || writer.clone()).finish();
     let _logging = tracing::subscriber::set_default(json);
     house.apply([server("zwave")]);
-    house.servers.settled().await;
+    house.servers.start_all().await;
     let text = log.text();
     let records = text
         .lines()
@@ -138,7 +138,7 @@ async fn mc4_a_failed_server_is_retried_slowly_and_its_tools_appear_when_it_is_b
         "a",
         &[FAIL, FAIL, FAIL, FAIL, FAIL, ScriptedStart::Connect(NOW)],
     )]);
-    house.servers.settled().await;
+    house.servers.start_all().await;
     let next = house.status("a").next_try;
     assert!(!house.has("a_tool"));
     house.at(6.1).await;
@@ -183,13 +183,11 @@ async fn slow_retries_are_at_most_the_longest_delay_apart() {
 #[tokio::test(start_paused = true)]
 async fn permanent_failures_are_retried_rarely() {
     let house = SupervisionTest::started(&[("a", &[ScriptedStart::Hopeless])]);
-    house.servers.settled().await;
+    house.servers.start_all().await;
     assert_eq!((house.now(), house.starts("a").len()), (0.0, 1));
-    assert!(
-        house.log.text().contains(
-            "MCP connection failed after 1 attempt: the server wants a login (HTTP 401)\n"
-        )
-    );
+    assert!(house.log.text().contains(
+        "MCP connection failed after 1 attempt: the server requires a login (HTTP 401)\n"
+    ));
     house.at(600.0).await;
     let starts = house.starts("a");
     let gaps = starts.windows(2).map(|pair| pair[1] - pair[0]);
@@ -234,7 +232,7 @@ async fn mc5_a_hundred_mute_servers_delay_nobody() {
     scripts.push(("good", &soon));
     let house = SupervisionTest::started(&scripts);
     // The name names no server and isn't remembered, so any of the hundred could have it.
-    house.servers.settled_for("good_tool").await;
+    house.servers.wait_for_tool("good_tool").await;
     assert!(house.has("good_tool"));
     assert_eq!(house.now(), 0.3);
 }
@@ -242,7 +240,7 @@ async fn mc5_a_hundred_mute_servers_delay_nobody() {
 #[tokio::test(start_paused = true)]
 async fn an_overdue_attempt_is_ended() {
     let house = SupervisionTest::started(&[("a", &[ScriptedStart::Connect(seconds(100_000))])]);
-    house.servers.settled().await;
+    house.servers.start_all().await;
     assert_eq!(house.now(), 3.0 * 20.0 + 6.0);
     assert!(house.status("a").error.unwrap().contains("'startTimeout'"));
 }
@@ -278,7 +276,7 @@ async fn a_start_timeout_in_the_file_wins_over_the_five_minutes() {
     let mut settings = runner("slow");
     settings.start_timeout = Some(seconds(20));
     house.apply([settings]);
-    house.servers.settled().await;
+    house.servers.start_all().await;
     assert_eq!(*house.stage.patience.lock(), [seconds(20); 3]);
 }
 
@@ -350,7 +348,7 @@ async fn package_installations_are_serialized() {
     let house = SupervisionTest::with(scripts, options);
     *house.stage.clearing.lock() = seconds(1);
     house.apply([named("one"), named("two"), runner("other")]);
-    house.servers.settled().await;
+    house.servers.start_all().await;
     assert_eq!(house.starts("other"), [1.0]);
     let (one, two) = (house.starts("one"), house.starts("two"));
     assert_eq!(one[0], 1.0);
@@ -390,9 +388,9 @@ async fn an_unstartable_program_delays_only_its_own_lookups() {
         let house = SupervisionTest::with(&[("missing", &[ScriptedStart::Missing])], options());
         house.apply([server("missing")]);
         house.servers.start_unseen();
-        house.servers.tools_known().await;
+        house.servers.wait_for_known_tools().await;
         assert_eq!(house.now(), 0.0);
-        house.servers.settled_for(name).await;
+        house.servers.wait_for_tool(name).await;
         assert_eq!(house.now(), at, "{name}");
         assert_eq!(house.starts("missing")[0], 0.0);
     }
@@ -408,7 +406,7 @@ async fn a_program_that_cannot_be_started_is_told_at_the_first_attempt() {
             .count(" WARN MCP server can't be started: command 'a' was not found"),
         1
     );
-    house.servers.settled().await;
+    house.servers.start_all().await;
     assert_eq!(house.starts("a"), [0.0, 2.0, 6.0]);
     assert_eq!(house.log.count(" WARN MCP server can't be started"), 1);
 }
@@ -424,7 +422,7 @@ async fn a_new_retry_policy_holds_from_the_next_attempt_on() {
         ..RetryPolicy::default()
     };
     house.servers.set_retry(retry);
-    house.servers.settled().await;
+    house.servers.start_all().await;
     // The current wait is unchanged; then 2 and 4 seconds, without giving up after the third
     // attempt.
     assert_eq!(house.starts("a"), [0.0, 2.0, 4.0, 8.0]);

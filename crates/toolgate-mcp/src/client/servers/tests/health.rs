@@ -180,15 +180,10 @@ async fn a_health_tool_may_fail_hang_or_answer_in_text() {
 async fn only_read_only_or_configured_tools_are_called() {
     let named = HealthToolChoice::Named("check_zwave_health".to_owned());
     for (command, read_only, setting, is_asked) in [
-        (
-            "zwave-mcp-server",
-            Some(true),
-            HealthToolChoice::Usual,
-            true,
-        ),
-        ("zwave-mcp-server", None, HealthToolChoice::Usual, false),
+        ("zwave-mcp-server", Some(true), HealthToolChoice::Auto, true),
+        ("zwave-mcp-server", None, HealthToolChoice::Auto, false),
         ("zwave-mcp-server", Some(true), HealthToolChoice::Off, false),
-        ("something-else", Some(true), HealthToolChoice::Usual, false),
+        ("something-else", Some(true), HealthToolChoice::Auto, false),
         ("something-else", None, named, true),
     ] {
         let health = HealthAnswers::new(json!({ "healthy": true }));

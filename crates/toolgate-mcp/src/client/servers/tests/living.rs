@@ -73,7 +73,7 @@ async fn a_server_that_connects_and_dies_is_started_five_times_a_minute_at_most(
     let error = status.error.unwrap();
     assert!(
         error.starts_with(
-            "it ended (exit status 0); it was started 5 times within a minute; the next try is in "
+            "it ended (exit status 0); it was started 5 times within a minute; the next attempt is in "
         ),
         "{error}"
     );
@@ -191,7 +191,7 @@ async fn a_changed_tool_is_logged_once() {
 #[tokio::test(start_paused = true)]
 async fn j5_a_panic_is_contained_and_the_server_is_started_again() {
     let house = SupervisionTest::started(&[("a", &[ScriptedStart::Panic, UP]), ("b", &[UP])]);
-    house.servers.settled().await;
+    house.servers.start_all().await;
     let status = house.status("a");
     assert_eq!(
         (status.state, status.error.as_deref()),
@@ -248,7 +248,7 @@ async fn reconnecting_replaces_the_connection_and_reports_failure() {
 #[tokio::test(start_paused = true)]
 async fn mc6_a_call_never_gets_a_connection_that_is_over() {
     let house = SupervisionTest::started(&[("a", &[UP])]);
-    house.servers.settled().await;
+    house.servers.start_all().await;
     let (link, first) = (house.stage.link("a"), house.stage.peer("a"));
     first.die(exit("exit status 1"));
     // No other task has run yet.
@@ -265,7 +265,7 @@ async fn ex8_a_tool_of_a_server_that_never_listed_any_is_unavailable_with_the_la
         ScriptedStart::Hopeless,
     ];
     let house = SupervisionTest::started(&[("a", &missing)]);
-    house.servers.settled().await;
+    house.servers.start_all().await;
     let text = "The a__tool service is currently unavailable: its server 'a' is not running: ";
     let answer = call(&house, "a__tool").await;
     assert_eq!(
@@ -279,6 +279,6 @@ async fn ex8_a_tool_of_a_server_that_never_listed_any_is_unavailable_with_the_la
     let answer = call(&house, "a__tool").await;
     assert_eq!(
         answer["error"],
-        format!("{text}the server wants a login (HTTP 401)")
+        format!("{text}the server requires a login (HTTP 401)")
     );
 }

@@ -11,7 +11,7 @@ const UP: ScriptedStart = ScriptedStart::Connect(NOW);
 async fn with_new_wipe(options: ServersOptions) -> SupervisionTest {
     let house = SupervisionTest::with(&[("a", &[UP]), ("b", &[UP])], options);
     house.apply([known("a"), known("b")]);
-    house.servers.settled().await;
+    house.servers.start_all().await;
     house.at(5.0).await;
     let tools = [("a_tool", "Does it"), ("wipe", "Wipes")];
     house.stage.peer("a").set_tools(&tools);

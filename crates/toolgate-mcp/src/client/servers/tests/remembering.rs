@@ -68,7 +68,7 @@ async fn tm8_local_tools_and_then_remembered_ones_are_there_before_any_server_is
         house.manager.find("volume").unwrap().definition().source(),
         &ToolSource::Builtin
     );
-    house.servers.settled().await;
+    house.servers.start_all().await;
     assert_eq!(names(&house)[..3], ["volume", "datetime", "a_tool"]);
 }
 
@@ -77,7 +77,7 @@ async fn lists_and_removals_are_remembered() {
     let (catalogue, _folder) = memory();
     let house = SupervisionTest::with(&[("a", &[UP])], options(&catalogue));
     house.apply([known("a")]);
-    house.servers.settled().await;
+    house.servers.start_all().await;
     house.servers.stop().await;
     let tools = |catalogue: &Catalogue| {
         let remembered = catalogue.recall(&known("a")).unwrap();
@@ -90,7 +90,7 @@ async fn lists_and_removals_are_remembered() {
     let house = SupervisionTest::with(&[("a", &[UP])], options(&catalogue));
     house.apply([known("a")]);
     assert!(house.has("a_tool") && house.status("a").remembered);
-    house.servers.settled().await;
+    house.servers.start_all().await;
     assert!(!house.status("a").remembered);
     house.at(5.0).await;
     house.stage.peer("a").set_tools(&[("other", "Does it")]);
@@ -113,13 +113,13 @@ async fn mc5_a_call_waits_for_its_own_server_alone_and_is_woken_when_that_is_rea
         options(&catalogue),
     );
     house.apply([known("mute"), known("bad"), known("good")]);
-    house.servers.settled_for("good_tool").await;
+    house.servers.wait_for_tool("good_tool").await;
     assert_eq!(house.now(), 0.0);
     let link = house.stage_link("good").await;
     link.session("good_tool").await.unwrap();
     assert_eq!(house.now(), 2.0);
     // Listing waits only for servers that were never seen.
-    house.servers.tools_known().await;
+    house.servers.wait_for_known_tools().await;
     assert_eq!(house.now(), 3.0 * 10.0 + 6.0);
 }
 
@@ -134,7 +134,7 @@ async fn mc5_an_early_caller_of_a_new_name_is_woken_the_moment_it_is_there() {
         ),
         ("late", &[ScriptedStart::Connect(seconds(9))]),
     ]);
-    house.servers.settled_for("good_tool").await;
+    house.servers.wait_for_tool("good_tool").await;
     assert_eq!(house.now(), 1.7);
     assert!(house.has("good_tool"));
 }
@@ -158,7 +158,7 @@ async fn tm7_a_name_stays_with_its_server_while_that_starts_and_after_it_failed(
         .set_tools(&[("send_money", "Mine")]);
     house.at(3.0).await;
     assert_eq!(owner(), "mcp:bank", "while it starts");
-    house.servers.settled().await;
+    house.servers.start_all().await;
     assert_eq!(house.state("bank"), ServerState::Failed);
     assert_eq!(owner(), "mcp:bank", "after it failed");
     let answer = call(&house, "send_money").await;
@@ -180,7 +180,7 @@ async fn tm7_a_name_stays_with_its_server_while_that_starts_and_after_it_failed(
 async fn tm7_a_server_that_was_lost_in_this_run_keeps_its_names_without_a_memory_too() {
     let house = SupervisionTest::new(&[("bank", &[UP, FAIL]), ("evil", &[UP])]);
     house.apply([server("bank"), server("evil")]);
-    house.servers.settled().await;
+    house.servers.start_all().await;
     for name in ["bank", "evil"] {
         house.stage.peer(name).set_tools(&[("send_money", "Pays")]);
     }
@@ -232,8 +232,8 @@ async fn on_demand_only_the_server_of_a_called_tool_is_started() {
         &[("one", &[FAIL]), ("two", &[UP]), ("three", &[UP])];
     let house = SupervisionTest::with(scripts, on_demand(&catalogue));
     house.apply(["one", "two", "three"].map(known));
-    house.servers.tools_known().await;
-    house.servers.settled_for("two_tool").await;
+    house.servers.wait_for_known_tools().await;
+    house.servers.wait_for_tool("two_tool").await;
     house.at(100.0).await;
     assert!(house.stage.starts.lock().is_empty());
     assert_eq!(house.state("two"), ServerState::Idle);
@@ -243,7 +243,7 @@ async fn on_demand_only_the_server_of_a_called_tool_is_started() {
     let starts = ["one", "two", "three"].map(|name| house.starts(name).len());
     assert_eq!(starts, [3, 0, 0]);
     assert!(house.servers.reconnect("three").await);
-    house.servers.settled().await;
+    house.servers.start_all().await;
     assert_eq!(house.starts("two").len(), 1);
 }
 
@@ -281,7 +281,7 @@ async fn unknown_names_start_new_servers_then_all() {
         seen(&catalogue, "mute", &["mute_tool"]);
         let house = SupervisionTest::with(scripts, on_demand(&catalogue));
         house.apply(["old", "mute", "new"].map(known));
-        house.servers.settled_for(name).await;
+        house.servers.wait_for_tool(name).await;
         let starts = ["old", "mute", "new"].map(|name| usize::from(!house.starts(name).is_empty()));
         assert_eq!((house.now(), starts), (at, started), "{name}");
     }
@@ -301,7 +301,7 @@ async fn local_tools_wait_for_servers_that_may_override() {
         let mut taking = known("taking");
         taking.overrides = true;
         house.apply([taking]);
-        house.servers.settled_for("datetime").await;
+        house.servers.wait_for_tool("datetime").await;
         assert_eq!(house.now(), at, "{before:?}");
     }
 }
@@ -317,17 +317,17 @@ async fn recently_failed_servers_delay_no_listing() {
     first.apply([known("mute"), known("good")]);
     first.at(10.5).await;
     first.servers.stop().await;
-    let failure = catalogue.failure(&known("mute")).unwrap();
+    let failure = catalogue.last_failure(&known("mute")).unwrap();
     assert_eq!(failure.reason, "no answer to the handshake");
     let next = SupervisionTest::with(scripts, on_demand(&catalogue));
     next.apply([known("mute"), known("good")]);
     next.servers.start_unseen();
-    next.servers.tools_known().await;
+    next.servers.wait_for_known_tools().await;
     assert_eq!(next.now(), 0.0);
     assert!(next.has("good_tool") && next.stage.starts.lock().is_empty());
-    assert_eq!(next.servers.failure("mute"), Some(failure));
+    assert_eq!(next.servers.last_failure("mute"), Some(failure));
     // Nor does a misspelt tool name, beyond the time a new tool may take to appear.
-    next.servers.settled_for("nothing").await;
+    next.servers.wait_for_tool("nothing").await;
     assert_eq!(next.now(), 10.0);
 }
 
@@ -340,9 +340,9 @@ async fn vo1_a_server_that_failed_in_the_last_run_is_waited_for_while_it_starts(
         options(&catalogue),
     );
     house.apply([known("back")]);
-    house.servers.tools_known().await;
+    house.servers.wait_for_known_tools().await;
     assert_eq!(house.now(), 0.0, "a list is not held up");
-    house.servers.first_round_over().await;
+    house.servers.wait_for_first_round().await;
     assert_eq!(house.now(), 2.0);
     assert!(house.has("back_tool"));
 }
@@ -356,7 +356,7 @@ async fn tm7_a_server_that_cannot_be_started_as_configured_keeps_its_names() {
     let mut bank = known("bank");
     bank.blocked = Some("the variable BANK_KEY is not set".to_owned());
     house.apply([bank.clone(), known("evil")]);
-    house.servers.settled().await;
+    house.servers.start_all().await;
     let answer = call(&house, "send_money").await;
     assert_eq!(
         answer["error"],
@@ -379,7 +379,7 @@ async fn late_servers_are_not_waited_for_twice() {
     let next = SupervisionTest::with(&[("mute", &[ScriptedStart::Hang])], on_demand(&catalogue));
     next.apply([known("mute")]);
     next.servers.start_unseen_installed();
-    next.servers.tools_known().await;
+    next.servers.wait_for_known_tools().await;
     assert_eq!(next.now(), 0.0);
 }
 
@@ -390,7 +390,7 @@ async fn changes_since_the_last_run_are_logged() {
     catalogue.remember(&known("a"), &[was]);
     let house = SupervisionTest::with(&[("a", &[UP])], options(&catalogue));
     house.apply([known("a")]);
-    house.servers.settled().await;
+    house.servers.start_all().await;
     let told = "an MCP tool has changed: check that you still trust it server=\"a\" tool=a_tool change=description: Reads → Does it\n";
     assert_eq!(house.log.count(told), 1, "{}", house.log.text());
 }

@@ -42,7 +42,7 @@ fn as_program() {
     for script in ["trap '' TERM; sleep 1000", "setsid sleep 1000; true"] {
         let child = Command::new("sh")
             .args(["-c", script])
-            .env(MARKER, guard.marker())
+            .env(MARKER, guard.new_marker())
             .process_group(0)
             .spawn()
             .unwrap();
@@ -120,7 +120,7 @@ async fn servers_end_with_a_program_that_is_killed() {
     }
     program.kill().unwrap();
     program.wait().unwrap();
-    until("servers are left", || !family.lives()).await;
+    until("servers are left", || !family.is_alive()).await;
     let gone = || {
         let stat = std::fs::read_to_string(format!("/proc/{watcher}/stat"));
         stat.map_or(true, |stat| stat.contains(") Z "))
@@ -144,7 +144,7 @@ async fn a_dead_watcher_is_replaced_with_the_whole_state() {
     )
     .unwrap();
     until("the watcher does not die", || watcher(&guard).1).await;
-    guard.marker();
+    guard.new_marker();
     assert_ne!(watcher(&guard), (first, true));
     assert_eq!(guard.0.state.lock().groups.len(), 1);
     guard.remove(Pid::INIT);
@@ -197,23 +197,23 @@ async fn the_watcher_parses_its_input() {
         except: vec!["token.3.".to_owned(), "token.6.".to_owned()],
     };
     assert_eq!(
-        listen(told.as_bytes()).await.0,
+        read_state(told.as_bytes()).await.0,
         [
             (installing, ShutdownPlan::INSTALLING),
             (cleaning_up, ShutdownPlan::CLEANING_UP),
-            (usual, ShutdownPlan::USUAL)
+            (usual, ShutdownPlan::NORMAL)
         ]
     );
     // Without the token, no marked process is looked for.
     assert_eq!(
-        listen(&b""[..]).await.0,
-        [(ProcessFamily::default(), ShutdownPlan::USUAL)]
+        read_state(&b""[..]).await.0,
+        [(ProcessFamily::default(), ShutdownPlan::NORMAL)]
     );
 }
 
 #[test]
 fn a_missing_watcher_is_not_fatal() {
     let guard = ServerGuard::new("/no/such/program", [""; 0]);
-    assert_ne!(guard.marker(), guard.marker());
-    assert!(ServerGuard::none().marker().ends_with(".0."));
+    assert_ne!(guard.new_marker(), guard.new_marker());
+    assert!(ServerGuard::none().new_marker().ends_with(".0."));
 }

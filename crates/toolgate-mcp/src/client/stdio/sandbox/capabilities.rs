@@ -1,5 +1,5 @@
-//! Drops capabilities that a confined server doesn't need. Some of them would let it escape its
-//! sandbox, such as by reading the memory and variables of other processes.
+//! Drops capabilities that a confined server doesn't need. With some of them it could escape its
+//! sandbox, for example by reading the memory and variables of other processes.
 
 use rustix::thread::{
     CapabilitySet, clear_ambient_capability_set, remove_capability_from_bounding_set,
@@ -15,9 +15,9 @@ const KEPT: CapabilitySet = CapabilitySet::CHOWN
     .union(CapabilitySet::SETUID)
     .union(CapabilitySet::NET_BIND_SERVICE);
 
-/// Drops all other capabilities from the next exec on. A user without capabilities can't drop any,
-/// and needn't, so errors are ignored.
-pub(super) fn give_up() {
+/// Drops all other capabilities at the next exec. Errors are ignored: a user without capabilities
+/// can't drop any, and doesn't need to.
+pub(super) fn drop_unneeded() {
     clear_ambient_capability_set().ok();
     for capability in CapabilitySet::all().difference(KEPT).iter() {
         remove_capability_from_bounding_set(capability).ok();

@@ -13,7 +13,8 @@ const WRITING: [&str; 8] = [
     "mkdir", "write", "create", "unlink", "rename", "remove", "touch", "copyfile",
 ];
 
-pub(crate) fn advice(
+/// Returns advice if the last denial in stderr may come from the sandbox.
+pub(crate) fn find_advice(
     settings: &ServerSettings,
     program: &ServerProgram,
     stderr: &[String],
@@ -27,8 +28,8 @@ pub(crate) fn advice(
     let line = lines.find(|line| DENIED.iter().any(|words| line.contains(words)))?;
     let Some(path) = path_in(line) else {
         return (level == "strict").then(|| match line.contains("connect") {
-            true => "its sandbox opens no port but those it lists: add the port to 'ports' in its 'sandbox'".to_owned(),
-            false => "its sandbox may be what denied this: list what the server needs under 'read', 'write' and 'ports' of its 'sandbox'".to_owned(),
+            true => "its sandbox allows only the ports that it lists: add the port to 'ports' in its 'sandbox'".to_owned(),
+            false => "its sandbox may have denied this: list what the server needs under 'read', 'write' and 'ports' of its 'sandbox'".to_owned(),
         });
     };
     let home = places::folder(&variables(program), "HOME");
@@ -41,13 +42,13 @@ pub(crate) fn advice(
         false => "write",
     };
     let what = match is_secret {
-        true => "a place for secrets, to which its sandbox closes it",
-        false => "to which its sandbox may close it",
+        true => "where secrets are stored, and its sandbox blocks that",
+        false => "which its sandbox may block",
     };
     let shown = path.display().to_string();
     let entry = json!({ "level": level, key: [shown] });
     Some(format!(
-        "it was denied {shown}, {what}; if it must have it: \"sandbox\": {entry}"
+        "it was denied access to {shown}, {what}; if it needs access: \"sandbox\": {entry}"
     ))
 }
 
@@ -58,8 +59,8 @@ fn is_in(path: &Path, secret: &str) -> bool {
     }
 }
 
-/// The last absolute path of a line, quoted or up to the next blank. The first may
-/// be the reporting program.
+/// Returns the last absolute path in a line, which is quoted or ends at a blank. The first one may be
+/// the program that reports the error.
 fn path_in(line: &str) -> Option<PathBuf> {
     let starts = line.char_indices().rev().filter(|(_, c)| *c == '/');
     for (at, _) in starts {
@@ -103,13 +104,13 @@ mod tests {
             line.to_owned(),
             "    at x.js:1".to_owned(),
         ];
-        advice(&settings, &program, &stderr)
+        find_advice(&settings, &program, &stderr)
     }
 
     #[test]
     fn a_denial_names_the_place_and_the_key_that_opens_it() {
         use SandboxLevel::{Default, Off, Strict};
-        let secret = r#"it was denied /home/ada/.ssh/id_rsa, a place for secrets, to which its sandbox closes it; if it must have it: "sandbox": {"level":"default","read":["/home/ada/.ssh/id_rsa"]}"#;
+        let secret = r#"it was denied access to /home/ada/.ssh/id_rsa, where secrets are stored, and its sandbox blocks that; if it needs access: "sandbox": {"level":"default","read":["/home/ada/.ssh/id_rsa"]}"#;
         for (level, line, expected) in [
             (
                 Default,

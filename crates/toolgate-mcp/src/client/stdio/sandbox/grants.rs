@@ -1,8 +1,9 @@
-//! Computes the allowed paths from the hidden ones, because Landlock accepts only a list of what
-//! a process may reach.
+//! Computes the allowed paths from the hidden ones, because Landlock accepts only a list of allowed
+//! paths.
 //!
-//! To allow everything but `~/.ssh`: all of `/` but `/home`, all of `/home` but `/home/ada`, all of
-//! that but `.ssh`. Entries that appear later in a folder split like this are inaccessible.
+//! For example, to hide only `~/.ssh`, it allows every entry of `/` except `/home`, every entry of
+//! `/home` except `/home/ada`, and every entry of that except `.ssh`. Entries that are created later
+//! in a folder that is split like this are inaccessible.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -10,7 +11,7 @@ use std::path::{Path, PathBuf};
 use super::{Confinement, places};
 use crate::SandboxLevel;
 
-// How many directory entries are examined; later ones stay closed.
+// How many directory entries are examined. Any others stay hidden.
 const MAX_ENTRIES_SEEN: usize = 20_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,25 +34,26 @@ pub(super) struct NamedPaths {
     pub(super) arguments: Vec<PathBuf>,
 }
 
-pub(super) fn grants(confinement: &Confinement, named: &NamedPaths) -> Vec<PathGrant> {
+/// Returns the paths that the server may access.
+pub(super) fn build_grants(confinement: &Confinement, named: &NamedPaths) -> Vec<PathGrant> {
     let hidden = HiddenPaths::new(&confinement.hidden);
-    let mut open = GrantBuilder {
+    let mut builder = GrantBuilder {
         hidden: &hidden,
         left: MAX_ENTRIES_SEEN,
         grants: Vec::new(),
     };
     match confinement.level {
-        SandboxLevel::Strict => open.add_all(&places::basics(), GrantAccess::Read),
+        SandboxLevel::Strict => builder.add_all(&places::basics(), GrantAccess::Read),
         SandboxLevel::Default | SandboxLevel::Off => {
-            open.walk(&hidden, Path::new("/"), true, GrantAccess::Read);
-            open.add_own_places(confinement, &named.arguments);
+            builder.walk(&hidden, Path::new("/"), true, GrantAccess::Read);
+            builder.add_own_places(confinement, &named.arguments);
         }
     }
-    open.add_all(&places::DEVICES, GrantAccess::Write);
-    open.add_all(&named.programs, GrantAccess::Read);
-    open.add_all(&confinement.read, GrantAccess::Read);
-    open.add_all(&confinement.write, GrantAccess::Write);
-    open.grants
+    builder.add_all(&places::DEVICES, GrantAccess::Write);
+    builder.add_all(&named.programs, GrantAccess::Read);
+    builder.add_all(&confinement.read, GrantAccess::Read);
+    builder.add_all(&confinement.write, GrantAccess::Write);
+    builder.grants
 }
 
 struct GrantBuilder<'a> {
@@ -67,14 +69,14 @@ impl GrantBuilder<'_> {
         }
     }
 
-    /// Opens a named path, even one that is hidden otherwise. Hidden entries inside it stay hidden
-    /// except for their names, without which the folder couldn't be listed.
+    /// Allows a named path, even if it is hidden otherwise. Hidden entries inside it stay hidden, but
+    /// their names become visible, because otherwise the folder couldn't be listed.
     fn add_place(&mut self, place: &Path, access: GrantAccess) {
-        // A missing path can't be opened.
+        // A missing path can't be allowed.
         let Ok(place) = place.canonicalize() else {
             return;
         };
-        if self.hidden.is_below(&place) {
+        if self.hidden.has_hidden_inside(&place) {
             self.grants.push(PathGrant {
                 path: place.clone(),
                 is_folder: true,
@@ -84,8 +86,8 @@ impl GrantBuilder<'_> {
         self.walk(self.hidden, &place, place.is_dir(), access);
     }
 
-    /// Opens its own folder, temporary folders, caches, and folders it was given as arguments, but
-    /// never a shared folder.
+    /// Allows its own folder, temporary folders, caches, and folders among its arguments, but never a
+    /// folder above the home folder.
     fn add_own_places(&mut self, confinement: &Confinement, arguments: &[PathBuf]) {
         let home = confinement.home.as_ref();
         let home = home.and_then(|home| home.canonicalize().ok());
@@ -102,15 +104,15 @@ impl GrantBuilder<'_> {
                 self.add_place(&place, access);
             }
         }
-        let mut and_home = self.hidden.clone();
-        and_home.paths.extend(home.clone());
+        let mut hidden_with_home = self.hidden.clone();
+        hidden_with_home.paths.extend(home.clone());
         let others = confinement.temporary.iter().chain(&confinement.caches);
         for place in others.filter_map(|place| place.canonicalize().ok()) {
             if home.as_ref() == Some(&place) {
                 continue;
             }
             let hidden = match is_above_home(&place) {
-                true => &and_home,
+                true => &hidden_with_home,
                 false => self.hidden,
             };
             self.walk(hidden, &place, place.is_dir(), GrantAccess::Write);
@@ -118,7 +120,7 @@ impl GrantBuilder<'_> {
     }
 
     fn walk(&mut self, hidden: &HiddenPaths, place: &Path, is_folder: bool, access: GrantAccess) {
-        if !is_folder || !hidden.is_below(place) {
+        if !is_folder || !hidden.has_hidden_inside(place) {
             let path = place.to_owned();
             self.grants.push(PathGrant {
                 path,
@@ -145,7 +147,8 @@ impl GrantBuilder<'_> {
 struct HiddenPaths {
     paths: HashSet<PathBuf>,
     // Hides siblings whose names start with one of these.
-    beginnings: Vec<PathBuf>,
+    prefixes: Vec<PathBuf>,
+    // All ancestors of hidden paths.
     above: HashSet<PathBuf>,
 }
 
@@ -162,14 +165,14 @@ impl HiddenPaths {
         hidden
     }
 
-    // Hides the path, and its target if it is a link. A path that doesn't exist yet stays
-    // hidden once it appears.
+    // Hides the path, and its target if it is a link. A path that doesn't exist yet is hidden when it
+    // is created.
     fn add(&mut self, place: &str) {
-        let beginning = place.strip_suffix('*');
-        let place = Path::new(beginning.unwrap_or(place));
+        let prefix = place.strip_suffix('*');
+        let place = Path::new(prefix.unwrap_or(place));
         let path = resolve_folders(place);
-        if beginning.is_some() {
-            self.beginnings.push(path.clone());
+        if prefix.is_some() {
+            self.prefixes.push(path.clone());
         }
         if path.is_symlink() {
             self.paths.extend(path.canonicalize());
@@ -177,17 +180,17 @@ impl HiddenPaths {
         self.paths.insert(path);
     }
 
-    fn is_below(&self, place: &Path) -> bool {
+    fn has_hidden_inside(&self, place: &Path) -> bool {
         self.above.contains(place)
     }
 
     fn covers(&self, path: &Path) -> bool {
-        let begins = |beginning: &PathBuf| {
-            let (path, beginning) = (path.as_os_str(), beginning.as_os_str());
+        let begins = |prefix: &PathBuf| {
+            let (path, prefix) = (path.as_os_str(), prefix.as_os_str());
             path.as_encoded_bytes()
-                .starts_with(beginning.as_encoded_bytes())
+                .starts_with(prefix.as_encoded_bytes())
         };
-        self.paths.contains(path) || self.beginnings.iter().any(begins)
+        self.paths.contains(path) || self.prefixes.iter().any(begins)
     }
 }
 

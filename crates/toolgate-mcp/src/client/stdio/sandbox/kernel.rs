@@ -13,7 +13,7 @@ use landlock::{
 use super::grants::{GrantAccess, PathGrant};
 use super::{capabilities, network};
 
-// The Landlock versions we ask for. An older kernel enforces what it can.
+// The Landlock versions that we request. An older kernel enforces what it supports.
 const FILES: ABI = ABI::V5;
 const NETWORK: ABI = ABI::V4;
 const SCOPES: ABI = ABI::V6;
@@ -42,26 +42,26 @@ pub fn kernel_support() -> KernelSupport {
 }
 
 impl KernelSupport {
-    /// What this kernel can't enforce, and what to do; `None` if it enforces everything.
+    /// Says what this kernel can't enforce, and what to do; `None` if it enforces everything.
     pub fn missing(self) -> Option<&'static str> {
         match self.abi {
             0 => Some(
-                "this kernel has no Landlock, so only limits hold; Linux 5.13 or later has it, if 'landlock' is among the security modules it starts with (lsm=)",
+                "this kernel has no Landlock, so only resource limits apply; Linux 5.13 or later has it, if 'landlock' is among the security modules it starts with (lsm=)",
             ),
             1 => Some(
-                "this kernel can't move files between folders under Landlock, nor close ports and signals; Linux 6.12 or later can",
+                "this kernel can't allow moving files between folders, nor block ports and signals; Linux 6.12 or later can",
             ),
-            2..=3 => Some("this kernel can't close ports and signals; Linux 6.12 or later can"),
-            4..=5 => Some("this kernel can't close signals; Linux 6.12 or later can"),
+            2..=3 => Some("this kernel can't block ports and signals; Linux 6.12 or later can"),
+            4..=5 => Some("this kernel can't block signals; Linux 6.12 or later can"),
             _ => None,
         }
     }
 
-    pub fn closes_ports(self) -> bool {
+    pub fn can_block_ports(self) -> bool {
         self.abi >= NETWORK as i32
     }
 
-    pub fn closes_files(self) -> bool {
+    pub fn can_block_files(self) -> bool {
         self.abi > 0
     }
 }
@@ -75,10 +75,10 @@ impl fmt::Display for KernelSupport {
     }
 }
 
-/// Irrevocably drops all other rights. With `ports`, only these may be connected to,
-/// and none listened on.
+/// Irrevocably drops all rights except these grants. With `ports`, the process may connect to these
+/// ports only, and listen on none.
 pub(super) fn restrict(grants: &[PathGrant], ports: Option<&[u16]>) -> io::Result<()> {
-    capabilities::give_up();
+    capabilities::drop_unneeded();
     landlock(grants, ports).map_err(io::Error::other)?;
     match ports {
         Some(ports) => network::restrict(ports),
@@ -99,7 +99,7 @@ fn landlock(
     }
     let mut ruleset = ruleset.create()?;
     for grant in grants {
-        // A path that has vanished needs no rule.
+        // A path that no longer exists needs no rule.
         if let Ok(place) = PathFd::new(&grant.path) {
             ruleset = ruleset.add_rule(PathBeneath::new(place, rights(grant)))?;
         }

@@ -1,4 +1,4 @@
-//! Stand-in for systems without Landlock, where only process limits are enforced.
+//! Replaces the enforcement on systems without Landlock, where only resource limits apply.
 
 use std::fmt;
 use std::io;
@@ -14,14 +14,14 @@ pub fn kernel_support() -> KernelSupport {
 
 impl KernelSupport {
     pub fn missing(self) -> Option<&'static str> {
-        Some("only Linux can confine servers; here only limits hold")
+        Some("only Linux can confine servers; on this system only resource limits apply")
     }
 
-    pub fn closes_ports(self) -> bool {
+    pub fn can_block_ports(self) -> bool {
         false
     }
 
-    pub fn closes_files(self) -> bool {
+    pub fn can_block_files(self) -> bool {
         false
     }
 }

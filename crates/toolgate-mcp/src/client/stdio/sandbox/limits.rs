@@ -1,9 +1,9 @@
-//! Resource limits for each process of a confined server, so wide that only a runaway hits them.
+//! Resource limits for each process of a confined server. Only a runaway process reaches them.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-// A core dump would hold the server's secrets. The process limit counts all processes of the user,
-// so it leaves room for a desktop.
+// No core dumps, because they would contain the server's secrets. The process limit counts all
+// processes of the user, so it is high enough for a desktop.
 const LIMITS: [(Resource, u64); 4] = [
     (Resource::Core, 0),
     (Resource::Nofile, 65_536),
@@ -19,7 +19,7 @@ pub(super) fn set() {
             current: lower(now.current),
             maximum: lower(now.maximum),
         };
-        // Lowering is always allowed.
+        // Can't fail, because lowering a limit is always allowed.
         setrlimit(resource, wanted).ok();
     }
 }

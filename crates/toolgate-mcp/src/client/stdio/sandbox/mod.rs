@@ -1,5 +1,5 @@
-//! Confines a server: the program starts itself as a launcher, which drops rights
-//! and becomes the server.
+//! Confines a server in a sandbox. This program starts itself as a launcher, which drops its rights
+//! and then becomes the server.
 //!
 //! Rights are dropped in a separate process because it has to happen between fork and exec, where
 //! only `unsafe` code could run. The server's variables reach the launcher under prefixed names, so
@@ -28,13 +28,13 @@ use std::sync::{Arc, Once};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
-pub(crate) use self::denial::advice;
+pub(crate) use self::denial::find_advice;
 pub use self::kernel::{KernelSupport, kernel_support};
 use super::command::{ResolvedProgram, ServerStartError, shebang_line, spawn_error};
 use super::environment;
 use crate::{SandboxLevel, ServerConnection, ServerProgram, ServerSettings};
 
-/// The argument with which a program should call [`run`], passing on the arguments after it.
+/// If this is its first argument, a program must call [`run`] with the arguments after it.
 pub const WORD: &str = "sandbox-exec";
 
 const PASSED_PREFIX: &[u8] = b"TOOLGATE_PASSED_";
@@ -48,6 +48,7 @@ pub struct SandboxLauncher(Arc<LauncherInner>);
 struct LauncherInner {
     program: Option<(PathBuf, Vec<OsString>)>,
     hidden: Vec<String>,
+    // Folders of all servers.
     folders: Mutex<Vec<PathBuf>>,
 }
 
@@ -61,15 +62,15 @@ impl SandboxLauncher {
         hidden: Vec<String>,
     ) -> Self {
         let args = args.into_iter().map(Into::into).collect();
-        Self::with(Some((program.into(), args)), hidden)
+        Self::with_program(Some((program.into(), args)), hidden)
     }
 
     /// Without a launcher, servers that must be confined aren't started.
     pub fn none() -> Self {
-        Self::with(None, Vec::new())
+        Self::with_program(None, Vec::new())
     }
 
-    fn with(program: Option<(PathBuf, Vec<OsString>)>, hidden: Vec<String>) -> Self {
+    fn with_program(program: Option<(PathBuf, Vec<OsString>)>, hidden: Vec<String>) -> Self {
         Self(Arc::new(LauncherInner {
             program,
             hidden,
@@ -77,7 +78,7 @@ impl SandboxLauncher {
         }))
     }
 
-    /// Additionally hides the folders of these servers from all others.
+    /// Hides the folder of each of these servers from all other servers.
     pub fn hide_folders_of<'a>(&self, servers: impl IntoIterator<Item = &'a ServerSettings>) {
         let mut folders = self.0.folders.lock();
         let folder = |settings: &ServerSettings| match &settings.connection {
@@ -95,11 +96,11 @@ impl SandboxLauncher {
         &self,
         settings: &ServerSettings,
         program: &ServerProgram,
-        found: &ResolvedProgram,
+        resolved: &ResolvedProgram,
         mut variables: BTreeMap<OsString, OsString>,
     ) -> Result<Command, ServerStartError> {
         if settings.sandbox.level == SandboxLevel::Off {
-            let mut command = Command::new(&found.file);
+            let mut command = Command::new(&resolved.file);
             command.args(&program.args).env_clear().envs(variables);
             return Ok(command);
         }
@@ -111,14 +112,12 @@ impl SandboxLauncher {
         };
         WARN_ABOUT_KERNEL.call_once(|| {
             if let Some(missing) = kernel_support().missing() {
-                tracing::warn!(
-                    "servers with a 'sandbox' are not confined as they should be: {missing}"
-                );
+                tracing::warn!("servers with a 'sandbox' are not fully confined: {missing}");
             }
         });
-        let mut confinement = Confinement::new(settings, program, found, &variables);
+        let mut confinement = Confinement::new(settings, program, resolved, &variables);
         confinement.hide(&self.0.hidden, &self.0.folders.lock());
-        confinement.adjust(&mut variables);
+        confinement.set_tool_folder(&mut variables);
         let text = serde_json::to_string(&confinement).map_err(|error| {
             ServerStartError(format!("its sandbox can't be described: {error}"))
         })?;
@@ -126,7 +125,7 @@ impl SandboxLauncher {
         command
             .args(args)
             .arg(text)
-            .arg(&found.file)
+            .arg(&resolved.file)
             .args(&program.args);
         command.env_clear();
         for (name, value) in variables {
@@ -145,8 +144,8 @@ pub(super) struct Confinement {
     cwd: PathBuf,
     temporary: Vec<PathBuf>,
     caches: Vec<PathBuf>,
-    // Caches to create for it, because it can't.
-    made: Vec<PathBuf>,
+    // Caches that the launcher creates, because the server can't.
+    created_caches: Vec<PathBuf>,
     read: Vec<PathBuf>,
     write: Vec<PathBuf>,
     ports: Vec<u16>,
@@ -157,7 +156,7 @@ impl Confinement {
     fn new(
         settings: &ServerSettings,
         program: &ServerProgram,
-        found: &ResolvedProgram,
+        resolved: &ResolvedProgram,
         variables: &BTreeMap<OsString, OsString>,
     ) -> Self {
         let home = places::folder(variables, "HOME");
@@ -165,9 +164,9 @@ impl Confinement {
         let sandbox = &settings.sandbox;
         Self {
             level: sandbox.level,
-            cwd: found.cwd.clone(),
+            cwd: resolved.cwd.clone(),
             temporary: places::temporary(variables),
-            made: caches.made,
+            created_caches: caches.created,
             caches: caches.all,
             read: sandbox.read.clone(),
             write: sandbox.write.clone(),
@@ -177,10 +176,10 @@ impl Confinement {
         }
     }
 
-    // `folders` are those of all servers; the server's own one is opened again later.
+    // `folders` are those of all servers. The server's own folder is allowed again later.
     fn hide(&mut self, places: &[String], folders: &[PathBuf]) {
-        let is_apart = |folder: &&PathBuf| !places::is_shared(folder, self.home.as_deref());
-        let folders = folders.iter().filter(is_apart);
+        let is_private = |folder: &&PathBuf| !places::is_shared(folder, self.home.as_deref());
+        let folders = folders.iter().filter(is_private);
         let folders = folders.map(|folder| folder.to_string_lossy().into_owned());
         let hidden: Vec<String> = places.iter().cloned().chain(folders).collect();
         self.hidden.extend(hidden);
@@ -188,7 +187,7 @@ impl Confinement {
 
     // uv keeps a lock beside the user's installed programs. Write access there would allow
     // changing those programs, so a confined uv gets a folder among the caches instead.
-    fn adjust(&self, variables: &mut BTreeMap<OsString, OsString>) {
+    fn set_tool_folder(&self, variables: &mut BTreeMap<OsString, OsString>) {
         if let (SandboxLevel::Default, Some(cache)) = (self.level, self.caches.first()) {
             let tools = cache.join("uv-tools").into_os_string();
             variables.entry("UV_TOOL_DIR".into()).or_insert(tools);
@@ -201,7 +200,7 @@ impl Confinement {
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> String {
     let mut arguments = arguments.into_iter();
     let (Some(confinement), Some(file)) = (arguments.next(), arguments.next()) else {
-        return "this is how Toolgate starts a server that it confines; it can't be called by hand"
+        return "Toolgate uses this command to start confined servers; it can't be used directly"
             .to_owned();
     };
     let launch = ConfinedLaunch {
@@ -224,7 +223,7 @@ struct ConfinedLaunch {
 impl ConfinedLaunch {
     fn confine(&self, confinement: &OsStr) -> io::Result<()> {
         let confinement: Confinement = serde_json::from_slice(confinement.as_bytes())?;
-        for folder in &confinement.made {
+        for folder in &confinement.created_caches {
             // The server will report a cache that can't be written.
             std::fs::create_dir_all(folder).ok();
         }
@@ -232,12 +231,13 @@ impl ConfinedLaunch {
             programs: self.programs(),
             arguments: self.argument_paths(&confinement.cwd),
         };
-        let grants = grants::grants(&confinement, &named);
+        let grants = grants::build_grants(&confinement, &named);
         limits::set();
         let ports = (confinement.level == SandboxLevel::Strict).then_some(&confinement.ports[..]);
         kernel::restrict(&grants, ports)
     }
 
+    // The program, and for a script its interpreter.
     fn programs(&self) -> Vec<PathBuf> {
         let mut programs = vec![self.file.clone()];
         let line = shebang_line(&self.file).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Closes by seccomp the network access that Landlock doesn't see, since Landlock knows only TCP.
+//! Blocks network access by seccomp where Landlock can't, because Landlock handles only TCP.
 //!
 //! IPv4 and IPv6 sockets are limited to TCP, plus UDP for name lookups if port 53 is
 //! allowed. Other ways to create or connect a socket (`io_uring`, TCP Fast Open) would
@@ -15,17 +15,17 @@ use seccompiler::{
 const DNS: u16 = 53;
 
 pub(super) fn restrict(ports: &[u16]) -> io::Result<()> {
-    // The crate has no filter for this processor; Landlock still applies.
+    // The crate doesn't support this processor. Landlock still applies.
     let Ok(arch) = TargetArch::try_from(std::env::consts::ARCH) else {
         return Ok(());
     };
-    let program = filter(ports.contains(&DNS), arch).map_err(io::Error::other)?;
+    let program = build_filter(ports.contains(&DNS), arch).map_err(io::Error::other)?;
     seccompiler::apply_filter(&program).map_err(io::Error::other)
 }
 
-fn filter(with_names: bool, arch: TargetArch) -> Result<BpfProgram, seccompiler::Error> {
+fn build_filter(allow_dns: bool, arch: TargetArch) -> Result<BpfProgram, seccompiler::Error> {
     let mut rules = BTreeMap::from([
-        (libc::SYS_socket, sockets(with_names)?),
+        (libc::SYS_socket, socket_rules(allow_dns)?),
         // Without a condition, every call is blocked.
         (libc::SYS_io_uring_setup, Vec::new()),
     ]);
@@ -44,7 +44,7 @@ fn filter(with_names: bool, arch: TargetArch) -> Result<BpfProgram, seccompiler:
     Ok(filter.try_into()?)
 }
 
-fn sockets(with_names: bool) -> Result<Vec<SeccompRule>, seccompiler::BackendError> {
+fn socket_rules(allow_dns: bool) -> Result<Vec<SeccompRule>, seccompiler::BackendError> {
     // The bits of `type` that hold the kind; the rest are flags.
     const KIND: u64 = 0xf;
     let families = [
@@ -65,7 +65,7 @@ fn sockets(with_names: bool) -> Result<Vec<SeccompRule>, seccompiler::BackendErr
                 (1, SeccompCmpOp::MaskedEq(KIND), kind),
             ];
             let usual = [tcp, udp].into_iter().find(|usual| usual.0 == kind);
-            match usual.filter(|usual| *usual == tcp || with_names) {
+            match usual.filter(|usual| *usual == tcp || allow_dns) {
                 // Protocol 0 is the default. Others, such as MPTCP, are unknown to Landlock.
                 Some((_, protocol)) => {
                     let others = [0, protocol].map(|protocol| (2, SeccompCmpOp::Ne, protocol));

@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 
 use crate::ServerProgram;
 
-// Read by people too: each list says what it holds.
+// Separate files, so that people can review them.
 const SECRETS: &str = include_str!("secrets.txt");
 const BASICS: &str = include_str!("basics.txt");
 
 // Where systemd and container engines put the secrets of a service.
-const SECRETS_OF_THE_SYSTEM: [&str; 2] = ["/run/credentials", "/run/secrets"];
+const SYSTEM_SECRETS: [&str; 2] = ["/run/credentials", "/run/secrets"];
 
 // Devices that any program may write to.
 pub(super) const DEVICES: [&str; 3] = ["/dev/null", "/dev/zero", "/dev/full"];
@@ -37,11 +37,12 @@ pub(super) fn secrets(home: Option<&Path>) -> Vec<String> {
         let home = home.to_string_lossy().into_owned();
         entries(SECRETS).map(move |secret| format!("{home}/{secret}"))
     });
-    let of_system = SECRETS_OF_THE_SYSTEM.map(str::to_owned);
+    let of_system = SYSTEM_SECRETS.map(str::to_owned);
     of_home.chain(of_system).collect()
 }
 
-/// True for a folder that others use too, such as `/tmp`, even if a server runs in it.
+/// True for a folder that other programs use too, such as `/tmp`. It isn't hidden, even if it is the
+/// folder of a server.
 pub(super) fn is_shared(folder: &Path, home: Option<&Path>) -> bool {
     let is_above = |place: &Path| place.starts_with(folder);
     folder.components().count() <= 2
@@ -49,7 +50,7 @@ pub(super) fn is_shared(folder: &Path, home: Option<&Path>) -> bool {
         || TEMPORARY.iter().any(|place| is_above(Path::new(place)))
 }
 
-/// True for system paths, which only an administrator could change anyway.
+/// True for system paths, which only an administrator can change.
 pub(super) fn is_system_path(place: &Path) -> bool {
     const SYSTEM: [&str; 8] = [
         "/bin", "/boot", "/dev", "/etc", "/proc", "/sbin", "/sys", "/usr",
@@ -69,7 +70,8 @@ pub(super) fn folder(variables: &BTreeMap<OsString, OsString>, name: &str) -> Op
 
 pub(super) struct CacheFolders {
     pub(super) all: Vec<PathBuf>,
-    pub(super) made: Vec<PathBuf>,
+    // Those that the launcher creates.
+    pub(super) created: Vec<PathBuf>,
 }
 
 impl CacheFolders {
@@ -84,12 +86,12 @@ impl CacheFolders {
         let npm = named(&["npm_config_cache", "NPM_CONFIG_CACHE"]).or_else(|| below(".npm"));
         let others = ["UV_CACHE_DIR", "PIP_CACHE_DIR"];
         let others = others.iter().filter_map(|name| folder(variables, name));
-        let made = general
+        let created = general
             .iter()
             .chain(npm.iter().filter(|_| program.uses_npm()))
             .cloned();
         Self {
-            made: made.chain(others.clone()).collect(),
+            created: created.chain(others.clone()).collect(),
             all: general
                 .iter()
                 .chain(&npm)

@@ -1,7 +1,7 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 
-use super::grants::{GrantAccess, NamedPaths, PathGrant, grants};
+use super::grants::{GrantAccess, NamedPaths, PathGrant, build_grants};
 use super::*;
 use crate::{SandboxSettings, ServerConnection};
 
@@ -38,7 +38,7 @@ fn open_to(confinement: &Confinement) -> Vec<PathGrant> {
         programs: Vec::new(),
         arguments: Vec::new(),
     };
-    grants(confinement, &named)
+    build_grants(confinement, &named)
 }
 
 #[test]

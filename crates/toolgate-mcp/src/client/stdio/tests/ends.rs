@@ -12,7 +12,7 @@ async fn a2_an_end_is_told_once_with_status_and_stderr_after_what_was_said_befor
     ] {
         let mut server =
             TestStdioServer::sh(&says("last", &format!("echo 'why hunter2' >&2; {then}")));
-        assert_eq!(server.told().await, "last");
+        assert_eq!(server.next_method().await, "last");
         let SessionEnd {
             status: said,
             stderr,
@@ -35,7 +35,7 @@ async fn a2_an_end_is_told_once_with_status_and_stderr_after_what_was_said_befor
 async fn a8_the_death_of_a_server_is_seen_although_others_hold_its_pipes() {
     for hold in ["sleep 1000 &", "setsid sleep 1000 &"] {
         let mut server = TestStdioServer::sh(&says("ready", &format!("{hold} sleep 0.1; exit 4")));
-        assert_eq!(server.told().await, "ready");
+        assert_eq!(server.next_method().await, "ready");
         assert_eq!(
             server.end().await.status.to_string(),
             "exit status 4",
@@ -53,7 +53,7 @@ async fn a8_a_server_that_closes_a_pipe_is_ended() {
 
     let mut server =
         TestStdioServer::sh(&format!("exec <&-; {}", says("ready", "exec sleep 1000")));
-    assert_eq!(server.told().await, "ready");
+    assert_eq!(server.next_method().await, "ready");
     let sent = server.send("{}").await;
     assert_eq!(
         sent,
@@ -70,7 +70,7 @@ async fn a4_a_server_that_will_not_end_is_killed_with_its_grandchildren() {
     let stubborn = "trap '' TERM HUP INT; while :; do sleep 1; done";
     let script = format!("sh -c \"{stubborn}\" & {}", says("ready", stubborn));
     let mut server = TestStdioServer::sh(&script);
-    assert_eq!(server.told().await, "ready");
+    assert_eq!(server.next_method().await, "ready");
     let (mut first, second) = (server.stdio.close(), server.stdio.close());
     // Dropping the future of `close` doesn't interrupt the shutdown.
     assert!(
@@ -88,8 +88,8 @@ async fn a4_a_server_that_will_not_end_is_killed_with_its_grandchildren() {
 async fn a4_grandchildren_that_outlive_an_orderly_server_are_ended() {
     for hold in ["sleep 1000 &", "setsid sleep 1000 >/dev/null 2>&1 &"] {
         let mut server = TestStdioServer::sh(&format!("{hold} {}", says("ready", "exec cat")));
-        assert_eq!(server.told().await, "ready");
-        assert!(server.stdio.group.lives());
+        assert_eq!(server.next_method().await, "ready");
+        assert!(server.stdio.group.is_alive());
         server.close().await;
     }
 }
@@ -130,7 +130,7 @@ async fn a_package_runner_is_asked_once_and_given_time_to_clean_up() {
     let folder = tempfile::tempdir().unwrap();
     let program = npx(folder.path(), &says("ready", INSTALLS));
     let mut server = TestStdioServer::start(&program, |_| {});
-    assert_eq!(server.told().await, "ready");
+    assert_eq!(server.next_method().await, "ready");
     server.close().await;
     assert_eq!(told(folder.path()), "INT\ndone\n");
 }
@@ -141,11 +141,11 @@ async fn a_package_runner_that_is_dropped_is_given_the_same_time() {
     let folder = tempfile::tempdir().unwrap();
     let program = npx(folder.path(), &says("ready", INSTALLS));
     let mut server = TestStdioServer::start(&program, |_| {});
-    assert_eq!(server.told().await, "ready");
-    let (gone, group) = (server.stdio.gone(), Arc::clone(&server.stdio.group));
+    assert_eq!(server.next_method().await, "ready");
+    let (exited, group) = (server.stdio.exited(), Arc::clone(&server.stdio.group));
     drop(server);
-    timeout(HANG, gone.cancelled()).await.unwrap();
-    assert!(!group.lives());
+    timeout(HANG, exited.cancelled()).await.unwrap();
+    assert!(!group.is_alive());
     assert_eq!(told(folder.path()), "INT\ndone\n");
 }
 
@@ -154,7 +154,7 @@ async fn a_package_runner_that_has_connected_ends_like_any_other() {
     let folder = tempfile::tempdir().unwrap();
     let program = npx(folder.path(), &says("ready", INSTALLS));
     let mut server = TestStdioServer::start(&program, |_| {});
-    assert_eq!(server.told().await, "ready");
+    assert_eq!(server.next_method().await, "ready");
     server.stdio.mark_installed();
     server.close().await;
     assert_eq!(told(folder.path()), "TERM\n");
@@ -168,7 +168,7 @@ fn a_package_runner_is_not_killed_without_a_runtime() {
     let mut server = runtime.block_on(async {
         handle_interrupts();
         let mut server = TestStdioServer::start(&program, |_| {});
-        assert_eq!(server.told().await, "ready");
+        assert_eq!(server.next_method().await, "ready");
         server
     });
     let group = Arc::clone(&server.stdio.group);
@@ -176,7 +176,7 @@ fn a_package_runner_is_not_killed_without_a_runtime() {
     server.events.close();
     drop(server);
     let begun = Instant::now();
-    while group.lives() {
+    while group.is_alive() {
         assert!(begun.elapsed() < HANG, "processes are left");
         std::thread::yield_now();
     }
@@ -188,16 +188,16 @@ fn a_dropped_server_is_killed_without_a_runtime() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let mut server = runtime.block_on(async {
         let mut server = TestStdioServer::sh(&says("ready", "setsid sleep 1000 & exec sleep 1000"));
-        assert_eq!(server.told().await, "ready");
+        assert_eq!(server.next_method().await, "ready");
         server
     });
     let group = Arc::clone(&server.stdio.group);
-    assert!(group.lives());
+    assert!(group.is_alive());
     runtime.shutdown_background();
     server.events.close();
     drop(server);
     let begun = Instant::now();
-    while group.lives() {
+    while group.is_alive() {
         assert!(begun.elapsed() < HANG, "processes are left");
         std::thread::yield_now();
     }

@@ -18,9 +18,9 @@ async fn a9_a_server_has_the_environment_it_was_given_and_nothing_else() {
         cwd: Some(folder.path().to_owned()),
         ..sh(&script)
     };
-    let expected = environment::environment(&program, std::env::vars_os());
+    let expected = environment::build(&program, std::env::vars_os());
     let mut server = TestStdioServer::start(&program, |_| {});
-    assert_eq!(server.told().await, "ready");
+    assert_eq!(server.next_method().await, "ready");
     let read = |end: &str| std::fs::read_to_string(format!("{}{end}", seen.display())).unwrap();
     let names: BTreeSet<String> = read("")
         .lines()
@@ -48,7 +48,7 @@ async fn a9_a_server_has_three_open_files() {
     };
     let mut server = TestStdioServer::start(&program, |_| {});
     server.send(&note("ready")).await.unwrap();
-    assert_eq!(server.told().await, "ready");
+    assert_eq!(server.next_method().await, "ready");
     let leader = server.stdio.group.leader();
     let files = std::fs::read_dir(format!("/proc/{leader}/fd")).unwrap();
     let files: BTreeSet<_> = files.map(|file| file.unwrap().file_name()).collect();
@@ -66,7 +66,7 @@ async fn a9_a_server_that_takes_too_much_memory_is_killed() {
     let mut server = TestStdioServer::start(&sh(&eats), |settings| {
         settings.max_memory = Some(30 * 1024 * 1024);
     });
-    assert_eq!(server.told().await, "ready");
+    assert_eq!(server.next_method().await, "ready");
     assert_eq!(
         server.end().await.status.to_string(),
         "killed: memory limit (30 MiB)"
@@ -83,7 +83,7 @@ async fn a9_a_server_that_forks_without_end_is_killed_for_what_all_of_it_holds()
     let mut server = TestStdioServer::start(&sh(&forks), |settings| {
         settings.max_memory = Some(100 * 1024 * 1024);
     });
-    assert_eq!(server.told().await, "ready");
+    assert_eq!(server.next_method().await, "ready");
     assert_eq!(
         server.end().await.status.to_string(),
         "killed: memory limit (100 MiB)"
@@ -101,7 +101,7 @@ async fn a1_a_flood_on_stderr_delays_nothing() {
             "{flood}; echo end >&2; {}",
             says("ready", "exec cat")
         ));
-        assert_eq!(server.told().await, "ready", "{flood}");
+        assert_eq!(server.next_method().await, "ready", "{flood}");
         timeout(HANG, server.stdio.close()).await.unwrap();
         let end = server.end().await;
         assert!(
@@ -121,9 +121,9 @@ async fn b2_a_message_that_never_ends_fails_its_call_and_the_server_stays_usable
     let mut server = TestStdioServer::sh(&script);
     assert!(matches!(
         server.next().await,
-        TransportEvent::Lost(Some(5), UnreadableAnswer::TooLarge { .. })
+        TransportEvent::Unreadable(Some(5), UnreadableAnswer::TooLarge { .. })
     ));
-    assert_eq!(server.told().await, "ready");
+    assert_eq!(server.next_method().await, "ready");
     server.close().await;
 }
 

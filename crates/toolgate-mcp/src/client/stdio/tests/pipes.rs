@@ -14,7 +14,7 @@ async fn messages_go_there_and_back() {
         server.send(&text).await.unwrap();
     }
     for number in 0..100 {
-        assert_eq!(server.told().await, format!("m{number}"));
+        assert_eq!(server.next_method().await, format!("m{number}"));
     }
     timeout(HANG, server.stdio.close()).await.unwrap();
     // The end of stdin was enough; no signal was needed.
@@ -31,7 +31,7 @@ async fn messages_go_there_and_back() {
 #[tokio::test]
 async fn a8_a_server_that_never_reads_blocks_only_those_who_wait_for_it() {
     let mut server = TestStdioServer::sh(&says("ready", "exec sleep 1000"));
-    assert_eq!(server.told().await, "ready");
+    assert_eq!(server.next_method().await, "ready");
     let much = "x".repeat(1024 * 1024);
     for _ in 0..3 {
         let sent = timeout(Duration::from_millis(50), server.send(&much)).await;
@@ -51,7 +51,7 @@ async fn a8_a_server_that_never_reads_blocks_only_those_who_wait_for_it() {
 #[tokio::test]
 async fn a_sender_that_nobody_polls_does_not_keep_a_server_alive() {
     let mut server = TestStdioServer::sh(&says("ready", "exec sleep 1000"));
-    assert_eq!(server.told().await, "ready");
+    assert_eq!(server.next_method().await, "ready");
     let much = "x".repeat(1024 * 1024);
     let mut held = Box::pin(server.send(&much));
     assert!(timeout(Duration::from_millis(50), &mut held).await.is_err());
@@ -92,8 +92,8 @@ async fn a_sender_that_gives_up_half_way_leaves_the_stream_whole() {
     assert!(never.is_err());
     std::fs::write(&go, "").unwrap();
     server.send(&note("next")).await.unwrap();
-    assert_eq!(server.told().await, "half");
-    assert_eq!(server.told().await, "next");
+    assert_eq!(server.next_method().await, "half");
+    assert_eq!(server.next_method().await, "next");
     server.close().await;
 }
 
@@ -110,7 +110,7 @@ async fn messages_of_many_senders_are_not_mixed() {
     let senders: Vec<_> = (0..100).map(send).collect();
     let mut told = BTreeSet::new();
     for _ in 0..100 {
-        told.insert(server.told().await);
+        told.insert(server.next_method().await);
     }
     assert_eq!(told.len(), 100);
     for sender in senders {

@@ -22,7 +22,7 @@ async fn every_older_revision_is_spoken_as_asked() {
         } });
         assert_eq!(json_of(answer).await, expected);
     }
-    assert_eq!(mcp.sessions(), 5);
+    assert_eq!(mcp.session_count(), 5);
 }
 
 /// Requests for both transports. On stdio the first one decides the era.
@@ -160,5 +160,5 @@ async fn a_client_with_a_share_of_the_tools_has_no_others() {
             assert!(!text.contains("panic"), "others are not named: {text}");
         }
     }
-    assert_eq!(mcp.sessions(), 3, "they share their sessions");
+    assert_eq!(mcp.session_count(), 3, "they share their sessions");
 }

@@ -38,7 +38,7 @@ async fn a_session_that_nobody_uses_ends() {
     wait(20 * 60).await;
     assert!(is_alive(&used).await);
     wait(20 * 60).await;
-    assert_eq!(mcp.sessions(), 2);
+    assert_eq!(mcp.session_count(), 2);
     assert!(is_alive(&used).await && !is_alive(&unused).await);
     // A stream is use, and so is its end.
     drop(stream);
@@ -58,7 +58,7 @@ async fn the_least_recently_used_session_is_evicted() {
     assert!(is_alive(&callers[1]).await);
     wait(1).await;
     let newest = HttpCaller::with_session(&mcp, "2025-11-25").await;
-    assert_eq!(mcp.sessions(), 3);
+    assert_eq!(mcp.session_count(), 3);
     let alive = [
         is_alive(&callers[0]).await,
         is_alive(&callers[1]).await,
@@ -85,7 +85,7 @@ async fn who_opens_many_sessions_drives_out_its_own() {
         wait(1).await;
         greedy.post(initialize("2025-11-25")).await;
     }
-    assert_eq!(mcp.sessions(), 10);
+    assert_eq!(mcp.session_count(), 10);
     assert!(is_alive(&modest).await);
 }
 
@@ -125,11 +125,11 @@ async fn a_thousand_abandoned_sessions_leave_no_task() {
             }
         }
     }
-    assert_eq!(mcp.sessions(), 1000);
+    assert_eq!(mcp.session_count(), 1000);
     wait(5).await;
     assert_eq!(Handle::current().metrics().num_alive_tasks(), before);
     wait(31 * 60).await;
-    assert_eq!(mcp.sessions(), 0);
+    assert_eq!(mcp.session_count(), 0);
 }
 
 #[tokio::test(start_paused = true)]
@@ -150,7 +150,7 @@ async fn at_the_end_quick_calls_are_answered_and_the_rest_is_stopped() {
     assert_eq!(quick.await.unwrap()["result"]["isError"], false);
     assert_eq!(slow.await.unwrap()["result"]["isError"], true);
     assert_eq!(stream.next().await, None);
-    assert_eq!(mcp.sessions(), 0);
+    assert_eq!(mcp.session_count(), 0);
     let refused = caller.post(request_message("ping", json!({}))).await;
     assert_eq!(refused.status(), 503);
     assert_eq!(refused.headers()["retry-after"], "1");

@@ -259,7 +259,7 @@ async fn in_the_newer_era_headers_and_body_agree() {
     // It can't be about anything, but is not an error either.
     let cancelled = json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 1 } });
     assert_eq!(lister.post(cancelled).await.status(), 202);
-    assert_eq!(mcp.sessions(), 0);
+    assert_eq!(mcp.session_count(), 0);
 }
 
 #[tokio::test]
