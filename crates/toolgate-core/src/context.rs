@@ -10,10 +10,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{CallId, Limits, Origin, ToolCall, TraceContext};
 
-// A timer that fires later than this shows that the whole process was suspended, as by SIGSTOP or a
-// sleeping machine. An answer may have arrived meanwhile.
+// A timer that fires late by more than this shows that the whole process was suspended, for example
+// by SIGSTOP or because the machine slept. The answer may have arrived meanwhile.
 const SUSPENSION: Duration = Duration::from_secs(1);
-// How long such an answer may take to be read.
+// How long to wait for such an answer to be read.
 const CATCH_UP_TIME: Duration = Duration::from_millis(500);
 
 pub(crate) type ProgressSink = Arc<dyn Fn(&Progress) + Send + Sync>;
@@ -21,8 +21,9 @@ pub(crate) type ProgressSink = Arc<dyn Fn(&Progress) + Send + Sync>;
 /// What a running tool reports to its caller.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Progress {
+    /// How much is done, in a unit that the tool chooses.
     pub done: f64,
-    /// How much there is to do in the same unit, if known.
+    /// How much there is to do, in the same unit, if known.
     pub total: Option<f64>,
     pub message: Option<String>,
 }
@@ -40,10 +41,12 @@ struct CallContextState {
     cancellation: CancellationToken,
     progress: Option<ProgressSink>,
     started: Instant,
-    // Nanoseconds after `started`. Progress moves it, but never past `hard`.
+    // Nanoseconds after `started`. Progress moves it, but never past `hard_limit`.
     deadline: AtomicU64,
-    idle: Duration,
-    hard: Duration,
+    // How long the tool may run without reporting progress.
+    idle_limit: Duration,
+    // How long the tool may run in all.
+    hard_limit: Duration,
     sent: OnceLock<SentRequest>,
 }
 
@@ -57,18 +60,18 @@ pub struct SentRequest {
 }
 
 impl CallContext {
-    // A limit that came with the call is absolute and wins over the configured one.
+    // The caller's own limit is absolute, and takes precedence over the configured one.
     pub(crate) fn new(
         call: &mut ToolCall,
         configured: Duration,
         limits: &Limits,
         trace: (TraceContext, bool),
     ) -> Self {
-        let idle = call.timeout.unwrap_or(configured);
-        let hard = if call.timeout.is_some() {
-            idle
+        let idle_limit = call.timeout.unwrap_or(configured);
+        let hard_limit = if call.timeout.is_some() {
+            idle_limit
         } else {
-            limits.max_total.max(idle)
+            limits.max_total.max(idle_limit)
         };
         let cancellation = match &call.cancellation {
             Some(parent) => parent.child_token(),
@@ -83,9 +86,9 @@ impl CallContext {
             cancellation,
             progress: call.progress.take(),
             started: Instant::now(),
-            deadline: AtomicU64::new(nanos(idle)),
-            idle,
-            hard,
+            deadline: AtomicU64::new(nanos(idle_limit)),
+            idle_limit,
+            hard_limit,
             sent: OnceLock::new(),
         }))
     }
@@ -102,18 +105,17 @@ impl CallContext {
         self.0.origin
     }
 
-    /// The W3C `traceparent` to send along with the tool's own requests, if
-    /// anybody records this trace.
+    /// The W3C `traceparent` to send with the tool's own requests, if this trace is recorded.
     pub fn trace_parent(&self) -> Option<String> {
         self.0.is_traced.then(|| self.0.trace.to_string())
     }
 
-    /// The W3C `tracestate` to send with it, if the caller sent one.
+    /// The W3C `tracestate` to send with the `traceparent`, if the caller sent one.
     pub fn trace_state(&self) -> Option<&str> {
         self.0.trace.state()
     }
 
-    /// Tells observers which request was sent to another program. Only the first one is kept.
+    /// Records the MCP request that the tool sent, for observers. Only the first one is kept.
     pub fn record_sent(&self, sent: SentRequest) {
         drop(self.0.sent.set(sent));
     }
@@ -122,7 +124,7 @@ impl CallContext {
         self.0.sent.get()
     }
 
-    /// When the call times out, unless it reports progress.
+    /// When the call times out. Reporting progress moves it.
     pub fn deadline(&self) -> Instant {
         let offset = Duration::from_nanos(self.0.deadline.load(Ordering::Relaxed));
         // A limit of centuries overflows the clock. A day from now is as good as never.
@@ -132,7 +134,7 @@ impl CallContext {
             .unwrap_or_else(|| Instant::now() + Duration::from_secs(86_400))
     }
 
-    /// Cancelled on timeout, at the caller's request, and when the caller is gone.
+    /// A token that is cancelled on timeout, at the caller's request, and when the caller is gone.
     ///
     /// Async tools don't need it, because their future is dropped. Work that continues elsewhere,
     /// such as on a blocking thread, does.
@@ -142,8 +144,8 @@ impl CallContext {
 
     /// Reports progress to the caller and restarts the idle timeout.
     pub fn report(&self, progress: &Progress) {
-        let extended = self.0.started.elapsed().saturating_add(self.0.idle);
-        let extended = extended.min(self.0.hard);
+        let extended = self.0.started.elapsed().saturating_add(self.0.idle_limit);
+        let extended = extended.min(self.0.hard_limit);
         self.0
             .deadline
             .fetch_max(nanos(extended), Ordering::Relaxed);
@@ -152,8 +154,8 @@ impl CallContext {
         }
     }
 
-    /// Waits until the call times out; returns the limit that ran out.
-    pub(crate) async fn expired(&self) -> Duration {
+    /// Waits until the call times out, and returns the limit that was exceeded.
+    pub(crate) async fn wait_for_timeout(&self) -> Duration {
         loop {
             let deadline = self.deadline();
             tokio::time::sleep_until(deadline).await;
@@ -162,11 +164,12 @@ impl CallContext {
                 tokio::time::sleep(CATCH_UP_TIME).await;
             }
             if self.deadline() <= deadline {
-                let at_the_hard_end = self.0.deadline.load(Ordering::Relaxed) >= nanos(self.0.hard);
-                return if at_the_hard_end {
-                    self.0.hard
+                let deadline = self.0.deadline.load(Ordering::Relaxed);
+                let reached_hard_limit = deadline >= nanos(self.0.hard_limit);
+                return if reached_hard_limit {
+                    self.0.hard_limit
                 } else {
-                    self.0.idle
+                    self.0.idle_limit
                 };
             }
         }

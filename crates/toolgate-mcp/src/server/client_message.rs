@@ -235,7 +235,7 @@ fn read_any(line: &[u8]) -> ClientMessage {
         Ok(_) => invalid(None, "a message must be a JSON object"),
         // Duplicate keys end a call with an error result and anything else with a protocol error,
         // so the message is parsed once more, leniently, to see which it is.
-        Err(twice @ JsonError::Duplicate { .. }) => match serde_json::from_slice(line) {
+        Err(twice @ JsonError::DuplicateKey { .. }) => match serde_json::from_slice(line) {
             Ok(Value::Object(message)) => read_message(message, Some(twice)),
             _ => invalid(None, twice.to_string()),
         },
