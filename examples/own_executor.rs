@@ -40,7 +40,7 @@ struct ByDay;
 impl Approver for ByDay {
     fn ask<'a>(&'a self, request: ApprovalRequest<'a>) -> BoxFuture<'a, Approval> {
         Box::pin(async move {
-            let by = ApprovalActor::new(ApprovalChannel::Program).named("the clock");
+            let by = ApprovalActor::new(ApprovalChannel::Program).with_name("the clock");
             if request.arguments["hour"].as_u64() < Some(22) {
                 Approval::Granted(by)
             } else {

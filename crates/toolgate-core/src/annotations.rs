@@ -2,17 +2,18 @@
 
 use serde::Serialize;
 
-/// What a tool claims about its effects. Claims are never a reason to trust a tool.
+/// What a tool claims about its effects, as in MCP. `None` means that it claims nothing. A claim is
+/// never a reason to trust a tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[non_exhaustive]
 pub struct Annotations {
-    /// It doesn't change anything.
+    /// A call doesn't change anything.
     pub read_only: Option<bool>,
     /// Repeating a call has no further effect.
     pub idempotent: Option<bool>,
-    /// It may destroy something.
+    /// A call may destroy something.
     pub destructive: Option<bool>,
-    /// It interacts with people or services outside.
+    /// A call interacts with people or services outside this machine.
     pub open_world: Option<bool>,
 }
 

@@ -1,4 +1,4 @@
-//! Asks a person before a tool runs.
+//! [`Approver`]: asks a person before a tool runs. Also the requests it receives, and its answers.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,35 +9,36 @@ use serde_json::Value;
 
 use crate::{CallId, Origin, ToolDefinition};
 
-/// Bytes of arguments, as JSON, that a person can be shown in full. A call with longer ones is
-/// denied without asking: nobody can agree to what they can't read.
+/// The longest arguments, in bytes of JSON, that a person is asked to approve. A call with longer
+/// ones is denied without asking, because nobody can agree to what they can't read.
 pub const MAX_APPROVABLE_BYTES: usize = 64 << 10;
 
-/// Asks a person for approval. Implementations live where people are: the terminal, the dashboard.
+/// Asks a person to approve calls. Each way to reach people has its own: the terminal, the
+/// dashboard, the voice.
 ///
 /// ```
 /// use futures::future::BoxFuture;
 /// use toolgate_core::{Approval, ApprovalActor, ApprovalChannel, ApprovalRequest, Approver};
 ///
-/// /// Allows nothing at night.
-/// struct ByDay;
+/// /// Approves transfers of up to 50 euros, and refuses everything else.
+/// struct SmallTransfers;
 ///
-/// impl Approver for ByDay {
+/// impl Approver for SmallTransfers {
 ///     fn ask<'a>(&'a self, request: ApprovalRequest<'a>) -> BoxFuture<'a, Approval> {
-///         let late = request.arguments["hour"].as_u64() > Some(21);
-///         let by = ApprovalActor::new(ApprovalChannel::Program).named("the clock");
-///         let answer = if late { Approval::Refused(by) } else { Approval::Granted(by) };
+///         let is_small = request.arguments["euros"].as_u64().is_some_and(|euros| euros <= 50);
+///         let by = ApprovalActor::new(ApprovalChannel::Program).with_name("transfer limit");
+///         let answer = if is_small { Approval::Granted(by) } else { Approval::Refused(by) };
 ///         Box::pin(std::future::ready(answer))
 ///     }
 /// }
 /// ```
 pub trait Approver: Send + Sync {
-    /// Waits for the answer. The executor limits how long, and drops the future when
-    /// the caller is gone.
+    /// Asks, and waits for the answer. The executor drops the future after
+    /// [`Limits::approval`](crate::Limits::approval), and when the caller is gone.
     fn ask<'a>(&'a self, request: ApprovalRequest<'a>) -> BoxFuture<'a, Approval>;
 
-    /// How a person can give the approval, for the envelope's `hint`: where to go and
-    /// what to do there.
+    /// Tells a person how to approve calls, for the envelope's `hint`: where to go and what to do
+    /// there. `None` keeps the general hint.
     fn hint(&self) -> Option<String> {
         None
     }
@@ -49,7 +50,7 @@ pub trait Approver: Send + Sync {
 pub struct ApprovalRequest<'a> {
     pub id: CallId,
     pub origin: Origin,
-    /// The caller's name, where callers are told apart: [`Scope::caller`](crate::Scope::caller).
+    /// The caller's name, if callers have names: [`Scope::caller`](crate::Scope::caller).
     pub caller: Option<&'a str>,
     pub tool: &'a ToolDefinition,
     /// Exactly what the tool would receive.
@@ -57,7 +58,7 @@ pub struct ApprovalRequest<'a> {
     pub reason: ApprovalReason,
 }
 
-/// Why a call needs approval. Its `Display` is a sentence for that person.
+/// Why a call needs approval. Its `Display` is a sentence for the person who is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ApprovalReason {
@@ -71,17 +72,17 @@ pub enum ApprovalReason {
 
 impl ApprovalReason {
     pub(crate) fn hint(self) -> String {
-        const WHERE: &str = "at the terminal of 'toolgate ask', 'toolgate chat' or 'toolgate call', where --yes agrees \
-             beforehand, aloud with 'toolgate voice', or on the dashboard of 'toolgate serve'";
+        const WHERE: &str = "in the terminal with 'toolgate ask', 'toolgate chat' or 'toolgate call' (--yes approves in \
+             advance), by voice with 'toolgate voice', or on the dashboard of 'toolgate serve'";
         match self {
-            Self::Policy => format!("'policy.ask' lets a person decide: {WHERE}"),
+            Self::Policy => format!("'policy.ask' requires a person's approval: {WHERE}"),
             Self::Destructive => format!(
-                "The tool declares itself destructive, so a person decides: {WHERE}. To never be asked, set \
+                "The tool declares itself destructive, so a person has to approve it: {WHERE}. To never be asked, set \
                  \"policy\": {{\"destructive\": \"allow\"}} in the configuration"
             ),
             Self::Flow => format!(
                 "This conversation has read untrusted text and private data, and this tool can send something out \
-                 ('policy.flow' in the configuration), so a person decides: {WHERE}"
+                 ('policy.flow' in the configuration), so a person has to approve it: {WHERE}"
             ),
         }
     }
@@ -103,9 +104,10 @@ impl fmt::Display for ApprovalReason {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Approval {
-    /// Run it this once.
+    /// This one call may run.
     Granted(ApprovalActor),
     Refused(ApprovalActor),
+    /// There was nobody to ask, for example because no terminal is attached.
     Nobody,
 }
 
@@ -114,7 +116,7 @@ pub enum Approval {
 #[non_exhaustive]
 pub struct ApprovalActor {
     pub channel: ApprovalChannel,
-    /// The name of the person or token, where they are told apart.
+    /// The name of the person or token, if known.
     pub name: Option<Arc<str>>,
 }
 
@@ -127,7 +129,7 @@ impl ApprovalActor {
     }
 
     #[must_use]
-    pub fn named(mut self, name: impl Into<Arc<str>>) -> Self {
+    pub fn with_name(mut self, name: impl Into<Arc<str>>) -> Self {
         self.name = Some(name.into());
         self
     }
@@ -178,7 +180,7 @@ impl fmt::Display for ApprovalChannel {
     }
 }
 
-/// An answer as recorded with its call.
+/// A person's answer, as it is recorded with the call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ApprovalRecord {

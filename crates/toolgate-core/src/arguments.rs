@@ -12,8 +12,8 @@ use crate::text::escape_truncated;
 /// Arguments by parameter name, in the order they were given.
 pub type Arguments = serde_json::Map<String, Value>;
 
-/// Arguments that passed a schema. Only [`Schema::check`](crate::Schema::check) creates them, and
-/// the tool receives exactly these values. Cheap to clone.
+/// Arguments that satisfy a tool's schema. Only [`Schema::check`](crate::Schema::check) creates
+/// them, and the tool receives exactly these values. Cheap to clone.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ValidArguments {
     object: Arc<Value>,
@@ -27,7 +27,7 @@ impl ValidArguments {
 
     /// Renames arguments to what the server expects, where that differs from the
     /// names its schema declares.
-    pub(crate) fn renamed(self, names: Vec<(String, String)>) -> Self {
+    pub(crate) fn rename(self, names: Vec<(String, String)>) -> Self {
         if names.is_empty() {
             return self;
         }
@@ -46,8 +46,8 @@ impl ValidArguments {
         self.object.get(name)
     }
 
-    /// Names that validation left out because they count as not given: optional ones that were
-    /// `null`, and unknown ones if the schema allows no others.
+    /// Names of the arguments that validation left out: optional ones that were `null`, and unknown
+    /// ones if the schema allows only the names it declares.
     pub fn dropped(&self) -> &[String] {
         &self.dropped
     }
@@ -60,10 +60,11 @@ impl ValidArguments {
         }
     }
 
-    /// Deserializes the arguments. What the schema accepts but the type doesn't is an error
-    /// in the type's words.
+    /// Deserializes the arguments. Fails with serde's message if the type is stricter than the
+    /// schema.
     ///
-    /// To a schema `5.0` is an integer, but not to serde, so whole numbers are retried as integers.
+    /// JSON Schema counts `5.0` as an integer and serde doesn't, so whole numbers are retried as
+    /// integers.
     pub fn parse<T: DeserializeOwned>(&self) -> Result<T, ToolError> {
         let parsed = T::deserialize(self.as_value());
         let parsed = parsed
@@ -108,7 +109,7 @@ pub(crate) struct JsonSize {
 }
 
 impl JsonSize {
-    // Everything that runs later may recurse, so values that are nested deeper end here.
+    // Everything that runs later may recurse over the value, so deeper ones are rejected here.
     pub(crate) fn measure(value: &Value, max_depth: usize) -> Result<Self, ToolError> {
         let mut size = Self::default();
         if size.add(value, 0, max_depth as u64) {
@@ -122,16 +123,17 @@ impl JsonSize {
 
     /// Returns false if the value is too deep.
     fn add(&mut self, value: &Value, depth: u64, max_depth: u64) -> bool {
-        const BRACKETS: u64 = 2;
+        // Brackets, or the quotes of a string.
+        const DELIMITERS: u64 = 2;
         self.values += 1;
         match value {
             Value::Null | Value::Bool(true) => self.bytes += 4,
             Value::Bool(false) => self.bytes += 5,
             Value::Number(number) => self.bytes += digits(number),
-            Value::String(text) => self.bytes += text.len() as u64 + BRACKETS,
+            Value::String(text) => self.bytes += text.len() as u64 + DELIMITERS,
             Value::Array(array) => {
                 self.depth = self.depth.max(depth + 1);
-                self.bytes += BRACKETS + (array.len() as u64).saturating_sub(1);
+                self.bytes += DELIMITERS + (array.len() as u64).saturating_sub(1);
                 return depth < max_depth
                     && array
                         .iter()
@@ -139,10 +141,10 @@ impl JsonSize {
             }
             Value::Object(object) => {
                 self.depth = self.depth.max(depth + 1);
-                self.bytes += BRACKETS + (object.len() as u64).saturating_sub(1);
+                self.bytes += DELIMITERS + (object.len() as u64).saturating_sub(1);
                 return depth < max_depth
                     && object.iter().all(|(name, value)| {
-                        self.bytes += name.len() as u64 + BRACKETS + 1;
+                        self.bytes += name.len() as u64 + DELIMITERS + 1;
                         self.add(value, depth + 1, max_depth)
                     });
             }

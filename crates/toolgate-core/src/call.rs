@@ -1,4 +1,4 @@
-//! [`ToolCall`]: a tool's name, its arguments, who calls and until when.
+//! [`ToolCall`]: the tool's name, the arguments, the caller and the time limit.
 
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
@@ -34,7 +34,8 @@ pub struct ToolCall {
     pub(crate) flow: Option<CallFlow>,
 }
 
-// What is not a JSON object still becomes a call, so that it too ends in an envelope and a record.
+// Arguments that aren't a JSON object still make a call, so that it ends in an envelope and a
+// record like any other.
 pub(crate) enum RawArguments {
     Object(Arc<Value>),
     Invalid { raw: Arc<Value>, error: ToolError },
@@ -62,12 +63,13 @@ impl ToolCall {
     /// Like [`from_json`](Self::from_json), for untrusted text: more than `max_values` values are
     /// rejected before they take memory.
     pub fn from_json_within(name: impl Into<String>, json: &[u8], max_values: usize) -> Self {
-        const RAW_FOR_THE_RECORD: usize = 4096;
+        // Enough to recognize in the record what was sent.
+        const MAX_RAW_BYTES: usize = 4096;
         let name = name.into();
         let arguments = match parse_object_within(json, max_values) {
             Ok(object) => RawArguments::Object(Arc::new(Value::Object(object))),
             Err(error) => {
-                let shown = &json[..json.len().min(RAW_FOR_THE_RECORD)];
+                let shown = &json[..json.len().min(MAX_RAW_BYTES)];
                 let mut raw = String::from_utf8_lossy(shown).into_owned();
                 if shown.len() < json.len() {
                     raw.insert_str(0, &format!("({} bytes) ", json.len()));
@@ -81,9 +83,9 @@ impl ToolCall {
         Self::with_arguments(name, arguments)
     }
 
-    /// Creates a call that ends in `error` when it is executed, for arguments that never became
-    /// JSON. `raw` is what goes on record.
-    pub fn rejected(name: impl Into<String>, raw: Value, error: ToolError) -> Self {
+    /// Creates a call whose arguments could not be parsed. It ends in `error` when it is executed;
+    /// `raw` is recorded as its arguments.
+    pub fn from_invalid(name: impl Into<String>, raw: Value, error: ToolError) -> Self {
         Self::with_arguments(
             name.into(),
             RawArguments::Invalid {
@@ -93,9 +95,9 @@ impl ToolCall {
         )
     }
 
-    /// Makes the call end in `error` when it is executed, because something other than its
-    /// arguments is wrong. Its arguments are still recorded. A call that already fails
-    /// keeps its first error.
+    /// Makes the call end in `error` when it is executed, for errors outside the arguments, such as
+    /// an invalid time limit. The arguments are still recorded. If the call already has an error,
+    /// it keeps that one.
     #[must_use]
     pub fn reject(mut self, error: ToolError) -> Self {
         if let RawArguments::Object(object) = self.arguments {
@@ -131,7 +133,7 @@ impl ToolCall {
         self
     }
 
-    /// Sets the caller's own time limit. It is absolute: progress does not extend it.
+    /// Sets the caller's own time limit, instead of the configured one. Progress doesn't extend it.
     #[must_use]
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = Some(timeout);
@@ -164,9 +166,9 @@ impl ToolCall {
         self
     }
 
-    /// The tool that [`find_in_scope`](crate::ToolExecutor::find_in_scope) found under this
-    /// name a moment ago, so that it isn't looked up again. It runs only if the rules still
-    /// show it to the caller.
+    /// Passes the tool that [`find_in_scope`](crate::ToolExecutor::find_in_scope) has just found
+    /// under this name, which saves a second lookup. If the rules no longer show it to the caller,
+    /// the name is looked up again.
     #[must_use]
     pub fn resolved_tool(mut self, tool: Arc<dyn Tool>) -> Self {
         self.tool = Some(tool);
@@ -180,8 +182,8 @@ impl ToolCall {
         self
     }
 
-    /// Marks the call as what a person literally asked for, rather than a model's choice. Neither
-    /// `policy.destructive` nor `policy.flow` then asks that person again.
+    /// Marks a call that a person requested in so many words, rather than one that a model chose.
+    /// Neither `policy.destructive` nor `policy.flow` then asks that person again.
     #[must_use]
     pub fn user_initiated(mut self) -> Self {
         self.user_initiated = true;
@@ -210,7 +212,8 @@ impl ToolCall {
         self
     }
 
-    /// Puts this call into the trace that the call `first` began. A `traceparent` takes precedence.
+    /// Puts this call into the trace that the call `first` started. A `traceparent` takes
+    /// precedence.
     #[must_use]
     pub fn trace_of(mut self, first: CallId) -> Self {
         self.trace_of = Some(first);
@@ -286,21 +289,21 @@ impl fmt::Display for Origin {
 pub struct CallId(u128);
 
 impl CallId {
-    // 48 bits of milliseconds, 8 of this process, 12 that count within the millisecond, 20 more of
-    // the process, 40 of a counter. The first 17 digits already tell all calls of a process apart,
-    // so people can abbreviate.
+    // From the highest bit: 48 bits of milliseconds, 8 random bits of the process, 12 bits that
+    // count calls within the millisecond, 20 more random bits of the process, a counter of 40 bits.
+    // The first 17 digits are unique within a process, so people can abbreviate ids.
     pub(crate) fn next() -> Self {
         static PROCESS: LazyLock<u64> =
             LazyLock::new(|| RandomState::new().hash_one(std::process::id()));
         static COUNTER: AtomicU64 = AtomicU64::new(0);
         let tick = u128::from(next_tick());
-        let (millis, within) = (tick >> TICK_BITS, tick & ((1 << TICK_BITS) - 1));
-        let (process, more) = (
+        let (millis, in_millisecond) = (tick >> TICK_BITS, tick & ((1 << TICK_BITS) - 1));
+        let (process_high, process_low) = (
             u128::from(*PROCESS >> 56),
             u128::from(*PROCESS >> 36 & 0xf_ffff),
         );
         let counter = u128::from(COUNTER.fetch_add(1, Ordering::Relaxed)) & 0xff_ffff_ffff;
-        Self(millis << 80 | process << 72 | within << 60 | more << 40 | counter)
+        Self(millis << 80 | process_high << 72 | in_millisecond << 60 | process_low << 40 | counter)
     }
 
     pub(crate) fn as_u128(self) -> u128 {
@@ -313,15 +316,15 @@ const TICK_BITS: u32 = 12;
 
 // Strictly increasing. When a millisecond runs out of ticks, the next millisecond's are used.
 fn next_tick() -> u64 {
-    // If the clock was set back by more milliseconds than this, ids follow the clock.
-    const AHEAD: u64 = 1000;
+    // If the clock was set back by more than this, ids follow the clock.
+    const MAX_AHEAD_MILLIS: u64 = 1000;
     static LAST: AtomicU64 = AtomicU64::new(0);
     let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH);
     let millis = since_epoch.unwrap_or_default().as_millis() as u64;
     // Ids must sort by time even if the clock steps back a little, so an earlier time
     // only adds a tick.
     let now = millis << TICK_BITS;
-    let after = |last: u64| match last >= now && last < now + (AHEAD << TICK_BITS) {
+    let after = |last: u64| match last >= now && last < now + (MAX_AHEAD_MILLIS << TICK_BITS) {
         true => last + 1,
         false => now,
     };

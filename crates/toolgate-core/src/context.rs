@@ -13,10 +13,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{CallId, Limits, Origin, QuestionHandler, ToolCall, TraceContext};
 
-// A timer that fires later than this shows that the whole process was suspended, as by SIGSTOP or a
-// sleeping machine. An answer may have arrived meanwhile.
+// A timer that fires late by more than this shows that the whole process was suspended, for example
+// by SIGSTOP or because the machine slept. The answer may have arrived meanwhile.
 const SUSPENSION: Duration = Duration::from_secs(1);
-// How long such an answer may take to be read.
+// How long to wait for such an answer to be read.
 const CATCH_UP_TIME: Duration = Duration::from_millis(500);
 
 pub(crate) type ProgressSink = Arc<dyn Fn(&Progress) + Send + Sync>;
@@ -24,8 +24,9 @@ pub(crate) type ProgressSink = Arc<dyn Fn(&Progress) + Send + Sync>;
 /// What a running tool reports to its caller.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Progress {
+    /// How much is done, in a unit that the tool chooses.
     pub done: f64,
-    /// How much there is to do in the same unit, if known.
+    /// How much there is to do, in the same unit, if known.
     pub total: Option<f64>,
     pub message: Option<String>,
 }
@@ -45,12 +46,14 @@ struct CallContextState {
     questions: Option<Arc<dyn QuestionHandler>>,
     meta: Option<Arc<Map<String, Value>>>,
     started: Instant,
-    // Nanoseconds after `started`, without pauses. Progress moves it, but never past `hard`.
+    // Nanoseconds after `started`, without pauses. Progress moves it, but never past `hard_limit`.
     deadline: AtomicU64,
     pauses: Mutex<ClockPauses>,
     resumed: Notify,
-    idle: Duration,
-    hard: Duration,
+    // How long the tool may run without reporting progress.
+    idle_limit: Duration,
+    // How long the tool may run in all.
+    hard_limit: Duration,
     sent: OnceLock<SentRequest>,
 }
 
@@ -64,18 +67,18 @@ pub struct SentRequest {
 }
 
 impl CallContext {
-    // A limit that came with the call is absolute and wins over the configured one.
+    // The caller's own limit is absolute, and takes precedence over the configured one.
     pub(crate) fn new(
         call: &mut ToolCall,
         configured: Duration,
         limits: &Limits,
         trace: (TraceContext, bool),
     ) -> Self {
-        let idle = call.timeout.unwrap_or(configured);
-        let hard = if call.timeout.is_some() {
-            idle
+        let idle_limit = call.timeout.unwrap_or(configured);
+        let hard_limit = if call.timeout.is_some() {
+            idle_limit
         } else {
-            limits.max_total.max(idle)
+            limits.max_total.max(idle_limit)
         };
         let cancellation = match &call.cancellation {
             Some(parent) => parent.child_token(),
@@ -94,9 +97,9 @@ impl CallContext {
             pauses: Mutex::default(),
             resumed: Notify::new(),
             started: Instant::now(),
-            deadline: AtomicU64::new(nanos(idle)),
-            idle,
-            hard,
+            deadline: AtomicU64::new(nanos(idle_limit)),
+            idle_limit,
+            hard_limit,
             sent: OnceLock::new(),
         }))
     }
@@ -113,18 +116,17 @@ impl CallContext {
         self.0.origin
     }
 
-    /// The W3C `traceparent` to send along with the tool's own requests, if
-    /// anybody records this trace.
+    /// The W3C `traceparent` to send with the tool's own requests, if this trace is recorded.
     pub fn trace_parent(&self) -> Option<String> {
         self.0.is_traced.then(|| self.0.trace.to_string())
     }
 
-    /// The W3C `tracestate` to send with it, if the caller sent one.
+    /// The W3C `tracestate` to send with the `traceparent`, if the caller sent one.
     pub fn trace_state(&self) -> Option<&str> {
         self.0.trace.state()
     }
 
-    /// Tells observers which request was sent to another program. Only the first one is kept.
+    /// Records the MCP request that the tool sent, for observers. Only the first one is kept.
     pub fn record_sent(&self, sent: SentRequest) {
         drop(self.0.sent.set(sent));
     }
@@ -154,7 +156,7 @@ impl CallContext {
         PausedClock(self.clone())
     }
 
-    /// When the call times out, unless it reports progress or its clock is paused.
+    /// When the call times out. Reporting progress moves it, and so does a pause of the clock.
     pub fn deadline(&self) -> Instant {
         let offset = Duration::from_nanos(self.0.deadline.load(Ordering::Relaxed));
         let offset = offset.saturating_add(self.0.pauses.lock().total);
@@ -165,7 +167,7 @@ impl CallContext {
             .unwrap_or_else(|| Instant::now() + Duration::from_secs(86_400))
     }
 
-    /// Cancelled on timeout, at the caller's request, and when the caller is gone.
+    /// A token that is cancelled on timeout, at the caller's request, and when the caller is gone.
     ///
     /// Async tools don't need it, because their future is dropped. Work that continues elsewhere,
     /// such as on a blocking thread, does.
@@ -177,8 +179,8 @@ impl CallContext {
     pub fn report(&self, progress: &Progress) {
         let running = self.0.started.elapsed();
         let running = running.saturating_sub(self.0.pauses.lock().total);
-        let extended = running.saturating_add(self.0.idle);
-        let extended = extended.min(self.0.hard);
+        let extended = running.saturating_add(self.0.idle_limit);
+        let extended = extended.min(self.0.hard_limit);
         self.0
             .deadline
             .fetch_max(nanos(extended), Ordering::Relaxed);
@@ -187,8 +189,8 @@ impl CallContext {
         }
     }
 
-    /// Waits until the call times out; returns the limit that ran out.
-    pub(crate) async fn expired(&self) -> Duration {
+    /// Waits until the call times out, and returns the limit that was exceeded.
+    pub(crate) async fn wait_for_timeout(&self) -> Duration {
         loop {
             self.wait_while_paused().await;
             let deadline = self.deadline();
@@ -198,11 +200,12 @@ impl CallContext {
                 tokio::time::sleep(CATCH_UP_TIME).await;
             }
             if self.deadline() <= deadline && !self.is_paused() {
-                let at_the_hard_end = self.0.deadline.load(Ordering::Relaxed) >= nanos(self.0.hard);
-                return if at_the_hard_end {
-                    self.0.hard
+                let deadline = self.0.deadline.load(Ordering::Relaxed);
+                let reached_hard_limit = deadline >= nanos(self.0.hard_limit);
+                return if reached_hard_limit {
+                    self.0.hard_limit
                 } else {
-                    self.0.idle
+                    self.0.idle_limit
                 };
             }
         }
@@ -287,7 +290,7 @@ mod tests {
         let (context, start) = (context(30), Instant::now());
         let expired = tokio::spawn({
             let context = context.clone();
-            async move { context.expired().await }
+            async move { context.wait_for_timeout().await }
         });
         tokio::time::sleep(Duration::from_secs(20)).await;
         let (first, second) = (context.pause_clock(), context.pause_clock());

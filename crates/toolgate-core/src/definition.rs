@@ -1,4 +1,4 @@
-//! [`ToolDefinition`]: what is known about a tool before it is called.
+//! [`ToolDefinition`]: describes a tool to callers and models.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -89,13 +89,14 @@ impl ToolDefinition {
         }
     }
 
-    /// The name it is listed under. Control and invisible characters
-    /// are escaped; see [`original_name`](Self::original_name).
+    /// The name that the tool is listed and called under. Control and invisible characters are
+    /// escaped; see [`original_name`](Self::original_name).
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The name on its server, exactly as the server sent it. Don't print or log it.
+    /// The tool's name on its server, exactly as the server sent it. Never print or log it: it may
+    /// contain control characters.
     pub fn original_name(&self) -> &str {
         self.original_name.as_deref().unwrap_or(&self.name)
     }
@@ -112,7 +113,7 @@ impl ToolDefinition {
         &self.description
     }
 
-    /// The JSON Schema of its arguments, exactly as it was given.
+    /// The JSON Schema of the arguments, exactly as its author wrote it.
     pub fn parameters(&self) -> &Value {
         self.schema.document()
     }
@@ -135,13 +136,13 @@ impl ToolDefinition {
         self.extra.as_deref()
     }
 
-    /// How its parameters are renamed before validation. Local tools are never renamed.
-    pub fn names(&self) -> &ParameterNames {
+    /// How parameters are renamed before validation. Those of local tools never are.
+    pub fn parameter_names(&self) -> &ParameterNames {
         &self.names
     }
 
-    /// The time limit for a call: the one configured for this name, else the tool's own,
-    /// else the general one.
+    /// The time limit for a call: the configured limit for this name, else the tool's own, else the
+    /// general limit.
     pub fn timeout(&self, limits: &Limits) -> Duration {
         let configured = limits
             .per_tool
@@ -150,12 +151,12 @@ impl ToolDefinition {
         configured.or(self.timeout).unwrap_or(limits.timeout)
     }
 
-    /// Why nobody may use the tool for now; `None` for nearly every tool.
+    /// Why nobody may use the tool until a person agrees to it; `None` if it can be used.
     pub fn withheld(&self) -> Option<&WithheldReason> {
         self.withheld.as_deref()
     }
 
-    /// Returns the tool in a state in which it keeps its name but is neither offered nor called.
+    /// Returns a copy that keeps its name but is neither offered nor called.
     #[must_use]
     pub fn withhold(&self, why: WithheldReason) -> Self {
         Self {
@@ -199,7 +200,7 @@ impl Serialize for ToolDefinition {
     }
 }
 
-/// Builds a [`ToolDefinition`]. Made by [`ToolDefinition::builder`] or
+/// Builds a [`ToolDefinition`]. Start with [`ToolDefinition::builder`] or
 /// [`ToolDefinition::for_type`].
 #[derive(Debug, Clone)]
 #[must_use]
@@ -220,13 +221,13 @@ pub struct DefinitionBuilder {
 }
 
 impl DefinitionBuilder {
-    /// Where the tool comes from; [`ToolSource::Custom`] by default.
+    /// Sets where the tool comes from; [`ToolSource::Custom`] by default.
     pub fn source(mut self, source: ToolSource) -> Self {
         self.source = source;
         self
     }
 
-    /// The name on its server, if it differs.
+    /// Sets the tool's name on its server, if it differs from the one it is listed under.
     pub fn original_name(mut self, name: impl Into<String>) -> Self {
         self.original_name = Some(name.into());
         self
@@ -245,7 +246,7 @@ impl DefinitionBuilder {
     }
 
     /// Compiles the schema only at the first call; see [`Schema::deferred`]. Use it for definitions
-    /// that have been built before.
+    /// whose schema has compiled before.
     pub fn deferred(mut self) -> Self {
         self.deferred = true;
         self
@@ -268,7 +269,7 @@ impl DefinitionBuilder {
     }
 
     /// How parameters are renamed. Ignored for local tools.
-    pub fn names(mut self, names: ParameterNames) -> Self {
+    pub fn parameter_names(mut self, names: ParameterNames) -> Self {
         self.names = names;
         self
     }
@@ -278,7 +279,7 @@ impl DefinitionBuilder {
         self
     }
 
-    /// Validates everything and compiles the schema.
+    /// Checks the name and the description, and compiles the schema.
     pub fn build(self) -> Result<ToolDefinition, DefinitionError> {
         let listed = tool_name::display_name(&self.name).into_owned();
         let is_local = self.source.is_local();

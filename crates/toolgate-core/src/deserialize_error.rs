@@ -4,8 +4,9 @@ use serde_json::Value;
 
 use crate::nearest_names;
 
-/// Describes why a value in a settings file was rejected, without its path. `found` is the value.
-/// Its text is never quoted, as it may be a secret in the wrong place.
+/// Rewrites serde's message `problem` about the value `found` for people who edit a settings file.
+/// Where the value is in the file is left to the caller. A string is never quoted, because it may
+/// be a secret in the wrong place.
 pub fn describe_mismatch(problem: &str, found: &Value) -> String {
     // The line number of a value read from memory is meaningless.
     let problem = problem.split(" at line ").next().unwrap_or(problem);
@@ -17,7 +18,7 @@ pub fn describe_mismatch(problem: &str, found: &Value) -> String {
     };
     if what.starts_with("unknown variant") {
         let known: Vec<&str> = expected.split('`').skip(1).step_by(2).collect();
-        return unknown_word(found.as_str().unwrap_or_default(), &known);
+        return describe_unknown_word(found.as_str().unwrap_or_default(), &known);
     }
     if !what.starts_with("invalid type: ") && !what.starts_with("invalid value: ") {
         return problem.to_owned();
@@ -30,8 +31,8 @@ pub fn describe_mismatch(problem: &str, found: &Value) -> String {
     )
 }
 
-/// Says that a word is unknown, and suggests a known one.
-pub fn unknown_word(word: &str, known: &[&str]) -> String {
+/// Says that `word` is unknown, and suggests the most similar of the `known` words, else all.
+pub fn describe_unknown_word(word: &str, known: &[&str]) -> String {
     let hint = match nearest_names(word, known.iter().copied(), 1).pop() {
         Some(name) => format!("did you mean '{name}'?"),
         None => format!("possible values: {}", known.join(", ")),
@@ -125,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn no_word_of_serde_reaches_a_person() {
+    fn people_see_no_serde_jargon() {
         for (key, value, expected) in [
             ("text", json!(30), "must be a string, not 30"),
             ("text", json!(null), "must be a string, not null"),

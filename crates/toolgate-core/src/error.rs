@@ -17,7 +17,7 @@ pub use kind::{ErrorKind, HandlerKind};
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum ToolError {
-    /// There is no such tool, or the policy hides it from this caller.
+    /// There is no such tool, or the policy or the scope hides it from this caller.
     #[error("Tool '{name}' not found")]
     NotFound {
         name: String,
@@ -53,7 +53,7 @@ pub enum ToolError {
         /// How to give the approval, if the approver has its own instructions.
         hint: Option<String>,
     },
-    /// The tool changed since a person agreed to it, so it isn't run.
+    /// Nobody has agreed to the tool, or to its latest change, so it isn't run.
     #[error("Tool '{tool}' {reason}")]
     Withheld {
         tool: String,
@@ -82,7 +82,7 @@ pub enum ToolError {
     /// The tool did not answer in time. It may have had an effect.
     #[error("Tool '{tool}' timed out after {} s", .after.as_secs_f64())]
     TimedOut { tool: String, after: Duration },
-    /// The caller went away or cancelled. The tool may have had an effect.
+    /// The caller cancelled the call or disconnected. The tool may have had an effect.
     #[error("Tool '{tool}' was cancelled before it answered")]
     Cancelled { tool: String },
     #[error("{kind} handler '{name}' not found")]
@@ -96,7 +96,7 @@ pub enum ToolError {
         /// What an MCP server answered, for callers that speak MCP too.
         answer: Option<Box<ServerFailure>>,
     },
-    /// The tool panicked. The executor contains the panic.
+    /// The tool panicked. The executor catches the panic.
     #[error("Tool '{tool}' failed unexpectedly")]
     Panicked { tool: String, panic: String },
     #[error("The {what} of '{tool}' {problem}")]
@@ -104,7 +104,7 @@ pub enum ToolError {
         tool: String,
         /// `arguments` or `result`.
         what: &'static str,
-        /// Completes the sentence with size and limit.
+        /// Completes the sentence with the size and the limit.
         problem: String,
     },
     /// No slot for concurrent calls became free in time.
@@ -126,7 +126,7 @@ pub enum ServerFailure {
 }
 
 impl ToolError {
-    /// A failure, described by the tool itself.
+    /// Creates a failure. `message` reaches callers, models and people unchanged.
     pub fn failed(message: impl Into<String>) -> Self {
         Self::Failed {
             message: message.into(),
@@ -146,7 +146,7 @@ impl ToolError {
         }
     }
 
-    /// Like [`failed`](Self::failed), with the cause for the log.
+    /// Like [`failed`](Self::failed), with a cause that only the log shows.
     pub fn failed_because(
         message: impl Into<String>,
         cause: impl Error + Send + Sync + 'static,
@@ -159,7 +159,7 @@ impl ToolError {
         }
     }
 
-    /// Something outside the program is missing. `tool` is
+    /// Creates an error for something missing outside the program, such as a network. `tool` is
     /// [`CallContext::tool_name`](crate::CallContext::tool_name).
     pub fn unavailable(tool: impl Into<String>, reason: impl Into<String>) -> Self {
         Self::Unavailable {
@@ -170,7 +170,7 @@ impl ToolError {
         }
     }
 
-    /// The call is not allowed. `reason` completes the sentence `Tool '…' …`.
+    /// Creates an error for a call that is not allowed. `reason` completes `Tool '…' …`.
     pub fn denied(tool: impl Into<String>, reason: impl Into<String>) -> Self {
         Self::Denied {
             tool: tool.into(),
@@ -215,8 +215,8 @@ impl ToolError {
         )
     }
 
-    /// Adds details for the operator. They go to the envelope's `details`, the log and the journal,
-    /// but never to a model. Does nothing for kinds that have no details.
+    /// Adds details for the operator. They appear in the envelope's `details`, the log and the
+    /// journal, but never reach a model. Does nothing for variants without details.
     #[must_use]
     pub fn with_details(mut self, text: impl Into<String>) -> Self {
         if let Some(details) = self.details_mut() {
@@ -301,11 +301,11 @@ impl ToolError {
                 Some(format!("Did you mean {}?", join(names, " or ")))
             }
             Self::InvalidArguments { misspelt, .. } if !misspelt.is_empty() => {
-                let meant = |(given, meant): &(String, String)| {
+                let suggest = |(given, meant): &(String, String)| {
                     let given = escape_truncated(given, 100);
                     format!("'{given}' is not a parameter; did you mean '{meant}'?")
                 };
-                Some(join(misspelt.iter().map(meant), " "))
+                Some(join(misspelt.iter().map(suggest), " "))
             }
             Self::Denied {
                 hint: Some(hint), ..

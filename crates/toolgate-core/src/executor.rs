@@ -1,5 +1,5 @@
-//! [`ToolExecutor`]: the path of every call. [`ToolExecutor::execute`] is the only place
-//! that invokes a tool.
+//! [`ToolExecutor`]: runs every call. [`ToolExecutor::execute`] is the only place that invokes a
+//! tool.
 
 mod builder;
 mod find;
@@ -50,9 +50,9 @@ impl ToolExecutor {
         ToolExecutorBuilder::new(manager)
     }
 
-    /// Runs one call, once. Never fails and never panics: whatever happens is in the outcome.
+    /// Runs one call, once. Never fails and never panics: every error is part of the outcome.
     ///
-    /// Dropping the future cancels the call. It is recorded all the same.
+    /// Dropping the future cancels the call, which is still recorded.
     pub async fn execute(&self, call: ToolCall) -> ToolOutcome {
         // One snapshot for all steps: a tool that is found must not run under a
         // policy that hides it.
@@ -74,20 +74,23 @@ impl ToolExecutor {
             _ => self.find_with_rules(rules, &call.name, &call.scope)?, // 1 find
         };
         let tool = flight.set_tool(tool);
-        // Rename before validating: the schema speaks the server's names, the model may not.
-        let named = tool.definition().names().rename(call.arguments()?)?; // 2 rename
+        // Rename before validating: the schema uses the server's names, and the model may not.
+        let named = tool
+            .definition()
+            .parameter_names()
+            .rename(call.arguments()?)?; // 2 rename
         let arguments = validate(
             &rules.limits,
             &call.name,
             tool.definition(),
             named.to_validate,
         )?; // 3 validate
-        let arguments = arguments.renamed(named.to_send);
+        let arguments = arguments.rename(named.to_send);
         flight.set_arguments(named.changes, &arguments);
         self.permit(&call, rules, tool.definition(), &arguments, flight)
             .await?; // 4 permit
         if let Some(flow) = &call.flow {
-            // Marked before the tool runs: even an error message may carry the text it read.
+            // Recorded before the tool runs: even an error message may contain what the tool read.
             flow.record(&rules.policy.flow, tool.definition());
         }
         flight.notify_started().await?;
@@ -97,12 +100,15 @@ impl ToolExecutor {
         check_result_size(output, rules.limits.max_result, &context)
     }
 
-    /// Finds the tool, renames and validates like [`execute`](Self::execute), and stops there. No
-    /// tool runs, nobody is asked, and nothing is recorded.
+    /// Finds the tool, renames and validates like [`execute`](Self::execute), then stops. No tool
+    /// runs, nobody is asked, and nothing is recorded.
     pub fn dry_run(&self, call: &ToolCall) -> Result<DryRun, ToolError> {
         let rules = self.rules();
         let tool = self.find_with_rules(&rules, &call.name, &call.scope)?;
-        let named = tool.definition().names().rename(call.arguments()?)?;
+        let named = tool
+            .definition()
+            .parameter_names()
+            .rename(call.arguments()?)?;
         let arguments = validate(
             &rules.limits,
             &call.name,
@@ -117,7 +123,7 @@ impl ToolExecutor {
         Ok(DryRun {
             decision,
             tool,
-            arguments: arguments.renamed(named.to_send),
+            arguments: arguments.rename(named.to_send),
             renamed: named.changes,
         })
     }
@@ -131,14 +137,14 @@ impl ToolExecutor {
         self.shared.rules.load_full()
     }
 
-    /// Sets the limits and the policy for new calls; running calls keep theirs. Subscribers of the
-    /// manager are notified, since other tools may be visible now.
+    /// Sets the limits and the policy for new calls; running calls keep theirs. If the policy
+    /// changed, subscribers of the manager are notified, because other tools may be visible now.
     pub fn set_rules(&self, limits: Limits, policy: Policy) {
         let before = self.shared.rules.load();
-        let is_other_policy = before.policy != policy;
+        let policy_changed = before.policy != policy;
         let rules = before.with_update(limits, policy);
         self.shared.rules.store(Arc::new(rules));
-        if is_other_policy {
+        if policy_changed {
             self.shared.manager.notify_changed();
         }
     }
@@ -153,13 +159,13 @@ impl ToolExecutor {
         self.shared.rules.load().offers(tool, scope)
     }
 
-    /// What the policy says about the tool, whoever calls it.
+    /// What the policy says about the tool, for all callers.
     pub fn decision(&self, tool: &ToolDefinition) -> Decision {
         self.shared.rules.load().policy.decide(tool)
     }
 
-    /// Counts a call from a saved conversation as read by `conversation`, for `policy.flow`. `name`
-    /// is the one the tool was listed under.
+    /// Records that a resumed conversation has called this tool before, so that `policy.flow`
+    /// counts what it read. `name` is the one that the tool was listed under.
     pub fn restore_flow(&self, name: &str, conversation: &FlowState) {
         let flow = &self.shared.rules.load().policy.flow;
         if flow.is_on() {
@@ -218,7 +224,7 @@ impl ToolExecutor {
         flight.enter_step(CallStep::Approval);
         let answer = tokio::select! {
             answer = AssertUnwindSafe(answer).catch_unwind() => answer,
-            () = cancelled(call) => return Err(ToolError::Cancelled { tool: call.name.clone() }),
+            () = wait_for_cancellation(call) => return Err(ToolError::Cancelled { tool: call.name.clone() }),
         };
         flight.enter_step(CallStep::Invoke);
         match answer {
@@ -237,7 +243,7 @@ impl ToolExecutor {
     }
 }
 
-/// What [`ToolExecutor::dry_run`] found: the call as it would run.
+/// The result of [`ToolExecutor::dry_run`]: the call as it would run.
 #[non_exhaustive]
 pub struct DryRun {
     pub tool: Arc<dyn Tool>,
@@ -287,15 +293,15 @@ async fn invoke(
         biased; // A tool that is ready at once never arms a timer.
         answer = &mut work => answer,
         () = context.cancellation().cancelled() => Ok(Err(ToolError::Cancelled { tool: name() })),
-        after = context.expired() => Ok(Err(ToolError::TimedOut { tool: name(), after })),
+        after = context.wait_for_timeout() => Ok(Err(ToolError::TimedOut { tool: name(), after })),
     };
     // Dropping an unfinished future runs its destructors, which may panic too.
     if let Err(panic) = catch_unwind(AssertUnwindSafe(|| drop(work))) {
-        warn!(tool = %name(), panic = panic_text(&*panic), "a tool panicked while it was stopped");
+        warn!(tool = %name(), panic = panic_text(&*panic), "a tool panicked while being stopped");
     }
     match answer {
-        // Whoever cancels calls often stops their server too, and which of the two this call
-        // notices first is chance. Report the cause.
+        // A shutdown cancels calls and stops their servers, and chance decides which of the two
+        // this call notices first. Report the cancellation, because it is the cause.
         Ok(Err(ToolError::ServerStopped { .. } | ToolError::Unavailable { .. }))
             if context.cancellation().is_cancelled() =>
         {
@@ -309,16 +315,16 @@ async fn invoke(
     }
 }
 
-// The wait counts against the call's own time limit.
+// The time in the queue counts towards the call's time limit.
 async fn acquire_slot(
     rules: &ExecutionRules,
     tool: &dyn Tool,
     context: &CallContext,
     flight: &mut InFlightCall<'_>,
 ) -> Result<CallSlot, ToolError> {
-    let slots = match rules.slots.try_acquire(tool.definition().source()) {
+    let semaphore = match rules.slots.try_acquire(tool.definition().source()) {
         Ok(slot) => return Ok(slot),
-        Err(taken) => taken,
+        Err(semaphore) => semaphore,
     };
     flight.enter_step(CallStep::Queue);
     let overloaded = || ToolError::Overloaded {
@@ -326,12 +332,12 @@ async fn acquire_slot(
         limit: rules.limits.concurrency,
     };
     tokio::select! {
-        slot = slots.acquire_owned() => {
+        slot = semaphore.acquire_owned() => {
             flight.enter_step(CallStep::Invoke);
             slot.map_err(|_| overloaded())
         }
         () = context.cancellation().cancelled() => Err(ToolError::Cancelled { tool: context.tool_name().to_owned() }),
-        _ = context.expired() => Err(overloaded()),
+        _ = context.wait_for_timeout() => Err(overloaded()),
     }
 }
 
@@ -356,7 +362,7 @@ fn check_result_size(
     Ok(output)
 }
 
-async fn cancelled(call: &ToolCall) {
+async fn wait_for_cancellation(call: &ToolCall) {
     match &call.cancellation {
         Some(token) => token.cancelled().await,
         None => std::future::pending().await,

@@ -1,4 +1,4 @@
-//! [`FunctionTool`]: a tool made of a definition and a function.
+//! [`FunctionTool`]: a tool made from a definition and a function.
 
 use std::sync::Arc;
 
@@ -15,15 +15,15 @@ use crate::{
     ToolFuture, ToolOutput, ValidArguments,
 };
 
-/// A tool made of an async function. The schema comes from the argument type, or
-/// from a definition ([`with_definition`](Self::with_definition)); a [`Handler`] can take the place
-/// of the function ([`with_handler`](Self::with_handler)).
+/// A tool made from an async function. Its schema is derived from the argument type
+/// ([`new`](Self::new)) or part of a definition ([`with_definition`](Self::with_definition)). A
+/// [`Handler`] can take the place of the function ([`with_handler`](Self::with_handler)).
 pub struct FunctionTool {
     definition: ToolDefinition,
     handler: Arc<dyn Handler>,
 }
 
-/// What the function may return: a [`ToolOutput`], or any serializable value.
+/// What the function of a [`FunctionTool`] may return: a [`ToolOutput`], or any serializable value.
 pub trait FunctionResult {
     /// Fails if the value can't be serialized as JSON.
     fn into_output(self) -> Result<ToolOutput, ToolError>;
@@ -45,15 +45,17 @@ impl FunctionResult for ToolOutput {
 }
 
 impl FunctionTool {
-    pub fn new<T, F, W, R, E>(
+    /// Creates a tool whose schema is derived from `T`. Fails if the name or the description is
+    /// missing, or if the schema can't be enforced.
+    pub fn new<T, F, Fut, R, E>(
         name: impl Into<String>,
         description: impl Into<String>,
         run: F,
     ) -> Result<Self, DefinitionError>
     where
         T: DeserializeOwned + JsonSchema + 'static,
-        F: Fn(T, CallContext) -> W + Send + Sync + 'static,
-        W: Future<Output = Result<R, E>> + Send + 'static,
+        F: Fn(T, CallContext) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<R, E>> + Send + 'static,
         R: FunctionResult,
         E: Into<ToolError>,
     {
@@ -62,14 +64,14 @@ impl FunctionTool {
 
     /// Like [`new`](Self::new), with a definition that can set more, such as a timeout, annotations
     /// or a hand-written schema.
-    pub fn with_definition<T, F, W, R, E>(
+    pub fn with_definition<T, F, Fut, R, E>(
         definition: DefinitionBuilder,
         run: F,
     ) -> Result<Self, DefinitionError>
     where
         T: DeserializeOwned + 'static,
-        F: Fn(T, CallContext) -> W + Send + Sync + 'static,
-        W: Future<Output = Result<R, E>> + Send + 'static,
+        F: Fn(T, CallContext) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<R, E>> + Send + 'static,
         R: FunctionResult,
         E: Into<ToolError>,
     {
@@ -94,6 +96,7 @@ impl FunctionTool {
         }
     }
 
+    /// Creates a tool that answers every call with `answer`.
     pub fn mock(definition: ToolDefinition, answer: Value) -> Self {
         let answer = move |_: ValidArguments, _: &CallContext| {
             Box::pin(ready(Ok(ToolOutput::json(answer.clone())))) as BoxFuture<'static, _>
@@ -101,11 +104,11 @@ impl FunctionTool {
         Self::with_handler(definition, Arc::new(FunctionHandler::new(answer)))
     }
 
-    /// Creates a tool from a blocking function, which runs on a thread of its own.
+    /// Creates a tool from a blocking function. Each call runs on a thread of its own.
     ///
-    /// On timeout the caller gets its outcome, but the thread can't be stopped from outside: a long
-    /// function must check [`CallContext::cancellation`]. A tool that never returns occupies at
-    /// most eight threads; further calls are `overloaded`.
+    /// On timeout the caller gets its outcome, but the thread can't be stopped from outside: a
+    /// function that runs for long must check [`CallContext::cancellation`]. One that never returns
+    /// occupies at most eight threads; further calls fail as `overloaded`.
     pub fn blocking<T, F, R, E>(
         name: impl Into<String>,
         description: impl Into<String>,
@@ -167,7 +170,7 @@ impl<F> FunctionHandler<F>
 where
     F: Fn(ValidArguments, &CallContext) -> ToolFuture<'static> + Send + Sync,
 {
-    // The bound makes the compiler infer a closure over any lifetime of the context.
+    // Without this bound the compiler infers a closure for one lifetime of the context only.
     fn new(run: F) -> Self {
         Self(run)
     }
@@ -188,7 +191,7 @@ impl ToolDefinition {
         name: impl Into<String>,
         description: impl Into<String>,
     ) -> DefinitionBuilder {
-        // Small models do better with everything in place than with `$defs`.
+        // Small models understand inlined schemas better than references into `$defs`.
         let settings = SchemaSettings::draft2020_12().with(|settings| {
             settings.inline_subschemas = true;
             settings.meta_schema = None;

@@ -1,14 +1,14 @@
-//! The [`Handler`] trait: what `implementation.handler` in a definition refers to.
+//! The [`Handler`] trait: the code that `implementation.handler` in a tool's definition names.
 
 use crate::{CallContext, ToolFuture, ValidArguments};
 
-/// A builtin function or a service in the program, looked up by name when a
-/// definition refers to it.
+/// Code that tool definitions in a file refer to by name: a built-in function, or a service of the
+/// program.
 ///
 /// A handler is a [`Tool`](crate::Tool) without a definition, so several definitions can share one
 /// handler, each with its own name, description and schema.
 pub trait Handler: Send + Sync {
-    /// Answers one call. The arguments satisfy the schema of the definition
-    /// that named this handler.
+    /// Answers one call. The arguments satisfy the schema of the definition that names this
+    /// handler.
     fn call<'a>(&'a self, arguments: ValidArguments, context: &'a CallContext) -> ToolFuture<'a>;
 }

@@ -1,4 +1,4 @@
-//! The state of one running call, and the guarantee that it is recorded however it ends.
+//! [`InFlightCall`]: the state of one running call. Guarantees that every call is recorded.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
@@ -30,11 +30,11 @@ pub(crate) enum CallStep {
     Invoke,
 }
 
-/// Ends in [`finish`](Self::finish). If it is dropped before, the caller is gone and the call
-/// is recorded as cancelled.
+/// A call ends in [`finish`](Self::finish). If this is dropped earlier, the caller is gone and the
+/// call is recorded as cancelled.
 pub(crate) struct InFlightCall<'a> {
     executor: &'a ToolExecutor,
-    // One snapshot for the whole call: rules that change meanwhile hold for new calls only.
+    // One snapshot for the whole call: changed rules apply to new calls only.
     rules: &'a ExecutionRules,
     id: CallId,
     tool_name: String,
@@ -137,7 +137,7 @@ impl<'a> InFlightCall<'a> {
         self.context.insert(context).clone()
     }
 
-    /// Fails if the call must not run because an observer could not record it.
+    /// Fails if an observer requires a record of the call and could not write it.
     pub(crate) async fn notify_started(&mut self) -> Result<(), ToolError> {
         let (Some(tool), Some(executed)) = (&self.tool, &self.executed) else {
             return Ok(());
@@ -155,10 +155,10 @@ impl<'a> InFlightCall<'a> {
             started_at: self.started_at,
         };
         let observers = self.executor.observers();
-        let patience = self.rules.limits.observer;
-        ask_witnesses(observers, patience, &call).await?;
+        let time_limit = self.rules.limits.observer;
+        require_records(observers, time_limit, &call).await?;
         self.started_notified = true;
-        notify_observers(observers, patience, |observer| observer.started(&call)).await;
+        notify_observers(observers, time_limit, |observer| observer.started(&call)).await;
         Ok(())
     }
 
@@ -171,14 +171,13 @@ impl<'a> InFlightCall<'a> {
     fn take_record(&mut self, result: Result<ToolOutput, ToolError>) -> CallRecord {
         self.finished = true;
         if let (Err(_), Some(context)) = (&result, &self.context) {
-            // Work that continues in a thread or on a server learns that nobody waits
-            // for it any more.
+            // Tells work that continues on a thread or a server that nobody waits for it any more.
             context.cancellation().cancel();
         }
         let ended = self.enter_step(CallStep::Invoke);
         let elapsed = ended - self.started - self.timings.approval;
         if self.context.is_none() {
-            // The tool was never reached, so all of this time was spent on checks.
+            // The tool was never invoked, so this time was spent on checks.
             self.timings.check += std::mem::take(&mut self.timings.invoke);
         }
         CallRecord {
@@ -207,7 +206,7 @@ impl<'a> InFlightCall<'a> {
 }
 
 impl Drop for InFlightCall<'_> {
-    // The caller is gone, but its call is recorded all the same.
+    // The caller is gone, but its call is still recorded.
     fn drop(&mut self) {
         if !self.finished {
             let tool = self.tool_name.clone();
@@ -217,15 +216,15 @@ impl Drop for InFlightCall<'_> {
     }
 }
 
-// Notifies the observers. If it is dropped early, it continues in a task of its own, provided that
-// there is a runtime.
+// Notifies the observers that a call has ended. If dropped early, it continues in a task of its
+// own, provided that there is a runtime.
 struct FinishNotification(Option<BoxFuture<'static, ToolOutcome>>);
 
 impl FinishNotification {
     fn new(executor: &ToolExecutor, rules: &ExecutionRules, record: CallRecord) -> Self {
-        let (executor, patience) = (executor.clone(), rules.limits.observer);
+        let (executor, time_limit) = (executor.clone(), rules.limits.observer);
         Self(Some(Box::pin(async move {
-            notify_observers(executor.observers(), patience, |observer| {
+            notify_observers(executor.observers(), time_limit, |observer| {
                 observer.finished(&record)
             })
             .await;
@@ -260,21 +259,24 @@ impl Drop for FinishNotification {
     }
 }
 
-// Witnesses run one after the other. Without the consent of each, the call does not run.
-async fn ask_witnesses(
+// Asks one observer after the other. If one refuses the call or fails, the call doesn't run.
+async fn require_records(
     observers: &[Arc<dyn Observer>],
-    patience: Duration,
+    time_limit: Duration,
     call: &CallStarted,
 ) -> Result<(), ToolError> {
-    let nothing = || {
+    let not_recorded = || {
         let reason = "the call could not be recorded, so it was not made";
         Err(ToolError::unavailable(&call.tool_name, reason))
     };
     for observer in observers {
-        match catch_unwind(AssertUnwindSafe(|| observer.witness(call))) {
+        match catch_unwind(AssertUnwindSafe(|| observer.before_start(call))) {
             Ok(None) => {}
-            Ok(Some(work)) => run_observer(work, patience).await.unwrap_or_else(nothing)?,
-            Err(_) => return nothing(),
+            Ok(Some(work)) => {
+                let result = run_observer(work, time_limit).await;
+                result.unwrap_or_else(not_recorded)?;
+            }
+            Err(_) => return not_recorded(),
         }
     }
     Ok(())
@@ -283,25 +285,25 @@ async fn ask_witnesses(
 // A failing observer must not affect the others or the outcome.
 async fn notify_observers<'a>(
     observers: &'a [Arc<dyn Observer>],
-    patience: Duration,
-    what: impl Fn(&'a dyn Observer) -> Option<BoxFuture<'a, ()>>,
+    time_limit: Duration,
+    notify: impl Fn(&'a dyn Observer) -> Option<BoxFuture<'a, ()>>,
 ) {
     for observer in observers {
-        match catch_unwind(AssertUnwindSafe(|| what(&**observer))) {
+        match catch_unwind(AssertUnwindSafe(|| notify(&**observer))) {
             Ok(None) => {}
             Ok(Some(work)) => {
-                run_observer(work, patience).await;
+                run_observer(work, time_limit).await;
             }
             Err(_) => warn!("an observer panicked"),
         }
     }
 }
 
-/// Runs an observer's future, containing panics and hangs. Both yield `None`.
-async fn run_observer<T>(observer: impl Future<Output = T>, patience: Duration) -> Option<T> {
-    // Creating a timeout outside a runtime panics, so it happens inside the guard.
-    let patient = async { tokio::time::timeout(patience, observer).await };
-    match AssertUnwindSafe(patient).catch_unwind().await {
+/// Runs an observer's future. Returns `None` if it panics or exceeds the time limit.
+async fn run_observer<T>(observer: impl Future<Output = T>, time_limit: Duration) -> Option<T> {
+    // Creating a timeout outside a runtime panics, so it is created where panics are caught.
+    let bounded = async { tokio::time::timeout(time_limit, observer).await };
+    match AssertUnwindSafe(bounded).catch_unwind().await {
         Ok(Ok(answer)) => return Some(answer),
         Ok(Err(_)) => warn!("an observer did not finish in time"),
         Err(panic) => warn!(panic = panic_text(&*panic), "an observer panicked"),

@@ -1,5 +1,5 @@
-//! A strict JSON parser: a duplicate key is an error rather than a silent
-//! choice between two values.
+//! A strict JSON parser: a duplicate key is an error, because picking one of the values silently
+//! would drop the other.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -16,14 +16,14 @@ use crate::{Arguments, ToolError, Violation, has_more_values};
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum JsonError {
-    /// Not JSON, or nested too deeply.
+    /// The bytes are not JSON, or nested too deeply.
     #[error("{problem}")]
     Syntax {
         /// The parser's message, with line and column.
         problem: String,
     },
     #[error("'{key}' given twice")]
-    Duplicate { key: String },
+    DuplicateKey { key: String },
     #[error("expected a JSON object, found {found}")]
     NotAnObject { found: &'static str },
     #[error("more than {limit} values, which is the limit")]
@@ -37,7 +37,7 @@ impl JsonError {
             JsonError::Syntax { problem } => {
                 Violation::new("arguments", format!("must be a JSON object: {problem}"))
             }
-            JsonError::Duplicate { key } => {
+            JsonError::DuplicateKey { key } => {
                 Violation::new(crate::text::escape_truncated(&key, 100), "given twice")
             }
             JsonError::NotAnObject { .. } => Violation::new("arguments", "must be object"),
@@ -62,7 +62,7 @@ pub fn parse_json(bytes: &[u8]) -> Result<Value, JsonError> {
     .deserialize(&mut parser)
     .and_then(|value| parser.end().map(|()| value));
     match (parsed, duplicate.into_inner()) {
-        (_, Some(key)) => Err(JsonError::Duplicate { key }),
+        (_, Some(key)) => Err(JsonError::DuplicateKey { key }),
         (Ok(value), None) => Ok(value),
         (Err(error), None) => Err(JsonError::Syntax {
             problem: crate::text::escape_truncated(&error.to_string(), 200),
@@ -70,7 +70,7 @@ pub fn parse_json(bytes: &[u8]) -> Result<Value, JsonError> {
     }
 }
 
-/// Parses a JSON object as strictly as [`parse_json`].
+/// Like [`parse_json`], for a JSON object.
 pub fn parse_object(bytes: &[u8]) -> Result<Arguments, JsonError> {
     match parse_json(bytes)? {
         Value::Object(object) => Ok(object),
@@ -80,8 +80,8 @@ pub fn parse_object(bytes: &[u8]) -> Result<Arguments, JsonError> {
     }
 }
 
-/// Parses a JSON object with at most `max_values` values. A larger one is rejected
-/// before it takes memory.
+/// Like [`parse_object`], for untrusted text: an object with more than `max_values` values is
+/// rejected before it takes memory.
 pub fn parse_object_within(bytes: &[u8], max_values: usize) -> Result<Arguments, JsonError> {
     if has_more_values(bytes, max_values) {
         return Err(JsonError::TooManyValues { limit: max_values });
@@ -89,7 +89,7 @@ pub fn parse_object_within(bytes: &[u8], max_values: usize) -> Result<Arguments,
     parse_object(bytes)
 }
 
-/// An object inside a larger document, parsed as strictly as [`parse_object`] does.
+/// A JSON object inside a larger type, deserialized as strictly as by [`parse_object`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct StrictObject(pub Arguments);
 
@@ -181,7 +181,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn json_is_read_as_it_is() {
+    fn valid_json_is_parsed_unchanged() {
         let text = r#" {"b": [1, -2, 3.5, 9007199254740993, 1e3], "a": {"x": null, "y": true}, "é": "\u00e9\n"} "#;
         let expected = json!({ "b": [1, -2, 3.5, 9_007_199_254_740_993_i64, 1000.0], "a": { "x": null, "y": true }, "é": "é\n" });
         assert_eq!(parse_json(text.as_bytes()).unwrap(), expected);
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_json_becomes_a_clear_text() {
+    fn invalid_json_gives_a_clear_message() {
         for (text, expected) in [
             (r#"{"a":1,"a":2}"#, "Invalid parameters: 'a' given twice"),
             (

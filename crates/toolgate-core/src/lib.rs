@@ -31,33 +31,36 @@
 //! ```
 //! use std::sync::Arc;
 //! use std::time::Duration;
-//! use serde_json::json;
-//! use toolgate_core::{ErrorKind, FunctionTool, ToolCall, ToolError, ToolExecutor, ToolManager};
+//! use serde_json::{Value, json};
+//! use toolgate_core::{
+//!     CallContext, ErrorKind, FunctionTool, ToolCall, ToolError, ToolExecutor, ToolManager,
+//! };
 //!
-//! /// The doc comments become the descriptions that a model reads.
+//! /// A model reads these doc comments as the descriptions of the parameters.
 //! #[derive(serde::Deserialize, schemars::JsonSchema)]
-//! struct Forecast {
+//! struct ForecastArguments {
 //!     /// Name of a city.
 //!     city: String,
 //! }
 //!
 //! # tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(async {
-//! let forecast = FunctionTool::new("forecast", "Weather forecast", async |forecast: Forecast, _context| {
-//!     match forecast.city.as_str() {
+//! async fn get_forecast(arguments: ForecastArguments, _: CallContext) -> Result<Value, ToolError> {
+//!     match arguments.city.as_str() {
 //!         "Paris" => Ok(json!({ "celsius": 21 })),
 //!         city => Err(ToolError::failed(format!("No forecast for {city}"))),
 //!     }
-//! })?;
+//! }
+//!
 //! let manager = Arc::new(ToolManager::new());
-//! manager.add(forecast);
+//! manager.add(FunctionTool::new("get_forecast", "Returns today's weather in a city", get_forecast)?);
 //! let executor = ToolExecutor::new(manager);
 //!
-//! let call = ToolCall::new("forecast", json!({ "city": "Paris" })).timeout(Duration::from_secs(5));
+//! let call = ToolCall::new("get_forecast", json!({ "city": "Paris" })).timeout(Duration::from_secs(5));
 //! let envelope = executor.execute(call).await.to_envelope();
 //! assert_eq!(envelope["result"], json!({ "celsius": 21 }));
 //!
 //! // Invalid arguments never reach the tool.
-//! let outcome = executor.execute(ToolCall::new("forecast", json!({}))).await;
+//! let outcome = executor.execute(ToolCall::new("get_forecast", json!({}))).await;
 //! let error = outcome.result.unwrap_err();
 //! assert_eq!(error.kind(), ErrorKind::InvalidArguments);
 //! assert_eq!(error.to_string(), "Invalid parameters: missing 'city'");
@@ -65,29 +68,30 @@
 //! # }).unwrap();
 //! ```
 //!
-//! # The rest, by topic
+//! # Everything else, by topic
 //!
 //! - **Calls.** A [`ToolCall`] knows its [`Origin`] and [`Scope`]. The tool receives
 //!   [`ValidArguments`] and a [`CallContext`], with which it reports progress and notices
 //!   cancellation.
-//! - **Names.** [`ToolSet`] decides by [`ToolRank`] who keeps a name that several sources use.
+//! - **Names.** If several sources use a name, [`ToolSet`] decides by [`ToolRank`] which keeps it.
 //!   [`ToolPattern`] matches tools in policies and scopes. [`ParameterNames`] renames parameters
 //!   for MCP servers that expect another spelling. [`wire_names`] makes tool names fit a protocol.
 //! - **Resources and prompts.** [`SourceContent`] is what a source offers besides tools, and the
 //!   [`ContentSet`] all of it. It is read through the same path as tools: a [`ContentMethod`] is a
 //!   tool of its source.
-//! - **Conversations.** A [`Toolbox`] is an executor with the tools of one conversation, and a
-//!   [`ToolList`] those tools at one moment. [`ToolReadiness`] knows which tools are still to come
-//!   because their servers are starting. [`FlowState`] remembers which kinds of data a conversation
-//!   has read, so that [`FlowPolicy`] can ask before private data leaves.
-//! - **Records.** Observers receive [`CallStarted`] and [`CallRecord`]. [`TraceContext`] places a
-//!   call in a W3C trace. [`Redactor`] removes secrets, and [`sanitize`] prepares values for
-//!   storing.
+//! - **Conversations.** A [`Toolbox`] is an executor restricted to the tools of one conversation,
+//!   and a [`ToolList`] is a snapshot of those tools. [`ToolReadiness`] knows which servers are
+//!   still starting, so that a request can wait for their tools. [`FlowState`] remembers which
+//!   kinds of data a conversation has read, so that [`FlowPolicy`] can ask before private data
+//!   leaves.
+//! - **Records.** Observers receive [`CallStarted`] and [`CallRecord`]. [`TraceContext`] puts a
+//!   call into a W3C trace. [`Redactor`] removes secrets, and [`sanitize`] redacts and truncates
+//!   values before they are stored.
 //! - **Untrusted input.** [`parse_object`] rejects duplicate keys. [`ValueCounter`] counts JSON
 //!   values before they are parsed. [`command_line_arguments`] and [`typed_arguments`] turn text
 //!   into typed arguments.
 //! - **Text and settings.** [`escape`], [`truncate`], [`nearest_names`], [`parse_duration`] and the
-//!   other functions are helpers that all crates of Toolgate share.
+//!   other functions are shared by all crates of Toolgate.
 //!
 //! # What is stable
 //!
@@ -154,7 +158,7 @@ pub use content::{
 pub use content_set::{ContentSet, ListedPrompt, ListedResource};
 pub use context::{CallContext, PausedClock, Progress, SentRequest};
 pub use definition::{DefinitionBuilder, DefinitionError, ToolDefinition};
-pub use deserialize_error::{describe_mismatch, unknown_word};
+pub use deserialize_error::{describe_mismatch, describe_unknown_word};
 pub use error::{ErrorKind, HandlerKind, ServerFailure, ToolError};
 pub use executor::{DryRun, ToolExecutor, ToolExecutorBuilder};
 pub use function::{FunctionResult, FunctionTool};

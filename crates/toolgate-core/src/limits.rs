@@ -1,4 +1,4 @@
-//! All limits in one place: of calls, of single tools, of schemas.
+//! [`Limits`] of calls, [`ToolLimits`] of single tools, and [`SchemaLimits`].
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -8,7 +8,8 @@ use serde::{Deserialize, Deserializer, de};
 
 use crate::text::units::{self, BytesText, DurationText};
 
-/// Limits of a call. The defaults are those of the configuration's `limits` section.
+/// Limits of time, size and concurrency for calls: the configuration's `limits` section, with the
+/// same defaults.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 #[schemars(description = "Limits of a call")]
@@ -57,6 +58,7 @@ pub struct Limits {
     pub per_tool: HashMap<String, ToolLimits>,
 }
 
+/// Limits of one tool, which replace the general ones: see [`Limits::per_tool`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 #[schemars(description = "Limits of one tool")]
@@ -68,18 +70,19 @@ pub struct ToolLimits {
     pub timeout: Option<Duration>,
 }
 
-/// Limits of a schema. They are checked before it is compiled, so that validation with any accepted
-/// schema takes bounded time.
+/// Limits of a JSON Schema, checked before it is compiled. Validation with any accepted schema
+/// takes bounded time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SchemaLimits {
     /// Maximum nesting of the schema document.
     pub depth: usize,
-    /// Number of sub-schemas, with references and combinators expanded.
+    /// Maximum number of sub-schemas, with references and combinators expanded.
     pub subschemas: usize,
-    /// Total size of all regular expressions, with repetitions expanded.
+    /// Maximum total cost of all regular expressions: about one per automaton state, with
+    /// repetitions expanded.
     pub pattern: u64,
-    /// Steps that one validation may take; one that could take more is refused before it starts.
+    /// Maximum steps of one validation. One that could take more is refused before it starts.
     pub steps: u64,
 }
 
@@ -88,10 +91,11 @@ impl Limits {
     /// access to the configuration.
     pub const MAX_VALUES: usize = 10_000;
 
-    /// The limit for a message that holds arguments and more, such as MCP's `_meta`.
+    /// The maximum number of values in a message that holds arguments and more, such as MCP's
+    /// `_meta`.
     pub fn max_message_values(&self) -> usize {
-        const BESIDE: usize = 1_000;
-        self.max_values.saturating_add(BESIDE)
+        const BESIDE_ARGUMENTS: usize = 1_000;
+        self.max_values.saturating_add(BESIDE_ARGUMENTS)
     }
 }
 

@@ -1,4 +1,4 @@
-//! [`LogObserver`]: one log record per call.
+//! [`LogObserver`]: writes one log record per call.
 
 use futures::future::BoxFuture;
 use tracing::field::display;
@@ -7,9 +7,9 @@ use tracing::{Level, enabled, error, info, warn};
 use crate::outcome::error_chain;
 use crate::{CallRecord, ErrorKind, Observer, Redactor, ToolError, sanitize};
 
-const PREVIEW: usize = 500;
-// The journal has the whole result, and long lists would drown the other lines.
-const RESULT_PREVIEW: usize = 200;
+const PREVIEW_BYTES: usize = 500;
+// Shorter, because the journal has the whole result, and long lists would drown the other lines.
+const RESULT_PREVIEW_BYTES: usize = 200;
 
 /// Writes one structured record per call through `tracing`: INFO for a success, WARN for a
 /// slow call or a caller's mistake, ERROR for a failing tool. Secrets are removed, long values
@@ -33,16 +33,16 @@ impl Observer for LogObserver {
         let level = match &record.outcome.result {
             Ok(_) if slow => Level::WARN,
             Ok(_) => Level::INFO,
-            Err(error) => level_of(error, slow),
+            Err(error) => level_for_error(error, slow),
         };
-        // Formatting the fields costs more than calling a small tool, so it is done
-        // only if someone listens.
-        let listening = match level {
+        // Formatting the fields costs more than calling a small tool, so it is done only if the
+        // level is enabled.
+        let is_enabled = match level {
             Level::ERROR => enabled!(Level::ERROR),
             Level::WARN => enabled!(Level::WARN),
             _ => enabled!(Level::INFO),
         };
-        if listening {
+        if is_enabled {
             self.write(record, level, slow);
         }
         None
@@ -64,13 +64,13 @@ impl LogObserver {
             .map(|caller| display(sanitize::name(&redactor, caller)));
         let elapsed_ms = record.outcome.execution_time_ms();
         let slow = slow.then_some(true);
-        let arguments = redactor.json(&record.requested, PREVIEW);
+        let arguments = redactor.json(&record.requested, PREVIEW_BYTES);
         let changes = self.changes(record).map(display);
         let approval = self.approval(record).map(display);
         match &record.outcome.result {
             Ok(output) => {
                 let outcome = "success";
-                let result = redactor.json(&output.as_result(), RESULT_PREVIEW);
+                let result = redactor.json(&output.as_result(), RESULT_PREVIEW_BYTES);
                 match level {
                     Level::WARN => {
                         warn!(%call, %tool, source, %origin, caller, elapsed_ms, %outcome, %arguments, changes, approval, %result, "slow tool call");
@@ -82,10 +82,10 @@ impl LogObserver {
             }
             Err(failure) => {
                 let outcome = failure.kind();
-                let error = redactor.line(&error_chain(failure), 2 * PREVIEW);
+                let error = redactor.line(&error_chain(failure), 2 * PREVIEW_BYTES);
                 let details = failure
                     .details()
-                    .map(|details| display(redactor.line(details, 8 * PREVIEW)));
+                    .map(|details| display(redactor.line(details, 8 * PREVIEW_BYTES)));
                 match level {
                     Level::ERROR => {
                         error!(%call, %tool, source, %origin, caller, elapsed_ms, slow, %outcome, %arguments, changes, approval, %error, details, "tool call failed");
@@ -106,13 +106,13 @@ impl LogObserver {
 
     fn approval(&self, record: &CallRecord) -> Option<String> {
         let approval = record.approval.as_ref()?;
-        let did = if approval.granted {
+        let answer = if approval.granted {
             "granted"
         } else {
             "refused"
         };
         let by = sanitize::name(&self.redactor, &approval.by.to_string());
-        Some(format!("{did} by {by}"))
+        Some(format!("{answer} by {by}"))
     }
 
     fn changes(&self, record: &CallRecord) -> Option<String> {
@@ -122,11 +122,11 @@ impl LogObserver {
             .map(|(from, to)| format!("{{{from}: …}} → {{{to}: …}}"));
         let dropped = record.dropped.iter().map(|name| format!("-{name}"));
         let changes = crate::text::join(renamed.chain(dropped), ", ");
-        (!changes.is_empty()).then(|| self.redactor.line(&changes, PREVIEW))
+        (!changes.is_empty()).then(|| self.redactor.line(&changes, PREVIEW_BYTES))
     }
 }
 
-fn level_of(error: &ToolError, slow: bool) -> Level {
+fn level_for_error(error: &ToolError, slow: bool) -> Level {
     match error.kind() {
         ErrorKind::Cancelled if slow => Level::WARN,
         ErrorKind::Cancelled => Level::INFO,

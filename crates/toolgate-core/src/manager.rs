@@ -1,4 +1,4 @@
-//! [`ToolManager`]: the one ordered collection of all tools.
+//! [`ToolManager`]: the only collection of tools, in order.
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
@@ -12,7 +12,7 @@ use tracing::warn;
 use crate::tool_set::{RegisteredTool, strip_server};
 use crate::{ContentSet, ContentSource, SourceContent, Tool, ToolRank, ToolSet, ToolSource};
 
-/// Holds all tools, ordered by rank and then by the order in which they were added.
+/// Holds all tools: sorted by rank, and within a rank in the order in which they were added.
 ///
 /// Readers take an atomic snapshot and never wait; each change replaces the whole snapshot. A
 /// running call keeps the tool it found. Names are assigned again at every change.
@@ -20,7 +20,7 @@ use crate::{ContentSet, ContentSource, SourceContent, Tool, ToolRank, ToolSet, T
 pub struct ToolManager {
     tools: ArcSwap<ToolSet>,
     content: ArcSwap<ContentSet>,
-    // Held while a new snapshot is built, so that concurrent changes don't undo each other.
+    // Held while a new snapshot is built.
     change: Mutex<()>,
     version: watch::Sender<u64>,
     // Configured servers without tools, with the reason.
@@ -34,7 +34,7 @@ impl ToolManager {
 
     /// Records why a server has no tools; `None` clears it. A call to `<server>__<tool>` then fails
     /// with that reason instead of a suggestion for another tool.
-    pub fn set_absent(&self, server: &str, reason: Option<&str>) {
+    pub fn set_absent_reason(&self, server: &str, reason: Option<&str>) {
         self.absent.rcu(|absent| {
             let mut absent = BTreeMap::clone(absent);
             match reason {
@@ -45,8 +45,9 @@ impl ToolManager {
         });
     }
 
-    /// The server and the tool in a name `<server>__<tool>`, and why that server has no tools.
-    pub(crate) fn absent(&self, name: &str) -> Option<(String, String, String)> {
+    /// For a name `<server>__<tool>` of a server without tools: the server, the tool and the
+    /// reason.
+    pub(crate) fn find_absent(&self, name: &str) -> Option<(String, String, String)> {
         let absent = self.absent.load();
         absent.iter().find_map(|(server, reason)| {
             let tool = strip_server(server, name)?;
@@ -54,8 +55,8 @@ impl ToolManager {
         })
     }
 
-    /// Adds a local tool after the others. A local tool of the same name is replaced in
-    /// place, with a WARN.
+    /// Adds a local tool after the others. A local tool with the same name is replaced, with a
+    /// WARN.
     pub fn add(&self, tool: impl Tool + 'static) {
         self.add_all([Arc::new(tool) as Arc<dyn Tool>]);
     }
@@ -99,10 +100,11 @@ impl ToolManager {
         });
     }
 
+    /// Removes all tools of a source.
     pub fn remove(&self, source: &ToolSource) {
-        let is_its = |tool: &Arc<dyn Tool>| tool.definition().source() == source;
-        if self.tools.load().iter().any(is_its) {
-            self.update(|all| all.retain(|registered| !is_its(&registered.tool)));
+        let is_from_source = |tool: &Arc<dyn Tool>| tool.definition().source() == source;
+        if self.tools.load().iter().any(is_from_source) {
+            self.update(|all| all.retain(|registered| !is_from_source(&registered.tool)));
         }
     }
 
@@ -112,6 +114,7 @@ impl ToolManager {
         self.tools.load().find(name).cloned()
     }
 
+    /// A snapshot of all tools.
     pub fn tools(&self) -> Arc<ToolSet> {
         self.tools.load_full()
     }
@@ -147,20 +150,22 @@ impl ToolManager {
         self.content.load_full()
     }
 
-    /// A counter of changes: to the tools, resources and prompts, and to what the policy shows of
+    /// Returns a counter that increases whenever tools, resources or prompts change, or the policy
+    /// that hides some of
     /// them. Await its `changed`.
     pub fn subscribe(&self) -> watch::Receiver<u64> {
         self.version.subscribe()
     }
 
-    // The tools are the same, but a new policy may show others.
+    // For a new policy: the tools are the same, but others may be visible.
     pub(crate) fn notify_changed(&self) {
         self.version.send_modify(|version| *version += 1);
     }
 
     fn update(&self, change: impl FnOnce(&mut Vec<RegisteredTool>)) {
-        // Read, change and store must not interleave with another change.
-        let _one_at_a_time = self.change.lock();
+        // Without the lock, two concurrent changes would start from the same snapshot, and one
+        // would be lost.
+        let _guard = self.change.lock();
         let before = self.tools.load();
         let mut all = before.registered().cloned().collect();
         change(&mut all);

@@ -11,17 +11,17 @@ use crate::{
     TraceContext,
 };
 
-/// Sees every call: the log, metrics, a journal, a live page. An observer that fails, hangs or
-/// panics never changes an outcome, except in [`witness`](Self::witness).
+/// Receives every call, for a log, metrics, a journal or a live view. An observer that fails, hangs
+/// or panics never changes an outcome, except in [`before_start`](Self::before_start).
 ///
 /// ```
 /// use futures::future::BoxFuture;
 /// use std::sync::atomic::{AtomicU64, Ordering};
 /// use toolgate_core::{CallRecord, Observer};
 ///
-/// struct Failures(AtomicU64);
+/// struct FailureCounter(AtomicU64);
 ///
-/// impl Observer for Failures {
+/// impl Observer for FailureCounter {
 ///     fn finished<'a>(&'a self, record: &'a CallRecord) -> Option<BoxFuture<'a, ()>> {
 ///         self.0.fetch_add(u64::from(!record.outcome.is_success()), Ordering::Relaxed);
 ///         None
@@ -29,23 +29,23 @@ use crate::{
 /// }
 /// ```
 pub trait Observer: Send + Sync {
-    /// Called before [`started`](Self::started), and can refuse the call. `None` lets it run.
-    /// Return a future for a call that must not run unrecorded: if it fails, panics or times out,
-    /// the call is refused.
-    fn witness<'a>(
+    /// Called before [`started`](Self::started), and can refuse the call. For a call that must not
+    /// run unrecorded, return a future that records it: if the future fails, panics or times out,
+    /// the call doesn't run. `None` lets it run.
+    fn before_start<'a>(
         &'a self,
         _call: &'a CallStarted,
     ) -> Option<BoxFuture<'a, Result<(), ToolError>>> {
         None
     }
 
-    /// A call is about to run. A returned future is awaited before the tool is invoked.
+    /// Called when a call is about to run. A returned future is awaited before the tool is invoked.
     fn started<'a>(&'a self, _call: &'a CallStarted) -> Option<BoxFuture<'a, ()>> {
         None
     }
 
-    /// A call has ended, even if it never started. A returned future is awaited before the
-    /// caller gets the outcome.
+    /// Called when a call has ended, even if it never started. A returned future is awaited before
+    /// the caller gets the outcome.
     fn finished<'a>(&'a self, record: &'a CallRecord) -> Option<BoxFuture<'a, ()>>;
 }
 
@@ -89,8 +89,10 @@ pub struct CallRecord {
     pub approval: Option<ApprovalRecord>,
     /// Parameters that were renamed, from and to.
     pub renamed: Vec<(String, String)>,
+    /// Arguments that validation left out:
+    /// [`ValidArguments::dropped`](crate::ValidArguments::dropped).
     pub dropped: Vec<String>,
-    /// The request that the tool sent to another program, if any.
+    /// The MCP request that the tool sent to its server, if any.
     pub sent: Option<SentRequest>,
     pub started_at: SystemTime,
     pub timings: Timings,
@@ -104,9 +106,8 @@ impl CallRecord {
         self.tool.as_deref().map(Tool::definition)
     }
 
-    /// The start of the call as [`Observer::started`] saw it; `None` if the tool was
-    /// never about to run.
-    pub fn start(&self) -> Option<CallStarted> {
+    /// Returns what [`Observer::started`] received; `None` if the tool was never about to run.
+    pub fn to_started(&self) -> Option<CallStarted> {
         Some(CallStarted {
             id: self.outcome.call_id,
             tool_name: self.outcome.tool_name.clone(),
@@ -126,7 +127,7 @@ impl CallRecord {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Timings {
-    /// Finding the tool, renaming and validating arguments.
+    /// Finding the tool, and renaming and validating arguments.
     pub check: Duration,
     /// Waiting for a person's approval. Not part of the execution time.
     pub approval: Duration,

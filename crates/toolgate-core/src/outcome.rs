@@ -1,5 +1,4 @@
-//! [`ToolOutcome`]: how a call ended, with its renderings for programs,
-//! models, speech and operators.
+//! [`ToolOutcome`]: how a call ended, and its text for programs, models, speech and operators.
 
 use std::time::Duration;
 
@@ -9,8 +8,8 @@ use serde_json::Value;
 use crate::text::{escape_truncated, join};
 use crate::{CallId, ToolCall, ToolError, ToolOutput};
 
-/// How a call ended. It serializes to the envelope `{success, result |
-/// error, tool_name, execution_time_ms, …}`.
+/// How a call ended. It serializes to the envelope
+/// `{success, result | error, tool_name, execution_time_ms, …}`.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ToolOutcome {
@@ -23,7 +22,7 @@ pub struct ToolOutcome {
 }
 
 impl ToolOutcome {
-    /// The outcome of a call that was rejected before it was executed.
+    /// Creates the outcome of a call that was rejected before it reached an executor.
     pub fn refused(call: &ToolCall, error: ToolError) -> Self {
         Self {
             call_id: call.id(),
@@ -51,7 +50,7 @@ impl ToolOutcome {
         serde_json::to_value(self).unwrap_or_default()
     }
 
-    /// Text for a model: the result, or what went wrong and how to do better.
+    /// Text for a model: the result, or the error and how to correct the call.
     pub fn to_model_text(&self) -> String {
         match &self.result {
             Ok(output) => output.to_text(),
@@ -65,7 +64,7 @@ impl ToolOutcome {
                 let required = required.map(|(name, kind)| format!("'{name}' ({kind})"));
                 format!("{error}. Required parameters: {}", join(required, ", "))
             }
-            // A model that knows how approval works can tell the person.
+            // With the hint, a model can tell the person how to approve the call.
             Err(error @ ToolError::NeedsApproval { because, .. }) => {
                 format!("{error}. {}", because.hint())
             }
@@ -73,6 +72,7 @@ impl ToolOutcome {
         }
     }
 
+    /// Text to be spoken: the result or the error.
     pub fn to_speech(&self) -> String {
         match &self.result {
             Ok(output) => output.to_text(),
@@ -126,7 +126,7 @@ impl Serialize for ToolOutcome {
     }
 }
 
-/// The error with all of its causes on one line, for operators.
+/// Formats an error and all of its causes on one line, for operators.
 pub fn error_chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
@@ -138,7 +138,7 @@ pub fn error_chain(error: &dyn std::error::Error) -> String {
     text
 }
 
-// A model with thousands of tools needs the nearest names, not all of them.
+// Not all of thousands of tools: a model gets the names it probably meant from the hint.
 fn join_names(names: &[String]) -> String {
     const MAX_LISTED: usize = 50;
     if names.is_empty() {

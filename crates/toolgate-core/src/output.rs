@@ -18,8 +18,8 @@ pub struct ToolOutput {
     pub meta: Option<Map<String, Value>>,
 }
 
-/// One content block, in MCP's wire format. A server's block is passed on exactly as it came,
-/// including annotations, key order and unknown kinds.
+/// One content block, in MCP's wire format. A server's block is passed on unchanged, including
+/// annotations, key order and unknown kinds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct ToolContent(Value);
@@ -48,7 +48,7 @@ impl ToolContent {
         self.0
     }
 
-    // A plain text block becomes a bare string in the envelope, so only its text counts.
+    // In the envelope a plain text block is a bare string, so only its text counts.
     fn bytes(&self, max_depth: usize) -> Option<u64> {
         let fields = self.0.as_object().map_or(0, serde_json::Map::len);
         match self.as_text() {
@@ -65,6 +65,7 @@ impl From<Value> for ToolContent {
 }
 
 impl ToolOutput {
+    /// Creates a structured result without content blocks.
     pub fn json(value: impl Into<Value>) -> Self {
         Self {
             structured: Some(value.into()),
@@ -109,8 +110,8 @@ impl ToolOutput {
         (self.structured.is_some() && has_more).then(blocks)
     }
 
-    /// The result as text for a model or for speech: a string as it is, text blocks joined by
-    /// newlines, else compact JSON. Never empty: if there is no output, it is `(no output)`.
+    /// The result as text for a model or for speech: a string unchanged, text blocks joined by
+    /// newlines, or compact JSON. Never empty: without any output it is `(no output)`.
     pub fn to_text(&self) -> String {
         let text = match &self.structured {
             Some(Value::String(text)) => text.clone(),

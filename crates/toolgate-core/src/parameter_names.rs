@@ -1,13 +1,13 @@
-//! Renames parameters: models prefer `snake_case`, many MCP servers want `camelCase`.
+//! Renames parameters: models prefer `snake_case`, while many MCP servers expect `camelCase`.
 //!
-//! The specification rewrites every underscore. That breaks servers whose real parameters are in
+//! The specification rewrites every underscore. That breaks servers whose parameters really are in
 //! snake_case, and LangChain's adapters, the stated reason for the rule, don't rename anything. So
-//! by default (`Undeclared`) a name that the server's schema declares is never touched. `Always`
-//! follows the specification to the letter, `Never` turns renaming off.
+//! by default (`Undeclared`) a name that the server's schema declares stays as it is. `Always`
+//! follows the specification to the letter, and `Never` turns renaming off.
 //!
-//! With `Always` a call has two spellings: the one that the schema declares is validated, the other
-//! one is sent. Validating what is sent would report every declared parameter as missing, and a
-//! closed schema would drop the names that we rewrote ourselves.
+//! With `Always` a parameter has two spellings: the one that the schema declares is validated, and
+//! the other one is sent. If the sent spelling were validated, every declared parameter would be
+//! reported as missing, and a closed schema would drop the names that we rewrote ourselves.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -25,15 +25,15 @@ pub(crate) struct RenamedArguments {
     pub(crate) to_validate: Arc<Value>,
     // Renamed after validation, before sending.
     pub(crate) to_send: Renames,
-    // From the caller's names to those that are sent, for the record.
+    // From the caller's names to the sent ones, for the record.
     pub(crate) changes: Renames,
 }
 
-/// When parameter names are rewritten.
+/// Which parameter names are rewritten.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum RenameMode {
-    /// Never; always the case for local tools.
+    /// None. Local tools always use this.
     #[default]
     Never,
     /// Only names that the schema doesn't declare.
@@ -42,8 +42,8 @@ pub enum RenameMode {
     Always,
 }
 
-/// How the parameters of one tool are renamed. Deterministic: the same names always
-/// give the same result.
+/// Renames the parameters of one tool to the names that its server expects. Deterministic: the same
+/// names always give the same result.
 #[derive(Debug, Clone, Default)]
 pub struct ParameterNames {
     mode: RenameMode,
@@ -54,7 +54,8 @@ pub struct ParameterNames {
 }
 
 impl ParameterNames {
-    /// `mapped` takes precedence over the general rule, which turns `_x` into `X`.
+    /// `mapped` goes from our names to the server's. It takes precedence over the general rule,
+    /// which turns `_x` into `X`.
     pub fn new(mode: RenameMode, mapped: HashMap<String, String>) -> Self {
         Self {
             mode,
@@ -71,7 +72,7 @@ impl ParameterNames {
         let declared = DeclaredNames::from_schema(schema, limits);
         if self.mode == RenameMode::Always {
             let mut sorted: Vec<&str> = declared.iter().collect();
-            // If several names are sent as one, the same one has to win every time.
+            // If several names are sent under one name, the same one has to win every time.
             sorted.sort_unstable();
             let mut declared_as = HashMap::new();
             for name in sorted {
@@ -88,7 +89,7 @@ impl ParameterNames {
         self.declared.compiled_patterns();
     }
 
-    /// The name that a declared parameter is sent under.
+    /// The name under which a declared parameter is sent.
     pub fn sent_name(&self, declared: &str) -> String {
         self.spellings(declared).1
     }
@@ -141,7 +142,7 @@ impl ParameterNames {
 
     fn is_unchanged(&self, name: &str) -> bool {
         if self.mode == RenameMode::Undeclared && self.declared.has_name(name) {
-            return true; // The fast path for nearly every name.
+            return true; // Nearly every name takes this fast path.
         }
         let (checked, sent) = self.spellings(name);
         checked == name && sent == name
@@ -163,6 +164,7 @@ impl ParameterNames {
                 (sent.clone(), sent)
             };
         }
+        // The declared spelling, whichever of the two the caller used.
         let checked = match self.declared_as.get(&sent) {
             _ if self.declared.has_name(name) => own(),
             Some(declared) if !self.declared.has_name(&sent) => declared.clone(),
@@ -244,8 +246,7 @@ mod tests {
         ] {
             let given = Arc::new(given.clone());
             let spelled = zwave(mode, schema).rename(&given).ok().unwrap();
-            let sent =
-                ValidArguments::new(spelled.to_validate, Vec::new()).renamed(spelled.to_send);
+            let sent = ValidArguments::new(spelled.to_validate, Vec::new()).rename(spelled.to_send);
             assert_eq!(
                 sent.as_value().to_string(),
                 expected.to_string(),
@@ -321,7 +322,7 @@ mod tests {
         let given = Arc::new(json!({ "a": 1, "b": 2 }));
         let both = names(json!({ "properties": { "a": {}, "b": {} } }));
         let spelled = both.rename(&given).ok().unwrap();
-        let sent = ValidArguments::new(spelled.to_validate, Vec::new()).renamed(spelled.to_send);
+        let sent = ValidArguments::new(spelled.to_validate, Vec::new()).rename(spelled.to_send);
         assert_eq!(sent.as_value(), &json!({ "b": 1, "c": 2 }));
         let one = names(json!({ "properties": { "b": {} } }));
         assert_eq!(

@@ -1,4 +1,4 @@
-//! [`Policy`]: which tools exist, and which wait for approval.
+//! [`Policy`]: which tools may be called, and which need approval.
 
 mod destructive;
 mod flow;
@@ -13,8 +13,8 @@ pub(crate) use flow::CallFlow;
 pub use flow::{FlowPolicy, FlowState};
 
 /// Which tools may be called, and which need a person's approval. It is enforced when a call is
-/// executed, whatever a listing showed. Where a name stands for several tools, `allow` means only
-/// the one listed under it, `deny` and `ask` mean all of them.
+/// executed, even if a listing showed the tool before. If several servers use a name, `allow`
+/// applies only to the tool that is listed under it, `deny` and `ask` to all of them.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 #[schemars(
@@ -38,7 +38,7 @@ pub struct Policy {
     pub destructive_from: Vec<DestructiveCaller>,
     /// Asks before private data can go out once untrusted text has come in.
     pub flow: FlowPolicy,
-    // The allow lists of policies that narrow this one. Each of them must allow a tool as well.
+    // The allow lists of policies that narrow this one. All of them must allow a tool.
     #[serde(skip)]
     #[schemars(skip)]
     also_allowed_by: Vec<Vec<ToolPattern>>,
@@ -76,7 +76,8 @@ impl Default for Policy {
 }
 
 impl Policy {
-    /// Both policies must allow a tool, and it is denied or asked about if either says so.
+    /// Combines two policies: both must allow a tool, and it is denied or asked about if either
+    /// says so.
     #[must_use]
     pub fn narrowed_by(mut self, other: Self) -> Self {
         // Destructured completely, so that a field added later can't be forgotten here.
@@ -106,22 +107,25 @@ impl Policy {
         self.allow.contains(&ToolPattern::new("*")) && self.also_allowed_by.is_empty()
     }
 
+    /// Decides on a tool by its name alone; [`destructive`](Self::destructive) and
+    /// [`flow`](Self::flow) also depend on the call.
     pub fn decide(&self, tool: &ToolDefinition) -> Decision {
         let matches =
             |patterns: &[ToolPattern]| patterns.iter().any(|pattern| pattern.matches(tool));
         let grants =
             |patterns: &Vec<ToolPattern>| patterns.iter().any(|pattern| pattern.grants(tool));
-        match () {
-            () if !grants(&self.allow) || !self.also_allowed_by.iter().all(grants) => {
-                Decision::Hide
-            }
-            () if matches(&self.deny) => Decision::Hide,
-            () if matches(&self.ask) => Decision::Ask,
-            () => Decision::Allow,
+        let is_allowed = grants(&self.allow) && self.also_allowed_by.iter().all(grants);
+        if !is_allowed || matches(&self.deny) {
+            Decision::Hide
+        } else if matches(&self.ask) {
+            Decision::Ask
+        } else {
+            Decision::Allow
         }
     }
 
-    /// Decides on a call to a visible tool. The reason is the one a person should know first.
+    /// Decides on a call to a visible tool. If there are several reasons to ask, the most important
+    /// one is returned.
     pub(crate) fn permission_for(&self, tool: &ToolDefinition, call: &ToolCall) -> CallPermission {
         let is_flow = || !call.user_initiated && self.flow.needs_approval(tool, call.flow.as_ref());
         let is_listed = || self.ask.iter().any(|pattern| pattern.matches(tool));

@@ -1,10 +1,10 @@
 //! Waiting for tools whose servers are still starting.
 //!
 //! A request waits only for what it needs. A sentence that needs one tool waits for that tool
-//! ([`Toolbox::wait_for_tool`]). A model is told its tools before it is asked, and nobody knows
-//! which it will want, so it waits until all are there or a few seconds have passed
-//! ([`Toolbox::wait_for_all`]). Both waits are bounded and reported, so that a voice can say that
-//! it takes a moment.
+//! ([`Toolbox::wait_for_tool`]). A model gets the list of tools with its request, before anyone
+//! knows which ones it needs, so that request waits until all are there or a few seconds have
+//! passed ([`Toolbox::wait_for_all`]). Both waits are bounded and reported, so that the voice can
+//! say that it takes a moment.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -17,21 +17,21 @@ use tokio::time::timeout;
 use crate::Toolbox;
 
 const TOOL_WAIT: Duration = Duration::from_secs(15);
-// If this wait was in vain, later requests don't wait for the same servers again, until one of them
-// settles or another one starts.
+// After a timeout, later requests don't wait for the same servers again, until one of them is ready
+// or gives up, or another one starts.
 const ALL_TOOLS_WAIT: Duration = Duration::from_secs(5);
 
-/// Knows which tools are still to come, because their servers are starting.
+/// Knows which servers are still starting, so that requests can wait for their tools.
 pub trait ToolReadiness: Send + Sync {
     /// Resolves once no further tools are expected.
-    fn all_offered(&self) -> BoxFuture<'_, ()>;
+    fn wait_until_complete(&self) -> BoxFuture<'_, ()>;
 
     /// The servers that are still starting, in a stable order.
-    fn starting(&self) -> Vec<String>;
+    fn starting_servers(&self) -> Vec<String>;
 
-    /// Resolves once a tool of this name can be called, or certainly never will be. Resolves at
-    /// once if that is known already.
-    fn callable<'a>(&'a self, tool: &'a str) -> BoxFuture<'a, ()>;
+    /// Resolves once it is known whether a tool of this name can be called; immediately if it is
+    /// known already.
+    fn wait_until_known<'a>(&'a self, tool: &'a str) -> BoxFuture<'a, ()>;
 }
 
 /// The start or the end of a wait for tools.
@@ -50,12 +50,13 @@ pub type ToolWaitListener<'a> = &'a mut (dyn FnMut(ToolWait<'_>) + Send);
 #[derive(Clone, Default)]
 pub(crate) struct ToolStartup {
     readiness: Arc<OnceLock<Arc<dyn ToolReadiness>>>,
-    // Servers that were last waited for in vain: no request waits for the same ones again.
-    in_vain: Arc<Mutex<Vec<String>>>,
+    // The servers that were still starting when the last wait timed out.
+    timed_out: Arc<Mutex<Vec<String>>>,
 }
 
 impl Toolbox {
-    /// Sets what to wait for, for this toolbox and its clones. Only the first call counts.
+    /// Sets where this toolbox and its clones learn which servers are starting. Only the first call
+    /// has an effect.
     pub fn set_readiness(&self, readiness: Arc<dyn ToolReadiness>) {
         self.startup().readiness.get_or_init(|| readiness);
     }
@@ -63,13 +64,13 @@ impl Toolbox {
     /// False while further tools are expected.
     pub fn is_complete(&self) -> bool {
         let readiness = self.startup().readiness.get();
-        readiness.is_none_or(|readiness| readiness.all_offered().now_or_never().is_some())
+        readiness.is_none_or(|readiness| readiness.wait_until_complete().now_or_never().is_some())
     }
 
     /// False while it is unknown whether a tool of this name can be called.
     pub fn is_availability_known(&self, tool: &str) -> bool {
         let readiness = self.startup().readiness.get();
-        readiness.is_none_or(|readiness| readiness.callable(tool).now_or_never().is_some())
+        readiness.is_none_or(|readiness| readiness.wait_until_known(tool).now_or_never().is_some())
     }
 
     /// Waits up to 15 seconds for a tool of this name.
@@ -77,7 +78,7 @@ impl Toolbox {
         let Some(readiness) = self.startup().readiness.get() else {
             return;
         };
-        let wait = timeout(TOOL_WAIT, readiness.callable(tool));
+        let wait = timeout(TOOL_WAIT, readiness.wait_until_known(tool));
         if wait_with_notice(Some(tool), wait, listener).await.is_err() {
             tracing::warn!(
                 tool = %crate::escape(tool),
@@ -93,13 +94,13 @@ impl Toolbox {
         let Some(readiness) = startup.readiness.get() else {
             return;
         };
-        let starting = readiness.starting();
-        if !starting.is_empty() && *startup.in_vain.lock() == starting {
+        let starting = readiness.starting_servers();
+        if !starting.is_empty() && *startup.timed_out.lock() == starting {
             return;
         }
-        let wait = timeout(ALL_TOOLS_WAIT, readiness.all_offered());
+        let wait = timeout(ALL_TOOLS_WAIT, readiness.wait_until_complete());
         if wait_with_notice(None, wait, listener).await.is_err() {
-            *startup.in_vain.lock() = readiness.starting();
+            *startup.timed_out.lock() = readiness.starting_servers();
             tracing::warn!("servers are still starting; the model is asked without their tools");
         }
     }

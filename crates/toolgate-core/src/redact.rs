@@ -36,12 +36,12 @@ impl Redactor {
     /// four bytes are ignored: they would blot out half of every text.
     pub fn new(secrets: impl IntoIterator<Item = String>) -> Self {
         let redactor = Self::default();
-        redactor.learn(secrets);
+        redactor.add_secrets(secrets);
         redactor
     }
 
     /// Adds secrets. Nothing is ever forgotten, because an old secret may still turn up.
-    pub fn learn(&self, secrets: impl IntoIterator<Item = String>) {
+    pub fn add_secrets(&self, secrets: impl IntoIterator<Item = String>) {
         let new: Vec<String> = secrets.into_iter().collect();
         self.secrets.rcu(|known| known.with(&new));
     }
@@ -71,32 +71,33 @@ impl Redactor {
         self.secrets.load().redact(Cow::Borrowed(text))
     }
 
-    /// One escaped line without secrets. Beyond `longest` bytes it is cut, and says its full size.
-    pub fn line(&self, text: &str, longest: usize) -> String {
-        escape_truncated(&self.text(text), longest)
+    /// One escaped line without secrets. Beyond `max_bytes` bytes it is cut, and says its full
+    /// size.
+    pub fn line(&self, text: &str, max_bytes: usize) -> String {
+        escape_truncated(&self.text(text), max_bytes)
     }
 
     /// Like [`line`](Self::line), for a JSON value as compact JSON.
-    pub fn json(&self, value: &Value, longest: usize) -> String {
-        let preview = write(value, JsonStyle::Preview, &self.secrets.load(), longest);
-        if preview.len() <= longest {
+    pub fn json(&self, value: &Value, max_bytes: usize) -> String {
+        let preview = write(value, JsonStyle::Preview, &self.secrets.load(), max_bytes);
+        if preview.len() <= max_bytes {
             return preview;
         }
         let size = match JsonSize::measure(value, MAX_DEPTH) {
             Ok(size) => format!("{} bytes", size.bytes),
             Err(_) => format!("nested deeper than {MAX_DEPTH}"),
         };
-        format!("{}… ({size})", prefix(&preview, longest))
+        format!("{}… ({size})", prefix(&preview, max_bytes))
     }
 
-    /// Compact JSON without secrets and otherwise unchanged, for storing. Beyond `longest` bytes it
-    /// is cut; the number is how many bytes are missing.
-    pub fn compact(&self, value: &Value, longest: usize) -> (String, u64) {
-        let text = write(value, JsonStyle::Exact, &self.secrets.load(), longest);
-        if text.len() <= longest {
+    /// Compact JSON without secrets and otherwise unchanged, for storing. Beyond `max_bytes` bytes
+    /// it is cut; the number is how many bytes are missing.
+    pub fn compact(&self, value: &Value, max_bytes: usize) -> (String, u64) {
+        let text = write(value, JsonStyle::Exact, &self.secrets.load(), max_bytes);
+        if text.len() <= max_bytes {
             return (text, 0);
         }
-        let text = prefix(&text, longest).to_owned();
+        let text = prefix(&text, max_bytes).to_owned();
         let size = JsonSize::measure(value, MAX_DEPTH).map_or(0, |size| size.bytes);
         // Redaction may shrink the text, so the original size says how much is missing only
         // roughly; at least one byte is.

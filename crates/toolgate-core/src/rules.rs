@@ -1,12 +1,12 @@
-//! [`ExecutionRules`]: limits and policy, swapped as a whole while calls run.
+//! [`ExecutionRules`]: limits and policy, which can be replaced together while calls run.
 
 use std::sync::Arc;
 
 use crate::slots::CallSlots;
 use crate::{Decision, Limits, Policy, Scope, ToolDefinition};
 
-/// The limits and the policy of a [`ToolExecutor`](crate::ToolExecutor) at one moment. A call keeps
-/// those it started with.
+/// A snapshot of the limits and the policy of a [`ToolExecutor`](crate::ToolExecutor). A call keeps
+/// the ones it started with.
 #[non_exhaustive]
 pub struct ExecutionRules {
     pub limits: Limits,
@@ -23,8 +23,8 @@ impl ExecutionRules {
         }
     }
 
-    // Running calls keep their slots. If `concurrency` changes, they don't count
-    // among the new ones.
+    // If `concurrency` changes, running calls keep their old slots and don't count towards the new
+    // limit.
     pub(crate) fn with_update(&self, limits: Limits, policy: Policy) -> Self {
         match self.limits.concurrency == limits.concurrency {
             true => Self {

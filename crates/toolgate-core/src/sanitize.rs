@@ -1,13 +1,15 @@
-//! Redacts and truncates what is stored or shown of a call. What is cut says how much is missing.
+//! Redacts and truncates the parts of a call that are stored or shown. A truncated value says how
+//! much is missing.
 
 use serde_json::Value;
 
 use crate::{Redactor, mark_truncated, truncate};
 
-/// Bytes of recorded arguments. It equals the default limit of what a caller may send.
+/// Maximum bytes of recorded arguments, as many as a caller may send by default.
 pub const MAX_ARGUMENTS: usize = 1 << 20;
-/// Bytes of arguments in a list of calls.
+/// Maximum bytes of arguments in a list of calls.
 pub const MAX_LISTED_ARGUMENTS: usize = 2048;
+/// Maximum bytes of a recorded result.
 pub const MAX_RESULT: usize = 256 << 10;
 // Names are also escaped, because people read them with other programs.
 const MAX_NAME: usize = 200;
@@ -23,10 +25,10 @@ pub fn text(redactor: &Redactor, text: &str) -> String {
     truncate(&redactor.text(text), MAX_TEXT)
 }
 
-/// Sanitizes a JSON value. A value longer than `longest` bytes becomes a string with its beginning,
-/// and the flag is true.
-pub fn value(redactor: &Redactor, value: &Value, longest: usize) -> (Value, bool) {
-    match redactor.compact(value, longest) {
+/// Sanitizes a JSON value. A value longer than `max_bytes` becomes a string with its beginning. The
+/// flag says whether it was truncated.
+pub fn value(redactor: &Redactor, value: &Value, max_bytes: usize) -> (Value, bool) {
+    match redactor.compact(value, max_bytes) {
         (_, 0) => (redactor.value(value), false),
         (text, missing) => (mark_truncated(text, missing).into(), true),
     }
@@ -35,16 +37,16 @@ pub fn value(redactor: &Redactor, value: &Value, longest: usize) -> (Value, bool
 /// The result of [`json`].
 #[derive(Debug, PartialEq, Eq)]
 pub struct SanitizedJson {
-    /// If the value was too long, a JSON string with its beginning that says how much is missing.
+    /// The value as JSON. If it was too long, a JSON string with its beginning.
     pub text: String,
-    /// Length of the whole value.
+    /// Length of the whole value, approximately if it was truncated.
     pub bytes: u64,
     pub is_cut: bool,
 }
 
-/// Like [`value`], as JSON text.
-pub fn json(redactor: &Redactor, value: &Value, longest: usize) -> SanitizedJson {
-    let (text, missing) = redactor.compact(value, longest);
+/// Like [`value`](value()), but returns JSON text.
+pub fn json(redactor: &Redactor, value: &Value, max_bytes: usize) -> SanitizedJson {
+    let (text, missing) = redactor.compact(value, max_bytes);
     let bytes = text.len() as u64 + missing;
     let is_cut = missing > 0;
     let text = if is_cut {
@@ -59,7 +61,7 @@ pub fn json(redactor: &Redactor, value: &Value, longest: usize) -> SanitizedJson
     }
 }
 
-/// The length of a value as compact JSON, computed without allocating it.
+/// The length of a value as compact JSON in bytes, computed without writing it to memory.
 pub fn length(value: &Value) -> u64 {
     struct ByteCounter(u64);
     impl std::io::Write for ByteCounter {

@@ -1,12 +1,11 @@
-//! [`Scope`]: who calls, and which tools exist for that caller beyond what the
-//! policy says for everyone.
+//! [`Scope`]: restricts the tools of one caller, in addition to the policy for everyone.
 
 use std::sync::Arc;
 
 use crate::{ToolDefinition, ToolPattern};
 
-/// A caller's name and its share of the tools. Any other tool is not found for this caller, as if
-/// the policy hid it.
+/// The name of a caller, and the tools it may use. For this caller all other tools don't exist, as
+/// if the policy hid them.
 #[derive(Debug, Clone, Default)]
 pub struct Scope {
     patterns: Option<Arc<[ToolPattern]>>,
@@ -25,13 +24,14 @@ impl Scope {
         }
     }
 
+    /// Excludes tools that match one of these patterns. Replaces earlier exclusions.
     #[must_use]
     pub fn except(mut self, patterns: Vec<ToolPattern>) -> Self {
         self.denied = (!patterns.is_empty()).then(|| patterns.into());
         self
     }
 
-    /// Restricts this scope to what `outer` allows as well. The caller stays the same.
+    /// Restricts this scope to the tools that `outer` allows too. The caller's name stays.
     #[must_use]
     pub fn within(mut self, outer: &Scope) -> Self {
         if !outer.is_unrestricted() {
@@ -51,13 +51,13 @@ impl Scope {
         self
     }
 
-    /// The caller's name, if callers are told apart.
+    /// The caller's name, if callers have names.
     pub fn caller(&self) -> Option<&str> {
         self.caller.as_deref()
     }
 
-    /// The same caller without restrictions, for a call that fails with its own error
-    /// and is only recorded.
+    /// Returns a scope with the same caller and all tools. For a call that is only recorded,
+    /// because it already has an error of its own.
     #[must_use]
     pub fn without_restrictions(&self) -> Self {
         Self {
@@ -83,6 +83,7 @@ impl Scope {
         self.patterns.is_none() && self.denied.is_none() && self.outer.is_none()
     }
 
+    /// The patterns given to [`only`](Self::only), without those of outer scopes.
     pub fn patterns(&self) -> Option<&[ToolPattern]> {
         self.patterns.as_deref()
     }

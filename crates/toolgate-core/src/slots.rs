@@ -1,5 +1,5 @@
-//! Limits how many calls run at once: per server, and for all local tools together. A server that
-//! hangs fills only its own slots.
+//! [`CallSlots`]: limits how many calls run at once, per server and for all local tools together. A
+//! server that hangs fills only its own slots.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,8 +14,8 @@ pub(crate) type CallSlot = OwnedSemaphorePermit;
 pub(crate) struct CallSlots {
     each: usize,
     local: Arc<Semaphore>,
-    // Never shrinks: it holds no more servers than the configuration ever had. Behind a snapshot,
-    // so that calls don't wait for each other here.
+    // Never shrinks, but only configured servers are ever added. A snapshot rather than a lock, so
+    // that calls don't wait for each other here.
     servers: ArcSwap<HashMap<String, Arc<Semaphore>>>,
 }
 

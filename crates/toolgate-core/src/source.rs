@@ -1,4 +1,4 @@
-//! [`ToolSource`]: where tools come from.
+//! [`ToolSource`]: where a tool comes from.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ pub enum ToolSource {
     Builtin,
     /// A canned result from the configuration.
     Mock,
-    /// A service inside the program.
+    /// A service of the program, such as document search.
     Internal,
     /// Registered by a program that embeds this crate.
     Custom,
@@ -18,7 +18,7 @@ pub enum ToolSource {
 }
 
 impl ToolSource {
-    /// True for tools that live in this process. Their parameters are never renamed.
+    /// True for tools in this process: all but those of MCP servers.
     pub fn is_local(&self) -> bool {
         !matches!(self, Self::Mcp(_))
     }

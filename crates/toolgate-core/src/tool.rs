@@ -4,17 +4,17 @@ use futures::future::BoxFuture;
 
 use crate::{CallContext, ToolDefinition, ToolError, ToolOutput, ValidArguments};
 
-/// What [`Tool::invoke`] returns.
+/// The future that [`Tool::invoke`] returns.
 pub type ToolFuture<'a> = BoxFuture<'a, Result<ToolOutput, ToolError>>;
 
-/// Anything a model may call, whatever implements it.
+/// Something that a model can call: a function, a canned answer, or a tool of an MCP server.
 ///
 /// Only [`ToolExecutor`](crate::ToolExecutor) invokes tools. It validates the arguments,
 /// enforces the deadline and contains panics, so an implementation only does its work. The
 /// future is dropped on timeout and cancellation. It must not block its thread: wrap
 /// blocking work with [`FunctionTool::blocking`](crate::FunctionTool::blocking).
 ///
-/// For a tool made of one function, [`FunctionTool`](crate::FunctionTool) is shorter.
+/// To make a tool from one function, [`FunctionTool`](crate::FunctionTool) is shorter.
 ///
 /// ```
 /// use toolgate_core::{CallContext, DefinitionError, Tool, ToolDefinition, ToolFuture, ToolOutput, ValidArguments};
@@ -40,7 +40,7 @@ pub type ToolFuture<'a> = BoxFuture<'a, Result<ToolOutput, ToolError>>;
 /// # Ok::<_, DefinitionError>(())
 /// ```
 pub trait Tool: Send + Sync {
-    /// Name, description, schema and the rest of what there is to know before a call.
+    /// The name, the description, the schema, and everything else known before a call.
     fn definition(&self) -> &ToolDefinition;
 
     /// Does the work. `arguments` satisfy the definition's schema.

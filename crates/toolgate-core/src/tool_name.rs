@@ -1,16 +1,16 @@
-//! Tool names as people see them.
+//! [`display_name`]: tool names as people see them.
 //!
-//! A server may give its tool any name: with spaces, in any script, of any length. It is listed and
-//! called under that name. Only invisible characters are escaped, because a person couldn't tell
-//! two names apart that differ in nothing else. The server is always sent its own name.
+//! A server may give its tool any name: with spaces, in any script, of any length. The tool is
+//! listed and called under that name. Only invisible characters are escaped, because a person
+//! couldn't see the difference between two such names. The server always receives its own spelling.
 
 use std::borrow::Cow;
 
 use crate::text::{escape, is_invisible};
 
-/// Escapes control and invisible characters: `\u{200b}`. A backslash that would read as
-/// such an escape is escaped too, so that no two names look the same. A name that is all white
-/// space is escaped entirely.
+/// Escapes control and invisible characters in a tool's name, as in `\u{200b}`. A backslash that
+/// could be mistaken for such an escape is escaped too, so that no two names look the same. A name
+/// of nothing but white space is escaped entirely.
 pub fn display_name(name: &str) -> Cow<'_, str> {
     let is_blank = name.trim().is_empty();
     let may_change = |c: char| needs_escape(c) || c == '\\';

@@ -1,8 +1,8 @@
-//! [`ToolPattern`]: patterns of tools, as written in policies, tokens and filters.
+//! [`ToolPattern`]: patterns that match tools in policies, tokens and filters.
 //!
-//! A name may stand for several tools: two servers may each have a `delete_all`, and a server may
-//! call its tools whatever it likes. So lists that grant read a pattern narrowly, and lists that
-//! withhold read it widely. A mistake in either direction keeps a door shut.
+//! Several tools may have the same name: two servers may each have a `delete_all`, and a server is
+//! free to choose its names. So a list that grants access reads a pattern narrowly, and a list that
+//! denies access reads it widely. A mistake in either direction denies access.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -12,7 +12,7 @@ use serde::{Deserialize, Deserializer};
 use crate::{ToolDefinition, ToolSource, tool_name};
 
 /// Separates the server from its tool in the name that a tool is listed under.
-const LISTED: &str = "__";
+const SEPARATOR: &str = "__";
 
 /// Matches tools by `name`, by `server/name`, or by `server__name` as tools are listed; `*`
 /// stands for any characters.
@@ -30,12 +30,13 @@ impl ToolPattern {
         Self {
             text: text.to_owned(),
             slash: text.find('/'),
-            is_listed: text.contains(LISTED),
+            is_listed: text.contains(SEPARATOR),
         }
     }
 
-    /// True if a list that withholds, such as `deny`, means this tool: by its name on its server,
-    /// even if other tools have that name too, or by the name it is listed under.
+    /// True if the pattern covers this tool in a list that denies access, such as `deny`: by its
+    /// name on its server, even if other tools have that name too, or by the name it is listed
+    /// under.
     pub fn matches(&self, tool: &ToolDefinition) -> bool {
         self.matches_name(server_of(tool), tool.original_name())
             || glob_matches(&self.text, tool.name())
@@ -50,22 +51,23 @@ impl ToolPattern {
             || server.is_some_and(|server| self.matches_on_server(server, name))
     }
 
-    /// True if a list that grants, such as `allow`, means this tool: by `server/name`, or by the
-    /// name it is listed under. A bare name thus means the one tool listed under it, and not
-    /// another server's tool of the same name.
+    /// True if the pattern covers this tool in a list that grants access, such as `allow`: by
+    /// `server/name`, or by the name it is listed under. A bare name covers only the tool listed
+    /// under it, and not another server's tool of the same name.
     pub fn grants(&self, tool: &ToolDefinition) -> bool {
         self.grants_name(server_of(tool), tool.original_name(), tool.name())
     }
 
-    /// Like [`grants`](Self::grants), for a tool with this original and this listed name.
+    /// Like [`grants`](Self::grants), for a tool with these two names. `server` is `None` for local
+    /// tools.
     pub fn grants_name(&self, server: Option<&str>, original: &str, listed: &str) -> bool {
         if self.text == "*" {
             return true;
         }
         let is_bare = self.slash.is_none() && !self.is_listed;
         match server {
-            // Never by the tool's own name: a server may call its tool `b__x` or `b/x`, but that
-            // doesn't make it server b.
+            // Never by the original name alone: a server may call its tool `b__x` or `b/x` to be
+            // taken for the server `b`.
             Some(server) if !is_bare => self.matches_on_server(server, original),
             _ => {
                 let has_its_name = || listed == tool_name::display_name(original);
@@ -82,7 +84,7 @@ impl ToolPattern {
         };
         let is_listed = || {
             let server = tool_name::display_name(server);
-            matches_display_name(&self.text, &format!("{server}{LISTED}{name}"))
+            matches_display_name(&self.text, &format!("{server}{SEPARATOR}{name}"))
         };
         self.slash.is_some_and(is_named) || (self.is_listed && is_listed())
     }
@@ -113,8 +115,8 @@ fn matches_display_name(pattern: &str, name: &str) -> bool {
         || matches!(tool_name::display_name(name), Cow::Owned(shown) if glob_matches(pattern, &shown))
 }
 
-// Linear in practice, and never worse than the product of both lengths: only the last
-// `*` is ever retried.
+// Linear in practice, and never worse than the product of both lengths, because only the last `*`
+// is retried.
 fn glob_matches(pattern: &str, text: &str) -> bool {
     let (pattern, text) = (pattern.as_bytes(), text.as_bytes());
     let (mut p, mut t) = (0, 0);
@@ -151,11 +153,11 @@ mod tests {
             .unwrap()
     }
 
-    fn of(server: &str, name: &str, original: &str) -> ToolDefinition {
+    fn server_tool(server: &str, name: &str, original: &str) -> ToolDefinition {
         tool(ToolSource::Mcp(server.to_owned()), name, original)
     }
 
-    /// Checks each pattern with what it withholds and what it grants.
+    /// Checks for each pattern whether it denies and whether it grants the tool.
     fn check(tool: &ToolDefinition, expected: &[(&str, bool, bool)]) {
         for (text, matches, grants) in expected {
             let pattern = ToolPattern::new(text);
@@ -165,9 +167,9 @@ mod tests {
     }
 
     #[test]
-    fn a_tool_that_has_its_name_is_meant_by_it() {
+    fn patterns_match_a_tool_by_name_or_by_server_and_name() {
         check(
-            &of("house", "unlock", "unlock"),
+            &server_tool("house", "unlock", "unlock"),
             &[
                 ("*", true, true),
                 ("unlock", true, true),
@@ -195,9 +197,9 @@ mod tests {
     }
 
     #[test]
-    fn a_bare_name_does_not_grant_the_tool_of_another() {
+    fn a_bare_name_does_not_grant_another_servers_tool() {
         check(
-            &of("notes", "notes__datetime", "datetime"),
+            &server_tool("notes", "notes__datetime", "datetime"),
             &[
                 ("datetime", true, false),
                 ("date*", true, false),
@@ -210,16 +212,16 @@ mod tests {
         );
         // Not even the third tool of the same name.
         check(
-            &of("notes", "notes__datetime_2", "datetime"),
+            &server_tool("notes", "notes__datetime_2", "datetime"),
             &[("datetime", true, false), ("notes/datetime", true, true)],
         );
     }
 
     #[test]
-    fn a_tool_is_of_no_other_server_whatever_it_is_called() {
+    fn a_tools_name_never_makes_it_another_servers() {
         for name in ["house/lamp2", "house__lamp2"] {
             check(
-                &of("evil", name, name),
+                &server_tool("evil", name, name),
                 &[
                     (name, true, false),
                     ("house/*", name.contains('/'), false),
@@ -240,9 +242,9 @@ mod tests {
     }
 
     #[test]
-    fn a_name_with_something_invisible_is_meant_by_what_is_shown() {
+    fn a_name_with_invisible_characters_is_matched_as_displayed() {
         check(
-            &of("house", "un\u{200b}lock", "un\u{200b}lock"),
+            &server_tool("house", "un\u{200b}lock", "un\u{200b}lock"),
             &[
                 (r"un\u{200b}lock", true, true),
                 (r"house/un\u{200b}lock", true, true),
@@ -255,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hostile_pattern_ends() {
+    fn hostile_patterns_are_matched_in_bounded_time() {
         assert!(!glob_matches(&"*a".repeat(1000), &"a".repeat(900)));
     }
 }

@@ -1,4 +1,4 @@
-//! A snapshot of all tools and the names they are listed under.
+//! [`ToolSet`]: a snapshot of all tools and the names they are listed under.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -12,19 +12,19 @@ use crate::{
     tool_name::display_name,
 };
 
-/// The rank of a tool's source. It orders tools, and where several have the same name, the source
-/// that comes first in this order keeps it.
+/// The rank of a tool's source. Tools are listed in this order, and if several have the same name,
+/// the first one keeps it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ToolRank {
     /// A server that may take the names of local tools, by its position in the configuration.
     Override(usize),
-    /// A tool that lives in this process.
+    /// A tool in this process.
     Local,
     /// A server, by its position in the configuration.
     Server(usize),
 }
 
-/// A snapshot of all tools. It never changes, so a caller can hold it for as long as it likes.
+/// A snapshot of all tools with the names they are listed under. It never changes.
 #[derive(Default)]
 pub struct ToolSet {
     by_name: IndexMap<String, ListedEntry>,
@@ -32,7 +32,7 @@ pub struct ToolSet {
     by_server: HashMap<String, usize>,
     // Servers with tools, by display name.
     servers: HashSet<String>,
-    // Only tools whose name on their server differs from the one they are listed under.
+    // Only tools that are listed under another name than their server's.
     by_original: HashMap<String, Vec<usize>>,
 }
 
@@ -59,8 +59,8 @@ impl ToolSet {
 
     #[cold]
     fn find_by_server(&self, name: &str) -> Option<&Arc<dyn Tool>> {
-        // Servers are indexed by display name, so a name with hidden characters
-        // matches only once escaped.
+        // Servers are indexed by display name, so a name with invisible characters has to be
+        // escaped to match.
         let by_server = self.by_server.get(name);
         if let Some(index) = by_server.or_else(|| self.by_server.get(&*display_name(name))) {
             return Some(self.at(*index));
@@ -98,9 +98,9 @@ impl ToolSet {
         self.by_name.values().map(|entry| &entry.registered)
     }
 
-    // A name goes to the first tool in rank, so that no server takes over what was there before it.
-    // The others are listed as `<server>__<tool>`. `before` is the previous snapshot: clashes that
-    // it had already are not logged again.
+    // A name goes to the tool with the first rank, so that no server takes over a name that was in
+    // use before. The others are listed as `<server>__<tool>`. `before` is the previous snapshot,
+    // whose clashes aren't logged again.
     pub(crate) fn assign_names(mut all: Vec<RegisteredTool>, before: &Self) -> Self {
         all.sort_by_key(|registered| registered.rank);
         let mut tools = Self {
@@ -110,16 +110,15 @@ impl ToolSet {
         tools.index_by_server(&all);
         let mut clashes = Vec::new();
         for (index, registered) in all.iter().enumerate() {
-            let name = tools.free_name(index, registered.tool.definition());
-            // Reuses the previous wrapper, so that a tool keeps its identity while
-            // nothing about it changes.
+            let name = tools.choose_name(index, registered.tool.definition());
+            // Reuses the previous wrapper, so that an unchanged tool stays the same `Arc`.
             let tool = match before.by_name.get(&name) {
                 Some(known) if Arc::ptr_eq(&known.registered.tool, &registered.tool) => {
                     Arc::clone(&known.tool)
                 }
                 _ => RenamedTool::wrap(&registered.tool, &name),
             };
-            clashes.extend(tools.clash(&name, &all, index, before));
+            clashes.extend(tools.find_clash(&name, &all, index, before));
             let original = tool.definition().original_name();
             if original != name
                 && tools
@@ -165,25 +164,30 @@ impl ToolSet {
     }
 
     // Tries the tool's own name, then `<server>__<tool>`, then that with a number.
-    fn free_name(&self, index: usize, definition: &ToolDefinition) -> String {
+    fn choose_name(&self, index: usize, definition: &ToolDefinition) -> String {
         let listed = |name: &str| self.by_name.contains_key(name);
         // No server may list its own tool under the qualified name of another server's tool.
-        let meant = |name: &str| self.by_server.get(name).is_some_and(|of| *of != index);
+        let belongs_to_another = |name: &str| {
+            self.by_server
+                .get(name)
+                .is_some_and(|other| *other != index)
+        };
         let own = definition.name();
-        let is_free = || !meant(own) && self.impersonated_server(definition, own).is_none();
+        let is_free =
+            || !belongs_to_another(own) && self.impersonated_server(definition, own).is_none();
         if !listed(own) && (definition.source().is_local() || is_free()) {
             return own.to_owned();
         }
         let long = qualified_name(definition, definition.name());
         let numbered = (2_usize..).map(|number| format!("{long}_{number}"));
         let mut names = std::iter::once(long.clone()).chain(numbered);
-        let free = names.find(|name| !listed(name) && !meant(name));
+        let free = names.find(|name| !listed(name) && !belongs_to_another(name));
         // There are more numbers than tools, so one is always free.
         free.unwrap_or(long)
     }
 
     // `None` if the tool keeps its name, or if the previous snapshot had the same clash.
-    fn clash(
+    fn find_clash(
         &self,
         name: &str,
         all: &[RegisteredTool],
@@ -230,10 +234,10 @@ struct NameClash {
     listed: String,
 }
 
-// One line per pair of sources: two servers of the same kind clash in every tool they have.
+// One line per pair of sources, because two servers of the same kind clash with every tool.
 fn warn_about_clashes(clashes: Vec<NameClash>) {
-    const NAMED: usize = 5;
-    const NAME: usize = 200;
+    const MAX_LISTED: usize = 5;
+    const MAX_NAME_BYTES: usize = 200;
     let mut pairs: IndexMap<(String, String), Vec<NameClash>> = IndexMap::new();
     for clash in clashes {
         let pair = (clash.first.clone(), clash.second.clone());
@@ -243,13 +247,16 @@ fn warn_about_clashes(clashes: Vec<NameClash>) {
         let (first, second) = (crate::escape(&first), crate::escape(&second));
         match clashes.as_slice() {
             [NameClash { tool, listed, .. }] => {
-                let (tool, listed) = (escape_truncated(tool, NAME), escape_truncated(listed, NAME));
+                let (tool, listed) = (
+                    escape_truncated(tool, MAX_NAME_BYTES),
+                    escape_truncated(listed, MAX_NAME_BYTES),
+                );
                 warn!(%tool, %first, %second, %listed, "two tools have the same name; the second one is listed under a longer name");
             }
             several => {
-                let names = several.iter().take(NAMED);
+                let names = several.iter().take(MAX_LISTED);
                 let names: Vec<String> = names
-                    .map(|clash| escape_truncated(&clash.listed, NAME))
+                    .map(|clash| escape_truncated(&clash.listed, MAX_NAME_BYTES))
                     .collect();
                 let (listed, count) = (names.join(", "), several.len());
                 warn!(%first, %second, count, %listed, "two sources have tools of the same names; those of the second are listed under longer names");
@@ -258,7 +265,7 @@ fn warn_about_clashes(clashes: Vec<NameClash>) {
     }
 }
 
-// No character is replaced: otherwise two tools could end up with the same name.
+// No character is replaced, or two tools could end up with the same name.
 fn qualified_name(definition: &ToolDefinition, tool: &str) -> String {
     match definition.source() {
         ToolSource::Mcp(server) => format!("{}__{tool}", display_name(server)),
@@ -274,7 +281,7 @@ pub(crate) fn strip_server<'n>(server: &str, name: &'n str) -> Option<&'n str> {
     (!tool.is_empty()).then_some(tool)
 }
 
-// Gives a tool another name than the one it was registered with.
+// A tool that is listed under another name than the one it was registered with.
 struct RenamedTool {
     definition: ToolDefinition,
     tool: Arc<dyn Tool>,

@@ -1,4 +1,4 @@
-//! [`Toolbox`]: the tools that one caller may use.
+//! [`Toolbox`]: the tools that one conversation may use.
 
 use std::sync::Arc;
 
@@ -7,20 +7,20 @@ use parking_lot::Mutex;
 use crate::readiness::ToolStartup;
 use crate::{ExecutionRules, Origin, Scope, Tool, ToolExecutor, ToolPattern, ToolSet};
 
-/// An executor together with the tools that one conversation may use.
+/// An executor, restricted to the tools that one conversation may use.
 #[derive(Clone)]
 pub struct Toolbox {
     executor: ToolExecutor,
     scope: Scope,
     origin: Origin,
-    // Cached together with the snapshots it was made from.
+    // Cached with the snapshots that it was made from.
     current: Arc<Mutex<Option<CachedList>>>,
     startup: ToolStartup,
 }
 
 type CachedList = (Arc<ToolSet>, Arc<ExecutionRules>, Arc<ToolList>);
 
-/// The tools of a [`Toolbox`] at one moment. It stays the same `Arc` while nothing changes, so it
+/// A snapshot of the tools of a [`Toolbox`]. It stays the same `Arc` while nothing changes, so it
 /// can be a cache key.
 pub struct ToolList {
     tools: Vec<Arc<dyn Tool>>,
@@ -48,7 +48,7 @@ impl Toolbox {
         }
     }
 
-    /// Restricts it to tools that match one of these patterns. An empty list means all.
+    /// Restricts the toolbox to tools that match one of these patterns. An empty list means all.
     #[must_use]
     pub fn only(self, patterns: impl Into<Vec<ToolPattern>>) -> Self {
         match patterns.into() {
@@ -57,7 +57,7 @@ impl Toolbox {
         }
     }
 
-    /// Sets where its calls come from; [`Origin::Chat`] by default.
+    /// Sets the origin of calls; [`Origin::Chat`] by default.
     #[must_use]
     pub fn with_origin(mut self, origin: Origin) -> Self {
         self.origin = origin;
@@ -93,21 +93,21 @@ impl Toolbox {
     pub fn current(&self) -> Arc<ToolList> {
         let (tools, rules) = (self.executor.manager().tools(), self.executor.rules());
         let mut current = self.current.lock();
-        if let Some((of, under, list)) = &*current
-            && Arc::ptr_eq(of, &tools)
-            && Arc::ptr_eq(under, &rules)
+        if let Some((cached_tools, cached_rules, list)) = &*current
+            && Arc::ptr_eq(cached_tools, &tools)
+            && Arc::ptr_eq(cached_rules, &rules)
         {
             return Arc::clone(list);
         }
-        let chosen = tools.iter();
-        let chosen = chosen.filter(|tool| rules.offers(tool.definition(), &self.scope));
-        let list = Arc::new(ToolList::new(chosen.cloned().collect()));
+        let offered = tools.iter();
+        let offered = offered.filter(|tool| rules.offers(tool.definition(), &self.scope));
+        let list = Arc::new(ToolList::new(offered.cloned().collect()));
         *current = Some((tools, rules, Arc::clone(&list)));
         list
     }
 
-    /// False if a call to this name would run a tool outside this toolbox. True for unknown names:
-    /// the executor reports those.
+    /// False if a call to this name would run a tool outside this toolbox. True for unknown names,
+    /// because the executor reports those.
     pub fn allows(&self, name: &str) -> bool {
         let found = || self.executor.find(name);
         self.scope.is_unrestricted() || found().map_or(true, |tool| self.contains(&tool))

@@ -1,4 +1,4 @@
-//! W3C trace context: what travels as `traceparent` and `tracestate`.
+//! [`TraceContext`]: the W3C trace context, sent as `traceparent` and `tracestate`.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,8 +13,8 @@ const MAX_STATE_LEN: usize = 512;
 const MAX_ENTRIES: usize = 32;
 const LONG_ENTRY: usize = 128;
 
-/// A call's place in a trace. Every call has one: without a trace from the caller,
-/// it begins its own.
+/// A call's position in a W3C trace. Every call has one: without a trace from the caller, it starts
+/// its own.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TraceContext {
     trace: u128,
@@ -25,17 +25,17 @@ pub struct TraceContext {
 }
 
 impl TraceContext {
-    /// Makes the call a child of its caller's span. An invalid `traceparent` counts as absent,
-    /// as the standard demands.
+    /// Makes the call a child of its caller's span. An invalid `traceparent` is ignored, as the
+    /// standard demands.
     pub fn for_call(call: CallId, caller: Option<&str>) -> Self {
-        // Sampled unless the caller says otherwise: the operator asked for traces that begin here.
+        // Sampled unless the caller says otherwise, because the operator asked for traces.
         let (trace, parent, flags) = match caller.and_then(parse_trace_parent) {
             Some((trace, parent, flags)) => (trace, Some(parent), flags),
             None => (call.as_u128(), None, 1),
         };
         Self {
             trace,
-            // Made of the process and its counter, so it is unique within the trace.
+            // These bits hold the process and its counter, so they are unique within the trace.
             span: (call.as_u128() as u64).max(1),
             parent,
             flags,
@@ -43,13 +43,13 @@ impl TraceContext {
         }
     }
 
-    /// A span that contains calls, such as a request, as a child of its caller's span.
+    /// Like [`for_call`](Self::for_call), for a request, which contains calls.
     pub fn for_request(caller: Option<&str>) -> Self {
         Self::for_call(CallId::next(), caller)
     }
 
-    /// Sets the caller's `tracestate`, cut as the standard demands. Without a trace from the
-    /// caller it is ignored.
+    /// Sets the caller's `tracestate`, truncated as the standard demands. It is ignored without a
+    /// trace from the caller.
     #[must_use]
     pub fn with_state(mut self, state: Option<&str>) -> Self {
         if self.has_remote_parent() {
@@ -123,8 +123,8 @@ fn parse_trace_parent(text: &str) -> Option<(u128, u64, u8)> {
     (is_known && trace != 0 && parent != 0).then_some((trace, parent, flags))
 }
 
-// Anything that can't be in a header voids the list. A list that is too long loses whole entries,
-// the long ones first and then the last.
+// Returns `None` for characters that can't be in a header. A list that is too long loses whole
+// entries, first the long ones, then the last.
 fn truncate_state(state: &str) -> Option<String> {
     let is_plain = |byte: u8| matches!(byte, b' '..=b'~' | b'\t');
     if !state.bytes().all(is_plain) {
@@ -148,8 +148,8 @@ fn truncate_state(state: &str) -> Option<String> {
 
 fn parse_hex(field: &str, digits: usize) -> Option<u128> {
     let is_hex = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
-    let is_sound = field.len() == digits && field.bytes().all(is_hex);
-    is_sound
+    let is_valid = field.len() == digits && field.bytes().all(is_hex);
+    is_valid
         .then(|| u128::from_str_radix(field, 16).ok())
         .flatten()
 }
@@ -167,10 +167,10 @@ mod tests {
         assert_eq!(trace.trace_id(), "0af7651916cd43dd8448eb211c80319c");
         assert_eq!(trace.parent_id().as_deref(), Some("b7ad6b7169203331"));
         assert!(trace.has_remote_parent() && !trace.is_sampled());
-        let handed_on = trace.to_string();
-        let below = TraceContext::for_call(CallId::next(), Some(&handed_on));
-        assert_eq!(below.parent_id().as_deref(), Some(&*trace.span_id()));
-        assert_ne!(below.span_id(), trace.span_id());
+        let sent = trace.to_string();
+        let child = TraceContext::for_call(CallId::next(), Some(&sent));
+        assert_eq!(child.parent_id().as_deref(), Some(&*trace.span_id()));
+        assert_ne!(child.span_id(), trace.span_id());
     }
 
     #[test]
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_traceparent_counts_as_none() {
+    fn an_invalid_traceparent_is_ignored() {
         let id = CallId::next();
         for text in [
             "",

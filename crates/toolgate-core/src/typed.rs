@@ -26,7 +26,7 @@ pub fn typed_arguments(pairs: &[(&str, &str)], schema: &Value) -> Result<Argumen
             .insert((*key).to_owned(), parse_by_schema(text, declared, schema)?)
             .is_some()
         {
-            return Err(JsonError::Duplicate {
+            return Err(JsonError::DuplicateKey {
                 key: (*key).to_owned(),
             });
         }
@@ -41,7 +41,7 @@ fn parse_by_schema(text: &str, declared: &Value, document: &Value) -> Result<Val
         |json: &Value| !json.is_string() && (types.is_empty() || types.contains(&json_type(json)));
     match parse_json(text.as_bytes()) {
         Ok(json) if fits(&json) => Ok(json),
-        Err(twice @ JsonError::Duplicate { .. }) if types != ["string"] => Err(twice),
+        Err(twice @ JsonError::DuplicateKey { .. }) if types != ["string"] => Err(twice),
         _ => Ok(Value::from(text)),
     }
 }
@@ -72,8 +72,8 @@ fn allowed_types(schema: &Value, document: &Value) -> Vec<&'static str> {
 fn schema_parts<'a>(schema: &'a Value, document: &'a Value) -> Vec<&'a Value> {
     let mut parts = Vec::new();
     let mut seen = HashSet::new();
-    let mut left = vec![schema];
-    while let Some(schema) = left.pop() {
+    let mut pending = vec![schema];
+    while let Some(schema) = pending.pop() {
         if !seen.insert(std::ptr::from_ref(schema)) {
             continue;
         }
@@ -81,10 +81,10 @@ fn schema_parts<'a>(schema: &'a Value, document: &'a Value) -> Vec<&'a Value> {
             let list = schema.get(keyword).and_then(Value::as_array);
             list.into_iter().flatten()
         };
-        left.extend(["anyOf", "oneOf", "allOf"].into_iter().flat_map(list));
+        pending.extend(["anyOf", "oneOf", "allOf"].into_iter().flat_map(list));
         let reference = schema.get("$ref").and_then(Value::as_str);
         let pointer = reference.and_then(|reference| reference.strip_prefix('#'));
-        left.extend(pointer.and_then(|pointer| document.pointer(pointer)));
+        pending.extend(pointer.and_then(|pointer| document.pointer(pointer)));
         parts.push(schema);
     }
     parts

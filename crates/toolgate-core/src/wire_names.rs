@@ -15,11 +15,14 @@ const SUFFIX: usize = 9;
 /// tools would get the same. For models, which receive the whole list with every request.
 pub fn assign(
     definitions: &[&ToolDefinition],
-    longest: usize,
+    max_bytes: usize,
     original_names: bool,
 ) -> Vec<String> {
     let wanted = wanted_names(definitions, original_names);
-    let legal: Vec<Cow<'_, str>> = wanted.iter().map(|name| to_legal(name, longest)).collect();
+    let legal: Vec<Cow<'_, str>> = wanted
+        .iter()
+        .map(|name| to_legal(name, max_bytes))
+        .collect();
     // No two tools want the same name, so each legal wish can be granted.
     if legal
         .iter()
@@ -44,7 +47,7 @@ pub fn assign(
             false => unique_name(
                 &legal[index],
                 definitions[index].name(),
-                longest,
+                max_bytes,
                 &mut taken,
             ),
         });
@@ -55,13 +58,13 @@ pub fn assign(
 /// Assigns a legal name to each of `names`, in order. A name that has to change always ends in its
 /// own hash and so depends on nothing else. For clients that keep the list, and must not run
 /// another tool once it is out of date.
-pub fn assign_stable(names: &[&str], longest: usize) -> Vec<String> {
-    let is_legal = |name: &&str| matches!(to_legal(name, longest), Cow::Borrowed(_));
+pub fn assign_stable(names: &[&str], max_bytes: usize) -> Vec<String> {
+    let is_legal = |name: &&str| matches!(to_legal(name, max_bytes), Cow::Borrowed(_));
     let legal_ones = names.iter().filter(|name| is_legal(name));
     let mut taken: HashSet<String> = legal_ones.map(|name| (*name).to_owned()).collect();
     let mut one = |name: &&str| match is_legal(name) {
         true => (*name).to_owned(),
-        false => unique_name(&replace_illegal(name), name, longest, &mut taken),
+        false => unique_name(&replace_illegal(name), name, max_bytes, &mut taken),
     };
     names.iter().map(&mut one).collect()
 }
@@ -88,16 +91,16 @@ fn wanted_names<'a>(definitions: &[&'a ToolDefinition], original_names: bool) ->
     definitions.iter().map(wanted).collect()
 }
 
-/// Replaces illegal characters and shortens the name to `longest` bytes.
-pub fn to_legal(name: &str, longest: usize) -> Cow<'_, str> {
-    if name.len() <= longest && !name.is_empty() && name.bytes().all(is_legal) {
+/// Replaces illegal characters and shortens the name to `max_bytes` bytes.
+pub fn to_legal(name: &str, max_bytes: usize) -> Cow<'_, str> {
+    if name.len() <= max_bytes && !name.is_empty() && name.bytes().all(is_legal) {
         return Cow::Borrowed(name);
     }
     let replaced = replace_illegal(name);
     match replaced.len() {
         _ if name.is_empty() => Cow::Borrowed("_"),
-        length if length <= longest && replaced != UNREADABLE => Cow::Owned(replaced),
-        _ => Cow::Owned(with_suffix(&replaced, name, longest)),
+        length if length <= max_bytes && replaced != UNREADABLE => Cow::Owned(replaced),
+        _ => Cow::Owned(with_suffix(&replaced, name, max_bytes)),
     }
 }
 
@@ -130,10 +133,10 @@ fn replace_illegal(name: &str) -> String {
 }
 
 // The first try nearly always succeeds.
-fn unique_name(legal: &str, listed: &str, longest: usize, taken: &mut HashSet<String>) -> String {
+fn unique_name(legal: &str, listed: &str, max_bytes: usize, taken: &mut HashSet<String>) -> String {
     let mut seed = listed.to_owned();
     loop {
-        let name = with_suffix(legal, &seed, longest);
+        let name = with_suffix(legal, &seed, max_bytes);
         if taken.insert(name.clone()) {
             return name;
         }
@@ -142,8 +145,8 @@ fn unique_name(legal: &str, listed: &str, longest: usize, taken: &mut HashSet<St
 }
 
 /// Appends a hash of `seed`, shortening the name to make room.
-pub fn with_suffix(legal: &str, seed: &str, longest: usize) -> String {
-    let room = legal.len().min(longest.saturating_sub(SUFFIX));
+pub fn with_suffix(legal: &str, seed: &str, max_bytes: usize) -> String {
+    let room = legal.len().min(max_bytes.saturating_sub(SUFFIX));
     format!("{}_{:08x}", &legal[..room], hash(seed))
 }
 

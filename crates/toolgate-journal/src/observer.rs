@@ -150,7 +150,7 @@ impl JournalObserver {
 }
 
 impl Observer for JournalObserver {
-    fn witness<'a>(
+    fn before_start<'a>(
         &'a self,
         call: &'a CallStarted,
     ) -> Option<BoxFuture<'a, Result<(), ToolError>>> {

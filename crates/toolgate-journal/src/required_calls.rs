@@ -93,7 +93,7 @@ impl UnavailableJournal {
 }
 
 impl Observer for UnavailableJournal {
-    fn witness<'a>(
+    fn before_start<'a>(
         &'a self,
         call: &'a CallStarted,
     ) -> Option<BoxFuture<'a, Result<(), ToolError>>> {

@@ -273,7 +273,7 @@ impl EndRow {
     fn new(record: &CallRecord, redactor: &Redactor) -> Self {
         let redactor = &*redactor.for_call(&record.requested);
         let text = |text: &str| sanitize::text(redactor, text);
-        let known = record.start().map(KnownStart::new);
+        let known = record.to_started().map(KnownStart::new);
         let start = || Box::new(StartRow::new(&record.into(), redactor));
         let start = known.is_none().then(start);
         let mut row = Self {

@@ -147,7 +147,7 @@ impl Approvals {
         }
         let mut by = ApprovalActor::new(channel);
         if let Some(name) = name {
-            by = by.named(name);
+            by = by.with_name(name);
         }
         let answer = match approve {
             true => Approval::Granted(by),

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 use toolgate_core::{
-    DefinitionError, FunctionTool, HandlerKind, Tool, ToolDefinition, ToolSource, nearest_names,
-    unknown_word,
+    DefinitionError, FunctionTool, HandlerKind, Tool, ToolDefinition, ToolSource,
+    describe_unknown_word, nearest_names,
 };
 
 use crate::HandlerRegistry;
@@ -156,7 +156,10 @@ impl DefinitionEntry<'_> {
             ),
             None => {
                 let text = match kind.as_str() {
-                    Some(word) => format!("implementation.type: {}", unknown_word(word, &TYPES)),
+                    Some(word) => format!(
+                        "implementation.type: {}",
+                        describe_unknown_word(word, &TYPES)
+                    ),
                     None => format!("implementation.type: must be one of: {}", TYPES.join(", ")),
                 };
                 return Some(self.rejection(["implementation", "type"], &text));

@@ -273,7 +273,7 @@ impl ChatSession {
     }
 
     pub(crate) fn connect(&self, choice: ModelSelection) -> Result<ConnectedModel, ChooseError> {
-        self.tools.redactor.learn(choice.settings.secrets());
+        self.tools.redactor.add_secrets(choice.settings.secrets());
         toolgate_models::connect(choice, &self.toolbox)
     }
 

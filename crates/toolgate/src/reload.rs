@@ -293,7 +293,7 @@ impl ConfigReload {
                 false => format!("{file} changed, and is in use"),
             },
         );
-        self.redactor.learn(new.secrets());
+        self.redactor.add_secrets(new.secrets());
         self.executor
             .set_rules(new.limits.clone(), new.policy.clone());
         self.servers

@@ -40,7 +40,7 @@ pub(crate) fn set_absent_reasons(settings: &[ServerSettings], manager: &ToolMana
     for settings in settings.iter().filter(|settings| settings.disabled) {
         let name = escape(&settings.name);
         let reason = format!("its server '{name}' is disabled in the configuration");
-        manager.set_absent(&settings.name, Some(&reason));
+        manager.set_absent_reason(&settings.name, Some(&reason));
     }
 }
 

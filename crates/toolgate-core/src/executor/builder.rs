@@ -1,4 +1,4 @@
-//! Builds a [`ToolExecutor`] with settings of its own.
+//! [`ToolExecutorBuilder`]: creates a [`ToolExecutor`] with its own limits, policy and observers.
 
 use std::sync::Arc;
 
@@ -61,8 +61,8 @@ impl ToolExecutorBuilder {
         self
     }
 
-    /// Says that an observer records traces. Servers then receive a `traceparent` even if
-    /// the caller sent none.
+    /// Declares that an observer records traces. Servers then receive a `traceparent` even if the
+    /// caller sent none.
     pub fn traced(mut self) -> Self {
         self.traced = true;
         self

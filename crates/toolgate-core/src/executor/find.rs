@@ -1,4 +1,4 @@
-//! Finds tools by name, as far as the caller may see them.
+//! Finds a tool by name among those that the caller may see.
 
 use std::sync::Arc;
 
@@ -56,10 +56,10 @@ impl ToolExecutor {
         let name_of = |tool: &Arc<dyn Tool>| tool.definition().name().to_owned();
         let known: Vec<String> = tools.iter().filter(visible).map(name_of).collect();
         let nearest = if sharing.is_empty() {
-            let of_server = nearest_on_server(name, tools.iter().filter(visible));
-            match of_server.is_empty() {
+            let on_server = nearest_on_server(name, tools.iter().filter(visible));
+            match on_server.is_empty() {
                 true => nearest_names(name, known.iter().map(String::as_str), 3),
-                false => of_server,
+                false => on_server,
             }
         } else {
             sharing.into_iter().filter(visible).map(name_of).collect()
@@ -71,14 +71,14 @@ impl ToolExecutor {
         })
     }
 
-    // Hidden tools get no reason, or the reason would reveal that they exist.
+    // Explains why a server has no tools. Not for hidden tools: it would reveal that they exist.
     fn absence_error(
         &self,
         rules: &ExecutionRules,
         name: &str,
         scope: &Scope,
     ) -> Option<ToolError> {
-        let (server, tool, reason) = self.shared.manager.absent(name)?;
+        let (server, tool, reason) = self.shared.manager.find_absent(name)?;
         let parameters = serde_json::json!({ "type": "object" });
         let wanted = ToolDefinition::builder(tool, "?", parameters).source(ToolSource::Mcp(server));
         let visible = wanted.build().is_ok_and(|tool| rules.offers(&tool, scope));

@@ -6,9 +6,9 @@ use serde::Deserialize;
 use super::Policy;
 use crate::{Origin, ToolCall, ToolDefinition};
 
-/// What happens when a model calls a tool whose server says `destructiveHint: true`. Only that
-/// word counts: by MCP's defaults nearly every tool would be destructive, and who is asked about
-/// everything soon says yes to everything. Ordered from the most to the least permissive.
+/// What happens when a model calls a tool whose server says `destructiveHint: true`. A missing hint
+/// doesn't count: by MCP's defaults nearly every tool would be destructive, and people who are
+/// asked about everything soon approve everything. Ordered from the most to the least permissive.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Deserialize, JsonSchema,
 )]
@@ -24,7 +24,7 @@ pub enum Destructive {
     Deny,
 }
 
-/// Callers beside our own models that [`Policy::destructive`] may be extended to.
+/// Callers, besides our own models, to which [`Policy::destructive`] can be extended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(description = "A kind of caller")]
@@ -51,7 +51,7 @@ impl Policy {
             Origin::Chat | Origin::Voice => true,
             Origin::Mcp => extends_to(DestructiveCaller::Mcp),
             Origin::Http => extends_to(DestructiveCaller::Http),
-            // A person who types a call, or writes a program, has decided on it already.
+            // The person who typed the call, or wrote the program, has decided already.
             Origin::CommandLine | Origin::Library | Origin::Worker => false,
         };
         match applies {

@@ -34,12 +34,12 @@ pub struct FlowPolicy {
 }
 
 impl FlowPolicy {
-    /// True if the guard can ever ask, which takes at least one pattern in each list.
+    /// True if each list has a pattern. Otherwise the guard never asks.
     pub fn is_on(&self) -> bool {
         !(self.untrusted.is_empty() || self.private.is_empty() || self.outward.is_empty())
     }
 
-    /// The first list that is empty and so disables the guard, if another list has patterns.
+    /// The name of the first empty list, which disables the guard, if another list has patterns.
     pub fn missing_list(&self) -> Option<&'static str> {
         let lists = [
             ("untrusted", &self.untrusted),
@@ -76,8 +76,8 @@ fn matches(patterns: &[ToolPattern], tool: &ToolDefinition) -> bool {
 
 /// Remembers whether a conversation has read untrusted text and private data, for [`FlowPolicy`].
 ///
-/// It is never cleared: the results stay in the model's history, and its conclusions in
-/// its answers. See [`ToolCall::flow`](crate::ToolCall::flow).
+/// It is never cleared, because what was read stays in the model's history. See
+/// [`ToolCall::flow`](crate::ToolCall::flow).
 #[derive(Debug, Default)]
 pub struct FlowState(AtomicU8);
 
@@ -88,15 +88,15 @@ impl FlowState {
         }
     }
 
-    // The call ran earlier, perhaps under another policy. If its tool is gone (`None`), nobody
-    // knows what it read, so it counts as both kinds.
+    // The call ran earlier, perhaps under another policy. If its tool no longer exists (`None`),
+    // what it read is unknown, so it counts as both kinds.
     pub(crate) fn restore(&self, policy: &FlowPolicy, tool: Option<&ToolDefinition>) {
         self.mark(tool.map_or(BOTH, |tool| policy.kinds(tool)));
     }
 }
 
-// What the conversation had read when the model wrote the call's arguments. The calls of one reply
-// run in parallel, so none of them can contain what another one reads.
+// What the conversation had read when the model wrote the call's arguments. Calls from one reply
+// run in parallel, so the arguments of one can't contain what another one reads.
 pub(crate) struct CallFlow {
     state: Arc<FlowState>,
     seen: u8,

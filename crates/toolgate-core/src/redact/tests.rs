@@ -4,10 +4,10 @@ use super::*;
 use crate::escape;
 
 #[test]
-fn clones_learn_together_and_forget_nothing() {
+fn clones_share_secrets_and_keep_old_ones() {
     let redactor = Redactor::new(["first-secret".to_owned()]);
     let other = redactor.clone();
-    redactor.learn([
+    redactor.add_secrets([
         "second-secret".to_owned(),
         "first-secret-and-more".to_owned(),
     ]);

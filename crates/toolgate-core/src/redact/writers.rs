@@ -24,22 +24,22 @@ struct JsonWriter<'a> {
     out: Vec<u8>,
     // Reused for each escaped string.
     escaped: String,
-    longest: usize,
+    max_bytes: usize,
 }
 
-/// The text is whole if it has at most `longest` bytes. Otherwise it ends soon after them.
+/// The text is whole if it has at most `max_bytes` bytes. Otherwise it ends soon after them.
 pub(super) fn write(
     value: &Value,
     style: JsonStyle,
     secrets: &KnownSecrets,
-    longest: usize,
+    max_bytes: usize,
 ) -> String {
     let mut writer = JsonWriter {
         secrets,
         style,
         out: Vec::with_capacity(128),
         escaped: String::new(),
-        longest,
+        max_bytes,
     };
     writer.write(value, MAX_DEPTH);
     String::from_utf8(writer.out).unwrap_or_default()
@@ -118,6 +118,6 @@ impl JsonWriter<'_> {
     }
 
     fn is_full(&self) -> bool {
-        self.out.len() > self.longest
+        self.out.len() > self.max_bytes
     }
 }

@@ -18,19 +18,19 @@ use crate::arguments::JsonSize;
 pub(super) const MAX_ERRORS: u64 = 100_000;
 
 // Nested calls that fit on a thread's stack.
-pub(super) const MAX_STACKED: u64 = 1_000;
+pub(super) const MAX_STACK_DEPTH: u64 = 1_000;
 
 // The first position is that of the whole instance.
 #[derive(Debug)]
 pub(super) struct SchemaCost {
     positions: Vec<CostPosition>,
-    // The maximum of each price, for a quick upper bound.
+    // The maximum of each unit_cost, for a quick upper bound.
     worst: UnitCost,
 }
 
 #[derive(Debug, Default)]
 pub(super) struct CostPosition {
-    pub(super) price: UnitCost,
+    pub(super) unit_cost: UnitCost,
     pub(super) named: HashMap<Box<str>, Option<usize>>,
     pub(super) other: Option<usize>,
     pub(super) name: Option<usize>,
@@ -47,7 +47,7 @@ pub(super) struct UnitCost {
     pub(super) byte: u64,
     // How many `uniqueItems` compare the items with each other.
     pub(super) unique: u64,
-    pub(super) stacked: u64,
+    pub(super) stack_depth: u64,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -55,7 +55,7 @@ pub(super) struct CostEstimate {
     pub(super) steps: u64,
     // Checks that can fail. Each failure is an error that takes memory.
     pub(super) errors: u64,
-    pub(super) stacked: u64,
+    pub(super) stack_depth: u64,
 }
 
 impl SchemaCost {
@@ -63,12 +63,12 @@ impl SchemaCost {
     pub(super) fn measure(document: &Value, limits: &SchemaLimits) -> Result<Self, SchemaError> {
         let positions = SchemaExplorer::explore(document, limits)?;
         let mut worst = UnitCost::default();
-        for CostPosition { price, .. } in &positions {
-            worst.value = worst.value.max(price.value);
-            worst.member = worst.member.max(price.member);
-            worst.byte = worst.byte.max(price.byte);
-            worst.unique = worst.unique.max(price.unique);
-            worst.stacked = worst.stacked.max(price.stacked);
+        for CostPosition { unit_cost, .. } in &positions {
+            worst.value = worst.value.max(unit_cost.value);
+            worst.member = worst.member.max(unit_cost.member);
+            worst.byte = worst.byte.max(unit_cost.byte);
+            worst.unique = worst.unique.max(unit_cost.unique);
+            worst.stack_depth = worst.stack_depth.max(unit_cost.stack_depth);
         }
         Ok(Self { positions, worst })
     }
@@ -81,14 +81,14 @@ impl SchemaCost {
         let members = (worst.value.saturating_add(worst.member)).saturating_mul(values);
         let unique = worst.unique.saturating_mul(values.saturating_mul(values));
         let bytes = worst.byte.saturating_mul(size.bytes);
-        let stacked = worst.stacked.saturating_mul(size.depth);
+        let stack_depth = worst.stack_depth.saturating_mul(size.depth);
         let rough = members.saturating_add(unique).saturating_add(bytes);
         let mut estimate = CostEstimate {
             steps: rough,
             errors: rough,
-            stacked,
+            stack_depth,
         };
-        if rough > MAX_ERRORS || stacked > MAX_STACKED {
+        if rough > MAX_ERRORS || stack_depth > MAX_STACK_DEPTH {
             estimate = CostEstimate::default();
             self.add(&mut estimate, instance, Some(0), 0);
         }
@@ -100,37 +100,39 @@ impl SchemaCost {
         estimate: &mut CostEstimate,
         value: &Value,
         position: Option<usize>,
-        stacked: u64,
+        stack_depth: u64,
     ) {
         let Some(position) = position.and_then(|number| self.positions.get(number)) else {
             return;
         };
-        let price = position.price;
-        let stacked = stacked + price.stacked;
-        estimate.stacked = estimate.stacked.max(stacked);
-        estimate.errors = estimate.errors.saturating_add(price.value);
-        estimate.charge(price.value, 1);
+        let unit_cost = position.unit_cost;
+        let stack_depth = stack_depth + unit_cost.stack_depth;
+        estimate.stack_depth = estimate.stack_depth.max(stack_depth);
+        estimate.errors = estimate.errors.saturating_add(unit_cost.value);
+        estimate.add_steps(unit_cost.value, 1);
         match value {
-            Value::String(text) => estimate.charge(price.byte, text.len()),
+            Value::String(text) => estimate.add_steps(unit_cost.byte, text.len()),
             Value::Array(items) => {
-                estimate.charge(price.member, items.len());
-                if price.unique > 0 {
-                    estimate.charge(price.unique, comparisons(value, items));
+                estimate.add_steps(unit_cost.member, items.len());
+                if unit_cost.unique > 0 {
+                    estimate.add_steps(unit_cost.unique, comparisons(value, items));
                 }
                 let at = |index| position.tuple.get(index).copied().unwrap_or(position.item);
                 for (index, item) in items.iter().enumerate() {
-                    self.add(estimate, item, at(index), stacked);
+                    self.add(estimate, item, at(index), stack_depth);
                 }
             }
             Value::Object(properties) => {
                 let of_names = position.name.and_then(|number| self.positions.get(number));
-                let of_names = of_names.map(|position| position.price).unwrap_or_default();
+                let of_names = of_names
+                    .map(|position| position.unit_cost)
+                    .unwrap_or_default();
                 estimate.errors = estimate.errors.saturating_add(of_names.value);
                 for (name, value) in properties {
-                    estimate.charge(price.member.saturating_add(of_names.value), 1);
-                    estimate.charge(price.byte.saturating_add(of_names.byte), name.len());
+                    estimate.add_steps(unit_cost.member.saturating_add(of_names.value), 1);
+                    estimate.add_steps(unit_cost.byte.saturating_add(of_names.byte), name.len());
                     let at = position.named.get(name.as_str()).copied();
-                    self.add(estimate, value, at.unwrap_or(position.other), stacked);
+                    self.add(estimate, value, at.unwrap_or(position.other), stack_depth);
                 }
             }
             _ => {}
@@ -139,8 +141,8 @@ impl SchemaCost {
 }
 
 impl CostEstimate {
-    fn charge(&mut self, price: u64, times: usize) {
-        let sum = price.saturating_mul(times as u64);
+    fn add_steps(&mut self, unit_cost: u64, times: usize) {
+        let sum = unit_cost.saturating_mul(times as u64);
         self.steps = self.steps.saturating_add(sum);
     }
 }

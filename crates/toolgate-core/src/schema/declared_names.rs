@@ -18,7 +18,7 @@ pub(crate) struct DeclaredNames {
     patterns: HashSet<String>,
     // Worst-case cost of matching one byte, in steps of [`SchemaLimits::steps`].
     cost_per_byte: u64,
-    most_steps: u64,
+    max_steps: u64,
     compiled: OnceLock<Vec<Validator>>,
 }
 
@@ -27,14 +27,14 @@ impl DeclaredNames {
     // schema may contain anything.
     pub(crate) fn from_schema(document: &Value, limits: &SchemaLimits) -> Self {
         let mut declared = Self {
-            most_steps: limits.steps,
+            max_steps: limits.steps,
             ..Self::default()
         };
         let mut references = None;
         let mut spent_on_patterns = 0;
         let mut seen: HashSet<*const Value> = HashSet::new();
-        let mut ahead = vec![document];
-        while let Some(schema) = ahead.pop() {
+        let mut pending = vec![document];
+        while let Some(schema) = pending.pop() {
             let Value::Object(keywords) = schema else {
                 continue;
             };
@@ -46,10 +46,10 @@ impl DeclaredNames {
             for (text, _) in named_entries(keywords, "patternProperties") {
                 declared.add_pattern(text, &mut spent_on_patterns, limits);
             }
-            ahead.extend(in_place_schemas(keywords));
+            pending.extend(in_place_schemas(keywords));
             if let Some(Value::String(reference)) = keywords.get("$ref") {
                 let all = references.get_or_insert_with(|| SchemaReferences::new(document).ok());
-                ahead.extend(all.as_ref().and_then(|all| all.resolve(reference)));
+                pending.extend(all.as_ref().and_then(|all| all.resolve(reference)));
             }
         }
         declared
@@ -95,7 +95,7 @@ impl DeclaredNames {
             return true;
         }
         let bytes: usize = names.map(String::len).sum();
-        self.cost_per_byte.saturating_mul(bytes as u64) <= self.most_steps
+        self.cost_per_byte.saturating_mul(bytes as u64) <= self.max_steps
     }
 
     // Compiled on first use, unless the definition compiled them before.

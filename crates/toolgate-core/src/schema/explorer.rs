@@ -19,7 +19,7 @@ use crate::SchemaLimits;
 #[derive(Clone, Default)]
 struct ExplorerState<'a> {
     schemas: Vec<&'a Map<String, Value>>,
-    stacked: u64,
+    stack_depth: u64,
 }
 
 pub(super) struct SchemaExplorer<'a> {
@@ -63,7 +63,7 @@ impl<'a> SchemaExplorer<'a> {
     fn enter(&mut self, schemas: &[&'a Value]) -> Result<Option<usize>, SchemaError> {
         let mut state = ExplorerState::default();
         for schema in schemas {
-            self.gather(schema, &mut Vec::new(), &mut state)?;
+            self.collect_schemas(schema, &mut Vec::new(), &mut state)?;
         }
         let address = |schema: &&Map<_, _>| std::ptr::from_ref(*schema).addr();
         let mut key: Vec<usize> = state.schemas.iter().map(address).collect();
@@ -82,7 +82,7 @@ impl<'a> SchemaExplorer<'a> {
 
     /// Adds a sub-schema and all that apply to the same value because of it. `within` is the
     /// path that led here.
-    fn gather(
+    fn collect_schemas(
         &mut self,
         schema: &'a Value,
         within: &mut Vec<&'a Value>,
@@ -107,14 +107,14 @@ impl<'a> SchemaExplorer<'a> {
         self.check_supported(schema, keywords)?;
         state.schemas.push(keywords);
         within.push(schema);
-        state.stacked = state.stacked.max(within.len() as u64);
+        state.stack_depth = state.stack_depth.max(within.len() as u64);
         for next in self.adjacent(schema, keywords)? {
-            self.gather(next, within, state)?;
+            self.collect_schemas(next, within, state)?;
         }
         if keywords.contains_key("unevaluatedProperties")
             || keywords.contains_key("unevaluatedItems")
         {
-            self.gather_evaluated(schema, keywords, within, state)?;
+            self.collect_evaluated(schema, keywords, within, state)?;
         }
         within.pop();
         Ok(())
@@ -122,7 +122,7 @@ impl<'a> SchemaExplorer<'a> {
 
     // To know what is unevaluated, a validator visits every adjacent sub-schema once more, and all
     // that are adjacent to those.
-    fn gather_evaluated(
+    fn collect_evaluated(
         &mut self,
         schema: &'a Value,
         keywords: &'a Map<String, Value>,
@@ -131,10 +131,10 @@ impl<'a> SchemaExplorer<'a> {
     ) -> Result<(), SchemaError> {
         state.schemas.push(keywords);
         for next in self.adjacent(schema, keywords)? {
-            self.gather(next, within, state)?;
+            self.collect_schemas(next, within, state)?;
             if let Value::Object(keywords) = next {
                 within.push(next);
-                self.gather_evaluated(next, keywords, within, state)?;
+                self.collect_evaluated(next, keywords, within, state)?;
                 within.pop();
             }
         }
@@ -151,19 +151,19 @@ impl<'a> SchemaExplorer<'a> {
     }
 
     fn explore_state(&mut self, state: &ExplorerState<'a>) -> Result<CostPosition, SchemaError> {
-        let mut price = UnitCost {
-            stacked: state.stacked,
+        let mut unit_cost = UnitCost {
+            stack_depth: state.stack_depth,
             ..UnitCost::default()
         };
         for keywords in &state.schemas {
             let patterns = named_entries(keywords, "patternProperties").count() as u64;
-            price.value = price.value.saturating_add(subschema_cost(keywords));
-            price.member = price.member.saturating_add(1 + patterns);
-            price.unique += u64::from(keywords.get("uniqueItems") == Some(&Value::Bool(true)));
-            price.byte = price.byte.saturating_add(self.pattern_cost(keywords)?);
+            unit_cost.value = unit_cost.value.saturating_add(subschema_cost(keywords));
+            unit_cost.member = unit_cost.member.saturating_add(1 + patterns);
+            unit_cost.unique += u64::from(keywords.get("uniqueItems") == Some(&Value::Bool(true)));
+            unit_cost.byte = unit_cost.byte.saturating_add(self.pattern_cost(keywords)?);
         }
         let mut position = CostPosition {
-            price,
+            unit_cost,
             ..CostPosition::default()
         };
         self.explore_properties(&state.schemas, &mut position)?;
@@ -198,14 +198,14 @@ impl<'a> SchemaExplorer<'a> {
                 .next()
                 .is_some()
         });
-        for (name, mut meeting) in declared {
+        for (name, mut applying) in declared {
             for keywords in &open {
-                meeting.extend(by_pattern(keywords));
+                applying.extend(by_pattern(keywords));
                 if !declares(keywords, name) {
-                    meeting.extend(other_properties(keywords));
+                    applying.extend(other_properties(keywords));
                 }
             }
-            position.named.insert(name.into(), self.enter(&meeting)?);
+            position.named.insert(name.into(), self.enter(&applying)?);
         }
         let others = |keywords| by_pattern(keywords).chain(other_properties(keywords));
         position.other = self.enter(&open.into_iter().flat_map(others).collect::<Vec<_>>())?;

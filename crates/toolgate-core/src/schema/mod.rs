@@ -19,7 +19,7 @@ use crate::arguments::JsonSize;
 use crate::text::join;
 use crate::{SchemaLimits, ToolError, ValidArguments, nearest_names};
 
-use cost::{MAX_ERRORS, MAX_STACKED, SchemaCost};
+use cost::{MAX_ERRORS, MAX_STACK_DEPTH, SchemaCost};
 pub(crate) use declared_names::DeclaredNames;
 pub use violation::Violation;
 
@@ -42,7 +42,7 @@ struct LazyChecker {
 struct SchemaChecker {
     validator: Validator,
     cost: SchemaCost,
-    most_steps: u64,
+    max_steps: u64,
 }
 
 /// Why a schema is refused.
@@ -140,7 +140,7 @@ impl Schema {
             return Ok(ValidArguments::new(arguments, Vec::new()));
         };
         let estimate = checker.cost.estimate(&arguments, size);
-        if estimate.steps > checker.most_steps || estimate.stacked > MAX_STACKED {
+        if estimate.steps > checker.max_steps || estimate.stack_depth > MAX_STACK_DEPTH {
             return Err(ToolError::too_large_to_check());
         }
         if checker.validator.is_valid(&*arguments) {
@@ -223,7 +223,7 @@ impl SchemaChecker {
         Ok(Self {
             validator,
             cost,
-            most_steps: limits.steps,
+            max_steps: limits.steps,
         })
     }
 }
@@ -277,8 +277,8 @@ fn require_object(document: &Value) -> Result<(), SchemaError> {
 
 // Iterative, because it runs before anything may recurse over the document.
 fn require_shallow(document: &Value, max_depth: usize) -> Result<(), SchemaError> {
-    let mut ahead = vec![(document, 0, "")];
-    while let Some((value, depth, keyword)) = ahead.pop() {
+    let mut pending = vec![(document, 0, "")];
+    while let Some((value, depth, keyword)) = pending.pop() {
         if depth > max_depth * 2 {
             return Err(SchemaError::TooDeep {
                 keyword: crate::text::escape_truncated(keyword, 60),
@@ -286,13 +286,13 @@ fn require_shallow(document: &Value, max_depth: usize) -> Result<(), SchemaError
             });
         }
         match value {
-            Value::Object(object) => ahead.extend(
+            Value::Object(object) => pending.extend(
                 object
                     .iter()
                     .map(|(name, value)| (value, depth + 1, name.as_str())),
             ),
             Value::Array(array) => {
-                ahead.extend(array.iter().map(|value| (value, depth + 1, keyword)));
+                pending.extend(array.iter().map(|value| (value, depth + 1, keyword)));
             }
             _ => {}
         }

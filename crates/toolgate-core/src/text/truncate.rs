@@ -2,9 +2,9 @@
 
 use super::escape;
 
-/// Truncates a text to `longest` bytes and says how much is missing.
-pub fn truncate(text: &str, longest: usize) -> String {
-    let shown = prefix(text, longest);
+/// Truncates a text to `max_bytes` bytes and says how much is missing.
+pub fn truncate(text: &str, max_bytes: usize) -> String {
+    let shown = prefix(text, max_bytes);
     match text.len() - shown.len() {
         0 => shown.to_owned(),
         missing => mark_truncated(shown.to_owned(), missing as u64),
@@ -16,15 +16,15 @@ pub fn mark_truncated(shown: String, missing: u64) -> String {
     shown + &format!("… ({missing} more bytes)")
 }
 
-/// Escapes a text, and truncates it after about `longest` bytes with its full size.
-pub(crate) fn escape_truncated(text: &str, longest: usize) -> String {
-    let mut out = escape(prefix(text, longest));
-    if text.len() > longest {
+/// Escapes a text, and truncates it after about `max_bytes` bytes with its full size.
+pub(crate) fn escape_truncated(text: &str, max_bytes: usize) -> String {
+    let mut out = escape(prefix(text, max_bytes));
+    if text.len() > max_bytes {
         out.push_str(&format!("… ({} bytes)", text.len()));
     }
     out
 }
 
-pub(crate) fn prefix(text: &str, longest: usize) -> &str {
-    &text[..text.floor_char_boundary(longest)]
+pub(crate) fn prefix(text: &str, max_bytes: usize) -> &str {
+    &text[..text.floor_char_boundary(max_bytes)]
 }

@@ -154,7 +154,7 @@ fn insert(arguments: &mut Arguments, path: &[&str], value: Value) -> Result<(), 
 }
 
 fn duplicate_key(path: &[&str]) -> JsonError {
-    JsonError::Duplicate {
+    JsonError::DuplicateKey {
         key: path.join("."),
     }
 }

@@ -31,7 +31,7 @@ fn granted() -> Approval {
 }
 
 fn refused() -> Approval {
-    Approval::Refused(ApprovalActor::new(ApprovalChannel::Browser).named("kitchen"))
+    Approval::Refused(ApprovalActor::new(ApprovalChannel::Browser).with_name("kitchen"))
 }
 
 fn policy(text: serde_json::Value) -> Policy {

@@ -240,7 +240,7 @@ async fn ex7_the_wait_for_a_person_is_not_slow() {
             Box::pin(async {
                 tokio::time::sleep(secs(60)).await;
                 let by = toolgate_core::ApprovalActor::new(toolgate_core::ApprovalChannel::Browser);
-                toolgate_core::Approval::Granted(by.named("kitchen"))
+                toolgate_core::Approval::Granted(by.with_name("kitchen"))
             })
         }
     }

@@ -22,7 +22,7 @@ fn zwave(mode: RenameMode) -> ParameterNames {
 fn lamp(mode: RenameMode, schema: Value) -> crate::support::ScriptedTool {
     let definition = with_schema("control_zwave_device", schema)
         .source(ToolSource::Mcp("zwave".to_owned()))
-        .names(zwave(mode));
+        .parameter_names(zwave(mode));
     scripted(definition, |arguments, _| async move {
         Ok(ToolOutput::text(arguments.as_value().to_string()))
     })
@@ -52,7 +52,7 @@ async fn sent(
     let definition = with_schema("t", schema)
         .source(source)
         .original_name(original)
-        .names(names);
+        .parameter_names(names);
     let tool = scripted(definition, |arguments, _| async move {
         Ok(ToolOutput::text(arguments.as_value().to_string()))
     });
@@ -276,7 +276,7 @@ async fn pn6_names_that_take_too_long_to_match_are_refused() {
         let definition = with_schema("t", schema.clone())
             .source(ToolSource::Mcp("s".to_owned()))
             .validate(validate)
-            .names(ParameterNames::new(RenameMode::Undeclared, HashMap::new()));
+            .parameter_names(ParameterNames::new(RenameMode::Undeclared, HashMap::new()));
         let executor = builder_of([scripted(definition, |_, _| async {
             Ok(ToolOutput::json(1))
         })])
@@ -335,7 +335,7 @@ async fn pn7_two_spellings_of_one_parameter_are_an_error_and_the_tool_is_left_al
         let runs = Arc::clone(&ran);
         let definition = with_schema("t", schema)
             .source(ToolSource::Mcp("zwave".to_owned()))
-            .names(zwave(mode));
+            .parameter_names(zwave(mode));
         builder_of([scripted(definition, move |_, _| {
             runs.store(true, Ordering::SeqCst);
             async { Ok(ToolOutput::json(1)) }

@@ -147,7 +147,10 @@ enum TestWitness {
 }
 
 impl Observer for TestWitness {
-    fn witness<'a>(&'a self, _: &'a CallStarted) -> Option<BoxFuture<'a, Result<(), ToolError>>> {
+    fn before_start<'a>(
+        &'a self,
+        _: &'a CallStarted,
+    ) -> Option<BoxFuture<'a, Result<(), ToolError>>> {
         match self {
             Self::Sees => Some(Box::pin(async { Ok(()) })),
             Self::Refuses => Some(Box::pin(async { Err(ToolError::failed("not seen")) })),

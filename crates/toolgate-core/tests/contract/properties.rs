@@ -163,7 +163,7 @@ proptest! {
         let receive = Arc::clone(&received);
         let definition = with_schema("t", schema.clone())
             .source(ToolSource::Mcp("s".to_owned()))
-            .names(ParameterNames::new(mode, mapped));
+            .parameter_names(ParameterNames::new(mode, mapped));
         let tool = scripted(definition, move |arguments, _| {
             *receive.lock() = Some(arguments.as_value().to_string());
             async { Ok(ToolOutput::json(1)) }

@@ -103,7 +103,7 @@ fn values_are_counted_before_they_are_parsed() {
 fn kinds_have_the_names_that_the_journal_stores() {
     assert_eq!(Origin::CommandLine.to_string(), "cli");
     assert_eq!(ApprovalChannel::Option.to_string(), "option");
-    let browser = ApprovalActor::new(ApprovalChannel::Browser).named("serve.token");
+    let browser = ApprovalActor::new(ApprovalChannel::Browser).with_name("serve.token");
     assert_eq!(browser.to_string(), "serve.token (browser)");
     let terminal = ApprovalActor::new(ApprovalChannel::Terminal);
     assert_eq!(terminal.to_string(), "terminal");
@@ -180,15 +180,18 @@ fn outputs_are_rendered_for_programs_and_models() {
 fn declared_parameters_are_sent_under_the_servers_name() {
     let names = ParameterNames::new(RenameMode::Undeclared, Default::default());
     let definition = open_definition("lamp").source(ToolSource::Mcp("house".to_owned()));
-    let definition = definition.names(names).build().unwrap();
-    assert_eq!(definition.names().sent_name("device_name"), "deviceName");
+    let definition = definition.parameter_names(names).build().unwrap();
+    assert_eq!(
+        definition.parameter_names().sent_name("device_name"),
+        "deviceName"
+    );
 }
 
 #[tokio::test]
 async fn a_call_to_a_server_without_tools_says_why() {
     let executor = executor_of([]);
     let manager = Arc::clone(executor.manager());
-    manager.set_absent("house", Some("its server 'house' is disabled"));
+    manager.set_absent_reason("house", Some("its server 'house' is disabled"));
     let call = ToolCall::new("house__lamp", json!({}));
     assert_eq!(
         executor.execute(call).await.error().unwrap(),

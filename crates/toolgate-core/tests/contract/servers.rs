@@ -21,7 +21,7 @@ fn recording(
     let sends = Arc::clone(&sent);
     let definition = with_schema("t", schema)
         .source(ToolSource::Mcp("house".to_owned()))
-        .names(ParameterNames::new(
+        .parameter_names(ParameterNames::new(
             RenameMode::Undeclared,
             std::collections::HashMap::new(),
         ))

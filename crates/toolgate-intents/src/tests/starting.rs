@@ -15,20 +15,20 @@ impl StartingHomeServer {
 }
 
 impl ToolReadiness for StartingHomeServer {
-    fn all_offered(&self) -> BoxFuture<'_, ()> {
+    fn wait_until_complete(&self) -> BoxFuture<'_, ()> {
         let mut is_there = self.0.subscribe();
         Box::pin(async move { drop(is_there.wait_for(|is_there| *is_there).await) })
     }
 
-    fn starting(&self) -> Vec<String> {
+    fn starting_servers(&self) -> Vec<String> {
         vec!["house".to_owned()]
     }
 
-    fn callable<'a>(&'a self, tool: &'a str) -> BoxFuture<'a, ()> {
+    fn wait_until_known<'a>(&'a self, tool: &'a str) -> BoxFuture<'a, ()> {
         let is_local = ["datetime", "math_eval", "search", "volume"].contains(&tool);
         match is_local {
             true => Box::pin(std::future::ready(())),
-            false => self.all_offered(),
+            false => self.wait_until_complete(),
         }
     }
 }

@@ -24,7 +24,7 @@ async fn a_call_is_kept_with_all_there_is_to_know() {
     let parameters = json!({ "type": "object", "properties": { "deviceName": { "type": "string" }, "unit": { "type": "string" } }, "required": ["deviceName"] });
     let definition = ToolDefinition::builder("zwave__switch", "For tests", parameters)
         .source(ToolSource::Mcp("zwave".to_owned()))
-        .names(ParameterNames::new(RenameMode::Undeclared, HashMap::new()));
+        .parameter_names(ParameterNames::new(RenameMode::Undeclared, HashMap::new()));
     let tool = scripted(definition, |arguments, _| async move {
         Ok(ToolOutput::json(json!({ "was": arguments.as_value() })))
     });
@@ -426,7 +426,7 @@ async fn who_approved_or_refused_is_kept_with_when_and_how() {
     let by = |means| ApprovalActor::new(means);
     for (answer, expected) in [
         (
-            Approval::Granted(by(ApprovalChannel::Browser).named("a\u{202e}b")),
+            Approval::Granted(by(ApprovalChannel::Browser).with_name("a\u{202e}b")),
             json!({ "granted": true, "means": "browser", "by": "a\\u{202e}b" }),
         ),
         (

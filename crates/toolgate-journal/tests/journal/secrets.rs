@@ -49,7 +49,7 @@ async fn a_secret_is_nowhere_in_the_files_however_it_came() {
         .execute(ToolCall::from_json("text", raw.as_bytes()))
         .await;
     // A secret learned later is redacted too.
-    redactor.learn(["learnt-later-secret".to_owned()]);
+    redactor.add_secrets(["learnt-later-secret".to_owned()]);
     executor
         .execute(ToolCall::new("text", json!({ "a": "learnt-later-secret" })))
         .await;

@@ -149,7 +149,7 @@ impl McpTool {
         let repeatable =
             annotations.read_only == Some(true) || annotations.idempotent == Some(true);
         let rename = |(declared, header): (String, String)| {
-            (definition.names().sent_name(&declared), header)
+            (definition.parameter_names().sent_name(&declared), header)
         };
         let headers = headers.into_iter().map(rename).collect();
         if !is_wanted(settings, &definition) {

@@ -56,7 +56,7 @@ impl ToolRegistration {
             registered.tools = tools;
             registered.withheld = withheld;
             self.publish(&registered);
-            self.manager.set_absent(&self.server, None);
+            self.manager.set_absent_reason(&self.server, None);
             registered.is_absence_reported = false;
         }
         registered.offered_count()
@@ -76,7 +76,7 @@ impl ToolRegistration {
     pub(crate) fn set_absent_reason(&self, why: &str) {
         let mut registered = self.registered.lock();
         if registered.tools.is_empty() && !registered.is_closed {
-            self.manager.set_absent(&self.server, Some(why));
+            self.manager.set_absent_reason(&self.server, Some(why));
             registered.is_absence_reported = true;
         }
     }
@@ -93,7 +93,7 @@ impl ToolRegistration {
         }
         // A reason set by others stays.
         if std::mem::take(&mut registered.is_absence_reported) {
-            self.manager.set_absent(&self.server, None);
+            self.manager.set_absent_reason(&self.server, None);
         }
     }
 

@@ -237,7 +237,7 @@ fn parse_any(line: &[u8]) -> ClientMessage {
         Ok(_) => invalid(None, "a message must be a JSON object"),
         // A call with duplicate keys gets an error result, every other request a protocol error.
         // A second, lenient pass finds out which one it is.
-        Err(duplicate @ JsonError::Duplicate { .. }) => match serde_json::from_slice(line) {
+        Err(duplicate @ JsonError::DuplicateKey { .. }) => match serde_json::from_slice(line) {
             Ok(Value::Object(message)) => parse_message(message, Some(duplicate)),
             _ => invalid(None, duplicate.to_string()),
         },

@@ -35,7 +35,7 @@ impl McpService {
         let (name, tool) = self.find_or_wait(&params.name, context.stop).await;
         let mut call = match params.arguments {
             Ok(arguments) => ToolCall::new(name, Value::Object(arguments)),
-            Err(invalid) => ToolCall::rejected(name, invalid.arguments, invalid.error),
+            Err(invalid) => ToolCall::from_invalid(name, invalid.arguments, invalid.error),
         };
         if permit.is_err() {
             let (tool, limit) = (call.name().to_owned(), MAX_CALLS);

@@ -136,7 +136,7 @@ mod tests {
             let definition = ToolDefinition::builder("t", "Tells what it got", json!({}))
                 .source(ToolSource::Mcp(name.to_owned()))
                 .original_name(tool)
-                .names(settings.parameter_names_for(tool));
+                .parameter_names(settings.parameter_names_for(tool));
             let echo =
                 |arguments: Value, _| async move { Ok::<_, ToolError>(arguments.to_string()) };
             let manager = ToolManager::new();

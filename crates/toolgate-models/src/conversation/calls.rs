@@ -112,7 +112,7 @@ impl CallPlan {
     // Calls that are not made go through the executor too, so that they are on record.
     fn to_call(&self, call: &ModelCall, toolbox: &Toolbox, catalog: &Catalog) -> ToolCall {
         let refused = |error| {
-            ToolCall::rejected(call.name.as_str(), as_value(&call.arguments), error)
+            ToolCall::from_invalid(call.name.as_str(), as_value(&call.arguments), error)
                 .scope(toolbox.scope().without_restrictions())
         };
         let denied = |reason: String| refused(ToolError::denied(&call.name, reason));

@@ -67,7 +67,7 @@ fn to_json_with_duplicates(pairs: &[(&str, &str)]) -> String {
     let pairs = pairs.iter().map(|(key, value)| {
         let key = Value::from(*key);
         match parse_json(value.as_bytes()) {
-            Err(JsonError::Duplicate { .. }) => format!("{key}:{value}"),
+            Err(JsonError::DuplicateKey { .. }) => format!("{key}:{value}"),
             _ => format!("{key}:{}", Value::from(*value)),
         }
     });

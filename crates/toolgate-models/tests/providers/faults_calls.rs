@@ -259,7 +259,8 @@ async fn d3_an_instruction_in_a_result_opens_no_door() {
         assert_eq!(talk.house.names(), ["read_mail"], "{api:?}");
         let texts = talk.texts();
         assert_eq!(texts.len(), 1, "{api:?}");
-        let expected = "Tool 'unlock_door' needs approval. 'policy.ask' lets a person decide";
+        let expected =
+            "Tool 'unlock_door' needs approval. 'policy.ask' requires a person's approval";
         assert!(texts[0].starts_with(expected), "{api:?}: {texts:?}");
     }
 }

@@ -322,7 +322,7 @@ fn unreadable_body(name: String, error: &ReadBodyError, limit: usize) -> ToolCal
         ReadBodyError::Memory(error) => ToolError::unavailable(&name, error.to_string()),
         ReadBodyError::Broken(_) => ToolError::Cancelled { tool: name.clone() },
     };
-    ToolCall::rejected(name, Value::Null, error)
+    ToolCall::from_invalid(name, Value::Null, error)
 }
 
 // Returns true if the timeout is invalid and the call is therefore rejected.

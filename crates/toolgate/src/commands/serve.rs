@@ -48,7 +48,7 @@ pub(crate) fn run(global: &GlobalOptions, options: &ServeOptions) -> anyhow::Res
     let config = wiring::configuration(global, SecretScope::Everything)?;
     let settings = settings(&config, options.bind, token_variable())?;
     let tools = wiring::tools(&config);
-    tools.redactor.learn([settings.token.clone()]);
+    tools.redactor.add_secrets([settings.token.clone()]);
     wiring::warn_about(&config, &tools);
     for unset in config.unset_for_tools() {
         warn!("{unset}");

@@ -21,15 +21,15 @@ const FIRST_TOOLS: Duration = Duration::from_millis(4_800);
 pub(crate) struct StartingServers(pub(crate) Servers);
 
 impl ToolReadiness for StartingServers {
-    fn all_offered(&self) -> BoxFuture<'_, ()> {
+    fn wait_until_complete(&self) -> BoxFuture<'_, ()> {
         Box::pin(self.0.wait_for_first_round())
     }
 
-    fn starting(&self) -> Vec<String> {
+    fn starting_servers(&self) -> Vec<String> {
         self.0.expected_servers()
     }
 
-    fn callable<'a>(&'a self, tool: &'a str) -> BoxFuture<'a, ()> {
+    fn wait_until_known<'a>(&'a self, tool: &'a str) -> BoxFuture<'a, ()> {
         Box::pin(async move {
             let callable = async {
                 self.0.wait_for_tool(tool).await;
@@ -100,7 +100,7 @@ impl UnseenServers {
 }
 
 impl ToolReadiness for UnseenServers {
-    fn all_offered(&self) -> BoxFuture<'_, ()> {
+    fn wait_until_complete(&self) -> BoxFuture<'_, ()> {
         Box::pin(self.start_and_wait(async move {
             if !self.knows_some {
                 self.servers.wait_for_known_tools().await;
@@ -108,11 +108,11 @@ impl ToolReadiness for UnseenServers {
         }))
     }
 
-    fn starting(&self) -> Vec<String> {
+    fn starting_servers(&self) -> Vec<String> {
         self.servers.expected_servers()
     }
 
-    fn callable<'a>(&'a self, tool: &'a str) -> BoxFuture<'a, ()> {
+    fn wait_until_known<'a>(&'a self, tool: &'a str) -> BoxFuture<'a, ()> {
         Box::pin(async move {
             if self.manager.find(tool).is_some() {
                 return;

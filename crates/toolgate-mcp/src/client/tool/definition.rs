@@ -45,7 +45,7 @@ pub(super) fn build_definition(
                 .source(ToolSource::Mcp(settings.name.clone()))
                 .original_name(name.clone())
                 .annotations(annotations)
-                .names(settings.parameter_names_for(name))
+                .parameter_names(settings.parameter_names_for(name))
                 .validate(validate);
         if let Some(title) = &texts.title {
             builder = builder.title(title.clone());

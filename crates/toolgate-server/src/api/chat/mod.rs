@@ -142,7 +142,7 @@ async fn choose(
     let said_by = "the configuration says so";
     let choice = toolgate_models::select_model(settings, said_by, &environment).await;
     let choice = choice.map_err(|error| error.to_string())?;
-    redactor.learn(choice.settings.secrets());
+    redactor.add_secrets(choice.settings.secrets());
     toolgate_models::connect(choice, toolbox).map_err(|error| error.to_string())
 }
 

@@ -89,7 +89,7 @@ impl CliArguments {
             Self::Value(value) => ToolCall::new(tool, value.clone()),
             Self::Unusable(raw, problem) => {
                 let error = ToolError::invalid("arguments", *problem);
-                ToolCall::rejected(tool, raw.clone(), error)
+                ToolCall::from_invalid(tool, raw.clone(), error)
             }
             Self::Pairs(pairs) => {
                 match toolgate_core::command_line_arguments(&borrowed(pairs), schema) {
@@ -98,7 +98,7 @@ impl CliArguments {
                         // An object, so that the redactor recognizes secrets by their keys.
                         let raw = pairs.iter().map(|(key, text)| (key.clone(), json!(text)));
                         let raw = Value::Object(raw.collect::<Map<_, _>>());
-                        ToolCall::rejected(tool, raw, error.into_tool_error(tool))
+                        ToolCall::from_invalid(tool, raw, error.into_tool_error(tool))
                     }
                 }
             }

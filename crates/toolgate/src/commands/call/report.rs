@@ -64,7 +64,7 @@ fn warn_of_unknown(tool: &ToolDefinition, asked: &Value, executed: &Value) {
         .map(String::as_str)
         .collect();
     for typed in asked.as_object().into_iter().flat_map(Map::keys) {
-        let sent = tool.names().sent_name(typed);
+        let sent = tool.parameter_names().sent_name(typed);
         if known.contains(&typed.as_str()) || known.contains(&sent.as_str()) {
             continue;
         }

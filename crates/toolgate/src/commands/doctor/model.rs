@@ -39,7 +39,7 @@ impl DoctorReport {
         let choice = toolgate_models::select_model(&wanted, said_by, &wiring::environment).await;
         let toolbox = Toolbox::new(wiring::probe_executor(config, tools));
         let chosen = choice.and_then(|choice| {
-            tools.redactor.learn(choice.settings.secrets());
+            tools.redactor.add_secrets(choice.settings.secrets());
             Ok((choice.clone(), toolgate_models::connect(choice, &toolbox)?))
         });
         match chosen {

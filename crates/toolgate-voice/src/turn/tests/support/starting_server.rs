@@ -36,19 +36,19 @@ impl StartingServer {
 }
 
 impl ToolReadiness for StartingServer {
-    fn all_offered(&self) -> BoxFuture<'_, ()> {
+    fn wait_until_complete(&self) -> BoxFuture<'_, ()> {
         let mut is_there = self.is_there.subscribe();
         async move { drop(is_there.wait_for(|is_there| *is_there).await) }.boxed()
     }
 
-    fn starting(&self) -> Vec<String> {
+    fn starting_servers(&self) -> Vec<String> {
         self.starting.lock().clone()
     }
 
-    fn callable<'a>(&'a self, tool: &'a str) -> BoxFuture<'a, ()> {
+    fn wait_until_known<'a>(&'a self, tool: &'a str) -> BoxFuture<'a, ()> {
         match self.manager.find(tool) {
             Some(_) => futures::future::ready(()).boxed(),
-            None => self.all_offered(),
+            None => self.wait_until_complete(),
         }
     }
 }
