@@ -6,7 +6,8 @@
 //! always means this server. So no server can answer for a URI of another, whatever it lists.
 
 use std::borrow::Cow;
-use std::fmt::Write;
+
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 /// The scheme of addresses that name their server.
 const OWN_SCHEME: &str = "toolgate";
@@ -63,19 +64,12 @@ pub(crate) fn split_server(address: &str) -> Option<(&str, Cow<'_, str>)> {
 /// Percent-encodes everything but letters, digits and `-._~`, so that a server's name is one path
 /// segment and never part of a template.
 pub(crate) fn encode(server: &str) -> Cow<'_, str> {
-    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
-    if server.bytes().all(is_plain) {
-        return Cow::Borrowed(server);
-    }
-    let mut encoded = String::with_capacity(server.len() + 8);
-    for byte in server.bytes() {
-        match is_plain(byte) {
-            true => encoded.push(byte.into()),
-            // Writing to a string can't fail.
-            false => drop(write!(encoded, "%{byte:02X}")),
-        }
-    }
-    Cow::Owned(encoded)
+    const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC
+        .remove(b'-')
+        .remove(b'.')
+        .remove(b'_')
+        .remove(b'~');
+    utf8_percent_encode(server, SEGMENT).into()
 }
 
 #[cfg(test)]

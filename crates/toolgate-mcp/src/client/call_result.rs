@@ -1,33 +1,34 @@
-//! Interprets the result of `tools/call`.
+//! Interprets results and errors of servers.
 
 use serde_json::Value;
-use toolgate_core::{ToolContent, ToolError, ToolOutput, escape};
+use toolgate_core::{ServerFailure, ToolContent, ToolError, ToolOutput, escape};
 
 use super::session::SessionError;
 use super::transport::{SessionEnd, UnreadableAnswer};
 
-pub(crate) enum CallAnswer {
-    Done(Result<ToolOutput, ToolError>),
+pub(crate) enum ServerAnswer {
+    Complete(Value),
     InputRequired { requests: Value, state: Value },
 }
 
-/// Parses the result of a call. A result that can't be understood becomes a failure.
-pub(crate) fn parse_result(tool: &str, mut result: Value) -> CallAnswer {
+/// Tells a result from a request for input. A result of an unknown kind is a failure.
+pub(crate) fn parse_answer(tool: &str, mut result: Value) -> Result<ServerAnswer, ToolError> {
     match result["resultType"].as_str() {
-        None | Some("complete") => CallAnswer::Done(parse_output(tool, result)),
-        Some("input_required") => CallAnswer::InputRequired {
+        None | Some("complete") => Ok(ServerAnswer::Complete(result)),
+        Some("input_required") => Ok(ServerAnswer::InputRequired {
             requests: result["inputRequests"].take(),
             state: result["requestState"].take(),
-        },
+        }),
         Some(other) => {
             let other: String = other.chars().take(50).collect();
             let problem = format!("a result of the unknown kind '{}'", escape(&other));
-            CallAnswer::Done(Err(unreadable_error(tool, problem)))
+            Err(unreadable_error(tool, problem))
         }
     }
 }
 
-fn parse_output(tool: &str, result: Value) -> Result<ToolOutput, ToolError> {
+/// Parses the result of a tool. One that can't be understood becomes a failure.
+pub(crate) fn parse_output(tool: &str, result: Value) -> Result<ToolOutput, ToolError> {
     let Value::Object(mut result) = result else {
         return Err(unreadable_error(
             tool,
@@ -46,17 +47,26 @@ fn parse_output(tool: &str, result: Value) -> Result<ToolOutput, ToolError> {
             ));
         }
     };
-    if result.get("isError") == Some(&Value::Bool(true)) {
-        return Err(ToolError::failed(failure_text(&content)));
-    }
+    let is_error = result.get("isError") == Some(&Value::Bool(true));
+    let message = is_error.then(|| failure_text(&content));
     let mut output = ToolOutput::blocks(content);
     // Beside content blocks, `null` means that there is no structured result.
     let is_answer = |value: &Value| !value.is_null() || output.content.is_empty();
     output.structured = result.shift_remove("structuredContent").filter(is_answer);
-    Ok(output)
+    output.meta = match result.shift_remove("_meta") {
+        Some(Value::Object(meta)) if !meta.is_empty() => Some(meta),
+        _ => None,
+    };
+    match message {
+        Some(message) => Err(ToolError::failed_with(
+            message,
+            ServerFailure::Result(output),
+        )),
+        None => Ok(output),
+    }
 }
 
-fn unreadable_error(tool: &str, problem: String) -> ToolError {
+pub(crate) fn unreadable_error(tool: &str, problem: String) -> ToolError {
     let text = format!("The server of '{tool}' sent an unreadable response");
     ToolError::failed(text).with_details(problem)
 }
@@ -92,7 +102,11 @@ pub(crate) fn to_tool_error(server: &str, tool: &str, failure: SessionError) -> 
             } else {
                 error.message
             };
-            ToolError::failed(message).with_details(details)
+            let answer = ServerFailure::Rpc {
+                code: error.code,
+                data: (!error.data.is_null()).then_some(error.data),
+            };
+            ToolError::failed_with(message, answer).with_details(details)
         }
         SessionError::Stopped(SessionEnd { status, stderr }) => {
             let stderr = (!stderr.is_empty()).then(|| format!("stderr: {}", stderr.join("\n")));

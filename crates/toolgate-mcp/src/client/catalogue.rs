@@ -20,6 +20,7 @@ use serde_json::Value;
 use toolgate_core::escape;
 use tracing::{debug, warn};
 
+use super::content::ListedContent;
 use super::pinning::pinned_tool;
 use super::{listing, tool};
 use crate::ServerSettings;
@@ -47,6 +48,7 @@ pub struct Catalogue {
 pub struct RememberedServer {
     pub listed_at: SystemTime,
     pub tools: Vec<RememberedTool>,
+    pub(crate) content: ListedContent,
 }
 
 /// A tool as its server listed it.
@@ -72,6 +74,9 @@ struct StoredListing<T> {
     // For people who inspect the folder.
     server: String,
     tools: Vec<T>,
+    // Missing in files of older programs.
+    #[serde(default)]
+    content: ListedContent,
 }
 
 // Read first, because the rest of a file of another version may look different.
@@ -189,7 +194,10 @@ impl Catalogue {
         tools: Vec<RememberedTool>,
     ) -> io::Result<()> {
         match self.file_path(settings, AGREED) {
-            Some(path) => write(&path, &encode_listing(settings, tools)),
+            Some(path) => write(
+                &path,
+                &encode_listing(settings, tools, ListedContent::default()),
+            ),
             None => Ok(()),
         }
     }
@@ -205,15 +213,21 @@ impl Catalogue {
     }
 
     /// Stores a new list. Blocks until it is on disk; an unchanged list is not rewritten.
-    pub(crate) fn remember(&self, settings: &ServerSettings, listed: &[Value]) {
+    pub(crate) fn remember(
+        &self,
+        settings: &ServerSettings,
+        listed: &[Value],
+        content: &ListedContent,
+    ) {
         let Some(path) = self.file_path(settings, LISTED) else {
             return;
         };
         let tools: Vec<RememberedTool> = listed.iter().map(RememberedTool::new).collect();
         let known = read(&path).ok().flatten();
-        let is_same = known
-            .as_ref()
-            .is_some_and(|known| known.version == VERSION && known.server.tools == tools);
+        let is_same = known.as_ref().is_some_and(|known| {
+            let same_lists = known.server.tools == tools && known.server.content == *content;
+            known.version == VERSION && same_lists
+        });
         // Write the agreement before the list, because a list without an agreement means that the
         // agreement was deleted.
         warn_if_unwritten(
@@ -224,7 +238,7 @@ impl Catalogue {
         let is_confirmed = is_same && touch(&path).is_ok();
         let written = match is_confirmed {
             true => Ok(()),
-            false => write(&path, &encode_listing(settings, tools)),
+            false => write(&path, &encode_listing(settings, tools, content.clone())),
         };
         warn_if_unwritten(settings, written);
         if let Some(agreed) = self.file_path(settings, AGREED) {
@@ -265,8 +279,11 @@ impl Catalogue {
             .iter()
             .filter_map(|tool| pinned_tool(&tool.definition));
         let pinned = pinned.map(|(_, tool)| tool).collect();
-        let written =
-            write_temporary(&path, &encode_listing(settings, pinned))?.persist_noclobber(&path);
+        let written = write_temporary(
+            &path,
+            &encode_listing(settings, pinned, ListedContent::default()),
+        )?
+        .persist_noclobber(&path);
         match written {
             Err(error) if error.error.kind() != io::ErrorKind::AlreadyExists => Err(error.error),
             _ => Ok(()),
@@ -316,11 +333,16 @@ pub(super) fn sha256_hex(bytes: &[u8]) -> String {
     digits.collect()
 }
 
-fn encode_listing(settings: &ServerSettings, tools: Vec<RememberedTool>) -> Vec<u8> {
+fn encode_listing(
+    settings: &ServerSettings,
+    tools: Vec<RememberedTool>,
+    content: ListedContent,
+) -> Vec<u8> {
     let stored = StoredListing {
         version: VERSION,
         server: settings.name.clone(),
         tools,
+        content,
     };
     // Can't fail: all map keys are strings.
     serde_json::to_vec(&stored).unwrap_or_default()
@@ -345,12 +367,16 @@ fn read(path: &Path) -> Result<Option<StoredServer>, String> {
         debug!(file_version = version, file = %path.display(), "ignored remembered tools: the file has another format version");
         return Ok(None);
     }
-    let StoredListing::<RememberedTool> { tools, .. } =
+    let StoredListing::<RememberedTool> { tools, content, .. } =
         serde_json::from_slice(&bytes).map_err(damaged)?;
-    if tools.len() > listing::MAX_TOOLS {
-        return Err(format!("it holds more than {} tools", listing::MAX_TOOLS));
+    if tools.len() > listing::MAX_ENTRIES {
+        return Err(format!("it holds more than {} tools", listing::MAX_ENTRIES));
     }
-    let server = RememberedServer { listed_at, tools };
+    let server = RememberedServer {
+        listed_at,
+        tools,
+        content,
+    };
     Ok(Some(StoredServer { version, server }))
 }
 

@@ -1,5 +1,6 @@
 //! Connects to a server: from its settings to a session that is ready for calls.
 
+mod changes;
 mod live;
 
 use std::collections::HashMap;
@@ -17,17 +18,16 @@ use super::diagnostics::ServerDiagnostics;
 use super::handshake::{self, HandshakeError, explain};
 use super::http::{self, HttpTransport};
 use super::link::ServerLink;
-use super::listing;
 use super::questions::ServerQuestions;
 use super::servers::ServersOptions;
 use super::session::{ClientSession, SessionError};
 use super::stdio::{self, StdioTransport};
-use super::tool;
 use super::transport::{FailureReason, Transport, TransportError};
 use crate::{
     EraChoice, ProtocolEra, SecretHeaders, ServerConnection, ServerProgram, ServerSettings,
 };
-use live::{LiveConnection, subscribe_to_changes};
+use changes::subscribe_to_changes;
+use live::{LiveConnection, list_everything};
 
 // How long an HTTP server may take to answer `server/discover`. Then the legacy era is tried.
 const MODERN_PROBE_TIMEOUT: Duration = Duration::from_secs(3);
@@ -255,6 +255,7 @@ impl ConnectAttempt<'_> {
         ClientSession::new(
             Arc::clone(self.diagnostics),
             Arc::clone(&self.dialer.questions),
+            Arc::clone(self.link.subscriptions()),
         )
     }
 
@@ -265,20 +266,14 @@ impl ConnectAttempt<'_> {
         pid: Option<u32>,
         handshake: impl Future<Output = Result<ProtocolEra, HandshakeError>>,
     ) -> Result<ConnectedServer, ConnectError> {
-        let name = &self.settings.name;
         let work = async {
             let era = handshake.await?;
-            Ok::<_, HandshakeError>((era, listing::list_tools(name, session).await?))
+            let offer =
+                list_everything(session, self.settings, self.link, &self.dialer.redactor).await?;
+            Ok::<_, HandshakeError>((era, offer))
         };
         let error = match self.with_timeout(work).await {
-            Ok(Ok((era, listed))) => {
-                let offer = tool::tools_from_listing(
-                    listed,
-                    self.settings,
-                    self.link,
-                    &self.dialer.redactor,
-                )
-                .await;
+            Ok(Ok((era, offer))) => {
                 let connection = LiveConnection {
                     session: Arc::clone(session),
                     era,
@@ -286,7 +281,7 @@ impl ConnectAttempt<'_> {
                     settings: self.settings.clone(),
                     link: self.link.clone(),
                     redactor: self.dialer.redactor.clone(),
-                    _listener: (era == ProtocolEra::Modern).then(|| subscribe_to_changes(session)),
+                    _listener: subscribe_to_changes(session, era, self.link.subscriptions()),
                 };
                 return Ok(ConnectedServer {
                     connection: Arc::new(connection),

@@ -8,6 +8,7 @@ use serde_json::Value;
 use toolgate_core::Tool;
 
 use super::connect::ConnectError;
+use super::content::ListedContent;
 use super::link::ServerLink;
 use super::transport::SessionEnd;
 use crate::{ProtocolEra, ServerSettings};
@@ -42,6 +43,7 @@ pub(crate) struct ToolOffer {
     pub(crate) listed: Vec<Value>,
     // Why entries of the list were skipped.
     pub(crate) refused: Vec<String>,
+    pub(crate) content: ListedContent,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -58,10 +60,10 @@ pub(crate) trait SupervisedConnection: Send + Sync + 'static {
     fn pid(&self) -> Option<u32>;
     /// Lets the server's tools use this connection.
     fn attach(&self, link: &ServerLink);
-    fn list_tools(&self) -> BoxFuture<'_, Result<ToolOffer, String>>;
+    fn list_everything(&self) -> BoxFuture<'_, Result<ToolOffer, String>>;
     /// Returns once the server has announced a change of its tools, even if that
     /// was before this call.
-    fn tools_changed(&self) -> BoxFuture<'_, ()>;
+    fn lists_changed(&self) -> BoxFuture<'_, ()>;
     fn ended(&self) -> BoxFuture<'_, SessionEnd>;
     fn close(&self) -> BoxFuture<'_, ()>;
 }

@@ -7,16 +7,16 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use toolgate_core::{
-    CallContext, ContentMethod, Redactor, SourceContent, Tool, ToolDefinition, ToolError,
-    ToolFuture, ToolOutput, ToolSource, ValidArguments,
+    CallContext, ContentMethod, Redactor, SourceContent, Tool, ToolDefinition, ToolFuture,
+    ToolOutput, ToolSource, ValidArguments,
 };
 use tracing::warn;
 
-use super::call_result::unreadable;
+use super::call_result::unreadable_error;
 use super::link::ServerLink;
 use super::listing::list_all;
 use super::server_request::ServerRequest;
-use super::session::{ClientSession, SessionError};
+use super::session::{ClientSession, ServerOffer, SessionError};
 use super::tool::{hide_secrets, is_wanted};
 use crate::ServerSettings;
 use entry::{EntryKind, checked_entry};
@@ -66,9 +66,13 @@ pub(crate) async fn list_content(
     session: &Arc<ClientSession>,
     redactor: &Redactor,
 ) -> Result<ListedContent, SessionError> {
-    let (capabilities, instructions) = session.server_offer();
+    let ServerOffer {
+        capabilities,
+        instructions,
+    } = session.offer();
     let mut listed = ListedContent {
-        instructions: instructions.map(|text| bounded(&redactor.redact_known(&text), MAX_INSTRUCTIONS)),
+        instructions: instructions
+            .map(|text| bounded(&redactor.redact_known(&text), MAX_INSTRUCTIONS)),
         capabilities,
         ..ListedContent::default()
     };
@@ -76,7 +80,12 @@ pub(crate) async fn list_content(
         let entries = match list_all(server, session, kind.method(), kind.key()).await {
             Err(SessionError::Stopped(end)) => return Err(SessionError::Stopped(end)),
             Err(error) => {
-                warn!(server, ?error, "{} failed; going on without them", kind.method());
+                warn!(
+                    server,
+                    ?error,
+                    "{} failed; going on without them",
+                    kind.method()
+                );
                 Vec::new()
             }
             Ok(entries) => entries,
@@ -102,6 +111,17 @@ fn bounded(text: &str, longest: usize) -> String {
 }
 
 impl ListedContent {
+    /// Hides secrets of the configuration that the server repeats.
+    pub(crate) fn hide_secrets(&mut self, redactor: &Redactor) {
+        if let Some(text) = &mut self.instructions {
+            *text = redactor.redact_known(text).into_owned();
+        }
+        let lists = [&mut self.resources, &mut self.templates, &mut self.prompts];
+        for entry in lists.into_iter().flatten() {
+            hide_secrets(entry, redactor);
+        }
+    }
+
     /// What is offered of it under these settings.
     pub(crate) fn offer(self, settings: &ServerSettings, link: &ServerLink) -> SourceContent {
         let mut content = SourceContent::default();
@@ -114,7 +134,7 @@ impl ListedContent {
             content.resources = self.resources;
             content.templates = self.templates;
             if self.capabilities.subscribe {
-                content.access.updates = Some(link.subscriptions());
+                content.access.updates = Some(Arc::clone(link.subscriptions()) as Arc<_>);
             }
         }
         if self.capabilities.prompts {
@@ -187,7 +207,7 @@ impl Tool for ContentTool {
             let result = request.run(context).await?;
             match has_member(&result, key) {
                 true => Ok(ToolOutput::json(result)),
-                false => Err(unreadable(
+                false => Err(unreadable_error(
                     context.tool_name(),
                     format!("the result has no '{key}'"),
                 )),
@@ -197,6 +217,8 @@ impl Tool for ContentTool {
 }
 
 fn has_member(result: &Value, key: &str) -> bool {
-    let member = result.as_object().and_then(|object: &Map<String, Value>| object.get(key));
+    let member = result
+        .as_object()
+        .and_then(|object: &Map<String, Value>| object.get(key));
     member.is_some_and(|member| member.is_array() || member.is_object())
 }

@@ -103,6 +103,7 @@ async fn initialize(
         warn!(revision = %shown, "the server speaks an unknown protocol revision; continuing as if it were {LEGACY}");
         revision = LEGACY;
     }
+    session.set_offer(&answer);
     session.set_protocol(ProtocolEra::Legacy, revision, Map::new());
     session
         .notify("notifications/initialized", json!({}))
@@ -131,6 +132,7 @@ async fn discover(
             .collect();
         return Err(HandshakeError::UnsupportedRevisions(escape(&shown)));
     }
+    session.set_offer(&answer);
     session.set_protocol(ProtocolEra::Modern, MODERN, meta);
     Ok(ProtocolEra::Modern)
 }

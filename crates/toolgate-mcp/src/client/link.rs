@@ -9,11 +9,13 @@ use toolgate_core::{ToolError, WithheldReason};
 
 use super::call_result::with_details;
 use super::session::ClientSession;
+use super::subscriptions::ResourceSubscriptions;
 
 #[derive(Clone)]
 pub(crate) struct ServerLink {
     state: watch::Sender<LinkState>,
     withheld: Arc<ArcSwap<HashMap<String, WithheldReason>>>,
+    subscriptions: Arc<ResourceSubscriptions>,
 }
 
 #[derive(Clone)]
@@ -41,7 +43,12 @@ impl ServerLink {
         Self {
             state: watch::Sender::new(state),
             withheld: Arc::default(),
+            subscriptions: ResourceSubscriptions::new(),
         }
+    }
+
+    pub(crate) fn subscriptions(&self) -> &Arc<ResourceSubscriptions> {
+        &self.subscriptions
     }
 
     /// Starts the server if it is idle.

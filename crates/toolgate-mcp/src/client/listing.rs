@@ -1,4 +1,4 @@
-//! Requests all pages of `tools/list`, within limits.
+//! Requests all pages of a list, within limits.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -12,51 +12,61 @@ use super::transport::UnreadableAnswer;
 
 // Limits on one server's list, which a hostile server could make endless.
 const MAX_PAGES: usize = 100;
-pub(crate) const MAX_TOOLS: usize = 1000;
+pub(crate) const MAX_ENTRIES: usize = 1000;
 pub(crate) const MAX_LIST_BYTES: usize = 16 << 20;
 const MAX_CURSOR_BYTES: usize = 4 << 10;
 const METHOD_NOT_FOUND: i64 = -32601;
 
-/// Returns the listed definitions. A list that exceeds a limit is cut, with a warning.
+/// Lists the tools of a server; none if it has only prompts or resources.
 pub(crate) async fn list_tools(
     server: &str,
     session: &Arc<ClientSession>,
 ) -> Result<Vec<Value>, SessionError> {
-    let mut tools = Vec::new();
+    list_all(server, session, "tools/list", "tools").await
+}
+
+/// Returns the entries of all pages, which stand under `key` in each. A list that exceeds a limit is
+/// cut, with a warning. A server that doesn't know the method lists nothing.
+pub(crate) async fn list_all(
+    server: &str,
+    session: &Arc<ClientSession>,
+    method: &'static str,
+    key: &str,
+) -> Result<Vec<Value>, SessionError> {
+    let mut entries = Vec::new();
     let mut bytes = 0;
     let mut cursors = HashSet::new();
     let mut params = json!({});
     for _ in 0..MAX_PAGES {
-        let mut page = match session
-            .request(SessionRequest::new("tools/list", &params))
-            .await
-        {
-            Err(SessionError::Rpc(error)) if error.code == METHOD_NOT_FOUND && tools.is_empty() => {
-                return Ok(tools); // The server offers only prompts or resources.
+        let mut page = match session.request(SessionRequest::new(method, &params)).await {
+            Err(SessionError::Rpc(error))
+                if error.code == METHOD_NOT_FOUND && entries.is_empty() =>
+            {
+                return Ok(entries);
             }
             page => page?,
         };
-        let Some(Value::Array(listed)) = page.get_mut("tools").map(Value::take) else {
-            let problem = "has no list of tools".to_owned();
+        let Some(Value::Array(listed)) = page.get_mut(key).map(Value::take) else {
+            let problem = format!("has no list of {key}");
             return Err(SessionError::Unreadable(UnreadableAnswer::Broken(problem)));
         };
-        for tool in listed {
-            bytes += sanitize::length(&tool);
-            if tools.len() == MAX_TOOLS || bytes > MAX_LIST_BYTES as u64 {
+        for entry in listed {
+            bytes += sanitize::length(&entry);
+            if entries.len() == MAX_ENTRIES || bytes > MAX_LIST_BYTES as u64 {
                 warn!(
                     server,
-                    "lists more than {MAX_TOOLS} tools or {} MiB of them; the rest is left out",
+                    "{method} has more than {MAX_ENTRIES} entries or {} MiB of them; the rest is left out",
                     MAX_LIST_BYTES >> 20
                 );
-                return Ok(tools);
+                return Ok(entries);
             }
-            tools.push(tool);
+            entries.push(entry);
         }
         match page.get("nextCursor").and_then(Value::as_str) {
-            None | Some("") => return Ok(tools),
+            None | Some("") => return Ok(entries),
             Some(cursor) if cursor.len() > MAX_CURSOR_BYTES => {
                 warn!(server, "sent an over-long page cursor; the list ends here");
-                return Ok(tools);
+                return Ok(entries);
             }
             Some(cursor) if cursors.insert(cursor.to_owned()) => {
                 params = json!({ "cursor": cursor });
@@ -66,15 +76,15 @@ pub(crate) async fn list_tools(
                     server,
                     "sent the same page cursor twice; the list ends here"
                 );
-                return Ok(tools);
+                return Ok(entries);
             }
         }
     }
     warn!(
         server,
-        "its list of tools has more than {MAX_PAGES} pages; the rest is left out"
+        "{method} has more than {MAX_PAGES} pages; the rest is left out"
     );
-    Ok(tools)
+    Ok(entries)
 }
 
 #[cfg(test)]
@@ -107,7 +117,7 @@ mod tests {
         );
         assert_eq!(
             listed(|_| json!({ "tools": tools(5000) })).await,
-            (MAX_TOOLS, 1)
+            (MAX_ENTRIES, 1)
         );
         let endless = std::sync::atomic::AtomicUsize::new(0);
         let endless = move |_: &Value| {

@@ -6,6 +6,7 @@ pub(crate) mod catalogue;
 mod chain;
 pub(crate) mod connect;
 pub(crate) mod connection;
+pub(crate) mod content;
 pub(crate) mod diagnostics;
 pub(crate) mod failure_report;
 pub(crate) mod handshake;
@@ -18,10 +19,12 @@ pub(crate) mod listing;
 pub(crate) mod message;
 pub(crate) mod pinning;
 pub(crate) mod questions;
+mod server_request;
 pub(crate) mod servers;
 pub(crate) mod session;
 pub(crate) mod status;
 pub(crate) mod stdio;
+pub(crate) mod subscriptions;
 mod supervisor;
 #[cfg(test)]
 mod tests {

@@ -17,9 +17,11 @@ use tracing::{debug, warn};
 
 pub(crate) use self::encode::SessionRequest;
 use self::mailbox::SessionMailbox;
+use super::content::ContentCapabilities;
 use super::diagnostics::ServerDiagnostics;
 use super::message::RpcError;
 use super::questions::ServerQuestions;
+use super::subscriptions::ResourceSubscriptions;
 use super::transport::{
     FailureReason, HttpStatus, SessionEnd, Transport, TransportError, TransportInbox,
     UnreadableAnswer,
@@ -63,7 +65,7 @@ pub(crate) struct ClientSession {
     next_id: AtomicU64,
     pending: Mutex<PendingRequests>,
     end: watch::Sender<Option<SessionEnd>>,
-    tools_changed: Notify,
+    lists_changed: Notify,
     questions: Arc<ServerQuestions>,
     open_questions: Arc<Semaphore>,
     messages_received: AtomicU64,
@@ -71,6 +73,15 @@ pub(crate) struct ClientSession {
     unanswered_in_a_row: AtomicU64,
     meta: OnceLock<Map<String, Value>>,
     revision: OnceLock<Arc<str>>,
+    offer: OnceLock<ServerOffer>,
+    subscriptions: Arc<ResourceSubscriptions>,
+}
+
+/// What the server said about itself in the handshake.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ServerOffer {
+    pub(crate) capabilities: ContentCapabilities,
+    pub(crate) instructions: Option<String>,
 }
 
 #[derive(Default)]
@@ -93,6 +104,7 @@ impl ClientSession {
     pub(crate) fn new(
         diagnostics: Arc<ServerDiagnostics>,
         questions: Arc<ServerQuestions>,
+        subscriptions: Arc<ResourceSubscriptions>,
     ) -> Arc<Self> {
         Arc::new(Self {
             server: diagnostics.server().to_owned(),
@@ -101,13 +113,15 @@ impl ClientSession {
             next_id: AtomicU64::new(FIRST_ID),
             pending: Mutex::default(),
             end: watch::Sender::new(None),
-            tools_changed: Notify::new(),
+            lists_changed: Notify::new(),
             questions,
             open_questions: Arc::new(Semaphore::new(MAX_OPEN_QUESTIONS)),
             messages_received: AtomicU64::new(0),
             unanswered_in_a_row: AtomicU64::new(0),
             meta: OnceLock::new(),
             revision: OnceLock::new(),
+            offer: OnceLock::new(),
+            subscriptions,
         })
     }
 
@@ -123,6 +137,18 @@ impl ClientSession {
 
     pub(crate) fn revision(&self) -> Option<String> {
         self.revision.get().map(ToString::to_string)
+    }
+
+    pub(crate) fn offer(&self) -> ServerOffer {
+        self.offer.get().cloned().unwrap_or_default()
+    }
+
+    /// Takes the offer from the result of the handshake.
+    pub(crate) fn set_offer(&self, result: &Value) {
+        drop(self.offer.set(ServerOffer {
+            capabilities: ContentCapabilities::from_json(&result["capabilities"]),
+            instructions: result["instructions"].as_str().map(str::to_owned),
+        }));
     }
 
     pub(crate) fn set_protocol(&self, era: ProtocolEra, revision: &str, meta: Map<String, Value>) {
@@ -193,8 +219,8 @@ impl ClientSession {
         self.end.borrow().is_some()
     }
 
-    pub(crate) async fn tools_changed(&self) {
-        self.tools_changed.notified().await;
+    pub(crate) async fn lists_changed(&self) {
+        self.lists_changed.notified().await;
     }
 
     /// Called after a failed request. Returns once the connection has ended, or after a short time.

@@ -248,7 +248,10 @@ impl ServerSupervisor {
         self.link.set_withheld(verdict.withheld.clone());
         let refused = offer.refused;
         let health_tool = choose_health_tool(self.settings(), &offer.tools);
-        let tools = self.registration.offer(offer.tools, verdict.withheld);
+        let content = offer.content.clone().offer(self.settings(), &self.link);
+        let tools = self
+            .registration
+            .offer(offer.tools, verdict.withheld, content);
         self.board.update(|facts| {
             facts.status.tools = tools;
             facts.status.changes = verdict.changes;
@@ -256,8 +259,10 @@ impl ServerSupervisor {
             facts.status.listed_at = Some(SystemTime::now());
             facts.health_tool = health_tool;
         });
-        let listed = offer.listed;
-        self.write_catalogue(move |catalogue, settings| catalogue.remember(settings, &listed));
+        let (listed, content) = (offer.listed, offer.content);
+        self.write_catalogue(move |catalogue, settings| {
+            catalogue.remember(settings, &listed, &content);
+        });
     }
 
     // Queues a write to the catalogue. Writes of one server run in order in the background;
@@ -288,12 +293,12 @@ impl ServerSupervisor {
                 Some(request) = self.reconnect_requests.recv() => return ConnectionLoss::ReconnectRequested(request),
                 never = &mut health => match never {},
                 // Coalesces a burst of changes: once a listing is due, further changes wait for it.
-                () = connection.tools_changed(), if due.is_none_or(|due| due > listed + MIN_LISTING_INTERVAL) => due = Some(listed + MIN_LISTING_INTERVAL),
+                () = connection.lists_changed(), if due.is_none_or(|due| due > listed + MIN_LISTING_INTERVAL) => due = Some(listed + MIN_LISTING_INTERVAL),
                 () = sleep_until(due.unwrap_or(listed)), if due.is_some() => {
                     listed = Instant::now();
                     let offer = tokio::select! {
                         end = connection.ended() => return ConnectionLoss::Died(end),
-                        offer = timeout(LISTING_TIMEOUT, connection.list_tools()) => offer,
+                        offer = timeout(LISTING_TIMEOUT, connection.list_everything()) => offer,
                     };
                     let is_listed = self.handle_new_listing(offer.unwrap_or_else(|_| Err("no response in time".to_owned())));
                     due = (!is_listed).then(|| Instant::now() + LISTING_RETRY_DELAY);

@@ -8,28 +8,26 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::Value;
 use toolgate_core::{
-    CallContext, Redactor, Schema, SchemaLimits, Tool, ToolDefinition, ToolError, ToolFuture,
-    ToolOutput, ValidArguments, escape,
+    CallContext, Redactor, Schema, SchemaLimits, Tool, ToolDefinition, ToolFuture, ToolOutput,
+    ValidArguments, escape,
 };
 use tracing::warn;
 
-use super::call_result::{self, CallAnswer};
+use super::call_result;
 use super::catalogue::RememberedTool;
 use super::connection::ToolOffer;
+use super::content::ListedContent;
 use super::link::ServerLink;
-use super::session::{ClientSession, SessionError, SessionRequest};
+use super::server_request::ServerRequest;
 use crate::ServerSettings;
-pub(crate) use definition::may_be_offered;
 use definition::{
     SchemaCompilation, ToolTexts, build_definition, choose_description, find_header_parameters,
-    is_wanted, shorten,
+    shorten,
 };
+pub(crate) use definition::{is_wanted, may_be_offered};
 pub(crate) use hide_secrets::hide_secrets;
-
-// How often a server may ask for input before it answers a call.
-const MAX_QUESTION_ROUNDS: usize = 8;
 
 /// Turns a server's list into tools. An invalid entry is skipped. If a name is listed twice, the
 /// later entry wins. This is decided before pinning, so that a repeated entry isn't taken for a
@@ -47,6 +45,7 @@ pub(crate) async fn tools_from_listing(
         tools: Vec::with_capacity(listed.len()),
         listed: Vec::with_capacity(listed.len()),
         refused: Vec::new(),
+        content: ListedContent::default(),
     };
     // The indexes of an entry and its tool, by original name.
     let mut indexes: HashMap<String, (usize, usize)> = HashMap::new();
@@ -112,17 +111,13 @@ struct McpTool {
     output: Option<Schema>,
     headers: Vec<(String, String)>,
     // Read-only or idempotent, so that a call may be repeated.
-    repeatable: bool,
+    is_repeatable: bool,
 }
 
 #[derive(Serialize)]
 struct CallParams<'a> {
     name: &'a str,
     arguments: &'a Value,
-    #[serde(rename = "inputResponses", skip_serializing_if = "Option::is_none")]
-    responses: Option<Map<String, Value>>,
-    #[serde(rename = "requestState", skip_serializing_if = "Value::is_null")]
-    state: Value,
 }
 
 impl McpTool {
@@ -146,7 +141,7 @@ impl McpTool {
         };
         let definition = build_definition(&texts, &mut entry, output.as_ref(), settings, compile)?;
         let annotations = definition.annotations();
-        let repeatable =
+        let is_repeatable =
             annotations.read_only == Some(true) || annotations.idempotent == Some(true);
         let rename = |(declared, header): (String, String)| {
             (definition.parameter_names().sent_name(&declared), header)
@@ -167,79 +162,8 @@ impl McpTool {
                 }
             }),
             headers,
-            repeatable,
+            is_repeatable,
         }))
-    }
-
-    async fn call_until_answered(
-        &self,
-        session: &Arc<ClientSession>,
-        arguments: &Value,
-        context: &CallContext,
-    ) -> Result<Result<ToolOutput, ToolError>, SessionError> {
-        let tool = context.tool_name();
-        let mut params = CallParams {
-            name: self.definition.original_name(),
-            arguments,
-            responses: None,
-            state: Value::Null,
-        };
-        for _ in 0..MAX_QUESTION_ROUNDS {
-            let request = SessionRequest {
-                name: Some(params.name),
-                headers: self.headers_for(arguments),
-                call: Some(context),
-                ..SessionRequest::new("tools/call", &params)
-            };
-            let result = session
-                .request(request)
-                .await
-                .map_err(|failure| match failure {
-                    // The server has received the first request, so a retry would run the tool a
-                    // second time.
-                    SessionError::NotSent(reason) if params.responses.is_some() => {
-                        SessionError::Interrupted(reason)
-                    }
-                    other => other,
-                })?;
-            match call_result::parse_result(tool, result) {
-                CallAnswer::Done(answer) => return Ok(answer),
-                CallAnswer::InputRequired { requests, state } => {
-                    match self.answer_questions(session, requests, context).await {
-                        Ok(responses) => {
-                            params.responses = Some(responses);
-                            params.state = state;
-                        }
-                        Err(problem) => return Ok(Err(ToolError::failed(problem))),
-                    }
-                }
-            }
-        }
-        let text = format!(
-            "The server of '{tool}' asked for input {MAX_QUESTION_ROUNDS} times without completing the call"
-        );
-        Ok(Err(ToolError::failed(text)))
-    }
-
-    async fn answer_questions(
-        &self,
-        session: &Arc<ClientSession>,
-        requests: Value,
-        context: &CallContext,
-    ) -> Result<Map<String, Value>, String> {
-        let mut responses = Map::new();
-        let Value::Object(requests) = requests else {
-            return Ok(responses);
-        };
-        // Untrusted input, so the number of questions is limited.
-        for (key, request) in requests.into_iter().take(16) {
-            let method = request["method"].as_str().unwrap_or_default();
-            let response = session
-                .answer_question(method, &request["params"], Some(context))
-                .await;
-            responses.insert(key, response.map_err(|error| error.message)?);
-        }
-        Ok(responses)
     }
 
     fn headers_for(&self, arguments: &Value) -> Vec<(String, String)> {
@@ -277,31 +201,20 @@ impl Tool for McpTool {
 
     fn invoke<'a>(&'a self, arguments: ValidArguments, context: &'a CallContext) -> ToolFuture<'a> {
         Box::pin(async move {
-            let tool = context.tool_name();
-            let original_name = self.definition.original_name();
-            let mut may_retry = true;
-            loop {
-                let session = self.link.session(tool).await?;
-                self.link.check_not_withheld(original_name, tool)?;
-                let call = self.call_until_answered(&session, arguments.as_value(), context);
-                let failure = match call.await {
-                    Ok(answer) => {
-                        return answer.inspect(|output| self.warn_on_schema_mismatch(output));
-                    }
-                    Err(failure) => failure,
-                };
-                // Retry at most once, and never if the call may have had an effect.
-                let is_safe = match &failure {
-                    SessionError::NotSent(_) => true,
-                    SessionError::Stopped(_) | SessionError::Interrupted(_) => self.repeatable,
-                    _ => false,
-                };
-                if !(may_retry && is_safe) {
-                    return Err(call_result::to_tool_error(&self.server, tool, failure));
-                }
-                may_retry = false;
-                session.wait_briefly_for_end().await;
-            }
+            let (name, arguments) = (self.definition.original_name(), arguments.as_value());
+            let request = ServerRequest {
+                server: &self.server,
+                link: &self.link,
+                method: "tools/call",
+                name: Some(name),
+                params: CallParams { name, arguments },
+                headers: self.headers_for(arguments),
+                is_repeatable: self.is_repeatable,
+                pinned_tool: Some(name),
+            };
+            let result = request.run(context).await?;
+            let output = call_result::parse_output(context.tool_name(), result);
+            output.inspect(|output| self.warn_on_schema_mismatch(output))
         })
     }
 }

@@ -1,12 +1,12 @@
-//! Registers a server's tools. No other code adds them to the manager.
+//! Registers what a server offers. No other code adds it to the manager.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 use toolgate_core::{
-    CallContext, Tool, ToolDefinition, ToolFuture, ToolManager, ToolRank, ToolSource,
-    ValidArguments, WithheldReason,
+    CallContext, SourceContent, Tool, ToolDefinition, ToolFuture, ToolManager, ToolRank,
+    ToolSource, ValidArguments, WithheldReason,
 };
 
 /// The registration of one server. Rank and tools are set from different tasks, so
@@ -22,6 +22,7 @@ struct RegisteredTools {
     rank: ToolRank,
     tools: Vec<Arc<dyn Tool>>,
     withheld: HashMap<String, WithheldReason>,
+    content: Option<Arc<SourceContent>>,
     // We have told the manager why the tools are missing.
     is_absence_reported: bool,
     // The server was reconfigured, and another registration has taken over.
@@ -38,24 +39,28 @@ impl ToolRegistration {
                 rank,
                 tools: Vec::new(),
                 withheld: HashMap::new(),
+                content: None,
                 is_absence_reported: false,
                 is_closed: false,
             }),
         }
     }
 
-    /// Replaces the tools in one step; withheld ones are registered by name only. Returns
-    /// how many are offered.
+    /// Replaces the tools and the content; withheld tools are registered by name only. Returns how
+    /// many tools are offered.
     pub(crate) fn offer(
         &self,
         tools: Vec<Arc<dyn Tool>>,
         withheld: HashMap<String, WithheldReason>,
+        content: SourceContent,
     ) -> usize {
         let mut registered = self.registered.lock();
         if !registered.is_closed {
             registered.tools = tools;
             registered.withheld = withheld;
+            registered.content = (!content.is_empty()).then(|| Arc::new(content));
             self.publish(&registered);
+            self.publish_content(&registered);
             self.manager.set_absent_reason(&self.server, None);
             registered.is_absence_reported = false;
         }
@@ -91,6 +96,8 @@ impl ToolRegistration {
             registered.tools.clear();
             self.publish(&registered);
         }
+        registered.content = None;
+        self.publish_content(&registered);
         // A reason set by others stays.
         if std::mem::take(&mut registered.is_absence_reported) {
             self.manager.set_absent_reason(&self.server, None);
@@ -107,6 +114,7 @@ impl ToolRegistration {
         if registered.rank != rank && !registered.is_closed {
             registered.rank = rank;
             self.publish(&registered);
+            self.publish_content(&registered);
         }
     }
 
@@ -120,6 +128,11 @@ impl ToolRegistration {
         });
         self.manager
             .replace(&self.source, registered.rank, tools.collect());
+    }
+
+    fn publish_content(&self, registered: &RegisteredTools) {
+        let (rank, content) = (registered.rank, registered.content.clone());
+        self.manager.replace_content(&self.source, rank, content);
     }
 }
 

@@ -71,6 +71,12 @@ pub(super) struct ListenParams {
 pub(super) struct SubscriptionFilter {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) tools_list_changed: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) prompts_list_changed: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) resources_list_changed: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) resource_subscriptions: Option<Vec<String>>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -118,6 +124,18 @@ impl RequestMeta {
     pub(super) fn has_capabilities(&self) -> bool {
         let capabilities = self.0.get(Self::CLIENT_CAPABILITIES);
         capabilities.is_some_and(Value::is_object)
+    }
+
+    /// The keys that are the client's own business with the tool's server.
+    pub(super) fn for_server(&self) -> Map<String, Value> {
+        let is_own = |key: &str| {
+            matches!(key, "progressToken" | "traceparent" | "tracestate")
+                || key.starts_with("io.modelcontextprotocol/")
+        };
+        let others = self.0.iter().filter(|(key, _)| !is_own(key));
+        others
+            .map(|(key, value)| (key.clone(), value.clone()))
+            .collect()
     }
 
     // Set if the client wants progress notifications for its call.

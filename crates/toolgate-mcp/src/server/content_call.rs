@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 use toolgate_core::{
-    CallContext, ContentMethod, ContentSet, ContentSource, ErrorKind, Origin, ServerFailure, Tool,
+    CallContext, ContentMethod, ContentSet, ContentSource, ErrorKind, ServerFailure, Tool,
     ToolCall, ToolDefinition, ToolError, ToolFuture, ToolOutput, ToolSource, ValidArguments,
     escape,
 };
@@ -48,7 +48,9 @@ impl McpService {
             let owner = request.owner.as_ref();
             if owner.is_some_and(|owner| owner.content.access.complete.is_none()) {
                 let empty = json!({ "completion": { "values": [] } });
-                return Ok(MethodResult::Json(self.finish_result(empty, method, context)));
+                return Ok(MethodResult::Json(
+                    self.finish_result(empty, method, context),
+                ));
             }
         }
         let (asked, own) = (request.wanted.clone(), request.arguments["uri"].clone());
@@ -58,7 +60,11 @@ impl McpService {
         if let Some(source) = owner {
             rewrite_result_uris(&mut result, &content, &source);
             if method == ContentMethod::ReadResource {
-                restore_asked_uri(&mut result, &content.linked_uri(&source, text(&own)), &asked);
+                restore_asked_uri(
+                    &mut result,
+                    &content.linked_uri(&source, text(&own)),
+                    &asked,
+                );
             }
         }
         Ok(MethodResult::Json(result))
@@ -66,7 +72,11 @@ impl McpService {
 
     /// The content of all servers. If what is wanted is not among it, waits a few seconds for
     /// servers that are starting.
-    async fn content_with(&self, method: ContentMethod, params: &Map<String, Value>) -> Arc<ContentSet> {
+    async fn content_with(
+        &self,
+        method: ContentMethod,
+        params: &Map<String, Value>,
+    ) -> Arc<ContentSet> {
         let content = self.executor.manager().content();
         if owner_of(&content, method, params).is_some() {
             return content;
@@ -87,13 +97,18 @@ impl McpService {
         let rules = self.executor.rules();
         let used = match method {
             // Completion comes with what it completes.
-            ContentMethod::Complete if params["ref"]["type"] == "ref/prompt" => ContentMethod::GetPrompt,
+            ContentMethod::Complete if params["ref"]["type"] == "ref/prompt" => {
+                ContentMethod::GetPrompt
+            }
             ContentMethod::Complete => ContentMethod::ReadResource,
             method => method,
         };
-        let offered = |(owner, _): &(&ContentSource, String)| is_offered(owner, used, &rules, &self.scope);
+        let offered =
+            |(owner, _): &(&ContentSource, String)| is_offered(owner, used, &rules, &self.scope);
         let found = found.filter(offered);
-        let own = found.as_ref().map_or_else(|| wanted.clone(), |(_, own)| own.clone());
+        let own = found
+            .as_ref()
+            .map_or_else(|| wanted.clone(), |(_, own)| own.clone());
         let arguments = match method {
             ContentMethod::ReadResource => json!({ "uri": own }),
             ContentMethod::GetPrompt => {
@@ -112,7 +127,12 @@ impl McpService {
             }
         };
         let owner = found.map(|(owner, _)| owner.clone());
-        Ok(ContentRequest { method, owner, arguments, wanted })
+        Ok(ContentRequest {
+            method,
+            owner,
+            arguments,
+            wanted,
+        })
     }
 
     async fn run_content(
@@ -121,8 +141,15 @@ impl McpService {
         meta: &RequestMeta,
         context: &RequestContext<'_>,
     ) -> Result<Value, RequestError> {
-        let ContentRequest { method, owner, arguments, wanted } = request;
-        let tool = owner.as_ref().and_then(|owner| owner.content.access.tool(method).cloned());
+        let ContentRequest {
+            method,
+            owner,
+            arguments,
+            wanted,
+        } = request;
+        let tool = owner
+            .as_ref()
+            .and_then(|owner| owner.content.access.tool(method).cloned());
         let is_known = tool.is_some();
         let tool = match tool {
             Some(tool) => tool,
@@ -131,8 +158,14 @@ impl McpService {
         let call = ToolCall::new(method.as_str(), arguments).resolved_tool(tool);
         let outcome = self.execute_for_client(call, meta, context).await;
         match outcome.result {
-            Ok(ToolOutput { structured: Some(result), .. }) if is_known => Ok(result),
-            Ok(_) => Err(RequestError::new(RequestError::INTERNAL_ERROR, "the server sent no result")),
+            Ok(ToolOutput {
+                structured: Some(result),
+                ..
+            }) if is_known => Ok(result),
+            Ok(_) => Err(RequestError::new(
+                RequestError::INTERNAL_ERROR,
+                "the server sent no result",
+            )),
             Err(_) if !is_known => Err(not_found(method, &wanted, context)),
             Err(error) => Err(request_error(&error, &outcome.tool_name, context)),
         }
@@ -182,7 +215,9 @@ fn wanted(method: ContentMethod, params: &Map<String, Value>) -> Option<&str> {
         ContentMethod::Complete => {
             let reference = params.get("ref")?;
             let has_argument = params.get("argument")?["name"].is_string();
-            reference[reference_key(reference)].as_str().filter(|_| has_argument)
+            reference[reference_key(reference)]
+                .as_str()
+                .filter(|_| has_argument)
         }
     }
 }
@@ -228,7 +263,10 @@ fn not_found(method: ContentMethod, wanted: &str, context: &RequestContext<'_>) 
     let (text, data) = match method {
         ContentMethod::ReadResource => ("Resource not found", json!({ "uri": wanted })),
         ContentMethod::GetPrompt => ("Prompt not found", json!({ "name": wanted })),
-        ContentMethod::Complete => ("There is nothing of this name to complete", json!({ "ref": wanted })),
+        ContentMethod::Complete => (
+            "There is nothing of this name to complete",
+            json!({ "ref": wanted }),
+        ),
     };
     let is_legacy_resource =
         method == ContentMethod::ReadResource && !context.lifecycle.is_modern();
@@ -244,7 +282,10 @@ fn not_found(method: ContentMethod, wanted: &str, context: &RequestContext<'_>) 
 /// A server's own JSON-RPC error is passed on; anything else says its kind.
 fn request_error(error: &ToolError, tool: &str, context: &RequestContext<'_>) -> RequestError {
     let message = error.to_string();
-    if let ToolError::Failed { answer: Some(answer), .. } = error
+    if let ToolError::Failed {
+        answer: Some(answer),
+        ..
+    } = error
         && let ServerFailure::Rpc { code, data } = &**answer
     {
         let code = match i32::try_from(*code).unwrap_or(RequestError::INTERNAL_ERROR) {
@@ -276,9 +317,10 @@ struct MissingContent {
 
 impl MissingContent {
     fn tool(method: ContentMethod, wanted: &str) -> Result<Arc<dyn Tool>, RequestError> {
-        let definition = method.definition(ToolSource::Internal).build().map_err(|error| {
-            RequestError::new(RequestError::INTERNAL_ERROR, error.to_string())
-        })?;
+        let definition = method
+            .definition(ToolSource::Internal)
+            .build()
+            .map_err(|error| RequestError::new(RequestError::INTERNAL_ERROR, error.to_string()))?;
         let wanted = wanted.to_owned();
         Ok(Arc::new(Self { definition, wanted }))
     }
@@ -293,9 +335,4 @@ impl Tool for MissingContent {
         let wanted = escape(&self.wanted);
         Box::pin(async move { Err(ToolError::failed(format!("Nobody offers '{wanted}'"))) })
     }
-}
-
-/// Marks a call as an MCP client's.
-pub(super) fn from_client(call: ToolCall, context: &RequestContext<'_>) -> ToolCall {
-    call.origin(Origin::Mcp).cancellation(context.stop.clone())
 }

@@ -32,16 +32,22 @@ impl ContentLists {
         let readable = |it: &ListedResource<'_>| may(it.owner, ContentMethod::ReadResource);
         let resources = content.resources().filter(readable);
         let templates = content.templates().filter(readable);
-        let prompts = content.prompts().filter(|it| may(it.owner, ContentMethod::GetPrompt));
+        let prompts = content
+            .prompts()
+            .filter(|it| may(it.owner, ContentMethod::GetPrompt));
         let prompts = prompts.map(|it| shown(it.entry, "name", it.name));
         Self {
             resources: same_or_new(
                 &before.resources,
-                resources.map(|it| shown(it.entry, "uri", &it.uri)).collect(),
+                resources
+                    .map(|it| shown(it.entry, "uri", &it.uri))
+                    .collect(),
             ),
             templates: same_or_new(
                 &before.templates,
-                templates.map(|it| shown(it.entry, "uriTemplate", &it.uri)).collect(),
+                templates
+                    .map(|it| shown(it.entry, "uriTemplate", &it.uri))
+                    .collect(),
             ),
             prompts: same_or_new(&before.prompts, prompts.collect()),
         }

@@ -20,11 +20,12 @@ use super::client_message::{
 };
 use super::in_flight::{InFlightRequests, SessionLifetime};
 use super::jsonrpc::{RequestError, RequestId, error_response, response};
-use super::methods::{RequestContext, RequestLifecycle, send_list_changes};
+use super::list_watch::{ListChanges, ListWatch, send_list_changes};
+use super::methods::{RequestContext, RequestLifecycle};
 use super::outbox::Outbox;
 use super::request_lines::{RequestLine, RequestLines};
+use super::resource_updates::{ClientSubscriptions, send_updates};
 use super::service::McpService;
-use super::tool_list::ToolListWatch;
 
 // Far above the executor's own limit for arguments, whose error message is more helpful.
 const MAX_LINE_BYTES: usize = 16 * 1024 * 1024;
@@ -45,6 +46,7 @@ pub(super) async fn serve_lines(
         service: Arc::clone(service),
         outbox: Arc::clone(&outbox),
         requests: Arc::default(),
+        subscriptions: Arc::default(),
         lifetime: SessionLifetime {
             ending: stop.child_token(),
             calls: stop.child_token(),
@@ -69,6 +71,7 @@ struct LineSession {
     service: Arc<McpService>,
     outbox: Arc<Outbox>,
     requests: Arc<InFlightRequests>,
+    subscriptions: Arc<ClientSubscriptions>,
     lifetime: SessionLifetime,
     tasks: TaskTracker,
     handshake: HandshakeState,
@@ -122,12 +125,14 @@ impl LineSession {
         let running = self.requests.register(id.clone(), &self.lifetime.calls);
         let (service, outbox) = (Arc::clone(&self.service), Arc::clone(&self.outbox));
         let ending = self.lifetime.ending.clone();
+        let subscriptions = Arc::clone(&self.subscriptions);
         let is_handshake = matches!(request.params, RequestParams::Initialize(_));
         let answer = async move {
             let context = RequestContext {
                 lifecycle,
                 stop: &running.stop,
                 ending: &ending,
+                subscriptions: Some(&subscriptions),
                 sink: Some(&*outbox),
             };
             let result = service.dispatch(request, &context).await;
@@ -184,10 +189,16 @@ impl LineSession {
             && self.handshake == HandshakeState::Session
             && !std::mem::replace(&mut self.announces_changes, true)
         {
-            let watch = ToolListWatch::new(&self.service);
+            let watch = ListWatch::new(&self.service);
+            let subscriptions = Arc::clone(&self.subscriptions);
             let (outbox, ending) = (Arc::clone(&self.outbox), self.lifetime.ending.clone());
             self.tasks.spawn(async move {
-                let announcing = send_list_changes(watch, Value::Null, &*outbox);
+                let announcing = async {
+                    tokio::join!(
+                        send_list_changes(watch, ListChanges::ALL, &Value::Null, &*outbox),
+                        send_updates(&subscriptions, None, &*outbox),
+                    )
+                };
                 ending.run_until_cancelled(announcing).await;
             });
         }

@@ -31,7 +31,11 @@ pub(super) fn rewrite_block_uris(block: &mut Value, content: &ContentSet, source
         Some("resource_link") => rewrite(block.get_mut("uri"), content, source),
         Some("resource") => {
             let resource = block.get_mut("resource");
-            rewrite(resource.and_then(|resource| resource.get_mut("uri")), content, source);
+            rewrite(
+                resource.and_then(|resource| resource.get_mut("uri")),
+                content,
+                source,
+            );
         }
         _ => {}
     }
@@ -40,7 +44,11 @@ pub(super) fn rewrite_block_uris(block: &mut Value, content: &ContentSet, source
 /// Rewrites the page that a tool's `_meta` names.
 pub(super) fn rewrite_app_uri(meta: &mut Value, content: &ContentSet, source: &ToolSource) {
     let app = meta.get_mut(APP_META);
-    rewrite(app.and_then(|app| app.get_mut(APP_RESOURCE)), content, source);
+    rewrite(
+        app.and_then(|app| app.get_mut(APP_RESOURCE)),
+        content,
+        source,
+    );
     rewrite(meta.get_mut(APP_RESOURCE_FLAT), content, source);
 }
 

@@ -8,16 +8,16 @@ use futures::future::BoxFuture;
 use serde::Serialize;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
-use toolgate_core::escape;
+use toolgate_core::{ContentMethod, escape};
 
-use super::client_message::{
-    ClientRequest, InitializeParams, ListenParams, RequestMeta, RequestParams,
-};
-use super::jsonrpc::{RequestError, RequestId, notification};
+use super::client_message::{ClientRequest, RequestMeta, RequestParams};
+use super::handshake::InitializeResult;
+use super::jsonrpc::RequestError;
+use super::resource_updates::ClientSubscriptions;
 use super::service::McpService;
 use super::tool_call::CallToolResult;
-use super::tool_list::{ListedTool, ToolListWatch};
-use crate::era::{LEGACY, LEGACY_REVISIONS, MODERN, REVISIONS};
+use super::tool_list::ListedTool;
+use crate::era::{MODERN, REVISIONS};
 
 pub(super) const COMPLETE: &str = "complete";
 /// The key in `_meta` where results of 2026-07-28 name the server.
@@ -80,6 +80,8 @@ pub(super) struct RequestContext<'a> {
     pub(super) stop: &'a CancellationToken,
     // Cancelled when the session starts to close, which ends subscriptions.
     pub(super) ending: &'a CancellationToken,
+    // The resources that a client with a session watches. `None` for other clients.
+    pub(super) subscriptions: Option<&'a ClientSubscriptions>,
     // `None` if the client gets nothing but the response.
     pub(super) sink: Option<&'a dyn ClientSink>,
 }
@@ -100,16 +102,6 @@ impl MethodResult {
             _ => None,
         }
     }
-}
-
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct InitializeResult {
-    pub(super) protocol_version: &'static str,
-    capabilities: Value,
-    server_info: Value,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    instructions: Option<String>,
 }
 
 #[derive(Debug, Serialize)]
@@ -146,7 +138,6 @@ impl McpService {
             }
             RequestParams::Json { method, params } => (method, params),
         };
-        let is_modern = context.lifecycle.is_modern();
         let json_result = |result| Ok(MethodResult::Json(result));
         match (&*method, context.lifecycle) {
             ("initialize", RequestLifecycle::Session) | ("subscriptions/listen", _) => {
@@ -157,15 +148,23 @@ impl McpService {
             ("ping", RequestLifecycle::Session) => json_result(json!({})),
             ("ping", _) => Err(other_revision_error()),
             ("tools/list", lifecycle) => Box::pin(self.list_tools(&params, lifecycle)).await,
-            // Older clients request these lists even though we don't advertise them, so they get empty
-            // ones. Clients of 2026-07-28 request only what `server/discover` advertises.
-            ("prompts/list", _) if !is_modern => json_result(json!({ "prompts": [] })),
-            ("resources/list", _) if !is_modern => json_result(json!({ "resources": [] })),
-            ("resources/templates/list", _) if !is_modern => {
-                json_result(json!({ "resourceTemplates": [] }))
+            ("resources/list" | "resources/templates/list" | "prompts/list", _) => {
+                Box::pin(self.list_content(&method, &params, context.lifecycle)).await
             }
-            ("completion/complete", _) if !is_modern => {
-                json_result(json!({ "completion": { "values": [] } }))
+            ("resources/read", _) => {
+                self.use_content(ContentMethod::ReadResource, params, &meta, context)
+                    .await
+            }
+            ("prompts/get", _) => {
+                self.use_content(ContentMethod::GetPrompt, params, &meta, context)
+                    .await
+            }
+            ("completion/complete", _) => {
+                self.use_content(ContentMethod::Complete, params, &meta, context)
+                    .await
+            }
+            ("resources/subscribe" | "resources/unsubscribe", RequestLifecycle::Session) => {
+                self.subscribe(&method, &params, context)
             }
             _ => {
                 let text = format!("unknown method '{}'", escape(&method));
@@ -179,122 +178,86 @@ impl McpService {
         lifecycle.is_modern().then(meta)
     }
 
-    /// Answers in the requested revision if it is a known one with a handshake, otherwise in the
-    /// newest one with a handshake.
-    fn initialize(&self, params: &InitializeParams) -> InitializeResult {
-        let mut known = LEGACY_REVISIONS.into_iter();
-        let protocol_version = known.find(|known| *known == params.protocol_version);
-        let protocol_version = protocol_version.unwrap_or(LEGACY);
-        let client = escape(&params.client_info.name);
-        let version = escape(&params.client_info.version);
-        tracing::info!(%client, %version, protocol = %protocol_version, "an MCP client is connected");
-        InitializeResult {
-            protocol_version,
-            capabilities: capabilities(),
-            server_info: json!({ "name": self.options.name, "version": self.options.version }),
-            instructions: self.options.instructions.clone(),
-        }
-    }
-
-    fn discover(&self) -> Value {
-        let mut result = json!({
-            "resultType": COMPLETE,
-            "supportedVersions": REVISIONS,
-            "capabilities": capabilities(),
-        });
-        if let Some(instructions) = &self.options.instructions {
-            result["instructions"] = json!(instructions);
-        }
-        result["ttlMs"] = json!(0);
-        result["cacheScope"] = json!("private");
-        result["_meta"] = json!(self.result_meta);
-        result
-    }
-
     async fn list_tools(
         &self,
         params: &Value,
         lifecycle: RequestLifecycle,
     ) -> Result<MethodResult, RequestError> {
-        match params.get("cursor") {
-            None | Some(Value::Null) if params.is_object() || params.is_null() => {}
-            Some(Value::String(_)) => {
-                let text = "unknown cursor: all tools are on one page";
-                return Err(RequestError::invalid_params(text));
-            }
-            _ => return Err(RequestError::wrong_params("tools/list")),
-        }
-        if let Some(readiness) = self.shared.readiness.get() {
-            drop(tokio::time::timeout(WAIT_FOR_TOOLS, readiness.ready()).await);
-        }
+        check_page("tools/list", params)?;
+        self.wait_for_lists().await;
         let meta = self.meta_for(lifecycle);
         Ok(MethodResult::ListTools(ListToolsResult {
             result_type: meta.as_ref().map(|_| COMPLETE),
             ttl_ms: meta.as_ref().map(|_| 0),
             cache_scope: meta.as_ref().map(|_| "private"),
             meta,
-            tools: Arc::clone(&self.tool_list().tools),
+            tools: Arc::clone(&self.lists().tools),
         }))
     }
 
-    async fn listen(
-        self: &Arc<Self>,
-        id: &RequestId,
-        params: ListenParams,
-        context: &RequestContext<'_>,
+    async fn list_content(
+        &self,
+        method: &str,
+        params: &Value,
+        lifecycle: RequestLifecycle,
     ) -> Result<MethodResult, RequestError> {
-        let (RequestLifecycle::SelfContained { .. }, Some(sink)) =
-            (context.lifecycle, context.sink)
-        else {
-            return Err(other_revision_error());
+        check_page(method, params)?;
+        self.wait_for_lists().await;
+        let lists = self.lists();
+        let (key, list) = match method {
+            "resources/list" => ("resources", &lists.content.resources),
+            "resources/templates/list" => ("resourceTemplates", &lists.content.templates),
+            _ => ("prompts", &lists.content.prompts),
         };
-        let accepted = params.notifications;
-        let watch = ToolListWatch::new(self);
-        let meta = json!({ "io.modelcontextprotocol/subscriptionId": id });
-        let params = json!({ "_meta": &meta, "notifications": &accepted });
-        let acknowledged = notification("notifications/subscriptions/acknowledged", params);
-        sink.send(acknowledged).await;
-        let announcing = async {
-            if accepted.tools_list_changed == Some(true) {
-                send_list_changes(watch, json!({ "_meta": &meta }), sink).await;
-            }
-            // A subscription without any notification still lasts until it is cancelled.
-            std::future::pending::<()>().await;
-        };
-        tokio::select! {
-            () = context.stop.cancelled() => {}
-            () = context.ending.cancelled() => {}
-            () = announcing => {}
+        let mut result = json!({ key: **list });
+        if let Some(meta) = self.meta_for(lifecycle) {
+            result["resultType"] = json!(COMPLETE);
+            result["ttlMs"] = json!(0);
+            result["cacheScope"] = json!("private");
+            result["_meta"] = json!(meta);
         }
-        let mut meta = meta;
-        meta[SERVER_INFO] = self.result_meta[SERVER_INFO].clone();
-        let result = json!({ "resultType": COMPLETE, "_meta": meta });
         Ok(MethodResult::Json(result))
     }
-}
 
-pub(super) async fn send_list_changes(
-    mut watch: ToolListWatch,
-    params: Value,
-    sink: &dyn ClientSink,
-) {
-    loop {
-        watch.changed().await;
-        if !sink.send(list_changed(params.clone())).await {
-            return;
+    /// Waits a few seconds for servers that are starting. What they list later is announced.
+    pub(super) async fn wait_for_lists(&self) {
+        if let Some(readiness) = self.shared.readiness.get() {
+            drop(tokio::time::timeout(WAIT_FOR_TOOLS, readiness.ready()).await);
         }
+    }
+
+    fn subscribe(
+        &self,
+        method: &str,
+        params: &Value,
+        context: &RequestContext<'_>,
+    ) -> Result<MethodResult, RequestError> {
+        let wrong = || RequestError::wrong_params(method);
+        let uri = params
+            .get("uri")
+            .and_then(Value::as_str)
+            .ok_or_else(wrong)?;
+        let subscriptions = context.subscriptions.ok_or_else(other_revision_error)?;
+        match method {
+            "resources/subscribe" => subscriptions.subscribe(self, uri)?,
+            _ => subscriptions.unsubscribe(uri),
+        }
+        Ok(MethodResult::Json(json!({})))
     }
 }
 
-pub(super) fn list_changed(params: Value) -> Vec<u8> {
-    notification("notifications/tools/list_changed", params)
+/// All lists are on one page.
+fn check_page(method: &str, params: &Value) -> Result<(), RequestError> {
+    match params.get("cursor") {
+        None | Some(Value::Null) if params.is_object() || params.is_null() => Ok(()),
+        Some(Value::String(_)) => Err(RequestError::invalid_params(
+            "unknown cursor: the whole list is on one page",
+        )),
+        _ => Err(RequestError::wrong_params(method)),
+    }
 }
 
-fn other_revision_error() -> RequestError {
+pub(super) fn other_revision_error() -> RequestError {
     let text = "this method belongs to another revision of MCP";
     RequestError::new(RequestError::METHOD_NOT_FOUND, text)
-}
-
-fn capabilities() -> Value {
-    json!({ "tools": { "listChanged": true } })
 }

@@ -13,15 +13,22 @@
 
 pub(crate) mod client_message;
 mod content_block;
+mod content_call;
+mod content_list;
+mod handshake;
 mod http;
 mod in_flight;
 mod jsonrpc;
 mod line_session;
+mod linked_uris;
+mod list_watch;
+mod listen;
 mod methods;
 mod outbox;
 mod progress;
 mod request_lines;
 mod request_tracker;
+mod resource_updates;
 mod service;
 mod stdio;
 mod tool_call;

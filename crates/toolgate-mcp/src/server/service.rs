@@ -7,9 +7,10 @@ use serde_json::{Value, json};
 use tokio::sync::{Semaphore, watch};
 use toolgate_core::{Scope, ToolExecutor};
 
+use super::content_list::ContentLists;
 use super::methods::SERVER_INFO;
 use super::tool_call::MAX_CALLS;
-use super::tool_list::ToolList;
+use super::tool_list::ClientLists;
 use super::{RequestObserver, ServeOptions, ServerReadiness};
 
 pub(super) struct McpService {
@@ -20,7 +21,7 @@ pub(super) struct McpService {
     // Results in 2026-07-28 name the server every time, so this is built once.
     pub(super) result_meta: Arc<Value>,
     pub(super) shared: Arc<SharedState>,
-    tool_list: ArcSwap<ToolList>,
+    lists: ArcSwap<ClientLists>,
     // The manager's current version. A list with another version is stale.
     version: watch::Receiver<u64>,
 }
@@ -67,22 +68,22 @@ impl McpService {
             scope,
             result_meta: Arc::new(json!({ SERVER_INFO: info })),
             shared,
-            tool_list: ArcSwap::default(),
+            lists: ArcSwap::default(),
         };
-        service.rebuild_list(&ToolList::default());
+        service.rebuild_lists(&ClientLists::default());
         service
     }
 
-    /// All tools that clients may see, in the manager's order. Rebuilt only after a change.
-    pub(super) fn tool_list(&self) -> Arc<ToolList> {
-        let list = self.tool_list.load();
-        if list.version == *self.version.borrow() {
-            return Arc::clone(&list);
+    /// All that clients may see, in the manager's order. Rebuilt only after a change.
+    pub(super) fn lists(&self) -> Arc<ClientLists> {
+        let lists = self.lists.load();
+        if lists.version == *self.version.borrow() {
+            return Arc::clone(&lists);
         }
-        self.rebuild_list(&list)
+        self.rebuild_lists(&lists)
     }
 
-    fn rebuild_list(&self, before: &ToolList) -> Arc<ToolList> {
+    fn rebuild_lists(&self, before: &ClientLists) -> Arc<ClientLists> {
         // Read before the tools, so that a change in between is noticed next time.
         let version = *self.version.borrow();
         let tools = self.executor.manager().tools();
@@ -90,9 +91,11 @@ impl McpService {
         let definitions = tools.iter().map(|tool| tool.definition());
         let shown = definitions.filter(|tool| rules.offers(tool, &self.scope));
         let shown: Vec<_> = shown.collect();
-        let list = Arc::new(ToolList::new(version, &shown, before));
-        self.tool_list.store(Arc::clone(&list));
-        list
+        let all = self.executor.manager().content();
+        let content = ContentLists::new(&all, &rules, &self.scope, &before.content);
+        let lists = Arc::new(ClientLists::new(version, &shown, content, before));
+        self.lists.store(Arc::clone(&lists));
+        lists
     }
 
     pub(super) fn max_message_values(&self) -> usize {

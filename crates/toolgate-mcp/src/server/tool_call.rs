@@ -44,9 +44,26 @@ impl McpService {
         if let Ok(tool) = tool {
             call = call.resolved_tool(tool);
         }
-        call = call.origin(Origin::Mcp).scope(self.scope.clone());
-        call = with_trace(call.cancellation(context.stop.clone()), meta);
-        let mut outcome = match meta.progress_token().zip(context.sink) {
+        let mut outcome = self.execute_for_client(call, meta, context).await;
+        if let Err(error @ ToolError::NotFound { .. }) = &mut outcome.result {
+            *error = self.not_found(&outcome.tool_name);
+        }
+        CallToolResult::new(outcome, self.meta_for(context.lifecycle))
+    }
+
+    /// Runs a call under the client's scope, trace and cancellation, and relays its progress.
+    pub(super) async fn execute_for_client(
+        &self,
+        call: ToolCall,
+        meta: &RequestMeta,
+        context: &RequestContext<'_>,
+    ) -> ToolOutcome {
+        let call = call.origin(Origin::Mcp).scope(self.scope.clone());
+        let call = call
+            .cancellation(context.stop.clone())
+            .meta(meta.for_server());
+        let call = with_trace(call, meta);
+        match meta.progress_token().zip(context.sink) {
             None => self.executor.execute(call).await,
             Some((token, sink)) => {
                 let reports = Arc::new(ProgressReports::default());
@@ -56,11 +73,7 @@ impl McpService {
                 // Boxed because few calls need it, and it would make the future of each one larger.
                 Box::pin(relay_progress(running, &reports, &token, sink)).await
             }
-        };
-        if let Err(error @ ToolError::NotFound { .. }) = &mut outcome.result {
-            *error = self.not_found(&outcome.tool_name);
         }
-        CallToolResult::new(outcome, self.meta_for(context.lifecycle))
     }
 
     /// Finds the tool and its local name. Waits once for a tool whose server may be starting.
@@ -71,7 +84,7 @@ impl McpService {
     ) -> (String, Result<Arc<dyn Tool>, ToolError>) {
         let mut has_waited = false;
         loop {
-            let list = self.tool_list();
+            let list = self.lists();
             let name = list.local_name(requested);
             let tool = self.executor.find_in_scope(name, &self.scope);
             let may_appear = matches!(
@@ -98,7 +111,7 @@ impl McpService {
         let appears = async {
             let mut changes = self.executor.manager().subscribe();
             let exists = || {
-                let list = self.tool_list();
+                let list = self.lists();
                 let name = list.local_name(requested);
                 self.executor.find_in_scope(name, &self.scope).is_ok()
             };
@@ -118,7 +131,7 @@ impl McpService {
     }
 
     fn not_found(&self, name: &str) -> ToolError {
-        let list = self.tool_list();
+        let list = self.lists();
         let known: Vec<String> = list.tools.iter().map(|tool| tool.name.clone()).collect();
         ToolError::NotFound {
             name: name.to_owned(),

@@ -2,24 +2,21 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use http::HeaderMap;
 use serde::Serialize;
 use serde_json::{Map, Value};
-use tokio::sync::watch;
 use toolgate_core::{
     Annotations, ToolDefinition, strip_invisible, strip_invisible_in_schema, wire_names,
 };
 
+use super::content_list::ContentLists;
 use super::http::MirroredHeader;
-use super::service::McpService;
+use super::list_watch::KnownLists;
 
 /// The specification allows 128 letters, digits, `_`, `-` and `.`. Claude Desktop, Windsurf and
 /// others allow 64 without the dot, and reject the whole list for one longer name.
 const MAX_NAME_LEN: usize = 64;
-// Changes within this time are announced together.
-const COALESCE: Duration = Duration::from_millis(50);
 
 #[derive(Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -35,22 +32,28 @@ pub(super) struct ListedTool {
     annotations: Option<Map<String, Value>>,
 }
 
-/// The tools that one group of clients may see, rebuilt after every change.
+/// What one group of clients may see, rebuilt after every change.
 #[derive(Default)]
-pub(super) struct ToolList {
+pub(super) struct ClientLists {
     // The manager's version that the list was built at.
     pub(super) version: u64,
     pub(super) tools: Arc<Vec<ListedTool>>,
+    pub(super) content: ContentLists,
     // Local names by the names that clients use, where they differ.
     renamed: HashMap<String, String>,
     // Parameters that clients repeat in headers, by the tool's local name.
     mirrored: HashMap<String, Vec<MirroredHeader>>,
 }
 
-impl ToolList {
+impl ClientLists {
     /// Reuses the tools of `before` if clients would see no difference, so that a change can be
     /// noticed by comparing pointers.
-    pub(super) fn new(version: u64, definitions: &[&ToolDefinition], before: &Self) -> Self {
+    pub(super) fn new(
+        version: u64,
+        definitions: &[&ToolDefinition],
+        content: ContentLists,
+        before: &Self,
+    ) -> Self {
         let names: Vec<&str> = definitions.iter().map(|tool| tool.name()).collect();
         let wire = wire_names::assign_stable(&names, MAX_NAME_LEN);
         let listed = definitions.iter().zip(wire);
@@ -64,12 +67,20 @@ impl ToolList {
         });
         Self {
             version,
+            content,
             renamed: renamed.collect(),
             mirrored: mirrored.filter(|(_, all)| !all.is_empty()).collect(),
             tools: match tools == *before.tools {
                 true => Arc::clone(&before.tools),
                 false => Arc::new(tools),
             },
+        }
+    }
+
+    pub(super) fn known(&self) -> KnownLists {
+        KnownLists {
+            tools: Arc::clone(&self.tools),
+            content: self.content.clone(),
         }
     }
 
@@ -88,49 +99,6 @@ impl ToolList {
         let mirrored = self.mirrored.get(self.local_name(tool));
         let mut mirrored = mirrored.into_iter().flatten();
         mirrored.try_for_each(|header| header.check(headers, arguments))
-    }
-}
-
-/// Notices changes of the tool list that clients can see.
-pub(super) struct ToolListWatch {
-    service: Arc<McpService>,
-    version: watch::Receiver<u64>,
-    pub(super) seen: Arc<Vec<ListedTool>>,
-}
-
-impl ToolListWatch {
-    pub(super) fn new(service: &Arc<McpService>) -> Self {
-        Self {
-            version: service.executor.manager().subscribe(),
-            seen: Arc::clone(&service.tool_list().tools),
-            service: Arc::clone(service),
-        }
-    }
-
-    pub(super) fn from_list(service: &Arc<McpService>, seen: Arc<Vec<ListedTool>>) -> Self {
-        let mut watch = Self::new(service);
-        if !Arc::ptr_eq(&watch.seen, &seen) {
-            watch.seen = seen;
-            watch.version.mark_changed();
-        }
-        watch
-    }
-
-    /// Returns when the list differs from the last seen one. Never returns once the list can't
-    /// change any more.
-    pub(super) async fn changed(&mut self) {
-        loop {
-            if self.version.changed().await.is_err() {
-                return std::future::pending().await;
-            }
-            tokio::time::sleep(COALESCE).await;
-            self.version.mark_unchanged();
-            let tools = Arc::clone(&self.service.tool_list().tools);
-            if !Arc::ptr_eq(&tools, &self.seen) {
-                self.seen = tools;
-                return;
-            }
-        }
     }
 }
 

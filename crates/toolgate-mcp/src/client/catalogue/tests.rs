@@ -47,7 +47,7 @@ fn what_a_server_listed_is_recalled_as_it_was_sent() {
     assert!(!catalogue.knows(&house()));
     let odd = json!({ "name": "日本 a+b", "title": null, "x-own": [1.0, 1e300], "inputSchema": 5 });
     let listed = [lamp("Switches it"), odd.clone()];
-    catalogue.remember(&house(), &listed);
+    catalogue.remember(&house(), &listed, &ListedContent::default());
     assert_eq!(catalogue.recall_names(&house()), names(&catalogue));
     let recalled = catalogue.recall(&house()).unwrap();
     let definitions: Vec<_> = recalled.tools.iter().map(|tool| &tool.definition).collect();
@@ -55,7 +55,7 @@ fn what_a_server_listed_is_recalled_as_it_was_sent() {
     assert!(recalled.listed_at.elapsed().unwrap() < Duration::from_secs(60));
     assert!(catalogue.knows(&house()));
     // An empty list is remembered too.
-    catalogue.remember(&house(), &[]);
+    catalogue.remember(&house(), &[], &ListedContent::default());
     assert_eq!(names(&catalogue), Some(Vec::new()));
     assert!(!Catalogue::default().knows(&house()));
 }
@@ -66,7 +66,11 @@ fn a_tool_was_offered_if_it_is_listed_and_the_settings_take_it() {
     assert!(!catalogue.lists_tool(&house(), "lamp"));
     let odd = json!({ "name": "日本 \"a\"\n", "inputSchema": { "type": "object" } });
     let plain = json!({ "name": "heater", "inputSchema": { "properties": { "degrees": {} } } });
-    catalogue.remember(&house(), &[lamp("Not a \"door\""), odd, plain]);
+    catalogue.remember(
+        &house(),
+        &[lamp("Not a \"door\""), odd, plain],
+        &ListedContent::default(),
+    );
     let named = |name: &str| catalogue.lists_tool(&house(), name);
     assert!(named("lamp") && named("heater") && named("日本 \"a\"\n"));
     // Other words of a definition and parts of names don't count as names.
@@ -128,7 +132,7 @@ fn identity_depends_on_the_program_not_the_timeout() {
 fn a_server_without_an_identity_is_not_remembered() {
     let (catalogue, folder) = catalogue();
     let nameless = ServerSettings::new("house", ServerConnection::Stdio(ServerProgram::default()));
-    catalogue.remember(&nameless, &[lamp("x")]);
+    catalogue.remember(&nameless, &[lamp("x")], &ListedContent::default());
     catalogue.remember_failure(&nameless, "x");
     assert!(!catalogue.knows(&nameless) && catalogue.last_failure(&nameless).is_none());
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
@@ -137,7 +141,7 @@ fn a_server_without_an_identity_is_not_remembered() {
 #[test]
 fn corrupt_files_are_ignored_and_replaced() {
     let (catalogue, _folder) = catalogue();
-    catalogue.remember(&house(), &[lamp("x")]);
+    catalogue.remember(&house(), &[lamp("x")], &ListedContent::default());
     let path = file(&catalogue, LISTED);
     let whole = fs::read(&path).unwrap();
     let many = json!({ "version": 1, "server": "house", "tools": vec![json!({ "hash": "", "definition": {} }); 1001] });
@@ -163,7 +167,7 @@ fn corrupt_files_are_ignored_and_replaced() {
             .recall_names(&house())
             .is_some_and(|names| !names.is_empty());
         assert!(!has_names);
-        catalogue.remember(&house(), &[lamp("x")]);
+        catalogue.remember(&house(), &[lamp("x")], &ListedContent::default());
         assert_eq!(names(&catalogue).unwrap(), ["lamp"]);
     }
     // Too large to be ours, so it isn't read.
@@ -180,7 +184,7 @@ fn corrupt_files_are_ignored_and_replaced() {
 #[test]
 fn files_are_private_and_leave_no_temporaries() {
     let (catalogue, _folder) = catalogue();
-    catalogue.remember(&house(), &[lamp("x")]);
+    catalogue.remember(&house(), &[lamp("x")], &ListedContent::default());
     let path = file(&catalogue, LISTED);
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     let folder = path.parent().unwrap();
@@ -192,18 +196,18 @@ fn files_are_private_and_leave_no_temporaries() {
 #[test]
 fn the_same_list_again_is_only_confirmed() {
     let (catalogue, _folder) = catalogue();
-    catalogue.remember(&house(), &[lamp("x")]);
+    catalogue.remember(&house(), &[lamp("x")], &ListedContent::default());
     let path = file(&catalogue, LISTED);
     let long_ago = SystemTime::now() - Duration::from_secs(5000);
     let open = File::options().append(true).open(&path).unwrap();
     open.set_modified(long_ago).unwrap();
     let inode = |path: &Path| std::os::unix::fs::MetadataExt::ino(&fs::metadata(path).unwrap());
     let before = inode(&path);
-    catalogue.remember(&house(), &[lamp("x")]);
+    catalogue.remember(&house(), &[lamp("x")], &ListedContent::default());
     assert_eq!(inode(&path), before, "it was not written again");
     let age = catalogue.recall(&house()).unwrap().listed_at.elapsed();
     assert!(age.unwrap() < Duration::from_secs(1000));
-    catalogue.remember(&house(), &[lamp("y")]);
+    catalogue.remember(&house(), &[lamp("y")], &ListedContent::default());
     assert_ne!(inode(&path), before);
 }
 
@@ -213,7 +217,7 @@ fn readers_see_a_whole_list_while_many_write() {
     let lists: Vec<Vec<Value>> = (1..5)
         .map(|count| vec![lamp(&"x".repeat(50_000)); count])
         .collect();
-    catalogue.remember(&house(), &lists[0]);
+    catalogue.remember(&house(), &lists[0], &ListedContent::default());
     let begin = Barrier::new(lists.len() + 1);
     std::thread::scope(|scope| {
         let writers: Vec<_> = lists
@@ -221,7 +225,10 @@ fn readers_see_a_whole_list_while_many_write() {
             .map(|list| {
                 scope.spawn(|| {
                     begin.wait();
-                    (0..20).for_each(|_| catalogue.remember(&house(), list));
+                    (0..20).for_each(
+                        |_| catalogue.remember(&house(), list),
+                        &ListedContent::default(),
+                    );
                 })
             })
             .collect();
@@ -247,7 +254,7 @@ fn a_failure_is_remembered_until_the_server_lists_its_tools() {
     assert!(failure.reason.starts_with("no brokeré") && failure.reason.len() <= 4096);
     assert!(failure.at.elapsed().unwrap() < Duration::from_secs(60));
     assert!(!catalogue.knows(&house()));
-    catalogue.remember(&house(), &[lamp("x")]);
+    catalogue.remember(&house(), &[lamp("x")], &ListedContent::default());
     assert_eq!(catalogue.last_failure(&house()), None);
     catalogue.remember_failure(&house(), "gone");
     assert!(catalogue.knows(&house()), "its tools stay known");
@@ -256,7 +263,7 @@ fn a_failure_is_remembered_until_the_server_lists_its_tools() {
 #[test]
 fn old_and_unfinished_files_are_pruned() {
     let (catalogue, _folder) = catalogue();
-    catalogue.remember(&house(), &[lamp("x")]);
+    catalogue.remember(&house(), &[lamp("x")], &ListedContent::default());
     let path = file(&catalogue, LISTED);
     let folder = path.parent().unwrap();
     let now = SystemTime::now();
@@ -301,13 +308,13 @@ fn agreed(catalogue: &Catalogue) -> Option<Vec<String>> {
 #[test]
 fn a_file_from_before_agreements_is_taken_as_agreed_to() {
     let (catalogue, _folder) = catalogue();
-    catalogue.remember(&house(), &[lamp("old")]);
+    catalogue.remember(&house(), &[lamp("old")], &ListedContent::default());
     fs::remove_file(file(&catalogue, AGREED)).unwrap();
     let path = file(&catalogue, LISTED);
     let text = fs::read_to_string(&path).unwrap();
     fs::write(&path, text.replace("\"version\":2", "\"version\":1")).unwrap();
     assert_eq!(agreed(&catalogue).unwrap(), ["\"old\""]);
-    catalogue.remember(&house(), &[lamp("new")]);
+    catalogue.remember(&house(), &[lamp("new")], &ListedContent::default());
     assert_eq!(agreed(&catalogue).unwrap(), ["\"old\""]);
     assert!(fs::read_to_string(&path).unwrap().contains("\"version\":2"));
 }
@@ -316,20 +323,20 @@ fn a_file_from_before_agreements_is_taken_as_agreed_to() {
 fn a_corrupt_or_missing_agreement_agrees_to_nothing() {
     let (catalogue, _folder) = catalogue();
     assert_eq!(agreed(&catalogue), None);
-    catalogue.remember(&house(), &[]);
+    catalogue.remember(&house(), &[], &ListedContent::default());
     assert_eq!(agreed(&catalogue), None, "nothing was listed");
-    catalogue.remember(&house(), &[lamp("x")]);
+    catalogue.remember(&house(), &[lamp("x")], &ListedContent::default());
     let path = file(&catalogue, AGREED);
     let whole = fs::read(&path).unwrap();
     for bytes in [&whole[..whole.len() / 2], b"", b"{}", b"\0\0"] {
         fs::write(&path, bytes).unwrap();
         assert_eq!(agreed(&catalogue).unwrap(), [""; 0]);
-        catalogue.remember(&house(), &[lamp("x")]);
+        catalogue.remember(&house(), &[lamp("x")], &ListedContent::default());
         assert_eq!(agreed(&catalogue).unwrap(), [""; 0], "a list mends nothing");
     }
     fs::remove_file(&path).unwrap();
     assert_eq!(agreed(&catalogue).unwrap(), [""; 0]);
-    catalogue.remember(&house(), &[lamp("y")]);
+    catalogue.remember(&house(), &[lamp("y")], &ListedContent::default());
     assert_eq!(agreed(&catalogue).unwrap(), [""; 0]);
     let tools = vec![RememberedTool::new(&lamp("z"))];
     catalogue.agree(&house(), tools).unwrap();

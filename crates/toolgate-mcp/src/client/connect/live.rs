@@ -1,23 +1,19 @@
 //! Implements the interface of a connected server for supervision.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use futures::future::BoxFuture;
-use serde_json::json;
-use tokio::task::JoinHandle;
 use toolgate_core::Redactor;
-use tracing::debug;
 
 use super::super::connection::{SupervisedConnection, ToolOffer};
+use super::super::content::list_content;
 use super::super::handshake::explain;
 use super::super::link::ServerLink;
-use super::super::session::{ClientSession, SessionError, SessionRequest};
+use super::super::session::{ClientSession, SessionError};
 use super::super::transport::SessionEnd;
 use super::super::{listing, tool};
+use super::changes::ChangeSubscription;
 use crate::{ProtocolEra, ServerSettings};
-
-const RESUBSCRIBE_DELAY: Duration = Duration::from_secs(30);
 
 pub(super) struct LiveConnection {
     pub(super) session: Arc<ClientSession>,
@@ -26,7 +22,7 @@ pub(super) struct LiveConnection {
     pub(super) settings: ServerSettings,
     pub(super) link: ServerLink,
     pub(super) redactor: Redactor,
-    pub(super) _listener: Option<ChangeSubscription>,
+    pub(super) _listener: ChangeSubscription,
 }
 
 impl SupervisedConnection for LiveConnection {
@@ -46,23 +42,16 @@ impl SupervisedConnection for LiveConnection {
         link.set_up(Arc::clone(&self.session));
     }
 
-    fn list_tools(&self) -> BoxFuture<'_, Result<ToolOffer, String>> {
+    fn list_everything(&self) -> BoxFuture<'_, Result<ToolOffer, String>> {
         Box::pin(async {
-            match listing::list_tools(&self.settings.name, &self.session).await {
-                Ok(listed) => Ok(tool::tools_from_listing(
-                    listed,
-                    &self.settings,
-                    &self.link,
-                    &self.redactor,
-                )
-                .await),
-                Err(failure) => Err(explain(&failure.into()).to_string()),
-            }
+            let listed =
+                list_everything(&self.session, &self.settings, &self.link, &self.redactor).await;
+            listed.map_err(|failure| explain(&failure.into()).to_string())
         })
     }
 
-    fn tools_changed(&self) -> BoxFuture<'_, ()> {
-        Box::pin(self.session.tools_changed())
+    fn lists_changed(&self) -> BoxFuture<'_, ()> {
+        Box::pin(self.session.lists_changed())
     }
 
     fn ended(&self) -> BoxFuture<'_, SessionEnd> {
@@ -74,30 +63,15 @@ impl SupervisedConnection for LiveConnection {
     }
 }
 
-pub(super) struct ChangeSubscription(JoinHandle<()>);
-
-impl Drop for ChangeSubscription {
-    fn drop(&mut self) {
-        self.0.abort();
-    }
-}
-
-/// Subscribes by a request that stays open. In the modern era, changes are sent only to subscribers.
-pub(super) fn subscribe_to_changes(session: &Arc<ClientSession>) -> ChangeSubscription {
-    let session = Arc::clone(session);
-    ChangeSubscription(tokio::spawn(async move {
-        loop {
-            let params = json!({ "notifications": { "toolsListChanged": true } });
-            match session
-                .request(SessionRequest::new("subscriptions/listen", params))
-                .await
-            {
-                Err(SessionError::Rpc(error)) => {
-                    return debug!(code = error.code, "the server doesn't announce changes");
-                }
-                Err(SessionError::Stopped(_) | SessionError::NotSent(_)) => return,
-                Ok(_) | Err(_) => tokio::time::sleep(RESUBSCRIBE_DELAY).await,
-            }
-        }
-    }))
+/// Lists the server's tools, resources and prompts.
+pub(super) async fn list_everything(
+    session: &Arc<ClientSession>,
+    settings: &ServerSettings,
+    link: &ServerLink,
+    redactor: &Redactor,
+) -> Result<ToolOffer, SessionError> {
+    let listed = listing::list_tools(&settings.name, session).await?;
+    let content = list_content(&settings.name, session, redactor).await?;
+    let offer = tool::tools_from_listing(listed, settings, link, redactor).await;
+    Ok(ToolOffer { content, ..offer })
 }

@@ -61,9 +61,14 @@ pub(super) fn checked_entry(kind: EntryKind, entry: Value, server: &str) -> Opti
         entry.insert("name".to_owned(), address);
     }
     keep_valid_members(&mut entry);
-    if kind == EntryKind::Prompt && let Some(Value::Array(arguments)) = entry.get_mut("arguments") {
+    if kind == EntryKind::Prompt
+        && let Some(Value::Array(arguments)) = entry.get_mut("arguments")
+    {
         arguments.retain(|argument| argument["name"].is_string());
-        arguments.iter_mut().filter_map(Value::as_object_mut).for_each(keep_valid_members);
+        arguments
+            .iter_mut()
+            .filter_map(Value::as_object_mut)
+            .for_each(keep_valid_members);
     }
     Some(Value::Object(entry))
 }
@@ -106,9 +111,17 @@ mod tests {
                 json!({ "name": "p", "arguments": [{ "name": "a", "required": 1 }, {}, 3] }),
                 Some(json!({ "name": "p", "arguments": [{ "name": "a" }] })),
             ),
-            (EntryKind::Prompt, json!({ "name": "p", "arguments": "none" }), Some(json!({ "name": "p" }))),
+            (
+                EntryKind::Prompt,
+                json!({ "name": "p", "arguments": "none" }),
+                Some(json!({ "name": "p" })),
+            ),
             (EntryKind::Resource, json!({ "uri": "" }), None),
-            (EntryKind::Resource, json!({ "uri": "x".repeat(MAX_ADDRESS + 1) }), None),
+            (
+                EntryKind::Resource,
+                json!({ "uri": "x".repeat(MAX_ADDRESS + 1) }),
+                None,
+            ),
             (EntryKind::Prompt, json!(["p"]), None),
         ] {
             assert_eq!(checked_entry(kind, entry, "files"), kept);

@@ -4,6 +4,7 @@ use serde_json::json;
 use tempfile::TempDir;
 
 use super::*;
+use crate::client::content::ListedContent;
 use crate::{ServerConnection, ServerProgram};
 
 fn house() -> ServerSettings {
@@ -40,7 +41,8 @@ impl GatewayRun {
     /// Compares a list, and returns the names of withheld tools.
     fn lists(&self, tools: &[Value]) -> Vec<String> {
         let verdict = self.pins.compare(tools);
-        self.catalogue.remember(&self.settings, tools);
+        self.catalogue
+            .remember(&self.settings, tools, &ListedContent::default());
         names(&verdict)
     }
 

@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 use toolgate_core::{Redactor, ToolRank, escape};
 
 use super::super::catalogue::Catalogue;
+use super::super::content::ListedContent;
 use super::super::link::ServerLink;
 use super::super::pinning::{PinVerdict, ToolPins};
 use super::super::status::StatusBoard;
@@ -61,18 +62,20 @@ impl ManagedServer {
 
     pub(super) fn restore_tools(&self, catalogue: &Catalogue, redactor: &Redactor) {
         let settings = &self.board.settings;
-        let (listed_at, mut listed) = match catalogue.recall(settings) {
-            Some(remembered) => (Some(remembered.listed_at), remembered.tools),
-            None => (None, Vec::new()),
+        let (listed_at, mut listed, mut content) = match catalogue.recall(settings) {
+            Some(known) => (Some(known.listed_at), known.tools, known.content),
+            None => (None, Vec::new(), ListedContent::default()),
         };
-        // The configuration may contain new secrets since the tools were stored.
+        // The configuration may contain new secrets since the lists were stored.
         for tool in &mut listed {
             tool::hide_secrets(&mut tool.definition, redactor);
         }
+        content.hide_secrets(redactor);
         let verdict = self.pins.compare_remembered(&listed);
         self.link.set_withheld(verdict.withheld.clone());
         let tools = tool::tools_from_catalogue(listed, settings, &self.link);
-        let offered = self.registration.offer(tools, verdict.withheld);
+        let content = content.offer(settings, &self.link);
+        let offered = self.registration.offer(tools, verdict.withheld, content);
         let failure = catalogue.last_failure(settings);
         let failed_last = failure.is_some();
         let age = failure.and_then(|failure| failure.at.elapsed().ok());

@@ -256,11 +256,11 @@ impl SupervisedConnection for ScriptedConnection {
     fn attach(&self, link: &ServerLink) {
         link.set_up(Arc::clone(&self.session));
     }
-    fn list_tools(&self) -> BoxFuture<'_, Result<ToolOffer, String>> {
+    fn list_everything(&self) -> BoxFuture<'_, Result<ToolOffer, String>> {
         self.listings.fetch_add(1, Ordering::SeqCst);
         Box::pin(async { self.offering() })
     }
-    fn tools_changed(&self) -> BoxFuture<'_, ()> {
+    fn lists_changed(&self) -> BoxFuture<'_, ()> {
         Box::pin(self.changed.notified())
     }
     fn ended(&self) -> BoxFuture<'_, SessionEnd> {

@@ -102,8 +102,14 @@ impl ClientSession {
             "notifications/progress" => self.handle_progress(params),
             // Changes before a subscription is acknowledged aren't announced, so the acknowledgement
             // counts as a change.
-            "notifications/tools/list_changed" | "notifications/subscriptions/acknowledged" => {
-                self.tools_changed.notify_one();
+            "notifications/tools/list_changed"
+            | "notifications/resources/list_changed"
+            | "notifications/prompts/list_changed"
+            | "notifications/subscriptions/acknowledged" => self.lists_changed.notify_one(),
+            "notifications/resources/updated" => {
+                if let Some(uri) = params["uri"].as_str() {
+                    self.subscriptions.announce(uri);
+                }
             }
             _ => self
                 .diagnostics

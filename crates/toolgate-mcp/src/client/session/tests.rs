@@ -300,7 +300,7 @@ async fn progress_keeps_a_call_alive_and_changes_of_tools_are_heard() {
         method: "notifications/tools/list_changed".to_owned(),
         params: Value::Null,
     });
-    session.tools_changed().await;
+    session.lists_changed().await;
 }
 
 /// After three silent timeouts in a row, the server is pinged and then closed.

@@ -82,7 +82,7 @@ pub(crate) fn may_be_offered(settings: &ServerSettings, requested: &str) -> bool
     tool.is_ok_and(|tool| is_wanted(settings, &tool))
 }
 
-pub(super) fn is_wanted(settings: &ServerSettings, tool: &ToolDefinition) -> bool {
+pub(crate) fn is_wanted(settings: &ServerSettings, tool: &ToolDefinition) -> bool {
     let among = |patterns: &[ToolPattern]| patterns.iter().any(|pattern| pattern.matches(tool));
     (settings.allowed_tools.is_empty() || among(&settings.allowed_tools))
         && !among(&settings.excluded_tools)

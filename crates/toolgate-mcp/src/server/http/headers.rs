@@ -158,7 +158,7 @@ pub(super) fn check_name(headers: &HeaderMap, name: &str) -> Result<(), String> 
     match single_value(headers, &NAME)?.map(decode_value) {
         Some(Some(value)) if value == name => Ok(()),
         Some(Some(_)) => Err(format!(
-            "the header {NAME} names a different tool than the body"
+            "the header {NAME} names something else than the body"
         )),
         Some(None) => Err(format!("the header {NAME} is not valid Base64")),
         None => Err(format!("the header {NAME} is missing")),

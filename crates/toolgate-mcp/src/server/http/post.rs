@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
-use serde_json::Map;
+use serde_json::{Map, Value};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio_util::sync::CancellationToken;
 use tracing::debug;
@@ -16,10 +16,12 @@ use super::table::SessionGuard;
 use crate::server::client_message::{
     self, ClientMessage, ClientNotification, ClientRequest, RequestParams,
 };
+use crate::server::handshake::InitializeResult;
 use crate::server::in_flight::InFlightRequest;
 use crate::server::jsonrpc::{RequestError, RequestId, response};
-use crate::server::methods::{InitializeResult, MethodResult, RequestContext, RequestLifecycle};
+use crate::server::methods::{MethodResult, RequestContext, RequestLifecycle};
 use crate::server::request_tracker::RequestTracker;
+use crate::server::resource_updates::ClientSubscriptions;
 
 /// Where a request belongs.
 pub(super) enum Requester {
@@ -34,6 +36,13 @@ impl Requester {
         match *self {
             Self::New | Self::Session(_) => RequestLifecycle::Session,
             Self::SelfContained { is_modern } => RequestLifecycle::SelfContained { is_modern },
+        }
+    }
+
+    pub(super) fn subscriptions(&self) -> Option<&ClientSubscriptions> {
+        match self {
+            Self::Session(session) => Some(&session.subscriptions),
+            _ => None,
         }
     }
 }
@@ -118,14 +127,25 @@ impl McpHttp {
         Ok(Requester::Session(session))
     }
 
-    // In 2026-07-28 a call repeats its tool and some of its arguments in headers.
+    // In 2026-07-28 a request repeats what it asks for, and some arguments of a call, in headers.
     fn check_tool(&self, headers: &HeaderMap, request: &ClientRequest) -> Result<(), HttpError> {
-        let RequestParams::CallTool(call) = &request.params else {
-            return Ok(());
+        let call = match &request.params {
+            RequestParams::CallTool(call) => call,
+            RequestParams::Json { method, params } => {
+                let name = match &**method {
+                    "resources/read" => params.get("uri"),
+                    "prompts/get" => params.get("name"),
+                    _ => None,
+                };
+                let name = name.and_then(Value::as_str);
+                let checked = name.map_or(Ok(()), |name| headers::check_name(headers, name));
+                return checked.map_err(HttpError::header_mismatch);
+            }
+            _ => return Ok(()),
         };
         let no_arguments = Map::new();
         let arguments = call.arguments.as_ref().unwrap_or(&no_arguments);
-        let list = self.service.tool_list();
+        let list = self.service.lists();
         headers::check_name(headers, &call.name)
             .and_then(|()| list.check_mirrored(headers, &call.name, arguments))
             .map_err(HttpError::header_mismatch)
@@ -162,6 +182,7 @@ impl McpHttp {
             lifecycle,
             stop: &stop,
             ending: &self.state.lifetime.ending,
+            subscriptions: requester.subscriptions(),
             sink: None,
         };
         let result = self.service.dispatch(request, &context).await;
@@ -178,7 +199,7 @@ impl McpHttp {
                 new_session = Some(self.open_session(answer, owner)?);
             }
             (Ok(MethodResult::ListTools(list)), Requester::Session(session)) => {
-                session.set_known_list(Arc::clone(&list.tools));
+                session.set_known_tools(Arc::clone(&list.tools));
             }
             (Err(error), requester) => check_http_status(error, &requester)?,
             _ => {}
@@ -226,7 +247,7 @@ impl McpHttp {
         owner: u64,
     ) -> Result<HeaderValue, HttpError> {
         let busy = || HttpError::busy("too many sessions are in use; try again later");
-        let seen = Arc::clone(&self.service.tool_list().tools);
+        let seen = self.service.lists().known();
         let lifetime = self.state.lifetime.child();
         let sessions = &self.state.sessions;
         let session = sessions.open(owner, answer.protocol_version, seen, lifetime);

@@ -10,6 +10,8 @@ use tokio_util::sync::CancellationToken;
 use super::events::EventLog;
 use crate::era::LEGACY;
 use crate::server::in_flight::{InFlightRequests, SessionLifetime};
+use crate::server::list_watch::KnownLists;
+use crate::server::resource_updates::ClientSubscriptions;
 use crate::server::tool_list::ListedTool;
 
 // Responses that one session keeps for a client that may reconnect.
@@ -26,6 +28,7 @@ pub(super) struct HttpSession {
     pub(super) last_used: AtomicU64,
     // Requests and streams in progress. A session in use never expires.
     pub(super) uses: AtomicUsize,
+    pub(super) subscriptions: ClientSubscriptions,
     state: Mutex<SessionState>,
 }
 
@@ -35,7 +38,7 @@ struct SessionState {
     // The number of the standalone stream's reader, and the token that ends it.
     listener: Option<(u64, CancellationToken)>,
     // The tool list that the client knows.
-    known_tools: Arc<Vec<ListedTool>>,
+    known: KnownLists,
     // How many changes of the tool list were announced.
     announced: u64,
 }
@@ -45,7 +48,7 @@ impl HttpSession {
         id: u128,
         owner: u64,
         version: &'static str,
-        known_tools: Arc<Vec<ListedTool>>,
+        known: KnownLists,
         lifetime: SessionLifetime,
     ) -> Self {
         Self {
@@ -56,8 +59,9 @@ impl HttpSession {
             requests: Arc::default(),
             last_used: AtomicU64::new(0),
             uses: AtomicUsize::new(0),
+            subscriptions: ClientSubscriptions::default(),
             state: Mutex::new(SessionState {
-                known_tools,
+                known,
                 ..SessionState::default()
             }),
         }
@@ -97,22 +101,22 @@ impl HttpSession {
         self.state.lock().streams.retain(|log| !log.is_over());
     }
 
-    pub(super) fn set_known_list(&self, tools: Arc<Vec<ListedTool>>) {
-        self.state.lock().known_tools = tools;
+    pub(super) fn set_known_tools(&self, tools: Arc<Vec<ListedTool>>) {
+        self.state.lock().known.tools = tools;
     }
 
     /// Records that the client was told about this list. Returns the number of the event.
-    pub(super) fn announce_change(&self, tools: Arc<Vec<ListedTool>>) -> u64 {
+    pub(super) fn announce_change(&self, lists: KnownLists) -> u64 {
         let mut state = self.state.lock();
-        state.known_tools = tools;
+        state.known = lists;
         state.announced += 1;
         state.announced
     }
 
     /// Returns the list that the client knows and the number of the last announcement.
-    pub(super) fn known_list(&self) -> (Arc<Vec<ListedTool>>, u64) {
+    pub(super) fn known_lists(&self) -> (KnownLists, u64) {
         let state = self.state.lock();
-        (Arc::clone(&state.known_tools), state.announced)
+        (state.known.clone(), state.announced)
     }
 
     /// Takes the standalone stream. Fails if it is in use, unless the same client reconnects.

@@ -103,6 +103,7 @@ impl McpHttp {
                 lifecycle,
                 stop: &stop,
                 ending: &state.lifetime.ending,
+                subscriptions: requester.subscriptions(),
                 sink: Some(&*log),
             };
             let result = service.dispatch(request, &context).await;

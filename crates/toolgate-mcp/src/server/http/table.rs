@@ -15,7 +15,7 @@ use super::headers::{SESSION, single_value};
 use super::reply::HttpError;
 use super::session::HttpSession;
 use crate::server::in_flight::SessionLifetime;
-use crate::server::tool_list::ListedTool;
+use crate::server::list_watch::KnownLists;
 
 // The minimum time between two sweeps for expired sessions.
 const SWEEP: Duration = Duration::from_secs(30);
@@ -59,10 +59,10 @@ impl SessionTable {
         &self,
         owner: u64,
         version: &'static str,
-        known_tools: Arc<Vec<ListedTool>>,
+        known: KnownLists,
         lifetime: SessionLifetime,
     ) -> Option<Arc<HttpSession>> {
-        let session = HttpSession::new(random_id()?, owner, version, known_tools, lifetime);
+        let session = HttpSession::new(random_id()?, owner, version, known, lifetime);
         let session = Arc::new(session);
         let now = self.now();
         session.last_used.store(now, Ordering::Relaxed);

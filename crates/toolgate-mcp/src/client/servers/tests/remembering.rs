@@ -4,6 +4,7 @@ use tempfile::TempDir;
 use toolgate_core::{ToolCall, ToolExecutor};
 
 use super::*;
+use crate::client::content::ListedContent;
 
 const UP: ScriptedStart = ScriptedStart::Connect(NOW);
 const FAIL: ScriptedStart = ScriptedStart::Fail(NOW, "no broker");
@@ -39,7 +40,7 @@ fn seen(catalogue: &Catalogue, server: &str, tools: &[&str]) {
         .iter()
         .map(|name| definition(&((*name).to_owned(), "Does it".to_owned())))
         .collect();
-    catalogue.remember(&known(server), &listed);
+    catalogue.remember(&known(server), &listed, &ListedContent::default());
 }
 
 pub(super) fn names(house: &SupervisionTest) -> Vec<String> {
@@ -387,7 +388,7 @@ async fn late_servers_are_not_waited_for_twice() {
 async fn changes_since_the_last_run_are_logged() {
     let (catalogue, _folder) = memory();
     let was = definition(&("a_tool".to_owned(), "Reads".to_owned()));
-    catalogue.remember(&known("a"), &[was]);
+    catalogue.remember(&known("a"), &[was], &ListedContent::default());
     let house = SupervisionTest::with(&[("a", &[UP])], options(&catalogue));
     house.apply([known("a")]);
     house.servers.start_all().await;

@@ -1,0 +1,89 @@
+//! Tells clients who serves them and what is offered: `initialize` and `server/discover`.
+
+use serde::Serialize;
+use serde_json::{Value, json};
+use toolgate_core::{ContentSource, ToolSource, escape};
+
+use super::client_message::InitializeParams;
+use super::content_list::join_instructions;
+use super::methods::COMPLETE;
+use super::service::McpService;
+use crate::era::{LEGACY, LEGACY_REVISIONS, REVISIONS};
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct InitializeResult {
+    pub(super) protocol_version: &'static str,
+    capabilities: Value,
+    server_info: Value,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    instructions: Option<String>,
+}
+
+impl McpService {
+    /// Answers in the requested revision if it is a known one with a handshake, otherwise in the
+    /// newest one with a handshake.
+    pub(super) fn initialize(&self, params: &InitializeParams) -> InitializeResult {
+        let mut known = LEGACY_REVISIONS.into_iter();
+        let protocol_version = known.find(|known| *known == params.protocol_version);
+        let protocol_version = protocol_version.unwrap_or(LEGACY);
+        let client = escape(&params.client_info.name);
+        let version = escape(&params.client_info.version);
+        tracing::info!(%client, %version, protocol = %protocol_version, "an MCP client is connected");
+        InitializeResult {
+            protocol_version,
+            capabilities: capabilities(),
+            server_info: json!({ "name": self.options.name, "version": self.options.version }),
+            instructions: self.instructions(),
+        }
+    }
+
+    pub(super) fn discover(&self) -> Value {
+        let mut result = json!({
+            "resultType": COMPLETE,
+            "supportedVersions": REVISIONS,
+            "capabilities": capabilities(),
+        });
+        if let Some(instructions) = self.instructions() {
+            result["instructions"] = json!(instructions);
+        }
+        result["ttlMs"] = json!(0);
+        result["cacheScope"] = json!("private");
+        result["_meta"] = json!(self.result_meta);
+        result
+    }
+
+    /// Our own instructions, and those of each server of which the client sees something.
+    fn instructions(&self) -> Option<String> {
+        let manager = self.executor.manager();
+        let (rules, tools) = (self.executor.rules(), manager.tools());
+        let mut visible: Vec<&ToolSource> = Vec::new();
+        for tool in tools.iter().map(|tool| tool.definition()) {
+            if !visible.contains(&tool.source()) && rules.offers(tool, &self.scope) {
+                visible.push(tool.source());
+            }
+        }
+        let is_visible = |owner: &ContentSource| {
+            let access = &owner.content.access;
+            let mut used = [&access.read_resource, &access.get_prompt]
+                .into_iter()
+                .flatten();
+            visible.contains(&&owner.source)
+                || used.any(|tool| rules.offers(tool.definition(), &self.scope))
+        };
+        join_instructions(
+            self.options.instructions.as_deref(),
+            &manager.content(),
+            is_visible,
+        )
+    }
+}
+
+fn capabilities() -> Value {
+    json!({
+        "tools": { "listChanged": true },
+        "resources": { "subscribe": true, "listChanged": true },
+        "prompts": { "listChanged": true },
+        "completions": {},
+    })
+}

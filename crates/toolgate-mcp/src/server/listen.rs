@@ -1,0 +1,65 @@
+//! Answers `subscriptions/listen`, which lasts until the client or the server ends it.
+
+use std::sync::Arc;
+
+use serde_json::json;
+
+use super::client_message::ListenParams;
+use super::jsonrpc::{RequestError, RequestId, notification};
+use super::list_watch::{ListChanges, ListWatch, send_list_changes};
+use super::methods::{
+    COMPLETE, MethodResult, RequestContext, RequestLifecycle, SERVER_INFO, other_revision_error,
+};
+use super::resource_updates::{ClientSubscriptions, send_updates};
+use super::service::McpService;
+
+impl McpService {
+    pub(super) async fn listen(
+        self: &Arc<Self>,
+        id: &RequestId,
+        params: ListenParams,
+        context: &RequestContext<'_>,
+    ) -> Result<MethodResult, RequestError> {
+        let (RequestLifecycle::SelfContained { .. }, Some(sink)) =
+            (context.lifecycle, context.sink)
+        else {
+            return Err(other_revision_error());
+        };
+        let mut accepted = params.notifications;
+        let subscriptions = ClientSubscriptions::default();
+        if let Some(uris) = &mut accepted.resource_subscriptions {
+            uris.retain(|uri| subscriptions.subscribe(self, uri).is_ok());
+        }
+        let watch = ListWatch::new(self);
+        let meta = json!({ "io.modelcontextprotocol/subscriptionId": id });
+        let params = json!({ "_meta": &meta, "notifications": &accepted });
+        sink.send(notification(
+            "notifications/subscriptions/acknowledged",
+            params,
+        ))
+        .await;
+        let wanted = ListChanges {
+            tools: accepted.tools_list_changed == Some(true),
+            resources: accepted.resources_list_changed == Some(true),
+            prompts: accepted.prompts_list_changed == Some(true),
+        };
+        let params = json!({ "_meta": &meta });
+        let announcing = async {
+            tokio::select! {
+                () = send_list_changes(watch, wanted, &params, sink), if wanted.any() => {}
+                () = send_updates(&subscriptions, Some(&meta), sink) => {}
+            }
+            // The client is gone; the transport ends the request.
+            std::future::pending::<()>().await;
+        };
+        tokio::select! {
+            () = context.stop.cancelled() => {}
+            () = context.ending.cancelled() => {}
+            () = announcing => {}
+        }
+        let mut meta = meta;
+        meta[SERVER_INFO] = self.result_meta[SERVER_INFO].clone();
+        let result = json!({ "resultType": COMPLETE, "_meta": meta });
+        Ok(MethodResult::Json(result))
+    }
+}
