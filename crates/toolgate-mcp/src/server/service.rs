@@ -93,7 +93,7 @@ impl McpService {
         let shown: Vec<_> = shown.collect();
         let all = self.executor.manager().content();
         let content = ContentLists::new(&all, &rules, &self.scope, &before.content);
-        let lists = Arc::new(ClientLists::new(version, &shown, content, before));
+        let lists = Arc::new(ClientLists::new(version, &shown, content, &all, before));
         self.lists.store(Arc::clone(&lists));
         lists
     }

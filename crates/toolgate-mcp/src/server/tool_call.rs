@@ -7,11 +7,13 @@ use serde::Serialize;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use toolgate_core::{
-    Origin, Tool, ToolCall, ToolContent, ToolError, ToolOutcome, ToolOutput, nearest_names,
+    ErrorKind, Origin, ServerFailure, Tool, ToolCall, ToolContent, ToolError, ToolOutcome,
+    ToolOutput, ToolSource, nearest_names,
 };
 
 use super::client_message::{RequestMeta, ToolCallParams};
 use super::content_block::make_readable;
+use super::linked_uris::rewrite_block_uris;
 use super::methods::{COMPLETE, RequestContext};
 use super::progress::{ProgressReports, relay_progress};
 use super::service::McpService;
@@ -41,6 +43,10 @@ impl McpService {
             let (tool, limit) = (call.name().to_owned(), MAX_CALLS);
             call = call.reject(ToolError::Overloaded { tool, limit });
         }
+        let source = tool
+            .as_ref()
+            .ok()
+            .map(|tool| tool.definition().source().clone());
         if let Ok(tool) = tool {
             call = call.resolved_tool(tool);
         }
@@ -48,7 +54,24 @@ impl McpService {
         if let Err(error @ ToolError::NotFound { .. }) = &mut outcome.result {
             *error = self.not_found(&outcome.tool_name);
         }
-        CallToolResult::new(outcome, self.meta_for(context.lifecycle))
+        let mut result = CallToolResult::new(outcome, self.meta_for(context.lifecycle));
+        if let Some(source) = source {
+            self.rewrite_links(&mut result.content, &source);
+        }
+        result
+    }
+
+    /// Makes links to resources lead back through us.
+    fn rewrite_links(&self, blocks: &mut [ToolContent], source: &ToolSource) {
+        let mut all = None;
+        for block in blocks {
+            if matches!(block.kind(), "resource_link" | "resource") {
+                let content = all.get_or_insert_with(|| self.executor.manager().content());
+                let mut value = std::mem::replace(block, ToolContent::text("")).into_value();
+                rewrite_block_uris(&mut value, content, source);
+                *block = value.into();
+            }
+        }
     }
 
     /// Runs a call under the client's scope, trace and cancellation, and relays its progress.
@@ -176,13 +199,28 @@ impl CallToolResult {
     pub(super) fn new(outcome: ToolOutcome, meta: Option<Arc<Value>>) -> Self {
         let is_modern = meta.is_some();
         let result = match outcome.result {
-            Ok(output) => Self::success(output, is_modern),
+            Ok(output) => Self::from_output(output, is_modern),
+            Err(ToolError::Failed {
+                answer: Some(answer),
+                message,
+                ..
+            }) => Self::from_failure(*answer, message, is_modern),
             Err(ref error) => Self {
                 content: vec![ToolContent::text(failure_text(&outcome, error))],
                 is_error: true,
                 error_kind: Some(error.kind().as_str()),
                 ..Self::default()
             },
+        };
+        let meta = match (result.meta.as_deref(), meta) {
+            (Some(Value::Object(own)), Some(ours)) => {
+                let ours = ours.as_object().into_iter().flatten();
+                let ours = ours.map(|(key, value)| (key.clone(), value.clone()));
+                let mut both = own.clone();
+                both.extend(ours);
+                Some(Arc::new(Value::Object(both)))
+            }
+            (_, ours) => ours.or(result.meta),
         };
         Self {
             result_type: is_modern.then_some(COMPLETE),
@@ -191,7 +229,20 @@ impl CallToolResult {
         }
     }
 
-    fn success(output: ToolOutput, is_modern: bool) -> Self {
+    /// Passes a server's own failure on, because it may say more than its text.
+    fn from_failure(answer: ServerFailure, message: String, is_modern: bool) -> Self {
+        let mut result = match answer {
+            ServerFailure::Result(output) if !output.content.is_empty() => {
+                Self::from_output(output, is_modern)
+            }
+            _ => Self::from_output(ToolOutput::text(message), is_modern),
+        };
+        result.is_error = true;
+        result.error_kind = Some(ErrorKind::ToolError.as_str());
+        result
+    }
+
+    fn from_output(output: ToolOutput, is_modern: bool) -> Self {
         let as_text = (output.content.is_empty() && output.structured.is_some())
             .then(|| ToolContent::text(output.to_text()));
         let content = output.content.into_iter().map(make_readable).chain(as_text);
@@ -199,6 +250,7 @@ impl CallToolResult {
             content: content.collect(),
             // Up to 2025-11-25 it must be an object, or clients reject the whole result.
             structured_content: (output.structured).filter(|value| is_modern || value.is_object()),
+            meta: output.meta.map(|meta| Arc::new(Value::Object(meta))),
             ..Self::default()
         }
     }

@@ -7,11 +7,12 @@ use http::HeaderMap;
 use serde::Serialize;
 use serde_json::{Map, Value};
 use toolgate_core::{
-    Annotations, ToolDefinition, strip_invisible, strip_invisible_in_schema, wire_names,
+    Annotations, ContentSet, ToolDefinition, strip_invisible, strip_invisible_in_schema, wire_names,
 };
 
 use super::content_list::ContentLists;
 use super::http::MirroredHeader;
+use super::linked_uris::rewrite_app_uri;
 use super::list_watch::KnownLists;
 
 /// The specification allows 128 letters, digits, `_`, `-` and `.`. Claude Desktop, Windsurf and
@@ -30,6 +31,9 @@ pub(super) struct ListedTool {
     output_schema: Option<Map<String, Value>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     annotations: Option<Map<String, Value>>,
+    // `icons` and `_meta`, as the server sent them.
+    #[serde(flatten)]
+    extra: Map<String, Value>,
 }
 
 /// What one group of clients may see, rebuilt after every change.
@@ -52,12 +56,15 @@ impl ClientLists {
         version: u64,
         definitions: &[&ToolDefinition],
         content: ContentLists,
+        all_content: &ContentSet,
         before: &Self,
     ) -> Self {
         let names: Vec<&str> = definitions.iter().map(|tool| tool.name()).collect();
         let wire = wire_names::assign_stable(&names, MAX_NAME_LEN);
         let listed = definitions.iter().zip(wire);
-        let tools: Vec<ListedTool> = listed.map(|(tool, name)| listed_tool(tool, name)).collect();
+        let tools: Vec<ListedTool> = listed
+            .map(|(tool, name)| listed_tool(tool, name, all_content))
+            .collect();
         let with_names = || tools.iter().zip(&names);
         let renamed = with_names().filter(|(tool, name)| tool.name != **name);
         let renamed = renamed.map(|(tool, name)| (tool.name.clone(), (*name).to_owned()));
@@ -102,7 +109,7 @@ impl ClientLists {
     }
 }
 
-fn listed_tool(tool: &ToolDefinition, name: String) -> ListedTool {
+fn listed_tool(tool: &ToolDefinition, name: String, content: &ContentSet) -> ListedTool {
     let own_name = (name != tool.name()).then(|| tool.name());
     let title = tool.title().or(own_name);
     // The TypeScript SDK rejects the whole list for one output schema that is not an object.
@@ -116,7 +123,16 @@ fn listed_tool(tool: &ToolDefinition, name: String) -> ListedTool {
         input_schema: schema_object(tool.parameters()),
         output_schema: output_schema.map(schema_object),
         annotations: tool_hints(tool.annotations()),
+        extra: passed_on(tool, content),
     }
+}
+
+fn passed_on(tool: &ToolDefinition, content: &ContentSet) -> Map<String, Value> {
+    let mut extra = tool.extra().cloned().unwrap_or_default();
+    if let Some(meta) = extra.get_mut("_meta") {
+        rewrite_app_uri(meta, content, tool.source());
+    }
+    extra
 }
 
 fn schema_object(schema: &Value) -> Map<String, Value> {

@@ -39,12 +39,14 @@ pub(super) fn build_definition(
     let (name, annotations) = (&texts.name, parse_annotations(&entry["annotations"]));
     let parameters = entry.get_mut("inputSchema").map(Value::take);
     let parameters = parameters.unwrap_or_default();
+    let extra = passed_on(entry);
     let build = |validate: bool, parameters: Value| {
         let mut builder =
             ToolDefinition::builder(name.clone(), texts.description.clone(), parameters)
                 .source(ToolSource::Mcp(settings.name.clone()))
                 .original_name(name.clone())
                 .annotations(annotations)
+                .extra(extra.clone())
                 .parameter_names(settings.parameter_names_for(name))
                 .validate(validate);
         if let Some(title) = &texts.title {
@@ -125,6 +127,21 @@ fn parse_annotations(hints: &Value) -> Annotations {
     annotations.destructive = hints["destructiveHint"].as_bool();
     annotations.open_world = hints["openWorldHint"].as_bool();
     annotations
+}
+
+/// What is passed on to clients as it is. Members of the wrong form would make them reject the list.
+fn passed_on(entry: &mut Value) -> Map<String, Value> {
+    let mut extra = Map::new();
+    let is_icon = |icon: &Value| icon["src"].is_string();
+    if let Some(icons) = entry["icons"].as_array()
+        && icons.iter().all(is_icon)
+    {
+        extra.insert("icons".to_owned(), entry["icons"].take());
+    }
+    if entry["_meta"].is_object() {
+        extra.insert("_meta".to_owned(), entry["_meta"].take());
+    }
+    extra
 }
 
 /// Returns the parameters marked `x-mcp-header`, each with its header. Fails for an invalid mark:
