@@ -31,9 +31,9 @@ pub(crate) use hide_secrets::hide_secrets;
 // How often a server may ask for input before it answers a call.
 const MAX_QUESTION_ROUNDS: usize = 8;
 
-/// Turns a server's list into tools. An invalid entry is skipped. If a name is listed twice, the
-/// later entry wins. This is decided before pinning, so that a repeated entry isn't taken for a
-/// change.
+/// Turns a server's list into tools. An invalid entry is skipped. If a name is listed twice,
+/// the later entry wins. This is decided before pinning, so that a repeated entry isn't
+/// taken for a change.
 ///
 /// Definitions are shown, offered to models and stored, so secrets that a server repeats in
 /// them are hidden first.

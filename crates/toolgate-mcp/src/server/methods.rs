@@ -157,8 +157,8 @@ impl McpService {
             ("ping", RequestLifecycle::Session) => json_result(json!({})),
             ("ping", _) => Err(other_revision_error()),
             ("tools/list", lifecycle) => Box::pin(self.list_tools(&params, lifecycle)).await,
-            // Older clients request these lists even though we don't advertise them, so they get empty
-            // ones. Clients of 2026-07-28 request only what `server/discover` advertises.
+            // Older clients request these lists even though we don't advertise them, so they get
+            // empty ones. Clients of 2026-07-28 request only what `server/discover` advertises.
             ("prompts/list", _) if !is_modern => json_result(json!({ "prompts": [] })),
             ("resources/list", _) if !is_modern => json_result(json!({ "resources": [] })),
             ("resources/templates/list", _) if !is_modern => {

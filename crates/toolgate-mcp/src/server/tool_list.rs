@@ -116,8 +116,8 @@ impl ToolListWatch {
         watch
     }
 
-    /// Returns when the list differs from the last seen one. Never returns once the list can't
-    /// change any more.
+    /// Returns when the list differs from the last seen one. Never returns once the list
+    /// can't change any more.
     pub(super) async fn changed(&mut self) {
         loop {
             if self.version.changed().await.is_err() {

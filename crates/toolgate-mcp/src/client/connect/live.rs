@@ -82,7 +82,8 @@ impl Drop for ChangeSubscription {
     }
 }
 
-/// Subscribes by a request that stays open. In the modern era, changes are sent only to subscribers.
+/// Subscribes by a request that stays open. In the modern era, changes are
+/// sent only to subscribers.
 pub(super) fn subscribe_to_changes(session: &Arc<ClientSession>) -> ChangeSubscription {
     let session = Arc::clone(session);
     ChangeSubscription(tokio::spawn(async move {

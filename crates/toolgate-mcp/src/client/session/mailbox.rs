@@ -100,8 +100,8 @@ impl ClientSession {
     fn handle_notification(&self, method: &str, params: &Value) {
         match method {
             "notifications/progress" => self.handle_progress(params),
-            // Changes before a subscription is acknowledged aren't announced, so the acknowledgement
-            // counts as a change.
+            // Changes before a subscription is acknowledged aren't announced, so the
+            // acknowledgement counts as a change.
             "notifications/tools/list_changed" | "notifications/subscriptions/acknowledged" => {
                 self.tools_changed.notify_one();
             }
@@ -129,8 +129,8 @@ impl ClientSession {
     }
 
     fn handle_request(self: &Arc<Self>, id: Value, method: String, params: Value) {
-        // Held until the response is written. A server that sends many requests and doesn't read the
-        // responses blocks only itself.
+        // Held until the response is written. A server that sends many requests and doesn't read
+        // the responses blocks only itself.
         let Ok(permit) = Arc::clone(&self.open_questions).try_acquire_owned() else {
             return self.diagnostics.log_ignored(NoiseKind::Request, &method);
         };

@@ -116,7 +116,7 @@ async fn responses_reach_their_requests_in_any_order() {
 }
 
 #[tokio::test]
-async fn a_dropped_request_is_cancelled_and_its_late_answer_reaches_nobody() {
+async fn a_dropped_request_is_cancelled_and_its_late_answer_is_discarded() {
     let (session, recorder, inbox) = connected(false);
     let dropped = ask(&session);
     settle().await;
