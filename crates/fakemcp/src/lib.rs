@@ -1,4 +1,5 @@
-//! Helpers for MCP tests: the program `fakemcp`, its remaining processes, and the real servers.
+//! Helpers for MCP tests: they build the program `fakemcp`, find its processes, and
+//! locate real MCP servers.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -7,29 +8,29 @@ use std::sync::OnceLock;
 /// The variable that marks the processes of one test; children inherit it.
 pub const MARK: &str = "FAKEMCP_MARK";
 
-/// The program, built once per test executable, because cargo gives a test only the programs
-/// of its own crate.
+/// Returns the program. It is built once per test executable, because cargo gives a test only the
+/// programs of its own crate.
 ///
 /// # Panics
 /// If it can't be built.
 pub fn program() -> &'static Path {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
-    PROGRAM.get_or_init(|| built("fakemcp", None))
+    PROGRAM.get_or_init(|| build("fakemcp", None))
 }
 
-/// An example of a crate, built now if it is not up to date.
+/// Returns an example of a crate, which is built if it isn't up to date.
 ///
 /// # Panics
 /// If it can't be built.
 pub fn example(package: &str, name: &str) -> PathBuf {
-    built(package, Some(name))
+    build(package, Some(name))
 }
 
-fn built(package: &str, example: Option<&str>) -> PathBuf {
-    try_built(package, example).unwrap_or_else(|problem| panic!("{package}: {problem}"))
+fn build(package: &str, example: Option<&str>) -> PathBuf {
+    try_build(package, example).unwrap_or_else(|problem| panic!("{package}: {problem}"))
 }
 
-fn try_built(package: &str, example: Option<&str>) -> Result<PathBuf, String> {
+fn try_build(package: &str, example: Option<&str>) -> Result<PathBuf, String> {
     // A test is target/debug/deps/name-hash.
     let own = std::env::current_exe().map_err(|error| error.to_string())?;
     let folder = own
@@ -78,7 +79,7 @@ pub fn node(servers: &Path) -> PathBuf {
     servers.join(format!("node_modules/node-linux-{machine}/bin/node"))
 }
 
-/// Sends a signal, such as `-INT`, through the shell: a minimal system has no other `kill`.
+/// Sends a signal, such as `-INT`, through the shell, because a minimal system has no other `kill`.
 ///
 /// # Panics
 /// If it can't be sent.

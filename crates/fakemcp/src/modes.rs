@@ -76,33 +76,33 @@ impl FaultModes {
                 self.failing = Some((times.parse().ok()?, file.into()));
             }
             "mute" => self.mute = true,
-            "stdout" => self.stdout = bytes(value),
-            "stderr" => self.stderr = bytes(value),
-            "before" => self.before = bytes(value),
-            "end" => self.end = bytes(value),
+            "stdout" => self.stdout = unescape(value),
+            "stderr" => self.stderr = unescape(value),
+            "before" => self.before = unescape(value),
+            "end" => self.end = unescape(value),
             "noise" => self.noise = value.parse().ok()?,
             "flood" => {
                 let (total, text) = value.split_once(':')?;
-                self.flood = Some((total.parse().ok()?, bytes(text)));
+                self.flood = Some((total.parse().ok()?, unescape(text)));
             }
             "deaf" => self.deaf = true,
-            "child" => self.child = Some(child(value)?),
+            "child" => self.child = Some(parse_child(value)?),
             "list" => self.list = Some(value.into()),
             "many" => self.many = value.parse().ok()?,
             "describe" => self.describe = value.parse().ok()?,
-            "cursor" => self.cursor = Some(cursor(value)?),
+            "cursor" => self.cursor = Some(parse_cursor(value)?),
             "storm" => self.storm = value.parse().ok()?,
             "count" => self.count = Some(value.into()),
             _ => {
                 let method = name.strip_prefix("after:")?;
-                self.after.push((method.to_owned(), action(value)?));
+                self.after.push((method.to_owned(), parse_action(value)?));
             }
         }
         Some(())
     }
 }
 
-fn child(value: &str) -> Option<ChildMode> {
+fn parse_child(value: &str) -> Option<ChildMode> {
     match value {
         "" => Some(ChildMode::Group),
         "setsid" => Some(ChildMode::Session),
@@ -110,7 +110,7 @@ fn child(value: &str) -> Option<ChildMode> {
     }
 }
 
-fn cursor(value: &str) -> Option<CursorMode> {
+fn parse_cursor(value: &str) -> Option<CursorMode> {
     match value {
         "same" => Some(CursorMode::Same),
         "endless" => Some(CursorMode::Endless),
@@ -118,7 +118,7 @@ fn cursor(value: &str) -> Option<CursorMode> {
     }
 }
 
-fn action(value: &str) -> Option<ExitAction> {
+fn parse_action(value: &str) -> Option<ExitAction> {
     Some(match value.split_once(':').unwrap_or((value, "")) {
         ("exit", status) => ExitAction::Exit(status.parse().ok()?),
         ("signal", number) => ExitAction::Signal(number.parse().ok()?),
@@ -129,8 +129,8 @@ fn action(value: &str) -> Option<ExitAction> {
     })
 }
 
-/// `\n`, `\r`, `\\` and `\xNN` are escapes. Any other backslash is kept.
-pub(crate) fn bytes(text: &str) -> Vec<u8> {
+/// Replaces the escapes `\n`, `\r`, `\\` and `\xNN`. Any other backslash is kept.
+pub(crate) fn unescape(text: &str) -> Vec<u8> {
     let mut rest = text.as_bytes();
     let mut out = Vec::with_capacity(rest.len());
     while let [first, more @ ..] = rest {
@@ -163,7 +163,7 @@ mod tests {
     #[test]
     fn bytes_are_written_with_escapes() {
         assert_eq!(
-            bytes(r"a\n\r\\\xEF\xbb\xg\"),
+            unescape(r"a\n\r\\\xEF\xbb\xg\"),
             b"a\n\r\\\xef\xbb\\xg\\".to_vec()
         );
     }

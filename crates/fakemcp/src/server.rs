@@ -1,4 +1,4 @@
-//! Reads messages, answers them, and records them.
+//! The server: reads messages, records them, and answers them as the modes require.
 
 use std::collections::HashMap;
 use std::io::{BufRead, Write};
@@ -10,7 +10,7 @@ use parking_lot::{Mutex, MutexGuard};
 use serde_json::{Value, json};
 
 use crate::modes::{CursorMode, FaultModes};
-use crate::start::{act, for_ever, pause};
+use crate::start::{block_forever, pause, run_action};
 use crate::tools;
 
 const MODERN: &str = "2026-07-28";
@@ -19,9 +19,11 @@ const PAGE: usize = 1000;
 pub(crate) struct FakeServer {
     pub(crate) modes: FaultModes,
     output: Mutex<()>,
-    heard: Mutex<Vec<Value>>,
-    asked: Mutex<HashMap<u64, Sender<Value>>>,
-    next: AtomicU64,
+    // Every message so far.
+    received: Mutex<Vec<Value>>,
+    // Our requests to the client that wait for a response, by id.
+    pending: Mutex<HashMap<u64, Sender<Value>>>,
+    next_id: AtomicU64,
 }
 
 impl FakeServer {
@@ -29,9 +31,9 @@ impl FakeServer {
         Arc::new(Self {
             modes,
             output: Mutex::new(()),
-            heard: Mutex::default(),
-            asked: Mutex::default(),
-            next: AtomicU64::new(1),
+            received: Mutex::default(),
+            pending: Mutex::default(),
+            next_id: AtomicU64::new(1),
         })
     }
 
@@ -40,7 +42,7 @@ impl FakeServer {
         self.run_periodically(self.modes.noise, |server| {
             server.write(b"12:00:00 INFO still here\n");
         });
-        self.run_periodically(self.modes.storm, Self::say_changed);
+        self.run_periodically(self.modes.storm, Self::announce_change);
         for line in std::io::stdin().lock().split(b'\n') {
             let Ok(line) = line else { break };
             if let Ok(message) = serde_json::from_slice(&line)
@@ -50,17 +52,17 @@ impl FakeServer {
             }
         }
         if self.modes.deaf {
-            for_ever();
+            block_forever();
         }
     }
 
-    fn run_periodically(self: &Arc<Self>, a_second: u64, act: fn(&Self)) {
-        if a_second > 0 {
+    fn run_periodically(self: &Arc<Self>, per_second: u64, action: fn(&Self)) {
+        if per_second > 0 {
             let server = Arc::clone(self);
             std::thread::spawn(move || {
                 loop {
-                    act(&server);
-                    pause((1000 / a_second).max(1));
+                    action(&server);
+                    pause((1000 / per_second).max(1));
                 }
             });
         }
@@ -69,19 +71,19 @@ impl FakeServer {
     fn handle_message(self: &Arc<Self>, message: Value) {
         let method = message["method"].as_str().unwrap_or_default().to_owned();
         if method.is_empty() {
-            let asked = message["id"]
+            let waiting = message["id"]
                 .as_u64()
-                .and_then(|id| lock(&self.asked).remove(&id));
-            if let Some(asked) = asked {
-                drop(asked.send(message));
+                .and_then(|id| lock(&self.pending).remove(&id));
+            if let Some(waiting) = waiting {
+                drop(waiting.send(message));
             }
             return;
         }
-        let first = lock(&self.heard).is_empty();
+        let first = lock(&self.received).is_empty();
         if self.modes.strict && first && method != "initialize" {
             std::process::exit(4);
         }
-        lock(&self.heard).push(message.clone());
+        lock(&self.received).push(message.clone());
         let server = Arc::clone(self);
         if method == "tools/call" && message["params"]["name"] != "echo" {
             std::thread::spawn(move || server.handle(&method, &message));
@@ -102,24 +104,24 @@ impl FakeServer {
             },
             "ping" => Ok(json!({})),
             "subscriptions/listen" if self.modes.modern => return self.listen(id),
-            _ if id.is_null() => return self.act_after(method),
+            _ if id.is_null() => return self.run_actions_after(method),
             _ => Err((-32601, format!("no method {method}"))),
         };
         self.answer(id, answer);
-        self.act_after(method);
+        self.run_actions_after(method);
     }
 
-    fn act_after(&self, method: &str) {
+    fn run_actions_after(&self, method: &str) {
         for (_, action) in self.modes.after.iter().filter(|(name, _)| name == method) {
-            act(*action);
+            run_action(*action);
         }
     }
 
     fn initialize(&self, params: &Value) -> Value {
-        let asked = &params["protocolVersion"];
+        let requested = &params["protocolVersion"];
         let version = self.modes.version.as_ref().map(|v| json!(v));
         json!({
-            "protocolVersion": version.unwrap_or_else(|| asked.clone()),
+            "protocolVersion": version.unwrap_or_else(|| requested.clone()),
             "capabilities": { "tools": { "listChanged": true } },
             "serverInfo": { "name": "fakemcp", "version": "1.0.0" },
         })
@@ -156,11 +158,11 @@ impl FakeServer {
         result
     }
 
-    pub(crate) fn heard(&self) -> Vec<Value> {
-        lock(&self.heard).clone()
+    pub(crate) fn received(&self) -> Vec<Value> {
+        lock(&self.received).clone()
     }
 
-    pub(crate) fn say_changed(&self) {
+    pub(crate) fn announce_change(&self) {
         self.notify("notifications/tools/list_changed", &json!({}));
     }
 
@@ -168,11 +170,11 @@ impl FakeServer {
         self.send(&json!({ "jsonrpc": "2.0", "method": method, "params": params }));
     }
 
-    /// Sends a request to the client. Its whole response comes through the channel.
+    /// Sends a request to the client. The channel receives the whole response.
     pub(crate) fn ask(&self, method: &str, params: &Value) -> Receiver<Value> {
         let (sender, receiver) = channel();
-        let id = self.next.fetch_add(1, Ordering::Relaxed);
-        lock(&self.asked).insert(id, sender);
+        let id = self.next_id.fetch_add(1, Ordering::Relaxed);
+        lock(&self.pending).insert(id, sender);
         self.send(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }));
         receiver
     }

@@ -1,4 +1,4 @@
-//! Acts before the first message, and on the process itself, without unsafe code.
+//! Faults of the process itself, such as signals and floods, without unsafe code.
 
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -10,30 +10,31 @@ use rustix::process::{Signal, getpid, kill_process, setsid};
 
 use crate::modes::{ChildMode, ExitAction, FaultModes};
 
-/// Set in the process that already ignores its signals, or is already the child.
+/// Set in a process that `fakemcp` started itself: one that ignores signals, or the child.
 const STAGE: &str = "FAKEMCP_STAGE";
 
-pub(crate) fn begin(modes: &FaultModes, arguments: &[String]) {
+/// Applies the modes that act before the first message.
+pub(crate) fn prepare(modes: &FaultModes, arguments: &[String]) {
     match std::env::var(STAGE).as_deref() {
         Ok("child") => {
             if modes.child == Some(ChildMode::Session) {
                 setsid().ok();
             }
-            for_ever();
+            block_forever();
         }
         Ok(_) => {}
         Err(_) if modes.deaf => ignore_signals(arguments),
         Err(_) => {}
     }
     if modes.child.is_some() {
-        leave_a_child(arguments);
+        start_child(arguments);
     }
-    say(&modes.stderr);
+    write_to_stderr(&modes.stderr);
     if let Some((total, text)) = &modes.flood {
         flood(*total, text);
     }
     if let Some((times, file)) = &modes.failing
-        && count(file) <= *times
+        && count_run(file) <= *times
     {
         std::process::exit(1);
     }
@@ -51,10 +52,10 @@ fn ignore_signals(arguments: &[String]) {
         .args(arguments)
         .env(STAGE, "deaf")
         .exec();
-    say(error.to_string().as_bytes());
+    write_to_stderr(error.to_string().as_bytes());
 }
 
-fn leave_a_child(arguments: &[String]) {
+fn start_child(arguments: &[String]) {
     let Ok(own) = std::env::current_exe() else {
         return;
     };
@@ -64,7 +65,7 @@ fn leave_a_child(arguments: &[String]) {
         .stdin(Stdio::null())
         .spawn();
     if let Err(error) = child {
-        say(error.to_string().as_bytes());
+        write_to_stderr(error.to_string().as_bytes());
     }
 }
 
@@ -74,26 +75,26 @@ fn flood(total: u64, text: &[u8]) {
     let mut left = times * text.len();
     while left > 0 {
         let now = left.min(block.len());
-        say(&block[..now]);
+        write_to_stderr(&block[..now]);
         left -= now;
     }
 }
 
-/// Appends a byte to a file and returns how many there are.
-pub(crate) fn count(file: &std::path::Path) -> u64 {
+/// Appends a byte to a file and returns its length.
+pub(crate) fn count_run(file: &std::path::Path) -> u64 {
     if let Ok(mut file) = OpenOptions::new().append(true).create(true).open(file) {
         drop(file.write_all(b"x"));
     }
     std::fs::metadata(file).map_or(0, |file| file.len())
 }
 
-pub(crate) fn act(action: ExitAction) {
+pub(crate) fn run_action(action: ExitAction) {
     match action {
         ExitAction::Exit(status) => std::process::exit(status),
         ExitAction::Signal(number) => signal(number),
-        ExitAction::CloseStdout => silence(rustix::stdio::dup2_stdout),
-        ExitAction::CloseStdin => silence(rustix::stdio::dup2_stdin),
-        ExitAction::StopReading => for_ever(),
+        ExitAction::CloseStdout => replace_with_null(rustix::stdio::dup2_stdout),
+        ExitAction::CloseStdin => replace_with_null(rustix::stdio::dup2_stdin),
+        ExitAction::StopReading => block_forever(),
     }
 }
 
@@ -106,7 +107,7 @@ pub(crate) fn signal(number: i32) {
 }
 
 /// Replaces a pipe with /dev/null, which closes our end of it.
-fn silence<F>(replace: F)
+fn replace_with_null<F>(replace: F)
 where
     F: Fn(std::fs::File) -> rustix::io::Result<()>,
 {
@@ -115,7 +116,7 @@ where
     }
 }
 
-pub(crate) fn say(bytes: &[u8]) {
+pub(crate) fn write_to_stderr(bytes: &[u8]) {
     drop(std::io::stderr().write_all(bytes));
 }
 
@@ -126,7 +127,7 @@ pub(crate) fn pause(milliseconds: u64) {
     }
 }
 
-pub(crate) fn for_ever() -> ! {
+pub(crate) fn block_forever() -> ! {
     loop {
         pause(60_000);
     }

@@ -1,12 +1,12 @@
-//! The tools, each for one kind of fault.
+//! The tools. Each one causes or shows one kind of fault.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-use crate::modes::{FaultModes, bytes};
+use crate::modes::{FaultModes, unescape};
 use crate::server::{Answer, FakeServer};
-use crate::start::{count, pause, signal};
+use crate::start::{count_run, pause, signal};
 
 type FakeToolRow = (
     &'static str,
@@ -150,7 +150,7 @@ pub(crate) fn call(server: &FakeServer, id: &Value, params: &Value) -> Option<An
         "args" => text(json!(std::env::args().skip(1).collect::<Vec<_>>()).to_string()),
         "fds" => text(json!(open_files()).to_string()),
         "pid" => text(std::process::id().to_string()),
-        "heard" => text(json!(server.heard()).to_string()),
+        "heard" => text(json!(server.received()).to_string()),
         "fail" => {
             json!({ "content": [{ "type": "text", "text": string("text") }], "isError": true })
         }
@@ -169,15 +169,15 @@ pub(crate) fn call(server: &FakeServer, id: &Value, params: &Value) -> Option<An
         "die" => exit_or_signal(given),
         "blocks" => blocks(),
         "structured" => json!({ "content": [], "structuredContent": given["value"] }),
-        "count" | "count_read_only" | "count_idempotent" => counted(server, given),
+        "count" | "count_read_only" | "count_idempotent" => count_and_maybe_exit(server, given),
         "elicit" | "sample" | "roots" => return Some(ask(server, name, params)),
         "raw" => {
             let written = string("text").replace("$ID", &id.to_string());
-            server.write(&bytes(&written));
+            server.write(&unescape(&written));
             return None;
         }
         "changed" => {
-            server.say_changed();
+            server.announce_change();
             text("said")
         }
         "eat" => eat_memory(number("mb")),
@@ -190,9 +190,9 @@ pub(crate) fn call(server: &FakeServer, id: &Value, params: &Value) -> Option<An
 }
 
 fn write_stderr(block: &str, length: u64) -> Value {
-    let block = bytes(block);
+    let block = unescape(block);
     for _ in 0..length / block.len().max(1) as u64 {
-        crate::start::say(&block);
+        crate::start::write_to_stderr(&block);
     }
     text("written")
 }
@@ -222,7 +222,7 @@ fn progress(server: &FakeServer, params: &Value) -> Value {
 
 fn exit_or_signal(given: &Value) -> Value {
     pause(given["ms"].as_u64().unwrap_or(0));
-    crate::start::say(given["stderr"].as_str().unwrap_or_default().as_bytes());
+    crate::start::write_to_stderr(given["stderr"].as_str().unwrap_or_default().as_bytes());
     if let Some(number) = given["signal"].as_i64() {
         signal(number.try_into().unwrap_or(9));
     }
@@ -235,15 +235,15 @@ fn exit_or_signal(given: &Value) -> Value {
     )
 }
 
-fn counted(server: &FakeServer, given: &Value) -> Value {
-    let runs = server.modes.count.as_deref().map_or(0, count);
+fn count_and_maybe_exit(server: &FakeServer, given: &Value) -> Value {
+    let runs = server.modes.count.as_deref().map_or(0, count_run);
     if given["die"] == true && runs == 1 {
         std::process::exit(3);
     }
     text(runs.to_string())
 }
 
-/// One long line: an answer, or junk.
+/// Writes one long line: a response, or junk.
 fn flood(server: &FakeServer, id: &Value, given: &Value) {
     if given["junk"] != true {
         let head = format!(
@@ -282,8 +282,8 @@ fn blocks() -> Value {
     ] })
 }
 
-/// In the older protocol a request to the client. In the newer one an answer that asks, after which
-/// the call comes again.
+/// In the legacy era it sends a request to the client. In the modern era the result contains the
+/// request, and the client repeats the call with the response.
 fn ask(server: &FakeServer, name: &str, params: &Value) -> Answer {
     let (method, asked) = match name {
         "elicit" => (

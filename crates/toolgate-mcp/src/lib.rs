@@ -1,21 +1,22 @@
-//! MCP in both directions: the tools of MCP servers are added to a
-//! [`ToolManager`](toolgate_core::ToolManager), and a [`ToolExecutor`](toolgate_core::ToolExecutor)
-//! can be served to MCP clients.
+//! MCP in both directions: calls the tools of MCP servers, and serves tools to MCP clients.
+//!
+//! As a client, it adds the tools of servers to a [`ToolManager`](toolgate_core::ToolManager). As a
+//! server, it offers the tools of a [`ToolExecutor`](toolgate_core::ToolExecutor).
 //!
 //! ```text
 //!  client/   Servers ─ a ServerSupervisor each ─ ClientSession ─ Transport (child process, HTTP)
 //!  server/   McpServer: any ToolExecutor over stdin and stdout, or over HTTP as McpHttp
 //! ```
 //!
-//! To use servers, pass [`ServerSettings`] to [`Servers::apply`]. To be a server, wrap an executor in
-//! [`McpServer`].
+//! To use servers, pass [`ServerSettings`] to [`Servers::apply`]. To be a server, wrap an executor
+//! in [`McpServer`].
 //!
 //! Two [protocol eras](ProtocolEra) are supported: revisions up to 2025-11-25, where a session
 //! begins with `initialize`, and 2026-07-28, where every request stands alone.
 //!
-//! A server's tools are pinned: a later list that differs from the one a person agreed to is reported
-//! as [`ToolChanges`]. Depending on [`PinPolicy`], changed tools are withheld until the person agrees
-//! to them.
+//! A server's tools are pinned: a later list that differs from the one a person agreed to is
+//! reported as [`ToolChanges`]. Depending on [`PinPolicy`], changed tools are withheld until the
+//! person agrees to them.
 
 mod client;
 mod era;

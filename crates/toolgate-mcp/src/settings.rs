@@ -30,14 +30,13 @@ const FIRST_START_TIMEOUT: Duration = Duration::from_secs(5 * 60);
 // Slow retries use the timeout times this factor, because the server may be slow from a download.
 const SLOW_RETRY_FACTOR: u32 = 6;
 
-/// How one MCP server is reached, and which of its tools are offered: an entry of the
-/// configuration's `mcpServers`.
+/// The settings of one MCP server: an entry of the configuration's `mcpServers`.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct ServerSettings {
     pub name: String,
-    /// A hash of the name and of what is run, under which the tools are remembered. `None`: they are
-    /// not remembered.
+    /// A hash of the name and of what is run, under which the tools are remembered. `None`:
+    /// they are not remembered.
     pub identity: Option<String>,
     pub connection: ServerConnection,
     pub era: EraChoice,

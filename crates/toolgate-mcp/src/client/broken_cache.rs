@@ -16,8 +16,8 @@ const MODULE_ERRORS: [&str; 6] = [
     "Invalid package config",
     "SyntaxError: Unexpected end of input",
 ];
-// Errors of any missing or broken file. A server prints them for its own files too, so the same line
-// must name an npx folder, unless npm itself printed it.
+// Errors of any missing or broken file. A server prints them for its own files too, so the same
+// line must name an npx folder, unless npm itself printed it.
 const FILE_ERRORS: [&str; 3] = ["Unexpected end of JSON input", "ENOTEMPTY", "ENOENT"];
 const NPM_PREFIXES: [&str; 2] = ["npm error ", "npm ERR! "];
 // npm prints its log path here, which reveals the cache folder even if `.npmrc` moved it.
@@ -55,7 +55,8 @@ fn broken_npx_folder(program: &ServerProgram, stderr: &[String]) -> Option<PathB
             .or_else(folder_beside_log)
             .or_else(default_folder);
     }
-    // If the server's own module is missing, the server is broken and deleting the cache won't help.
+    // If the server's own module is missing, the server is broken and deleting
+    // the cache won't help.
     let is_own = |line: &String| line.contains("Cannot find module '/") && !line.contains("/_npx/");
     if has_error(&MODULE_ERRORS) && !stderr.iter().any(is_own) {
         return named_folder();
@@ -85,8 +86,8 @@ fn contains_any(line: &str, words: &[&str]) -> bool {
     words.iter().any(|word| line.contains(word))
 }
 
-// Returns the npx folder that a line names: `…/_npx/<16 digits>`. Stderr is untrusted and the folder
-// ends up in an `rm -rf`, so only exactly this form is accepted.
+// Returns the npx folder that a line names: `…/_npx/<16 digits>`. Stderr is untrusted and the
+// folder ends up in an `rm -rf`, so only exactly this form is accepted.
 fn folder_in(line: &str) -> Option<PathBuf> {
     let (before, after) = line.split_once("/_npx/")?;
     let hash = after.get(..HASH_DIGITS)?;
@@ -149,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_half_written_npx_cache_is_recognised_and_its_folder_named_folder() {
+    fn a_half_written_npx_cache_is_recognised_and_its_folder_named() {
         let named = "rm -rf /home/ada/.npm/_npx/12b05d58670d8359";
         let usual = "rm -rf /cache/_npx/12b05d58670d8359";
         for (stderr, expected) in [

@@ -50,7 +50,7 @@ pub(crate) fn parse_output(tool: &str, result: Value) -> Result<ToolOutput, Tool
     let is_error = result.get("isError") == Some(&Value::Bool(true));
     let message = is_error.then(|| failure_text(&content));
     let mut output = ToolOutput::blocks(content);
-    // Beside content blocks, `null` means that there is no structured result.
+    // Beside content blocks, `null` means that the structured result is missing.
     let is_answer = |value: &Value| !value.is_null() || output.content.is_empty();
     output.structured = result.shift_remove("structuredContent").filter(is_answer);
     output.meta = match result.shift_remove("_meta") {

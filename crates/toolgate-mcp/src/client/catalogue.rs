@@ -102,8 +102,8 @@ struct DefinitionName {
     name: Value,
 }
 
-/// Inode and modification time, which tell whether an agreement file was replaced. Each agreement is
-/// a new file; the time is needed because inode numbers are reused.
+/// Inode and modification time, which tell whether an agreement file was replaced. Each agreement
+/// is a new file; the time is needed because inode numbers are reused.
 pub(crate) type AgreementStamp = (u64, Option<SystemTime>);
 
 impl Catalogue {

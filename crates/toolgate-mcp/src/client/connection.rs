@@ -13,7 +13,8 @@ use super::link::ServerLink;
 use super::transport::SessionEnd;
 use crate::{ProtocolEra, ServerSettings};
 
-// `ServerDialer` is the only implementation outside tests, which use scripted servers in paused time.
+// `ServerDialer` is the only implementation outside tests, which use scripted
+// servers in paused time.
 pub(crate) trait ServerConnector: Send + Sync + 'static {
     /// Makes one attempt: start, handshake and first listing, within `limit`. A failed attempt
     /// has cleaned up when it returns; a dropped one cleans up in the background.

@@ -1,5 +1,5 @@
-//! Records output of a server that isn't usable, for reports and, with a rate limit, for the log. It
-//! survives restarts of the server.
+//! Records output of a server that isn't usable, for reports and, with a rate limit, for the log.
+//! It survives restarts of the server.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -34,8 +34,8 @@ struct DiagnosticsState {
     stderr: Arc<StderrBuffer>,
 }
 
-/// Kinds of useless messages, which a server may send without limit. Each kind is counted separately,
-/// so that it can't hide another one in the log.
+/// Kinds of useless messages, which a server may send without limit. Each kind is counted
+/// separately, so that it can't hide another one in the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum NoiseKind {
     Line,
@@ -137,7 +137,7 @@ impl ServerDiagnostics {
                 info!(server, "sampling request declined: not supported");
             }
             NoiseKind::Elicitation => {
-                info!(server, "elicitation declined: there is no one to answer");
+                info!(server, "elicitation declined: nobody can answer");
             }
             NoiseKind::Request => {
                 debug!(server, method = %detail, "too many open requests: dropped");
@@ -145,8 +145,8 @@ impl ServerDiagnostics {
         }
     }
 
-    /// Counts a message. Returns false if enough of its kind were logged in this window. The number of
-    /// the others is logged at the end of the window.
+    /// Counts a message. Returns false if enough of its kind were logged in this window. The number
+    /// of the others is logged at the end of the window.
     fn should_log(self: &Arc<Self>, noise: NoiseKind) -> bool {
         let window = self.state.lock().count(noise, Instant::now());
         if window.count == MAX_PER_WINDOW + 1 {
@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn mc1_what_is_logged_is_bounded() {
+    async fn mc1_logged_content_is_bounded() {
         let diagnostics = ServerDiagnostics::new("time", Redactor::default());
         diagnostics.record_stray_line(&[b'x'; 100_000], 100_000);
         diagnostics.record_stray_line(b"\xff\xfe", 2);

@@ -57,9 +57,9 @@ impl FailureReport<'_> {
     }
 }
 
-/// Returns what a person should check when a server doesn't start: the cause seen in its stderr, or
-/// else the configured `check`, or else a hint based on its settings. `file` is where the server is
-/// configured.
+/// Returns what a person should check when a server doesn't start: the cause seen in its
+/// stderr, or else the configured `check`, or else a hint based on its settings. `file` is
+/// where the server is configured.
 pub fn what_to_check(
     settings: &ServerSettings,
     stderr: &[String],
@@ -124,7 +124,8 @@ pub(crate) fn stderr_tail(lines: &[String], redactor: &Redactor) -> Vec<String> 
     for line in lines.iter().rev().take(MAX_STDERR_LINES) {
         let line = escape(redactor.text(line).trim_end());
         if line.len() > left {
-            // Part of a line is shown only if it is all there is. Its end is more useful than its start.
+            // Part of a line is shown only if it is all there is. Its end is more
+            // useful than its start.
             if tail.is_empty() {
                 let start = line.ceil_char_boundary(line.len() - left);
                 tail.push(format!("…{}", &line[start..]));

@@ -1,8 +1,9 @@
 //! Calls a connected server's own health tool to find out whether the server works. A server may
 //! answer every message and still be useless, such as a home server without its MQTT broker.
 //!
-//! Each server's task runs one [`HealthCheck`] beside its connection, so a health tool that hangs
-//! doesn't block others. The calls are neither logged nor recorded; only changes of state are logged.
+//! Each server's task runs one [`HealthCheck`] beside its connection, so a health tool
+//! that hangs doesn't block others. The calls are neither logged nor recorded; only
+//! changes of state are logged.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -40,6 +41,7 @@ pub struct HealthReport {
     pub problem: Option<String>,
 }
 
+/// The health of a connected server, as its health tool reports it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
@@ -113,8 +115,8 @@ impl HealthCheck {
         }
     }
 
-    /// Calls the tool. `None` if the result says nothing about the server, for example because the
-    /// executor is overloaded.
+    /// Calls the tool. `None` if the result says nothing about the server, for example because
+    /// the executor is overloaded.
     async fn call_tool(&self, executor: &ToolExecutor, tool: String) -> Option<HealthReport> {
         let name = format!("{}__{tool}", self.board.settings.name);
         let found = executor.manager().find(&name);
@@ -179,7 +181,8 @@ impl HealthCheck {
     }
 }
 
-// True if a tool declares that it does more than read. It must not run unattended every few seconds.
+// True if a tool declares that it does more than read. It must not run
+// unattended every few seconds.
 fn is_declared_unsafe(tool: &ToolDefinition) -> bool {
     let annotations = tool.annotations();
     annotations.read_only == Some(false) || annotations.destructive == Some(true)

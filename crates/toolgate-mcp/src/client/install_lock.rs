@@ -19,9 +19,9 @@ use super::connection::ServerConnector;
 
 const LOCK_POLL_INTERVAL: Duration = Duration::from_millis(200);
 
-/// Held while a package may be installed. If dropped before [`release`](Self::release), it stays
-/// locked until no process of the server is left, because npm writes to the folder while it undoes a
-/// download.
+/// Held while a package may be installed. If dropped before [`release`](Self::release), it
+/// stays locked until no process of the server is left, because npm writes to the folder while
+/// it undoes a download.
 pub(crate) struct InstallLock {
     file: Option<File>,
     connector: Arc<dyn ServerConnector>,

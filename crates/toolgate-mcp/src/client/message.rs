@@ -166,7 +166,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn messages_are_told_apart_from_everything_else() {
+    fn only_json_rpc_messages_are_parsed() {
         let request = RpcMessage::Request {
             id: json!("a"),
             method: "ping".to_owned(),

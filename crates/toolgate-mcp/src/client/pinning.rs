@@ -1,5 +1,5 @@
-//! Pinning: compares a server's tools with those a person agreed to, and reports or withholds
-//! changes.
+//! Pinning: compares a server's tools with those a person agreed to, and
+//! reports or withholds changes.
 //!
 //! The first list of a server is accepted as it is (trust on first use). The [`Catalogue`] stores
 //! the agreement apart from the latest list, so that a server can't change it; only a person can.
@@ -65,8 +65,8 @@ pub(crate) struct PinVerdict {
 }
 
 impl ToolPins {
-    /// `before` belongs to the same server under its former settings. Its agreement applies if none is
-    /// stored.
+    /// `before` belongs to the same server under its former settings. Its agreement applies
+    /// if none is stored.
     pub(crate) fn new(
         settings: &ServerSettings,
         catalogue: &Catalogue,
@@ -88,7 +88,8 @@ impl ToolPins {
         }
     }
 
-    /// Compares the list of an earlier run. Its changes were logged then, so they aren't logged again.
+    /// Compares the list of an earlier run. Its changes were logged then, so
+    /// they aren't logged again.
     pub(crate) fn compare_remembered(&self, remembered: &[RememberedTool]) -> PinVerdict {
         let mut state = self.state.lock();
         self.reload_agreement(&mut state);
@@ -309,8 +310,9 @@ impl Catalogue {
         self.pins(settings, redactor).changes()
     }
 
-    /// Agrees to the changes with this hash. Other processes that run the server notice the agreement.
-    /// Fails if the server has listed other tools since, or the agreement can't be written.
+    /// Agrees to the changes with this hash. Other processes that run the server notice
+    /// the agreement. Fails if the server has listed other tools since, or the
+    /// agreement can't be written.
     pub fn agree_to_changes(
         &self,
         settings: &ServerSettings,

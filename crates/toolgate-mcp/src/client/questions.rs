@@ -9,8 +9,8 @@ use serde_json::{Map, Value, json};
 
 use super::message::RpcError;
 
-/// Puts a server's question to a person, which MCP calls elicitation. The program that embeds this
-/// crate implements it.
+/// Puts a server's question to a person, which MCP calls elicitation. The program that embeds
+/// this crate implements it.
 pub trait Elicitor: Send + Sync {
     /// Puts the question to a person. Implementations that can't reach one must decline.
     fn elicit<'a>(&'a self, question: &'a Elicitation) -> BoxFuture<'a, ElicitationAnswer>;
@@ -29,6 +29,7 @@ pub struct Elicitation {
     pub url: Option<String>,
 }
 
+/// A person's answer to an [`Elicitation`].
 #[derive(Debug, Clone, PartialEq)]
 pub enum ElicitationAnswer {
     Accept(Map<String, Value>),

@@ -12,7 +12,7 @@ use super::link::ServerLink;
 use super::session::{ClientSession, SessionError, SessionRequest};
 
 // How often a server may ask for input before it answers a call.
-const MAX_QUESTION_ROUNDS: usize = 8;
+pub(super) const MAX_QUESTION_ROUNDS: usize = 8;
 // Questions that one result may ask.
 const MAX_QUESTIONS: usize = 16;
 

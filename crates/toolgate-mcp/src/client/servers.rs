@@ -189,8 +189,8 @@ impl Servers {
         self.inner.shared.options.catalogue.last_failure(settings)
     }
 
-    /// Reconnects a server. Returns true if it is connected then, and false if the attempts failed or
-    /// there is no such server.
+    /// Reconnects a server. Returns true if it is connected then, and false if the attempts failed
+    /// or there is no such server.
     pub async fn reconnect(&self, name: &str) -> bool {
         let requests = {
             let members = self.inner.members.lock();

@@ -294,7 +294,7 @@ impl ClientSession {
         }
     }
 
-    // Pings the server. A busy server responds, if only with an error. If there is no response, the
+    // Pings the server. A busy server responds, if only with an error. If it doesn't respond, the
     // connection is closed, so that the server is restarted.
     async fn close_if_unresponsive(self: &Arc<Self>) {
         let ping = self.request(SessionRequest::new("ping", json!({})));

@@ -15,7 +15,7 @@ use super::pinning::ToolChanges;
 use super::tool;
 use crate::{ProtocolEra, ServerSettings};
 
-/// A snapshot of one server.
+/// A snapshot of the status of one server.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct ServerStatus {
@@ -72,17 +72,20 @@ impl ServerStatus {
     }
 }
 
+/// The state of a server's connection.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum ServerState {
     Disabled,
+    /// Not started, because it wasn't needed yet.
     #[default]
     Idle,
     Starting,
     Connected,
     /// Was connected and is being reconnected; calls wait.
     Restarting,
+    /// A round of attempts has failed. It is retried slowly, unless it is blocked.
     Failed,
     /// Stopped on purpose; not retried.
     Stopped,
@@ -222,9 +225,9 @@ impl StatusBoard {
         facts.status.listed_at.is_none() && !facts.failed_recently
     }
 
-    /// True if its package may have to be downloaded first: it is a package runner that has never
-    /// connected, or that failed and whose package was deleted since, which is our advice for a
-    /// half-written one.
+    /// True if its package may have to be downloaded first: it is a package runner that has
+    /// never connected, or that failed and whose package was deleted since, which is our advice
+    /// for a half-written one.
     pub(crate) fn is_first_start(&self) -> bool {
         // Read the facts first: the folder check below must not run under the lock.
         let (is_seen, failed) = {
@@ -267,8 +270,8 @@ impl StatusBoard {
     }
 
     /// True if it is certain whether the server has a tool of this name: it is connected or has
-    /// failed. A program that can't be started delays only lookups that name its server, so that they
-    /// report why.
+    /// failed. A program that can't be started delays only lookups that name its server, so
+    /// that they report why.
     pub(crate) fn is_decided_for(&self, name: &str) -> bool {
         let (is_settled, cannot_start) = {
             let facts = self.facts.lock();

@@ -122,7 +122,9 @@ mod tests {
         let heard = Arc::new(AtomicUsize::new(0));
         let listener = || {
             let heard = Arc::clone(&heard);
-            Box::new(move || drop(heard.fetch_add(1, Ordering::Relaxed))) as UpdateListener
+            Box::new(move || {
+                heard.fetch_add(1, Ordering::Relaxed);
+            }) as UpdateListener
         };
         let version = subscriptions.changed();
         let first = subscriptions.subscribe("a:1", listener());

@@ -186,7 +186,8 @@ impl ServerSupervisor {
         Some(InstallLock::acquire(&path, server, connector).await)
     }
 
-    /// Waits as long as the policy says, and longer if there were too many starts in the last minute.
+    /// Waits as long as the policy says, and longer if there were too many starts
+    /// in the last minute.
     async fn wait_before_attempt(&mut self) {
         let (policy, attempt) = (self.shared.retry(), self.retry_state.attempts);
         self.starts.set_policy(&policy);

@@ -76,8 +76,8 @@ impl ToolRegistration {
         registered.offered_count()
     }
 
-    /// For a server that is down. Known tools stay, so that no other server takes their names. If there
-    /// are none, lookups that name the server report the reason.
+    /// For a server that is down. Known tools stay, so that no other server takes their names. If
+    /// there are none, lookups that name the server report the reason.
     pub(crate) fn set_absent_reason(&self, why: &str) {
         let mut registered = self.registered.lock();
         if registered.tools.is_empty() && !registered.is_closed {

@@ -1,5 +1,5 @@
-//! The interface of transports, which carry messages to a server and back. A transport handles bytes
-//! and processes; the session interprets the messages.
+//! The interface of transports, which carry messages to a server and back. A transport handles
+//! bytes and processes; the session interprets the messages.
 
 use std::fmt;
 
@@ -8,12 +8,13 @@ use futures::future::BoxFuture;
 use super::message::{OutgoingMessage, RpcMessage};
 use crate::ProtocolEra;
 
-/// Receives what a transport reads. The transport's tasks call it in order of arrival, so it must not
-/// block.
+/// Receives what a transport reads. The transport's tasks call it in order of arrival, so
+/// it must not block.
 // The session is the only implementation outside tests, which test transports without a session.
 pub(crate) trait TransportInbox: Send + Sync + 'static {
     fn on_message(&self, message: RpcMessage);
-    /// A message was discarded, because it was too large or malformed. `id` is set if it could be read.
+    /// A message was discarded, because it was too large or malformed. `id` is set if
+    /// it could be read.
     fn on_unreadable(&self, id: Option<u64>, problem: UnreadableAnswer);
     fn on_request_failed(&self, id: u64, error: TransportError);
     fn on_closed(&self, end: SessionEnd);
@@ -126,8 +127,8 @@ impl fmt::Display for HttpStatus {
 pub(crate) trait Transport: Send + Sync + 'static {
     /// Sends one message. Returns once it is on its way; responses arrive through the inbox.
     ///
-    /// If the future is dropped while a message is half written, implementations must still send the
-    /// next one intact.
+    /// If the future is dropped while a message is half written, implementations must still send
+    /// the next one intact.
     fn send(&self, message: OutgoingMessage) -> BoxFuture<'_, Result<(), TransportError>>;
 
     /// Releases resources of a cancelled request. The server has been notified if

@@ -216,8 +216,8 @@ impl From<PlainCall> for ClientMessage {
     }
 }
 
-/// Parses a message of at most `max_values` JSON values. A larger one is invalid, and only its id
-/// is parsed.
+/// Parses a message of at most `max_values` JSON values. A larger one is invalid, and only
+/// its id is parsed.
 pub(super) fn parse(line: &[u8], max_values: usize) -> ClientMessage {
     if has_more_values(line, max_values) {
         let id = request_lines::find_id(line).and_then(|id| serde_json::from_value(id).ok());

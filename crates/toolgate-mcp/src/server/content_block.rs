@@ -3,8 +3,8 @@
 use serde_json::{Map, Value};
 use toolgate_core::ToolContent;
 
-/// Turns a block of an unknown kind or form into text, because clients reject a whole result for
-/// one such block.
+/// Turns a block of an unknown kind or form into text, because clients reject a whole result
+/// for one such block.
 pub(super) fn make_readable(content: ToolContent) -> ToolContent {
     // The common case: `type` and `text`, and nothing else.
     if content.as_text().is_some() && content.as_value().as_object().map(Map::len) == Some(2) {
@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn blocks_that_clients_would_refuse_become_text() {
+    fn blocks_that_clients_would_reject_become_text() {
         let link = |more: Value| {
             let mut link = json!({ "type": "resource_link", "uri": "a:b", "name": "a" });
             link.as_object_mut()

@@ -7,8 +7,8 @@
 //!  client_message.rs bytes → a message ┘   the list of methods  └ tool_call.rs  runs one tool
 //!
 //!  request_lines.rs, stdio.rs, outbox.rs  bytes in and out   jsonrpc.rs  results, errors → bytes
-//!  in_flight.rs  cancellation by id                    progress.rs  progress of a running tool
-//!  content_block.rs  blocks that clients accept             request_tracker.rs  requests, for traces
+//!  in_flight.rs      cancellation by id            progress.rs         progress of a running tool
+//!  content_block.rs  blocks that clients accept    request_tracker.rs  requests, for traces
 //! ```
 
 pub(crate) mod client_message;
@@ -58,7 +58,7 @@ one has; 'title' is the full name of a tool whose own name clients don't accept.
 read that before you try again. 'needs approval' means that a person has to agree first: tell them, and don't call it again \
 by yourself. The list of tools changes while servers come and go.";
 
-/// How a server presents itself, and which tools it offers.
+/// How an [`McpServer`] presents itself, and which tools it offers.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ServeOptions {
@@ -92,8 +92,8 @@ impl ServeOptions {
     }
 }
 
-/// Lets clients wait for the tools of servers that are still starting, so that their first tool
-/// list is complete.
+/// Lets clients wait for the tools of servers that are still starting, so that their first
+/// tool list is complete.
 // `Servers` is the only implementation. The trait keeps `server` independent of `client`.
 pub trait ServerReadiness: Send + Sync {
     /// Returns when every server that is starting has listed its tools or failed.

@@ -17,7 +17,8 @@ pub(super) fn open() -> (StdinReader, StdoutWriter) {
     (open_stdin(), open_stdout())
 }
 
-// The pipe is reopened because non-blocking mode would otherwise affect every process that shares it.
+// The pipe is reopened because non-blocking mode would otherwise affect every
+// process that shares it.
 fn open_stdin() -> StdinReader {
     if let Ok(pipe) = pipe::OpenOptions::new().open_receiver("/proc/self/fd/0") {
         return Box::new(pipe);

@@ -123,8 +123,8 @@ impl McpService {
         }
     }
 
-    /// Returns when there is a tool of this name, when no server can provide it any more, or after
-    /// [`WAIT_FOR_TOOL`].
+    /// Returns when there is a tool of this name, when no server can provide it any
+    /// more, or after [`WAIT_FOR_TOOL`].
     async fn wait_for_tool(&self, requested: &str) {
         let Some(readiness) = self.shared.readiness.get() else {
             return;
@@ -193,9 +193,9 @@ pub(super) struct CallToolResult {
 }
 
 impl CallToolResult {
-    /// A failure becomes a result with `isError`, so that the model reads it and can correct itself.
-    /// That includes unknown tools: MCP would allow a protocol error, but most clients don't show
-    /// those to the model. `meta` is set for clients of 2026-07-28.
+    /// A failure becomes a result with `isError`, so that the model reads it and can correct
+    /// itself. That includes unknown tools: MCP would allow a protocol error, but most clients
+    /// don't show those to the model. `meta` is set for clients of 2026-07-28.
     pub(super) fn new(outcome: ToolOutcome, meta: Option<Arc<Value>>) -> Self {
         let is_modern = meta.is_some();
         let result = match outcome.result {

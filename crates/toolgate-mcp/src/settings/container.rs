@@ -20,6 +20,7 @@ pub struct ContainerSettings {
     pub options: Vec<String>,
 }
 
+/// A file or folder of this machine that is visible in a container.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ContainerMount {
     pub source: PathBuf,

@@ -106,8 +106,9 @@ impl ServerProgram {
         }
     }
 
-    /// True if it starts Toolgate with the same configuration, which would be an endless loop. It is no
-    /// loop if Toolgate runs as a home server, with another configuration, or as a client of a gateway.
+    /// True if it starts Toolgate with the same configuration, which would be an endless loop.
+    /// That doesn't happen if Toolgate runs as a home server, with another configuration, or as a
+    /// client of a gateway.
     pub(crate) fn starts_itself(&self) -> bool {
         // A container has its own files, and so another configuration.
         if self.container.is_some() {

@@ -70,9 +70,9 @@ impl ServerSettings {
     }
 
     /// Sets the [`identity`](Self::identity), a hash of the name and of what is run or contacted.
-    /// The entry is hashed as it is in the file, so that the values of variables, which may be secrets,
-    /// don't matter. For programs the hash includes `folder`, because the same command may be another
-    /// program in another folder.
+    /// The entry is hashed as it is in the file, so that the values of variables, which may be
+    /// secrets, don't matter. For programs the hash includes `folder`, because the same command may
+    /// be another program in another folder.
     #[must_use]
     pub fn with_identity(mut self, entry: &Value, folder: &Path) -> Self {
         let folder = match &self.connection {
@@ -205,8 +205,8 @@ impl<'a> ServerEntry<'a> {
         Ok(())
     }
 
-    /// Looks up a setting under all its names. Two names at once are an error. `null` counts as
-    /// missing.
+    /// Looks up a setting under all its names. Two names at once are an error.
+    /// `null` counts as missing.
     fn value_of(&self, key: EntryKey) -> Result<Option<EntryValue<'a>>, EntryError> {
         let mut given = key.iter().filter_map(|name| {
             let value = self.object.get(*name)?;
@@ -260,8 +260,8 @@ impl<'a> ServerEntry<'a> {
         }
     }
 
-    /// A warning about all unknown keys. It is not an error, because other clients have keys of their
-    /// own.
+    /// A warning about all unknown keys. It is not an error, because other clients have
+    /// keys of their own.
     fn unknown_keys_warning(&self) -> Option<EntryError> {
         let (first, unknown) = self.unknown_names()?;
         let verb = if unknown.starts_with("keys") {

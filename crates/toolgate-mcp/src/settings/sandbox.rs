@@ -19,15 +19,16 @@ pub struct SandboxSettings {
     pub ports: Vec<u16>,
 }
 
+/// How strictly a server is confined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SandboxLevel {
     #[default]
     Off,
-    /// Closes well-known secrets, Toolgate's own files and other servers' folders. Writing is only
-    /// allowed in the server's folder, temporary folders and caches.
+    /// Hides well-known secrets, Toolgate's own files and other servers' folders. Writing is allowed
+    /// only in the server's folder, temporary folders and caches.
     Default,
-    /// Closes everything but what programs need to run, and what is listed.
+    /// Hides everything except what programs need to run and what is listed.
     Strict,
 }
 

@@ -79,7 +79,7 @@ async fn inherit_env_passes_everything_and_what_is_configured_wins() {
 }
 
 #[tokio::test]
-async fn a_child_that_takes_more_memory_than_it_may_is_ended_with_that_reason() {
+async fn a_child_above_its_memory_limit_is_ended_with_that_reason() {
     let house = FaultTestBuilder::new()
         .settings(FAKE, &[], |fake| fake.max_memory = Some(100 << 20))
         .server(NEIGHBOUR, &[])

@@ -62,7 +62,7 @@ async fn the_era_of_the_configuration_is_kept() {
 }
 
 #[tokio::test]
-async fn a_modern_server_is_asked_in_the_modern_way_at_once_when_it_is_back() {
+async fn a_reconnected_modern_server_gets_the_modern_handshake_first() {
     let house = FaultTest::start(&["modern"]).await;
     assert_eq!(
         house.received_methods().await[..2],

@@ -155,7 +155,7 @@ async fn tm6_a_tool_without_a_usable_definition_is_left_out_and_the_rest_load() 
 }
 
 #[tokio::test]
-async fn a_changed_list_is_followed_as_one_change_and_the_difference_is_said() {
+async fn a_changed_list_is_applied_at_once_and_its_difference_logged() {
     let house = FaultTestBuilder::new()
         .file(
             "tools",

@@ -74,7 +74,7 @@ async fn f13_a_tool_that_is_not_read_only_any_more_is_not_run() {
 }
 
 #[tokio::test]
-async fn a_harmless_change_is_run_and_told() {
+async fn a_harmless_change_is_offered_and_reported() {
     let house = house().await;
     relist(
         &house,

@@ -141,7 +141,7 @@ async fn a_storm_of_progress_holds_up_nothing() {
 }
 
 #[tokio::test]
-async fn progress_for_another_call_or_nobody_harms_nothing() {
+async fn progress_for_an_unknown_call_is_ignored() {
     let house = FaultTest::start(&[]).await;
     for params in [
         r#"{"progressToken":999999,"progress":1}"#,

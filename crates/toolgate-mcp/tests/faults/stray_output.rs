@@ -8,7 +8,7 @@ use tokio::time::Instant;
 use crate::fault_test::{FAKE, FaultTest, FaultTestBuilder};
 
 #[tokio::test]
-async fn mc1_what_is_no_message_is_logged_with_server_and_content_and_nothing_stops() {
+async fn mc1_stray_output_is_logged_with_server_and_content_and_nothing_stops() {
     for (before, quoted) in [
         (
             "Server started on port 3000\\n",

@@ -42,7 +42,7 @@ fn names(catalogue: &Catalogue) -> Option<Vec<String>> {
 }
 
 #[test]
-fn what_a_server_listed_is_recalled_as_it_was_sent() {
+fn a_list_is_recalled_as_it_was_sent() {
     let (catalogue, _folder) = catalogue();
     assert!(!catalogue.knows(&house()));
     let odd = json!({ "name": "日本 a+b", "title": null, "x-own": [1.0, 1e300], "inputSchema": 5 });
@@ -225,10 +225,9 @@ fn readers_see_a_whole_list_while_many_write() {
             .map(|list| {
                 scope.spawn(|| {
                     begin.wait();
-                    (0..20).for_each(
-                        |_| catalogue.remember(&house(), list),
-                        &ListedContent::default(),
-                    );
+                    (0..20).for_each(|_| {
+                        catalogue.remember(&house(), list, &ListedContent::default())
+                    });
                 })
             })
             .collect();

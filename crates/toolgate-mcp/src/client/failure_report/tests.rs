@@ -185,7 +185,7 @@ fn mc4_stderr_is_the_last_twenty_lines_and_four_kibibytes() {
 }
 
 #[test]
-fn what_may_be_a_login_in_a_url_is_not_shown() {
+fn a_possible_login_in_a_url_is_hidden() {
     for (url, shown) in [
         ("http://127.0.0.1:9/mcp", "http://127.0.0.1:9/mcp"),
         ("http://127.0.0.1:9", "http://127.0.0.1:9"),

@@ -5,11 +5,13 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
 
-// Longest wait for the stream. Some servers send the response headers only with their first message.
+// Longest wait for the stream. Some servers send the response headers only
+// with their first message.
 const MAX_WAIT: Duration = Duration::from_secs(1);
 
-/// Closed while the server's own stream is being opened for the first time. A server may send
-/// questions about a call on that stream. Without it they would be lost, and the call would time out.
+/// Closed while the server's own stream is being opened for the first time. A server may
+/// send questions about a call on that stream. Without it they would be lost, and the
+/// call would time out.
 #[derive(Default)]
 pub(super) struct CallGate {
     closed_until: watch::Sender<Option<Instant>>,

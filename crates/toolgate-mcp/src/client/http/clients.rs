@@ -1,5 +1,5 @@
-//! The HTTP clients that all servers share. Creating one is slow, because it loads the machine's
-//! certificates.
+//! The HTTP clients that all servers share. Creating one is slow, because it
+//! loads the machine's certificates.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! Sends one request and delivers its response: a JSON body, or an event stream, which may have to be
-//! resumed.
+//! Sends one request and delivers its response: a JSON body, or an event stream, which may
+//! have to be resumed.
 
 use std::time::Duration;
 
@@ -163,8 +163,8 @@ async fn read_until_answer(
     unreadable.map_or_else(|| StreamOutcome::Ended(end), StreamOutcome::Unreadable)
 }
 
-/// Resumes a stream after its last event. `None` if that isn't possible: in the modern era, or if the
-/// server doesn't number its events.
+/// Resumes a stream after its last event. `None` if that isn't possible: in the modern era, or if
+/// the server doesn't number its events.
 async fn resume(
     wire: &HttpWire,
     parser: &mut SseParser,

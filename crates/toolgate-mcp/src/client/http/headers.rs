@@ -61,8 +61,8 @@ pub(super) fn add_session(
     headers.extend(revision.map(|revision| (REVISION, revision)));
 }
 
-/// Returns the value as it is if a header can hold it, or else in Base64 between markers, as the
-/// specification requires.
+/// Returns the value as it is if a header can hold it, or else in Base64 between markers,
+/// as the specification requires.
 fn encode_value(value: &str) -> Option<HeaderValue> {
     let edges = [value.bytes().next(), value.bytes().last()];
     let plain = value.bytes().all(|byte| matches!(byte, b' '..=b'~'))

@@ -1,5 +1,5 @@
-//! The HTTP transport of 2024-11-05: one stream carries all responses, and its first event holds the
-//! address for messages.
+//! The HTTP transport of 2024-11-05: one stream carries all responses, and its first event holds
+//! the address for messages.
 
 use bytes::Bytes;
 use reqwest::{Method, Response, Url};

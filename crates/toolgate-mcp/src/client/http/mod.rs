@@ -85,7 +85,7 @@ impl HttpTransport {
     fn spawn_request(&self, id: u64, message: OutgoingMessage) {
         let wire = Arc::clone(&self.wire);
         self.tasks.spawn(id, async move {
-            exchange::run_request(&wire, id, message).await
+            exchange::run_request(&wire, id, message).await;
         });
     }
 

@@ -111,7 +111,8 @@ fn deliver_event(wire: &HttpWire, event: SseEvent) {
     }
 }
 
-/// Keeps the server's own stream open. Returns if the server doesn't have one, or if it keeps ending.
+/// Keeps the server's own stream open. Returns if the server doesn't have one, or
+/// if it keeps ending.
 pub(super) async fn listen(wire: &HttpWire) {
     let mut parser = SseParser::new(wire.endpoint.max_message());
     let mut was_open = false;

@@ -47,6 +47,7 @@ pub struct ToolChange {
     pub more: usize,
 }
 
+/// How a tool differs from the agreement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ToolChangeKind {

@@ -209,7 +209,7 @@ fn the_pin_policy_decides_what_is_withheld() {
 }
 
 #[test]
-fn what_the_settings_leave_out_is_neither_shown_nor_agreed_to() {
+fn excluded_tools_are_neither_shown_nor_agreed_to() {
     let (catalogue, _folder) = memory();
     let few = ServerSettings {
         excluded_tools: vec![toolgate_core::ToolPattern::new("wipe")],
@@ -274,7 +274,7 @@ fn a_changed_entry_is_a_new_server() {
 }
 
 #[test]
-fn without_a_memory_the_first_list_of_the_run_is_agreed_to() {
+fn without_a_catalogue_the_first_list_of_the_run_is_agreed_to() {
     let nameless = ServerSettings::new("house", ServerConnection::Stdio(ServerProgram::default()));
     let process = GatewayRun::start(&Catalogue::default(), nameless.clone());
     process.lists(&[reads("look")]);
@@ -329,7 +329,7 @@ fn differences_are_paths_with_both_sides_redacted_escaped_and_bounded() {
 }
 
 #[test]
-fn what_a_hostile_list_makes_us_keep_is_bounded() {
+fn memory_for_a_hostile_list_is_bounded() {
     let (catalogue, _folder) = memory();
     let process = GatewayRun::start(&catalogue, house());
     process.lists(&[reads("first")]);

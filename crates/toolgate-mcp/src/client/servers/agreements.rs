@@ -12,9 +12,9 @@ use super::Servers;
 const AGREEMENT_POLL_INTERVAL: Duration = Duration::from_secs(2);
 
 impl Servers {
-    /// Agrees to the changed tools of a server, and offers the withheld ones at once. `hash` is that
-    /// of the changes in its status. Blocks until the agreement is on disk. Returns the changes. Fails
-    /// if the server is unknown or has listed other tools since.
+    /// Agrees to the changed tools of a server, and offers the withheld ones at once. `hash` is
+    /// that of the changes in its status. Blocks until the agreement is on disk. Returns the
+    /// changes. Fails if the server is unknown or has listed other tools since.
     pub fn agree_to_changes(&self, server: &str, hash: &str) -> Result<ToolChanges, AgreeError> {
         let members = self.inner.members.lock();
         let unknown = || AgreeError::UnknownServer(escape(server));

@@ -63,8 +63,8 @@ impl Servers {
             .await;
     }
 
-    /// Records that the servers that are still starting have failed, so that the next process doesn't
-    /// wait for them.
+    /// Records that the servers that are still starting have failed, so that the next process
+    /// doesn't wait for them.
     pub fn give_up_on_late_servers(&self) {
         let members = self.inner.members.lock();
         let late = members
@@ -77,9 +77,10 @@ impl Servers {
         }
     }
 
-    /// Starts the servers that may have a tool of this name. Returns once one offers it, or once it is
-    /// certain that none does. A known name returns at once, unless an unseen server may override it.
-    /// For an unknown name it waits for all unseen servers; for `<server>__<tool>` only for that one.
+    /// Starts the servers that may have a tool of this name. Returns once one offers it, or once it
+    /// is certain that none does. A known name returns at once, unless an unseen server may
+    /// override it. For an unknown name it waits for all unseen servers; for `<server>__<tool>`
+    /// only for that one.
     pub async fn wait_for_tool(&self, name: &str) {
         let (candidates, is_known) = self.inner.wake_candidates(name);
         self.wait_until(|_| {
@@ -154,7 +155,8 @@ impl ServersInner {
         tools.find(name).is_some() || tools.with_original_name(name).next().is_some()
     }
 
-    /// Starts the servers that may own a name. Returns them, and whether a tool has the name already.
+    /// Starts the servers that may own a name. Returns them, and whether a tool
+    /// has the name already.
     fn wake_candidates(&self, name: &str) -> (Vec<Arc<StatusBoard>>, bool) {
         let tools = self.shared.manager.tools();
         let found = tools.find(name).map(|tool| tool.definition());

@@ -98,8 +98,8 @@ impl ManagedServer {
         });
     }
 
-    /// For a server that is never started. Its remembered tools keep their names, and calls fail with
-    /// the reason.
+    /// For a server that is never started. Its remembered tools keep their names, and calls
+    /// fail with the reason.
     pub(super) fn block(&self, reason: &str) {
         let server = escape(self.name());
         let reason_text = format!("its server '{server}' can't be started: {reason}");

@@ -26,6 +26,7 @@ use super::super::session::ClientSession;
 use super::super::tests::scripted_server::{ScriptedReply, ScriptedServer};
 use super::super::transport::SessionEnd;
 use super::*;
+use crate::client::content::ListedContent;
 use crate::{ProtocolEra, ServerConnection, ServerProgram, ServerState};
 
 /// What a scripted server does at one start.
@@ -227,6 +228,7 @@ impl ScriptedConnection {
             tools: tools.chain(self.health.tool(&self.server)).collect(),
             listed: self.tools.lock().clone()?.iter().map(definition).collect(),
             refused: Vec::new(),
+            content: ListedContent::default(),
         })
     }
 

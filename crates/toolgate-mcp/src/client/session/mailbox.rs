@@ -135,8 +135,8 @@ impl ClientSession {
     }
 
     fn handle_request(self: &Arc<Self>, id: Value, method: String, params: Value) {
-        // Held until the response is written. A server that sends many requests and doesn't read the
-        // responses blocks only itself.
+        // Held until the response is written. A server that sends many requests and doesn't read
+        // the responses blocks only itself.
         let Ok(permit) = Arc::clone(&self.open_questions).try_acquire_owned() else {
             return self.diagnostics.log_ignored(NoiseKind::Request, &method);
         };

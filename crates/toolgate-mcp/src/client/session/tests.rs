@@ -4,6 +4,7 @@ use toolgate_core::{FunctionTool, Redactor, ToolCall, ToolError, ToolExecutor, T
 use super::*;
 use crate::client::diagnostics::ServerDiagnostics;
 use crate::client::message::{OutgoingMessage, RpcMessage};
+use crate::client::subscriptions::ResourceSubscriptions;
 use futures::future::BoxFuture;
 
 /// A transport that records what is sent.
@@ -51,6 +52,7 @@ fn connected(
     let session = ClientSession::new(
         ServerDiagnostics::new("house", Redactor::default()),
         Arc::default(),
+        ResourceSubscriptions::new(),
     );
     let recorder = Arc::new(RecordingTransport {
         broken,
@@ -116,7 +118,7 @@ async fn responses_reach_their_requests_in_any_order() {
 }
 
 #[tokio::test]
-async fn a_dropped_request_is_cancelled_and_its_late_answer_reaches_nobody() {
+async fn a_dropped_request_is_cancelled_and_its_late_answer_is_discarded() {
     let (session, recorder, inbox) = connected(false);
     let dropped = ask(&session);
     settle().await;
@@ -244,6 +246,7 @@ async fn server_requests_are_bounded() {
     let session = ClientSession::new(
         ServerDiagnostics::new("house", Redactor::default()),
         Arc::new(questions),
+        ResourceSubscriptions::new(),
     );
     let recorder = Arc::new(RecordingTransport::default());
     session.set_transport(Arc::clone(&recorder) as Arc<dyn Transport>);

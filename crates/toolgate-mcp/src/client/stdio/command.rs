@@ -19,8 +19,8 @@ pub(super) struct ResolvedProgram {
     pub(super) cwd: PathBuf,
 }
 
-/// Resolves the command as a shell in the server's folder would: a name without a slash is looked up
-/// on `path`, any other is relative to that folder.
+/// Resolves the command as a shell in the server's folder would: a name without a slash is looked
+/// up on `path`, any other is relative to that folder.
 pub(super) fn resolve(
     program: &ServerProgram,
     path: &OsStr,

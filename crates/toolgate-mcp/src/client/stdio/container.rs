@@ -20,8 +20,8 @@ const ENGINES: [&str; 2] = ["podman", "docker"];
 const ENGINE_VARIABLES: &str = "\
     HOME PATH TMPDIR XDG_CONFIG_HOME XDG_DATA_HOME XDG_RUNTIME_DIR DOCKER_HOST CONTAINER_HOST";
 
-/// Builds the engine's command line. It contains the names of variables but not their values, because
-/// every user of the machine can read it.
+/// Builds the engine's command line. It contains the names of variables but not their values,
+/// because every user of the machine can read it.
 pub(super) fn engine_program(
     inner: &ServerProgram,
     container: &ContainerSettings,
@@ -110,8 +110,8 @@ impl ContainerRemoval {
     ) -> Self {
         let mut args: Vec<String> = container.engine.iter().skip(1).cloned().collect();
         args.extend(["rm", "--force"].map(str::to_owned));
-        // Without this option podman waits ten seconds before it kills the container. docker doesn't
-        // wait, and doesn't have the option.
+        // Without this option podman waits ten seconds before it kills the container. docker
+        // doesn't wait, and doesn't have the option.
         if engine.ends_with("podman") {
             args.extend(["--time", "0"].map(str::to_owned));
         }

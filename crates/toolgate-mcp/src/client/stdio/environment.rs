@@ -1,5 +1,5 @@
-//! Builds the environment of a server: the variables that programs need to run, and those that the
-//! configuration sets.
+//! Builds the environment of a server: the variables that programs need to run, and those
+//! that the configuration sets.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -48,8 +48,8 @@ pub(super) fn build(
         Some((name, value?))
     };
     variables.extend(ours.into_iter().filter_map(inherited));
-    // Otherwise Python uses the locale's encoding. A service often has none, and a server would fail
-    // at the first character that isn't ASCII.
+    // Otherwise Python uses the locale's encoding. A service often has none, and a server would
+    // fail at the first character that isn't ASCII.
     variables.insert("PYTHONUTF8".into(), "1".into());
     let named = program.env.iter();
     variables.extend(named.map(|(name, value)| (name.into(), value.into())));
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_gets_what_it_needs_and_what_is_named() {
+    fn a_server_inherits_basic_variables_and_gets_configured_ones() {
         let usual = "PATH=/usr/local/bin:/usr/bin:/bin";
         let utf8 = "PYTHONUTF8=1";
         for (ours, named, inherit, expected) in [

@@ -1,4 +1,5 @@
-//! Ends the servers if this program is killed. A second process of the program, the watcher, does it.
+//! Ends the servers if this program is killed. A second process of the program,
+//! the watcher, does it.
 //!
 //! The watcher reads a pipe whose other end only this program holds. When the pipe closes, it ends
 //! the registered process groups and every process that has the marker in its environment. A
@@ -89,8 +90,8 @@ impl ServerGuard {
         }))
     }
 
-    /// Creates the marker of a new server, by which the watcher finds its processes. Starts the
-    /// watcher if necessary.
+    /// Creates the marker of a new server, by which the watcher finds its processes. Starts
+    /// the watcher if necessary.
     pub(super) fn new_marker(&self) -> String {
         self.0.send(&mut self.0.state.lock(), "");
         let number = self.0.servers.fetch_add(1, Ordering::Relaxed);
@@ -138,7 +139,8 @@ impl GuardInner {
         self.send(&mut state, &line);
     }
 
-    // Sends a change to the watcher. If it is dead, a new one is started and receives the whole state.
+    // Sends a change to the watcher. If it is dead, a new one is started and
+    // receives the whole state.
     fn send(&self, state: &mut GuardState, line: &str) {
         let Some((program, args)) = &self.program else {
             return;
@@ -222,8 +224,8 @@ pub fn run() -> io::Result<()> {
         ];
         let pipe = io::stdin().as_fd().try_clone_to_owned()?;
         let (families, removals) = read_state(pipe::Receiver::from_owned_fd(pipe)?).await;
-        // Containers are removed before and after: an engine may be waiting for its container, or may
-        // be about to create one.
+        // Containers are removed before and after: an engine may be waiting for its container, or
+        // may be about to create one.
         let remove = || join_all(removals.iter().map(ContainerRemoval::run));
         if !removals.is_empty() {
             let all = families

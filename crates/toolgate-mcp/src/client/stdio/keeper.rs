@@ -48,7 +48,8 @@ enum ProcessEvent {
 }
 
 impl ProcessKeeper {
-    /// Runs until no process of the server is left. Dropping `_exited` reports that, even after a panic.
+    /// Runs until no process of the server is left. Dropping `_exited` reports that,
+    /// even after a panic.
     pub(super) async fn run(mut self, _exited: DropGuard) {
         let status = match self.next_event().await {
             ProcessEvent::Exited => self.exit_within(END_GRACE).await,

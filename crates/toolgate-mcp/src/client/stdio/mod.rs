@@ -68,8 +68,8 @@ pub(crate) struct StdioTransport {
 }
 
 impl StdioTransport {
-    /// Starts the server. Must be called in a tokio runtime. Messages go to `inbox`, which is closed
-    /// exactly once. `installing` means that it may be downloading its program: until
+    /// Starts the server. Must be called in a tokio runtime. Messages go to `inbox`, which is
+    /// closed exactly once. `installing` means that it may be downloading its program: until
     /// [`mark_installed`](Self::mark_installed) is called, it gets more time to end.
     pub(crate) fn start(
         settings: &ServerSettings,

@@ -28,9 +28,9 @@ impl ShutdownPlan {
         grace_after_signal: END_GRACE,
     };
 
-    // For a package runner that may be downloading, and so doesn't read stdin. It receives the signal of
-    // Ctrl-C once: npm then finishes its step and undoes the download. A second signal would kill it
-    // and leave a half-written package.
+    // For a package runner that may be downloading, and so doesn't read stdin. It receives the
+    // signal of Ctrl-C once: npm then finishes its step and undoes the download. A second signal
+    // would kill it and leave a half-written package.
     pub(super) const INSTALLING: Self = Self {
         grace_after_close: Duration::from_millis(300),
         signal: Some(Signal::INT),

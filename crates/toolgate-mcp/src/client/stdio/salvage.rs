@@ -84,8 +84,8 @@ pub(super) struct MessageMarks {
 }
 
 impl MessageMarks {
-    /// Reads only top-level members: those in `head` up to the first truncated one, and the last two
-    /// in `tail`.
+    /// Reads only top-level members: those in `head` up to the first truncated one, and the
+    /// last two in `tail`.
     pub(super) fn from_ends(head: &[u8], tail: &[u8]) -> Self {
         let mut marks = Self::default();
         let Some(members) = head.trim_ascii_start().strip_prefix(b"{") else {
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_of_braces_is_not_tried_for_ever() {
+    fn a_line_of_braces_is_not_tried_forever() {
         let line = r#"{"a":"#.repeat(60_000);
         let refused = RpcMessage::parse(line.as_bytes()).unwrap_err();
         assert_eq!(split_line(line.as_bytes(), &refused).len(), 1);

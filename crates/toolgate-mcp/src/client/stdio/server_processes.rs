@@ -89,8 +89,8 @@ impl ServerProcesses {
         }
     }
 
-    /// Ends whatever outlives the leader: the container, then its processes, which are asked to end
-    /// and finally killed.
+    /// Ends whatever outlives the leader: the container, then its processes, which are asked to
+    /// end and finally killed.
     pub(super) async fn end_remaining(&self) {
         // How long to wait for killed processes. A system call may delay their end.
         const KILL_TIMEOUT: Duration = Duration::from_secs(1);
@@ -127,9 +127,9 @@ impl ServerProcesses {
         }
     }
 
-    // Returns the signal that asks to end; `None` after the first time. The guard is informed first:
-    // if this program dies in between, the watcher sends none, because a second signal would do more
-    // harm than none.
+    // Returns the signal that asks to end; `None` after the first time. The guard is informed
+    // first: if this program dies in between, the watcher sends none, because a second signal would
+    // do more harm than none.
     fn next_end_signal(&self) -> Option<Signal> {
         let plan = self.shutdown_plan();
         let is_first = !self.is_asked_to_end.swap(true, Ordering::AcqRel);

@@ -61,8 +61,8 @@ impl StderrBuffer {
         tail.into()
     }
 
-    // Returns the bytes from the first whole line on. Without a line break near the start it skips as
-    // much: a secret that was cut in half there could not be recognised and redacted.
+    // Returns the bytes from the first whole line on. Without a line break near the start it skips
+    // as much: a secret that was cut in half there could not be recognised and redacted.
     fn whole_lines(&self) -> Vec<u8> {
         let kept = self.buffered.lock();
         let bytes: Vec<u8> = kept.bytes.iter().copied().collect();
@@ -103,8 +103,8 @@ pub(super) async fn drain(
     log.add(b"\n");
 }
 
-// Logs complete lines. Beyond a limit they are only counted, because logging a flood would delay the
-// server's messages.
+// Logs complete lines. Beyond a limit they are only counted, because logging a flood would
+// delay the server's messages.
 struct StderrLog {
     diagnostics: Arc<ServerDiagnostics>,
     unfinished: Vec<u8>,

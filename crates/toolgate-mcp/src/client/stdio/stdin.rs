@@ -10,8 +10,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::client::transport::{FailureReason, TransportError};
 
-/// The stdin of a server. The sender's own task writes, so most messages cost one system call and no
-/// task switch.
+/// The stdin of a server. The sender's own task writes, so most messages cost one system call
+/// and no task switch.
 pub(super) struct ServerStdin {
     server: String,
     pipe: Mutex<Option<StdinPipe>>,
@@ -22,7 +22,8 @@ pub(super) struct ServerStdin {
 
 struct StdinPipe {
     sender: Sender,
-    // A message that is partly written. If its sender is cancelled, the next sender writes the rest.
+    // A message that is partly written. If its sender is cancelled, the next
+    // sender writes the rest.
     unfinished: Vec<u8>,
     written: usize,
 }

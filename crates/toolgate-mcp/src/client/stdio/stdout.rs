@@ -128,7 +128,8 @@ mod tests {
 
     const LIMIT: usize = 2000;
 
-    /// Reads a stream that arrives in these chunks. Returns the events and the number of stray lines.
+    /// Reads a stream that arrives in these chunks. Returns the events and the
+    /// number of stray lines.
     async fn read(chunks: Vec<Vec<u8>>) -> (Vec<TransportEvent>, u64) {
         let (sender, mut events) = mpsc::unbounded_channel();
         let diagnostics = ServerDiagnostics::new("test", Redactor::default());

@@ -35,14 +35,14 @@ pub(super) fn memory(group: Pid) -> u64 {
     members.map(|process| resident_bytes(process.pid)).sum()
 }
 
-/// Returns the processes that have an environment entry starting with `entry`, but none starting with
-/// one of `except`. Excludes this process.
+/// Returns the processes that have an environment entry starting with `entry`, but none starting
+/// with one of `except`. Excludes this process.
 pub(super) fn find_marked(entry: &str, except: &[String]) -> Vec<ProcessHandle> {
     let own = getpid();
     let others = processes().filter(|process| !process.zombie && process.pid != own);
     let carriers = others.filter_map(|process| {
-        // Open the handle before reading the environment. If the pid is reused in between, the handle
-        // belongs to the dead process, and signals to it do nothing.
+        // Open the handle before reading the environment. If the pid is reused in between, the
+        // handle belongs to the dead process, and signals to it do nothing.
         let handle = ProcessHandle {
             process: pidfd_open(process.pid, PidfdFlags::empty()).ok()?,
             group: process.group,

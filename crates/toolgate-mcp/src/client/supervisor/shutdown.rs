@@ -45,8 +45,8 @@ impl ServerSupervisor {
         format!("its server '{}' was stopped", escape(&self.settings().name))
     }
 
-    // Removes the tools first so that no new call arrives, then fails waiting calls, then closes the
-    // connection.
+    // Removes the tools first so that no new call arrives, then fails waiting calls,
+    // then closes the connection.
     async fn take_down(&mut self, state: ServerState, reason: &str) {
         // A failed server keeps its tool names, so that no other server can take them over.
         let is_stopped = state == ServerState::Stopped;

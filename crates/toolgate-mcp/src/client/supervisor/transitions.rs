@@ -58,8 +58,8 @@ impl ServerSupervisor {
         let stderr = failure_report::stderr_tail(&end.stderr, redactor).join("\n");
         let stderr = (!stderr.is_empty()).then(|| escape(&stderr));
         warn!(server = %self.settings().name, %status, stderr, "MCP server ended");
-        // If a server crashes soon after every start, its attempts go on counting, so that it reaches
-        // the slow retries.
+        // If a server crashes soon after every start, its attempts go on counting, so that it
+        // reaches the slow retries.
         if uptime >= HEALTHY_UPTIME || !self.retry_state.is_crash_looping {
             self.retry_state = RetryState {
                 is_crash_looping: true,
@@ -103,7 +103,8 @@ impl ServerSupervisor {
         } else if error.is_permanent || attempt >= attempts {
             self.give_up(&reason, &plain, None, &error.stderr);
         } else if error.is_not_started && attempt == 1 {
-            // Waiting won't fix a program that can't be started, so report it before the last attempt.
+            // Waiting won't fix a program that can't be started, so report it
+            // before the last attempt.
             warn!(server = %name, attempt, "MCP server can't be started: {reason}; attempt {attempt} of {attempts}");
         } else {
             info!(server = %name, attempt, error = %reason, "MCP connection attempt {attempt} of {attempts} failed");

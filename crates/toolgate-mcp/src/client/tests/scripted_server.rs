@@ -11,6 +11,7 @@ use crate::ProtocolEra;
 use crate::client::diagnostics::ServerDiagnostics;
 use crate::client::message::{OutgoingMessage, RpcMessage};
 use crate::client::session::ClientSession;
+use crate::client::subscriptions::ResourceSubscriptions;
 use crate::client::transport::{SessionEnd, Transport, TransportError, TransportInbox};
 
 pub(crate) enum ScriptedReply {
@@ -37,6 +38,7 @@ impl ScriptedServer {
         let session = ClientSession::new(
             ServerDiagnostics::new("house", Redactor::default()),
             Arc::default(),
+            ResourceSubscriptions::new(),
         );
         let scripted = Arc::new(Self {
             script: Box::new(script),

@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn f28_a_secret_in_what_a_server_says_of_a_tool_is_hidden() {
+    fn f28_a_secret_in_a_tool_definition_is_hidden() {
         let redactor = Redactor::new(["tok-S3NT1NEL".to_owned()]);
         let mut entry = json!({
             "name": "fetch",

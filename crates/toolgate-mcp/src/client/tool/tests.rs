@@ -9,6 +9,8 @@ use toolgate_core::{
 
 use super::definition::MAX_DESCRIPTION_LEN;
 use super::*;
+use crate::client::server_request::MAX_QUESTION_ROUNDS;
+use crate::client::session::SessionError;
 use crate::client::tests::scripted_server::{ScriptedReply, ScriptedServer};
 use crate::client::transport::{SessionEnd, TransportError, UnreadableAnswer};
 use crate::{ServerConnection, ServerProgram};

@@ -135,8 +135,8 @@ pub(super) fn single_value<'a>(
     }
 }
 
-/// Checks that the header agrees with the body, because proxies may route by the header. Revision
-/// 2026-07-28 requires it.
+/// Checks that the header agrees with the body, because proxies may route by the header.
+/// Revision 2026-07-28 requires it.
 pub(super) fn check_method(
     headers: &HeaderMap,
     method: &str,

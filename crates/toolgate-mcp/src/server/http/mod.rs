@@ -1,5 +1,5 @@
-//! Serves MCP over streamable HTTP, at `/mcp`. Clients up to 2025-11-25 have sessions; requests of
-//! 2026-07-28 stand alone.
+//! Serves MCP over streamable HTTP, at `/mcp`. Clients up to 2025-11-25 have sessions; requests
+//! of 2026-07-28 stand alone.
 //!
 //! ```text
 //!  post.rs     one message from a client           headers.rs  request headers
@@ -118,8 +118,8 @@ impl McpHttp {
         }
     }
 
-    /// Answers one request. `owner` identifies the caller: sessions are visible only to the owner
-    /// that opened them.
+    /// Answers one request. `owner` identifies the caller: sessions are visible only to the
+    /// owner that opened them.
     ///
     /// Dropping the future or the response body cancels the call, unless the client can resume it.
     pub async fn respond<B: Body<Data = Bytes, Error: Into<Box<dyn Error + Send + Sync>>>>(
@@ -156,8 +156,8 @@ impl McpHttp {
         self.state.sessions.len()
     }
 
-    /// Rejects new requests and ends all streams and sessions. Running calls are cancelled after
-    /// `grace`.
+    /// Rejects new requests and ends all streams and sessions. Running calls
+    /// are cancelled after `grace`.
     pub async fn close(&self, grace: Duration) {
         let HttpState {
             lifetime, calls, ..

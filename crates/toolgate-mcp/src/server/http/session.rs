@@ -1,5 +1,5 @@
-//! Sessions of clients up to 2025-11-25. A session has no task of its own: its requests and streams
-//! do the work.
+//! Sessions of clients up to 2025-11-25. A session has no task of its own: its requests and
+//! streams do the work.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize};
@@ -77,8 +77,8 @@ impl HttpSession {
         self.version >= LEGACY
     }
 
-    /// Opens the log of a response that the client may resume. If the session has too many logs, the
-    /// oldest finished one is dropped.
+    /// Opens the log of a response that the client may resume. If the session has too many logs,
+    /// the oldest finished one is dropped.
     pub(super) fn open_stream(&self, kept_bytes: &Arc<AtomicUsize>) -> Arc<EventLog> {
         let log = EventLog::new(Some(self.requests.next_number()), Arc::clone(kept_bytes));
         let mut state = self.state.lock();

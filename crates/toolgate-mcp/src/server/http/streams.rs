@@ -70,9 +70,9 @@ impl Drop for EventDelivery {
 }
 
 impl McpHttp {
-    /// Answers a request with a stream of events. The request runs in its own task, so that a client
-    /// that doesn't read can't hold it up. In the older era a client may reconnect and read the
-    /// rest. In the newer era closing the connection cancels the request.
+    /// Answers a request with a stream of events. The request runs in its own task, so that a
+    /// client that doesn't read can't hold it up. In the older era a client may reconnect and read
+    /// the rest. In the newer era closing the connection cancels the request.
     pub(super) fn stream(
         &self,
         request: ClientRequest,

@@ -25,7 +25,7 @@ async fn results_keep_their_form() {
 }
 
 #[tokio::test]
-async fn wrong_arguments_are_told_to_the_model() {
+async fn invalid_arguments_are_reported_to_the_model() {
     let manager = manager();
     let schema = json!({ "type": "object", "properties": { "city": { "type": "string" } }, "required": ["city"] });
     manager.add(WorkerTool {

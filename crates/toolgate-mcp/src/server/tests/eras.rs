@@ -65,7 +65,7 @@ async fn the_newer_era_needs_no_handshake() {
 }
 
 #[tokio::test]
-async fn a_revision_nobody_knows_is_refused_with_those_we_do() {
+async fn an_unknown_revision_is_rejected_with_the_supported_ones() {
     let mut client = LineClient::new(server(&manager()));
     let mut params = json!({ "_meta": {
         "io.modelcontextprotocol/protocolVersion": "2027-01-01",
@@ -84,7 +84,7 @@ async fn a_revision_nobody_knows_is_refused_with_those_we_do() {
 }
 
 #[tokio::test]
-async fn what_comes_before_the_handshake_does_not_end_the_server() {
+async fn messages_before_the_handshake_do_not_end_the_server() {
     let mut client = LineClient::new(server(&manager()));
     client.raw("garbage").await;
     assert_eq!(client.next().await["error"]["code"], -32700);

@@ -147,7 +147,7 @@ async fn tm2_names_that_clients_refuse_are_listed_as_legal_ones_that_lead_back()
 }
 
 #[tokio::test]
-async fn what_is_hidden_is_neither_listed_nor_found_nor_named() {
+async fn hidden_tools_are_neither_listed_nor_found_nor_named() {
     let manager = manager();
     let server = ToolSource::Mcp("house".to_owned());
     let tools = ["lock", "echo", "lamp"].map(|name| of_server("house", name));
@@ -182,7 +182,7 @@ async fn what_is_hidden_is_neither_listed_nor_found_nor_named() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_change_of_the_tools_is_told_once_and_only_if_it_can_be_seen() {
+async fn a_visible_change_of_the_tools_is_announced_once() {
     let manager = manager();
     let mut options = ServeOptions::new("test", "1");
     options.deny = vec![ToolPattern::new("secret_*")];

@@ -20,7 +20,7 @@ async fn quick_answers_still_come_when_the_client_has_closed_its_end() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_server_ends_at_once_when_told_to() {
+async fn the_server_ends_at_once_when_stopped() {
     let mut client = LineClient::legacy(&manager()).await;
     let params = json!({ "name": "sleep" });
     client

@@ -38,8 +38,8 @@ entry_keys! {
     CONTAINER = ["container"];
 }
 
-/// The keys that decide what is run, to which a person has to agree. `health` is one of them because
-/// the health tool is called automatically.
+/// The keys that decide what is run, to which a person has to agree. `health` is one of them
+/// because the health tool is called automatically.
 pub(super) const IDENTITY_KEYS: [EntryKey; 10] = [
     COMMAND, ARGS, ENV, CWD, INHERIT, URL, HEADERS, TYPE, HEALTH, CONTAINER,
 ];

@@ -152,7 +152,7 @@ fn a_sandbox_is_a_level_or_an_object_with_lists() {
 }
 
 #[test]
-fn what_is_left_out_has_the_usual_value() {
+fn missing_keys_have_defaults() {
     let settings = good(&json!({ "command": "x" }));
     assert_eq!(
         settings,
@@ -346,7 +346,7 @@ fn invalid_entries_are_left_out_with_one_clear_message() {
 }
 
 #[test]
-fn everything_that_is_wrong_with_an_entry_is_told() {
+fn all_errors_of_an_entry_are_reported() {
     let entry = json!({ "comand": "x", "timeout": 5, "era": "old", "validate": "no", "excludedTools": "x" });
     let (settings, problems) = read(&entry);
     let told = [
@@ -422,7 +422,7 @@ fn odd_entries_are_accepted_with_one_warning() {
 }
 
 #[test]
-fn what_is_run_does_not_change_with_other_settings() {
+fn the_identity_does_not_depend_on_other_settings() {
     let part = ServerSettings::identity_part;
     let base = json!({ "command": "x", "args": ["a"], "env": { "K": "${V}" } });
     assert_eq!(
@@ -522,7 +522,7 @@ fn a_server_may_be_declared_to_be_that_of_a_home() {
 }
 
 #[test]
-fn what_a_server_runs_is_its_program_or_a_word_of_its_arguments() {
+fn a_program_is_recognised_in_the_command_and_its_arguments() {
     for (command, args, expected) in [
         ("zwave-mcp-server", &[][..], true),
         ("/opt/bin/zwave-mcp-server", &[], true),

@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn headers_are_told_apart_from_other_text() {
+    fn headers_are_distinguished_from_other_text() {
         for (line, expected) in [
             ("X-Api-Key: abc", &[("X-Api-Key", "abc")][..]),
             ("X-Api-Key:abc", &[("X-Api-Key", "abc")]),

@@ -10,7 +10,8 @@ const SECRET_PARTS: &str = "accesskey apikey apitoken accesstoken authtoken cred
 const PASSWORDS: &str = "otp pass passcode passphrase passwd password pin psk pwd";
 // A name that begins with one of these is a switch, such as `--no-auth`.
 const SWITCHES: &str = "disable enable no skip without";
-// A name that ends with one of these describes a secret but doesn't hold it: `API_KEY_FILE`, `AUTH_URL`.
+// A name that ends with one of these describes a secret but doesn't
+// hold it: `API_KEY_FILE`, `AUTH_URL`.
 const DESCRIPTIONS: &str = "algorithm dir enabled endpoint expiry file folder header host id issuer \
     length limit method mode name path port prefix provider sock socket timeout ttl type uri url \
     user";
@@ -26,7 +27,8 @@ pub(super) fn is_secret(name: &str) -> bool {
             || word.ends_with("token")
             || SECRET_PARTS.split(' ').any(|part| word.contains(part))
     };
-    // `SECRET_ID` is part of a login to Vault and is secret, unlike `CLIENT_ID` and `ACCESS_KEY_ID`.
+    // `SECRET_ID` is part of a login to Vault and is secret, unlike `CLIENT_ID` and
+    // `ACCESS_KEY_ID`.
     let is_secret_id = words.ends_with(&["secret".to_owned(), "id".to_owned()]);
     let is_description =
         words.last().is_some_and(|word| is_in(DESCRIPTIONS, word)) && !is_secret_id;
@@ -67,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_say_what_is_a_secret() {
+    fn secrets_are_recognised_by_name() {
         for name in [
             "FIRECRAWL_API_KEY",
             "GITHUB_TOKEN",

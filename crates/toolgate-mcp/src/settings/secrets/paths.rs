@@ -32,7 +32,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_are_told_apart_from_keys() {
+    fn paths_are_distinguished_from_keys() {
         for text in [
             "/x/sa.json",
             "/etc/k.pem",

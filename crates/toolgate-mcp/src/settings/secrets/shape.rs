@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn what_people_configure_is_no_key() {
+    fn ordinary_values_are_not_taken_for_keys() {
         for text in [
             "production",
             "debug",

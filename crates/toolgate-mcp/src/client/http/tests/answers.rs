@@ -31,7 +31,7 @@ fn rpc_error(code: i64) -> InboxEvent {
 }
 
 #[tokio::test]
-async fn whatever_comes_back_is_one_clear_outcome() {
+async fn every_result_has_a_clear_outcome() {
     const JSON: &str = "Content-Type: application/json; charset=utf-8\r\n";
     const HTML: &str = "Content-Type: text/html\r\n";
     let error = r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32601,"message":"m"}}"#;
@@ -196,7 +196,7 @@ async fn an_answer_beyond_the_limit_fails_its_request_at_once() {
 }
 
 #[tokio::test]
-async fn a_silent_server_is_left_when_its_request_is_forgotten() {
+async fn a_silent_server_is_disconnected_when_its_request_is_dropped() {
     let drip = || {
         events("data: {")
             .into_iter()
@@ -218,7 +218,7 @@ async fn a_silent_server_is_left_when_its_request_is_forgotten() {
 }
 
 #[tokio::test]
-async fn nobody_at_the_address_ends_the_connection() {
+async fn an_unreachable_address_ends_the_connection() {
     let server = ScriptedHttpServer::start(|_| json("")).await;
     let url = server.url();
     server.stop().await;

@@ -112,7 +112,7 @@ async fn servers_without_the_2024_transport_are_explained() {
         ),
         (
             || json("{}"),
-            "the server did not answer with an event stream",
+            "the server did not respond with an event stream",
         ),
         (
             || ended_events("data: x\n\n"),

@@ -18,7 +18,7 @@ fn legacy(request: &ReceivedRequest) -> Vec<ResponseStep> {
     reply("202 Accepted", "", "")
 }
 
-fn told(method: &str) -> InboxEvent {
+fn received_notification(method: &str) -> InboxEvent {
     InboxEvent::Message(RpcMessage::Notification {
         method: method.to_owned(),
         params: serde_json::Value::Null,
@@ -44,9 +44,9 @@ async fn a_legacy_session_goes_from_initialize_to_delete() {
         .send(notification("notifications/initialized"))
         .await
         .unwrap();
-    assert_eq!(client.next().await, told("n"));
+    assert_eq!(client.next().await, received_notification("n"));
     client.ask(2, "tools/call").await;
-    assert_eq!(client.next().await, told("p"));
+    assert_eq!(client.next().await, received_notification("p"));
     client.answered(2).await;
     client
         .send(notification("notifications/cancelled"))
@@ -162,7 +162,7 @@ async fn modern_requests_are_cancelled_by_disconnecting() {
     call.name = Some("echo".to_owned());
     call.headers = vec![("Region".to_owned(), "Köln".to_owned())];
     client.send(call).await.unwrap();
-    assert_eq!(client.next().await, told("n"));
+    assert_eq!(client.next().await, received_notification("n"));
     client
         .send(notification("notifications/cancelled"))
         .await

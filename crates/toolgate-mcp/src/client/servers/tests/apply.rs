@@ -130,7 +130,7 @@ async fn without_servers_everything_is_settled() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn changes_of_status_are_told() {
+async fn subscribers_see_changes_of_status() {
     let house = SupervisionTest::started(&[("a", &[ScriptedStart::Connect(seconds(1))])]);
     let mut changed = house.servers.subscribe();
     let mut states = vec![house.state("a")];

@@ -397,7 +397,7 @@ async fn an_unstartable_program_delays_only_its_own_lookups() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_program_that_cannot_be_started_is_told_at_the_first_attempt() {
+async fn a_program_that_cannot_be_started_is_reported_at_the_first_attempt() {
     let house = SupervisionTest::started(&[("a", &[ScriptedStart::Missing])]);
     house.at(0.1).await;
     assert_eq!(

@@ -60,7 +60,7 @@ async fn f13_a_new_destructive_tool_is_withheld_until_somebody_agrees() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nobody_else_answers_under_the_name_of_a_withheld_tool() {
+async fn no_other_tool_answers_to_the_name_of_a_withheld_one() {
     let (catalogue, _folder) = memory();
     let house = with_new_wipe(options(&catalogue)).await;
     let evil = [("wipe", "Mine"), ("b_tool", "Does it")];

@@ -59,8 +59,8 @@ fn is_in(path: &Path, secret: &str) -> bool {
     }
 }
 
-/// Returns the last absolute path in a line, which is quoted or ends at a blank. The first one may be
-/// the program that reports the error.
+/// Returns the last absolute path in a line, which is quoted or ends at a blank. The first one may
+/// be the program that reports the error.
 fn path_in(line: &str) -> Option<PathBuf> {
     let starts = line.char_indices().rev().filter(|(_, c)| *c == '/');
     for (at, _) in starts {

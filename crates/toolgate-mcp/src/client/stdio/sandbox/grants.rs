@@ -1,9 +1,9 @@
-//! Computes the allowed paths from the hidden ones, because Landlock accepts only a list of allowed
-//! paths.
+//! Computes the allowed paths from the hidden ones, because Landlock accepts only a
+//! list of allowed paths.
 //!
 //! For example, to hide only `~/.ssh`, it allows every entry of `/` except `/home`, every entry of
-//! `/home` except `/home/ada`, and every entry of that except `.ssh`. Entries that are created later
-//! in a folder that is split like this are inaccessible.
+//! `/home` except `/home/ada`, and every entry of that except `.ssh`. Entries that are created
+//! later in a folder that is split like this are inaccessible.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -69,8 +69,8 @@ impl GrantBuilder<'_> {
         }
     }
 
-    /// Allows a named path, even if it is hidden otherwise. Hidden entries inside it stay hidden, but
-    /// their names become visible, because otherwise the folder couldn't be listed.
+    /// Allows a named path, even if it is hidden otherwise. Hidden entries inside it stay hidden,
+    /// but their names become visible, because otherwise the folder couldn't be listed.
     fn add_place(&mut self, place: &Path, access: GrantAccess) {
         // A missing path can't be allowed.
         let Ok(place) = place.canonicalize() else {
@@ -86,8 +86,8 @@ impl GrantBuilder<'_> {
         self.walk(self.hidden, &place, place.is_dir(), access);
     }
 
-    /// Allows its own folder, temporary folders, caches, and folders among its arguments, but never a
-    /// folder above the home folder.
+    /// Allows its own folder, temporary folders, caches, and folders among its arguments, but never
+    /// a folder above the home folder.
     fn add_own_places(&mut self, confinement: &Confinement, arguments: &[PathBuf]) {
         let home = confinement.home.as_ref();
         let home = home.and_then(|home| home.canonicalize().ok());
@@ -165,8 +165,8 @@ impl HiddenPaths {
         hidden
     }
 
-    // Hides the path, and its target if it is a link. A path that doesn't exist yet is hidden when it
-    // is created.
+    // Hides the path, and its target if it is a link. A path that doesn't exist yet is hidden
+    // when it is created.
     fn add(&mut self, place: &str) {
         let prefix = place.strip_suffix('*');
         let place = Path::new(prefix.unwrap_or(place));

@@ -18,6 +18,7 @@ const FILES: ABI = ABI::V5;
 const NETWORK: ABI = ABI::V4;
 const SCOPES: ABI = ABI::V6;
 
+/// Which restrictions this kernel can enforce.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct KernelSupport {
     abi: i32,

@@ -41,8 +41,8 @@ pub(super) fn secrets(home: Option<&Path>) -> Vec<String> {
     of_home.chain(of_system).collect()
 }
 
-/// True for a folder that other programs use too, such as `/tmp`. It isn't hidden, even if it is the
-/// folder of a server.
+/// True for a folder that other programs use too, such as `/tmp`. It isn't hidden, even if it is
+/// the folder of a server.
 pub(super) fn is_shared(folder: &Path, home: Option<&Path>) -> bool {
     let is_above = |place: &Path| place.starts_with(folder);
     folder.components().count() <= 2

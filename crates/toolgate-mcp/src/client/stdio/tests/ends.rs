@@ -3,7 +3,7 @@
 use super::*;
 
 #[tokio::test]
-async fn a2_an_end_is_told_once_with_status_and_stderr_after_what_was_said_before() {
+async fn a2_an_end_is_reported_once_with_status_and_stderr_after_all_messages() {
     for (then, status) in [
         ("exit 3", "exit status 3"),
         ("exit 0", "exit status 0"),
@@ -32,7 +32,7 @@ async fn a2_an_end_is_told_once_with_status_and_stderr_after_what_was_said_befor
 }
 
 #[tokio::test]
-async fn a8_the_death_of_a_server_is_seen_although_others_hold_its_pipes() {
+async fn a8_the_death_of_a_server_is_noticed_although_others_hold_its_pipes() {
     for hold in ["sleep 1000 &", "setsid sleep 1000 &"] {
         let mut server = TestStdioServer::sh(&says("ready", &format!("{hold} sleep 0.1; exit 4")));
         assert_eq!(server.next_method().await, "ready");
@@ -66,7 +66,7 @@ async fn a8_a_server_that_closes_a_pipe_is_ended() {
 }
 
 #[tokio::test]
-async fn a4_a_server_that_will_not_end_is_killed_with_its_grandchildren() {
+async fn a4_a_server_that_ignores_signals_is_killed_with_its_grandchildren() {
     let stubborn = "trap '' TERM HUP INT; while :; do sleep 1; done";
     let script = format!("sh -c \"{stubborn}\" & {}", says("ready", stubborn));
     let mut server = TestStdioServer::sh(&script);
@@ -120,7 +120,7 @@ fn handle_interrupts() {
 /// Cleans up for three seconds, which is longer than other servers get.
 const INSTALLS: &str = "while ! [ -s $(dirname $0)/told ]; do sleep 0.1; done; sleep 3; echo done >> $(dirname $0)/told; exit 1";
 
-fn told(folder: &std::path::Path) -> String {
+fn signals_received(folder: &std::path::Path) -> String {
     std::fs::read_to_string(folder.join("told")).unwrap_or_default()
 }
 
@@ -132,7 +132,7 @@ async fn a_package_runner_is_asked_once_and_given_time_to_clean_up() {
     let mut server = TestStdioServer::start(&program, |_| {});
     assert_eq!(server.next_method().await, "ready");
     server.close().await;
-    assert_eq!(told(folder.path()), "INT\ndone\n");
+    assert_eq!(signals_received(folder.path()), "INT\ndone\n");
 }
 
 #[tokio::test]
@@ -146,7 +146,7 @@ async fn a_package_runner_that_is_dropped_is_given_the_same_time() {
     drop(server);
     timeout(HANG, exited.cancelled()).await.unwrap();
     assert!(!group.is_alive());
-    assert_eq!(told(folder.path()), "INT\ndone\n");
+    assert_eq!(signals_received(folder.path()), "INT\ndone\n");
 }
 
 #[tokio::test]
@@ -157,7 +157,7 @@ async fn a_package_runner_that_has_connected_ends_like_any_other() {
     assert_eq!(server.next_method().await, "ready");
     server.stdio.mark_installed();
     server.close().await;
-    assert_eq!(told(folder.path()), "TERM\n");
+    assert_eq!(signals_received(folder.path()), "TERM\n");
 }
 
 #[test]
@@ -180,7 +180,7 @@ fn a_package_runner_is_not_killed_without_a_runtime() {
         assert!(begun.elapsed() < HANG, "processes are left");
         std::thread::yield_now();
     }
-    assert_eq!(told(folder.path()), "INT\ndone\n");
+    assert_eq!(signals_received(folder.path()), "INT\ndone\n");
 }
 
 #[test]

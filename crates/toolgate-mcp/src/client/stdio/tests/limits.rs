@@ -75,7 +75,7 @@ async fn a9_a_server_that_takes_too_much_memory_is_killed() {
 }
 
 #[tokio::test]
-async fn a9_a_server_that_forks_without_end_is_killed_for_what_all_of_it_holds() {
+async fn a9_a_fork_bomb_is_killed_for_the_memory_of_all_its_processes() {
     let forks = says(
         "ready",
         "i=0; while [ $i -lt 1000 ]; do sleep 600 & i=$((i+1)); done; wait",
@@ -128,7 +128,7 @@ async fn b2_a_message_that_never_ends_fails_its_call_and_the_server_stays_usable
 }
 
 #[tokio::test]
-async fn a6_what_cannot_be_started_leaves_nothing() {
+async fn a6_a_failed_start_leaves_nothing_behind() {
     let (sender, _events) = mpsc::unbounded_channel();
     let shared = StdioOptions {
         launcher: super::sandbox::SandboxLauncher::none(),

@@ -29,7 +29,7 @@ async fn messages_go_there_and_back() {
 }
 
 #[tokio::test]
-async fn a8_a_server_that_never_reads_blocks_only_those_who_wait_for_it() {
+async fn a8_a_server_that_never_reads_blocks_only_its_own_calls() {
     let mut server = TestStdioServer::sh(&says("ready", "exec sleep 1000"));
     assert_eq!(server.next_method().await, "ready");
     let much = "x".repeat(1024 * 1024);
@@ -49,7 +49,7 @@ async fn a8_a_server_that_never_reads_blocks_only_those_who_wait_for_it() {
 }
 
 #[tokio::test]
-async fn a_sender_that_nobody_polls_does_not_keep_a_server_alive() {
+async fn a_sender_that_is_not_polled_does_not_keep_a_server_alive() {
     let mut server = TestStdioServer::sh(&says("ready", "exec sleep 1000"));
     assert_eq!(server.next_method().await, "ready");
     let much = "x".repeat(1024 * 1024);
@@ -73,7 +73,7 @@ async fn a_sender_that_nobody_polls_does_not_keep_a_server_alive() {
 }
 
 #[tokio::test]
-async fn a_sender_that_gives_up_half_way_leaves_the_stream_whole() {
+async fn a_cancelled_sender_leaves_the_stream_intact() {
     // Reads nothing until a file appears, then everything.
     let folder = tempfile::tempdir().unwrap();
     let go = folder.path().join("go");

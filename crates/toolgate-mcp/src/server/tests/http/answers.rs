@@ -86,11 +86,11 @@ async fn an_events_only_client_gets_its_answer_as_an_event() {
     let mcp = http(&manager());
     let caller = HttpCaller::with_session(&mcp, "2025-11-25").await;
     let caller = caller.with("accept", "text/event-stream");
-    let mut events = TestEvents::of(caller.post(request_message("ping", json!({}))).await);
+    let mut events = TestEvents::new(caller.post(request_message("ping", json!({}))).await);
     assert_eq!(events.message().await["result"], json!({}));
     assert_eq!(events.next().await, None);
     let call = request_message("tools/call", json!({ "name": "number" }));
-    let mut events = TestEvents::of(caller.post(call).await);
+    let mut events = TestEvents::new(caller.post(call).await);
     assert_eq!(events.message().await["result"]["content"][0]["text"], "7");
     assert_eq!(events.next().await, None);
 }
@@ -109,7 +109,7 @@ async fn progress_comes_in_events_and_ends_before_the_answer() {
             .post(modern_request_message("tools/call", params.clone()))
             .await,
     ] {
-        let mut events = TestEvents::of(answer);
+        let mut events = TestEvents::new(answer);
         for (progress, message) in [(1.0, None), (2.0, Some("half")), (3.0, None), (4.0, None)] {
             let told = events.message().await;
             assert_eq!(told["method"], "notifications/progress");

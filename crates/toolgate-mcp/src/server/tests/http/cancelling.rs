@@ -114,7 +114,7 @@ async fn in_the_newer_era_closing_the_stream_cancels_the_call() {
         .await;
     // It runs whether or not the client reads.
     held.has_begun().await;
-    let mut events = TestEvents::of(answer);
+    let mut events = TestEvents::new(answer);
     assert_eq!(events.message().await["method"], "notifications/progress");
     assert_eq!(held.ended.load(Ordering::Relaxed), 0);
     drop(events);
@@ -128,7 +128,7 @@ async fn in_the_older_era_a_lost_connection_does_not_cancel_a_call_that_can_be_r
     let answer = caller
         .post(request_message("tools/call", hold(Some("t"))))
         .await;
-    let mut events = TestEvents::of(answer);
+    let mut events = TestEvents::new(answer);
     assert_eq!(events.message().await["method"], "notifications/progress");
     drop(events);
     assert!(!held.has_ended().await);
@@ -138,7 +138,7 @@ async fn in_the_older_era_a_lost_connection_does_not_cancel_a_call_that_can_be_r
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_never_saw_an_event_can_not_come_back_for_the_answer() {
+async fn a_client_that_saw_no_event_cannot_resume() {
     let (mcp, held) = holding();
     let caller = HttpCaller::with_session(&mcp, "2025-06-18").await;
     let answer = caller

@@ -19,7 +19,7 @@ async fn a_session_has_one_stream_of_changes() {
     let manager = manager();
     let mcp = http(&manager);
     let caller = HttpCaller::with_session(&mcp, "2025-11-25").await;
-    let mut events = TestEvents::of(caller.get().await);
+    let mut events = TestEvents::new(caller.get().await);
     let first = events.raw().await.unwrap();
     assert_eq!(first, "id: 0-0\nretry: 1000\ndata: \n\n");
     assert_eq!(caller.get().await.status(), 409);
@@ -35,40 +35,40 @@ async fn a_session_has_one_stream_of_changes() {
     assert_eq!(events.raw().await.as_deref(), Some(": \n\n"));
 
     drop(events);
-    let mut events = TestEvents::of(caller.get().await);
+    let mut events = TestEvents::new(caller.get().await);
     assert_eq!(events.next().await.unwrap().id.as_deref(), Some("0-1"));
     assert_eq!(events.raw().await.as_deref(), Some(": \n\n"));
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_change_while_nobody_listened_is_told_to_who_listens_then() {
+async fn a_change_before_a_client_listens_is_announced_when_it_does() {
     let manager = manager();
     let mcp = http(&manager);
     let caller = HttpCaller::with_session(&mcp, "2025-11-25").await;
     add(&manager, "one");
-    let mut events = TestEvents::of(caller.get().await);
+    let mut events = TestEvents::new(caller.get().await);
     assert_eq!(events.message().await, changed());
     drop(events);
     add(&manager, "two");
     // Listing the tools makes the change known.
     caller.ask("tools/list", json!({})).await;
-    let mut events = TestEvents::of(caller.get().await);
+    let mut events = TestEvents::new(caller.get().await);
     events.next().await;
     assert_eq!(events.raw().await.as_deref(), Some(": \n\n"));
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_change_that_got_lost_with_the_connection_is_told_again() {
+async fn a_change_lost_with_the_connection_is_announced_again() {
     let manager = manager();
     let mcp = http(&manager);
     let caller = HttpCaller::with_session(&mcp, "2025-11-25").await;
-    let mut broken = TestEvents::of(caller.get().await);
+    let mut broken = TestEvents::new(caller.get().await);
     broken.next().await;
     add(&manager, "one");
     assert_eq!(broken.message().await, changed());
     // The client never saw it; and its old connection is not yet known to be broken.
     let back = caller.with("last-event-id", "0-0");
-    let mut events = TestEvents::of(back.get().await);
+    let mut events = TestEvents::new(back.get().await);
     let told = events.next().await.unwrap();
     assert_eq!((told.id.as_deref(), told.data), (Some("0-1"), changed()));
     assert_eq!(broken.next().await, None);
@@ -81,7 +81,7 @@ async fn a_change_that_got_lost_with_the_connection_is_told_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn in_the_newer_era_whoever_listens_is_told() {
+async fn in_the_newer_era_subscribers_are_told_of_changes() {
     let manager = manager();
     let mcp = http(&manager);
     let caller = HttpCaller::modern(&mcp, "subscriptions/listen", "");
@@ -89,7 +89,7 @@ async fn in_the_newer_era_whoever_listens_is_told() {
         let message =
             modern_request_message("subscriptions/listen", json!({ "notifications": filter }));
         let caller = caller.clone();
-        async move { TestEvents::of(caller.post(message).await) }
+        async move { TestEvents::new(caller.post(message).await) }
     };
     let mut tools = listen(json!({ "toolsListChanged": true, "promptsListChanged": true })).await;
     let mut prompts = listen(json!({ "promptsListChanged": true })).await;

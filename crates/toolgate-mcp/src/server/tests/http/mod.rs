@@ -146,7 +146,7 @@ struct TestEvent {
 }
 
 impl TestEvents {
-    fn of(response: Response<HttpBody>) -> Self {
+    fn new(response: Response<HttpBody>) -> Self {
         assert_eq!(response.status(), 200);
         assert_eq!(response.headers()["content-type"], "text/event-stream");
         assert_eq!(response.headers()["x-accel-buffering"], "no");

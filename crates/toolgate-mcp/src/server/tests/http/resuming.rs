@@ -17,7 +17,7 @@ fn kind(event: &TestEvent) -> String {
 async fn the_rest_of_an_answer_is_there_for_who_comes_back() {
     let mcp = http(&manager());
     let caller = HttpCaller::with_session(&mcp, "2025-11-25").await;
-    let mut events = TestEvents::of(caller.post(steps()).await);
+    let mut events = TestEvents::new(caller.post(steps()).await);
     let primed = events.raw().await.unwrap();
     assert_eq!(primed, "id: 2-0\nretry: 1000\ndata: \n\n");
     assert_eq!(kind(&events.next().await.unwrap()), "progress 1.0");
@@ -28,7 +28,7 @@ async fn the_rest_of_an_answer_is_there_for_who_comes_back() {
     // While the call runs, and again when it has long ended.
     for _ in 0..2 {
         let back = caller.with("last-event-id", &last).get().await;
-        let mut events = TestEvents::of(back);
+        let mut events = TestEvents::new(back);
         for expected in expected {
             assert_eq!(kind(&events.next().await.unwrap()), expected);
         }
@@ -36,7 +36,7 @@ async fn the_rest_of_an_answer_is_there_for_who_comes_back() {
         tokio::time::sleep(Duration::from_secs(60)).await;
     }
     // From its beginning, if that is all that the client saw.
-    let mut events = TestEvents::of(caller.with("last-event-id", "2-0").get().await);
+    let mut events = TestEvents::new(caller.with("last-event-id", "2-0").get().await);
     assert_eq!(kind(&events.next().await.unwrap()), "progress 1.0");
     // Another session can't resume it.
     let other = HttpCaller::with_session(&mcp, "2025-11-25").await;
@@ -44,12 +44,12 @@ async fn the_rest_of_an_answer_is_there_for_who_comes_back() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_comes_back_takes_the_place_of_the_broken_connection() {
+async fn a_reconnecting_client_replaces_its_broken_connection() {
     let mcp = http(&manager());
     let caller = HttpCaller::with_session(&mcp, "2025-11-25").await;
-    let mut broken = TestEvents::of(caller.post(steps()).await);
+    let mut broken = TestEvents::new(caller.post(steps()).await);
     let primed = broken.next().await.unwrap();
-    let mut events = TestEvents::of(
+    let mut events = TestEvents::new(
         caller
             .with("last-event-id", &primed.id.unwrap())
             .get()
@@ -63,9 +63,9 @@ async fn who_comes_back_takes_the_place_of_the_broken_connection() {
 async fn older_clients_get_no_event_without_a_message() {
     let mcp = http(&manager());
     let caller = HttpCaller::with_session(&mcp, "2025-06-18").await;
-    let mut events = TestEvents::of(caller.post(steps()).await);
+    let mut events = TestEvents::new(caller.post(steps()).await);
     assert_eq!(kind(&events.next().await.unwrap()), "progress 1.0");
-    let mut events = TestEvents::of(caller.get().await);
+    let mut events = TestEvents::new(caller.get().await);
     assert_eq!(events.raw().await.as_deref(), Some(": \n\n"));
 }
 
@@ -89,7 +89,7 @@ async fn of_many_reports_the_oldest_go_and_the_answer_stays() {
     let mcp = http(&manager);
     let caller = HttpCaller::with_session(&mcp, "2025-11-25").await;
     let params = json!({ "name": "chatter", "_meta": { "progressToken": 7 } });
-    let mut events = TestEvents::of(caller.post(request_message("tools/call", params)).await);
+    let mut events = TestEvents::new(caller.post(request_message("tools/call", params)).await);
     let primed = events.next().await.unwrap().id.unwrap();
     // A client that does not read for a while.
     tokio::time::sleep(Duration::from_secs(10)).await;
@@ -104,7 +104,7 @@ async fn a_session_keeps_a_few_answers_only() {
     let caller = HttpCaller::with_session(&mcp, "2025-11-25").await;
     let mut firsts = Vec::new();
     for _ in 0..20 {
-        let mut events = TestEvents::of(caller.post(steps()).await);
+        let mut events = TestEvents::new(caller.post(steps()).await);
         firsts.push(events.next().await.unwrap().id.unwrap());
         while events.next().await.is_some() {}
     }

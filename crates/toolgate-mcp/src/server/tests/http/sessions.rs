@@ -27,7 +27,7 @@ async fn wait(seconds: u64) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_session_that_nobody_uses_ends() {
+async fn an_unused_session_ends() {
     let mcp = bounded(10);
     let (used, unused) = (
         HttpCaller::with_session(&mcp, "2025-11-25").await,
@@ -114,13 +114,13 @@ async fn a_thousand_abandoned_sessions_leave_no_task() {
         match n % 4 {
             0 => drop(caller.get().await),
             1 => {
-                let mut events = TestEvents::of(caller.get().await);
+                let mut events = TestEvents::new(caller.get().await);
                 events.next().await;
             }
             2 => drop(caller.post(request_message("tools/call", call)).await),
             _ => {
                 let mut events =
-                    TestEvents::of(caller.post(request_message("tools/call", call)).await);
+                    TestEvents::new(caller.post(request_message("tools/call", call)).await);
                 events.message().await;
             }
         }
@@ -136,7 +136,7 @@ async fn a_thousand_abandoned_sessions_leave_no_task() {
 async fn at_the_end_quick_calls_are_answered_and_the_rest_is_stopped() {
     let mcp = bounded(10);
     let caller = HttpCaller::with_session(&mcp, "2025-11-25").await;
-    let mut stream = TestEvents::of(caller.get().await);
+    let mut stream = TestEvents::new(caller.get().await);
     stream.next().await;
     let ask = |name: &'static str| {
         let caller = caller.clone();

@@ -16,7 +16,7 @@ async fn summary(response: Response<HttpBody>) -> (u16, i64) {
 }
 
 #[tokio::test]
-async fn what_is_no_message_is_refused_with_its_reason() {
+async fn an_invalid_message_is_rejected_with_the_reason() {
     let mcp = http(&manager());
     let caller = HttpCaller::with_session(&mcp, "2025-11-25").await;
     let deep = format!(
@@ -406,7 +406,7 @@ fn message() -> impl Strategy<Value = Vec<u8>> {
 
 proptest! {
     #[test]
-    fn whatever_is_sent_is_answered(body in message(), modern: bool, cut in 0_usize..400) {
+    fn every_request_is_answered(body in message(), modern: bool, cut in 0_usize..400) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
         runtime.block_on(async {
             let mcp = http(&manager());

@@ -42,7 +42,7 @@ fn watched() -> (McpHttp, RecordedRequests) {
 }
 
 #[tokio::test]
-async fn every_request_is_told_with_how_it_ended() {
+async fn every_request_is_reported_with_its_outcome() {
     let (mcp, heard) = watched();
     let caller = HttpCaller::with_session(&mcp, "2025-11-25").await;
     let caller = caller.with("mcp-protocol-version", "2025-11-25");
@@ -75,7 +75,7 @@ async fn every_request_is_told_with_how_it_ended() {
 }
 
 #[tokio::test]
-async fn a_call_belongs_to_its_request_and_that_to_whoever_asked() {
+async fn a_call_belongs_to_the_trace_of_its_request_and_caller() {
     let (mcp, heard) = watched();
     let caller = HttpCaller::with_session(&mcp, "2025-11-25").await;
     heard.take();
@@ -104,7 +104,7 @@ async fn a_call_belongs_to_its_request_and_that_to_whoever_asked() {
 }
 
 #[tokio::test]
-async fn headers_name_a_trace_also_where_nobody_watches() {
+async fn trace_headers_work_without_an_observer() {
     let mcp = http(&manager());
     let caller = HttpCaller::with_session(&mcp, "2025-11-25").await;
     let caller = caller.with("traceparent", TRACE).with("tracestate", "a=1");
@@ -117,7 +117,7 @@ async fn headers_name_a_trace_also_where_nobody_watches() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_that_leaves_is_told_as_cancelled_and_a_stream_when_it_ends() {
+async fn a_disconnected_client_is_reported_as_cancelled_and_a_stream_when_it_ends() {
     let (mcp, heard) = watched();
     let caller = HttpCaller::with_session(&mcp, "2025-11-25").await;
     heard.take();
