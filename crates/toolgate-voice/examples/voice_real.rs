@@ -21,8 +21,8 @@ use toolgate_models::{ConnectedModel, ModelSettings, SentenceRouter, Toolbox};
 use toolgate_tools::HandlerRegistry;
 use toolgate_tools::builtin::BuiltinSettings;
 use toolgate_voice::{
-    AudioInput, ListenMode, Loudness, SpokenApprovals, ToolServerStatus, VoiceGatewayParts,
-    VoiceSettings,
+    AudioInput, ListenMode, SpokenApprovals, ToolServerStatus, VoiceGatewayParts, VoiceSettings,
+    VoiceVolume,
 };
 
 use crate::measure::{ExampleError, TurnSender, println, report};
@@ -90,7 +90,7 @@ fn parts(
         approvals: SpokenApprovals::default(),
         journal: None,
         mqtt: None,
-        loudness: Loudness::default(),
+        volume: VoiceVolume::default(),
         observer: Arc::new(told),
         keys: None,
     })

@@ -27,15 +27,15 @@ const STATUS: &str = "voice/status";
 
 const SOURCE: &str = "toolgate-voice";
 /// Messages that wait for a slow broker. More are dropped.
-const WAITING: usize = 64;
+const MESSAGE_CAPACITY: usize = 64;
 // No home has more rooms. A client that names more is making them up.
-const MAX_TALKS: usize = 64;
-const GOODBYE: Duration = Duration::from_secs(1);
+const MAX_ROOMS: usize = 64;
+const GOODBYE_TIMEOUT: Duration = Duration::from_secs(1);
 
 pub(crate) struct MqttReporter {
     messages: mpsc::Sender<(&'static str, Value)>,
     status: watch::Sender<MqttVoiceStatus>,
-    memory: Mutex<TurnCounts>,
+    turn_counts: Mutex<TurnCounts>,
     forget_after: Duration,
 }
 
@@ -69,7 +69,7 @@ impl MqttReporter {
             retain: true,
         });
         let client = MqttClient::open(settings);
-        let (messages, waiting) = mpsc::channel(WAITING);
+        let (messages, waiting) = mpsc::channel(MESSAGE_CAPACITY);
         let (status, statuses) = watch::channel(MqttVoiceStatus {
             is_ready: false,
             missing: None,
@@ -81,7 +81,7 @@ impl MqttReporter {
         let reporter = Self {
             messages,
             status,
-            memory: Mutex::default(),
+            turn_counts: Mutex::default(),
             forget_after,
         };
         (reporter, client, publisher)
@@ -113,7 +113,7 @@ impl MqttReporter {
     }
 
     fn send_response(&self, turn: &VoiceTurn) {
-        let turns = self.memory.lock().count(turn, self.forget_after);
+        let turns = self.turn_counts.lock().count(turn, self.forget_after);
         // The sentence matcher has no model name.
         let (provider, model) = turn.model.split_once(' ').unwrap_or((&turn.model, ""));
         let stages = &turn.stages;
@@ -139,21 +139,21 @@ impl MqttReporter {
 impl TurnCounts {
     fn count(&mut self, turn: &VoiceTurn, forget_after: Duration) -> usize {
         self.0
-            .retain(|_, talk| talk.last_turn.elapsed() <= forget_after);
+            .retain(|_, room| room.last_turn.elapsed() <= forget_after);
         // Losing counts is harmless, and an attacker can't grow the map.
-        if self.0.len() >= MAX_TALKS {
+        if self.0.len() >= MAX_ROOMS {
             self.0.clear();
         }
-        let place = (turn.source.clone(), turn.room.clone());
+        let key = (turn.source.clone(), turn.room.clone());
         let last_turn = Instant::now();
         let first = TurnCount {
             last_turn,
             turns: 0,
         };
-        let talk = self.0.entry(place).or_insert(first);
-        talk.last_turn = last_turn;
-        talk.turns += 1;
-        talk.turns
+        let room = self.0.entry(key).or_insert(first);
+        room.last_turn = last_turn;
+        room.turns += 1;
+        room.turns
     }
 }
 
@@ -207,7 +207,7 @@ async fn publish_all(
         }
     }
     let goodbye = client.publish(STATUS, payload(&offline()), true);
-    if timeout(GOODBYE, goodbye).await.is_err() {
+    if timeout(GOODBYE_TIMEOUT, goodbye).await.is_err() {
         debug!("the broker did not accept the goodbye");
     }
 }

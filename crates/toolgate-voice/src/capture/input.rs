@@ -6,7 +6,7 @@ use toolgate_net::split_command;
 
 use super::RECORDERS;
 use super::sound_server::first_usable;
-use crate::audio::RATE;
+use crate::audio::SAMPLE_RATE;
 use crate::wyoming::{WyomingAddress, WyomingAddressError};
 
 /// Where sound comes from.
@@ -55,7 +55,7 @@ impl AudioInput {
             return recorder.ok_or(AudioInputError::NoProgram);
         }
         if text == "-" {
-            return Ok(Self::Stdin { rate: RATE });
+            return Ok(Self::Stdin { rate: SAMPLE_RATE });
         }
         if text.starts_with("tcp://") || text.starts_with("unix://") {
             return Ok(Self::Wyoming(text.parse()?));

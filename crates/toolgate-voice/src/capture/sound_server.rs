@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use super::child_program;
 
 pub(crate) fn first_usable<'a>(programs: &[&'a str]) -> Option<&'a str> {
-    let is_found = |name: &str| child_program::find(name).is_some();
+    let is_found = |name: &str| child_program::find_program(name).is_some();
     let found: Vec<&str> = programs
         .iter()
         .copied()

@@ -44,10 +44,10 @@ async fn utterance(opened: &mut OpenInput, listening: ArmingMode) -> Utterance {
         let notices = match next(opened).await.unwrap().expect("it goes on") {
             CaptureEvent::Sound(samples) => segmenter.feed(&samples, Instant::now()),
             CaptureEvent::Woken(name) => segmenter.arm(name, Instant::now()),
-            CaptureEvent::Begins(_) | CaptureEvent::Ends => continue,
+            CaptureEvent::FileBegins(_) | CaptureEvent::FileEnds => continue,
         };
         for notice in notices {
-            if let SegmentNotice::Over(utterance) = notice {
+            if let SegmentNotice::Finished(utterance) = notice {
                 return utterance;
             }
         }
@@ -78,7 +78,7 @@ async fn a_satellite_request_is_captured_and_answered() {
     })
     .await
     .unwrap();
-    assert_eq!(link.finish(HANG).await, Ok(true));
+    assert_eq!(link.finish_playback(HANG).await, Ok(true));
     assert_eq!(satellite.heard(), [[1, 2, 3, 4]]);
     assert!(
         satellite.complaints().is_empty(),

@@ -18,7 +18,7 @@ pub(crate) struct EventHub {
     turns: AtomicU64,
     failed: AtomicU64,
     dropped: Mutex<BTreeMap<String, u64>>,
-    over: watch::Sender<u64>,
+    finished: watch::Sender<u64>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,12 +67,12 @@ impl EventHub {
             turns: AtomicU64::new(0),
             failed: AtomicU64::new(0),
             dropped: Mutex::default(),
-            over: watch::Sender::new(0),
+            finished: watch::Sender::new(0),
         }
     }
 
-    pub(super) fn set_idle_state(&self, rest: CaptureState) {
-        self.change(|activity| (activity.capture, activity.idle) = (rest, rest));
+    pub(super) fn set_idle_state(&self, state: CaptureState) {
+        self.change(|activity| (activity.capture, activity.idle) = (state, state));
     }
 
     pub(super) fn set_capture(&self, state: CaptureState) {
@@ -91,9 +91,12 @@ impl EventHub {
     }
 
     pub(super) async fn wait_for_utterances(&self, count: u64) {
-        let mut over = self.over.subscribe();
+        let mut finished = self.finished.subscribe();
         // Fails when the sender is dropped, which ends the wait just as well.
-        let _is_told = over.wait_for(|over| *over >= count).await.is_ok();
+        let _is_open = finished
+            .wait_for(|finished| *finished >= count)
+            .await
+            .is_ok();
     }
 
     pub(super) fn counts(&self) -> (u64, u64, u64) {
@@ -139,7 +142,7 @@ impl EventHub {
         self.change(|activity| {
             activity.answer = activity.answer.take().filter(|state| !ends_answer(state));
         });
-        self.over.send_modify(|over| *over += 1);
+        self.finished.send_modify(|finished| *finished += 1);
     }
 }
 
@@ -259,7 +262,7 @@ mod tests {
         ];
         assert_eq!(*seen.0.lock(), states);
         hub.report_dropped("microphone", "too quiet");
-        assert_eq!((hub.counts(), *hub.over.borrow()), ((0, 0, 4), 2));
+        assert_eq!((hub.counts(), *hub.finished.borrow()), ((0, 0, 4), 2));
         assert_eq!(
             hub.dropped(),
             ["1 × nothing was said", "2 × too quiet", "1 × too short"]

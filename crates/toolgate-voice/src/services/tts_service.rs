@@ -1,4 +1,4 @@
-//! The Wyoming service `tts_service`: lends the gateway's own speech engine.
+//! The Wyoming service `tts`, which offers the gateway's speech engine to other programs.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use crate::wyoming::{
 const MAX_TEXT_BYTES: usize = 64 << 10;
 // Text without an end of sentence is spoken in parts of this many bytes.
 const MAX_SENTENCE_LEN: usize = 2 << 10;
-const CHUNK: usize = 16 << 10;
+const MAX_CHUNK_LEN: usize = 16 << 10;
 
 pub(crate) struct TtsService {
     engine: Arc<dyn SpeechSynthesizer>,
@@ -28,20 +28,20 @@ pub(crate) struct TtsService {
 }
 
 enum TtsRequestError {
-    Gone(EngineError),
-    Because(&'static str, &'static str),
+    Connection(EngineError),
+    Rejected(&'static str, &'static str),
 }
 
 impl From<EngineError> for TtsRequestError {
     fn from(error: EngineError) -> Self {
-        Self::Gone(error)
+        Self::Connection(error)
     }
 }
 
 const SSML: TtsRequestError =
-    TtsRequestError::Because("only plain text is supported, not SSML", "ssml");
-const TOO_LONG: TtsRequestError = TtsRequestError::Because("the text is too long", "too-long");
-const FAILED: TtsRequestError = TtsRequestError::Because(
+    TtsRequestError::Rejected("only plain text is supported, not SSML", "ssml");
+const TOO_LONG: TtsRequestError = TtsRequestError::Rejected("the text is too long", "too-long");
+const FAILED: TtsRequestError = TtsRequestError::Rejected(
     "the speech engine failed; Toolgate's log says why",
     "engine",
 );
@@ -107,7 +107,7 @@ impl TtsService {
     async fn say(&self, client: &mut WyomingClient, text: &str) -> Result<(), TtsRequestError> {
         let text = speakable(text);
         if text.trim().is_empty() {
-            return Ok(silence(client).await?);
+            return Ok(send_silence(client).await?);
         }
         let failed = |error: EngineError| {
             warn!(%error, "speech for a Wyoming client failed");
@@ -130,7 +130,7 @@ impl TtsService {
 const STOP: WyomingEvent = WyomingEvent::AudioStop { timestamp: None };
 
 // The client waits for the end of the sound, even if there is none.
-async fn silence(client: &mut WyomingClient) -> Result<(), EngineError> {
+async fn send_silence(client: &mut WyomingClient) -> Result<(), EngineError> {
     client
         .send(&WyomingEvent::audio_start(AudioFormat::CAPTURE))
         .await?;
@@ -193,7 +193,7 @@ impl FrameSplitter {
 
     fn cut(&mut self, piece: &[u8]) -> Vec<Bytes> {
         self.rest.extend_from_slice(piece);
-        let longest = CHUNK / self.frame * self.frame;
+        let longest = MAX_CHUNK_LEN / self.frame * self.frame;
         let mut chunks = Vec::new();
         while self.rest.len() >= self.frame {
             let whole = self.rest.len() / self.frame * self.frame;
@@ -233,9 +233,9 @@ impl WyomingService for TtsService {
         async move {
             match self.serve_requests(client).await {
                 Ok(()) => Ok(()),
-                Err(TtsRequestError::Gone(error)) => Err(error),
+                Err(TtsRequestError::Connection(error)) => Err(error),
                 // The connection is closed too: some clients wait for sound even after an error.
-                Err(TtsRequestError::Because(text, code)) => {
+                Err(TtsRequestError::Rejected(text, code)) => {
                     let (text, code) = (text.to_owned(), Some(code.to_owned()));
                     client.send(&WyomingEvent::Error { text, code }).await
                 }

@@ -31,10 +31,10 @@ impl PlaybackPace {
     pub(super) async fn send(
         &mut self,
         length: Duration,
-        giving: impl Future<Output = Result<(), EngineError>>,
+        sending: impl Future<Output = Result<(), EngineError>>,
     ) -> Result<(), EngineError> {
         self.wait_for_lead().await;
-        giving.await?;
+        sending.await?;
         self.record_sent(length);
         Ok(())
     }

@@ -5,7 +5,7 @@ use bytes::{Bytes, BytesMut};
 use crate::audio::{AudioClip, AudioFormat, AudioFormatError};
 
 // A stop or a change of volume takes effect with the next slice, within 40 ms.
-const PER_SECOND: u32 = 25;
+const SLICES_PER_SECOND: u32 = 25;
 
 pub(super) struct SliceCutter {
     from: AudioFormat,
@@ -23,7 +23,7 @@ impl SliceCutter {
     pub(super) fn cut(&mut self, chunk: &[u8]) -> Vec<AudioClip> {
         self.rest.extend_from_slice(chunk);
         let frame = self.from.frame_bytes();
-        let slice = frame * (self.from.rate / PER_SECOND) as usize;
+        let slice = frame * (self.from.rate / SLICES_PER_SECOND) as usize;
         let whole = self.rest.len() / slice * slice;
         let whole = self.rest.split_to(whole);
         whole

@@ -1,5 +1,5 @@
-//! Detects what engines write for silence. They learned from subtitles, which thank viewers where
-//! a film is silent.
+//! Detects text that speech-to-text engines invent for silence. They learned from subtitles, which
+//! thank viewers where a film is silent.
 
 use std::time::Duration;
 
@@ -15,8 +15,8 @@ const POLITE: &str = include_str!("phrases/polite.txt");
 const POLITE_VOICE: Duration = Duration::from_millis(240);
 const POLITE_LOUDNESS: f32 = 0.004;
 // Words per second. Nobody speaks faster, so the engine made some up.
-const FASTEST: f64 = 9.0;
-const PHRASE: usize = 12;
+const MAX_WORDS_PER_SECOND: f64 = 9.0;
+const MAX_PHRASE_WORDS: usize = 12;
 
 pub(crate) fn is_hallucination(text: &str, utterance: &Utterance) -> bool {
     let words = words(&without_remarks(text));
@@ -26,7 +26,7 @@ pub(crate) fn is_hallucination(text: &str, utterance: &Utterance) -> bool {
         || is_phrase(FILL, &said)
         || SUBTITLES.lines().any(|known| said.starts_with(known))
         || said.contains("amara org")
-        || words.len() as f64 > 2.0 + FASTEST * sound.length.as_secs_f64()
+        || words.len() as f64 > 2.0 + MAX_WORDS_PER_SECOND * sound.length.as_secs_f64()
         || is_stutter(&words)
         || is_phrase(POLITE, &said)
             && (sound.voiced < POLITE_VOICE || sound.loudest < POLITE_LOUDNESS)
@@ -54,7 +54,7 @@ fn without_remarks(text: &str) -> String {
 fn is_stutter(words: &[String]) -> bool {
     const TIMES: usize = 4;
     let is_number = |word: &String| word.starts_with(|letter: char| letter.is_ascii_digit());
-    (1..=PHRASE.min(words.len() / TIMES)).any(|length| {
+    (1..=MAX_PHRASE_WORDS.min(words.len() / TIMES)).any(|length| {
         let (phrase, rest) = words.split_at(length);
         let again = rest.chunks(length);
         // The last repetition may be cut off.

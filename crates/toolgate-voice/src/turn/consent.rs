@@ -19,10 +19,10 @@ use crate::speak::{AnswerScript, SpeechOutcome};
 use crate::transcribe::{is_no, is_yes};
 use crate::{VoiceEvent, VoiceState};
 
-const PATIENCE: Duration = Duration::from_secs(15);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(15);
 // In letters. A longer question would be approved without being understood.
 const MAX_QUESTION_CHARS: usize = 250;
-const WORDS: Duration = Duration::from_secs(30);
+const WORDS_TIMEOUT: Duration = Duration::from_secs(30);
 const DECLINED: &str = "Okay, I won't.";
 const UNANSWERED: &str = "I didn't hear a yes, so I won't.";
 
@@ -96,15 +96,15 @@ fn question(request: &ApprovalRequest<'_>, redactor: &Redactor) -> Option<String
 #[derive(Default)]
 pub(super) struct ConsentState {
     // Only somebody in the room can say yes, so only spoken turns ask.
-    turn: Mutex<Option<AloudTurn>>,
+    turn: Mutex<Option<SpokenTurn>>,
     asking: Lock<()>,
     open: Mutex<Option<OpenQuestion>>,
     /// Counts questions, so that capture listens without a wake word.
-    expected: watch::Sender<u64>,
+    question_count: watch::Sender<u64>,
 }
 
 #[derive(Clone)]
-pub(super) struct AloudTurn {
+pub(super) struct SpokenTurn {
     pub(super) number: u64,
     pub(super) progress: TurnProgress,
     pub(super) script: Arc<AnswerScript>,
@@ -116,34 +116,34 @@ struct OpenQuestion {
 }
 
 impl ConsentState {
-    pub(super) fn set_turn(&self, turn: Option<AloudTurn>) {
+    pub(super) fn set_turn(&self, turn: Option<SpokenTurn>) {
         *self.turn.lock() = turn;
     }
 
-    pub(super) fn is_open(&self) -> bool {
+    pub(super) fn has_open_question(&self) -> bool {
         self.open.lock().is_some()
     }
 
-    pub(super) fn expected(&self) -> watch::Receiver<u64> {
-        self.expected.subscribe()
+    pub(super) fn subscribe(&self) -> watch::Receiver<u64> {
+        self.question_count.subscribe()
     }
 
-    fn turn_with_call(&self, id: CallId) -> Option<AloudTurn> {
+    fn turn_with_call(&self, id: CallId) -> Option<SpokenTurn> {
         let turn = self.turn.lock();
         turn.clone().filter(|turn| turn.progress.has_call(id))
     }
 
-    fn open(&self) -> (OpenQuestionGuard<'_>, oneshot::Receiver<bool>) {
+    fn open_question(&self) -> (OpenQuestionGuard<'_>, oneshot::Receiver<bool>) {
         let (answer, answered) = oneshot::channel();
         let since = Instant::now();
         *self.open.lock() = Some(OpenQuestion { since, answer });
-        self.expected.send_modify(|count| *count += 1);
+        self.question_count.send_modify(|count| *count += 1);
         (OpenQuestionGuard(self), answered)
     }
 
     /// Takes these words as the answer if a question is open and they started after it. False if
     /// they are not just a yes or no.
-    pub(super) fn take(&self, heard: &str, began: Instant) -> bool {
+    pub(super) fn try_answer(&self, heard: &str, began: Instant) -> bool {
         let mut open = self.open.lock();
         let Some(question) = open.take_if(|open| open.since <= began) else {
             return false;
@@ -173,7 +173,7 @@ impl TurnEngine {
         tokio::select! {
             biased;
             () = self.until_given_up(turn.number) => return Approval::Refused(spoken_by()),
-            said = timeout(WORDS, turn.wait_for_words()) => if said.is_err() {
+            said = timeout(WORDS_TIMEOUT, turn.wait_for_words()) => if said.is_err() {
                 return Approval::Nobody;
             }
         }
@@ -184,11 +184,11 @@ impl TurnEngine {
             // Somebody who interrupts hasn't heard the whole question.
             (false, None) => return Approval::Refused(spoken_by()),
         }
-        let (asking, answered) = self.consent.open();
+        let (asking, answered) = self.consent.open_question();
         let answer = tokio::select! {
             biased;
             () = self.until_given_up(turn.number) => return Approval::Refused(spoken_by()),
-            answer = timeout(PATIENCE, answered) => answer,
+            answer = timeout(ANSWER_TIMEOUT, answered) => answer,
         };
         drop(asking);
         self.report_state(&VoiceState::Calling(tool.to_owned()));
@@ -214,12 +214,12 @@ fn spoken_by() -> ApprovalActor {
     ApprovalActor::new(ApprovalChannel::Voice)
 }
 
-impl AloudTurn {
+impl SpokenTurn {
     // The model's words before the call belong before the question about it.
     async fn wait_for_words(&self) {
-        const LOOK: Duration = Duration::from_millis(20);
+        const POLL_INTERVAL: Duration = Duration::from_millis(20);
         while !self.progress.state().words.is_empty() || !self.script.is_said() {
-            sleep(LOOK).await;
+            sleep(POLL_INTERVAL).await;
         }
     }
 }

@@ -7,9 +7,9 @@ use crate::speak::SentenceSplitter;
 // In letters: twenty seconds of speech. Nobody listens for longer.
 const MAX_CHARS: usize = 300;
 /// At least this many short items are a list.
-const LIST: usize = 6;
-const WORDS: usize = 5;
-const REST: &str = "The rest is on the screen.";
+const MIN_LIST_ITEMS: usize = 6;
+const MAX_ITEM_WORDS: usize = 5;
+const REST_ON_SCREEN: &str = "The rest is on the screen.";
 
 /// The beginning of a long text, up to the end of a sentence or list item, and how
 /// much is left out.
@@ -35,7 +35,7 @@ pub(super) fn shorten(text: &str) -> Cow<'_, str> {
     match lines {
         0 => {}
         _ if said.ends_with('\n') => said.push_str(&format!("And {lines} more.")),
-        _ => said = format!("{} {REST}", said.trim_end()),
+        _ => said = format!("{} {REST_ON_SCREEN}", said.trim_end()),
     }
     Cow::Owned(said)
 }
@@ -70,9 +70,9 @@ fn sentences(text: &str, limit: usize) -> (usize, usize) {
 
 fn first_of_list(sentence: &str, room: usize) -> Option<(&str, usize)> {
     let items: Vec<&str> = sentence.split(", ").collect();
-    let is_short = |item: &&str| item.split_whitespace().count() <= WORDS;
+    let is_short = |item: &&str| item.split_whitespace().count() <= MAX_ITEM_WORDS;
     // The first and the last item may carry a few words about the whole list.
-    let is_list = items.len() >= LIST && items[1..items.len() - 1].iter().all(is_short);
+    let is_list = items.len() >= MIN_LIST_ITEMS && items[1..items.len() - 1].iter().all(is_short);
     let cut = sentence[..room].rfind(", ").filter(|_| is_list)?;
     let left = &sentence[cut + 2..];
     let last = left.rsplit(", ").next().unwrap_or(left);
@@ -156,12 +156,15 @@ mod tests {
         let text = [sentence; 5].join(" ");
         assert_eq!(
             shorten(&text),
-            format!("{} {REST}", [sentence; 3].join(" "))
+            format!("{} {REST_ON_SCREEN}", [sentence; 3].join(" "))
         );
         let endless = "word ".repeat(100);
         let said = shorten(&endless);
-        assert_eq!(said, format!("{}… {REST}", "word ".repeat(60).trim_end()));
+        assert_eq!(
+            said,
+            format!("{}… {REST_ON_SCREEN}", "word ".repeat(60).trim_end())
+        );
         let letters = "é".repeat(1000);
-        assert!(shorten(&letters).ends_with(REST));
+        assert!(shorten(&letters).ends_with(REST_ON_SCREEN));
     }
 }

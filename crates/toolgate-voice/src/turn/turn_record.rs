@@ -45,25 +45,25 @@ pub(super) struct TurnResult {
     pub(super) first_audio: Option<Instant>,
 }
 
-pub(super) fn to_voice_turn(asked: TurnRequest, result: TurnResult) -> VoiceTurn {
+pub(super) fn to_voice_turn(request: TurnRequest, result: TurnResult) -> VoiceTurn {
     let ended = Instant::now();
-    let began = asked.began.min(ended);
+    let began = request.began.min(ended);
     let started_at = Timestamp::now() - (ended - began);
     let after = |at: Option<Instant>| at.map(|at| millis(at.saturating_duration_since(began)));
     VoiceTurn {
         id: turn_id(started_at),
         started_at,
-        source: asked.source,
-        room: asked.room,
-        wake_word: asked.wake_word,
-        heard: asked.heard,
+        source: request.source,
+        room: request.room,
+        wake_word: request.wake_word,
+        heard: request.heard,
         answer: result.answer,
         outcome: result.outcome,
         error: result.error,
         model: result.model,
         stages: TurnStages {
-            speech_ended_ms: after(asked.speech_ended),
-            transcribed_ms: after(asked.transcribed),
+            speech_ended_ms: after(request.speech_ended),
+            transcribed_ms: after(request.transcribed),
             first_token_ms: after(result.first_token),
             first_audio_ms: after(result.first_audio),
             ended_ms: after(Some(ended)),

@@ -6,6 +6,7 @@ use std::str::FromStr;
 
 use toolgate_net::is_local_host;
 
+/// Where a Wyoming service listens: `tcp://host:port` or `unix:///path`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum WyomingAddress {
@@ -40,6 +41,7 @@ impl WyomingAddress {
     }
 }
 
+/// A text that is not a [`WyomingAddress`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "'{text}' is not a Wyoming address: write tcp://host:port, with a port up to 65535, or unix:///path"

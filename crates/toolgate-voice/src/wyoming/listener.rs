@@ -51,8 +51,9 @@ impl WyomingListener {
         match &self.socket {
             ListenSocket::Tcp(listener) => {
                 let (stream, peer) = listener.accept().await?;
+                // A broken connection fails again on its first read.
                 if let Err(error) = stream.set_nodelay(true) {
-                    debug!(%error, "a new Wyoming connection failed"); // Whoever reads from it finds out.
+                    debug!(%error, "a new Wyoming connection failed");
                 }
                 let (read, write) = stream.into_split();
                 let at = format!("tcp://{peer}");

@@ -13,8 +13,8 @@ use tokio_util::sync::CancellationToken;
 use toolgate_core::{FunctionTool, ToolError, ToolExecutor, ToolManager};
 use toolgate_models::{ChooseError, ConnectedModel, ModelClient, ModelSettings, Toolbox};
 use toolgate_voice::{
-    AudioInput, ListenMode, Loudness, SpokenApprovals, ToolServerStatus, VoiceGatewayError,
-    VoiceGatewayParts, VoiceKey, VoiceObserver, VoiceSettings, VoiceSummary,
+    AudioInput, ListenMode, SpokenApprovals, ToolServerStatus, VoiceGatewayError,
+    VoiceGatewayParts, VoiceKey, VoiceObserver, VoiceSettings, VoiceSummary, VoiceVolume,
 };
 
 use crate::event_recorder::EventRecorder;
@@ -75,7 +75,7 @@ impl TestStage {
             approvals: SpokenApprovals::default(),
             journal: None,
             mqtt: None,
-            loudness: Loudness::default(),
+            volume: VoiceVolume::default(),
             observer: Arc::clone(&watch) as Arc<dyn VoiceObserver>,
             keys: Some(pressed),
         };

@@ -32,7 +32,7 @@ fn convert(format: AudioFormat, bytes: &[u8], piece: usize) -> Vec<i16> {
 fn amount(frequency: f64, samples: &[i16]) -> f64 {
     let (mut real, mut imaginary) = (0.0, 0.0);
     for (index, sample) in samples.iter().enumerate() {
-        let phase = TAU * frequency * index as f64 / f64::from(RATE);
+        let phase = TAU * frequency * index as f64 / f64::from(SAMPLE_RATE);
         real += f64::from(*sample) * phase.cos();
         imaginary += f64::from(*sample) * phase.sin();
     }
@@ -114,13 +114,20 @@ fn channels_are_heard_together() {
         .iter()
         .flat_map(|sample| sample.to_le_bytes())
         .collect();
-    assert_eq!(convert(AudioFormat::new(RATE, 2, 2), &bytes, 1), [2_000, 0]);
+    assert_eq!(
+        convert(AudioFormat::new(SAMPLE_RATE, 2, 2), &bytes, 1),
+        [2_000, 0]
+    );
 }
 
 #[test]
 fn half_a_frame_at_the_end_is_forgotten() {
     assert_eq!(
-        convert(AudioFormat::new(RATE, 2, 2), &[1, 0, 1, 0, 9, 9, 9], 100),
+        convert(
+            AudioFormat::new(SAMPLE_RATE, 2, 2),
+            &[1, 0, 1, 0, 9, 9, 9],
+            100
+        ),
         [1]
     );
     assert_eq!(

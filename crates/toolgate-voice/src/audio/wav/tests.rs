@@ -163,13 +163,13 @@ fn what_is_no_wav_is_refused_in_words() {
         (
             "no format",
             headless,
-            not("its sound comes before its format"),
+            not("its 'data' chunk comes before its 'fmt ' chunk"),
         ),
         ("a short format", short, not("its format is cut off")),
         (
             "a megabyte of notes",
             long,
-            not("its header does not end within 64 KiB"),
+            not("its header is longer than 64 KiB"),
         ),
     ] {
         for piece in [1, 1000] {

@@ -13,7 +13,7 @@ async fn all(source: &mut dyn AudioSource) -> Result<Vec<i16>, EngineError> {
             match heard {
                 CaptureEvent::Sound(samples) => sound.extend(samples),
                 CaptureEvent::Woken(_) => panic!("a stream has no wake word"),
-                CaptureEvent::Begins(_) | CaptureEvent::Ends => {}
+                CaptureEvent::FileBegins(_) | CaptureEvent::FileEnds => {}
             }
         }
         Ok(())
@@ -61,9 +61,9 @@ async fn each_file_is_told_when_it_begins_and_when_all_of_it_was_heard() {
     }
     let expected = files.map(|file| {
         [
-            CaptureEvent::Begins(file),
+            CaptureEvent::FileBegins(file),
             CaptureEvent::Sound(Vec::new()),
-            CaptureEvent::Ends,
+            CaptureEvent::FileEnds,
         ]
     });
     assert_eq!(told, expected.concat());
@@ -78,7 +78,10 @@ async fn files_are_heard_one_after_the_other_with_silence_behind_each() {
     let sound = all(&mut *opened.source).await.unwrap();
     assert_eq!(sound[..20_000], [1; 20_000]);
     assert!(sound[20_000..].iter().all(|sample| *sample == 0));
-    assert_eq!(sound.len(), 20_000 + QUIET + 1_600 + QUIET);
+    assert_eq!(
+        sound.len(),
+        20_000 + TRAILING_SILENCE + 1_600 + TRAILING_SILENCE
+    );
     assert_eq!(opened.source.next().await, Ok(None));
 }
 
@@ -111,14 +114,14 @@ async fn a_file_that_is_missing_or_no_wav_is_named() {
 
 #[tokio::test]
 async fn a_command_is_heard_until_it_ends() {
-    let mut source = command(&shell("printf '\\1\\0\\2'; printf '\\0\\3\\0'"), false).unwrap();
+    let mut source = open_command(&shell("printf '\\1\\0\\2'; printf '\\0\\3\\0'"), false).unwrap();
     assert_eq!(all(&mut *source).await, Ok(vec![1, 2, 3]));
     assert_eq!(source.next().await, Ok(None));
 }
 
 #[tokio::test]
 async fn a_command_that_fails_says_why() {
-    for (script, lasts, expected) in [
+    for (script, is_continuous, expected) in [
         (
             "printf '\\1\\0'; echo device is busy >&2; exit 1",
             false,
@@ -132,7 +135,7 @@ async fn a_command_that_fails_says_why() {
         ),
     ] {
         let command = shell(script);
-        let mut source = super::command(&command, lasts).unwrap();
+        let mut source = super::open_command(&command, is_continuous).unwrap();
         let error = all(&mut *source).await.unwrap_err().to_string();
         assert_eq!(error, expected, "{script}");
         assert_eq!(source.next().await, Ok(None), "{script}");
@@ -142,7 +145,7 @@ async fn a_command_that_fails_says_why() {
 #[tokio::test]
 async fn asking_again_after_giving_up_loses_nothing() {
     let script = "for i in 1 2 3 4 5; do printf '\\1\\0'; sleep 0.02; done";
-    let mut source = command(&shell(script), false).unwrap();
+    let mut source = open_command(&shell(script), false).unwrap();
     let mut sound = Vec::new();
     loop {
         match timeout(Duration::from_millis(3), source.next()).await {
@@ -165,8 +168,8 @@ async fn a_recorder_that_gives_nothing_is_given_up() {
             SourceDecoder::raw_or_wav(AudioFormat::CAPTURE).unwrap(),
         ),
         running,
-        lasts: true,
-        over: false,
+        is_continuous: true,
+        ended: false,
     };
     let error = source.next().await.unwrap_err().to_string();
     assert_eq!(error, "sh: gave no sound for 10 s");

@@ -144,7 +144,7 @@ async fn a_satellite_is_run_and_says_when_it_woke() {
         CaptureEvent::Woken(None),
         CaptureEvent::Woken(Some("hey_jarvis".to_owned())),
         CaptureEvent::Sound(vec![3; 2]),
-        CaptureEvent::Sound(vec![0; QUIET]),
+        CaptureEvent::Sound(vec![0; TRAILING_SILENCE]),
     ] {
         assert_eq!(next(&mut opened).await, Ok(Some(expected)));
     }
@@ -170,7 +170,7 @@ async fn a_satellite_plays_what_it_is_sent_and_says_when_it_was_heard() {
     };
     link.send(start.clone()).await.unwrap();
     assert_eq!(peer.expect().await, start);
-    let playing = tokio::spawn(async move { link.finish(HANG).await });
+    let playing = tokio::spawn(async move { link.finish_playback(HANG).await });
     assert_eq!(
         peer.expect().await,
         WyomingEvent::AudioStop { timestamp: None }
@@ -180,13 +180,16 @@ async fn a_satellite_plays_what_it_is_sent_and_says_when_it_was_heard() {
     assert_eq!(playing.await.unwrap(), Ok(true));
 
     let link = opened.link.clone().unwrap();
-    assert_eq!(link.finish(Duration::from_millis(1)).await, Ok(false));
+    assert_eq!(
+        link.finish_playback(Duration::from_millis(1)).await,
+        Ok(false)
+    );
     let transcript = WyomingEvent::Transcript {
         text: "turn on switch one".to_owned(),
         language: None,
         context: None,
     };
-    link.tell(transcript.clone());
+    link.notify(transcript.clone());
     let mut seen = [peer.expect().await, peer.expect().await];
     seen.sort_by_key(|event| *event == transcript);
     assert_eq!(seen[1], transcript);
@@ -247,7 +250,7 @@ async fn a_service_that_goes_away_or_sends_garbage_is_an_error_once() {
         let link = opened.link.unwrap();
         let lost = link.send(WyomingEvent::Played).await;
         assert!(matches!(lost, Err(EngineError::Closed { .. })), "{what}");
-        assert!(link.finish(HANG).await.is_err(), "{what}");
+        assert!(link.finish_playback(HANG).await.is_err(), "{what}");
     }
 }
 
@@ -296,7 +299,7 @@ fn piped(kind: SourceKind) -> (TestPeer, mpsc::Receiver<Result<CaptureEvent, Eng
     let peer = TestPeer(WyomingConnection::from_streams(read, write, "the gateway"));
     let (read, write) = tokio::io::split(ours);
     let (link, outgoing, played) = SatelliteLink::new("here");
-    let (heard, source) = mpsc::channel(WAITING);
+    let (heard, source) = mpsc::channel(EVENT_CAPACITY);
     let service = WyomingSourceTask::new("here".to_owned(), kind, heard, link, played);
     tokio::spawn(service.run(
         WyomingConnection::from_streams(read, write, "here"),
@@ -308,8 +311,8 @@ fn piped(kind: SourceKind) -> (TestPeer, mpsc::Receiver<Result<CaptureEvent, Eng
 #[tokio::test(start_paused = true)]
 async fn a_service_that_gives_no_sign_of_life_any_more_is_given_up() {
     for (kind, after) in [
-        (SourceKind::Satellite, LIFELESS),
-        (SourceKind::Microphone, SILENT),
+        (SourceKind::Satellite, PONG_TIMEOUT),
+        (SourceKind::Microphone, SILENCE_TIMEOUT),
     ] {
         let began = Instant::now();
         let (mut peer, mut source) = piped(kind);
@@ -345,7 +348,7 @@ async fn a_satellite_that_answers_pings_lives_for_hours() {
 #[tokio::test(start_paused = true)]
 async fn sound_that_nobody_takes_is_dropped_and_pings_are_still_answered() {
     let (mut peer, mut source) = piped(SourceKind::Satellite);
-    for _ in 0..10 * WAITING {
+    for _ in 0..10 * EVENT_CAPACITY {
         peer.send(chunk(16_000, 1, 10)).await;
         sleep(Duration::from_millis(1)).await;
     }
@@ -356,7 +359,7 @@ async fn sound_that_nobody_takes_is_dropped_and_pings_are_still_answered() {
         assert_eq!(heard, Ok(CaptureEvent::Sound(vec![1; 10])));
         kept += 1;
     }
-    assert_eq!(kept, WAITING);
+    assert_eq!(kept, EVENT_CAPACITY);
     peer.send(chunk(16_000, 2, 1)).await;
     assert_eq!(source.recv().await, Some(Ok(CaptureEvent::Sound(vec![2]))));
 }
@@ -364,7 +367,7 @@ async fn sound_that_nobody_takes_is_dropped_and_pings_are_still_answered() {
 #[test]
 fn bytes_of_a_chunk_may_end_anywhere() {
     let (link, _outgoing, played) = SatelliteLink::new("here");
-    let (heard, mut source) = mpsc::channel(WAITING);
+    let (heard, mut source) = mpsc::channel(EVENT_CAPACITY);
     let mut service = WyomingSourceTask::new(
         "here".to_owned(),
         SourceKind::Microphone,
@@ -379,7 +382,7 @@ fn bytes_of_a_chunk_may_end_anywhere() {
             timestamp: None,
             bytes,
         };
-        service.take(event).unwrap();
+        service.handle_event(event).unwrap();
     }
     let mut sound = Vec::new();
     while let Ok(Ok(CaptureEvent::Sound(samples))) = source.try_recv() {

@@ -28,7 +28,9 @@ fn story(notices: &[SegmentNotice]) -> Vec<String> {
     let told = notices.iter().filter_map(|notice| match notice {
         SegmentNotice::Began => Some("began".to_owned()),
         SegmentNotice::Level(_) => None,
-        SegmentNotice::Over(utterance) => Some(format!("over {}", utterance.samples.len() / 16)),
+        SegmentNotice::Finished(utterance) => {
+            Some(format!("over {}", utterance.samples.len() / 16))
+        }
         SegmentNotice::Cut(why) => Some(format!("cut: {why}")),
         SegmentNotice::Dropped(why) => Some((*why).to_owned()),
     });
@@ -55,7 +57,7 @@ impl ScoreScript {
         for _ in 0..milliseconds / 16 {
             self.now += Duration::from_millis(16);
             let frame = ScoredFrame {
-                samples: [i16::from(speech); FRAME],
+                samples: [i16::from(speech); FRAME_LEN],
                 score: if speech { 0.9 } else { 0.1 },
                 at: self.now,
             };
@@ -65,7 +67,7 @@ impl ScoreScript {
 
     fn utterance(&self) -> &Utterance {
         let found = self.notices.iter().find_map(|notice| match notice {
-            SegmentNotice::Over(utterance) => Some(utterance),
+            SegmentNotice::Finished(utterance) => Some(utterance),
             _ => None,
         });
         found.expect("something was said")
@@ -388,10 +390,10 @@ proptest::proptest! {
         for notice in &script.notices {
             match notice {
                 SegmentNotice::Began => begun = true,
-                SegmentNotice::Over(utterance) => {
+                SegmentNotice::Finished(utterance) => {
                     proptest::prop_assert!(begun, "it ended before it began");
                     begun = false;
-                    let longest = (938 + script.segmenter.rules.recent) * FRAME;
+                    let longest = (938 + script.segmenter.rules.recent) * FRAME_LEN;
                     proptest::prop_assert!(utterance.samples.len() <= longest);
                     proptest::prop_assert!(utterance.began <= utterance.ended);
                 }

@@ -16,10 +16,14 @@ const PATIENCE: Duration = Duration::from_secs(30);
 struct EchoHandler(Mutex<Vec<HandleRequest>>);
 
 impl RequestHandler for EchoHandler {
-    fn respond(&self, asked: HandleRequest, _: Arc<AnswerScript>) -> BoxFuture<'_, HandleResponse> {
-        let ok = !asked.text.starts_with("do not");
-        let text = format!("You said: {}", asked.text);
-        self.0.lock().push(asked);
+    fn respond(
+        &self,
+        request: HandleRequest,
+        _: Arc<AnswerScript>,
+    ) -> BoxFuture<'_, HandleResponse> {
+        let ok = !request.text.starts_with("do not");
+        let text = format!("You said: {}", request.text);
+        self.0.lock().push(request);
         async move { HandleResponse { text, ok } }.boxed()
     }
 }
@@ -28,13 +32,13 @@ async fn start(parrot: &Arc<EchoHandler>) -> (WyomingAddress, CancellationToken)
     serve(Arc::<EchoHandler>::clone(parrot)).await
 }
 
-async fn serve(respond: Arc<dyn RequestHandler>) -> (WyomingAddress, CancellationToken) {
+async fn serve(handler: Arc<dyn RequestHandler>) -> (WyomingAddress, CancellationToken) {
     let server = WyomingListener::bind(&"tcp://127.0.0.1:0".parse().unwrap())
         .await
         .unwrap();
     let address = server.address().clone();
     let stop = CancellationToken::new();
-    let service = Arc::new(HandleService::new(respond, Vec::new()));
+    let service = Arc::new(HandleService::new(handler, Vec::new()));
     tokio::spawn(server.serve(service, stop.clone()));
     (address, stop)
 }
@@ -339,7 +343,7 @@ impl Drop for AbandonedHandler {
 
 #[tokio::test]
 async fn a_client_that_goes_away_is_not_answered_any_more() {
-    let (tell, mut told) = mpsc::unbounded_channel();
+    let (tell, mut calls) = mpsc::unbounded_channel();
     let (address, stop) = serve(Arc::new(HangingHandler(tell))).await;
     let whole = [transcript("one", None)];
     let pieces = [BEGIN, transcript("one", None), WyomingEvent::TranscriptStop];
@@ -350,7 +354,7 @@ async fn a_client_that_goes_away_is_not_answered_any_more() {
         for event in sent {
             connection.send(event).await.unwrap();
         }
-        assert_eq!(told.recv().await, Some("asked"));
+        assert_eq!(calls.recv().await, Some("asked"));
         // A waiting client may still send a ping.
         connection
             .send(&WyomingEvent::Ping { text: None })
@@ -359,7 +363,7 @@ async fn a_client_that_goes_away_is_not_answered_any_more() {
         let pong = connection.receive().await.unwrap();
         assert_eq!(pong, Some(WyomingEvent::Pong { text: None }));
         drop(connection);
-        let gone = timeout(PATIENCE, told.recv()).await;
+        let gone = timeout(PATIENCE, calls.recv()).await;
         assert_eq!(gone.unwrap(), Some("gone"));
     }
     stop.cancel();

@@ -165,11 +165,11 @@ async fn a_speech_that_is_dropped_falls_silent() {
 #[tokio::test(start_paused = true)]
 async fn mute_is_silent_costs_nothing_and_the_words_count() {
     for silence in [
-        |loudness: &Loudness| loudness.mute(true),
-        |loudness: &Loudness| loudness.set(0),
+        |volume: &VoiceVolume| volume.mute(true),
+        |volume: &VoiceVolume| volume.set(0),
     ] {
         let (speaker, engine, ear) = voice();
-        silence(&ear.loudness);
+        silence(&ear.volume);
         let speech = speaker.begin();
         speech.push("The sound is muted. It is so.");
         let spoken = speech.finish().await;
@@ -191,10 +191,10 @@ async fn the_volume_is_heard_within_the_sentence() {
     speech.push("The light in the kitchen is on. ");
     speech.flush();
     sleep(500 * MS).await;
-    ear.loudness.mute(true);
+    ear.volume.mute(true);
     sleep(500 * MS).await;
-    ear.loudness.mute(false);
-    ear.loudness.set(50);
+    ear.volume.mute(false);
+    ear.volume.set(50);
     assert!(speech.finish().await.complete);
     let loudest = |from: usize, to: usize| {
         let heard = ear.heard();
@@ -249,7 +249,7 @@ async fn what_cannot_be_said_is_passed_over_in_its_place() {
 #[tokio::test(start_paused = true)]
 async fn an_answer_without_end_is_cut_and_said_not_to_be_complete() {
     let (speaker, _engine, ear) = voice();
-    ear.loudness.mute(true);
+    ear.volume.mute(true);
     let speech = speaker.begin();
     speech.push(&"A sentence. ".repeat(100_000));
     let spoken = speech.finish().await;

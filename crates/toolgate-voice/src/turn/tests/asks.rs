@@ -97,7 +97,7 @@ async fn whoever_reads_sees_the_words_as_they_come() {
     let script = Arc::new(AnswerScript::default());
     let asking = house
         .ears
-        .ask_into(question("When?", "a"), Arc::clone(&script));
+        .answer_written(question("When?", "a"), Arc::clone(&script));
     let begun = Instant::now();
     let (answer, first) = tokio::join!(asking, async {
         while script.is_said() {

@@ -78,7 +78,7 @@ async fn ten_thousand_utterances() {
         MANY,
         "each has one end"
     );
-    assert!(house.watch.dropped(DropReason::Imagined) > 1000 && work.done() > 1000);
+    assert!(house.watch.dropped(DropReason::Hallucination) > 1000 && work.done() > 1000);
     assert_eq!(tasks(), before.0, "no task is left behind");
     let grown = resident().saturating_sub(before.1);
     // A leak of two hundred bytes per utterance would exceed this, even if it fits into memory

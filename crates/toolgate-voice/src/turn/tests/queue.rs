@@ -62,7 +62,7 @@ async fn what_finds_no_place_in_the_queue_is_dropped_and_told() {
         .filter(|_| house.ears.submit(utterance()).is_ok())
         .count();
     assert_eq!(before.elapsed(), Duration::ZERO, "it never waits");
-    assert_eq!((taken, house.watch.dropped(DropReason::Overrun)), (3, 7));
+    assert_eq!((taken, house.watch.dropped(DropReason::QueueFull)), (3, 7));
     assert_eq!(house.watch.count("dropped the queue is full"), 7);
     let error = house.ears.submit(utterance()).unwrap_err().to_string();
     assert_eq!(error, "the queue is full (3 requests); this one is dropped");
@@ -151,9 +151,9 @@ async fn what_is_no_request_is_dropped_and_counted() {
         (DropReason::TooQuiet, 1),
         (DropReason::TooShort, 1),
         (DropReason::NoWords, 2),
-        (DropReason::Imagined, 4),
+        (DropReason::Hallucination, 4),
         (DropReason::Cancel, 1),
-        (DropReason::Broken, 0),
+        (DropReason::InternalError, 0),
     ] {
         assert_eq!(house.watch.dropped(reason), count, "{reason}");
     }

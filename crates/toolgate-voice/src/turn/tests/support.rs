@@ -21,7 +21,7 @@ use crate::services::{HandleRequest, HandleResponse};
 use crate::speak::{AudioOutput, AudioPlayback, SoundStream, Speaker, SpeechSynthesizer};
 use crate::transcribe::SpeechToText;
 use crate::turn::{BackgroundTranscriber, EngineHealth, TranscriberParts};
-use crate::{EngineError, Loudness, SpokenApprovals, VoiceSettings};
+use crate::{EngineError, SpokenApprovals, VoiceSettings, VoiceVolume};
 use bytes::Bytes;
 use futures::future::BoxFuture;
 use futures::{FutureExt, StreamExt, stream};
@@ -48,7 +48,7 @@ pub(crate) fn start(
 impl BackgroundTranscriber {
     /// Sends a written request and waits for the whole answer.
     pub(crate) async fn ask(&self, question: HandleRequest) -> HandleResponse {
-        self.ask_into(question, Arc::default()).await
+        self.answer_written(question, Arc::default()).await
     }
 }
 
@@ -314,7 +314,7 @@ impl TestPlan {
         let heard = Arc::clone(&room.heard);
         let engine: Arc<dyn SpeechSynthesizer> = Arc::<FakeSynthesizer>::clone(&mouth);
         let router = (self.client)(&toolbox, Arc::clone(&self.model));
-        let speaker = Speaker::new(engine, Arc::new(room), Loudness::default());
+        let speaker = Speaker::new(engine, Arc::new(room), VoiceVolume::default());
         let equipment = TranscriberParts {
             router,
             model_settings: self.model_settings,

@@ -11,11 +11,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::segment::Utterance;
-use crate::speak::{NoOutput, PlayerProgram, Speaker, engine};
+use crate::speak::{NoOutput, PlayerProgram, Speaker, create_synthesizer};
 use crate::transcribe::WyomingAsr;
 use crate::turn::{BackgroundTranscriber, TranscriberParts};
 use crate::wyoming::WyomingAddress;
-use crate::{Loudness, VoiceSettings};
+use crate::{VoiceSettings, VoiceVolume};
 use fakellm::{Answer, FakeLlm, Script};
 use fakewyoming::{FakeAsr, FakeTts};
 use tokio::time::Instant;
@@ -85,13 +85,13 @@ fn kept(what: &str, times: &StageTimes, promised: f64) -> Result<(), ExampleErro
 
 /// From a stop to the exit of the player.
 async fn interrupted(tts: &FakeTts, count: usize) -> Result<StageTimes, ExampleError> {
-    let voice = engine(&tts.address().to_string(), "")?;
+    let voice = create_synthesizer(&tts.address().to_string(), "")?;
     let folder = tempfile::tempdir()?;
     let played = folder.path().join("played.wav");
     let play = format!("exec cat >'{}'", played.display());
     let words = ["sh", "-c", &play].map(str::to_owned);
     let output = Arc::new(PlayerProgram::new(words.to_vec()));
-    let speaker = Speaker::new(voice, output, Loudness::default());
+    let speaker = Speaker::new(voice, output, VoiceVolume::default());
     let mut times = Vec::new();
     for _ in 0..count {
         let speech = speaker.begin();
@@ -122,13 +122,13 @@ fn transcriber(
     model_settings.url = model.url().to_owned();
     let hears: WyomingAddress = asr.address().parse()?;
     let speaks: WyomingAddress = tts.address().parse()?;
-    let voice = engine(&speaks.to_string(), "")?;
+    let voice = create_synthesizer(&speaks.to_string(), "")?;
     let equipment = TranscriberParts {
         router: Arc::new(OllamaClient::new(&model_settings)?).into(),
         model_settings,
         toolbox: Toolbox::new(ToolExecutor::new(Arc::new(ToolManager::new()))),
         transcribe: Arc::new(WyomingAsr::new(hears, "en", Duration::from_secs(10))),
-        speaker: Speaker::new(voice, Arc::new(NoOutput), Loudness::default()),
+        speaker: Speaker::new(voice, Arc::new(NoOutput), VoiceVolume::default()),
         observer: Arc::new(told),
         journal: None,
     };

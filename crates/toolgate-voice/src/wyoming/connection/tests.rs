@@ -129,18 +129,18 @@ async fn a_service_describes_itself_or_fails_in_time() {
 
 #[tokio::test(start_paused = true)]
 async fn an_event_that_stops_in_the_middle_is_given_up_and_silence_is_not() {
-    for begun in [
+    for frame_started in [
         "{\"type\"",
         "{\"type\": \"a\", \"payload_length\": 9}\n1234",
     ] {
         let (mut connection, mut peer) = pair();
         let day = Duration::from_secs(86_400);
         timeout(day, connection.receive()).await.unwrap_err();
-        peer.write_all(begun.as_bytes()).await.unwrap();
+        peer.write_all(frame_started.as_bytes()).await.unwrap();
         let before = Instant::now();
         let error = connection.receive().await.unwrap_err();
         assert!(matches!(error, EngineError::TimedOut { .. }), "{error}");
-        assert_eq!(before.elapsed(), ARRIVE);
+        assert_eq!(before.elapsed(), ARRIVAL_TIMEOUT);
     }
 }
 
@@ -157,7 +157,7 @@ async fn an_event_that_drips_is_given_up_even_if_nobody_waits_for_long() {
         // As in a `select!` loop, the call is dropped again and again.
         match timeout(Duration::from_secs(1), connection.receive()).await {
             Ok(received) => break received.unwrap_err(),
-            Err(_) => assert!(before.elapsed() < 2 * ARRIVE),
+            Err(_) => assert!(before.elapsed() < 2 * ARRIVAL_TIMEOUT),
         }
     };
     assert!(matches!(error, EngineError::TimedOut { .. }), "{error}");
@@ -196,8 +196,14 @@ async fn a_peer_that_does_not_read_is_given_up() {
         }
     };
     let at = "tcp://peer:1".to_owned();
-    assert_eq!(error, EngineError::TimedOut { at, after: SEND });
-    assert_eq!(before.elapsed(), SEND);
+    assert_eq!(
+        error,
+        EngineError::TimedOut {
+            at,
+            after: SEND_TIMEOUT
+        }
+    );
+    assert_eq!(before.elapsed(), SEND_TIMEOUT);
 }
 
 #[tokio::test]

@@ -309,7 +309,7 @@ proptest! {
             decoder.feed(piece);
             read.extend(frames(&mut decoder).unwrap());
         }
-        prop_assert!(!decoder.is_within());
+        prop_assert!(!decoder.is_mid_frame());
         prop_assert_eq!(read, sent);
     }
 

@@ -224,7 +224,7 @@ async fn a_silent_client_is_closed_after_a_minute() {
     let (client, _stop, hosting) = hosted();
     let before = Instant::now();
     assert_eq!(rest_of(client).await, "");
-    assert_eq!(before.elapsed(), IDLE);
+    assert_eq!(before.elapsed(), IDLE_TIMEOUT);
     hosting.await.unwrap();
 }
 
@@ -246,7 +246,7 @@ async fn a_client_that_drips_or_stops_within_an_event_is_told_and_closed() {
         let mut answer = String::new();
         read.read_to_string(&mut answer).await.unwrap();
         assert!(answer.contains("the event took too long"), "{answer}");
-        assert!(before.elapsed() < IDLE);
+        assert!(before.elapsed() < IDLE_TIMEOUT);
         hosting.await.unwrap();
         dripping.abort();
     }

@@ -3,7 +3,7 @@
 use std::f32::consts::TAU;
 
 use super::*;
-use crate::audio::{AudioFormat, CaptureConverter, RATE};
+use crate::audio::{AudioFormat, CaptureConverter, SAMPLE_RATE};
 
 /// espeak-ng says "turn on switch one".
 const SPOKEN: &[u8] = include_bytes!("../../../../tests/sounds/turn-on-switch-one.wav");
@@ -91,9 +91,9 @@ fn a_spoken_sentence_is_found_whole_whatever_surrounds_it() {
             let notices = found(&sound, piece);
             let told = story(&notices);
             assert_eq!((told.len(), &*told[0]), (2, "began"), "{name}: {told:?}");
-            let Some(SegmentNotice::Over(utterance)) = notices
+            let Some(SegmentNotice::Finished(utterance)) = notices
                 .iter()
-                .find(|notice| matches!(notice, SegmentNotice::Over(_)))
+                .find(|notice| matches!(notice, SegmentNotice::Finished(_)))
             else {
                 panic!("{name}: {told:?}");
             };
@@ -111,9 +111,9 @@ fn a_spoken_sentence_is_found_whole_whatever_surrounds_it() {
 
 /// The same sound as recorded by another microphone, in stereo.
 fn recorded(sound: &[i16], rate: u32) -> Vec<u8> {
-    let length = sound.len() as u64 * u64::from(rate) / u64::from(RATE);
+    let length = sound.len() as u64 * u64::from(rate) / u64::from(SAMPLE_RATE);
     let sample = |index: u64| {
-        let at = index as f64 * f64::from(RATE) / f64::from(rate);
+        let at = index as f64 * f64::from(SAMPLE_RATE) / f64::from(rate);
         let (from, share) = (at as usize, at.fract());
         let next = sound.get(from + 1).copied().unwrap_or_default();
         f64::from(sound[from]) * (1.0 - share) + f64::from(next) * share

@@ -123,7 +123,7 @@ async fn what_goes_wrong_is_told_with_the_programs_last_words() {
         ),
         (
             "(printf 'RIFF\\0\\0\\0\\0WAVE'; head -c 100000 /dev/zero)",
-            "sh: this is not WAV: its header does not end within 64 KiB",
+            "sh: this is not WAV: its header is longer than 64 KiB",
         ),
     ] {
         let error = all(&script(what, folder.path()), "hello")

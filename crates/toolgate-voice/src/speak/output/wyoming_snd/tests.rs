@@ -8,7 +8,7 @@ use tokio::time::Instant;
 use super::*;
 use crate::capture::open;
 use crate::speak::{NoSpeech, SignalTone, Speaker};
-use crate::{AudioInput, Loudness};
+use crate::{AudioInput, VoiceVolume};
 
 fn sound(milliseconds: usize) -> Bytes {
     7_i16.to_le_bytes().repeat(milliseconds * 16).into()
@@ -92,7 +92,7 @@ async fn the_satellite_that_is_heard_is_spoken_to() {
         "a stop ends the sound for the satellite too"
     );
 
-    let speaker = Speaker::new(Arc::new(NoSpeech), Arc::new(link), Loudness::default());
+    let speaker = Speaker::new(Arc::new(NoSpeech), Arc::new(link), VoiceVolume::default());
     speaker.play_tone(SignalTone::Wake);
     fake.wait_for_events("audio-stop", 3).await;
     assert_eq!(fake.complaints(), [""; 0]);

@@ -13,7 +13,7 @@ fn decode(bytes: &[u8]) -> Result<WyomingEvent, FrameError> {
     let mut decoder = FrameDecoder::default();
     decoder.feed(bytes);
     let frame = decoder.next_frame()?.unwrap();
-    assert!(!decoder.is_within(), "bytes are left");
+    assert!(!decoder.is_mid_frame(), "bytes are left");
     WyomingEvent::try_from(frame)
 }
 
